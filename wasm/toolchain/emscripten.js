@@ -1,0 +1,111 @@
+// Emscripten: the one on PATH if it is new enough, otherwise Debian 13's package, unpacked into
+// the cache with LLVM from the system's own packages. It runs on older and newer Debian releases
+// alike, and with any Node: the package as installed by apt-get would find `acorn` only with
+// Debian's own Node.
+
+import { chmodSync, mkdirSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+import { cached } from './cache.js';
+import { unpackDebianPackages } from './debianPackages.js';
+import {
+  atLeast,
+  findProgram,
+  isDebian,
+  kLlvmFolder,
+  outputOf,
+  requireAll,
+  say,
+  SetupError,
+} from './system.js';
+
+const kMinVersion = '3.1.60';
+const kDebianRelease = 'trixie';
+// The number after the dash goes up whenever `unpackEmscripten` changes what it makes.
+const kCacheName = 'emscripten-3.1.69-1';
+
+/**
+ * Finds Emscripten 3.1.60 or newer, or fetches it on Debian.
+ * @returns {Record<string, string>} the environment variables that use it
+ */
+export function provideEmscripten() {
+  const emcc = findProgram('emcc');
+  const version = emcc && outputOf(emcc, ['--version'])?.match(/\d+\.\d+\.\d+/)?.[0];
+  if (emcc && version && atLeast(version, kMinVersion)) {
+    const root = dirname(realpathSync(emcc));
+    if (canOptimizeJavaScript(emcc, root)) return { EMSCRIPTEN_ROOT: root };
+  }
+  if (!isDebian()) {
+    throw new SetupError(
+      `Emscripten ${kMinVersion} or newer is missing (${
+        version ? `emcc on PATH is ${version}` : 'there is no emcc on PATH'
+      }); install emsdk as described on emscripten.org, activate it in this shell and try again.`,
+    );
+  }
+  requireAll('for compiling to WebAssembly', ['python', 'llvm']);
+  const folder = cached(kCacheName, unpackEmscripten);
+  const root = join(folder, 'usr/share/emscripten');
+  return {
+    EMSCRIPTEN_ROOT: root,
+    EM_CONFIG: join(folder, 'emscripten.config'),
+    // Emscripten runs the Node that runs this script.
+    EM_NODE_JS: process.execPath,
+    PATH: `${root}:${process.env.PATH}`,
+  };
+}
+
+/**
+ * Whether Emscripten's JavaScript passes find their parser; with Debian's package this depends on
+ * who made the Node in use.
+ * @param {string} emcc
+ * @param {string} root
+ */
+function canOptimizeJavaScript(emcc, root) {
+  const node = outputOf(join(dirname(emcc), 'em-config'), ['NODE_JS'])?.match(/[^\['", ]+/)?.[0];
+  const optimizer = join(root, 'tools/acorn-optimizer.mjs');
+  return outputOf(node ?? process.execPath, [optimizer, '/dev/null']) !== undefined;
+}
+
+/**
+ * @param {string} folder
+ * @param {string} finalFolder
+ */
+function unpackEmscripten(folder, finalFolder) {
+  say('Fetching Emscripten 3.1.69 from the Debian mirror (about 250 MB, once per user).');
+  unpackDebianPackages(
+    kDebianRelease,
+    ['emscripten', 'binaryen', 'node-acorn', 'libc6', 'libgcc-s1', 'libstdc++6'],
+    folder,
+    // System libraries for dynamic linking, and what is not needed to run: half of the size.
+    ['*/wasm32-emscripten/pic', '*/wasm32-emscripten/lto-pic', '*/gconv', '*/emscripten/test', '*/doc'],
+  );
+
+  const root = join(folder, 'usr/share/emscripten');
+  mkdirSync(join(root, 'node_modules'), { recursive: true });
+  symlinkSync('../../nodejs/acorn', join(root, 'node_modules/acorn'));
+
+  // Binaryen's programs want a newer C library than Debian 12 has: they run with the one that was
+  // unpacked next to them.
+  const [libraries] = readdirSync(join(folder, 'usr/lib')).filter((name) => name.includes('linux'));
+  const [loader] = readdirSync(join(folder, 'usr/lib', libraries)).filter((name) =>
+    name.startsWith('ld-linux'),
+  );
+  mkdirSync(join(folder, 'binaryen/bin'), { recursive: true });
+  const lib = join(finalFolder, 'usr/lib', libraries);
+  for (const name of readdirSync(join(folder, 'usr/bin')).filter((name) => /^wasm/.test(name))) {
+    const wrapper = join(folder, 'binaryen/bin', name);
+    const program = join(finalFolder, 'usr/bin', name);
+    const command = `"${lib}/${loader}" --library-path "${lib}" "${program}"`;
+    writeFileSync(wrapper, `#!/bin/sh\nexec ${command} "$@"\n`);
+    chmodSync(wrapper, 0o755);
+  }
+
+  writeFileSync(
+    join(folder, 'emscripten.config'),
+    `LLVM_ROOT = '${kLlvmFolder}'
+BINARYEN_ROOT = '${join(finalFolder, 'binaryen')}'
+NODE_JS = 'node'
+FROZEN_CACHE = True
+`,
+  );
+}

@@ -1,0 +1,23 @@
+// Prints the environment for building by hand: eval "$(node wasm/toolchain/env.js)"
+
+import { provideEmscripten } from './emscripten.js';
+import { SetupError } from './system.js';
+import { provideXsimd } from './xsimd.js';
+
+/** @returns {Record<string, string>} */
+export function buildEnvironment() {
+  const xsimdFolder = provideXsimd();
+  return { ...provideEmscripten(), ...(xsimdFolder && { xsimd_DIR: xsimdFolder }) };
+}
+
+if (import.meta.filename === process.argv[1]) {
+  try {
+    for (const [name, value] of Object.entries(buildEnvironment())) {
+      console.log(`export ${name}='${value}'`);
+    }
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,220 @@
+// Programs and system packages: finds what the machine has, and has Debian's package manager
+// install the rest. Imports Node's own modules only, because it runs before node_modules exists.
+
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { arch } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+/** Something is missing that the user has to bring; the message is the sentence that says what. */
+export class SetupError extends Error {}
+
+/** @param {string} message one sentence about what is happening, for the user */
+export const say = (message) => console.error(message);
+
+/**
+ * @param {string} name
+ * @returns {string | undefined} the path of a program on PATH
+ */
+export function findProgram(name) {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    const path = join(folder, name);
+    try {
+      accessSync(path, constants.X_OK);
+      return path;
+    } catch {
+      // Not in this folder.
+    }
+  }
+}
+
+/**
+ * Runs a program to its end; its output goes to stderr, so that stdout stays free for results.
+ * @param {string} program
+ * @param {string[]} args
+ * @param {import('node:child_process').SpawnSyncOptions} [options]
+ */
+export function run(program, args, options = {}) {
+  const { status, signal, error } = spawnSync(program, args, { stdio: ['ignore', 2, 2], ...options });
+  if (error) throw error;
+  if (status !== 0) {
+    throw new SetupError(`${program} ${args.join(' ')} failed (${signal ?? `exit code ${status}`}).`);
+  }
+}
+
+/**
+ * @param {string} program
+ * @param {string[]} args
+ * @returns {string | undefined} what the program prints; undefined if it cannot be run or fails
+ */
+export function outputOf(program, args) {
+  const { status, stdout } = spawnSync(program, args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+/** The fields of /etc/os-release; empty on systems without that file. */
+export function osRelease() {
+  if (!existsSync('/etc/os-release')) return {};
+  const lines = readFileSync('/etc/os-release', 'utf8').matchAll(/^(\w+)="?(.*?)"?$/gm);
+  return Object.fromEntries([...lines].map(([, key, value]) => [key, value]));
+}
+
+export const isDebian = () => osRelease().ID === 'debian' && findProgram('apt-get') !== undefined;
+
+/**
+ * @typedef {object} Requirement
+ * @property {() => boolean} isThere
+ * @property {string[]} packages  Debian's packages that bring it
+ * @property {string} description  what a user of another system has to install
+ */
+
+/** @param {...string} names */
+const programs =
+  (...names) =>
+  () =>
+    names.every((name) => findProgram(name));
+
+export const kLlvmFolder = '/usr/lib/llvm-19/bin';
+
+/** @type {Record<string, Requirement>} */
+const kRequirements = {
+  cmake: { isThere: programs('cmake'), packages: ['cmake'], description: 'CMake 3.25 or newer' },
+  ninja: { isThere: programs('ninja'), packages: ['ninja-build'], description: 'Ninja' },
+  compiler: {
+    isThere: programs('c++'),
+    packages: ['g++'],
+    description: 'a C++20 compiler, callable as c++',
+  },
+  googletest: {
+    isThere: () => existsSync('/usr/src/googletest/CMakeLists.txt'),
+    packages: ['googletest'],
+    description: 'the sources of GoogleTest in /usr/src/googletest',
+  },
+  // Debian's python3-minimal, which comes with some packages of Node, has no asyncio and is not
+  // enough for Emscripten.
+  python: {
+    isThere: () => outputOf('python3', ['-c', 'import asyncio']) !== undefined,
+    packages: ['python3'],
+    description: 'Python 3',
+  },
+  llvm: {
+    isThere: () =>
+      ['clang++', 'wasm-ld', 'llvm-ar'].every((name) => existsSync(join(kLlvmFolder, name))),
+    packages: ['clang-19', 'lld-19', 'llvm-19'],
+    description: `LLVM 19 in ${kLlvmFolder}`,
+  },
+  clangFormat: {
+    isThere: programs('clang-format-19'),
+    packages: ['clang-format-19'],
+    description: 'clang-format of LLVM 19, callable as clang-format-19',
+  },
+  chromium: {
+    isThere: () => findChromium() !== undefined,
+    packages: ['chromium'],
+    description: 'Chromium or Chrome, named by CHROMIUM_PATH if it is not on PATH',
+  },
+  aarch64: {
+    isThere: programs('aarch64-linux-gnu-g++', 'qemu-aarch64'),
+    packages: ['g++-aarch64-linux-gnu', 'qemu-user'],
+    description: 'the cross compiler aarch64-linux-gnu-g++ and qemu-aarch64',
+  },
+};
+
+/** @returns {string | undefined} */
+export function findChromium() {
+  const { CHROMIUM_PATH } = process.env;
+  if (CHROMIUM_PATH) return CHROMIUM_PATH;
+  for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
+    const path = findProgram(name);
+    if (path) return path;
+  }
+}
+
+/**
+ * Makes sure that the machine has what `names` asks for: on Debian by installing packages, on any
+ * other system by saying what is missing.
+ * @param {string} purpose  completes the sentence "Installing … with apt-get, …"
+ * @param {(keyof typeof kRequirements)[]} names
+ * @throws {SetupError}
+ */
+export function requireAll(purpose, names) {
+  const missing = names.map((name) => kRequirements[name]).filter(({ isThere }) => !isThere());
+  if (missing.length === 0) return;
+  const descriptions = missing.map(({ description }) => description).join('; ');
+  const packages = missing.flatMap((requirement) => requirement.packages);
+  if (!isDebian()) {
+    throw new SetupError(
+      `Missing ${purpose}: ${descriptions}. Install it with your system's package manager ` +
+        `(Debian calls it ${packages.join(' ')}).`,
+    );
+  }
+  installPackages(purpose, packages);
+  const stillMissing = missing.filter(({ isThere }) => !isThere());
+  if (stillMissing.length > 0) {
+    throw new SetupError(
+      `Still missing after installing ${packages.join(' ')}: ` +
+        `${stillMissing.map(({ description }) => description).join('; ')}.`,
+    );
+  }
+}
+
+/**
+ * @param {string} purpose
+ * @param {string[]} packages
+ */
+function installPackages(purpose, packages) {
+  /** @type {string[]} */
+  let prefix = [];
+  if (process.getuid?.() !== 0) {
+    prefix = ['sudo', '-n'];
+    if (!findProgram('sudo') || outputOf('sudo', ['-n', 'true']) === undefined) {
+      throw new SetupError(
+        `Debian packages are missing ${purpose}; install them as root: ` +
+          `apt-get install --no-install-recommends ${packages.join(' ')}`,
+      );
+    }
+  }
+  say(`Installing Debian packages ${purpose}: ${packages.join(' ')}`);
+  const aptGet = (/** @type {string[]} */ ...args) => {
+    const [program, ...rest] = [
+      ...prefix,
+      'env',
+      'DEBIAN_FRONTEND=noninteractive',
+      'apt-get',
+      '-qq',
+      '-o',
+      'DPkg::Lock::Timeout=900',
+      '-o',
+      'Dpkg::Use-Pty=0',
+      ...args,
+    ];
+    return spawnSync(program, rest, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  };
+  const install = () => aptGet('install', '-y', '--no-install-recommends', ...packages);
+  // Package lists are fetched only when they are missing or too old to install from.
+  if (install().status === 0) return;
+  aptGet('update');
+  const { status, stderr } = install();
+  if (status !== 0) {
+    throw new SetupError(`apt-get could not install ${packages.join(' ')}:\n${stderr.trim()}`);
+  }
+}
+
+/** Debian's name for the machine's architecture, as in the folders of /usr/lib. */
+export const kMultiarch = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[arch()];
+
+/**
+ * @param {string | undefined} version
+ * @param {string} minimum
+ */
+export function atLeast(version, minimum) {
+  if (version === undefined) return false;
+  const parts = version.split('.').map(Number);
+  for (const [i, part] of minimum.split('.').map(Number).entries()) {
+    if ((parts[i] ?? 0) !== part) return (parts[i] ?? 0) > part;
+  }
+  return true;
+}
