@@ -1,13 +1,22 @@
 // Prints the environment for building by hand: eval "$(node wasm/toolchain/env.js)"
 
 import { provideEmscripten } from './emscripten.js';
+import { nodeFlags } from './node.js';
 import { SetupError } from './system.js';
 import { provideXsimd } from './xsimd.js';
 
-/** @returns {Record<string, string>} */
+/**
+ * The environment variables that CMakePresets.json builds with.
+ * @returns {Record<string, string>}
+ */
 export function buildEnvironment() {
   const xsimdFolder = provideXsimd();
-  return { ...provideEmscripten(), ...(xsimdFolder && { xsimd_DIR: xsimdFolder }) };
+  return {
+    ...provideEmscripten(),
+    ...(xsimdFolder && { xsimd_DIR: xsimdFolder }),
+    // A CMake list: CMAKE_CROSSCOMPILING_EMULATOR of the WASM presets.
+    ATTN_NODE: [process.execPath, ...nodeFlags()].join(';'),
+  };
 }
 
 if (import.meta.filename === process.argv[1]) {
