@@ -2,7 +2,7 @@
 
 import { provideEmscripten } from './emscripten.js';
 import { nodeFlags } from './node.js';
-import { SetupError } from './system.js';
+import { reportSetupError } from './system.js';
 import { provideXsimd } from './xsimd.js';
 
 /**
@@ -25,8 +25,6 @@ if (import.meta.filename === process.argv[1]) {
       console.log(`export ${name}='${value}'`);
     }
   } catch (error) {
-    if (!(error instanceof SetupError)) throw error;
-    console.error(error.message);
-    process.exitCode = 1;
+    reportSetupError(error);
   }
 }

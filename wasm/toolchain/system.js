@@ -9,6 +9,17 @@ import { delimiter, join } from 'node:path';
 /** Something is missing that the user has to bring; the message is the sentence that says what. */
 export class SetupError extends Error {}
 
+/**
+ * Ends a command that could not be set up with the sentence that says why; any other error is a
+ * bug and keeps its stack.
+ * @param {unknown} error
+ */
+export function reportSetupError(error) {
+  if (!(error instanceof SetupError)) throw error;
+  say(error.message);
+  process.exitCode = 1;
+}
+
 /** @param {string} message one sentence about what is happening, for the user */
 export const say = (message) => console.error(message);
 

@@ -1,13 +1,13 @@
 // xsimd's headers, in a folder of their own. The system's copy cannot be used where it lies: next
 // to it in /usr/include are the headers of the system's C library, which must not be seen when
-// compiling for WebAssembly.
+// compiling for WebAssembly. `node wasm/toolchain/xsimd.js` prints the folder.
 
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { cached } from './cache.js';
 import { unpackDebianPackages } from './debianPackages.js';
-import { atLeast, isDebian, say } from './system.js';
+import { atLeast, isDebian, reportSetupError, say } from './system.js';
 
 const kMinVersion = '13.2.0';
 const kDebianRelease = 'trixie';
@@ -67,6 +67,7 @@ function fill(folder, include, version) {
   add_library(xsimd INTERFACE IMPORTED)
   target_include_directories(xsimd INTERFACE "\${CMAKE_CURRENT_LIST_DIR}/include")
 endif()
+set(xsimd_INCLUDE_DIRS "\${CMAKE_CURRENT_LIST_DIR}/include")
 `,
   );
   writeFileSync(
@@ -77,4 +78,14 @@ if(PACKAGE_FIND_VERSION_MAJOR EQUAL ${major} AND PACKAGE_FIND_VERSION VERSION_LE
 endif()
 `,
   );
+}
+
+if (import.meta.filename === process.argv[1]) printFolder();
+
+function printFolder() {
+  try {
+    console.log(provideXsimd() ?? '');
+  } catch (error) {
+    reportSetupError(error);
+  }
 }
