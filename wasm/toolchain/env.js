@@ -2,7 +2,7 @@
 
 import { provideEmscripten } from './emscripten.js';
 import { nodeFlags } from './node.js';
-import { reportSetupError } from './system.js';
+import { isMain, reportSetupError } from './system.js';
 import { provideXsimd } from './xsimd.js';
 
 /**
@@ -19,7 +19,7 @@ export function buildEnvironment() {
   };
 }
 
-if (import.meta.filename === process.argv[1]) {
+if (isMain(import.meta)) {
   try {
     for (const [name, value] of Object.entries(buildEnvironment())) {
       console.log(`export ${name}='${value}'`);

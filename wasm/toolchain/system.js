@@ -2,7 +2,7 @@
 // install the rest. Imports Node's own modules only, because it runs before node_modules exists.
 
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs';
 import { arch } from 'node:os';
 import { delimiter, join } from 'node:path';
 
@@ -19,6 +19,12 @@ export function reportSetupError(error) {
   say(error.message);
   process.exitCode = 1;
 }
+
+/**
+ * Whether a module is the one that node was started with.
+ * @param {ImportMeta} meta
+ */
+export const isMain = (meta) => meta.filename === realpathSync(process.argv[1]);
 
 /** @param {string} message one sentence about what is happening, for the user */
 export const say = (message) => console.error(message);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 import { cached } from './cache.js';
 import { unpackDebianPackages } from './debianPackages.js';
-import { atLeast, isDebian, reportSetupError, say } from './system.js';
+import { atLeast, isDebian, isMain, reportSetupError, say } from './system.js';
 
 const kMinVersion = '13.2.0';
 const kDebianRelease = 'trixie';
@@ -80,7 +80,7 @@ endif()
   );
 }
 
-if (import.meta.filename === process.argv[1]) printFolder();
+if (isMain(import.meta)) printFolder();
 
 function printFolder() {
   try {
