@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "attn/export.hpp"
+#include "attn/instruction_set.hpp"
+
+namespace attn {
+
+struct ContextOptions {
+  /// Threads that share the work, the calling one included; 0 asks for one per core.
+  int num_threads = 0;
+  /// Kernels to use; by default ATTN_ISA from the environment, else the best of the machine.
+  std::optional<InstructionSet> instruction_set;
+};
+
+/// Where work is done: threads, an instruction set, and scratch memory that is kept between calls,
+/// so that a steady loop of calls allocates nothing.
+///
+/// Results have the same bits for any number of threads. Calls on one context from several threads
+/// are safe and run one after the other; for independent calls side by side make one context each.
+class ATTN_API Context {
+ public:
+  /// Throws Error(kInvalidArgument) for a negative thread count or an unknown name in ATTN_ISA, and
+  /// Error(kUnsupported) for an instruction set that this build or machine lacks.
+  explicit Context(const ContextOptions& options = {});
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  int num_threads() const noexcept;
+  InstructionSet instruction_set() const noexcept;
+
+  /// Gives kept scratch memory back to the system.
+  void release_memory() noexcept;
+
+  /// The context of calls that name none: made on first use, with one thread per core.
+  static Context& default_context();
+
+  struct Impl;
+  Impl& impl() noexcept { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace attn

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "attn/export.hpp"
+
+namespace attn {
+
+/// Stable reasons of failure. The numbers never change meaning; new ones are added at the end.
+enum class ErrorCode : int {
+  kInvalidArgument = 1,  ///< A value outside its domain, e.g. a negative length.
+  kShapeMismatch = 2,    ///< Ranks or sizes of tensors do not fit together.
+  kSizeOverflow = 3,     ///< A product of sizes does not fit into the address space.
+  kOutOfMemory = 4,      ///< The memory asked for could not be had.
+  kUnsupported = 5,      ///< This build or machine cannot do it, e.g. an instruction set it lacks.
+  kNotFound = 6,         ///< A name, e.g. of a parameter, that does not exist.
+};
+
+/// The stable name of a code, e.g. "shape_mismatch".
+ATTN_API const char* to_string(ErrorCode code) noexcept;
+
+/// What every attn function throws at the public boundary. The message names the argument, what it
+/// got and what it needs: `key: length 6 does not match value length 5`. A call that throws has not
+/// written to its outputs.
+class ATTN_API Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+
+  ErrorCode code() const noexcept { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+}  // namespace attn

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "attn/export.hpp"
+
+namespace attn {
+
+/// The instruction sets attn has kernels for. One of them is chosen when a Context is made: the
+/// best that the machine can run, unless ContextOptions or the environment variable ATTN_ISA
+/// (one of the names below) says otherwise.
+enum class InstructionSet : int {
+  kScalar,           ///< "scalar": plain C++, runs anywhere.
+  kSse41,            ///< "sse4_1"
+  kAvx2,             ///< "avx2": AVX2 with FMA.
+  kAvx512,           ///< "avx512": AVX-512 F, DQ, BW and VL.
+  kNeon,             ///< "neon": aarch64.
+  kWasmSimd128,      ///< "wasm_simd128"
+  kWasmRelaxedSimd,  ///< "wasm_relaxed_simd": SIMD128 with relaxed multiply-add.
+};
+
+/// The name of an instruction set, as ATTN_ISA takes it.
+ATTN_API const char* to_string(InstructionSet isa) noexcept;
+
+/// The instruction set of that name, if there is one.
+ATTN_API std::optional<InstructionSet> parse_instruction_set(std::string_view name) noexcept;
+
+/// The instruction sets that this build contains and this machine can execute, best first.
+ATTN_API std::span<const InstructionSet> supported_instruction_sets() noexcept;
+
+}  // namespace attn

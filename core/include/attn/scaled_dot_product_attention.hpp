@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// Which key lies "below" query i when the sequences differ in length: key i + offset.
+class Diagonal {
+ public:
+  /// Query 0 is at key 0.
+  static constexpr Diagonal top_left() { return Diagonal(false, 0); }
+  /// The last query is at the last key: offset Nk − Nq.
+  static constexpr Diagonal bottom_right() { return Diagonal(true, 0); }
+  /// Query 0 is at key `offset`: with a key/value cache, the past length. May be negative.
+  static constexpr Diagonal offset(std::int64_t offset) { return Diagonal(false, offset); }
+
+  constexpr std::int64_t resolve(std::int64_t num_queries, std::int64_t num_keys) const {
+    return bottom_right_ ? num_keys - num_queries : offset_;
+  }
+
+ private:
+  constexpr Diagonal(bool bottom_right, std::int64_t offset)
+      : bottom_right_(bottom_right), offset_(offset) {}
+
+  bool bottom_right_;
+  std::int64_t offset_;
+};
+
+/// A sliding window: query i attends to keys j with i + offset − left ≤ j ≤ i + offset + right.
+struct Window {
+  std::optional<std::int64_t> left;   ///< none: no bound to the left
+  std::optional<std::int64_t> right;  ///< none: no bound to the right
+  Diagonal diagonal = Diagonal::top_left();
+};
+
+struct AttentionOptions {
+  /// Factor on q·k; 1/√D by default.
+  std::optional<float> scale;
+  /// When c > 0, scores become c·tanh(score / c).
+  float softcap = 0;
+  /// Added to the scores after softcap; broadcasts to (B, Hq, Nq, Nk) from the right. −∞ excludes.
+  ConstTensor bias;
+
+  // Exclusion. A key takes part when every one of these lets it.
+
+  /// True (not 0) attends; broadcasts to (B, Hq, Nq, Nk) from the right.
+  ConstMask mask;
+  /// Query i attends to keys j ≤ i + offset.
+  std::optional<Diagonal> causal;
+  std::optional<Window> window;
+  /// The first valid_lens keys are attended to: (B) or (B, Nq), values in [0, Nk].
+  ConstLengths valid_lens;
+
+  // Further outputs, each left out when empty. Those of shape (B, Hq, Nq, Nk) cost a second pass.
+
+  Tensor scaled_scores;  ///< scale · q·k
+  Tensor capped_scores;  ///< after softcap
+  Tensor biased_scores;  ///< after the bias, before exclusion
+  Tensor weights;        ///< after exclusion and softmax
+  Tensor log_sum_exp;    ///< (B, Hq, Nq): ln Σ_j exp(score_ij) over the attended keys
+};
+
+/// Scaled dot-product attention (Vaswani et al. 2017, arXiv:1706.03762):
+///
+///   output_i = Σ_j softmax_j(scale · q_i·k_j) v_j
+///
+/// query (B, Hq, Nq, D), key (B, Hkv, Nk, D), value (B, Hkv, Nk, Dv), output (B, Hq, Nq, Dv). Hq is
+/// a multiple of Hkv; query head h reads key head h / (Hq/Hkv). All four may also be of rank 3, (B,
+/// N, D), or 2, (N, D), then with one head. Any strides; output must not overlap an input.
+///
+/// Scores go through: scale, softcap, bias, exclusion, softmax. An excluded key or value is not
+/// read into the arithmetic: NaN and infinity in it have no effect; in an attended one they have. A
+/// query with nothing to attend to gives output 0, weights 0 and log-sum-exp −∞.
+///
+/// Memory beyond inputs and outputs is linear in Nq and Nk. The bits of a result depend on its own
+/// sequence and the instruction set alone, not on the batch or the number of threads.
+///
+/// Error: each output is within 4e-7·√D·max|v| of the exact value for |scores| ≤ 20, and weights
+/// are within 2e-6 relative; measured by tests/native/scaled_dot_product_attention_test.cpp.
+///
+/// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; outputs are then
+/// untouched.
+ATTN_API void scaled_dot_product_attention(const ConstTensor& query, const ConstTensor& key,
+                                           const ConstTensor& value, const Tensor& output,
+                                           const AttentionOptions& options = {},
+                                           Context& context = Context::default_context());
+
+}  // namespace attn

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <type_traits>
+
+#include "attn/error.hpp"
+
+namespace attn {
+
+/// A non-owning view of elements in memory: a pointer, a shape and a stride per dimension, counted
+/// in elements. Strides may be zero (a broadcast dimension) or negative. attn never copies a tensor
+/// to change its layout: (B, H, N, D) and (B, N, H·D) are both read in place, see split_heads().
+///
+/// A default-made view is empty: rank 0, no data. Optional tensor arguments are empty views.
+template <class T>
+class TensorView {
+ public:
+  static constexpr int kMaxRank = 6;
+
+  TensorView() = default;
+
+  /// A row-major view of `shape` at `data`.
+  TensorView(T* data, std::span<const std::int64_t> shape) : data_(data) {
+    set_shape(shape);
+    std::int64_t stride = 1;
+    for (int i = rank_ - 1; i >= 0; --i) {
+      strides_[i] = stride;
+      // Saturates instead of overflowing; functions check sizes before they use strides.
+      if (__builtin_mul_overflow(stride, shape_[i], &stride)) stride = INT64_MAX;
+    }
+  }
+
+  TensorView(T* data, std::initializer_list<std::int64_t> shape)
+      : TensorView(data, std::span<const std::int64_t>(shape.begin(), shape.size())) {}
+
+  /// A view of `shape` at `data` with one stride per dimension, in elements.
+  TensorView(T* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides)
+      : data_(data) {
+    set_shape(shape);
+    if (strides.size() != shape.size()) {
+      throw Error(ErrorCode::kShapeMismatch, "strides: got " + std::to_string(strides.size()) +
+                                                 " for a shape of rank " +
+                                                 std::to_string(shape.size()));
+    }
+    for (int i = 0; i < rank_; ++i) strides_[i] = strides[i];
+  }
+
+  /// A view to mutable elements converts to one of constant elements.
+  template <class U>
+  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
+      TensorView(const TensorView<U>& other)
+      : TensorView(other.data(), other.shape(), other.strides()) {}
+
+  T* data() const noexcept { return data_; }
+  int rank() const noexcept { return rank_; }
+  bool empty() const noexcept { return data_ == nullptr && rank_ == 0; }
+  std::span<const std::int64_t> shape() const noexcept {
+    return {shape_.data(), static_cast<std::size_t>(rank_)};
+  }
+  std::span<const std::int64_t> strides() const noexcept {
+    return {strides_.data(), static_cast<std::size_t>(rank_)};
+  }
+
+  /// Size and stride of dimension `i`; a negative `i` counts from the last one.
+  std::int64_t size(int i) const noexcept { return shape_[i < 0 ? i + rank_ : i]; }
+  std::int64_t stride(int i) const noexcept { return strides_[i < 0 ? i + rank_ : i]; }
+
+  /// The element at the given indices, unchecked.
+  template <class... Index>
+  T& operator()(Index... index) const noexcept {
+    std::int64_t offset = 0;
+    int i = 0;
+    ((offset += static_cast<std::int64_t>(index) * strides_[i++]), ...);
+    return data_[offset];
+  }
+
+  /// The view with dimension `i` fixed at `index`: rank − 1.
+  TensorView select(int i, std::int64_t index) const noexcept {
+    if (i < 0) i += rank_;
+    TensorView result;
+    result.data_ = data_ + index * strides_[i];
+    for (int j = 0; j < rank_; ++j) {
+      if (j == i) continue;
+      result.shape_[result.rank_] = shape_[j];
+      result.strides_[result.rank_++] = strides_[j];
+    }
+    return result;
+  }
+
+  /// The view narrowed to [begin, end) of dimension `i`.
+  TensorView slice(int i, std::int64_t begin, std::int64_t end) const noexcept {
+    if (i < 0) i += rank_;
+    TensorView result = *this;
+    result.data_ += begin * strides_[i];
+    result.shape_[i] = end - begin;
+    return result;
+  }
+
+  /// The view with a dimension of size 1 put in front of dimension `i`.
+  TensorView unsqueeze(int i) const {
+    if (i < 0) i += rank_ + 1;
+    if (rank_ == kMaxRank) {
+      throw Error(ErrorCode::kInvalidArgument, "unsqueeze: the view already has the largest rank");
+    }
+    TensorView result = *this;
+    for (int j = rank_; j > i; --j) {
+      result.shape_[j] = shape_[j - 1];
+      result.strides_[j] = strides_[j - 1];
+    }
+    result.shape_[i] = 1;
+    result.strides_[i] = 0;
+    ++result.rank_;
+    return result;
+  }
+
+  /// (B, N, H·D) seen as (B, H, N, D), without a copy.
+  TensorView split_heads(std::int64_t num_heads) const {
+    if (rank_ != 3 || num_heads < 1 || shape_[2] % num_heads != 0) {
+      throw Error(ErrorCode::kShapeMismatch,
+                  "split_heads: needs (B, N, H*D) with a last size divisible by " +
+                      std::to_string(num_heads));
+    }
+    const std::int64_t head_dim = shape_[2] / num_heads;
+    const std::array<std::int64_t, 4> shape{shape_[0], num_heads, shape_[1], head_dim};
+    const std::array<std::int64_t, 4> strides{strides_[0], head_dim * strides_[2], strides_[1],
+                                              strides_[2]};
+    return TensorView(data_, shape, strides);
+  }
+
+  /// True when the elements lie row-major without gaps.
+  bool is_contiguous() const noexcept {
+    std::int64_t expected = 1;
+    for (int i = rank_ - 1; i >= 0; --i) {
+      if (shape_[i] != 1 && strides_[i] != expected) return false;
+      expected *= shape_[i];
+    }
+    return true;
+  }
+
+ private:
+  void set_shape(std::span<const std::int64_t> shape) {
+    if (shape.size() > kMaxRank) {
+      throw Error(ErrorCode::kShapeMismatch, "shape: rank " + std::to_string(shape.size()) +
+                                                 " is more than " + std::to_string(kMaxRank));
+    }
+    rank_ = static_cast<int>(shape.size());
+    for (int i = 0; i < rank_; ++i) {
+      if (shape[i] < 0) {
+        throw Error(ErrorCode::kInvalidArgument, "shape: size " + std::to_string(shape[i]) +
+                                                     " of dimension " + std::to_string(i) +
+                                                     " is negative");
+      }
+      shape_[i] = shape[i];
+    }
+  }
+
+  T* data_ = nullptr;
+  int rank_ = 0;
+  std::array<std::int64_t, kMaxRank> shape_{};
+  std::array<std::int64_t, kMaxRank> strides_{};
+};
+
+using Tensor = TensorView<float>;
+using ConstTensor = TensorView<const float>;
+
+/// Booleans are one byte each: zero is false, anything else is true.
+using ConstMask = TensorView<const std::uint8_t>;
+using ConstLengths = TensorView<const std::int32_t>;
+
+}  // namespace attn

@@ -1,0 +1,63 @@
+#include "attn/context.hpp"
+
+#include <cstdlib>
+#include <string>
+
+#include "attn/error.hpp"
+#include "runtime/dispatch.hpp"
+#include "runtime/execution.hpp"
+
+namespace attn {
+namespace {
+
+InstructionSet choose_instruction_set(const ContextOptions& options) {
+  if (options.instruction_set) return *options.instruction_set;
+  if (const char* name = std::getenv("ATTN_ISA"); name && *name) {
+    if (const auto isa = parse_instruction_set(name)) return *isa;
+    std::string known;
+    for (const InstructionSet isa : supported_instruction_sets()) {
+      known += known.empty() ? "" : ", ";
+      known += to_string(isa);
+    }
+    throw Error(ErrorCode::kInvalidArgument,
+                "ATTN_ISA: got \"" + std::string(name) + "\", needs one of: " + known);
+  }
+  return supported_instruction_sets().front();
+}
+
+}  // namespace
+
+Context::Context(const ContextOptions& options) {
+  if (options.num_threads < 0) {
+    throw Error(ErrorCode::kInvalidArgument, "num_threads: got " +
+                                                 std::to_string(options.num_threads) +
+                                                 ", needs 0 (one per core) or more");
+  }
+  const InstructionSet isa = choose_instruction_set(options);
+  const kernels::KernelTable* table = runtime::find_kernels(isa);
+  if (!table) {
+    throw Error(ErrorCode::kUnsupported, "instruction_set: this build or machine has no " +
+                                             std::string(to_string(isa)) + " kernels");
+  }
+  const int num_threads =
+      options.num_threads == 0 ? runtime::hardware_threads() : options.num_threads;
+  impl_ = std::make_unique<Impl>(num_threads, *table);
+}
+
+Context::~Context() = default;
+
+int Context::num_threads() const noexcept { return impl_->pool.num_threads(); }
+
+InstructionSet Context::instruction_set() const noexcept { return impl_->kernels.instruction_set; }
+
+void Context::release_memory() noexcept {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->arena.release();
+}
+
+Context& Context::default_context() {
+  static Context context;
+  return context;
+}
+
+}  // namespace attn

@@ -1,0 +1,23 @@
+#include "attn/error.hpp"
+
+namespace attn {
+
+const char* to_string(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+      return "invalid_argument";
+    case ErrorCode::kShapeMismatch:
+      return "shape_mismatch";
+    case ErrorCode::kSizeOverflow:
+      return "size_overflow";
+    case ErrorCode::kOutOfMemory:
+      return "out_of_memory";
+    case ErrorCode::kUnsupported:
+      return "unsupported";
+    case ErrorCode::kNotFound:
+      return "not_found";
+  }
+  return "unknown";
+}
+
+}  // namespace attn

@@ -1,0 +1,23 @@
+#include "kernels/make_table.hpp"
+
+namespace attn::kernels {
+namespace {
+
+struct Isa {
+  using Arch = xsimd::fma3<xsimd::avx2>;
+  static constexpr InstructionSet kInstructionSet = InstructionSet::kAvx2;
+  static constexpr int kRows = 6;
+  static constexpr int kVectors = 2;
+  using F = xsimd::batch<float, Arch>;
+
+  static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
+  static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+};
+
+constexpr KernelTable kTable = make_table<Isa>();
+
+}  // namespace
+
+const KernelTable* avx2_table() noexcept { return &kTable; }
+
+}  // namespace attn::kernels

@@ -1,0 +1,23 @@
+#include "kernels/make_table.hpp"
+
+namespace attn::kernels {
+namespace {
+
+struct Isa {
+  using Arch = xsimd::neon64;
+  static constexpr InstructionSet kInstructionSet = InstructionSet::kNeon;
+  static constexpr int kRows = 6;
+  static constexpr int kVectors = 4;
+  using F = xsimd::batch<float, Arch>;
+
+  static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
+  static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+};
+
+constexpr KernelTable kTable = make_table<Isa>();
+
+}  // namespace
+
+const KernelTable* neon_table() noexcept { return &kTable; }
+
+}  // namespace attn::kernels

@@ -1,0 +1,23 @@
+#include "kernels/make_table.hpp"
+
+namespace attn::kernels {
+namespace {
+
+struct Isa {
+  using Arch = xsimd::emulated<128>;
+  static constexpr InstructionSet kInstructionSet = InstructionSet::kScalar;
+  static constexpr int kRows = 4;
+  static constexpr int kVectors = 1;
+  using F = xsimd::batch<float, Arch>;
+
+  static ATTN_INLINE F madd(F a, F b, F c) noexcept { return a * b + c; }
+  static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::select(x < low, low, x); }
+};
+
+constexpr KernelTable kTable = make_table<Isa>();
+
+}  // namespace
+
+const KernelTable* scalar_table() noexcept { return &kTable; }
+
+}  // namespace attn::kernels

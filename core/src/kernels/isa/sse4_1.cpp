@@ -1,0 +1,23 @@
+#include "kernels/make_table.hpp"
+
+namespace attn::kernels {
+namespace {
+
+struct Isa {
+  using Arch = xsimd::sse4_1;
+  static constexpr InstructionSet kInstructionSet = InstructionSet::kSse41;
+  static constexpr int kRows = 4;
+  static constexpr int kVectors = 2;
+  using F = xsimd::batch<float, Arch>;
+
+  static ATTN_INLINE F madd(F a, F b, F c) noexcept { return a * b + c; }
+  static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+};
+
+constexpr KernelTable kTable = make_table<Isa>();
+
+}  // namespace
+
+const KernelTable* sse4_1_table() noexcept { return &kTable; }
+
+}  // namespace attn::kernels

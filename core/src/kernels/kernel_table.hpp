@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstdint>
+
+#include "attn/instruction_set.hpp"
+
+/// What the SIMD kernels offer to the rest of the core: one table of plain function pointers per
+/// instruction set. Nothing here depends on compiler flags. All kernels are noexcept, take memory
+/// that the caller has checked and allocated, and give the same bits for a row of the result
+/// however the rows are divided among calls.
+namespace attn::kernels {
+
+using index = std::int64_t;
+
+/// Columns in a panel of a packed matrix, for every instruction set: one cache line of floats.
+/// Panel p holds columns 16p … 16p+15 as [depth][16], padded with zeros.
+inline constexpr index kPanelWidth = 16;
+
+/// Keys scored at a time. Blocks start at multiples of this from key 0, whatever the masks, so that
+/// sums are always formed in the same order.
+inline constexpr index kKeyTile = 256;
+
+constexpr index round_up(index value, index multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// Floats in the packed form of a (cols × depth) matrix.
+constexpr index packed_size(index cols, index depth) { return round_up(cols, kPanelWidth) * depth; }
+
+/// C = A · Bᵀ + bias for one block of rows: A (rows × depth), B (cols × depth) packed.
+struct ProductArgs {
+  index rows = 0;
+  index cols = 0;
+  index depth = 0;
+  const float* a = nullptr;
+  index a_row = 0;  ///< stride between rows
+  index a_col = 1;
+  const float* packed_b = nullptr;
+  const float* bias = nullptr;  ///< cols values, or null
+  float* c = nullptr;
+  index c_row = 0;
+  index c_col = 1;
+};
+
+/// The stages of a score on its way to a weight, in the order of the attention contract.
+enum class ScoreStage : int {
+  kScaled,   ///< scale · q·k
+  kCapped,   ///< after softcap
+  kBiased,   ///< after additive bias
+  kWeights,  ///< after exclusion and softmax
+};
+
+/// One head of one batch entry.
+struct AttentionHead {
+  index num_queries = 0;
+  index num_keys = 0;
+  index head_dim = 0;
+  index value_dim = 0;
+
+  const float* query = nullptr;  ///< (num_queries, head_dim)
+  index query_row = 0;
+  index query_col = 1;
+  const float* packed_keys = nullptr;  ///< packed (num_keys × head_dim)
+  /// (num_keys, value_dim): unit column stride, readable up to a whole vector beyond value_dim.
+  const float* value = nullptr;
+  index value_row = 0;
+
+  float* output = nullptr;  ///< (num_queries, value_dim)
+  index output_row = 0;
+  index output_col = 1;
+  float* log_sum_exp = nullptr;  ///< (num_queries) or null
+  index log_sum_exp_row = 0;
+
+  float scale = 1;
+  float softcap = 0;  ///< 0: none
+
+  /// Query i may attend to keys [key_begin[i], key_end[i]) only.
+  const std::int32_t* key_begin = nullptr;
+  const std::int32_t* key_end = nullptr;
+  const std::uint8_t* mask = nullptr;  ///< (num_queries, num_keys), zero excludes; or null
+  index mask_row = 0;
+  index mask_col = 0;
+  const float* bias = nullptr;  ///< (num_queries, num_keys), added to the score; or null
+  index bias_row = 0;
+  index bias_col = 0;
+};
+
+/// Where a stage of the scores goes: (num_queries, num_keys).
+struct ScoreOutput {
+  ScoreStage stage = ScoreStage::kWeights;
+  float* data = nullptr;
+  index row = 0;
+  index col = 1;
+};
+
+struct KernelTable {
+  InstructionSet instruction_set;
+
+  /// Floats in one SIMD vector.
+  index vector_width;
+
+  /// Packs a (cols × depth) matrix with element (c, k) at b[c·col_stride + k·depth_stride].
+  void (*pack)(index cols, index depth, const float* b, index col_stride, index depth_stride,
+               float* packed) noexcept;
+
+  /// Rows of a product that are best computed in one call, and the scratch floats it needs.
+  index product_rows;
+  index (*product_scratch)(index depth) noexcept;
+  void (*product)(const ProductArgs&, float* scratch) noexcept;
+
+  /// Queries that are best attended in one call, and the scratch floats it needs.
+  index attention_rows;
+  index (*attention_scratch)(const AttentionHead&) noexcept;
+  /// Attends queries [row_begin, row_end) of a head; row_begin is a multiple of attention_rows.
+  /// Writes output, log-sum-exp, and each of the `num_scores` score outputs.
+  void (*attend)(const AttentionHead&, index row_begin, index row_end, const ScoreOutput* scores,
+                 int num_scores, float* scratch) noexcept;
+};
+
+/// One per translation unit in isa/; null where this build has no such kernels.
+const KernelTable* scalar_table() noexcept;
+const KernelTable* sse4_1_table() noexcept;
+const KernelTable* avx2_table() noexcept;
+const KernelTable* avx512_table() noexcept;
+const KernelTable* neon_table() noexcept;
+const KernelTable* wasm_simd128_table() noexcept;
+const KernelTable* wasm_relaxed_simd_table() noexcept;
+
+}  // namespace attn::kernels

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "kernels/attention.hpp"
+#include "kernels/matrix_product.hpp"
+
+namespace attn::kernels {
+
+/// The table of one instruction set. `Isa` provides:
+///   Arch               the xsimd architecture
+///   kInstructionSet    its name for the rest of the core
+///   kRows, kVectors    shape of the micro-kernel's tile, in rows and vectors: as large as the
+///                      register file allows
+///   madd(a, b, c)      a·b + c
+///   at_least(x, low)   max(x, low) that keeps a NaN in x
+template <class Isa>
+constexpr KernelTable make_table() noexcept {
+  return {
+      .instruction_set = Isa::kInstructionSet,
+      .vector_width = kWidth<Isa>,
+      .pack = &pack<Isa>,
+      .product_rows = kProductRows<Isa>,
+      .product_scratch = &product_scratch<Isa>,
+      .product = &product<Isa>,
+      .attention_rows = kAttentionRows<Isa>,
+      .attention_scratch = &attention_scratch<Isa>,
+      .attend = &attend<Isa>,
+  };
+}
+
+}  // namespace attn::kernels

@@ -1,0 +1,112 @@
+#include "runtime/dispatch.hpp"
+
+#include <array>
+#include <cstddef>
+
+namespace attn {
+namespace {
+
+struct Implementation {
+  InstructionSet isa;
+  const char* name;
+  /// Null when this build has no such kernels.
+  const kernels::KernelTable* (*table)() noexcept;
+  bool (*machine_has_it)() noexcept;
+};
+
+bool always() noexcept { return true; }
+
+#if defined(__x86_64__)
+#define ATTN_X86_TABLE(function) &kernels::function
+// GCC's and clang's CPU detection also asks the operating system whether it saves the registers.
+bool has_sse4_1() noexcept { return __builtin_cpu_supports("sse4.1"); }
+bool has_avx2() noexcept { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool has_avx512() noexcept {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && has_avx2();
+}
+#else
+#define ATTN_X86_TABLE(function) nullptr
+bool has_sse4_1() noexcept { return false; }
+bool has_avx2() noexcept { return false; }
+bool has_avx512() noexcept { return false; }
+#endif
+
+#if defined(__aarch64__)
+#define ATTN_NEON_TABLE &kernels::neon_table
+#else
+#define ATTN_NEON_TABLE nullptr
+#endif
+
+// A WebAssembly module holds one table, that of its variant, to stay small; what it contains, it
+// can run, or it would not have loaded.
+#if defined(__wasm_relaxed_simd__)
+#define ATTN_RELAXED_TABLE &kernels::wasm_relaxed_simd_table
+#define ATTN_SIMD128_TABLE nullptr
+#define ATTN_SCALAR_TABLE nullptr
+#elif defined(__wasm_simd128__)
+#define ATTN_RELAXED_TABLE nullptr
+#define ATTN_SIMD128_TABLE &kernels::wasm_simd128_table
+#define ATTN_SCALAR_TABLE nullptr
+#else
+#define ATTN_RELAXED_TABLE nullptr
+#define ATTN_SIMD128_TABLE nullptr
+#define ATTN_SCALAR_TABLE &kernels::scalar_table
+#endif
+
+/// Best first.
+constexpr std::array kImplementations{
+    Implementation{InstructionSet::kAvx512, "avx512", ATTN_X86_TABLE(avx512_table), &has_avx512},
+    Implementation{InstructionSet::kAvx2, "avx2", ATTN_X86_TABLE(avx2_table), &has_avx2},
+    Implementation{InstructionSet::kSse41, "sse4_1", ATTN_X86_TABLE(sse4_1_table), &has_sse4_1},
+    Implementation{InstructionSet::kNeon, "neon", ATTN_NEON_TABLE, &always},
+    Implementation{InstructionSet::kWasmRelaxedSimd, "wasm_relaxed_simd", ATTN_RELAXED_TABLE,
+                   &always},
+    Implementation{InstructionSet::kWasmSimd128, "wasm_simd128", ATTN_SIMD128_TABLE, &always},
+    Implementation{InstructionSet::kScalar, "scalar", ATTN_SCALAR_TABLE, &always},
+};
+
+}  // namespace
+
+const char* to_string(InstructionSet isa) noexcept {
+  for (const Implementation& implementation : kImplementations) {
+    if (implementation.isa == isa) return implementation.name;
+  }
+  return "unknown";
+}
+
+std::optional<InstructionSet> parse_instruction_set(std::string_view name) noexcept {
+  for (const Implementation& implementation : kImplementations) {
+    if (name == implementation.name) return implementation.isa;
+  }
+  return std::nullopt;
+}
+
+std::span<const InstructionSet> supported_instruction_sets() noexcept {
+  struct List {
+    std::array<InstructionSet, kImplementations.size()> isa{};
+    std::size_t count = 0;
+  };
+  static const List list = [] {
+    List found;
+    for (const Implementation& implementation : kImplementations) {
+      if (runtime::find_kernels(implementation.isa)) found.isa[found.count++] = implementation.isa;
+    }
+    return found;
+  }();
+  return {list.isa.data(), list.count};
+}
+
+namespace runtime {
+
+const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept {
+  for (const Implementation& implementation : kImplementations) {
+    if (implementation.isa == isa && implementation.table && implementation.machine_has_it()) {
+      return implementation.table();
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace runtime
+}  // namespace attn

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <string>
+#include <type_traits>
+
+#include "attn/context.hpp"
+#include "attn/error.hpp"
+#include "kernels/kernel_table.hpp"
+#include "runtime/arena.hpp"
+#include "runtime/thread_pool.hpp"
+
+namespace attn {
+
+struct Context::Impl {
+  explicit Impl(int num_threads, const kernels::KernelTable& table)
+      : kernels(table), pool(num_threads) {}
+
+  const kernels::KernelTable& kernels;
+  runtime::ThreadPool pool;
+  runtime::Arena arena;
+  /// Recursive, because layers call other public functions on the same context.
+  std::recursive_mutex mutex;
+};
+
+}  // namespace attn
+
+namespace attn::runtime {
+
+/// One running call: holds the context for itself, hands out its kernels, scratch memory and
+/// threads, and gives the memory back at the end.
+class Execution {
+ public:
+  explicit Execution(Context& context)
+      : impl_(context.impl()), lock_(impl_.mutex), mark_(impl_.arena.mark()) {}
+  ~Execution() { impl_.arena.give_back(mark_); }
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  const kernels::KernelTable& kernels() const noexcept { return impl_.kernels; }
+  int num_threads() const noexcept { return impl_.pool.num_threads(); }
+
+  /// Scratch memory for `count` elements, aligned to a cache line, valid until this call ends.
+  /// Throws Error(kOutOfMemory) with `purpose` in the message.
+  template <class T>
+  T* take(std::int64_t count, const char* purpose) {
+    static_assert(std::is_trivial_v<T>);
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(sizeof(T)), &bytes) || bytes < 0 ||
+        static_cast<std::uint64_t>(bytes) > SIZE_MAX / 2) {
+      throw Error(ErrorCode::kSizeOverflow,
+                  std::string(purpose) + ": the memory needed exceeds the address space");
+    }
+    try {
+      return static_cast<T*>(impl_.arena.take(static_cast<std::size_t>(bytes)));
+    } catch (const std::bad_alloc&) {
+      throw Error(ErrorCode::kOutOfMemory, std::string(purpose) + ": " + std::to_string(bytes) +
+                                               " bytes of scratch memory could not be had");
+    }
+  }
+
+  float* floats(std::int64_t count, const char* purpose) { return take<float>(count, purpose); }
+
+  /// Calls body(index, worker) noexcept for 0 … count-1 on the context's threads.
+  template <class F>
+  void parallel_for(std::int64_t count, F&& body) noexcept {
+    using Body = std::remove_reference_t<F>;
+    impl_.pool.run(count, {[](void* closure, std::int64_t index, int worker) noexcept {
+                             (*static_cast<Body*>(closure))(index, worker);
+                           },
+                           const_cast<void*>(static_cast<const void*>(&body))});
+  }
+
+ private:
+  Context::Impl& impl_;
+  std::unique_lock<std::recursive_mutex> lock_;
+  Arena::Mark mark_;
+};
+
+}  // namespace attn::runtime

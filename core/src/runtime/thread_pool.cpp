@@ -1,0 +1,133 @@
+#include "runtime/thread_pool.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
+#define ATTN_HAS_THREADS 0
+#else
+#define ATTN_HAS_THREADS 1
+#endif
+
+namespace attn::runtime {
+namespace {
+
+/// Times a waiting thread looks again before it sleeps: some tens of microseconds, so that the
+/// parallel loops of one call follow each other without a wake-up in between.
+constexpr int kSpins = 4000;
+
+inline void pause_briefly() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ __volatile__("yield");
+#endif
+}
+
+}  // namespace
+
+struct ThreadPool::Shared {
+  std::vector<std::thread> threads;
+  std::mutex mutex;
+  std::condition_variable wake;
+  /// Counts the loops started; a worker that sees a new number joins that loop.
+  std::atomic<std::uint64_t> generation{0};
+  std::atomic<bool> stopping{false};
+  std::atomic<std::int64_t> next{0};
+  std::atomic<int> busy{0};
+  std::int64_t count = 0;
+  Body body{};
+
+  void work(int worker) noexcept {
+    for (std::int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < count;
+         i = next.fetch_add(1, std::memory_order_relaxed)) {
+      body.call(body.closure, i, worker);
+    }
+  }
+
+  void worker_loop(int worker) noexcept {
+    std::uint64_t seen = 0;
+    for (;;) {
+      for (int i = 0; i < kSpins && generation.load(std::memory_order_acquire) == seen; ++i) {
+        pause_briefly();
+      }
+      if (generation.load(std::memory_order_acquire) == seen) {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return generation.load(std::memory_order_acquire) != seen; });
+      }
+      if (stopping.load(std::memory_order_acquire)) return;
+      ++seen;
+      work(worker);
+      busy.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  void announce() noexcept {
+    {
+      std::lock_guard lock(mutex);
+      generation.fetch_add(1, std::memory_order_release);
+    }
+    wake.notify_all();
+  }
+};
+
+ThreadPool::ThreadPool(int num_threads) : shared_(std::make_unique<Shared>()) {
+#if ATTN_HAS_THREADS
+  shared_->threads.reserve(static_cast<std::size_t>(num_threads - 1));
+  try {
+    for (int worker = 1; worker < num_threads; ++worker) {
+      shared_->threads.emplace_back(
+          [shared = shared_.get(), worker] { shared->worker_loop(worker); });
+    }
+  } catch (const std::system_error&) {
+    // The threads that did start are enough: results do not depend on their number.
+  }
+#else
+  (void)num_threads;
+#endif
+}
+
+ThreadPool::~ThreadPool() {
+  shared_->stopping.store(true, std::memory_order_release);
+  shared_->announce();
+  for (std::thread& thread : shared_->threads) thread.join();
+}
+
+int ThreadPool::num_threads() const noexcept {
+  return static_cast<int>(shared_->threads.size()) + 1;
+}
+
+void ThreadPool::run(std::int64_t count, Body body) noexcept {
+  Shared& shared = *shared_;
+  if (shared.threads.empty() || count < 2) {
+    for (std::int64_t i = 0; i < count; ++i) body.call(body.closure, i, 0);
+    return;
+  }
+  shared.body = body;
+  shared.count = count;
+  shared.next.store(0, std::memory_order_relaxed);
+  shared.busy.store(static_cast<int>(shared.threads.size()), std::memory_order_relaxed);
+  shared.announce();
+  shared.work(0);
+  // Spins rather than sleeps: the others are in their last piece, and a browser's main thread may
+  // not sleep.
+  for (int i = 0; shared.busy.load(std::memory_order_acquire) != 0; ++i) {
+    pause_briefly();
+    if (i > kSpins) std::this_thread::yield();
+  }
+}
+
+int hardware_threads() noexcept {
+#if ATTN_HAS_THREADS
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+#else
+  return 1;
+#endif
+}
+
+}  // namespace attn::runtime

@@ -1,0 +1,41 @@
+#include "validation.hpp"
+
+#include <cstdio>
+
+namespace attn::validation {
+
+std::string to_string(std::span<const std::int64_t> shape) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += shape[i] < 0 ? "any" : std::to_string(shape[i]);
+  }
+  return text + ")";
+}
+
+void fail(ErrorCode code, const std::string& message) { throw Error(code, message); }
+
+void fail_value(const char* name, double got, const std::string& needs) {
+  char number[32];
+  std::snprintf(number, sizeof number, "%.9g", got);
+  fail(ErrorCode::kInvalidArgument, std::string(name) + ": got " + number + ", needs " + needs);
+}
+
+void fail_shape(const char* name, std::span<const std::int64_t> got, const std::string& needs) {
+  fail(ErrorCode::kShapeMismatch,
+       std::string(name) + ": got shape " + to_string(got) + ", needs " + needs);
+}
+
+std::int64_t product(const char* name, std::initializer_list<std::int64_t> sizes) {
+  std::int64_t result = 1;
+  for (const std::int64_t size : sizes) {
+    if (__builtin_mul_overflow(result, size, &result)) {
+      fail(ErrorCode::kSizeOverflow, std::string(name) + ": the product of the sizes " +
+                                         to_string({sizes.begin(), sizes.size()}) +
+                                         " exceeds the address space");
+    }
+  }
+  return result;
+}
+
+}  // namespace attn::validation

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "attn/error.hpp"
+#include "attn/tensor_view.hpp"
+
+/// How the public boundary says what is wrong: the argument's name first, then what it got, then
+/// what it needs.
+namespace attn::validation {
+
+/// "(2, 4, 100)"
+std::string to_string(std::span<const std::int64_t> shape);
+
+[[noreturn]] void fail(ErrorCode code, const std::string& message);
+
+/// Throws kInvalidArgument: `name: got 3, needs …`.
+[[noreturn]] void fail_value(const char* name, double got, const std::string& needs);
+
+/// Throws kShapeMismatch: `name: got shape (2, 3), needs …`.
+[[noreturn]] void fail_shape(const char* name, std::span<const std::int64_t> got,
+                             const std::string& needs);
+
+/// The product of sizes; throws kSizeOverflow when it does not fit.
+std::int64_t product(const char* name, std::initializer_list<std::int64_t> sizes);
+
+/// Requires a shape; a size of −1 in `needed` accepts any.
+template <class T>
+void require_shape(const char* name, const TensorView<T>& view,
+                   std::initializer_list<std::int64_t> needed) {
+  const std::span<const std::int64_t> want(needed.begin(), needed.size());
+  bool same = view.rank() == static_cast<int>(want.size());
+  for (int i = 0; same && i < view.rank(); ++i) same = want[i] < 0 || view.size(i) == want[i];
+  if (!same) fail_shape(name, view.shape(), "shape " + to_string(want));
+}
+
+/// Requires memory behind a view that has elements.
+template <class T>
+void require_data(const char* name, const TensorView<T>& view) {
+  bool has_elements = true;
+  for (const std::int64_t size : view.shape()) has_elements &= size != 0;
+  if (has_elements && view.data() == nullptr) {
+    fail(ErrorCode::kInvalidArgument, std::string(name) + ": data is null");
+  }
+}
+
+/// `view` seen with the leading and missing dimensions of `shape`, those of size 1 repeated with
+/// stride 0 (NumPy's broadcasting, from the right). Throws when the shapes do not fit.
+template <class T>
+TensorView<T> broadcast(const char* name, const TensorView<T>& view,
+                        std::initializer_list<std::int64_t> shape) {
+  const std::span<const std::int64_t> want(shape.begin(), shape.size());
+  const int rank = static_cast<int>(want.size());
+  std::array<std::int64_t, TensorView<T>::kMaxRank> strides{};
+  const int missing = rank - view.rank();
+  bool fits = missing >= 0;
+  for (int i = 0; fits && i < view.rank(); ++i) {
+    const std::int64_t size = view.size(i);
+    fits = size == 1 || size == want[missing + i];
+    strides[missing + i] = size == 1 ? 0 : view.stride(i);
+  }
+  if (!fits) {
+    fail_shape(name, view.shape(), "a shape that broadcasts to " + to_string(want));
+  }
+  return TensorView<T>(view.data(), want,
+                       std::span<const std::int64_t>(strides.data(), want.size()));
+}
+
+}  // namespace attn::validation
