@@ -26,6 +26,12 @@ void fail_shape(const char* name, std::span<const std::int64_t> got, const std::
        std::string(name) + ": got shape " + to_string(got) + ", needs " + needs);
 }
 
+void require_at_least(const char* name, std::int64_t value, std::int64_t least) {
+  if (value < least) {
+    fail_value(name, static_cast<double>(value), std::to_string(least) + " or more");
+  }
+}
+
 std::int64_t product(const char* name, std::initializer_list<std::int64_t> sizes) {
   std::int64_t result = 1;
   for (const std::int64_t size : sizes) {

@@ -24,6 +24,9 @@ std::string to_string(std::span<const std::int64_t> shape);
 [[noreturn]] void fail_shape(const char* name, std::span<const std::int64_t> got,
                              const std::string& needs);
 
+/// Requires value ≥ least.
+void require_at_least(const char* name, std::int64_t value, std::int64_t least);
+
 /// The product of sizes; throws kSizeOverflow when it does not fit.
 std::int64_t product(const char* name, std::initializer_list<std::int64_t> sizes);
 

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/parameters.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+class PackedMatrix;
+
+/// A dense layer: y = x · Wᵀ + b, as torch.nn.Linear. Parameters: "weight" (out_features,
+/// in_features) and, with bias, "bias" (out_features); zeros at first.
+class ATTN_API Linear {
+ public:
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true);
+  ~Linear();
+  Linear(Linear&&) noexcept;
+  Linear& operator=(Linear&&) noexcept;
+
+  std::int64_t in_features() const noexcept { return in_features_; }
+  std::int64_t out_features() const noexcept { return out_features_; }
+
+  const Parameters& parameters() const noexcept { return parameters_; }
+  /// Throws kNotFound or kShapeMismatch.
+  void set_parameter(std::string_view name, const ConstTensor& values);
+
+  /// x (N, in_features) or (B, N, in_features); output the same with out_features. Any strides; no
+  /// overlap. Each output is a sum over in_features in blocks of 256, so within
+  /// in_features · 6e-8 · Σ|x·w| of the exact value. Throws kShapeMismatch, kOutOfMemory.
+  void forward(const ConstTensor& x, const Tensor& output,
+               Context& context = Context::default_context()) const;
+
+ private:
+  std::int64_t in_features_;
+  std::int64_t out_features_;
+  Parameters parameters_;
+  std::unique_ptr<PackedMatrix> packed_;
+};
+
+}  // namespace attn

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attn/tensor_view.hpp"
+#include "runtime/execution.hpp"
+
+namespace attn {
+
+/// A weight matrix in the order in which the product reads it; the same for every instruction set.
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+
+  /// Zeros (out, in). Throws kOutOfMemory.
+  PackedMatrix(std::int64_t rows, std::int64_t cols);
+
+  /// Takes the weights of a (rows, cols) matrix over.
+  void pack(const ConstTensor& weight) noexcept;
+
+  std::int64_t rows() const noexcept { return rows_; }
+  std::int64_t cols() const noexcept { return cols_; }
+
+  /// The scratch memory that multiply needs; may throw.
+  float* take_scratch(runtime::Execution& run) const;
+
+  /// y = x · Wᵀ + bias: x (N, in) or (B, N, in), y (N, out) or (B, N, out), any strides; bias (out)
+  /// or null. Bits of a row of y do not depend on the other rows.
+  void multiply(const ConstTensor& x, const float* bias, const Tensor& y, runtime::Execution& run,
+                float* scratch) const noexcept;
+
+ private:
+  std::int64_t rows_ = 0;
+  std::int64_t cols_ = 0;
+  std::vector<float> packed_;
+};
+
+}  // namespace attn
