@@ -1,7 +1,7 @@
 // Programs and system packages: finds what the machine has, and has Debian's package manager
 // install the rest. Imports Node's own modules only, because it runs before node_modules exists.
 
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs';
 import { arch } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -57,6 +57,42 @@ export function run(program, args, options = {}) {
   if (status !== 0) {
     throw new SetupError(`${program} ${args.join(' ')} failed (${signal ?? `exit code ${status}`}).`);
   }
+}
+
+/** A program failed; the message ends with the program's output. */
+export class CommandError extends SetupError {}
+
+/**
+ * Runs a program to its end, keeping what it prints.
+ * @param {string} program
+ * @param {string[]} args
+ * @param {object} options
+ * @param {string} options.cwd
+ * @param {Record<string, string>} [options.env]  on top of this process's environment
+ * @param {number} [options.timeoutMs]
+ * @returns {Promise<string>} what it printed, on stderr too
+ * @throws {CommandError} if it cannot be started, fails or takes too long
+ */
+export function command(program, args, { cwd, env = {}, timeoutMs = 30 * 60 * 1000 }) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: timeoutMs,
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => (output += text));
+    }
+    const fail = (/** @type {string} */ reason) =>
+      reject(new CommandError(`${program} ${args.join(' ')}: ${reason}\n${output}`));
+    child.on('error', (error) => fail(error.message));
+    child.on('close', (code, signal) => {
+      if (code === 0) resolve(output);
+      else fail(signal ? `ended by ${signal}` : `exit code ${code}`);
+    });
+  });
 }
 
 /**
@@ -131,7 +167,7 @@ const kRequirements = {
   chromium: {
     isThere: () => findChromium() !== undefined,
     packages: ['chromium'],
-    description: 'Chromium or Chrome, named by CHROMIUM_PATH if it is not on PATH',
+    description: 'Chromium or Chrome, named by CHROMIUM if it is not on PATH',
   },
   aarch64: {
     isThere: programs('aarch64-linux-gnu-g++', 'qemu-aarch64'),
@@ -142,8 +178,8 @@ const kRequirements = {
 
 /** @returns {string | undefined} */
 export function findChromium() {
-  const { CHROMIUM_PATH } = process.env;
-  if (CHROMIUM_PATH) return CHROMIUM_PATH;
+  const { CHROMIUM } = process.env;
+  if (CHROMIUM) return CHROMIUM;
   for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
     const path = findProgram(name);
     if (path) return path;

@@ -1,0 +1,91 @@
+// npm run build: the npm package in wasm/dist and the static site in web/dist.
+
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+import { kBuildFolder, kLockFile, kRoot, provideNpmPackages } from './checkout.js';
+import { cmakeBuild } from './cmake.js';
+import { buildEnvironment } from './env.js';
+import { withLock } from './lock.js';
+import { isMain, reportSetupError, requireAll, say } from './system.js';
+
+/** Each variant is a .js and a .wasm file; the loader picks the best one that the engine knows. */
+export const kVariants = [
+  'simd128',
+  'relaxed-simd',
+  'simd128-threads',
+  'relaxed-simd-threads',
+];
+
+const kPackageFolder = join(kRoot, 'wasm/dist');
+
+/**
+ * Everything that building needs: npm packages, CMake, Emscripten, xsimd.
+ * @returns {Record<string, string>} the environment to build in
+ */
+export function setUp() {
+  provideNpmPackages();
+  requireAll('for building', ['cmake', 'ninja']);
+  return buildEnvironment();
+}
+
+/**
+ * Builds all variants and puts the npm package together in wasm/dist.
+ * @param {Record<string, string>} env
+ */
+export async function buildPackage(env) {
+  for (const variant of kVariants) await cmakeBuild(`wasm-${variant}`, ['attn_wasm'], env);
+
+  /** @type {Map<string, string>} target → source */
+  const files = new Map();
+  const javaScript = join(kRoot, 'wasm/js');
+  for (const entry of readdirSync(javaScript, { recursive: true, withFileTypes: true })) {
+    const source = join(entry.parentPath, entry.name);
+    if (entry.isFile()) files.set(join(kPackageFolder, relative(javaScript, source)), source);
+  }
+  for (const variant of kVariants) {
+    for (const extension of ['js', 'wasm']) {
+      const name = `attn-${variant}.${extension}`;
+      files.set(join(kPackageFolder, name), join(kBuildFolder, `wasm-${variant}/wasm`, name));
+    }
+  }
+  mirror(files);
+}
+
+/**
+ * Makes wasm/dist hold exactly these files. Those with the same content stay as they are, so that
+ * a running dev server sees only real changes.
+ * @param {Map<string, string>} files
+ */
+function mirror(files) {
+  for (const [target, source] of files) {
+    if (existsSync(target) && readFileSync(target).equals(readFileSync(source))) continue;
+    mkdirSync(dirname(target), { recursive: true });
+    copyFileSync(source, target);
+  }
+  for (const entry of readdirSync(kPackageFolder, { recursive: true, withFileTypes: true })) {
+    const target = join(entry.parentPath, entry.name);
+    if (entry.isFile() && !files.has(target)) rmSync(target);
+  }
+}
+
+/** Builds the static site into web/dist; needs the package. */
+export async function buildSite() {
+  const { build } = await import('vite');
+  await build({ root: join(kRoot, 'web'), logLevel: 'warn' });
+}
+
+if (isMain(import.meta)) {
+  try {
+    await withLock(kLockFile, async () => {
+      const env = setUp();
+      say('Building the WebAssembly variants.');
+      await buildPackage(env);
+      say('Building the site.');
+      await buildSite();
+    });
+    say('The package is in wasm/dist, the site in web/dist.');
+  } catch (error) {
+    reportSetupError(error);
+  }
+}

@@ -1,0 +1,34 @@
+// The checkout's own set-up: its folders and its npm packages.
+
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+import { atLeast, run, say, SetupError } from './system.js';
+
+export const kRoot = dirname(dirname(import.meta.dirname));
+export const kBuildFolder = join(kRoot, 'build');
+export const kLockFile = join(kBuildFolder, '.lock');
+
+const kMinNode = '20.19.0';
+
+/** Installs the npm packages of package-lock.json, unless they are there already. */
+export function provideNpmPackages() {
+  if (!atLeast(process.versions.node, kMinNode)) {
+    throw new SetupError(
+      `Node ${kMinNode} or newer is needed, and this is ${process.versions.node}; ` +
+        `install a newer one from nodejs.org or your system's packages.`,
+    );
+  }
+  const stamp = join(kRoot, 'node_modules/.installed-for');
+  const wanted = createHash('sha256').update(readFileSync(join(kRoot, 'package-lock.json'))).digest('hex');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  say('Installing npm packages.');
+  run('npm', ['ci', '--include=dev', '--ignore-scripts', '--loglevel=error'], {
+    cwd: kRoot,
+    stdio: ['ignore', 'ignore', 2],
+    // npm is a script on Windows.
+    shell: process.platform === 'win32',
+  });
+  writeFileSync(stamp, wanted);
+}

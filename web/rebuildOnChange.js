@@ -1,0 +1,54 @@
+import { join, sep } from 'node:path';
+
+import { buildPackage } from '../wasm/toolchain/build.js';
+import { kLockFile, kRoot } from '../wasm/toolchain/checkout.js';
+import { buildEnvironment } from '../wasm/toolchain/env.js';
+import { withLock } from '../wasm/toolchain/lock.js';
+import { CommandError } from '../wasm/toolchain/system.js';
+
+const kSources = ['core', 'wasm/src', 'wasm/js', 'wasm/CMakeLists.txt', 'CMakeLists.txt'];
+
+/**
+ * Rebuilds the package when its sources change, C++ or JavaScript, and reloads the page; compile
+ * errors are shown on the page.
+ * @returns {import('vite').Plugin}
+ */
+export function rebuildOnChange() {
+  return {
+    name: 'attn-rebuild-on-change',
+    apply: 'serve',
+    configureServer(server) {
+      const sources = kSources.map((name) => join(kRoot, name));
+      let changed = false;
+      let building = false;
+
+      const build = async () => {
+        building = true;
+        while (changed) {
+          changed = false;
+          const start = performance.now();
+          server.config.logger.info('rebuilding WebAssembly', { timestamp: true });
+          try {
+            await withLock(kLockFile, () => buildPackage(buildEnvironment()));
+            const seconds = ((performance.now() - start) / 1000).toFixed(1);
+            server.config.logger.info(`rebuilt WebAssembly in ${seconds} s`, { timestamp: true });
+            server.moduleGraph.invalidateAll();
+            server.ws.send({ type: 'full-reload' });
+          } catch (error) {
+            if (!(error instanceof CommandError)) throw error;
+            server.config.logger.error(error.message, { timestamp: true });
+            server.ws.send({ type: 'error', err: { message: error.message, stack: '' } });
+          }
+        }
+        building = false;
+      };
+
+      server.watcher.add(sources);
+      server.watcher.on('all', (_event, path) => {
+        if (!sources.some((source) => path === source || path.startsWith(source + sep))) return;
+        changed = true;
+        if (!building) void build();
+      });
+    },
+  };
+}
