@@ -1,8 +1,6 @@
 // npm start: sets everything up, builds the WebAssembly variants, serves the page on a local address
 // and opens a browser where there is a display.
 
-import { join } from 'node:path';
-
 import { buildPackage, setUp } from '../wasm/toolchain/build.js';
 import { kLockFile } from '../wasm/toolchain/checkout.js';
 import { withLock } from '../wasm/toolchain/lock.js';

@@ -10,12 +10,7 @@ import { withLock } from './lock.js';
 import { isMain, reportSetupError, requireAll, say } from './system.js';
 
 /** Each variant is a .js and a .wasm file; the loader picks the best one that the engine knows. */
-export const kVariants = [
-  'simd128',
-  'relaxed-simd',
-  'simd128-threads',
-  'relaxed-simd-threads',
-];
+export const kVariants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
 
 const kPackageFolder = join(kRoot, 'wasm/dist');
 

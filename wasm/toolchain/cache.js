@@ -2,7 +2,15 @@
 // renamed when whole: an interrupted run leaves nothing half-made, and of two processes that make
 // the same entry at the same time the second simply uses what the first has put there.
 
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 

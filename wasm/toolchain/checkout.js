@@ -21,7 +21,9 @@ export function provideNpmPackages() {
     );
   }
   const stamp = join(kRoot, 'node_modules/.installed-for');
-  const wanted = createHash('sha256').update(readFileSync(join(kRoot, 'package-lock.json'))).digest('hex');
+  const wanted = createHash('sha256')
+    .update(readFileSync(join(kRoot, 'package-lock.json')))
+    .digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
   say('Installing npm packages.');
   run('npm', ['ci', '--include=dev', '--ignore-scripts', '--loglevel=error'], {

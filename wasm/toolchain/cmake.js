@@ -24,5 +24,8 @@ export async function cmakeBuild(preset, targets, env) {
     await command('cmake', ['--preset', preset, '--fresh'], { cwd: kRoot, env });
     writeFileSync(stamp, wanted);
   }
-  await command('cmake', ['--build', '--preset', preset, '--target', ...targets], { cwd: kRoot, env });
+  await command('cmake', ['--build', '--preset', preset, '--target', ...targets], {
+    cwd: kRoot,
+    env,
+  });
 }

@@ -85,7 +85,10 @@ function sourcesFor(release) {
     } else if (file.endsWith('.sources')) {
       for (const stanza of text.replace(/^#.*\n/gm, '').split(/\n\s*\n/)) {
         const words = (/** @type {string} */ field) =>
-          stanza.match(new RegExp(`^${field}:(.*)$`, 'im'))?.[1].trim().split(/\s+/) ?? [];
+          stanza
+            .match(new RegExp(`^${field}:(.*)$`, 'im'))?.[1]
+            .trim()
+            .split(/\s+/) ?? [];
         if (
           words('Types').includes('deb') &&
           words('Suites').includes(own) &&

@@ -3,7 +3,14 @@
 // alike, and with any Node: the package as installed by apt-get would find `acorn` only with
 // Debian's own Node.
 
-import { chmodSync, mkdirSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { cached } from './cache.js';
@@ -61,7 +68,7 @@ export function provideEmscripten() {
  * @param {string} root
  */
 function canOptimizeJavaScript(emcc, root) {
-  const node = outputOf(join(dirname(emcc), 'em-config'), ['NODE_JS'])?.match(/[^\['", ]+/)?.[0];
+  const node = outputOf(join(dirname(emcc), 'em-config'), ['NODE_JS'])?.match(/[^['", ]+/)?.[0];
   const optimizer = join(root, 'tools/acorn-optimizer.mjs');
   return outputOf(node ?? process.execPath, [optimizer, '/dev/null']) !== undefined;
 }
@@ -77,7 +84,13 @@ function unpackEmscripten(folder, finalFolder) {
     ['emscripten', 'binaryen', 'node-acorn', 'libc6', 'libgcc-s1', 'libstdc++6'],
     folder,
     // System libraries for dynamic linking, and what is not needed to run: half of the size.
-    ['*/wasm32-emscripten/pic', '*/wasm32-emscripten/lto-pic', '*/gconv', '*/emscripten/test', '*/doc'],
+    [
+      '*/wasm32-emscripten/pic',
+      '*/wasm32-emscripten/lto-pic',
+      '*/gconv',
+      '*/emscripten/test',
+      '*/doc',
+    ],
   );
 
   const root = join(folder, 'usr/share/emscripten');

@@ -24,7 +24,8 @@ export function reportSetupError(error) {
  * Whether a module is the one that node was started with.
  * @param {ImportMeta} meta
  */
-export const isMain = (meta) => meta.filename === realpathSync(process.argv[1]);
+export const isMain = (meta) =>
+  process.argv[1] !== undefined && meta.filename === realpathSync(process.argv[1]);
 
 /** @param {string} message one sentence about what is happening, for the user */
 export const say = (message) => console.error(message);
@@ -52,10 +53,15 @@ export function findProgram(name) {
  * @param {import('node:child_process').SpawnSyncOptions} [options]
  */
 export function run(program, args, options = {}) {
-  const { status, signal, error } = spawnSync(program, args, { stdio: ['ignore', 2, 2], ...options });
+  const { status, signal, error } = spawnSync(program, args, {
+    stdio: ['ignore', 2, 2],
+    ...options,
+  });
   if (error) throw error;
   if (status !== 0) {
-    throw new SetupError(`${program} ${args.join(' ')} failed (${signal ?? `exit code ${status}`}).`);
+    throw new SetupError(
+      `${program} ${args.join(' ')} failed (${signal ?? `exit code ${status}`}).`,
+    );
   }
 }
 
@@ -260,11 +266,10 @@ function installPackages(purpose, packages) {
 export const kMultiarch = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[arch()];
 
 /**
- * @param {string | undefined} version
+ * @param {string} version
  * @param {string} minimum
  */
 export function atLeast(version, minimum) {
-  if (version === undefined) return false;
   const parts = version.split('.').map(Number);
   for (const [i, part] of minimum.split('.').map(Number).entries()) {
     if ((parts[i] ?? 0) !== part) return (parts[i] ?? 0) > part;

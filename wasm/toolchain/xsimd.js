@@ -18,12 +18,11 @@ const kDebianRelease = 'trixie';
  *     find or fetch xsimd itself
  */
 export function provideXsimd() {
-  const installed = ['/usr/include', '/usr/local/include', '/opt/homebrew/include'].find(
-    (include) => atLeast(versionIn(include), kMinVersion),
-  );
-  if (installed) {
-    const version = versionIn(installed);
-    return cached(`xsimd-${version}`, (folder) => fill(folder, installed, version));
+  for (const include of ['/usr/include', '/usr/local/include', '/opt/homebrew/include']) {
+    const version = versionIn(include);
+    if (version && atLeast(version, kMinVersion)) {
+      return cached(`xsimd-${version}`, (folder) => fill(folder, include, version));
+    }
   }
   if (!isDebian()) return undefined;
   return cached(`xsimd-${kMinVersion}`, (folder) => {
@@ -60,7 +59,6 @@ function versionIn(include) {
  */
 function fill(folder, include, version) {
   cpSync(join(include, 'xsimd'), join(folder, 'include/xsimd'), { recursive: true });
-  const [major] = version.split('.');
   writeFileSync(
     join(folder, 'xsimdConfig.cmake'),
     `if(NOT TARGET xsimd)
@@ -73,7 +71,7 @@ set(xsimd_INCLUDE_DIRS "\${CMAKE_CURRENT_LIST_DIR}/include")
   writeFileSync(
     join(folder, 'xsimdConfigVersion.cmake'),
     `set(PACKAGE_VERSION "${version}")
-if(PACKAGE_FIND_VERSION_MAJOR EQUAL ${major} AND PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
+if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
   set(PACKAGE_VERSION_COMPATIBLE TRUE)
 endif()
 `,
