@@ -7,7 +7,7 @@ import { kBuildFolder, kLockFile, kRoot, provideNpmPackages } from './checkout.j
 import { cmakeBuild } from './cmake.js';
 import { buildEnvironment } from './env.js';
 import { withLock } from './lock.js';
-import { isMain, reportSetupError, requireAll, say } from './system.js';
+import { command, isMain, reportSetupError, requireAll, say } from './system.js';
 
 /** Each variant is a .js and a .wasm file; the loader picks the best one that the engine knows. */
 export const kVariants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
@@ -66,8 +66,9 @@ function mirror(files) {
 
 /** Builds the static site into web/dist; needs the package. */
 export async function buildSite() {
-  const { build } = await import('vite');
-  await build({ root: join(kRoot, 'web'), logLevel: 'warn' });
+  // In a process of its own, so that its output is there to show when it fails.
+  const vite = 'node_modules/vite/bin/vite.js';
+  await command(process.execPath, [vite, 'build', 'web', '--logLevel=warn'], { cwd: kRoot });
 }
 
 if (isMain(import.meta)) {

@@ -6,14 +6,22 @@ import { isMain, reportSetupError } from './system.js';
 import { provideXsimd } from './xsimd.js';
 
 /**
- * The environment variables that CMakePresets.json builds with.
+ * The environment variables that CMakePresets.json builds native programs with.
+ * @returns {Record<string, string>}
+ */
+export function nativeEnvironment() {
+  const xsimdFolder = provideXsimd();
+  return xsimdFolder ? { xsimd_DIR: xsimdFolder } : {};
+}
+
+/**
+ * The same for WebAssembly.
  * @returns {Record<string, string>}
  */
 export function buildEnvironment() {
-  const xsimdFolder = provideXsimd();
   return {
+    ...nativeEnvironment(),
     ...provideEmscripten(),
-    ...(xsimdFolder && { xsimd_DIR: xsimdFolder }),
     // A CMake list: CMAKE_CROSSCOMPILING_EMULATOR of the WASM presets.
     ATTN_NODE: [process.execPath, ...nodeFlags()].join(';'),
   };

@@ -1,62 +1,39 @@
 // One command at a time works in a checkout: npm and Ninja do not expect a second one beside them.
 
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 
-import { say } from './system.js';
+import { findProgram, say } from './system.js';
 
-const kRetryMs = 200;
+const kSayAfterMs = 500;
 
 /**
- * Runs `action` while holding a lock file with this process's id. The lock of a process that is
- * gone does not count.
+ * Runs `action` while holding a lock on a file. The kernel's lock is used, through a child process
+ * that ends with this one, so that no interrupted run leaves a lock behind. Systems without the
+ * program flock go without.
  * @template T
  * @param {string} file
  * @param {() => T | Promise<T>} action
  * @returns {Promise<T>}
  */
 export async function withLock(file, action) {
+  if (!findProgram('flock')) return await action();
   mkdirSync(dirname(file), { recursive: true });
-  for (let waiting = false; !take(file); waiting = true) {
-    if (!waiting) say(`Waiting for process ${owner(file)}, which is building in this checkout.`);
-    await sleep(kRetryMs);
-  }
+  const holder = spawn('flock', [file, 'sh', '-c', 'echo locked; exec cat'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const message = setTimeout(
+    () => say('Waiting for another command that is working in this checkout.'),
+    kSayAfterMs,
+  );
+  await once(holder.stdout, 'data');
+  clearTimeout(message);
   try {
     return await action();
   } finally {
-    rmSync(file, { force: true });
-  }
-}
-
-/** @param {string} file */
-function take(file) {
-  try {
-    writeFileSync(file, `${process.pid}\n`, { flag: 'wx' });
-    return true;
-  } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error;
-  }
-  const pid = owner(file);
-  if (pid && !isAlive(pid)) rmSync(file, { force: true });
-  return false;
-}
-
-/** @param {string} file */
-function owner(file) {
-  try {
-    return Number(readFileSync(file, 'utf8'));
-  } catch {
-    return 0;
-  }
-}
-
-/** @param {number} pid */
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM';
+    holder.stdin.end();
+    await once(holder, 'close');
   }
 }

@@ -130,15 +130,17 @@ export const isDebian = () => osRelease().ID === 'debian' && findProgram('apt-ge
  * @property {string} description  what a user of another system has to install
  */
 
+/** @typedef {keyof typeof kRequirements} RequirementName */
+
 /** @param {...string} names */
 const programs =
   (...names) =>
   () =>
-    names.every((name) => findProgram(name));
+    names.every((name) => findProgram(name) !== undefined);
 
 export const kLlvmFolder = '/usr/lib/llvm-19/bin';
 
-/** @type {Record<string, Requirement>} */
+/** @satisfies {Record<string, Requirement>} */
 const kRequirements = {
   cmake: { isThere: programs('cmake'), packages: ['cmake'], description: 'CMake 3.25 or newer' },
   ninja: { isThere: programs('ninja'), packages: ['ninja-build'], description: 'Ninja' },
@@ -196,11 +198,13 @@ export function findChromium() {
  * Makes sure that the machine has what `names` asks for: on Debian by installing packages, on any
  * other system by saying what is missing.
  * @param {string} purpose  completes the sentence "Installing … with apt-get, …"
- * @param {(keyof typeof kRequirements)[]} names
+ * @param {RequirementName[]} names
  * @throws {SetupError}
  */
 export function requireAll(purpose, names) {
-  const missing = names.map((name) => kRequirements[name]).filter(({ isThere }) => !isThere());
+  const missing = [...new Set(names)]
+    .map((name) => kRequirements[name])
+    .filter(({ isThere }) => !isThere());
   if (missing.length === 0) return;
   const descriptions = missing.map(({ description }) => description).join('; ');
   const packages = missing.flatMap((requirement) => requirement.packages);

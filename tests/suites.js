@@ -1,0 +1,199 @@
+// The test suites: what each needs, builds and runs.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { arch } from 'node:os';
+import { join } from 'node:path';
+
+import { buildPackage, buildSite, kVariants } from '../wasm/toolchain/build.js';
+import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
+import { cmakeBuild } from '../wasm/toolchain/cmake.js';
+import { formatCpp, formatJavaScript } from '../wasm/toolchain/format.js';
+import { nodeFlags } from '../wasm/toolchain/node.js';
+import { command, CommandError, findChromium, SetupError } from '../wasm/toolchain/system.js';
+
+/** @import { RequirementName } from '../wasm/toolchain/system.js' */
+
+/**
+ * @typedef {object} Result
+ * @property {number} passed
+ * @property {number} failed
+ * @property {number} skipped
+ * @property {string} output
+ *
+ * @typedef {object} Suite
+ * @property {string} name
+ * @property {RequirementName[]} [needs]
+ * @property {boolean} [needsEmscripten]
+ * @property {boolean} [optional]  left out where its needs cannot be met, with the reason
+ * @property {(step: (name: string) => void, env: Record<string, string>) => Promise<Result>} run
+ */
+
+export const kReportFolder = join(kBuildFolder, 'reports');
+const kTestTimeoutSeconds = 300;
+
+/** @type {RequirementName[]} */
+const kNativeNeeds = ['cmake', 'ninja', 'compiler', 'googletest'];
+/** @type {RequirementName[]} */
+const kCrossNeeds = ['cmake', 'ninja', 'aarch64', 'googletest'];
+/** @type {RequirementName[]} */
+const kWasmNeeds = ['cmake', 'ninja', 'googletest'];
+
+/** @type {Suite[]} */
+const kAllSuites = [
+  { name: 'format', needs: ['clangFormat'], run: checks(formatCpp, formatJavaScript) },
+  { name: 'lint', run: checks(eslint) },
+  { name: 'types', run: checks(svelteCheck) },
+  { name: 'native', needs: kNativeNeeds, run: googleTest('release') },
+  { name: 'asan', needs: kNativeNeeds, run: googleTest('asan') },
+  { name: 'neon', needs: kCrossNeeds, optional: true, run: googleTest('neon') },
+  ...kVariants.map(
+    /** @returns {Suite} */ (variant) => ({
+      name: `wasm-${variant}`,
+      needs: kWasmNeeds,
+      needsEmscripten: true,
+      run: googleTest(`wasm-${variant}`),
+    }),
+  ),
+  {
+    name: 'javascript',
+    needs: kWasmNeeds,
+    needsEmscripten: true,
+    run: nodeTest('javascript', ['tests/wasm', 'tests/package', 'web'], buildPackage),
+  },
+  {
+    name: 'browser',
+    needs: [...kWasmNeeds, 'chromium'],
+    needsEmscripten: true,
+    run: nodeTest('browser', ['tests/browser'], async (env) => {
+      await buildPackage(env);
+      await buildSite();
+    }),
+  },
+];
+
+// An aarch64 machine runs the NEON kernels natively.
+export const kSuites = kAllSuites.filter(({ name }) => name !== 'neon' || arch() === 'x64');
+
+/**
+ * A suite of a preset's GoogleTest program, run by CTest.
+ * @param {string} preset
+ * @returns {Suite['run']}
+ */
+function googleTest(preset) {
+  return async (step, env) => {
+    step('building');
+    await cmakeBuild(preset, ['all'], env);
+    step('testing');
+    const report = join(kReportFolder, `${preset}.xml`);
+    const args = ['--preset', preset, '--output-junit', report, '--no-tests=error'];
+    args.push('--parallel', '2', '--timeout', `${kTestTimeoutSeconds}`);
+    const output = await outputOf('ctest', args, env);
+    const summary = readReport(report).match(/<testsuite\b[^>]*>/)?.[0];
+    if (!summary) return { passed: 0, failed: 1, skipped: 0, output };
+    const count = (/** @type {string} */ name) =>
+      Number(summary.match(new RegExp(`\\b${name}="(\\d+)"`))?.[1] ?? 0);
+    const failed = count('failures');
+    const skipped = count('skipped') + count('disabled');
+    return { passed: count('tests') - failed - skipped, failed, skipped, output };
+  };
+}
+
+/**
+ * A suite of test files for Node's own test runner.
+ * @param {string} name
+ * @param {string[]} folders
+ * @param {(env: Record<string, string>) => Promise<void>} build
+ * @returns {Suite['run']}
+ */
+function nodeTest(name, folders, build) {
+  return async (step, env) => {
+    step('building');
+    await build(env);
+    step('testing');
+    const files = folders.flatMap(testFilesIn);
+    const report = join(kReportFolder, `${name}.tap`);
+    const reporters = { spec: 'stdout', tap: report };
+    const args = ['--test', `--test-timeout=${kTestTimeoutSeconds * 1000}`];
+    for (const [reporter, destination] of Object.entries(reporters)) {
+      args.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`);
+    }
+    if (files.length === 0) throw new SetupError(`No *.test.js in ${folders.join(', ')}.`);
+    const output = await outputOf(process.execPath, [...nodeFlags(), ...args, ...files], {
+      ...env,
+      CHROMIUM: findChromium() ?? '',
+    });
+    const count = (/** @type {string} */ name) =>
+      Number(readReport(report).match(new RegExp(`^# ${name} (\\d+)$`, 'm'))?.[1] ?? NaN);
+    const [passed, failed, skipped] = [
+      count('pass'),
+      count('fail') + count('cancelled'),
+      count('skipped') + count('todo'),
+    ];
+    if (Number.isNaN(passed + failed + skipped))
+      return { passed: 0, failed: 1, skipped: 0, output };
+    return { passed, failed, skipped, output };
+  };
+}
+
+/**
+ * A suite in which each function is one check.
+ * @param {...((options: { check: boolean }) => Promise<unknown>)} functions
+ * @returns {Suite['run']}
+ */
+function checks(...functions) {
+  return async (step) => {
+    step('checking');
+    const result = { passed: 0, failed: 0, skipped: 0, output: '' };
+    for (const check of functions) {
+      try {
+        await check({ check: true });
+        result.passed += 1;
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+        result.failed += 1;
+        result.output += `${error.message}\n`;
+      }
+    }
+    return result;
+  };
+}
+
+async function eslint() {
+  const program = 'node_modules/eslint/bin/eslint.js';
+  await command(process.execPath, [program, '--max-warnings=0', '.'], { cwd: kRoot });
+}
+
+async function svelteCheck() {
+  const program = 'node_modules/svelte-check/bin/svelte-check';
+  const args = ['--tsconfig', './tsconfig.json', '--output', 'human', '--fail-on-warnings'];
+  await command(process.execPath, [program, ...args], { cwd: kRoot });
+}
+
+/**
+ * What a test program prints, whether its tests pass or not: its report says which.
+ * @param {string} program
+ * @param {string[]} args
+ * @param {Record<string, string>} env
+ */
+async function outputOf(program, args, env) {
+  try {
+    return await command(program, args, { cwd: kRoot, env });
+  } catch (error) {
+    if (error instanceof CommandError) return error.message;
+    throw error;
+  }
+}
+
+/** @param {string} file */
+function readReport(file) {
+  return existsSync(file) ? readFileSync(file, 'utf8') : '';
+}
+
+/** @param {string} folder */
+function testFilesIn(folder) {
+  if (!existsSync(join(kRoot, folder))) return [];
+  return readdirSync(join(kRoot, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.js') && !/(^|[\\/])(dist|node_modules)[\\/]/.test(file))
+    .map((file) => join(folder, file))
+    .sort();
+}

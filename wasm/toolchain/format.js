@@ -1,0 +1,31 @@
+// npm run format: brings all sources into the repository's form.
+
+import { kRoot, provideNpmPackages } from './checkout.js';
+import { command, isMain, reportSetupError, requireAll } from './system.js';
+
+/** @param {{ check: boolean }} options  check: fail where a file would change, and change none */
+export async function formatCpp({ check }) {
+  const patterns = ['*.cpp', '*.hpp', '*.h'];
+  const list = ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate'];
+  const files = await command('git', [...list, '--', ...patterns], { cwd: kRoot });
+  const args = check ? ['--dry-run', '--Werror'] : ['-i'];
+  await command('clang-format-19', [...args, ...files.split('\n').filter(Boolean)], { cwd: kRoot });
+}
+
+/** @param {{ check: boolean }} options */
+export async function formatJavaScript({ check }) {
+  const prettier = 'node_modules/prettier/bin/prettier.cjs';
+  const args = ['--log-level=warn', check ? '--check' : '--write', '.'];
+  await command(process.execPath, [prettier, ...args], { cwd: kRoot });
+}
+
+if (isMain(import.meta)) {
+  try {
+    provideNpmPackages();
+    requireAll('for formatting', ['clangFormat']);
+    await formatCpp({ check: false });
+    await formatJavaScript({ check: false });
+  } catch (error) {
+    reportSetupError(error);
+  }
+}
