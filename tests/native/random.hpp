@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace attn_test {
+
+/// The seed of this run: ATTN_TEST_SEED from the environment, or a fixed one. main() prints it.
+std::uint64_t seed();
+
+/// Test inputs, drawn from the seed of the run and the name of the running test: a test gets the
+/// same numbers alone and among others.
+class Random {
+ public:
+  Random();
+
+  float normal(float deviation = 1) {
+    return static_cast<float>(std::normal_distribution<double>(0, deviation)(engine_));
+  }
+  /// In [low, high).
+  float uniform(float low, float high) {
+    return static_cast<float>(std::uniform_real_distribution<double>(low, high)(engine_));
+  }
+  /// In [low, high], both included.
+  std::int64_t integer(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+  }
+  bool chance(double probability) { return std::bernoulli_distribution(probability)(engine_); }
+
+  std::vector<float> normals(std::int64_t count, float deviation = 1) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (float& value : values) value = normal(deviation);
+    return values;
+  }
+  std::vector<float> uniforms(std::int64_t count, float low, float high) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (float& value : values) value = uniform(low, high);
+    return values;
+  }
+
+  /// For std::shuffle.
+  std::mt19937_64& engine() { return engine_; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace attn_test
