@@ -3,6 +3,8 @@
 // The micro-kernel under every dense product: a tile of C that stays in registers while the depth
 // runs by. Linear layers, scores (Q·Kᵀ) and the weighted sum of values (P·V) all end here.
 
+#include <bit>
+
 #include "kernels/simd.hpp"
 
 namespace attn::kernels {
@@ -55,16 +57,26 @@ ATTN_INLINE void product_tile(index depth, const float* a, const float* const (&
   });
 }
 
-/// Calls product_tile with `rows` ≤ Isa::kRows as a compile-time number.
+/// The micro-kernel for any number of rows up to Isa::kRows: the whole tile if it fits, else tiles
+/// of a power of two, so that only a few shapes are compiled. Not inlined: each exists once,
+/// whoever uses it.
 template <class Isa, int Vectors, TileStart Start, index ARow, index ADepth, int Rows = Isa::kRows>
-ATTN_INLINE void product_rows(index rows, index depth, const float* a,
-                              const float* const (&b)[Vectors], index b_depth, float* c,
-                              index c_row, const float* row_factor = nullptr) noexcept {
-  if (rows == Rows) {
+__attribute__((noinline)) void product_rows(index rows, index depth, const float* a,
+                                            const float* const (&b)[Vectors], index b_depth,
+                                            float* c, index c_row,
+                                            const float* row_factor = nullptr) noexcept {
+  if (rows >= Rows) {
     product_tile<Isa, Rows, Vectors, Start, ARow, ADepth>(depth, a, b, b_depth, c, c_row,
                                                           row_factor);
-  } else if constexpr (Rows > 1) {
-    product_rows<Isa, Vectors, Start, ARow, ADepth, Rows - 1>(rows, depth, a, b, b_depth, c, c_row,
+    rows -= Rows;
+    if (rows == 0) return;
+    a += Rows * ARow;
+    c += Rows * c_row;
+    if constexpr (Start == TileStart::kScaled) row_factor += Rows;
+  }
+  if constexpr (Rows > 1) {
+    constexpr int kSmaller = static_cast<int>(std::bit_floor(static_cast<unsigned>(Rows - 1)));
+    product_rows<Isa, Vectors, Start, ARow, ADepth, kSmaller>(rows, depth, a, b, b_depth, c, c_row,
                                                               row_factor);
   }
 }
