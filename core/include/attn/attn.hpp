@@ -3,11 +3,14 @@
 /// Everything that attn offers.
 
 #include "attn/context.hpp"
+#include "attn/dropout.hpp"
 #include "attn/error.hpp"
+#include "attn/initialization.hpp"
 #include "attn/instruction_set.hpp"
 #include "attn/linear.hpp"
 #include "attn/multi_head_attention.hpp"
 #include "attn/parameters.hpp"
+#include "attn/random.hpp"
 #include "attn/scaled_dot_product_attention.hpp"
 #include "attn/shift_matrix.hpp"
 #include "attn/sinusoidal_encoding.hpp"
