@@ -3,6 +3,7 @@
 // returns whether it succeeded, and errorCode() and errorMessage() tell about the one that did not.
 
 #include <emscripten/bind.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -94,6 +95,9 @@ Address instruction_set() { return address_of(attn::to_string(the_context->instr
 
 Address version() { return address_of(ATTN_VERSION); }
 
+/// What malloc has handed out and not got back.
+double bytes_in_use() { return static_cast<double>(static_cast<std::size_t>(mallinfo().uordblks)); }
+
 // Attention
 
 attn::Diagonal diagonal(bool bottom_right, double offset) {
@@ -126,6 +130,7 @@ EMSCRIPTEN_BINDINGS(attn) {
   function("numThreads", &num_threads);
   function("instructionSet", &instruction_set);
   function("version", &version);
+  function("bytesInUse", &bytes_in_use);
   function("errorCode", &error_code);
   function("errorMessage", &error_message);
 
