@@ -23,7 +23,7 @@ import { AttnError } from './errors.js';
 /**
  * A boolean tensor: `true`, or anything but 0, attends.
  * @typedef {object} Mask
- * @property {Uint8Array | readonly boolean[] | readonly number[]} data  row-major
+ * @property {Uint8Array | readonly (boolean | number)[]} data  row-major
  * @property {readonly number[]} shape
  */
 
@@ -107,7 +107,11 @@ export function setExclusion(native, memory, { causal, window, validLens, mask }
     native.setWindow(left, right, ...split(window.diagonal ?? diagonal));
   }
   if (validLens) native.setValidLens(memory.ints('validLens', lengths(validLens)));
-  if (mask) native.setMask(memory.bytes('mask', mask));
+  if (mask) {
+    const { data, shape } = mask;
+    const bytes = data instanceof Uint8Array ? data : Uint8Array.from(data, (x) => (x ? 1 : 0));
+    native.setMask(memory.bytes('mask', { data: bytes, shape }));
+  }
 }
 
 /**

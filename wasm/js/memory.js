@@ -10,7 +10,6 @@ const kAddressableBytes = 2 ** 32;
 /** `TensorRecord` of bindings.cpp: address, rank and six sizes. */
 const kRecordWords = 8;
 
-const utf8Encoder = new TextEncoder();
 const utf8Decoder = new TextDecoder();
 
 /**
@@ -40,7 +39,7 @@ export class Memory {
   #ints = new Int32Array();
   #floats = new Float32Array();
 
-  /** @param {import('./native.js').Native} native */
+  /** @param {import('./runtime.js').Native} native */
   constructor(native) {
     this.#native = native;
   }
