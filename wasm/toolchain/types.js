@@ -37,6 +37,7 @@ export async function buildTypes() {
       module: 'esnext',
       moduleResolution: 'bundler',
       lib: ['esnext', 'dom'],
+      skipLibCheck: true,
       types: ['node'],
       typeRoots: [join(kRoot, 'node_modules/@types')],
       rootDir: kSources,
