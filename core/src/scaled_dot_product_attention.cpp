@@ -49,6 +49,15 @@ void require_equal(const char* name, const char* what, index got, const char* ot
   }
 }
 
+/// Sizes of one head fit into 32 bits, so that products of two of them fit into 64.
+void require_limited(const char* name, const char* what, index size) {
+  if (size > INT32_MAX) {
+    validation::fail(
+        ErrorCode::kSizeOverflow,
+        std::string(name) + ": " + what + " " + std::to_string(size) + " is more than 2147483647");
+  }
+}
+
 void check_output(const char* name, const Tensor& view, std::initializer_list<std::int64_t> shape) {
   if (view.empty()) return;
   validation::require_shape(name, view, shape);
@@ -121,9 +130,10 @@ Problem validate(const ConstTensor& query, const ConstTensor& key, const ConstTe
                                                     " heads are not a multiple of the " +
                                                     std::to_string(p.key_heads) + " key heads");
   }
-  if (p.num_keys > INT32_MAX || p.num_queries > INT32_MAX) {
-    validation::fail(ErrorCode::kSizeOverflow, "key: sequences are limited to 2147483647 tokens");
-  }
+  require_limited("query", "length", p.num_queries);
+  require_limited("query", "head dimension", p.head_dim);
+  require_limited("key", "length", p.num_keys);
+  require_limited("value", "head dimension", p.value_dim);
   if (!std::ranges::equal(p.output.shape(),
                           std::array{p.batch, p.query_heads, p.num_queries, p.value_dim})) {
     std::array needed{p.batch, p.query_heads, p.num_queries, p.value_dim};

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -28,14 +27,8 @@ std::string to_string(std::span<const std::int64_t> shape);
 /// Requires value ≥ least.
 void require_at_least(const char* name, std::int64_t value, std::int64_t least);
 
-/// Requires 0 ≤ value ≤ 1.
-void require_probability(const char* name, double value);
-
 /// The product of sizes; throws kSizeOverflow when it does not fit.
-std::int64_t product(const char* name, std::span<const std::int64_t> sizes);
-inline std::int64_t product(const char* name, std::initializer_list<std::int64_t> sizes) {
-  return product(name, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
-}
+std::int64_t product(const char* name, std::initializer_list<std::int64_t> sizes);
 
 /// Requires a shape; a size of −1 in `needed` accepts any.
 template <class T>
@@ -47,20 +40,21 @@ void require_shape(const char* name, const TensorView<T>& view,
   if (!same) fail_shape(name, view.shape(), "shape " + to_string(want));
 }
 
-/// Requires the shape of another tensor.
-template <class T, class U>
-void require_same_shape(const char* name, const TensorView<T>& view, const TensorView<U>& other) {
-  if (!std::ranges::equal(view.shape(), other.shape())) {
-    fail_shape(name, view.shape(), "shape " + to_string(other.shape()));
-  }
-}
-
-/// Requires memory behind a view that has elements.
+/// Requires that a view's elements can be counted and addressed, and memory behind them if there
+/// are any.
 template <class T>
 void require_data(const char* name, const TensorView<T>& view) {
-  bool has_elements = true;
-  for (const std::int64_t size : view.shape()) has_elements &= size != 0;
-  if (has_elements && view.data() == nullptr) {
+  for (const std::int64_t size : view.shape()) {
+    if (size == 0) return;
+  }
+  std::int64_t bytes = sizeof(T);
+  for (const std::int64_t size : view.shape()) {
+    if (__builtin_mul_overflow(bytes, size, &bytes)) {
+      fail(ErrorCode::kSizeOverflow, std::string(name) + ": shape " + to_string(view.shape()) +
+                                         " has more elements than can be addressed");
+    }
+  }
+  if (view.data() == nullptr) {
     fail(ErrorCode::kInvalidArgument, std::string(name) + ": data is null");
   }
 }

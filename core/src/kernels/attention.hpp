@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "kernels/product_tile.hpp"
@@ -92,7 +91,12 @@ ATTN_INLINE void modify_scores(const AttentionHead& head, index row, index key0,
   }
   if (head.bias && stage >= ScoreStage::kBiased) {
     const float* bias = head.bias + row * head.bias_row + key0 * head.bias_col;
-    for (index j = 0; j < keys; ++j) scores[j] += bias[j * head.bias_col];
+    for (index j = 0; j < keys; ++j) {
+      const float b = bias[j * head.bias_col];
+      // Not left to the addition: NaN and infinity in an excluded key would stay.
+      const bool excluded = b == kMinusInfinity && stage == ScoreStage::kWeights;
+      scores[j] = excluded ? kMinusInfinity : scores[j] + b;
+    }
   }
   if (stage < ScoreStage::kWeights) return;
   if (head.mask) {
@@ -162,18 +166,20 @@ ATTN_INLINE void add_values(index rows, index keys, const float* probabilities, 
   }
 }
 
-/// The block of values with the rows of excluded keys (score −∞) set to zero.
+/// The block of values with the rows set to zero that query `row` may not attend to. A score of −∞
+/// does not tell: that of an attended key may be infinite too.
 template <class Isa>
-const float* keep_attended(const AttentionHead& head, index key0, index keys, const float* scores,
+const float* keep_attended(const AttentionHead& head, index row, index key0, index keys,
                            index value_cols, float* kept) noexcept {
   for (index j = 0; j < keys; ++j) {
-    if (scores[j] == kMinusInfinity) {
-      std::memset(kept + j * value_cols, 0, sizeof(float) * static_cast<std::size_t>(value_cols));
-    } else {
-      const float* source = head.value + (key0 + j) * head.value_row;
-      for (index c = 0; c < value_cols; ++c) {
-        kept[j * value_cols + c] = c < head.value_dim ? source[c] : 0.0F;
-      }
+    const index key = key0 + j;
+    const bool attended =
+        key >= head.key_begin[row] && key < head.key_end[row] &&
+        (!head.mask || head.mask[row * head.mask_row + key * head.mask_col] != 0) &&
+        (!head.bias || head.bias[row * head.bias_row + key * head.bias_col] != kMinusInfinity);
+    const float* source = head.value + key * head.value_row;
+    for (index c = 0; c < value_cols; ++c) {
+      kept[j * value_cols + c] = attended && c < head.value_dim ? source[c] : 0.0F;
     }
   }
   return kept;
@@ -197,7 +203,7 @@ ATTN_INLINE void meet_keys(const AttentionHead& head, index row, index rows,
     float* scores = scratch.scores + r * kScoreRow;
     modify_scores<Isa>(head, row + r, key0, keys, ScoreStage::kWeights, scores);
     if constexpr (SkipExcluded) {
-      value = keep_attended<Isa>(head, key0, keys, scores, value_cols, scratch.kept_values);
+      value = keep_attended<Isa>(head, row + r, key0, keys, value_cols, scratch.kept_values);
       value_row = value_cols;
     }
     const float old_max = row_max[r];
@@ -254,8 +260,15 @@ void write_scores(const AttentionHead& head, index row, index rows, const float*
       float* scores = score_tile + r * kScoreRow;
       modify_scores<Isa>(head, row + r, key0, keys, out.stage, scores);
       if (out.stage == ScoreStage::kWeights) {
-        exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), safe_shift(row_max[r]),
-                     row_sum[r] == 0.0F ? 0.0F : 1.0F / row_sum[r]);
+        if (std::isnan(row_sum[r])) {
+          // Excluded keys have weight 0 beside attended ones of NaN, too.
+          for (index j = 0; j < keys; ++j) {
+            scores[j] = scores[j] == kMinusInfinity ? 0.0F : row_sum[r];
+          }
+        } else {
+          exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), safe_shift(row_max[r]),
+                       row_sum[r] == 0.0F ? 0.0F : 1.0F / row_sum[r]);
+        }
       }
       float* target = out.data + (row + r) * out.row + key0 * out.col;
       for (index j = 0; j < keys; ++j) target[j * out.col] = scores[j];
