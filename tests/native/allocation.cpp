@@ -1,0 +1,54 @@
+#include "allocation.hpp"
+
+#include <cstdlib>
+#include <new>
+
+namespace attn_test {
+namespace {
+
+thread_local std::int64_t allocations = 0;
+thread_local std::int64_t allowed = -1;  // negative: no limit
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  ++allocations;
+  if (allowed == 0) throw std::bad_alloc();
+  if (allowed > 0) --allowed;
+  // aligned_alloc wants a multiple of the alignment.
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* memory = nullptr;
+  if (rounded >= size) memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+AllocationProbe::AllocationProbe() {
+  allocations = 0;
+  allowed = -1;
+}
+AllocationProbe::~AllocationProbe() { allowed = -1; }
+std::int64_t AllocationProbe::count() const { return allocations; }
+void AllocationProbe::fail_after(std::int64_t successes) { allowed = successes; }
+
+}  // namespace attn_test
+
+// The array forms call these; under AddressSanitizer they and their delete stay its own.
+void* operator new(std::size_t size) {
+  return attn_test::allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return attn_test::allocate(size, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return attn_test::allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }

@@ -1,0 +1,80 @@
+#include "attention_problem.hpp"
+
+#include "compare.hpp"
+
+namespace attn_test {
+namespace {
+
+/// Drops the dimensions of size 1 that a call of lower rank leaves out: heads, then batch.
+std::vector<std::int64_t> of_rank(std::vector<std::int64_t> shape, int rank) {
+  if (rank < 4) shape.erase(shape.begin() + 1);
+  if (rank < 3) shape.erase(shape.begin());
+  return shape;
+}
+
+}  // namespace
+
+AttentionOutputs attend(const AttentionProblem& p, attn::Context& context,
+                        const AttentionWants& wants) {
+  const FloatTensor query(of_rank(p.query_shape(), p.rank), p.query, p.layout);
+  const FloatTensor key(of_rank(p.key_shape(), p.rank), p.key, p.layout);
+  const FloatTensor value(of_rank(p.value_shape(), p.rank), p.value, p.layout);
+  constexpr float kUnset = -12345.678F;
+  const auto output_of = [&](bool wanted, std::vector<std::int64_t> shape) {
+    return wanted ? FloatTensor::filled(std::move(shape), kUnset, p.layout) : FloatTensor();
+  };
+  FloatTensor output = output_of(true, of_rank(p.output_shape(), p.rank));
+  FloatTensor log_sum_exp = output_of(wants.log_sum_exp, p.row_shape());
+  FloatTensor scaled = output_of(wants.scores, p.score_shape());
+  FloatTensor capped = output_of(wants.scores, p.score_shape());
+  FloatTensor biased = output_of(wants.scores, p.score_shape());
+  FloatTensor weights = output_of(wants.weights, p.score_shape());
+
+  HostTensor<std::uint8_t> mask;
+  if (!p.mask.empty()) mask = HostTensor<std::uint8_t>(p.mask_shape, p.mask, p.layout);
+  FloatTensor bias;
+  if (!p.bias.empty()) bias = FloatTensor(p.bias_shape, p.bias, p.layout);
+  HostTensor<std::int32_t> valid_lens;
+  if (!p.valid_lens.empty()) {
+    valid_lens = HostTensor<std::int32_t>(p.valid_lens_shape(), p.valid_lens, p.layout);
+  }
+
+  attn::AttentionOptions options;
+  options.scale = p.scale;
+  options.softcap = p.softcap;
+  options.bias = bias.view();
+  options.mask = mask.view();
+  options.causal = p.causal;
+  options.window = p.window;
+  options.valid_lens = valid_lens.view();
+  options.scaled_scores = scaled.view();
+  options.capped_scores = capped.view();
+  options.biased_scores = biased.view();
+  options.weights = weights.view();
+  options.log_sum_exp = log_sum_exp.view();
+  attn::scaled_dot_product_attention(query.view(), key.view(), value.view(), output.view(), options,
+                                     context);
+
+  for (const FloatTensor* tensor : {&output, &log_sum_exp, &scaled, &capped, &biased, &weights}) {
+    EXPECT_TRUE(tensor->gaps_are_untouched()) << "written outside of an output";
+  }
+  return {output.values(), log_sum_exp.values(), scaled.values(),
+          capped.values(), biased.values(),      weights.values()};
+}
+
+void expect_matches_reference(const AttentionProblem& p, attn::Context& context) {
+  const AttentionOutputs got = attend(p, context);
+  const reference::AttentionResult exact = p.expected();
+  EXPECT_TRUE(is_within(got.scaled_scores, exact.scaled_scores, exact.scaled_scores_error))
+      << "scaled scores";
+  EXPECT_TRUE(is_within(got.capped_scores, exact.capped_scores, exact.capped_scores_error))
+      << "scores after softcap";
+  EXPECT_TRUE(is_within(got.biased_scores, exact.biased_scores, exact.biased_scores_error))
+      << "scores after bias";
+  EXPECT_TRUE(is_within(got.weights, exact.weights, exact.weights_error)) << "weights";
+  EXPECT_TRUE(is_within(got.log_sum_exp, exact.log_sum_exp, exact.log_sum_exp_error))
+      << "log-sum-exp";
+  EXPECT_TRUE(is_within(got.output, exact.output, exact.output_error)) << "output";
+}
+
+}  // namespace attn_test

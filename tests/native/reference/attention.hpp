@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "reference/array.hpp"
+
+namespace reference {
+
+struct Attention {
+  Array query;  ///< (B, Hq, Nq, D)
+  Array key;    ///< (B, Hkv, Nk, D)
+  Array value;  ///< (B, Hkv, Nk, Dv)
+
+  std::optional<double> scale;  ///< 1/√D
+  double softcap = 0;
+  Array bias;  ///< broadcasts to (B, Hq, Nq, Nk)
+  Array mask;  ///< broadcasts to (B, Hq, Nq, Nk)
+  std::optional<std::int64_t> causal_offset;
+  std::optional<std::int64_t> window_left;
+  std::optional<std::int64_t> window_right;
+  std::int64_t window_offset = 0;
+  Array valid_lens;  ///< (B) or (B, Nq)
+};
+
+struct AttentionResult {
+  Array output;       ///< (B, Hq, Nq, Dv)
+  Array log_sum_exp;  ///< (B, Hq, Nq)
+  // (B, Hq, Nq, Nk):
+  Array scaled_scores;
+  Array capped_scores;
+  Array biased_scores;
+  Array weights;
+  Array attended;  ///< 1 where query i attends to key j, else 0
+
+  /// Bounds, to first order, on what float32 arithmetic may be off by: the usual γ_n = n·2⁻²⁴ for
+  /// each sum of n terms, on the sum of the terms' magnitudes, carried through every stage. They
+  /// hold for any order of summation and with or without fused multiply-adds.
+  Array output_error;
+  Array log_sum_exp_error;
+  Array scaled_scores_error;
+  Array capped_scores_error;
+  Array biased_scores_error;
+  Array weights_error;
+};
+
+/// The attention contract, step by step: scale, softcap, bias, exclusion, softmax, sum of values.
+/// What is excluded is skipped; a query with nothing to attend to gives 0 and −∞.
+AttentionResult attention(const Attention&);
+
+}  // namespace reference
