@@ -14,9 +14,10 @@ import {
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-const kCacheFolder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'attn');
 const kPrefix = '.making-';
 const kAbandonedAfterMs = 24 * 60 * 60 * 1000;
+
+const cacheFolder = () => join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'attn');
 
 /**
  * @param {string} name  carries the version: an entry never changes once it is there
@@ -25,12 +26,13 @@ const kAbandonedAfterMs = 24 * 60 * 60 * 1000;
  * @returns {string} the entry's folder
  */
 export function cached(name, make) {
-  const finalFolder = join(kCacheFolder, name);
+  const parent = cacheFolder();
+  const finalFolder = join(parent, name);
   if (existsSync(finalFolder)) return finalFolder;
 
-  mkdirSync(kCacheFolder, { recursive: true });
-  removeAbandoned();
-  const folder = mkdtempSync(join(kCacheFolder, kPrefix));
+  mkdirSync(parent, { recursive: true });
+  removeAbandoned(parent);
+  const folder = mkdtempSync(join(parent, kPrefix));
   try {
     make(folder, finalFolder);
     try {
@@ -45,10 +47,10 @@ export function cached(name, make) {
 }
 
 /** Removes what runs left behind that were killed before they could clean up. */
-function removeAbandoned() {
-  for (const name of readdirSync(kCacheFolder)) {
+function removeAbandoned(/** @type {string} */ parent) {
+  for (const name of readdirSync(parent)) {
     if (!name.startsWith(kPrefix)) continue;
-    const folder = join(kCacheFolder, name);
+    const folder = join(parent, name);
     if (Date.now() - statSync(folder).mtimeMs > kAbandonedAfterMs) {
       rmSync(folder, { recursive: true, force: true });
     }

@@ -22,7 +22,7 @@ export function unpackDebianPackages(release, packages, folder, exclude = []) {
     for (const name of ['lists/partial', 'cache/archives/partial', 'none']) {
       mkdirSync(join(work, name), { recursive: true });
     }
-    const sources = sourcesFor(release);
+    const sources = sourceFor(release);
     const sourcesFile = join(work, `release.${sources.format}`);
     writeFileSync(sourcesFile, sources.text);
     writeFileSync(join(work, 'status'), '');
@@ -65,47 +65,46 @@ function unpack(file, folder, exclude) {
 }
 
 /**
- * The machine's source of its own release, changed to name `release`.
+ * The machine's source of its own release, changed to name another one.
  * @param {string} release
+ * @param {string} [own]  code name of the machine's release
+ * @param {string} [configFolder]
  * @returns {{ format: 'list' | 'sources', text: string }}
  */
-function sourcesFor(release) {
-  const own = osRelease().VERSION_CODENAME;
-  const folder = '/etc/apt/sources.list.d';
-  const files = ['/etc/apt/sources.list', ...list(folder).map((name) => join(folder, name))];
-  for (const file of files) {
-    const text = read(file);
+export function sourceFor(release, own = osRelease().VERSION_CODENAME, configFolder = '/etc/apt') {
+  const folder = join(configFolder, 'sources.list.d');
+  const files = list(folder).map((name) => join(folder, name));
+  for (const file of [join(configFolder, 'sources.list'), ...files]) {
     if (file.endsWith('.list')) {
-      for (const line of text.split('\n')) {
-        const match = line.match(/^deb\s+(\[.*?\]\s+)?(\S+)\s+(\S+)\s+(.*)$/);
-        if (match && match[3] === own && match[4].split(/\s+/).includes('main')) {
-          return { format: 'list', text: `deb ${match[1] ?? ''}${match[2]} ${release} main\n` };
+      for (const line of read(file).split('\n')) {
+        const [, options = '', address, suite, components = ''] =
+          line.match(/^\s*deb\s+(\[.*?\]\s+)?(\S+)\s+(\S+)\s+([^#]*)/) ?? [];
+        if (suite === own && components.split(/\s+/).includes('main')) {
+          return { format: 'list', text: `deb ${options}${address} ${release} main\n` };
         }
       }
     } else if (file.endsWith('.sources')) {
-      for (const stanza of text.replace(/^#.*\n/gm, '').split(/\n\s*\n/)) {
-        const words = (/** @type {string} */ field) =>
+      for (const stanza of read(file)
+        .replace(/^#.*\n/gm, '')
+        .split(/\n\s*\n/)) {
+        const has = (/** @type {string} */ field, /** @type {string} */ word) =>
           stanza
             .match(new RegExp(`^${field}:(.*)$`, 'im'))?.[1]
             .trim()
-            .split(/\s+/) ?? [];
-        if (
-          words('Types').includes('deb') &&
-          words('Suites').includes(own) &&
-          words('Components').includes('main') &&
-          !words('Enabled').includes('no')
-        ) {
-          const changed = stanza
-            .replace(/^Types:.*$/im, 'Types: deb')
-            .replace(/^Suites:.*$/im, `Suites: ${release}`)
-            .replace(/^Components:.*$/im, 'Components: main');
-          return { format: 'sources', text: `${changed.trim()}\n` };
-        }
+            .split(/\s+/)
+            .includes(word);
+        if (!has('Types', 'deb') || !has('Suites', own) || !has('Components', 'main')) continue;
+        if (has('Enabled', 'no')) continue;
+        const text = stanza
+          .replace(/^Types:.*$/im, 'Types: deb')
+          .replace(/^Suites:.*$/im, `Suites: ${release}`)
+          .replace(/^Components:.*$/im, 'Components: main');
+        return { format: 'sources', text: `${text.trim()}\n` };
       }
     }
   }
   throw new SetupError(
-    `No source for the packages of Debian ${own} in /etc/apt, so there is no mirror to ` +
+    `No source for the packages of Debian ${own} in ${configFolder}, so there is no mirror to ` +
       `download packages of Debian ${release} from.`,
   );
 }

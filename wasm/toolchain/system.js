@@ -7,7 +7,9 @@ import { arch } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 /** Something is missing that the user has to bring; the message is the sentence that says what. */
-export class SetupError extends Error {}
+export class SetupError extends Error {
+  name = 'SetupError';
+}
 
 /**
  * Ends a command that could not be set up with the sentence that says why; any other error is a
@@ -66,7 +68,9 @@ export function run(program, args, options = {}) {
 }
 
 /** A program failed; the message ends with the program's output. */
-export class CommandError extends SetupError {}
+export class CommandError extends SetupError {
+  name = 'CommandError';
+}
 
 /**
  * Runs a program to its end, keeping what it prints.
@@ -85,16 +89,19 @@ export function command(program, args, { cwd, env = {}, timeoutMs = 30 * 60 * 10
       cwd,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: timeoutMs,
     });
+    const timeout = setTimeout(() => child.kill(), timeoutMs);
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text) => (output += text));
     }
-    const fail = (/** @type {string} */ reason) =>
+    const fail = (/** @type {string} */ reason) => {
+      clearTimeout(timeout);
       reject(new CommandError(`${program} ${args.join(' ')}: ${reason}\n${output}`));
+    };
     child.on('error', (error) => fail(error.message));
     child.on('close', (code, signal) => {
+      clearTimeout(timeout);
       if (code === 0) resolve(output);
       else fail(signal ? `ended by ${signal}` : `exit code ${code}`);
     });

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { atLeast, command, CommandError, findProgram } from '../../../wasm/toolchain/system.js';
+
+test('versions are compared by number', () => {
+  assert.ok(atLeast('3.1.60', '3.1.60'));
+  assert.ok(atLeast('4.0.2', '3.1.60'));
+  assert.ok(atLeast('3.10', '3.9.1'));
+  assert.ok(!atLeast('3.1.6', '3.1.60'));
+  assert.ok(!atLeast('13.1', '13.2.0'));
+});
+
+test('a program on PATH is found', () => {
+  assert.ok(findProgram('node'));
+  assert.equal(findProgram('no-such-program'), undefined);
+});
+
+test('a failing program hands over its output', async () => {
+  const script = 'console.log("out"); console.error("err"); process.exit(3)';
+  await assert.rejects(command(process.execPath, ['-e', script], { cwd: '.' }), (error) => {
+    assert.ok(error instanceof CommandError);
+    assert.match(error.message, /exit code 3/);
+    assert.match(error.message, /out/);
+    assert.match(error.message, /err/);
+    return true;
+  });
+});
+
+test('a program that is not there is an error of the command', async () => {
+  await assert.rejects(command('no-such-program', [], { cwd: '.' }), CommandError);
+});
