@@ -32,13 +32,16 @@ void require_at_least(const char* name, std::int64_t value, std::int64_t least) 
   }
 }
 
-std::int64_t product(const char* name, std::initializer_list<std::int64_t> sizes) {
+void require_probability(const char* name, double value) {
+  if (!(value >= 0 && value <= 1)) fail_value(name, value, "a probability between 0 and 1");
+}
+
+std::int64_t product(const char* name, std::span<const std::int64_t> sizes) {
   std::int64_t result = 1;
   for (const std::int64_t size : sizes) {
     if (__builtin_mul_overflow(result, size, &result)) {
       fail(ErrorCode::kSizeOverflow, std::string(name) + ": the product of the sizes " +
-                                         to_string({sizes.begin(), sizes.size()}) +
-                                         " exceeds the address space");
+                                         to_string(sizes) + " exceeds the address space");
     }
   }
   return result;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -27,8 +28,14 @@ std::string to_string(std::span<const std::int64_t> shape);
 /// Requires value ≥ least.
 void require_at_least(const char* name, std::int64_t value, std::int64_t least);
 
+/// Requires 0 ≤ value ≤ 1.
+void require_probability(const char* name, double value);
+
 /// The product of sizes; throws kSizeOverflow when it does not fit.
-std::int64_t product(const char* name, std::initializer_list<std::int64_t> sizes);
+std::int64_t product(const char* name, std::span<const std::int64_t> sizes);
+inline std::int64_t product(const char* name, std::initializer_list<std::int64_t> sizes) {
+  return product(name, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
+}
 
 /// Requires a shape; a size of −1 in `needed` accepts any.
 template <class T>
@@ -38,6 +45,14 @@ void require_shape(const char* name, const TensorView<T>& view,
   bool same = view.rank() == static_cast<int>(want.size());
   for (int i = 0; same && i < view.rank(); ++i) same = want[i] < 0 || view.size(i) == want[i];
   if (!same) fail_shape(name, view.shape(), "shape " + to_string(want));
+}
+
+/// Requires the shape of another tensor.
+template <class T, class U>
+void require_same_shape(const char* name, const TensorView<T>& view, const TensorView<U>& other) {
+  if (!std::ranges::equal(view.shape(), other.shape())) {
+    fail_shape(name, view.shape(), "shape " + to_string(other.shape()));
+  }
 }
 
 /// Requires that a view's elements can be counted and addressed, and memory behind them if there

@@ -93,6 +93,51 @@ struct ScoreOutput {
   index col = 1;
 };
 
+/// Columns of a sinusoidal table: column c is sin(2π·(frequency[c]·p + offset[c])) at position p.
+/// The arrays are readable up to a multiple of kPanelWidth.
+struct SinusoidColumns {
+  index count = 0;
+  const double* frequency = nullptr;  ///< turns per position
+  const double* offset = nullptr;     ///< turns: 0 for a sine, 1/4 for a cosine
+  /// Cosine and sine of the angle from one row to the next; for rotated tables only.
+  const double* step_cos = nullptr;
+  const double* step_sin = nullptr;
+};
+
+/// Rows of a sinusoidal table that are rotated from one exact row.
+inline constexpr index kSinusoidRows = 64;
+
+/// out[i, c] = keep[c]·x[i, c] + cross[c]·x[i, partner of c], for an even number of columns.
+/// Partners are neighbours, 2j and 2j + 1, or lie half the columns apart. out may be x.
+struct RotationArgs {
+  index rows = 0;
+  index cols = 0;
+  bool interleaved = true;  ///< partners are neighbours
+  const float* keep = nullptr;
+  const float* cross = nullptr;
+  const float* x = nullptr;
+  index x_row = 0;
+  index x_col = 1;
+  float* out = nullptr;
+  index out_row = 0;
+  index out_col = 1;
+};
+
+/// out[i, c] from a[i, c] and b[i, c]. out may be a or b.
+struct ElementwiseArgs {
+  index rows = 0;
+  index cols = 0;
+  const float* a = nullptr;
+  index a_row = 0;
+  index a_col = 1;
+  const float* b = nullptr;
+  index b_row = 0;
+  index b_col = 1;
+  float* out = nullptr;
+  index out_row = 0;
+  index out_col = 1;
+};
+
 struct KernelTable {
   InstructionSet instruction_set;
 
@@ -115,6 +160,18 @@ struct KernelTable {
   /// Writes output, log-sum-exp, and each of the `num_scores` score outputs.
   void (*attend)(const AttentionHead&, index row_begin, index row_end, const ScoreOutput* scores,
                  int num_scores, float* scratch) noexcept;
+
+  /// Rows skip … skip + rows − 1 of those that follow from position `anchor` step by step; skip +
+  /// rows ≤ kSinusoidRows.
+  void (*rotated_sinusoids)(const SinusoidColumns&, double anchor, index skip, index rows,
+                            float* out, index out_row, index out_col) noexcept;
+  /// One row per position, each by itself.
+  void (*sinusoids)(const SinusoidColumns&, const double* positions, index rows, float* out,
+                    index out_row, index out_col) noexcept;
+
+  void (*rotate_pairs)(const RotationArgs&) noexcept;
+
+  void (*add)(const ElementwiseArgs&) noexcept;
 };
 
 /// One per translation unit in isa/; null where this build has no such kernels.

@@ -1,7 +1,10 @@
 #pragma once
 
 #include "kernels/attention.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/matrix_product.hpp"
+#include "kernels/rotation.hpp"
+#include "kernels/sinusoid.hpp"
 
 namespace attn::kernels {
 
@@ -10,7 +13,9 @@ namespace attn::kernels {
 ///   kInstructionSet    its name for the rest of the core
 ///   kRows, kVectors    shape of the micro-kernel's tile, in rows and vectors: as large as the
 ///                      register file allows
-///   madd(a, b, c)      a·b + c
+///   madd(a, b, c)      a·b + c, for floats and doubles
+///   msub(a, b, c)      a·b − c, for doubles
+///   narrow(a, b)       two vectors of doubles rounded to one of floats
 ///   at_least(x, low)   max(x, low) that keeps a NaN in x
 template <class Isa>
 constexpr KernelTable make_table() noexcept {
@@ -24,6 +29,10 @@ constexpr KernelTable make_table() noexcept {
       .attention_rows = kAttentionRows<Isa>,
       .attention_scratch = &attention_scratch<Isa>,
       .attend = &attend<Isa>,
+      .rotated_sinusoids = &rotated_sinusoids<Isa>,
+      .sinusoids = &sinusoids<Isa>,
+      .rotate_pairs = &rotate_pairs<Isa>,
+      .add = &add<Isa>,
   };
 }
 

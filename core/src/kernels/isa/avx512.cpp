@@ -9,8 +9,14 @@ struct Isa {
   static constexpr int kRows = 14;
   static constexpr int kVectors = 2;
   using F = xsimd::batch<float, Arch>;
+  using D = xsimd::batch<double, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
+  static ATTN_INLINE D madd(D a, D b, D c) noexcept { return xsimd::fma(a, b, c); }
+  static ATTN_INLINE D msub(D a, D b, D c) noexcept { return xsimd::fms(a, b, c); }
+  static ATTN_INLINE F narrow(D a, D b) noexcept {
+    return F(_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1));
+  }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
 };
 

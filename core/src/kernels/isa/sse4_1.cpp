@@ -9,8 +9,14 @@ struct Isa {
   static constexpr int kRows = 4;
   static constexpr int kVectors = 2;
   using F = xsimd::batch<float, Arch>;
+  using D = xsimd::batch<double, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return a * b + c; }
+  static ATTN_INLINE D madd(D a, D b, D c) noexcept { return a * b + c; }
+  static ATTN_INLINE D msub(D a, D b, D c) noexcept { return a * b - c; }
+  static ATTN_INLINE F narrow(D a, D b) noexcept {
+    return F(_mm_movelh_ps(_mm_cvtpd_ps(a), _mm_cvtpd_ps(b)));
+  }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
 };
 

@@ -9,8 +9,15 @@ struct Isa {
   static constexpr int kRows = 2;
   static constexpr int kVectors = 4;
   using F = xsimd::batch<float, Arch>;
+  using D = xsimd::batch<double, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return a * b + c; }
+  static ATTN_INLINE D madd(D a, D b, D c) noexcept { return a * b + c; }
+  static ATTN_INLINE D msub(D a, D b, D c) noexcept { return a * b - c; }
+  static ATTN_INLINE F narrow(D a, D b) noexcept {
+    return F(wasm_i32x4_shuffle(wasm_f32x4_demote_f64x2_zero(a), wasm_f32x4_demote_f64x2_zero(b), 0,
+                                1, 4, 5));
+  }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(x, low); }
 };
 

@@ -1,0 +1,50 @@
+#include "attn/dropout.hpp"
+
+#include "random_words.hpp"
+#include "row_runs.hpp"
+#include "runtime/execution.hpp"
+#include "validation.hpp"
+
+namespace attn {
+
+void apply_dropout(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
+                   Context& context) {
+  validation::require_data("x", x);
+  validation::require_same_shape("output", output, x);
+  validation::require_data("output", output);
+  validation::require_probability("dropout", dropout.probability);
+  const ConstTensor from = x.rank() == 0 ? x.unsqueeze(0) : x;
+  const Tensor to = x.rank() == 0 ? output.unsqueeze(0) : output;
+  const bool drops = dropout.training && dropout.probability > 0;
+  if (!drops && x.data() == output.data() && std::ranges::equal(from.strides(), to.strides())) {
+    return;
+  }
+  // w · 2^-24 < p, with both sides exact.
+  const double threshold = static_cast<double>(dropout.probability) * 0x1p24;
+  const float scale = dropout.probability < 1 ? 1 / (1 - dropout.probability) : 0.0F;
+  const std::int64_t count = validation::product("x", from.shape());
+
+  runtime::Execution run(context);
+  run.parallel_for((count + kElementsPerTask - 1) / kElementsPerTask, [&](std::int64_t task,
+                                                                          int) noexcept {
+    const std::int64_t begin = task * kElementsPerTask;
+    for_row_runs(from.size(-1), begin, std::min(begin + kElementsPerTask, count),
+                 [&](std::int64_t first, std::int64_t n) noexcept {
+                   const float* in = element(from, first);
+                   float* out = element(to, first);
+                   const std::int64_t in_stride = from.stride(-1);
+                   const std::int64_t out_stride = to.stride(-1);
+                   if (!drops) {
+                     for (std::int64_t i = 0; i < n; ++i) out[i * out_stride] = in[i * in_stride];
+                     return;
+                   }
+                   for_random_words(
+                       dropout.random, first, n, [&](std::int64_t i, std::uint32_t word) noexcept {
+                         out[i * out_stride] =
+                             (word >> 8) < threshold ? 0.0F : in[i * in_stride] * scale;
+                       });
+                 });
+  });
+}
+
+}  // namespace attn

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace attn {
+
+/// The first character of UTF-8 text, and the bytes it takes. A byte that is no part of valid UTF-8
+/// (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF) is a character of its own,
+/// U+DC80 … U+DCFF, which valid text cannot contain.
+struct DecodedCharacter {
+  std::uint32_t code_point;
+  std::size_t size;
+};
+DecodedCharacter decode_utf8(std::string_view text) noexcept;
+
+/// The small letter of a Latin, Greek, Cyrillic or Armenian capital (Unicode's simple, one to one,
+/// mapping); every other code point as it is.
+std::uint32_t to_lower(std::uint32_t code_point) noexcept;
+
+}  // namespace attn
