@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "attn/initialization.hpp"
 #include "packed_matrix.hpp"
 #include "validation.hpp"
 
@@ -25,6 +26,7 @@ struct MultiHeadAttention::Impl {
   }
   void add_parameters();
   void pack_input_projections();
+  void clear_biases();
   const float* input_bias(std::int64_t offset) const {
     return options.bias ? parameters.get("in_proj_bias").data() + offset : nullptr;
   }
@@ -55,6 +57,14 @@ void MultiHeadAttention::Impl::pack_input_projections() {
     query.pack(parameters.get("q_proj_weight"));
     key.pack(parameters.get("k_proj_weight"));
     value.pack(parameters.get("v_proj_weight"));
+  }
+}
+
+void MultiHeadAttention::Impl::clear_biases() {
+  if (!options.bias) return;
+  for (const char* name : {"in_proj_bias", "out_proj.bias"}) {
+    const Tensor bias = parameters.mutable_view(name);
+    for (std::int64_t i = 0; i < bias.size(0); ++i) bias(i) = 0.0F;
   }
 }
 
@@ -119,12 +129,27 @@ void MultiHeadAttention::initialize_identity() {
       for (std::int64_t j = 0; j < e; ++j) weight(i, j) = i % e == j ? 1.0F : 0.0F;
     }
   }
-  if (impl.options.bias) {
-    for (const char* name : {"in_proj_bias", "out_proj.bias"}) {
-      const Tensor bias = impl.parameters.mutable_view(name);
-      for (std::int64_t i = 0; i < bias.size(0); ++i) bias(i) = 0.0F;
-    }
+  impl.clear_biases();
+  impl.pack_input_projections();
+  impl.output.pack(impl.parameters.get("out_proj.weight"));
+}
+
+void MultiHeadAttention::initialize_xavier(std::uint64_t seed, Context& context) {
+  Impl& impl = *impl_;
+  const auto draw = [&](const Tensor& weight, std::uint64_t stream) {
+    xavier_uniform(weight, {seed, stream}, 1, context);
+  };
+  if (impl.joined()) {
+    const std::int64_t e = impl.options.d_model;
+    const Tensor all = impl.parameters.mutable_view("in_proj_weight");
+    for (int i = 0; i < 3; ++i) draw(all.slice(0, i * e, (i + 1) * e), i);
+  } else {
+    draw(impl.parameters.mutable_view("q_proj_weight"), 0);
+    draw(impl.parameters.mutable_view("k_proj_weight"), 1);
+    draw(impl.parameters.mutable_view("v_proj_weight"), 2);
   }
+  draw(impl.parameters.mutable_view("out_proj.weight"), 3);
+  impl.clear_biases();
   impl.pack_input_projections();
   impl.output.pack(impl.parameters.get("out_proj.weight"));
 }

@@ -1,13 +1,14 @@
 // npm run build: the npm package in wasm/dist and the static site in web/dist.
 
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { kBuildFolder, kLockFile, kRoot, provideNpmPackages } from './checkout.js';
 import { cmakeBuild } from './cmake.js';
 import { buildEnvironment } from './env.js';
 import { withLock } from './lock.js';
 import { command, isMain, reportSetupError, requireAll, say } from './system.js';
+import { buildTypes } from './types.js';
 
 /** Each variant is a .js and a .wasm file; the loader picks the best one that the engine knows. */
 export const kVariants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
@@ -33,10 +34,13 @@ export async function buildPackage(env) {
 
   /** @type {Map<string, string>} target → source */
   const files = new Map();
-  const javaScript = join(kRoot, 'wasm/js');
-  for (const entry of readdirSync(javaScript, { recursive: true, withFileTypes: true })) {
-    const source = join(entry.parentPath, entry.name);
-    if (entry.isFile()) files.set(join(kPackageFolder, relative(javaScript, source)), source);
+  for (const [folder, extension] of [
+    [join(kRoot, 'wasm/js'), '.js'],
+    [await buildTypes(), '.d.ts'],
+  ]) {
+    for (const name of readdirSync(folder).filter((name) => name.endsWith(extension))) {
+      files.set(join(kPackageFolder, name), join(folder, name));
+    }
   }
   for (const variant of kVariants) {
     for (const extension of ['js', 'wasm']) {

@@ -49,6 +49,10 @@ class ATTN_API MultiHeadAttention {
   /// Throws kInvalidArgument unless keys and values have d_model columns and num_heads heads.
   void initialize_identity();
 
+  /// Each of the four projections by itself drawn by xavier_uniform, from streams 0 (query) to 3
+  /// (output) of the seed; biases are zero.
+  void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
+
   /// query (B, Nq, E), key (B, Nk, key_dim), value (B, Nk, value_dim), output (B, Nq, E), or all
   /// without B. `attention` is as for scaled_dot_product_attention with Hq = num_heads: masks
   /// broadcast to (B, H, Nq, Nk), and its `weights`, if given, receives (B, H, Nq, Nk).

@@ -1,0 +1,34 @@
+/**
+ * Why a call failed. Codes are stable and equal to those of the C++ library.
+ *
+ * - `invalid_argument`: a value of the wrong type or outside its domain
+ * - `shape_mismatch`: ranks or sizes of tensors that do not fit together
+ * - `size_overflow`: more elements than WebAssembly memory can address
+ * - `out_of_memory`: the memory asked for could not be had
+ * - `unsupported`: this build or machine cannot do it
+ * - `not_found`: a name, for example of a parameter, that does not exist
+ * - `disposed`: an object used after `dispose()`
+ * - `load_failed`: the module could not be loaded
+ * - `internal`: a bug in attn
+ *
+ * @typedef {'invalid_argument' | 'shape_mismatch' | 'size_overflow' | 'out_of_memory' |
+ *   'unsupported' | 'not_found' | 'disposed' | 'load_failed' | 'internal'} AttnErrorCode
+ */
+
+/**
+ * What everything in attn throws. The message names the argument, what it got and what it needs:
+ * `key: length 6 does not match value length 5`. The module stays usable after it.
+ */
+export class AttnError extends Error {
+  /**
+   * @param {AttnErrorCode} code
+   * @param {string} message
+   * @param {ErrorOptions} [options]
+   */
+  constructor(code, message, options) {
+    super(message, options);
+    this.name = 'AttnError';
+    /** @readonly The stable reason of the failure. */
+    this.code = code;
+  }
+}

@@ -1,0 +1,210 @@
+import { Attn } from './attn.js';
+import { AttnError } from './errors.js';
+import { detectFeatures } from './features.js';
+import { Runtime } from './runtime.js';
+import { invalid } from './tensor.js';
+import { variants } from './variants.js';
+
+/** @import { Features } from './features.js' */
+/** @import { Variant } from './variants.js' */
+
+/**
+ * @typedef {object} LoadOptions
+ * @property {Variant} [variant]  which build to load; by default the best that this engine runs
+ * @property {number} [threads]  how many threads share the work, the calling one included; by
+ *   default one per core, but at most four. Where threads are not to be had, which in a browser is
+ *   wherever the page is not cross-origin isolated, one thread does the work.
+ * @property {string | URL} [wasmUrl]  where the .wasm file is, or, with a slash at the end, the
+ *   folder that holds the files of all variants; by default beside this module
+ */
+
+/** As TensorFlow.js and ONNX Runtime Web: more need to be asked for. */
+const kMaxDefaultThreads = 4;
+const kMaxThreads = 64;
+
+/**
+ * Loads the WebAssembly module: picks the variant, fetches and compiles it. Every call gives a
+ * module of its own, with its own memory.
+ *
+ * ```js
+ * const attn = await load();
+ * const { output } = attn.scaledDotProductAttention(query, key, value, { causal: true });
+ * ```
+ *
+ * @param {LoadOptions} [options]
+ * @returns {Promise<Attn>}
+ * @throws {AttnError} `load_failed` where WebAssembly lacks SIMD or is blocked, or a file cannot be
+ *   had; `invalid_argument`
+ */
+export async function load(options = {}) {
+  const { variant, threads, wasmUrl } = options;
+  if (variant !== undefined && !Object.hasOwn(variants, variant)) {
+    throw invalid('variant', variant, `one of ${Object.keys(variants).join(', ')}`);
+  }
+  if (
+    threads !== undefined &&
+    !(Number.isInteger(threads) && 1 <= threads && threads <= kMaxThreads)
+  ) {
+    throw invalid('threads', threads, `a whole number from 1 to ${kMaxThreads}`);
+  }
+  const features = detectFeatures();
+  if (variant) {
+    requireFeatures(variant, features);
+    return start(variant, threads ?? defaultThreads(), wasmUrl);
+  }
+  requireFeatures('simd128', features);
+  const single = features.relaxedSimd ? 'relaxed-simd' : 'simd128';
+  const numThreads = features.threads ? (threads ?? defaultThreads()) : 1;
+  if (numThreads > 1) {
+    try {
+      return await start(`${single}-threads`, numThreads, wasmUrl);
+    } catch (error) {
+      // Shared memory is the one thing that cannot be detected: phones may refuse to reserve it.
+      if (!(error instanceof AttnError && error.cause instanceof RangeError)) throw error;
+    }
+  }
+  return start(single, 1, wasmUrl);
+}
+
+/**
+ * @param {Variant} variant
+ * @param {Features} features
+ */
+function requireFeatures(variant, features) {
+  const fail = (/** @type {string} */ message) => {
+    throw new AttnError('load_failed', message);
+  };
+  if (typeof WebAssembly !== 'object')
+    fail('this engine has no WebAssembly, or has it switched off');
+  if (!features.simd128) {
+    fail(
+      'this engine lacks WebAssembly SIMD; Chrome 91, Firefox 89, Safari 16.4 and newer have it',
+    );
+  }
+  if (variant.startsWith('relaxed-simd') && !features.relaxedSimd) {
+    fail(`variant ${variant}: this engine lacks WebAssembly relaxed SIMD`);
+  }
+  if (variant.endsWith('-threads') && !features.threads) {
+    fail(
+      `variant ${variant}: threads need a page that is cross-origin isolated ` +
+        '(headers Cross-Origin-Opener-Policy: same-origin, Cross-Origin-Embedder-Policy: require-corp)',
+    );
+  }
+}
+
+function defaultThreads() {
+  const cores =
+    globalThis.navigator?.hardwareConcurrency ??
+    globalThis.process?.getBuiltinModule?.('node:os').availableParallelism() ??
+    1;
+  return Math.min(cores, kMaxDefaultThreads);
+}
+
+/**
+ * @param {Variant} variant
+ * @param {number} threads
+ * @param {string | URL} [wasmUrl]
+ * @returns {Promise<Attn>}
+ */
+async function start(variant, threads, wasmUrl) {
+  const numThreads = variant.endsWith('-threads') ? threads : 1;
+  const [factory, module] = await Promise.all([
+    importGlue(variant),
+    compile(wasmUrl === undefined ? variants[variant].wasm() : resolve(wasmUrl, variant)),
+  ]);
+  let native;
+  try {
+    native = await new Promise((resolve, reject) => {
+      factory({
+        numThreads,
+        instantiateWasm(
+          /** @type {WebAssembly.Imports} */ imports,
+          /** @type {Function} */ receive,
+        ) {
+          WebAssembly.instantiate(module, imports).then(
+            (instance) => receive(instance, module),
+            reject,
+          );
+          return {};
+        },
+      }).then(resolve, reject);
+    });
+  } catch (error) {
+    throw failure(`the WebAssembly module (variant ${variant}) could not be started`, error);
+  }
+  const runtime = new Runtime(native);
+  runtime.check(native.start(numThreads));
+  return new Attn(runtime, variant);
+}
+
+/** @param {Variant} variant */
+async function importGlue(variant) {
+  try {
+    return (await variants[variant].glue()).default;
+  } catch (error) {
+    throw failure(`attn-${variant}.js could not be loaded`, error);
+  }
+}
+
+/**
+ * @param {string | URL} wasmUrl
+ * @param {Variant} variant
+ */
+function resolve(wasmUrl, variant) {
+  try {
+    const url = new URL(wasmUrl, globalThis.location?.href ?? import.meta.url);
+    return url.pathname.endsWith('/') ? new URL(`attn-${variant}.wasm`, url) : url;
+  } catch {
+    throw invalid('wasmUrl', wasmUrl, 'the address of a .wasm file or of its folder');
+  }
+}
+
+/**
+ * @param {URL} url
+ * @returns {Promise<WebAssembly.Module>}
+ */
+async function compile(url) {
+  const source = await read(url);
+  try {
+    if (!(source instanceof Response)) return await WebAssembly.compile(source);
+    // Servers that do not know .wasm files are common; streaming insists on their type.
+    const isTyped = source.headers.get('Content-Type')?.startsWith('application/wasm');
+    if (isTyped && WebAssembly.compileStreaming) return await WebAssembly.compileStreaming(source);
+    return await WebAssembly.compile(await source.arrayBuffer());
+  } catch (error) {
+    if (/content security policy|unsafe-eval|CSP/i.test(String(error))) {
+      throw failure(
+        "the page's content security policy blocks WebAssembly; " +
+          "add 'wasm-unsafe-eval' to its script-src",
+        error,
+      );
+    }
+    throw failure(`${url.href} could not be compiled`, error);
+  }
+}
+
+/**
+ * @param {URL} url
+ * @returns {Promise<Response | Uint8Array<ArrayBuffer>>}
+ */
+async function read(url) {
+  const files =
+    url.protocol === 'file:' && globalThis.process?.getBuiltinModule?.('node:fs/promises');
+  try {
+    if (files) return await files.readFile(url);
+    const response = await fetch(url, { credentials: 'same-origin' });
+    if (response.ok) return response;
+    throw new Error(`the server answered ${response.status} ${response.statusText}`.trim());
+  } catch (error) {
+    throw failure(`${url.href} could not be read`, error);
+  }
+}
+
+/**
+ * @param {string} message
+ * @param {unknown} cause
+ */
+function failure(message, cause) {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new AttnError('load_failed', `${message}: ${reason}`, { cause });
+}

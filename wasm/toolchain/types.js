@@ -1,0 +1,56 @@
+// The package's type definitions, made of the JSDoc comments in wasm/js.
+
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { kBuildFolder, kRoot } from './checkout.js';
+import { command } from './system.js';
+
+const kSources = join(kRoot, 'wasm/js');
+const kTypesFolder = join(kBuildFolder, 'types');
+
+/**
+ * Makes the definitions, unless the sources are those they were made of.
+ * @returns {Promise<string>} the folder they are in
+ */
+export async function buildTypes() {
+  const stamp = join(kTypesFolder, '.made-of');
+  const hash = createHash('sha256').update(readFileSync(import.meta.filename));
+  for (const name of readdirSync(kSources).sort()) {
+    hash.update(name).update(readFileSync(join(kSources, name)));
+  }
+  const wanted = hash.digest('hex');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return kTypesFolder;
+
+  rmSync(kTypesFolder, { recursive: true, force: true });
+  mkdirSync(kTypesFolder, { recursive: true });
+  const options = {
+    compilerOptions: {
+      strict: true,
+      allowJs: true,
+      checkJs: true,
+      declaration: true,
+      emitDeclarationOnly: true,
+      stripInternal: true,
+      target: 'esnext',
+      module: 'esnext',
+      moduleResolution: 'bundler',
+      lib: ['esnext', 'dom'],
+      skipLibCheck: true,
+      types: ['node'],
+      typeRoots: [join(kRoot, 'node_modules/@types')],
+      rootDir: kSources,
+      outDir: kTypesFolder,
+    },
+    files: [join(kSources, 'index.js')],
+  };
+  const config = join(kTypesFolder, 'tsconfig.json');
+  writeFileSync(config, JSON.stringify(options));
+  await command(process.execPath, [join(kRoot, 'node_modules/typescript/bin/tsc'), '-p', config], {
+    cwd: kRoot,
+  });
+  rmSync(config);
+  writeFileSync(stamp, wanted);
+  return kTypesFolder;
+}
