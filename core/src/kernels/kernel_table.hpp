@@ -94,7 +94,7 @@ struct ScoreOutput {
 };
 
 /// Columns of a sinusoidal table: column c is sin(2π·(frequency[c]·p + offset[c])) at position p.
-/// The arrays are readable up to a multiple of kPanelWidth.
+/// The arrays are readable for kPanelWidth more columns.
 struct SinusoidColumns {
   index count = 0;
   const double* frequency = nullptr;  ///< turns per position
@@ -172,6 +172,10 @@ struct KernelTable {
   void (*rotate_pairs)(const RotationArgs&) noexcept;
 
   void (*add)(const ElementwiseArgs&) noexcept;
+
+  /// The words of blocks first_block … of RandomStream{seed, stream}, four for each.
+  void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,
+                       index num_blocks, std::uint32_t* out) noexcept;
 };
 
 /// One per translation unit in isa/; null where this build has no such kernels.
