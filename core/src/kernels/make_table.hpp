@@ -5,6 +5,7 @@
 #include "kernels/matrix_product.hpp"
 #include "kernels/philox.hpp"
 #include "kernels/rotation.hpp"
+#include "kernels/single_query.hpp"
 #include "kernels/sinusoid.hpp"
 
 namespace attn::kernels {
@@ -31,6 +32,9 @@ constexpr KernelTable make_table() noexcept {
       .attention_rows = kAttentionRows<Isa>,
       .attention_scratch = &attention_scratch<Isa>,
       .attend = &attend<Isa>,
+      .part_size = &part_size<Isa>,
+      .attend_part = &attend_part<Isa>,
+      .merge_parts = &merge_parts<Isa>,
       .rotated_sinusoids = &rotated_sinusoids<Isa>,
       .sinusoids = &sinusoids<Isa>,
       .rotate_pairs = &rotate_pairs<Isa>,
