@@ -99,6 +99,8 @@ AttentionResult attention(const Attention& p) {
           if (attends(p, b, h, i, at)) {
             attended[j] = 1;
             largest = std::max(largest, biased[j]);
+          } else {
+            biased[j] = -kInfinity;
           }
         }
 

@@ -29,7 +29,7 @@ struct AttentionResult {
   // (B, Hq, Nq, Nk):
   Array scaled_scores;
   Array capped_scores;
-  Array biased_scores;
+  Array biased_scores;  ///< −∞ where excluded
   Array weights;
   Array attended;  ///< 1 where query i attends to key j, else 0
 
