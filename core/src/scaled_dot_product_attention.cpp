@@ -182,13 +182,7 @@ AttentionHead Attention::head(index b, index h) const noexcept {
   if (relative_values_) head.relative_values = relative_values_ + h * distances * value_cols_;
 
   if (o.dropout > 0) {
-    head.random_words = [](std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
-                           index blocks, std::uint32_t* words) noexcept {
-      for (index i = 0; i < blocks; ++i) {
-        std::ranges::copy(RandomStream{seed, stream}.words(first + static_cast<std::uint64_t>(i)),
-                          words + 4 * i);
-      }
-    };
+    head.random_words = kernels_.random_words;
     head.random_seed = o.dropout_random.seed;
     head.random_stream = o.dropout_random.stream;
     head.dropout_row = (b * p_.query_heads + h) * p_.num_queries;
