@@ -6,6 +6,7 @@
 #include "attn/error.hpp"
 #include "runtime/dispatch.hpp"
 #include "runtime/execution.hpp"
+#include "validation.hpp"
 
 namespace attn {
 namespace {
@@ -28,10 +29,10 @@ InstructionSet choose_instruction_set(const ContextOptions& options) {
 }  // namespace
 
 Context::Context(const ContextOptions& options) {
-  if (options.num_threads < 0) {
-    throw Error(ErrorCode::kInvalidArgument, "num_threads: got " +
-                                                 std::to_string(options.num_threads) +
-                                                 ", needs 0 (one per core) or more");
+  constexpr int kMostThreads = 1024;
+  if (options.num_threads < 0 || options.num_threads > kMostThreads) {
+    validation::fail_value("num_threads", options.num_threads,
+                           "0 (one per core) to " + std::to_string(kMostThreads));
   }
   const InstructionSet isa = choose_instruction_set(options);
   const kernels::KernelTable* table = runtime::find_kernels(isa);

@@ -89,6 +89,10 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
     validation::fail_value("num_kv_heads", static_cast<double>(impl.kv_heads),
                            "a divisor of num_heads " + std::to_string(options.num_heads));
   }
+  // The largest of the parameters' sizes; none of what follows can then overflow.
+  validation::product("d_model", {3, options.d_model, options.d_model});
+  validation::product("key_dim", {impl.kv_width(), impl.key_dim});
+  validation::product("value_dim", {impl.kv_width(), impl.value_dim});
   impl.add_parameters();
   impl.query = PackedMatrix(options.d_model, options.d_model);
   impl.key = PackedMatrix(impl.kv_width(), impl.key_dim);

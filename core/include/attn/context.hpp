@@ -9,10 +9,10 @@
 namespace attn {
 
 struct ContextOptions {
-  /// Threads that share the work, the calling one included; 0 asks for one per core.
+  /// Threads that share the work, the calling one included, at most 1024; 0 asks for one per core.
   int num_threads = 0;
   /// Kernels to use; by default ATTN_ISA from the environment, else the best of the machine.
-  std::optional<InstructionSet> instruction_set;
+  std::optional<InstructionSet> instruction_set = {};
 };
 
 /// Where work is done: threads, an instruction set, and scratch memory that is kept between calls,
@@ -22,8 +22,8 @@ struct ContextOptions {
 /// are safe and run one after the other; for independent calls side by side make one context each.
 class ATTN_API Context {
  public:
-  /// Throws Error(kInvalidArgument) for a negative thread count or an unknown name in ATTN_ISA, and
-  /// Error(kUnsupported) for an instruction set that this build or machine lacks.
+  /// Throws Error(kInvalidArgument) for a thread count out of range or an unknown name in ATTN_ISA,
+  /// and Error(kUnsupported) for an instruction set that this build or machine lacks.
   explicit Context(const ContextOptions& options = {});
   ~Context();
   Context(const Context&) = delete;

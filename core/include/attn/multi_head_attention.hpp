@@ -13,12 +13,12 @@
 namespace attn {
 
 struct MultiHeadAttentionOptions {
-  std::int64_t d_model = 0;                  ///< E, width of queries and of the output
-  std::int64_t num_heads = 1;                ///< H, divides d_model
-  std::optional<std::int64_t> num_kv_heads;  ///< heads of keys and values; divides num_heads
-  std::optional<std::int64_t> key_dim;       ///< width of the keys given; d_model by default
-  std::optional<std::int64_t> value_dim;     ///< width of the values given; d_model by default
-  bool bias = false;                         ///< biases on all four projections
+  std::int64_t d_model = 0;                       ///< E, width of queries and of the output
+  std::int64_t num_heads = 1;                     ///< H, divides d_model
+  std::optional<std::int64_t> num_kv_heads = {};  ///< heads of keys and values; divides num_heads
+  std::optional<std::int64_t> key_dim = {};       ///< width of the keys given; d_model by default
+  std::optional<std::int64_t> value_dim = {};     ///< width of the values given; d_model by default
+  bool bias = false;                              ///< biases on all four projections
 };
 
 /// Multi-head attention (Vaswani et al. 2017, arXiv:1706.03762; torch.nn.MultiheadAttention; D2L
