@@ -35,6 +35,10 @@ Random::Random() {
 
 }  // namespace attn_test
 
+// A request for more memory than there is shall throw, as without AddressSanitizer.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+
 int main(int argc, char** argv) {
   ::testing::InitGoogleMock(&argc, argv);
   if (!GTEST_FLAG_GET(list_tests)) {

@@ -51,4 +51,10 @@ struct Array {
   }
 };
 
+/// Exact values, and how far float32 arithmetic may be from each.
+struct Bounded {
+  Array exact;
+  Array error;
+};
+
 }  // namespace reference

@@ -82,6 +82,14 @@ AttentionResult attention(const Attention& p) {
           // One rounding per product and addition; scale itself, and its product with the query.
           double error = kUnit * static_cast<double>(dim + 5) * std::abs(scale) * magnitude +
                          kSmallest * static_cast<double>(dim);
+          if (p.query_error.given()) {
+            const auto query_error = in_row(p.query_error, row, dim);
+            const auto key_error = in_row(p.key_error, key_head * num_keys + at, dim);
+            for (std::size_t d = 0; d < query.size(); ++d) {
+              error += std::abs(scale) * (query_error[d] * (std::abs(key[d]) + key_error[d]) +
+                                          std::abs(query[d]) * key_error[d]);
+            }
+          }
           scaled[j] = scale * dot;
           row_of(r.scaled_scores_error, row, num_keys)[j] = error;
 
@@ -99,8 +107,6 @@ AttentionResult attention(const Attention& p) {
           if (attends(p, b, h, i, at)) {
             attended[j] = 1;
             largest = std::max(largest, biased[j]);
-          } else {
-            biased[j] = -kInfinity;
           }
         }
 
@@ -143,9 +149,16 @@ AttentionResult attention(const Attention& p) {
           if (attended[j] == 0) continue;
           const auto value =
               in_row(p.value, key_head * num_keys + static_cast<std::int64_t>(j), value_dim);
+          const auto value_error =
+              p.value_error.given()
+                  ? in_row(p.value_error, key_head * num_keys + static_cast<std::int64_t>(j),
+                           value_dim)
+                  : value;
           for (std::size_t c = 0; c < value.size(); ++c) {
             output[c] += weights[j] * value[c];
-            output_error[c] += std::abs(value[c]) * (weight_error[j] + kUnit * terms * weights[j]);
+            double error = std::abs(value[c]) * (weight_error[j] + kUnit * terms * weights[j]);
+            if (p.value_error.given()) error += weights[j] * value_error[c];
+            output_error[c] += error;
           }
         }
         for (std::size_t c = 0; c < output.size(); ++c) {

@@ -11,6 +11,8 @@ struct Attention {
   Array query;  ///< (B, Hq, Nq, D)
   Array key;    ///< (B, Hkv, Nk, D)
   Array value;  ///< (B, Hkv, Nk, Dv)
+  /// How far what the core is given may be from these; none when left out.
+  Array query_error, key_error, value_error;
 
   std::optional<double> scale;  ///< 1/√D
   double softcap = 0;
@@ -29,7 +31,7 @@ struct AttentionResult {
   // (B, Hq, Nq, Nk):
   Array scaled_scores;
   Array capped_scores;
-  Array biased_scores;  ///< −∞ where excluded
+  Array biased_scores;
   Array weights;
   Array attended;  ///< 1 where query i attends to key j, else 0
 

@@ -1,0 +1,181 @@
+#include "attn/tensor_view.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "compare.hpp"
+
+namespace {
+
+using attn::ConstTensor;
+using attn::Tensor;
+using attn_test::error_of;
+using ::testing::ElementsAre;
+
+class TensorViewTest : public ::testing::Test {
+ protected:
+  /// 0, 1, 2, …
+  std::vector<float> numbers_ = [] {
+    std::vector<float> numbers(120);
+    std::iota(numbers.begin(), numbers.end(), 0.0F);
+    return numbers;
+  }();
+};
+
+TEST_F(TensorViewTest, default_made_view_is_empty) {
+  const Tensor view;
+  EXPECT_TRUE(view.empty());
+  EXPECT_EQ(view.rank(), 0);
+  EXPECT_EQ(view.data(), nullptr);
+  EXPECT_THAT(view.shape(), ElementsAre());
+}
+
+TEST_F(TensorViewTest, is_row_major_by_default) {
+  const Tensor view(numbers_.data(), {2, 3, 4});
+  EXPECT_EQ(view.rank(), 3);
+  EXPECT_THAT(view.shape(), ElementsAre(2, 3, 4));
+  EXPECT_THAT(view.strides(), ElementsAre(12, 4, 1));
+  EXPECT_EQ(view(1, 2, 3), 23.0F);
+  EXPECT_TRUE(view.is_contiguous());
+  EXPECT_FALSE(view.empty());
+}
+
+TEST_F(TensorViewTest, takes_any_strides) {
+  const std::array<std::int64_t, 2> shape{3, 2}, columns_first{1, 3}, reversed{-2, -1},
+      repeated{0, 1};
+  const Tensor transposed(numbers_.data(), shape, columns_first);
+  EXPECT_EQ(transposed(2, 1), 5.0F);
+  EXPECT_FALSE(transposed.is_contiguous());
+  const Tensor backwards(numbers_.data() + 5, shape, reversed);
+  EXPECT_EQ(backwards(0, 0), 5.0F);
+  EXPECT_EQ(backwards(2, 1), 0.0F);
+  const Tensor broadcast(numbers_.data(), shape, repeated);
+  EXPECT_EQ(broadcast(0, 1), broadcast(2, 1));
+}
+
+TEST_F(TensorViewTest, negative_dimensions_count_from_the_last) {
+  const Tensor view(numbers_.data(), {2, 3, 4});
+  EXPECT_EQ(view.size(-1), 4);
+  EXPECT_EQ(view.size(-3), 2);
+  EXPECT_EQ(view.stride(-2), 4);
+}
+
+TEST_F(TensorViewTest, mutable_view_converts_to_constant_but_not_back) {
+  static_assert(std::is_convertible_v<Tensor, ConstTensor>);
+  static_assert(!std::is_convertible_v<ConstTensor, Tensor>);
+  static_assert(!std::is_convertible_v<attn::TensorView<int>, ConstTensor>);
+  const std::array<std::int64_t, 2> shape{3, 2}, strides{1, 3};
+  const Tensor view(numbers_.data(), shape, strides);
+  const ConstTensor constant = view;
+  EXPECT_EQ(constant.data(), view.data());
+  EXPECT_THAT(constant.shape(), ElementsAre(3, 2));
+  EXPECT_THAT(constant.strides(), ElementsAre(1, 3));
+  EXPECT_TRUE(ConstTensor(Tensor()).empty());
+}
+
+TEST_F(TensorViewTest, select_fixes_a_dimension) {
+  const Tensor view(numbers_.data(), {2, 3, 4});
+  EXPECT_THAT(view.select(0, 1).shape(), ElementsAre(3, 4));
+  EXPECT_EQ(view.select(0, 1)(2, 3), 23.0F);
+  EXPECT_THAT(view.select(1, 2).shape(), ElementsAre(2, 4));
+  EXPECT_EQ(view.select(1, 2)(1, 3), 23.0F);
+  EXPECT_THAT(view.select(-1, 3).strides(), ElementsAre(12, 4));
+  EXPECT_EQ(view.select(-1, 3)(1, 2), 23.0F);
+  EXPECT_EQ(view.select(0, 0).select(0, 2).select(0, 1)(), 9.0F);
+}
+
+TEST_F(TensorViewTest, slice_narrows_a_dimension) {
+  const Tensor view(numbers_.data(), {4, 5});
+  const Tensor rows = view.slice(0, 1, 3), columns = view.slice(-1, 2, 5);
+  EXPECT_THAT(rows.shape(), ElementsAre(2, 5));
+  EXPECT_EQ(rows(0, 0), 5.0F);
+  EXPECT_TRUE(rows.is_contiguous());
+  EXPECT_THAT(columns.shape(), ElementsAre(4, 3));
+  EXPECT_EQ(columns(3, 2), 19.0F);
+  EXPECT_FALSE(columns.is_contiguous());
+  EXPECT_EQ(view.slice(0, 2, 2).size(0), 0);
+}
+
+TEST_F(TensorViewTest, unsqueeze_puts_a_dimension_of_one_in) {
+  const Tensor view(numbers_.data(), {3, 4});
+  EXPECT_THAT(view.unsqueeze(0).shape(), ElementsAre(1, 3, 4));
+  EXPECT_THAT(view.unsqueeze(1).shape(), ElementsAre(3, 1, 4));
+  EXPECT_THAT(view.unsqueeze(2).shape(), ElementsAre(3, 4, 1));
+  EXPECT_THAT(view.unsqueeze(-1).shape(), ElementsAre(3, 4, 1));
+  EXPECT_EQ(view.unsqueeze(1)(2, 0, 3), 11.0F);
+  EXPECT_TRUE(view.unsqueeze(1).is_contiguous());
+}
+
+TEST_F(TensorViewTest, unsqueeze_stops_at_the_largest_rank) {
+  const Tensor view(numbers_.data(), {1, 1, 1, 1, 1, 1});
+  EXPECT_EQ(error_of([&] { (void)view.unsqueeze(0); }),
+            "invalid_argument: unsqueeze: the view already has the largest rank");
+}
+
+TEST_F(TensorViewTest, split_heads_sees_the_model_dimension_as_heads) {
+  const Tensor view(numbers_.data(), {2, 3, 8});
+  const Tensor heads = view.split_heads(4);
+  EXPECT_THAT(heads.shape(), ElementsAre(2, 4, 3, 2));
+  for (int b = 0; b < 2; ++b) {
+    for (int i = 0; i < 3; ++i) {
+      for (int c = 0; c < 8; ++c) EXPECT_EQ(heads(b, c / 2, i, c % 2), view(b, i, c));
+    }
+  }
+}
+
+TEST_F(TensorViewTest, split_heads_follows_strides) {
+  const std::array<std::int64_t, 3> shape{2, 3, 4}, strides{1, 2, 6};
+  const Tensor view(numbers_.data(), shape, strides);
+  const Tensor heads = view.split_heads(2);
+  for (int c = 0; c < 4; ++c) EXPECT_EQ(heads(1, c / 2, 2, c % 2), view(1, 2, c));
+}
+
+TEST_F(TensorViewTest, split_heads_needs_a_divisor) {
+  const char* const rest =
+      "shape_mismatch: split_heads: needs (B, N, H*D) with a last size divisible by ";
+  const Tensor view(numbers_.data(), {2, 3, 8}), flat(numbers_.data(), {3, 8});
+  EXPECT_EQ(error_of([&] { (void)view.split_heads(3); }), std::string(rest) + "3");
+  EXPECT_EQ(error_of([&] { (void)view.split_heads(0); }), std::string(rest) + "0");
+  EXPECT_EQ(error_of([&] { (void)view.split_heads(-2); }), std::string(rest) + "-2");
+  EXPECT_EQ(error_of([&] { (void)flat.split_heads(2); }), std::string(rest) + "2");
+}
+
+TEST_F(TensorViewTest, shapes_out_of_range_are_errors) {
+  EXPECT_EQ(error_of([&] {
+              Tensor(numbers_.data(), {1, 1, 1, 1, 1, 1, 1});
+            }),
+            "shape_mismatch: shape: rank 7 is more than 6");
+  EXPECT_EQ(error_of([&] {
+              Tensor(numbers_.data(), {2, -1});
+            }),
+            "invalid_argument: shape: size -1 of dimension 1 is negative");
+  const std::array<std::int64_t, 2> shape{3, 2};
+  const std::array<std::int64_t, 1> strides{1};
+  EXPECT_EQ(error_of([&] { Tensor(numbers_.data(), shape, strides); }),
+            "shape_mismatch: strides: got 1 for a shape of rank 2");
+}
+
+TEST_F(TensorViewTest, a_shape_beyond_the_address_space_can_be_described) {
+  constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+  const Tensor view(numbers_.data(), {kHuge, kHuge, kHuge});
+  EXPECT_THAT(view.shape(), ElementsAre(kHuge, kHuge, kHuge));
+  EXPECT_EQ(view.stride(-1), 1);
+  EXPECT_EQ(view.stride(-2), kHuge);
+  EXPECT_FALSE(view.is_contiguous());
+}
+
+TEST_F(TensorViewTest, sizes_of_zero_and_one_do_not_break_contiguity) {
+  const std::array<std::int64_t, 3> shape{1, 3, 1}, strides{77, 1, 99};
+  EXPECT_TRUE(Tensor(numbers_.data(), shape, strides).is_contiguous());
+  EXPECT_TRUE(Tensor(numbers_.data(), {2, 0, 3}).is_contiguous());
+  EXPECT_TRUE(Tensor(numbers_.data(), {}).is_contiguous());
+}
+
+}  // namespace
