@@ -2,7 +2,7 @@ import { Attn } from './attn.js';
 import { AttnError } from './errors.js';
 import { detectFeatures } from './features.js';
 import { Runtime } from './runtime.js';
-import { invalid } from './tensor.js';
+import { checkOptions, invalid } from './tensor.js';
 import { variants } from './variants.js';
 
 /** @import { Features } from './features.js' */
@@ -37,6 +37,7 @@ const kMaxThreads = 64;
  *   had; `invalid_argument`
  */
 export async function load(options = {}) {
+  checkOptions(options);
   const { variant, threads, wasmUrl } = options;
   if (variant !== undefined && !Object.hasOwn(variants, variant)) {
     throw invalid('variant', variant, `one of ${Object.keys(variants).join(', ')}`);

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <memory>
 #include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,43 +66,41 @@ const char* text(Address address) { return reinterpret_cast<const char*>(address
 
 // Errors
 
-std::exception_ptr last_exception;
+/// The last failed call's error, copied: keeping hold of an exception itself leaks memory with
+/// Emscripten 3.1.69.
+struct Failure {
+  const char* code = "";
+  std::runtime_error error{""};
+} last_failure;
 
-/// Runs a call of the core; an exception is kept for errorCode() and errorMessage().
+void fail(const char* code, const std::runtime_error& error) noexcept {
+  last_failure.code = code;
+  last_failure.error = error;
+}
+
+// Made while there is memory.
+const std::runtime_error no_memory("memory: WebAssembly's is exhausted");
+const std::runtime_error unknown("the core failed without saying why");
+
+/// Runs a call of the core; what it throws is kept for errorCode() and errorMessage().
 template <class F>
 bool succeeds(F&& call) noexcept {
   try {
     call();
     return true;
-  } catch (...) {
-    last_exception = std::current_exception();
-    return false;
-  }
-}
-
-Address error_code() noexcept {
-  try {
-    std::rethrow_exception(last_exception);
   } catch (const attn::Error& error) {
-    return address_of(attn::to_string(error.code()));
+    fail(attn::to_string(error.code()), error);
   } catch (const std::bad_alloc&) {
-    return address_of(attn::to_string(attn::ErrorCode::kOutOfMemory));
+    fail(attn::to_string(attn::ErrorCode::kOutOfMemory), no_memory);
   } catch (...) {
-    return address_of("internal");
+    fail("internal", unknown);
   }
+  return false;
 }
 
-Address error_message() noexcept {
-  try {
-    std::rethrow_exception(last_exception);
-  } catch (const std::bad_alloc&) {
-    return address_of("memory: WebAssembly's is exhausted");
-  } catch (const std::exception& error) {
-    return address_of(error.what());
-  } catch (...) {
-    return address_of("an unknown exception in the core");
-  }
-}
+Address error_code() noexcept { return address_of(last_failure.code); }
+
+Address error_message() noexcept { return address_of(last_failure.error.what()); }
 
 // The module
 

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+import { AttnError } from 'attn';
+
+import { assertThrows } from './compare.js';
+import { everyVariant } from './everyVariant.js';
+import { Random } from './random.js';
+
+/** @import { MultiHeadAttention } from 'attn' */
+
+await everyVariant('memory', (attn) => {
+  const random = new Random();
+  const x = random.tensor(2, 4, 20);
+
+  /** Every function once; some of the calls fail. */
+  const callEverything = () => {
+    const { output } = attn.scaledDotProductAttention(x, x, x, {
+      validLens: [3, 2],
+      mask: { data: [1, 1, 0, 1], shape: [4] },
+      needWeights: true,
+    });
+    const mha = new attn.MultiHeadAttention({ dModel: 20, numHeads: 5, bias: true });
+    mha.setParameter('out_proj.bias', { data: output.data.slice(0, 20), shape: [20] });
+    mha.forward(attn.positionalEncoding(output), x, x, { causal: true, needWeights: true });
+    mha.parameter('in_proj_weight');
+    assert.throws(() => mha.parameter('none'), AttnError);
+    mha.dispose();
+    attn.applyShift(attn.sinusoidalEncoding({ length: 4, dModel: 20 }), 1);
+    attn.shiftMatrix({ dModel: 20, delta: 1 });
+    attn.ngramEmbedding(['some', 'tokens', 'and', '🐈'], { dModel: 20 });
+    assert.throws(() => attn.scaledDotProductAttention(x, x, output, { scale: NaN }), AttnError);
+    assert.throws(() => attn.sinusoidalEncoding({ length: 1, dModel: 1, base: -1 }), AttnError);
+  };
+
+  test('ten_thousand_calls_leave_it_where_it_was', () => {
+    for (let i = 0; i < 10; ++i) callEverything();
+    const before = attn.memory();
+    // A call of this function is 15 of the core.
+    for (let i = 0; i < 700; ++i) callEverything();
+    assert.deepEqual(attn.memory(), before);
+  });
+
+  test('large_calls_give_theirs_back', () => {
+    const before = attn.memory().bytesInUse;
+    const { data } = attn.sinusoidalEncoding({ length: 4096, dModel: 4096 });
+    assert.equal(data.length, 4096 * 4096);
+    const { bytesInUse, bytesReserved } = attn.memory();
+    assert.ok(bytesReserved > data.byteLength);
+    assert.ok(bytesInUse - before < 2 ** 22, `${bytesInUse - before} bytes more than before`);
+  });
+
+  test('calls_work_while_the_memory_grows', () => {
+    const expected = attn.scaledDotProductAttention(x, x, x, { needWeights: true });
+    for (let length = 1; length < 3000; length *= 3) {
+      const long = random.tensor(length, 64);
+      const { output } = attn.scaledDotProductAttention(long, long, long);
+      assert.ok(output.data.every(Number.isFinite));
+    }
+    assert.deepEqual(attn.scaledDotProductAttention(x, x, x, { needWeights: true }), expected);
+  });
+
+  test('sizes_beyond_it_are_errors_and_the_module_works_afterwards', () => {
+    const expected = attn.scaledDotProductAttention(x, x, x);
+    const one = { data: new Float32Array(50000), shape: [50000, 1] };
+    assertThrows(
+      () => attn.sinusoidalEncoding({ length: 2 ** 24, dModel: 512 }),
+      'size_overflow',
+      'output: shape (16777216, 512) needs more than the 4 GiB that WebAssembly can address',
+    );
+    assertThrows(
+      () => attn.scaledDotProductAttention(one, one, one, { needWeights: true }),
+      'size_overflow',
+      'weights: shape (1, 1, 50000, 50000) needs more than the 4 GiB that WebAssembly can address',
+    );
+    assertThrows(
+      () => attn.sinusoidalEncoding({ length: 1e6, dModel: 1073 }),
+      'out_of_memory',
+      'output: 4292000000 bytes could not be had',
+    );
+    assertThrows(
+      () => new attn.MultiHeadAttention({ dModel: 18900, numHeads: 1 }),
+      'out_of_memory',
+      /^\w+: .* could not be had$/,
+    );
+    assert.deepEqual(attn.scaledDotProductAttention(x, x, x), expected);
+  });
+
+  test('dropped_layers_are_freed_at_last', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc');
+    const before = attn.memory().bytesInUse;
+    for (let i = 0; i < 3; ++i) new attn.MultiHeadAttention({ dModel: 256, numHeads: 4 });
+    assert.ok(attn.memory().bytesInUse > before + 2 ** 20);
+    for (let i = 0; i < 50 && attn.memory().bytesInUse > before; ++i) {
+      collectGarbage();
+      await setTimeout(10);
+    }
+    assert.equal(attn.memory().bytesInUse, before);
+  });
+
+  // The variants with threads have the smaller memory.
+  test('a_full_memory_is_survived', { skip: !attn.variant.endsWith('-threads') }, () => {
+    const expected = attn.scaledDotProductAttention(x, x, x);
+    const before = attn.memory().bytesInUse;
+    /** @type {MultiHeadAttention[]} */
+    const layers = [];
+    const fill = (/** @type {number} */ dModel) => {
+      try {
+        for (;;)
+          layers.push(new attn.MultiHeadAttention({ dModel, numHeads: 1, init: 'identity' }));
+      } catch (error) {
+        assert.ok(error instanceof AttnError);
+        assert.equal(error.code, 'out_of_memory');
+      }
+    };
+    // To the brim: first with large layers, then with ever smaller ones.
+    for (const dModel of [4096, 1024, 256, 64, 16, 4]) fill(dModel);
+    assert.ok(attn.memory().bytesReserved > 2 ** 31 - 2 ** 24);
+    const long = random.tensor(20000, 16);
+    assertThrows(
+      () => attn.scaledDotProductAttention(long, long, long),
+      'out_of_memory',
+      /could not be had/,
+    );
+    assert.deepEqual(attn.scaledDotProductAttention(x, x, x), expected);
+    for (const layer of layers) layer.dispose();
+    assert.ok(attn.memory().bytesInUse <= before);
+    assert.deepEqual(attn.scaledDotProductAttention(long, long, long).output.shape, [20000, 16]);
+  });
+});

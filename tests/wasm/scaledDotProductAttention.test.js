@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { assertClose, assertThrows } from './compare.js';
+import { everyVariant } from './everyVariant.js';
+import { Random } from './random.js';
+import { attention } from './reference.js';
+
+// What the core promises for scores up to ±20 (scaled_dot_product_attention.hpp). The random inputs
+// lie in ±1, so scores are below √D and values below 1.
+const outputTolerance = (/** @type {number} */ headDim) => 4e-7 * Math.sqrt(headDim);
+const kWeightTolerance = 2e-6;
+
+await everyVariant('scaledDotProductAttention', (attn) => {
+  const random = new Random();
+
+  for (const [name, q, k, dv] of /** @type {const} */ ([
+    ['one_query_one_key', [1, 1, 1, 1], [1, 1, 1, 1], 1],
+    ['odd_sizes', [2, 3, 5, 7], [2, 3, 9, 7], 3],
+    ['more_keys_than_a_tile', [1, 2, 3, 20], [1, 2, 700, 20], 20],
+    ['grouped_query_heads', [2, 6, 4, 16], [2, 2, 4, 16], 16],
+    ['many_queries', [1, 2, 130, 64], [1, 2, 130, 64], 64],
+  ])) {
+    test(`${name}_agree_with_the_reference`, () => {
+      const query = random.tensor(...q);
+      const key = random.tensor(...k);
+      const value = random.tensor(k[0], k[1], k[2], dv);
+      const expected = attention({ query, key, value });
+      const actual = attn.scaledDotProductAttention(query, key, value, { needWeights: true });
+      assertClose(actual.output, [...q.slice(0, 3), dv], expected.output, outputTolerance(q[3]));
+      assert.ok(actual.weights);
+      assertClose(actual.weights, [...q.slice(0, 3), k[2]], expected.weights, kWeightTolerance);
+    });
+  }
+
+  test('ranks_2_and_3_lack_heads_and_batch', () => {
+    const x = random.tensor(2, 1, 4, 6);
+    const expected = attention({ query: x, key: x, value: x });
+    const x3 = { data: x.data, shape: [2, 4, 6] };
+    const three = attn.scaledDotProductAttention(x3, x3, x3, { needWeights: true });
+    assertClose(three.output, [2, 4, 6], expected.output, outputTolerance(6));
+    assert.deepEqual(three.weights?.shape, [2, 4, 4]);
+    const x2 = { data: x.data.slice(0, 24), shape: [4, 6] };
+    const two = attn.scaledDotProductAttention(x2, x2, x2, { needWeights: true });
+    assertClose(two.output, [4, 6], expected.output.slice(0, 24), outputTolerance(6));
+    assert.deepEqual(two.weights?.shape, [4, 4]);
+  });
+
+  test('weights_are_returned_only_when_asked_for', () => {
+    const x = random.tensor(3, 4);
+    assert.deepEqual(Object.keys(attn.scaledDotProductAttention(x, x, x)), ['output']);
+  });
+
+  /** @type {[string, object, (b: number, h: number, i: number, j: number) => boolean][]} */
+  const exclusions = [
+    ['causal_true_is_top_left', { causal: true }, (b, h, i, j) => j <= i],
+    ['causal_top_left', { causal: 'topLeft' }, (b, h, i, j) => j <= i],
+    ['causal_bottom_right', { causal: 'bottomRight' }, (b, h, i, j) => j <= i + 2],
+    ['causal_offset', { causal: 1 }, (b, h, i, j) => j <= i + 1],
+    ['causal_negative_offset', { causal: -2 }, (b, h, i, j) => j <= i - 2],
+    ['causal_false', { causal: false }, () => true],
+    ['window', { window: { left: 1, right: 2 } }, (b, h, i, j) => j >= i - 1 && j <= i + 2],
+    ['window_without_right_edge', { window: { left: 0 } }, (b, h, i, j) => j >= i],
+    [
+      'window_shares_the_diagonal_of_causal',
+      { window: { left: 1 }, causal: 'bottomRight' },
+      (b, h, i, j) => j >= i + 1 && j <= i + 2,
+    ],
+    [
+      'window_with_its_own_diagonal',
+      { window: { left: 1, right: 1, diagonal: 'bottomRight' } },
+      (b, h, i, j) => j >= i + 1 && j <= i + 3,
+    ],
+    ['valid_lens_per_batch', { validLens: [3, 0] }, (b, h, i, j) => j < [3, 0][b]],
+    ['valid_lens_as_int32', { validLens: Int32Array.of(6, 1) }, (b, h, i, j) => j < [6, 1][b]],
+    [
+      'valid_lens_per_query',
+      { validLens: { data: [1, 2, 3, 4, 5, 6, 0, 1], shape: [2, 4] } },
+      (b, h, i, j) => j < [1, 2, 3, 4, 5, 6, 0, 1][4 * b + i],
+    ],
+    [
+      'mask_over_keys',
+      { mask: { data: [true, false, true, true, false, true], shape: [6] } },
+      (b, h, i, j) => j !== 1 && j !== 4,
+    ],
+    [
+      'mask_over_heads',
+      { mask: { data: Uint8Array.of(1, 0, 255), shape: [3, 1, 1] } },
+      (b, h) => h !== 1,
+    ],
+    [
+      'everything_together',
+      {
+        causal: 2,
+        window: { left: 3 },
+        validLens: [5, 6],
+        mask: { data: [1, 1, 0, 1, 1, 1], shape: [1, 6] },
+      },
+      (b, h, i, j) => j <= i + 2 && j >= i - 1 && j < 5 + b && j !== 2,
+    ],
+  ];
+  for (const [name, options, attends] of exclusions) {
+    test(`${name}_excludes_what_it_says`, () => {
+      const query = random.tensor(2, 3, 4, 8);
+      const key = random.tensor(2, 3, 6, 8);
+      const value = random.tensor(2, 3, 6, 8);
+      const expected = attention({ query, key, value, attends });
+      const actual = attn.scaledDotProductAttention(query, key, value, {
+        ...options,
+        needWeights: true,
+      });
+      assertClose(actual.output, [2, 3, 4, 8], expected.output, outputTolerance(8));
+      assert.ok(actual.weights);
+      assertClose(actual.weights, [2, 3, 4, 6], expected.weights, kWeightTolerance);
+    });
+  }
+
+  test('scale_is_used', () => {
+    const x = random.tensor(1, 1, 5, 4);
+    const expected = attention({ query: x, key: x, value: x, scale: -1.5 });
+    const actual = attn.scaledDotProductAttention(x, x, x, { scale: -1.5 });
+    assertClose(actual.output, [1, 1, 5, 4], expected.output, outputTolerance(4));
+  });
+
+  test('fully_masked_row_is_zero', () => {
+    const x = random.tensor(3, 4);
+    const { output, weights } = attn.scaledDotProductAttention(x, x, x, {
+      mask: { data: [true, true, true, false, false, false, true, true, true], shape: [3, 3] },
+      needWeights: true,
+    });
+    assert.deepEqual([...output.data.slice(4, 8)], [0, 0, 0, 0]);
+    assert.deepEqual([...(weights?.data.slice(3, 6) ?? [])], [0, 0, 0]);
+  });
+
+  test('nan_and_infinity_in_excluded_keys_and_values_have_no_effect', () => {
+    const query = random.tensor(1, 1, 4, 8);
+    const key = random.tensor(1, 1, 6, 8);
+    const value = random.tensor(1, 1, 6, 8);
+    const clean = attn.scaledDotProductAttention(query, key, value, { validLens: [4] });
+    key.data.fill(NaN, 32);
+    value.data.fill(Infinity, 32, 40);
+    value.data.fill(NaN, 40);
+    const dirty = attn.scaledDotProductAttention(query, key, value, { validLens: [4] });
+    assert.deepEqual(dirty, clean);
+  });
+
+  test('nan_in_an_attended_value_shows', () => {
+    const x = random.tensor(4, 8);
+    const value = random.tensor(4, 8);
+    value.data[8] = NaN;
+    const { output } = attn.scaledDotProductAttention(x, x, value, { causal: true });
+    assert.ok(output.data.slice(0, 8).every(Number.isFinite));
+    assert.ok([8, 16, 24].every((i) => Number.isNaN(output.data[i])));
+  });
+
+  test('empty_inputs_give_empty_outputs', () => {
+    const none = { data: [], shape: [0, 4] };
+    const one = { data: [1, 2, 3, 4], shape: [1, 4] };
+    assert.deepEqual(attn.scaledDotProductAttention(none, one, one).output.shape, [0, 4]);
+    const { output } = attn.scaledDotProductAttention(one, none, none);
+    assert.deepEqual([...output.data], [0, 0, 0, 0]);
+  });
+
+  test('numbers_may_come_in_any_array', () => {
+    const shape = [2, 2];
+    const typed = { data: Float32Array.of(0.5, 1, -1, 2), shape };
+    const expected = attn.scaledDotProductAttention(typed, typed, typed);
+    for (const data of [[0.5, 1, -1, 2], Float64Array.of(0.5, 1, -1, 2)]) {
+      const x = { data, shape };
+      assert.deepEqual(attn.scaledDotProductAttention(x, x, x), expected);
+    }
+  });
+
+  test('results_are_the_callers_alone', () => {
+    const x = random.tensor(3, 4);
+    const first = attn.scaledDotProductAttention(x, x, x).output;
+    const copy = first.data.slice();
+    const y = random.tensor(3, 4);
+    attn.scaledDotProductAttention(y, y, y);
+    assert.deepEqual(first.data, copy);
+    first.data.fill(0);
+    first.shape.push(7);
+    assert.deepEqual(attn.scaledDotProductAttention(x, x, x).output, { data: copy, shape: [3, 4] });
+    assert.deepEqual(x.shape, [3, 4]);
+  });
+
+  test('errors_name_the_argument_what_it_got_and_what_it_needs', () => {
+    const t = (/** @type {number[]} */ ...shape) => random.tensor(...shape);
+    const call = attn.scaledDotProductAttention.bind(attn);
+    const x = t(2, 3, 4, 8);
+    /** @type {[() => unknown, string, string][]} */
+    const cases = [
+      [
+        () => call(t(4, 8), t(6, 8), t(5, 8)),
+        'shape_mismatch',
+        'key: length 6 does not match value length 5',
+      ],
+      [
+        () => call(t(4, 8), t(6, 7), t(6, 8)),
+        'shape_mismatch',
+        'key: head dimension 7 does not match query head dimension 8',
+      ],
+      [
+        () => call(x, t(1, 3, 4, 8), t(1, 3, 4, 8)),
+        'shape_mismatch',
+        'key: batch 1 does not match query batch 2',
+      ],
+      [
+        () => call(x, x, t(2, 1, 4, 8)),
+        'shape_mismatch',
+        'value: heads 1 does not match key heads 3',
+      ],
+      [
+        () => call(x, t(2, 2, 4, 8), t(2, 2, 4, 8)),
+        'shape_mismatch',
+        'query: 3 heads are not a multiple of the 2 key heads',
+      ],
+      [
+        () => call(x, t(4, 8), x),
+        'shape_mismatch',
+        'key: got shape (4, 8), needs rank 4 as query has',
+      ],
+      [
+        () => call(t(8), x, x),
+        'shape_mismatch',
+        'query: got shape (8,), needs rank 2 (N, D) or rank 3 (B, N, D) or rank 4 (B, H, N, D)',
+      ],
+      [
+        () => call({ data: new Float32Array(5), shape: [2, 3] }, x, x),
+        'shape_mismatch',
+        'query: data has length 5, shape (2, 3) needs 6',
+      ],
+      [
+        // @ts-expect-error: that is the test
+        () => call(undefined, x, x),
+        'invalid_argument',
+        'query: got undefined, needs a tensor { data, shape }',
+      ],
+      [
+        // @ts-expect-error: that is the test
+        () => call({ data: ['a'], shape: [1, 1] }, x, x),
+        'invalid_argument',
+        "query.data[0]: got 'a', needs a number",
+      ],
+      [
+        () => call({ data: [], shape: [-1, 2] }, x, x),
+        'invalid_argument',
+        'query.shape: got -1, needs sizes that are whole numbers of at least 0',
+      ],
+      [
+        () => call(x, x, x, { scale: NaN }),
+        'invalid_argument',
+        'scale: got NaN, needs a finite number',
+      ],
+      [
+        () => call(x, x, x, { validLens: [5, 1] }),
+        'invalid_argument',
+        'validLens[0]: got 5, needs a length between 0 and the 4 keys',
+      ],
+      [
+        () => call(x, x, x, { validLens: [1, 1, 1] }),
+        'shape_mismatch',
+        'validLens: got shape (3,), needs (2,) or (2, 4)',
+      ],
+      [
+        () => call(x, x, x, { mask: { data: [true, false], shape: [2] } }),
+        'shape_mismatch',
+        'mask: got shape (2,), needs one that broadcasts to (2, 3, 4, 4)',
+      ],
+      [
+        () => call(x, x, x, { causal: 0.5 }),
+        'invalid_argument',
+        "causal: got 0.5, needs 'topLeft', 'bottomRight' or a whole number of keys",
+      ],
+      [
+        () => call(x, x, x, { window: { left: -1 } }),
+        'invalid_argument',
+        'window.left: got -1, needs 0 or more keys',
+      ],
+      [
+        // @ts-expect-error: that is the test
+        () => call(x, x, x, null),
+        'invalid_argument',
+        'options: got null, needs an object',
+      ],
+    ];
+    for (const [wrong, code, message] of cases) assertThrows(wrong, code, message);
+    assert.equal(call(x, x, x).output.data.length, 192);
+  });
+});
