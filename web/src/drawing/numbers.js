@@ -1,0 +1,39 @@
+import { format } from 'd3-format';
+
+/** A real minus sign, as the D3 formats have it. @param {string} text */
+const typeset = (text) => text.replace(/-/g, '−');
+
+/**
+ * Every digit of a float32: nine significant ones tell any two apart.
+ * @param {number} value
+ */
+export function exact(value) {
+  if (value === 0) return '0';
+  const text = value.toPrecision(9);
+  return typeset(text.includes('e') ? text : text.replace(/\.?0+$/, ''));
+}
+
+/** A few digits for a label. @param {number} value */
+export function brief(value) {
+  return value === 0 ? '0' : typeset(String(Number(value.toPrecision(3))));
+}
+
+/** A count with thousands set apart. */
+export const count = format(',d');
+
+/** A magnitude for a narrow label: 35, 3.5k, 628k. */
+export const compact = (/** @type {number} */ value) =>
+  value < 100 ? String(Number(value.toPrecision(2))) : format('.2~s')(value);
+
+/**
+ * A number as mantissa and power of ten.
+ * @param {number} value
+ * @returns {{ mantissa: string, exponent: string | null }}
+ */
+export function scientific(value) {
+  if (value === 0 || (value >= 0.001 && value < 1000)) {
+    return { mantissa: value === 0 ? '0' : value.toPrecision(3), exponent: null };
+  }
+  const [mantissa, exponent] = value.toExponential(1).split('e');
+  return { mantissa: typeset(mantissa), exponent: typeset(String(Number(exponent))) };
+}

@@ -1,0 +1,51 @@
+import { shuffler } from 'd3-array';
+import { randomLcg } from 'd3-random';
+
+/** @typedef {import('attn').Tensor} Tensor */
+
+/**
+ * A seeded order of 0 … length − 1 that is never the identity when there is a choice:
+ * `order[i]` is the index of the item that comes i-th.
+ * @param {number} length
+ * @param {number} seed
+ * @returns {number[]}
+ */
+export function shuffledOrder(length, seed) {
+  const order = Array.from({ length }, (_, index) => index);
+  if (length < 2) return order;
+  // A linear congruential generator starts alike for neighbouring seeds: spread them first.
+  const shuffle = shuffler(randomLcg(((seed + 1) * 0.6180339887498949) % 1));
+  do shuffle(order);
+  while (order.every((item, index) => item === index));
+  return order;
+}
+
+/**
+ * The rows of a matrix in another order.
+ * @param {Tensor} matrix (rows, columns)
+ * @param {number[]} order
+ * @returns {Tensor} (rows, columns)
+ */
+export function permuteRows({ data, shape }, order) {
+  const columns = shape[1];
+  const permuted = new Float32Array(data.length);
+  order.forEach((from, to) => {
+    permuted.set(data.subarray(from * columns, (from + 1) * columns), to * columns);
+  });
+  return { data: permuted, shape };
+}
+
+/**
+ * The largest |a − b| over all elements.
+ * @param {Tensor} a
+ * @param {Tensor} b of the same shape
+ */
+export function maxAbsDifference(a, b) {
+  let largest = 0;
+  for (let i = 0; i < a.data.length; i++) {
+    const difference = Math.abs(a.data[i] - b.data[i]);
+    // Written so that NaN comes through instead of being lost in a comparison.
+    if (!(difference <= largest)) largest = difference;
+  }
+  return largest;
+}

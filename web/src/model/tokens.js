@@ -1,0 +1,40 @@
+/** Most tokens that are drawn: the matrices stay readable, and a keystroke stays instantaneous. */
+export const maxTokens = 128;
+
+/** A fixed locale, so that a shared link gives everyone the same tokens. */
+const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
+
+/** White space and invisible control or formatting characters only. */
+const blank = /^[\p{White_Space}\p{Cc}\p{Cf}]*$/u;
+
+/**
+ * Splits a sentence into words, punctuation marks and symbols by the Unicode rules for word
+ * boundaries, so that an emoji stays whole and scripts without spaces are split too. Composed and
+ * decomposed spellings of a word become the same token.
+ *
+ * @param {string} text
+ * @returns {{ tokens: string[], total: number }} the first `maxTokens` tokens, and how many there are
+ */
+export function tokenize(text) {
+  const tokens = [];
+  let total = 0;
+  for (const { segment } of segmenter.segment(text.normalize('NFC'))) {
+    if (blank.test(segment)) continue;
+    total += 1;
+    if (tokens.length < maxTokens) tokens.push(segment);
+  }
+  return { tokens, total };
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+/**
+ * A token as a label: cut after `most` characters as a reader counts them.
+ * @param {string} token
+ * @param {number} [most]
+ */
+export function shorten(token, most = 12) {
+  // A token can be thousands of characters long; only its head matters here.
+  const head = [...graphemes.segment(token.slice(0, 40 * most))].map(({ segment }) => segment);
+  return head.length > most ? `${head.slice(0, most - 1).join('')}…` : token;
+}

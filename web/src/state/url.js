@@ -1,0 +1,38 @@
+import { properties } from './properties.js';
+
+/** @typedef {import('./properties.js').Settings} Settings */
+/** @typedef {import('./properties.js').Property<any>} AnyProperty */
+
+/** @type {[keyof Settings, AnyProperty][]} */
+const entries = /** @type {any} */ (Object.entries(properties));
+
+/**
+ * The settings that a URL fragment describes; whatever it leaves out has its initial value.
+ * @param {string} fragment with or without its leading '#'
+ * @returns {Settings}
+ */
+export function parseSettings(fragment) {
+  const given = new URLSearchParams(fragment.replace(/^#/, ''));
+  return /** @type {Settings} */ (
+    Object.fromEntries(
+      entries.map(([name, property]) => {
+        const text = given.get(name);
+        return [name, text === null ? property.initial : property.parse(text)];
+      }),
+    )
+  );
+}
+
+/**
+ * The fragment for settings, without '#': only what differs from the initial settings is written, so
+ * that an untouched page has a clean address.
+ * @param {Settings} settings
+ */
+export function formatSettings(settings) {
+  const given = new URLSearchParams();
+  for (const [name, property] of entries) {
+    const text = property.format(settings[name]);
+    if (text !== property.format(property.initial)) given.set(name, text);
+  }
+  return given.toString();
+}

@@ -1,0 +1,55 @@
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vite';
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self' 'wasm-unsafe-eval'",
+  "worker-src 'self'",
+  "connect-src 'self'",
+  "style-src 'self'",
+  "font-src 'self'",
+  "img-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ');
+
+/** The content security policy, in the built page only: the dev server injects inline styles. */
+const contentSecurityPolicy = {
+  name: 'content-security-policy',
+  apply: /** @type {const} */ ('build'),
+  transformIndexHtml: () => [
+    {
+      tag: 'meta',
+      attrs: { 'http-equiv': 'Content-Security-Policy', content: policy },
+      injectTo: /** @type {const} */ ('head-prepend'),
+    },
+  ],
+};
+
+/** KaTeX offers each font three times over; every browser with WebAssembly SIMD reads WOFF2. */
+const onlyWoff2 = {
+  name: 'only-woff2',
+  enforce: /** @type {const} */ ('pre'),
+  /** @param {string} code @param {string} id */
+  transform: (code, id) =>
+    /katex.*\.css$/.test(id)
+      ? code.replace(/,\s*url\([^)]*\.(?:woff|ttf)\)\s*format\(["'](?:woff|truetype)["']\)/g, '')
+      : undefined,
+};
+
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  // Relative addresses, so that the site works from any folder of any static host.
+  base: './',
+  plugins: [svelte(), onlyWoff2, contentSecurityPolicy],
+  build: {
+    outDir: 'dist',
+    emptyOutDir: true,
+    target: 'es2023',
+    // Inlined files would be data: addresses, which the policy forbids.
+    assetsInlineLimit: 0,
+    // The polyfill is for browsers without WebAssembly SIMD.
+    modulePreload: { polyfill: false },
+  },
+});
