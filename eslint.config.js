@@ -17,4 +17,9 @@ export default [
       'object-shorthand': 'error',
     },
   },
+  {
+    // Runes are declared with let, though nobody assigns to them.
+    files: ['**/*.svelte', '**/*.svelte.js'],
+    rules: { 'prefer-const': 'off', 'svelte/prefer-const': 'error' },
+  },
 ];

@@ -72,7 +72,11 @@ export function drawMatrix(context, { data, rows, columns }, scale, gaps) {
     image.data[4 * i + 3] = 255;
   }
   const cells = new OffscreenCanvas(columns, rows);
-  /** @type {OffscreenCanvasRenderingContext2D} */ (cells.getContext('2d')).putImageData(image, 0, 0);
+  /** @type {OffscreenCanvasRenderingContext2D} */ (cells.getContext('2d')).putImageData(
+    image,
+    0,
+    0,
+  );
   // Nearest neighbour when enlarging; where cells are smaller than a pixel, an average says more.
   context.imageSmoothingEnabled = cellWidth < 1 || cellHeight < 1;
   context.drawImage(cells, 0, 0, width, height);

@@ -64,9 +64,8 @@ export class Model {
   shuffleDifference(x, order, base, settings, causal) {
     const attention = (/** @type {Tensor} */ tokens) => {
       const input = base === null ? tokens : this.addEncoding(tokens, base);
-      return this.#timed(() =>
-        this.#layerFor(settings).forward(input, input, input, { causal }),
-      ).output;
+      return this.#timed(() => this.#layerFor(settings).forward(input, input, input, { causal }))
+        .output;
     };
     const attentionThenShuffle = permuteRows(attention(x), order);
     const shuffleThenAttention = attention(permuteRows(x, order));
