@@ -1,8 +1,9 @@
+import { bisectCenter } from 'd3-array';
 import { lab } from 'd3-color';
-import { interpolateLab, piecewise } from 'd3-interpolate';
+import { interpolateBasis } from 'd3-interpolate';
 
 /**
- * Colours as pure functions of a value. Maps are given by a few colours and re-timed so that equal
+ * Colours as pure functions of a value. Maps are given by a few colours and timed so that equal
  * steps in value are equal distances in CIELAB; zero is the colour of the paper, so that nothing
  * is drawn where there is nothing. Orange is positive and blue negative: the pair that stays apart
  * for every common colour vision deficiency.
@@ -21,24 +22,30 @@ import { interpolateLab, piecewise } from 'd3-interpolate';
 export const size = 511;
 
 /**
- * `count` colours from `stops`, equally far apart along the path through them.
+ * A smooth path through CIELAB along `stops`, measured: `at` gives the colour at a distance from its
+ * start.
  * @param {string[]} stops
- * @param {number} count
  */
-function evenly(stops, count) {
-  const path = piecewise(interpolateLab, stops);
-  const samples = Array.from({ length: 2001 }, (_, i) => lab(path(i / 2000)));
-  const distance = [0];
+function measuredPath(stops) {
+  const colours = stops.map((stop) => lab(stop));
+  const [l, a, b] = [
+    interpolateBasis(colours.map((colour) => colour.l)),
+    interpolateBasis(colours.map((colour) => colour.a)),
+    interpolateBasis(colours.map((colour) => colour.b)),
+  ];
+  const samples = Array.from({ length: 2001 }, (_, i) =>
+    lab(l(i / 2000), a(i / 2000), b(i / 2000)),
+  );
+  const distances = [0];
   for (let i = 1; i < samples.length; i++) {
-    const [a, b] = [samples[i - 1], samples[i]];
-    distance.push(distance[i - 1] + Math.hypot(a.l - b.l, a.a - b.a, a.b - b.b));
+    const [p, q] = [samples[i - 1], samples[i]];
+    distances.push(distances[i - 1] + Math.hypot(p.l - q.l, p.a - q.a, p.b - q.b));
   }
-  let at = 0;
-  return Array.from({ length: count }, (_, i) => {
-    const target = (distance[distance.length - 1] * i) / (count - 1);
-    while (at < samples.length - 1 && distance[at] < target) at += 1;
-    return samples[at].rgb();
-  });
+  return {
+    length: distances[distances.length - 1],
+    at: (/** @type {number} */ distance) =>
+      samples[Math.min(samples.length - 1, bisectCenter(distances, distance))],
+  };
 }
 
 /**
@@ -47,13 +54,17 @@ function evenly(stops, count) {
  * @returns {ColourMap}
  */
 function colourMap(positive, negative) {
-  const half = (size + 1) / 2;
-  const colours = negative
-    ? [...evenly(negative, half).reverse(), ...evenly(positive, half).slice(1)]
-    : evenly(positive, size);
+  const arms = [positive, negative ?? []].filter(({ length }) => length).map(measuredPath);
+  // The longer arm is cut, so that both signs are as strong.
+  const length = Math.min(...arms.map((arm) => arm.length));
+  const count = negative ? (size + 1) / 2 : size;
+  const [up, down] = arms.map((arm) =>
+    Array.from({ length: count }, (_, i) => arm.at((length * i) / (count - 1))),
+  );
+  const colours = down ? [...down.reverse(), ...up.slice(1)] : up;
   const bytes = new Uint8Array(3 * size);
   const css = colours.map((colour, i) => {
-    const { r, g, b } = colour.clamp();
+    const { r, g, b } = colour.rgb().clamp();
     bytes.set([r, g, b], 3 * i);
     return `rgb(${r}, ${g}, ${b})`;
   });
@@ -63,15 +74,15 @@ function colourMap(positive, negative) {
 const maps = {
   light: {
     signed: colourMap(
-      ['#fdfcf9', '#f6c797', '#dd7d2b', '#99430b'],
-      ['#fdfcf9', '#a9cbe8', '#3f86c4', '#164f8f'],
+      ['#fdfcf9', '#f7c592', '#dd7a24', '#903e09'],
+      ['#fdfcf9', '#9fc6ec', '#1f7ad0', '#08459a'],
     ),
     weights: colourMap(['#fdfcf9', '#f8d8a6', '#ea9a4a', '#c4551c', '#82260f', '#3d0d0a']),
   },
   dark: {
     signed: colourMap(
-      ['#161618', '#5c3114', '#c46c1f', '#ffbd78'],
-      ['#161618', '#173c5f', '#2f7bbd', '#8fcaf7'],
+      ['#161618', '#5c3114', '#c06a20', '#fbb974'],
+      ['#161618', '#0b3a6b', '#1878d6', '#86caff'],
     ),
     weights: colourMap(['#161618', '#4f1d10', '#9d3b13', '#dd7a2c', '#f5c277', '#fff4d6']),
   },

@@ -10,7 +10,7 @@ const typeset = (text) => text.replace(/-/g, '−');
 export function exact(value) {
   if (value === 0) return '0';
   const text = value.toPrecision(9);
-  return typeset(text.includes('e') ? text : text.replace(/\.?0+$/, ''));
+  return typeset(/^[^e]*\.[^e]*$/.test(text) ? text.replace(/\.?0+$/, '') : text);
 }
 
 /** A few digits for a label. @param {number} value */

@@ -44,8 +44,8 @@ export function maxAbsDifference(a, b) {
   let largest = 0;
   for (let i = 0; i < a.data.length; i++) {
     const difference = Math.abs(a.data[i] - b.data[i]);
-    // Written so that NaN comes through instead of being lost in a comparison.
-    if (!(difference <= largest)) largest = difference;
+    if (Number.isNaN(difference)) return NaN;
+    largest = Math.max(largest, difference);
   }
   return largest;
 }

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { load } from 'attn';
+
+import {
+  attentionWeights,
+  maxAbsDifference,
+  project,
+  roundingError,
+  sinusoidalEncoding,
+} from './reference.js';
+import { heatmap, numberOf, openSite, readValues, shownValue } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const sentence = 'the cat sat on the mat';
+const text = `text=${sentence.replaceAll(' ', '+')}`;
+const n = 6;
+const dModel = 64;
+
+/** The weights in the large figure; the first one with this name is in the pipeline. */
+const weightsMap = (/** @type {Page} */ page) => heatmap(page, /^Attention weights/).last();
+
+/** @param {number[][]} x @param {number} head @param {number} numHeads */
+const sliceOf = (x, head, numHeads) =>
+  x.map((row) => row.slice((head * dModel) / numHeads, ((head + 1) * dModel) / numHeads));
+
+test('the input is embedding plus encoding, and identical words have identical embeddings', async () => {
+  const page = await site.open(`#${text}&encoding=0`);
+  const embedding = await readValues(heatmap(page, /^Embeddings/), n, dModel);
+  assert.deepEqual(embedding[0], embedding[4]);
+  assert.notDeepEqual(embedding[1], embedding[2]);
+  for (const row of embedding) {
+    const meanSquare = row.reduce((sum, value) => sum + value * value, 0) / dModel;
+    assert.ok(Math.abs(meanSquare - 1) < 1e-5);
+  }
+  await page.getByRole('switch', { name: 'positional encoding' }).first().check();
+  const input = await readValues(heatmap(page, /^Input/), n, dModel);
+  const encoding = sinusoidalEncoding(n, dModel, 10000);
+  const sum = embedding.map((row, i) => row.map((value, j) => value + encoding[i][j]));
+  assert.ok(maxAbsDifference(input, sum) <= 1.2e-7 + 6 * roundingError);
+});
+
+for (const causal of [false, true]) {
+  test(`identity weights match the reference in every head${causal ? ', causal' : ''}`, async () => {
+    const page = await site.open(`#${text}&causal=${Number(causal)}`);
+    const input = await readValues(heatmap(page, /^Input/), n, dModel);
+    for (let head = 0; head < 4; head++) {
+      await page.getByRole('radio', { name: `head ${head + 1}` }).check({ force: true });
+      const slice = sliceOf(input, head, 4);
+      const { weights, tolerance } = attentionWeights(slice, slice, causal);
+      const shown = await readValues(weightsMap(page), n, n);
+      const difference = maxAbsDifference(shown, weights);
+      assert.ok(difference <= tolerance, `head ${head}: ${difference} > ${tolerance}`);
+      shown.forEach((row, i) => {
+        if (causal) assert.ok(row.slice(i + 1).every((weight) => weight === 0));
+        assert.ok(Math.abs(row.reduce((sum, weight) => sum + weight) - 1) < 1e-6);
+      });
+    }
+  });
+}
+
+test('Xavier weights match the reference', async () => {
+  const page = await site.open(`#${text}&weights=xavier&seed=5&heads=2&head=1`);
+  const input = await readValues(heatmap(page, /^Input/), n, dModel);
+  const attn = await load();
+  const layer = new attn.MultiHeadAttention({ dModel, numHeads: 2, init: 'xavier', seed: 5 });
+  const matrices = ['query', 'key'].map((name) => {
+    const parameter = layer.parameterNames().find((full) => full.includes(name)) ?? name;
+    const { data } = layer.parameter(parameter);
+    return Array.from({ length: dModel }, (_, row) => [
+      ...data.subarray(row * dModel, (row + 1) * dModel),
+    ]);
+  });
+  layer.dispose();
+  const [query, key] = matrices.map((matrix) => sliceOf(project(input, matrix), 1, 2));
+  const { weights, tolerance } = attentionWeights(query, key, false);
+  const shown = await readValues(weightsMap(page), n, n);
+  // The projections are sums of 64 products, rounded before the scores are.
+  assert.ok(maxAbsDifference(shown, weights) <= 4 * tolerance);
+});
+
+test('identical words get identical weights without the encoding, and others with it', async () => {
+  const page = await site.open(`#${text}&encoding=0`);
+  const without = await readValues(weightsMap(page), n, n);
+  assert.deepEqual(without[0], without[4]);
+  for (const row of without) assert.ok(Math.abs(row[0] - row[4]) <= roundingError);
+  await page.getByRole('switch', { name: 'positional encoding' }).first().check();
+  assert.notDeepEqual(
+    ...[0, 4].map((row) => readValues(weightsMap(page), n, n).then((w) => w[row])),
+  );
+});
+
+test('the legend ends at the largest weight of all heads', async () => {
+  const page = await site.open(`#${text}&heads=2`);
+  let largest = 0;
+  for (const head of [1, 2]) {
+    await page.getByRole('radio', { name: `head ${head}` }).check({ force: true });
+    const weights = await readValues(weightsMap(page), n, n);
+    largest = Math.max(largest, ...weights.flat());
+  }
+  const shown = await page.locator('.legend', { hasText: 'weight' }).locator('.high').innerText();
+  assert.equal(numberOf(shown), Number(largest.toPrecision(3)));
+});
+
+test('the page says which query and key weights it uses', async () => {
+  const page = await site.open();
+  await page.getByText(/^Identity: head 1 compares columns 0 to 15/).waitFor();
+  await page.getByRole('radio', { name: 'random (Xavier)' }).check({ force: true });
+  await page.getByText(/^Xavier: .* seed 1/).waitFor();
+  await page.getByRole('button', { name: 'next seed' }).click();
+  await page.getByText(/^Xavier: .* seed 2/).waitFor();
+});
+
+test('every keystroke draws anew', async () => {
+  const page = await site.open('#text=');
+  const box = page.getByRole('textbox');
+  await page.getByText('Nothing to look at yet').waitFor();
+  for (const [typed, tokens] of /** @type {[string, number][]} */ ([
+    ['o', 1],
+    ['n', 1],
+    [' ', 1],
+    ['o', 2],
+    ['ff', 2],
+    ['!', 3],
+  ])) {
+    await box.pressSequentially(typed);
+    const size = `${tokens} queries by ${tokens} keys`;
+    await page.getByRole('application', { name: size }).first().waitFor({ timeout: 1000 });
+  }
+  await box.fill('');
+  await page.getByText('Nothing to look at yet').waitFor();
+});
+
+test('a token selected in one figure is marked in the other', async () => {
+  const page = await site.open(`#${text}`);
+  const map = heatmap(page, /^Embeddings/);
+  await map.focus();
+  await map.press('ArrowDown');
+  assert.deepEqual(await page.locator('text.selected').allInnerTexts(), ['cat', 'cat']);
+});
+
+test('emoji, right-to-left and very long input are drawn', async () => {
+  const page = await site.open();
+  const box = page.getByRole('textbox');
+  await box.fill('سلام 👩‍👩‍👧 שלום !');
+  await page.getByRole('application', { name: '4 queries by 4 keys' }).first().waitFor();
+  await box.fill('long '.repeat(20000));
+  await page.getByText('800 tokens; the first 128 are drawn').waitFor();
+  await page.getByText('The sentence was cut after 4,000 characters.').waitFor();
+  await box.fill('x'.repeat(3000));
+  const map = weightsMap(page);
+  await map.focus();
+  assert.equal(await shownValue(map), 1);
+});

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import test, { after, before } from 'node:test';
+
+import { heatmap, openSite, shownValue } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite('/some/folder/of/a/host/')));
+after(() => site.close());
+
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** @param {Page} page */
+async function accessibilityProblems(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
+  return violations.map((/** @type {any} */ { id, nodes }) => [
+    id,
+    ...nodes.map((/** @type {any} */ node) => node.html.slice(0, 120)),
+  ]);
+}
+
+/** @param {Page} page */
+const overflow = (page) =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
+test('the page works from a folder, alone, and in silence', async () => {
+  const page = await site.open();
+  await page.getByRole('textbox').fill('a rose is a rose');
+  await page.waitForTimeout(300);
+  assert.deepEqual(site.problems, []);
+});
+
+test('the policy allows nothing but the page itself and WebAssembly', async () => {
+  const page = await site.open();
+  const policy = await page
+    .locator('meta[http-equiv="Content-Security-Policy"]')
+    .getAttribute('content');
+  assert.match(policy ?? '', /default-src 'none'/);
+  assert.match(policy ?? '', /script-src 'self' 'wasm-unsafe-eval';/);
+  assert.doesNotMatch(policy ?? '', /unsafe-inline|'unsafe-eval'|https?:|data:|\*/);
+});
+
+test('the footer names the variant and the time in the core', async () => {
+  const page = await site.open();
+  const variant = await page.locator('[data-variant]').innerText();
+  assert.match(variant, /^(relaxed-simd|simd128)(-threads)?$/);
+  const milliseconds = await page.locator('[data-milliseconds]').getAttribute('data-milliseconds');
+  assert.ok(Number(milliseconds) >= 0 && Number(milliseconds) < 1000);
+});
+
+test('the state is in the URL, and a link brings it back', async () => {
+  const page = await site.open();
+  assert.equal(new URL(page.url()).hash, '');
+  await page.getByRole('textbox').fill('man bites dog & runs');
+  await page.getByRole('switch', { name: 'causal mask' }).check();
+  await page.getByRole('radio', { name: '8' }).first().check({ force: true });
+  await page.getByRole('radio', { name: 'head 3' }).check({ force: true });
+  await page.getByRole('slider', { name: 'width' }).press('ArrowRight');
+  await page.waitForURL(/width=33/);
+
+  const copy = await site.open(new URL(page.url()).hash);
+  assert.equal(await copy.getByRole('textbox').inputValue(), 'man bites dog & runs');
+  assert.ok(await copy.getByRole('switch', { name: 'causal mask' }).isChecked());
+  assert.ok(await copy.getByRole('radio', { name: 'head 3' }).isChecked());
+  for (const name of [/^Attention weights/, /^Sinusoidal/]) {
+    const values = [];
+    for (const each of [page, copy]) {
+      const map = heatmap(each, name).last();
+      await map.focus();
+      for (const key of ['ArrowDown', 'ArrowDown', 'End', 'ArrowLeft']) await map.press(key);
+      values.push(await shownValue(map));
+    }
+    assert.equal(values[0], values[1]);
+  }
+});
+
+test('following a link to other settings on the open page takes them over', async () => {
+  const page = await site.open();
+  await page.evaluate(() => (location.hash = '#text=two+words&length=5'));
+  await page.getByRole('application', { name: /^Sinusoidal encoding, 5 positions/ }).waitFor();
+  assert.equal(await page.getByRole('textbox').inputValue(), 'two words');
+});
+
+test('hostile links are harmless', async () => {
+  for (const fragment of [
+    '#text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E',
+    '#length=NaN&width=-1e999&base=Infinity&heads=3&head=99&columns=9999999999,-1&seed=x',
+    '#__proto__=1&constructor=2&text=%00%ED%A0%80',
+    `#text=${'%F0%9F%92%A5'.repeat(20000)}`,
+    `#${'&'.repeat(10000)}=&length=1&width=1`,
+  ]) {
+    const page = await site.open(fragment);
+    assert.equal(await page.locator('main img:not([role]), main script').count(), 0);
+    assert.equal(await heatmap(page, /^Sinusoidal/).count(), 1);
+    await page.context().close();
+  }
+});
+
+test('light and dark follow the system, and the reader’s choice holds', async () => {
+  const page = await site.open('', { colorScheme: 'dark' });
+  const paper = (/** @type {string} */ colour) =>
+    page.waitForFunction(
+      (colour) => getComputedStyle(document.documentElement).backgroundColor === colour,
+      colour,
+      { timeout: 2000 },
+    );
+  const [light, dark] = ['rgb(253, 252, 249)', 'rgb(22, 22, 24)'];
+  await paper(dark);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await paper(light);
+  const button = page.getByRole('button', { name: /^Colours/ });
+  await button.click();
+  await button.click();
+  await paper(dark);
+  await page.reload();
+  await paper(dark);
+});
+
+test('nothing is wider than the window', async () => {
+  for (const width of [320, 360, 390, 600, 768, 1024, 1440, 2560]) {
+    const page = await site.open('', { viewport: { width, height: 800 } });
+    assert.equal(await overflow(page), 0, `${width} px`);
+    await page.getByRole('textbox').fill(`${'x'.repeat(400)} ${'word '.repeat(40)}`);
+    assert.equal(await overflow(page), 0, `${width} px, long input`);
+    await page.context().close();
+  }
+});
+
+test('a tap reads a cell and keeps it, a second one lets go', async () => {
+  const page = await site.open('', phone);
+  const map = heatmap(page, /^Sinusoidal/);
+  await map.tap({ position: { x: 2, y: 2 } });
+  assert.equal(await shownValue(map), 0);
+  await page.getByRole('button', { name: 'draw curve 0' }).tap();
+  await page.getByRole('img', { name: 'Curves of columns 0, 6, 7, 8, 9' }).waitFor();
+  await map.tap({ position: { x: 2, y: 2 } });
+  assert.equal(await page.getByRole('button', { name: 'unlock' }).count(), 0);
+});
+
+test('everything is reached by the Tab key', async () => {
+  const page = await site.open();
+  const reached = new Set();
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press('Tab');
+    reached.add(
+      await page.evaluate(() => {
+        const element = document.activeElement;
+        const label = /** @type {HTMLInputElement} */ (element)?.labels?.[0]?.innerText.trim();
+        return element?.getAttribute('aria-label') ?? label ?? element?.textContent?.trim() ?? '';
+      }),
+    );
+  }
+  const names = [...reached].join('\n');
+  for (const name of [
+    ...['Type a sentence', 'Embeddings', 'Attention weights', 'length', 'width', 'base'],
+    ...['Sinusoidal encoding', 'Remove the curve of column 6', '4', 'identity', 'causal mask'],
+    ...['positional encoding', 'head 1', 'Shuffle', 'as the system'],
+  ]) {
+    assert.ok(names.includes(name), `${name} is not reached`);
+  }
+});
+
+test('axe finds nothing wrong, light, dark, on a phone and without a sentence', async () => {
+  for (const [fragment, options] of /** @type {const} */ ([
+    ['', {}],
+    ['', { colorScheme: 'dark' }],
+    ['#weights=xavier&causal=1&encoding=0&heads=8', phone],
+    ['#text=&columns=', {}],
+  ])) {
+    const page = await site.open(fragment, options);
+    assert.deepEqual(await accessibilityProblems(page), [], JSON.stringify([fragment, options]));
+    await page.context().close();
+  }
+});
+
+test('nothing moves for those who asked for less motion', async () => {
+  const page = await site.open('', { reducedMotion: 'reduce' });
+  const lines = page
+    .getByRole('img', { name: /^The tokens in the shuffled order/ })
+    .locator('path');
+  await page.getByRole('button', { name: 'Shuffle' }).click();
+  const atOnce = await lines.first().getAttribute('d');
+  await page.waitForTimeout(600);
+  assert.equal(await lines.first().getAttribute('d'), atOnce);
+});

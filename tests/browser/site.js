@@ -1,0 +1,154 @@
+// The built page on a server of its own, in a real browser. Whatever the page should not do is
+// collected while a test drives it: console messages, errors, failed requests, other origins.
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { fileURLToPath } from 'node:url';
+
+import { chromium } from 'playwright-core';
+import sirv from 'sirv';
+
+import { findChromium } from '../../wasm/toolchain/system.js';
+
+/** @import { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core' */
+
+const dist = fileURLToPath(new URL('../../web/dist', import.meta.url));
+
+const flags = [
+  ...['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-sync'],
+  ...['--disable-background-networking', '--disable-component-update'],
+];
+
+/**
+ * Serves web/dist from a folder of a static server and starts a browser.
+ * @param {string} [folder] with slashes around it
+ */
+export async function openSite(folder = '/') {
+  const serve = sirv(dist);
+  const server = createServer((request, response) => {
+    const notFound = () => response.writeHead(404).end();
+    if (!request.url?.startsWith(folder)) return notFound();
+    request.url = request.url.slice(folder.length - 1);
+    serve(request, response, notFound);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM || findChromium(),
+    args: flags,
+  });
+  return new Site(browser, server, `http://127.0.0.1:${address.port}`, folder);
+}
+
+export class Site {
+  /** @type {string[]} */
+  problems = [];
+
+  /**
+   * @param {Browser} browser
+   * @param {import('node:http').Server} server
+   * @param {string} origin
+   * @param {string} folder
+   */
+  constructor(browser, server, origin, folder) {
+    this.browser = browser;
+    this.server = server;
+    this.origin = origin;
+    this.url = origin + folder;
+  }
+
+  /**
+   * A page in a fresh profile, with the figures drawn.
+   * @param {string} [fragment] with '#'
+   * @param {BrowserContextOptions} [options]
+   */
+  async open(fragment = '', options = {}) {
+    const context = await this.browser.newContext({
+      viewport: { width: 1440, height: 900 },
+      ...options,
+    });
+    const page = await context.newPage();
+    page.on('console', (message) => this.problems.push(`${message.type()}: ${message.text()}`));
+    page.on('pageerror', (error) => this.problems.push(String(error)));
+    page.on('requestfailed', (request) => this.problems.push(`failed: ${request.url()}`));
+    page.on('response', (response) => {
+      if (response.status() >= 400) this.problems.push(`${response.status()}: ${response.url()}`);
+    });
+    page.on('request', (request) => {
+      if (new URL(request.url()).origin !== this.origin) {
+        this.problems.push(`another origin: ${request.url()}`);
+      }
+    });
+    await page.goto(this.url + fragment);
+    await page.getByRole('contentinfo').waitFor();
+    return page;
+  }
+
+  /** Ends the browser and the server; fails if any page did what it should not. */
+  async close() {
+    await this.browser.close();
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+    assert.deepEqual(this.problems, []);
+  }
+}
+
+/** A number as the page writes it. @param {string} text */
+export const numberOf = (text) => Number(text.replaceAll('−', '-').replaceAll(',', ''));
+
+/** @param {Page} page @param {RegExp} name */
+export const heatmap = (page, name) => page.getByRole('application', { name });
+
+/**
+ * The value that a figure's readout shows for the selected cell.
+ * @param {Locator} heatmap
+ */
+export async function shownValue(heatmap) {
+  const readout = await heatmap.getAttribute('aria-describedby');
+  const text = await heatmap.page().locator(`[id="${readout}"] [data-value]`).innerText();
+  return numberOf(text);
+}
+
+/**
+ * Every value of a heatmap, read off its readout while the pointer passes over the cells.
+ * @param {Locator} heatmap
+ * @param {number} rows
+ * @param {number} columns
+ * @returns {Promise<number[][]>}
+ */
+export async function readValues(heatmap, rows, columns) {
+  const texts = await heatmap.evaluate(
+    async (element, [rows, columns]) => {
+      const box = element.getBoundingClientRect();
+      const readout = /** @type {HTMLElement} */ (
+        document.getElementById(element.getAttribute('aria-describedby') ?? '')
+      );
+      // A message, unlike a timer, comes back at once.
+      const { port1, port2 } = new MessageChannel();
+      const redrawn = () =>
+        new Promise((resolve) => {
+          port1.onmessage = resolve;
+          port2.postMessage(null);
+        });
+      const texts = [];
+      for (let row = 0; row < rows; row++) {
+        for (let column = 0; column < columns; column++) {
+          element.dispatchEvent(
+            new PointerEvent('pointermove', {
+              bubbles: true,
+              pointerType: 'mouse',
+              clientX: box.left + ((column + 0.5) / columns) * box.width,
+              clientY: box.top + ((row + 0.5) / rows) * box.height,
+            }),
+          );
+          await redrawn();
+          texts.push(readout.querySelector('[data-value]')?.textContent ?? '');
+        }
+      }
+      return texts;
+    },
+    [rows, columns],
+  );
+  const values = texts.map(numberOf);
+  return Array.from({ length: rows }, (_, row) => values.slice(row * columns, (row + 1) * columns));
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { lab, rgb } from 'd3-color';
+
+import { colourIndex, colourMaps, colourOf, size } from './colour.js';
+
+/** @typedef {import('./colour.js').ColourMap} ColourMap */
+
+const themes = /** @type {const} */ ([
+  ['light', colourMaps(false)],
+  ['dark', colourMaps(true)],
+]);
+
+/** @param {ColourMap} map */
+const labs = (map) => map.css.map((colour) => lab(colour));
+
+/** @param {ReturnType<typeof lab>} a @param {ReturnType<typeof lab>} b */
+const distance = (a, b) => Math.hypot(a.l - b.l, a.a - b.a, a.b - b.b);
+
+/**
+ * As a dichromat sees it (Viénot, Brettel and Mollon 1999), by whether long- or middle-wave cones
+ * are missing.
+ * @param {string} colour
+ * @param {'protan' | 'deutan'} kind
+ */
+function seenBy(colour, kind) {
+  const { r, g, b } = rgb(colour);
+  const [red, green, blue] = [r, g, b].map((value) =>
+    value <= 10.31475 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4,
+  );
+  const confused =
+    kind === 'protan' ? 0.11238 * red + 0.88762 * green : 0.29275 * red + 0.70725 * green;
+  const rest =
+    kind === 'protan'
+      ? 0.00401 * red - 0.00401 * green + blue
+      : -0.02234 * red + 0.02234 * green + blue;
+  const [x, y] = [confused, rest].map((value) => {
+    const clipped = Math.min(1, Math.max(0, value));
+    return 255 * (clipped <= 0.0031308 ? 12.92 * clipped : 1.055 * clipped ** (1 / 2.4) - 0.055);
+  });
+  return lab(rgb(x, x, y));
+}
+
+for (const [theme, { signed, weights }] of themes) {
+  test(`${theme}: equal steps in value are equal steps in colour`, () => {
+    for (const map of [signed, weights]) {
+      const colours = labs(map);
+      // Wide enough that rounding to 8 bits, half a unit of colour distance, hardly counts.
+      const step = Math.floor(size / 20);
+      const half = map.signed ? (size - 1) / 2 : 0;
+      for (const arm of map.signed
+        ? [colours.slice(0, half + 1), colours.slice(half)]
+        : [colours]) {
+        const steps = [];
+        for (let i = step; i < arm.length; i += step) steps.push(distance(arm[i], arm[i - step]));
+        const mean = steps.reduce((sum, value) => sum + value) / steps.length;
+        for (const value of steps) {
+          assert.ok(Math.abs(value / mean - 1) < 0.12, `${value} against ${mean}`);
+        }
+      }
+    }
+  });
+
+  test(`${theme}: lightness only falls or only rises away from zero`, () => {
+    const direction = theme === 'light' ? -1 : 1;
+    const middle = (size - 1) / 2;
+    const lightness = labs(signed).map(({ l }) => l);
+    for (const arm of [
+      labs(weights).map(({ l }) => l),
+      lightness.slice(middle),
+      lightness.slice(0, middle + 1).reverse(),
+    ]) {
+      for (let i = 1; i < arm.length; i++) assert.ok((arm[i] - arm[i - 1]) * direction > -0.6);
+    }
+  });
+
+  test(`${theme}: zero is the paper, and both signs are equally strong`, () => {
+    const zero = signed.css[(size - 1) / 2];
+    assert.equal(zero, weights.css[0]);
+    assert.equal(zero, theme === 'light' ? 'rgb(253, 252, 249)' : 'rgb(22, 22, 24)');
+    const paper = lab(zero);
+    for (const part of [0.25, 0.5, 1]) {
+      const offset = Math.round((part * (size - 1)) / 2);
+      const [negative, positive] = [-offset, offset].map((at) =>
+        distance(lab(signed.css[(size - 1) / 2 + at]), paper),
+      );
+      assert.ok(Math.abs(negative / positive - 1) < 0.2, `${negative} against ${positive}`);
+    }
+  });
+
+  test(`${theme}: the signs stay apart for protanopes and deuteranopes`, () => {
+    const middle = (size - 1) / 2;
+    for (const kind of /** @type {const} */ (['protan', 'deutan'])) {
+      for (const part of [0.25, 0.5, 1]) {
+        const offset = Math.round(part * middle);
+        const [negative, positive] = [-offset, offset].map((at) =>
+          seenBy(signed.css[middle + at], kind),
+        );
+        assert.ok(distance(negative, positive) > 20, `${kind} at ${part}`);
+      }
+    }
+  });
+}
+
+test('values map to entries, and those outside to the nearest end', () => {
+  const map = colourMaps(false).signed;
+  const scale = { map, domain: /** @type {[number, number]} */ ([-2, 2]) };
+  assert.equal(colourIndex(scale, 0), (size - 1) / 2);
+  assert.equal(colourIndex(scale, -2), 0);
+  assert.equal(colourIndex(scale, 99), size - 1);
+  assert.equal(colourOf(scale, -99), map.css[0]);
+});
+
+test('an empty domain has the colour of its start', () => {
+  const map = colourMaps(false).weights;
+  assert.equal(colourIndex({ map, domain: [0, 0] }, 0), 0);
+});

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { brief, compact, exact, scientific } from './numbers.js';
+
+test('exact tells any two neighbouring float32 values apart', () => {
+  const bits = new Uint32Array(1);
+  const float = new Float32Array(bits.buffer);
+  for (let i = 0; i < 20000; i++) {
+    bits[0] = (i * 2654435761) >>> 0;
+    if (!Number.isFinite(float[0])) continue;
+    const text = exact(float[0]).replace('−', '-').replace('e−', 'e-');
+    assert.equal(Math.fround(Number(text)), float[0], text);
+  }
+});
+
+test('numbers have a real minus sign and no needless zeros', () => {
+  assert.equal(exact(-0.5), '−0.5');
+  assert.equal(exact(0), '0');
+  assert.equal(exact(1), '1');
+  assert.equal(brief(-3.7264), '−3.73');
+});
+
+test('wavelengths fit a narrow label', () => {
+  assert.equal(compact(35.333), '35');
+  assert.equal(compact(6.283), '6.3');
+  assert.equal(compact(62831.85), '63k');
+});
+
+test('small and large numbers are written as powers of ten', () => {
+  assert.deepEqual(scientific(2.384e-7), { mantissa: '2.4', exponent: '−7' });
+  assert.deepEqual(scientific(1.998), { mantissa: '2.00', exponent: null });
+  assert.deepEqual(scientific(0), { mantissa: '0', exponent: null });
+});

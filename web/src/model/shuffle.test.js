@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { maxAbsDifference, permuteRows, shuffledOrder } from './shuffle.js';
+
+test('a shuffled order is a permutation, the same for the same seed', () => {
+  for (const length of [0, 1, 2, 11, 128]) {
+    const order = shuffledOrder(length, 7);
+    assert.deepEqual(
+      order.toSorted((a, b) => a - b),
+      Array.from({ length }, (_, i) => i),
+    );
+    assert.deepEqual(shuffledOrder(length, 7), order);
+  }
+});
+
+test('a shuffled order always moves something', () => {
+  for (let seed = 0; seed < 200; seed++) {
+    assert.notDeepEqual(shuffledOrder(2, seed), [0, 1]);
+    assert.notDeepEqual(shuffledOrder(3, seed), [0, 1, 2]);
+  }
+});
+
+test('neighbouring seeds give different orders', () => {
+  const orders = Array.from({ length: 50 }, (_, seed) => shuffledOrder(11, seed).join());
+  assert.equal(new Set(orders).size, 50);
+});
+
+test('rows are permuted whole', () => {
+  const matrix = { data: Float32Array.of(1, 2, 3, 4, 5, 6), shape: [3, 2] };
+  assert.deepEqual(permuteRows(matrix, [2, 0, 1]), {
+    data: Float32Array.of(5, 6, 1, 2, 3, 4),
+    shape: [3, 2],
+  });
+});
+
+test('the largest difference is found, and NaN is not lost', () => {
+  const tensor = (/** @type {number[]} */ ...data) => ({
+    data: Float32Array.from(data),
+    shape: [1, data.length],
+  });
+  assert.equal(maxAbsDifference(tensor(1, 2, 3), tensor(1, 4.5, 2)), 2.5);
+  assert.equal(maxAbsDifference(tensor(NaN, 2), tensor(1, 2)), NaN);
+  assert.equal(maxAbsDifference(tensor(2, NaN, 2), tensor(1, 2, 9)), NaN);
+});

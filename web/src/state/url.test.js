@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { limits, maxColumns, maxTextLength, properties } from './properties.js';
+import { formatSettings, parseSettings } from './url.js';
+
+const initial = parseSettings('');
+
+test('an empty fragment gives the initial settings, and these an empty fragment', () => {
+  for (const [name, property] of Object.entries(properties)) {
+    assert.deepEqual(initial[/** @type {keyof typeof initial} */ (name)], property.initial);
+  }
+  assert.equal(formatSettings(initial), '');
+});
+
+test('any settings survive the way through a URL', () => {
+  const settings = {
+    ...initial,
+    text: 'سلام, 日本語 & ?#=+%\n👩‍👩‍👧',
+    length: 7,
+    width: 33,
+    base: 123.5,
+    columns: [0, 5, 127],
+    heads: 8,
+    head: 3,
+    weights: /** @type {const} */ ('xavier'),
+    seed: 99,
+    encoding: false,
+    causal: true,
+    shuffle: 2 ** 31 - 1,
+  };
+  assert.deepEqual(parseSettings(`#${formatSettings(settings)}`), settings);
+});
+
+test('empty text and no columns survive as well', () => {
+  const settings = { ...initial, text: '', columns: [] };
+  assert.deepEqual(parseSettings(formatSettings(settings)), settings);
+});
+
+test('numbers out of range are clamped', () => {
+  const { length, width, base } = parseSettings('length=1e9&width=-5&base=0');
+  assert.deepEqual(
+    { length, width, base },
+    { length: limits.length.max, width: limits.width.min, base: limits.base.min },
+  );
+  assert.equal(parseSettings('length=Infinity').length, limits.length.max);
+  assert.equal(parseSettings('length=12.6').length, 13);
+});
+
+test('nonsense gives the initial value', () => {
+  const nonsense = ['', 'NaN', 'x', '<img src=x onerror=alert(1)>', '[object Object]', '\0'];
+  const names = /** @type {(keyof typeof initial)[]} */ (Object.keys(properties));
+  for (const value of nonsense) {
+    const settings = parseSettings(
+      new URLSearchParams(names.map((name) => [name, value])).toString(),
+    );
+    for (const name of names.filter((name) => name !== 'text' && name !== 'columns')) {
+      assert.deepEqual(settings[name], initial[name], `${name}=${JSON.stringify(value)}`);
+    }
+  }
+  assert.deepEqual(parseSettings('columns=a,-1,4e3,999').columns, initial.columns);
+  assert.deepEqual(parseSettings('__proto__=1&constructor=2&toString=3'), initial);
+});
+
+test('columns are distinct, ascending and not too many', () => {
+  assert.deepEqual(parseSettings('columns=9,2,2,500,x,4').columns, [2, 4, 9]);
+  const many = Array.from({ length: 100_000 }, (_, i) => i % 100).join(',');
+  assert.equal(parseSettings(`columns=${many}`).columns.length, maxColumns);
+});
+
+test('text is cut without splitting a character', () => {
+  const { text } = parseSettings(`text=a${'👍'.repeat(maxTextLength)}`);
+  assert.equal(text.length, maxTextLength - 1);
+  assert.ok(text.isWellFormed?.() ?? true);
+  assert.equal(text.at(-1)?.charCodeAt(0), '👍'.charCodeAt(1));
+});
+
+test('broken percent escapes do no harm', () => {
+  assert.equal(parseSettings('text=%E0%A4%A').text, '\ufffd%A');
+});
