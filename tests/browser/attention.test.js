@@ -71,13 +71,14 @@ test('Xavier weights match the reference', async () => {
   const input = await readValues(heatmap(page, /^Input/), n, dModel);
   const attn = await load();
   const layer = new attn.MultiHeadAttention({ dModel, numHeads: 2, init: 'xavier', seed: 5 });
-  const matrices = ['query', 'key'].map((name) => {
-    const parameter = layer.parameterNames().find((full) => full.includes(name)) ?? name;
-    const { data } = layer.parameter(parameter);
-    return Array.from({ length: dModel }, (_, row) => [
-      ...data.subarray(row * dModel, (row + 1) * dModel),
-    ]);
-  });
+  // W_q, W_k and W_v, one below the other.
+  const { data } = layer.parameter('in_proj_weight');
+  const matrices = [0, 1].map((which) =>
+    Array.from({ length: dModel }, (_, row) => {
+      const start = (which * dModel + row) * dModel;
+      return [...data.subarray(start, start + dModel)];
+    }),
+  );
   layer.dispose();
   const [query, key] = matrices.map((matrix) => sliceOf(project(input, matrix), 1, 2));
   const { weights, tolerance } = attentionWeights(query, key, false);
@@ -92,9 +93,8 @@ test('identical words get identical weights without the encoding, and others wit
   assert.deepEqual(without[0], without[4]);
   for (const row of without) assert.ok(Math.abs(row[0] - row[4]) <= roundingError);
   await page.getByRole('switch', { name: 'positional encoding' }).first().check();
-  assert.notDeepEqual(
-    ...[0, 4].map((row) => readValues(weightsMap(page), n, n).then((w) => w[row])),
-  );
+  const encoded = await readValues(weightsMap(page), n, n);
+  assert.notDeepEqual(encoded[0], encoded[4]);
 });
 
 test('the legend ends at the largest weight of all heads', async () => {
@@ -158,4 +158,18 @@ test('emoji, right-to-left and very long input are drawn', async () => {
   const map = weightsMap(page);
   await map.focus();
   assert.equal(await shownValue(map), 1);
+});
+
+test('a locked cell that the sentence no longer has does not block the figure', async () => {
+  const page = await site.open(`#${text}`);
+  const map = weightsMap(page);
+  const { width, height } = /** @type {{ width: number, height: number }} */ (
+    await map.boundingBox()
+  );
+  await map.click({ position: { x: width - 5, y: height - 5 } });
+  await page.getByRole('textbox').fill('one two');
+  await page.getByRole('application', { name: '2 queries by 2 keys' }).first().waitFor();
+  await map.hover({ position: { x: 10, y: 10 } });
+  assert.ok((await shownValue(map)) > 0);
+  assert.equal(await page.getByRole('button', { name: 'unlock' }).count(), 0);
 });
