@@ -43,6 +43,7 @@ export default defineConfig({
   // Relative addresses, so that the site works from any folder of any static host.
   base: './',
   plugins: [svelte(), onlyWoff2, contentSecurityPolicy],
+  worker: { format: 'es' },
   build: {
     outDir: 'dist',
     emptyOutDir: true,

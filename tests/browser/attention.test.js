@@ -143,7 +143,7 @@ test('a token selected in one figure is marked in the other', async () => {
   const map = heatmap(page, /^Embeddings/);
   await map.focus();
   await map.press('ArrowDown');
-  assert.deepEqual(await page.locator('text.selected').allInnerTexts(), ['cat', 'cat']);
+  assert.deepEqual(await page.locator('text.selected').allTextContents(), ['cat', 'cat']);
 });
 
 test('emoji, right-to-left and very long input are drawn', async () => {

@@ -26,7 +26,7 @@ const flags = [
 export async function openSite(folder = '/') {
   const serve = sirv(dist);
   const server = createServer((request, response) => {
-    const notFound = () => response.writeHead(404).end();
+    const notFound = () => void response.writeHead(404).end();
     if (!request.url?.startsWith(folder)) return notFound();
     request.url = request.url.slice(folder.length - 1);
     serve(request, response, notFound);
