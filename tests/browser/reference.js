@@ -22,38 +22,61 @@ export function sinusoidalEncoding(length, width, base) {
 /** @param {number[]} a @param {number[]} b */
 const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 
+/** @param {number[]} a @param {number[]} b */
+const dotOfMagnitudes = (a, b) => a.reduce((sum, value, i) => sum + Math.abs(value * b[i]), 0);
+
 /**
- * Rows times the transpose of a matrix.
+ * Rows times the transpose of a matrix, and how far float32 may be off for each element: adding up
+ * m products takes m roundings of at most the sum of their magnitudes.
  * @param {number[][]} rows
  * @param {number[][]} matrix
  */
-export const project = (rows, matrix) =>
-  rows.map((row) => matrix.map((weights) => dot(row, weights)));
+export function project(rows, matrix) {
+  const roundings = matrix[0].length + 1;
+  return {
+    values: rows.map((row) => matrix.map((weights) => dot(row, weights))),
+    errors: rows.map((row) =>
+      matrix.map((weights) => roundings * roundingError * dotOfMagnitudes(row, weights)),
+    ),
+  };
+}
 
 /**
- * The weights of one head, with a bound on what float32 may be off by: the relative error of the
- * scores' sums of products, which softmax doubles at most, and a few roundings of its own.
- * @param {number[][]} query (n, D)
- * @param {number[][]} key (n, D)
+ * @typedef {object} Rows
+ * @property {number[][]} values (n, D)
+ * @property {number[][]} [errors] how far each value may be off in float32
+ */
+
+/**
+ * The weights of one head, and how far they may be off in float32: an error in a score changes a
+ * weight by at most twice as much, and softmax adds a few roundings of its own.
+ * @param {Rows} query
+ * @param {Rows} key
  * @param {boolean} causal
  */
 export function attentionWeights(query, key, causal) {
-  const depth = query[0].length;
+  const depth = query.values[0].length;
   const scale = 1 / Math.sqrt(depth);
-  const weights = query.map((q, i) => {
-    const scores = key.map((k, j) => (causal && j > i ? -Infinity : scale * dot(q, k)));
+  const none = query.values.map((row) => row.map(() => 0));
+  const { errors: queryErrors = none } = query;
+  const { errors: keyErrors = none } = key;
+  let scoreError = 0;
+  const weights = query.values.map((q, i) => {
+    const scores = key.values.map((k, j) => {
+      if (causal && j > i) return -Infinity;
+      const error =
+        (depth + 2) * roundingError * dotOfMagnitudes(q, k) +
+        dotOfMagnitudes(q, keyErrors[j]) +
+        dotOfMagnitudes(k, queryErrors[i]);
+      scoreError = Math.max(scoreError, scale * error);
+      return scale * dot(q, k);
+    });
     const largest = Math.max(...scores);
     const terms = scores.map((score) => Math.exp(score - largest));
     const sum = terms.reduce((total, term) => total + term);
     return terms.map((term) => term / sum);
   });
-  const magnitude = Math.max(
-    ...query.flatMap((q) =>
-      key.map((k) => scale * q.reduce((sum, value, c) => sum + Math.abs(value * k[c]), 0)),
-    ),
-  );
-  const tolerance = 2 * (depth + 2) * roundingError * magnitude + 16 * roundingError;
-  return { weights, tolerance };
+  return { weights, tolerance: 2 * scoreError + 16 * roundingError };
 }
 
 /**
@@ -68,7 +91,7 @@ export function selfAttention(x, numHeads, causal) {
   const output = x.map((row) => row.map(() => 0));
   for (let head = 0; head < numHeads; head++) {
     const slice = x.map((row) => row.slice(head * depth, (head + 1) * depth));
-    const { weights } = attentionWeights(slice, slice, causal);
+    const { weights } = attentionWeights({ values: slice }, { values: slice }, causal);
     weights.forEach((row, i) =>
       row.forEach((weight, j) =>
         slice[j].forEach((value, c) => (output[i][head * depth + c] += weight * value)),
