@@ -4,7 +4,6 @@
 #include <cmath>
 #include <string>
 
-#include "philox.hpp"
 #include "runtime/execution.hpp"
 #include "unicode.hpp"
 #include "validation.hpp"
@@ -55,32 +54,59 @@ void decode(std::string_view token, Spelling& spelling) noexcept {
   spelling.size = n;
 }
 
-/// sum += weight · v(g), for d entries rounded up to whole blocks.
-void add_vector(std::uint64_t hash, std::uint64_t seed, std::int64_t weight, std::int64_t d,
-                std::int64_t* sum) noexcept {
-  for (std::int64_t i = 0; i < d; i += kBlock) {
-    const PhiloxCounter words = philox_block(hash, static_cast<std::uint64_t>(i / kBlock), seed);
-    for (std::int64_t k = 0; k < kBlock; ++k) {
-      const std::uint32_t byte = words[k / 4] >> (8 * (k % 4)) & 0xFF;
-      sum[i + k] += weight * (2 * static_cast<std::int64_t>(byte) - 255);
+/// The sum of the vectors of one token. Bytes are summed modulo 2^32 and centred at the end, which
+/// is exact as long as no entry of the result exceeds 2^31.
+class VectorSum {
+ public:
+  /// `sum` holds d entries rounded up to whole blocks, `words` as many bytes.
+  VectorSum(const kernels::KernelTable& kernels, std::uint64_t seed, std::int64_t d,
+            std::uint32_t* sum, std::uint32_t* words) noexcept
+      : kernels_(kernels), seed_(seed), d_(d), sum_(sum), words_(words) {
+    std::fill_n(sum_, kernels::round_up(d_, kBlock), 0U);
+  }
+
+  /// Adds Weight · v(g), for the n-gram of this hash.
+  template <std::uint32_t Weight>
+  void add(std::uint64_t hash) noexcept {
+    const std::int64_t padded = kernels::round_up(d_, kBlock);
+    kernels_.random_words(seed_, hash, 0, padded / kBlock, words_);
+    const auto* bytes = reinterpret_cast<const unsigned char*>(words_);
+    for (std::int64_t c = 0; c < padded; ++c) sum_[c] += Weight * bytes[c];
+    weight_ += Weight;
+  }
+
+  /// Adds 2·v(lower(g)) + v(g).
+  void add_both_spellings(std::uint64_t exact, std::uint64_t lower) noexcept {
+    if (exact == lower) {
+      add<3>(exact);
+    } else {
+      add<2>(lower);
+      add<1>(exact);
     }
   }
-}
 
-/// sum += 2·v(lower(g)) + v(g)
-void add_both_spellings(std::uint64_t exact, std::uint64_t lower, std::uint64_t seed,
-                        std::int64_t d, std::int64_t* sum) noexcept {
-  if (exact == lower) {
-    add_vector(exact, seed, 3, d, sum);
-  } else {
-    add_vector(lower, seed, 2, d, sum);
-    add_vector(exact, seed, 1, d, sum);
+  /// Entries of v are 2·byte − 255: odd, and even around 0.
+  double entry(std::int64_t c) const noexcept {
+    return static_cast<std::int32_t>(2 * sum_[c] - 255 * weight_);
   }
-}
 
-void embed(const Spelling& s, const NgramEmbeddingOptions& options, std::int64_t d,
-           std::int64_t* sum) noexcept {
-  std::fill_n(sum, kernels::round_up(d, kBlock), 0);
+  bool is_zero() const noexcept {
+    for (std::int64_t c = 0; c < d_; ++c) {
+      if (entry(c) != 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  const kernels::KernelTable& kernels_;
+  std::uint64_t seed_;
+  std::int64_t d_;
+  std::uint32_t* sum_;
+  std::uint32_t* words_;
+  std::uint32_t weight_ = 0;
+};
+
+void embed(const Spelling& s, const NgramEmbeddingOptions& options, VectorSum& sum) noexcept {
   for (std::int64_t begin = 0; begin < s.size; ++begin) {
     std::uint64_t exact = kNgramHash;
     std::uint64_t lower = kNgramHash;
@@ -88,7 +114,7 @@ void embed(const Spelling& s, const NgramEmbeddingOptions& options, std::int64_t
     for (std::int64_t n = 1; n <= longest; ++n) {
       exact = extend(exact, s.exact[begin + n - 1]);
       lower = extend(lower, s.lower[begin + n - 1]);
-      if (n >= options.min_n) add_both_spellings(exact, lower, options.seed, d, sum);
+      if (n >= options.min_n) sum.add_both_spellings(exact, lower);
     }
   }
   std::uint64_t exact = kWordHash;
@@ -97,11 +123,9 @@ void embed(const Spelling& s, const NgramEmbeddingOptions& options, std::int64_t
     exact = extend(exact, s.exact[i]);
     lower = extend(lower, s.lower[i]);
   }
-  add_both_spellings(exact, lower, options.seed, d, sum);
+  sum.add_both_spellings(exact, lower);
   // In very few dimensions the vectors may cancel. The word's own, of odd numbers, is never zero.
-  if (std::all_of(sum, sum + d, [](std::int64_t x) { return x == 0; })) {
-    add_vector(lower, options.seed, 1, d, sum);
-  }
+  if (sum.is_zero()) sum.add<1>(lower);
 }
 
 }  // namespace
@@ -130,21 +154,22 @@ void ngram_embedding(std::span<const std::string_view> tokens, const Tensor& out
   auto* characters = run.take<std::uint32_t>(validation::product("tokens", {2 * max_size, workers}),
                                              "n-gram embedding");
   auto* sums =
-      run.take<std::int64_t>(validation::product("output", {padded, workers}), "n-gram embedding");
+      run.take<std::uint32_t>(validation::product("output", {padded, workers}), "n-gram embedding");
+  auto* words = run.take<std::uint32_t>(padded / 4 * workers, "n-gram embedding");
   run.parallel_for(num_tokens, [&](std::int64_t i, int worker) noexcept {
     std::uint32_t* memory = characters + worker * 2 * max_size;
     Spelling spelling{memory, memory + max_size, 0};
     decode(tokens[i], spelling);
-    std::int64_t* sum = sums + worker * padded;
-    embed(spelling, options, d, sum);
+    VectorSum sum(run.kernels(), options.seed, d, sums + worker * padded,
+                  words + worker * padded / 4);
+    embed(spelling, options, sum);
     double squares = 0;
     for (std::int64_t c = 0; c < d; ++c) {
-      const auto value = static_cast<double>(sum[c]);
-      squares += value * value;
+      squares += sum.entry(c) * sum.entry(c);
     }
     const double factor = std::sqrt(static_cast<double>(d) / squares);
     for (std::int64_t c = 0; c < d; ++c) {
-      output(i, c) = static_cast<float>(static_cast<double>(sum[c]) * factor);
+      output(i, c) = static_cast<float>(sum.entry(c) * factor);
     }
   });
 }

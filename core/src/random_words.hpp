@@ -4,31 +4,30 @@
 #include <cstdint>
 
 #include "attn/random.hpp"
-#include "philox.hpp"
+#include "kernels/kernel_table.hpp"
 
 namespace attn {
 
 /// Elements given random numbers by one task.
 inline constexpr std::int64_t kElementsPerTask = 8192;
 
-/// Calls body(i, words) for the blocks that elements [first, first + count) of a stream draw from;
-/// i counts from `first` to the block's first word, and is negative where that lies before.
-template <class F>
-void for_random_blocks(const RandomStream& random, std::int64_t first, std::int64_t count,
-                       F&& body) noexcept {
-  for (std::int64_t i = -(first % 4); i < count; i += 4) {
-    body(i, philox_block(static_cast<std::uint64_t>(first + i) / 4, random.stream, random.seed));
-  }
-}
+/// Words handed out at a time, from 64 blocks of the generator.
+inline constexpr std::int64_t kRandomWords = 256;
 
-/// Calls body(i, word) for each of these elements, 0 ≤ i < count.
+/// Calls body(i, n, skip, words) for pieces of the elements [first, first + count) of a stream:
+/// word skip + k belongs to element first + i + k, for 0 ≤ k < n, and words[0] begins a block.
 template <class F>
-void for_random_words(const RandomStream& random, std::int64_t first, std::int64_t count,
-                      F&& body) noexcept {
-  for_random_blocks(random, first, count, [&](std::int64_t i, const PhiloxCounter& words) noexcept {
-    const std::int64_t end = std::min<std::int64_t>(4, count - i);
-    for (std::int64_t k = std::max<std::int64_t>(0, -i); k < end; ++k) body(i + k, words[k]);
-  });
+void for_random_words(const kernels::KernelTable& kernels, const RandomStream& random,
+                      std::int64_t first, std::int64_t count, F&& body) noexcept {
+  std::uint32_t words[kRandomWords];
+  for (std::int64_t i = 0; i < count;) {
+    const std::int64_t skip = (first + i) % 4;
+    const std::int64_t n = std::min(count - i, kRandomWords - skip);
+    kernels.random_words(random.seed, random.stream, static_cast<std::uint64_t>(first + i) / 4,
+                         (skip + n + 3) / 4, words);
+    body(i, n, skip, words);
+    i += n;
+  }
 }
 
 }  // namespace attn

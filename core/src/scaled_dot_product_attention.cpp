@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "attention_problem.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -18,304 +19,355 @@ using kernels::ScoreStage;
 /// Keys packed by one task.
 constexpr index kPackBlock = 512;
 
-struct Problem {
-  ConstTensor query, key, value;  ///< rank 4
-  Tensor output;
-  AttentionOptions options;  ///< mask and bias broadcast to rank 4
-  index batch, query_heads, key_heads, num_queries, num_keys, head_dim, value_dim;
+/// What a query may attend to and how far away it is, in the forms that the kernels read; and the
+/// keys and values laid out for them.
+class Attention {
+ public:
+  /// Takes all memory that the call needs; may throw.
+  Attention(const AttentionProblem& problem, runtime::Execution& run);
+
+  /// Computes everything. Cannot fail.
+  void compute() noexcept;
+
+ private:
+  /// Tables that depend on the batch entry are made once per entry, others once.
+  index tables() const noexcept { return per_batch_ ? p_.batch : 1; }
+  index table_of(index b) const noexcept { return per_batch_ ? b : 0; }
+
+  AttentionHead head(index b, index h) const noexcept;
+  int score_outputs(index b, index h, std::array<ScoreOutput, 4>& outputs) const noexcept;
+
+  void fill_key_ranges() noexcept;
+  void fill_distance_bias() noexcept;
+  void lay_out_relative_tables() noexcept;
+  void lay_out_keys_and_values() noexcept;
+  void attend_tiles() noexcept;
+  void attend_split() noexcept;
+
+  const AttentionProblem& p_;
+  runtime::Execution& run_;
+  const kernels::KernelTable& kernels_;
+  bool per_batch_;
+  /// One query reads its keys where they lie; more share packed ones.
+  bool one_query_;
+  index value_cols_;
+
+  std::int32_t* key_begin_;
+  std::int32_t* key_end_;
+  float* packed_keys_ = nullptr;
+  index packed_head_ = 0;
+  /// Values where they lie, or copied when they are not contiguous in whole vectors.
+  const float* values_;
+  index value_batch_, value_head_, value_row_;
+  float* copied_values_ = nullptr;
+  float* distance_bias_ = nullptr;
+  float* packed_relative_keys_ = nullptr;
+  float* relative_values_ = nullptr;
+  float* parts_ = nullptr;
+  index part_size_ = 0;
+  float* scratch_;
+  index scratch_size_;
 };
 
-/// (B, H, N, D) from a view of rank 2, 3 or 4; other ranks come back as they are.
-template <class T>
-TensorView<T> with_heads(TensorView<T> view) {
-  if (view.rank() == 2) view = view.unsqueeze(0);
-  if (view.rank() == 3) view = view.unsqueeze(1);
-  return view;
+Attention::Attention(const AttentionProblem& problem, runtime::Execution& run)
+    : p_(problem),
+      run_(run),
+      kernels_(run.kernels()),
+      per_batch_(!p_.options.valid_lens.empty() || !p_.options.key_lens.empty()),
+      one_query_(p_.num_queries == 1 && p_.key.stride(3) == 1),
+      value_cols_(kernels::round_up(p_.value_dim, kernels_.vector_width)) {
+  using validation::product;
+  const AttentionOptions& o = p_.options;
+  const index key_heads = p_.batch * p_.key_heads;
+
+  key_begin_ = run.take<std::int32_t>(tables() * p_.num_queries, "attention key ranges");
+  key_end_ = run.take<std::int32_t>(tables() * p_.num_queries, "attention key ranges");
+  if (!one_query_) {
+    packed_head_ = kernels::packed_size(p_.num_keys, p_.head_dim);
+    packed_keys_ = run.floats(product("key", {key_heads, packed_head_}), "attention packed keys");
+  }
+  values_ = p_.value.data();
+  value_batch_ = p_.value.stride(0);
+  value_head_ = p_.value.stride(1);
+  value_row_ = p_.value.stride(2);
+  if (p_.value.stride(3) != 1 || value_cols_ != p_.value_dim) {
+    copied_values_ =
+        run.floats(product("value", {key_heads, p_.num_keys, value_cols_}), "attention values");
+    values_ = copied_values_;
+    value_row_ = value_cols_;
+    value_head_ = p_.num_keys * value_row_;
+    value_batch_ = p_.key_heads * value_head_;
+  }
+  if (p_.has_distance_bias()) {
+    distance_bias_ =
+        run.floats(product("query", {tables(), p_.query_heads, p_.num_queries + p_.num_keys}),
+                   "attention distance bias");
+  }
+  const index distances = 2 * p_.max_distance + 1;
+  if (!o.relative_keys.empty()) {
+    packed_relative_keys_ = run.floats(
+        product("relative_keys", {p_.query_heads, kernels::packed_size(distances, p_.head_dim)}),
+        "attention relative keys");
+  }
+  if (!o.relative_values.empty()) {
+    relative_values_ =
+        run.floats(product("relative_values", {p_.query_heads, distances, value_cols_}),
+                   "attention relative values");
+  }
+  const AttentionHead any = head(0, 0);
+  if (one_query_) {
+    part_size_ = kernels_.part_size(any);
+    const index parts = (p_.num_keys + kernels::kSplitKeys - 1) / kernels::kSplitKeys;
+    parts_ = run.floats(product("key", {p_.batch, p_.query_heads, parts, part_size_}),
+                        "attention parts");
+  }
+  scratch_size_ = kernels_.attention_scratch(any);
+  scratch_ = run.floats(scratch_size_ * run.num_threads(), "attention tiles");
 }
 
-template <class T>
-void require_rank(const char* name, const TensorView<T>& view, int rank) {
-  if (view.rank() != rank) {
-    validation::fail_shape(name, view.shape(), "rank " + std::to_string(rank) + ", as query has");
+AttentionHead Attention::head(index b, index h) const noexcept {
+  const AttentionOptions& o = p_.options;
+  const index kv = h / (p_.query_heads / p_.key_heads);
+  AttentionHead head;
+  head.num_queries = p_.num_queries;
+  head.num_keys = p_.num_keys;
+  head.head_dim = p_.head_dim;
+  head.value_dim = p_.value_dim;
+  head.query = p_.query.data() + b * p_.query.stride(0) + h * p_.query.stride(1);
+  head.query_row = p_.query.stride(2);
+  head.query_col = p_.query.stride(3);
+  head.packed_keys = packed_keys_ + (b * p_.key_heads + kv) * packed_head_;
+  head.key = p_.key.data() + b * p_.key.stride(0) + kv * p_.key.stride(1);
+  head.key_row = p_.key.stride(2);
+  head.value = values_ + b * value_batch_ + kv * value_head_;
+  head.value_row = value_row_;
+  head.output = p_.output.data() + b * p_.output.stride(0) + h * p_.output.stride(1);
+  head.output_row = p_.output.stride(2);
+  head.output_col = p_.output.stride(3);
+  if (!o.log_sum_exp.empty()) {
+    head.log_sum_exp = &o.log_sum_exp(b, h, 0);
+    head.log_sum_exp_row = o.log_sum_exp.stride(2);
   }
-  validation::require_data(name, view);
+  head.scale = o.scale.value_or(1.0F / std::sqrt(static_cast<float>(p_.head_dim)));
+  head.softcap = o.softcap;
+
+  head.key_begin = key_begin_ + table_of(b) * p_.num_queries;
+  head.key_end = key_end_ + table_of(b) * p_.num_queries;
+  if (!o.mask.empty()) {
+    head.mask = &o.mask(b, h, 0, 0);
+    head.mask_row = o.mask.stride(2);
+    head.mask_col = o.mask.stride(3);
+    head.mask_cols = o.mask.size(3);
+  }
+  if (!o.bias.empty()) {
+    head.bias = &o.bias(b, h, 0, 0);
+    head.bias_row = o.bias.stride(2);
+    head.bias_col = o.bias.stride(3);
+    head.bias_cols = o.bias.size(3);
+  }
+  if (distance_bias_) {
+    head.distance_bias = distance_bias_ +
+                         (table_of(b) * p_.query_heads + h) * (p_.num_queries + p_.num_keys) +
+                         p_.num_queries - 1;
+  }
+  if (!o.sinks.empty()) head.sink = o.sinks(h);
+
+  const index distances = 2 * p_.max_distance + 1;
+  head.max_distance = p_.max_distance;
+  head.relative_offset = o.relative_diagonal.resolve(p_.num_queries, p_.keys_of(b));
+  if (packed_relative_keys_) {
+    head.packed_relative_keys =
+        packed_relative_keys_ + h * kernels::packed_size(distances, p_.head_dim);
+  }
+  if (relative_values_) head.relative_values = relative_values_ + h * distances * value_cols_;
+
+  if (o.dropout > 0) {
+    head.random_words = kernels_.random_words;
+    head.random_seed = o.dropout_random.seed;
+    head.random_stream = o.dropout_random.stream;
+    head.dropout_row = (b * p_.query_heads + h) * p_.num_queries;
+    head.drop_below = static_cast<std::uint32_t>(static_cast<double>(o.dropout) * 0x1p32);
+    head.kept_factor = 1.0F / (1.0F - o.dropout);
+  }
+  return head;
 }
 
-void require_equal(const char* name, const char* what, index got, const char* other, index needed) {
-  if (got != needed) {
-    validation::fail(ErrorCode::kShapeMismatch, std::string(name) + ": " + what + " " +
-                                                    std::to_string(got) + " does not match " +
-                                                    other + " " + std::to_string(needed));
-  }
-}
-
-/// Sizes of one head fit into 32 bits, so that products of two of them fit into 64.
-void require_limited(const char* name, const char* what, index size) {
-  if (size > INT32_MAX) {
-    validation::fail(
-        ErrorCode::kSizeOverflow,
-        std::string(name) + ": " + what + " " + std::to_string(size) + " is more than 2147483647");
-  }
-}
-
-void check_output(const char* name, const Tensor& view, std::initializer_list<std::int64_t> shape) {
-  if (view.empty()) return;
-  validation::require_shape(name, view, shape);
-  validation::require_data(name, view);
-}
-
-void check_valid_lens(const ConstLengths& lens, const Problem& p) {
-  if (lens.empty()) return;
-  const bool per_query = lens.rank() == 2;
-  if (lens.rank() < 1 || lens.rank() > 2 || lens.size(0) != p.batch ||
-      (per_query && lens.size(1) != p.num_queries)) {
-    validation::fail_shape("valid_lens", lens.shape(),
-                           validation::to_string(std::array{p.batch}) + " or " +
-                               validation::to_string(std::array{p.batch, p.num_queries}));
-  }
-  validation::require_data("valid_lens", lens);
-  for (index b = 0; b < p.batch; ++b) {
-    for (index i = 0; i < (per_query ? p.num_queries : 1); ++i) {
-      const std::int32_t length = per_query ? lens(b, i) : lens(b);
-      if (length < 0 || length > p.num_keys) {
-        validation::fail_value(
-            "valid_lens", length,
-            "a length between 0 and the " + std::to_string(p.num_keys) + " keys");
-      }
-    }
-  }
-}
-
-Problem validate(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
-                 const Tensor& output, const AttentionOptions& options) {
-  if (query.rank() < 2 || query.rank() > 4) {
-    validation::fail_shape("query", query.shape(), "rank 2 (N, D), 3 (B, N, D) or 4 (B, H, N, D)");
-  }
-  validation::require_data("query", query);
-  require_rank("key", key, query.rank());
-  require_rank("value", value, query.rank());
-  require_rank("output", output, query.rank());
-
-  Problem p{with_heads(query),
-            with_heads(key),
-            with_heads(value),
-            with_heads(output),
-            options,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0};
-  p.batch = p.query.size(0);
-  p.query_heads = p.query.size(1);
-  p.num_queries = p.query.size(2);
-  p.head_dim = p.query.size(3);
-  p.key_heads = p.key.size(1);
-  p.num_keys = p.key.size(2);
-  p.value_dim = p.value.size(3);
-
-  require_equal("key", "batch", p.key.size(0), "query batch", p.batch);
-  require_equal("key", "head dimension", p.key.size(3), "query head dimension", p.head_dim);
-  require_equal("value", "batch", p.value.size(0), "query batch", p.batch);
-  require_equal("value", "heads", p.value.size(1), "key heads", p.key_heads);
-  require_equal("key", "length", p.num_keys, "value length", p.value.size(2));
-  if (p.head_dim < 1) {
-    validation::fail_value("query", static_cast<double>(p.head_dim),
-                           "a head dimension of at least 1");
-  }
-  if (p.key_heads < 1 ? p.query_heads != 0 : p.query_heads % p.key_heads != 0) {
-    validation::fail(ErrorCode::kShapeMismatch, "query: " + std::to_string(p.query_heads) +
-                                                    " heads are not a multiple of the " +
-                                                    std::to_string(p.key_heads) + " key heads");
-  }
-  require_limited("query", "length", p.num_queries);
-  require_limited("query", "head dimension", p.head_dim);
-  require_limited("key", "length", p.num_keys);
-  require_limited("value", "head dimension", p.value_dim);
-  if (!std::ranges::equal(p.output.shape(),
-                          std::array{p.batch, p.query_heads, p.num_queries, p.value_dim})) {
-    std::array needed{p.batch, p.query_heads, p.num_queries, p.value_dim};
-    validation::fail_shape("output", p.output.shape(), "shape " + validation::to_string(needed));
-  }
-  if (options.scale && !std::isfinite(*options.scale)) {
-    validation::fail_value("scale", *options.scale, "a finite number");
-  }
-  if (!(options.softcap >= 0) || !std::isfinite(options.softcap)) {
-    validation::fail_value("softcap", options.softcap, "0 (none) or a finite number above it");
-  }
-  if (options.window) {
-    for (const auto& side : {options.window->left, options.window->right}) {
-      if (side && *side < 0) {
-        validation::fail_value("window", static_cast<double>(*side), "0 or more keys to a side");
-      }
-    }
-  }
-  const auto score_shape = {p.batch, p.query_heads, p.num_queries, p.num_keys};
-  if (!options.mask.empty()) {
-    p.options.mask = validation::broadcast("mask", options.mask, score_shape);
-    validation::require_data("mask", options.mask);
-  }
-  if (!options.bias.empty()) {
-    p.options.bias = validation::broadcast("bias", options.bias, score_shape);
-    validation::require_data("bias", options.bias);
-  }
-  check_valid_lens(options.valid_lens, p);
-  check_output("scaled_scores", options.scaled_scores, score_shape);
-  check_output("capped_scores", options.capped_scores, score_shape);
-  check_output("biased_scores", options.biased_scores, score_shape);
-  check_output("weights", options.weights, score_shape);
-  check_output("log_sum_exp", options.log_sum_exp, {p.batch, p.query_heads, p.num_queries});
-  return p;
-}
-
-/// Fills, for one batch entry, the keys [begin[i], end[i]) that causal order, window and valid
-/// lengths together leave to each query.
-void fill_key_ranges(const Problem& p, index batch, std::int32_t* begin, std::int32_t* end) {
-  const AttentionOptions& o = p.options;
-  // Offsets may be huge; beyond ±2^32 they change nothing any more, and sums stay exact.
-  const auto offset_of = [&](const Diagonal& diagonal) {
-    return std::clamp<index>(diagonal.resolve(p.num_queries, p.num_keys), -(index{1} << 32),
-                             index{1} << 32);
+int Attention::score_outputs(index b, index h, std::array<ScoreOutput, 4>& outputs) const noexcept {
+  int count = 0;
+  const auto add = [&](ScoreStage stage, const Tensor& t) {
+    if (!t.empty()) outputs[count++] = {stage, &t(b, h, 0, 0), t.stride(2), t.stride(3)};
   };
-  const auto side_of = [](std::int64_t side) { return std::min<index>(side, index{1} << 33); };
-  for (index i = 0; i < p.num_queries; ++i) {
-    index low = 0;
-    index high = p.num_keys;
-    if (o.causal) high = std::min(high, i + offset_of(*o.causal) + 1);
-    if (o.window) {
-      const index diagonal = i + offset_of(o.window->diagonal);
-      if (o.window->left) low = std::max(low, diagonal - side_of(*o.window->left));
-      if (o.window->right) high = std::min(high, diagonal + side_of(*o.window->right) + 1);
+  add(ScoreStage::kScaled, p_.options.scaled_scores);
+  add(ScoreStage::kCapped, p_.options.capped_scores);
+  add(ScoreStage::kBiased, p_.options.biased_scores);
+  add(ScoreStage::kWeights, p_.options.weights);
+  return count;
+}
+
+/// Causal order, window, valid lengths and key lengths each leave an interval of keys to a query,
+/// and so do they together.
+void Attention::fill_key_ranges() noexcept {
+  const AttentionOptions& o = p_.options;
+  // Offsets and sides may be huge; beyond ±2^32 they change nothing any more, and sums stay exact.
+  constexpr index kFar = index{1} << 32;
+  for (index b = 0; b < tables(); ++b) {
+    const index num_keys = p_.keys_of(b);
+    const auto offset_of = [&](const Diagonal& diagonal) {
+      return std::clamp(diagonal.resolve(p_.num_queries, num_keys), -kFar, kFar);
+    };
+    for (index i = 0; i < p_.num_queries; ++i) {
+      index low = 0;
+      index high = num_keys;
+      if (o.causal) high = std::min(high, i + offset_of(*o.causal) + 1);
+      if (o.window) {
+        const index diagonal = i + offset_of(o.window->diagonal);
+        if (o.window->left) low = std::max(low, diagonal - std::min(*o.window->left, 2 * kFar));
+        if (o.window->right) {
+          high = std::min(high, diagonal + std::min(*o.window->right, 2 * kFar) + 1);
+        }
+      }
+      const ConstLengths& lens = o.valid_lens;
+      if (!lens.empty()) high = std::min<index>(high, lens.rank() == 2 ? lens(b, i) : lens(b));
+      key_begin_[b * p_.num_queries + i] =
+          static_cast<std::int32_t>(std::clamp<index>(low, 0, num_keys));
+      key_end_[b * p_.num_queries + i] =
+          static_cast<std::int32_t>(std::clamp<index>(high, 0, num_keys));
     }
-    if (!o.valid_lens.empty()) {
-      high = std::min<index>(
-          high, o.valid_lens.rank() == 2 ? o.valid_lens(batch, i) : o.valid_lens(batch));
-    }
-    begin[i] = static_cast<std::int32_t>(std::clamp<index>(low, 0, p.num_keys));
-    end[i] = static_cast<std::int32_t>(std::clamp<index>(high, 0, p.num_keys));
   }
 }
 
-/// Values as the kernels read them: unit column stride, and whole vectors readable.
-struct Values {
-  const float* data;
-  index batch, head, row;
-};
+/// The bias as a function of j − i, from −(Nq − 1) on.
+void Attention::fill_distance_bias() noexcept {
+  if (!distance_bias_) return;
+  const AttentionOptions& o = p_.options;
+  const index size = p_.num_queries + p_.num_keys;
+  run_.parallel_for(tables() * p_.query_heads, [&](index task, int) noexcept {
+    const index h = task % p_.query_heads;
+    const index offset =
+        o.relative_diagonal.resolve(p_.num_queries, p_.keys_of(task / p_.query_heads));
+    for (index i = 0; i < size; ++i) {
+      const index distance = i - (p_.num_queries - 1) - offset;
+      float bias = 0.0F;
+      if (!o.alibi_slopes.empty()) {
+        bias -= o.alibi_slopes(h) * static_cast<float>(std::abs(distance));
+      }
+      if (o.t5_bias) {
+        bias += o.t5_bias->table(t5_bucket(distance, o.t5_bias->table.size(0),
+                                           o.t5_bias->max_distance, o.t5_bias->bidirectional),
+                                 h);
+      }
+      distance_bias_[task * size + i] = bias;
+    }
+  });
+}
+
+void Attention::lay_out_relative_tables() noexcept {
+  const ConstTensor& keys = p_.options.relative_keys;
+  const ConstTensor& values = p_.options.relative_values;
+  const index distances = 2 * p_.max_distance + 1;
+  for (index h = 0; h < p_.query_heads; ++h) {
+    if (packed_relative_keys_) {
+      kernels_.pack(distances, p_.head_dim, &keys(h, 0, 0), keys.stride(1), keys.stride(2),
+                    packed_relative_keys_ + h * kernels::packed_size(distances, p_.head_dim));
+    }
+    for (index c = 0; relative_values_ && c < distances; ++c) {
+      float* row = relative_values_ + (h * distances + c) * value_cols_;
+      for (index d = 0; d < p_.value_dim; ++d) row[d] = values(h, c, d);
+      std::fill(row + p_.value_dim, row + value_cols_, 0.0F);
+    }
+  }
+}
+
+void Attention::lay_out_keys_and_values() noexcept {
+  if (!packed_keys_ && !copied_values_) return;
+  const index blocks = (p_.num_keys + kPackBlock - 1) / kPackBlock;
+  run_.parallel_for(p_.batch * p_.key_heads * blocks, [&](index task, int) noexcept {
+    const index head = task / blocks;
+    const index b = head / p_.key_heads;
+    const index h = head % p_.key_heads;
+    const index key0 = task % blocks * kPackBlock;
+    const index keys = std::min(kPackBlock, p_.num_keys - key0);
+    if (packed_keys_) {
+      kernels_.pack(keys, p_.head_dim, &p_.key(b, h, key0, 0), p_.key.stride(2), p_.key.stride(3),
+                    packed_keys_ + head * packed_head_ + key0 * p_.head_dim);
+    }
+    if (!copied_values_) return;
+    for (index j = key0; j < key0 + keys; ++j) {
+      float* row = copied_values_ + (head * p_.num_keys + j) * value_cols_;
+      for (index c = 0; c < p_.value_dim; ++c) row[c] = p_.value(b, h, j, c);
+      std::fill(row + p_.value_dim, row + value_cols_, 0.0F);
+    }
+  });
+}
+
+void Attention::attend_tiles() noexcept {
+  const index blocks = (p_.num_queries + kernels_.attention_rows - 1) / kernels_.attention_rows;
+  run_.parallel_for(p_.batch * p_.query_heads * blocks, [&](index task, int worker) noexcept {
+    const index b = task / blocks / p_.query_heads;
+    const index h = task / blocks % p_.query_heads;
+    const index row = task % blocks * kernels_.attention_rows;
+    std::array<ScoreOutput, 4> outputs;
+    const int num_outputs = score_outputs(b, h, outputs);
+    kernels_.attend(head(b, h), row, std::min(row + kernels_.attention_rows, p_.num_queries),
+                    outputs.data(), num_outputs, scratch_ + worker * scratch_size_);
+  });
+}
+
+void Attention::attend_split() noexcept {
+  constexpr index kSplit = kernels::kSplitKeys;
+  const index all_parts = (p_.num_keys + kSplit - 1) / kSplit;
+  const index heads = p_.batch * p_.query_heads;
+  struct Range {
+    index first, count;
+  };
+  const auto parts_of = [&](index b) {
+    const index begin = key_begin_[table_of(b)];
+    const index end = key_end_[table_of(b)];
+    const index first = begin / kSplit;
+    return Range{first, end > begin ? (end + kSplit - 1) / kSplit - first : 0};
+  };
+  run_.parallel_for(heads * all_parts, [&](index task, int worker) noexcept {
+    const index b = task / all_parts / p_.query_heads;
+    const index h = task / all_parts % p_.query_heads;
+    const index part = task % all_parts;
+    const Range range = parts_of(b);
+    if (part < range.first || part >= range.first + range.count) return;
+    kernels_.attend_part(head(b, h), 0, part * kSplit, std::min((part + 1) * kSplit, p_.num_keys),
+                         parts_ + task * part_size_, scratch_ + worker * scratch_size_);
+  });
+  run_.parallel_for(heads, [&](index task, int worker) noexcept {
+    const index b = task / p_.query_heads;
+    const index h = task % p_.query_heads;
+    const Range range = parts_of(b);
+    std::array<ScoreOutput, 4> outputs;
+    const int num_outputs = score_outputs(b, h, outputs);
+    kernels_.merge_parts(head(b, h), 0, parts_ + (task * all_parts + range.first) * part_size_,
+                         range.count, outputs.data(), num_outputs,
+                         scratch_ + worker * scratch_size_);
+  });
+}
+
+void Attention::compute() noexcept {
+  fill_key_ranges();
+  fill_distance_bias();
+  lay_out_relative_tables();
+  lay_out_keys_and_values();
+  if (one_query_) {
+    attend_split();
+  } else {
+    attend_tiles();
+  }
+}
 
 }  // namespace
 
 void scaled_dot_product_attention(const ConstTensor& query, const ConstTensor& key,
                                   const ConstTensor& value, const Tensor& output,
                                   const AttentionOptions& options, Context& context) {
-  const Problem p = validate(query, key, value, output, options);
-  if (p.batch == 0 || p.query_heads == 0 || p.num_queries == 0) return;
-
+  const AttentionProblem problem = check_attention(query, key, value, output, options);
+  if (problem.batch == 0 || problem.query_heads == 0 || problem.num_queries == 0) return;
   runtime::Execution run(context);
-  const kernels::KernelTable& kernels = run.kernels();
-
-  const bool ranges_per_batch = !p.options.valid_lens.empty();
-  const index range_rows = (ranges_per_batch ? p.batch : 1) * p.num_queries;
-  auto* key_begin = run.take<std::int32_t>(range_rows, "attention key ranges");
-  auto* key_end = run.take<std::int32_t>(range_rows, "attention key ranges");
-
-  const index packed_head = kernels::packed_size(p.num_keys, p.head_dim);
-  const index key_heads = p.batch * p.key_heads;
-  float* packed_keys =
-      run.floats(validation::product("key", {key_heads, packed_head}), "attention packed keys");
-
-  Values values{p.value.data(), p.value.stride(0), p.value.stride(1), p.value.stride(2)};
-  const index value_cols = kernels::round_up(p.value_dim, kernels.vector_width);
-  float* copied_values = nullptr;
-  if (p.value.stride(3) != 1 || value_cols != p.value_dim) {
-    copied_values = run.floats(validation::product("value", {key_heads, p.num_keys, value_cols}),
-                               "attention values");
-    values = {copied_values, p.key_heads * p.num_keys * value_cols, p.num_keys * value_cols,
-              value_cols};
-  }
-
-  const auto head_of = [&](index b, index h) {
-    const index kv = h / (p.query_heads / p.key_heads);
-    const AttentionOptions& o = p.options;
-    AttentionHead head;
-    head.num_queries = p.num_queries;
-    head.num_keys = p.num_keys;
-    head.head_dim = p.head_dim;
-    head.value_dim = p.value_dim;
-    head.query = p.query.data() + b * p.query.stride(0) + h * p.query.stride(1);
-    head.query_row = p.query.stride(2);
-    head.query_col = p.query.stride(3);
-    head.packed_keys = packed_keys + (b * p.key_heads + kv) * packed_head;
-    head.value = values.data + b * values.batch + kv * values.head;
-    head.value_row = values.row;
-    head.output = p.output.data() + b * p.output.stride(0) + h * p.output.stride(1);
-    head.output_row = p.output.stride(2);
-    head.output_col = p.output.stride(3);
-    if (!o.log_sum_exp.empty()) {
-      head.log_sum_exp = &o.log_sum_exp(b, h, 0);
-      head.log_sum_exp_row = o.log_sum_exp.stride(2);
-    }
-    head.scale = o.scale.value_or(1.0F / std::sqrt(static_cast<float>(p.head_dim)));
-    head.softcap = o.softcap;
-    head.key_begin = key_begin + (ranges_per_batch ? b * p.num_queries : 0);
-    head.key_end = key_end + (ranges_per_batch ? b * p.num_queries : 0);
-    if (!o.mask.empty()) {
-      head.mask = &o.mask(b, h, 0, 0);
-      head.mask_row = o.mask.stride(2);
-      head.mask_col = o.mask.stride(3);
-    }
-    if (!o.bias.empty()) {
-      head.bias = &o.bias(b, h, 0, 0);
-      head.bias_row = o.bias.stride(2);
-      head.bias_col = o.bias.stride(3);
-    }
-    return head;
-  };
-
-  const index scratch_size = kernels.attention_scratch(head_of(0, 0));
-  float* scratch = run.floats(scratch_size * run.num_threads(), "attention tiles");
-
-  // Nothing below can fail.
-  for (index b = 0; b < (ranges_per_batch ? p.batch : 1); ++b) {
-    fill_key_ranges(p, b, key_begin + b * p.num_queries, key_end + b * p.num_queries);
-  }
-
-  const index pack_blocks = (p.num_keys + kPackBlock - 1) / kPackBlock;
-  run.parallel_for(key_heads * pack_blocks, [&](index task, int) noexcept {
-    const index b = task / pack_blocks / p.key_heads;
-    const index h = task / pack_blocks % p.key_heads;
-    const index key0 = task % pack_blocks * kPackBlock;
-    const index keys = std::min(kPackBlock, p.num_keys - key0);
-    kernels.pack(keys, p.head_dim,
-                 p.key.data() + b * p.key.stride(0) + h * p.key.stride(1) + key0 * p.key.stride(2),
-                 p.key.stride(2), p.key.stride(3),
-                 packed_keys + (b * p.key_heads + h) * packed_head + key0 * p.head_dim);
-    if (!copied_values) return;
-    for (index j = key0; j < key0 + keys; ++j) {
-      float* row = copied_values + ((b * p.key_heads + h) * p.num_keys + j) * value_cols;
-      for (index c = 0; c < p.value_dim; ++c) row[c] = p.value(b, h, j, c);
-      std::fill(row + p.value_dim, row + value_cols, 0.0F);
-    }
-  });
-
-  const index row_blocks = (p.num_queries + kernels.attention_rows - 1) / kernels.attention_rows;
-  run.parallel_for(p.batch * p.query_heads * row_blocks, [&](index task, int worker) noexcept {
-    const index b = task / row_blocks / p.query_heads;
-    const index h = task / row_blocks % p.query_heads;
-    const index row = task % row_blocks * kernels.attention_rows;
-    std::array<ScoreOutput, 4> scores;
-    int num_scores = 0;
-    const auto add = [&](ScoreStage stage, const Tensor& t) {
-      if (!t.empty()) scores[num_scores++] = {stage, &t(b, h, 0, 0), t.stride(2), t.stride(3)};
-    };
-    add(ScoreStage::kScaled, p.options.scaled_scores);
-    add(ScoreStage::kCapped, p.options.capped_scores);
-    add(ScoreStage::kBiased, p.options.biased_scores);
-    add(ScoreStage::kWeights, p.options.weights);
-    kernels.attend(head_of(b, h), row, std::min(row + kernels.attention_rows, p.num_queries),
-                   scores.data(), num_scores, scratch + worker * scratch_size);
-  });
+  Attention(problem, run).compute();
 }
 
 }  // namespace attn

@@ -6,11 +6,11 @@
 namespace attn {
 
 /// Taylor coefficients c_k of sin(2πw) = w · Σ_k c_k·w^(2k). For |w| ≤ 1/4 the first term left out
-/// is (π/2)^21/21! = 2.6e-16.
-inline constexpr std::array<double, 10> kSineSeries = [] {
-  std::array<double, 10> c{};
+/// is (π/2)^17/17! = 6.1e-12.
+inline constexpr std::array<double, 8> kSineSeries = [] {
+  std::array<double, 8> c{};
   double term = 2 * std::numbers::pi;
-  for (int k = 0; k < 10; ++k) {
+  for (int k = 0; k < 8; ++k) {
     c[k] = term;
     term *= -4 * std::numbers::pi * std::numbers::pi / ((2 * k + 2) * (2 * k + 3));
   }

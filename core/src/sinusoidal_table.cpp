@@ -33,7 +33,7 @@ void require_position(const char* name, double position) {
 
 kernels::SinusoidColumns make_sinusoid_columns(std::int64_t width, double base,
                                                SinusoidalLayout layout, runtime::Execution& run) {
-  const std::int64_t padded = kernels::round_up(width, kernels::kPanelWidth);
+  const std::int64_t padded = width + kernels::kPanelWidth;
   auto* frequency = run.take<double>(padded, "sinusoidal columns");
   auto* offset = run.take<double>(padded, "sinusoidal columns");
   std::fill(frequency + width, frequency + padded, 0.0);
@@ -92,11 +92,16 @@ SinusoidalTable::SinusoidalTable(std::int64_t rows, std::int64_t width,
 
   columns_ = make_sinusoid_columns(width, options.base, options.layout, run);
   if (!rotated_) return;
-  const std::int64_t padded = kernels::round_up(width, kernels::kPanelWidth);
+  const std::int64_t padded = width + kernels::kPanelWidth;
   auto* step_cos = run.take<double>(padded, "sinusoidal columns");
   auto* step_sin = run.take<double>(padded, "sinusoidal columns");
+  const bool interleaved = options.layout == SinusoidalLayout::kInterleaved;
+  const std::int64_t sines = (width + 1) / 2;
   for (std::int64_t c = 0; c < padded; ++c) {
-    const Rotation rotation = rotation_of_turns(step_ * columns_.frequency[c]);
+    // A cosine has the step of its sine.
+    const std::int64_t sine = interleaved ? c & ~std::int64_t{1} : c < sines ? c : c - sines;
+    const Rotation rotation = c == sine ? rotation_of_turns(step_ * columns_.frequency[c])
+                                        : Rotation{step_cos[sine], step_sin[sine]};
     step_cos[c] = rotation.cos;
     step_sin[c] = rotation.sin;
   }

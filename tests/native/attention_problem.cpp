@@ -39,7 +39,32 @@ AttentionOutputs attend(const AttentionProblem& p, attn::Context& context,
     valid_lens = HostTensor<std::int32_t>(p.valid_lens_shape(), p.valid_lens, p.layout);
   }
 
+  HostTensor<std::int32_t> key_lens;
+  if (!p.key_lens.empty()) {
+    key_lens = HostTensor<std::int32_t>({p.sizes.batch}, p.key_lens, p.layout);
+  }
+  const auto optional = [&](std::vector<std::int64_t> shape, const std::vector<float>& values) {
+    return values.empty() ? FloatTensor() : FloatTensor(std::move(shape), values, p.layout);
+  };
+  const FloatTensor relative_keys = optional(p.relative_shape(p.sizes.head_dim), p.relative_keys);
+  const FloatTensor relative_values =
+      optional(p.relative_shape(p.sizes.value_dim), p.relative_values);
+  const FloatTensor alibi_slopes = optional({p.sizes.query_heads}, p.alibi_slopes);
+  const FloatTensor t5_table = optional(p.t5_shape(), p.t5_table);
+  const FloatTensor sinks = optional({p.sizes.query_heads}, p.sinks);
+
   attn::AttentionOptions options;
+  options.key_lens = key_lens.view();
+  options.relative_diagonal = p.relative_diagonal;
+  options.relative_keys = relative_keys.view();
+  options.relative_values = relative_values.view();
+  options.alibi_slopes = alibi_slopes.view();
+  if (!p.t5_table.empty()) {
+    options.t5_bias = attn::T5Bias{t5_table.view(), p.t5_bidirectional, p.t5_max_distance};
+  }
+  options.sinks = sinks.view();
+  options.dropout = p.dropout;
+  options.dropout_random = p.dropout_random;
   options.scale = p.scale;
   options.softcap = p.softcap;
   options.bias = bias.view();

@@ -39,6 +39,20 @@ struct AttentionProblem {
   std::optional<attn::Diagonal> causal;
   std::optional<attn::Window> window;
   std::vector<std::int32_t> valid_lens;  ///< batch, or batch · num_queries values
+  std::vector<std::int32_t> key_lens;    ///< batch values
+
+  attn::Diagonal relative_diagonal = attn::Diagonal::top_left();
+  std::int64_t max_distance = 0;  ///< of the relative keys and values
+  bool relative_per_head = false;
+  std::vector<float> relative_keys, relative_values;
+  std::vector<float> alibi_slopes;
+  std::vector<float> t5_table;  ///< buckets · query_heads values
+  bool t5_bidirectional = true;
+  std::int64_t t5_max_distance = 128;
+
+  std::vector<float> sinks;
+  float dropout = 0;
+  attn::RandomStream dropout_random;
 
   /// Standard normal query, key and value.
   AttentionProblem(const AttentionSizes& sizes_, Random& random)
@@ -86,14 +100,69 @@ struct AttentionProblem {
     p.softcap = softcap;
     if (!bias.empty()) p.bias = reference::Array(bias_shape, bias);
     if (!mask.empty()) p.mask = reference::Array(mask_shape, mask);
-    if (causal) p.causal_offset = causal->resolve(sizes.num_queries, sizes.num_keys);
+    if (causal) p.causal_offset = offsets(*causal);
     if (window) {
       p.window_left = window->left;
       p.window_right = window->right;
-      p.window_offset = window->diagonal.resolve(sizes.num_queries, sizes.num_keys);
+      p.window_offset = offsets(window->diagonal);
     }
     if (!valid_lens.empty()) p.valid_lens = reference::Array(valid_lens_shape(), valid_lens);
+    if (!key_lens.empty()) p.key_lens = reference::Array({sizes.batch}, key_lens);
+
+    p.relative_offset = offsets(relative_diagonal);
+    const std::int64_t distances = 2 * max_distance + 1;
+    const std::int64_t tables = relative_per_head ? sizes.query_heads : 1;
+    if (!relative_keys.empty()) {
+      p.relative_keys = reference::Array({tables, distances, sizes.head_dim}, relative_keys);
+    }
+    if (!relative_values.empty()) {
+      p.relative_values = reference::Array({tables, distances, sizes.value_dim}, relative_values);
+    }
+    if (!alibi_slopes.empty()) {
+      p.alibi_slopes = reference::Array({sizes.query_heads}, alibi_slopes);
+    }
+    if (!t5_table.empty()) p.t5_table = reference::Array(t5_shape(), t5_table);
+    p.t5_bidirectional = t5_bidirectional;
+    p.t5_max_distance = t5_max_distance;
+
+    if (!sinks.empty()) p.sinks = reference::Array({sizes.query_heads}, sinks);
+    if (dropout > 0) p.kept = kept_by_dropout();
     return reference::attention(p);
+  }
+
+  std::vector<std::int64_t> t5_shape() const {
+    return {static_cast<std::int64_t>(t5_table.size()) / sizes.query_heads, sizes.query_heads};
+  }
+  std::vector<std::int64_t> relative_shape(std::int64_t width) const {
+    if (relative_per_head) return {sizes.query_heads, 2 * max_distance + 1, width};
+    return {2 * max_distance + 1, width};
+  }
+
+ private:
+  /// The offset of a diagonal in each batch entry.
+  reference::Array offsets(const attn::Diagonal& diagonal) const {
+    reference::Array result({sizes.batch});
+    for (std::int64_t b = 0; b < sizes.batch; ++b) {
+      const std::int64_t keys =
+          key_lens.empty() ? sizes.num_keys : key_lens[static_cast<std::size_t>(b)];
+      result.at({b}) = static_cast<double>(diagonal.resolve(sizes.num_queries, keys));
+    }
+    return result;
+  }
+
+  /// What dropout multiplies each weight by: row r of all rows of weights takes its words from
+  /// block r·⌈Nk/4⌉ on, one word per key.
+  reference::Array kept_by_dropout() const {
+    reference::Array kept(score_shape());
+    const std::int64_t blocks = (sizes.num_keys + 3) / 4;
+    for (std::size_t at = 0; at < kept.values.size(); ++at) {
+      const std::int64_t row = static_cast<std::int64_t>(at) / sizes.num_keys;
+      const std::int64_t key = static_cast<std::int64_t>(at) % sizes.num_keys;
+      const auto words = dropout_random.words(static_cast<std::uint64_t>(row * blocks + key / 4));
+      const double uniform = words[static_cast<std::size_t>(key % 4)] * 0x1p-32;
+      kept.values[at] = uniform >= dropout ? 1 / (1 - static_cast<double>(dropout)) : 0;
+    }
+    return kept;
   }
 };
 

@@ -36,9 +36,8 @@ struct NgramEmbeddingOptions {
 ///   coincide.
 /// - Each byte that is no part of valid UTF-8 counts as a character of its own kind.
 /// - An empty token consists of its two marks, and has a row like any other.
-/// - v(g) has entries spread evenly over the odd numbers from −255 to 255, drawn by philox4x32 with
-///   the seed as key and a 64-bit hash of g as counter. Sums of integers are exact: the same bits
-///   on every machine.
+/// - v(g) has entries spread evenly over the odd numbers from −255 to 255, the bytes of
+///   RandomStream{seed, hash of g}. Sums of integers are exact: the same bits on every machine.
 ///
 /// Throws kShapeMismatch when output is not (N, d_model) for the N tokens; kInvalidArgument for a
 /// d_model of 0 and unless 1 ≤ min_n ≤ max_n ≤ 64; kOutOfMemory.

@@ -5,6 +5,8 @@
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/random.hpp"
+#include "attn/t5_bias.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -14,7 +16,8 @@ class Diagonal {
  public:
   /// Query 0 is at key 0.
   static constexpr Diagonal top_left() { return Diagonal(false, 0); }
-  /// The last query is at the last key: offset Nk − Nq.
+  /// The last query is at the last key: offset Nk − Nq, or key_lens[b] − Nq where key_lens are
+  /// given.
   static constexpr Diagonal bottom_right() { return Diagonal(true, 0); }
   /// Query 0 is at key `offset`: with a key/value cache, the past length. May be negative.
   static constexpr Diagonal offset(std::int64_t offset) { return Diagonal(false, offset); }
@@ -38,31 +41,63 @@ struct Window {
   Diagonal diagonal = Diagonal::top_left();
 };
 
+/// Options, in the order in which they act on a score; shapes (B, Hq, Nq, Nk) are those of the
+/// call.
 struct AttentionOptions {
   /// Factor on q·k; 1/√D by default.
   std::optional<float> scale = {};
+
+  /// Where query i lies among the keys, for the terms that depend on the distance
+  /// j − (i + offset): relative keys and values, ALiBi, T5.
+  Diagonal relative_diagonal = Diagonal::top_left();
+
+  /// Shaw's relative keys (arXiv:1803.02155): row c of (2k+1, D), or (Hq, 2k+1, D), stands for
+  /// distance c − k, the outer ones for all beyond; adds scale · q·a_c to the score. The same for
+  /// values, (2k+1, Dv) or (Hq, 2k+1, Dv): output_i += Σ_j weight_ij · a_c. With both, k is the
+  /// same.
+  ConstTensor relative_keys = {};
+  ConstTensor relative_values = {};
+
   /// When c > 0, scores become c·tanh(score / c).
   float softcap = 0;
-  /// Added to the scores after softcap; broadcasts to (B, Hq, Nq, Nk) from the right. −∞ excludes.
+
+  /// (Hq): adds −slope_h · |distance| (ALiBi, arXiv:2108.12409; see alibi.hpp).
+  ConstTensor alibi_slopes = {};
+  /// Adds table[bucket(distance), h] (T5; see t5_bias.hpp).
+  std::optional<T5Bias> t5_bias = {};
+  /// Added; broadcasts to (B, Hq, Nq, Nk) from the right. −∞ excludes. A last size between 2 and Nk
+  /// excludes the keys beyond it.
   ConstTensor bias = {};
 
   // Exclusion. A key takes part when every one of these lets it.
 
-  /// True (not 0) attends; broadcasts to (B, Hq, Nq, Nk) from the right.
+  /// True (not 0) attends; broadcasts to (B, Hq, Nq, Nk) from the right. A last size between 2 and
+  /// Nk excludes the keys beyond it.
   ConstMask mask = {};
   /// Query i attends to keys j ≤ i + offset.
   std::optional<Diagonal> causal = {};
   std::optional<Window> window = {};
   /// The first valid_lens keys are attended to: (B) or (B, Nq), values in [0, Nk].
   ConstLengths valid_lens = {};
+  /// The number of keys that batch entry b really has, the others being padding: (B), values in
+  /// [0, Nk]. Unlike valid_lens they also move Diagonal::bottom_right().
+  ConstLengths key_lens = {};
+
+  /// (Hq): a further score per head that takes part in the softmax but has no value.
+  ConstTensor sinks = {};
+
+  /// Probability with which a weight is set to 0, the others being divided by 1 − dropout; for
+  /// training. Weight (b, h, i, j) depends on the stream and its place alone.
+  float dropout = 0;
+  RandomStream dropout_random = {};
 
   // Further outputs, each left out when empty. Those of shape (B, Hq, Nq, Nk) cost a second pass.
 
-  Tensor scaled_scores = {};  ///< scale · q·k
+  Tensor scaled_scores = {};  ///< scale · q·k, and the relative-key term
   Tensor capped_scores = {};  ///< after softcap
-  Tensor biased_scores = {};  ///< after the bias, before exclusion
-  Tensor weights = {};        ///< after exclusion and softmax
-  Tensor log_sum_exp = {};    ///< (B, Hq, Nq): ln Σ_j exp(score_ij) over the attended keys
+  Tensor biased_scores = {};  ///< after bias and exclusion: −∞ where excluded
+  Tensor weights = {};        ///< after softmax and dropout
+  Tensor log_sum_exp = {};  ///< (B, Hq, Nq): ln Σ_j exp(score_ij) over attended keys, and the sink
 };
 
 /// Scaled dot-product attention (Vaswani et al. 2017, arXiv:1706.03762):
@@ -73,9 +108,10 @@ struct AttentionOptions {
 /// a multiple of Hkv; query head h reads key head h / (Hq/Hkv). All four may also be of rank 3, (B,
 /// N, D), or 2, (N, D), then with one head. Any strides; output must not overlap an input.
 ///
-/// Scores go through: scale, softcap, bias, exclusion, softmax. An excluded key or value is not
-/// read into the arithmetic: NaN and infinity in it have no effect; in an attended one they have. A
-/// query with nothing to attend to gives output 0, weights 0 and log-sum-exp −∞.
+/// Scores go through: scale and relative keys, softcap, bias (ALiBi, T5, additive), exclusion,
+/// softmax, dropout. An excluded key or value is not read into the arithmetic: NaN and infinity in
+/// it have no effect; in an attended one they have. A query with nothing to attend to gives output
+/// 0, weights 0 and log-sum-exp −∞ (or its sink).
 ///
 /// Memory beyond inputs and outputs is linear in Nq and Nk. The bits of a result depend on its own
 /// sequence and the instruction set alone, not on the batch or the number of threads.

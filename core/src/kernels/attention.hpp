@@ -12,14 +12,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "kernels/attention_scores.hpp"
 #include "kernels/product_tile.hpp"
 
 namespace attn::kernels {
-
-inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-inline constexpr float kLog2E = 1.44269504F;
 
 /// Floats between the rows of a score tile. Not a multiple of 1 KB, so that rows do not compete for
 /// the same lines of the first-level cache.
@@ -29,31 +26,86 @@ inline constexpr index kScoreRow = kKeyTile + kPanelWidth;
 template <class Isa>
 inline constexpr index kAttentionRows = Isa::kRows*(round_up(48, Isa::kRows) / Isa::kRows);
 
+/// What is carried for a few query rows, from one block of keys to the next.
+struct QueryRows {
+  index first;                     ///< number of the first query
+  index count;                     ///< at most Isa::kRows
+  const float* queries;            ///< scaled and packed
+  const float* relative_products;  ///< count × relative columns, or null
+  float* sums;                     ///< count × value columns: unnormalised output
+  float* row_max;
+  float* row_sum;
+  float* distance_sums;  ///< count × relative columns: weights per clipped distance, or null
+};
+
 /// The carved-up scratch memory of one call.
 template <class Isa>
-struct AttentionScratch {
-  float* queries;      ///< kAttentionRows × head_dim: scaled and packed
-  float* sums;         ///< kAttentionRows × value columns: unnormalised output
-  float* scores;       ///< Isa::kRows × kScoreRow
-  float* row_max;      ///< kAttentionRows
-  float* row_sum;      ///< kAttentionRows
-  float* kept_values;  ///< kKeyTile × value columns
-
+class AttentionScratch {
+ public:
   static index value_cols(const AttentionHead& head) noexcept {
     return round_up(head.value_dim, kWidth<Isa>);
   }
+  /// Columns of the Shaw tables, in whole micro-kernel tiles.
+  static index relative_cols(const AttentionHead& head) noexcept {
+    return round_up(2 * head.max_distance + 1, Isa::kVectors * kWidth<Isa>);
+  }
   static index size(const AttentionHead& head) noexcept {
-    return kAttentionRows<Isa> * (head.head_dim + value_cols(head) + 2) + Isa::kRows * kScoreRow +
-           kKeyTile * value_cols(head) + kPanelWidth;
+    const index relative = (head.packed_relative_keys ? relative_cols(head) : 0) +
+                           (head.relative_values ? relative_cols(head) : 0);
+    return kAttentionRows<Isa> * (head.head_dim + value_cols(head) + 2 + relative) +
+           Isa::kRows * kScoreRow + kKeyTile * value_cols(head) + kPanelWidth;
   }
-  AttentionScratch(const AttentionHead& head, float* memory) noexcept {
-    queries = memory;
-    sums = queries + kAttentionRows<Isa> * head.head_dim;
-    scores = sums + kAttentionRows<Isa> * value_cols(head);
-    row_max = scores + Isa::kRows * kScoreRow;
-    row_sum = row_max + kAttentionRows<Isa>;
-    kept_values = row_sum + kAttentionRows<Isa>;
+
+  AttentionScratch(const AttentionHead& head, float* memory) noexcept
+      : scores(memory), head_(head) {
+    const auto take = [&](index count) {
+      float* result = memory;
+      memory += count;
+      return result;
+    };
+    take(Isa::kRows * kScoreRow);
+    queries_ = take(kAttentionRows<Isa> * head.head_dim);
+    sums_ = take(kAttentionRows<Isa> * value_cols(head));
+    row_max_ = take(kAttentionRows<Isa>);
+    row_sum_ = take(kAttentionRows<Isa>);
+    kept_values = take(kKeyTile * value_cols(head));
+    if (head.packed_relative_keys) products_ = take(kAttentionRows<Isa> * relative_cols(head));
+    if (head.relative_values) distances_ = take(kAttentionRows<Isa> * relative_cols(head));
   }
+
+  /// `count` rows of the block that starts at query `block`, from its row r on; r a multiple of
+  /// Isa::kRows, or count 1.
+  QueryRows rows(index block, index r, index count) const noexcept {
+    // The packed query of a single row is a column of its group's panel: a one-row tile reads it
+    // with the same strides.
+    const index panel = r / Isa::kRows * Isa::kRows;
+    const index relative = relative_cols(head_);
+    return {block + r,
+            count,
+            queries_ + panel * head_.head_dim + (r - panel),
+            products_ ? products_ + r * relative : nullptr,
+            sums_ + r * value_cols(head_),
+            row_max_ + r,
+            row_sum_ + r,
+            distances_ ? distances_ + r * relative : nullptr};
+  }
+
+  float* packed_queries(index r) const noexcept { return queries_ + r * head_.head_dim; }
+  float* relative_products(index r) const noexcept {
+    return products_ ? products_ + r * relative_cols(head_) : nullptr;
+  }
+
+  float* scores;       ///< Isa::kRows × kScoreRow
+  float* kept_values;  ///< kKeyTile × value columns
+
+ private:
+  float* queries_;
+  float* sums_;
+  float* row_max_;
+  float* row_sum_;
+  float* products_ = nullptr;
+  float* distances_ = nullptr;
+  const AttentionHead& head_;
 };
 
 template <class Isa>
@@ -79,72 +131,6 @@ ATTN_INLINE void scaled_scores(const AttentionHead& head, const float* packed_qu
   }
 }
 
-/// Takes the scores of query `row` from scale · q·k to the stage asked for, in place. With
-/// ScoreStage::kWeights excluded keys get −∞; before, nothing is excluded.
-template <class Isa>
-ATTN_INLINE void modify_scores(const AttentionHead& head, index row, index key0, index keys,
-                               ScoreStage stage, float* scores) noexcept {
-  if (head.softcap > 0 && stage >= ScoreStage::kCapped) {
-    for (index j = 0; j < keys; ++j) {
-      scores[j] = head.softcap * std::tanh(scores[j] / head.softcap);
-    }
-  }
-  if (head.bias && stage >= ScoreStage::kBiased) {
-    const float* bias = head.bias + row * head.bias_row + key0 * head.bias_col;
-    for (index j = 0; j < keys; ++j) {
-      const float b = bias[j * head.bias_col];
-      // Not left to the addition: NaN and infinity in an excluded key would stay.
-      const bool excluded = b == kMinusInfinity && stage == ScoreStage::kWeights;
-      scores[j] = excluded ? kMinusInfinity : scores[j] + b;
-    }
-  }
-  if (stage < ScoreStage::kWeights) return;
-  if (head.mask) {
-    const std::uint8_t* mask = head.mask + row * head.mask_row + key0 * head.mask_col;
-    for (index j = 0; j < keys; ++j) {
-      if (mask[j * head.mask_col] == 0) scores[j] = kMinusInfinity;
-    }
-  }
-  const index begin = std::clamp<index>(head.key_begin[row] - key0, 0, keys);
-  const index end = std::clamp<index>(head.key_end[row] - key0, begin, keys);
-  for (index j = 0; j < begin; ++j) scores[j] = kMinusInfinity;
-  for (index j = end; j < round_up(keys, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
-}
-
-template <class Isa>
-ATTN_INLINE float max_of(const float* x, index padded_count) noexcept {
-  using F = Floats<Isa>;
-  F largest = F::load_unaligned(x);
-  for (index j = kWidth<Isa>; j < padded_count; j += kWidth<Isa>) {
-    largest = xsimd::max(F::load_unaligned(x + j), largest);
-  }
-  return xsimd::reduce_max(largest);
-}
-
-/// x_j = exp(x_j − shift) · factor; returns the sum.
-template <class Isa>
-ATTN_INLINE float exp_all(float* x, index padded_count, float shift, float factor) noexcept {
-  using F = Floats<Isa>;
-  const F shifts(shift);
-  const F log2e(kLog2E);
-  const F factors(factor);
-  F sum(0.0F);
-  for (index j = 0; j < padded_count; j += kWidth<Isa>) {
-    const F e = exp2_nonpositive<Isa>((F::load_unaligned(x + j) - shifts) * log2e) * factors;
-    e.store_unaligned(x + j);
-    sum += e;
-  }
-  return xsimd::reduce_add(sum);
-}
-
-/// What is subtracted before exp: the maximum, or 0 for a row that has met no key yet.
-inline float safe_shift(float row_max) noexcept { return row_max == kMinusInfinity ? 0 : row_max; }
-
-template <class Isa>
-ATTN_INLINE float exp_scalar(float x) noexcept {
-  return exp2_nonpositive<Isa>(Floats<Isa>(x * kLog2E)).get(0);
-}
-
 /// sums (rows × value columns) = sums · factor + P · V for one block of keys.
 template <class Isa, TileStart Start>
 ATTN_INLINE void add_values(index rows, index keys, const float* probabilities, const float* value,
@@ -166,18 +152,13 @@ ATTN_INLINE void add_values(index rows, index keys, const float* probabilities, 
   }
 }
 
-/// The block of values with the rows set to zero that query `row` may not attend to. A score of −∞
-/// does not tell: that of an attended key may be infinite too.
+/// The block of values with the rows set to zero that query `row` may not attend to.
 template <class Isa>
 const float* keep_attended(const AttentionHead& head, index row, index key0, index keys,
                            index value_cols, float* kept) noexcept {
   for (index j = 0; j < keys; ++j) {
-    const index key = key0 + j;
-    const bool attended =
-        key >= head.key_begin[row] && key < head.key_end[row] &&
-        (!head.mask || head.mask[row * head.mask_row + key * head.mask_col] != 0) &&
-        (!head.bias || head.bias[row * head.bias_row + key * head.bias_col] != kMinusInfinity);
-    const float* source = head.value + key * head.value_row;
+    const bool attended = is_attended<Isa>(head, row, key0 + j);
+    const float* source = head.value + (key0 + j) * head.value_row;
     for (index c = 0; c < value_cols; ++c) {
       kept[j * value_cols + c] = attended && c < head.value_dim ? source[c] : 0.0F;
     }
@@ -185,45 +166,88 @@ const float* keep_attended(const AttentionHead& head, index row, index key0, ind
   return kept;
 }
 
-/// Meets `rows` ≤ Isa::kRows queries, the first of them `row`, with keys [key0, key0 + keys).
-/// With `SkipExcluded` (one row only) values of excluded keys are not even multiplied by zero.
-template <class Isa, bool SkipExcluded>
-ATTN_INLINE void meet_keys(const AttentionHead& head, index row, index rows,
-                           const float* packed_queries, index key0, index keys, bool first,
-                           float* sums, float* row_max, float* row_sum,
-                           const AttentionScratch<Isa>& scratch) noexcept {
+/// Starts rows afresh: nothing met but the sink.
+template <class Isa>
+ATTN_INLINE void begin_rows(const AttentionHead& head, const QueryRows& rows) noexcept {
   const index value_cols = AttentionScratch<Isa>::value_cols(head);
+  std::fill_n(rows.sums, rows.count * value_cols, 0.0F);
+  std::fill_n(rows.row_max, rows.count, head.sink);
+  std::fill_n(rows.row_sum, rows.count, head.sink == kMinusInfinity ? 0.0F : 1.0F);
+  if (rows.distance_sums) {
+    std::fill_n(rows.distance_sums, rows.count * AttentionScratch<Isa>::relative_cols(head), 0.0F);
+  }
+}
+
+/// Takes scale · q·k of the rows with keys [key0, key0 + keys), in the score tile, on to the
+/// weighted sum of values. With `SkipExcluded` (one row only) values of excluded keys are not even
+/// multiplied by zero.
+template <class Isa, bool SkipExcluded>
+ATTN_INLINE void meet_scores(const AttentionHead& head, const QueryRows& rows, index key0,
+                             index keys, const AttentionScratch<Isa>& scratch) noexcept {
+  const index value_cols = AttentionScratch<Isa>::value_cols(head);
+  const index relative_cols = AttentionScratch<Isa>::relative_cols(head);
   const index padded_keys = round_up(keys, kWidth<Isa>);
-  scaled_scores<Isa>(head, packed_queries, rows, key0, keys, scratch.scores);
   const float* value = head.value + key0 * head.value_row;
   index value_row = head.value_row;
   float factor[Isa::kRows];
   bool rescale = false;
-  for (index r = 0; r < rows; ++r) {
+  for (index r = 0; r < rows.count; ++r) {
     float* scores = scratch.scores + r * kScoreRow;
-    modify_scores<Isa>(head, row + r, key0, keys, ScoreStage::kWeights, scores);
+    modify_scores<Isa>(
+        head, rows.first + r, key0, keys,
+        rows.relative_products ? rows.relative_products + r * relative_cols : nullptr,
+        ScoreStage::kWeights, scores);
     if constexpr (SkipExcluded) {
-      value = keep_attended<Isa>(head, row + r, key0, keys, value_cols, scratch.kept_values);
+      value = keep_attended<Isa>(head, rows.first + r, key0, keys, value_cols, scratch.kept_values);
       value_row = value_cols;
     }
-    const float old_max = row_max[r];
+    const float old_max = rows.row_max[r];
     const float new_max = std::max(old_max, max_of<Isa>(scores, padded_keys));
-    const float sum = exp_all<Isa>(scores, padded_keys, safe_shift(new_max), 1.0F);
+    const float sum = exp_all<Isa>(scores, padded_keys, safe_shift<Isa>(new_max), 1.0F);
     // Equal maxima, −∞ twice included, need no rescaling.
     factor[r] = new_max == old_max ? 1.0F : exp_scalar<Isa>(old_max - new_max);
     rescale |= factor[r] != 1.0F;
-    row_sum[r] = row_sum[r] * factor[r] + sum;
-    row_max[r] = new_max;
+    rows.row_sum[r] = rows.row_sum[r] * factor[r] + sum;
+    rows.row_max[r] = new_max;
+    if (head.random_words) drop_weights<Isa>(head, rows.first + r, key0, keys, scores);
+    if (rows.distance_sums) {
+      float* sums = rows.distance_sums + r * relative_cols;
+      if (factor[r] != 1.0F) {
+        for (index c = 0; c <= 2 * head.max_distance; ++c) sums[c] *= factor[r];
+      }
+      add_to_distances<Isa>(head, rows.first + r, key0, keys, scores, sums);
+    }
   }
-  if (first) {
-    add_values<Isa, TileStart::kZero>(rows, keys, scratch.scores, value, value_row, value_cols,
-                                      sums, factor);
-  } else if (rescale) {
-    add_values<Isa, TileStart::kScaled>(rows, keys, scratch.scores, value, value_row, value_cols,
-                                        sums, factor);
+  if (rescale) {
+    add_values<Isa, TileStart::kScaled>(rows.count, keys, scratch.scores, value, value_row,
+                                        value_cols, rows.sums, factor);
   } else {
-    add_values<Isa, TileStart::kLoad>(rows, keys, scratch.scores, value, value_row, value_cols,
-                                      sums, factor);
+    add_values<Isa, TileStart::kLoad>(rows.count, keys, scratch.scores, value, value_row,
+                                      value_cols, rows.sums, factor);
+  }
+}
+
+/// Meets the rows with keys [key0, key0 + keys).
+template <class Isa, bool SkipExcluded>
+ATTN_INLINE void meet_keys(const AttentionHead& head, const QueryRows& rows, index key0, index keys,
+                           const AttentionScratch<Isa>& scratch) noexcept {
+  scaled_scores<Isa>(head, rows.queries, rows.count, key0, keys, scratch.scores);
+  meet_scores<Isa, SkipExcluded>(head, rows, key0, keys, scratch);
+}
+
+/// sums += Σ_c distance_sums_c · a^V_c for one row.
+template <class Isa>
+ATTN_INLINE void add_relative_values(const AttentionHead& head, const float* distance_sums,
+                                     float* sums) noexcept {
+  using F = Floats<Isa>;
+  const index value_cols = AttentionScratch<Isa>::value_cols(head);
+  for (index c = 0; c <= 2 * head.max_distance; ++c) {
+    const F weight(distance_sums[c]);
+    const float* row = head.relative_values + c * value_cols;
+    for (index j = 0; j < value_cols; j += kWidth<Isa>) {
+      Isa::madd(weight, F::load_unaligned(row + j), F::load_unaligned(sums + j))
+          .store_unaligned(sums + j);
+    }
   }
 }
 
@@ -231,7 +255,7 @@ ATTN_INLINE void meet_keys(const AttentionHead& head, index row, index rows,
 template <class Isa>
 ATTN_INLINE bool finish_row(const AttentionHead& head, index row, const float* sums, float row_max,
                             float row_sum) noexcept {
-  const float factor = row_sum == 0.0F ? 0.0F : 1.0F / row_sum;
+  const float factor = reciprocal_sum<Isa>(row_sum);
   float* output = head.output + row * head.output_row;
   // x − x is 0 for finite x and NaN otherwise.
   float check = 0.0F;
@@ -247,31 +271,80 @@ ATTN_INLINE bool finish_row(const AttentionHead& head, index row, const float* s
   return check == 0.0F;
 }
 
-/// Fills one stage of the scores for `rows` queries. Recomputes them: only who asks for the N × N
+template <class Isa>
+ATTN_INLINE bool finish_rows(const AttentionHead& head, const QueryRows& rows) noexcept {
+  bool finite = true;
+  for (index r = 0; r < rows.count; ++r) {
+    float* sums = rows.sums + r * AttentionScratch<Isa>::value_cols(head);
+    if (rows.distance_sums) {
+      add_relative_values<Isa>(
+          head, rows.distance_sums + r * AttentionScratch<Isa>::relative_cols(head), sums);
+    }
+    finite &= finish_row<Isa>(head, rows.first + r, sums, rows.row_max[r], rows.row_sum[r]);
+  }
+  return finite;
+}
+
+/// Takes scale · q·k of row r with keys [key0, key0 + keys) to the stage asked for, and writes it.
+template <class Isa>
+ATTN_INLINE void write_row(const AttentionHead& head, const QueryRows& rows, index r, index key0,
+                           index keys, const ScoreOutput& out, float* scores) noexcept {
+  const float* products = rows.relative_products;
+  if (products) products += r * AttentionScratch<Isa>::relative_cols(head);
+  const index row = rows.first + r;
+  modify_scores<Isa>(head, row, key0, keys, products, out.stage, scores);
+  if (out.stage == ScoreStage::kWeights) {
+    if (std::isnan(rows.row_sum[r])) {
+      // Excluded keys have weight 0 beside attended ones of NaN, too.
+      for (index j = 0; j < keys; ++j) {
+        scores[j] = scores[j] == kMinusInfinity ? 0.0F : rows.row_sum[r];
+      }
+    } else {
+      exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), safe_shift<Isa>(rows.row_max[r]),
+                   reciprocal_sum<Isa>(rows.row_sum[r]));
+    }
+    if (head.random_words) drop_weights<Isa>(head, row, key0, keys, scores);
+  }
+  float* target = out.data + row * out.row + key0 * out.col;
+  for (index j = 0; j < keys; ++j) target[j * out.col] = scores[j];
+}
+
+/// Fills one stage of the scores for some rows. Recomputes them: only who asks for the N × N
 /// numbers pays for them.
 template <class Isa>
-void write_scores(const AttentionHead& head, index row, index rows, const float* packed_queries,
-                  const float* row_max, const float* row_sum, const ScoreOutput& out,
+void write_scores(const AttentionHead& head, const QueryRows& rows, const ScoreOutput& out,
                   float* score_tile) noexcept {
   for (index key0 = 0; key0 < head.num_keys; key0 += kKeyTile) {
     const index keys = std::min(kKeyTile, head.num_keys - key0);
-    scaled_scores<Isa>(head, packed_queries, rows, key0, keys, score_tile);
-    for (index r = 0; r < rows; ++r) {
-      float* scores = score_tile + r * kScoreRow;
-      modify_scores<Isa>(head, row + r, key0, keys, out.stage, scores);
-      if (out.stage == ScoreStage::kWeights) {
-        if (std::isnan(row_sum[r])) {
-          // Excluded keys have weight 0 beside attended ones of NaN, too.
-          for (index j = 0; j < keys; ++j) {
-            scores[j] = scores[j] == kMinusInfinity ? 0.0F : row_sum[r];
-          }
-        } else {
-          exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), safe_shift(row_max[r]),
-                       row_sum[r] == 0.0F ? 0.0F : 1.0F / row_sum[r]);
-        }
-      }
-      float* target = out.data + (row + r) * out.row + key0 * out.col;
-      for (index j = 0; j < keys; ++j) target[j * out.col] = scores[j];
+    scaled_scores<Isa>(head, rows.queries, rows.count, key0, keys, score_tile);
+    for (index r = 0; r < rows.count; ++r) {
+      write_row<Isa>(head, rows, r, key0, keys, out, score_tile + r * kScoreRow);
+    }
+  }
+}
+
+/// Scales and packs the queries of a block, and multiplies them with the Shaw table.
+template <class Isa>
+void prepare_queries(const AttentionHead& head, index block, index block_rows,
+                     const AttentionScratch<Isa>& scratch) noexcept {
+  constexpr index kR = Isa::kRows;
+  constexpr int kVectors = Isa::kVectors;
+  for (index r = 0; r < block_rows; r += kR) {
+    const index rows = std::min(kR, block_rows - r);
+    pack_rows<Isa>(rows, head.head_dim, head.query + (block + r) * head.query_row, head.query_row,
+                   head.query_col, head.scale, scratch.packed_queries(r));
+    if (!head.packed_relative_keys) continue;
+    const index columns = 2 * head.max_distance + 1;
+    const index stride = AttentionScratch<Isa>::relative_cols(head);
+    for (index col = 0; col < columns; col += kVectors * kWidth<Isa>) {
+      const float* b[kVectors];
+      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+        const index c = col + v * kWidth<Isa>;
+        b[v] = packed_column<Isa>(head.packed_relative_keys, head.head_dim, c < columns ? c : 0);
+      });
+      product_rows<Isa, kVectors, TileStart::kZero, 1, Isa::kRows>(
+          rows, head.head_dim, scratch.packed_queries(r), b, kPanelWidth,
+          scratch.relative_products(r) + col, stride);
     }
   }
 }
@@ -280,21 +353,14 @@ template <class Isa>
 void attend(const AttentionHead& head, index row_begin, index row_end, const ScoreOutput* outputs,
             int num_outputs, float* memory) noexcept {
   const AttentionScratch<Isa> scratch(head, memory);
-  const index value_cols = AttentionScratch<Isa>::value_cols(head);
   constexpr index kR = Isa::kRows;
 
   for (index block = row_begin; block < row_end; block += kAttentionRows<Isa>) {
     const index block_rows = std::min(kAttentionRows<Isa>, row_end - block);
-    std::fill_n(scratch.row_max, block_rows, kMinusInfinity);
-    std::fill_n(scratch.row_sum, block_rows, 0.0F);
-    std::fill_n(scratch.sums, block_rows * value_cols, 0.0F);
+    prepare_queries<Isa>(head, block, block_rows, scratch);
+
     index key_begin = head.num_keys;
     index key_end = 0;
-    for (index r = 0; r < block_rows; r += kR) {
-      pack_rows<Isa>(std::min(kR, block_rows - r), head.head_dim,
-                     head.query + (block + r) * head.query_row, head.query_row, head.query_col,
-                     head.scale, scratch.queries + r * head.head_dim);
-    }
     for (index r = 0; r < block_rows; ++r) {
       if (head.key_begin[block + r] >= head.key_end[block + r]) continue;
       key_begin = std::min<index>(key_begin, head.key_begin[block + r]);
@@ -302,40 +368,31 @@ void attend(const AttentionHead& head, index row_begin, index row_end, const Sco
     }
     key_begin = key_begin / kKeyTile * kKeyTile;
 
+    begin_rows<Isa>(head, scratch.rows(block, 0, block_rows));
     for (index key0 = key_begin; key0 < key_end; key0 += kKeyTile) {
       const index keys = std::min(kKeyTile, head.num_keys - key0);
       for (index r = 0; r < block_rows; r += kR) {
-        meet_keys<Isa, false>(head, block + r, std::min(kR, block_rows - r),
-                              scratch.queries + r * head.head_dim, key0, keys, key0 == key_begin,
-                              scratch.sums + r * value_cols, scratch.row_max + r,
-                              scratch.row_sum + r, scratch);
+        meet_keys<Isa, false>(head, scratch.rows(block, r, std::min(kR, block_rows - r)), key0,
+                              keys, scratch);
       }
     }
 
     for (index r = 0; r < block_rows; ++r) {
-      float* sums = scratch.sums + r * value_cols;
-      if (finish_row<Isa>(head, block + r, sums, scratch.row_max[r], scratch.row_sum[r])) continue;
+      const QueryRows row = scratch.rows(block, r, 1);
+      if (finish_rows<Isa>(head, row)) continue;
       // Not finite: perhaps a weight of zero has met an infinity or NaN that is excluded. Do this
       // row again without touching what it may not attend to.
-      scratch.row_max[r] = kMinusInfinity;
-      scratch.row_sum[r] = 0.0F;
-      std::fill_n(sums, value_cols, 0.0F);
+      begin_rows<Isa>(head, row);
       for (index key0 = key_begin; key0 < key_end; key0 += kKeyTile) {
-        // The packed query of row r is a column of its group's panel: a one-row tile reads it with
-        // the same strides.
-        meet_keys<Isa, true>(head, block + r, 1,
-                             scratch.queries + r / kR * kR * head.head_dim + r % kR, key0,
-                             std::min(kKeyTile, head.num_keys - key0), key0 == key_begin, sums,
-                             scratch.row_max + r, scratch.row_sum + r, scratch);
+        meet_keys<Isa, true>(head, row, key0, std::min(kKeyTile, head.num_keys - key0), scratch);
       }
-      finish_row<Isa>(head, block + r, sums, scratch.row_max[r], scratch.row_sum[r]);
+      finish_rows<Isa>(head, row);
     }
 
     for (int i = 0; i < num_outputs; ++i) {
       for (index r = 0; r < block_rows; r += kR) {
-        write_scores<Isa>(head, block + r, std::min(kR, block_rows - r),
-                          scratch.queries + r * head.head_dim, scratch.row_max + r,
-                          scratch.row_sum + r, outputs[i], scratch.scores);
+        write_scores<Isa>(head, scratch.rows(block, r, std::min(kR, block_rows - r)), outputs[i],
+                          scratch.scores);
       }
     }
   }

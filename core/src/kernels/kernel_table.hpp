@@ -20,6 +20,9 @@ inline constexpr index kPanelWidth = 16;
 /// sums are always formed in the same order.
 inline constexpr index kKeyTile = 256;
 
+/// Keys per part of a split query: a multiple of kKeyTile.
+inline constexpr index kSplitKeys = 2 * kKeyTile;
+
 constexpr index round_up(index value, index multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
@@ -44,10 +47,10 @@ struct ProductArgs {
 
 /// The stages of a score on its way to a weight, in the order of the attention contract.
 enum class ScoreStage : int {
-  kScaled,   ///< scale · q·k
+  kScaled,   ///< scale · q·k, and the relative-key term
   kCapped,   ///< after softcap
-  kBiased,   ///< after additive bias
-  kWeights,  ///< after exclusion and softmax
+  kBiased,   ///< after bias and exclusion: −∞ where excluded
+  kWeights,  ///< after softmax and dropout
 };
 
 /// One head of one batch entry.
@@ -60,7 +63,9 @@ struct AttentionHead {
   const float* query = nullptr;  ///< (num_queries, head_dim)
   index query_row = 0;
   index query_col = 1;
-  const float* packed_keys = nullptr;  ///< packed (num_keys × head_dim)
+  const float* packed_keys = nullptr;  ///< packed (num_keys × head_dim); for attend
+  const float* key = nullptr;  ///< (num_keys, head_dim), unit column stride; for attend_part
+  index key_row = 0;
   /// (num_keys, value_dim): unit column stride, readable up to a whole vector beyond value_dim.
   const float* value = nullptr;
   index value_row = 0;
@@ -74,15 +79,41 @@ struct AttentionHead {
   float scale = 1;
   float softcap = 0;  ///< 0: none
 
+  // Exclusion.
   /// Query i may attend to keys [key_begin[i], key_end[i]) only.
   const std::int32_t* key_begin = nullptr;
   const std::int32_t* key_end = nullptr;
-  const std::uint8_t* mask = nullptr;  ///< (num_queries, num_keys), zero excludes; or null
+  const std::uint8_t* mask = nullptr;  ///< (num_queries, mask_cols), zero excludes; or null
   index mask_row = 0;
   index mask_col = 0;
-  const float* bias = nullptr;  ///< (num_queries, num_keys), added to the score; or null
+  index mask_cols = 0;  ///< keys from here on are excluded
+
+  // Bias.
+  const float* bias = nullptr;  ///< (num_queries, bias_cols), added to the score; or null
   index bias_row = 0;
   index bias_col = 0;
+  index bias_cols = 0;  ///< keys from here on are excluded
+  /// Added to the score of query i and key j: distance_bias[j − i], for every i and j; or null.
+  const float* distance_bias = nullptr;
+  /// An extra score without a value, or −∞.
+  float sink = -__builtin_inff();
+
+  // Shaw's relative keys and values: column c of 2·max_distance+1 stands for key j at distance
+  // j − (i + relative_offset) = c − max_distance, the outer ones for all that is further away.
+  index max_distance = 0;
+  index relative_offset = 0;
+  const float* packed_relative_keys = nullptr;  ///< packed (2·max_distance+1 × head_dim), or null
+  /// (2·max_distance+1, value columns rounded up to whole vectors), or null
+  const float* relative_values = nullptr;
+
+  // Dropout of weights, when random_words is not null: word j of row i decides on key j.
+  void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,
+                       index blocks, std::uint32_t* words) noexcept = nullptr;
+  std::uint64_t random_seed = 0;
+  std::uint64_t random_stream = 0;
+  index dropout_row = 0;         ///< rows of weights before this head's
+  std::uint32_t drop_below = 0;  ///< words below this drop
+  float kept_factor = 1;
 };
 
 /// Where a stage of the scores goes: (num_queries, num_keys).
@@ -94,7 +125,7 @@ struct ScoreOutput {
 };
 
 /// Columns of a sinusoidal table: column c is sin(2π·(frequency[c]·p + offset[c])) at position p.
-/// The arrays are readable up to a multiple of kPanelWidth.
+/// The arrays are readable for kPanelWidth more columns.
 struct SinusoidColumns {
   index count = 0;
   const double* frequency = nullptr;  ///< turns per position
@@ -161,6 +192,14 @@ struct KernelTable {
   void (*attend)(const AttentionHead&, index row_begin, index row_end, const ScoreOutput* scores,
                  int num_scores, float* scratch) noexcept;
 
+  /// One query over keys of unit column stride, split into blocks of kSplitKeys: attend_part fills
+  /// part_size floats per block, merge_parts takes them in order and writes the results.
+  index (*part_size)(const AttentionHead&) noexcept;
+  void (*attend_part)(const AttentionHead&, index row, index key_begin, index key_end, float* part,
+                      float* scratch) noexcept;
+  void (*merge_parts)(const AttentionHead&, index row, const float* parts, index num_parts,
+                      const ScoreOutput* scores, int num_scores, float* scratch) noexcept;
+
   /// Rows skip … skip + rows − 1 of those that follow from position `anchor` step by step; skip +
   /// rows ≤ kSinusoidRows.
   void (*rotated_sinusoids)(const SinusoidColumns&, double anchor, index skip, index rows,
@@ -172,6 +211,10 @@ struct KernelTable {
   void (*rotate_pairs)(const RotationArgs&) noexcept;
 
   void (*add)(const ElementwiseArgs&) noexcept;
+
+  /// The words of blocks first_block … of RandomStream{seed, stream}, four for each.
+  void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,
+                       index num_blocks, std::uint32_t* out) noexcept;
 };
 
 /// One per translation unit in isa/; null where this build has no such kernels.

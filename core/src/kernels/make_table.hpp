@@ -3,7 +3,9 @@
 #include "kernels/attention.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/matrix_product.hpp"
+#include "kernels/philox.hpp"
 #include "kernels/rotation.hpp"
+#include "kernels/single_query.hpp"
 #include "kernels/sinusoid.hpp"
 
 namespace attn::kernels {
@@ -15,6 +17,7 @@ namespace attn::kernels {
 ///                      register file allows
 ///   madd(a, b, c)      a·b + c, for floats and doubles
 ///   msub(a, b, c)      a·b − c, for doubles
+///   multiply_wide(a, b) the 64-bit products of the low halves of 64-bit lanes
 ///   narrow(a, b)       two vectors of doubles rounded to one of floats
 ///   at_least(x, low)   max(x, low) that keeps a NaN in x
 template <class Isa>
@@ -29,10 +32,14 @@ constexpr KernelTable make_table() noexcept {
       .attention_rows = kAttentionRows<Isa>,
       .attention_scratch = &attention_scratch<Isa>,
       .attend = &attend<Isa>,
+      .part_size = &part_size<Isa>,
+      .attend_part = &attend_part<Isa>,
+      .merge_parts = &merge_parts<Isa>,
       .rotated_sinusoids = &rotated_sinusoids<Isa>,
       .sinusoids = &sinusoids<Isa>,
       .rotate_pairs = &rotate_pairs<Isa>,
       .add = &add<Isa>,
+      .random_words = &random_words<Isa>,
   };
 }
 

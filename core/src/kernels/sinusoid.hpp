@@ -15,10 +15,10 @@ namespace attn::kernels {
 template <class Isa>
 using Doubles = xsimd::batch<double, typename Isa::Arch>;
 
-/// Vectors of floats in a tile of the rotated table. Each takes 6 registers: two halves of doubles
-/// with their value, the one before, and a factor.
+/// Vectors of floats in a tile of the rotated table: whole cache lines of the output, as many as
+/// the registers hold.
 template <class Isa>
-inline constexpr int kSinusoidVectors = Isa::kRows* Isa::kVectors >= 20 ? 4 : 2;
+inline constexpr int kSinusoidVectors = kWidth<Isa> >= 16 ? 4 : static_cast<int>(16 / kWidth<Isa>);
 
 /// cos(2πz) for any z, by reduction to sin(2π·(1/4 − |z|)), which is exact for the z of a sine at
 /// position 0.
@@ -56,14 +56,15 @@ ATTN_INLINE void store_columns(Floats<Isa> values, float* out, index out_col,
   for (index i = 0; i < std::min(count, kWidth<Isa>); ++i) out[i * out_col] = lanes[i];
 }
 
-/// Columns [col, col + Vectors·width) of rotated_sinusoids.
+/// Columns [col, col + Vectors·width) of rotated_sinusoids, as far as `end`.
 ///
 /// With θ the angle of a step, sin(a + θ) = 2·cos θ·sin a − sin(a − θ): one multiply-add per value,
 /// no matter whether it is a sine or a cosine. Errors grow with the square of the steps taken, 64²
 /// · 1.1e-16 at most, because both values it starts from lie on one circle.
 template <class Isa, int Vectors, bool Whole>
-ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, double anchor, index skip,
-                              index rows, float* out, index out_row, index out_col) noexcept {
+ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index end, double anchor,
+                              index skip, index rows, float* out, index out_row,
+                              index out_col) noexcept {
   using D = Doubles<Isa>;
   constexpr index kHalf = static_cast<index>(D::size);
   D value[2 * Vectors];
@@ -78,27 +79,41 @@ ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, double 
     before[v] = Isa::msub(step_cos, value[v], step_sin * cosine_of_turns<Isa>(turns));
     factor[v] = step_cos + step_cos;
   });
-  const auto advance = [&]() __attribute__((always_inline)) {
+  // Overwrites the row before with the row after.
+  const auto advance = [&](D(&now)[2 * Vectors], D(&other)[2 * Vectors])
+      __attribute__((always_inline)) {
     unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {
-      const D next = Isa::msub(factor[v], value[v], before[v]);
-      before[v] = value[v];
-      value[v] = next;
+      other[v] = Isa::msub(factor[v], now[v], other[v]);
     });
   };
-  for (index i = 0; i < skip; ++i) advance();
-  for (index i = 0; i < rows; ++i) {
+  const auto store = [&](const D(&now)[2 * Vectors]) __attribute__((always_inline)) {
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      const Floats<Isa> narrow = Isa::narrow(value[2 * v], value[2 * v + 1]);
+      const Floats<Isa> narrow = Isa::narrow(now[2 * v], now[2 * v + 1]);
       float* target = out + v * kWidth<Isa> * out_col;
       if constexpr (Whole) {
         narrow.store_unaligned(target);
       } else {
-        store_columns<Isa>(narrow, target, out_col, columns.count - col - v * kWidth<Isa>);
+        store_columns<Isa>(narrow, target, out_col, end - col - v * kWidth<Isa>);
       }
     });
     out += out_row;
-    advance();
+  };
+  index i = 0;
+  for (; i + 2 <= skip; i += 2) {
+    advance(value, before);
+    advance(before, value);
   }
+  if (i < skip) {
+    advance(value, before);
+    std::swap(value, before);
+  }
+  for (i = 0; i + 2 <= rows; i += 2) {
+    store(value);
+    advance(value, before);
+    store(before);
+    advance(before, value);
+  }
+  if (i < rows) store(value);
 }
 
 template <class Isa>
@@ -106,15 +121,24 @@ void rotated_sinusoids(const SinusoidColumns& columns, double anchor, index skip
                        float* out, index out_row, index out_col) noexcept {
   constexpr int kVectors = kSinusoidVectors<Isa>;
   constexpr index kW = kWidth<Isa>;
-  index col = 0;
-  if (out_col == 1) {
-    for (; col + kVectors * kW <= columns.count; col += kVectors * kW) {
-      rotated_tile<Isa, kVectors, true>(columns, col, anchor, skip, rows, out + col, out_row, 1);
-    }
+  constexpr index kLine = 64 / sizeof(float);
+  // Wide tiles write whole cache lines where they can: a line written in two passes, with other
+  // rows in between, may leave the cache and come back.
+  index head = 0;
+  if (out_col == 1 && out_row % kLine == 0) {
+    head = static_cast<index>(-reinterpret_cast<std::uintptr_t>(out) / sizeof(float) % kLine);
   }
-  for (; col < columns.count; col += kW) {
-    rotated_tile<Isa, 1, false>(columns, col, anchor, skip, rows, out + col * out_col, out_row,
-                                out_col);
+  for (index col = 0; col < columns.count;) {
+    if (out_col == 1 && col >= head && col + kVectors * kW <= columns.count) {
+      rotated_tile<Isa, kVectors, true>(columns, col, columns.count, anchor, skip, rows, out + col,
+                                        out_row, 1);
+      col += kVectors * kW;
+    } else {
+      const index end = std::min(columns.count, col < head ? head : columns.count);
+      rotated_tile<Isa, 1, false>(columns, col, end, anchor, skip, rows, out + col * out_col,
+                                  out_row, out_col);
+      col = std::min(col + kW, end);
+    }
   }
 }
 

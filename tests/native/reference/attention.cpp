@@ -13,12 +13,32 @@ constexpr double kUnit = 1.0 / (1 << 24);  // float32 rounds to within this, rel
 constexpr double kSmallest = 1.2e-38;      // below it, float32 loses relative precision
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+/// Whether a mask is too short to say anything about key j.
+bool is_beyond(const Array& mask, std::int64_t j) {
+  return mask.shape.back() > 1 && j >= mask.shape.back();
+}
+
+std::int64_t offset_of(const Array& offsets, std::int64_t b) {
+  return offsets.given() ? static_cast<std::int64_t>(offsets.broadcast_at({b})) : 0;
+}
+
+/// The row of a table of relative keys or values for query i and key j.
+std::int64_t relative_row(const Array& table, std::int64_t h, std::int64_t distance) {
+  const std::int64_t k = table.size(1) / 2;
+  return (table.size(0) == 1 ? 0 : h) * table.size(1) + std::clamp(distance, -k, k) + k;
+}
+
 bool attends(const Attention& p, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
-  if (p.mask.given() && p.mask.broadcast_at({b, h, i, j}) == 0) return false;
-  if (p.bias.given() && p.bias.broadcast_at({b, h, i, j}) == -kInfinity) return false;
-  if (p.causal_offset && j > i + *p.causal_offset) return false;
-  if (p.window_left && j < i + p.window_offset - *p.window_left) return false;
-  if (p.window_right && j > i + p.window_offset + *p.window_right) return false;
+  if (p.mask.given() && (is_beyond(p.mask, j) || p.mask.broadcast_at({b, h, i, j}) == 0)) {
+    return false;
+  }
+  if (p.bias.given() && (is_beyond(p.bias, j) || p.bias.broadcast_at({b, h, i, j}) == -kInfinity)) {
+    return false;
+  }
+  if (p.causal_offset.given() && j > i + offset_of(p.causal_offset, b)) return false;
+  if (p.window_left && j < i + offset_of(p.window_offset, b) - *p.window_left) return false;
+  if (p.window_right && j > i + offset_of(p.window_offset, b) + *p.window_right) return false;
+  if (p.key_lens.given() && static_cast<double>(j) >= p.key_lens.at({b})) return false;
   if (p.valid_lens.given()) {
     const bool per_query = p.valid_lens.shape.size() == 2;
     const double length = per_query ? p.valid_lens.at({b, i}) : p.valid_lens.at({b});
@@ -28,6 +48,32 @@ bool attends(const Attention& p, std::int64_t b, std::int64_t h, std::int64_t i,
 }
 
 }  // namespace
+
+std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int64_t max_distance,
+                       bool bidirectional) {
+  std::int64_t first = 0;
+  if (bidirectional) {
+    num_buckets /= 2;
+    if (distance > 0) first = num_buckets;
+    distance = std::abs(distance);
+  } else {
+    distance = std::max<std::int64_t>(-distance, 0);
+  }
+  const std::int64_t exact = num_buckets / 2;
+  if (distance < exact) return first + distance;
+  std::int64_t bucket = exact;
+  const auto ratio = static_cast<long double>(max_distance) / static_cast<long double>(exact);
+  const auto edge = [&](std::int64_t b) {
+    return static_cast<long double>(exact) *
+           std::pow(ratio, static_cast<long double>(b - exact) /
+                               static_cast<long double>(num_buckets - exact));
+  };
+  while (bucket + 1 < num_buckets &&
+         static_cast<long double>(distance) >= edge(bucket + 1) * (1 - 1e-12L)) {
+    ++bucket;
+  }
+  return first + bucket;
+}
 
 AttentionResult attention(const Attention& p) {
   const std::int64_t batch = p.query.size(0), heads = p.query.size(1),
@@ -70,7 +116,8 @@ AttentionResult attention(const Attention& p) {
         double& log_sum_exp = r.log_sum_exp.values[static_cast<std::size_t>(row)];
 
         // Scores, with the error of each.
-        double largest = -kInfinity;
+        const double sink = p.sinks.given() ? p.sinks.at({h}) : -kInfinity;
+        double largest = sink;
         for (std::int64_t at = 0; at < num_keys; ++at) {
           const auto j = static_cast<std::size_t>(at);
           const auto key = in_row(p.key, key_head * num_keys + at, dim);
@@ -80,7 +127,16 @@ AttentionResult attention(const Attention& p) {
             magnitude += std::abs(query[d] * key[d]);
           }
           // One rounding per product and addition; scale itself, and its product with the query.
-          double error = kUnit * static_cast<double>(dim + 5) * std::abs(scale) * magnitude +
+          const std::int64_t distance = at - i - offset_of(p.relative_offset, b);
+          if (p.relative_keys.given()) {
+            const auto relative =
+                in_row(p.relative_keys, relative_row(p.relative_keys, h, distance), dim);
+            for (std::size_t d = 0; d < query.size(); ++d) {
+              dot += query[d] * relative[d];
+              magnitude += std::abs(query[d] * relative[d]);
+            }
+          }
+          double error = kUnit * static_cast<double>(dim + 6) * std::abs(scale) * magnitude +
                          kSmallest * static_cast<double>(dim);
           if (p.query_error.given()) {
             const auto query_error = in_row(p.query_error, row, dim);
@@ -98,7 +154,20 @@ AttentionResult attention(const Attention& p) {
           row_of(r.capped_scores_error, row, num_keys)[j] = error;
 
           biased[j] = capped[j];
-          if (p.bias.given()) {
+          double by_distance = 0;
+          if (p.alibi_slopes.given()) {
+            by_distance -= p.alibi_slopes.at({h}) * std::abs(static_cast<double>(distance));
+            error += 2 * kUnit * std::abs(by_distance);
+          }
+          if (p.t5_table.given()) {
+            by_distance += p.t5_table.at(
+                {t5_bucket(distance, p.t5_table.size(0), p.t5_max_distance, p.t5_bidirectional),
+                 h});
+            error += 2 * kUnit * std::abs(by_distance);
+          }
+          biased[j] += by_distance;
+          error += kUnit * std::abs(biased[j]);
+          if (p.bias.given() && !is_beyond(p.bias, at)) {
             biased[j] += p.bias.broadcast_at({b, h, i, at});
             error += kUnit * std::abs(biased[j]);
           }
@@ -107,6 +176,8 @@ AttentionResult attention(const Attention& p) {
           if (attends(p, b, h, i, at)) {
             attended[j] = 1;
             largest = std::max(largest, biased[j]);
+          } else {
+            biased[j] = -kInfinity;
           }
         }
 
@@ -120,9 +191,10 @@ AttentionResult attention(const Attention& p) {
           sum += weights[j];
         }
         if (!any) {
-          log_sum_exp = -kInfinity;
+          log_sum_exp = sink;
           continue;
         }
+        if (p.sinks.given()) sum += std::exp(sink - largest);
         log_sum_exp = largest + std::log(sum);
 
         // Relative error of exp(score − max): of the score, of forming and scaling the difference,
@@ -138,6 +210,11 @@ AttentionResult attention(const Attention& p) {
         for (std::size_t j = 0; j < attended.size(); ++j) {
           if (attended[j] == 0) continue;
           weight_error[j] = weights[j] * (weight_error[j] + sum_error) + kSmallest;
+          if (p.kept.given()) {
+            const double kept = p.kept.at({b, h, i, static_cast<std::int64_t>(j)});
+            weights[j] *= kept;
+            weight_error[j] = weight_error[j] * kept + 2 * kUnit * weights[j];
+          }
           row_of(r.weights_error, row, num_keys)[j] = weight_error[j];
         }
         r.log_sum_exp_error.values[static_cast<std::size_t>(row)] =
@@ -149,16 +226,25 @@ AttentionResult attention(const Attention& p) {
           if (attended[j] == 0) continue;
           const auto value =
               in_row(p.value, key_head * num_keys + static_cast<std::int64_t>(j), value_dim);
-          const auto value_error =
-              p.value_error.given()
-                  ? in_row(p.value_error, key_head * num_keys + static_cast<std::int64_t>(j),
-                           value_dim)
-                  : value;
-          for (std::size_t c = 0; c < value.size(); ++c) {
-            output[c] += weights[j] * value[c];
-            double error = std::abs(value[c]) * (weight_error[j] + kUnit * terms * weights[j]);
-            if (p.value_error.given()) error += weights[j] * value_error[c];
-            output_error[c] += error;
+          const auto add = [&](std::span<const double> row) {
+            for (std::size_t c = 0; c < row.size(); ++c) {
+              output[c] += weights[j] * row[c];
+              output_error[c] +=
+                  std::abs(row[c]) * (weight_error[j] + kUnit * (terms + 2) * weights[j]);
+            }
+          };
+          add(value);
+          if (p.value_error.given()) {
+            const auto value_error = in_row(
+                p.value_error, key_head * num_keys + static_cast<std::int64_t>(j), value_dim);
+            for (std::size_t c = 0; c < value_error.size(); ++c) {
+              output_error[c] += weights[j] * value_error[c];
+            }
+          }
+          if (p.relative_values.given()) {
+            const std::int64_t distance =
+                static_cast<std::int64_t>(j) - i - offset_of(p.relative_offset, b);
+            add(in_row(p.relative_values, relative_row(p.relative_values, h, distance), value_dim));
           }
         }
         for (std::size_t c = 0; c < output.size(); ++c) {

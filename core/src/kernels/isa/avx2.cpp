@@ -10,10 +10,12 @@ struct Isa {
   static constexpr int kVectors = 2;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
+  using W = xsimd::batch<std::uint64_t, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return xsimd::fma(a, b, c); }
   static ATTN_INLINE D msub(D a, D b, D c) noexcept { return xsimd::fms(a, b, c); }
+  static ATTN_INLINE W multiply_wide(W a, W b) noexcept { return W(_mm256_mul_epu32(a, b)); }
   static ATTN_INLINE F narrow(D a, D b) noexcept {
     return F(
         _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a)), _mm256_cvtpd_ps(b), 1));

@@ -10,10 +10,12 @@ struct Isa {
   static constexpr int kVectors = 2;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
+  using W = xsimd::batch<std::uint64_t, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return xsimd::fma(a, b, c); }
   static ATTN_INLINE D msub(D a, D b, D c) noexcept { return xsimd::fms(a, b, c); }
+  static ATTN_INLINE W multiply_wide(W a, W b) noexcept { return W(_mm512_mul_epu32(a, b)); }
   static ATTN_INLINE F narrow(D a, D b) noexcept {
     return F(_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1));
   }

@@ -10,10 +10,14 @@ struct Isa {
   static constexpr int kVectors = 1;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
+  using W = xsimd::batch<std::uint64_t, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return a * b + c; }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return a * b + c; }
   static ATTN_INLINE D msub(D a, D b, D c) noexcept { return a * b - c; }
+  static ATTN_INLINE W multiply_wide(W a, W b) noexcept {
+    return (a & W(0xFFFFFFFFU)) * (b & W(0xFFFFFFFFU));
+  }
   static ATTN_INLINE F narrow(D a, D b) noexcept {
     return F(static_cast<float>(a.get(0)), static_cast<float>(a.get(1)),
              static_cast<float>(b.get(0)), static_cast<float>(b.get(1)));

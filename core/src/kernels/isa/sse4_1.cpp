@@ -10,10 +10,12 @@ struct Isa {
   static constexpr int kVectors = 2;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
+  using W = xsimd::batch<std::uint64_t, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return a * b + c; }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return a * b + c; }
   static ATTN_INLINE D msub(D a, D b, D c) noexcept { return a * b - c; }
+  static ATTN_INLINE W multiply_wide(W a, W b) noexcept { return W(_mm_mul_epu32(a, b)); }
   static ATTN_INLINE F narrow(D a, D b) noexcept {
     return F(_mm_movelh_ps(_mm_cvtpd_ps(a), _mm_cvtpd_ps(b)));
   }

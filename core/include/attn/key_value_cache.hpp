@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attn/export.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// Keys and values of past tokens, for decoding token by token. Attention reads them in place:
+///
+///   cache.append(new_keys, new_values);
+///   options.causal = Diagonal::offset(cache.length() - num_new);
+///   scaled_dot_product_attention(new_queries, cache.keys(), cache.values(), output, options);
+///
+/// After append, keys() and values() are what ONNX calls present_key and present_value.
+class ATTN_API KeyValueCache {
+ public:
+  /// Room for `capacity` tokens at first; it doubles when it is used up. Throws kInvalidArgument
+  /// for a size below 1 (capacity may be 0), kSizeOverflow, kOutOfMemory.
+  KeyValueCache(std::int64_t batch, std::int64_t num_kv_heads, std::int64_t head_dim,
+                std::int64_t value_dim, std::int64_t capacity = 0);
+
+  std::int64_t length() const noexcept { return length_; }
+  std::int64_t capacity() const noexcept { return capacity_; }
+
+  /// (B, Hkv, length, D) and (B, Hkv, length, Dv); valid until the next append, truncate or clear.
+  ConstTensor keys() const noexcept;
+  ConstTensor values() const noexcept;
+
+  /// Appends key (B, Hkv, N, D) and value (B, Hkv, N, Dv), any strides. Throws kShapeMismatch,
+  /// kSizeOverflow, kOutOfMemory; the cache is then as it was.
+  void append(const ConstTensor& key, const ConstTensor& value);
+
+  /// Forgets all tokens from `length` on. Throws kInvalidArgument unless 0 ≤ length ≤ length().
+  void truncate(std::int64_t length);
+  void clear() noexcept { length_ = 0; }
+
+ private:
+  void reserve(std::int64_t capacity);
+
+  std::int64_t batch_, num_kv_heads_, head_dim_, value_dim_;
+  std::int64_t capacity_ = 0;
+  std::int64_t length_ = 0;
+  std::vector<float> keys_;
+  std::vector<float> values_;
+};
+
+}  // namespace attn

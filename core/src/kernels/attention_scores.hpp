@@ -1,0 +1,141 @@
+#pragma once
+
+// What happens to a row of scores between q·k and the softmax, and to the weights after it. Shared
+// by all ways of attending.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/softmax.hpp"
+
+namespace attn::kernels {
+
+/// Column of the Shaw tables for distance j − i, and the keys of a block at which it stops being
+/// the first one and starts being the last one.
+struct RelativeSpan {
+  index first;  ///< keys [0, first) of the block share column 0
+  index last;   ///< keys [last, keys) share the last column
+  index column_of_first;
+};
+
+template <class Isa>
+ATTN_INLINE RelativeSpan relative_span(const AttentionHead& head, index row, index key0,
+                                       index keys) noexcept {
+  // Key j has distance j − (row + offset); columns 0 … 2k stand for distances −k … k.
+  const index k = head.max_distance;
+  const index zero = row + head.relative_offset - key0;
+  const index first = std::clamp<index>(zero - k, 0, keys);
+  const index last = std::clamp<index>(zero + k, first, keys);
+  return {first, last, first - zero + k};
+}
+
+/// scores_j += scale · q · a^K of the clipped distance: `products` holds it per column.
+template <class Isa>
+ATTN_INLINE void add_relative_keys(const AttentionHead& head, index row, index key0, index keys,
+                                   const float* products, float* scores) noexcept {
+  const RelativeSpan span = relative_span<Isa>(head, row, key0, keys);
+  const float* middle = products + span.column_of_first - span.first;
+  for (index j = 0; j < span.first; ++j) scores[j] += products[0];
+  for (index j = span.first; j < span.last; ++j) scores[j] += middle[j];
+  for (index j = span.last; j < keys; ++j) scores[j] += products[2 * head.max_distance];
+}
+
+/// Adds each weight to the sum of its clipped distance.
+template <class Isa>
+ATTN_INLINE void add_to_distances(const AttentionHead& head, index row, index key0, index keys,
+                                  const float* weights, float* distance_sums) noexcept {
+  const RelativeSpan span = relative_span<Isa>(head, row, key0, keys);
+  float* middle = distance_sums + span.column_of_first - span.first;
+  for (index j = 0; j < span.first; ++j) distance_sums[0] += weights[j];
+  for (index j = span.first; j < span.last; ++j) middle[j] += weights[j];
+  for (index j = span.last; j < keys; ++j) distance_sums[2 * head.max_distance] += weights[j];
+}
+
+/// Whether query `row` may attend to `key`. Scores do not tell: that of an attended key may be −∞
+/// too.
+template <class Isa>
+ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) noexcept {
+  if (key < head.key_begin[row] || key >= head.key_end[row]) return false;
+  if (head.mask &&
+      (key >= head.mask_cols || head.mask[row * head.mask_row + key * head.mask_col] == 0)) {
+    return false;
+  }
+  return !head.bias || (key < head.bias_cols &&
+                        head.bias[row * head.bias_row + key * head.bias_col] != kMinusInfinity);
+}
+
+/// Excluded keys get −∞, and so does what pads the row to whole vectors.
+template <class Isa>
+ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index keys,
+                         float* scores) noexcept {
+  if (head.mask) {
+    const std::uint8_t* mask = head.mask + row * head.mask_row + key0 * head.mask_col;
+    const index within = std::clamp<index>(head.mask_cols - key0, 0, keys);
+    for (index j = 0; j < within; ++j) {
+      if (mask[j * head.mask_col] == 0) scores[j] = kMinusInfinity;
+    }
+    for (index j = within; j < keys; ++j) scores[j] = kMinusInfinity;
+  }
+  const index begin = std::clamp<index>(head.key_begin[row] - key0, 0, keys);
+  const index end = std::clamp<index>(head.key_end[row] - key0, begin, keys);
+  for (index j = 0; j < begin; ++j) scores[j] = kMinusInfinity;
+  for (index j = end; j < round_up(keys, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
+}
+
+/// Takes a row of scale · q·k to the stage asked for, in place. `relative_products` is the row's
+/// for add_relative_keys, or null.
+template <class Isa>
+ATTN_INLINE void modify_scores(const AttentionHead& head, index row, index key0, index keys,
+                               const float* relative_products, ScoreStage stage,
+                               float* scores) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  if (relative_products) {
+    add_relative_keys<Isa>(head, row, key0, keys, relative_products, scores);
+  }
+  if (stage == ScoreStage::kScaled) return;
+  if (head.softcap > 0) {
+    const F cap(head.softcap);
+    for (index j = 0; j < keys; j += kW) {
+      (cap * xsimd::tanh(F::load_unaligned(scores + j) / cap)).store_unaligned(scores + j);
+    }
+  }
+  if (stage == ScoreStage::kCapped) return;
+  if (head.distance_bias) {
+    const float* bias = head.distance_bias + key0 - row;
+    for (index j = 0; j < keys; ++j) scores[j] += bias[j];
+  }
+  if (head.bias) {
+    const float* bias = head.bias + row * head.bias_row + key0 * head.bias_col;
+    const index within = std::clamp<index>(head.bias_cols - key0, 0, keys);
+    for (index j = 0; j < within; ++j) {
+      const float b = bias[j * head.bias_col];
+      // Not left to the addition: NaN and infinity in an excluded key would stay.
+      scores[j] = b == kMinusInfinity ? kMinusInfinity : scores[j] + b;
+    }
+    for (index j = within; j < keys; ++j) scores[j] = kMinusInfinity;
+  }
+  exclude<Isa>(head, row, key0, keys, scores);
+}
+
+/// Sets dropped weights to 0 and divides the others by the probability of being kept. `key0` is a
+/// multiple of 4: one block of random words serves four keys.
+template <class Isa>
+ATTN_INLINE void drop_weights(const AttentionHead& head, index row, index key0, index keys,
+                              float* weights) noexcept {
+  constexpr index kBlocks = 16;
+  std::uint32_t words[4 * kBlocks];
+  const index blocks_per_row = (head.num_keys + 3) / 4;
+  const index first = (head.dropout_row + row) * blocks_per_row + key0 / 4;
+  for (index j0 = 0; j0 < keys; j0 += 4 * kBlocks) {
+    const index count = std::min(4 * kBlocks, keys - j0);
+    head.random_words(head.random_seed, head.random_stream,
+                      static_cast<std::uint64_t>(first + j0 / 4), (count + 3) / 4, words);
+    for (index j = 0; j < count; ++j) {
+      const bool keep = words[j] >= head.drop_below;
+      weights[j0 + j] = keep ? weights[j0 + j] * head.kept_factor : 0.0F;
+    }
+  }
+}
+
+}  // namespace attn::kernels
