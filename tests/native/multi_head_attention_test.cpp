@@ -211,7 +211,7 @@ TEST_P(MultiHeadAttentionTest, options_of_attention_apply_to_every_head) {
   reference::Attention r;
   r.mask = Array({2, 1, 1, 9}, mask);
   r.bias = Array({9, 9}, bias);
-  r.causal_offset = 2;
+  r.causal_offset = reference::Array({1}, 2);
   r.window_left = 4;
   r.window_right = 1;
   r.scale = 0.4F;
