@@ -12,7 +12,7 @@ using kernels::index;
 PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols) : rows_(rows), cols_(cols) {
   const index size = kernels::packed_size(rows_, cols_);
   try {
-    packed_.assign(static_cast<std::size_t>(size), 0.0F);
+    packed_.assign(validation::allocation("weight", size, sizeof(float)), 0.0F);
   } catch (const std::bad_alloc&) {
     validation::fail(ErrorCode::kOutOfMemory, "weight: memory for " + std::to_string(size) +
                                                   " packed weights could not be had");

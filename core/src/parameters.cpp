@@ -29,16 +29,12 @@ float* copy_row_major(const ConstTensor& source, float* target) {
 void Parameters::add(std::string name, std::span<const std::int64_t> shape) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count = validation::product(name.c_str(), {count, size});
+  const std::size_t size = validation::allocation(name.c_str(), count, sizeof(float));
   try {
-    entries_.push_back({std::move(name),
-                        {shape.begin(), shape.end()},
-                        std::vector<float>(static_cast<std::size_t>(count))});
+    entries_.push_back({std::move(name), {shape.begin(), shape.end()}, std::vector<float>(size)});
   } catch (const std::bad_alloc&) {
     validation::fail(ErrorCode::kOutOfMemory, "parameters: memory for " + std::to_string(count) +
                                                   " weights could not be had");
-  } catch (const std::length_error&) {
-    validation::fail(ErrorCode::kSizeOverflow,
-                     "parameters: " + std::to_string(count) + " weights exceed the address space");
   }
 }
 

@@ -47,4 +47,12 @@ std::int64_t product(const char* name, std::span<const std::int64_t> sizes) {
   return result;
 }
 
+std::size_t allocation(const char* name, std::int64_t count, std::size_t bytes) {
+  if (count < 0 || static_cast<std::uint64_t>(count) > PTRDIFF_MAX / bytes) {
+    fail(ErrorCode::kSizeOverflow,
+         std::string(name) + ": " + std::to_string(count) + " elements exceed the address space");
+  }
+  return static_cast<std::size_t>(count);
+}
+
 }  // namespace attn::validation

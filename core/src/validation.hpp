@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -36,6 +37,10 @@ std::int64_t product(const char* name, std::span<const std::int64_t> sizes);
 inline std::int64_t product(const char* name, std::initializer_list<std::int64_t> sizes) {
   return product(name, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
 }
+
+/// `count` elements of `bytes` each as a size to allocate; throws kSizeOverflow when they exceed
+/// the address space, which on 32-bit machines is far smaller than a count may be.
+std::size_t allocation(const char* name, std::int64_t count, std::size_t bytes);
 
 /// Requires a shape; a size of −1 in `needed` accepts any.
 template <class T>

@@ -105,7 +105,10 @@ describe('load', () => {
   });
 
   test('a_missing_file_is_named', async () => {
-    const error = await load({ wasmUrl: new URL('nowhere.wasm', distFolder) }).catch((e) => e);
+    const error = await load({
+      variant: 'simd128',
+      wasmUrl: new URL('nowhere.wasm', distFolder),
+    }).catch((e) => e);
     assert.ok(error instanceof AttnError);
     assert.equal(error.code, 'load_failed');
     assert.match(error.message, /^file:.*nowhere\.wasm could not be read: ENOENT/);
@@ -114,7 +117,8 @@ describe('load', () => {
 
   test('a_file_that_is_no_module_is_named', async () => {
     const message = /^file:.*index\.js could not be compiled: /;
-    await assertRejects(load({ wasmUrl: new URL('index.js', distFolder) }), 'load_failed', message);
+    const wasmUrl = new URL('index.js', distFolder);
+    await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 
   test('a_url_with_a_slash_at_its_end_is_the_folder_of_all_variants', async () => {
@@ -135,6 +139,10 @@ describe('load', () => {
       [
         { wasmUrl: 'http://' },
         "wasmUrl: got 'http://', needs the address of a .wasm file or of its folder",
+      ],
+      [
+        { wasmUrl: 'https://a.example/some.wasm' },
+        "wasmUrl: got 'https://a.example/some.wasm', needs the variant that this file holds: set variant, too",
       ],
       [null, 'options: got null, needs an object'],
     ];
@@ -169,6 +177,7 @@ describe('load over HTTP', () => {
 
   test('an_answer_404_is_named', async () => {
     const message = `${address}/nowhere could not be read: the server answered 404 Not Found`;
-    await assertRejects(load({ wasmUrl: `${address}/nowhere` }), 'load_failed', message);
+    const wasmUrl = `${address}/nowhere`;
+    await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 });

@@ -14,8 +14,8 @@ import { variants } from './variants.js';
  * @property {number} [threads]  how many threads share the work, the calling one included; by
  *   default one per core, but at most four. Where threads are not to be had, which in a browser is
  *   wherever the page is not cross-origin isolated, one thread does the work.
- * @property {string | URL} [wasmUrl]  where the .wasm file is, or, with a slash at the end, the
- *   folder that holds the files of all variants; by default beside this module
+ * @property {string | URL} [wasmUrl]  the folder that holds the .wasm files of all variants, with a
+ *   slash at its end, or the file of the `variant` that is named; by default beside this module
  */
 
 /** As TensorFlow.js and ONNX Runtime Web: more need to be asked for. */
@@ -48,23 +48,28 @@ export async function load(options = {}) {
   ) {
     throw invalid('threads', threads, `a whole number from 1 to ${kMaxThreads}`);
   }
+  const url = wasmUrl === undefined ? undefined : resolve(wasmUrl);
+  if (url && !isFolder(url) && !variant) {
+    throw invalid('wasmUrl', `${wasmUrl}`, 'the variant that this file holds: set variant, too');
+  }
   const features = detectFeatures();
   if (variant) {
     requireFeatures(variant, features);
-    return start(variant, threads ?? defaultThreads(), wasmUrl);
+    return start(await prepare(variant, url), threads ?? defaultThreads());
   }
   requireFeatures('simd128', features);
   const single = features.relaxedSimd ? 'relaxed-simd' : 'simd128';
   const numThreads = features.threads ? (threads ?? defaultThreads()) : 1;
   if (numThreads > 1) {
+    const prepared = await prepare(`${single}-threads`, url);
     try {
-      return await start(`${single}-threads`, numThreads, wasmUrl);
-    } catch (error) {
-      // Shared memory is the one thing that cannot be detected: phones may refuse to reserve it.
-      if (!(error instanceof AttnError && error.cause instanceof RangeError)) throw error;
+      return await start(prepared, numThreads);
+    } catch {
+      // What cannot be detected: phones refuse to reserve shared memory, and a content security
+      // policy may forbid workers.
     }
   }
-  return start(single, 1, wasmUrl);
+  return start(await prepare(single, url), 1);
 }
 
 /**
@@ -102,21 +107,36 @@ function defaultThreads() {
 }
 
 /**
+ * A variant fetched and compiled, with the glue that starts it.
+ * @typedef {object} Prepared
+ * @property {Variant} variant
+ * @property {(options: object) => Promise<any>} factory
+ * @property {WebAssembly.Module} module
+ */
+
+/**
  * @param {Variant} variant
+ * @param {URL} [url]
+ * @returns {Promise<Prepared>}
+ */
+async function prepare(variant, url) {
+  let file = url ?? variants[variant].wasm();
+  if (isFolder(file)) file = new URL(`attn-${variant}.wasm`, file);
+  const [factory, module] = await Promise.all([importGlue(variant), compile(file)]);
+  return { variant, factory, module };
+}
+
+/**
+ * @param {Prepared} prepared
  * @param {number} threads
- * @param {string | URL} [wasmUrl]
  * @returns {Promise<Attn>}
  */
-async function start(variant, threads, wasmUrl) {
+async function start({ variant, factory, module }, threads) {
   const numThreads = variant.endsWith('-threads') ? threads : 1;
-  const [factory, module] = await Promise.all([
-    importGlue(variant),
-    compile(wasmUrl === undefined ? variants[variant].wasm() : resolve(wasmUrl, variant)),
-  ]);
   let native;
   try {
     native = await new Promise((resolve, reject) => {
-      factory({
+      const options = {
         numThreads,
         instantiateWasm(
           /** @type {WebAssembly.Imports} */ imports,
@@ -128,7 +148,12 @@ async function start(variant, threads, wasmUrl) {
           );
           return {};
         },
-      }).then(resolve, reject);
+        // How the glue says that a worker could not be started: its promise would stay pending.
+        printErr(/** @type {string} */ message) {
+          reject(new Error(message));
+        },
+      };
+      factory(options).then(resolve, reject);
     });
   } catch (error) {
     throw failure(`the WebAssembly module (variant ${variant}) could not be started`, error);
@@ -147,18 +172,17 @@ async function importGlue(variant) {
   }
 }
 
-/**
- * @param {string | URL} wasmUrl
- * @param {Variant} variant
- */
-function resolve(wasmUrl, variant) {
+/** @param {string | URL} wasmUrl */
+function resolve(wasmUrl) {
   try {
-    const url = new URL(wasmUrl, globalThis.location?.href ?? import.meta.url);
-    return url.pathname.endsWith('/') ? new URL(`attn-${variant}.wasm`, url) : url;
+    return new URL(wasmUrl, globalThis.location?.href ?? import.meta.url);
   } catch {
     throw invalid('wasmUrl', wasmUrl, 'the address of a .wasm file or of its folder');
   }
 }
+
+/** @param {URL} url */
+const isFolder = (url) => url.pathname.endsWith('/');
 
 /**
  * @param {URL} url

@@ -1,0 +1,194 @@
+// The package itself in a real browser: no bundler, only a static server and a strict content
+// security policy.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { fileURLToPath } from 'node:url';
+import { after, before, test } from 'node:test';
+
+import { load } from 'attn';
+import { chromium } from 'playwright-core';
+import sirv from 'sirv';
+
+import { findChromium } from '../../wasm/toolchain/system.js';
+
+/** @import { Browser } from 'playwright-core' */
+
+const policy = "default-src 'none'; connect-src 'self'; worker-src 'self'; script-src 'self'";
+const isolation = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+};
+
+/**
+ * Pages that differ in their headers alone.
+ * @type {Record<string, Record<string, string>>}
+ */
+const pages = {
+  '/strict': { 'Content-Security-Policy': `${policy} 'wasm-unsafe-eval'` },
+  '/isolated': { 'Content-Security-Policy': `${policy} 'wasm-unsafe-eval'`, ...isolation },
+  '/without-webassembly': { 'Content-Security-Policy': policy },
+  '/isolated-without-workers': {
+    'Content-Security-Policy': `${policy.replace("worker-src 'self'", "worker-src 'none'")} 'wasm-unsafe-eval'`,
+    ...isolation,
+  },
+};
+
+const exampleModule = `
+import { load } from '/attn/index.js';
+
+export async function run(options) {
+  try {
+    const attn = await load(options);
+    const x = attn.positionalEncoding(
+      attn.ngramEmbedding(['the', 'cat', 'sat', 'on', 'the', 'mat'], { dModel: 32 }));
+    const mha = new attn.MultiHeadAttention({ dModel: 32, numHeads: 4, seed: 7 });
+    let result;
+    for (let i = 0; i < 200; ++i) result = mha.forward(x, x, x, { causal: true, needWeights: true });
+    const long = attn.sinusoidalEncoding({ length: 1000, dModel: 64 });
+    const { output } = attn.scaledDotProductAttention(long, long, long);
+    return {
+      variant: attn.variant,
+      numThreads: attn.numThreads,
+      output: [...result.output.data],
+      weights: [...result.weights.data],
+      long: [...output.data.slice(-64)],
+    };
+  } catch (error) {
+    return { name: error.name, code: error.code, message: error.message };
+  }
+}
+`;
+const worker = `
+import { run } from './example.js';
+addEventListener('message', async ({ data }) => postMessage(await run(data)));
+`;
+
+const serve = sirv(fileURLToPath(new URL('../../wasm', import.meta.url)), { dev: true });
+const server = createServer((request, response) => {
+  const url = request.url ?? '';
+  const script = (/** @type {string} */ text) =>
+    response.writeHead(200, { 'Content-Type': 'text/javascript', ...isolation }).end(text);
+  if (url in pages) {
+    response.writeHead(200, { 'Content-Type': 'text/html', ...pages[url] });
+    return response.end('<!doctype html><link rel="icon" href="data:,">');
+  }
+  if (url === '/example.js') return script(exampleModule);
+  if (url === '/worker.js') return script(worker);
+  request.url = url.replace('/attn/', '/dist/');
+  // The workers of an isolated page have to be isolated themselves.
+  for (const [name, value] of Object.entries(isolation)) response.setHeader(name, value);
+  serve(request, response, () => void response.writeHead(404).end());
+});
+
+/** @type {Browser} */
+let browser;
+let origin = '';
+
+before(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  origin = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`;
+  const flags = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-sync'];
+  flags.push('--disable-background-networking', '--disable-component-update');
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM || findChromium(),
+    args: flags,
+  });
+});
+after(async () => {
+  await browser?.close();
+  server.closeAllConnections();
+  server.close();
+});
+
+/**
+ * Runs the example in a page and returns what it found, and what the console said meanwhile.
+ * @param {string} path
+ * @param {object} [options]  of load()
+ * @param {boolean} [inWorker]
+ */
+async function run(path, options = {}, inWorker = false) {
+  const page = await browser.newPage();
+  /** @type {string[]} */
+  const said = [];
+  page.on('console', (message) => said.push(message.text()));
+  page.on('pageerror', (error) => said.push(String(error)));
+  await page.goto(origin + path);
+  const result = await page.evaluate(async ([options, inWorker]) => {
+    if (!inWorker) {
+      const example = '/example.js';
+      return (await import(example)).run(options);
+    }
+    const worker = new Worker('/worker.js', { type: 'module' });
+    worker.postMessage(options);
+    return new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = ({ message }) => reject(new Error(message));
+    });
+  }, /** @type {const} */ ([options, inWorker]));
+  await page.close();
+  return { ...result, said };
+}
+
+/** What the SIMD128 variant computes in Node. */
+async function expected() {
+  const attn = await load({ variant: 'simd128' });
+  const tokens = ['the', 'cat', 'sat', 'on', 'the', 'mat'];
+  const x = attn.positionalEncoding(attn.ngramEmbedding(tokens, { dModel: 32 }));
+  const mha = new attn.MultiHeadAttention({ dModel: 32, numHeads: 4, seed: 7 });
+  const { output, weights } = mha.forward(x, x, x, { causal: true, needWeights: true });
+  const long = attn.sinusoidalEncoding({ length: 1000, dModel: 64 });
+  const attended = attn.scaledDotProductAttention(long, long, long).output;
+  mha.dispose();
+  return {
+    output: [...output.data],
+    weights: [...(weights?.data ?? [])],
+    long: [...attended.data.slice(-64)],
+  };
+}
+
+test('a_page_with_a_strict_policy_gets_relaxed_simd_and_one_thread', async () => {
+  const { variant, numThreads, output, said } = await run('/strict');
+  assert.equal(variant, 'relaxed-simd');
+  assert.equal(numThreads, 1);
+  assert.equal(output.length, 6 * 32);
+  assert.deepEqual(said, []);
+});
+
+test('simd128_gives_the_same_bits_in_browser_worker_and_node_for_any_number_of_threads', async () => {
+  const numbers = await expected();
+  for (const inWorker of [false, true]) {
+    for (const [variant, numThreads] of /** @type {const} */ ([
+      ['simd128', 1],
+      ['simd128-threads', 1],
+      ['simd128-threads', 4],
+    ])) {
+      const result = await run('/isolated', { variant, threads: numThreads }, inWorker);
+      assert.deepEqual(result, { variant, numThreads, ...numbers, said: [] });
+    }
+  }
+});
+
+test('an_isolated_page_gets_threads', async () => {
+  const { variant, numThreads, said } = await run('/isolated', { threads: 2 });
+  assert.equal(variant, 'relaxed-simd-threads');
+  assert.equal(numThreads, 2);
+  assert.deepEqual(said, []);
+});
+
+test('a_policy_that_forbids_webassembly_is_named', async () => {
+  const { code, message } = await run('/without-webassembly');
+  assert.equal(code, 'load_failed');
+  assert.match(
+    message,
+    /^the page's content security policy blocks WebAssembly; add 'wasm-unsafe-eval' to its script-src: /,
+  );
+});
+
+test('a_policy_that_forbids_workers_leaves_one_thread', async () => {
+  const { variant, numThreads } = await run('/isolated-without-workers', { threads: 2 });
+  assert.equal(variant, 'relaxed-simd');
+  assert.equal(numThreads, 1);
+});
