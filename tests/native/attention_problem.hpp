@@ -131,7 +131,8 @@ struct AttentionProblem {
   }
 
   std::vector<std::int64_t> t5_shape() const {
-    return {static_cast<std::int64_t>(t5_table.size()) / sizes.query_heads, sizes.query_heads};
+    const std::int64_t heads = sizes.query_heads;
+    return {t5_table.empty() ? 0 : static_cast<std::int64_t>(t5_table.size()) / heads, heads};
   }
   std::vector<std::int64_t> relative_shape(std::int64_t width) const {
     if (relative_per_head) return {sizes.query_heads, 2 * max_distance + 1, width};
