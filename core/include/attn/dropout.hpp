@@ -9,9 +9,9 @@ namespace attn {
 
 /// How, and whether, values are dropped. Made by default, nothing is.
 struct Dropout {
-  float probability = 0;  ///< of a value to become 0, in [0, 1]
-  bool training = false;  ///< without training nothing is dropped or scaled
-  RandomStream random;    ///< change seed or stream from step to step
+  float probability = 0;     ///< of a value to become 0, in [0, 1]
+  bool training = false;     ///< without training nothing is dropped or scaled
+  RandomStream random = {};  ///< change seed or stream from step to step
 };
 
 /// Inverted dropout (Srivastava et al. 2014), as torch.nn.functional.dropout: in training each

@@ -40,8 +40,8 @@ ATTN_API void shift_matrix(const Tensor& output, double delta, const ShiftOption
 /// the same shape. Any strides; output may be encoding itself, otherwise they must not overlap.
 /// Works for any rows, not only those of an encoding: each pair of columns is rotated.
 ///
-/// Error: within 1.8e-7 · (|P[i, 2j]| + |P[i, 2j+1]|) + 4.5e-16·|δ| of M_δ applied exactly; so an
-/// encoding within 3.1e-8 becomes one within 3e-7.
+/// Error: within 1.5e-7 · (|P[i, 2j]| + |P[i, 2j+1]|) of M_δ applied exactly, for |δ| ≤ 2^24; so an
+/// encoding within 3.1e-8 becomes one within 2.7e-7.
 ///
 /// Errors as shift_matrix; kShapeMismatch also when the shapes differ.
 ATTN_API void apply_shift(const ConstTensor& encoding, double delta, const Tensor& output,

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "reference/array.hpp"
+
+namespace reference {
+
+/// Sinusoidal positional encoding in extended precision, straight from its formula.
+struct SinusoidalEncoding {
+  std::vector<double> positions;
+  std::int64_t width = 0;
+  double base = 10000;
+  bool concatenated = false;  ///< all sines, then all cosines
+};
+
+/// (positions, width)
+Array sinusoidal_encoding(const SinusoidalEncoding&);
+
+/// base^(−2j/d), by Newton's method on x^d = base^(−2j): the powl of some systems is no more exact
+/// than pow.
+long double sinusoidal_frequency(double base, std::int64_t j, std::int64_t width);
+
+/// Whether column c is a cosine, and which frequency it has.
+struct SinusoidalColumn {
+  bool cosine;
+  std::int64_t j;
+};
+SinusoidalColumn sinusoidal_column(std::int64_t c, std::int64_t width, bool concatenated);
+
+}  // namespace reference
