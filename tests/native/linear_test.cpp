@@ -13,6 +13,7 @@
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
 #include "host_tensor.hpp"
+#include "measure.hpp"
 #include "random.hpp"
 #include "reference/linear.hpp"
 
@@ -85,6 +86,28 @@ TEST_P(LinearTest, matches_the_reference_at_every_width) {
         const std::vector<float> x = random.normals(5 * in);
         const reference::Bounded expected = layer.expected(x, 5);
         EXPECT_TRUE(is_within(layer.forward(x, 5, context()), expected.exact, expected.error));
+      }
+    }
+  }
+}
+
+TEST_P(LinearTest, is_as_accurate_as_stated) {
+  Random random;
+  attn_test::LargestError largest("linear / ((in_features + 1) · (sum|x·w| + |b|))", 6e-8);
+  for (const std::int64_t in : {1, 2, 3, 10, 100, 257, 768, 3000}) {
+    for (const bool with_bias : {false, true}) {
+      const Layer layer(in, 40, with_bias, random);
+      const std::vector<float> x = random.normals(20 * in);
+      const std::vector<float> got = layer.forward(x, 20, context());
+      const reference::Bounded expected = layer.expected(x, 20);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        const std::size_t row = i / 40, out = i % 40, width = static_cast<std::size_t>(in);
+        double magnitude = with_bias ? std::abs(layer.bias[out]) : 0;
+        for (std::size_t k = 0; k < width; ++k) {
+          magnitude +=
+              std::abs(static_cast<double>(x[row * width + k]) * layer.weight[out * width + k]);
+        }
+        largest.add((got[i] - expected.exact.values[i]) / magnitude / static_cast<double>(in + 1));
       }
     }
   }

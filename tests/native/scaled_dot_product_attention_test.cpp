@@ -14,6 +14,7 @@
 #include "attention_problem.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
+#include "measure.hpp"
 #include "random.hpp"
 
 namespace {
@@ -978,6 +979,46 @@ TEST_P(ScaledDotProductAttentionTest, a_common_shift_of_the_scores_does_not_matt
   expect_matches_reference(p, context());
   p.bias = {-1000.0F};
   expect_matches_reference(p, context());
+}
+
+// ---- Accuracy, as the header states it
+
+TEST_P(ScaledDotProductAttentionTest, is_as_accurate_as_stated) {
+  Random random;
+  attn_test::LargestError output("attention output / (root D · max|v|)", 2.5e-6);
+  attn_test::LargestError weights("attention weights / root D", 1.3e-6);
+  attn_test::LargestError relative("attention weights, relative / root D", 1e-5);
+  attn_test::LargestError log_sum_exp("attention log-sum-exp / root D", 3e-6);
+  for (const std::int64_t dim : {1, 2, 8, 20, 64, 128, 256}) {
+    for (const std::int64_t num_keys : {1, 5, 64, 600}) {
+      for (const float deviation : {0.1F, 1.0F, 6.0F}) {
+        AttentionProblem p(
+            {.num_queries = 30, .num_keys = num_keys, .head_dim = dim, .value_dim = 5}, random);
+        for (float& q : p.query) q *= deviation;
+        const AttentionOutputs got = attend(p, context());
+        const reference::AttentionResult exact = p.expected();
+        const double root = std::sqrt(static_cast<double>(dim));
+        float largest_value = 0;
+        for (const float v : p.value) largest_value = std::max(largest_value, std::abs(v));
+        for (std::size_t i = 0; i < 30; ++i) {
+          const auto keys = static_cast<std::size_t>(num_keys);
+          bool within_20 = true;
+          for (std::size_t j = i * keys; j < (i + 1) * keys; ++j) {
+            within_20 &= std::abs(exact.scaled_scores.values[j]) <= 20;
+          }
+          if (!within_20) continue;
+          for (std::size_t j = i * keys; j < (i + 1) * keys; ++j) {
+            weights.add((got.weights[j] - exact.weights.values[j]) / root);
+            relative.add((got.weights[j] / exact.weights.values[j] - 1) / root);
+          }
+          for (std::size_t c = i * 5; c < (i + 1) * 5; ++c) {
+            output.add((got.output[c] - exact.output.values[c]) / root / largest_value);
+          }
+          log_sum_exp.add((got.log_sum_exp[i] - exact.log_sum_exp.values[i]) / root);
+        }
+      }
+    }
+  }
 }
 
 // ---- Errors

@@ -30,8 +30,8 @@ class ATTN_API Linear {
   void set_parameter(std::string_view name, const ConstTensor& values);
 
   /// x (N, in_features) or (B, N, in_features); output the same with out_features. Any strides; no
-  /// overlap. Each output is a sum over in_features in blocks of 256, so within
-  /// in_features · 6e-8 · Σ|x·w| of the exact value. Throws kShapeMismatch, kOutOfMemory.
+  /// overlap. Each output is within (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value.
+  /// Throws kShapeMismatch, kOutOfMemory.
   void forward(const ConstTensor& x, const Tensor& output,
                Context& context = Context::default_context()) const;
 
