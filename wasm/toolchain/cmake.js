@@ -19,7 +19,9 @@ export async function cmakeBuild(preset, targets, env) {
   const stamp = join(kBuildFolder, preset, '.configured-with');
   const wanted = createHash('sha256')
     .update(readFileSync(join(kRoot, 'CMakePresets.json')))
-    .update(JSON.stringify([kRoot, settings, env.EMSCRIPTEN_ROOT, env.xsimd_DIR, env.ATTN_NODE]))
+    .update(
+      JSON.stringify([kRoot, settings, env.EMSCRIPTEN_ROOT, env.xsimd_DIR, env.ATTN_NODE, env.CXX]),
+    )
     .digest('hex');
   if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
     await command('cmake', ['--preset', preset, '--fresh', ...settings], { cwd: kRoot, env });

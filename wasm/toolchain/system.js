@@ -174,6 +174,13 @@ const kRequirements = {
     packages: ['clang-19', 'lld-19', 'llvm-19'],
     description: `LLVM 19 in ${kLlvmFolder}`,
   },
+  clang: {
+    isThere: () =>
+      findProgram('clang++-19') !== undefined &&
+      existsSync(join(kLlvmFolder, '../lib/clang/19/lib')),
+    packages: ['clang-19', 'libclang-rt-19-dev'],
+    description: 'Clang 19 with its sanitizers, callable as clang++-19',
+  },
   clangFormat: {
     isThere: programs('clang-format-19'),
     packages: ['clang-format-19'],
