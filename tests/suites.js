@@ -98,7 +98,8 @@ function googleTest(preset, settings) {
     args.push('--test-output-size-passed', `${kMaxOutput}`);
     args.push('--test-output-size-failed', `${kMaxOutput}`);
     const output = await outputOf('ctest', args, env);
-    return { ...countGoogleTests(readReport(report)), output };
+    const passedTests = /^\[ RUN      \].*\n\[       OK \].*\n/gm;
+    return { ...countGoogleTests(readReport(report)), output: output.replace(passedTests, '') };
   };
 }
 

@@ -2,6 +2,8 @@ import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 
+import { rebuildOnChange } from './rebuildOnChange.js';
+
 const policy = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",
@@ -38,11 +40,20 @@ const onlyWoff2 = {
       : undefined,
 };
 
+/** With these headers a page may use threads; without them it works too, on one. */
+const crossOriginIsolation = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+};
+
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   // Relative addresses, so that the site works from any folder of any static host.
   base: './',
-  plugins: [svelte(), onlyWoff2, contentSecurityPolicy],
+  plugins: [svelte(), onlyWoff2, contentSecurityPolicy, rebuildOnChange()],
+  // The package is built beside this folder, in wasm/dist.
+  server: { headers: crossOriginIsolation, fs: { allow: ['..'] } },
+  preview: { headers: crossOriginIsolation },
   worker: { format: 'es' },
   build: {
     outDir: 'dist',
