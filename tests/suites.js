@@ -98,7 +98,7 @@ function googleTest(preset, settings) {
     args.push('--test-output-size-passed', `${kMaxOutput}`);
     args.push('--test-output-size-failed', `${kMaxOutput}`);
     const output = await outputOf('ctest', args, env);
-    const passedTests = /^\[ RUN      \].*\n\[       OK \].*\n/gm;
+    const passedTests = /^\[ RUN {6}\].*\n\[ {7}OK \].*\n/gm;
     return { ...countGoogleTests(readReport(report)), output: output.replace(passedTests, '') };
   };
 }

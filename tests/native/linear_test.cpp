@@ -282,30 +282,20 @@ TEST(LinearErrorTest, shapes) {
 TEST(LinearErrorTest, missing_memory) {
   const Linear linear(3, 2);
   std::vector<float> y(2);
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.forward({nullptr, {1, 3}}, {y.data(), {1, 2}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.forward({nullptr, {1, 3}}, {y.data(), {1, 2}}); }),
             "invalid_argument: x: data is null");
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.forward({y.data(), {0, 3}}, {nullptr, {0, 2}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.forward({y.data(), {0, 3}}, {nullptr, {0, 2}}); }),
             "nothing");
 }
 
 TEST(LinearErrorTest, parameters) {
   Linear linear(3, 2, false);
   const std::vector<float> x(6, 1.0F);
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.set_parameter("bias", {x.data(), {2}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.set_parameter("bias", {x.data(), {2}}); }),
             "not_found: name: got \"bias\", needs one of: weight");
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.set_parameter("weight", {x.data(), {3, 2}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.set_parameter("weight", {x.data(), {3, 2}}); }),
             "shape_mismatch: weight: got shape (3, 2), needs shape (2, 3)");
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.set_parameter("weight", {nullptr, {2, 3}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.set_parameter("weight", {nullptr, {2, 3}}); }),
             "invalid_argument: weight: data is null");
   EXPECT_EQ(attn_test::error_of([&] { linear.parameters().get("Weight"); }),
             "not_found: name: got \"Weight\", needs one of: weight");

@@ -274,9 +274,7 @@ TEST(NgramEmbeddingErrorTest, names_the_argument_and_what_it_needs) {
   EXPECT_THAT(embed({2, 4}, {.min_n = 5, .max_n = 4}),
               StartsWith("invalid_argument: min_n: got 5"));
   EXPECT_THAT(embed({2, 4}, {.max_n = 65}), StartsWith("invalid_argument: max_n: got 65"));
-  EXPECT_EQ(error_of([&] {
-              attn::ngram_embedding(tokens, {nullptr, {2, 4}});
-            }),
+  EXPECT_EQ(error_of([&] { attn::ngram_embedding(tokens, {nullptr, {2, 4}}); }),
             "invalid_argument: output: data is null");
   EXPECT_THAT(memory, ::testing::Each(7.0F));
 }

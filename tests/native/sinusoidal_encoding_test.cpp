@@ -323,9 +323,7 @@ TEST(SinusoidalEncodingErrorTest, names_the_argument_and_what_it_needs) {
   }
   EXPECT_THAT(encode({4, 4}, {.start = 0x1p53, .step = 100}),
               StartsWith("invalid_argument: start + (length - 1) * step: got"));
-  EXPECT_EQ(error_of([] {
-              attn::sinusoidal_encoding({nullptr, {4, 4}});
-            }),
+  EXPECT_EQ(error_of([] { attn::sinusoidal_encoding({nullptr, {4, 4}}); }),
             "invalid_argument: output: data is null");
   EXPECT_THAT(memory, ::testing::Each(7.0F)) << "a failed call must leave its output untouched";
 }
@@ -333,9 +331,8 @@ TEST(SinusoidalEncodingErrorTest, names_the_argument_and_what_it_needs) {
 TEST(SinusoidalEncodingErrorTest, explicit_positions_are_checked) {
   std::vector<float> memory(64, 7.0F);
   const auto encode = [&](const std::vector<double>& positions, double base = 10000) {
-    return error_of([&] {
-      attn::sinusoidal_encoding_at(positions, {memory.data(), {4, 4}}, {.base = base});
-    });
+    return error_of(
+        [&] { attn::sinusoidal_encoding_at(positions, {memory.data(), {4, 4}}, {.base = base}); });
   };
   EXPECT_EQ(encode({1, 2, 3}),
             "shape_mismatch: positions: length 3 does not match output length 4");

@@ -24,7 +24,7 @@ inline constexpr index kScoreRow = kKeyTile + kPanelWidth;
 
 /// Queries attended per call: what one pass over a block of keys is shared by.
 template <class Isa>
-inline constexpr index kAttentionRows = Isa::kRows*(round_up(48, Isa::kRows) / Isa::kRows);
+inline constexpr index kAttentionRows = Isa::kRows * (round_up(48, Isa::kRows) / Isa::kRows);
 
 /// What is carried for a few query rows, from one block of keys to the next.
 struct QueryRows {

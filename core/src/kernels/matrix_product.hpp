@@ -11,7 +11,7 @@ inline constexpr index kDepthBlock = 256;
 
 /// Rows of A packed at a time.
 template <class Isa>
-inline constexpr index kProductRows = Isa::kRows* round_up(48, Isa::kRows) / Isa::kRows;
+inline constexpr index kProductRows = Isa::kRows * round_up(48, Isa::kRows) / Isa::kRows;
 
 template <class Isa>
 void pack(index cols, index depth, const float* b, index col_stride, index depth_stride,

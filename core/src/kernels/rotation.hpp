@@ -25,14 +25,14 @@ void rotate_pairs(const RotationArgs& p) noexcept {
   const bool contiguous = p.x_col == 1 && p.out_col == 1;
   // One pair, by the same arithmetic as a lane of a vector, so that bits do not depend on strides.
   const auto rotate = [&](const float* x, float* out, index a, index b)
-      __attribute__((always_inline)) {
-    const F first(x[a * p.x_col]);
-    const F second(x[b * p.x_col]);
-    const F to_a = Isa::madd(F(p.keep[a]), first, F(p.cross[a]) * second);
-    const F to_b = Isa::madd(F(p.keep[b]), second, F(p.cross[b]) * first);
-    out[a * p.out_col] = to_a.get(0);
-    out[b * p.out_col] = to_b.get(0);
-  };
+                          __attribute__((always_inline)) {
+                            const F first(x[a * p.x_col]);
+                            const F second(x[b * p.x_col]);
+                            const F to_a = Isa::madd(F(p.keep[a]), first, F(p.cross[a]) * second);
+                            const F to_b = Isa::madd(F(p.keep[b]), second, F(p.cross[b]) * first);
+                            out[a * p.out_col] = to_a.get(0);
+                            out[b * p.out_col] = to_b.get(0);
+                          };
   for (index i = 0; i < p.rows; ++i) {
     const float* x = p.x + i * p.x_row;
     float* out = p.out + i * p.out_row;

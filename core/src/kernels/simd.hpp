@@ -27,8 +27,7 @@ template <int N, class F>
 ATTN_INLINE void unroll(F&& body) noexcept {
   [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
     (body(std::integral_constant<int, I>{}), ...);
-  }
-  (std::make_integer_sequence<int, N>{});
+  }(std::make_integer_sequence<int, N>{});
 }
 
 /// 2^x for x ≤ 0, and for NaN, which stays NaN. Relative error at most 1.2e-7 (2 ULP) down to
