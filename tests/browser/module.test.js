@@ -72,8 +72,9 @@ const server = createServer((request, response) => {
     response.writeHead(200, { 'Content-Type': 'text/javascript', ...isolation }).end(text);
   if (url in pages) {
     response.writeHead(200, { 'Content-Type': 'text/html', ...pages[url] });
-    return response.end('<!doctype html><link rel="icon" href="data:,">');
+    return response.end('<!doctype html>');
   }
+  if (url === '/favicon.ico') return response.writeHead(204).end();
   if (url === '/example.js') return script(exampleModule);
   if (url === '/worker.js') return script(worker);
   request.url = url.replace('/attn/', '/dist/');
