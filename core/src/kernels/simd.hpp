@@ -55,12 +55,4 @@ ATTN_INLINE Floats<Isa> exp2_nonpositive(Floats<Isa> x) noexcept {
   return p * power;
 }
 
-/// Loads `count` < width floats; the other lanes are zero.
-template <class Isa>
-ATTN_INLINE Floats<Isa> load_partial(const float* p, index count) noexcept {
-  alignas(64) float lanes[kWidth<Isa>] = {};
-  for (index i = 0; i < count; ++i) lanes[i] = p[i];
-  return Floats<Isa>::load_aligned(lanes);
-}
-
 }  // namespace attn::kernels
