@@ -145,7 +145,7 @@ AttentionHead Attention::head(index b, index h) const noexcept {
   head.output_row = p_.output.stride(2);
   head.output_col = p_.output.stride(3);
   if (!o.log_sum_exp.empty()) {
-    head.log_sum_exp = &o.log_sum_exp(b, h, 0);
+    head.log_sum_exp = o.log_sum_exp.pointer(b, h, 0);
     head.log_sum_exp_row = o.log_sum_exp.stride(2);
   }
   head.scale = o.scale.value_or(1.0F / std::sqrt(static_cast<float>(p_.head_dim)));
@@ -154,13 +154,13 @@ AttentionHead Attention::head(index b, index h) const noexcept {
   head.key_begin = key_begin_ + table_of(b) * p_.num_queries;
   head.key_end = key_end_ + table_of(b) * p_.num_queries;
   if (!o.mask.empty()) {
-    head.mask = &o.mask(b, h, 0, 0);
+    head.mask = o.mask.pointer(b, h, 0, 0);
     head.mask_row = o.mask.stride(2);
     head.mask_col = o.mask.stride(3);
     head.mask_cols = o.mask.size(3);
   }
   if (!o.bias.empty()) {
-    head.bias = &o.bias(b, h, 0, 0);
+    head.bias = o.bias.pointer(b, h, 0, 0);
     head.bias_row = o.bias.stride(2);
     head.bias_col = o.bias.stride(3);
     head.bias_cols = o.bias.size(3);
@@ -195,7 +195,7 @@ AttentionHead Attention::head(index b, index h) const noexcept {
 int Attention::score_outputs(index b, index h, std::array<ScoreOutput, 4>& outputs) const noexcept {
   int count = 0;
   const auto add = [&](ScoreStage stage, const Tensor& t) {
-    if (!t.empty()) outputs[count++] = {stage, &t(b, h, 0, 0), t.stride(2), t.stride(3)};
+    if (!t.empty()) outputs[count++] = {stage, t.pointer(b, h, 0, 0), t.stride(2), t.stride(3)};
   };
   add(ScoreStage::kScaled, p_.options.scaled_scores);
   add(ScoreStage::kCapped, p_.options.capped_scores);
@@ -267,7 +267,7 @@ void Attention::lay_out_relative_tables() noexcept {
   const index distances = 2 * p_.max_distance + 1;
   for (index h = 0; h < p_.query_heads; ++h) {
     if (packed_relative_keys_) {
-      kernels_.pack(distances, p_.head_dim, &keys(h, 0, 0), keys.stride(1), keys.stride(2),
+      kernels_.pack(distances, p_.head_dim, keys.pointer(h, 0, 0), keys.stride(1), keys.stride(2),
                     packed_relative_keys_ + h * kernels::packed_size(distances, p_.head_dim));
     }
     for (index c = 0; relative_values_ && c < distances; ++c) {
@@ -288,8 +288,8 @@ void Attention::lay_out_keys_and_values() noexcept {
     const index key0 = task % blocks * kPackBlock;
     const index keys = std::min(kPackBlock, p_.num_keys - key0);
     if (packed_keys_) {
-      kernels_.pack(keys, p_.head_dim, &p_.key(b, h, key0, 0), p_.key.stride(2), p_.key.stride(3),
-                    packed_keys_ + head * packed_head_ + key0 * p_.head_dim);
+      kernels_.pack(keys, p_.head_dim, p_.key.pointer(b, h, key0, 0), p_.key.stride(2),
+                    p_.key.stride(3), packed_keys_ + head * packed_head_ + key0 * p_.head_dim);
     }
     if (!copied_values_) return;
     for (index j = key0; j < key0 + keys; ++j) {

@@ -32,7 +32,7 @@ INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionTermsTest);
 
 /// One query and several, less and more than a block of keys, widths that are no whole vectors.
 std::vector<AttentionSizes> typical_sizes() {
-  return {{2, 4, 2, 1, 1, 8, 8},  {1, 2, 1, 1, 600, 20, 12}, {2, 2, 2, 1, 1100, 64, 64},
+  return {{2, 4, 2, 1, 1, 8, 8},  {1, 2, 1, 1, 600, 20, 12}, {1, 2, 2, 1, 1030, 64, 64},
           {1, 3, 3, 7, 5, 3, 17}, {2, 4, 1, 50, 257, 16, 5}, {1, 2, 2, 13, 300, 33, 40}};
 }
 
@@ -46,7 +46,7 @@ void add_relative(AttentionProblem& p, Random& random, std::int64_t max_distance
 TEST_P(AttentionTermsTest, relative_keys_and_values) {
   Random random;
   for (const AttentionSizes& sizes : typical_sizes()) {
-    for (const std::int64_t k : {0, 1, 4, 16, 400}) {
+    for (const std::int64_t k : {0, 4, 400}) {
       SCOPED_TRACE(::testing::Message()
                    << sizes.num_queries << " × " << sizes.num_keys << ", k " << k);
       AttentionProblem p(sizes, random);

@@ -406,7 +406,8 @@ TEST(MultiHeadAttentionParametersTest, have_pytorch_names_and_shapes) {
     std::vector<std::string> text;
     for (const std::string& name : attention.parameters().names()) {
       std::string line = name;
-      for (const std::int64_t size : attention.parameters().get(name).shape()) {
+      const attn::ConstTensor parameter = attention.parameters().get(name);
+      for (const std::int64_t size : parameter.shape()) {
         line.append(" ").append(std::to_string(size));
       }
       text.push_back(line);

@@ -58,6 +58,7 @@ class TensorView {
   T* data() const noexcept { return data_; }
   int rank() const noexcept { return rank_; }
   bool empty() const noexcept { return data_ == nullptr && rank_ == 0; }
+  /// Shape and strides; valid as long as this view.
   std::span<const std::int64_t> shape() const noexcept {
     return {shape_.data(), static_cast<std::size_t>(rank_)};
   }
@@ -69,13 +70,19 @@ class TensorView {
   std::int64_t size(int i) const noexcept { return shape_[i < 0 ? i + rank_ : i]; }
   std::int64_t stride(int i) const noexcept { return strides_[i < 0 ? i + rank_ : i]; }
 
-  /// The element at the given indices, unchecked.
+  /// Where the element at the given indices lies, unchecked; there need not be one.
   template <class... Index>
-  T& operator()(Index... index) const noexcept {
+  T* pointer(Index... index) const noexcept {
     std::int64_t offset = 0;
     int i = 0;
     ((offset += static_cast<std::int64_t>(index) * strides_[i++]), ...);
-    return data_[offset];
+    return data_ + offset;
+  }
+
+  /// The element at the given indices, unchecked.
+  template <class... Index>
+  T& operator()(Index... index) const noexcept {
+    return *pointer(index...);
   }
 
   /// The view with dimension `i` fixed at `index`: rank − 1.
@@ -136,7 +143,7 @@ class TensorView {
     std::int64_t expected = 1;
     for (int i = rank_ - 1; i >= 0; --i) {
       if (shape_[i] != 1 && strides_[i] != expected) return false;
-      expected *= shape_[i];
+      if (__builtin_mul_overflow(expected, shape_[i], &expected)) expected = INT64_MAX;
     }
     return true;
   }
