@@ -143,7 +143,8 @@ class TensorView {
     std::int64_t expected = 1;
     for (int i = rank_ - 1; i >= 0; --i) {
       if (shape_[i] != 1 && strides_[i] != expected) return false;
-      if (__builtin_mul_overflow(expected, shape_[i], &expected)) expected = INT64_MAX;
+      // More elements than can be counted do not lie anywhere.
+      if (i > 0 && __builtin_mul_overflow(expected, shape_[i], &expected)) return false;
     }
     return true;
   }
