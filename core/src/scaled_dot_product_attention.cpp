@@ -19,6 +19,9 @@ using kernels::ScoreStage;
 /// Keys packed by one task.
 constexpr index kPackBlock = 512;
 
+/// Farther than any two tokens are apart.
+constexpr index kFar = index{1} << 32;
+
 /// What a query may attend to and how far away it is, in the forms that the kernels read; and the
 /// keys and values laid out for them.
 class Attention {
@@ -33,6 +36,10 @@ class Attention {
   /// Tables that depend on the batch entry are made once per entry, others once.
   index tables() const noexcept { return per_batch_ ? p_.batch : 1; }
   index table_of(index b) const noexcept { return per_batch_ ? b : 0; }
+  /// Beyond ±2^32 an offset changes nothing any more; within, sums with it stay exact.
+  index offset_of(const Diagonal& diagonal, index b) const noexcept {
+    return std::clamp(diagonal.resolve(p_.num_queries, p_.keys_of(b)), -kFar, kFar);
+  }
 
   AttentionHead head(index b, index h) const noexcept;
   int score_outputs(index b, index h, std::array<ScoreOutput, 4>& outputs) const noexcept;
@@ -174,7 +181,7 @@ AttentionHead Attention::head(index b, index h) const noexcept {
 
   const index distances = 2 * p_.max_distance + 1;
   head.max_distance = p_.max_distance;
-  head.relative_offset = o.relative_diagonal.resolve(p_.num_queries, p_.keys_of(b));
+  head.relative_offset = offset_of(o.relative_diagonal, b);
   if (packed_relative_keys_) {
     head.packed_relative_keys =
         packed_relative_keys_ + h * kernels::packed_size(distances, p_.head_dim);
@@ -208,19 +215,14 @@ int Attention::score_outputs(index b, index h, std::array<ScoreOutput, 4>& outpu
 /// and so do they together.
 void Attention::fill_key_ranges() noexcept {
   const AttentionOptions& o = p_.options;
-  // Offsets and sides may be huge; beyond ±2^32 they change nothing any more, and sums stay exact.
-  constexpr index kFar = index{1} << 32;
   for (index b = 0; b < tables(); ++b) {
     const index num_keys = p_.keys_of(b);
-    const auto offset_of = [&](const Diagonal& diagonal) {
-      return std::clamp(diagonal.resolve(p_.num_queries, num_keys), -kFar, kFar);
-    };
     for (index i = 0; i < p_.num_queries; ++i) {
       index low = 0;
       index high = num_keys;
-      if (o.causal) high = std::min(high, i + offset_of(*o.causal) + 1);
+      if (o.causal) high = std::min(high, i + offset_of(*o.causal, b) + 1);
       if (o.window) {
-        const index diagonal = i + offset_of(o.window->diagonal);
+        const index diagonal = i + offset_of(o.window->diagonal, b);
         if (o.window->left) low = std::max(low, diagonal - std::min(*o.window->left, 2 * kFar));
         if (o.window->right) {
           high = std::min(high, diagonal + std::min(*o.window->right, 2 * kFar) + 1);
@@ -243,8 +245,7 @@ void Attention::fill_distance_bias() noexcept {
   const index size = p_.num_queries + p_.num_keys;
   run_.parallel_for(tables() * p_.query_heads, [&](index task, int) noexcept {
     const index h = task % p_.query_heads;
-    const index offset =
-        o.relative_diagonal.resolve(p_.num_queries, p_.keys_of(task / p_.query_heads));
+    const index offset = offset_of(o.relative_diagonal, task / p_.query_heads);
     for (index i = 0; i < size; ++i) {
       const index distance = i - (p_.num_queries - 1) - offset;
       float bias = 0.0F;
