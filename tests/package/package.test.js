@@ -85,7 +85,9 @@ test('Vite bundles it, with the .wasm files beside the script', async () => {
   mkdirSync(root);
   writeFileSync(join(root, 'index.html'), '<script type="module" src="./use.js"></script>');
   writeFileSync(join(root, 'use.js'), `${kUse}document.title = shape.join();`);
-  await build({ root, logLevel: 'error', build: { target: 'es2023' } });
+  // The threads' workers are modules, which Vite has to be told.
+  const worker = { format: /** @type {const} */ ('es') };
+  await build({ root, logLevel: 'error', worker, build: { target: 'es2023' } });
   const names = readdirSync(join(root, 'dist/assets'));
   for (const variant of ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads']) {
     const pattern = new RegExp(`^attn-${variant}-[\\w-]{8}\\.wasm$`);
