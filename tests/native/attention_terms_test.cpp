@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "attention_problem.hpp"
@@ -77,6 +80,28 @@ TEST_P(AttentionTermsTest, alibi_and_t5) {
     p.t5_bidirectional = false;
     p.t5_max_distance = 40;
     expect_matches_reference(p, context());
+  }
+}
+
+TEST_P(AttentionTermsTest, huge_relative_offsets_do_not_overflow) {
+  Random random;
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  for (const std::int64_t num_queries : {1, 5}) {
+    AttentionProblem p({.num_queries = num_queries, .num_keys = 20, .head_dim = 4, .value_dim = 3},
+                       random);
+    add_relative(p, random, 3, false);
+    p.t5_table = random.normals(32);
+    // So far away, all keys have the distance of the last column of the tables.
+    for (const auto& [huge, far] :
+         {std::pair{kMax, std::int64_t{1000000}}, std::pair{kMin, std::int64_t{-1000000}}}) {
+      p.relative_diagonal = Diagonal::offset(huge);
+      const auto got = attend(p, context());
+      p.relative_diagonal = Diagonal::offset(far);
+      const auto expected = attend(p, context());
+      EXPECT_TRUE(same_bits(got.output, expected.output));
+      EXPECT_TRUE(same_bits(got.weights, expected.weights));
+    }
   }
 }
 

@@ -115,6 +115,70 @@ TEST_P(ScaledDotProductAttentionTest, matches_the_reference_at_every_head_dimens
   }
 }
 
+// One query over keys of unit column stride goes its own way, in blocks of 512 keys.
+TEST_P(ScaledDotProductAttentionTest, one_query_matches_the_reference_at_every_number_of_keys) {
+  Random random;
+  for (const std::int64_t num_keys : {1,   2,   3,   4,   5,   15,  16,   17,   31,   33,   255,
+                                      256, 257, 511, 512, 513, 767, 1023, 1024, 1025, 1537, 2311}) {
+    SCOPED_TRACE("num_keys " + std::to_string(num_keys));
+    expect_matches_reference(AttentionProblem({.batch = 2,
+                                               .query_heads = 2,
+                                               .key_heads = 1,
+                                               .num_queries = 1,
+                                               .num_keys = num_keys,
+                                               .head_dim = 9,
+                                               .value_dim = 5},
+                                              random),
+                             context());
+  }
+}
+
+TEST_P(ScaledDotProductAttentionTest, one_query_matches_the_reference_at_every_head_dimension) {
+  Random random;
+  for (const std::int64_t head_dim : {1, 2, 3, 4, 5, 8, 15, 16, 17, 20, 33, 64, 80, 128, 256}) {
+    for (const Layout layout : {Layout::kContiguous, Layout::kHeadsInside, Layout::kTransposed}) {
+      SCOPED_TRACE("head_dim " + std::to_string(head_dim) + ", layout " +
+                   std::to_string(static_cast<int>(layout)));
+      AttentionProblem p({.query_heads = 3,
+                          .key_heads = 3,
+                          .num_queries = 1,
+                          .num_keys = 700,
+                          .head_dim = head_dim,
+                          .value_dim = head_dim},
+                         random);
+      p.layout = layout;
+      p.valid_lens = {690};
+      expect_matches_reference(p, context());
+    }
+  }
+}
+
+TEST_P(ScaledDotProductAttentionTest, one_query_has_the_same_bits_alone_and_in_any_batch) {
+  Random random;
+  AttentionProblem batch({.batch = 3,
+                          .query_heads = 2,
+                          .key_heads = 1,
+                          .num_queries = 1,
+                          .num_keys = 1200,
+                          .head_dim = 20,
+                          .value_dim = 12},
+                         random);
+  batch.valid_lens = {1200, 513, 40};
+  const AttentionOutputs together = attend(batch, context());
+  for (std::ptrdiff_t b = 0; b < 3; ++b) {
+    AttentionProblem alone = batch;
+    alone.sizes.batch = 1;
+    alone.query = {batch.query.begin() + b * 40, batch.query.begin() + (b + 1) * 40};
+    alone.key = {batch.key.begin() + b * 24000, batch.key.begin() + (b + 1) * 24000};
+    alone.value = {batch.value.begin() + b * 14400, batch.value.begin() + (b + 1) * 14400};
+    alone.valid_lens = {batch.valid_lens[static_cast<std::size_t>(b)]};
+    EXPECT_TRUE(
+        same_bits(attend(alone, context()).output,
+                  {together.output.begin() + b * 24, together.output.begin() + (b + 1) * 24}))
+        << b;
+  }
+}
+
 TEST_P(ScaledDotProductAttentionTest, every_rank_gives_the_same_bits) {
   Random random;
   AttentionProblem p({.num_queries = 10, .num_keys = 33, .head_dim = 6, .value_dim = 5}, random);
@@ -275,6 +339,24 @@ TEST_P(ScaledDotProductAttentionTest, softcap_bounds_the_scores) {
   EXPECT_THAT(got.capped_scores,
               ::testing::Each(::testing::AllOf(::testing::Ge(-2.5F), ::testing::Le(2.5F))));
   expect_matches_reference(p, context());
+}
+
+TEST_P(ScaledDotProductAttentionTest, softcap_tames_infinite_scores) {
+  Random random;
+  for (const std::int64_t num_queries : {1, 5}) {
+    AttentionProblem p({.num_queries = num_queries, .num_keys = 40, .head_dim = 1, .value_dim = 3},
+                       random);
+    p.softcap = 2.0F;
+    p.key[3] = kInfinity;
+    p.key[17] = -kInfinity;
+    p.key[31] = 3e38F;
+    const AttentionOutputs got = attend(p, context());
+    const reference::AttentionResult exact = p.expected();
+    for (std::size_t i = 0; i < got.capped_scores.size(); ++i) {
+      ASSERT_NEAR(got.capped_scores[i], exact.capped_scores.values[i], 1e-6) << i;
+      ASSERT_NEAR(got.weights[i], exact.weights.values[i], 1e-6) << i;
+    }
+  }
 }
 
 TEST_P(ScaledDotProductAttentionTest, softcap_is_applied_before_the_bias) {
