@@ -104,8 +104,8 @@ function googleTest(preset, settings) {
 }
 
 /**
- * Adds up what the programs that CTest ran say about their tests; a program that failed without
- * saying so counts as one failed test.
+ * Adds up what the programs that CTest ran say about their tests. A program that is none of
+ * GoogleTest's, or that ended before it could say anything, counts as one test.
  * @param {string} report  as ctest --output-junit writes it
  */
 function countGoogleTests(report) {
@@ -115,10 +115,12 @@ function countGoogleTests(report) {
   )) {
     const count = (/** @type {string} */ word) =>
       Number(testcase.match(new RegExp(`^\\[ *${word} *\\] (\\d+) tests?[.,]`, 'm'))?.[1] ?? 0);
-    const failed = count('FAILED');
-    total.passed += count('PASSED');
-    total.failed += status === 'fail' ? Math.max(failed, 1) : failed;
-    total.skipped += count('SKIPPED');
+    const counts = { passed: count('PASSED'), failed: count('FAILED'), skipped: count('SKIPPED') };
+    if (status === 'fail') counts.failed ||= 1;
+    else if (counts.passed + counts.skipped === 0) counts.passed = 1;
+    total.passed += counts.passed;
+    total.failed += counts.failed;
+    total.skipped += counts.skipped;
   }
   if (total.passed + total.failed === 0) total.failed = 1;
   return total;

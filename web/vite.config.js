@@ -50,7 +50,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   // Relative addresses, so that the site works from any folder of any static host.
   base: './',
-  plugins: [svelte(), onlyWoff2, contentSecurityPolicy, rebuildOnChange()],
+  plugins: [svelte({ configFile: false }), onlyWoff2, contentSecurityPolicy, rebuildOnChange()],
   // The package is built beside this folder, in wasm/dist.
   server: { headers: crossOriginIsolation, fs: { allow: ['..'] } },
   preview: { headers: crossOriginIsolation },

@@ -67,6 +67,8 @@ export function run(program, args, options = {}) {
   }
 }
 
+const kMaxLine = 200;
+
 /** A program failed; the message ends with the program's output. */
 export class CommandError extends SetupError {
   name = 'CommandError';
@@ -97,7 +99,9 @@ export function command(program, args, { cwd, env = {}, timeoutMs = 30 * 60 * 10
     }
     const fail = (/** @type {string} */ reason) => {
       clearTimeout(timeout);
-      reject(new CommandError(`${program} ${args.join(' ')}: ${reason}\n${output}`));
+      const line = [program, ...args].join(' ');
+      const start = line.length > kMaxLine ? `${line.slice(0, kMaxLine)} …` : line;
+      reject(new CommandError(`${start}: ${reason}\n${output}`));
     };
     child.on('error', (error) => fail(error.message));
     child.on('close', (code, signal) => {
