@@ -20,6 +20,10 @@ Linear::~Linear() = default;
 Linear::Linear(Linear&&) noexcept = default;
 Linear& Linear::operator=(Linear&&) noexcept = default;
 
+std::vector<std::string> Linear::parameter_names() const { return parameters_.names(); }
+
+ConstTensor Linear::parameter(std::string_view name) const { return parameters_.get(name); }
+
 void Linear::set_parameter(std::string_view name, const ConstTensor& values) {
   parameters_.set(name, values);
   if (name == "weight") packed_->pack(parameters_.get("weight"));

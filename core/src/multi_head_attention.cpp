@@ -4,6 +4,7 @@
 #include <string>
 
 #include "attn/initialization.hpp"
+#include "attn/parameters.hpp"
 #include "packed_matrix.hpp"
 #include "validation.hpp"
 
@@ -108,7 +109,13 @@ const MultiHeadAttentionOptions& MultiHeadAttention::options() const noexcept {
   return impl_->options;
 }
 
-const Parameters& MultiHeadAttention::parameters() const noexcept { return impl_->parameters; }
+std::vector<std::string> MultiHeadAttention::parameter_names() const {
+  return impl_->parameters.names();
+}
+
+ConstTensor MultiHeadAttention::parameter(std::string_view name) const {
+  return impl_->parameters.get(name);
+}
 
 void MultiHeadAttention::set_parameter(std::string_view name, const ConstTensor& values) {
   impl_->parameters.set(name, values);

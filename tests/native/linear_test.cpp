@@ -228,17 +228,17 @@ TEST_P(LinearTest, a_steady_loop_of_calls_allocates_nothing) {
 
 TEST(LinearParametersTest, have_pytorch_names_and_shapes) {
   const Linear with_bias(3, 2), without(3, 2, false);
-  EXPECT_THAT(with_bias.parameters().names(), ::testing::ElementsAre("weight", "bias"));
-  EXPECT_THAT(without.parameters().names(), ::testing::ElementsAre("weight"));
-  EXPECT_THAT(with_bias.parameters().get("weight").shape(), ::testing::ElementsAre(2, 3));
-  EXPECT_THAT(with_bias.parameters().get("bias").shape(), ::testing::ElementsAre(2));
+  EXPECT_THAT(with_bias.parameter_names(), ::testing::ElementsAre("weight", "bias"));
+  EXPECT_THAT(without.parameter_names(), ::testing::ElementsAre("weight"));
+  EXPECT_THAT(with_bias.parameter("weight").shape(), ::testing::ElementsAre(2, 3));
+  EXPECT_THAT(with_bias.parameter("bias").shape(), ::testing::ElementsAre(2));
 }
 
 TEST(LinearParametersTest, are_read_as_they_were_set) {
   Linear linear(2, 2);
   const std::vector<float> weight{1, 2, 3, 4};
   linear.set_parameter("weight", {weight.data(), {2, 2}});
-  const attn::ConstTensor got = linear.parameters().get("weight");
+  const attn::ConstTensor got = linear.parameter("weight");
   EXPECT_EQ(std::vector<float>(got.data(), got.data() + 4), weight);
 }
 
@@ -297,7 +297,7 @@ TEST(LinearErrorTest, parameters) {
             "shape_mismatch: weight: got shape (3, 2), needs shape (2, 3)");
   EXPECT_EQ(attn_test::error_of([&] { linear.set_parameter("weight", {nullptr, {2, 3}}); }),
             "invalid_argument: weight: data is null");
-  EXPECT_EQ(attn_test::error_of([&] { linear.parameters().get("Weight"); }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.parameter("Weight"); }),
             "not_found: name: got \"Weight\", needs one of: weight");
 }
 

@@ -41,8 +41,8 @@ struct Layer {
 
   Layer(const MultiHeadAttentionOptions& options_, Random& random)
       : options(options_), attention(options_) {
-    for (const std::string& name : attention.parameters().names()) {
-      const attn::ConstTensor zeros = attention.parameters().get(name);
+    for (const std::string& name : attention.parameter_names()) {
+      const attn::ConstTensor zeros = attention.parameter(name);
       std::int64_t count = 1;
       for (const std::int64_t size : zeros.shape()) count *= size;
       const float deviation = 1 / std::sqrt(static_cast<float>(zeros.size(-1)));
@@ -404,9 +404,9 @@ TEST(MultiHeadAttentionParametersTest, have_pytorch_names_and_shapes) {
   const auto described = [](const MultiHeadAttentionOptions& options) {
     const MultiHeadAttention attention(options);
     std::vector<std::string> text;
-    for (const std::string& name : attention.parameters().names()) {
+    for (const std::string& name : attention.parameter_names()) {
       std::string line = name;
-      const attn::ConstTensor parameter = attention.parameters().get(name);
+      const attn::ConstTensor parameter = attention.parameter(name);
       for (const std::int64_t size : parameter.shape()) {
         line.append(" ").append(std::to_string(size));
       }
@@ -431,8 +431,8 @@ TEST(MultiHeadAttentionParametersTest, have_pytorch_names_and_shapes) {
 
 TEST(MultiHeadAttentionParametersTest, are_zero_at_first) {
   const MultiHeadAttention attention({.d_model = 4, .num_heads = 2, .bias = true});
-  for (const std::string& name : attention.parameters().names()) {
-    const attn::ConstTensor parameter = attention.parameters().get(name);
+  for (const std::string& name : attention.parameter_names()) {
+    const attn::ConstTensor parameter = attention.parameter(name);
     std::int64_t count = 1;
     for (const std::int64_t size : parameter.shape()) count *= size;
     for (std::int64_t i = 0; i < count; ++i) ASSERT_EQ(parameter.data()[i], 0.0F) << name;

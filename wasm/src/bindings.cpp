@@ -218,7 +218,7 @@ Address parameter_names(const Layer& layer) {
   static std::string names;
   const bool succeeded = succeeds([&] {
     names.clear();
-    for (const std::string& name : layer.parameters().names()) {
+    for (const std::string& name : layer.parameter_names()) {
       names += names.empty() ? "" : "\n";
       names += name;
     }
@@ -228,7 +228,7 @@ Address parameter_names(const Layer& layer) {
 
 template <class Layer>
 bool parameter(const Layer& layer, Address name, Address record) {
-  return succeeds([&] { write(layer.parameters().get(text(name)), record); });
+  return succeeds([&] { write(layer.parameter(text(name)), record); });
 }
 
 template <class Layer>

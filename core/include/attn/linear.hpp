@@ -5,6 +5,7 @@
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/module.hpp"
 #include "attn/parameters.hpp"
 #include "attn/tensor_view.hpp"
 
@@ -14,20 +15,20 @@ class PackedMatrix;
 
 /// A dense layer: y = x · Wᵀ + b, as torch.nn.Linear. Parameters: "weight" (out_features,
 /// in_features) and, with bias, "bias" (out_features); zeros at first.
-class ATTN_API Linear {
+class ATTN_API Linear : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true);
-  ~Linear();
+  ~Linear() override;
   Linear(Linear&&) noexcept;
   Linear& operator=(Linear&&) noexcept;
 
   std::int64_t in_features() const noexcept { return in_features_; }
   std::int64_t out_features() const noexcept { return out_features_; }
 
-  const Parameters& parameters() const noexcept { return parameters_; }
-  /// Throws kNotFound or kShapeMismatch.
-  void set_parameter(std::string_view name, const ConstTensor& values);
+  std::vector<std::string> parameter_names() const override;
+  ConstTensor parameter(std::string_view name) const override;
+  void set_parameter(std::string_view name, const ConstTensor& values) override;
 
   /// x (N, in_features) or (B, N, in_features); output the same with out_features. Any strides; no
   /// overlap. Each output is within (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value.

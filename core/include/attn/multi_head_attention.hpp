@@ -6,7 +6,7 @@
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
-#include "attn/parameters.hpp"
+#include "attn/module.hpp"
 #include "attn/scaled_dot_product_attention.hpp"
 #include "attn/tensor_view.hpp"
 
@@ -32,18 +32,18 @@ struct MultiHeadAttentionOptions {
 ///   own width or number of heads instead "q_proj_weight" (E, E), "k_proj_weight" (Hkv·D, key_dim)
 ///   and "v_proj_weight" (Hkv·D, value_dim); "out_proj.weight" (E, E); and with bias "in_proj_bias"
 ///   (E + 2·Hkv·D) and "out_proj.bias" (E).
-class ATTN_API MultiHeadAttention {
+class ATTN_API MultiHeadAttention : public Module {
  public:
   /// Throws kInvalidArgument where the sizes do not divide, kSizeOverflow, kOutOfMemory.
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options);
-  ~MultiHeadAttention();
+  ~MultiHeadAttention() override;
   MultiHeadAttention(MultiHeadAttention&&) noexcept;
   MultiHeadAttention& operator=(MultiHeadAttention&&) noexcept;
 
   const MultiHeadAttentionOptions& options() const noexcept;
-  const Parameters& parameters() const noexcept;
-  /// Throws kNotFound or kShapeMismatch.
-  void set_parameter(std::string_view name, const ConstTensor& values);
+  std::vector<std::string> parameter_names() const override;
+  ConstTensor parameter(std::string_view name) const override;
+  void set_parameter(std::string_view name, const ConstTensor& values) override;
 
   /// All projections identical: head h sees slice h of its inputs as they are, and biases are zero.
   /// Throws kInvalidArgument unless keys and values have d_model columns and num_heads heads.
