@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/softmax.hpp"
+#include "kernels/tanh.hpp"
 
 namespace attn::kernels {
 
@@ -97,11 +98,7 @@ ATTN_INLINE void modify_scores(const AttentionHead& head, index row, index key0,
   if (head.softcap > 0) {
     const F cap(head.softcap);
     for (index j = 0; j < keys; j += kW) {
-      const F x = F::load_unaligned(scores + j) / cap;
-      // xsimd's tanh converts to integers, which NaN must not meet.
-      const auto is_number = x == x;
-      const F tanh = xsimd::tanh(xsimd::select(is_number, x, F(0.0F)));
-      (cap * xsimd::select(is_number, tanh, x)).store_unaligned(scores + j);
+      (cap * tanh<Isa>(F::load_unaligned(scores + j) / cap)).store_unaligned(scores + j);
     }
   }
   if (stage == ScoreStage::kCapped) return;
