@@ -12,22 +12,26 @@ export const kLockFile = join(kBuildFolder, '.lock');
 
 const kMinNode = '20.19.0';
 
-/** Installs the npm packages of package-lock.json, unless they are there already. */
-export function provideNpmPackages() {
+/**
+ * Installs the npm packages of a package-lock.json, unless they are there already.
+ * @param {string} [folder]  that of the package-lock.json
+ * @param {string} [what]  completes the sentence "Installing …"
+ */
+export function provideNpmPackages(folder = kRoot, what = 'npm packages') {
   if (!atLeast(process.versions.node, kMinNode)) {
     throw new SetupError(
       `Node ${kMinNode} or newer is needed, and this is ${process.versions.node}; ` +
         `install a newer one from nodejs.org or your system's packages.`,
     );
   }
-  const stamp = join(kRoot, 'node_modules/.installed-for');
+  const stamp = join(folder, 'node_modules/.installed-for');
   const wanted = createHash('sha256')
-    .update(readFileSync(join(kRoot, 'package-lock.json')))
+    .update(readFileSync(join(folder, 'package-lock.json')))
     .digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
-  say('Installing npm packages.');
+  say(`Installing ${what}.`);
   run('npm', ['ci', '--include=dev', '--ignore-scripts', '--loglevel=error'], {
-    cwd: kRoot,
+    cwd: folder,
     stdio: ['ignore', 'ignore', 2],
     // npm is a script on Windows.
     shell: process.platform === 'win32',

@@ -165,6 +165,14 @@ const kRequirements = {
     packages: ['googletest'],
     description: 'the sources of GoogleTest in /usr/src/googletest',
   },
+  googlebenchmark: {
+    isThere: () =>
+      ['/usr', '/usr/local', '/opt/homebrew'].some((prefix) =>
+        existsSync(join(prefix, 'include/benchmark/benchmark.h')),
+      ),
+    packages: ['libbenchmark-dev'],
+    description: 'Google Benchmark',
+  },
   // Debian's python3-minimal, which comes with some packages of Node, has no asyncio and is not
   // enough for Emscripten.
   python: {

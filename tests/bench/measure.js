@@ -1,0 +1,136 @@
+// Timing turn by turn, in Node and in the browser: everyone who does the same work gets a short
+// batch, then the next one, for several rounds. What disturbs the machine for a while then disturbs
+// all of them, and the best times are of the same minute.
+
+/**
+ * Who takes part: attn, a peer, or a bare loop of the machine.
+ * @typedef {object} Contestant
+ * @property {string} name
+ * @property {(repeats: number) => number | Promise<number>} run  does the work that often and
+ *   returns how many seconds that took
+ *
+ * @typedef {object} Pace
+ * @property {number} rounds
+ * @property {number} batchSeconds  of one contestant in one round; one call at least
+ * @property {number} sampleSeconds  calls shorter than this are timed several at once
+ * @property {() => Promise<void>} settle  waits until the last contestant's threads are at rest
+ *
+ * @typedef {object} Times  of one call, in seconds
+ * @property {number} best
+ * @property {number} median
+ * @property {number} samples
+ */
+
+/**
+ * @param {readonly Contestant[]} contestants
+ * @param {Pace} pace
+ * @returns {Promise<Record<string, Times>>}
+ */
+export async function takeTurns(contestants, { rounds, batchSeconds, sampleSeconds, settle }) {
+  const entries = [];
+  for (const { name, run } of contestants) {
+    await settle();
+    await run(1);
+    let repeats = 1;
+    let seconds = await run(repeats);
+    while (seconds < sampleSeconds) {
+      const wanted = (1.2 * sampleSeconds) / Math.max(seconds / repeats, 1e-9);
+      repeats = Math.ceil(Math.min(wanted, 10 * repeats));
+      seconds = await run(repeats);
+    }
+    const batch = Math.max(1, Math.round(batchSeconds / seconds));
+    entries.push({ name, run, repeats, batch, times: /** @type {number[]} */ ([]) });
+  }
+  for (let round = 0; round < rounds; ++round) {
+    // Nobody always follows the same one.
+    const order = round % 2 === 0 ? entries : entries.toReversed();
+    for (const { run, repeats, batch, times } of order) {
+      await settle();
+      // The caches are another's: one sample goes untimed, where it is short.
+      if (batch > 1) await run(repeats);
+      for (let i = 0; i < batch; ++i) times.push((await run(repeats)) / repeats);
+    }
+  }
+  return Object.fromEntries(entries.map(({ name, times }) => [name, summary(times)]));
+}
+
+/**
+ * @param {number[]} times
+ * @returns {Times}
+ */
+function summary(times) {
+  const sorted = times.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const median =
+    sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return { best: sorted[0], median, samples: sorted.length };
+}
+
+/**
+ * Reproducible numbers of a normal distribution, in pairs by Box and Muller's method.
+ * @param {Float32Array} array
+ * @param {number} seed
+ * @param {number} [deviation]
+ */
+export function fillNormal(array, seed, deviation = 1) {
+  let state = seed >>> 0;
+  // A linear congruence, scrambled (PCG, M. E. O'Neill 2014, in 32 bits).
+  const uniform = () => {
+    state = (Math.imul(state, 747796405) + 2891336453) >>> 0;
+    let word = Math.imul((state >>> ((state >>> 28) + 4)) ^ state, 277803737) >>> 0;
+    word = ((word >>> 22) ^ word) >>> 0;
+    return (word + 0.5) / 2 ** 32;
+  };
+  for (let i = 0; i < array.length; i += 2) {
+    const radius = deviation * Math.sqrt(-2 * Math.log(uniform()));
+    const angle = 2 * Math.PI * uniform();
+    array[i] = radius * Math.cos(angle);
+    if (i + 1 < array.length) array[i + 1] = radius * Math.sin(angle);
+  }
+  return array;
+}
+
+/**
+ * @param {ArrayLike<number>} a
+ * @param {ArrayLike<number>} b
+ */
+export function maxAbsDifference(a, b) {
+  if (a.length !== b.length) return NaN;
+  let largest = 0;
+  for (let i = 0; i < a.length; ++i) {
+    const difference = Math.abs(a[i] - b[i]);
+    // NaN stays.
+    if (!(difference <= largest)) largest = difference;
+  }
+  return largest;
+}
+
+/**
+ * Rows of softmax(q·kᵀ/√D)·v in double precision.
+ * @param {import('./works.js').AttentionShape} shape
+ * @param {Float32Array} q
+ * @param {Float32Array} k
+ * @param {Float32Array} v
+ * @param {number} row  of all B·H·Nq
+ */
+export function attentionRow({ queries, keys, dim, causal, window }, q, k, v, row) {
+  const i = row % queries;
+  const first = Math.floor(row / queries) * keys;
+  const begin = window ? Math.max(0, i - window + 1) : 0;
+  const end = causal || window ? Math.min(keys, i + 1) : keys;
+  const scores = new Float64Array(end - begin);
+  for (let j = begin; j < end; ++j) {
+    let sum = 0;
+    for (let d = 0; d < dim; ++d) sum += q[row * dim + d] * k[(first + j) * dim + d];
+    scores[j - begin] = sum / Math.sqrt(dim);
+  }
+  const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+  const result = new Float64Array(dim);
+  let total = 0;
+  for (let j = begin; j < end; ++j) {
+    const weight = Math.exp(scores[j - begin] - largest);
+    total += weight;
+    for (let d = 0; d < dim; ++d) result[d] += weight * v[(first + j) * dim + d];
+  }
+  return result.map((sum) => sum / total);
+}

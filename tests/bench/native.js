@@ -1,0 +1,437 @@
+// The native half: attn, ONNX Runtime and the machine's bare loops in this process.
+
+import { spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
+import { SetupError } from '../../wasm/toolchain/system.js';
+import { attentionRow, fillNormal, maxAbsDifference, takeTurns } from './measure.js';
+import { attentionModel, layerModel, multiHeadAttentionModel, productModel } from './onnxModel.js';
+import { judge } from './result.js';
+
+/** @import { Contestant, Pace } from './measure.js' */
+/** @import { MeasuredRow } from './result.js' */
+/** @import { AttentionShape, Work } from './works.js' */
+
+const require = createRequire(import.meta.url);
+
+const kAddon = join(kBuildFolder, 'bench/tests/bench/native/attn_node.node');
+const kPeaks = { operations: 2e8, beyondCaches: 2 ** 28 };
+
+/** How far apart two right results may lie, for values of about 1. */
+const kTolerance = 1e-4;
+
+/** @typedef {Contestant & { output: () => Float32Array, dispose?: () => void }} Solver */
+
+/** @type {any} */
+let addon;
+const loadAddon = () => (addon ??= require(kAddon));
+
+/**
+ * Floats that begin at a cache line, as all who take part like them best.
+ * @param {number} length
+ */
+function floats(length) {
+  const buffer = new ArrayBuffer(4 * length + 64);
+  return new Float32Array(buffer, loadAddon().misalignment(buffer), length);
+}
+
+/** @param {number} length @param {number} seed @param {number} [deviation] */
+const normal = (length, seed, deviation) => fillNormal(floats(length), seed, deviation);
+
+const { hrtime } = process;
+const secondsSince = (/** @type {bigint} */ start) => Number(hrtime.bigint() - start) / 1e9;
+
+const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Waits until no thread of this process spins any more, as those of a pool do before they sleep. */
+export async function settle() {
+  const kStepMs = 4;
+  for (let waited = 0; waited < 400; waited += kStepMs) {
+    const start = process.cpuUsage();
+    await sleep(kStepMs);
+    const { user, system } = process.cpuUsage(start);
+    if (user + system < 0.25 * kStepMs * 1000) return;
+  }
+}
+
+// attn
+
+/**
+ * @param {string} name
+ * @param {object} job
+ * @param {Float32Array} result
+ * @param {unknown[]} kept  what the job has the addresses of
+ * @returns {Solver}
+ */
+function solver(name, job, result, kept) {
+  // Named in the closure, `kept` lives as long as the job.
+  const run = (/** @type {number} */ repeats) => (kept.length ? addon.time(job, repeats) : NaN);
+  return { name, run, output: () => result };
+}
+
+// ONNX Runtime
+
+/** @type {any} */
+let onnxRuntime;
+function loadOnnxRuntime() {
+  if (onnxRuntime) return onnxRuntime;
+  // The module below its public interface is synchronous: nothing of promises is in the time.
+  const { binding, initOrt } = require('./node_modules/onnxruntime-node/dist/binding.js');
+  const { Tensor, env } = require('./node_modules/onnxruntime-common');
+  env.logLevel = 'error';
+  initOrt();
+  return (onnxRuntime = { InferenceSession: binding.InferenceSession, Tensor });
+}
+
+/**
+ * @param {string} name
+ * @param {Uint8Array} model
+ * @param {number} threads
+ * @param {Record<string, { data: Float32Array, shape: readonly number[] }>} inputs
+ * @param {readonly number[]} outputShape
+ * @param {(output: Float32Array) => Float32Array} [arrange]  brings the output into attn's order
+ * @returns {Solver}
+ */
+function onnxSolver(name, model, threads, inputs, outputShape, arrange = (output) => output) {
+  const { InferenceSession, Tensor } = loadOnnxRuntime();
+  const session = new InferenceSession();
+  session.loadModel(model.buffer, model.byteOffset, model.byteLength, {
+    executionProviders: ['cpu'],
+    executionMode: 'sequential',
+    graphOptimizationLevel: 'all',
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    logSeverityLevel: 3,
+  });
+  const feeds = Object.fromEntries(
+    Object.entries(inputs).map(([name, { data, shape }]) => [
+      name,
+      new Tensor('float32', data, shape),
+    ]),
+  );
+  const output = floats(outputShape.reduce((a, b) => a * b));
+  const fetches = { output: new Tensor('float32', output, outputShape) };
+  return {
+    name,
+    run(repeats) {
+      const start = hrtime.bigint();
+      for (let i = 0; i < repeats; ++i) session.run(feeds, fetches, {});
+      return secondsSince(start);
+    },
+    output: () => arrange(output),
+    dispose: () => session.dispose(),
+  };
+}
+
+// Works
+
+/**
+ * (B, H, N, D) from (B, N, H·D), or the other way round with the sizes exchanged.
+ * @param {Float32Array} x
+ * @param {number} batch
+ * @param {number} outer
+ * @param {number} inner
+ * @param {number} dim
+ */
+function swapMiddle(x, batch, outer, inner, dim) {
+  const result = floats(x.length);
+  for (let b = 0; b < batch; ++b) {
+    for (let i = 0; i < outer; ++i) {
+      for (let j = 0; j < inner; ++j) {
+        const from = ((b * outer + i) * inner + j) * dim;
+        result.set(x.subarray(from, from + dim), ((b * inner + j) * outer + i) * dim);
+      }
+    }
+  }
+  return result;
+}
+
+/**
+ * Everyone who does a work, attn first.
+ * @param {Work} work
+ * @param {object} context
+ * @param {number} threads
+ * @returns {{ solvers: Solver[], check?: (output: Float32Array) => number }}  check: the largest
+ *     difference from a double-precision reference
+ */
+function solversFor(work, context, threads) {
+  switch (work.kind) {
+    case 'attention':
+      return attentionSolvers(work.shape, work.hasPeers ?? false, context, threads);
+    case 'layer': {
+      const { tokens, width } = work.shape;
+      const deviation = 1 / Math.sqrt(width);
+      const inProjWeight = normal(3 * width * width, 1, deviation);
+      const outProjWeight = normal(width * width, 2, deviation);
+      const x = normal(tokens * width, 3);
+      const output = floats(x.length);
+      const args = [inProjWeight, outProjWeight, x, output];
+      const shape = [1, tokens, width];
+      return {
+        solvers: [
+          solver('attn', addon.layer(context, work.shape, ...args), output, args),
+          .../** @type {const} */ (['Attention', 'MultiHeadAttention', 'fused']).map((operator) =>
+            onnxSolver(
+              `ONNX Runtime ${operator}`,
+              layerModel(operator, work.shape, inProjWeight, outProjWeight),
+              threads,
+              { x: { data: x, shape } },
+              shape,
+            ),
+          ),
+        ],
+      };
+    }
+    case 'product': {
+      const { rows, depth, columns } = work.shape;
+      const weight = normal(columns * depth, 1, 1 / Math.sqrt(depth));
+      const x = normal(rows * depth, 2);
+      const output = floats(rows * columns);
+      const args = [weight, x, output];
+      return {
+        solvers: [
+          solver('attn', addon.linear(context, work.shape, ...args), output, args),
+          onnxSolver(
+            'ONNX Runtime MatMul',
+            productModel(work.shape, weight),
+            threads,
+            { x: { data: x, shape: [rows, depth] } },
+            [rows, columns],
+          ),
+        ],
+      };
+    }
+    case 'sinusoid': {
+      const { rows, width } = work.shape;
+      const output = floats(rows * width);
+      return {
+        solvers: [solver('attn', addon.sinusoid(context, work.shape, output), output, [output])],
+        check: (output) => {
+          let largest = 0;
+          for (let i = 0; i < rows; i += 37) {
+            for (let c = 0; c < width; ++c) {
+              const angle = i / 10000 ** ((c - (c % 2)) / width);
+              const exact = c % 2 === 0 ? Math.sin(angle) : Math.cos(angle);
+              largest = Math.max(largest, Math.abs(output[i * width + c] - exact));
+            }
+          }
+          return largest;
+        },
+      };
+    }
+  }
+}
+
+/**
+ * @param {AttentionShape} shape
+ * @param {boolean} hasPeers
+ * @param {object} context
+ * @param {number} threads
+ */
+function attentionSolvers(shape, hasPeers, context, threads) {
+  const { batch, heads, queries, keys, dim, causal, window } = shape;
+  const q = normal(batch * heads * queries * dim, 1);
+  const k = normal(batch * heads * keys * dim, 2);
+  const v = normal(batch * heads * keys * dim, 3);
+  const output = floats(q.length);
+  const args = [q, k, v, output];
+  const options = {
+    ...{ batch, heads, queries, keys, dim, causal: Number(causal ?? false) },
+    ...(window && { left: window - 1, right: 0 }),
+  };
+  const solvers = [solver('attn', addon.attention(context, options, ...args), output, args)];
+  if (hasPeers) {
+    const key = { data: k, shape: [batch, heads, keys, dim] };
+    const value = { data: v, shape: key.shape };
+    const query = { data: q, shape: [batch, heads, queries, dim] };
+    const flatQuery = {
+      data: swapMiddle(q, batch, heads, queries, dim),
+      shape: [batch, queries, heads * dim],
+    };
+    solvers.push(
+      onnxSolver(
+        'ONNX Runtime Attention',
+        attentionModel(shape),
+        threads,
+        { query, key, value },
+        query.shape,
+      ),
+      onnxSolver(
+        'ONNX Runtime MultiHeadAttention',
+        multiHeadAttentionModel(shape),
+        threads,
+        { query: flatQuery, key, value },
+        flatQuery.shape,
+        (output) => swapMiddle(output, batch, queries, heads, dim),
+      ),
+    );
+  }
+  const rows = batch * heads * queries;
+  const check = (/** @type {Float32Array} */ output) => {
+    let largest = 0;
+    for (let i = 0; i < 7; ++i) {
+      const row = Math.floor((i * (rows - 1)) / 6);
+      const exact = attentionRow(shape, q, k, v, row);
+      const got = output.subarray(row * dim, (row + 1) * dim);
+      largest = Math.max(largest, maxAbsDifference(got, exact));
+    }
+    return largest;
+  };
+  return { solvers, check };
+}
+
+// The machine
+
+/**
+ * @param {object} job
+ * @returns {Contestant}
+ */
+const machineLoop = (job) => ({ name: 'machine', run: (repeats) => addon.time(job, repeats) });
+
+/** @param {object[]} jobs @returns the one that is fastest now */
+function fastest(jobs) {
+  const times = jobs.map((job) => {
+    let best = Infinity;
+    for (let i = 0; i < 8; ++i) best = Math.min(best, addon.time(job, 1));
+    return best;
+  });
+  return jobs[times.indexOf(Math.min(...times))];
+}
+
+const loopNumbers = () => Array.from({ length: addon.numMachineLoops() }, (_, i) => i);
+
+/**
+ * The bare loop that a work is held against, and how much it does.
+ * @param {Work['roof']} roof
+ * @param {number} threads
+ * @param {number} bytes  of memory to read or fill
+ * @returns {{ contestant: Contestant, amount: number }}
+ */
+function machineFor(roof, threads, bytes) {
+  const loops = loopNumbers();
+  if (roof === 'multiply-add') {
+    const { operations } = kPeaks;
+    const jobs = loops.map((loop) => addon.multiplyAdds(loop, threads, operations));
+    return { contestant: machineLoop(fastest(jobs)), amount: threads * operations };
+  }
+  const memory = floats(bytes / 4).fill(1);
+  const jobs =
+    roof === 'read'
+      ? loops.map((loop) => addon.read(loop, threads, memory))
+      : [-1, ...loops].map((loop) => addon.fill(loop, threads, memory));
+  const { name, run } = machineLoop(fastest(jobs));
+  // The closure keeps the memory.
+  return { contestant: { name, run: (n) => (memory.length ? run(n) : NaN) }, amount: bytes };
+}
+
+/**
+ * The machine's bare loops by themselves.
+ * @param {Pace} pace
+ * @param {readonly number[]} threadCounts
+ */
+export async function measureMachine(pace, threadCounts) {
+  loadAddon();
+  const peaks = [];
+  const memory = floats(kPeaks.beyondCaches / 4).fill(1);
+  for (const threads of threadCounts) {
+    const contestants = [];
+    for (const loop of loopNumbers()) {
+      const name = addon.machineLoopName(loop);
+      const multiplyAdds = addon.multiplyAdds(loop, threads, kPeaks.operations);
+      contestants.push(
+        { ...machineLoop(multiplyAdds), name: `multiply-add, ${name}` },
+        { ...machineLoop(addon.read(loop, threads, memory)), name: `read 256 MB, ${name}` },
+        { ...machineLoop(addon.fill(loop, threads, memory)), name: `fill 256 MB, ${name}` },
+      );
+    }
+    contestants.push({
+      ...machineLoop(addon.fill(-1, threads, memory)),
+      name: 'fill 256 MB, memset',
+    });
+    const times = await takeTurns(contestants, pace);
+    for (const { name } of contestants) {
+      const isCompute = name.startsWith('multiply-add');
+      const amount = isCompute ? threads * kPeaks.operations : kPeaks.beyondCaches;
+      peaks.push({
+        name,
+        threads,
+        rate: amount / times[name].best / 1e9,
+        unit: isCompute ? 'GFLOP/s' : 'GB/s',
+      });
+    }
+  }
+  return peaks;
+}
+
+/**
+ * @param {readonly Work[]} works
+ * @param {readonly number[]} threadCounts
+ * @param {Pace} pace
+ * @param {string} instructionSet  '' for the best
+ * @param {(row: MeasuredRow) => void} report
+ */
+export async function measureNative(works, threadCounts, pace, instructionSet, report) {
+  loadAddon();
+  const contexts = new Map(
+    threadCounts.map((threads) => [threads, addon.context(threads, instructionSet)]),
+  );
+  for (const work of works) {
+    for (const threads of threadCounts) {
+      const context = contexts.get(threads);
+      const { solvers, check } = solversFor(work, context, threads);
+      const machine = machineFor(work.roof, threads, work.amount);
+      const differences = [];
+      for (const { name, run, output } of solvers) {
+        await run(1);
+        if (check) differences.push(requireAgreement(work.name, name, check(output())));
+        if (solvers.length > 1 && name !== solvers[0].name) {
+          const difference = maxAbsDifference(output(), solvers[0].output());
+          differences.push(requireAgreement(work.name, name, difference));
+        }
+      }
+      const times = await takeTurns([...solvers, machine.contestant], pace);
+      for (const { dispose } of solvers) dispose?.();
+      const isa = addon.instructionSet(context);
+      const difference = Math.max(...differences);
+      report(judge({ half: 'native', work, variant: isa, threads, times, difference, machine }));
+    }
+  }
+}
+
+/**
+ * @param {string} work
+ * @param {string} name
+ * @param {number} difference
+ */
+function requireAgreement(work, name, difference) {
+  if (difference <= kTolerance) return difference;
+  throw new Error(`${work}: results of ${name} differ by ${difference}`);
+}
+
+/**
+ * What one head of many tokens takes beyond its inputs and output, measured in a process of its own.
+ * @param {number} tokens
+ * @param {number} threads
+ */
+export function measureMemory(tokens, threads) {
+  const args = [import.meta.filename, String(tokens), String(threads)];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  if (status !== 0) throw new SetupError(`The measurement of memory failed:\n${stderr}`);
+  return /** @type {{ bytes: number, seconds: number }} */ (JSON.parse(stdout));
+}
+
+if (process.argv[1] === import.meta.filename) {
+  loadAddon();
+  const [tokens, threads] = process.argv.slice(2).map(Number);
+  const shape = { batch: 1, heads: 1, queries: tokens, keys: tokens, dim: 64 };
+  const [q, k, v] = [1, 2, 3].map((seed) => normal(tokens * 64, seed));
+  const output = floats(tokens * 64).fill(1);
+  const context = addon.context(threads, '');
+  const job = addon.attention(context, shape, q, k, v, output);
+  const start = hrtime.bigint();
+  const bytes = addon.peakMemory(job);
+  const seconds = secondsSince(start);
+  console.log(JSON.stringify({ bytes, seconds, checksum: q[0] + k[0] + v[0] + output[0] }));
+}

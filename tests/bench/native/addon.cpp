@@ -1,0 +1,390 @@
+// A module of Node: attn's calls and the machine's bare loops as jobs, each timed in here, so that
+// nothing of JavaScript is in the time of a call. tests/bench/native.js is its only user.
+//
+// A job keeps addresses, not objects: the arrays that it was made with have to outlive it.
+
+#include <node_api.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "attn/attn.hpp"
+#include "machine_loops.hpp"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Runs its work `repeats` times and says how many seconds that took.
+using Job = std::function<double(std::int64_t repeats)>;
+
+template <class F>
+Job repeated(F work) {
+  return [work](std::int64_t repeats) {
+    const Clock::time_point start = Clock::now();
+    for (std::int64_t i = 0; i < repeats; ++i) work();
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+}
+
+/// Work that is divided among threads beforehand: part(0) … part(num_threads − 1) each on a thread
+/// of its own. The clock runs from when all have started to when all have ended.
+template <class F>
+Job on_threads(int num_threads, F part) {
+  return [=](std::int64_t repeats) {
+    std::atomic<int> waiting{num_threads};
+    const auto run = [&](int thread) {
+      --waiting;
+      while (waiting > 0) {
+      }
+      for (std::int64_t i = 0; i < repeats; ++i) part(thread);
+    };
+    std::vector<std::thread> threads;
+    for (int t = 1; t < num_threads; ++t) threads.emplace_back(run, t);
+    while (waiting > 1) {
+    }
+    const Clock::time_point start = Clock::now();
+    run(0);
+    for (std::thread& thread : threads) thread.join();
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+}
+
+std::vector<const attn_bench::MachineLoops*> machine_loops() {
+  std::vector<const attn_bench::MachineLoops*> result;
+#if defined(__x86_64__)
+  result = {attn_bench::avx512_loops(), attn_bench::avx2_loops()};
+#endif
+  result.push_back(attn_bench::baseline_loops());
+  std::erase(result, nullptr);
+  return result;
+}
+
+// Node's side
+
+struct JavaScriptError {};
+
+/// The arguments of one call. What Node refuses is thrown and left pending for JavaScript.
+class Arguments {
+ public:
+  Arguments(napi_env env, napi_callback_info info) : env_(env) {
+    std::size_t count = kMax;
+    check(napi_get_cb_info(env, info, &count, values_, nullptr, nullptr));
+  }
+
+  void check(napi_status status) const {
+    if (status == napi_ok) return;
+    bool is_pending = false;
+    napi_is_exception_pending(env_, &is_pending);
+    if (!is_pending) napi_throw_type_error(env_, nullptr, "the benchmark's module: bad argument");
+    throw JavaScriptError{};
+  }
+
+  double number(int i) const {
+    double result = 0;
+    check(napi_get_value_double(env_, values_[i], &result));
+    return result;
+  }
+
+  std::int64_t integer(int i) const { return static_cast<std::int64_t>(number(i)); }
+
+  /// A number of an object.
+  double number(int i, const char* name, double otherwise) const {
+    bool is_there = false;
+    check(napi_has_named_property(env_, values_[i], name, &is_there));
+    if (!is_there) return otherwise;
+    napi_value value = nullptr;
+    check(napi_get_named_property(env_, values_[i], name, &value));
+    double result = 0;
+    check(napi_get_value_double(env_, value, &result));
+    return result;
+  }
+
+  std::int64_t integer(int i, const char* name, std::int64_t otherwise = 0) const {
+    return static_cast<std::int64_t>(number(i, name, static_cast<double>(otherwise)));
+  }
+
+  struct Floats {
+    float* data;
+    std::int64_t size;
+  };
+
+  Floats floats(int i) const {
+    napi_typedarray_type type{};
+    std::size_t length = 0;
+    void* data = nullptr;
+    check(napi_get_typedarray_info(env_, values_[i], &type, &length, &data, nullptr, nullptr));
+    if (type != napi_float32_array) check(napi_invalid_arg);
+    return {static_cast<float*>(data), static_cast<std::int64_t>(length)};
+  }
+
+  std::string text(int i) const {
+    char buffer[64] = {};
+    check(napi_get_value_string_utf8(env_, values_[i], buffer, sizeof buffer, nullptr));
+    return buffer;
+  }
+
+  template <class T>
+  T& object(int i) const {
+    void* data = nullptr;
+    check(napi_get_value_external(env_, values_[i], &data));
+    return *static_cast<T*>(data);
+  }
+
+  napi_value value(int i) const { return values_[i]; }
+  napi_env env() const { return env_; }
+
+ private:
+  static constexpr std::size_t kMax = 8;
+  napi_env env_;
+  napi_value values_[kMax] = {};
+};
+
+template <class T>
+napi_value make_object(const Arguments& args, T object) {
+  auto owned = std::make_unique<T>(std::move(object));
+  napi_value result = nullptr;
+  args.check(napi_create_external(
+      args.env(), owned.get(), [](napi_env, void* data, void*) { delete static_cast<T*>(data); },
+      nullptr, &result));
+  owned.release();
+  return result;
+}
+
+napi_value make_number(const Arguments& args, double value) {
+  napi_value result = nullptr;
+  args.check(napi_create_double(args.env(), value, &result));
+  return result;
+}
+
+napi_value make_text(const Arguments& args, const char* text) {
+  napi_value result = nullptr;
+  args.check(napi_create_string_utf8(args.env(), text, NAPI_AUTO_LENGTH, &result));
+  return result;
+}
+
+// What is timed
+
+using ContextPointer = std::shared_ptr<attn::Context>;
+
+/// (threads, instruction set or "")
+napi_value context(const Arguments& args) {
+  attn::ContextOptions options;
+  options.num_threads = static_cast<int>(args.integer(0));
+  if (const std::string name = args.text(1); !name.empty()) {
+    options.instruction_set = attn::parse_instruction_set(name);
+    if (!options.instruction_set) throw std::invalid_argument("no instruction set " + name);
+  }
+  return make_object(args, std::make_shared<attn::Context>(options));
+}
+
+napi_value instruction_set(const Arguments& args) {
+  return make_text(args, attn::to_string(args.object<ContextPointer>(0)->instruction_set()));
+}
+
+/// (context, { batch, heads, queries, keys, dim, causal, left, right }, q, k, v, output)
+napi_value attention(const Arguments& args) {
+  const ContextPointer context = args.object<ContextPointer>(0);
+  const std::int64_t batch = args.integer(1, "batch");
+  const std::int64_t heads = args.integer(1, "heads");
+  const std::int64_t queries = args.integer(1, "queries");
+  const std::int64_t keys = args.integer(1, "keys");
+  const std::int64_t dim = args.integer(1, "dim");
+  const attn::ConstTensor q(args.floats(2).data, {batch, heads, queries, dim});
+  const attn::ConstTensor k(args.floats(3).data, {batch, heads, keys, dim});
+  const attn::ConstTensor v(args.floats(4).data, {batch, heads, keys, dim});
+  const attn::Tensor output(args.floats(5).data, {batch, heads, queries, dim});
+  attn::AttentionOptions options;
+  if (args.integer(1, "causal") != 0) options.causal = attn::Diagonal::top_left();
+  if (const std::int64_t left = args.integer(1, "left", -1); left >= 0) {
+    options.window = attn::Window{.left = left, .right = args.integer(1, "right")};
+  }
+  return make_object<Job>(args, repeated([=] {
+                            attn::scaled_dot_product_attention(q, k, v, output, options, *context);
+                          }));
+}
+
+/// (context, { tokens, width, heads }, in_proj_weight, out_proj.weight, x, output)
+napi_value layer(const Arguments& args) {
+  const ContextPointer context = args.object<ContextPointer>(0);
+  const std::int64_t tokens = args.integer(1, "tokens");
+  const std::int64_t width = args.integer(1, "width");
+  attn::MultiHeadAttentionOptions options;
+  options.d_model = width;
+  options.num_heads = args.integer(1, "heads");
+  const auto mha = std::make_shared<attn::MultiHeadAttention>(options);
+  mha->set_parameter("in_proj_weight", attn::ConstTensor(args.floats(2).data, {3 * width, width}));
+  mha->set_parameter("out_proj.weight", attn::ConstTensor(args.floats(3).data, {width, width}));
+  const attn::ConstTensor x(args.floats(4).data, {tokens, width});
+  const attn::Tensor output(args.floats(5).data, {tokens, width});
+  return make_object<Job>(args, repeated([=] { mha->forward(x, x, x, output, {}, *context); }));
+}
+
+/// (context, { rows, depth, columns }, weight, x, output)
+napi_value linear(const Arguments& args) {
+  const ContextPointer context = args.object<ContextPointer>(0);
+  const std::int64_t rows = args.integer(1, "rows");
+  const std::int64_t depth = args.integer(1, "depth");
+  const std::int64_t columns = args.integer(1, "columns");
+  const auto product = std::make_shared<attn::Linear>(depth, columns, false);
+  product->set_parameter("weight", attn::ConstTensor(args.floats(2).data, {columns, depth}));
+  const attn::ConstTensor x(args.floats(3).data, {rows, depth});
+  const attn::Tensor output(args.floats(4).data, {rows, columns});
+  return make_object<Job>(args, repeated([=] { product->forward(x, output, *context); }));
+}
+
+/// (context, { rows, width }, output)
+napi_value sinusoid(const Arguments& args) {
+  const ContextPointer context = args.object<ContextPointer>(0);
+  const attn::Tensor output(args.floats(2).data,
+                            {args.integer(1, "rows"), args.integer(1, "width")});
+  return make_object<Job>(args, repeated([=] { attn::sinusoidal_encoding(output, {}, *context); }));
+}
+
+napi_value num_machine_loops(const Arguments& args) {
+  return make_number(args, static_cast<double>(machine_loops().size()));
+}
+
+/// (number of a loop)
+napi_value machine_loop_name(const Arguments& args) {
+  return make_text(args, machine_loops().at(static_cast<std::size_t>(args.integer(0)))->name);
+}
+
+volatile float sink;
+
+/// (number of a loop, threads, floating-point operations per thread)
+napi_value multiply_adds(const Arguments& args) {
+  const auto* loops = machine_loops().at(static_cast<std::size_t>(args.integer(0)));
+  const std::int64_t steps = args.integer(2) / loops->step_operations;
+  return make_object(args, on_threads(static_cast<int>(args.integer(1)),
+                                      [=](int) { sink = loops->multiply_add(steps, 0x1p-20F); }));
+}
+
+struct Part {
+  std::int64_t begin, size;
+};
+
+Part part_of(std::int64_t size, int thread, int num_threads) {
+  const std::int64_t begin = size * thread / num_threads;
+  return {begin, size * (thread + 1) / num_threads - begin};
+}
+
+/// (number of a loop, threads, array)
+napi_value read(const Arguments& args) {
+  const auto* loops = machine_loops().at(static_cast<std::size_t>(args.integer(0)));
+  const int num_threads = static_cast<int>(args.integer(1));
+  const auto [data, size] = args.floats(2);
+  return make_object(args, on_threads(num_threads, [=, data = data, size = size](int thread) {
+                       const Part part = part_of(size, thread, num_threads);
+                       sink = loops->read(data + part.begin, part.size);
+                     }));
+}
+
+/// (number of a loop, or −1 for the C library's memset; threads; array)
+napi_value fill(const Arguments& args) {
+  const std::int64_t loop = args.integer(0);
+  const auto* loops = loop < 0 ? nullptr : machine_loops().at(static_cast<std::size_t>(loop));
+  const int num_threads = static_cast<int>(args.integer(1));
+  const auto [data, size] = args.floats(2);
+  return make_object(args, on_threads(num_threads, [=, data = data, size = size](int thread) {
+                       const Part part = part_of(size, thread, num_threads);
+                       if (loops) {
+                         loops->fill(data + part.begin, part.size, 1.0F);
+                       } else {
+                         std::memset(data + part.begin, 1,
+                                     static_cast<std::size_t>(part.size) * sizeof(float));
+                       }
+                     }));
+}
+
+/// (job, repeats): seconds
+napi_value time(const Arguments& args) {
+  return make_number(args, args.object<Job>(0)(args.integer(1)));
+}
+
+/// (ArrayBuffer): bytes up to the next multiple of 64
+napi_value misalignment(const Arguments& args) {
+  void* data = nullptr;
+  std::size_t length = 0;
+  args.check(napi_get_arraybuffer_info(args.env(), args.value(0), &data, &length));
+  return make_number(args, static_cast<double>(-reinterpret_cast<std::uintptr_t>(data) % 64));
+}
+
+/// A line of /proc/self/status in bytes; −1 where the system has none.
+double process_status(const char* name) {
+  std::FILE* file = std::fopen("/proc/self/status", "r");
+  if (!file) return -1;
+  double result = -1;
+  char line[256];
+  while (std::fgets(line, sizeof line, file)) {
+    long long kilobytes = 0;
+    if (std::strncmp(line, name, std::strlen(name)) == 0 &&
+        std::sscanf(line + std::strlen(name), ": %lld kB", &kilobytes) == 1) {
+      result = static_cast<double>(kilobytes) * 1024;
+    }
+  }
+  std::fclose(file);
+  return result;
+}
+
+/// (job): the most memory, in bytes, that the process held at once while the job ran, beyond what
+/// it held before; −1 where the system does not tell.
+napi_value peak_memory(const Arguments& args) {
+  std::FILE* file = std::fopen("/proc/self/clear_refs", "w");
+  const bool was_reset = file && std::fputs("5", file) >= 0;
+  if (file && std::fclose(file) != 0) return make_number(args, -1);
+  const double before = process_status("VmRSS");
+  if (!was_reset || before < 0) return make_number(args, -1);
+  args.object<Job>(0)(1);
+  return make_number(args, process_status("VmHWM") - before);
+}
+
+template <napi_value (*Function)(const Arguments&)>
+napi_value call(napi_env env, napi_callback_info info) {
+  try {
+    return Function(Arguments(env, info));
+  } catch (const JavaScriptError&) {
+  } catch (const std::exception& error) {
+    napi_throw_error(env, nullptr, error.what());
+  }
+  return nullptr;
+}
+
+template <napi_value (*Function)(const Arguments&)>
+void add(napi_env env, napi_value exports, const char* name) {
+  napi_value function = nullptr;
+  if (napi_create_function(env, name, NAPI_AUTO_LENGTH, &call<Function>, nullptr, &function) ==
+      napi_ok) {
+    napi_set_named_property(env, exports, name, function);
+  }
+}
+
+}  // namespace
+
+NAPI_MODULE_INIT() {
+  add<&context>(env, exports, "context");
+  add<&instruction_set>(env, exports, "instructionSet");
+  add<&attention>(env, exports, "attention");
+  add<&layer>(env, exports, "layer");
+  add<&linear>(env, exports, "linear");
+  add<&sinusoid>(env, exports, "sinusoid");
+  add<&num_machine_loops>(env, exports, "numMachineLoops");
+  add<&machine_loop_name>(env, exports, "machineLoopName");
+  add<&multiply_adds>(env, exports, "multiplyAdds");
+  add<&read>(env, exports, "read");
+  add<&fill>(env, exports, "fill");
+  add<&time>(env, exports, "time");
+  add<&misalignment>(env, exports, "misalignment");
+  add<&peak_memory>(env, exports, "peakMemory");
+  return exports;
+}

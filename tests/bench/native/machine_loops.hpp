@@ -1,0 +1,96 @@
+#pragma once
+
+// What the machine itself can do: bare loops of multiply-adds, of reads and of writes, against
+// which the kernels are measured. Each translation unit machine_*.cpp compiles them for one
+// instruction set. They are written with the compiler's own vectors, and share nothing with the
+// kernels.
+
+#include <cstdint>
+
+namespace attn_bench {
+
+/// The loops of one instruction set.
+struct MachineLoops {
+  const char* name;
+  /// Floating-point operations in one step of `multiply_add`.
+  std::int64_t step_operations;
+  /// Independent chains of multiply-adds, nothing else; returns what they end in.
+  float (*multiply_add)(std::int64_t steps, float seed);
+  /// The sum of `count` floats.
+  float (*read)(const float* x, std::int64_t count);
+  void (*fill)(float* x, std::int64_t count, float value);
+};
+
+/// Null where this build or this machine has none.
+const MachineLoops* baseline_loops();
+const MachineLoops* avx2_loops();
+const MachineLoops* avx512_loops();
+
+namespace {
+
+/// `Target` is what a translation unit compiles for: its vectors of floats, as many chains of
+/// multiply-adds as latency asks for and the register file allows, and madd(a, b, c) = a·b + c.
+template <class Target>
+struct Loops {
+  using Vector = typename Target::Vector;
+  using Unaligned = typename Target::Unaligned;
+  static constexpr int kLanes = static_cast<int>(sizeof(Vector) / sizeof(float));
+  static constexpr int kChains = Target::kChains;
+
+  static float total(Vector v) {
+    float sum = 0;
+    for (int i = 0; i < kLanes; ++i) sum += v[i];
+    return sum;
+  }
+
+  static float multiply_add(std::int64_t steps, float seed) {
+    Vector chain[kChains];
+    // Chains close in on 1, so that no step meets a subnormal number or infinity.
+    const Vector factor = Vector{} + (1.0F - seed);
+    const Vector addend = Vector{} + seed;
+#pragma GCC unroll 32
+    for (int i = 0; i < kChains; ++i) chain[i] = Vector{} + static_cast<float>(i);
+    for (std::int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 32
+      for (int i = 0; i < kChains; ++i) chain[i] = Target::madd(chain[i], factor, addend);
+    }
+    Vector sum{};
+#pragma GCC unroll 32
+    for (int i = 0; i < kChains; ++i) sum += chain[i];
+    return total(sum);
+  }
+
+  static float read(const float* x, std::int64_t count) {
+    constexpr int kSums = 8;
+    Vector sum[kSums] = {};
+    std::int64_t i = 0;
+    for (; i + kSums * kLanes <= count; i += kSums * kLanes) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kSums; ++j) {
+        sum[j] += *reinterpret_cast<const Unaligned*>(x + i + j * kLanes);
+      }
+    }
+    Vector all{};
+#pragma GCC unroll 8
+    for (int j = 0; j < kSums; ++j) all += sum[j];
+    float result = total(all);
+    for (; i < count; ++i) result += x[i];
+    return result;
+  }
+
+  static void fill(float* x, std::int64_t count, float value) {
+    const Vector values = Vector{} + value;
+    std::int64_t i = 0;
+    for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) *reinterpret_cast<Unaligned*>(x + i + j * kLanes) = values;
+    }
+    for (; i < count; ++i) x[i] = value;
+  }
+
+  static constexpr MachineLoops kLoops = {Target::kName, 2LL * kChains* kLanes, &multiply_add,
+                                          &read, &fill};
+};
+
+}  // namespace
+}  // namespace attn_bench

@@ -1,0 +1,226 @@
+// ONNX models for the peers, written as the protocol buffers that they are: a graph of a few nodes
+// needs no library. Used in Node and in the browser.
+
+/**
+ * @typedef {object} Node
+ * @property {string} op
+ * @property {string[]} inputs
+ * @property {string[]} outputs
+ * @property {string} [domain]
+ * @property {Record<string, number>} [attributes]  whole numbers
+ *
+ * @typedef {object} Graph
+ * @property {Record<string, readonly number[]>} inputs  shapes, float32
+ * @property {Record<string, readonly number[]>} outputs
+ * @property {Record<string, { shape: readonly number[], data: Float32Array }>} [constants]
+ * @property {Node[]} nodes
+ */
+
+const kIrVersion = 10;
+const kOpset = 23;
+const kMicrosoft = 'com.microsoft';
+const kFloat = 1;
+const kIntAttribute = 2;
+
+const kVarint = 0;
+const kBytes = 2;
+
+const utf8 = new TextEncoder();
+
+/** @param {number} value a whole number from 0 on */
+function varint(value) {
+  const bytes = [];
+  for (; value >= 128; value = Math.floor(value / 128)) bytes.push((value % 128) + 128);
+  return Uint8Array.of(...bytes, value);
+}
+
+/** @param {Uint8Array[]} parts */
+function join(parts) {
+  const result = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    result.set(part, at);
+    at += part.length;
+  }
+  return result;
+}
+
+/**
+ * One field of a message.
+ * @param {number} number
+ * @param {number | string | Uint8Array} value  a message is given as its bytes
+ */
+function field(number, value) {
+  if (typeof value === 'number') return join([varint(number * 8 + kVarint), varint(value)]);
+  const bytes = typeof value === 'string' ? utf8.encode(value) : value;
+  return join([varint(number * 8 + kBytes), varint(bytes.length), bytes]);
+}
+
+/** @param {Uint8Array[]} fields */
+const message = (...fields) => join(fields);
+
+/** @param {string} name @param {readonly number[]} shape */
+function valueInfo(name, shape) {
+  const dims = shape.map((size) => field(1, message(field(1, size))));
+  const tensor = message(field(1, kFloat), field(2, message(...dims)));
+  return message(field(1, name), field(2, message(field(1, tensor))));
+}
+
+/** @param {Node} node */
+function nodeProto({ op, inputs, outputs, domain = '', attributes = {} }) {
+  return message(
+    ...inputs.map((name) => field(1, name)),
+    ...outputs.map((name) => field(2, name)),
+    field(4, op),
+    ...Object.entries(attributes).map(([name, value]) =>
+      field(5, message(field(1, name), field(3, value), field(20, kIntAttribute))),
+    ),
+    field(7, domain),
+  );
+}
+
+/** @param {Graph} graph */
+function model({ inputs, outputs, constants = {}, nodes }) {
+  const opset = (/** @type {string} */ domain, /** @type {number} */ version) =>
+    field(8, message(field(1, domain), field(2, version)));
+  const graph = message(
+    ...nodes.map((node) => field(1, nodeProto(node))),
+    field(2, 'benchmark'),
+    ...Object.entries(constants).map(([name, { shape, data }]) => {
+      const dims = shape.map((size) => field(1, size));
+      const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+      return field(5, message(...dims, field(2, kFloat), field(8, name), field(9, bytes)));
+    }),
+    ...Object.entries(inputs).map(([name, shape]) => field(11, valueInfo(name, shape))),
+    ...Object.entries(outputs).map(([name, shape]) => field(12, valueInfo(name, shape))),
+  );
+  return message(field(1, kIrVersion), field(7, graph), opset('', kOpset), opset(kMicrosoft, 1));
+}
+
+/**
+ * @typedef {object} AttentionShape
+ * @property {number} batch
+ * @property {number} heads
+ * @property {number} queries
+ * @property {number} keys
+ * @property {number} dim
+ * @property {boolean} [causal]
+ */
+
+/**
+ * The standard operator, on (B, H, N, D) as it lies.
+ * @param {AttentionShape} shape
+ */
+export function attentionModel({ batch, heads, queries, keys, dim, causal }) {
+  const query = [batch, heads, queries, dim];
+  const key = [batch, heads, keys, dim];
+  return model({
+    inputs: { query, key, value: key },
+    outputs: { output: query },
+    nodes: [
+      {
+        op: 'Attention',
+        inputs: ['query', 'key', 'value'],
+        outputs: ['output'],
+        attributes: { is_causal: Number(causal ?? false) },
+      },
+    ],
+  });
+}
+
+/**
+ * ONNX Runtime's own operator. Queries and output are (B, N, H·D); keys and values lie as
+ * (B, H, N, D), which it takes as well and need not transpose.
+ * @param {AttentionShape} shape
+ */
+export function multiHeadAttentionModel({ batch, heads, queries, keys, dim, causal }) {
+  const query = [batch, queries, heads * dim];
+  const key = [batch, heads, keys, dim];
+  return model({
+    inputs: { query, key, value: key },
+    outputs: { output: query },
+    nodes: [
+      {
+        op: 'MultiHeadAttention',
+        domain: kMicrosoft,
+        inputs: ['query', 'key', 'value'],
+        outputs: ['output'],
+        attributes: { num_heads: heads, unidirectional: Number(causal ?? false) },
+      },
+    ],
+  });
+}
+
+/**
+ * A self-attention layer, in each way that ONNX Runtime has: three projections and one of the two
+ * operators above, or its fused Attention, which projects as well.
+ * @param {'Attention' | 'MultiHeadAttention' | 'fused'} operator
+ * @param {{ tokens: number, width: number, heads: number }} shape
+ * @param {Float32Array} inProjWeight  (3·E, E), as PyTorch has it
+ * @param {Float32Array} outProjWeight  (E, E)
+ */
+export function layerModel(operator, { tokens, width, heads }, inProjWeight, outProjWeight) {
+  const x = [1, tokens, width];
+  const square = [width, width];
+  const projections = ['q', 'k', 'v'];
+  /** @type {Graph['constants']} */
+  const constants = { w_o: { shape: square, data: transpose(outProjWeight, width, width) } };
+  /** @type {Node[]} */
+  const nodes = [];
+  if (operator === 'fused') {
+    const data = transpose(inProjWeight, 3 * width, width);
+    constants.w_qkv = { shape: [width, 3 * width], data };
+    constants.bias = { shape: [3 * width], data: new Float32Array(3 * width) };
+    nodes.push({
+      op: 'Attention',
+      domain: kMicrosoft,
+      inputs: ['x', 'w_qkv', 'bias'],
+      outputs: ['attended'],
+      attributes: { num_heads: heads },
+    });
+  } else {
+    projections.forEach((name, i) => {
+      const weight = inProjWeight.subarray(i * width * width, (i + 1) * width * width);
+      constants[`w_${name}`] = { shape: square, data: transpose(weight, width, width) };
+      nodes.push({ op: 'MatMul', inputs: ['x', `w_${name}`], outputs: [name] });
+    });
+    const isStandard = operator === 'Attention';
+    nodes.push({
+      op: operator,
+      ...(!isStandard && { domain: kMicrosoft }),
+      inputs: projections,
+      outputs: ['attended'],
+      attributes: isStandard ? { q_num_heads: heads, kv_num_heads: heads } : { num_heads: heads },
+    });
+  }
+  nodes.push({ op: 'MatMul', inputs: ['attended', 'w_o'], outputs: ['output'] });
+  return model({ inputs: { x }, outputs: { output: x }, constants, nodes });
+}
+
+/**
+ * x · Wᵀ with W (columns, depth) known beforehand, so that it can be packed.
+ * @param {{ rows: number, depth: number, columns: number }} shape
+ * @param {Float32Array} weight
+ */
+export function productModel({ rows, depth, columns }, weight) {
+  return model({
+    inputs: { x: [rows, depth] },
+    outputs: { output: [rows, columns] },
+    constants: { w: { shape: [depth, columns], data: transpose(weight, columns, depth) } },
+    nodes: [{ op: 'MatMul', inputs: ['x', 'w'], outputs: ['output'] }],
+  });
+}
+
+/**
+ * @param {Float32Array} matrix  (rows, columns)
+ * @param {number} rows
+ * @param {number} columns
+ * @returns {Float32Array} (columns, rows)
+ */
+export function transpose(matrix, rows, columns) {
+  const result = new Float32Array(matrix.length);
+  for (let i = 0; i < rows; ++i) {
+    for (let j = 0; j < columns; ++j) result[j * rows + i] = matrix[i * columns + j];
+  }
+  return result;
+}

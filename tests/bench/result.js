@@ -1,0 +1,230 @@
+// Times become rates, shares, ratios and verdicts.
+
+import {
+  causalName,
+  kCausalLength,
+  kSquareLengths,
+  kWindow,
+  kWindowLengths,
+  oneHeadName,
+  windowName,
+} from './works.js';
+
+/** @import { Times } from './measure.js' */
+/** @import { Target, Work } from './works.js' */
+
+/**
+ * @typedef {object} Verdict
+ * @property {string} target
+ * @property {number} measured
+ * @property {boolean} isMet
+ *
+ * @typedef {object} MeasuredRow
+ * @property {'native' | 'browser'} half
+ * @property {string} work
+ * @property {string} variant  attn's instruction set or WebAssembly variant
+ * @property {number} threads
+ * @property {Times} attn
+ * @property {number} rate  of attn's best time
+ * @property {'GFLOP/s' | 'GB/s'} unit
+ * @property {Record<string, Times>} peers
+ * @property {Record<string, string>} failed  peers that could not do it, and why
+ * @property {string} [bestPeer]
+ * @property {number} [ratio]  the best peer's best time ÷ attn's
+ * @property {number} [medianRatio]  the same of the median times
+ * @property {number} [machineRate]  of the machine's bare loop, between the others' turns
+ * @property {number} [share]  of it that attn reaches
+ * @property {number} [difference]  the largest between results
+ * @property {Verdict[]} verdicts
+ *
+ * @typedef {object} DerivedRow
+ * @property {'native' | 'browser'} half
+ * @property {string} name
+ * @property {string} variant
+ * @property {number} threads
+ * @property {string} measured
+ * @property {Verdict[]} verdicts
+ */
+
+/**
+ * @param {object} measured
+ * @param {'native' | 'browser'} measured.half
+ * @param {Work} measured.work
+ * @param {string} measured.variant
+ * @param {number} measured.threads
+ * @param {Record<string, Times>} measured.times  of attn, of the machine and of everyone else
+ * @param {Record<string, string>} [measured.failed]
+ * @param {number} [measured.difference]
+ * @param {{ amount: number }} [measured.machine]  what the bare loop does in one call
+ * @returns {MeasuredRow}
+ */
+export function judge({ half, work, variant, threads, times, failed = {}, difference, machine }) {
+  const { attn, machine: machineTimes, ...peers } = times;
+  const perSecond = (/** @type {number} */ amount, /** @type {Times} */ { best }) =>
+    amount / best / 1e9;
+  const rate = perSecond(work.amount, attn);
+  /** @type {MeasuredRow} */
+  const row = {
+    half,
+    work: work.name,
+    variant,
+    threads,
+    attn,
+    rate,
+    unit: work.unit,
+    peers,
+    failed,
+    ...(difference !== undefined && { difference }),
+    verdicts: [],
+  };
+  const names = Object.keys(peers);
+  if (names.length > 0) {
+    row.bestPeer = names.reduce((a, b) => (peers[a].best <= peers[b].best ? a : b));
+    row.ratio = peers[row.bestPeer].best / attn.best;
+    row.medianRatio = Math.min(...names.map((name) => peers[name].median)) / attn.median;
+  }
+  if (machine && machineTimes) {
+    row.machineRate = perSecond(machine.amount, machineTimes);
+    row.share = rate / row.machineRate;
+  }
+  row.verdicts = (work.targets ?? []).flatMap((target) => verdict(row, target));
+  return row;
+}
+
+/**
+ * @param {MeasuredRow} row
+ * @param {Target} target
+ * @returns {Verdict[]}  none where there was nothing to compare with
+ */
+function verdict({ attn, ratio, share }, { measure, least, most }) {
+  const measured = {
+    ratio,
+    share,
+    time: attn.best,
+    timesRoof: share === undefined ? undefined : 1 / share,
+  }[measure];
+  if (measured === undefined) return [];
+  const show = {
+    ratio: (/** @type {number} */ x) => `${x} ×`,
+    share: (/** @type {number} */ x) => `${Math.round(100 * x)} % of the machine`,
+    time: (/** @type {number} */ x) => `${+(1e6 * x).toPrecision(3)} µs`,
+    timesRoof: (/** @type {number} */ x) => `${x} × the fill`,
+  }[measure];
+  return [bound(measured, { least, most }, show)];
+}
+
+/**
+ * @param {number} measured
+ * @param {{ least?: number, most?: number }} bounds
+ * @param {(x: number) => string} show
+ * @returns {Verdict}
+ */
+function bound(measured, { least, most }, show) {
+  return {
+    target: least !== undefined ? `≥ ${show(least)}` : `≤ ${show(/** @type {number} */ (most))}`,
+    measured,
+    isMet: measured >= (least ?? -Infinity) && measured <= (most ?? Infinity),
+  };
+}
+
+const times = (/** @type {number} */ x) => `${x} ×`;
+
+const kScalingTarget = 1.85;
+const kCausalTarget = 1.8;
+const kFlatness = 1.1;
+/** A window's time may grow with N·w, and this much faster. */
+const kWindowGrowth = 1.15;
+
+/**
+ * What follows from several rows together.
+ * @param {readonly MeasuredRow[]} rows
+ * @returns {DerivedRow[]}
+ */
+export function derive(rows) {
+  /** @type {DerivedRow[]} */
+  const derived = [];
+  const keyOf = (/** @type {MeasuredRow} */ { half, variant, threads }) =>
+    `${half} ${variant} ${threads}`;
+  for (const key of new Set(rows.map(keyOf))) {
+    const group = rows.filter((row) => keyOf(row) === key);
+    const { half, variant, threads } = group[0];
+    const find = (/** @type {string} */ name) => group.find(({ work }) => work === name)?.attn.best;
+    const add = (
+      /** @type {string} */ name,
+      /** @type {string} */ measured,
+      /** @type {Verdict} */ v,
+    ) => derived.push({ half, name, variant, threads, measured, verdicts: [v] });
+
+    const full = find(`attention (1,8,${kCausalLength}), D 64`);
+    const causal = find(causalName(kCausalLength));
+    if (full && causal) {
+      const gain = full / causal;
+      const name = `causal against not causal, N ${kCausalLength}`;
+      add(name, `${gain.toFixed(2)} ×`, bound(gain, { least: kCausalTarget }, times));
+    }
+    const squares = spread(kSquareLengths, (keys) => find(oneHeadName(keys)), 2);
+    if (squares) {
+      const name = `time per N², N ${squares.from} to ${squares.to}`;
+      const measured = `${squares.spread.toFixed(2)} × between least and most`;
+      add(name, measured, bound(squares.spread, { most: kFlatness }, times));
+    }
+    const windows = spread(kWindowLengths, (keys) => find(windowName(keys)), 1);
+    if (windows) {
+      const name = `window ${kWindow}: time per N, N ${windows.from} to ${windows.to}`;
+      const measured = `${windows.spread.toFixed(2)} × between least and most`;
+      add(name, measured, bound(windows.spread, { most: kWindowGrowth }, times));
+    }
+  }
+  return [...derived, ...scaling(rows)];
+}
+
+/**
+ * How far time ÷ N^power differs over lengths; undefined with fewer than two of them.
+ * @param {readonly number[]} lengths
+ * @param {(length: number) => number | undefined} timeOf
+ * @param {number} power
+ */
+function spread(lengths, timeOf, power) {
+  const there = lengths.filter((length) => timeOf(length) !== undefined);
+  if (there.length < 2) return undefined;
+  const perUnit = there.map((length) => (timeOf(length) ?? NaN) / length ** power);
+  return {
+    from: there[0],
+    to: /** @type {number} */ (there.at(-1)),
+    spread: Math.max(...perUnit) / Math.min(...perUnit),
+  };
+}
+
+/**
+ * Two threads against one, of works long enough to be shared.
+ * @param {readonly MeasuredRow[]} rows
+ * @returns {DerivedRow[]}
+ */
+function scaling(rows) {
+  const isShared = (/** @type {MeasuredRow} */ { work, unit }) =>
+    unit === 'GFLOP/s' && !/^tiny|,128\)/.test(work);
+  return rows
+    .filter((row) => row.threads === 2 && isShared(row))
+    .flatMap((two) => {
+      // Without threads a variant is another program; with one thread it is compared with itself.
+      const one = rows.find(
+        ({ half, work, threads, variant }) =>
+          half === two.half &&
+          work === two.work &&
+          threads === 1 &&
+          variant.replace(/-threads$/, '') === two.variant.replace(/-threads$/, ''),
+      );
+      if (!one) return [];
+      const gain = one.attn.best / two.attn.best;
+      return [
+        {
+          half: two.half,
+          name: `two threads against one: ${two.work}`,
+          variant: two.variant,
+          threads: 2,
+          measured: `${gain.toFixed(2)} ×`,
+          verdicts: [bound(gain, { least: kScalingTarget }, times)],
+        },
+      ];
+    });
+}

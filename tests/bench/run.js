@@ -1,0 +1,179 @@
+// npm run bench: attn and its peers, turn by turn on the same inputs, and the table of who is how fast.
+//
+//   npm run bench                          everything
+//   npm run bench -- --native --quick      the native half, fewer rounds
+//   npm run bench -- attention causal      works whose name contains one of these
+//
+// --native, --wasm     one half only
+// --micro              Google Benchmark's micro-benchmarks of the native kernels; arguments after a
+//                      second -- go to that program
+// --quick              fewer rounds, and without the longest works
+// --threads 1,2        numbers of threads; one, and two where there are two cores, by default
+// --isa avx2           kernels of the native half; by default the best that the machine has
+// --json <file>        by default build/bench/results.json
+// --markdown <file>    the table as Markdown, too
+
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
+import { reportSetupError, say, SetupError } from '../../wasm/toolchain/system.js';
+import { measureMachine, measureMemory, measureNative, settle } from './native.js';
+import {
+  derivedLine,
+  describeMachine,
+  headingLine,
+  markdown,
+  peakLine,
+  rowLine,
+  summaryLine,
+} from './report.js';
+import { derive } from './result.js';
+import { kBenchFolder, setUp } from './setup.js';
+import { kNativeWorks } from './works.js';
+
+/** @import { Pace } from './measure.js' */
+/** @import { DerivedRow, MeasuredRow } from './result.js' */
+/** @import { Results } from './report.js' */
+
+const kMemoryTokens = 65536;
+const kMemoryLimit = 32 * 2 ** 20;
+
+/** @type {Pace} */
+const kFullPace = { rounds: 9, batchSeconds: 0.06, sampleSeconds: 2e-4, settle };
+/** @type {Pace} */
+const kQuickPace = { ...kFullPace, rounds: 4, batchSeconds: 0.02 };
+
+function parse() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      native: { type: 'boolean', default: false },
+      wasm: { type: 'boolean', default: false },
+      micro: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
+      threads: { type: 'string', default: availableParallelism() > 1 ? '1,2' : '1' },
+      isa: { type: 'string', default: '' },
+      json: { type: 'string', default: join(kBuildFolder, 'bench/results.json') },
+      markdown: { type: 'string' },
+    },
+  });
+  const threads = values.threads.split(',').map(Number);
+  if (threads.some((count) => !(Number.isInteger(count) && count >= 1))) {
+    throw new SetupError(`--threads: ${values.threads} is no list of whole numbers from 1 on.`);
+  }
+  const everything = !values.native && !values.wasm && !values.micro;
+  return {
+    ...values,
+    native: values.native || everything,
+    wasm: values.wasm || everything,
+    threads,
+    names: positionals,
+  };
+}
+
+/**
+ * @template {{ name: string, isLong?: boolean }} T
+ * @param {readonly T[]} works
+ * @param {{ names: string[], quick: boolean }} options
+ */
+function choose(works, { names, quick }) {
+  return works.filter(
+    ({ name, isLong }) =>
+      !(quick && isLong) && (names.length === 0 || names.some((part) => name.includes(part))),
+  );
+}
+
+/** @param {ReturnType<typeof parse>} options */
+async function runNative(options) {
+  const pace = options.quick ? kQuickPace : kFullPace;
+  const works = choose(kNativeWorks, options);
+  console.log(`\nNative\n${headingLine()}`);
+  /** @type {MeasuredRow[]} */
+  const rows = [];
+  await measureNative(works, options.threads, pace, options.isa, (row) => {
+    rows.push(row);
+    console.log(rowLine(row));
+  });
+  const peaks = options.names.length === 0 ? await measureMachine(pace, options.threads) : [];
+  if (peaks.length > 0) console.log(`\nThe machine itself\n${peaks.map(peakLine).join('\n')}`);
+  /** @type {DerivedRow[]} */
+  const memory = [];
+  if (options.names.length === 0 && !options.quick) {
+    const threads = Math.max(...options.threads);
+    const { bytes, seconds } = measureMemory(kMemoryTokens, threads);
+    // Some systems do not tell.
+    if (bytes >= 0) memory.push(memoryRow(bytes, seconds, threads, rows[0]?.variant ?? ''));
+  }
+  return { rows, peaks, memory };
+}
+
+/**
+ * @param {number} bytes
+ * @param {number} seconds
+ * @param {number} threads
+ * @param {string} variant
+ * @returns {DerivedRow}
+ */
+function memoryRow(bytes, seconds, threads, variant) {
+  const megabytes = (/** @type {number} */ x) => `${(x / 2 ** 20).toFixed(1)} MB`;
+  return {
+    half: 'native',
+    name: `memory beyond inputs and output, one head of ${kMemoryTokens} tokens`,
+    variant,
+    threads,
+    measured: `${megabytes(bytes)} (in ${seconds.toFixed(1)} s)`,
+    verdicts: [
+      { target: `≤ ${megabytes(kMemoryLimit)}`, measured: bytes, isMet: bytes <= kMemoryLimit },
+    ],
+  };
+}
+
+/** @returns {Record<string, string>} of the peers that were measured */
+function peerVersions() {
+  const versionOf = (/** @type {string} */ name) =>
+    JSON.parse(readFileSync(join(kBenchFolder, `node_modules/${name}/package.json`), 'utf8'))
+      .version;
+  const names = ['onnxruntime-node', 'onnxruntime-web', '@tensorflow/tfjs-backend-wasm'];
+  return Object.fromEntries(names.map((name) => [name, versionOf(name)]));
+}
+
+async function main() {
+  const options = parse();
+  await setUp(options);
+  if (options.micro) {
+    const program = join(kBuildFolder, 'bench/tests/bench/native/attn_microbenchmarks');
+    const { status } = spawnSync(program, options.names, { stdio: 'inherit' });
+    process.exitCode = status ?? 1;
+  }
+  /** @type {Results} */
+  const results = {
+    machine: describeMachine(),
+    versions: peerVersions(),
+    isQuick: options.quick,
+    peaks: [],
+    rows: [],
+    derived: [],
+  };
+  if (options.native) {
+    const { rows, peaks, memory } = await runNative(options);
+    results.rows.push(...rows);
+    results.peaks.push(...peaks);
+    results.derived.push(...derive(rows), ...memory);
+  }
+  if (results.rows.length === 0) return;
+  console.log(`\n${results.derived.map(derivedLine).join('\n')}\n\n${summaryLine(results)}`);
+  mkdirSync(dirname(options.json), { recursive: true });
+  writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
+  say(`The results are in ${options.json}.`);
+  if (options.markdown) writeFileSync(options.markdown, markdown(results));
+}
+
+try {
+  await main();
+} catch (error) {
+  reportSetupError(error);
+}

@@ -1,0 +1,185 @@
+// What is measured: the works, in the order of the report, and what is aimed at. Used in Node and in
+// the browser.
+
+/**
+ * @typedef {object} AttentionShape
+ * @property {number} batch
+ * @property {number} heads
+ * @property {number} queries
+ * @property {number} keys
+ * @property {number} dim
+ * @property {boolean} [causal]
+ * @property {number} [window]  keys that a query attends to: itself and those before it
+ *
+ * @typedef {{ tokens: number, width: number, heads: number }} LayerShape
+ * @typedef {{ rows: number, depth: number, columns: number }} ProductShape
+ * @typedef {{ rows: number, width: number }} TableShape
+ */
+
+/**
+ * @typedef {object} Target  holds for one thread and for several
+ * @property {'ratio' | 'share' | 'time' | 'timesRoof'} measure  best peer's time ÷ attn's; attn's
+ *   speed ÷ the machine's; seconds of a call; attn's time ÷ the machine's for the same memory
+ * @property {number} [least]
+ * @property {number} [most]
+ *
+ * @typedef {object} WorkOfAnyKind
+ * @property {string} name
+ * @property {number} amount  floating-point operations, or bytes, of one call
+ * @property {'GFLOP/s' | 'GB/s'} unit
+ * @property {'multiply-add' | 'read' | 'fill'} roof  what the machine can do at best
+ * @property {boolean} [hasPeers]
+ * @property {Target[]} [targets]
+ * @property {boolean} [isLong]  left out of a quick run
+ *
+ * @typedef {WorkOfAnyKind & { kind: 'attention', shape: AttentionShape }} AttentionWork
+ * @typedef {WorkOfAnyKind & { kind: 'layer', shape: LayerShape }} LayerWork
+ * @typedef {WorkOfAnyKind & { kind: 'product', shape: ProductShape }} ProductWork
+ * @typedef {WorkOfAnyKind & { kind: 'sinusoid', shape: TableShape }} SinusoidWork
+ * @typedef {AttentionWork | LayerWork | ProductWork | SinusoidWork} Work
+ */
+
+const kFloatBytes = 4;
+
+/**
+ * @param {string} name
+ * @param {Partial<AttentionShape>} shape
+ * @param {Partial<WorkOfAnyKind>} [more]
+ * @returns {AttentionWork}
+ */
+function attention(name, shape, more = {}) {
+  const keys = shape.keys ?? 512;
+  const full = { batch: 1, heads: 1, queries: keys, keys, dim: 64, ...shape };
+  const rows = full.batch * full.heads * full.queries;
+  // Causal: the lower triangle and its diagonal. A window is narrower for the first queries.
+  const { causal, window } = full;
+  const pairs = causal
+    ? (rows * (keys + 1)) / 2
+    : window
+      ? rows * window - (full.batch * full.heads * window * (window - 1)) / 2
+      : rows * keys;
+  return {
+    kind: 'attention',
+    name,
+    shape: full,
+    amount: 4 * pairs * full.dim,
+    unit: 'GFLOP/s',
+    roof: 'multiply-add',
+    hasPeers: true,
+    ...more,
+  };
+}
+
+/** @param {number} batch @param {number} heads @param {number} keys @param {Target[]} targets */
+const square = (batch, heads, keys, targets) =>
+  attention(`attention (${batch},${heads},${keys}), D 64`, { batch, heads, keys }, { targets });
+
+/** @param {number} heads @param {number} keys @param {Target[]} targets */
+function oneQuery(heads, keys, targets) {
+  const name = `one query, cache ${heads} × ${keys}, D 64`;
+  // Every key and value is read once; next to that the rest is nothing.
+  const amount = 2 * heads * keys * 64 * kFloatBytes;
+  const more = {
+    amount,
+    targets,
+    unit: /** @type {const} */ ('GB/s'),
+    roof: /** @type {const} */ ('read'),
+  };
+  return attention(name, { heads, queries: 1, keys }, more);
+}
+
+/** @param {number} tokens @param {number} width @param {number} heads @param {Target[]} targets @returns {LayerWork} */
+const layer = (tokens, width, heads, targets) => ({
+  kind: 'layer',
+  name: `self-attention layer ${tokens} × ${width}, ${heads} heads`,
+  shape: { tokens, width, heads },
+  amount: 8 * tokens * width * width + 4 * tokens * tokens * width,
+  unit: 'GFLOP/s',
+  roof: 'multiply-add',
+  hasPeers: true,
+  targets,
+});
+
+/** @param {number} size @param {Target[]} targets @returns {ProductWork} */
+const product = (size, targets) => ({
+  kind: 'product',
+  name: `dense product ${size}³`,
+  shape: { rows: size, depth: size, columns: size },
+  amount: 2 * size ** 3,
+  unit: 'GFLOP/s',
+  roof: 'multiply-add',
+  hasPeers: true,
+  targets,
+});
+
+/** @param {number} rows @param {number} width @param {Target[]} targets @returns {SinusoidWork} */
+const sinusoid = (rows, width, targets) => ({
+  kind: 'sinusoid',
+  name: `sinusoidal table ${rows} × ${width}`,
+  shape: { rows, width },
+  amount: rows * width * kFloatBytes,
+  unit: 'GB/s',
+  roof: 'fill',
+  targets,
+});
+
+/** Lengths over which the time of one head should grow as N². */
+export const kSquareLengths = [1024, 2048, 4096, 8192, 16384];
+export const kWindow = 256;
+/** Lengths over which the time of one head with a window should grow as N. */
+export const kWindowLengths = [4096, 16384, 65536];
+export const kCausalLength = 2048;
+
+/** @param {number} keys */
+export const oneHeadName = (keys) => `attention (1,1,${keys}), D 64`;
+/** @param {number} keys */
+export const windowName = (keys) => `window ${kWindow}, (1,1,${keys}), D 64`;
+/** @param {number} keys */
+export const causalName = (keys) => `causal (1,8,${keys}), D 64`;
+
+/** @type {Target[]} */
+const ahead = [{ measure: 'ratio', least: 1.1 }];
+/** @type {Target[]} */
+const aheadAndNearPeak = [...ahead, { measure: 'share', least: 0.88 }];
+/** @type {Target[]} */
+const even = [{ measure: 'ratio', least: 1 }];
+/** @type {Target[]} */
+const nearMemory = [{ measure: 'share', least: 0.75 }];
+
+/** @type {Work[]} */
+export const kNativeWorks = [
+  square(1, 8, 128, ahead),
+  square(1, 8, 512, aheadAndNearPeak),
+  square(1, 8, 1024, aheadAndNearPeak),
+  square(1, 8, 2048, aheadAndNearPeak),
+  square(1, 12, 512, aheadAndNearPeak),
+  ...kSquareLengths.map((keys) =>
+    attention(
+      oneHeadName(keys),
+      { keys },
+      {
+        targets: keys === 4096 ? aheadAndNearPeak : [],
+        hasPeers: keys <= 4096,
+        isLong: keys > 4096,
+      },
+    ),
+  ),
+  ...[32, 80, 128, 256].map((dim) =>
+    attention(`attention (1,8,1024), D ${dim}`, { heads: 8, keys: 1024, dim }, { targets: even }),
+  ),
+  attention(causalName(kCausalLength), { heads: 8, keys: kCausalLength, causal: true }),
+  ...kWindowLengths.map((keys) =>
+    attention(windowName(keys), { keys, window: kWindow }, { hasPeers: false }),
+  ),
+  oneQuery(8, 2048, nearMemory),
+  oneQuery(32, 4096, nearMemory),
+  attention(
+    'tiny (2,5,4), D 20',
+    { batch: 2, heads: 5, keys: 4, dim: 20 },
+    { targets: [{ measure: 'time', most: 1.5e-6 }] },
+  ),
+  layer(512, 768, 12, [{ measure: 'ratio', least: 1.05 }]),
+  layer(1024, 512, 8, [{ measure: 'ratio', least: 1.05 }]),
+  product(512, [{ measure: 'share', least: 0.95 }]),
+  sinusoid(4096, 512, [{ measure: 'timesRoof', most: 2.5 }]),
+];
