@@ -16,6 +16,7 @@
 #include "attn/parameters.hpp"
 #include "attn/positional_encoding.hpp"
 #include "attn/random.hpp"
+#include "attn/rotary_embedding.hpp"
 #include "attn/scaled_dot_product_attention.hpp"
 #include "attn/shift_matrix.hpp"
 #include "attn/sinusoidal_encoding.hpp"

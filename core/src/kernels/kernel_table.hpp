@@ -130,6 +130,8 @@ struct SinusoidColumns {
   index count = 0;
   const double* frequency = nullptr;  ///< turns per position
   const double* offset = nullptr;     ///< turns: 0 for a sine, 1/4 for a cosine
+  /// Factor on every value; for positions given one by one only.
+  double amplitude = 1;
   /// Cosine and sine of the angle from one row to the next; for rotated tables only.
   const double* step_cos = nullptr;
   const double* step_sin = nullptr;
@@ -146,12 +148,32 @@ struct RotationArgs {
   bool interleaved = true;  ///< partners are neighbours
   const float* keep = nullptr;
   const float* cross = nullptr;
+  index table_row = 0;  ///< stride between the rows of keep and cross; 0: all rows share one
   const float* x = nullptr;
   index x_row = 0;
   index x_col = 1;
   float* out = nullptr;
   index out_row = 0;
   index out_col = 1;
+};
+
+/// Softmax over each row of x. What is excluded, and −∞, gets 0, and so does all of a row in which
+/// nothing is left. out may be x.
+struct SoftmaxArgs {
+  index rows = 0;
+  index cols = 0;
+  const float* x = nullptr;
+  index x_row = 0;
+  index x_col = 1;
+  float* out = nullptr;
+  index out_row = 0;
+  index out_col = 1;
+  /// Row i takes part with its first lengths[i·length_row] columns only; or null.
+  const std::int32_t* lengths = nullptr;
+  index length_row = 0;
+  const std::uint8_t* mask = nullptr;  ///< (rows, cols), zero excludes; or null
+  index mask_row = 0;
+  index mask_col = 0;
 };
 
 /// out[i, c] from a[i, c] and b[i, c]. out may be a or b.
@@ -209,6 +231,9 @@ struct KernelTable {
                     index out_row, index out_col) noexcept;
 
   void (*rotate_pairs)(const RotationArgs&) noexcept;
+
+  /// `scratch`: the columns rounded up to whole vectors.
+  void (*softmax)(const SoftmaxArgs&, float* scratch) noexcept;
 
   void (*add)(const ElementwiseArgs&) noexcept;
 

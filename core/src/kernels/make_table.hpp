@@ -2,6 +2,7 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/masked_softmax.hpp"
 #include "kernels/matrix_product.hpp"
 #include "kernels/philox.hpp"
 #include "kernels/rotation.hpp"
@@ -38,6 +39,7 @@ constexpr KernelTable make_table() noexcept {
       .rotated_sinusoids = &rotated_sinusoids<Isa>,
       .sinusoids = &sinusoids<Isa>,
       .rotate_pairs = &rotate_pairs<Isa>,
+      .softmax = &masked_softmax<Isa>,
       .add = &add<Isa>,
       .random_words = &random_words<Isa>,
   };

@@ -23,41 +23,43 @@ void rotate_pairs(const RotationArgs& p) noexcept {
   constexpr index kW = kWidth<Isa>;
   const index half = p.cols / 2;
   const bool contiguous = p.x_col == 1 && p.out_col == 1;
-  // One pair, by the same arithmetic as a lane of a vector, so that bits do not depend on strides.
-  const auto rotate = [&](const float* x, float* out, index a, index b)
-                          __attribute__((always_inline)) {
-                            const F first(x[a * p.x_col]);
-                            const F second(x[b * p.x_col]);
-                            const F to_a = Isa::madd(F(p.keep[a]), first, F(p.cross[a]) * second);
-                            const F to_b = Isa::madd(F(p.keep[b]), second, F(p.cross[b]) * first);
-                            out[a * p.out_col] = to_a.get(0);
-                            out[b * p.out_col] = to_b.get(0);
-                          };
   for (index i = 0; i < p.rows; ++i) {
     const float* x = p.x + i * p.x_row;
+    const float* keep = p.keep + i * p.table_row;
+    const float* cross = p.cross + i * p.table_row;
     float* out = p.out + i * p.out_row;
+    // One pair, by the same arithmetic as a lane of a vector, so that bits do not depend on
+    // strides.
+    const auto rotate = [&](index a, index b) __attribute__((always_inline)) {
+      const F first(x[a * p.x_col]);
+      const F second(x[b * p.x_col]);
+      const F to_a = Isa::madd(F(keep[a]), first, F(cross[a]) * second);
+      const F to_b = Isa::madd(F(keep[b]), second, F(cross[b]) * first);
+      out[a * p.out_col] = to_a.get(0);
+      out[b * p.out_col] = to_b.get(0);
+    };
     if (p.interleaved) {
       index c = 0;
       for (; contiguous && c + kW <= p.cols; c += kW) {
         const F value = F::load_unaligned(x + c);
-        const F crossed = F::load_unaligned(p.cross + c) * swap_neighbours<Isa>(value);
-        Isa::madd(F::load_unaligned(p.keep + c), value, crossed).store_unaligned(out + c);
+        const F crossed = F::load_unaligned(cross + c) * swap_neighbours<Isa>(value);
+        Isa::madd(F::load_unaligned(keep + c), value, crossed).store_unaligned(out + c);
       }
-      for (; c < p.cols; c += 2) rotate(x, out, c, c + 1);
+      for (; c < p.cols; c += 2) rotate(c, c + 1);
     } else {
       index c = 0;
       for (; contiguous && c + kW <= half; c += kW) {
         const index d = half + c;
         const F first = F::load_unaligned(x + c);
         const F second = F::load_unaligned(x + d);
-        const F to_c = Isa::madd(F::load_unaligned(p.keep + c), first,
-                                 F::load_unaligned(p.cross + c) * second);
-        const F to_d = Isa::madd(F::load_unaligned(p.keep + d), second,
-                                 F::load_unaligned(p.cross + d) * first);
+        const F to_c =
+            Isa::madd(F::load_unaligned(keep + c), first, F::load_unaligned(cross + c) * second);
+        const F to_d =
+            Isa::madd(F::load_unaligned(keep + d), second, F::load_unaligned(cross + d) * first);
         to_c.store_unaligned(out + c);
         to_d.store_unaligned(out + d);
       }
-      for (; c < half; ++c) rotate(x, out, c, half + c);
+      for (; c < half; ++c) rotate(c, half + c);
     }
   }
 }

@@ -153,7 +153,8 @@ void sinusoids(const SinusoidColumns& columns, const double* positions, index ro
       unroll<2>([&](auto v) __attribute__((always_inline)) {
         const index c = col + v * kHalf;
         half[v] = cosine_of_turns<Isa>(turns_at<Isa>(columns, c, D(positions[i])) +
-                                       D::load_unaligned(columns.offset + c) - D(0.25));
+                                       D::load_unaligned(columns.offset + c) - D(0.25)) *
+                  D(columns.amplitude);
       });
       store_columns<Isa>(Isa::narrow(half[0], half[1]), out + i * out_row + col * out_col, out_col,
                          columns.count - col);

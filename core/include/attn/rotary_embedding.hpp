@@ -1,0 +1,192 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// Which two columns of a head are rotated together. Both give the same scores, for weights whose
+/// rows are ordered accordingly.
+enum class RotaryPairing : int {
+  /// Columns 2j and 2j + 1: RoFormer, GPT-J, Meta's Llama, torchtune; MLX `traditional=True`; ONNX
+  /// `interleaved=1`.
+  kInterleaved,
+  /// Columns j and j + rotary_dim/2: GPT-NeoX, Llama in Hugging Face's Transformers
+  /// ("rotate_half");
+  /// MLX `traditional=False`; ONNX `interleaved=0`.
+  kHalfSplit,
+};
+
+/// Position interpolation (Chen et al. 2023, arXiv:2306.15595), rope_type "linear":
+/// ω'_j = ω_j / factor; the same as dividing all positions by it.
+struct LinearRotaryScaling {
+  double factor = 1;  ///< here and below: any finite number above 0
+};
+
+/// Dynamic NTK scaling, rope_type "dynamic": for sequences of length L > max_position_embeddings
+///
+///   base' = base · (factor·L/max_position_embeddings − (factor − 1))^(d/(d−2)),
+///
+/// and no change up to there. L is RotaryPositions::sequence_length.
+struct DynamicNtkRotaryScaling {
+  double factor = 1;
+  std::int64_t max_position_embeddings = 2048;
+};
+
+/// YaRN (Peng et al. 2023, arXiv:2309.00071), rope_type "yarn": with the ramp
+/// r_j = clamp((j − low)/(high − low), 0, 1)
+///
+///   ω'_j = (1 − r_j)·ω_j + r_j·ω_j/factor,
+///   low, high = d·ln(original_max_position_embeddings / (2π·β)) / (2·ln base) for β = beta_fast,
+///   beta_slow, with `truncate` rounded down and up, then max(low, 0), min(high, d − 1), and
+///   high + 0.001 if they are equal,
+///
+/// and all cosines and sines are multiplied by the attention factor.
+struct YarnRotaryScaling {
+  double factor = 1;
+  std::int64_t original_max_position_embeddings = 2048;
+  /// By default m(factor, mscale) / m(factor, mscale_all_dim) where both of these are given (as in
+  /// DeepSeek), else m(factor, 1); m(s, x) = 0.1·x·ln s + 1 for s > 1, else 1.
+  std::optional<double> attention_factor = {};
+  double beta_fast = 32;
+  double beta_slow = 1;
+  std::optional<double> mscale = {};
+  std::optional<double> mscale_all_dim = {};
+  bool truncate = true;
+};
+
+/// Llama 3.1 and later, rope_type "llama3": with L = original_max_position_embeddings and
+/// s_j = (L·ω_j/2π − low_freq_factor) / (high_freq_factor − low_freq_factor), clamped to [0, 1],
+///
+///   ω'_j = (1 − s_j)·ω_j/factor + s_j·ω_j
+struct Llama3RotaryScaling {
+  double factor = 8;
+  double low_freq_factor = 1;
+  double high_freq_factor = 4;
+  std::int64_t original_max_position_embeddings = 8192;
+};
+
+/// How frequencies are changed to reach beyond the length of training: by nothing, or one rule.
+using RotaryScaling = std::variant<std::monostate, LinearRotaryScaling, DynamicNtkRotaryScaling,
+                                   YarnRotaryScaling, Llama3RotaryScaling>;
+
+struct RotaryEmbeddingOptions {
+  /// d: the leading columns of each head that are rotated; even. The others stay as they are.
+  std::int64_t rotary_dim = 0;
+  RotaryPairing pairing = RotaryPairing::kHalfSplit;
+  double base = 10000;
+  RotaryScaling scaling = {};
+  /// When not empty, ω_0 … ω_(d/2−1) in radians per position, instead of base and scaling: LongRoPE
+  /// and whatever else comes; MLX calls their reciprocals `freqs`.
+  std::vector<double> frequencies = {};
+};
+
+/// Which positions the rows of a call have.
+struct RotaryPositions {
+  /// Row i has position start + i: with a key/value cache, the past length. Not used with
+  /// `positions`.
+  double start = 0;
+  /// (N), or (B, N) for positions of their own in each batch entry; fractional and negative ones
+  /// too.
+  TensorView<const double> positions = {};
+  /// L of dynamic NTK scaling; by default the largest position + 1.
+  std::optional<double> sequence_length = {};
+  /// Rotates back: the inverse of the rotation, for attention factor 1.
+  bool inverse = false;
+};
+
+/// Rotary positional embedding (RoPE; Su et al. 2021, arXiv:2104.09864): rotates each pair (x, y)
+/// of columns of queries and keys by an angle that grows with the position,
+///
+///   ⎛ x' ⎞       ⎛ cos(p·ω_j)  −sin(p·ω_j) ⎞   ⎛ x ⎞
+///   ⎝ y' ⎠ = a · ⎝ sin(p·ω_j)   cos(p·ω_j) ⎠ · ⎝ y ⎠,   ω_j = base^(−2j/d) or scaled
+///
+/// so that the score of a query at p and a key at p' depends on p − p' alone. a is the attention
+/// factor, 1 except with YaRN.
+///
+/// Scaling rules have the names, parameters and frequencies of `rope_scaling` in Hugging Face's
+/// Transformers. Two differences: frequencies and angles are in double precision, where theirs are
+/// in float32 and off by radians at far positions; and dynamic NTK keeps no state: L is that of the
+/// call, where theirs is the longest sequence met so far.
+class ATTN_API RotaryEmbedding {
+ public:
+  /// Throws kInvalidArgument for an odd rotary_dim or one below 2, a base that is not in
+  /// [1e-100, ∞), parameters of the scaling rule outside their domains; kShapeMismatch unless there
+  /// are no or rotary_dim/2 frequencies.
+  explicit RotaryEmbedding(const RotaryEmbeddingOptions& options);
+
+  const RotaryEmbeddingOptions& options() const noexcept { return options_; }
+
+  /// What cosines and sines are multiplied by.
+  double attention_factor() const noexcept { return attention_factor_; }
+
+  /// ω_0 … ω_(d/2−1), in radians per position, for sequences of length L; only those of dynamic NTK
+  /// depend on it.
+  std::vector<double> frequencies(double sequence_length = 0) const;
+
+  /// output = x rotated: x (B, H, N, D), (B, N, D) or (N, D) with D ≥ rotary_dim and output of the
+  /// same shape. Any strides; (B, N, H·D) is x.split_heads(H). output may be x itself, otherwise
+  /// they must not overlap.
+  ///
+  /// Error: within a · 1.7e-7 · (|x| + |y|) of the exact rotation for |positions| ≤ 2^24 (2e-7 with
+  /// a ≠ 1), from that of the tables below and two to three float operations.
+  ///
+  /// Bits: a row depends on its values, position, frequencies, and the instruction set alone.
+  ///
+  /// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for positions beyond ±2^53; output
+  /// is then untouched.
+  void forward(const ConstTensor& x, const Tensor& output, const RotaryPositions& positions = {},
+               Context& context = Context::default_context()) const;
+
+  /// The tables of such a call: cos and sin, each (N, d/2) or (B, N, d/2), receive a·cos(p·ω_j) and
+  /// ±a·sin(p·ω_j). With start 0 and shape (N, d/2) they are the caches that ONNX RotaryEmbedding
+  /// and apply_rotary_embedding take.
+  ///
+  /// Error: each value is within 3.1e-8 + 1e-15·|p| of the exact one for |ω_j| ≤ 1 before scaling
+  /// (4.8e-8 at position 2^24), within a·(6e-8 + 1e-15·|p|) with a ≠ 1. Without scaling it is
+  /// 4.5e-16 instead of 1e-15. Frequencies above 1 multiply the second term. With YaRN's `truncate`
+  /// off it grows where high − low is small, as the ramp is then steep.
+  ///
+  /// Errors as above.
+  void tables(const Tensor& cos, const Tensor& sin, const RotaryPositions& positions = {},
+              Context& context = Context::default_context()) const;
+
+ private:
+  RotaryEmbeddingOptions options_;
+  double attention_factor_ = 1;
+  /// Columns of a table, all cosines and then all sines, as the kernels take them.
+  std::vector<double> turns_;
+  std::vector<double> offsets_;
+};
+
+struct RotaryCacheOptions {
+  /// Rows of the caches: (N), or (B, N). Without them row i of a sequence takes row i.
+  TensorView<const std::int64_t> position_ids = {};
+  RotaryPairing pairing = RotaryPairing::kHalfSplit;
+  /// Columns rotated in each head; 0: twice the width of the caches. ONNX's rotary_embedding_dim.
+  std::int64_t rotary_dim = 0;
+  bool inverse = false;
+};
+
+/// The operator RotaryEmbedding of ONNX (opset 23): rotates with given tables instead of angles.
+///
+/// x and output as in RotaryEmbedding::forward; ONNX's 3-D input (B, N, H·D) with its attribute
+/// num_heads = H is x.split_heads(H). cos_cache and sin_cache: (rows, rotary_dim/2) with
+/// position_ids, or (B, N, rotary_dim/2) or (N, rotary_dim/2) without. Values are used as they are.
+///
+/// Error: 1.2e-7 · (|x·cos| + |y·sin|), resp. with sin and cos exchanged.
+///
+/// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for position_ids outside the caches;
+/// output is then untouched.
+ATTN_API void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
+                                     const ConstTensor& sin_cache, const Tensor& output,
+                                     const RotaryCacheOptions& options = {},
+                                     Context& context = Context::default_context());
+
+}  // namespace attn

@@ -1,0 +1,64 @@
+#pragma once
+
+// Softmax over rows of any strides, part of whose columns may be excluded.
+
+#include <cmath>
+
+#include "kernels/softmax.hpp"
+
+namespace attn::kernels {
+
+/// Copies the columns of row i that take part, −∞ in place of the others, up to whole vectors.
+template <class Isa>
+ATTN_INLINE void gather_row(const SoftmaxArgs& p, index i, index count, float* scores) noexcept {
+  const float* x = p.x + i * p.x_row;
+  const std::uint8_t* mask = p.mask ? p.mask + i * p.mask_row : nullptr;
+  if (mask && p.x_col == 1 && p.mask_col == 1) {
+    for (index j = 0; j < count; ++j) {
+      const float value = x[j];
+      scores[j] = mask[j] != 0 ? value : kMinusInfinity;
+    }
+  } else if (mask) {
+    for (index j = 0; j < count; ++j) {
+      scores[j] = mask[j * p.mask_col] != 0 ? x[j * p.x_col] : kMinusInfinity;
+    }
+  } else if (p.x_col == 1) {
+    for (index j = 0; j < count; ++j) scores[j] = x[j];
+  } else {
+    for (index j = 0; j < count; ++j) scores[j] = x[j * p.x_col];
+  }
+  for (index j = count; j < round_up(count, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
+}
+
+template <class Isa>
+void masked_softmax(const SoftmaxArgs& p, float* scratch) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  for (index i = 0; i < p.rows; ++i) {
+    float* out = p.out + i * p.out_row;
+    const index count = p.lengths ? p.lengths[i * p.length_row] : p.cols;
+    if (count > 0) {
+      gather_row<Isa>(p, i, count, scratch);
+      const index padded = round_up(count, kW);
+      const float shift = safe_shift<Isa>(max_of<Isa>(scratch, padded));
+      const float sum = exp_all<Isa>(scratch, padded, shift, 1.0F);
+      if (std::isnan(sum)) {
+        // The row is NaN, but what is excluded stays 0.
+        const std::uint8_t* mask = p.mask ? p.mask + i * p.mask_row : nullptr;
+        for (index j = 0; j < count; ++j) {
+          out[j * p.out_col] = mask && mask[j * p.mask_col] == 0 ? 0.0F : sum;
+        }
+      } else {
+        const float factor = reciprocal_sum<Isa>(sum);
+        index j = 0;
+        for (; p.out_col == 1 && j + kW <= count; j += kW) {
+          (F::load_unaligned(scratch + j) * F(factor)).store_unaligned(out + j);
+        }
+        for (; j < count; ++j) out[j * p.out_col] = scratch[j] * factor;
+      }
+    }
+    for (index j = count; j < p.cols; ++j) out[j * p.out_col] = 0.0F;
+  }
+}
+
+}  // namespace attn::kernels
