@@ -16,6 +16,10 @@ const char* to_string(ErrorCode code) noexcept {
       return "unsupported";
     case ErrorCode::kNotFound:
       return "not_found";
+    case ErrorCode::kInvalidFormat:
+      return "invalid_format";
+    case ErrorCode::kFileError:
+      return "file_error";
   }
   return "unknown";
 }

@@ -7,12 +7,15 @@
  * - `out_of_memory`: the memory asked for could not be had
  * - `unsupported`: this build or machine cannot do it
  * - `not_found`: a name, for example of a parameter, that does not exist
+ * - `invalid_format`: data that is not what its format says, for example a truncated file
+ * - `file_error`: a file that cannot be read or written
  * - `disposed`: an object used after `dispose()`
  * - `load_failed`: the module could not be loaded
  * - `internal`: a bug in attn
  *
  * @typedef {'invalid_argument' | 'shape_mismatch' | 'size_overflow' | 'out_of_memory' |
- *   'unsupported' | 'not_found' | 'disposed' | 'load_failed' | 'internal'} AttnErrorCode
+ *   'unsupported' | 'not_found' | 'invalid_format' | 'file_error' | 'disposed' | 'load_failed' |
+ *   'internal'} AttnErrorCode
  */
 
 /**

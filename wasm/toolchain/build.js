@@ -16,7 +16,7 @@ export const kVariants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed
 const kPackageFolder = join(kRoot, 'wasm/dist');
 
 /**
- * Everything that building needs: npm packages, CMake, Emscripten, xsimd.
+ * Everything that building needs: npm packages, CMake, Emscripten, xsimd, nlohmann-json.
  * @returns {Record<string, string>} the environment to build in
  */
 export function setUp() {

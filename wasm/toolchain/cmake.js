@@ -20,7 +20,15 @@ export async function cmakeBuild(preset, targets, env) {
   const wanted = createHash('sha256')
     .update(readFileSync(join(kRoot, 'CMakePresets.json')))
     .update(
-      JSON.stringify([kRoot, settings, env.EMSCRIPTEN_ROOT, env.xsimd_DIR, env.ATTN_NODE, env.CXX]),
+      JSON.stringify([
+        kRoot,
+        settings,
+        env.EMSCRIPTEN_ROOT,
+        env.xsimd_DIR,
+        env.nlohmann_json_DIR,
+        env.ATTN_NODE,
+        env.CXX,
+      ]),
     )
     .digest('hex');
   if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {

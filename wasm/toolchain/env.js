@@ -1,6 +1,7 @@
 // Prints the environment for building by hand: eval "$(node wasm/toolchain/env.js)"
 
 import { provideEmscripten } from './emscripten.js';
+import { provideNlohmannJson } from './nlohmannJson.js';
 import { nodeFlags } from './node.js';
 import { isMain, reportSetupError } from './system.js';
 import { provideXsimd } from './xsimd.js';
@@ -11,7 +12,11 @@ import { provideXsimd } from './xsimd.js';
  */
 export function nativeEnvironment() {
   const xsimdFolder = provideXsimd();
-  return xsimdFolder ? { xsimd_DIR: xsimdFolder } : {};
+  const jsonFolder = provideNlohmannJson();
+  return {
+    ...(xsimdFolder && { xsimd_DIR: xsimdFolder }),
+    ...(jsonFolder && { nlohmann_json_DIR: jsonFolder }),
+  };
 }
 
 /**

@@ -1,38 +1,26 @@
-// xsimd's headers, in a folder of their own. The system's copy cannot be used where it lies: next
-// to it in /usr/include are the headers of the system's C library, which must not be seen when
-// compiling for WebAssembly. `node wasm/toolchain/xsimd.js` prints the folder.
+// xsimd's headers; see headerLibrary.js. `node wasm/toolchain/xsimd.js` prints their folder.
 
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { cached } from './cache.js';
-import { unpackDebianPackages } from './debianPackages.js';
-import { atLeast, isDebian, isMain, reportSetupError, say } from './system.js';
-
-const kMinVersion = '13.2.0';
-const kDebianRelease = 'trixie';
+import { provideHeaders } from './headerLibrary.js';
+import { isMain, reportSetupError } from './system.js';
 
 /**
  * Finds xsimd 13.2 or newer, or fetches it on Debian.
  * @returns {string | undefined} the folder of xsimdConfig.cmake; undefined where CMake has to
  *     find or fetch xsimd itself
  */
-export function provideXsimd() {
-  for (const include of ['/usr/include', '/usr/local/include', '/opt/homebrew/include']) {
-    const version = versionIn(include);
-    if (version && atLeast(version, kMinVersion)) {
-      return cached(`xsimd-${version}`, (folder) => fill(folder, include, version));
-    }
-  }
-  if (!isDebian()) return undefined;
-  return cached(`xsimd-${kMinVersion}`, (folder) => {
-    say(`Fetching xsimd ${kMinVersion} from the Debian mirror.`);
-    const unpacked = join(folder, 'unpacked');
-    unpackDebianPackages(kDebianRelease, ['libxsimd-dev'], unpacked);
-    fill(folder, join(unpacked, 'usr/include'), kMinVersion);
-    rmSync(unpacked, { recursive: true });
+export const provideXsimd = () =>
+  provideHeaders({
+    name: 'xsimd',
+    cmakePackage: 'xsimd',
+    headers: 'xsimd',
+    minVersion: '13.2.0',
+    debianPackage: 'libxsimd-dev',
+    debianVersion: '13.2.0',
+    versionIn,
   });
-}
 
 /**
  * @param {string} include
@@ -48,34 +36,6 @@ function versionIn(include) {
   } catch {
     return undefined;
   }
-}
-
-/**
- * Writes the headers and a CMake package. Debian's own CMake package also asks for xtl, which
- * only complex numbers need.
- * @param {string} folder
- * @param {string} include
- * @param {string} version
- */
-function fill(folder, include, version) {
-  cpSync(join(include, 'xsimd'), join(folder, 'include/xsimd'), { recursive: true });
-  writeFileSync(
-    join(folder, 'xsimdConfig.cmake'),
-    `if(NOT TARGET xsimd)
-  add_library(xsimd INTERFACE IMPORTED)
-  target_include_directories(xsimd INTERFACE "\${CMAKE_CURRENT_LIST_DIR}/include")
-endif()
-set(xsimd_INCLUDE_DIRS "\${CMAKE_CURRENT_LIST_DIR}/include")
-`,
-  );
-  writeFileSync(
-    join(folder, 'xsimdConfigVersion.cmake'),
-    `set(PACKAGE_VERSION "${version}")
-if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
-  set(PACKAGE_VERSION_COMPATIBLE TRUE)
-endif()
-`,
-  );
 }
 
 if (isMain(import.meta)) printFolder();

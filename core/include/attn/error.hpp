@@ -15,6 +15,8 @@ enum class ErrorCode : int {
   kOutOfMemory = 4,      ///< The memory asked for could not be had.
   kUnsupported = 5,      ///< This build or machine cannot do it, e.g. an instruction set it lacks.
   kNotFound = 6,         ///< A name, e.g. of a parameter, that does not exist.
+  kInvalidFormat = 7,    ///< Data that is not what its format says, e.g. a truncated file.
+  kFileError = 8,        ///< A file that cannot be read or written.
 };
 
 /// The stable name of a code, e.g. "shape_mismatch".

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attn/export.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// Free text about a file, key by key; the key "format" is commonly "pt".
+using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
+
+/// A tensor in a .safetensors file.
+struct SafetensorsEntry {
+  std::string name;
+  std::string dtype;  ///< as the file calls it, e.g. "F32", "BF16"
+  std::vector<std::int64_t> shape;
+  std::int64_t begin = 0;  ///< its bytes, counted from the end of the header
+  std::int64_t end = 0;
+};
+
+/// A .safetensors file (https://huggingface.co/docs/safetensors): eight bytes with the length N of
+/// the header, little-endian; N bytes of JSON with name, dtype, shape and place of each tensor; the
+/// tensors' bytes, little-endian and row-major.
+///
+/// A file is checked as a whole before anything of it is used: what the official implementation
+/// rejects is rejected, and beyond that duplicate names, duplicate or unknown fields and headers
+/// that do not begin with "{". Numbers of F32, F16 and BF16 are read, as float32 and so exactly;
+/// tensors of other dtypes are listed.
+class ATTN_API Safetensors {
+ public:
+  /// Reads the file in `bytes`, which must outlive this object.
+  /// Throws kInvalidFormat with the name of the tensor and what is wrong with it; kOutOfMemory.
+  static Safetensors view(std::span<const std::byte> bytes);
+  /// Reads the file in `bytes` and keeps it. Throws as view() does.
+  static Safetensors own(std::vector<std::byte> bytes);
+  /// Reads a file from disk into memory. Throws kFileError too.
+  static Safetensors load(const std::string& path);
+
+  Safetensors(Safetensors&&) noexcept = default;
+  Safetensors& operator=(Safetensors&&) noexcept = default;
+
+  /// In the order of their bytes.
+  const std::vector<SafetensorsEntry>& tensors() const noexcept { return tensors_; }
+  /// In the order of the file.
+  const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
+
+  bool contains(std::string_view name) const noexcept;
+  /// Throws kNotFound.
+  const SafetensorsEntry& entry(std::string_view name) const;
+
+  /// Writes a tensor's values to `output`, of the same shape and any strides. Throws kNotFound,
+  /// kShapeMismatch, kInvalidArgument for null data, and kUnsupported for a dtype other than F32,
+  /// F16 and BF16.
+  void read(std::string_view name, const Tensor& output) const;
+  /// A tensor's values, row-major. Throws kNotFound, kUnsupported, kOutOfMemory.
+  std::vector<float> read(std::string_view name) const;
+
+ private:
+  Safetensors() = default;
+
+  std::vector<std::byte> owned_;
+  std::span<const std::byte> data_;  ///< behind the header
+  std::vector<SafetensorsEntry> tensors_;
+  std::vector<std::size_t> by_name_;  ///< indices of tensors_, sorted by name
+  SafetensorsMetadata metadata_;
+};
+
+struct NamedTensor {
+  std::string name;
+  ConstTensor values;  ///< any strides
+};
+
+/// The bytes of a .safetensors file with these tensors as F32: the same bytes as the official
+/// implementation's, which sorts tensors by name and fills the header up to a multiple of eight.
+/// Throws kInvalidArgument for a name that is given twice, is "__metadata__" or is not UTF-8, for
+/// metadata of the same kind and for null data; kSizeOverflow, kOutOfMemory.
+ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
+                                               const SafetensorsMetadata& metadata = {});
+
+/// The same, to a file on disk. Throws kFileError too; the file may then be incomplete.
+ATTN_API void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
+                               const SafetensorsMetadata& metadata = {});
+
+}  // namespace attn

@@ -1,0 +1,72 @@
+// Libraries of nothing but headers, each in a folder of its own. The system's copy cannot be used
+// where it lies: next to it in /usr/include are the headers of the system's C library, which must
+// not be seen when compiling for WebAssembly or another processor.
+
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { cached } from './cache.js';
+import { unpackDebianPackages } from './debianPackages.js';
+import { atLeast, isDebian, say } from './system.js';
+
+const kDebianRelease = 'trixie';
+
+/**
+ * @typedef {object} HeaderLibrary
+ * @property {string} name  of the cache entry
+ * @property {string} cmakePackage  what find_package() calls it
+ * @property {string} headers  the folder below include/ that holds its headers
+ * @property {string} minVersion
+ * @property {string} debianPackage
+ * @property {string} debianVersion  of the package in Debian 13
+ * @property {(include: string) => string | undefined} versionIn  the version below an include
+ *     folder, undefined if it is not there
+ */
+
+/**
+ * Finds a library's headers, or fetches them on Debian.
+ * @param {HeaderLibrary} library
+ * @returns {string | undefined} the folder of its CMake package; undefined where CMake has to find
+ *     or fetch the library itself
+ */
+export function provideHeaders(library) {
+  const { name, minVersion, debianPackage, debianVersion } = library;
+  for (const include of ['/usr/include', '/usr/local/include', '/opt/homebrew/include']) {
+    const version = library.versionIn(include);
+    if (version && atLeast(version, minVersion)) {
+      return cached(`${name}-${version}`, (folder) => fill(library, folder, include, version));
+    }
+  }
+  if (!isDebian()) return undefined;
+  return cached(`${name}-${debianVersion}`, (folder) => {
+    say(`Fetching ${name} ${debianVersion} from the Debian mirror.`);
+    const unpacked = join(folder, 'unpacked');
+    unpackDebianPackages(kDebianRelease, [debianPackage], unpacked);
+    fill(library, folder, join(unpacked, 'usr/include'), debianVersion);
+    rmSync(unpacked, { recursive: true });
+  });
+}
+
+/**
+ * Writes the headers and a CMake package. Debian's own CMake packages ask for more than the headers
+ * need: xsimd's for xtl, which only complex numbers use.
+ * @param {HeaderLibrary} library
+ * @param {string} folder
+ * @param {string} include
+ * @param {string} version
+ */
+function fill({ cmakePackage, headers }, folder, include, version) {
+  cpSync(join(include, headers), join(folder, 'include', headers), { recursive: true });
+  writeFileSync(
+    join(folder, `${cmakePackage}Config.cmake`),
+    `set(${cmakePackage}_INCLUDE_DIRS "\${CMAKE_CURRENT_LIST_DIR}/include")\n`,
+  );
+  writeFileSync(
+    join(folder, `${cmakePackage}ConfigVersion.cmake`),
+    `set(PACKAGE_VERSION "${version}")
+if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+endif()
+`,
+  );
+}
