@@ -561,6 +561,8 @@ const SafetensorsEntry& Safetensors::entry(std::string_view name) const {
   return tensors_[*found];
 }
 
+void Safetensors::require_readable(const SafetensorsEntry& entry) { readable(entry); }
+
 void Safetensors::read(std::string_view name, const Tensor& output) const {
   const SafetensorsEntry& source = entry(name);
   const auto [convert, bytes] = readable(source);

@@ -54,6 +54,8 @@ class ATTN_API Safetensors {
   bool contains(std::string_view name) const noexcept;
   /// Throws kNotFound.
   const SafetensorsEntry& entry(std::string_view name) const;
+  /// Throws kUnsupported unless read() can read the entry's dtype.
+  static void require_readable(const SafetensorsEntry& entry);
 
   /// Writes a tensor's values to `output`, of the same shape and any strides. Throws kNotFound,
   /// kShapeMismatch, kInvalidArgument for null data, and kUnsupported for a dtype other than F32,
