@@ -10,6 +10,7 @@
 #include "attn/instruction_set.hpp"
 #include "attn/key_value_cache.hpp"
 #include "attn/linear.hpp"
+#include "attn/masked_softmax.hpp"
 #include "attn/module.hpp"
 #include "attn/multi_head_attention.hpp"
 #include "attn/ngram_embedding.hpp"
