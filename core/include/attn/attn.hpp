@@ -9,6 +9,7 @@
 #include "attn/initialization.hpp"
 #include "attn/instruction_set.hpp"
 #include "attn/key_value_cache.hpp"
+#include "attn/learned_positional_encoding.hpp"
 #include "attn/linear.hpp"
 #include "attn/masked_softmax.hpp"
 #include "attn/module.hpp"
