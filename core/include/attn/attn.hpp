@@ -18,6 +18,7 @@
 #include "attn/parameters.hpp"
 #include "attn/positional_encoding.hpp"
 #include "attn/random.hpp"
+#include "attn/relative_skew.hpp"
 #include "attn/rotary_embedding.hpp"
 #include "attn/safetensors.hpp"
 #include "attn/scaled_dot_product_attention.hpp"
