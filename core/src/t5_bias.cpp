@@ -21,6 +21,8 @@ std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int
     validation::fail_value("max_distance", static_cast<double>(max_distance),
                            "more than the " + std::to_string(exact) + " exact buckets");
   }
+  // From there on all share a bucket; INT64_MIN has no absolute value.
+  distance = std::clamp(distance, -max_distance, max_distance);
   const std::int64_t side = bidirectional && distance > 0 ? buckets : 0;
   const std::int64_t away =
       bidirectional ? std::abs(distance) : std::max<std::int64_t>(0, -distance);

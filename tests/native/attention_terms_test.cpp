@@ -296,6 +296,60 @@ TEST(AlibiTest, slopes_of_any_number_of_heads) {
   attn::alibi_slopes({});
 }
 
+/// The slopes by the authors' recursion, in extended precision.
+std::vector<long double> alibi_slopes_of(int num_heads) {
+  int power = 1;
+  while (2 * power <= num_heads) power *= 2;
+  std::vector<long double> slopes;
+  for (int h = 0; h < power; ++h) {
+    slopes.push_back(std::pow(2.0L, -8.0L * (h + 1) / static_cast<long double>(power)));
+  }
+  if (power == num_heads) return slopes;
+  const std::vector<long double> twice = alibi_slopes_of(2 * power);
+  for (int h = 0; static_cast<int>(slopes.size()) < num_heads; h += 2) slopes.push_back(twice[h]);
+  return slopes;
+}
+
+TEST(AlibiTest, slopes_of_every_number_of_heads_are_exact) {
+  for (int num_heads = 1; num_heads <= 130; ++num_heads) {
+    const std::vector<long double> exact = alibi_slopes_of(num_heads);
+    std::vector<float> slopes(static_cast<std::size_t>(num_heads));
+    attn::alibi_slopes(slopes);
+    for (std::size_t h = 0; h < slopes.size(); ++h) {
+      EXPECT_NEAR(slopes[h], static_cast<double>(exact[h]), 6e-8 * static_cast<double>(exact[h]))
+          << h << " of " << num_heads;
+    }
+  }
+}
+
+TEST(T5BiasTest, buckets_are_those_of_hugging_face) {
+  // compute_distance_bucket of transformers with its defaults, 32 buckets up to 128.
+  const std::pair<std::int64_t, std::int64_t> two_sided[] = {
+      {0, 0},    {-1, 1},   {1, 17},   {-7, 7},    {7, 23},   {-8, 8},    {8, 24},
+      {-11, 8},  {-12, 9},  {-16, 10}, {-23, 11},  {32, 28},  {-64, 14},  {64, 30},
+      {-90, 14}, {-91, 15}, {128, 31}, {-128, 15}, {500, 31}, {-500, 15},
+  };
+  for (const auto& [distance, bucket] : two_sided) {
+    EXPECT_EQ(attn::t5_bucket(distance, 32, 128, true), bucket) << distance;
+  }
+  const std::pair<std::int64_t, std::int64_t> one_sided[] = {
+      {0, 0},    {5, 0},    {-1, 1},   {-15, 15},  {-16, 16},  {-18, 16},
+      {-19, 17}, {-32, 21}, {-64, 26}, {-112, 30}, {-113, 31}, {-1000, 31},
+  };
+  for (const auto& [distance, bucket] : one_sided) {
+    EXPECT_EQ(attn::t5_bucket(distance, 32, 128, false), bucket) << distance;
+  }
+}
+
+TEST(T5BiasTest, all_far_distances_share_a_bucket) {
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(attn::t5_bucket(kMin, 32, 128, true), 15);
+  EXPECT_EQ(attn::t5_bucket(kMax, 32, 128, true), 31);
+  EXPECT_EQ(attn::t5_bucket(kMin, 32, 128, false), 31);
+  EXPECT_EQ(attn::t5_bucket(kMax, 32, 128, false), 0);
+}
+
 TEST(T5BiasTest, buckets_are_those_of_the_reference) {
   for (const bool bidirectional : {true, false}) {
     for (const std::int64_t buckets : {4, 8, 32, 64}) {

@@ -29,7 +29,8 @@ using ::testing::StartsWith;
 
 constexpr SinusoidalLayout kLayouts[] = {SinusoidalLayout::kInterleaved,
                                          SinusoidalLayout::kConcatenated};
-constexpr double kDeltas[] = {0, 1, -1, 7, 0.5, -12.25, 1000, -123456, 1e-6};
+constexpr double kDeltas[] = {0,    1,       -1,   7,        0.5,         -12.25,
+                              1000, -123456, 1e-6, 16777216, -16777215.75};
 
 /// M_δ in extended precision: M[r, c] = ∂ P[i + δ, r] / ∂ P[i, c] by the addition theorems.
 reference::Array exact_matrix(std::int64_t width, double delta, const ShiftOptions& options) {
@@ -165,6 +166,51 @@ TEST_P(ShiftMatrixTest, applied_to_an_encoding_is_the_shifted_encoding) {
                               exact_encoding(later, width, options), 2.7e-7))
             << "width " << width << ", delta " << delta;
       }
+    }
+  }
+}
+
+TEST_P(ShiftMatrixTest, shifts_encodings_of_random_shapes_by_any_delta) {
+  Random random;
+  for (int round = 0; round < 60; ++round) {
+    const std::int64_t width = 2 * random.integer(1, 70);
+    const std::int64_t rows = random.integer(1, 20);
+    const ShiftOptions options{.base = std::exp2(random.uniform(0, 20)),
+                               .layout = kLayouts[random.integer(0, 1)]};
+    // Of every size up to 2^24, positive and negative, whole and fractional.
+    const auto number = [&] {
+      const double size = std::exp2(random.uniform(-4, 24));
+      return (random.chance(0.5) ? -1 : 1) * (random.chance(0.5) ? std::floor(size) : size);
+    };
+    const double delta = number();
+    std::vector<double> positions;
+    std::vector<double> later;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      positions.push_back(number());
+      later.push_back(positions.back() + delta);
+    }
+    const std::vector<float> moved =
+        shifted(encoding(positions, width, options), width, delta, options);
+    SCOPED_TRACE(::testing::Message()
+                 << "width " << width << ", base " << options.base << ", delta " << delta);
+    EXPECT_TRUE(is_within(moved, exact_encoding(later, width, options), 2.7e-7));
+    const std::vector<float> direct = encoding(later, width, options);
+    // Positions reach 2^25 here, where an encoding is within 4.7e-8.
+    for (std::size_t i = 0; i < moved.size(); ++i) EXPECT_NEAR(moved[i], direct[i], 3.2e-7);
+  }
+}
+
+TEST_P(ShiftMatrixTest, shifts_add_up) {
+  Random random;
+  for (int round = 0; round < 20; ++round) {
+    const std::int64_t width = 2 * random.integer(1, 20);
+    const double first = random.uniform(-1000, 1000);
+    const double second = random.uniform(-1000, 1000);
+    const std::vector<float> x = random.normals(4 * width);
+    const std::vector<float> both = shifted(x, width, first + second);
+    const std::vector<float> one_by_one = shifted(shifted(x, width, first), width, second);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_NEAR(both[i], one_by_one[i], 4e-6) << "width " << width;
     }
   }
 }

@@ -148,6 +148,30 @@ TEST_P(SinusoidalEncodingTest, far_positions_stay_within_1_2e_7) {
   }
 }
 
+TEST_P(SinusoidalEncodingTest, every_table_of_the_promised_range_is_within_1_2e_7) {
+  Random random;
+  for (int round = 0; round < 60; ++round) {
+    const double size = std::exp2(random.uniform(0, 23.9F));
+    const SinusoidalEncodingOptions options{
+        .base = std::exp2(random.uniform(0, 24)),
+        .start = (random.chance(0.5) ? -1 : 1) * (random.chance(0.5) ? std::floor(size) : size),
+        .step = random.chance(0.3) ? 1.0 : random.uniform(-100, 100),
+        .layout =
+            random.chance(0.5) ? SinusoidalLayout::kInterleaved : SinusoidalLayout::kConcatenated};
+    const std::int64_t rows = random.integer(1, 70);
+    const std::int64_t width = random.integer(1, 40);
+    SCOPED_TRACE(::testing::Message() << "start " << options.start << ", step " << options.step
+                                      << ", base " << options.base << ", width " << width);
+    const std::vector<double> positions = positions_of(rows, options.start, options.step);
+    const reference::Array exact = reference::sinusoidal_encoding(
+        {positions, width, options.base, options.layout == SinusoidalLayout::kConcatenated});
+    EXPECT_TRUE(is_within(encode(rows, width, options), exact, 1.2e-7));
+    EXPECT_TRUE(
+        is_within(encode_at(positions, width, {.base = options.base, .layout = options.layout}),
+                  exact, promised_error(k2To24)));
+  }
+}
+
 TEST_P(SinusoidalEncodingTest, positions_beyond_2_to_24_stay_within_their_stated_bound) {
   for (const double start : {0x1p31, -0x1p31, 0x1p40, 1e15}) {
     expect_exact(10, 16, {.start = start});
