@@ -3,9 +3,11 @@
 /// Everything that attn offers.
 
 #include "attn/alibi.hpp"
+#include "attn/attention_pooling.hpp"
 #include "attn/context.hpp"
 #include "attn/dropout.hpp"
 #include "attn/error.hpp"
+#include "attn/gru.hpp"
 #include "attn/initialization.hpp"
 #include "attn/instruction_set.hpp"
 #include "attn/key_value_cache.hpp"
@@ -19,6 +21,7 @@
 #include "attn/positional_encoding.hpp"
 #include "attn/random.hpp"
 #include "attn/relative_skew.hpp"
+#include "attn/rnn.hpp"
 #include "attn/rotary_embedding.hpp"
 #include "attn/safetensors.hpp"
 #include "attn/scaled_dot_product_attention.hpp"

@@ -191,6 +191,65 @@ struct ElementwiseArgs {
   index out_col = 1;
 };
 
+/// How a query and a key make a score.
+enum class PairScore : int {
+  kAdditive,      ///< Σ_d w_d·tanh(q_d + k_d)
+  kDot,           ///< factor · Σ_d q_d·k_d
+  kGaussian,      ///< factor · Σ_d (q_d − k_d)²
+  kBoxcar,        ///< 1 where factor·‖q − k‖ < 1, else 0
+  kEpanechnikov,  ///< max(1 − factor·‖q − k‖, 0)
+  kConstant,      ///< 1
+};
+
+/// Pools the values of one batch entry. Weights are the softmax of the scores, and from kBoxcar on
+/// the scores divided by their sum; a query whose weights sum to zero gets zeros. What is excluded
+/// is not read into the arithmetic, nor are values outside a kernel's edge.
+struct PoolingArgs {
+  PairScore score = PairScore::kDot;
+  bool hard = false;  ///< the highest score, the first of several, takes all
+  float factor = 1;
+  index num_keys = 0;
+  index depth = 0;
+  index value_dim = 0;
+  const float* query = nullptr;  ///< (queries, depth)
+  index query_row = 0;
+  index query_col = 1;
+  const float* packed_keys = nullptr;     ///< packed (num_keys × depth); none for kConstant
+  const float* column_weights = nullptr;  ///< (depth), for kAdditive
+  const float* value = nullptr;           ///< (num_keys, value_dim)
+  index value_row = 0;
+  index value_col = 1;
+  float* output = nullptr;  ///< (queries, value_dim)
+  index output_row = 0;
+  index output_col = 1;
+  const std::int32_t* key_end = nullptr;  ///< query i attends to keys [0, key_end[i]) only
+  const std::uint8_t* mask = nullptr;     ///< (queries, num_keys), zero excludes; or null
+  index mask_row = 0;
+  index mask_col = 0;
+  float excluded_score = 0;
+  float* scores = nullptr;  ///< (queries, num_keys) or null
+  index scores_row = 0;
+  index scores_col = 1;
+  float* weights = nullptr;  ///< (queries, num_keys) or null
+  index weights_row = 0;
+  index weights_col = 1;
+};
+
+/// One step of a recurrent layer for several sequences, after its products. The arrays are
+/// readable, and next_state is writable, up to a whole panel beyond each row.
+struct RecurrentCellArgs {
+  index rows = 0;
+  index hidden = 0;
+  const float* from_input = nullptr;  ///< (rows, gates · hidden)
+  index from_input_row = 0;
+  const float* from_state = nullptr;  ///< (rows, gates · hidden)
+  index from_state_row = 0;
+  const float* state = nullptr;  ///< (rows, hidden)
+  float* next_state = nullptr;
+  index state_row = 0;
+  bool relu = false;  ///< for rnn_cell: the rectifier instead of tanh
+};
+
 struct KernelTable {
   InstructionSet instruction_set;
 
@@ -236,6 +295,12 @@ struct KernelTable {
   void (*softmax)(const SoftmaxArgs&, float* scratch) noexcept;
 
   void (*add)(const ElementwiseArgs&) noexcept;
+
+  /// Pools queries [row_begin, row_end); scratch holds value_dim floats rounded up to panels.
+  void (*pool)(const PoolingArgs&, index row_begin, index row_end, float* scratch) noexcept;
+
+  void (*gru_cell)(const RecurrentCellArgs&) noexcept;
+  void (*rnn_cell)(const RecurrentCellArgs&) noexcept;
 
   /// The words of blocks first_block … of RandomStream{seed, stream}, four for each.
   void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,

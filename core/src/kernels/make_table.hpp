@@ -5,6 +5,8 @@
 #include "kernels/masked_softmax.hpp"
 #include "kernels/matrix_product.hpp"
 #include "kernels/philox.hpp"
+#include "kernels/pooling.hpp"
+#include "kernels/recurrent.hpp"
 #include "kernels/rotation.hpp"
 #include "kernels/single_query.hpp"
 #include "kernels/sinusoid.hpp"
@@ -41,6 +43,9 @@ constexpr KernelTable make_table() noexcept {
       .rotate_pairs = &rotate_pairs<Isa>,
       .softmax = &masked_softmax<Isa>,
       .add = &add<Isa>,
+      .pool = &pool<Isa>,
+      .gru_cell = &gru_cell<Isa>,
+      .rnn_cell = &rnn_cell<Isa>,
       .random_words = &random_words<Isa>,
   };
 }

@@ -1,0 +1,238 @@
+#pragma once
+
+// Attention pooling by a scoring function that is no inner product: every pair of a query and a
+// key goes through it column by column. Keys lie packed in panels, so that a vector holds one
+// column of neighbouring keys and nothing of the size (queries, keys, columns) ever exists.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/softmax.hpp"
+#include "kernels/tanh.hpp"
+
+namespace attn::kernels {
+
+/// What one column of a query and a key adds to the sum of a pair.
+template <class Isa, PairScore Score>
+ATTN_INLINE Floats<Isa> add_column(Floats<Isa> query, Floats<Isa> key, float weight,
+                                   Floats<Isa> sum) noexcept {
+  using F = Floats<Isa>;
+  if constexpr (Score == PairScore::kAdditive) {
+    return Isa::madd(F(weight), tanh<Isa>(query + key), sum);
+  } else if constexpr (Score == PairScore::kDot) {
+    return Isa::madd(query, key, sum);
+  } else {
+    const F difference = query - key;
+    return Isa::madd(difference, difference, sum);
+  }
+}
+
+/// From the sum of a pair to its score.
+template <class Isa, PairScore Score>
+ATTN_INLINE Floats<Isa> finish_score(Floats<Isa> sum, float factor) noexcept {
+  using F = Floats<Isa>;
+  if constexpr (Score == PairScore::kAdditive) {
+    return sum;
+  } else if constexpr (Score == PairScore::kDot || Score == PairScore::kGaussian) {
+    return sum * F(factor);
+  } else {
+    // The kernels with an edge see the distance in units of their width. NaN stays.
+    const F distance = xsimd::sqrt(sum) * F(factor);
+    const F inside = Score == PairScore::kBoxcar ? F(1.0F) : F(1.0F) - distance;
+    return xsimd::select(distance < F(1.0F), inside,
+                         xsimd::select(distance == distance, F(0.0F), distance));
+  }
+}
+
+/// Scores of query `row` and keys [key0, key0 + keys), rounded up to whole panels.
+template <class Isa, PairScore Score>
+ATTN_INLINE void pair_scores(const PoolingArgs& p, index row, index key0, index keys,
+                             float* scores) noexcept {
+  using F = Floats<Isa>;
+  constexpr int kVectors = static_cast<int>(kPanelWidth / kWidth<Isa>);
+  const float* query = p.query + row * p.query_row;
+  for (index j = 0; j < keys; j += kPanelWidth) {
+    const float* panel = p.packed_keys + (key0 + j) * p.depth;
+    F sum[kVectors];
+    unroll<kVectors>([&](auto v) __attribute__((always_inline)) { sum[v] = F(0.0F); });
+    for (index d = 0; d < p.depth; ++d) {
+      const F q(query[d * p.query_col]);
+      const float weight = Score == PairScore::kAdditive ? p.column_weights[d] : 0.0F;
+      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+        const F k = F::load_unaligned(panel + d * kPanelWidth + v * kWidth<Isa>);
+        sum[v] = add_column<Isa, Score>(q, k, weight, sum[v]);
+      });
+    }
+    unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+      finish_score<Isa, Score>(sum[v], p.factor).store_unaligned(scores + j + v * kWidth<Isa>);
+    });
+  }
+}
+
+template <class Isa>
+ATTN_INLINE void any_pair_scores(const PoolingArgs& p, index row, index key0, index keys,
+                                 float* scores) noexcept {
+  switch (p.score) {
+    case PairScore::kAdditive:
+      return pair_scores<Isa, PairScore::kAdditive>(p, row, key0, keys, scores);
+    case PairScore::kDot:
+      return pair_scores<Isa, PairScore::kDot>(p, row, key0, keys, scores);
+    case PairScore::kGaussian:
+      return pair_scores<Isa, PairScore::kGaussian>(p, row, key0, keys, scores);
+    case PairScore::kBoxcar:
+      return pair_scores<Isa, PairScore::kBoxcar>(p, row, key0, keys, scores);
+    case PairScore::kEpanechnikov:
+      return pair_scores<Isa, PairScore::kEpanechnikov>(p, row, key0, keys, scores);
+    case PairScore::kConstant:
+      std::fill_n(scores, keys, 1.0F);
+  }
+}
+
+/// One vector of a row of values: columns [col, col + width), or as many as there are.
+template <class Isa>
+ATTN_INLINE Floats<Isa> load_values(const PoolingArgs& p, index key, index col) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  const float* source = p.value + key * p.value_row + col * p.value_col;
+  if (p.value_col == 1 && col + kW <= p.value_dim) return F::load_unaligned(source);
+  float columns[kW] = {};
+  const index count = std::min(kW, p.value_dim - col);
+  for (index c = 0; c < count; ++c) columns[c] = source[c * p.value_col];
+  return F::load_unaligned(columns);
+}
+
+/// sums = old_factor · sums + Σ_n weights[n] · value of keys[n].
+template <class Isa>
+ATTN_INLINE void add_values(const PoolingArgs& p, const std::int32_t* keys, const float* weights,
+                            index count, float old_factor, float* sums) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  for (index col = 0; col < p.value_dim; col += kW) {
+    F sum = F::load_unaligned(sums + col) * F(old_factor);
+    for (index n = 0; n < count; ++n) {
+      sum = Isa::madd(F(weights[n]), load_values<Isa>(p, keys[n], col), sum);
+    }
+    sum.store_unaligned(sums + col);
+  }
+}
+
+/// The scores of a block of keys that a query may attend to, close together.
+template <class Isa>
+struct AttendedKeys {
+  std::int32_t key[kKeyTile];
+  float score[kKeyTile + kPanelWidth];
+  index count;
+
+  void collect(const PoolingArgs& p, index row, index key0, index keys) noexcept {
+    float all[kKeyTile + kPanelWidth];
+    any_pair_scores<Isa>(p, row, key0, keys, all);
+    const std::uint8_t* mask = p.mask ? p.mask + row * p.mask_row : nullptr;
+    const bool zero_is_outside =
+        p.score == PairScore::kBoxcar || p.score == PairScore::kEpanechnikov;
+    count = 0;
+    for (index j = 0; j < keys; ++j) {
+      if (mask && mask[(key0 + j) * p.mask_col] == 0) continue;
+      if (p.scores) p.scores[row * p.scores_row + (key0 + j) * p.scores_col] = all[j];
+      if (zero_is_outside && all[j] == 0.0F) continue;
+      key[count] = static_cast<std::int32_t>(key0 + j);
+      score[count++] = all[j];
+    }
+  }
+};
+
+/// The key with the highest score takes all; the first of several, and the first NaN above all.
+template <class Isa>
+void pool_hard(const PoolingArgs& p, index row) noexcept {
+  AttendedKeys<Isa> block;
+  index best = -1;
+  float best_score = 0.0F;
+  for (index key0 = 0; key0 < p.key_end[row]; key0 += kKeyTile) {
+    block.collect(p, row, key0, std::min<index>(kKeyTile, p.key_end[row] - key0));
+    for (index n = 0; n < block.count; ++n) {
+      const float score = block.score[n];
+      const bool first_nan = score != score && best_score == best_score;
+      if (best < 0 || score > best_score || first_nan) {
+        best = block.key[n];
+        best_score = score;
+      }
+    }
+  }
+  const bool is_nan = best_score != best_score;
+  float* output = p.output + row * p.output_row;
+  for (index c = 0; c < p.value_dim; ++c) {
+    float value = best < 0 ? 0.0F : p.value[best * p.value_row + c * p.value_col];
+    if (is_nan) value = best_score;
+    output[c * p.output_col] = value;
+  }
+  if (p.weights && best >= 0) {
+    p.weights[row * p.weights_row + best * p.weights_col] = is_nan ? best_score : 1.0F;
+  }
+}
+
+template <class Isa>
+void pool_soft(const PoolingArgs& p, index row, float* sums) noexcept {
+  AttendedKeys<Isa> block;
+  const bool softmax = p.score == PairScore::kAdditive || p.score == PairScore::kDot ||
+                       p.score == PairScore::kGaussian;
+  float row_max = kMinusInfinity;
+  float row_sum = 0.0F;
+  std::fill_n(sums, round_up(p.value_dim, kPanelWidth), 0.0F);
+  for (index key0 = 0; key0 < p.key_end[row]; key0 += kKeyTile) {
+    block.collect(p, row, key0, std::min<index>(kKeyTile, p.key_end[row] - key0));
+    if (block.count == 0) continue;
+    if (p.weights) {
+      for (index n = 0; n < block.count; ++n) {
+        p.weights[row * p.weights_row + block.key[n] * p.weights_col] = block.score[n];
+      }
+    }
+    const index padded = round_up(block.count, kWidth<Isa>);
+    float old_factor = 1.0F;
+    if (softmax) {
+      std::fill(block.score + block.count, block.score + padded, kMinusInfinity);
+      const float new_max = std::max(row_max, max_of<Isa>(block.score, padded));
+      const float shift = safe_shift<Isa>(new_max);
+      old_factor = exp_scalar<Isa>(std::min(row_max - shift, 0.0F));
+      row_sum = row_sum * old_factor + exp_all<Isa>(block.score, padded, shift, 1.0F);
+      row_max = new_max;
+    } else {
+      for (index n = 0; n < block.count; ++n) row_sum += block.score[n];
+    }
+    add_values<Isa>(p, block.key, block.score, block.count, old_factor, sums);
+  }
+  const float factor = reciprocal_sum<Isa>(row_sum);
+  float* output = p.output + row * p.output_row;
+  for (index c = 0; c < p.value_dim; ++c) output[c * p.output_col] = sums[c] * factor;
+  if (p.weights) {
+    const float shift = safe_shift<Isa>(row_max);
+    const std::uint8_t* mask = p.mask ? p.mask + row * p.mask_row : nullptr;
+    for (index j = 0; j < p.key_end[row]; ++j) {
+      if (mask && mask[j * p.mask_col] == 0) continue;
+      float& weight = p.weights[row * p.weights_row + j * p.weights_col];
+      weight = (softmax ? exp_scalar<Isa>(weight - shift) : weight) * factor;
+    }
+  }
+}
+
+template <class Isa>
+void pool(const PoolingArgs& p, index row_begin, index row_end, float* scratch) noexcept {
+  for (index row = row_begin; row < row_end; ++row) {
+    // What no key is given stays as it is here.
+    if (p.scores) {
+      for (index j = 0; j < p.num_keys; ++j) {
+        p.scores[row * p.scores_row + j * p.scores_col] = p.excluded_score;
+      }
+    }
+    if (p.weights) {
+      for (index j = 0; j < p.num_keys; ++j) {
+        p.weights[row * p.weights_row + j * p.weights_col] = 0.0F;
+      }
+    }
+    if (p.hard) {
+      pool_hard<Isa>(p, row);
+    } else {
+      pool_soft<Isa>(p, row, scratch);
+    }
+  }
+}
+
+}  // namespace attn::kernels
