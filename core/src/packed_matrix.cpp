@@ -19,11 +19,13 @@ PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols) : rows_(rows), 
   }
 }
 
-void PackedMatrix::pack(const ConstTensor& weight) noexcept {
+void PackedMatrix::pack(const ConstTensor& weight, std::int64_t first_col) noexcept {
   for (index row = 0; row < rows_; ++row) {
     const index panel = row / kernels::kPanelWidth * kernels::kPanelWidth;
     float* column = packed_.data() + panel * cols_ + row % kernels::kPanelWidth;
-    for (index k = 0; k < cols_; ++k) column[k * kernels::kPanelWidth] = weight(row, k);
+    for (index k = 0; k < weight.size(1); ++k) {
+      column[(first_col + k) * kernels::kPanelWidth] = weight(row, k);
+    }
   }
 }
 

@@ -16,8 +16,8 @@ class PackedMatrix {
   /// Zeros (out, in). Throws kOutOfMemory.
   PackedMatrix(std::int64_t rows, std::int64_t cols);
 
-  /// Takes the weights of a (rows, cols) matrix over.
-  void pack(const ConstTensor& weight) noexcept;
+  /// Takes the weights of a (rows, cols) matrix over, or those of its columns from `first_col` on.
+  void pack(const ConstTensor& weight, std::int64_t first_col = 0) noexcept;
 
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t cols() const noexcept { return cols_; }

@@ -5,6 +5,7 @@
 #include "attn/alibi.hpp"
 #include "attn/attention_pooling.hpp"
 #include "attn/context.hpp"
+#include "attn/conv1d.hpp"
 #include "attn/dropout.hpp"
 #include "attn/error.hpp"
 #include "attn/gru.hpp"
