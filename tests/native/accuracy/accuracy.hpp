@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "attn/context.hpp"
+#include "attn/random.hpp"
+#include "reference/array.hpp"
+
+/// The table of largest errors that `npm run accuracy` prints: a row per operation, a column per
+/// instruction set. A row is one more variable of this kind, in the file of its subject:
+///
+///   const Row kLinear("Linear", "(33, 257) to 65", "(n + 1) · 6e-8 · (Σ|x·w| + |b|)",
+///                     [](Case& c) {
+///                       const std::vector<float> x = c.normals(33 * 257);
+///                       …
+///                       c.add(output, exact, bounds);
+///                     });
+namespace accuracy {
+
+/// One operation on one instruction set: what it computes with, and where its errors go.
+class Case {
+ public:
+  explicit Case(attn::Context& context) : context_(context) {}
+
+  attn::Context& context() const { return context_; }
+
+  /// Standard normal numbers times a deviation: the same on every machine, new ones in each call.
+  std::vector<float> normals(std::int64_t count, float deviation = 1) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    attn::fill_normal({values.data(), {count}}, {.seed = 1, .stream = stream_++}, 0, deviation,
+                      context_);
+    return values;
+  }
+  std::vector<float> uniforms(std::int64_t count, float low, float high) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    attn::fill_uniform({values.data(), {count}}, {.seed = 1, .stream = stream_++}, low, high,
+                       context_);
+    return values;
+  }
+
+  /// A number, what it would be exactly, and how far from that it may be as documented.
+  void add(double got, long double exact, double bound) {
+    ++count_;
+    const auto error = static_cast<double>(std::abs(got - exact));
+    // NaN stays.
+    if (!(error <= largest_)) largest_ = error;
+    const double share = error == 0 ? 0 : error / bound;
+    if (!(share <= largest_share_)) largest_share_ = share;
+  }
+  void add(const std::vector<float>& got, const reference::Array& exact,
+           const reference::Array& bounds) {
+    if (got.size() != exact.values.size()) largest_ = largest_share_ = HUGE_VAL;
+    for (std::size_t i = 0; i < got.size() && i < exact.values.size(); ++i) {
+      add(got[i], exact.values[i], bounds.values[i]);
+    }
+  }
+  void add(const std::vector<float>& got, const reference::Array& exact, double bound) {
+    add(got, exact, reference::Array(exact.shape, bound));
+  }
+
+  double largest() const { return largest_; }
+  /// Infinite when nothing was measured.
+  double largest_share() const { return count_ > 0 ? largest_share_ : HUGE_VAL; }
+
+ private:
+  attn::Context& context_;
+  std::uint64_t stream_ = 0;
+  std::int64_t count_ = 0;
+  double largest_ = 0;
+  double largest_share_ = 0;
+};
+
+/// A row of the table; it puts itself there.
+class Row {
+ public:
+  /// What is measured, on which shapes and ranges, and what may be off by how much as documented.
+  Row(std::string operation, std::string range, std::string bound, void (*measure)(Case&));
+
+  const std::string& operation() const { return operation_; }
+  const std::string& range() const { return range_; }
+  const std::string& bound() const { return bound_; }
+  void measure(Case& c) const { measure_(c); }
+
+ private:
+  std::string operation_;
+  std::string range_;
+  std::string bound_;
+  void (*measure_)(Case&);
+};
+
+}  // namespace accuracy

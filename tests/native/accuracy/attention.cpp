@@ -1,0 +1,221 @@
+#include "reference/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "accuracy/accuracy.hpp"
+#include "attn/alibi.hpp"
+#include "attn/masked_softmax.hpp"
+#include "attn/scaled_dot_product_attention.hpp"
+#include "reference/masked_softmax.hpp"
+
+namespace accuracy {
+namespace {
+
+using reference::Array;
+using Shape = std::vector<std::int64_t>;
+
+struct Sizes {
+  std::int64_t batch = 1, query_heads = 2, key_heads = 2, num_queries = 65, num_keys = 130,
+               head_dim = 64, value_dim = 64;
+};
+
+/// One call, for the core and for the reference. Rows add options to both.
+struct Problem {
+  Case& c;
+  Sizes s;
+  std::vector<float> query, key, value;
+  attn::AttentionOptions options;
+  reference::Attention exact;
+  double max_value = 0;
+
+  explicit Problem(Case& c_, const Sizes& sizes = {}, float query_deviation = 1)
+      : c(c_),
+        s(sizes),
+        query(c_.normals(s.batch * s.query_heads * s.num_queries * s.head_dim, query_deviation)),
+        key(c_.normals(s.batch * s.key_heads * s.num_keys * s.head_dim)),
+        value(c_.normals(s.batch * s.key_heads * s.num_keys * s.value_dim)) {
+    exact.query = Array({s.batch, s.query_heads, s.num_queries, s.head_dim}, query);
+    exact.key = Array({s.batch, s.key_heads, s.num_keys, s.head_dim}, key);
+    exact.value = Array({s.batch, s.key_heads, s.num_keys, s.value_dim}, value);
+    for (const float v : value) max_value = std::max(max_value, std::abs(double{v}));
+  }
+
+  struct Outputs {
+    std::vector<float> output, weights, log_sum_exp, capped;
+  };
+
+  Outputs attend(bool all = false) {
+    const auto rows = static_cast<std::size_t>(s.batch * s.query_heads * s.num_queries);
+    Outputs out;
+    out.output.resize(rows * static_cast<std::size_t>(s.value_dim));
+    if (all) {
+      const Shape scores{s.batch, s.query_heads, s.num_queries, s.num_keys};
+      out.weights.resize(rows * static_cast<std::size_t>(s.num_keys));
+      out.capped.resize(out.weights.size());
+      out.log_sum_exp.resize(rows);
+      options.weights = {out.weights.data(), std::span<const std::int64_t>(scores)};
+      options.capped_scores = {out.capped.data(), std::span<const std::int64_t>(scores)};
+      options.log_sum_exp = {out.log_sum_exp.data(), {s.batch, s.query_heads, s.num_queries}};
+    }
+    attn::scaled_dot_product_attention(
+        {query.data(), std::span<const std::int64_t>(exact.query.shape)},
+        {key.data(), std::span<const std::int64_t>(exact.key.shape)},
+        {value.data(), std::span<const std::int64_t>(exact.value.shape)},
+        {out.output.data(), {s.batch, s.query_heads, s.num_queries, s.value_dim}}, options,
+        c.context());
+    return out;
+  }
+
+  /// Measures the output; `other_values` is how much other vectors than values may contribute.
+  void measure_output(double other_values = 0) {
+    c.add(attend().output, reference::attention(exact).output,
+          2.5e-6 * std::sqrt(static_cast<double>(s.head_dim)) * (max_value + other_values));
+  }
+};
+
+const char* const kOutputBound = "2.5e-6 · √D · max|v|";
+const char* const kShape = "N 65, K 130, D 64, normal";
+/// Scores reach as far as the bounds are stated for.
+const char* const kHardShape = "N 65, K 130, D 64, |scores| ≤ 20";
+constexpr float kHard = 4;
+
+const Row kPlain("attention", kHardShape, kOutputBound,
+                 [](Case& c) { Problem(c, {}, kHard).measure_output(); });
+const Row kWeights("attention, weights", kHardShape, "1.3e-6 · √D", [](Case& c) {
+  Problem p(c, {}, kHard);
+  c.add(p.attend(true).weights, reference::attention(p.exact).weights, 1.3e-6 * 8);
+});
+const Row kLogSumExp("attention, log-sum-exp", kHardShape, "3e-6 · √D", [](Case& c) {
+  Problem p(c, {}, kHard);
+  c.add(p.attend(true).log_sum_exp, reference::attention(p.exact).log_sum_exp, 3e-6 * 8);
+});
+const Row kCausal("attention, causal", kHardShape, kOutputBound, [](Case& c) {
+  Problem p(c, {}, kHard);
+  p.options.causal = attn::Diagonal::bottom_right();
+  p.exact.causal_offset = Array({1}, 130 - 65);
+  p.measure_output();
+});
+const Row kWindow("attention, window 20 + 5", kShape, kOutputBound, [](Case& c) {
+  Problem p(c);
+  p.options.window = attn::Window{.left = 20, .right = 5};
+  p.exact.window_left = 20;
+  p.exact.window_right = 5;
+  p.exact.window_offset = Array({1}, 0);
+  p.measure_output();
+});
+const Row kLengths("attention, valid lengths, grouped", "B 2, 4 and 2 heads, N 33, K 70, D 20",
+                   kOutputBound, [](Case& c) {
+                     Problem p(c, {2, 4, 2, 33, 70, 20, 12});
+                     const std::vector<std::int32_t> lens{50, 7};
+                     p.options.valid_lens = {lens.data(), {2}};
+                     p.exact.valid_lens = Array({2}, lens);
+                     p.measure_output();
+                   });
+const Row kSoftcap("attention, softcap 5", kShape, kOutputBound, [](Case& c) {
+  Problem p(c);
+  p.options.softcap = 5;
+  p.exact.softcap = 5;
+  p.measure_output();
+});
+const Row kBias("attention, bias and mask", kShape, kOutputBound, [](Case& c) {
+  Problem p(c);
+  const std::vector<float> bias = c.normals(65 * 130, 2);
+  std::vector<std::uint8_t> mask;
+  for (const float x : c.uniforms(65 * 130, 0, 1)) mask.push_back(x < 0.8F ? 1 : 0);
+  p.options.bias = {bias.data(), {65, 130}};
+  p.options.mask = {mask.data(), {65, 130}};
+  p.exact.bias = Array({65, 130}, bias);
+  p.exact.mask = Array({65, 130}, mask);
+  p.measure_output();
+});
+const Row kAlibi("attention, ALiBi and T5", kShape, kOutputBound, [](Case& c) {
+  Problem p(c);
+  std::vector<float> slopes(2);
+  attn::alibi_slopes(slopes);
+  const std::vector<float> table = c.normals(32 * 2);
+  p.options.alibi_slopes = {slopes.data(), {2}};
+  p.options.t5_bias = attn::T5Bias{.table = {table.data(), {32, 2}}};
+  p.exact.alibi_slopes = Array({2}, slopes);
+  p.exact.t5_table = Array({32, 2}, table);
+  p.exact.relative_offset = Array({1}, 0);
+  p.measure_output();
+});
+const Row kRelative("attention, relative keys, values", "k 16, N 65, K 130, D 64",
+                    "2.5e-6 · √D · (max|v| + max|a|)", [](Case& c) {
+                      Problem p(c);
+                      const std::vector<float> keys = c.normals(33 * 64);
+                      const std::vector<float> values = c.normals(33 * 64);
+                      p.options.relative_keys = {keys.data(), {33, 64}};
+                      p.options.relative_values = {values.data(), {33, 64}};
+                      p.exact.relative_keys = Array({1, 33, 64}, keys);
+                      p.exact.relative_values = Array({1, 33, 64}, values);
+                      p.exact.relative_offset = Array({1}, 0);
+                      double largest = 0;
+                      for (const float a : values) {
+                        largest = std::max(largest, std::abs(double{a}));
+                      }
+                      p.measure_output(largest);
+                    });
+const Row kSinks("attention, sinks", kShape, kOutputBound, [](Case& c) {
+  Problem p(c);
+  const std::vector<float> sinks = c.normals(2);
+  p.options.sinks = {sinks.data(), {2}};
+  p.exact.sinks = Array({2}, sinks);
+  p.measure_output();
+});
+const Row kOneQuery("attention, one query", "N 1, K 2000, D 128, |scores| ≤ 20", kOutputBound,
+                    [](Case& c) {
+                      Problem p(c, {1, 2, 1, 1, 2000, 128, 128}, kHard);
+                      p.measure_output();
+                    });
+
+const Row kTanh("tanh (softcap)", "scores 1e-3 … 20", "3e-7 · |tanh|", [](Case& c) {
+  Problem p(c, {1, 1, 1, 1, 4096, 1, 1});
+  p.query = {1};
+  for (std::size_t i = 0; i < p.key.size(); ++i) {
+    p.key[i] = static_cast<float>((i % 2 == 0 ? 1 : -1) *
+                                  std::exp2(-10 + 14.3 * static_cast<double>(i) / 4096));
+  }
+  p.options.scale = 1;
+  p.options.softcap = 1;
+  const std::vector<float> capped = p.attend(true).capped;
+  for (std::size_t i = 0; i < capped.size(); ++i) {
+    const double exact = std::tanh(double{p.key[i]});
+    c.add(capped[i], exact, 3e-7 * std::abs(exact));
+  }
+});
+
+void measure_softmax(Case& c, std::int64_t cols, float deviation) {
+  const std::vector<float> x = c.normals(20 * cols, deviation);
+  std::vector<float> output(x.size());
+  attn::masked_softmax({x.data(), {20, cols}}, {output.data(), {20, cols}}, {}, c.context());
+  const auto [exact, bounds] =
+      reference::masked_softmax(Array({20, cols}, x), std::vector<bool>(x.size(), true));
+  c.add(output, exact, bounds);
+}
+const char* const kSoftmaxBound = "w · (6e-7 + 1.5e-8·n + 1.4e-7·(max − x + ln n))";
+const Row kSoftmax("masked_softmax", "(20, 257), normal", kSoftmaxBound,
+                   [](Case& c) { measure_softmax(c, 257, 1); });
+const Row kWideSoftmax("masked_softmax", "(20, 31), deviation 20", kSoftmaxBound,
+                       [](Case& c) { measure_softmax(c, 31, 20); });
+
+// With two columns, 0 and x ≤ 0, the weights' quotient is exp(x).
+const Row kExp("exp (softmax)", "−80 … 0", "(2.4e-7 + 1.4e-7·|x|) · exp", [](Case& c) {
+  std::vector<float> x;
+  for (int i = 0; i < 4096; ++i) {
+    x.push_back(0);
+    x.push_back(-80 * static_cast<float>(i) / 4096);
+  }
+  std::vector<float> output(x.size());
+  attn::masked_softmax({x.data(), {4096, 2}}, {output.data(), {4096, 2}}, {}, c.context());
+  for (std::size_t i = 0; i < x.size(); i += 2) {
+    const double exact = std::exp(double{x[i + 1]});
+    c.add(double{output[i + 1]} / output[i], exact,
+          (2.4e-7 + 1.4e-7 * std::abs(double{x[i + 1]})) * exact);
+  }
+});
+
+}  // namespace
+}  // namespace accuracy

@@ -1,0 +1,60 @@
+// npm run accuracy: builds attn_accuracy and prints its table, the largest error of every operation
+// on every instruction set of this machine. With the word wasm the two WebAssembly instruction sets
+// follow: npm run accuracy -- wasm
+
+import { join } from 'node:path';
+
+import { kBuildFolder, kLockFile, kRoot } from '../../../wasm/toolchain/checkout.js';
+import { cmakeBuild } from '../../../wasm/toolchain/cmake.js';
+import { buildEnvironment, nativeEnvironment } from '../../../wasm/toolchain/env.js';
+import { withLock } from '../../../wasm/toolchain/lock.js';
+import { nodeFlags } from '../../../wasm/toolchain/node.js';
+import {
+  command,
+  CommandError,
+  reportSetupError,
+  requireAll,
+  say,
+  SetupError,
+} from '../../../wasm/toolchain/system.js';
+
+/**
+ * Builds the program with a preset, runs it and prints what it says.
+ * @param {string} preset
+ * @param {Record<string, string>} env
+ * @param {(program: string) => string[]} commandLine
+ */
+async function printTable(preset, env, commandLine) {
+  say(`Building ${preset}.`);
+  await cmakeBuild(preset, ['attn_accuracy'], env);
+  const [program, ...args] = commandLine(join(kBuildFolder, preset, 'tests/native/attn_accuracy'));
+  try {
+    console.log(await command(program, args, { cwd: kRoot, env }));
+  } catch (error) {
+    // An error that exceeds what is stated: the table says which.
+    if (!(error instanceof CommandError)) throw error;
+    console.log(error.message);
+    process.exitCode = 1;
+  }
+}
+
+const words = process.argv.slice(2);
+
+try {
+  const unknown = words.find((word) => word !== 'wasm');
+  if (unknown) throw new SetupError(`There is no ${unknown}; there is wasm.`);
+  await withLock(kLockFile, async () => {
+    requireAll('for the table of errors', ['cmake', 'ninja', 'compiler', 'googletest']);
+    await printTable('release', nativeEnvironment(), (program) => [program]);
+    if (!words.includes('wasm')) return;
+    for (const variant of ['simd128', 'relaxed-simd']) {
+      await printTable(`wasm-${variant}`, buildEnvironment(), (program) => [
+        process.execPath,
+        ...nodeFlags(),
+        `${program}.js`,
+      ]);
+    }
+  });
+} catch (error) {
+  reportSetupError(error);
+}
