@@ -13,7 +13,8 @@
  * @property {number} rounds
  * @property {number} batchSeconds  of one contestant in one round; one call at least
  * @property {number} sampleSeconds  calls shorter than this are timed several at once
- * @property {() => Promise<void>} settle  waits until the last contestant's threads are at rest
+ * @property {number} [warmUpSeconds]  of untimed calls at first, of each
+ * @property {() => Promise<unknown>} settle  waits until the last contestant's threads are at rest
  *
  * @typedef {object} Times  of one call, in seconds
  * @property {number} best
@@ -26,11 +27,15 @@
  * @param {Pace} pace
  * @returns {Promise<Record<string, Times>>}
  */
-export async function takeTurns(contestants, { rounds, batchSeconds, sampleSeconds, settle }) {
+export async function takeTurns(contestants, pace) {
+  const { rounds, batchSeconds, sampleSeconds, warmUpSeconds = 0, settle } = pace;
   const entries = [];
   for (const { name, run } of contestants) {
     await settle();
-    await run(1);
+    const warm = performance.now() + 1000 * warmUpSeconds;
+    do {
+      await run(1);
+    } while (performance.now() < warm);
     let repeats = 1;
     let seconds = await run(repeats);
     while (seconds < sampleSeconds) {

@@ -89,7 +89,7 @@ export const rowLine = (row) => line(cells(row));
 
 /** @param {DerivedRow} row */
 export const derivedLine = ({ name, variant, threads, measured, verdicts }) =>
-  `${name} (${variant}, ${threads} thread${threads === 1 ? '' : 's'}): ${measured}; ${marks(verdicts)}`;
+  `${name} (${variant}, ${threads} thread${threads === 1 ? '' : 's'}): ${measured}${verdicts.length > 0 ? `; ${marks(verdicts)}` : ''}`;
 
 /** @param {Peak} peak */
 export const peakLine = ({ name, threads, rate, unit }) =>

@@ -21,6 +21,7 @@ import { parseArgs } from 'node:util';
 
 import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
 import { reportSetupError, say, SetupError } from '../../wasm/toolchain/system.js';
+import { measureInBrowser, wasmSizes } from './browser.js';
 import { measureMachine, measureMemory, measureNative, settle } from './native.js';
 import {
   derivedLine,
@@ -46,6 +47,10 @@ const kMemoryLimit = 32 * 2 ** 20;
 const kFullPace = { rounds: 9, batchSeconds: 0.06, sampleSeconds: 2e-4, settle };
 /** @type {Pace} */
 const kQuickPace = { ...kFullPace, rounds: 4, batchSeconds: 0.02 };
+
+// A page's clock ticks in steps of 5 µs, and V8 compiles what runs often once more.
+const kBrowserPace = { rounds: 7, batchSeconds: 0.1, sampleSeconds: 5e-3, warmUpSeconds: 0.3 };
+const kQuickBrowserPace = { ...kBrowserPace, rounds: 3, batchSeconds: 0.03 };
 
 function parse() {
   const { values, positionals } = parseArgs({
@@ -85,6 +90,24 @@ function choose(works, { names, quick }) {
     ({ name, isLong }) =>
       !(quick && isLong) && (names.length === 0 || names.some((part) => name.includes(part))),
   );
+}
+
+/** @param {ReturnType<typeof parse>} options */
+async function runBrowser(options) {
+  const pace = options.quick ? kQuickBrowserPace : kBrowserPace;
+  console.log(`\nIn the browser\n${headingLine()}`);
+  /** @type {MeasuredRow[]} */
+  const rows = [];
+  const chromium = await measureInBrowser(
+    (works) => choose(works, options),
+    options.threads,
+    pace,
+    (row) => {
+      rows.push(row);
+      console.log(rowLine(row));
+    },
+  );
+  return { rows, chromium, sizes: options.names.length === 0 ? wasmSizes() : [] };
 }
 
 /** @param {ReturnType<typeof parse>} options */
@@ -163,6 +186,12 @@ async function main() {
     results.rows.push(...rows);
     results.peaks.push(...peaks);
     results.derived.push(...derive(rows), ...memory);
+  }
+  if (options.wasm) {
+    const { rows, chromium, sizes } = await runBrowser(options);
+    results.versions.Chromium = chromium;
+    results.rows.push(...rows);
+    results.derived.push(...derive(rows), ...sizes);
   }
   if (results.rows.length === 0) return;
   console.log(`\n${results.derived.map(derivedLine).join('\n')}\n\n${summaryLine(results)}`);

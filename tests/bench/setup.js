@@ -3,7 +3,7 @@
 
 import { join } from 'node:path';
 
-import { buildPackage } from '../../wasm/toolchain/build.js';
+import { buildPackage, kVariants } from '../../wasm/toolchain/build.js';
 import { kLockFile, kRoot, provideNpmPackages } from '../../wasm/toolchain/checkout.js';
 import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
 import { buildEnvironment, nativeEnvironment } from '../../wasm/toolchain/env.js';
@@ -38,7 +38,10 @@ export async function setUp({ native, micro, wasm }) {
     }
     if (wasm) {
       say('Building the WebAssembly variants.');
-      await buildPackage(buildEnvironment());
+      const env = buildEnvironment();
+      await buildPackage(env);
+      for (const variant of kVariants)
+        await cmakeBuild(`wasm-${variant}`, ['attn_bench_wasm'], env);
     }
   });
 }

@@ -183,3 +183,37 @@ export const kNativeWorks = [
   product(512, [{ measure: 'share', least: 0.95 }]),
   sinusoid(4096, 512, [{ measure: 'timesRoof', most: 2.5 }]),
 ];
+
+const kBrowserRatios = {
+  relaxed: { attention: 2, layer: 1.7 },
+  simd128: { attention: 1.7, layer: 1.4 },
+};
+
+/**
+ * Works of the browser half, with what is aimed at with and without relaxed SIMD.
+ * @param {'relaxed' | 'simd128'} kind
+ * @returns {Work[]}
+ */
+export function browserWorks(kind) {
+  /** @param {number} least @returns {Target[]} */
+  const ratio = (least) => [{ measure: 'ratio', least }];
+  const attentionTarget = ratio(kBrowserRatios[kind].attention);
+  return [
+    square(1, 8, 128, attentionTarget),
+    square(1, 8, 512, attentionTarget),
+    square(1, 8, 1024, attentionTarget),
+    square(1, 8, 2048, attentionTarget),
+    square(1, 12, 512, attentionTarget),
+    ...kSquareLengths.map((keys) =>
+      attention(oneHeadName(keys), { keys }, { hasPeers: keys <= 4096, isLong: keys > 4096 }),
+    ),
+    attention(causalName(kCausalLength), { heads: 8, keys: kCausalLength, causal: true }),
+    attention(
+      'tiny (2,5,4), D 20',
+      { batch: 2, heads: 5, keys: 4, dim: 20 },
+      { targets: [{ measure: 'time', most: 3e-6 }] },
+    ),
+    layer(512, 768, 12, ratio(kBrowserRatios[kind].layer)),
+    product(512, []),
+  ];
+}

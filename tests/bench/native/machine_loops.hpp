@@ -7,6 +7,13 @@
 
 #include <cstdint>
 
+/// Before a short loop over vectors, so that they stay in registers.
+#if defined(__clang__)
+#define ATTN_BENCH_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define ATTN_BENCH_UNROLL _Pragma("GCC unroll 32")
+#endif
+
 namespace attn_bench {
 
 /// The loops of one instruction set.
@@ -25,6 +32,8 @@ struct MachineLoops {
 const MachineLoops* baseline_loops();
 const MachineLoops* avx2_loops();
 const MachineLoops* avx512_loops();
+/// SIMD128 with a multiply and an add, or with relaxed SIMD's multiply-add, as the build is.
+const MachineLoops* wasm_loops();
 
 namespace {
 
@@ -48,14 +57,14 @@ struct Loops {
     // Chains close in on 1, so that no step meets a subnormal number or infinity.
     const Vector factor = Vector{} + (1.0F - seed);
     const Vector addend = Vector{} + seed;
-#pragma GCC unroll 32
+    ATTN_BENCH_UNROLL
     for (int i = 0; i < kChains; ++i) chain[i] = Vector{} + static_cast<float>(i);
     for (std::int64_t step = 0; step < steps; ++step) {
-#pragma GCC unroll 32
+      ATTN_BENCH_UNROLL
       for (int i = 0; i < kChains; ++i) chain[i] = Target::madd(chain[i], factor, addend);
     }
     Vector sum{};
-#pragma GCC unroll 32
+    ATTN_BENCH_UNROLL
     for (int i = 0; i < kChains; ++i) sum += chain[i];
     return total(sum);
   }
@@ -65,13 +74,13 @@ struct Loops {
     Vector sum[kSums] = {};
     std::int64_t i = 0;
     for (; i + kSums * kLanes <= count; i += kSums * kLanes) {
-#pragma GCC unroll 8
+      ATTN_BENCH_UNROLL
       for (int j = 0; j < kSums; ++j) {
         sum[j] += *reinterpret_cast<const Unaligned*>(x + i + j * kLanes);
       }
     }
     Vector all{};
-#pragma GCC unroll 8
+    ATTN_BENCH_UNROLL
     for (int j = 0; j < kSums; ++j) all += sum[j];
     float result = total(all);
     for (; i < count; ++i) result += x[i];
@@ -82,7 +91,7 @@ struct Loops {
     const Vector values = Vector{} + value;
     std::int64_t i = 0;
     for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
-#pragma GCC unroll 4
+      ATTN_BENCH_UNROLL
       for (int j = 0; j < 4; ++j) *reinterpret_cast<Unaligned*>(x + i + j * kLanes) = values;
     }
     for (; i < count; ++i) x[i] = value;

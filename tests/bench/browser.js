@@ -1,0 +1,208 @@
+// The browser half: a page of its own for each work, so that nobody meets what another has left in
+// memory. All pages are cross-origin isolated: that gives threads, and a finer clock.
+
+import { once } from 'node:events';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+
+import { chromium } from 'playwright-core';
+import sirv from 'sirv';
+
+import { kVariants } from '../../wasm/toolchain/build.js';
+import { kBuildFolder, kRoot } from '../../wasm/toolchain/checkout.js';
+import { findChromium, SetupError } from '../../wasm/toolchain/system.js';
+import { judge } from './result.js';
+import { kBenchFolder } from './setup.js';
+import { browserWorks } from './works.js';
+
+/** @import { Browser } from 'playwright-core' */
+/** @import { Pace } from './measure.js' */
+/** @import { PageResult, PageWork } from './page.js' */
+/** @import { DerivedRow, MeasuredRow } from './result.js' */
+/** @import { Work } from './works.js' */
+
+const kIsolation = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+};
+
+const modules = join(kBenchFolder, 'node_modules');
+
+/** @type {Record<string, string>} */
+const kFolders = {
+  '/bench/': kBenchFolder,
+  '/attn/': join(kRoot, 'wasm/dist'),
+  '/onnxruntime/': join(modules, 'onnxruntime-web/dist'),
+  '/tfjs-core/': join(modules, '@tensorflow/tfjs-core/dist'),
+  '/tfjs-wasm/': join(modules, '@tensorflow/tfjs-backend-wasm/dist'),
+  ...Object.fromEntries(
+    kVariants.map((variant) => [
+      `/bench-wasm/${variant}/`,
+      join(kBuildFolder, `wasm-${variant}/tests/bench/native`),
+    ]),
+  ),
+};
+
+const kFlags = [
+  ...['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-sync'],
+  ...['--disable-background-networking', '--disable-component-update'],
+];
+
+function makeServer() {
+  const folders = Object.entries(kFolders).map(([prefix, folder]) => ({
+    prefix,
+    serve: sirv(folder, { dev: true }),
+  }));
+  return createServer((request, response) => {
+    const url = request.url ?? '';
+    for (const [name, value] of Object.entries(kIsolation)) response.setHeader(name, value);
+    if (url === '/') {
+      return response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
+    }
+    const notFound = () => void response.writeHead(404).end();
+    const folder = folders.find(({ prefix }) => url.startsWith(prefix));
+    if (!folder) return notFound();
+    request.url = url.slice(folder.prefix.length - 1);
+    folder.serve(request, response, notFound);
+  });
+}
+
+/**
+ * @param {string} variant
+ */
+const kindOf = (variant) => (variant.startsWith('relaxed') ? 'relaxed' : 'simd128');
+
+/**
+ * @param {(works: Work[]) => Work[]} choose
+ * @param {readonly number[]} threadCounts
+ * @param {Omit<Pace, 'settle'>} pace
+ * @param {(row: MeasuredRow) => void} report
+ */
+export async function measureInBrowser(choose, threadCounts, pace, report) {
+  const server = makeServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const browser = await chromium.launch({ executablePath: findChromium(), args: kFlags });
+  try {
+    const kinds = { relaxed: browserWorks('relaxed'), simd128: browserWorks('simd128') };
+    for (const { name, ...work } of choose(kinds.relaxed)) {
+      for (const threads of threadCounts) {
+        const variants = kVariants.filter(
+          (variant) => variant.endsWith('-threads') === threads > 1,
+        );
+        const pageWork = { work: { name, ...work }, variants, threads, pace };
+        const result = await measureInPage(browser, `http://127.0.0.1:${port}/`, pageWork);
+        for (const variant of variants) {
+          const own = kinds[kindOf(variant)].find((own) => own.name === name);
+          if (own) report(rowOf(own, variant, threads, result));
+        }
+      }
+    }
+    return browser.version();
+  } finally {
+    await browser.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+/**
+ * @param {Browser} browser
+ * @param {string} url
+ * @param {PageWork} work
+ * @returns {Promise<PageResult>}
+ */
+async function measureInPage(browser, url, work) {
+  const page = await browser.newPage();
+  try {
+    await page.goto(url);
+    return await page.evaluate(async (work) => {
+      const address = '/bench/page.js';
+      return (await import(address)).measureWork(work);
+    }, work);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new SetupError(`${work.work.name}, in the browser: ${reason}`);
+  } finally {
+    await page.close();
+  }
+}
+
+/**
+ * The row of one variant of those that were measured together.
+ * @param {Work} work
+ * @param {string} variant
+ * @param {number} threads
+ * @param {PageResult} result
+ */
+function rowOf(work, variant, threads, { times, failed, difference, operations }) {
+  const peers = Object.entries(times).filter(([name]) => !/^(attn|machine) /.test(name));
+  return judge({
+    half: 'browser',
+    work,
+    variant,
+    threads,
+    times: {
+      attn: times[`attn ${variant}`],
+      machine: times[`machine ${variant}`],
+      ...Object.fromEntries(peers),
+    },
+    failed,
+    difference,
+    machine: { amount: operations },
+  });
+}
+
+const kMaxBytes = 300e3;
+const kMaxCompressedBytes = 120e3;
+
+/**
+ * The sizes of attn's .wasm files, and of the peers'.
+ * @returns {DerivedRow[]}
+ */
+export function wasmSizes() {
+  const kilobytes = (/** @type {number} */ bytes) => `${(bytes / 1000).toFixed(0)} KB`;
+  const sizesOf = (/** @type {string} */ file) => {
+    const content = readFileSync(file);
+    const [raw, gzip, brotli] = [content, gzipSync(content), brotliCompressSync(content)].map(
+      ({ length }) => length,
+    );
+    const measured = `${kilobytes(raw)}, ${kilobytes(gzip)} with gzip, ${kilobytes(brotli)} with brotli`;
+    return { raw, gzip, measured };
+  };
+  const own = kVariants.map((variant) => {
+    const { raw, gzip, measured } = sizesOf(join(kRoot, `wasm/dist/attn-${variant}.wasm`));
+    return {
+      half: /** @type {const} */ ('browser'),
+      name: 'size of the .wasm file',
+      variant,
+      threads: variant.endsWith('-threads') ? 2 : 1,
+      measured,
+      verdicts: [
+        { target: `≤ ${kilobytes(kMaxBytes)}`, measured: raw, isMet: raw <= kMaxBytes },
+        {
+          target: `≤ ${kilobytes(kMaxCompressedBytes)} with gzip`,
+          measured: gzip,
+          isMet: gzip <= kMaxCompressedBytes,
+        },
+      ],
+    };
+  });
+  const peers = ['onnxruntime-web/dist', '@tensorflow/tfjs-backend-wasm/dist'].flatMap((folder) =>
+    readdirSync(join(modules, folder))
+      .filter((name) => /^(ort-wasm-simd-threaded|tfjs-backend-wasm.*simd)\.wasm$/.test(name))
+      .filter((name) => statSync(join(modules, folder, name)).isFile())
+      .map((name) => ({
+        half: /** @type {const} */ ('browser'),
+        name: `size of ${name}`,
+        variant: folder.split('/').at(-2) ?? folder,
+        threads: 1,
+        measured: sizesOf(join(modules, folder, name)).measured,
+        verdicts: [],
+      })),
+  );
+  return [...own, ...peers];
+}

@@ -1,0 +1,174 @@
+// Micro-benchmarks of the kernels, on one thread, for every instruction set of the machine, with
+// what they work on in the caches:
+//
+//   npm run bench -- --micro -- --benchmark_filter=product
+//
+// `flops` counts multiply-adds as two operations; compare with machine/multiply_add.
+
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <string>
+
+#include "attn/context.hpp"
+#include "attn/scaled_dot_product_attention.hpp"
+#include "attn/sinusoidal_encoding.hpp"
+#include "inputs.hpp"
+#include "kernels/kernel_table.hpp"
+#include "machine_loops.hpp"
+#include "runtime/dispatch.hpp"
+
+namespace {
+
+using attn_bench::Floats;
+using benchmark::Counter;
+using benchmark::State;
+
+void count_operations(State& state, double per_iteration) {
+  state.counters["flops"] = Counter(per_iteration, Counter::kIsIterationInvariantRate);
+}
+
+void count_bytes(State& state, double per_iteration) {
+  state.counters["bytes"] =
+      Counter(per_iteration, Counter::kIsIterationInvariantRate, Counter::kIs1000);
+}
+
+void multiply_add(State& state, const attn_bench::MachineLoops& loops) {
+  constexpr std::int64_t kSteps = 10000;
+  for (auto _ : state) benchmark::DoNotOptimize(loops.multiply_add(kSteps, 0x1p-20F));
+  count_operations(state, static_cast<double>(kSteps * loops.step_operations));
+}
+
+/// One block of rows against a panel group of columns.
+void product(State& state, const attn::kernels::KernelTable& kernels) {
+  const std::int64_t rows = kernels.product_rows;
+  const std::int64_t cols = state.range(0);
+  const std::int64_t depth = state.range(1);
+  Floats a(rows * depth, 1), b(cols * depth, 2), c(rows * cols, 3);
+  Floats packed(attn::kernels::packed_size(cols, depth));
+  Floats scratch(kernels.product_scratch(depth));
+  kernels.pack(cols, depth, b.data(), depth, 1, packed.data());
+  attn::kernels::ProductArgs args;
+  args.rows = rows;
+  args.cols = cols;
+  args.depth = depth;
+  args.a = a.data();
+  args.a_row = depth;
+  args.packed_b = packed.data();
+  args.c = c.data();
+  args.c_row = cols;
+  for (auto _ : state) {
+    kernels.product(args, scratch.data());
+    benchmark::ClobberMemory();
+  }
+  count_operations(state, 2.0 * static_cast<double>(rows * cols * depth));
+}
+
+void pack(State& state, const attn::kernels::KernelTable& kernels) {
+  const std::int64_t cols = state.range(0);
+  const std::int64_t depth = state.range(1);
+  Floats b(cols * depth), packed(attn::kernels::packed_size(cols, depth));
+  for (auto _ : state) {
+    kernels.pack(cols, depth, b.data(), depth, 1, packed.data());
+    benchmark::ClobberMemory();
+  }
+  count_bytes(state, static_cast<double>(cols * depth * 4));
+}
+
+attn::Context make_context(attn::InstructionSet isa) {
+  return attn::Context({.num_threads = 1, .instruction_set = isa});
+}
+
+/// A whole call for one head, with `queries` queries.
+void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
+  attn::Context context = make_context(isa);
+  const std::int64_t keys = state.range(0);
+  const std::int64_t dim = state.range(1);
+  Floats q(queries * dim, 1), k(keys * dim, 2), v(keys * dim, 3), out(queries * dim, 4);
+  for (auto _ : state) {
+    attn::scaled_dot_product_attention({q.data(), {queries, dim}}, {k.data(), {keys, dim}},
+                                       {v.data(), {keys, dim}}, {out.data(), {queries, dim}}, {},
+                                       context);
+    benchmark::ClobberMemory();
+  }
+  if (queries == 1) {
+    count_bytes(state, static_cast<double>(2 * keys * dim * 4));
+  } else if (dim == 1) {
+    // Hardly anything but the softmax is left.
+    state.counters["scores"] =
+        Counter(static_cast<double>(queries * keys), Counter::kIsIterationInvariantRate);
+  } else {
+    count_operations(state, 4.0 * static_cast<double>(queries * keys * dim));
+  }
+}
+
+void sinusoid(State& state, attn::InstructionSet isa) {
+  attn::Context context = make_context(isa);
+  const std::int64_t rows = state.range(0);
+  const std::int64_t width = state.range(1);
+  Floats out(rows * width);
+  for (auto _ : state) {
+    attn::sinusoidal_encoding({out.data(), {rows, width}}, {}, context);
+    benchmark::ClobberMemory();
+  }
+  count_bytes(state, static_cast<double>(rows * width * 4));
+}
+
+void register_all() {
+  const attn_bench::MachineLoops* const loops[] = {
+#if defined(__x86_64__)
+      attn_bench::avx512_loops(),
+      attn_bench::avx2_loops(),
+#endif
+      attn_bench::baseline_loops(),
+  };
+  for (const attn_bench::MachineLoops* loop : loops) {
+    if (!loop) continue;
+    const std::string name = std::string("machine/multiply_add/") + loop->name;
+    benchmark::RegisterBenchmark(name.c_str(), [loop](State& s) { multiply_add(s, *loop); });
+  }
+  for (const attn::InstructionSet isa : attn::supported_instruction_sets()) {
+    const attn::kernels::KernelTable* kernels = attn::runtime::find_kernels(isa);
+    const auto add = [&](const char* kernel, auto body) {
+      const std::string name = std::string(kernel) + "/" + attn::to_string(isa);
+      return benchmark::RegisterBenchmark(name.c_str(), body);
+    };
+    add("product", [=](State& s) { product(s, *kernels); })
+        ->ArgNames({"cols", "depth"})
+        ->Args({64, 64})
+        ->Args({64, 256})
+        ->Args({512, 512});
+    add("pack", [=](State& s) { pack(s, *kernels); })
+        ->ArgNames({"cols", "depth"})
+        ->Args({512, 64})
+        ->Args({512, 512});
+    add("attention", [=](State& s) { attend(s, isa, s.range(0)); })
+        ->ArgNames({"keys", "dim"})
+        ->Args({512, 32})
+        ->Args({512, 64})
+        ->Args({512, 128})
+        ->Args({2048, 64});
+    add("softmax", [=](State& s) { attend(s, isa, 128); })
+        ->ArgNames({"keys", "dim"})
+        ->Args({1024, 1});
+    add("single_query", [=](State& s) { attend(s, isa, 1); })
+        ->ArgNames({"keys", "dim"})
+        ->Args({512, 64})
+        ->Args({2048, 64})
+        ->Args({2048, 128});
+    add("sinusoid", [=](State& s) { sinusoid(s, isa); })
+        ->ArgNames({"rows", "width"})
+        ->Args({64, 512})
+        ->Args({1024, 512});
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  register_all();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}
