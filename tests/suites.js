@@ -64,7 +64,11 @@ const kAllSuites = [
     name: 'javascript',
     needs: kWasmNeeds,
     needsEmscripten: true,
-    run: nodeTest('javascript', ['tests/wasm', 'tests/package', 'web'], buildPackage),
+    run: nodeTest(
+      'javascript',
+      ['tests/wasm', 'tests/package', 'tests/bench', 'web'],
+      buildPackage,
+    ),
   },
   {
     name: 'browser',

@@ -303,14 +303,26 @@ function fastest(jobs) {
 const loopNumbers = () => Array.from({ length: addon.numMachineLoops() }, (_, i) => i);
 
 /**
+ * The loops that kernels of an instruction set are held against: all, or its own where it was asked
+ * for.
+ * @param {string} instructionSet  '' for the best
+ */
+function loopsFor(instructionSet) {
+  const all = loopNumbers();
+  if (!instructionSet) return all;
+  const own = all.filter((loop) => addon.machineLoopName(loop) === instructionSet);
+  return own.length > 0 ? own : all.slice(-1);
+}
+
+/**
  * The bare loop that a work is held against, and how much it does.
  * @param {Work['roof']} roof
  * @param {number} threads
  * @param {number} bytes  of memory to read or fill
+ * @param {readonly number[]} loops
  * @returns {{ contestant: Contestant, amount: number }}
  */
-function machineFor(roof, threads, bytes) {
-  const loops = loopNumbers();
+function machineFor(roof, threads, bytes, loops) {
   if (roof === 'multiply-add') {
     const { operations } = kPeaks;
     const jobs = loops.map((loop) => addon.multiplyAdds(loop, threads, operations));
@@ -377,11 +389,12 @@ export async function measureNative(works, threadCounts, pace, instructionSet, r
   const contexts = new Map(
     threadCounts.map((threads) => [threads, addon.context(threads, instructionSet)]),
   );
+  const loops = loopsFor(instructionSet);
   for (const work of works) {
     for (const threads of threadCounts) {
       const context = contexts.get(threads);
       const { solvers, check } = solversFor(work, context, threads);
-      const machine = machineFor(work.roof, threads, work.amount);
+      const machine = machineFor(work.roof, threads, work.amount, loops);
       const differences = [];
       for (const { name, run, output } of solvers) {
         await run(1);
@@ -414,9 +427,10 @@ function requireAgreement(work, name, difference) {
  * What one head of many tokens takes beyond its inputs and output, measured in a process of its own.
  * @param {number} tokens
  * @param {number} threads
+ * @param {string} instructionSet
  */
-export function measureMemory(tokens, threads) {
-  const args = [import.meta.filename, String(tokens), String(threads)];
+export function measureMemory(tokens, threads, instructionSet) {
+  const args = [import.meta.filename, String(tokens), String(threads), instructionSet];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   if (status !== 0) throw new SetupError(`The measurement of memory failed:\n${stderr}`);
   return /** @type {{ bytes: number, seconds: number }} */ (JSON.parse(stdout));
@@ -424,11 +438,11 @@ export function measureMemory(tokens, threads) {
 
 if (process.argv[1] === import.meta.filename) {
   loadAddon();
-  const [tokens, threads] = process.argv.slice(2).map(Number);
+  const [tokens, threads] = process.argv.slice(2, 4).map(Number);
   const shape = { batch: 1, heads: 1, queries: tokens, keys: tokens, dim: 64 };
   const [q, k, v] = [1, 2, 3].map((seed) => normal(tokens * 64, seed));
   const output = floats(tokens * 64).fill(1);
-  const context = addon.context(threads, '');
+  const context = addon.context(threads, process.argv[4] ?? '');
   const job = addon.attention(context, shape, q, k, v, output);
   const start = hrtime.bigint();
   const bytes = addon.peakMemory(job);

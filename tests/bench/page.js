@@ -2,7 +2,13 @@
 // browser.js opens the page and calls measureWork.
 
 import { attentionRow, fillNormal, maxAbsDifference, takeTurns } from './measure.js';
-import { attentionModel, layerModel, multiHeadAttentionModel, productModel } from './onnxModel.js';
+import {
+  attentionModel,
+  layerModel,
+  multiHeadAttentionModel,
+  productModel,
+  transpose,
+} from './onnxModel.js';
 
 /** @import { Contestant, Pace, Times } from './measure.js' */
 /** @import { AttentionShape, LayerShape, ProductShape, Work } from './works.js' */
@@ -295,12 +301,13 @@ async function tensorFlowProduct(shape, threads) {
   tf.wasm.setThreadsCount(threads);
   await tf.setBackend('wasm');
   await tf.ready();
-  const w = tf.tensor2d(weight, [columns, depth]);
+  // With a transposed matrix it is many times slower.
+  const w = tf.tensor2d(transpose(weight, columns, depth), [depth, columns]);
   /** @type {Float32Array} */
   let output;
   const call = () => {
     const input = tf.tensor2d(x, [rows, depth]);
-    const result = tf.matMul(input, w, false, true);
+    const result = tf.matMul(input, w);
     output = result.dataSync();
     input.dispose();
     result.dispose();
@@ -359,6 +366,7 @@ export async function measureWork({ work, variants, threads, pace }) {
   }
   /** @type {Record<string, string>} */
   const failed = {};
+  /** @type {number[]} */
   const differences = [];
   const agree = (/** @type {Solver} */ { name }, /** @type {number} */ difference) => {
     if (!(difference <= kTolerance)) {

@@ -46,6 +46,10 @@ export function duration(seconds) {
   return `${seconds.toPrecision(3)} s`;
 }
 
+/** @param {MeasuredRow} row */
+export const failureLines = ({ work, variant, failed }) =>
+  Object.entries(failed).map(([name, why]) => `${work} (${variant}): ${name}: ${why}`);
+
 const percent = (/** @type {number} */ x) => `${(100 * x).toFixed(0)} %`;
 
 /** @param {Verdict[]} verdicts */
@@ -54,23 +58,24 @@ const marks = (verdicts) =>
 
 const kHeading = [
   ...['work', 'kernels', 'threads', 'best', 'median', 'speed', 'of machine'],
-  ...['best peer', 'its best', 'ratio (medians)', 'target'],
+  ...['best peer', 'its best', 'ratio (medians)', 'differ by', 'target'],
 ];
-const kWidths = [38, 20, 7, 8, 8, 14, 10, 31, 8, 15, 0];
+const kWidths = [40, 20, 7, 8, 8, 13, 10, 35, 8, 15, 9, 0];
 
 /** @param {MeasuredRow} row */
 function cells({ work, variant, threads, attn, rate, unit, ...row }) {
   const peer = row.bestPeer;
-  const failed = Object.entries(row.failed).map(([name, why]) => `${name} fails: ${why}`);
+  const failed = Object.keys(row.failed);
   return [
     ...[work, variant, String(threads), duration(attn.best), duration(attn.median)],
     `${rate.toPrecision(4)} ${unit}`,
     row.share === undefined ? '–' : percent(row.share),
-    peer ?? (failed.length > 0 ? failed.join('; ') : '–'),
+    peer ?? (failed.length > 0 ? `fail: ${failed.join(', ')}` : '–'),
     peer ? duration(row.peers[peer].best) : '–',
     row.ratio === undefined
       ? '–'
       : `${row.ratio.toFixed(2)} × (${(row.medianRatio ?? NaN).toFixed(2)})`,
+    row.difference === undefined ? '–' : row.difference.toExponential(0),
     marks(row.verdicts) || '–',
   ];
 }

@@ -131,6 +131,10 @@ const times = (/** @type {number} */ x) => `${x} ×`;
 
 const kScalingTarget = 1.85;
 const kCausalTarget = 1.8;
+/** ONNX Runtime Web does not run this one. */
+const kLongHead = 4096;
+const kComparedWithLongHead = 'attention (1,8,2048), D 64';
+const kLongHeadTarget = 0.95;
 const kFlatness = 1.1;
 /** A window's time may grow with N·w, and this much faster. */
 const kWindowGrowth = 1.15;
@@ -149,24 +153,32 @@ export function derive(rows) {
     const group = rows.filter((row) => keyOf(row) === key);
     const { half, variant, threads } = group[0];
     const find = (/** @type {string} */ name) => group.find(({ work }) => work === name)?.attn.best;
-    const add = (
-      /** @type {string} */ name,
-      /** @type {string} */ measured,
-      /** @type {Verdict} */ v,
-    ) => derived.push({ half, name, variant, threads, measured, verdicts: [v] });
+    /** @param {string} name @param {string} measured @param {Verdict[]} verdicts */
+    const add = (name, measured, ...verdicts) =>
+      derived.push({ half, name, variant, threads, measured, verdicts });
+    const isNative = half === 'native';
 
     const full = find(`attention (1,8,${kCausalLength}), D 64`);
     const causal = find(causalName(kCausalLength));
     if (full && causal) {
       const gain = full / causal;
       const name = `causal against not causal, N ${kCausalLength}`;
-      add(name, `${gain.toFixed(2)} ×`, bound(gain, { least: kCausalTarget }, times));
+      const verdict = bound(gain, { least: kCausalTarget }, times);
+      add(name, `${gain.toFixed(2)} ×`, ...(isNative ? [verdict] : []));
     }
     const squares = spread(kSquareLengths, (keys) => find(oneHeadName(keys)), 2);
     if (squares) {
       const name = `time per N², N ${squares.from} to ${squares.to}`;
       const measured = `${squares.spread.toFixed(2)} × between least and most`;
       add(name, measured, bound(squares.spread, { most: kFlatness }, times));
+    }
+    const [long, short] = [oneHeadName(kLongHead), kComparedWithLongHead].map((name) =>
+      group.find(({ work }) => work === name),
+    );
+    if (long && short && !isNative) {
+      const part = long.rate / short.rate;
+      const name = `speed of ${long.work} against ${short.work}`;
+      add(name, `${part.toFixed(2)} ×`, bound(part, { least: kLongHeadTarget }, times));
     }
     const windows = spread(kWindowLengths, (keys) => find(windowName(keys)), 1);
     if (windows) {

@@ -26,6 +26,7 @@ import { measureMachine, measureMemory, measureNative, settle } from './native.j
 import {
   derivedLine,
   describeMachine,
+  failureLines,
   headingLine,
   markdown,
   peakLine,
@@ -127,7 +128,7 @@ async function runNative(options) {
   const memory = [];
   if (options.names.length === 0 && !options.quick) {
     const threads = Math.max(...options.threads);
-    const { bytes, seconds } = measureMemory(kMemoryTokens, threads);
+    const { bytes, seconds } = measureMemory(kMemoryTokens, threads, options.isa);
     // Some systems do not tell.
     if (bytes >= 0) memory.push(memoryRow(bytes, seconds, threads, rows[0]?.variant ?? ''));
   }
@@ -194,7 +195,8 @@ async function main() {
     results.derived.push(...derive(rows), ...sizes);
   }
   if (results.rows.length === 0) return;
-  console.log(`\n${results.derived.map(derivedLine).join('\n')}\n\n${summaryLine(results)}`);
+  const notes = [...results.derived.map(derivedLine), ...results.rows.flatMap(failureLines)];
+  console.log(`\n${notes.join('\n')}\n\n${summaryLine(results)}`);
   mkdirSync(dirname(options.json), { recursive: true });
   writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
   say(`The results are in ${options.json}.`);

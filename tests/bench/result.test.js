@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { markdown } from './report.js';
+import { derive, judge } from './result.js';
+import { causalName, kNativeWorks } from './works.js';
+
+/** @import { MeasuredRow } from './result.js' */
+/** @import { Work } from './works.js' */
+
+const times = (/** @type {number} */ best, /** @type {number} */ median = best) => ({
+  best,
+  median,
+  samples: 9,
+});
+
+/** @param {string} name */
+function work(name) {
+  const found = kNativeWorks.find((work) => work.name === name);
+  assert.ok(found, name);
+  return found;
+}
+
+/**
+ * @param {Work} work
+ * @param {number} seconds
+ * @param {Partial<Parameters<typeof judge>[0]>} [more]
+ */
+const row = (work, seconds, more = {}) =>
+  judge({
+    ...{ half: 'native', work, variant: 'avx2', threads: 1 },
+    times: { attn: times(seconds) },
+    ...more,
+  });
+
+const square = work('attention (1,8,512), D 64');
+
+test('the_fastest_peer_counts_and_a_failed_one_is_named', () => {
+  const measured = row(square, 1, {
+    times: { attn: times(1, 2), slow: times(3), fast: times(1.5, 5), machine: times(0.5) },
+    failed: { broken: 'out of memory' },
+    machine: { amount: square.amount },
+  });
+  assert.equal(measured.bestPeer, 'fast');
+  assert.equal(measured.ratio, 1.5);
+  assert.equal(measured.medianRatio, 3 / 2);
+  assert.equal(measured.share, 0.5);
+  assert.deepEqual(
+    measured.verdicts.map(({ target, isMet }) => [target, isMet]),
+    [
+      ['≥ 1.1 ×', true],
+      ['≥ 88 % of the machine', false],
+    ],
+  );
+  assert.deepEqual(measured.failed, { broken: 'out of memory' });
+});
+
+test('without_a_peer_there_is_no_verdict_on_it', () => {
+  assert.deepEqual(row(square, 1).verdicts, []);
+});
+
+test('a_limit_of_time_is_met_at_it_and_missed_above', () => {
+  const tiny = work('tiny (2,5,4), D 20');
+  assert.equal(row(tiny, 1.5e-6).verdicts[0].isMet, true);
+  assert.equal(row(tiny, 1.6e-6).verdicts[0].isMet, false);
+});
+
+test('the_fill_is_a_limit_in_times_of_itself', () => {
+  const table = work('sinusoidal table 4096 × 512');
+  const measured = (/** @type {number} */ seconds) =>
+    row(table, seconds, {
+      times: { attn: times(seconds), machine: times(1) },
+      machine: { amount: table.amount },
+    }).verdicts[0];
+  assert.equal(measured(2.4).isMet, true);
+  assert.equal(measured(2.6).isMet, false);
+});
+
+/** @param {MeasuredRow[]} rows @param {RegExp} name */
+const derived = (rows, name) => derive(rows).filter((row) => name.test(row.name));
+
+test('causal_is_held_against_not_causal', () => {
+  const full = work('attention (1,8,2048), D 64');
+  const causal = work(causalName(2048));
+  const [{ measured, verdicts }] = derived([row(full, 2), row(causal, 1)], /^causal/);
+  assert.equal(measured, '2.00 ×');
+  assert.equal(verdicts[0].isMet, true);
+});
+
+test('time_per_square_is_flat_when_it_grows_with_the_square', () => {
+  const lengths = [1024, 2048, 4096];
+  const rows = (/** @type {number} */ power) =>
+    lengths.map((keys) => row(work(`attention (1,1,${keys}), D 64`), keys ** power));
+  assert.equal(derived(rows(2), /^time per N²/)[0].verdicts[0].isMet, true);
+  assert.equal(derived(rows(2.2), /^time per N²/)[0].verdicts[0].isMet, false);
+});
+
+test('threads_are_compared_within_a_variant_whatever_its_name_without_threads', () => {
+  const rows = [
+    row(square, 4, { half: 'browser', variant: 'simd128' }),
+    row(square, 3, { half: 'browser', variant: 'relaxed-simd' }),
+    row(square, 2, { half: 'browser', variant: 'simd128-threads', threads: 2 }),
+    row(square, 2, { half: 'browser', variant: 'relaxed-simd-threads', threads: 2 }),
+    row(square, 9),
+  ];
+  const gains = derived(rows, /^two threads/).map(({ measured }) => measured);
+  assert.deepEqual(gains, ['2.00 ×', '1.50 ×']);
+});
+
+test('markdown_holds_every_row', () => {
+  const machine = { date: '2026-01-01', processor: 'p', cores: 2, memory: '8 GB', system: 's' };
+  const rows = [row(square, 1), row(work('dense product 512³'), 1)];
+  const peaks = [{ name: 'read', threads: 1, rate: 10, unit: 'GB/s' }];
+  const text = markdown({
+    ...{ machine, versions: {}, isQuick: false, peaks, rows },
+    derived: derive(rows),
+  });
+  for (const { work } of rows) assert.ok(text.includes(work));
+  assert.match(text, /10\.0 GB\/s/);
+});
