@@ -196,7 +196,7 @@ async function main() {
   }
   if (results.rows.length === 0) return;
   const notes = [...results.derived.map(derivedLine), ...results.rows.flatMap(failureLines)];
-  console.log(`\n${notes.join('\n')}\n\n${summaryLine(results)}`);
+  console.log(['', ...notes, '', summaryLine(results)].join('\n'));
   mkdirSync(dirname(options.json), { recursive: true });
   writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
   say(`The results are in ${options.json}.`);
