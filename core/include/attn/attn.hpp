@@ -3,6 +3,7 @@
 /// Everything that attn offers.
 
 #include "attn/alibi.hpp"
+#include "attn/architecture_costs.hpp"
 #include "attn/attention_pooling.hpp"
 #include "attn/context.hpp"
 #include "attn/conv1d.hpp"
