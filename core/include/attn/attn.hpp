@@ -5,6 +5,7 @@
 #include "attn/alibi.hpp"
 #include "attn/architecture_costs.hpp"
 #include "attn/attention_pooling.hpp"
+#include "attn/bahdanau_decoder.hpp"
 #include "attn/context.hpp"
 #include "attn/conv1d.hpp"
 #include "attn/dropout.hpp"
