@@ -97,7 +97,7 @@ TEST(ModuleTest, errors_give_the_whole_name) {
             "not_found: name: got \"layers.1.linear1.weight\", needs one of: "
             "layers.0.linear1.weight, layers.0.linear1.bias, layers.0.linear2.weight, "
             "linear1.weight, linear1.bias, linear2.weight, linear.weight, linear.bias");
-  EXPECT_EQ(error_of([&] { outer.parameter("layers.0.weight"); }).substr(0, 42),
+  EXPECT_EQ(error_of([&] { outer.parameter("layers.0.weight"); }).substr(0, 41),
             "not_found: name: got \"layers.0.weight\", n");
   EXPECT_EQ(error_of([&] { outer.parameter("layers.0"); }).substr(0, 10), "not_found:");
   EXPECT_EQ(error_of([&] { outer.parameter(""); }).substr(0, 10), "not_found:");
