@@ -15,6 +15,9 @@ namespace {
 /// Rows rotated by one task: their tables stay in the first-level cache from head to head.
 constexpr std::int64_t kBlockRows = 16;
 
+/// Rows whose tables are kept at a time: some megabytes at most, however long the sequence.
+constexpr std::int64_t kTableRows = 2048;
+
 /// Keeps frequencies times 2^53 finite.
 constexpr double kLargestFrequency = 1e100;
 
@@ -211,53 +214,71 @@ void expand_row(const float* cos, std::int64_t cos_stride, const float* sin,
   }
 }
 
-/// Rotates with the tables that fill_row(row, keep, cross, worker) gives; there are as many as
-/// rows, or with per_batch as many for each batch entry.
+/// Rotates some rows of all heads of a batch entry. `args` lacks where they are.
+void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::RotationArgs args,
+                  const kernels::KernelTable& kernels) noexcept {
+  args.x_row = r.x_strides[2];
+  args.x_col = r.x_strides[3];
+  args.out_row = r.out_strides[2];
+  args.out_col = r.out_strides[3];
+  for (std::int64_t h = 0; h < r.heads; ++h) {
+    args.x = r.x + b * r.x_strides[0] + h * r.x_strides[1] + row * args.x_row;
+    args.out = r.out + b * r.out_strides[0] + h * r.out_strides[1] + row * args.out_row;
+    kernels.rotate_pairs(args);
+    if (r.in_place) continue;
+    for (std::int64_t i = 0; i < args.rows; ++i) {
+      for (std::int64_t c = args.cols; c < r.head_dim; ++c) {
+        args.out[i * args.out_row + c * args.out_col] = args.x[i * args.x_row + c * args.x_col];
+      }
+    }
+  }
+}
+
+/// Rotates with the tables that fill_row(i, keep, cross, worker) gives: i is a row, or with
+/// per_batch a row of all batch entries one after the other.
 template <class F>
 void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bool per_batch,
             runtime::Execution& run, const F& fill_row) {
-  const std::int64_t table_rows =
-      validation::product("x", {per_batch ? r.batch : 1, r.rows, 2 * rotary_dim}) /
-      (2 * rotary_dim);
-  float* tables = run.floats(table_rows * 2 * rotary_dim, "rotary tables");
+  // Tables are made for so many rows at a time, of several batch entries where they are short.
+  const std::int64_t chunk_rows = std::min(r.rows, kTableRows);
+  const std::int64_t chunk_batch =
+      per_batch ? std::clamp<std::int64_t>(kTableRows / r.rows, 1, r.batch) : r.batch;
+  const std::int64_t table_row = validation::product("rotary_dim", {2, rotary_dim});
+  float* tables =
+      run.floats(validation::product("x", {per_batch ? chunk_batch : 1, chunk_rows, table_row}),
+                 "rotary tables");
 
-  run.parallel_for((table_rows + kBlockRows - 1) / kBlockRows,
-                   [&](std::int64_t task, int worker) noexcept {
-                     const std::int64_t begin = task * kBlockRows;
-                     const std::int64_t end = std::min(begin + kBlockRows, table_rows);
-                     for (std::int64_t i = begin; i < end; ++i) {
-                       float* keep = tables + i * 2 * rotary_dim;
-                       fill_row(i, keep, keep + rotary_dim, worker);
-                     }
-                   });
+  for (std::int64_t first_b = 0; first_b < r.batch; first_b += chunk_batch) {
+    const std::int64_t batch = std::min(chunk_batch, r.batch - first_b);
+    for (std::int64_t first_row = 0; first_row < r.rows; first_row += chunk_rows) {
+      const std::int64_t rows = std::min(chunk_rows, r.rows - first_row);
+      const std::int64_t table_rows = per_batch ? batch * rows : rows;
+      run.parallel_for(
+          (table_rows + kBlockRows - 1) / kBlockRows, [&](std::int64_t task, int worker) noexcept {
+            const std::int64_t begin = task * kBlockRows;
+            const std::int64_t end = std::min(begin + kBlockRows, table_rows);
+            for (std::int64_t i = begin; i < end; ++i) {
+              const std::int64_t b = per_batch ? first_b + i / rows : 0;
+              float* keep = tables + i * table_row;
+              fill_row(b * r.rows + first_row + i % rows, keep, keep + rotary_dim, worker);
+            }
+          });
 
-  const std::int64_t blocks = (r.rows + kBlockRows - 1) / kBlockRows;
-  run.parallel_for(r.batch * blocks, [&](std::int64_t task, int) noexcept {
-    const std::int64_t b = task / blocks;
-    const std::int64_t row = task % blocks * kBlockRows;
-    kernels::RotationArgs args;
-    args.rows = std::min(kBlockRows, r.rows - row);
-    args.cols = rotary_dim;
-    args.interleaved = pairing == RotaryPairing::kInterleaved;
-    args.keep = tables + (row + (per_batch ? b * r.rows : 0)) * 2 * rotary_dim;
-    args.cross = args.keep + rotary_dim;
-    args.table_row = 2 * rotary_dim;
-    args.x_row = r.x_strides[2];
-    args.x_col = r.x_strides[3];
-    args.out_row = r.out_strides[2];
-    args.out_col = r.out_strides[3];
-    for (std::int64_t h = 0; h < r.heads; ++h) {
-      args.x = r.x + b * r.x_strides[0] + h * r.x_strides[1] + row * args.x_row;
-      args.out = r.out + b * r.out_strides[0] + h * r.out_strides[1] + row * args.out_row;
-      run.kernels().rotate_pairs(args);
-      if (r.in_place) continue;
-      for (std::int64_t i = 0; i < args.rows; ++i) {
-        for (std::int64_t c = rotary_dim; c < r.head_dim; ++c) {
-          args.out[i * args.out_row + c * args.out_col] = args.x[i * args.x_row + c * args.x_col];
-        }
-      }
+      const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+      run.parallel_for(batch * blocks, [&](std::int64_t task, int) noexcept {
+        const std::int64_t b = task / blocks;
+        const std::int64_t row = task % blocks * kBlockRows;
+        kernels::RotationArgs args;
+        args.rows = std::min(kBlockRows, rows - row);
+        args.cols = rotary_dim;
+        args.interleaved = pairing == RotaryPairing::kInterleaved;
+        args.keep = tables + (row + (per_batch ? b * rows : 0)) * table_row;
+        args.cross = args.keep + rotary_dim;
+        args.table_row = table_row;
+        rotate_heads(r, first_b + b, first_row + row, args, run.kernels());
+      });
     }
-  });
+  }
 }
 
 /// Positions of a call, checked.

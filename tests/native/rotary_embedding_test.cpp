@@ -418,6 +418,32 @@ TEST_P(RotaryEmbeddingTest, a_row_has_the_same_bits_in_any_company) {
   EXPECT_TRUE(same_bits(expected, rotate(rotary, last, {1, 48}, {.positions = {&position, {1}}})));
 }
 
+TEST_P(RotaryEmbeddingTest, long_sequences_and_large_batches_rotate_like_short_ones) {
+  Random random;
+  const RotaryEmbedding rotary({.rotary_dim = 2});
+  const std::vector<float> x = random.normals(4100 * 2);
+  std::vector<double> positions(4100);
+  for (double& position : positions) position = random.uniform(-1e6, 1e6);
+  // More rows than tables are kept for at a time, in one sequence, a few, and many short ones.
+  const std::vector<float> expected =
+      rotate(rotary, x, {4100, 2}, {.positions = {positions.data(), {4100}}});
+  for (const std::int64_t batch : {1, 2, 4, 100, 820, 4100}) {
+    EXPECT_TRUE(
+        same_bits(expected, rotate(rotary, x, {batch, 4100 / batch, 2},
+                                   {.positions = {positions.data(), {batch, 4100 / batch}}})))
+        << batch;
+  }
+  for (const std::int64_t row : {0, 2047, 2048, 4099}) {
+    EXPECT_TRUE(same_bits({expected.begin() + 2 * row, expected.begin() + 2 * row + 2},
+                          rotate(rotary, {x.begin() + 2 * row, x.begin() + 2 * row + 2}, {1, 2},
+                                 {.start = positions[static_cast<std::size_t>(row)]})));
+  }
+  const std::vector<float> consecutive = rotate(rotary, x, {4100, 2});
+  EXPECT_TRUE(
+      same_bits({consecutive.begin() + 2 * 3000, consecutive.end()},
+                rotate(rotary, {x.begin() + 2 * 3000, x.end()}, {1100, 2}, {.start = 3000})));
+}
+
 TEST_P(RotaryEmbeddingTest, nan_and_infinity_reach_their_own_pair_alone) {
   for (const RotaryPairing pairing : kPairings) {
     std::vector<float> x(40, 1.0F);

@@ -24,7 +24,7 @@ enum class RotaryPairing : int {
 };
 
 /// Position interpolation (Chen et al. 2023, arXiv:2306.15595), rope_type "linear":
-/// ω'_j = ω_j / factor; the same as dividing all positions by it.
+/// ω'_j = ω_j / factor; the same as dividing all positions by it. MLX's `scale` is 1 / factor.
 struct LinearRotaryScaling {
   double factor = 1;  ///< here and below: any finite number above 0
 };
@@ -179,6 +179,8 @@ struct RotaryCacheOptions {
 /// x and output as in RotaryEmbedding::forward; ONNX's 3-D input (B, N, H·D) with its attribute
 /// num_heads = H is x.split_heads(H). cos_cache and sin_cache: (rows, rotary_dim/2) with
 /// position_ids, or (B, N, rotary_dim/2) or (N, rotary_dim/2) without. Values are used as they are.
+/// Of the doubled tables of Hugging Face's Transformers, (B, N, rotary_dim), take the first half:
+/// cos.slice(-1, 0, rotary_dim / 2).
 ///
 /// Error: 1.2e-7 · (|x·cos| + |y·sin|), resp. with sin and cos exchanged.
 ///
