@@ -179,7 +179,6 @@ export function wasmSizes() {
       half: /** @type {const} */ ('browser'),
       name: 'size of the .wasm file',
       variant,
-      threads: variant.endsWith('-threads') ? 2 : 1,
       measured,
       verdicts: [
         { target: `≤ ${kilobytes(kMaxBytes)}`, measured: raw, isMet: raw <= kMaxBytes },
@@ -199,7 +198,6 @@ export function wasmSizes() {
         half: /** @type {const} */ ('browser'),
         name: `size of ${name}`,
         variant: folder.split('/').at(-2) ?? folder,
-        threads: 1,
         measured: sizesOf(join(modules, folder, name)).measured,
         verdicts: [],
       })),

@@ -250,6 +250,10 @@ function attentionSolvers(shape, hasPeers, context, threads) {
       data: swapMiddle(q, batch, heads, queries, dim),
       shape: [batch, queries, heads * dim],
     };
+    const flat = (/** @type {Float32Array} */ x) => ({
+      data: swapMiddle(x, batch, heads, keys, dim),
+      shape: [batch, keys, heads * dim],
+    });
     solvers.push(
       onnxSolver(
         'ONNX Runtime Attention',
@@ -258,13 +262,19 @@ function attentionSolvers(shape, hasPeers, context, threads) {
         { query, key, value },
         query.shape,
       ),
-      onnxSolver(
-        'ONNX Runtime MultiHeadAttention',
-        multiHeadAttentionModel(shape),
-        threads,
-        { query: flatQuery, key, value },
-        flatQuery.shape,
-        (output) => swapMiddle(output, batch, queries, heads, dim),
+      ...[false, true].map((headsFirst) =>
+        onnxSolver(
+          `ONNX Runtime MultiHeadAttention${headsFirst ? ' (B,H,N,D)' : ''}`,
+          multiHeadAttentionModel(shape, headsFirst),
+          threads,
+          {
+            query: flatQuery,
+            key: headsFirst ? key : flat(k),
+            value: headsFirst ? value : flat(v),
+          },
+          flatQuery.shape,
+          (output) => swapMiddle(output, batch, queries, heads, dim),
+        ),
       ),
     );
   }

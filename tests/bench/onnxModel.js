@@ -129,13 +129,16 @@ export function attentionModel({ batch, heads, queries, keys, dim, causal }) {
 }
 
 /**
- * ONNX Runtime's own operator. Queries and output are (B, N, H·D); keys and values lie as
- * (B, H, N, D), which it takes as well and need not transpose.
+ * ONNX Runtime's own operator. Queries and output are (B, N, H·D). With keys and values of the same
+ * form it has a path of its own, which it leaves when they lie as (B, H, N, D); but then it need not
+ * transpose them.
  * @param {AttentionShape} shape
+ * @param {boolean} headsFirst  how keys and values lie
  */
-export function multiHeadAttentionModel({ batch, heads, queries, keys, dim, causal }) {
+export function multiHeadAttentionModel(shape, headsFirst) {
+  const { batch, heads, queries, keys, dim, causal } = shape;
   const query = [batch, queries, heads * dim];
-  const key = [batch, heads, keys, dim];
+  const key = headsFirst ? [batch, heads, keys, dim] : [batch, keys, heads * dim];
   return model({
     inputs: { query, key, value: key },
     outputs: { output: query },

@@ -200,24 +200,27 @@ function peersOf(work, threads) {
     const { query, key, value } = attentionInputs(work.shape);
     const k = { data: key, shape: [batch, heads, keys, dim] };
     const v = { data: value, shape: k.shape };
+    const flat = (/** @type {Float32Array} */ x, /** @type {number} */ length) => ({
+      data: swapMiddle(x, batch, heads, length, dim),
+      shape: [batch, length, heads * dim],
+    });
     return [
       onnx('Attention', attentionModel(work.shape), {
         query: { data: query, shape: [batch, heads, queries, dim] },
         key: k,
         value: v,
       }),
-      onnx(
-        'MultiHeadAttention',
-        multiHeadAttentionModel(work.shape),
-        {
-          query: {
-            data: swapMiddle(query, batch, heads, queries, dim),
-            shape: [batch, queries, heads * dim],
+      ...[false, true].map((headsFirst) =>
+        onnx(
+          `MultiHeadAttention${headsFirst ? ' (B,H,N,D)' : ''}`,
+          multiHeadAttentionModel(work.shape, headsFirst),
+          {
+            query: flat(query, queries),
+            key: headsFirst ? k : flat(key, keys),
+            value: headsFirst ? v : flat(value, keys),
           },
-          key: k,
-          value: v,
-        },
-        (output) => swapMiddle(output, batch, queries, heads, dim),
+          (output) => swapMiddle(output, batch, queries, heads, dim),
+        ),
       ),
     ];
   }
@@ -386,7 +389,9 @@ export async function measureWork({ work, variants, threads, pace }) {
       solver = await make();
       await solver.run(1);
     } catch (error) {
-      failed[name] = String(error instanceof Error ? error.message : error).slice(0, 160);
+      failed[name] = String(error instanceof Error ? error.message : error)
+        .replace(/\s+/g, ' ')
+        .slice(0, 300);
       continue;
     }
     agree(solver, maxAbsDifference(solver.output(), solvers[0].output()));

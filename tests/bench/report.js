@@ -46,9 +46,14 @@ export function duration(seconds) {
   return `${seconds.toPrecision(3)} s`;
 }
 
-/** @param {MeasuredRow} row */
-export const failureLines = ({ work, variant, failed }) =>
-  Object.entries(failed).map(([name, why]) => `${work} (${variant}): ${name}: ${why}`);
+/** @param {readonly MeasuredRow[]} rows */
+export const failureLines = (rows) => [
+  ...new Set(
+    rows.flatMap(({ work, failed }) =>
+      Object.entries(failed).map(([name, why]) => `${work}: ${name} fails: ${why}`),
+    ),
+  ),
+];
 
 const percent = (/** @type {number} */ x) => `${(100 * x).toFixed(0)} %`;
 
@@ -92,9 +97,13 @@ export const headingLine = () => line(kHeading);
 /** @param {MeasuredRow} row */
 export const rowLine = (row) => line(cells(row));
 
+/** @param {number | undefined} threads */
+const threadsText = (threads) =>
+  threads === undefined ? '' : `${threads} thread${threads === 1 ? '' : 's'}`;
+
 /** @param {DerivedRow} row */
 export const derivedLine = ({ name, variant, threads, measured, verdicts }) =>
-  `${name} (${variant}, ${threads} thread${threads === 1 ? '' : 's'}): ${measured}${verdicts.length > 0 ? `; ${marks(verdicts)}` : ''}`;
+  `${name} (${[variant, threadsText(threads)].filter(Boolean).join(', ')}): ${measured}${verdicts.length > 0 ? `; ${marks(verdicts)}` : ''}`;
 
 /** @param {Peak} peak */
 export const peakLine = ({ name, threads, rate, unit }) =>
@@ -131,7 +140,7 @@ export function markdown(results) {
     const body = derived
       .filter((row) => row.half === half)
       .map(({ name, variant, threads, measured, verdicts }) => [
-        ...[name, variant, String(threads), measured, marks(verdicts)],
+        ...[name, variant, String(threads ?? '–'), measured, marks(verdicts) || '–'],
       ]);
     if (body.length > 0) parts.push(table(['', 'kernels', 'threads', 'measured', 'target'], body));
   }

@@ -41,7 +41,7 @@ import {
  * @property {'native' | 'browser'} half
  * @property {string} name
  * @property {string} variant
- * @property {number} threads
+ * @property {number} [threads]  where they matter
  * @property {string} measured
  * @property {Verdict[]} verdicts
  */

@@ -195,7 +195,7 @@ async function main() {
     results.derived.push(...derive(rows), ...sizes);
   }
   if (results.rows.length === 0) return;
-  const notes = [...results.derived.map(derivedLine), ...results.rows.flatMap(failureLines)];
+  const notes = [...results.derived.map(derivedLine), ...failureLines(results.rows)];
   console.log(['', ...notes, '', summaryLine(results)].join('\n'));
   mkdirSync(dirname(options.json), { recursive: true });
   writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
