@@ -16,8 +16,8 @@ using kernels::index;
 using kernels::ScoreOutput;
 using kernels::ScoreStage;
 
-/// Keys packed by one task.
-constexpr index kPackBlock = 512;
+/// Keys copied by one task.
+constexpr index kCopyBlock = 512;
 
 /// Farther than any two tokens are apart.
 constexpr index kFar = index{1} << 32;
@@ -33,6 +33,17 @@ class Attention {
   void compute() noexcept;
 
  private:
+  /// Keys and values where they lie, or copied: keys that are not contiguous, values that are not
+  /// in whole vectors.
+  struct Rows {
+    const float* data;
+    index batch, head, row;
+    float* copy;
+    index cols;
+
+    const float* at(index b, index h) const noexcept { return data + b * batch + h * head; }
+  };
+
   /// Tables that depend on the batch entry are made once per entry, others once.
   index tables() const noexcept { return per_batch_ ? p_.batch : 1; }
   index table_of(index b) const noexcept { return per_batch_ ? b : 0; }
@@ -41,13 +52,14 @@ class Attention {
     return std::clamp(diagonal.resolve(p_.num_queries, p_.keys_of(b)), -kFar, kFar);
   }
 
+  Rows rows_of(const char* name, const ConstTensor& x, index cols);
   AttentionHead head(index b, index h) const noexcept;
   int score_outputs(index b, index h, std::array<ScoreOutput, 4>& outputs) const noexcept;
 
   void fill_key_ranges() noexcept;
   void fill_distance_bias() noexcept;
   void lay_out_relative_tables() noexcept;
-  void lay_out_keys_and_values() noexcept;
+  void copy_rows(const ConstTensor& x, const Rows& rows) noexcept;
   void attend_tiles() noexcept;
   void attend_split() noexcept;
 
@@ -55,18 +67,12 @@ class Attention {
   runtime::Execution& run_;
   const kernels::KernelTable& kernels_;
   bool per_batch_;
-  /// One query reads its keys where they lie; more share packed ones.
   bool one_query_;
   index value_cols_;
 
   std::int32_t* key_begin_;
   std::int32_t* key_end_;
-  float* packed_keys_ = nullptr;
-  index packed_head_ = 0;
-  /// Values where they lie, or copied when they are not contiguous in whole vectors.
-  const float* values_;
-  index value_batch_, value_head_, value_row_;
-  float* copied_values_ = nullptr;
+  Rows keys_, values_;
   float* distance_bias_ = nullptr;
   float* packed_relative_keys_ = nullptr;
   float* relative_values_ = nullptr;
@@ -81,30 +87,14 @@ Attention::Attention(const AttentionProblem& problem, runtime::Execution& run)
       run_(run),
       kernels_(run.kernels()),
       per_batch_(!p_.options.valid_lens.empty() || !p_.options.key_lens.empty()),
-      one_query_(p_.num_queries == 1 && p_.key.stride(3) == 1),
+      one_query_(p_.num_queries == 1),
       value_cols_(kernels::round_up(p_.value_dim, kernels_.vector_width)) {
   using validation::product;
   const AttentionOptions& o = p_.options;
-  const index key_heads = p_.batch * p_.key_heads;
-
   key_begin_ = run.take<std::int32_t>(tables() * p_.num_queries, "attention key ranges");
   key_end_ = run.take<std::int32_t>(tables() * p_.num_queries, "attention key ranges");
-  if (!one_query_) {
-    packed_head_ = kernels::packed_size(p_.num_keys, p_.head_dim);
-    packed_keys_ = run.floats(product("key", {key_heads, packed_head_}), "attention packed keys");
-  }
-  values_ = p_.value.data();
-  value_batch_ = p_.value.stride(0);
-  value_head_ = p_.value.stride(1);
-  value_row_ = p_.value.stride(2);
-  if (p_.value.stride(3) != 1 || value_cols_ != p_.value_dim) {
-    copied_values_ =
-        run.floats(product("value", {key_heads, p_.num_keys, value_cols_}), "attention values");
-    values_ = copied_values_;
-    value_row_ = value_cols_;
-    value_head_ = p_.num_keys * value_row_;
-    value_batch_ = p_.key_heads * value_head_;
-  }
+  keys_ = rows_of("key", p_.key, p_.head_dim);
+  values_ = rows_of("value", p_.value, value_cols_);
   if (p_.has_distance_bias()) {
     distance_bias_ =
         run.floats(product("query", {tables(), p_.query_heads, p_.num_queries + p_.num_keys}),
@@ -132,6 +122,15 @@ Attention::Attention(const AttentionProblem& problem, runtime::Execution& run)
   scratch_ = run.floats(scratch_size_ * run.num_threads(), "attention tiles");
 }
 
+Attention::Rows Attention::rows_of(const char* name, const ConstTensor& x, index cols) {
+  if (x.stride(3) == 1 && x.size(3) == cols) {
+    return {x.data(), x.stride(0), x.stride(1), x.stride(2), nullptr, cols};
+  }
+  float* copy = run_.floats(validation::product(name, {p_.batch, p_.key_heads, p_.num_keys, cols}),
+                            "attention copy");
+  return {copy, p_.key_heads * p_.num_keys * cols, p_.num_keys * cols, cols, copy, cols};
+}
+
 AttentionHead Attention::head(index b, index h) const noexcept {
   const AttentionOptions& o = p_.options;
   const index kv = h / (p_.query_heads / p_.key_heads);
@@ -143,11 +142,10 @@ AttentionHead Attention::head(index b, index h) const noexcept {
   head.query = p_.query.data() + b * p_.query.stride(0) + h * p_.query.stride(1);
   head.query_row = p_.query.stride(2);
   head.query_col = p_.query.stride(3);
-  head.packed_keys = packed_keys_ + (b * p_.key_heads + kv) * packed_head_;
-  head.key = p_.key.data() + b * p_.key.stride(0) + kv * p_.key.stride(1);
-  head.key_row = p_.key.stride(2);
-  head.value = values_ + b * value_batch_ + kv * value_head_;
-  head.value_row = value_row_;
+  head.key = keys_.at(b, kv);
+  head.key_row = keys_.row;
+  head.value = values_.at(b, kv);
+  head.value_row = values_.row;
   head.output = p_.output.data() + b * p_.output.stride(0) + h * p_.output.stride(1);
   head.output_row = p_.output.stride(2);
   head.output_col = p_.output.stride(3);
@@ -279,24 +277,17 @@ void Attention::lay_out_relative_tables() noexcept {
   }
 }
 
-void Attention::lay_out_keys_and_values() noexcept {
-  if (!packed_keys_ && !copied_values_) return;
-  const index blocks = (p_.num_keys + kPackBlock - 1) / kPackBlock;
+void Attention::copy_rows(const ConstTensor& x, const Rows& rows) noexcept {
+  if (!rows.copy) return;
+  const index blocks = (p_.num_keys + kCopyBlock - 1) / kCopyBlock;
   run_.parallel_for(p_.batch * p_.key_heads * blocks, [&](index task, int) noexcept {
     const index head = task / blocks;
-    const index b = head / p_.key_heads;
-    const index h = head % p_.key_heads;
-    const index key0 = task % blocks * kPackBlock;
-    const index keys = std::min(kPackBlock, p_.num_keys - key0);
-    if (packed_keys_) {
-      kernels_.pack(keys, p_.head_dim, p_.key.pointer(b, h, key0, 0), p_.key.stride(2),
-                    p_.key.stride(3), packed_keys_ + head * packed_head_ + key0 * p_.head_dim);
-    }
-    if (!copied_values_) return;
-    for (index j = key0; j < key0 + keys; ++j) {
-      float* row = copied_values_ + (head * p_.num_keys + j) * value_cols_;
-      for (index c = 0; c < p_.value_dim; ++c) row[c] = p_.value(b, h, j, c);
-      std::fill(row + p_.value_dim, row + value_cols_, 0.0F);
+    const index key0 = task % blocks * kCopyBlock;
+    for (index j = key0; j < std::min(key0 + kCopyBlock, p_.num_keys); ++j) {
+      const float* from = x.pointer(head / p_.key_heads, head % p_.key_heads, j, 0);
+      float* row = rows.copy + (head * p_.num_keys + j) * rows.cols;
+      for (index c = 0; c < x.size(3); ++c) row[c] = from[c * x.stride(3)];
+      std::fill(row + x.size(3), row + rows.cols, 0.0F);
     }
   });
 }
@@ -352,7 +343,8 @@ void Attention::compute() noexcept {
   fill_key_ranges();
   fill_distance_bias();
   lay_out_relative_tables();
-  lay_out_keys_and_values();
+  copy_rows(p_.key, keys_);
+  copy_rows(p_.value, values_);
   if (one_query_) {
     attend_split();
   } else {

@@ -1,398 +1,509 @@
 #pragma once
 
-// Tiled attention with an online softmax: a few query rows meet one block of keys at a time, and
-// only a running maximum, a running sum and an unnormalised output row are carried from block to
-// block.
+// Tiled attention with an online softmax: a block of queries meets one tile of keys after the
+// other, and only a running maximum, a running sum and an unnormalised output row per query are
+// carried along.
 //
 //   s_ij = bias(cap(scale · q_i·k_j))          for the keys j that query i may attend to
 //   m_i  = max_j s_ij,   l_i = Σ_j exp(s_ij − m_i)
 //   o_i  = Σ_j exp(s_ij − m_i) · v_j / l_i,    lse_i = m_i + ln l_i
 //
 // (Milakov & Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135.)
+//
+// A tile of scores lies (keys × queries): the queries of a block, transposed once, are what the
+// vectors run along. Keys and values are then read where they lie, and the softmax needs no sum
+// across a vector. Scores are in units of ln 2 (log2 e is folded into the queries), and the maximum
+// is rounded to an integer: taking it off is a matter of exponents, and rescaling is exact.
 
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/attention_scores.hpp"
-#include "kernels/product_tile.hpp"
+#include "kernels/attention_row.hpp"
+#include "kernels/transpose.hpp"
 
 namespace attn::kernels {
 
-/// Floats between the rows of a score tile. Not a multiple of 1 KB, so that rows do not compete for
-/// the same lines of the first-level cache.
-inline constexpr index kScoreRow = kKeyTile + kPanelWidth;
+/// Queries of a block.
+inline constexpr index kBlockQueries = 48;
+/// Keys of a tile: with the block's queries it stays in the first-level cache.
+inline constexpr index kTileKeys = 128;
+/// Floats between the rows of a tile that is transposed back to (queries × keys).
+inline constexpr index kScoreRow = kTileKeys + kPanelWidth;
+/// Tiles start at multiples of this from key 0 at least.
+inline constexpr index kKeyStep = 16;
 
-/// Queries attended per call: what one pass over a block of keys is shared by.
+/// Maxima below this can be taken off as exponents; what is beyond goes row by row.
+inline constexpr float kLargestExponent = 0x1p22F;
+
+/// The scratch memory of one block of queries.
 template <class Isa>
-inline constexpr index kAttentionRows = Isa::kRows * (round_up(48, Isa::kRows) / Isa::kRows);
-
-/// What is carried for a few query rows, from one block of keys to the next.
-struct QueryRows {
-  index first;                     ///< number of the first query
-  index count;                     ///< at most Isa::kRows
-  const float* queries;            ///< scaled and packed
-  const float* relative_products;  ///< count × relative columns, or null
-  float* sums;                     ///< count × value columns: unnormalised output
-  float* row_max;
-  float* row_sum;
-  float* distance_sums;  ///< count × relative columns: weights per clipped distance, or null
-};
-
-/// The carved-up scratch memory of one call.
-template <class Isa>
-class AttentionScratch {
+class BlockScratch {
  public:
-  static index value_cols(const AttentionHead& head) noexcept {
-    return round_up(head.value_dim, kWidth<Isa>);
-  }
-  /// Columns of the Shaw tables, in whole micro-kernel tiles.
-  static index relative_cols(const AttentionHead& head) noexcept {
-    return round_up(2 * head.max_distance + 1, Isa::kVectors * kWidth<Isa>);
-  }
-  static index size(const AttentionHead& head) noexcept {
-    const index relative = (head.packed_relative_keys ? relative_cols(head) : 0) +
-                           (head.relative_values ? relative_cols(head) : 0);
-    return kAttentionRows<Isa> * (head.head_dim + value_cols(head) + 2 + relative) +
-           Isa::kRows * kScoreRow + kKeyTile * value_cols(head) + kPanelWidth;
+  /// Whether scores take more steps than scale and exclusion by key ranges: these work on rows.
+  static bool works_on_rows(const AttentionHead& head) noexcept {
+    return head.softcap > 0 || head.mask || head.bias || head.distance_bias ||
+           head.packed_relative_keys;
   }
 
-  AttentionScratch(const AttentionHead& head, float* memory) noexcept
-      : scores(memory), head_(head) {
+  static index size(const AttentionHead& head) noexcept {
+    const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
+                           (head.relative_values ? relative_cols<Isa>(head) : 0);
+    return kBlockQueries * (head.head_dim + value_cols<Isa>(head) + kTileKeys + 5 + relative) +
+           kBlockQueries * kScoreRow + RowScratch<Isa>::size(head);
+  }
+
+  BlockScratch(const AttentionHead& head, float* memory) noexcept
+      : row_memory(memory + size(head) - RowScratch<Isa>::size(head)) {
     const auto take = [&](index count) {
       float* result = memory;
-      memory += count;
+      memory += kBlockQueries * count;
       return result;
     };
-    take(Isa::kRows * kScoreRow);
-    queries_ = take(kAttentionRows<Isa> * head.head_dim);
-    sums_ = take(kAttentionRows<Isa> * value_cols(head));
-    row_max_ = take(kAttentionRows<Isa>);
-    row_sum_ = take(kAttentionRows<Isa>);
-    kept_values = take(kKeyTile * value_cols(head));
-    if (head.packed_relative_keys) products_ = take(kAttentionRows<Isa> * relative_cols(head));
-    if (head.relative_values) distances_ = take(kAttentionRows<Isa> * relative_cols(head));
+    tile = take(kTileKeys);
+    queries = take(head.head_dim);
+    values = take(value_cols<Isa>(head));
+    max = take(1);
+    sum = take(1);
+    factor = take(1);
+    key_begin = reinterpret_cast<std::int32_t*>(take(1));
+    key_end = reinterpret_cast<std::int32_t*>(take(1));
+    rows = take(kScoreRow);
+    if (head.packed_relative_keys) relative_products = take(relative_cols<Isa>(head));
+    if (head.relative_values) distances = take(relative_cols<Isa>(head));
   }
 
-  /// `count` rows of the block that starts at query `block`, from its row r on; r a multiple of
-  /// Isa::kRows, or count 1.
-  QueryRows rows(index block, index r, index count) const noexcept {
-    // The packed query of a single row is a column of its group's panel: a one-row tile reads it
-    // with the same strides.
-    const index panel = r / Isa::kRows * Isa::kRows;
-    const index relative = relative_cols(head_);
-    return {block + r,
-            count,
-            queries_ + panel * head_.head_dim + (r - panel),
-            products_ ? products_ + r * relative : nullptr,
-            sums_ + r * value_cols(head_),
-            row_max_ + r,
-            row_sum_ + r,
-            distances_ ? distances_ + r * relative : nullptr};
-  }
-
-  float* packed_queries(index r) const noexcept { return queries_ + r * head_.head_dim; }
-  float* relative_products(index r) const noexcept {
-    return products_ ? products_ + r * relative_cols(head_) : nullptr;
-  }
-
-  float* scores;       ///< Isa::kRows × kScoreRow
-  float* kept_values;  ///< kKeyTile × value columns
-
- private:
-  float* queries_;
-  float* sums_;
-  float* row_max_;
-  float* row_sum_;
-  float* products_ = nullptr;
-  float* distances_ = nullptr;
-  const AttentionHead& head_;
+  float* tile;     ///< kTileKeys × kBlockQueries: scores, then their exponentials
+  float* queries;  ///< head_dim × kBlockQueries
+  float* values;   ///< kBlockQueries × value columns: unnormalised output
+  float* max;      ///< per query: an integer near the largest score so far, or −∞
+  float* sum;      ///< per query
+  float* factor;   ///< per query: what its sums are rescaled by
+  std::int32_t* key_begin;
+  std::int32_t* key_end;
+  float* rows;                         ///< kBlockQueries × kScoreRow
+  float* relative_products = nullptr;  ///< kBlockQueries × relative columns
+  float* distances = nullptr;  ///< kBlockQueries × relative columns: weights per clipped distance
+  float* row_memory;           ///< of a RowScratch
 };
 
 template <class Isa>
 index attention_scratch(const AttentionHead& head) noexcept {
-  return AttentionScratch<Isa>::size(head);
+  return BlockScratch<Isa>::size(head);
 }
 
-/// scale · q·k for `rows` packed queries and keys [key0, key0 + keys) into a score tile.
-template <class Isa>
-ATTN_INLINE void scaled_scores(const AttentionHead& head, const float* packed_queries, index rows,
-                               index key0, index keys, float* scores) noexcept {
-  constexpr int kVectors = Isa::kVectors;
-  constexpr index kTileCols = kVectors * kWidth<Isa>;
-  for (index col = 0; col < keys; col += kTileCols) {
-    const float* b[kVectors];
-    // A vector wholly beyond the last panel is never used; let it read the first one instead.
-    unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-      const index key = key0 + col + v * kWidth<Isa>;
-      b[v] = packed_column<Isa>(head.packed_keys, head.head_dim, key < head.num_keys ? key : 0);
-    });
-    product_rows<Isa, kVectors, TileStart::kZero, 1, Isa::kRows>(
-        rows, head.head_dim, packed_queries, b, kPanelWidth, scores + col, kScoreRow);
-  }
-}
+/// Queries [first, first + count) of a head.
+struct QueryBlock {
+  index first;
+  index count;
+  index lanes;  ///< count in whole vectors
+};
 
-/// sums (rows × value columns) = sums · factor + P · V for one block of keys.
-template <class Isa, TileStart Start>
-ATTN_INLINE void add_values(index rows, index keys, const float* probabilities, const float* value,
-                            index value_row, index value_cols, float* sums,
-                            const float* factor) noexcept {
+/// Calls body(col, vectors) for the columns of a tile, in groups of kVectors vectors and then of
+/// one.
+template <class Isa, int kVectors, class Body>
+ATTN_INLINE void for_columns(index cols, Body&& body) noexcept {
   constexpr index kW = kWidth<Isa>;
-  constexpr int kVectors = Isa::kVectors;
   index col = 0;
-  for (; col + kVectors * kW <= value_cols; col += kVectors * kW) {
-    const float* b[kVectors];
-    unroll<kVectors>([&](auto v) __attribute__((always_inline)) { b[v] = value + col + v * kW; });
-    product_rows<Isa, kVectors, Start, kScoreRow, 1>(rows, keys, probabilities, b, value_row,
-                                                     sums + col, value_cols, factor);
+  for (; col + kVectors * kW <= cols; col += kVectors * kW) {
+    body(col, std::integral_constant<int, kVectors>{});
   }
-  for (; col < value_cols; col += kW) {
-    const float* b[1] = {value + col};
-    product_rows<Isa, 1, Start, kScoreRow, 1>(rows, keys, probabilities, b, value_row, sums + col,
-                                              value_cols, factor);
+  if constexpr (kVectors > 1) {
+    for (; col < cols; col += kW) body(col, std::integral_constant<int, 1>{});
   }
 }
 
-/// The block of values with the rows set to zero that query `row` may not attend to.
+/// Transposes the queries, scaled.
 template <class Isa>
-const float* keep_attended(const AttentionHead& head, index row, index key0, index keys,
-                           index value_cols, float* kept) noexcept {
-  for (index j = 0; j < keys; ++j) {
-    const bool attended = is_attended<Isa>(head, row, key0 + j);
-    const float* source = head.value + (key0 + j) * head.value_row;
-    for (index c = 0; c < value_cols; ++c) {
-      kept[j * value_cols + c] = attended && c < head.value_dim ? source[c] : 0.0F;
-    }
+ATTN_INLINE void load_queries(const AttentionHead& head, const QueryBlock& block, float scale,
+                              float* queries) noexcept {
+  transpose<Isa>(block.count, head.head_dim, head.query + block.first * head.query_row,
+                 head.query_row, head.query_col, scale, queries, kBlockQueries);
+  for (index d = 0; d < head.head_dim; ++d) {
+    std::fill(queries + d * kBlockQueries + block.count, queries + d * kBlockQueries + block.lanes,
+              0.0F);
   }
-  return kept;
 }
 
-/// Starts rows afresh: nothing met but the sink.
+/// tile_ji = k_j · q_i for keys [key0, key0 + keys).
 template <class Isa>
-ATTN_INLINE void begin_rows(const AttentionHead& head, const QueryRows& rows) noexcept {
-  const index value_cols = AttentionScratch<Isa>::value_cols(head);
-  std::fill_n(rows.sums, rows.count * value_cols, 0.0F);
-  std::fill_n(rows.row_max, rows.count, head.sink);
-  std::fill_n(rows.row_sum, rows.count, head.sink == kMinusInfinity ? 0.0F : 1.0F);
-  if (rows.distance_sums) {
-    std::fill_n(rows.distance_sums, rows.count * AttentionScratch<Isa>::relative_cols(head), 0.0F);
+ATTN_INLINE void score_tile(const AttentionHead& head, const QueryBlock& block, index key0,
+                            index keys, const BlockScratch<Isa>& scratch) noexcept {
+  constexpr index kW = kWidth<Isa>;
+  for (index j = 0; j < keys; j += Isa::kScoreRows) {
+    const index rows = std::min<index>(Isa::kScoreRows, keys - j);
+    for_columns<Isa, Isa::kScoreVectors>(
+        block.lanes, [&](index col, auto vectors) __attribute__((always_inline)) {
+          const float* b[vectors];
+          unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+            b[v] = scratch.queries + col + v * kW;
+          });
+          product_rows<Isa, Isa::kScoreRows, vectors, TileFinish::kStore, kAnyStride, 1>(
+              rows, head.head_dim, head.key + (key0 + j) * head.key_row, head.key_row, b,
+              kBlockQueries, scratch.tile + j * kBlockQueries + col, kBlockQueries);
+        });
   }
 }
 
-/// Takes scale · q·k of the rows with keys [key0, key0 + keys), in the score tile, on to the
-/// weighted sum of values. With `SkipExcluded` (one row only) values of excluded keys are not even
-/// multiplied by zero.
-template <class Isa, bool SkipExcluded>
-ATTN_INLINE void meet_scores(const AttentionHead& head, const QueryRows& rows, index key0,
-                             index keys, const AttentionScratch<Isa>& scratch) noexcept {
-  const index value_cols = AttentionScratch<Isa>::value_cols(head);
-  const index relative_cols = AttentionScratch<Isa>::relative_cols(head);
-  const index padded_keys = round_up(keys, kWidth<Isa>);
-  const float* value = head.value + key0 * head.value_row;
-  index value_row = head.value_row;
-  float factor[Isa::kRows];
-  bool rescale = false;
-  for (index r = 0; r < rows.count; ++r) {
-    float* scores = scratch.scores + r * kScoreRow;
-    modify_scores<Isa>(
-        head, rows.first + r, key0, keys,
-        rows.relative_products ? rows.relative_products + r * relative_cols : nullptr,
-        ScoreStage::kWeights, scores);
-    if constexpr (SkipExcluded) {
-      value = keep_attended<Isa>(head, rows.first + r, key0, keys, value_cols, scratch.kept_values);
-      value_row = value_cols;
-    }
-    const float old_max = rows.row_max[r];
-    const float new_max = std::max(old_max, max_of<Isa>(scores, padded_keys));
-    const float sum = exp_all<Isa>(scores, padded_keys, safe_shift<Isa>(new_max), 1.0F);
-    // Equal maxima, −∞ twice included, need no rescaling.
-    factor[r] = new_max == old_max ? 1.0F : exp_scalar<Isa>(old_max - new_max);
-    rescale |= factor[r] != 1.0F;
-    rows.row_sum[r] = rows.row_sum[r] * factor[r] + sum;
-    rows.row_max[r] = new_max;
-    if (head.random_words) drop_weights<Isa>(head, rows.first + r, key0, keys, scores);
-    if (rows.distance_sums) {
-      float* sums = rows.distance_sums + r * relative_cols;
-      if (factor[r] != 1.0F) {
-        for (index c = 0; c <= 2 * head.max_distance; ++c) sums[c] *= factor[r];
-      }
-      add_to_distances<Isa>(head, rows.first + r, key0, keys, scores, sums);
-    }
-  }
-  if (rescale) {
-    add_values<Isa, TileStart::kScaled>(rows.count, keys, scratch.scores, value, value_row,
-                                        value_cols, rows.sums, factor);
-  } else {
-    add_values<Isa, TileStart::kLoad>(rows.count, keys, scratch.scores, value, value_row,
-                                      value_cols, rows.sums, factor);
-  }
-}
-
-/// Meets the rows with keys [key0, key0 + keys).
-template <class Isa, bool SkipExcluded>
-ATTN_INLINE void meet_keys(const AttentionHead& head, const QueryRows& rows, index key0, index keys,
-                           const AttentionScratch<Isa>& scratch) noexcept {
-  scaled_scores<Isa>(head, rows.queries, rows.count, key0, keys, scratch.scores);
-  meet_scores<Isa, SkipExcluded>(head, rows, key0, keys, scratch);
-}
-
-/// sums += Σ_c distance_sums_c · a^V_c for one row.
+/// Sets scores outside each query's range of keys to −∞.
 template <class Isa>
-ATTN_INLINE void add_relative_values(const AttentionHead& head, const float* distance_sums,
-                                     float* sums) noexcept {
+ATTN_INLINE void exclude_by_range(const QueryBlock& block, index key0, index keys,
+                                  const BlockScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
-  const index value_cols = AttentionScratch<Isa>::value_cols(head);
-  for (index c = 0; c <= 2 * head.max_distance; ++c) {
-    const F weight(distance_sums[c]);
-    const float* row = head.relative_values + c * value_cols;
-    for (index j = 0; j < value_cols; j += kWidth<Isa>) {
-      Isa::madd(weight, F::load_unaligned(row + j), F::load_unaligned(sums + j))
-          .store_unaligned(sums + j);
+  using I = xsimd::as_integer_t<F>;
+  for (index i = 0; i < block.lanes; i += kWidth<Isa>) {
+    const I begin = I::load_unaligned(scratch.key_begin + i);
+    const I end = I::load_unaligned(scratch.key_end + i);
+    for (index j = 0; j < keys; ++j) {
+      const I key(static_cast<std::int32_t>(key0 + j));
+      float* scores = scratch.tile + j * kBlockQueries + i;
+      xsimd::select(xsimd::batch_bool_cast<float>((key < begin) | (key >= end)), F(kMinusInfinity),
+                    F::load_unaligned(scores))
+          .store_unaligned(scores);
     }
   }
 }
 
-/// Output and log-sum-exp of query `row` from what was carried. Returns whether all is finite.
+/// Takes a tile of scale · q·k through the steps that work along the keys of a query, up to
+/// `stage`, into scratch.rows.
 template <class Isa>
-ATTN_INLINE bool finish_row(const AttentionHead& head, index row, const float* sums, float row_max,
-                            float row_sum) noexcept {
-  const float factor = reciprocal_sum<Isa>(row_sum);
-  float* output = head.output + row * head.output_row;
-  // x − x is 0 for finite x and NaN otherwise.
-  float check = 0.0F;
-  for (index c = 0; c < head.value_dim; ++c) {
-    const float value = sums[c] * factor;
-    check += value - value;
-    output[c * head.output_col] = value;
+void modify_rows(const AttentionHead& head, const QueryBlock& block, index key0, index keys,
+                 ScoreStage stage, const BlockScratch<Isa>& scratch) noexcept {
+  transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows, kScoreRow);
+  for (index r = 0; r < block.count; ++r) {
+    const float* products = scratch.relative_products;
+    if (products) products += r * relative_cols<Isa>(head);
+    modify_scores<Isa>(head, block.first + r, key0, keys, products, stage,
+                       scratch.rows + r * kScoreRow);
   }
-  if (head.log_sum_exp) {
-    head.log_sum_exp[row * head.log_sum_exp_row] =
-        row_sum == 0.0F ? kMinusInfinity : row_max + std::log(row_sum);
-  }
-  return check == 0.0F;
 }
 
+/// The scores of a tile, excluded ones −∞, in units of ln 2.
 template <class Isa>
-ATTN_INLINE bool finish_rows(const AttentionHead& head, const QueryRows& rows) noexcept {
-  bool finite = true;
-  for (index r = 0; r < rows.count; ++r) {
-    float* sums = rows.sums + r * AttentionScratch<Isa>::value_cols(head);
-    if (rows.distance_sums) {
-      add_relative_values<Isa>(
-          head, rows.distance_sums + r * AttentionScratch<Isa>::relative_cols(head), sums);
+ATTN_INLINE void fill_tile(const AttentionHead& head, const QueryBlock& block, index key0,
+                           index keys, const BlockScratch<Isa>& scratch) noexcept {
+  score_tile<Isa>(head, block, key0, keys, scratch);
+  if (BlockScratch<Isa>::works_on_rows(head)) {
+    modify_rows<Isa>(head, block, key0, keys, ScoreStage::kWeights, scratch);
+    transpose<Isa>(block.count, keys, scratch.rows, kScoreRow, 1, kLog2E, scratch.tile,
+                   kBlockQueries);
+    return;
+  }
+  bool whole = true;
+  for (index r = 0; r < block.count; ++r) {
+    whole &= scratch.key_begin[r] <= key0 && scratch.key_end[r] >= key0 + keys;
+  }
+  if (!whole) exclude_by_range<Isa>(block, key0, keys, scratch);
+}
+
+/// Turns scores s into 2^(s − m) · factor, for m an integer, and returns their sums per query.
+template <class Isa, int Vectors>
+ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[Vectors],
+                              const Floats<Isa> (&factor)[Vectors],
+                              Floats<Isa> (&sum)[Vectors]) noexcept {
+  using F = Floats<Isa>;
+  F rounder[Vectors], lowest[Vectors];
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    rounder[v] = F(kExponentRounder) - max[v];
+    lowest[v] = max[v] - F(127.0F);
+    sum[v] = F(0.0F);
+  });
+  for (index j = 0; j < keys; ++j) {
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      float* scores = tile + j * kBlockQueries + v * kWidth<Isa>;
+      const F e = exp2_shifted<Isa>(F::load_unaligned(scores), rounder[v], lowest[v]) * factor[v];
+      e.store_unaligned(scores);
+      sum[v] += e;
+    });
+  }
+}
+
+/// What is taken off the scores of a query: its maximum, or 0 when it has met no key yet.
+template <class Isa>
+ATTN_INLINE Floats<Isa> shift_of(Floats<Isa> max) noexcept {
+  return xsimd::select(max == Floats<Isa>(kMinusInfinity), Floats<Isa>(0.0F), max);
+}
+
+/// Takes a tile of scores into the running maxima and sums; the exponentials stay in it.
+template <class Isa, int Vectors>
+ATTN_INLINE void soften(index keys, index col, const BlockScratch<Isa>& scratch) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  float* tile = scratch.tile + col;
+  // Two at a time: a maximum has to wait for the one before it.
+  F largest[2][Vectors];
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    largest[0][v] = largest[1][v] = F(kMinusInfinity);
+  });
+  for (index j = 0; j < keys; ++j) {
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      F& to = largest[j & 1][v];
+      to = xsimd::max(F::load_unaligned(tile + j * kBlockQueries + v * kW), to);
+    });
+  }
+  F shift[Vectors], sum[Vectors], factor[Vectors], one[Vectors];
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    const F rounder(kRounder);
+    const F tile_max = (xsimd::max(largest[0][v], largest[1][v]) + rounder) - rounder;
+    const F old_max = F::load_unaligned(scratch.max + col + v * kW);
+    const F new_max = xsimd::max(tile_max, old_max);
+    factor[v] =
+        xsimd::select(new_max == old_max, F(1.0F), exp2_nonpositive<Isa>(old_max - new_max));
+    factor[v].store_unaligned(scratch.factor + col + v * kW);
+    new_max.store_unaligned(scratch.max + col + v * kW);
+    shift[v] = shift_of<Isa>(new_max);
+    one[v] = F(1.0F);
+  });
+  exponentials<Isa, Vectors>(keys, tile, shift, one, sum);
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    float* total = scratch.sum + col + v * kW;
+    Isa::madd(F::load_unaligned(total), factor[v], sum[v]).store_unaligned(total);
+  });
+}
+
+/// values = values · factor + tileᵀ · V for queries [begin, end) of a block.
+template <class Isa>
+ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, index keys,
+                            const float* value, index value_row,
+                            const BlockScratch<Isa>& scratch) noexcept {
+  constexpr index kW = kWidth<Isa>;
+  const index cols = value_cols<Isa>(head);
+  for_columns<Isa, Isa::kVectors>(cols, [&](index col,
+                                            auto vectors) __attribute__((always_inline)) {
+    const float* b[vectors];
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) { b[v] = value + col + v * kW; });
+    for (index r = begin; r < end; r += Isa::kValueRows) {
+      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
+          std::min<index>(Isa::kValueRows, end - r), keys, scratch.tile + r, 0, b, value_row,
+          scratch.values + r * cols + col, cols, scratch.factor + r);
     }
-    finite &= finish_row<Isa>(head, rows.first + r, sums, rows.row_max[r], rows.row_sum[r]);
-  }
-  return finite;
+  });
 }
 
-/// Takes scale · q·k of row r with keys [key0, key0 + keys) to the stage asked for, and writes it.
+/// What is done with the exponentials along the keys of a query: dropout, and sums per distance.
 template <class Isa>
-ATTN_INLINE void write_row(const AttentionHead& head, const QueryRows& rows, index r, index key0,
-                           index keys, const ScoreOutput& out, float* scores) noexcept {
-  const float* products = rows.relative_products;
-  if (products) products += r * AttentionScratch<Isa>::relative_cols(head);
-  const index row = rows.first + r;
-  modify_scores<Isa>(head, row, key0, keys, products, out.stage, scores);
-  if (out.stage == ScoreStage::kWeights) {
-    if (std::isnan(rows.row_sum[r])) {
-      // Excluded keys have weight 0 beside attended ones of NaN, too.
-      for (index j = 0; j < keys; ++j) {
-        scores[j] = scores[j] == kMinusInfinity ? 0.0F : rows.row_sum[r];
+void spread_weights(const AttentionHead& head, const QueryBlock& block, index key0, index keys,
+                    const BlockScratch<Isa>& scratch) noexcept {
+  transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows, kScoreRow);
+  for (index r = 0; r < block.count; ++r) {
+    float* weights = scratch.rows + r * kScoreRow;
+    if (head.random_words) drop_weights<Isa>(head, block.first + r, key0, keys, weights);
+    if (scratch.distances) {
+      float* distances = scratch.distances + r * relative_cols<Isa>(head);
+      if (scratch.factor[r] != 1.0F) {
+        for (index c = 0; c <= 2 * head.max_distance; ++c) distances[c] *= scratch.factor[r];
       }
-    } else {
-      exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), safe_shift<Isa>(rows.row_max[r]),
-                   reciprocal_sum<Isa>(rows.row_sum[r]));
-    }
-    if (head.random_words) drop_weights<Isa>(head, row, key0, keys, scores);
-  }
-  float* target = out.data + row * out.row + key0 * out.col;
-  for (index j = 0; j < keys; ++j) target[j * out.col] = scores[j];
-}
-
-/// Fills one stage of the scores for some rows. Recomputes them: only who asks for the N × N
-/// numbers pays for them.
-template <class Isa>
-void write_scores(const AttentionHead& head, const QueryRows& rows, const ScoreOutput& out,
-                  float* score_tile) noexcept {
-  for (index key0 = 0; key0 < head.num_keys; key0 += kKeyTile) {
-    const index keys = std::min(kKeyTile, head.num_keys - key0);
-    scaled_scores<Isa>(head, rows.queries, rows.count, key0, keys, score_tile);
-    for (index r = 0; r < rows.count; ++r) {
-      write_row<Isa>(head, rows, r, key0, keys, out, score_tile + r * kScoreRow);
+      add_to_distances<Isa>(head, block.first + r, key0, keys, weights, distances);
     }
   }
+  transpose<Isa>(block.count, keys, scratch.rows, kScoreRow, 1, 1.0F, scratch.tile, kBlockQueries);
 }
 
-/// Scales and packs the queries of a block, and multiplies them with the Shaw table.
+/// Maximum and sum of a query that has met nothing but the sink.
+struct SinkStart {
+  float max;
+  float sum;
+};
+
 template <class Isa>
-void prepare_queries(const AttentionHead& head, index block, index block_rows,
-                     const AttentionScratch<Isa>& scratch) noexcept {
-  constexpr index kR = Isa::kRows;
+ATTN_INLINE SinkStart sink_start(const AttentionHead& head) noexcept {
+  if (head.sink == kMinusInfinity) return {kMinusInfinity, 0.0F};
+  const double sink = head.sink * 1.4426950408889634;
+  const double max = std::nearbyint(sink);
+  return {static_cast<float>(max), static_cast<float>(std::exp2(sink - max))};
+}
+
+/// Starts a block: nothing met but the sink.
+template <class Isa>
+void begin_block(const AttentionHead& head, const QueryBlock& block,
+                 const BlockScratch<Isa>& scratch) noexcept {
   constexpr int kVectors = Isa::kVectors;
-  for (index r = 0; r < block_rows; r += kR) {
-    const index rows = std::min(kR, block_rows - r);
-    pack_rows<Isa>(rows, head.head_dim, head.query + (block + r) * head.query_row, head.query_row,
-                   head.query_col, head.scale, scratch.packed_queries(r));
-    if (!head.packed_relative_keys) continue;
+  if (head.packed_relative_keys) {
+    load_queries<Isa>(head, block, head.scale, scratch.queries);
     const index columns = 2 * head.max_distance + 1;
-    const index stride = AttentionScratch<Isa>::relative_cols(head);
     for (index col = 0; col < columns; col += kVectors * kWidth<Isa>) {
       const float* b[kVectors];
+      // A vector wholly beyond the last panel is never used; let it read the first one instead.
       unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
         const index c = col + v * kWidth<Isa>;
         b[v] = packed_column<Isa>(head.packed_relative_keys, head.head_dim, c < columns ? c : 0);
       });
-      product_rows<Isa, kVectors, TileStart::kZero, 1, Isa::kRows>(
-          rows, head.head_dim, scratch.packed_queries(r), b, kPanelWidth,
-          scratch.relative_products(r) + col, stride);
+      for (index r = 0; r < block.count; r += Isa::kValueRows) {
+        product_rows<Isa, Isa::kValueRows, kVectors, TileFinish::kStore, 1, kBlockQueries>(
+            std::min<index>(Isa::kValueRows, block.count - r), head.head_dim, scratch.queries + r,
+            0, b, kPanelWidth, scratch.relative_products + r * relative_cols<Isa>(head) + col,
+            relative_cols<Isa>(head));
+      }
     }
+  } else {
+    const float unit = BlockScratch<Isa>::works_on_rows(head) ? 1.0F : kLog2E;
+    load_queries<Isa>(head, block, head.scale * unit, scratch.queries);
+  }
+  const SinkStart sink = sink_start<Isa>(head);
+  for (index r = 0; r < block.lanes; ++r) {
+    const bool real = r < block.count;
+    scratch.max[r] = sink.max;
+    scratch.sum[r] = sink.sum;
+    scratch.key_begin[r] = real ? head.key_begin[block.first + r] : 0;
+    scratch.key_end[r] = real ? head.key_end[block.first + r] : 0;
+  }
+  std::fill_n(scratch.values, block.count * value_cols<Isa>(head), 0.0F);
+  if (scratch.distances) {
+    std::fill_n(scratch.distances, block.count * relative_cols<Isa>(head), 0.0F);
+  }
+}
+
+/// Whether the largest score of query r can be taken off as an exponent.
+template <class Isa>
+ATTN_INLINE bool has_exponent(index r, const BlockScratch<Isa>& scratch) noexcept {
+  return scratch.max[r] == kMinusInfinity || std::abs(scratch.max[r]) < kLargestExponent;
+}
+
+template <class Isa>
+ATTN_INLINE float log_sum_exp(const AttentionHead& head, float max, float sum) noexcept {
+  const SinkStart sink = sink_start<Isa>(head);
+  if (max == sink.max && sum == sink.sum) return head.sink;  // no key has changed it
+  return static_cast<float>(max * 0.6931471805599453 + std::log(static_cast<double>(sum)));
+}
+
+/// Writes output and log-sum-exp of query r of a block. Returns whether all is finite.
+template <class Isa>
+ATTN_INLINE bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
+                              const BlockScratch<Isa>& scratch) noexcept {
+  const index row = block.first + r;
+  const float sum = scratch.sum[r];
+  float* values = scratch.values + r * value_cols<Isa>(head);
+  if (scratch.distances) {
+    add_relative_values<Isa>(head, scratch.distances + r * relative_cols<Isa>(head), values);
+  }
+  if (head.log_sum_exp) {
+    head.log_sum_exp[row * head.log_sum_exp_row] = log_sum_exp<Isa>(head, scratch.max[r], sum);
+  }
+  return write_output<Isa>(head, row, values, reciprocal_sum<Isa>(sum));
+}
+
+/// Fills one stage of the scores of a finished block. Recomputes them: only who asks for the N × N
+/// numbers pays for them.
+template <class Isa>
+void write_block(const AttentionHead& head, const QueryBlock& block, const ScoreOutput& out,
+                 const BlockScratch<Isa>& scratch) noexcept {
+  const bool weights = out.stage == ScoreStage::kWeights;
+  const bool in_log2 = weights && !BlockScratch<Isa>::works_on_rows(head);
+  load_queries<Isa>(head, block, in_log2 ? head.scale * kLog2E : head.scale, scratch.queries);
+  for (index key0 = 0; key0 < head.num_keys; key0 += kTileKeys) {
+    const index keys = std::min(kTileKeys, head.num_keys - key0);
+    if (weights) {
+      fill_tile<Isa>(head, block, key0, keys, scratch);
+      for (index i = 0; i < block.lanes; i += kWidth<Isa>) {
+        using F = Floats<Isa>;
+        const F max[1] = {shift_of<Isa>(F::load_unaligned(scratch.max + i))};
+        const F sums = F::load_unaligned(scratch.sum + i);
+        const F factor[1] = {xsimd::select(sums == F(0.0F), F(0.0F), F(1.0F) / sums)};
+        F sum[1];
+        exponentials<Isa, 1>(keys, scratch.tile + i, max, factor, sum);
+      }
+      transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows,
+                     kScoreRow);
+    } else {
+      score_tile<Isa>(head, block, key0, keys, scratch);
+      modify_rows<Isa>(head, block, key0, keys, out.stage, scratch);
+    }
+    for (index r = 0; r < block.count; ++r) {
+      float* scores = scratch.rows + r * kScoreRow;
+      if (weights && head.random_words) {
+        drop_weights<Isa>(head, block.first + r, key0, keys, scores);
+      }
+      store_scores<Isa>(out, block.first + r, key0, keys, scores);
+    }
+  }
+}
+
+/// Attends query `row` by itself.
+template <class Isa>
+void attend_row(const AttentionHead& head, index row, const ScoreOutput* outputs, int num_outputs,
+                float* memory) noexcept {
+  const RowScratch<Isa> scratch(head, memory);
+  prepare_row<Isa>(head, row, scratch);
+  begin_row<Isa>(head, head.sink, scratch.sums);
+  if (head.key_begin[row] < head.key_end[row]) {
+    meet_keys<Isa, true>(head, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row],
+                         scratch, scratch.sums);
+  }
+  finish_row<Isa>(head, row, scratch.sums);
+  for (int i = 0; i < num_outputs; ++i) {
+    if (outputs[i].stage == ScoreStage::kWeights) {
+      write_row<Isa>(head, row, outputs[i], scratch, scratch.sums);
+    }
+  }
+}
+
+/// Takes a block through all of its keys. With `SkipExcluded` only the queries of `chosen` are
+/// done, and values that they may not attend to are not even multiplied by zero; their bits are
+/// those that finite values would have given.
+template <class Isa, bool SkipExcluded>
+void meet_all_keys(const AttentionHead& head, const QueryBlock& block, const bool* chosen,
+                   const BlockScratch<Isa>& scratch) noexcept {
+  begin_block<Isa>(head, block, scratch);
+  index key_begin = head.num_keys;
+  index key_end = 0;
+  for (index r = 0; r < block.count; ++r) {
+    if (scratch.key_begin[r] >= scratch.key_end[r]) continue;
+    key_begin = std::min<index>(key_begin, scratch.key_begin[r]);
+    key_end = std::max<index>(key_end, scratch.key_end[r]);
+  }
+  for (index key0 = key_begin / kKeyStep * kKeyStep; key0 < key_end;) {
+    // Tiles end at multiples of their size, wherever the first one begins.
+    const index keys = std::min(key_end, key0 / kTileKeys * kTileKeys + kTileKeys) - key0;
+    fill_tile<Isa>(head, block, key0, keys, scratch);
+    for_columns<Isa, Isa::kScoreVectors>(
+        block.lanes, [&](index col, auto vectors) __attribute__((always_inline)) {
+          soften<Isa, vectors>(keys, col, scratch);
+        });
+    if (head.random_words || scratch.distances) {
+      spread_weights<Isa>(head, block, key0, keys, scratch);
+    }
+    if constexpr (SkipExcluded) {
+      const RowScratch<Isa> row_scratch(head, scratch.row_memory);
+      for (index r = 0; r < block.count; ++r) {
+        if (!chosen[r]) continue;
+        keep_attended<Isa>(head, block.first + r, key0, keys, row_scratch.kept_values);
+        add_values<Isa>(head, r, r + 1, keys, row_scratch.kept_values, value_cols<Isa>(head),
+                        scratch);
+      }
+    } else {
+      add_values<Isa>(head, 0, block.count, keys, head.value + key0 * head.value_row,
+                      head.value_row, scratch);
+    }
+    key0 += keys;
   }
 }
 
 template <class Isa>
 void attend(const AttentionHead& head, index row_begin, index row_end, const ScoreOutput* outputs,
             int num_outputs, float* memory) noexcept {
-  const AttentionScratch<Isa> scratch(head, memory);
-  constexpr index kR = Isa::kRows;
+  const BlockScratch<Isa> scratch(head, memory);
+  for (index first = row_begin; first < row_end; first += kBlockQueries) {
+    const index count = std::min(kBlockQueries, row_end - first);
+    const QueryBlock block{first, count, round_up(count, kWidth<Isa>)};
 
-  for (index block = row_begin; block < row_end; block += kAttentionRows<Isa>) {
-    const index block_rows = std::min(kAttentionRows<Isa>, row_end - block);
-    prepare_queries<Isa>(head, block, block_rows, scratch);
-
-    index key_begin = head.num_keys;
-    index key_end = 0;
-    for (index r = 0; r < block_rows; ++r) {
-      if (head.key_begin[block + r] >= head.key_end[block + r]) continue;
-      key_begin = std::min<index>(key_begin, head.key_begin[block + r]);
-      key_end = std::max<index>(key_end, head.key_end[block + r]);
+    meet_all_keys<Isa, false>(head, block, nullptr, scratch);
+    bool again[kBlockQueries];
+    bool any_again = false;
+    for (index r = 0; r < count; ++r) {
+      again[r] = !finish_query<Isa>(head, block, r, scratch);
+      any_again |= again[r];
     }
-    key_begin = key_begin / kKeyTile * kKeyTile;
-
-    begin_rows<Isa>(head, scratch.rows(block, 0, block_rows));
-    for (index key0 = key_begin; key0 < key_end; key0 += kKeyTile) {
-      const index keys = std::min(kKeyTile, head.num_keys - key0);
-      for (index r = 0; r < block_rows; r += kR) {
-        meet_keys<Isa, false>(head, scratch.rows(block, r, std::min(kR, block_rows - r)), key0,
-                              keys, scratch);
+    if (any_again) {
+      // Something is not finite: perhaps a weight of zero has met an infinity or NaN that is
+      // excluded.
+      meet_all_keys<Isa, true>(head, block, again, scratch);
+      for (index r = 0; r < count; ++r) {
+        if (again[r]) finish_query<Isa>(head, block, r, scratch);
       }
     }
-
-    for (index r = 0; r < block_rows; ++r) {
-      const QueryRows row = scratch.rows(block, r, 1);
-      if (finish_rows<Isa>(head, row)) continue;
-      // Not finite: perhaps a weight of zero has met an infinity or NaN that is excluded. Do this
-      // row again without touching what it may not attend to.
-      begin_rows<Isa>(head, row);
-      for (index key0 = key_begin; key0 < key_end; key0 += kKeyTile) {
-        meet_keys<Isa, true>(head, row, key0, std::min(kKeyTile, head.num_keys - key0), scratch);
-      }
-      finish_rows<Isa>(head, row);
-    }
-
-    for (int i = 0; i < num_outputs; ++i) {
-      for (index r = 0; r < block_rows; r += kR) {
-        write_scores<Isa>(head, scratch.rows(block, r, std::min(kR, block_rows - r)), outputs[i],
-                          scratch.scores);
+    for (int i = 0; i < num_outputs; ++i) write_block<Isa>(head, block, outputs[i], scratch);
+    for (index r = 0; r < count; ++r) {
+      if (!has_exponent<Isa>(r, scratch)) {
+        attend_row<Isa>(head, first + r, outputs, num_outputs, scratch.row_memory);
       }
     }
   }

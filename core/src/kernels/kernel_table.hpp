@@ -16,8 +16,8 @@ using index = std::int64_t;
 /// Panel p holds columns 16p … 16p+15 as [depth][16], padded with zeros.
 inline constexpr index kPanelWidth = 16;
 
-/// Keys scored at a time. Blocks start at multiples of this from key 0, whatever the masks, so that
-/// sums are always formed in the same order.
+/// Keys that a row of scores takes at a time. Blocks start at multiples of this from key 0,
+/// whatever the masks, so that sums are always formed in the same order.
 inline constexpr index kKeyTile = 256;
 
 /// Keys per part of a split query: a multiple of kKeyTile.
@@ -63,8 +63,7 @@ struct AttentionHead {
   const float* query = nullptr;  ///< (num_queries, head_dim)
   index query_row = 0;
   index query_col = 1;
-  const float* packed_keys = nullptr;  ///< packed (num_keys × head_dim); for attend
-  const float* key = nullptr;  ///< (num_keys, head_dim), unit column stride; for attend_part
+  const float* key = nullptr;  ///< (num_keys, head_dim), unit column stride
   index key_row = 0;
   /// (num_keys, value_dim): unit column stride, readable up to a whole vector beyond value_dim.
   const float* value = nullptr;
@@ -273,7 +272,7 @@ struct KernelTable {
   void (*attend)(const AttentionHead&, index row_begin, index row_end, const ScoreOutput* scores,
                  int num_scores, float* scratch) noexcept;
 
-  /// One query over keys of unit column stride, split into blocks of kSplitKeys: attend_part fills
+  /// One query over its keys, split into blocks of kSplitKeys: attend_part fills
   /// part_size floats per block, merge_parts takes them in order and writes the results.
   index (*part_size)(const AttentionHead&) noexcept;
   void (*attend_part)(const AttentionHead&, index row, index key_begin, index key_end, float* part,

@@ -16,8 +16,13 @@ namespace attn::kernels {
 /// The table of one instruction set. `Isa` provides:
 ///   Arch               the xsimd architecture
 ///   kInstructionSet    its name for the rest of the core
-///   kRows, kVectors    shape of the micro-kernel's tile, in rows and vectors: as large as the
-///                      register file allows
+///   kRows, kVectors    shape of the micro-kernel's tile in a product, in rows and vectors: as
+///   large
+///                      as the register file allows
+///   kScoreRows, kScoreVectors  the same for q·k: keys, and vectors of queries; a block of queries
+///                      is made of whole tiles
+///   kValueRows         the same for weights·v: queries, with kVectors vectors of values
+///   Transposing        architecture whose vectors square blocks are transposed with, if not Arch
 ///   madd(a, b, c)      a·b + c, for floats and doubles
 ///   msub(a, b, c)      a·b − c, for doubles
 ///   multiply_wide(a, b) the 64-bit products of the low halves of 64-bit lanes
@@ -32,7 +37,7 @@ constexpr KernelTable make_table() noexcept {
       .product_rows = kProductRows<Isa>,
       .product_scratch = &product_scratch<Isa>,
       .product = &product<Isa>,
-      .attention_rows = kAttentionRows<Isa>,
+      .attention_rows = kBlockQueries,
       .attention_scratch = &attention_scratch<Isa>,
       .attend = &attend<Isa>,
       .part_size = &part_size<Isa>,

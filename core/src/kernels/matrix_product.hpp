@@ -3,27 +3,28 @@
 #include <algorithm>
 
 #include "kernels/product_tile.hpp"
+#include "kernels/transpose.hpp"
 
 namespace attn::kernels {
 
 /// Depth summed before C is written back: a tile's panel of B then stays in the first-level cache.
 inline constexpr index kDepthBlock = 256;
 
-/// Rows of A packed at a time.
+/// Rows of A packed at a time: with the depth block, what stays in the second-level cache.
 template <class Isa>
-inline constexpr index kProductRows = Isa::kRows * round_up(48, Isa::kRows) / Isa::kRows;
+inline constexpr index kProductRows = 168 / Isa::kRows * Isa::kRows;
 
 template <class Isa>
 void pack(index cols, index depth, const float* b, index col_stride, index depth_stride,
           float* packed) noexcept {
   for (index col = 0; col < cols; col += kPanelWidth) {
     const index width = std::min(kPanelWidth, cols - col);
-    const float* source = b + col * col_stride;
-    for (index k = 0; k < depth; ++k) {
-      for (index j = 0; j < width; ++j) packed[j] = source[j * col_stride + k * depth_stride];
-      for (index j = width; j < kPanelWidth; ++j) packed[j] = 0.0F;
-      packed += kPanelWidth;
+    transpose<Isa>(width, depth, b + col * col_stride, col_stride, depth_stride, 1.0F, packed,
+                   kPanelWidth);
+    for (index k = 0; width < kPanelWidth && k < depth; ++k) {
+      std::fill(packed + k * kPanelWidth + width, packed + (k + 1) * kPanelWidth, 0.0F);
     }
+    packed += kPanelWidth * depth;
   }
 }
 
@@ -33,29 +34,33 @@ index product_scratch(index depth) noexcept {
   return kProductRows<Isa> * std::min(depth, kDepthBlock) + kTile;
 }
 
-/// One tile of C, over one block of the depth, where C may be narrower than the tile or strided:
-/// computed beside C and copied.
-template <class Isa, int Vectors>
-void product_at_edge(const ProductArgs& p, bool first, index row, index rows, index col,
-                     index depth, const float* a, const float* const (&b)[Vectors],
-                     float* tile) noexcept {
-  constexpr index kTileCols = Vectors * kWidth<Isa>;
-  const index cols = std::min(kTileCols, p.cols - col);
-  for (index r = 0; r < rows; ++r) {
-    for (index j = 0; j < kTileCols; ++j) {
-      float start = 0.0F;
-      if (j < cols) {
-        start = first ? (p.bias ? p.bias[col + j] : 0.0F)
-                      : p.c[(row + r) * p.c_row + (col + j) * p.c_col];
-      }
-      tile[r * kTileCols + j] = start;
-    }
-  }
-  product_rows<Isa, Vectors, TileStart::kLoad, 1, Isa::kRows>(rows, depth, a, b, kPanelWidth, tile,
-                                                              kTileCols);
+/// C (rows × cols) = or += a tile that was computed beside it, because C is narrower or strided.
+template <class Isa>
+void store_at_edge(const float* tile, index tile_cols, index rows, index cols, bool first, float* c,
+                   index c_row, index c_col) noexcept {
   for (index r = 0; r < rows; ++r) {
     for (index j = 0; j < cols; ++j) {
-      p.c[(row + r) * p.c_row + (col + j) * p.c_col] = tile[r * kTileCols + j];
+      float& target = c[r * c_row + j * c_col];
+      target = first ? tile[r * tile_cols + j] : target + tile[r * tile_cols + j];
+    }
+  }
+}
+
+/// C += bias for a block of rows, or C = bias.
+template <class Isa>
+void apply_bias(const ProductArgs& p, index row0, index rows, bool only) noexcept {
+  using F = Floats<Isa>;
+  for (index r = row0; r < row0 + rows; ++r) {
+    float* c = p.c + r * p.c_row;
+    index j = 0;
+    if (p.c_col == 1 && !only) {
+      for (; j + kWidth<Isa> <= p.cols; j += kWidth<Isa>) {
+        (F::load_unaligned(c + j) + F::load_unaligned(p.bias + j)).store_unaligned(c + j);
+      }
+    }
+    for (; j < p.cols; ++j) {
+      const float bias = p.bias ? p.bias[j] : 0.0F;
+      c[j * p.c_col] = only ? bias : c[j * p.c_col] + bias;
     }
   }
 }
@@ -66,23 +71,17 @@ void product(const ProductArgs& p, float* scratch) noexcept {
   constexpr index kTileCols = kVectors * kWidth<Isa>;
   float* const packed_a = scratch;
   float* const tile = scratch + kProductRows<Isa> * std::min(p.depth, kDepthBlock);
-  if (p.depth == 0) {
-    for (index r = 0; r < p.rows; ++r) {
-      for (index j = 0; j < p.cols; ++j) {
-        p.c[r * p.c_row + j * p.c_col] = p.bias ? p.bias[j] : 0.0F;
-      }
-    }
-    return;
-  }
+  if (p.depth == 0) return apply_bias<Isa>(p, 0, p.rows, true);
   for (index row0 = 0; row0 < p.rows; row0 += kProductRows<Isa>) {
     const index block_rows = std::min(kProductRows<Isa>, p.rows - row0);
     for (index k0 = 0; k0 < p.depth; k0 += kDepthBlock) {
       const index depth = std::min(kDepthBlock, p.depth - k0);
       const bool first = k0 == 0;
+      // As [depth][kRows] for each of the micro-kernel's tiles.
       for (index r = 0; r < block_rows; r += Isa::kRows) {
-        pack_rows<Isa>(std::min<index>(Isa::kRows, block_rows - r), depth,
+        transpose<Isa>(std::min<index>(Isa::kRows, block_rows - r), depth,
                        p.a + (row0 + r) * p.a_row + k0 * p.a_col, p.a_row, p.a_col, 1.0F,
-                       packed_a + r * depth);
+                       packed_a + r * depth, Isa::kRows);
       }
       for (index col = 0; col < p.cols; col += kTileCols) {
         const float* b[kVectors];
@@ -96,18 +95,21 @@ void product(const ProductArgs& p, float* scratch) noexcept {
           const index rows = std::min<index>(Isa::kRows, block_rows - r);
           const float* a = packed_a + r * depth;
           float* c = p.c + (row0 + r) * p.c_row + col * p.c_col;
-          if (!whole || (first && p.bias)) {
-            product_at_edge<Isa, kVectors>(p, first, row0 + r, rows, col, depth, a, b, tile);
-          } else if (first) {
-            product_rows<Isa, kVectors, TileStart::kZero, 1, Isa::kRows>(rows, depth, a, b,
-                                                                         kPanelWidth, c, p.c_row);
-          } else {
-            product_rows<Isa, kVectors, TileStart::kLoad, 1, Isa::kRows>(rows, depth, a, b,
-                                                                         kPanelWidth, c, p.c_row);
+          if (whole && !first) {
+            product_rows<Isa, Isa::kRows, kVectors, TileFinish::kAdd, 1, Isa::kRows>(
+                rows, depth, a, 0, b, kPanelWidth, c, p.c_row);
+            continue;
+          }
+          product_rows<Isa, Isa::kRows, kVectors, TileFinish::kStore, 1, Isa::kRows>(
+              rows, depth, a, 0, b, kPanelWidth, whole ? c : tile, whole ? p.c_row : kTileCols);
+          if (!whole) {
+            store_at_edge<Isa>(tile, kTileCols, rows, std::min(kTileCols, p.cols - col), first, c,
+                               p.c_row, p.c_col);
           }
         }
       }
     }
+    if (p.bias) apply_bias<Isa>(p, row0, block_rows, false);
   }
 }
 

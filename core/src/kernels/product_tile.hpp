@@ -9,87 +9,85 @@
 
 namespace attn::kernels {
 
-/// How an accumulator tile begins.
-enum class TileStart {
-  kZero,    ///< 0
-  kLoad,    ///< what C holds
-  kScaled,  ///< what C holds, each row times its factor
+/// What becomes of a tile's sums.
+enum class TileFinish {
+  kStore,     ///< C = sums
+  kAdd,       ///< C = C + sums
+  kScaleAdd,  ///< C = C·factor + sums, with a factor per row
 };
 
-/// C[Rows × Vectors·width] (+)= A[Rows × depth] · B[depth × Vectors·width].
+/// A tile's strides that are known only at run time.
+inline constexpr index kAnyStride = 0;
+
+/// Sums[Rows × Vectors·width] = A[Rows × depth] · B[depth × Vectors·width], into C.
 ///
 /// Element (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth; row
-/// r of C at c + r·c_row, contiguous. Each element of C is summed over k in order, one multiply-add
-/// after the other, so its bits do not depend on Rows and Vectors.
-template <class Isa, int Rows, int Vectors, TileStart Start, index ARow, index ADepth>
-ATTN_INLINE void product_tile(index depth, const float* a, const float* const (&b)[Vectors],
-                              index b_depth, float* c, index c_row,
-                              const float* row_factor) noexcept {
+/// r of C at c + r·c_row, contiguous. `row_data` holds what kScaleAdd multiplies C's rows with.
+/// Each sum is formed over k in order, one multiply-add after the other, so its bits do not depend
+/// on Rows and Vectors.
+template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth>
+ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
+                              const float* const (&b)[Vectors], index b_depth, float* c,
+                              index c_row, const float* row_factor) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
+  // Four steps at a time: short loops then end where the branch predictor expects it.
+  constexpr int kSteps = 4;
+  const index row = ARow == kAnyStride ? a_row : ARow;
   F sum[Rows][Vectors];
   unroll<Rows>([&](auto r) __attribute__((always_inline)) {
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      if constexpr (Start == TileStart::kZero) {
-        sum[r][v] = F(0.0F);
-      } else {
-        sum[r][v] = F::load_unaligned(c + r * c_row + v * kW);
-        if constexpr (Start == TileStart::kScaled) sum[r][v] *= F(row_factor[r]);
-      }
-    });
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[r][v] = F(0.0F); });
   });
-  for (index k = 0; k < depth; ++k) {
-    F row[Vectors];
+  const auto step = [&](index k) __attribute__((always_inline)) {
+    F values[Vectors];
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      row[v] = F::load_unaligned(b[v] + k * b_depth);
+      values[v] = F::load_unaligned(b[v] + k * b_depth);
     });
     unroll<Rows>([&](auto r) __attribute__((always_inline)) {
-      const F factor(a[r * ARow + k * ADepth]);
+      const F factor(a[r * row + k * ADepth]);
       unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-        sum[r][v] = Isa::madd(factor, row[v], sum[r][v]);
+        sum[r][v] = Isa::madd(factor, values[v], sum[r][v]);
       });
     });
+  };
+  index k = 0;
+  for (; k + kSteps <= depth; k += kSteps) {
+    unroll<kSteps>([&](auto i) __attribute__((always_inline)) { step(k + i); });
   }
+  for (; k < depth; ++k) step(k);
   unroll<Rows>([&](auto r) __attribute__((always_inline)) {
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      sum[r][v].store_unaligned(c + r * c_row + v * kW);
+      float* target = c + r * c_row + v * kW;
+      if constexpr (Finish == TileFinish::kAdd) sum[r][v] += F::load_unaligned(target);
+      if constexpr (Finish == TileFinish::kScaleAdd) {
+        sum[r][v] = Isa::madd(F::load_unaligned(target), F(row_factor[r]), sum[r][v]);
+      }
+      sum[r][v].store_unaligned(target);
     });
   });
 }
 
-/// The micro-kernel for any number of rows up to Isa::kRows: the whole tile if it fits, else tiles
-/// of a power of two, so that only a few shapes are compiled. Not inlined: each exists once,
-/// whoever uses it.
-template <class Isa, int Vectors, TileStart Start, index ARow, index ADepth, int Rows = Isa::kRows>
-__attribute__((noinline)) void product_rows(index rows, index depth, const float* a,
+/// The micro-kernel for any number of rows up to Rows: the whole tile if it fits, else tiles of a
+/// power of two, so that only a few shapes are compiled. Not inlined: each exists once, whoever
+/// uses it.
+template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth>
+__attribute__((noinline)) void product_rows(index rows, index depth, const float* a, index a_row,
                                             const float* const (&b)[Vectors], index b_depth,
                                             float* c, index c_row,
                                             const float* row_factor = nullptr) noexcept {
   if (rows >= Rows) {
-    product_tile<Isa, Rows, Vectors, Start, ARow, ADepth>(depth, a, b, b_depth, c, c_row,
-                                                          row_factor);
+    product_tile<Isa, Rows, Vectors, Finish, ARow, ADepth>(depth, a, a_row, b, b_depth, c, c_row,
+                                                           row_factor);
     rows -= Rows;
     if (rows == 0) return;
-    a += Rows * ARow;
+    a += Rows * (ARow == kAnyStride ? a_row : ARow);
     c += Rows * c_row;
-    if constexpr (Start == TileStart::kScaled) row_factor += Rows;
+    if constexpr (Finish == TileFinish::kScaleAdd) row_factor += Rows;
   }
   if constexpr (Rows > 1) {
     constexpr int kSmaller = static_cast<int>(std::bit_floor(static_cast<unsigned>(Rows - 1)));
-    product_rows<Isa, Vectors, Start, ARow, ADepth, kSmaller>(rows, depth, a, b, b_depth, c, c_row,
-                                                              row_factor);
-  }
-}
-
-/// Packs rows [0, rows) of A, scaled, as [depth][Isa::kRows] for the micro-kernel (ARow = 1,
-/// ADepth = kRows). Rows beyond `rows` are left as they are: the micro-kernel does not read them.
-template <class Isa>
-ATTN_INLINE void pack_rows(index rows, index depth, const float* a, index a_row, index a_col,
-                           float scale, float* packed) noexcept {
-  for (index r = 0; r < rows; ++r) {
-    for (index k = 0; k < depth; ++k) {
-      packed[k * Isa::kRows + r] = scale * a[r * a_row + k * a_col];
-    }
+    product_rows<Isa, kSmaller, Vectors, Finish, ARow, ADepth>(rows, depth, a, a_row, b, b_depth, c,
+                                                               c_row, row_factor);
   }
 }
 

@@ -30,18 +30,23 @@ ATTN_INLINE void unroll(F&& body) noexcept {
   }(std::make_integer_sequence<int, N>{});
 }
 
-/// 2^x for x ≤ 0, and for NaN, which stays NaN. Relative error at most 1.2e-7 (2 ULP) down to
-/// 2^-126; smaller results are zero.
+/// Adding it rounds a float of magnitude below 2^22 to an integer, which is then in the low bits.
+inline constexpr float kRounder = 12582912.0F;  // 1.5·2^23
+/// The same, with the bias of a float's exponent added.
+inline constexpr float kExponentRounder = kRounder + 127.0F;
+
+/// 2^(x − m) for x ≤ m + 1 and an integer m of magnitude below 2^22; NaN stays NaN. Takes
+/// rounder = kExponentRounder − m and lowest = m − 127. Relative error at most 1.2e-7 (2 ULP) down
+/// to 2^-126; smaller results are zero.
 ///
-/// The integer part goes through the exponent bits of a float: adding 1.5·2^23 rounds x to an
-/// integer and leaves it in the low mantissa bits. The rest, in [-1/2, 1/2], takes a polynomial of
-/// degree 6 (minimax in relative error, 4e-9).
+/// The integer part of x goes through the exponent bits of a float. The rest, in [-1/2, 1/2], takes
+/// a polynomial of degree 6 (minimax in relative error, 4e-9).
 template <class Isa>
-ATTN_INLINE Floats<Isa> exp2_nonpositive(Floats<Isa> x) noexcept {
+ATTN_INLINE Floats<Isa> exp2_shifted(Floats<Isa> x, Floats<Isa> rounder,
+                                     Floats<Isa> lowest) noexcept {
   using F = Floats<Isa>;
   using I = xsimd::as_integer_t<F>;
-  const F rounder(12582912.0F + 127.0F);
-  x = Isa::at_least(x, F(-127.0F));
+  x = Isa::at_least(x, lowest);
   const F shifted = x + rounder;
   const F power = xsimd::bitwise_cast<float>(I(xsimd::bitwise_cast<std::int32_t>(shifted)) << 23);
   const F f = x - (shifted - rounder);
@@ -53,6 +58,12 @@ ATTN_INLINE Floats<Isa> exp2_nonpositive(Floats<Isa> x) noexcept {
   p = Isa::madd(p, f, F(6.9314723e-1F));
   p = Isa::madd(p, f, F(1.0F));
   return p * power;
+}
+
+/// 2^x for x ≤ 0, and for NaN. Error as above.
+template <class Isa>
+ATTN_INLINE Floats<Isa> exp2_nonpositive(Floats<Isa> x) noexcept {
+  return exp2_shifted<Isa>(x, Floats<Isa>(kExponentRounder), Floats<Isa>(-127.0F));
 }
 
 }  // namespace attn::kernels

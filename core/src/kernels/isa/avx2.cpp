@@ -8,6 +8,9 @@ struct Isa {
   static constexpr InstructionSet kInstructionSet = InstructionSet::kAvx2;
   static constexpr int kRows = 6;
   static constexpr int kVectors = 2;
+  static constexpr int kScoreRows = 6;
+  static constexpr int kScoreVectors = 2;
+  static constexpr int kValueRows = 6;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;

@@ -5,9 +5,13 @@ namespace {
 
 struct Isa {
   using Arch = xsimd::avx512bw;
+  using Transposing = xsimd::fma3<xsimd::avx2>;
   static constexpr InstructionSet kInstructionSet = InstructionSet::kAvx512;
   static constexpr int kRows = 14;
   static constexpr int kVectors = 2;
+  static constexpr int kScoreRows = 8;
+  static constexpr int kScoreVectors = 3;
+  static constexpr int kValueRows = 12;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;

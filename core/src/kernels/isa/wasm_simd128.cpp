@@ -8,6 +8,9 @@ struct Isa {
   static constexpr InstructionSet kInstructionSet = InstructionSet::kWasmSimd128;
   static constexpr int kRows = 2;
   static constexpr int kVectors = 4;
+  static constexpr int kScoreRows = 2;
+  static constexpr int kScoreVectors = 4;
+  static constexpr int kValueRows = 2;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;

@@ -1,0 +1,283 @@
+#pragma once
+
+// One query against blocks of keys, along a row of scores: for a single query over a long cache,
+// which reads every key once and so gains nothing from tiles, and for rows that tiles cannot do,
+// because something in them is not finite. Only a running maximum, a running sum and an
+// unnormalised output are carried from block to block (Milakov & Gimelshein 2018,
+// arXiv:1805.02867).
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/attention_scores.hpp"
+#include "kernels/product_tile.hpp"
+
+namespace attn::kernels {
+
+template <class Isa>
+ATTN_INLINE index value_cols(const AttentionHead& head) noexcept {
+  return round_up(head.value_dim, kWidth<Isa>);
+}
+/// Columns of the Shaw tables, in whole micro-kernel tiles.
+template <class Isa>
+ATTN_INLINE index relative_cols(const AttentionHead& head) noexcept {
+  return round_up(2 * head.max_distance + 1, Isa::kVectors * kWidth<Isa>);
+}
+
+/// What a query has met so far.
+struct RowSums {
+  float* row_max;
+  float* row_sum;
+  float* values;     ///< value columns: unnormalised output
+  float* distances;  ///< relative columns: weights per clipped distance, or null
+};
+
+/// The scratch memory of one query.
+template <class Isa>
+class RowScratch {
+ public:
+  static index size(const AttentionHead& head) noexcept {
+    return round_up(head.head_dim, kPanelWidth) + kKeyTile + kPanelWidth +
+           kKeyTile * value_cols<Isa>(head) + sums_size(head) +
+           (head.packed_relative_keys ? relative_cols<Isa>(head) : 0);
+  }
+  /// Floats that RowSums takes.
+  static index sums_size(const AttentionHead& head) noexcept {
+    return round_up(
+        2 + value_cols<Isa>(head) + (head.relative_values ? relative_cols<Isa>(head) : 0),
+        kPanelWidth);
+  }
+  static RowSums sums_at(const AttentionHead& head, float* memory) noexcept {
+    return {memory, memory + 1, memory + 2,
+            head.relative_values ? memory + 2 + value_cols<Isa>(head) : nullptr};
+  }
+
+  RowScratch(const AttentionHead& head, float* memory) noexcept : query(memory) {
+    scores = query + round_up(head.head_dim, kPanelWidth);
+    kept_values = scores + kKeyTile + kPanelWidth;
+    sums = sums_at(head, kept_values + kKeyTile * value_cols<Isa>(head));
+    relative_products = head.packed_relative_keys ? sums.row_max + sums_size(head) : nullptr;
+  }
+
+  float* query;        ///< scaled
+  float* scores;       ///< of one block of keys
+  float* kept_values;  ///< kKeyTile × value columns
+  RowSums sums;
+  float* relative_products;  ///< of the query with the Shaw table, or null
+};
+
+/// Scales the query, and multiplies it with the Shaw table.
+template <class Isa>
+ATTN_INLINE void prepare_row(const AttentionHead& head, index row,
+                             const RowScratch<Isa>& scratch) noexcept {
+  const float* source = head.query + row * head.query_row;
+  for (index d = 0; d < head.head_dim; ++d) {
+    scratch.query[d] = head.scale * source[d * head.query_col];
+  }
+  if (!scratch.relative_products) return;
+  for (index c = 0; c <= 2 * head.max_distance; ++c) {
+    const float* column = packed_column<Isa>(head.packed_relative_keys, head.head_dim, c);
+    float sum = 0.0F;
+    for (index d = 0; d < head.head_dim; ++d) sum += scratch.query[d] * column[d * kPanelWidth];
+    scratch.relative_products[c] = sum;
+  }
+}
+
+/// Nothing met but an extra score, which may be −∞ for none.
+template <class Isa>
+ATTN_INLINE void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noexcept {
+  *sums.row_max = extra;
+  *sums.row_sum = extra == kMinusInfinity ? 0.0F : 1.0F;
+  std::fill_n(sums.values, value_cols<Isa>(head), 0.0F);
+  if (sums.distances) std::fill_n(sums.distances, relative_cols<Isa>(head), 0.0F);
+}
+
+/// scores_j = q · k_j, a vector of keys at a time.
+template <class Isa>
+ATTN_INLINE void dot_keys(const AttentionHead& head, const float* query, index key0, index keys,
+                          float* scores) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  const index whole = head.head_dim / kW * kW;
+  for (index j = 0; j < keys; j += kW) {
+    const float* rows[kW];
+    F sums[kW];
+    // Beyond the last key the last one is read again; its scores are not used.
+    for (index i = 0; i < kW; ++i) {
+      rows[i] = head.key + (key0 + std::min(j + i, keys - 1)) * head.key_row;
+      sums[i] = F(0.0F);
+    }
+    for (index d = 0; d < whole; d += kW) {
+      const F q = F::load_unaligned(query + d);
+      unroll<static_cast<int>(kW)>([&](auto i) __attribute__((always_inline)) {
+        sums[i] = Isa::madd(q, F::load_unaligned(rows[i] + d), sums[i]);
+      });
+    }
+    for (index i = 0; i < kW; ++i) {
+      // One by one: xsimd 13.2's haddp, which sums a whole group, is wrong for AVX-512.
+      scores[j + i] = xsimd::reduce_add(sums[i]);
+      for (index d = whole; d < head.head_dim; ++d) scores[j + i] += query[d] * rows[i][d];
+    }
+  }
+}
+
+/// The block of values with the rows set to zero that query `row` may not attend to.
+template <class Isa>
+void keep_attended(const AttentionHead& head, index row, index key0, index keys,
+                   float* kept) noexcept {
+  const index cols = value_cols<Isa>(head);
+  for (index j = 0; j < keys; ++j) {
+    const bool attended = is_attended<Isa>(head, row, key0 + j);
+    const float* source = head.value + (key0 + j) * head.value_row;
+    for (index c = 0; c < cols; ++c) {
+      kept[j * cols + c] = attended && c < head.value_dim ? source[c] : 0.0F;
+    }
+  }
+}
+
+/// sums = sums · factor + Σ_j weight_j · v_j for one block of keys.
+template <class Isa>
+ATTN_INLINE void add_weighted_values(index keys, const float* weights, const float* value,
+                                     index value_row, index cols, float factor,
+                                     float* sums) noexcept {
+  constexpr index kW = kWidth<Isa>;
+  constexpr int kVectors = 4;
+  index col = 0;
+  for (; col + kVectors * kW <= cols; col += kVectors * kW) {
+    const float* b[kVectors];
+    unroll<kVectors>([&](auto v) __attribute__((always_inline)) { b[v] = value + col + v * kW; });
+    product_rows<Isa, 1, kVectors, TileFinish::kScaleAdd, kAnyStride, 1>(
+        1, keys, weights, 0, b, value_row, sums + col, cols, &factor);
+  }
+  for (; col < cols; col += kW) {
+    const float* b[1] = {value + col};
+    product_rows<Isa, 1, 1, TileFinish::kScaleAdd, kAnyStride, 1>(1, keys, weights, 0, b, value_row,
+                                                                  sums + col, cols, &factor);
+  }
+}
+
+/// Meets keys [key_begin, key_end) from a multiple of kKeyTile on. With `SkipExcluded` values of
+/// excluded keys are not even multiplied by zero.
+template <class Isa, bool SkipExcluded>
+void meet_keys(const AttentionHead& head, index row, index key_begin, index key_end,
+               const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {
+  for (index key0 = key_begin; key0 < key_end; key0 += kKeyTile) {
+    const index keys = std::min(kKeyTile, key_end - key0);
+    const index padded_keys = round_up(keys, kWidth<Isa>);
+    dot_keys<Isa>(head, scratch.query, key0, keys, scratch.scores);
+    modify_scores<Isa>(head, row, key0, keys, scratch.relative_products, ScoreStage::kWeights,
+                       scratch.scores);
+    const float* value = head.value + key0 * head.value_row;
+    index value_row = head.value_row;
+    if constexpr (SkipExcluded) {
+      keep_attended<Isa>(head, row, key0, keys, scratch.kept_values);
+      value = scratch.kept_values;
+      value_row = value_cols<Isa>(head);
+    }
+    const float old_max = *sums.row_max;
+    const float new_max = std::max(old_max, max_of<Isa>(scratch.scores, padded_keys));
+    const float sum = exp_all<Isa>(scratch.scores, padded_keys, safe_shift<Isa>(new_max), 1.0F);
+    // Equal maxima, −∞ twice included, need no rescaling.
+    const float factor = new_max == old_max ? 1.0F : exp_scalar<Isa>(old_max - new_max);
+    *sums.row_sum = *sums.row_sum * factor + sum;
+    *sums.row_max = new_max;
+    if (head.random_words) drop_weights<Isa>(head, row, key0, keys, scratch.scores);
+    if (sums.distances) {
+      for (index c = 0; c <= 2 * head.max_distance; ++c) sums.distances[c] *= factor;
+      add_to_distances<Isa>(head, row, key0, keys, scratch.scores, sums.distances);
+    }
+    add_weighted_values<Isa>(keys, scratch.scores, value, value_row, value_cols<Isa>(head), factor,
+                             sums.values);
+  }
+}
+
+/// values += Σ_c distances_c · a^V_c.
+template <class Isa>
+ATTN_INLINE void add_relative_values(const AttentionHead& head, const float* distances,
+                                     float* values) noexcept {
+  using F = Floats<Isa>;
+  const index cols = value_cols<Isa>(head);
+  for (index c = 0; c <= 2 * head.max_distance; ++c) {
+    const F weight(distances[c]);
+    const float* row = head.relative_values + c * cols;
+    for (index j = 0; j < cols; j += kWidth<Isa>) {
+      Isa::madd(weight, F::load_unaligned(row + j), F::load_unaligned(values + j))
+          .store_unaligned(values + j);
+    }
+  }
+}
+
+/// output = factor · values. Returns whether all of it is finite.
+template <class Isa>
+ATTN_INLINE bool write_output(const AttentionHead& head, index row, const float* values,
+                              float factor) noexcept {
+  using F = Floats<Isa>;
+  float* output = head.output + row * head.output_row;
+  index c = 0;
+  // x − x is 0 for finite x and NaN otherwise.
+  float check = 0.0F;
+  if (head.output_col == 1) {
+    F checks(0.0F);
+    for (; c + kWidth<Isa> <= head.value_dim; c += kWidth<Isa>) {
+      const F value = F::load_unaligned(values + c) * F(factor);
+      checks += value - value;
+      value.store_unaligned(output + c);
+    }
+    check = xsimd::reduce_add(checks);
+  }
+  for (; c < head.value_dim; ++c) {
+    const float value = values[c] * factor;
+    check += value - value;
+    output[c * head.output_col] = value;
+  }
+  return check == 0.0F;
+}
+
+/// Output and log-sum-exp of a query from what it has met.
+template <class Isa>
+void finish_row(const AttentionHead& head, index row, const RowSums& sums) noexcept {
+  if (sums.distances) add_relative_values<Isa>(head, sums.distances, sums.values);
+  write_output<Isa>(head, row, sums.values, reciprocal_sum<Isa>(*sums.row_sum));
+  if (head.log_sum_exp) {
+    head.log_sum_exp[row * head.log_sum_exp_row] =
+        *sums.row_sum == 0.0F ? kMinusInfinity : *sums.row_max + std::log(*sums.row_sum);
+  }
+}
+
+template <class Isa>
+ATTN_INLINE void store_scores(const ScoreOutput& out, index row, index key0, index keys,
+                              const float* scores) noexcept {
+  float* target = out.data + row * out.row + key0 * out.col;
+  if (out.col == 1) {
+    std::copy_n(scores, keys, target);
+  } else {
+    for (index j = 0; j < keys; ++j) target[j * out.col] = scores[j];
+  }
+}
+
+/// Fills one stage of the scores of a finished query.
+template <class Isa>
+void write_row(const AttentionHead& head, index row, const ScoreOutput& out,
+               const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {
+  float* scores = scratch.scores;
+  for (index key0 = 0; key0 < head.num_keys; key0 += kKeyTile) {
+    const index keys = std::min(kKeyTile, head.num_keys - key0);
+    dot_keys<Isa>(head, scratch.query, key0, keys, scores);
+    modify_scores<Isa>(head, row, key0, keys, scratch.relative_products, out.stage, scores);
+    if (out.stage == ScoreStage::kWeights) {
+      if (std::isnan(*sums.row_sum)) {
+        // Excluded keys have weight 0 beside attended ones of NaN, too.
+        for (index j = 0; j < keys; ++j) {
+          scores[j] = scores[j] == kMinusInfinity ? 0.0F : *sums.row_sum;
+        }
+      } else {
+        exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), safe_shift<Isa>(*sums.row_max),
+                     reciprocal_sum<Isa>(*sums.row_sum));
+      }
+      if (head.random_words) drop_weights<Isa>(head, row, key0, keys, scores);
+    }
+    store_scores<Isa>(out, row, key0, keys, scores);
+  }
+}
+
+}  // namespace attn::kernels
