@@ -41,8 +41,11 @@ class BlockScratch {
  public:
   /// Whether scores take more steps than scale and exclusion by key ranges: these work on rows.
   static bool works_on_rows(const AttentionHead& head) noexcept {
-    return head.softcap > 0 || head.mask || head.bias || head.distance_bias ||
-           head.packed_relative_keys;
+    return head.mask || !scores_in_log2(head);
+  }
+  /// Whether log2 e can be folded into the queries: nothing is added to their products with keys.
+  static bool scores_in_log2(const AttentionHead& head) noexcept {
+    return !(head.softcap > 0 || head.bias || head.distance_bias || head.packed_relative_keys);
   }
 
   static index size(const AttentionHead& head) noexcept {
@@ -184,7 +187,8 @@ ATTN_INLINE void fill_tile(const AttentionHead& head, const QueryBlock& block, i
   score_tile<Isa>(head, block, key0, keys, scratch);
   if (BlockScratch<Isa>::works_on_rows(head)) {
     modify_rows<Isa>(head, block, key0, keys, ScoreStage::kWeights, scratch);
-    transpose<Isa>(block.count, keys, scratch.rows, kScoreRow, 1, kLog2E, scratch.tile,
+    const float unit = BlockScratch<Isa>::scores_in_log2(head) ? 1.0F : kLog2E;
+    transpose<Isa>(block.count, keys, scratch.rows, kScoreRow, 1, unit, scratch.tile,
                    kBlockQueries);
     return;
   }
@@ -335,7 +339,7 @@ void begin_block(const AttentionHead& head, const QueryBlock& block,
       }
     }
   } else {
-    const float unit = BlockScratch<Isa>::works_on_rows(head) ? 1.0F : kLog2E;
+    const float unit = BlockScratch<Isa>::scores_in_log2(head) ? kLog2E : 1.0F;
     load_queries<Isa>(head, block, head.scale * unit, scratch.queries);
   }
   const SinkStart sink = sink_start<Isa>(head);
@@ -387,7 +391,7 @@ template <class Isa>
 void write_block(const AttentionHead& head, const QueryBlock& block, const ScoreOutput& out,
                  const BlockScratch<Isa>& scratch) noexcept {
   const bool weights = out.stage == ScoreStage::kWeights;
-  const bool in_log2 = weights && !BlockScratch<Isa>::works_on_rows(head);
+  const bool in_log2 = weights && BlockScratch<Isa>::scores_in_log2(head);
   load_queries<Isa>(head, block, in_log2 ? head.scale * kLog2E : head.scale, scratch.queries);
   for (index key0 = 0; key0 < head.num_keys; key0 += kTileKeys) {
     const index keys = std::min(kTileKeys, head.num_keys - key0);
