@@ -14,7 +14,7 @@ import { kVariants } from '../../wasm/toolchain/build.js';
 import { kBuildFolder, kRoot } from '../../wasm/toolchain/checkout.js';
 import { findChromium, SetupError } from '../../wasm/toolchain/system.js';
 import { judge } from './result.js';
-import { kBenchFolder } from './setup.js';
+import { kBenchFolder, variantsFor } from './setup.js';
 import { browserWorks } from './works.js';
 
 /** @import { Browser } from 'playwright-core' */
@@ -30,10 +30,19 @@ const kIsolation = {
 
 const modules = join(kBenchFolder, 'node_modules');
 
+/** @param {string} variant */
+function builtFolder(variant) {
+  return join(kBuildFolder, `wasm-${variant}/wasm`);
+}
+
 /** @type {Record<string, string>} */
 const kFolders = {
   '/bench/': kBenchFolder,
-  '/attn/': join(kRoot, 'wasm/dist'),
+  // The package, put together from what it is made of: only the variants measured need be built.
+  ...Object.fromEntries(
+    kVariants.map((variant) => [`/attn/attn-${variant}.`, builtFolder(variant)]),
+  ),
+  '/attn/': join(kRoot, 'wasm/js'),
   '/onnxruntime/': join(modules, 'onnxruntime-web/dist'),
   '/tfjs-core/': join(modules, '@tensorflow/tfjs-core/dist'),
   '/tfjs-wasm/': join(modules, '@tensorflow/tfjs-backend-wasm/dist'),
@@ -64,7 +73,7 @@ function makeServer() {
     const notFound = () => void response.writeHead(404).end();
     const folder = folders.find(({ prefix }) => url.startsWith(prefix));
     if (!folder) return notFound();
-    request.url = url.slice(folder.prefix.length - 1);
+    request.url = url.slice(folder.prefix.lastIndexOf('/'));
     folder.serve(request, response, notFound);
   });
 }
@@ -77,10 +86,11 @@ const kindOf = (variant) => (variant.startsWith('relaxed') ? 'relaxed' : 'simd12
 /**
  * @param {(works: Work[]) => Work[]} choose
  * @param {readonly number[]} threadCounts
+ * @param {readonly string[]} variants
  * @param {Omit<Pace, 'settle'>} pace
  * @param {(row: MeasuredRow) => void} report
  */
-export async function measureInBrowser(choose, threadCounts, pace, report) {
+export async function measureInBrowser(choose, threadCounts, variants, pace, report) {
   const server = makeServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -90,14 +100,12 @@ export async function measureInBrowser(choose, threadCounts, pace, report) {
     const kinds = { relaxed: browserWorks('relaxed'), simd128: browserWorks('simd128') };
     for (const { name, ...work } of choose(kinds.relaxed)) {
       for (const threads of threadCounts) {
-        const variants = kVariants.filter(
-          (variant) => variant.endsWith('-threads') === threads > 1,
-        );
-        const pageWork = { work: { name, ...work }, variants, threads, pace };
+        const own = variantsFor(variants, [threads]);
+        const pageWork = { work: { name, ...work }, variants: own, threads, pace };
         const result = await measureInPage(browser, `http://127.0.0.1:${port}/`, pageWork);
-        for (const variant of variants) {
-          const own = kinds[kindOf(variant)].find((own) => own.name === name);
-          if (own) report(rowOf(own, variant, threads, result));
+        for (const variant of own) {
+          const ownWork = kinds[kindOf(variant)].find((work) => work.name === name);
+          if (ownWork) report(rowOf(ownWork, variant, threads, result));
         }
       }
     }
@@ -161,9 +169,10 @@ const kMaxCompressedBytes = 120e3;
 
 /**
  * The sizes of attn's .wasm files, and of the peers'.
+ * @param {readonly string[]} variants
  * @returns {DerivedRow[]}
  */
-export function wasmSizes() {
+export function wasmSizes(variants) {
   const kilobytes = (/** @type {number} */ bytes) => `${(bytes / 1000).toFixed(0)} KB`;
   const sizesOf = (/** @type {string} */ file) => {
     const content = readFileSync(file);
@@ -173,8 +182,8 @@ export function wasmSizes() {
     const measured = `${kilobytes(raw)}, ${kilobytes(gzip)} with gzip, ${kilobytes(brotli)} with brotli`;
     return { raw, gzip, measured };
   };
-  const own = kVariants.map((variant) => {
-    const { raw, gzip, measured } = sizesOf(join(kRoot, `wasm/dist/attn-${variant}.wasm`));
+  const own = variants.map((variant) => {
+    const { raw, gzip, measured } = sizesOf(join(builtFolder(variant), `attn-${variant}.wasm`));
     return {
       half: /** @type {const} */ ('browser'),
       name: 'size of the .wasm file',

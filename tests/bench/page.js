@@ -389,9 +389,9 @@ export async function measureWork({ work, variants, threads, pace }) {
       solver = await make();
       await solver.run(1);
     } catch (error) {
-      failed[name] = String(error instanceof Error ? error.message : error)
-        .replace(/\s+/g, ' ')
-        .slice(0, 300);
+      const reason = String(error instanceof Error ? error.message : error);
+      // Paths in it are those of the machine that the peer was built on.
+      failed[name] = reason.replace(/\S+\//g, '').replace(/\s+/g, ' ').trim().slice(0, 300);
       continue;
     }
     agree(solver, maxAbsDifference(solver.output(), solvers[0].output()));

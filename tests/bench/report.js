@@ -75,7 +75,7 @@ function cells({ work, variant, threads, attn, rate, unit, ...row }) {
     ...[work, variant, String(threads), duration(attn.best), duration(attn.median)],
     `${rate.toPrecision(4)} ${unit}`,
     row.share === undefined ? '–' : percent(row.share),
-    peer ?? (failed.length > 0 ? `fail: ${failed.join(', ')}` : '–'),
+    peer ?? (failed.length > 0 ? 'all fail' : '–'),
     peer ? duration(row.peers[peer].best) : '–',
     row.ratio === undefined
       ? '–'
@@ -143,6 +143,8 @@ export function markdown(results) {
         ...[name, variant, String(threads ?? '–'), measured, marks(verdicts) || '–'],
       ]);
     if (body.length > 0) parts.push(table(['', 'kernels', 'threads', 'measured', 'target'], body));
+    const failures = failureLines(own);
+    if (failures.length > 0) parts.push(failures.map((line) => `- ${line}`).join('\n'));
   }
   return `${parts.join('\n\n')}\n`;
 }

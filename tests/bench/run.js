@@ -10,6 +10,7 @@
 // --quick              fewer rounds, and without the longest works
 // --threads 1,2        numbers of threads; one, and two where there are two cores, by default
 // --isa avx2           kernels of the native half; by default the best that the machine has
+// --variants simd128   variants of the browser half: simd128, relaxed-simd; both by default
 // --json <file>        by default build/bench/results.json
 // --markdown <file>    the table as Markdown, too
 
@@ -34,7 +35,7 @@ import {
   summaryLine,
 } from './report.js';
 import { derive } from './result.js';
-import { kBenchFolder, setUp } from './setup.js';
+import { chooseVariants, kBenchFolder, setUp } from './setup.js';
 import { kNativeWorks } from './works.js';
 
 /** @import { Pace } from './measure.js' */
@@ -63,6 +64,7 @@ function parse() {
       quick: { type: 'boolean', default: false },
       threads: { type: 'string', default: availableParallelism() > 1 ? '1,2' : '1' },
       isa: { type: 'string', default: '' },
+      variants: { type: 'string', default: '' },
       json: { type: 'string', default: join(kBuildFolder, 'bench/results.json') },
       markdown: { type: 'string' },
     },
@@ -77,6 +79,7 @@ function parse() {
     native: values.native || everything,
     wasm: values.wasm || everything,
     threads,
+    variants: chooseVariants(values.variants.split(',').filter(Boolean), threads),
     names: positionals,
   };
 }
@@ -102,13 +105,14 @@ async function runBrowser(options) {
   const chromium = await measureInBrowser(
     (works) => choose(works, options),
     options.threads,
+    options.variants,
     pace,
     (row) => {
       rows.push(row);
       console.log(rowLine(row));
     },
   );
-  return { rows, chromium, sizes: options.names.length === 0 ? wasmSizes() : [] };
+  return { rows, chromium, sizes: options.names.length === 0 ? wasmSizes(options.variants) : [] };
 }
 
 /** @param {ReturnType<typeof parse>} options */

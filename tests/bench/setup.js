@@ -3,12 +3,12 @@
 
 import { join } from 'node:path';
 
-import { buildPackage, kVariants } from '../../wasm/toolchain/build.js';
+import { kVariants } from '../../wasm/toolchain/build.js';
 import { kLockFile, kRoot, provideNpmPackages } from '../../wasm/toolchain/checkout.js';
 import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
 import { buildEnvironment, nativeEnvironment } from '../../wasm/toolchain/env.js';
 import { withLock } from '../../wasm/toolchain/lock.js';
-import { requireAll, say } from '../../wasm/toolchain/system.js';
+import { requireAll, say, SetupError } from '../../wasm/toolchain/system.js';
 
 /** @import { RequirementName } from '../../wasm/toolchain/system.js' */
 
@@ -19,8 +19,33 @@ const kNativeNeeds = ['cmake', 'ninja', 'compiler', 'googlebenchmark'];
 /** @type {RequirementName[]} */
 const kWasmNeeds = ['cmake', 'ninja', 'chromium'];
 
-/** @param {{ native: boolean, micro: boolean, wasm: boolean }} parts */
-export async function setUp({ native, micro, wasm }) {
+/**
+ * Those that serve the numbers of threads.
+ * @param {readonly string[]} variants
+ * @param {readonly number[]} threadCounts
+ */
+export const variantsFor = (variants, threadCounts) =>
+  variants.filter((variant) =>
+    threadCounts.some((threads) => variant.endsWith('-threads') === threads > 1),
+  );
+
+/**
+ * @param {readonly string[]} named  variants without their endings for threads; all if empty
+ * @param {readonly number[]} threadCounts
+ */
+export function chooseVariants(named, threadCounts) {
+  const plain = (/** @type {string} */ variant) => variant.replace(/-threads$/, '');
+  const unknown = named.find((name) => !kVariants.map(plain).includes(name));
+  if (unknown !== undefined) {
+    const known = [...new Set(kVariants.map(plain))].join(', ');
+    throw new SetupError(`There is no variant ${unknown}; there are ${known}.`);
+  }
+  const all = variantsFor(kVariants, threadCounts);
+  return named.length === 0 ? all : all.filter((variant) => named.includes(plain(variant)));
+}
+
+/** @param {{ native: boolean, micro: boolean, wasm: boolean, variants: string[] }} parts */
+export async function setUp({ native, micro, wasm, variants }) {
   await withLock(kLockFile, async () => {
     provideNpmPackages();
     provideNpmPackages(kBenchFolder, 'the peers that attn is compared with (about 500 MB)');
@@ -39,9 +64,9 @@ export async function setUp({ native, micro, wasm }) {
     if (wasm) {
       say('Building the WebAssembly variants.');
       const env = buildEnvironment();
-      await buildPackage(env);
-      for (const variant of kVariants)
-        await cmakeBuild(`wasm-${variant}`, ['attn_bench_wasm'], env);
+      for (const variant of variants) {
+        await cmakeBuild(`wasm-${variant}`, ['attn_wasm', 'attn_bench_wasm'], env);
+      }
     }
   });
 }
