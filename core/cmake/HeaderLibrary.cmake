@@ -12,7 +12,7 @@ macro(_attn_find_headers package version)
   # Beside the system's copy lie the headers of the system's C library, which is another one than
   # that of a cross build.
   if(CMAKE_CROSSCOMPILING)
-    set(_attn_elsewhere NO_CMAKE_SYSTEM_PATH)
+    set(_attn_elsewhere NO_CMAKE_SYSTEM_PATH NO_SYSTEM_ENVIRONMENT_PATH)
   endif()
   find_package(${package} ${version} QUIET CONFIG HINTS ${_attn_hints} NO_CMAKE_FIND_ROOT_PATH
                ${_attn_elsewhere})

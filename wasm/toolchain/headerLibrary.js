@@ -10,6 +10,7 @@ import { unpackDebianPackages } from './debianPackages.js';
 import { atLeast, isDebian, say } from './system.js';
 
 const kDebianRelease = 'trixie';
+const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/include'];
 
 /**
  * @typedef {object} HeaderLibrary
@@ -26,12 +27,13 @@ const kDebianRelease = 'trixie';
 /**
  * Finds a library's headers, or fetches them on Debian.
  * @param {HeaderLibrary} library
+ * @param {string[]} [includeFolders]  where to look for them
  * @returns {string | undefined} the folder of its CMake package; undefined where CMake has to find
  *     or fetch the library itself
  */
-export function provideHeaders(library) {
+export function provideHeaders(library, includeFolders = kIncludeFolders) {
   const { name, minVersion, debianPackage, debianVersion } = library;
-  for (const include of ['/usr/include', '/usr/local/include', '/opt/homebrew/include']) {
+  for (const include of includeFolders) {
     const version = library.versionIn(include);
     if (version && atLeast(version, minVersion)) {
       return cached(`${name}-${version}`, (folder) => fill(library, folder, include, version));

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, test } from 'node:test';
+
+import { provideHeaders } from '../../../wasm/toolchain/headerLibrary.js';
+
+let folder = '';
+
+beforeEach((context) => {
+  const { XDG_CACHE_HOME } = process.env;
+  folder = mkdtempSync(join(tmpdir(), 'attn-test-'));
+  process.env.XDG_CACHE_HOME = join(folder, 'cache');
+  /** @type {import('node:test').TestContext} */ (context).after(() => {
+    rmSync(folder, { recursive: true });
+    if (XDG_CACHE_HOME === undefined) delete process.env.XDG_CACHE_HOME;
+    else process.env.XDG_CACHE_HOME = XDG_CACHE_HOME;
+  });
+});
+
+/**
+ * An include folder with a library of this version and, as in /usr/include, another one beside it.
+ * @param {string} version
+ */
+function include(version) {
+  const path = join(folder, `include-${version}`);
+  mkdirSync(join(path, 'library/detail'), { recursive: true });
+  writeFileSync(join(path, 'library/detail/version'), version);
+  writeFileSync(join(path, 'stdio.h'), '');
+  return path;
+}
+
+const kLibrary = {
+  name: 'a-library',
+  cmakePackage: 'a_library',
+  headers: 'library',
+  minVersion: '3.11.0',
+  debianPackage: 'none',
+  debianVersion: '3.11.3',
+  versionIn: (/** @type {string} */ path) => {
+    const file = join(path, 'library/detail/version');
+    return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+  },
+};
+
+test('the headers are copied away from those beside them', () => {
+  const found = provideHeaders(kLibrary, [join(folder, 'nothing'), include('3.12.1')]);
+  assert.equal(found, join(folder, 'cache/attn/a-library-3.12.1'));
+  assert.equal(readFileSync(join(found, 'include/library/detail/version'), 'utf8'), '3.12.1');
+  assert.ok(!existsSync(join(found, 'include/stdio.h')));
+});
+
+test('CMake finds the copy and its version', () => {
+  const found = provideHeaders(kLibrary, [include('3.11.0')]) ?? '';
+  assert.match(
+    readFileSync(join(found, 'a_libraryConfig.cmake'), 'utf8'),
+    /a_library_INCLUDE_DIRS/,
+  );
+  assert.match(readFileSync(join(found, 'a_libraryConfigVersion.cmake'), 'utf8'), /"3\.11\.0"/);
+});
+
+test('an old version is passed over for a newer one', () => {
+  const found = provideHeaders(kLibrary, [include('3.10.5'), include('4.0.0')]);
+  assert.equal(found, join(folder, 'cache/attn/a-library-4.0.0'));
+});
