@@ -399,12 +399,33 @@ Readable readable(const SafetensorsEntry& entry) {
                                     ", needs F32, F16 or BF16 to be read as float32");
 }
 
+/// Numbers one after the other, as float32, which F32 is already where memory is little-endian.
+void convert_all(const std::byte* source, const Readable& kind, std::int64_t count, float* target) {
+  if (kind.bytes == sizeof(float) && std::endian::native == std::endian::little) {
+    if (count > 0) std::memcpy(target, source, static_cast<std::size_t>(count) * sizeof(float));
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) target[i] = kind.convert(source + i * kind.bytes);
+}
+
 void append_little_endian(std::vector<std::byte>& bytes, std::uint64_t value, int count) {
   for (int i = 0; i < count; ++i) bytes.push_back(static_cast<std::byte>(value >> 8 * i & 0xFF));
 }
 
 std::int64_t count_of(const ConstTensor& view) {
   return validation::product("safetensors", view.shape());
+}
+
+void append_floats(std::vector<std::byte>& bytes, const ConstTensor& values) {
+  const std::int64_t count = count_of(values);
+  if (values.is_contiguous() && std::endian::native == std::endian::little) {
+    const auto* first = reinterpret_cast<const std::byte*>(values.data());
+    bytes.insert(bytes.end(), first, first + count * std::int64_t{sizeof(float)});
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    append_little_endian(bytes, std::bit_cast<std::uint32_t>(*element(values, i)), sizeof(float));
+  }
 }
 
 /// A string as JSON.
@@ -565,29 +586,28 @@ void Safetensors::require_readable(const SafetensorsEntry& entry) { readable(ent
 
 void Safetensors::read(std::string_view name, const Tensor& output) const {
   const SafetensorsEntry& source = entry(name);
-  const auto [convert, bytes] = readable(source);
+  const Readable kind = readable(source);
   if (!std::ranges::equal(output.shape(), source.shape)) {
     validation::fail_shape(
         "output", output.shape(),
         "shape " + validation::to_string(source.shape) + " of tensor " + in_quotes(name));
   }
   validation::require_data("output", output);
-  const std::byte* next = data_.data() + source.begin;
-  const std::int64_t count = (source.end - source.begin) / bytes;
-  for (std::int64_t i = 0; i < count; ++i, next += bytes) *element(output, i) = convert(next);
+  const std::byte* first = data_.data() + source.begin;
+  const std::int64_t count = (source.end - source.begin) / kind.bytes;
+  if (output.is_contiguous()) return convert_all(first, kind, count, output.data());
+  for (std::int64_t i = 0; i < count; ++i) {
+    *element(output, i) = kind.convert(first + i * kind.bytes);
+  }
 }
 
 std::vector<float> Safetensors::read(std::string_view name) const {
   const SafetensorsEntry& source = entry(name);
-  const auto [convert, bytes] = readable(source);
+  const Readable kind = readable(source);
+  const std::int64_t count = (source.end - source.begin) / kind.bytes;
   try {
-    std::vector<float> values(
-        validation::allocation("safetensors", (source.end - source.begin) / bytes, sizeof(float)));
-    const std::byte* next = data_.data() + source.begin;
-    for (float& value : values) {
-      value = convert(next);
-      next += bytes;
-    }
+    std::vector<float> values(validation::allocation("safetensors", count, sizeof(float)));
+    convert_all(data_.data() + source.begin, kind, count, values.data());
     return values;
   } catch (const std::bad_alloc&) {
     fail_memory("a tensor");
@@ -607,11 +627,7 @@ std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
     append_little_endian(bytes, header.size(), kLengthBytes);
     for (const char c : header) bytes.push_back(static_cast<std::byte>(c));
     for (const NamedTensor* tensor : order) {
-      const std::int64_t count = count_of(tensor->values);
-      for (std::int64_t i = 0; i < count; ++i) {
-        append_little_endian(bytes, std::bit_cast<std::uint32_t>(*element(tensor->values, i)),
-                             sizeof(float));
-      }
+      append_floats(bytes, tensor->values);
     }
     return bytes;
   } catch (const std::bad_alloc&) {
