@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "attn/scaled_dot_product_attention.hpp"
+#include "module_initialization.hpp"
 #include "packed_matrix.hpp"
 #include "validation.hpp"
 
@@ -270,6 +271,10 @@ void AdditiveAttention::set_parameter(std::string_view name, const ConstTensor& 
   parameters_.set(name, values);
   if (name == "W_k.weight") key_->pack(parameters_.get(name));
   if (name == "W_q.weight") query_->pack(parameters_.get(name));
+}
+
+void AdditiveAttention::initialize_xavier(const RandomStream& random, Context& context) {
+  initialize_parameters(*this, random, context);
 }
 
 void AdditiveAttention::project_keys(const ConstTensor& key, const Tensor& projected,

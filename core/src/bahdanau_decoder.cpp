@@ -7,6 +7,7 @@
 #include <string>
 
 #include "attn/parameters.hpp"
+#include "module_initialization.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -95,6 +96,10 @@ std::vector<BahdanauDecoder::Child> BahdanauDecoder::children() const {
           {"embedding", &layers_->embedding},
           {"rnn", &layers_->rnn},
           {"dense", &layers_->dense}};
+}
+
+void BahdanauDecoder::initialize_xavier(const RandomStream& random, Context& context) {
+  initialize_parameters(*this, random, context);
 }
 
 ConstTensor BahdanauDecoder::State::hidden() const noexcept {

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "module_initialization.hpp"
 #include "packed_matrix.hpp"
 #include "validation.hpp"
 
@@ -78,6 +79,10 @@ void Conv1d::set_parameter(std::string_view name, const ConstTensor& values) {
   for (std::int64_t k = 0; k < options_.kernel_size; ++k) {
     packed_->pack(weight.select(2, k), k * options_.in_channels);
   }
+}
+
+void Conv1d::initialize_xavier(const RandomStream& random, Context& context) {
+  initialize_parameters(*this, random, context);
 }
 
 void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& context) const {

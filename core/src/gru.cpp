@@ -1,5 +1,6 @@
 #include "attn/gru.hpp"
 
+#include "module_initialization.hpp"
 #include "recurrent_layers.hpp"
 
 namespace attn {
@@ -19,6 +20,10 @@ ConstTensor GRU::parameter(std::string_view name) const { return layers_->parame
 
 void GRU::set_parameter(std::string_view name, const ConstTensor& values) {
   layers_->set_parameter(name, values);
+}
+
+void GRU::initialize_xavier(const RandomStream& random, Context& context) {
+  initialize_parameters(*this, random, context);
 }
 
 void GRU::forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states,

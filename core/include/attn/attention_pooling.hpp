@@ -11,6 +11,7 @@
 #include "attn/export.hpp"
 #include "attn/module.hpp"
 #include "attn/parameters.hpp"
+#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -98,7 +99,7 @@ ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key
 ///
 /// Parameters, with D2L's names, zeros at first: "W_k.weight" (num_hiddens, key_dim), "W_q.weight"
 /// (num_hiddens, query_dim), "w_v.weight" (1, num_hiddens). No tensor of the size (Nq, Nk,
-/// num_hiddens) is formed.
+/// num_hiddens) is formed. Dropout, which D2L applies to the weights in training, is left out.
 class ATTN_API AdditiveAttention : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
@@ -114,6 +115,9 @@ class ATTN_API AdditiveAttention : public Module {
   std::vector<std::string> parameter_names() const override;
   ConstTensor parameter(std::string_view name) const override;
   void set_parameter(std::string_view name, const ConstTensor& values) override;
+
+  /// Weights drawn by xavier_uniform, W_k, W_q and w_v from streams random.stream … + 2.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// query (B, Nq, query_dim), key (B, Nk, key_dim), value (B, Nk, Dv), output (B, Nq, Dv), or all
   /// without B; otherwise as attention_pooling.

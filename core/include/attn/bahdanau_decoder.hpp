@@ -11,6 +11,7 @@
 #include "attn/gru.hpp"
 #include "attn/linear.hpp"
 #include "attn/module.hpp"
+#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -45,6 +46,11 @@ class ATTN_API BahdanauDecoder : public CompositeModule {
   BahdanauDecoder& operator=(BahdanauDecoder&&) noexcept;
 
   const BahdanauDecoderOptions& options() const noexcept { return options_; }
+
+  /// Weights drawn by xavier_uniform, the embedding's from a normal distribution with deviation 1
+  /// (as D2L does), from streams random.stream and following in the order of parameter_names();
+  /// biases zero.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// What is carried from step to step. A copy branches off, e.g. for beam search.
   class ATTN_API State {

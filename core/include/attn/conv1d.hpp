@@ -10,6 +10,7 @@
 #include "attn/export.hpp"
 #include "attn/module.hpp"
 #include "attn/parameters.hpp"
+#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -56,6 +57,9 @@ class ATTN_API Conv1d : public Module {
   std::vector<std::string> parameter_names() const override;
   ConstTensor parameter(std::string_view name) const override;
   void set_parameter(std::string_view name, const ConstTensor& values) override;
+
+  /// The weight drawn by xavier_uniform, with fans in_channels·k and out_channels·k; the bias zero.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// x (B, N, in_channels), output (B, output_length(N), out_channels), or both without B. Any
   /// strides; no overlap. Windows are read where they lie; only padding, a dilation and gaps

@@ -8,6 +8,7 @@
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/module.hpp"
+#include "attn/random.hpp"
 #include "attn/rnn.hpp"
 #include "attn/tensor_view.hpp"
 
@@ -36,6 +37,10 @@ class ATTN_API GRU : public Module {
   std::vector<std::string> parameter_names() const override;
   ConstTensor parameter(std::string_view name) const override;
   void set_parameter(std::string_view name, const ConstTensor& values) override;
+
+  /// Weights drawn by xavier_uniform, each matrix of three gates as one (as D2L does), from streams
+  /// random.stream and following in the order of parameter_names(); biases zero.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// As RNN::forward; σ and tanh are within 4e-7 of the exact values, relatively.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},

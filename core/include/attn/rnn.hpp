@@ -9,6 +9,7 @@
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/module.hpp"
+#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -52,6 +53,10 @@ class ATTN_API RNN : public Module {
   std::vector<std::string> parameter_names() const override;
   ConstTensor parameter(std::string_view name) const override;
   void set_parameter(std::string_view name, const ConstTensor& values) override;
+
+  /// Weights drawn by xavier_uniform, from streams random.stream and following in the order of
+  /// parameter_names(); biases zero.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// x (B, N, E), output (B, N, H): the last layer's h_t; or both without B. Any strides; no
   /// overlap. Bits of a sequence do not depend on the others, and a sequence in parts, each
