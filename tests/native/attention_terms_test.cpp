@@ -2,14 +2,20 @@
 // ALiBi, T5, sinks, dropout, padded key lengths; alone, together, and for one query on its own
 // path.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
+#include <new>
+#include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "allocation.hpp"
 #include "attention_problem.hpp"
 #include "attn/alibi.hpp"
 #include "attn/key_value_cache.hpp"
@@ -446,6 +452,144 @@ TEST(AttentionTermsErrorTest, messages_name_the_argument) {
   const std::vector<std::int32_t> lens{6, 7};
   options.key_lens = attn::ConstLengths(lens.data(), {2});
   EXPECT_EQ(error(), "invalid_argument: key_lens: got 7, needs a length between 0 and the 6 keys");
+  options.key_lens = attn::ConstLengths(lens.data(), {2, 1});
+  EXPECT_EQ(error(), "shape_mismatch: key_lens: got shape (2, 1), needs shape (2)");
+  options.relative_values = attn::ConstTensor(n.data(), {2, 3, 7});
+  EXPECT_EQ(error(),
+            "shape_mismatch: relative_values: got shape (2, 3, 7), needs shape (any, 7) or (4, "
+            "any, 7) with an odd number 2k+1 of distances");
+  options.t5_bias = attn::T5Bias{attn::ConstTensor(n.data(), {7, 4})};
+  EXPECT_EQ(error(), "invalid_argument: num_buckets: got 7, needs an even number when two-sided");
+  options.t5_bias = attn::T5Bias{attn::ConstTensor(n.data(), {32, 4}), true, 8};
+  EXPECT_EQ(error(), "invalid_argument: max_distance: got 8, needs more than the 8 exact buckets");
+  for (const float dropout : {-0.1F, 1.5F, NAN}) {
+    options.dropout = dropout;
+    EXPECT_THAT(error(), ::testing::EndsWith("needs a probability of at least 0 and below 1"));
+  }
+}
+
+TEST(AttentionTermsErrorTest, null_data_of_any_optional_tensor) {
+  std::vector<float> n(1000);
+  std::vector<float> out(1000, 5.0F);
+  const auto error = [&](auto&& set) {
+    attn::AttentionOptions options;
+    set(options);
+    const std::string text = error_of([&] {
+      attn::scaled_dot_product_attention(attn::ConstTensor(n.data(), {2, 4, 3, 5}),
+                                         attn::ConstTensor(n.data(), {2, 2, 6, 5}),
+                                         attn::ConstTensor(n.data(), {2, 2, 6, 7}),
+                                         attn::Tensor(out.data(), {2, 4, 3, 7}), options);
+    });
+    EXPECT_THAT(out, ::testing::Each(5.0F)) << "a failed call has written";
+    return text;
+  };
+  using Options = attn::AttentionOptions;
+  const std::initializer_list<std::int64_t> scores{2, 4, 3, 6};
+  EXPECT_EQ(error([](Options& o) { o.relative_keys = {nullptr, {3, 5}}; }),
+            "invalid_argument: relative_keys: data is null");
+  EXPECT_EQ(error([](Options& o) { o.relative_values = {nullptr, {3, 7}}; }),
+            "invalid_argument: relative_values: data is null");
+  EXPECT_EQ(error([](Options& o) { o.alibi_slopes = {nullptr, {4}}; }),
+            "invalid_argument: alibi_slopes: data is null");
+  EXPECT_EQ(error([](Options& o) { o.t5_bias = attn::T5Bias{{nullptr, {32, 4}}}; }),
+            "invalid_argument: t5_bias: data is null");
+  EXPECT_EQ(error([](Options& o) { o.sinks = {nullptr, {4}}; }),
+            "invalid_argument: sinks: data is null");
+  EXPECT_EQ(error([](Options& o) { o.key_lens = {nullptr, {2}}; }),
+            "invalid_argument: key_lens: data is null");
+  EXPECT_EQ(error([&](Options& o) { o.scaled_scores = {nullptr, scores}; }),
+            "invalid_argument: scaled_scores: data is null");
+  EXPECT_EQ(error([&](Options& o) { o.capped_scores = {nullptr, scores}; }),
+            "invalid_argument: capped_scores: data is null");
+  EXPECT_EQ(error([&](Options& o) { o.biased_scores = {nullptr, scores}; }),
+            "invalid_argument: biased_scores: data is null");
+  EXPECT_EQ(error([](Options& o) { o.log_sum_exp = {nullptr, {2, 4, 3}}; }),
+            "invalid_argument: log_sum_exp: data is null");
+}
+
+TEST(AttentionTermsErrorTest, sizes_beyond_32_bits) {
+  // Views with stride 0 claim far more elements than there is memory; none of it may be touched.
+  float memory = 5;
+  const auto huge = [&](std::vector<std::int64_t> shape) {
+    const std::vector<std::int64_t> strides(shape.size(), 0);
+    return attn::Tensor(&memory, shape, strides);
+  };
+  constexpr std::int64_t kHuge = std::int64_t{1} << 31;
+  const auto error = [&](std::int64_t queries, std::int64_t keys, std::int64_t dim,
+                         std::int64_t value_dim) {
+    return error_of([&] {
+      attn::scaled_dot_product_attention(huge({queries, dim}), huge({keys, dim}),
+                                         huge({keys, value_dim}), huge({queries, value_dim}));
+    });
+  };
+  EXPECT_EQ(error(kHuge, 1, 1, 1),
+            "size_overflow: query: length 2147483648 is more than 2147483647");
+  EXPECT_EQ(error(1, kHuge, 1, 1), "size_overflow: key: length 2147483648 is more than 2147483647");
+  EXPECT_EQ(error(1, 1, kHuge, 1),
+            "size_overflow: query: head dimension 2147483648 is more than 2147483647");
+  EXPECT_EQ(error(1, 1, 1, kHuge),
+            "size_overflow: value: head dimension 2147483648 is more than 2147483647");
+  EXPECT_EQ(memory, 5.0F);
+}
+
+TEST(KeyValueCacheTest, errors_name_what_does_not_fit) {
+  EXPECT_EQ(error_of([] { attn::KeyValueCache(0, 1, 3, 1); }),
+            "invalid_argument: batch: got 0, needs 1 or more");
+  EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 1, 0, 1); }),
+            "invalid_argument: head_dim: got 0, needs 1 or more");
+  EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 1, 3, -2); }),
+            "invalid_argument: value_dim: got -2, needs 1 or more");
+  EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 1, 3, 1, -1); }),
+            "invalid_argument: capacity: got -1, needs 0 or more");
+  constexpr std::int64_t kBig = std::int64_t{1} << 40;
+  EXPECT_EQ(error_of([] { attn::KeyValueCache(kBig, kBig, 1, 1, 1); }),
+            "size_overflow: cache: the product of the sizes (1099511627776, 1099511627776, 1, 1) "
+            "exceeds the address space");
+  EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 1, 1, 1, std::int64_t{1} << 62); }),
+            "size_overflow: cache: 4611686018427387904 tokens exceed the address space");
+
+  attn::KeyValueCache cache(1, 2, 3, 1);
+  const std::vector<float> numbers(100);
+  EXPECT_EQ(
+      error_of([&] { cache.append({nullptr, {1, 2, 4, 3}}, {numbers.data(), {1, 2, 4, 1}}); }),
+      "invalid_argument: key: data is null");
+  EXPECT_EQ(
+      error_of([&] { cache.append({numbers.data(), {1, 2, 4, 3}}, {nullptr, {1, 2, 4, 1}}); }),
+      "invalid_argument: value: data is null");
+  EXPECT_EQ(error_of([&] { cache.truncate(-1); }),
+            "invalid_argument: length: got -1, needs a length between 0 and the 0 stored");
+  EXPECT_EQ(cache.length(), 0);
+}
+
+TEST(KeyValueCacheTest, running_out_of_memory_leaves_the_cache_as_it_was) {
+  attn::KeyValueCache cache(1, 2, 3, 1);
+  std::vector<float> numbers(24);
+  std::iota(numbers.begin(), numbers.end(), 1.0F);
+  const attn::ConstTensor key(numbers.data(), {1, 2, 4, 3}), value(numbers.data(), {1, 2, 4, 1});
+  cache.append(key, value);
+  for (int allowed = 0;; ++allowed) {
+    ASSERT_LT(allowed, 100);
+    bool failed = false;
+    {
+      attn_test::AllocationProbe probe;
+      probe.fail_after(allowed);
+      try {
+        cache.append(key, value);
+      } catch (const attn::Error& error) {
+        failed = true;
+        EXPECT_EQ(error.code(), attn::ErrorCode::kOutOfMemory) << error.what();
+      } catch (const std::bad_alloc&) {
+        // Not even the message could be made.
+        failed = true;
+      }
+    }
+    if (!failed) break;
+    ASSERT_EQ(cache.length(), 4);
+    ASSERT_EQ(cache.keys()(0, 1, 3, 2), 24.0F);
+    ASSERT_EQ(cache.values()(0, 1, 3, 0), 8.0F);
+  }
+  EXPECT_EQ(cache.length(), 8);
+  EXPECT_EQ(cache.keys()(0, 1, 7, 2), 24.0F);
 }
 
 }  // namespace

@@ -1,0 +1,359 @@
+// What holds for every call of scaled_dot_product_attention, over random shapes, layouts and
+// options. Another ATTN_TEST_SEED tries others.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "attention_problem.hpp"
+#include "attn/key_value_cache.hpp"
+#include "compare.hpp"
+#include "every_instruction_set.hpp"
+
+namespace {
+
+using attn::Diagonal;
+using attn::Window;
+using attn_test::attend;
+using attn_test::AttentionOutputs;
+using attn_test::AttentionProblem;
+using attn_test::AttentionSizes;
+using attn_test::is_within;
+using attn_test::Layout;
+using attn_test::Random;
+using attn_test::same_bits;
+
+constexpr int kRounds = 20;
+
+class AttentionPropertiesTest : public attn_test::EveryInstructionSet {
+ protected:
+  static std::int64_t pick(Random& random, const std::vector<std::int64_t>& from) {
+    return from[static_cast<std::size_t>(
+        random.integer(0, static_cast<std::int64_t>(from.size()) - 1))];
+  }
+  static AttentionSizes random_sizes(Random& random) {
+    const std::int64_t key_heads = random.integer(1, 2);
+    return {.batch = random.integer(1, 3),
+            .query_heads = key_heads * random.integer(1, 3),
+            .key_heads = key_heads,
+            .num_queries = pick(random, {1, 2, 7, 13, 47, 49, 60}),
+            .num_keys = pick(random, {1, 2, 15, 17, 64, 127, 129, 257, 300, 530}),
+            .head_dim = pick(random, {1, 3, 8, 16, 20}),
+            .value_dim = pick(random, {1, 4, 7, 17})};
+  }
+  static Diagonal random_diagonal(const AttentionSizes& sizes, Random& random) {
+    if (random.chance(0.3)) return Diagonal::top_left();
+    if (random.chance(0.4)) return Diagonal::bottom_right();
+    return Diagonal::offset(random.integer(-sizes.num_queries, sizes.num_keys));
+  }
+  static Window random_window(const AttentionSizes& sizes, Random& random) {
+    Window window;
+    if (random.chance(0.7)) window.left = random.integer(0, sizes.num_keys);
+    if (random.chance(0.7)) window.right = random.integer(0, sizes.num_keys);
+    window.diagonal = random_diagonal(sizes, random);
+    return window;
+  }
+  static std::vector<std::int32_t> random_lengths(std::int64_t count, std::int64_t num_keys,
+                                                  Random& random) {
+    std::vector<std::int32_t> lengths;
+    for (std::int64_t i = 0; i < count; ++i) {
+      lengths.push_back(static_cast<std::int32_t>(random.integer(0, num_keys)));
+    }
+    return lengths;
+  }
+  /// Any options but dropout and sinks, which weights need not sum to 1 with.
+  static AttentionProblem random_problem(Random& random) {
+    const AttentionSizes sizes = random_sizes(random);
+    AttentionProblem p(sizes, random);
+    p.layout = static_cast<Layout>(random.integer(0, 4));
+    if (random.chance(0.4)) p.scale = random.uniform(-1, 1);
+    if (random.chance(0.4)) p.softcap = random.uniform(0.5F, 10);
+    if (random.chance(0.4)) {
+      p.bias_shape = {sizes.num_queries, sizes.num_keys};
+      p.bias = random.normals(AttentionProblem::count(p.bias_shape), 3);
+    }
+    if (random.chance(0.4)) {
+      p.mask_shape = {sizes.batch, 1, 1, sizes.num_keys};
+      for (std::int64_t i = 0; i < sizes.batch * sizes.num_keys; ++i) {
+        p.mask.push_back(random.chance(0.7));
+      }
+    }
+    if (random.chance(0.3)) p.causal = random_diagonal(sizes, random);
+    if (random.chance(0.3)) p.window = random_window(sizes, random);
+    if (random.chance(0.3)) p.valid_lens = random_lengths(sizes.batch, sizes.num_keys, random);
+    if (random.chance(0.3)) p.alibi_slopes = random.uniforms(sizes.query_heads, 0, 0.5F);
+    if (random.chance(0.2)) p.t5_table = random.normals(8 * sizes.query_heads);
+    return p;
+  }
+  static std::string describe(int round, const AttentionProblem& p) {
+    return "round " + std::to_string(round) + ": scores " +
+           ::testing::PrintToString(p.score_shape()) + ", widths " +
+           std::to_string(p.sizes.head_dim) + " and " + std::to_string(p.sizes.value_dim);
+  }
+};
+INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionPropertiesTest);
+
+TEST_P(AttentionPropertiesTest, weights_are_not_negative_and_sum_to_1_or_all_are_0) {
+  Random random;
+  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    const AttentionProblem p = random_problem(random);
+    SCOPED_TRACE(describe(round, p));
+    const AttentionOutputs got = attend(p, context());
+    const auto keys = static_cast<std::size_t>(p.sizes.num_keys);
+    for (std::size_t row = 0; row < got.log_sum_exp.size(); ++row) {
+      double sum = 0;
+      for (std::size_t j = 0; j < keys; ++j) {
+        const float weight = got.weights[row * keys + j];
+        ASSERT_GE(weight, 0) << row << ", " << j;
+        sum += weight;
+      }
+      const bool empty = got.log_sum_exp[row] == -std::numeric_limits<float>::infinity();
+      ASSERT_NEAR(sum, empty ? 0 : 1, 0x1p-24 * static_cast<double>(keys + 8)) << row;
+    }
+  }
+}
+
+TEST_P(AttentionPropertiesTest, outputs_lie_within_the_hull_of_the_values) {
+  Random random;
+  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    const AttentionProblem p = random_problem(random);
+    SCOPED_TRACE(describe(round, p));
+    const AttentionOutputs got = attend(p, context());
+    const AttentionSizes& s = p.sizes;
+    const auto width = static_cast<std::size_t>(s.value_dim);
+    for (std::size_t row = 0; row < got.log_sum_exp.size(); ++row) {
+      const auto head = static_cast<std::int64_t>(row) / s.num_queries;
+      const std::int64_t kv =
+          head / s.query_heads * s.key_heads + head % s.query_heads / (s.query_heads / s.key_heads);
+      const bool empty = got.log_sum_exp[row] == -std::numeric_limits<float>::infinity();
+      for (std::size_t c = 0; c < width; ++c) {
+        float low = std::numeric_limits<float>::infinity(), high = -low;
+        for (std::int64_t j = 0; j < s.num_keys; ++j) {
+          const float v = p.value[static_cast<std::size_t>(kv * s.num_keys + j) * width + c];
+          low = std::min(low, v);
+          high = std::max(high, v);
+        }
+        if (empty) low = high = 0;
+        const float slack =
+            static_cast<float>(s.num_keys + 8) * 0x1p-24F * std::max(std::abs(low), std::abs(high));
+        ASSERT_GE(got.output[row * width + c], low - slack) << row << ", " << c;
+        ASSERT_LE(got.output[row * width + c], high + slack) << row << ", " << c;
+      }
+    }
+  }
+}
+
+/// Rows [of a (rows of `width`) matrix per head] in another order.
+std::vector<float> reordered(const std::vector<float>& x, const std::vector<std::size_t>& order,
+                             std::size_t width) {
+  std::vector<float> result;
+  for (std::size_t head = 0; head < x.size(); head += order.size() * width) {
+    for (const std::size_t row : order) {
+      const auto begin = x.begin() + static_cast<std::ptrdiff_t>(head + row * width);
+      result.insert(result.end(), begin, begin + static_cast<std::ptrdiff_t>(width));
+    }
+  }
+  return result;
+}
+
+TEST_P(AttentionPropertiesTest,
+       reordered_queries_reorder_outputs_and_reordered_keys_change_nothing) {
+  Random random;
+  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    const AttentionSizes sizes = random_sizes(random);
+    AttentionProblem p(sizes, random);
+    if (random.chance(0.5)) p.softcap = random.uniform(0.5F, 10);
+    if (random.chance(0.5)) {
+      p.mask_shape = {sizes.query_heads, 1, sizes.num_keys};
+      for (std::int64_t i = 0; i < sizes.query_heads * sizes.num_keys; ++i) {
+        p.mask.push_back(random.chance(0.7));
+      }
+    }
+    SCOPED_TRACE(describe(round, p));
+    const AttentionOutputs straight = attend(p, context());
+
+    std::vector<std::size_t> order(static_cast<std::size_t>(sizes.num_queries));
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random.engine());
+    AttentionProblem queries = p;
+    queries.query = reordered(p.query, order, static_cast<std::size_t>(sizes.head_dim));
+    const AttentionOutputs got = attend(queries, context());
+    EXPECT_TRUE(same_bits(
+        got.output, reordered(straight.output, order, static_cast<std::size_t>(sizes.value_dim))));
+    EXPECT_TRUE(same_bits(
+        got.weights, reordered(straight.weights, order, static_cast<std::size_t>(sizes.num_keys))));
+
+    order.resize(static_cast<std::size_t>(sizes.num_keys));
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random.engine());
+    AttentionProblem keys = p;
+    keys.key = reordered(p.key, order, static_cast<std::size_t>(sizes.head_dim));
+    keys.value = reordered(p.value, order, static_cast<std::size_t>(sizes.value_dim));
+    for (std::size_t i = 0; i < keys.mask.size(); ++i) {
+      keys.mask[i] = p.mask[i / order.size() * order.size() + order[i % order.size()]];
+    }
+    const reference::AttentionResult exact = p.expected();
+    EXPECT_TRUE(is_within(attend(keys, context()).output, exact.output, exact.output_error));
+  }
+}
+
+TEST_P(AttentionPropertiesTest, causal_order_windows_and_lengths_equal_masks) {
+  Random random;
+  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    const AttentionSizes sizes = random_sizes(random);
+    AttentionProblem p(sizes, random);
+    p.layout = static_cast<Layout>(random.integer(0, 4));
+    if (random.chance(0.5)) p.window = random_window(sizes, random);
+    if (random.chance(0.5)) p.causal = random_diagonal(sizes, random);
+    if (random.chance(0.3)) p.key_lens = random_lengths(sizes.batch, sizes.num_keys, random);
+    if (random.chance(0.3)) {
+      p.valid_lens = random_lengths(sizes.batch * (random.chance(0.5) ? 1 : sizes.num_queries),
+                                    sizes.num_keys, random);
+    }
+    SCOPED_TRACE(describe(round, p));
+    AttentionProblem masked(sizes, random);
+    masked.query = p.query;
+    masked.key = p.key;
+    masked.value = p.value;
+    masked.mask_shape = {sizes.batch, 1, sizes.num_queries, sizes.num_keys};
+    for (std::int64_t b = 0; b < sizes.batch; ++b) {
+      const std::int64_t length =
+          p.key_lens.empty() ? sizes.num_keys : p.key_lens[static_cast<std::size_t>(b)];
+      for (std::int64_t i = 0; i < sizes.num_queries; ++i) {
+        std::int64_t valid = length;
+        if (!p.valid_lens.empty()) {
+          const bool per_query = p.valid_lens_shape().size() == 2;
+          const std::int64_t at = per_query ? b * sizes.num_queries + i : b;
+          valid = std::min<std::int64_t>(valid, p.valid_lens[static_cast<std::size_t>(at)]);
+        }
+        for (std::int64_t j = 0; j < sizes.num_keys; ++j) {
+          bool attends = j < valid;
+          if (p.causal) attends &= j <= i + p.causal->resolve(sizes.num_queries, length);
+          if (p.window) {
+            const std::int64_t diagonal = i + p.window->diagonal.resolve(sizes.num_queries, length);
+            attends &= !p.window->left || j >= diagonal - *p.window->left;
+            attends &= !p.window->right || j <= diagonal + *p.window->right;
+          }
+          masked.mask.push_back(attends);
+        }
+      }
+    }
+    const AttentionOutputs by_range = attend(p, context()), by_mask = attend(masked, context());
+    EXPECT_TRUE(same_bits(by_range.output, by_mask.output));
+    EXPECT_TRUE(same_bits(by_range.weights, by_mask.weights));
+    EXPECT_TRUE(same_bits(by_range.biased_scores, by_mask.biased_scores));
+    EXPECT_TRUE(same_bits(by_range.log_sum_exp, by_mask.log_sum_exp));
+  }
+}
+
+TEST_P(AttentionPropertiesTest, cache_equals_no_cache_however_tokens_are_grouped) {
+  Random random;
+  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    AttentionSizes sizes = random_sizes(random);
+    sizes.num_queries = sizes.num_keys = pick(random, {1, 2, 17, 49, 70});
+    AttentionProblem all(sizes, random);
+    all.causal = Diagonal::top_left();
+    if (random.chance(0.5)) all.window = Window{.left = random.integer(0, 20)};
+    if (random.chance(0.5)) all.alibi_slopes = random.uniforms(sizes.query_heads, 0, 0.5F);
+    if (random.chance(0.5)) all.sinks = random.normals(sizes.query_heads);
+    SCOPED_TRACE(describe(round, all));
+    const reference::AttentionResult exact = all.expected();
+
+    attn::KeyValueCache cache(sizes.batch, sizes.key_heads, sizes.head_dim, sizes.value_dim);
+    const attn::ConstTensor query(all.query.data(), all.query_shape());
+    const attn::ConstTensor key(all.key.data(), all.key_shape());
+    const attn::ConstTensor value(all.value.data(), all.value_shape());
+    std::vector<float> output(exact.output.values.size());
+    const attn::Tensor out(output.data(), all.output_shape());
+    for (std::int64_t begin = 0; begin < sizes.num_keys;) {
+      const std::int64_t end = std::min(sizes.num_keys, begin + random.integer(1, 20));
+      cache.append(key.slice(2, begin, end), value.slice(2, begin, end));
+      attn::AttentionOptions options;
+      options.causal = options.relative_diagonal = Diagonal::offset(begin);
+      if (all.window) {
+        options.window =
+            Window{.left = all.window->left, .right = {}, .diagonal = Diagonal::offset(begin)};
+      }
+      if (!all.alibi_slopes.empty()) {
+        options.alibi_slopes = {all.alibi_slopes.data(), {sizes.query_heads}};
+      }
+      if (!all.sinks.empty()) options.sinks = {all.sinks.data(), {sizes.query_heads}};
+      attn::scaled_dot_product_attention(query.slice(2, begin, end), cache.keys(), cache.values(),
+                                         out.slice(2, begin, end), options, context());
+      begin = end;
+    }
+    EXPECT_TRUE(is_within(output, exact.output, exact.output_error));
+  }
+}
+
+TEST_P(AttentionPropertiesTest, threads_and_neighbours_in_the_batch_do_not_change_the_bits) {
+  Random random;
+  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    AttentionProblem p = random_problem(random);
+    if (random.chance(0.5)) p.sinks = random.normals(p.sizes.query_heads);
+    SCOPED_TRACE(describe(round, p));
+    const AttentionOutputs one = attend(p, context(1));
+    const AttentionOutputs many = attend(p, context(3));
+    EXPECT_TRUE(same_bits(many.output, one.output));
+    EXPECT_TRUE(same_bits(many.weights, one.weights));
+    EXPECT_TRUE(same_bits(many.log_sum_exp, one.log_sum_exp));
+
+    const auto part = [&](auto& all, std::int64_t b) {
+      if (all.empty()) return;
+      const auto each = static_cast<std::ptrdiff_t>(all.size()) / p.sizes.batch;
+      all = {all.begin() + b * each, all.begin() + (b + 1) * each};
+    };
+    for (std::int64_t b = 0; b < p.sizes.batch; ++b) {
+      AttentionProblem alone = p;
+      alone.sizes.batch = 1;
+      part(alone.query, b);
+      part(alone.key, b);
+      part(alone.value, b);
+      part(alone.mask, b);
+      if (!alone.mask_shape.empty()) alone.mask_shape[0] = 1;
+      part(alone.valid_lens, b);
+      AttentionOutputs expected = one;
+      part(expected.output, b);
+      part(expected.weights, b);
+      const AttentionOutputs got = attend(alone, context());
+      EXPECT_TRUE(same_bits(got.output, expected.output)) << b;
+      EXPECT_TRUE(same_bits(got.weights, expected.weights)) << b;
+    }
+  }
+}
+
+// torch.nn.MultiheadAttention's add_zero_attn: one more key and value, of zeros.
+TEST_P(AttentionPropertiesTest, a_sink_of_0_is_a_key_and_value_of_zeros) {
+  Random random;
+  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    AttentionSizes sizes = random_sizes(random);
+    AttentionProblem with_sink(sizes, random);
+    with_sink.sinks.assign(static_cast<std::size_t>(sizes.query_heads), 0.0F);
+    SCOPED_TRACE(describe(round, with_sink));
+    ++sizes.num_keys;
+    AttentionProblem with_zeros(sizes, random);
+    with_zeros.query = with_sink.query;
+    const auto add_zeros = [&](const std::vector<float>& x, std::int64_t width) {
+      std::vector<float> result;
+      const auto head = static_cast<std::ptrdiff_t>((sizes.num_keys - 1) * width);
+      for (auto at = x.begin(); at != x.end(); at += head) {
+        result.insert(result.end(), at, at + head);
+        result.insert(result.end(), static_cast<std::size_t>(width), 0.0F);
+      }
+      return result;
+    };
+    with_zeros.key = add_zeros(with_sink.key, sizes.head_dim);
+    with_zeros.value = add_zeros(with_sink.value, sizes.value_dim);
+    const reference::AttentionResult exact = with_zeros.expected();
+    const AttentionOutputs got = attend(with_sink, context());
+    EXPECT_TRUE(is_within(got.output, exact.output, exact.output_error));
+    EXPECT_TRUE(is_within(got.log_sum_exp, exact.log_sum_exp, exact.log_sum_exp_error));
+  }
+}
+
+}  // namespace
