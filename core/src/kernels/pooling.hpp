@@ -88,31 +88,62 @@ ATTN_INLINE void any_pair_scores(const PoolingArgs& p, index row, index key0, in
   }
 }
 
-/// One vector of a row of values: columns [col, col + width), or as many as there are.
-template <class Isa>
+/// One vector of a row of values: columns [col, col + width), or as many as there are. `Whole`
+/// promises that all are there, one after the other.
+template <class Isa, bool Whole>
 ATTN_INLINE Floats<Isa> load_values(const PoolingArgs& p, index key, index col) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  const float* source = p.value + key * p.value_row + col * p.value_col;
-  if (p.value_col == 1 && col + kW <= p.value_dim) return F::load_unaligned(source);
-  float columns[kW] = {};
-  const index count = std::min(kW, p.value_dim - col);
-  for (index c = 0; c < count; ++c) columns[c] = source[c * p.value_col];
-  return F::load_unaligned(columns);
+  const float* source = p.value + key * p.value_row + col * (Whole ? 1 : p.value_col);
+  if constexpr (Whole) {
+    return F::load_unaligned(source);
+  } else {
+    float columns[kW] = {};
+    const index count = std::min(kW, p.value_dim - col);
+    for (index c = 0; c < count; ++c) columns[c] = source[c * p.value_col];
+    return F::load_unaligned(columns);
+  }
+}
+
+/// Columns [col, col + Vectors · width) of add_values.
+template <class Isa, int Vectors, bool Whole>
+ATTN_INLINE void add_value_columns(const PoolingArgs& p, const std::int32_t* keys,
+                                   const float* weights, index count, float old_factor, index col,
+                                   float* sums) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  F sum[Vectors];
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    sum[v] = F::load_unaligned(sums + col + v * kW) * F(old_factor);
+  });
+  for (index n = 0; n < count; ++n) {
+    const F weight(weights[n]);
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      sum[v] = Isa::madd(weight, load_values<Isa, Whole>(p, keys[n], col + v * kW), sum[v]);
+    });
+  }
+  unroll<Vectors>(
+      [&](auto v) __attribute__((always_inline)) { sum[v].store_unaligned(sums + col + v * kW); });
 }
 
 /// sums = old_factor · sums + Σ_n weights[n] · value of keys[n].
 template <class Isa>
 ATTN_INLINE void add_values(const PoolingArgs& p, const std::int32_t* keys, const float* weights,
                             index count, float old_factor, float* sums) noexcept {
-  using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  for (index col = 0; col < p.value_dim; col += kW) {
-    F sum = F::load_unaligned(sums + col) * F(old_factor);
-    for (index n = 0; n < count; ++n) {
-      sum = Isa::madd(F(weights[n]), load_values<Isa>(p, keys[n], col), sum);
+  // Several sums side by side hide how long one takes.
+  constexpr int kSums = 4;
+  index col = 0;
+  if (p.value_col == 1) {
+    for (; col + kSums * kW <= p.value_dim; col += kSums * kW) {
+      add_value_columns<Isa, kSums, true>(p, keys, weights, count, old_factor, col, sums);
     }
-    sum.store_unaligned(sums + col);
+    for (; col + kW <= p.value_dim; col += kW) {
+      add_value_columns<Isa, 1, true>(p, keys, weights, count, old_factor, col, sums);
+    }
+  }
+  for (; col < p.value_dim; col += kW) {
+    add_value_columns<Isa, 1, false>(p, keys, weights, count, old_factor, col, sums);
   }
 }
 
