@@ -26,7 +26,7 @@ namespace attn::kernels {
 /// Queries of a block.
 inline constexpr index kBlockQueries = 48;
 /// Keys of a tile: with the block's queries it stays in the first-level cache.
-inline constexpr index kTileKeys = 128;
+inline constexpr index kTileKeys = 64;
 /// Floats between the rows of a tile that is transposed back to (queries × keys).
 inline constexpr index kScoreRow = kTileKeys + kPanelWidth;
 /// Tiles start at multiples of this from key 0 at least.
@@ -51,7 +51,7 @@ class BlockScratch {
   static index size(const AttentionHead& head) noexcept {
     const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
                            (head.relative_values ? relative_cols<Isa>(head) : 0);
-    return kBlockQueries * (head.head_dim + value_cols<Isa>(head) + kTileKeys + 5 + relative) +
+    return kBlockQueries * (head.head_dim + value_cols<Isa>(head) + kTileKeys + 6 + relative) +
            kBlockQueries * kScoreRow + RowScratch<Isa>::size(head);
   }
 
@@ -62,7 +62,7 @@ class BlockScratch {
       memory += kBlockQueries * count;
       return result;
     };
-    tile = take(kTileKeys);
+    tile = take(kTileKeys + 1);
     queries = take(head.head_dim);
     values = take(value_cols<Isa>(head));
     max = take(1);
@@ -75,7 +75,7 @@ class BlockScratch {
     if (head.relative_values) distances = take(relative_cols<Isa>(head));
   }
 
-  float* tile;     ///< kTileKeys × kBlockQueries: scores, then their exponentials
+  float* tile;     ///< kTileKeys × kBlockQueries, and a row more: scores, then their exponentials
   float* queries;  ///< head_dim × kBlockQueries
   float* values;   ///< kBlockQueries × value columns: unnormalised output
   float* max;      ///< per query: an integer near the largest score so far, or −∞
@@ -121,6 +121,7 @@ ATTN_INLINE void load_queries(const AttentionHead& head, const QueryBlock& block
                               float* queries) noexcept {
   transpose<Isa>(block.count, head.head_dim, head.query + block.first * head.query_row,
                  head.query_row, head.query_col, scale, queries, kBlockQueries);
+  if (block.count == block.lanes) return;
   for (index d = 0; d < head.head_dim; ++d) {
     std::fill(queries + d * kBlockQueries + block.count, queries + d * kBlockQueries + block.lanes,
               0.0F);
@@ -199,25 +200,31 @@ ATTN_INLINE void fill_tile(const AttentionHead& head, const QueryBlock& block, i
   if (!whole) exclude_by_range<Isa>(block, key0, keys, scratch);
 }
 
-/// Turns scores s into 2^(s − m) · factor, for m an integer, and returns their sums per query.
+/// Turns scores s into 2^(s − m), for m an integer, and returns their sums per query.
 template <class Isa, int Vectors>
 ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[Vectors],
-                              const Floats<Isa> (&factor)[Vectors],
                               Floats<Isa> (&sum)[Vectors]) noexcept {
   using F = Floats<Isa>;
-  F rounder[Vectors], lowest[Vectors];
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-    rounder[v] = F(kExponentRounder) - max[v];
-    lowest[v] = max[v] - F(127.0F);
-    sum[v] = F(0.0F);
+  constexpr int kTwo = 2 * Vectors;
+  F rounder[kTwo], lowest[kTwo];
+  unroll<kTwo>([&](auto i) __attribute__((always_inline)) {
+    rounder[i] = F(kExponentRounder) - max[i % Vectors];
+    lowest[i] = max[i % Vectors] - F(127.0F);
   });
-  for (index j = 0; j < keys; ++j) {
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      float* scores = tile + j * kBlockQueries + v * kWidth<Isa>;
-      const F e = exp2_shifted<Isa>(F::load_unaligned(scores), rounder[v], lowest[v]) * factor[v];
-      e.store_unaligned(scores);
-      sum[v] += e;
-    });
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] = F(0.0F); });
+  // A key that is beyond the last one is computed and not added.
+  for (index j = 0; j < keys; j += 2) {
+    F e[kTwo];
+    float* scores = tile + j * kBlockQueries;
+    const auto at = [&](int i) __attribute__((always_inline)) {
+      return scores + i / Vectors * kBlockQueries + i % Vectors * kWidth<Isa>;
+    };
+    unroll<kTwo>([&](auto i) __attribute__((always_inline)) { e[i] = F::load_unaligned(at(i)); });
+    exp2_shifted<Isa, kTwo>(e, rounder, lowest);
+    unroll<kTwo>([&](auto i) __attribute__((always_inline)) { e[i].store_unaligned(at(i)); });
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] += e[v]; });
+    if (j + 1 == keys) break;
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] += e[Vectors + v]; });
   }
 }
 
@@ -234,20 +241,25 @@ ATTN_INLINE void soften(index keys, index col, const BlockScratch<Isa>& scratch)
   constexpr index kW = kWidth<Isa>;
   float* tile = scratch.tile + col;
   // Two at a time: a maximum has to wait for the one before it.
-  F largest[2][Vectors];
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-    largest[0][v] = largest[1][v] = F(kMinusInfinity);
-  });
-  for (index j = 0; j < keys; ++j) {
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      F& to = largest[j & 1][v];
-      to = xsimd::max(F::load_unaligned(tile + j * kBlockQueries + v * kW), to);
+  F largest[2 * Vectors];
+  unroll<2 * Vectors>([&](auto i)
+                          __attribute__((always_inline)) { largest[i] = F(kMinusInfinity); });
+  const auto meet = [&](auto i, const float* scores) __attribute__((always_inline)) {
+    largest[i] = xsimd::max(F::load_unaligned(scores + i % Vectors * kW), largest[i]);
+  };
+  for (index j = 0; j + 2 <= keys; j += 2) {
+    unroll<2 * Vectors>([&](auto i) __attribute__((always_inline)) {
+      meet(i, tile + (j + i / Vectors) * kBlockQueries);
     });
   }
-  F shift[Vectors], sum[Vectors], factor[Vectors], one[Vectors];
+  if (keys % 2 != 0) {
+    unroll<Vectors>(
+        [&](auto v) __attribute__((always_inline)) { meet(v, tile + (keys - 1) * kBlockQueries); });
+  }
+  F shift[Vectors], sum[Vectors], factor[Vectors];
   unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
     const F rounder(kRounder);
-    const F tile_max = (xsimd::max(largest[0][v], largest[1][v]) + rounder) - rounder;
+    const F tile_max = (xsimd::max(largest[v], largest[Vectors + v]) + rounder) - rounder;
     const F old_max = F::load_unaligned(scratch.max + col + v * kW);
     const F new_max = xsimd::max(tile_max, old_max);
     factor[v] =
@@ -255,9 +267,8 @@ ATTN_INLINE void soften(index keys, index col, const BlockScratch<Isa>& scratch)
     factor[v].store_unaligned(scratch.factor + col + v * kW);
     new_max.store_unaligned(scratch.max + col + v * kW);
     shift[v] = shift_of<Isa>(new_max);
-    one[v] = F(1.0F);
   });
-  exponentials<Isa, Vectors>(keys, tile, shift, one, sum);
+  exponentials<Isa, Vectors>(keys, tile, shift, sum);
   unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
     float* total = scratch.sum + col + v * kW;
     Isa::madd(F::load_unaligned(total), factor[v], sum[v]).store_unaligned(total);
@@ -400,10 +411,14 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
       for (index i = 0; i < block.lanes; i += kWidth<Isa>) {
         using F = Floats<Isa>;
         const F max[1] = {shift_of<Isa>(F::load_unaligned(scratch.max + i))};
-        const F sums = F::load_unaligned(scratch.sum + i);
-        const F factor[1] = {xsimd::select(sums == F(0.0F), F(0.0F), F(1.0F) / sums)};
         F sum[1];
-        exponentials<Isa, 1>(keys, scratch.tile + i, max, factor, sum);
+        exponentials<Isa, 1>(keys, scratch.tile + i, max, sum);
+        const F sums = F::load_unaligned(scratch.sum + i);
+        const F factor = xsimd::select(sums == F(0.0F), F(0.0F), F(1.0F) / sums);
+        for (index j = 0; j < keys; ++j) {
+          float* weights = scratch.tile + j * kBlockQueries + i;
+          (F::load_unaligned(weights) * factor).store_unaligned(weights);
+        }
       }
       transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows,
                      kScoreRow);

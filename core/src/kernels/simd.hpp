@@ -35,35 +35,44 @@ inline constexpr float kRounder = 12582912.0F;  // 1.5·2^23
 /// The same, with the bias of a float's exponent added.
 inline constexpr float kExponentRounder = kRounder + 127.0F;
 
-/// 2^(x − m) for x ≤ m + 1 and an integer m of magnitude below 2^22; NaN stays NaN. Takes
-/// rounder = kExponentRounder − m and lowest = m − 127. Relative error at most 1.2e-7 (2 ULP) down
-/// to 2^-126; smaller results are zero.
+/// Replaces x by 2^(x − m), for x ≤ m + 1 and an integer m of magnitude below 2^22; NaN stays NaN.
+/// Takes rounder = kExponentRounder − m and lowest = m − 127. Relative error at most 1.2e-7 (2 ULP)
+/// down to 2^-126; smaller results are zero.
 ///
 /// The integer part of x goes through the exponent bits of a float. The rest, in [-1/2, 1/2], takes
 /// a polynomial of degree 6 (minimax in relative error, 4e-9).
-template <class Isa>
-ATTN_INLINE Floats<Isa> exp2_shifted(Floats<Isa> x, Floats<Isa> rounder,
-                                     Floats<Isa> lowest) noexcept {
+///
+/// N vectors step by step side by side: one alone is a long chain of operations, of which a
+/// processor sees too few ahead to keep busy.
+template <class Isa, int N>
+ATTN_INLINE void exp2_shifted(Floats<Isa> (&x)[N], const Floats<Isa> (&rounder)[N],
+                              const Floats<Isa> (&lowest)[N]) noexcept {
   using F = Floats<Isa>;
   using I = xsimd::as_integer_t<F>;
-  x = Isa::at_least(x, lowest);
-  const F shifted = x + rounder;
-  const F power = xsimd::bitwise_cast<float>(I(xsimd::bitwise_cast<std::int32_t>(shifted)) << 23);
-  const F f = x - (shifted - rounder);
-  F p(1.5469732e-4F);
-  p = Isa::madd(p, f, F(1.3410001e-3F));
-  p = Isa::madd(p, f, F(9.6180308e-3F));
-  p = Isa::madd(p, f, F(5.5502973e-2F));
-  p = Isa::madd(p, f, F(2.4022651e-1F));
-  p = Isa::madd(p, f, F(6.9314723e-1F));
-  p = Isa::madd(p, f, F(1.0F));
-  return p * power;
+  F p[N], power[N];
+  const auto each = [&](auto&& step) __attribute__((always_inline)) { unroll<N>(step); };
+  each([&](auto i) __attribute__((always_inline)) { x[i] = Isa::at_least(x[i], lowest[i]); });
+  each([&](auto i) __attribute__((always_inline)) { power[i] = x[i] + rounder[i]; });
+  each([&](auto i) __attribute__((always_inline)) { x[i] -= power[i] - rounder[i]; });
+  each([&](auto i) __attribute__((always_inline)) {
+    power[i] = xsimd::bitwise_cast<float>(I(xsimd::bitwise_cast<std::int32_t>(power[i])) << 23);
+    p[i] = Isa::madd(F(1.5469732e-4F), x[i], F(1.3410001e-3F));
+  });
+  for (const float coefficient :
+       {9.6180308e-3F, 5.5502973e-2F, 2.4022651e-1F, 6.9314723e-1F, 1.0F}) {
+    each([&](auto i)
+             __attribute__((always_inline)) { p[i] = Isa::madd(p[i], x[i], F(coefficient)); });
+  }
+  each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
 }
 
 /// 2^x for x ≤ 0, and for NaN. Error as above.
 template <class Isa>
 ATTN_INLINE Floats<Isa> exp2_nonpositive(Floats<Isa> x) noexcept {
-  return exp2_shifted<Isa>(x, Floats<Isa>(kExponentRounder), Floats<Isa>(-127.0F));
+  using F = Floats<Isa>;
+  F result[1] = {x};
+  exp2_shifted<Isa, 1>(result, {F(kExponentRounder)}, {F(-127.0F)});
+  return result[0];
 }
 
 }  // namespace attn::kernels
