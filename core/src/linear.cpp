@@ -1,7 +1,9 @@
 #include "attn/linear.hpp"
 
+#include <algorithm>
 #include <array>
 
+#include "attn/initialization.hpp"
 #include "packed_matrix.hpp"
 #include "validation.hpp"
 
@@ -27,6 +29,15 @@ ConstTensor Linear::parameter(std::string_view name) const { return parameters_.
 void Linear::set_parameter(std::string_view name, const ConstTensor& values) {
   parameters_.set(name, values);
   if (name == "weight") packed_->pack(parameters_.get("weight"));
+}
+
+void Linear::initialize_xavier(const RandomStream& random, Context& context) {
+  const Tensor weight = parameters_.mutable_view("weight");
+  xavier_uniform(weight, random, 1, context);
+  packed_->pack(weight);
+  if (parameters_.contains("bias")) {
+    std::fill_n(parameters_.mutable_view("bias").data(), out_features_, 0.0F);
+  }
 }
 
 void Linear::forward(const ConstTensor& x, const Tensor& output, Context& context) const {

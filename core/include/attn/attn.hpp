@@ -2,6 +2,8 @@
 
 /// Everything that attn offers.
 
+#include "attn/activation.hpp"
+#include "attn/add_norm.hpp"
 #include "attn/alibi.hpp"
 #include "attn/architecture_costs.hpp"
 #include "attn/attention_pooling.hpp"
@@ -9,11 +11,14 @@
 #include "attn/context.hpp"
 #include "attn/conv1d.hpp"
 #include "attn/dropout.hpp"
+#include "attn/embedding.hpp"
 #include "attn/error.hpp"
+#include "attn/feed_forward.hpp"
 #include "attn/gru.hpp"
 #include "attn/initialization.hpp"
 #include "attn/instruction_set.hpp"
 #include "attn/key_value_cache.hpp"
+#include "attn/layer_norm.hpp"
 #include "attn/learned_positional_encoding.hpp"
 #include "attn/linear.hpp"
 #include "attn/masked_softmax.hpp"

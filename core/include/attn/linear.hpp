@@ -7,6 +7,7 @@
 #include "attn/export.hpp"
 #include "attn/module.hpp"
 #include "attn/parameters.hpp"
+#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -29,6 +30,9 @@ class ATTN_API Linear : public Module {
   std::vector<std::string> parameter_names() const override;
   ConstTensor parameter(std::string_view name) const override;
   void set_parameter(std::string_view name, const ConstTensor& values) override;
+
+  /// The weight drawn by xavier_uniform; the bias zero.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// x (N, in_features) or (B, N, in_features); output the same with out_features. Any strides; no
   /// overlap. Each output is within (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value.

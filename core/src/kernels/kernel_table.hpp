@@ -249,6 +249,37 @@ struct RecurrentCellArgs {
   bool relu = false;  ///< for rnn_cell: the rectifier instead of tanh
 };
 
+/// out[i, c] = f(x[i, c]). out may be x.
+struct MapArgs {
+  index rows = 0;
+  index cols = 0;
+  const float* x = nullptr;
+  index x_row = 0;
+  index x_col = 1;
+  float* out = nullptr;
+  index out_row = 0;
+  index out_col = 1;
+};
+
+/// Each row of x, or of x + addend, less its mean, divided by its deviation; times weight, plus
+/// bias. out may be x or addend.
+struct LayerNormArgs {
+  index rows = 0;
+  index cols = 0;
+  const float* x = nullptr;
+  index x_row = 0;
+  index x_col = 1;
+  const float* addend = nullptr;  ///< or null
+  index addend_row = 0;
+  index addend_col = 1;
+  const float* weight = nullptr;  ///< cols values, or null
+  const float* bias = nullptr;    ///< cols values, or null; needs a weight
+  float epsilon = 0;
+  float* out = nullptr;
+  index out_row = 0;
+  index out_col = 1;
+};
+
 struct KernelTable {
   InstructionSet instruction_set;
 
@@ -300,6 +331,12 @@ struct KernelTable {
 
   void (*gru_cell)(const RecurrentCellArgs&) noexcept;
   void (*rnn_cell)(const RecurrentCellArgs&) noexcept;
+  void (*relu)(const MapArgs&) noexcept;
+  void (*gelu)(const MapArgs&) noexcept;
+  void (*gelu_tanh)(const MapArgs&) noexcept;
+
+  /// `scratch`: the columns rounded up to whole vectors.
+  void (*layer_norm)(const LayerNormArgs&, float* scratch) noexcept;
 
   /// The words of blocks first_block … of RandomStream{seed, stream}, four for each.
   void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,

@@ -1,7 +1,9 @@
 #pragma once
 
+#include "kernels/activation.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/layer_norm.hpp"
 #include "kernels/masked_softmax.hpp"
 #include "kernels/matrix_product.hpp"
 #include "kernels/philox.hpp"
@@ -51,6 +53,10 @@ constexpr KernelTable make_table() noexcept {
       .pool = &pool<Isa>,
       .gru_cell = &gru_cell<Isa>,
       .rnn_cell = &rnn_cell<Isa>,
+      .relu = &relu_all<Isa>,
+      .gelu = &gelu_all<Isa>,
+      .gelu_tanh = &gelu_tanh_all<Isa>,
+      .layer_norm = &layer_norm<Isa>,
       .random_words = &random_words<Isa>,
   };
 }

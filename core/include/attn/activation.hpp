@@ -1,0 +1,28 @@
+#pragma once
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// The functions between the two layers of a feed-forward network.
+enum class Activation : int {
+  kRelu,      ///< max(x, 0): torch.nn.ReLU
+  kGelu,      ///< x·Φ(x) = x·(1 + erf(x/√2))/2: torch.nn.GELU (Hendrycks & Gimpel 2016)
+  kGeluTanh,  ///< x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2: torch.nn.GELU(approximate="tanh")
+};
+
+/// output = f(x) element by element: x of any shape and strides, output of the same shape; output
+/// may be x itself, otherwise they must not overlap.
+///
+/// Error: ReLU is exact. GELU is within 5e-7·|f(x)| of the exact value for x ≥ −1, and its
+/// approximation by tanh within 1e-6·|f(x)|; further left, where f tends to 0, within
+/// (1e-6 + 3e-7·x²)·|f(x)|, and never further than 2e-38 + 5e-7·|x| off. NaN gives NaN, ∞ itself
+/// and −∞ NaN (0 with ReLU), as in PyTorch.
+///
+/// Throws kShapeMismatch when the shapes differ; kInvalidArgument for null data.
+ATTN_API void apply_activation(const ConstTensor& x, const Tensor& output, Activation activation,
+                               Context& context = Context::default_context());
+
+}  // namespace attn

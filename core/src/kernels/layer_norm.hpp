@@ -1,0 +1,93 @@
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/simd.hpp"
+
+namespace attn::kernels {
+
+/// Σ term(j) over the vectors that begin at j = 0, width, 2·width, … < padded. Blocks of four times
+/// sixteen vectors are summed by themselves, so that rounding grows slowly with the length.
+template <class Isa, class Term>
+ATTN_INLINE float sum_of(index padded, Term term) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  constexpr int kSums = 4;
+  F total(0.0F);
+  for (index begin = 0; begin < padded;) {
+    const index end = std::min(padded, begin + kSums * 16 * kW);
+    F sum[kSums];
+    unroll<kSums>([&](auto s) __attribute__((always_inline)) { sum[s] = F(0.0F); });
+    index j = begin;
+    for (; j + kSums * kW <= end; j += kSums * kW) {
+      unroll<kSums>([&](auto s) __attribute__((always_inline)) { sum[s] += term(j + s * kW); });
+    }
+    for (; j < end; j += kW) sum[0] += term(j);
+    total += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    begin = end;
+  }
+  return xsimd::reduce_add(total);
+}
+
+/// Two passes over a row that has been copied to `scratch`: the mean, then deviations from it, with
+/// whose own mean the rounding of the first is made good. So the result does not suffer from a mean
+/// that is large beside the deviation.
+template <class Isa>
+void layer_norm(const LayerNormArgs& p, float* scratch) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  const index padded = round_up(p.cols, kW);
+  const auto count = static_cast<float>(p.cols);
+  const auto row_at = [&](index j)
+                          __attribute__((always_inline)) { return F::load_unaligned(scratch + j); };
+  for (index i = 0; i < p.rows; ++i) {
+    const float* x = p.x + i * p.x_row;
+    float* out = p.out + i * p.out_row;
+    for (index c = 0; c < p.cols; ++c) scratch[c] = x[c * p.x_col];
+    if (p.addend) {
+      const float* addend = p.addend + i * p.addend_row;
+      for (index c = 0; c < p.cols; ++c) scratch[c] += addend[c * p.addend_col];
+    }
+
+    for (index c = p.cols; c < padded; ++c) scratch[c] = 0.0F;
+    const float mean = sum_of<Isa>(padded, row_at) / count;
+    // What pads the row deviates by nothing.
+    for (index c = p.cols; c < padded; ++c) scratch[c] = mean;
+    const F means(mean);
+    const auto deviation_at = [&](index j)
+                                  __attribute__((always_inline)) { return row_at(j) - means; };
+    const float shift = sum_of<Isa>(padded, deviation_at) / count;
+    const float square = sum_of<Isa>(padded,
+                                     [&](index j) __attribute__((always_inline)) {
+                                       const F d = deviation_at(j);
+                                       return d * d;
+                                     }) /
+                         count;
+    const float variance = square - shift * shift;
+    const F shifts(shift);
+    const F factor = F(1.0F) / xsimd::sqrt(F((variance < 0.0F ? 0.0F : variance) + p.epsilon));
+
+    const auto finish = [&](index j, const float* weight, const float* bias)
+                            __attribute__((always_inline)) {
+                              const F y = (deviation_at(j) - shifts) * factor;
+                              if (!weight) return y;
+                              const F w = F::load_unaligned(weight);
+                              return bias ? Isa::madd(y, w, F::load_unaligned(bias)) : y * w;
+                            };
+    index j = 0;
+    for (; j + kW <= p.cols; j += kW) {
+      finish(j, p.weight ? p.weight + j : nullptr, p.bias ? p.bias + j : nullptr)
+          .store_unaligned(scratch + j);
+    }
+    if (j < p.cols) {
+      float weight[kW] = {};
+      float bias[kW] = {};
+      for (index k = j; p.weight && k < p.cols; ++k) weight[k - j] = p.weight[k];
+      for (index k = j; p.bias && k < p.cols; ++k) bias[k - j] = p.bias[k];
+      finish(j, p.weight ? weight : nullptr, p.bias ? bias : nullptr).store_unaligned(scratch + j);
+    }
+    for (index c = 0; c < p.cols; ++c) out[c * p.out_col] = scratch[c];
+  }
+}
+
+}  // namespace attn::kernels
