@@ -31,9 +31,15 @@ LayerNorm::LayerNorm(std::int64_t width, const LayerNormOptions& options)
   }
   if (!options.elementwise_affine) return;
   parameters_.add("weight", std::array{width});
-  const Tensor weight = parameters_.mutable_view("weight");
-  std::fill_n(weight.data(), width, 1.0F);
   if (options.bias) parameters_.add("bias", std::array{width});
+  initialize();
+}
+
+void LayerNorm::initialize() noexcept {
+  for (const char* name : {"weight", "bias"}) {
+    if (!parameters_.contains(name)) continue;
+    std::fill_n(parameters_.mutable_view(name).data(), width_, *name == 'w' ? 1.0F : 0.0F);
+  }
 }
 
 std::vector<std::string> LayerNorm::parameter_names() const { return parameters_.names(); }

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "allocation.hpp"
+#include "attn/alibi.hpp"
+#include "attn/linear.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
 #include "host_tensor.hpp"
@@ -396,6 +398,308 @@ TEST_P(MultiHeadAttentionTest, running_out_of_memory_is_an_error_and_leaves_the_
     fresh.release_memory();
   }
   EXPECT_TRUE(same_bits(y, self_attention(layer.attention, x, 1, context())));
+}
+
+// ---- Positions
+
+/// x · Wᵀ + b of rows [begin, end) of a parameter.
+std::vector<float> projected(const MultiHeadAttention& layer, const char* weight, const char* bias,
+                             std::int64_t begin, std::int64_t end, const std::vector<float>& x,
+                             attn::Context& context) {
+  const attn::ConstTensor all = layer.parameter(weight);
+  const std::int64_t in = all.size(1);
+  attn::Linear linear(in, end - begin);
+  linear.set_parameter("weight", all.slice(0, begin, end));
+  linear.set_parameter("bias", layer.parameter(bias).slice(0, begin, end));
+  const std::int64_t rows = std::ssize(x) / in;
+  std::vector<float> y(static_cast<std::size_t>(rows * (end - begin)));
+  linear.forward({x.data(), {rows, in}}, {y.data(), {rows, end - begin}}, context);
+  return y;
+}
+
+TEST_P(MultiHeadAttentionTest, every_positional_scheme_is_what_attention_makes_of_it) {
+  Random random;
+  constexpr std::int64_t kBatch = 2, kLength = 11, kWidth = 24, kHeads = 3, kDim = 8;
+  const attn::RotaryEmbeddingOptions rotation{.rotary_dim = 6,
+                                              .pairing = attn::RotaryPairing::kInterleaved};
+  const Layer layer({.d_model = kWidth,
+                     .num_heads = kHeads,
+                     .bias = true,
+                     .positions = {.rotary = rotation,
+                                   .alibi = true,
+                                   .t5_bias = attn::T5BiasOptions{.num_buckets = 8},
+                                   .max_relative_distance = 3},
+                     .sinks = true},
+                    random);
+  const std::vector<float> x = random.normals(kBatch * kLength * kWidth);
+  for (const std::int64_t offset : {0, 2}) {
+    AttentionOptions options;
+    options.causal = attn::Diagonal::offset(offset);
+    options.relative_diagonal = attn::Diagonal::offset(offset);
+    const std::vector<float> got = self_attention(layer.attention, x, kBatch, context(), options);
+
+    const auto part = [&](int i) {
+      return projected(layer.attention, "in_proj_weight", "in_proj_bias", i * kWidth,
+                       (i + 1) * kWidth, x, context());
+    };
+    std::vector<float> q = part(0), k = part(1);
+    const std::vector<float> v = part(2);
+    const auto heads = [&](auto& values) {
+      return attn::TensorView(values.data(), {kBatch, kLength, kWidth}).split_heads(kHeads);
+    };
+    const attn::RotaryEmbedding rotary(rotation);
+    rotary.forward(heads(q), heads(q), {.start = static_cast<double>(offset)}, context());
+    rotary.forward(heads(k), heads(k), {}, context());
+    std::vector<float> slopes(kHeads);
+    attn::alibi_slopes(slopes);
+    options.alibi_slopes = {slopes.data(), {kHeads}};
+    options.t5_bias =
+        attn::T5Bias{.table = layer.attention.parameter("relative_attention_bias.weight")};
+    options.relative_keys = layer.attention.parameter("relative_keys");
+    options.relative_values = layer.attention.parameter("relative_values");
+    options.sinks = layer.attention.parameter("sinks");
+    EXPECT_THAT(options.relative_keys.shape(), ::testing::ElementsAre(7, kDim));
+    std::vector<float> joined(x.size());
+    attn::scaled_dot_product_attention(heads(q), heads(k), heads(v), heads(joined), options,
+                                       context());
+    EXPECT_TRUE(same_bits(got, projected(layer.attention, "out_proj.weight", "out_proj.bias", 0,
+                                         kWidth, joined, context())));
+  }
+}
+
+TEST_P(MultiHeadAttentionTest, rotary_outputs_depend_on_distances_alone) {
+  Random random;
+  const Layer layer({.d_model = 16, .num_heads = 2, .positions = {.rotary = {{}}}}, random);
+  const std::vector<float> x = random.normals(9 * 16);
+  const std::vector<float> want = self_attention(layer.attention, x, 1, context());
+  // The same keys, three places later in a sequence that begins with others that are masked.
+  std::vector<float> later = random.normals(3 * 16);
+  later.insert(later.end(), x.begin(), x.end());
+  const std::vector<std::uint8_t> mask{0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  AttentionOptions options;
+  options.mask = {mask.data(), {12}};
+  const std::vector<float> got = self_attention(layer.attention, later, 1, context(), options);
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i + 48], want[i], 5e-6);
+  // And it is no attention without positions.
+  const std::vector<float> reversed = [&] {
+    std::vector<float> y = x;
+    std::swap_ranges(y.begin(), y.begin() + 16, y.begin() + 16);
+    return self_attention(layer.attention, y, 1, context());
+  }();
+  EXPECT_GT(std::abs(reversed[40] - want[40]), 1e-5F);
+}
+
+TEST_P(MultiHeadAttentionTest, key_lens_move_rotary_queries_per_batch_entry) {
+  Random random;
+  const Layer layer({.d_model = 16, .num_heads = 2, .positions = {.rotary = {{}}}}, random);
+  const std::vector<float> query = random.normals(2 * 2 * 16), key = random.normals(2 * 7 * 16);
+  const std::vector<std::int32_t> key_lens{7, 4};
+  AttentionOptions options;
+  options.relative_diagonal = attn::Diagonal::bottom_right();
+  options.key_lens = {key_lens.data(), {2}};
+  std::vector<float> got(query.size());
+  layer.attention.forward({query.data(), {2, 2, 16}}, {key.data(), {2, 7, 16}},
+                          {key.data(), {2, 7, 16}}, {got.data(), {2, 2, 16}}, options, context());
+  for (std::int64_t b = 0; b < 2; ++b) {
+    AttentionOptions alone;
+    alone.relative_diagonal = attn::Diagonal::bottom_right();
+    const attn::ConstTensor keys(key.data() + b * 7 * 16,
+                                 {key_lens[static_cast<std::size_t>(b)], 16});
+    std::vector<float> want(2 * 16);
+    layer.attention.forward({query.data() + b * 32, {2, 16}}, keys, keys, {want.data(), {2, 16}},
+                            alone, context());
+    for (std::size_t i = 0; i < 32; ++i) {
+      EXPECT_NEAR(got[static_cast<std::size_t>(b) * 32 + i], want[i], 1e-6);
+    }
+  }
+}
+
+TEST_P(MultiHeadAttentionTest, terms_of_a_call_stand_in_place_of_the_layers_own) {
+  Random random;
+  const Layer with({.d_model = 12, .num_heads = 2, .positions = {.alibi = true}, .sinks = true},
+                   random);
+  MultiHeadAttention without({.d_model = 12, .num_heads = 2});
+  for (const char* name : {"in_proj_weight", "out_proj.weight"}) {
+    without.set_parameter(name, with.attention.parameter(name));
+  }
+  const std::vector<float> x = random.normals(6 * 12), slopes{0.3F, 0.1F}, sinks{1, 2};
+  AttentionOptions options;
+  options.alibi_slopes = {slopes.data(), {2}};
+  options.sinks = {sinks.data(), {2}};
+  EXPECT_TRUE(same_bits(self_attention(with.attention, x, 1, context(), options),
+                        self_attention(without, x, 1, context(), options)));
+}
+
+// ---- Cache
+
+/// Self-attention over x (B, N, E), given in pieces of the sizes given.
+std::vector<float> in_pieces(const MultiHeadAttention& attention, const std::vector<float>& x,
+                             std::int64_t batch, const std::vector<std::int64_t>& sizes,
+                             attn::Context& context, const AttentionOptions& options) {
+  const std::int64_t e = attention.options().d_model;
+  const std::int64_t length = std::ssize(x) / batch / e;
+  std::vector<float> y(x.size(), 77.0F);
+  const attn::ConstTensor in(x.data(), {batch, length, e});
+  const attn::Tensor out(y.data(), {batch, length, e});
+  attn::KeyValueCache cache = attention.make_cache(batch, 3);
+  std::int64_t begin = 0;
+  for (const std::int64_t size : sizes) {
+    const attn::ConstTensor tokens = in.slice(1, begin, begin + size);
+    attention.forward(tokens, tokens, tokens, out.slice(1, begin, begin + size), cache, options,
+                      context);
+    begin += size;
+    EXPECT_EQ(cache.length(), begin);
+  }
+  EXPECT_EQ(begin, length);
+  return y;
+}
+
+TEST_P(MultiHeadAttentionTest, a_cache_gives_what_the_whole_sequence_gives) {
+  Random random;
+  const MultiHeadAttentionOptions cases[] = {
+      {.d_model = 20, .num_heads = 2, .bias = true},
+      {.d_model = 24, .num_heads = 4, .num_kv_heads = 2, .positions = {.rotary = {{}}}},
+      {.d_model = 16,
+       .num_heads = 2,
+       .positions = {.alibi = true,
+                     .t5_bias = attn::T5BiasOptions{.bidirectional = false},
+                     .max_relative_distance = 2},
+       .sinks = true},
+  };
+  for (const MultiHeadAttentionOptions& options : cases) {
+    const Layer layer(options, random);
+    const std::vector<float> x = random.normals(2 * 13 * layer.e());
+    for (const bool windowed : {false, true}) {
+      AttentionOptions attention;
+      attention.causal = attn::Diagonal::top_left();
+      if (windowed) attention.window = attn::Window{.left = 4};
+      const std::vector<float> whole = self_attention(layer.attention, x, 2, context(), attention);
+      // Pieces of more than one token take the same path through the kernels.
+      EXPECT_TRUE(
+          same_bits(in_pieces(layer.attention, x, 2, {5, 2, 6}, context(), attention), whole));
+      const std::vector<float> one_by_one =
+          in_pieces(layer.attention, x, 2, std::vector<std::int64_t>(13, 1), context(), attention);
+      for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(one_by_one[i], whole[i], 3e-6);
+    }
+  }
+}
+
+TEST_P(MultiHeadAttentionTest, cross_attention_projects_its_keys_once) {
+  Random random;
+  const Layer layer({.d_model = 16, .num_heads = 2, .key_dim = 5, .value_dim = 7, .bias = true},
+                    random);
+  const std::vector<float> query = random.normals(2 * 4 * 16);
+  const std::vector<float> key = random.normals(2 * 6 * 5), value = random.normals(2 * 6 * 7);
+  const attn::ConstTensor keys(key.data(), {2, 6, 5}), values(value.data(), {2, 6, 7});
+  std::vector<float> want(query.size()), got(query.size());
+  layer.attention.forward({query.data(), {2, 4, 16}}, keys, values, {want.data(), {2, 4, 16}}, {},
+                          context());
+  attn::KeyValueCache cache = layer.attention.make_cache(2, 6);
+  layer.attention.append(keys, values, cache, context());
+  layer.attention.attend({query.data(), {2, 4, 16}}, cache, {got.data(), {2, 4, 16}}, {},
+                         context());
+  EXPECT_TRUE(same_bits(got, want));
+  EXPECT_EQ(cache.length(), 6);
+}
+
+TEST_P(MultiHeadAttentionTest, a_call_that_fails_leaves_cache_and_outputs_untouched) {
+  Random random;
+  const Layer layer({.d_model = 16, .num_heads = 2, .positions = {.rotary = {{}}}}, random);
+  const std::vector<float> x = random.normals(5 * 16);
+  const attn::ConstTensor tokens(x.data(), {5, 16});
+  attn::KeyValueCache cache = layer.attention.make_cache(1, 2);
+  layer.attention.append(tokens, tokens, cache, context());
+  const std::vector<float> before(cache.keys().data(), cache.keys().data() + 5 * 8);
+  std::vector<float> y(5 * 16, 5.0F);
+  AttentionOptions wrong;
+  wrong.softcap = -1;
+  EXPECT_EQ(attn_test::error_of([&] {
+              layer.attention.forward(tokens, tokens, tokens, {y.data(), {5, 16}}, cache, wrong,
+                                      context());
+            }),
+            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+  EXPECT_EQ(cache.length(), 5);
+  EXPECT_TRUE(same_bits({cache.keys().data(), cache.keys().data() + 5 * 8}, before));
+  // Out of memory at any moment.
+  attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
+  std::int64_t failures = 0;
+  for (;; ++failures) {
+    const bool done = attn_test::succeeds_with_allocations(failures, [&] {
+      layer.attention.forward(tokens, tokens, tokens, {y.data(), {5, 16}}, cache, {}, fresh);
+    });
+    if (done) break;
+    ASSERT_EQ(cache.length(), 5);
+    ASSERT_EQ(std::count(y.begin(), y.end(), 5.0F), std::ssize(y)) << failures;
+    fresh.release_memory();
+  }
+  EXPECT_GT(failures, 0);
+  EXPECT_EQ(cache.length(), 10);
+}
+
+TEST_P(MultiHeadAttentionTest, decoding_with_room_in_the_cache_does_not_allocate) {
+  Random random;
+  const Layer layer({.d_model = 16, .num_heads = 2, .positions = {.alibi = true}}, random);
+  const std::vector<float> x = random.normals(16);
+  std::vector<float> y(16);
+  attn::KeyValueCache cache = layer.attention.make_cache(1, 40);
+  const auto step = [&] {
+    const attn::ConstTensor token(x.data(), {1, 16});
+    layer.attention.forward(token, token, token, {y.data(), {1, 16}}, cache,
+                            {.causal = attn::Diagonal::top_left()}, context());
+  };
+  for (int i = 0; i < 20; ++i) step();
+  cache.clear();
+  const attn_test::AllocationProbe probe;
+  for (int i = 0; i < 15; ++i) step();
+  EXPECT_EQ(probe.count(), 0);
+}
+
+TEST(MultiHeadAttentionErrorTest, caches_and_positions) {
+  const auto error = [](const MultiHeadAttentionOptions& options) {
+    return attn_test::error_of([&] { MultiHeadAttention attention(options); });
+  };
+  EXPECT_EQ(error({.d_model = 8, .num_heads = 2, .positions = {.rotary = {{.rotary_dim = 6}}}}),
+            "invalid_argument: rotary_dim: got 6, needs at most the head dimension 4");
+  EXPECT_EQ(error({.d_model = 6, .num_heads = 2, .positions = {.rotary = {{}}}}).substr(0, 36),
+            "invalid_argument: rotary_dim: got 3,");
+  EXPECT_EQ(error({.d_model = 8, .positions = {.max_relative_distance = -1}}),
+            "invalid_argument: max_relative_distance: got -1, needs 0 or more");
+  EXPECT_EQ(
+      error({.d_model = 8, .positions = {.max_relative_distance = std::int64_t{1} << 40}}),
+      "invalid_argument: max_relative_distance: got 1.09951163e+12, needs at most 2147483647");
+  EXPECT_THAT(
+      error({.d_model = 8, .positions = {.t5_bias = attn::T5BiasOptions{.num_buckets = 1}}}),
+      ::testing::StartsWith("invalid_argument: "));
+
+  const MultiHeadAttention attention({.d_model = 8, .num_heads = 2});
+  const std::vector<float> x(100);
+  std::vector<float> y(100, 5.0F);
+  const attn::ConstTensor tokens(x.data(), {2, 3, 8});
+  attn::KeyValueCache other(2, 2, 5, 4);
+  EXPECT_EQ(attn_test::error_of([&] { attention.append(tokens, tokens, other); }),
+            "shape_mismatch: cache: got shape (2, 2, 0, 5), needs shape (2, 2, any, 4)");
+  attn::KeyValueCache smaller = attention.make_cache(1);
+  EXPECT_EQ(attn_test::error_of(
+                [&] { attention.forward(tokens, tokens, tokens, {y.data(), {2, 3, 8}}, smaller); }),
+            "shape_mismatch: cache: got shape (1, 2, 0, 4), needs shape (2, 2, any, 4)");
+  EXPECT_EQ(attn_test::error_of([&] { attention.append({x.data(), {8}}, tokens, smaller); }),
+            "shape_mismatch: key: got shape (8), needs rank 2 (N, key_dim) or 3 (B, N, key_dim)");
+  EXPECT_EQ(attn_test::error_of([&] { attention.attend(tokens, smaller, {y.data(), {3, 8}}); }),
+            "shape_mismatch: output: got shape (3, 8), needs shape (2, 3, 8)");
+  EXPECT_THAT(y, ::testing::Each(5.0F));
+}
+
+TEST(MultiHeadAttentionParametersTest, positions_follow_pytorchs) {
+  const MultiHeadAttention attention(
+      {.d_model = 8,
+       .num_heads = 2,
+       .positions = {.t5_bias = attn::T5BiasOptions{}, .max_relative_distance = 1},
+       .sinks = true});
+  EXPECT_THAT(attention.parameter_names(),
+              ::testing::ElementsAre("in_proj_weight", "out_proj.weight", "relative_keys",
+                                     "relative_values", "relative_attention_bias.weight", "sinks"));
+  EXPECT_THAT(attention.parameter("relative_attention_bias.weight").shape(),
+              ::testing::ElementsAre(32, 2));
 }
 
 // ---- Parameters and errors

@@ -18,8 +18,8 @@ enum class Activation : int {
 ///
 /// Error: ReLU is exact. GELU is within 5e-7·|f(x)| of the exact value for x ≥ −1, and its
 /// approximation by tanh within 1e-6·|f(x)|; further left, where f tends to 0, within
-/// (1e-6 + 3e-7·x²)·|f(x)|, and never further than 2e-38 + 5e-7·|x| off. NaN gives NaN, ∞ itself
-/// and −∞ NaN (0 with ReLU), as in PyTorch.
+/// (1e-6 + 3e-7·x²)·|f(x)|; what is smaller than 2e-38·|x| may be 0. None is off by more than
+/// 5e-7·|x|. NaN gives NaN, ∞ itself and −∞ NaN (0 with ReLU), as in PyTorch.
 ///
 /// Throws kShapeMismatch when the shapes differ; kInvalidArgument for null data.
 ATTN_API void apply_activation(const ConstTensor& x, const Tensor& output, Activation activation,

@@ -38,4 +38,6 @@
 #include "attn/state_dict.hpp"
 #include "attn/t5_bias.hpp"
 #include "attn/tensor_view.hpp"
+#include "attn/transformer_decoder.hpp"
+#include "attn/transformer_encoder.hpp"
 #include "attn/version.hpp"

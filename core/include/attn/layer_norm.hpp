@@ -39,6 +39,9 @@ class ATTN_API LayerNorm : public Module {
   ConstTensor parameter(std::string_view name) const override;
   void set_parameter(std::string_view name, const ConstTensor& values) override;
 
+  /// The weight becomes ones, the bias zeros, as in a new layer.
+  void initialize() noexcept;
+
   /// x (…, width), output of the same shape, any strides; output may be x itself, otherwise they
   /// must not overlap. Throws kShapeMismatch, kInvalidArgument for null data, kOutOfMemory; output
   /// is then untouched.

@@ -22,6 +22,16 @@ class Diagonal {
   /// Query 0 is at key `offset`: with a key/value cache, the past length. May be negative.
   static constexpr Diagonal offset(std::int64_t offset) { return Diagonal(false, offset); }
 
+  /// The same for queries that stand `by` places further on: bottom_right() stays what it is.
+  constexpr Diagonal shifted(std::int64_t by) const {
+    Diagonal result = *this;
+    // Offsets near the ends of the range have no effect that differs from that of the end.
+    if (__builtin_add_overflow(offset_, by, &result.offset_)) {
+      result.offset_ = by < 0 ? INT64_MIN : INT64_MAX;
+    }
+    return result;
+  }
+
   constexpr std::int64_t resolve(std::int64_t num_queries, std::int64_t num_keys) const {
     return bottom_right_ ? num_keys - num_queries : offset_;
   }
