@@ -4,14 +4,18 @@
 #include <string>
 
 #include "accuracy/accuracy.hpp"
+#include "attn/activation.hpp"
 #include "attn/attention_pooling.hpp"
 #include "attn/conv1d.hpp"
 #include "attn/gru.hpp"
+#include "attn/layer_norm.hpp"
 #include "attn/linear.hpp"
 #include "attn/multi_head_attention.hpp"
 #include "attn/rnn.hpp"
+#include "reference/activation.hpp"
 #include "reference/attention_pooling.hpp"
 #include "reference/conv1d.hpp"
+#include "reference/layer_norm.hpp"
 #include "reference/linear.hpp"
 #include "reference/multi_head_attention.hpp"
 #include "reference/recurrent.hpp"
@@ -60,6 +64,50 @@ const Row kLinear("Linear", "(33, 257) to 65, normal", kLinearBound,
                   [](Case& c) { measure_linear(c, 33, 257, 65); });
 const Row kLinearRow("Linear", "(1, 1024) to 65, normal", kLinearBound,
                      [](Case& c) { measure_linear(c, 1, 1024, 65); });
+
+void measure_layer_norm(Case& c, std::int64_t width, float mean) {
+  attn::LayerNorm layer(width);
+  const auto drawn = draw_parameters(c, layer, 1);
+  std::vector<float> x = c.normals(8 * width);
+  for (float& value : x) value += mean;
+  std::vector<float> y(x.size());
+  layer.forward({x.data(), {8, width}}, {y.data(), {8, width}}, c.context());
+  const Array tokens({8, width}, x);
+  const Array exact =
+      reference::layer_norm(tokens, drawn.at("weight"), drawn.at("bias"), layer.options().eps);
+  Array bounds = reference::layer_norm(tokens, {}, {}, layer.options().eps);
+  for (std::size_t i = 0; i < bounds.values.size(); ++i) {
+    const double weight = drawn.at("weight").values[i % static_cast<std::size_t>(width)];
+    bounds.values[i] = 1.5e-6 * (1 + std::abs(bounds.values[i])) * std::abs(weight) +
+                       6e-8 * std::abs(exact.values[i]);
+  }
+  c.add(y, exact, bounds);
+}
+
+const char* const kNormBound = "1.5e-6 · (1 + |ŷ|) · |weight| + 6e-8 · |y|";
+const Row kLayerNorm("LayerNorm", "(8, 1000), normal", kNormBound,
+                     [](Case& c) { measure_layer_norm(c, 1000, 0); });
+const Row kLayerNormAtMean("LayerNorm", "(8, 1000), mean 1e4, deviation 1", kNormBound,
+                           [](Case& c) { measure_layer_norm(c, 1000, 1e4F); });
+
+void measure_activation(Case& c, attn::Activation activation, double (*exact)(double)) {
+  const std::vector<float> x = c.uniforms(5000, -10, 10);
+  std::vector<float> y(x.size());
+  attn::apply_activation({x.data(), {5000}}, {y.data(), {5000}}, activation, c.context());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double value = exact(x[i]);
+    const double share = x[i] < -1 ? 1e-6 + 3e-7 * x[i] * x[i]
+                                   : (activation == attn::Activation::kGelu ? 5e-7 : 1e-6);
+    c.add(y[i], value, share * std::abs(value));
+  }
+}
+
+const Row kGelu("GELU", "[-10, 10]", "5e-7 · |f|, below -1 (1e-6 + 3e-7 · x²) · |f|",
+                [](Case& c) { measure_activation(c, attn::Activation::kGelu, reference::gelu); });
+const Row kGeluTanh("GELU by tanh", "[-10, 10]", "1e-6 · |f|, below -1 (1e-6 + 3e-7 · x²) · |f|",
+                    [](Case& c) {
+                      measure_activation(c, attn::Activation::kGeluTanh, reference::gelu_tanh);
+                    });
 
 const char* const kStagesBound = "first-order bound of every stage";
 
