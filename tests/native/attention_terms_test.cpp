@@ -578,6 +578,7 @@ TEST(KeyValueCacheTest, running_out_of_memory_leaves_the_cache_as_it_was) {
       } catch (const attn::Error& error) {
         failed = true;
         EXPECT_EQ(error.code(), attn::ErrorCode::kOutOfMemory) << error.what();
+        EXPECT_STREQ(error.what(), "cache: memory for 8 tokens could not be had");
       } catch (const std::bad_alloc&) {
         // Not even the message could be made.
         failed = true;
