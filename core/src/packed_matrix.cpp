@@ -46,19 +46,24 @@ void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tenso
   const kernels::KernelTable& kernels = run.kernels();
   const index scratch_size = kernels.product_scratch(cols_);
 
+  // Blocks of equal size, as near to the kernel's as can be.
+  const auto blocks_of = [](index count, index block) { return (count + block - 1) / block; };
+  index row_blocks = blocks_of(rows, kernels.product_rows);
+  const index block_rows =
+      kernels::round_up(blocks_of(rows, std::max<index>(row_blocks, 1)), kernels.product_tile_rows);
+  row_blocks = blocks_of(rows, block_rows);
   // Few rows are divided by columns as well, so that every thread has work.
   constexpr index kColumnBlock = 16 * kernels::kPanelWidth;
-  const index row_blocks = (rows + kernels.product_rows - 1) / kernels.product_rows;
   const bool split_columns = run.num_threads() > 1 && batch * row_blocks < 4 * run.num_threads();
   const index column_block = split_columns ? kColumnBlock : std::max<index>(rows_, 1);
-  const index column_blocks = (rows_ + column_block - 1) / column_block;
+  const index column_blocks = blocks_of(rows_, column_block);
 
   run.parallel_for(batch * row_blocks * column_blocks, [&](index task, int worker) noexcept {
     const index col = task % column_blocks * column_block;
-    const index row = task / column_blocks % row_blocks * kernels.product_rows;
+    const index row = task / column_blocks % row_blocks * block_rows;
     const index b = task / column_blocks / row_blocks;
     kernels::ProductArgs args;
-    args.rows = std::min(kernels.product_rows, rows - row);
+    args.rows = std::min(block_rows, rows - row);
     args.cols = std::min(column_block, rows_ - col);
     args.depth = cols_;
     args.a_row = x.stride(-2);

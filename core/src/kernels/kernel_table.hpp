@@ -292,6 +292,8 @@ struct KernelTable {
 
   /// Rows of a product that are best computed in one call, and the scratch floats it needs.
   index product_rows;
+  /// Blocks of rows are best a multiple of this.
+  index product_tile_rows;
   index (*product_scratch)(index depth) noexcept;
   void (*product)(const ProductArgs&, float* scratch) noexcept;
 

@@ -24,7 +24,8 @@ namespace attn::kernels {
 ///   kScoreRows, kScoreVectors  the same for q·k: keys, and vectors of queries; a block of queries
 ///                      is made of whole tiles
 ///   kValueRows         the same for weights·v: queries, with kVectors vectors of values
-///   Transposing        architecture whose vectors square blocks are transposed with, if not Arch
+///   load_columns(rows, col, columns)  columns col … col + 3 of as many rows as a vector has lanes;
+///                      where these are more than four
 ///   madd(a, b, c)      a·b + c, for floats and doubles
 ///   msub(a, b, c)      a·b − c, for doubles
 ///   multiply_wide(a, b) the 64-bit products of the low halves of 64-bit lanes
@@ -37,6 +38,7 @@ constexpr KernelTable make_table() noexcept {
       .vector_width = kWidth<Isa>,
       .pack = &pack<Isa>,
       .product_rows = kProductRows<Isa>,
+      .product_tile_rows = Isa::kRows,
       .product_scratch = &product_scratch<Isa>,
       .product = &product<Isa>,
       .attention_rows = kBlockQueries,

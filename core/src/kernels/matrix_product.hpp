@@ -8,11 +8,11 @@
 namespace attn::kernels {
 
 /// Depth summed before C is written back: a tile's panel of B then stays in the first-level cache.
-inline constexpr index kDepthBlock = 256;
+inline constexpr index kDepthBlock = 128;
 
 /// Rows of A packed at a time: with the depth block, what stays in the second-level cache.
 template <class Isa>
-inline constexpr index kProductRows = 168 / Isa::kRows * Isa::kRows;
+inline constexpr index kProductRows = 196 / Isa::kRows * Isa::kRows;
 
 template <class Isa>
 void pack(index cols, index depth, const float* b, index col_stride, index depth_stride,
@@ -31,7 +31,7 @@ void pack(index cols, index depth, const float* b, index col_stride, index depth
 template <class Isa>
 index product_scratch(index depth) noexcept {
   constexpr index kTile = Isa::kRows * Isa::kVectors * kWidth<Isa>;
-  return kProductRows<Isa> * std::min(depth, kDepthBlock) + kTile;
+  return kProductRows<Isa> * std::min(depth, kDepthBlock) + kPanelWidth + kTile;
 }
 
 /// C (rows × cols) = or += a tile that was computed beside it, because C is narrower or strided.
@@ -70,7 +70,7 @@ void product(const ProductArgs& p, float* scratch) noexcept {
   constexpr int kVectors = Isa::kVectors;
   constexpr index kTileCols = kVectors * kWidth<Isa>;
   float* const packed_a = scratch;
-  float* const tile = scratch + kProductRows<Isa> * std::min(p.depth, kDepthBlock);
+  float* const tile = scratch + kProductRows<Isa> * std::min(p.depth, kDepthBlock) + kPanelWidth;
   if (p.depth == 0) return apply_bias<Isa>(p, 0, p.rows, true);
   for (index row0 = 0; row0 < p.rows; row0 += kProductRows<Isa>) {
     const index block_rows = std::min(kProductRows<Isa>, p.rows - row0);

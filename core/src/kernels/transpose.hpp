@@ -6,51 +6,51 @@
 
 namespace attn::kernels {
 
-/// Vectors that a square block of a transposition is made of: Isa::Transposing if there is one,
-/// else the Isa's own.
+/// Four columns of a matrix with as many rows as a vector has lanes; row i begins at rows[i].
 template <class Isa>
-struct TransposingArch {
-  using Type = typename Isa::Arch;
-};
-template <class Isa>
-  requires requires { typename Isa::Transposing; }
-struct TransposingArch<Isa> {
-  using Type = typename Isa::Transposing;
-};
+ATTN_INLINE void load_columns(const float* const (&rows)[kWidth<Isa>], index col,
+                              Floats<Isa> (&columns)[4]) noexcept {
+  if constexpr (kWidth<Isa> == 4) {
+    unroll<4>([&](auto i) __attribute__((always_inline)) {
+      columns[i] = Floats<Isa>::load_unaligned(rows[i] + col);
+    });
+    xsimd::transpose(columns, columns + 4);
+  } else {
+    Isa::load_columns(rows, col, columns);
+  }
+}
 
 /// to[c·to_row + r] = factor · from[r·from_row + c·from_col], for a (rows × cols) matrix.
+///
+/// Columns are written in whole vectors: `to` is writable for one vector beyond its end, and what
+/// it holds between its rows is lost.
 template <class Isa>
 ATTN_INLINE void transpose(index rows, index cols, const float* from, index from_row,
                            index from_col, float factor, float* to, index to_row) noexcept {
-  using V = xsimd::batch<float, typename TransposingArch<Isa>::Type>;
-  constexpr index kW = static_cast<index>(V::size);
-  index whole_rows = 0;
-  index whole_cols = 0;
-  if (from_col == 1) {
-    whole_rows = rows / kW * kW;
-    whole_cols = cols / kW * kW;
-    const V factors(factor);
-    for (index r = 0; r < whole_rows; r += kW) {
-      for (index c = 0; c < whole_cols; c += kW) {
-        V block[kW];
-        unroll<static_cast<int>(kW)>([&](auto i) __attribute__((always_inline)) {
-          block[i] = V::load_unaligned(from + (r + i) * from_row + c) * factors;
-        });
-        xsimd::transpose(block, block + kW);
-        unroll<static_cast<int>(kW)>([&](auto i) __attribute__((always_inline)) {
-          block[i].store_unaligned(to + (c + i) * to_row + r);
-        });
-      }
-    }
-  }
-  const auto rest = [&](index r0, index r1, index c0, index c1) {
-    for (index r = r0; r < r1; ++r) {
-      for (index c = c0; c < c1; ++c)
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  if (from_col != 1 || cols < 4) {
+    for (index r = 0; r < rows; ++r) {
+      for (index c = 0; c < cols; ++c)
         to[c * to_row + r] = factor * from[r * from_row + c * from_col];
     }
-  };
-  rest(0, whole_rows, whole_cols, cols);
-  rest(whole_rows, rows, 0, cols);
+    return;
+  }
+  const F factors(factor);
+  // From the last rows to the first: what a block writes beyond the ends of its columns is the
+  // beginning of the columns after them, which the first rows then write over.
+  for (index r = (rows - 1) / kW * kW; r >= 0; r -= kW) {
+    const float* row[kW];
+    for (index i = 0; i < kW; ++i) row[i] = from + std::min(r + i, rows - 1) * from_row;
+    for (index next = 0; next < cols; next += 4) {
+      const index c = std::min(next, cols - 4);
+      F columns[4];
+      load_columns<Isa>(row, c, columns);
+      unroll<4>([&](auto i) __attribute__((always_inline)) {
+        (columns[i] * factors).store_unaligned(to + (c + i) * to_row + r);
+      });
+    }
+  }
 }
 
 }  // namespace attn::kernels
