@@ -713,6 +713,29 @@ TEST_P(OnnxAttentionTest, the_lowest_float_in_a_mask_leaves_no_weight) {
   }
 }
 
+// Finite as they are, such numbers exclude nothing: in a row of nothing else all keys are equal, as
+// float32 cannot tell the lowest number plus a score from the lowest number.
+TEST_P(OnnxAttentionTest, a_row_of_the_lowest_float_attends_to_all) {
+  Random random;
+  for (const std::int64_t queries : {1, 3, 60}) {
+    Problem p({.queries = queries, .keys = 10}, random);
+    p.set_mask({queries, 10}, false, random);
+    std::fill_n(p.mask.end() - 10, 10, -std::numeric_limits<float>::max());
+    const Outputs got = run(p, 3, context());
+    for (std::size_t head = 0; head < 6; ++head) {
+      const std::size_t last = (head + 1) * static_cast<std::size_t>(queries) - 1;
+      for (std::size_t j = 0; j < 10; ++j) {
+        ASSERT_NEAR(got.qk_matmul_output[last * 10 + j], 0.1, 1e-7) << head << ", " << j;
+      }
+      for (std::size_t c = 0; c < 8; ++c) {
+        double mean = 0;
+        for (std::size_t j = 0; j < 10; ++j) mean += p.v[(head * 10 + j) * 8 + c] / 10.0;
+        ASSERT_NEAR(got.y[last * 8 + c], mean, 1e-6) << head << ", " << c;
+      }
+    }
+  }
+}
+
 TEST_P(OnnxAttentionTest, plus_infinity_in_a_float_mask_makes_its_row_nan) {
   Random random;
   for (const float softcap : {0.0F, 2.0F}) {

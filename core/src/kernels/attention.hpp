@@ -367,10 +367,17 @@ void begin_block(const AttentionHead& head, const QueryBlock& block,
   }
 }
 
-/// Whether the largest score of query r can be taken off as an exponent.
+/// Whether the largest score of query r can be taken off as an exponent, or there is none. It may
+/// be −∞ with keys attended to, too: scores near the lowest float, which stand for exclusion in
+/// some masks, are beyond it in units of ln 2.
 template <class Isa>
-ATTN_INLINE bool has_exponent(index r, const BlockScratch<Isa>& scratch) noexcept {
-  return scratch.max[r] == kMinusInfinity || std::abs(scratch.max[r]) < kLargestExponent;
+ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block, index r,
+                              const BlockScratch<Isa>& scratch) noexcept {
+  if (scratch.max[r] != kMinusInfinity) return std::abs(scratch.max[r]) < kLargestExponent;
+  for (index key = scratch.key_begin[r]; key < scratch.key_end[r]; ++key) {
+    if (is_attended<Isa>(head, block.first + r, key)) return false;
+  }
+  return true;
 }
 
 template <class Isa>
@@ -521,7 +528,7 @@ void attend(const AttentionHead& head, index row_begin, index row_end, const Sco
     }
     for (int i = 0; i < num_outputs; ++i) write_block<Isa>(head, block, outputs[i], scratch);
     for (index r = 0; r < count; ++r) {
-      if (!has_exponent<Isa>(r, scratch)) {
+      if (!has_exponent<Isa>(head, block, r, scratch)) {
         attend_row<Isa>(head, first + r, outputs, num_outputs, scratch.row_memory);
       }
     }
