@@ -48,10 +48,10 @@ void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tenso
 
   // Blocks of equal size, as near to the kernel's as can be.
   const auto blocks_of = [](index count, index block) { return (count + block - 1) / block; };
-  index row_blocks = blocks_of(rows, kernels.product_rows);
-  const index block_rows =
-      kernels::round_up(blocks_of(rows, std::max<index>(row_blocks, 1)), kernels.product_tile_rows);
-  row_blocks = blocks_of(rows, block_rows);
+  const index fewest_blocks = std::max<index>(blocks_of(rows, kernels.product_rows), 1);
+  const index block_rows = std::max(
+      kernels::round_up(blocks_of(rows, fewest_blocks), kernels.product_tile_rows), index{1});
+  const index row_blocks = blocks_of(rows, block_rows);
   // Few rows are divided by columns as well, so that every thread has work.
   constexpr index kColumnBlock = 16 * kernels::kPanelWidth;
   const bool split_columns = run.num_threads() > 1 && batch * row_blocks < 4 * run.num_threads();
