@@ -293,15 +293,23 @@ void Attention::copy_rows(const ConstTensor& x, const Rows& rows) noexcept {
 }
 
 void Attention::attend_tiles() noexcept {
-  const index blocks = (p_.num_queries + kernels_.attention_rows - 1) / kernels_.attention_rows;
-  run_.parallel_for(p_.batch * p_.query_heads * blocks, [&](index task, int worker) noexcept {
+  // As many queries at a time as still leave every thread some of them.
+  const index heads = p_.batch * p_.query_heads;
+  index rows = kernels_.attention_rows;
+  const auto blocks_of = [&](index r) { return (p_.num_queries + r - 1) / r; };
+  while (run_.num_threads() > 1 && rows > kernels_.attention_step &&
+         heads * blocks_of(rows) < 4 * run_.num_threads()) {
+    rows -= kernels_.attention_step;
+  }
+  const index blocks = blocks_of(rows);
+  run_.parallel_for(heads * blocks, [&](index task, int worker) noexcept {
     const index b = task / blocks / p_.query_heads;
     const index h = task / blocks % p_.query_heads;
-    const index row = task % blocks * kernels_.attention_rows;
+    const index row = task % blocks * rows;
     std::array<ScoreOutput, 4> outputs;
     const int num_outputs = score_outputs(b, h, outputs);
-    kernels_.attend(head(b, h), row, std::min(row + kernels_.attention_rows, p_.num_queries),
-                    outputs.data(), num_outputs, scratch_ + worker * scratch_size_);
+    kernels_.attend(head(b, h), row, std::min(row + rows, p_.num_queries), outputs.data(),
+                    num_outputs, scratch_ + worker * scratch_size_);
   });
 }
 

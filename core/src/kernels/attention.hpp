@@ -25,6 +25,9 @@ namespace attn::kernels {
 
 /// Queries of a block.
 inline constexpr index kBlockQueries = 48;
+/// Blocks that pass over the keys together, so that each tile of keys and values is fetched once
+/// for all of them.
+inline constexpr index kPassBlocks = 4;
 /// Keys of a tile: with the block's queries it stays in the first-level cache.
 inline constexpr index kTileKeys = 64;
 /// Floats between the rows of a tile that is transposed back to (queries × keys).
@@ -48,31 +51,35 @@ class BlockScratch {
     return !(head.softcap > 0 || head.bias || head.distance_bias || head.packed_relative_keys);
   }
 
-  static index size(const AttentionHead& head) noexcept {
+  /// Floats that a block needs for itself.
+  static index own_size(const AttentionHead& head) noexcept {
     const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
                            (head.relative_values ? relative_cols<Isa>(head) : 0);
-    return kBlockQueries * (head.head_dim + value_cols<Isa>(head) + kTileKeys + 6 + relative) +
-           kBlockQueries * kScoreRow + RowScratch<Isa>::size(head);
+    return kBlockQueries * (head.head_dim + value_cols<Isa>(head) + 4 + relative);
+  }
+  /// Floats that the blocks of a pass share.
+  static index shared_size(const AttentionHead& head) noexcept {
+    return kBlockQueries * (kTileKeys + 2 + kScoreRow) + RowScratch<Isa>::size(head);
   }
 
-  BlockScratch(const AttentionHead& head, float* memory) noexcept
-      : row_memory(memory + size(head) - RowScratch<Isa>::size(head)) {
-    const auto take = [&](index count) {
+  BlockScratch(const AttentionHead& head, float* shared, float* own) noexcept {
+    const auto take = [](float*& memory, index count) {
       float* result = memory;
       memory += kBlockQueries * count;
       return result;
     };
-    tile = take(kTileKeys + 1);
-    queries = take(head.head_dim);
-    values = take(value_cols<Isa>(head));
-    max = take(1);
-    sum = take(1);
-    factor = take(1);
-    key_begin = reinterpret_cast<std::int32_t*>(take(1));
-    key_end = reinterpret_cast<std::int32_t*>(take(1));
-    rows = take(kScoreRow);
-    if (head.packed_relative_keys) relative_products = take(relative_cols<Isa>(head));
-    if (head.relative_values) distances = take(relative_cols<Isa>(head));
+    tile = take(shared, kTileKeys + 1);
+    factor = take(shared, 1);
+    rows = take(shared, kScoreRow);
+    row_memory = shared;
+    queries = take(own, head.head_dim);
+    values = take(own, value_cols<Isa>(head));
+    max = take(own, 1);
+    sum = take(own, 1);
+    key_begin = reinterpret_cast<std::int32_t*>(take(own, 1));
+    key_end = reinterpret_cast<std::int32_t*>(take(own, 1));
+    if (head.packed_relative_keys) relative_products = take(own, relative_cols<Isa>(head));
+    if (head.relative_values) distances = take(own, relative_cols<Isa>(head));
   }
 
   float* tile;     ///< kTileKeys × kBlockQueries, and a row more: scores, then their exponentials
@@ -91,7 +98,7 @@ class BlockScratch {
 
 template <class Isa>
 index attention_scratch(const AttentionHead& head) noexcept {
-  return BlockScratch<Isa>::size(head);
+  return BlockScratch<Isa>::shared_size(head) + kPassBlocks * BlockScratch<Isa>::own_size(head);
 }
 
 /// Queries [first, first + count) of a head.
@@ -99,6 +106,9 @@ struct QueryBlock {
   index first;
   index count;
   index lanes;  ///< count in whole vectors
+  /// The keys that any of them may attend to; empty when none may.
+  index key_begin = 0;
+  index key_end = 0;
 };
 
 /// Calls body(col, vectors) for the columns of a tile, in groups of kVectors vectors and then of
@@ -327,10 +337,11 @@ ATTN_INLINE SinkStart sink_start(const AttentionHead& head) noexcept {
   return {static_cast<float>(max), static_cast<float>(std::exp2(sink - max))};
 }
 
-/// Starts a block: nothing met but the sink.
+/// Starts queries [first, first + count): nothing met but the sink.
 template <class Isa>
-void begin_block(const AttentionHead& head, const QueryBlock& block,
-                 const BlockScratch<Isa>& scratch) noexcept {
+QueryBlock begin_block(const AttentionHead& head, index first, index count,
+                       const BlockScratch<Isa>& scratch) noexcept {
+  QueryBlock block{first, count, round_up(count, kWidth<Isa>)};
   constexpr int kVectors = Isa::kVectors;
   if (head.packed_relative_keys) {
     load_queries<Isa>(head, block, head.scale, scratch.queries);
@@ -365,6 +376,14 @@ void begin_block(const AttentionHead& head, const QueryBlock& block,
   if (scratch.distances) {
     std::fill_n(scratch.distances, block.count * relative_cols<Isa>(head), 0.0F);
   }
+  index key_begin = head.num_keys;
+  for (index r = 0; r < count; ++r) {
+    if (scratch.key_begin[r] >= scratch.key_end[r]) continue;
+    key_begin = std::min<index>(key_begin, scratch.key_begin[r]);
+    block.key_end = std::max<index>(block.key_end, scratch.key_end[r]);
+  }
+  block.key_begin = key_begin / kKeyStep * kKeyStep;
+  return block;
 }
 
 /// Whether the largest score of query r can be taken off as an exponent, or there is none. It may
@@ -462,75 +481,94 @@ void attend_row(const AttentionHead& head, index row, const ScoreOutput* outputs
   }
 }
 
-/// Takes a block through all of its keys. With `SkipExcluded` only the queries of `chosen` are
-/// done, and values that they may not attend to are not even multiplied by zero; their bits are
-/// those that finite values would have given.
+/// Takes a block through its keys in [key_begin, key_end), a part of a tile. With `SkipExcluded`
+/// only the queries of `chosen` are done, and values that they may not attend to are not even
+/// multiplied by zero; their bits are those that finite values would have given.
 template <class Isa, bool SkipExcluded>
-void meet_all_keys(const AttentionHead& head, const QueryBlock& block, const bool* chosen,
-                   const BlockScratch<Isa>& scratch) noexcept {
-  begin_block<Isa>(head, block, scratch);
-  index key_begin = head.num_keys;
-  index key_end = 0;
-  for (index r = 0; r < block.count; ++r) {
-    if (scratch.key_begin[r] >= scratch.key_end[r]) continue;
-    key_begin = std::min<index>(key_begin, scratch.key_begin[r]);
-    key_end = std::max<index>(key_end, scratch.key_end[r]);
+void meet_tile(const AttentionHead& head, const QueryBlock& block, index key_begin, index key_end,
+               const bool* chosen, const BlockScratch<Isa>& scratch) noexcept {
+  const index key0 = std::max(key_begin, block.key_begin);
+  const index keys = std::min(key_end, block.key_end) - key0;
+  if (keys <= 0) return;
+  fill_tile<Isa>(head, block, key0, keys, scratch);
+  for_columns<Isa, Isa::kScoreVectors>(block.lanes,
+                                       [&](index col, auto vectors) __attribute__((always_inline)) {
+                                         soften<Isa, vectors>(keys, col, scratch);
+                                       });
+  if (head.random_words || scratch.distances) {
+    spread_weights<Isa>(head, block, key0, keys, scratch);
   }
-  for (index key0 = key_begin / kKeyStep * kKeyStep; key0 < key_end;) {
-    // Tiles end at multiples of their size, wherever the first one begins.
-    const index keys = std::min(key_end, key0 / kTileKeys * kTileKeys + kTileKeys) - key0;
-    fill_tile<Isa>(head, block, key0, keys, scratch);
-    for_columns<Isa, Isa::kScoreVectors>(
-        block.lanes, [&](index col, auto vectors) __attribute__((always_inline)) {
-          soften<Isa, vectors>(keys, col, scratch);
-        });
-    if (head.random_words || scratch.distances) {
-      spread_weights<Isa>(head, block, key0, keys, scratch);
+  if constexpr (SkipExcluded) {
+    const RowScratch<Isa> row_scratch(head, scratch.row_memory);
+    for (index r = 0; r < block.count; ++r) {
+      if (!chosen[r]) continue;
+      keep_attended<Isa>(head, block.first + r, key0, keys, row_scratch.kept_values);
+      add_values<Isa>(head, r, r + 1, keys, row_scratch.kept_values, value_cols<Isa>(head),
+                      scratch);
     }
-    if constexpr (SkipExcluded) {
-      const RowScratch<Isa> row_scratch(head, scratch.row_memory);
-      for (index r = 0; r < block.count; ++r) {
-        if (!chosen[r]) continue;
-        keep_attended<Isa>(head, block.first + r, key0, keys, row_scratch.kept_values);
-        add_values<Isa>(head, r, r + 1, keys, row_scratch.kept_values, value_cols<Isa>(head),
-                        scratch);
-      }
-    } else {
-      add_values<Isa>(head, 0, block.count, keys, head.value + key0 * head.value_row,
-                      head.value_row, scratch);
+  } else {
+    add_values<Isa>(head, 0, block.count, keys, head.value + key0 * head.value_row, head.value_row,
+                    scratch);
+  }
+}
+
+/// Writes everything that is asked for of a block that has met all of its keys.
+template <class Isa>
+void finish_block(const AttentionHead& head, const QueryBlock& block, const ScoreOutput* outputs,
+                  int num_outputs, const BlockScratch<Isa>& scratch) noexcept {
+  bool again[kBlockQueries];
+  bool any_again = false;
+  for (index r = 0; r < block.count; ++r) {
+    again[r] = !finish_query<Isa>(head, block, r, scratch);
+    any_again |= again[r];
+  }
+  if (any_again) {
+    // Something is not finite: perhaps a weight of zero has met an infinity or NaN that is
+    // excluded.
+    begin_block<Isa>(head, block.first, block.count, scratch);
+    for (index key0 = block.key_begin / kTileKeys * kTileKeys; key0 < block.key_end;
+         key0 += kTileKeys) {
+      meet_tile<Isa, true>(head, block, key0, key0 + kTileKeys, again, scratch);
     }
-    key0 += keys;
+    for (index r = 0; r < block.count; ++r) {
+      if (again[r]) finish_query<Isa>(head, block, r, scratch);
+    }
+  }
+  for (int i = 0; i < num_outputs; ++i) write_block<Isa>(head, block, outputs[i], scratch);
+  for (index r = 0; r < block.count; ++r) {
+    if (!has_exponent<Isa>(head, block, r, scratch)) {
+      attend_row<Isa>(head, block.first + r, outputs, num_outputs, scratch.row_memory);
+    }
   }
 }
 
 template <class Isa>
 void attend(const AttentionHead& head, index row_begin, index row_end, const ScoreOutput* outputs,
             int num_outputs, float* memory) noexcept {
-  const BlockScratch<Isa> scratch(head, memory);
-  for (index first = row_begin; first < row_end; first += kBlockQueries) {
-    const index count = std::min(kBlockQueries, row_end - first);
-    const QueryBlock block{first, count, round_up(count, kWidth<Isa>)};
-
-    meet_all_keys<Isa, false>(head, block, nullptr, scratch);
-    bool again[kBlockQueries];
-    bool any_again = false;
-    for (index r = 0; r < count; ++r) {
-      again[r] = !finish_query<Isa>(head, block, r, scratch);
-      any_again |= again[r];
+  using Scratch = BlockScratch<Isa>;
+  const auto scratch = [&](index i) {
+    return Scratch(head, memory, memory + Scratch::shared_size(head) + i * Scratch::own_size(head));
+  };
+  for (index row = row_begin; row < row_end; row += kPassBlocks * kBlockQueries) {
+    QueryBlock blocks[kPassBlocks];
+    index count = 0;
+    index key_begin = head.num_keys;
+    index key_end = 0;
+    for (index first = row; first < row_end && count < kPassBlocks; first += kBlockQueries) {
+      const QueryBlock block =
+          begin_block<Isa>(head, first, std::min(kBlockQueries, row_end - first), scratch(count));
+      key_begin = std::min(key_begin, block.key_begin);
+      key_end = std::max(key_end, block.key_end);
+      blocks[count++] = block;
     }
-    if (any_again) {
-      // Something is not finite: perhaps a weight of zero has met an infinity or NaN that is
-      // excluded.
-      meet_all_keys<Isa, true>(head, block, again, scratch);
-      for (index r = 0; r < count; ++r) {
-        if (again[r]) finish_query<Isa>(head, block, r, scratch);
+    // Tiles begin at multiples of their size, whatever a block leaves out of them.
+    for (index key0 = key_begin / kTileKeys * kTileKeys; key0 < key_end; key0 += kTileKeys) {
+      for (index i = 0; i < count; ++i) {
+        meet_tile<Isa, false>(head, blocks[i], key0, key0 + kTileKeys, nullptr, scratch(i));
       }
     }
-    for (int i = 0; i < num_outputs; ++i) write_block<Isa>(head, block, outputs[i], scratch);
-    for (index r = 0; r < count; ++r) {
-      if (!has_exponent<Isa>(head, block, r, scratch)) {
-        attend_row<Isa>(head, first + r, outputs, num_outputs, scratch.row_memory);
-      }
+    for (index i = 0; i < count; ++i) {
+      finish_block<Isa>(head, blocks[i], outputs, num_outputs, scratch(i));
     }
   }
 }

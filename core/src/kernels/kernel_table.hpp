@@ -299,8 +299,10 @@ struct KernelTable {
 
   /// Queries that are best attended in one call, and the scratch floats it needs.
   index attention_rows;
+  /// Calls begin at multiples of this.
+  index attention_step;
   index (*attention_scratch)(const AttentionHead&) noexcept;
-  /// Attends queries [row_begin, row_end) of a head; row_begin is a multiple of attention_rows.
+  /// Attends queries [row_begin, row_end) of a head; row_begin is a multiple of attention_step.
   /// Writes output, log-sum-exp, and each of the `num_scores` score outputs.
   void (*attend)(const AttentionHead&, index row_begin, index row_end, const ScoreOutput* scores,
                  int num_scores, float* scratch) noexcept;

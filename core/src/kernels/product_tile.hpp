@@ -31,8 +31,8 @@ ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
                               index c_row, const float* row_factor) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  // Four steps at a time: short loops then end where the branch predictor expects it.
-  constexpr int kSteps = 4;
+  // Two steps at a time; with four GCC keeps a sum in memory.
+  constexpr int kSteps = 2;
   const index row = ARow == kAnyStride ? a_row : ARow;
   F sum[Rows][Vectors];
   unroll<Rows>([&](auto r) __attribute__((always_inline)) {
