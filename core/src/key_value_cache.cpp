@@ -50,7 +50,7 @@ ConstTensor KeyValueCache::values() const noexcept {
   return stored(values_.data(), batch_, num_kv_heads_, capacity_, length_, value_dim_);
 }
 
-void KeyValueCache::reserve(std::int64_t capacity) {
+std::array<std::vector<float>, 2> KeyValueCache::reserve(std::int64_t capacity) {
   const auto allocate = [&](std::int64_t dim) {
     const std::int64_t count = validation::product("cache", {batch_, num_kv_heads_, capacity, dim});
     try {
@@ -67,9 +67,10 @@ void KeyValueCache::reserve(std::int64_t capacity) {
   std::vector<float> values = allocate(value_dim_);
   copy(this->keys(), stored(keys.data(), batch_, num_kv_heads_, capacity, length_, head_dim_));
   copy(this->values(), stored(values.data(), batch_, num_kv_heads_, capacity, length_, value_dim_));
-  keys_ = std::move(keys);
-  values_ = std::move(values);
+  std::swap(keys_, keys);
+  std::swap(values_, values);
   capacity_ = capacity;
+  return {std::move(keys), std::move(values)};
 }
 
 void KeyValueCache::append(const ConstTensor& key, const ConstTensor& value) {
@@ -79,7 +80,9 @@ void KeyValueCache::append(const ConstTensor& key, const ConstTensor& value) {
   validation::require_data("key", key);
   validation::require_data("value", value);
   const std::int64_t length = length_ + added;
-  if (length > capacity_) reserve(std::max({length, 2 * capacity_, std::int64_t{16}}));
+  // Kept until the end: key and value may be views of what is cached.
+  std::array<std::vector<float>, 2> replaced;
+  if (length > capacity_) replaced = reserve(std::max({length, 2 * capacity_, std::int64_t{16}}));
   copy(key, stored(keys_.data(), batch_, num_kv_heads_, capacity_, length, head_dim_)
                 .slice(2, length_, length));
   copy(value, stored(values_.data(), batch_, num_kv_heads_, capacity_, length, value_dim_)

@@ -78,8 +78,10 @@ let onnxRuntime;
 function loadOnnxRuntime() {
   if (onnxRuntime) return onnxRuntime;
   // The module below its public interface is synchronous: nothing of promises is in the time.
-  const { binding, initOrt } = require('./node_modules/onnxruntime-node/dist/binding.js');
-  const { Tensor, env } = require('./node_modules/onnxruntime-common');
+  const [{ binding, initOrt }, { Tensor, env }] = [
+    'onnxruntime-node/dist/binding.js',
+    'onnxruntime-common',
+  ].map((peer) => require(`./node_modules/${peer}`));
   env.logLevel = 'error';
   initOrt();
   return (onnxRuntime = { InferenceSession: binding.InferenceSession, Tensor });

@@ -8,10 +8,14 @@ namespace {
 
 thread_local std::int64_t allocations = 0;
 thread_local std::int64_t allowed = -1;  // negative: no limit
+thread_local bool only_once = false;
 
 void* allocate(std::size_t size, std::size_t alignment) {
   ++allocations;
-  if (allowed == 0) throw std::bad_alloc();
+  if (allowed == 0) {
+    if (only_once) allowed = -1;
+    throw std::bad_alloc();
+  }
   if (allowed > 0) --allowed;
   // aligned_alloc wants a multiple of the alignment.
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
@@ -26,10 +30,15 @@ void* allocate(std::size_t size, std::size_t alignment) {
 AllocationProbe::AllocationProbe() {
   allocations = 0;
   allowed = -1;
+  only_once = false;
 }
 AllocationProbe::~AllocationProbe() { allowed = -1; }
 std::int64_t AllocationProbe::count() const { return allocations; }
 void AllocationProbe::fail_after(std::int64_t successes) { allowed = successes; }
+void AllocationProbe::fail_once_after(std::int64_t successes) {
+  allowed = successes;
+  only_once = true;
+}
 
 }  // namespace attn_test
 

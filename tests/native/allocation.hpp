@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "attn/error.hpp"
 
@@ -22,6 +24,9 @@ class AllocationProbe {
 
   /// The next `successes` calls succeed, all later ones throw std::bad_alloc until the probe ends.
   void fail_after(std::int64_t successes);
+  /// The next `successes` calls succeed, the one after them throws std::bad_alloc, later ones
+  /// succeed.
+  void fail_once_after(std::int64_t successes);
 };
 
 /// Whether a call succeeds that gets memory only `allowed` times. If not, it has to say why.
@@ -38,6 +43,27 @@ bool succeeds_with_allocations(std::int64_t allowed, F&& call) {
     // Not even the message could be made.
   }
   return false;
+}
+
+/// What a call says when the first, the second, … memory that it asks for cannot be had:
+/// "code: message" of each error.
+template <class F>
+std::vector<std::string> out_of_memory_messages(F&& call) {
+  std::vector<std::string> messages;
+  for (std::int64_t allowed = 0; allowed < 10'000; ++allowed) {
+    AllocationProbe probe;
+    probe.fail_once_after(allowed);
+    try {
+      call();
+      if (probe.count() <= allowed) return messages;
+    } catch (const attn::Error& error) {
+      messages.push_back(attn::to_string(error.code()) + std::string(": ") + error.what());
+    } catch (const std::bad_alloc&) {
+      messages.push_back("bad_alloc");
+    }
+  }
+  ADD_FAILURE() << "asks for memory again and again";
+  return messages;
 }
 
 }  // namespace attn_test

@@ -561,6 +561,18 @@ TEST(KeyValueCacheTest, errors_name_what_does_not_fit) {
   EXPECT_EQ(cache.length(), 0);
 }
 
+TEST(KeyValueCacheTest, takes_views_of_itself) {
+  attn::KeyValueCache cache(1, 1, 1, 1, 2);
+  const std::vector<float> numbers{1, 2};
+  cache.append({numbers.data(), {1, 1, 2, 1}}, {numbers.data(), {1, 1, 2, 1}});
+  for (int doubled = 0; doubled < 5; ++doubled) cache.append(cache.keys(), cache.values());
+  ASSERT_EQ(cache.length(), 64);
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ(cache.keys()(0, 0, i, 0), numbers[i % 2]);
+    EXPECT_EQ(cache.values()(0, 0, i, 0), numbers[i % 2]);
+  }
+}
+
 TEST(KeyValueCacheTest, running_out_of_memory_leaves_the_cache_as_it_was) {
   attn::KeyValueCache cache(1, 2, 3, 1);
   std::vector<float> numbers(24);

@@ -436,4 +436,18 @@ TEST(BahdanauDecoderErrorTest, memory_that_runs_out_leaves_everything_as_it_was)
   }
 }
 
+TEST(BahdanauDecoderErrorTest, running_out_of_memory) {
+  const BahdanauDecoder decoder(
+      {.vocab_size = 5, .embed_size = 4, .num_hiddens = 6, .num_layers = 1});
+  const std::vector<float> numbers(2 * 3 * 6, 0.5F);
+  attn::Context context({.num_threads = 1});
+  const std::vector<std::string> messages = attn_test::out_of_memory_messages([&] {
+    decoder.init_state({numbers.data(), {2, 3, 6}}, {numbers.data(), {1, 2, 6}}, {}, context);
+  });
+  for (const char* name : {"hidden", "encoder_outputs", "encoder_lens"}) {
+    EXPECT_THAT(messages, ::testing::Contains("out_of_memory: " + std::string(name) +
+                                              ": memory for a copy could not be had"));
+  }
+}
+
 }  // namespace

@@ -301,4 +301,14 @@ TEST(LinearErrorTest, parameters) {
             "not_found: name: got \"Weight\", needs one of: weight");
 }
 
+TEST(LinearErrorTest, running_out_of_memory) {
+  const std::vector<std::string> messages =
+      attn_test::out_of_memory_messages([] { const attn::Linear layer(8, 3); });
+  EXPECT_THAT(
+      messages,
+      ::testing::Contains("out_of_memory: weight: memory for 128 packed weights could not be had"));
+  EXPECT_THAT(messages, ::testing::Contains(
+                            "out_of_memory: parameters: memory for 24 weights could not be had"));
+}
+
 }  // namespace

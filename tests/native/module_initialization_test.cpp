@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "allocation.hpp"
 #include "attn/attention_pooling.hpp"
 #include "attn/bahdanau_decoder.hpp"
 #include "attn/conv1d.hpp"
@@ -84,6 +85,14 @@ TEST(ModuleInitializationTest, is_what_the_layer_computes_with) {
   float y = 77;
   conv.forward({x.data(), {2, 2}}, {&y, {1, 1}});
   EXPECT_EQ(y, weight[0]);
+}
+
+TEST(ModuleInitializationErrorTest, running_out_of_memory) {
+  attn::Context context({.num_threads = 1});
+  attn::Conv1d layer({.in_channels = 2, .out_channels = 3, .kernel_size = 4});
+  EXPECT_THAT(
+      attn_test::out_of_memory_messages([&] { layer.initialize_xavier({.seed = 1}, context); }),
+      ::testing::Contains("out_of_memory: parameters: memory for 24 weights could not be had"));
 }
 
 }  // namespace

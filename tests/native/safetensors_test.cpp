@@ -621,4 +621,16 @@ TEST(SafetensorsErrorTest, memory_that_cannot_be_had) {
   EXPECT_GT(successes, 3);
 }
 
+TEST(SafetensorsTest, running_out_of_memory) {
+  const std::vector<float> numbers(6, 9.0F);
+  const std::vector<NamedTensor> tensors{{"weight", {numbers.data(), {3, 2}}}};
+  const Bytes bytes = attn::to_safetensors(tensors);
+  EXPECT_THAT(
+      attn_test::out_of_memory_messages([&] { Safetensors::view(bytes); }),
+      ::testing::Contains("out_of_memory: safetensors: memory for the header could not be had"));
+  EXPECT_THAT(
+      attn_test::out_of_memory_messages([&] { attn::to_safetensors(tensors); }),
+      ::testing::Contains("out_of_memory: safetensors: memory for the file could not be had"));
+}
+
 }  // namespace

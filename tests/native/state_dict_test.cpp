@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "allocation.hpp"
 #include "attn/linear.hpp"
 #include "attn/multi_head_attention.hpp"
 #include "compare.hpp"
@@ -153,6 +154,26 @@ TEST(StateDictTest, nothing_is_set_when_a_dtype_cannot_be_read) {
             "unsupported: tensor \"bias\": got dtype F64, needs F32, F16 or BF16 to be read as "
             "float32");
   EXPECT_THAT(values_of(layer, "weight"), ElementsAre(0.0F));
+}
+
+TEST(StateDictTest, running_out_of_memory_sets_nothing) {
+  const std::vector<float> numbers(6, 9.0F);
+  const Safetensors file = Safetensors::own(attn::to_safetensors(std::vector<NamedTensor>{
+      {"weight", {numbers.data(), {3, 2}}}, {"bias", {numbers.data(), {3}}}}));
+  Linear layer(2, 3);
+  bool untouched = true;
+  EXPECT_THAT(
+      attn_test::out_of_memory_messages([&] {
+        const std::vector<float> before = values_of(layer, "weight");
+        try {
+          attn::load_state_dict(layer, file);
+        } catch (...) {
+          untouched = untouched && layer.parameter("weight")(0, 0) == before[0];
+          throw;
+        }
+      }),
+      ::testing::Contains("out_of_memory: state_dict: memory for a tensor could not be had"));
+  EXPECT_TRUE(untouched);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -29,8 +30,9 @@ class ATTN_API KeyValueCache {
   ConstTensor keys() const noexcept;
   ConstTensor values() const noexcept;
 
-  /// Appends key (B, Hkv, N, D) and value (B, Hkv, N, Dv), any strides. Throws kShapeMismatch,
-  /// kSizeOverflow, kOutOfMemory; the cache is then as it was.
+  /// Appends key (B, Hkv, N, D) and value (B, Hkv, N, Dv), any strides; they may be views
+  /// of this cache. Throws kShapeMismatch, kSizeOverflow, kOutOfMemory; the cache is then as it
+  /// was.
   void append(const ConstTensor& key, const ConstTensor& value);
 
   /// Forgets all tokens from `length` on. Throws kInvalidArgument unless 0 ≤ length ≤ length().
@@ -38,7 +40,8 @@ class ATTN_API KeyValueCache {
   void clear() noexcept { length_ = 0; }
 
  private:
-  void reserve(std::int64_t capacity);
+  /// Returns the memory that it replaces.
+  std::array<std::vector<float>, 2> reserve(std::int64_t capacity);
 
   std::int64_t batch_, num_kv_heads_, head_dim_, value_dim_;
   std::int64_t capacity_ = 0;
