@@ -1,34 +1,17 @@
 #include "attn/bahdanau_decoder.hpp"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <stdexcept>
 #include <string>
 
-#include "attn/parameters.hpp"
+#include "attn/embedding.hpp"
 #include "module_initialization.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
 namespace attn {
 namespace {
-
-/// The rows of target tokens.
-class EmbeddingTable : public Module {
- public:
-  EmbeddingTable(std::int64_t vocab_size, std::int64_t embed_size) {
-    parameters_.add("weight", std::array{vocab_size, embed_size});
-  }
-  std::vector<std::string> parameter_names() const override { return parameters_.names(); }
-  ConstTensor parameter(std::string_view name) const override { return parameters_.get(name); }
-  void set_parameter(std::string_view name, const ConstTensor& values) override {
-    parameters_.set(name, values);
-  }
-
- private:
-  Parameters parameters_;
-};
 
 const BahdanauDecoderOptions& checked(const BahdanauDecoderOptions& options) {
   validation::require_at_least("vocab_size", options.vocab_size, 1);
@@ -74,12 +57,12 @@ std::vector<float> allocate(const char* name, std::initializer_list<std::int64_t
 struct BahdanauDecoder::Layers {
   explicit Layers(const BahdanauDecoderOptions& o)
       : attention(o.num_hiddens, o.encoder_dim.value_or(o.num_hiddens), o.num_hiddens),
-        embedding(o.vocab_size, o.embed_size),
+        embedding({.num_embeddings = o.vocab_size, .embedding_dim = o.embed_size}),
         rnn({input_size(o), o.num_hiddens, o.num_layers}),
         dense(o.num_hiddens, o.vocab_size) {}
 
   AdditiveAttention attention;
-  EmbeddingTable embedding;
+  Embedding embedding;
   GRU rnn;
   Linear dense;
 };
@@ -201,7 +184,6 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
 
   const ConstTensor encoder_outputs(state.encoder_outputs_.data(), {batch, keys, encoder_dim});
   const ConstTensor projected_keys(state.projected_keys_.data(), {batch, keys, o.num_hiddens});
-  const ConstTensor embedding = layers_->embedding.parameter("weight");
   copy(state.hidden(), hidden);
   for (std::int64_t t = 0; t < steps; ++t) {
     AttentionPoolingOptions options;
@@ -212,11 +194,8 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
     layers_->attention.forward_projected(hidden.select(0, o.num_layers - 1).unsqueeze(1),
                                          projected_keys, encoder_outputs,
                                          input.slice(2, 0, encoder_dim), options, context);
-    for (std::int64_t b = 0; b < batch; ++b) {
-      for (std::int64_t c = 0; c < o.embed_size; ++c) {
-        input(b, 0, encoder_dim + c) = embedding(tokens(b, t), c);
-      }
-    }
+    layers_->embedding.forward(tokens.slice(1, t, t + 1), input.slice(2, encoder_dim, width),
+                               context);
     layers_->rnn.forward(input, output, {.h_0 = hidden, .h_n = hidden}, context);
     layers_->dense.forward(output, t == 0 ? first_logits : logits.slice(1, t, t + 1), context);
   }

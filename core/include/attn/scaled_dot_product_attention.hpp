@@ -129,7 +129,8 @@ struct AttentionOptions {
 /// Error: rounding of the scores, and so proportional to their size, outweighs the rest. For
 /// |scores| ≤ 20 each output is within 2.5e-6·√D·max|v| of the exact value, each weight within
 /// 1.3e-6·√D (relatively 1e-5·√D) and log-sum-exp within 3e-6·√D; tests/native/
-/// scaled_dot_product_attention_test.cpp measures the largest at about a third to a half of that.
+/// scaled_dot_product_attention_test.cpp measures the largest at a tenth, a quarter and two thirds
+/// of that.
 ///
 /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; outputs are then
 /// untouched.
