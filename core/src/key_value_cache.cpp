@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <new>
-#include <stdexcept>
 #include <string>
 
 #include "validation.hpp"
@@ -53,14 +53,15 @@ ConstTensor KeyValueCache::values() const noexcept {
 std::array<std::vector<float>, 2> KeyValueCache::reserve(std::int64_t capacity) {
   const auto allocate = [&](std::int64_t dim) {
     const std::int64_t count = validation::product("cache", {batch_, num_kv_heads_, capacity, dim});
+    if (static_cast<std::uint64_t>(count) > PTRDIFF_MAX / sizeof(float)) {
+      validation::fail(ErrorCode::kSizeOverflow,
+                       "cache: " + std::to_string(capacity) + " tokens exceed the address space");
+    }
     try {
       return std::vector<float>(static_cast<std::size_t>(count));
     } catch (const std::bad_alloc&) {
       validation::fail(ErrorCode::kOutOfMemory, "cache: memory for " + std::to_string(capacity) +
                                                     " tokens could not be had");
-    } catch (const std::length_error&) {
-      validation::fail(ErrorCode::kSizeOverflow,
-                       "cache: " + std::to_string(capacity) + " tokens exceed the address space");
     }
   };
   std::vector<float> keys = allocate(head_dim_);

@@ -35,7 +35,7 @@ using Bytes = std::vector<std::byte>;
 Bytes file(std::string_view header, std::size_t data_size = 0) {
   Bytes bytes;
   for (int i = 0; i < 8; ++i)
-    bytes.push_back(static_cast<std::byte>(header.size() >> 8 * i & 0xFF));
+    bytes.push_back(static_cast<std::byte>(std::uint64_t{header.size()} >> 8 * i & 0xFF));
   for (const char c : header) bytes.push_back(static_cast<std::byte>(c));
   for (std::size_t i = 0; i < data_size; ++i) bytes.push_back(static_cast<std::byte>(i));
   return bytes;

@@ -77,9 +77,9 @@ await everyVariant('memory', (attn) => {
       'weights: shape (1, 1, 50000, 50000) needs more than the 4 GiB that WebAssembly can address',
     );
     assertThrows(
-      () => attn.sinusoidalEncoding({ length: 1e6, dModel: 1073 }),
+      () => attn.sinusoidalEncoding({ length: 1073700, dModel: 1000 }),
       'out_of_memory',
-      'output: 4292000000 bytes could not be had',
+      'output: 4294800000 bytes could not be had',
     );
     assertThrows(
       () => new attn.MultiHeadAttention({ dModel: 18900, numHeads: 1 }),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -84,4 +85,11 @@ Row::Row(std::string operation, std::string range, std::string bound, void (*mea
 
 }  // namespace accuracy
 
-int main() { return accuracy::run(); }
+int main() {
+  try {
+    return accuracy::run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "attn_accuracy: %s\n", error.what());
+    return 2;
+  }
+}
