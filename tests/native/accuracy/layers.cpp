@@ -29,7 +29,8 @@ using reference::Array;
 std::map<std::string, Array> draw_parameters(Case& c, attn::Module& module, float deviation) {
   std::map<std::string, Array> drawn;
   for (const std::string& name : module.parameter_names()) {
-    const std::span<const std::int64_t> shape = module.parameter(name).shape();
+    const attn::ConstTensor parameter = module.parameter(name);
+    const std::span<const std::int64_t> shape = parameter.shape();
     std::int64_t count = 1;
     for (const std::int64_t size : shape) count *= size;
     const std::vector<float> values = c.normals(count, deviation);
