@@ -96,7 +96,8 @@ struct Case {
   }
 
   Array parameter(const std::string& name) const {
-    const auto shape = decoder.parameter(name).shape();
+    const attn::ConstTensor parameter = decoder.parameter(name);
+    const auto shape = parameter.shape();
     return Array({shape.begin(), shape.end()}, parameters.at(name));
   }
 };
