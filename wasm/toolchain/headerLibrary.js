@@ -2,12 +2,12 @@
 // where it lies: next to it in /usr/include are the headers of the system's C library, which must
 // not be seen when compiling for WebAssembly or another processor.
 
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { cached } from './cache.js';
 import { unpackDebianPackages } from './debianPackages.js';
-import { atLeast, isDebian, say } from './system.js';
+import { atLeast, isDebian, reportSetupError, say } from './system.js';
 
 const kDebianRelease = 'trixie';
 const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/include'];
@@ -17,11 +17,11 @@ const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/in
  * @property {string} name  of the cache entry
  * @property {string} cmakePackage  what find_package() calls it
  * @property {string} headers  the folder below include/ that holds its headers
+ * @property {string} versionHeader  the header that defines its version …
+ * @property {string} versionMacro  … as macros of this name and _MAJOR, _MINOR and _PATCH
  * @property {string} minVersion
  * @property {string} debianPackage
  * @property {string} debianVersion  of the package in Debian 13
- * @property {(include: string) => string | undefined} versionIn  the version below an include
- *     folder, undefined if it is not there
  */
 
 /**
@@ -34,7 +34,7 @@ const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/in
 export function provideHeaders(library, includeFolders = kIncludeFolders) {
   const { name, minVersion, debianPackage, debianVersion } = library;
   for (const include of includeFolders) {
-    const version = library.versionIn(include);
+    const version = versionIn(library, include);
     if (version && atLeast(version, minVersion)) {
       return cached(`${name}-${version}`, (folder) => fill(library, folder, include, version));
     }
@@ -47,6 +47,24 @@ export function provideHeaders(library, includeFolders = kIncludeFolders) {
     fill(library, folder, join(unpacked, 'usr/include'), debianVersion);
     rmSync(unpacked, { recursive: true });
   });
+}
+
+/**
+ * The version of a library below an include folder, undefined if it is not there.
+ * @param {HeaderLibrary} library
+ * @param {string} include
+ * @returns {string | undefined}
+ */
+function versionIn({ versionHeader, versionMacro }, include) {
+  try {
+    const header = readFileSync(join(include, versionHeader), 'utf8');
+    const parts = ['MAJOR', 'MINOR', 'PATCH'].map(
+      (part) => header.match(new RegExp(`#define ${versionMacro}_${part} (\\d+)`))?.[1],
+    );
+    return parts.join('.');
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -71,4 +89,16 @@ if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
 endif()
 `,
   );
+}
+
+/**
+ * Prints what a function that provides a library returns: for CMake, which runs such a script.
+ * @param {() => string | undefined} provide
+ */
+export function printFolder(provide) {
+  try {
+    console.log(provide() ?? '');
+  } catch (error) {
+    reportSetupError(error);
+  }
 }

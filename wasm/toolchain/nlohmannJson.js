@@ -1,11 +1,8 @@
 // The headers of "JSON for Modern C++", which reads the headers of .safetensors files; see
 // headerLibrary.js. `node wasm/toolchain/nlohmannJson.js` prints their folder.
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-
-import { provideHeaders } from './headerLibrary.js';
-import { isMain, reportSetupError } from './system.js';
+import { printFolder, provideHeaders } from './headerLibrary.js';
+import { isMain } from './system.js';
 
 /**
  * Finds nlohmann-json 3.11 or newer, or fetches it on Debian.
@@ -17,34 +14,11 @@ export const provideNlohmannJson = () =>
     name: 'nlohmann-json',
     cmakePackage: 'nlohmann_json',
     headers: 'nlohmann',
+    versionHeader: 'nlohmann/detail/abi_macros.hpp',
+    versionMacro: 'NLOHMANN_JSON_VERSION',
     minVersion: '3.11.0',
     debianPackage: 'nlohmann-json3-dev',
     debianVersion: '3.11.3',
-    versionIn,
   });
 
-/**
- * @param {string} include
- * @returns {string | undefined}
- */
-function versionIn(include) {
-  try {
-    const macros = readFileSync(join(include, 'nlohmann/detail/abi_macros.hpp'), 'utf8');
-    const parts = ['MAJOR', 'MINOR', 'PATCH'].map(
-      (part) => macros.match(new RegExp(`#define NLOHMANN_JSON_VERSION_${part} (\\d+)`))?.[1],
-    );
-    return parts.join('.');
-  } catch {
-    return undefined;
-  }
-}
-
-if (isMain(import.meta)) printFolder();
-
-function printFolder() {
-  try {
-    console.log(provideNlohmannJson() ?? '');
-  } catch (error) {
-    reportSetupError(error);
-  }
-}
+if (isMain(import.meta)) printFolder(provideNlohmannJson);

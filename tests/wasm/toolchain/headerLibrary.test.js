@@ -19,6 +19,12 @@ beforeEach((context) => {
   });
 });
 
+/** @param {string} version */
+function versionHeader(version) {
+  const [major, minor, patch] = version.split('.');
+  return `#define LIB_MAJOR ${major}\n#define LIB_MINOR ${minor}\n#define LIB_PATCH ${patch}\n`;
+}
+
 /**
  * An include folder with a library of this version and, as in /usr/include, another one beside it.
  * @param {string} version
@@ -26,7 +32,7 @@ beforeEach((context) => {
 function include(version) {
   const path = join(folder, `include-${version}`);
   mkdirSync(join(path, 'library/detail'), { recursive: true });
-  writeFileSync(join(path, 'library/detail/version'), version);
+  writeFileSync(join(path, 'library/detail/version.h'), versionHeader(version));
   writeFileSync(join(path, 'stdio.h'), '');
   return path;
 }
@@ -35,19 +41,20 @@ const kLibrary = {
   name: 'a-library',
   cmakePackage: 'a_library',
   headers: 'library',
+  versionHeader: 'library/detail/version.h',
+  versionMacro: 'LIB',
   minVersion: '3.11.0',
   debianPackage: 'none',
   debianVersion: '3.11.3',
-  versionIn: (/** @type {string} */ path) => {
-    const file = join(path, 'library/detail/version');
-    return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
-  },
 };
 
 test('the headers are copied away from those beside them', () => {
   const found = provideHeaders(kLibrary, [join(folder, 'nothing'), include('3.12.1')]);
   assert.equal(found, join(folder, 'cache/attn/a-library-3.12.1'));
-  assert.equal(readFileSync(join(found, 'include/library/detail/version'), 'utf8'), '3.12.1');
+  assert.equal(
+    readFileSync(join(found, 'include/library/detail/version.h'), 'utf8'),
+    versionHeader('3.12.1'),
+  );
   assert.ok(!existsSync(join(found, 'include/stdio.h')));
 });
 
