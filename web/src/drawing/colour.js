@@ -16,6 +16,8 @@ import { interpolateBasis } from 'd3-interpolate';
  * @typedef {object} ColourScale
  * @property {ColourMap} map
  * @property {[number, number]} domain values of the first and the last entry
+ * @property {boolean} [log] whether equal ratios rather than equal steps are equal distances in
+ *   colour; both ends of the domain are then above zero
  */
 
 /** Entries in a map; odd, so that a signed map has exactly one entry for zero. */
@@ -98,8 +100,10 @@ export function colourMaps(dark) {
  * @param {ColourScale} scale
  * @param {number} value
  */
-export function colourIndex({ domain: [low, high] }, value) {
-  const t = high > low ? (value - low) / (high - low) : 0;
+export function colourIndex({ domain: [low, high], log }, value) {
+  // The logarithm of a value at or below zero is beyond the low end, or not a number.
+  if (!(high > low) || (log && !(value > low))) return 0;
+  const t = log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
   return Math.round(Math.min(1, Math.max(0, t)) * (size - 1));
 }
 

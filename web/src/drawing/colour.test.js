@@ -116,3 +116,11 @@ test('an empty domain has the colour of its start', () => {
   const map = colourMaps(false).weights;
   assert.equal(colourIndex({ map, domain: [0, 0] }, 0), 0);
 });
+
+test('a logarithmic scale gives equal ratios equal steps, and zero its start', () => {
+  const map = colourMaps(false).weights;
+  const scale = { map, domain: /** @type {[number, number]} */ ([1e-8, 1]), log: true };
+  const index = (/** @type {number} */ value) => colourIndex(scale, value);
+  assert.deepEqual([1e-8, 1e-4, 1].map(index), [0, (size - 1) / 2, size - 1]);
+  assert.deepEqual([0, -1, 1e-12, 7].map(index), [0, 0, 0, size - 1]);
+});

@@ -33,6 +33,22 @@ export function largestMagnitude(data) {
   return largest;
 }
 
+/** @type {WeakMap<import('./colour.js').ColourMap, Uint32Array>} */
+const packed = new WeakMap();
+
+/** Each entry of a map as the four bytes of a pixel. @param {import('./colour.js').ColourMap} map */
+function packedColours(map) {
+  let colours = packed.get(map);
+  if (!colours) {
+    const bytes = new Uint8Array((4 * map.bytes.length) / 3).fill(255);
+    for (let i = 0; i < map.bytes.length / 3; i++) {
+      bytes.set(map.bytes.subarray(3 * i, 3 * i + 3), 4 * i);
+    }
+    packed.set(map, (colours = new Uint32Array(bytes.buffer)));
+  }
+  return colours;
+}
+
 /** From this size in device pixels, cells are kept apart by a gap. */
 const gapFrom = 9;
 
@@ -66,11 +82,9 @@ export function drawMatrix(context, { data, rows, columns }, scale, gaps) {
   }
 
   const image = new ImageData(columns, rows);
-  for (let i = 0; i < data.length; i++) {
-    const entry = 3 * colourIndex(scale, data[i]);
-    image.data.set(scale.map.bytes.subarray(entry, entry + 3), 4 * i);
-    image.data[4 * i + 3] = 255;
-  }
+  const pixels = new Uint32Array(image.data.buffer);
+  const colours = packedColours(scale.map);
+  for (let i = 0; i < data.length; i++) pixels[i] = colours[colourIndex(scale, data[i])];
   const cells = new OffscreenCanvas(columns, rows);
   /** @type {OffscreenCanvasRenderingContext2D} */ (cells.getContext('2d')).putImageData(
     image,

@@ -1,0 +1,26 @@
+import { ticks } from 'd3-array';
+
+/**
+ * @typedef {object} Tick
+ * @property {number} index of the row or column
+ * @property {string} text
+ */
+
+/**
+ * About `most` round indices of 0 … count − 1.
+ * @param {number} count
+ * @param {number} most
+ * @returns {number[]}
+ */
+export const indexTicks = (count, most) =>
+  ticks(0, count - 1, Math.min(most, count - 1 || 1)).filter(Number.isInteger);
+
+/**
+ * The same with labels.
+ * @param {number} count
+ * @param {number} most
+ * @param {(index: number) => string} [text]
+ * @returns {Tick[]}
+ */
+export const labelledTicks = (count, most, text = String) =>
+  indexTicks(count, most).map((index) => ({ index, text: text(index) }));
