@@ -1,0 +1,39 @@
+/**
+ * The binary counter beside the encoding (D2L 11.6.3): bit k of a position goes through one period
+ * in 2^(k+1) positions, as a column of the encoding does in 2π·base^(2j/d).
+ */
+
+/** Bits that a whole number takes when written. @param {number} number at least 0 */
+export const bitCount = (number) => number.toString(2).length;
+
+/** Bit `index` of a whole number up to 2^53. @param {number} number @param {number} index */
+export const bitOf = (number, index) => Math.floor(number / 2 ** index) % 2;
+
+/** Positions in which a pair of columns turns once. @param {number} pair */
+export const wavelength = (pair, /** @type {number} */ width, /** @type {number} */ base) =>
+  2 * Math.PI * base ** ((2 * pair) / width);
+
+/**
+ * The pair of columns whose wavelength is nearest to the period of a bit, by ratio.
+ * @param {number} bit
+ * @param {number} width
+ * @param {number} base
+ */
+export function pairLikeBit(bit, width, base) {
+  const pair = Math.round(
+    (width * Math.log(2 ** (bit + 1) / (2 * Math.PI))) / (2 * Math.log(base)),
+  );
+  return Math.min(Math.ceil(width / 2) - 1, Math.max(0, pair));
+}
+
+/**
+ * The bit whose period is nearest to the wavelength of a pair of columns, by ratio.
+ * @param {number} pair
+ * @param {number} width
+ * @param {number} base
+ * @param {number} bits how many there are
+ */
+export function bitLikePair(pair, width, base, bits) {
+  const bit = Math.round(Math.log2(wavelength(pair, width, base))) - 1;
+  return Math.min(bits - 1, Math.max(0, bit));
+}

@@ -1,0 +1,49 @@
+import { matrixOf } from '../../drawing/matrix.js';
+import { maxAbsDifference } from '../../model/shuffle.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
+
+/** The width that is drawn: the last sine of an odd one has no cosine to turn with. */
+export const evenWidth = (/** @type {number} */ width) => Math.max(2, width - (width % 2));
+
+/**
+ * An encoding, the same δ positions further on, once encoded anew and once turned by M_δ, and M_δ.
+ * @param {Attn} attn
+ * @param {{ length: number, width: number, base: number, delta: number }} settings
+ */
+export function rotate(attn, { length, width, base, delta }) {
+  const dModel = evenWidth(width);
+  const encoding = attn.sinusoidalEncoding({ length, dModel, base });
+  const shifted = attn.sinusoidalEncoding({ length, dModel, base, start: delta });
+  const turned = attn.applyShift(encoding, delta, { base });
+  return {
+    encoding: matrixOf(encoding),
+    shifted: matrixOf(shifted),
+    turned: matrixOf(turned),
+    matrix: matrixOf(attn.shiftMatrix({ dModel, delta, base })),
+    difference: differenceOf(matrixOf(shifted), matrixOf(turned)),
+    largest: maxAbsDifference(shifted, turned),
+  };
+}
+
+/**
+ * a − b, element by element.
+ * @param {Matrix} a
+ * @param {Matrix} b of the same shape
+ * @returns {Matrix}
+ */
+export function differenceOf(a, b) {
+  return { ...a, data: a.data.map((value, i) => value - b.data[i]) };
+}
+
+/**
+ * Block `pair` of M_δ on its diagonal, row by row.
+ * @param {Matrix} matrix
+ * @param {number} pair
+ * @returns {[number, number, number, number]}
+ */
+export function blockOf({ data, columns }, pair) {
+  const first = 2 * pair * (columns + 1);
+  return [data[first], data[first + 1], data[first + columns], data[first + columns + 1]];
+}
