@@ -37,3 +37,10 @@ export function scientific(value) {
   const [mantissa, exponent] = value.toExponential(1).split('e');
   return { mantissa: typeset(mantissa), exponent: typeset(String(Number(exponent))) };
 }
+
+/** A time for a label, with the unit that suits it. @param {number} milliseconds */
+export function duration(milliseconds) {
+  if (milliseconds >= 1000) return `${(milliseconds / 1000).toPrecision(3)} s`;
+  if (milliseconds >= 0.1) return `${Number(milliseconds.toPrecision(2))} ms`;
+  return '< 0.1 ms';
+}

@@ -49,3 +49,14 @@ export function maxAbsDifference(a, b) {
   }
   return largest;
 }
+
+/**
+ * How much it matters whether tokens are shuffled before or after the layer: the largest
+ * |shuffle(f(X)) − f(shuffle(X))|.
+ * @param {(tokens: Tensor) => Tensor} f
+ * @param {Tensor} x embeddings (n, E)
+ * @param {number[]} order
+ */
+export function shuffleDifference(f, x, order) {
+  return maxAbsDifference(permuteRows(f(x), order), f(permuteRows(x, order)));
+}

@@ -1,5 +1,4 @@
-/** Most tokens that are drawn: the matrices stay readable, and a keystroke stays instantaneous. */
-export const maxTokens = 128;
+import { maxTokens } from '../state/properties.js';
 
 /** A fixed locale, so that a shared link gives everyone the same tokens. */
 const segmenter = new Intl.Segmenter('en', { granularity: 'word' });

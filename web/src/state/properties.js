@@ -1,149 +1,77 @@
-/**
- * The typed table of everything the page can be set to. One row per property: its initial value,
- * and how it is written to and read from a string. Reading never fails: what is out of range is
- * clamped, and what makes no sense becomes the initial value, so that no link can break the page.
- *
- * @template T
- * @typedef {object} Property
- * @property {T} initial
- * @property {(text: string) => T} parse
- * @property {(value: T) => string} format
- */
+// Everything the page can be set to: what all chapters share, and what each chapter adds. One name
+// is one property, whoever reads it.
+
+import { properties as architectures } from '../chapters/architectures/properties.js';
+import { properties as encoding } from '../chapters/encoding/properties.js';
+import { properties as order } from '../chapters/order/properties.js';
+import { properties as pooling } from '../chapters/pooling/properties.js';
+import { properties as precision } from '../chapters/precision/properties.js';
+import { properties as rotation } from '../chapters/rotation/properties.js';
+import { properties as selfAttention } from '../chapters/self-attention/properties.js';
+import { properties as speed } from '../chapters/speed/properties.js';
+import { properties as transformer } from '../chapters/transformer/properties.js';
+import { cells, choice, flag, integer, number, text } from './property.js';
 
 /** Longest sentence, in UTF-16 code units. */
-export const maxTextLength = 4000;
+export const maxTextLength = 12000;
 
-/** Most curves drawn side by side. */
-export const maxColumns = 8;
+/** Most tokens that are taken from it. */
+export const maxTokens = 1024;
 
-export const limits = {
-  length: { min: 1, max: 200 },
-  width: { min: 1, max: 128 },
-  base: { min: 2, max: 1e6 },
-};
+/** Most cells that can be excluded by hand. */
+export const maxBlocked = 400;
 
 export const headCounts = [1, 2, 4, 8];
-export const largestSeed = 2 ** 31 - 1;
 
-/**
- * A number within [min, max].
- * @param {number} initial
- * @param {{ min: number, max: number }} range
- * @param {(value: number) => number} [round]
- * @returns {Property<number>}
- */
-function number(initial, { min, max }, round = (value) => value) {
-  return {
-    initial,
-    parse(text) {
-      const value = text.trim() === '' ? NaN : Number(text);
-      return Number.isNaN(value) ? initial : round(Math.min(max, Math.max(min, value)));
-    },
-    format: String,
-  };
-}
+export const limits = {
+  /** In steps of the largest head count, so that every number of heads divides it. */
+  dModel: { min: 8, max: 256, step: 8 },
+  base: { min: 2, max: 1e6 },
+  window: { min: 0, max: 64 },
+  seed: { min: 0, max: 2 ** 31 - 1 },
+};
 
-/**
- * @param {number} initial
- * @param {{ min: number, max: number }} range
- */
-const integer = (initial, range) => number(initial, range, Math.round);
-
-/**
- * @param {boolean} initial
- * @returns {Property<boolean>}
- */
-function flag(initial) {
-  return {
-    initial,
-    parse: (text) => (text === '1' ? true : text === '0' ? false : initial),
-    format: (value) => (value ? '1' : '0'),
-  };
-}
-
-/**
- * One of a few values.
- * @template {string | number} T
- * @param {T} initial
- * @param {readonly T[]} values
- * @returns {Property<T>}
- */
-function choice(initial, values) {
-  return {
-    initial,
-    parse: (text) => values.find((value) => String(value) === text) ?? initial,
-    format: String,
-  };
-}
-
-/**
- * Up to `most` different integers, ascending.
- * @param {number[]} initial
- * @param {{ min: number, max: number }} range
- * @param {number} most
- * @returns {Property<number[]>}
- */
-function integers(initial, { min, max }, most) {
-  return {
-    initial,
-    parse(text) {
-      if (text === '') return [];
-      const values = text.split(',', 1000).map((part) => (/^\d{1,9}$/.test(part) ? +part : NaN));
-      const valid = values.filter((value) => value >= min && value <= max);
-      if (valid.length === 0) return initial;
-      return [...new Set(valid)].slice(0, most).sort((a, b) => a - b);
-    },
-    format: (values) => values.join(','),
-  };
-}
-
-/**
- * Text, cut to a length without splitting a surrogate pair.
- * @param {string} initial
- * @param {number} longest
- * @returns {Property<string>}
- */
-function text(initial, longest) {
-  return {
-    initial,
-    parse: (value) => cut(value, longest),
-    format: (value) => value,
-  };
-}
-
-/**
- * The first `longest` code units of `value`, one fewer where a surrogate pair would be split.
- * @param {string} value
- * @param {number} longest
- */
-export function cut(value, longest) {
-  if (value.length <= longest) return value;
-  const last = value.charCodeAt(longest - 1);
-  return value.slice(0, last >= 0xd800 && last <= 0xdbff ? longest - 1 : longest);
-}
-
-export const properties = {
+const shared = {
   /** The sentence. */
   text: text('the cat sat on the mat because the cat was tired', maxTextLength),
 
-  /** The encoding figure: positions, columns, and the base of its wavelengths. */
-  length: integer(60, limits.length),
-  width: integer(32, limits.width),
-  /** Also the base of the encoding that is added to the sentence. */
-  base: number(10000, limits.base),
-  /** Columns drawn as curves. */
-  columns: integers([6, 7, 8, 9], { min: 0, max: limits.width.max - 1 }, maxColumns),
-
-  /** The attention layer. */
+  /** Width E of the embeddings and of the layer. */
+  dModel: number(64, limits.dModel, (value) => Math.round(value / 8) * 8),
   heads: choice(4, headCounts),
+  /** The head that is looked at. */
   head: integer(0, { min: 0, max: Math.max(...headCounts) - 1 }),
+  /** Query, key, value and output projections of the layer, and the seed of the random ones. */
   weights: choice(/** @type {'identity' | 'xavier'} */ ('identity'), ['identity', 'xavier']),
-  seed: integer(1, { min: 0, max: largestSeed }),
-  encoding: flag(true),
-  causal: flag(false),
+  seed: integer(1, limits.seed),
 
-  /** Seed of the shuffled order. */
-  shuffle: integer(1, { min: 0, max: largestSeed }),
+  /** What tells the layer where a token stands, and the base of its wavelengths. */
+  encoding: choice(/** @type {'none' | 'sinusoidal'} */ ('sinusoidal'), ['none', 'sinusoidal']),
+  base: number(10000, limits.base),
+
+  /** Masks: later keys; keys further away than this (0: no limit); keys from this one on (0: none). */
+  causal: flag(false),
+  window: integer(0, limits.window),
+  validLen: integer(0, { min: 0, max: maxTokens }),
+  /** Cells excluded by hand: query and key. */
+  blocked: cells(maxBlocked, maxTokens - 1),
+};
+
+export const properties = {
+  ...shared,
+  ...pooling,
+  ...selfAttention,
+  ...order,
+  ...encoding,
+  ...rotation,
+  ...precision,
+  ...architectures,
+  ...transformer,
+  ...speed,
 };
 
 /** @typedef {{ -readonly [Name in keyof typeof properties]: (typeof properties)[Name]['initial'] }} Settings */
+
+/** The settings of an untouched page. */
+export const initial = /** @type {Settings} */ (
+  Object.fromEntries(Object.entries(properties).map(([name, { initial }]) => [name, initial]))
+);

@@ -1,4 +1,12 @@
+import { settings } from './settings.svelte.js';
+
 /** @typedef {{ row: number, column: number }} Cell */
+/** @typedef {import('./properties.js').Settings} Settings */
+
+/**
+ * The settings that hold the locked cell of a figure.
+ * @typedef {{ [Name in keyof Settings]: Cell extends Settings[Name] ? Name : never }[keyof Settings]} CellSetting
+ */
 
 /**
  * Which cell of a matrix is being looked at. Hovering or moving with the keys selects; a click
@@ -6,36 +14,60 @@
  */
 export class Selection {
   /** @type {Cell | null} */
-  cell = $state.raw(null);
-  locked = $state(false);
+  #hovered = $state.raw(null);
+  /** @type {Cell | null} */
+  #ownLock = $state.raw(null);
+  #setting;
+
+  /** @param {CellSetting} [setting] that keeps the lock, so that links, undo and redo have it too */
+  constructor(setting) {
+    this.#setting = setting;
+  }
+
+  get cell() {
+    return this.#lock ?? this.#hovered;
+  }
+
+  get locked() {
+    return this.#lock !== null;
+  }
 
   /** @param {Cell | null} cell */
   hover(cell) {
-    if (!this.locked) this.#set(cell);
+    if (!same(this.#hovered, cell)) this.#hovered = cell;
   }
 
   /** @param {Cell} cell */
   toggleLock(cell) {
-    const same = this.cell?.row === cell.row && this.cell?.column === cell.column;
-    this.locked = !(this.locked && same);
-    this.#set(cell);
+    this.#hovered = cell;
+    this.#lock = same(this.#lock, cell) ? null : cell;
   }
 
   /** Selects a cell by key; a lock moves along. @param {Cell} cell */
   move(cell) {
-    this.#set(cell);
+    this.hover(cell);
+    if (this.locked) this.#lock = cell;
   }
 
   release() {
-    this.locked = false;
-    this.#set(null);
+    this.#hovered = null;
+    if (this.locked) this.#lock = null;
   }
 
-  /** @param {Cell | null} cell */
-  #set(cell) {
-    if (this.cell?.row !== cell?.row || this.cell?.column !== cell?.column) this.cell = cell;
+  get #lock() {
+    return this.#setting
+      ? /** @type {Cell | null} */ (/** @type {unknown} */ (settings[this.#setting]))
+      : this.#ownLock;
+  }
+
+  set #lock(cell) {
+    if (this.#setting) /** @type {any} */ (settings)[this.#setting] = cell;
+    else this.#ownLock = cell;
   }
 }
+
+/** @param {Cell | null} a @param {Cell | null} b */
+const same = (a, b) => a?.row === b?.row && a?.column === b?.column;
 
 /**
  * The selected cell, or null when the matrix has shrunk and no longer has it.

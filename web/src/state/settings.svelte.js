@@ -1,7 +1,10 @@
+import { initial } from './properties.js';
 import { formatSettings, parseSettings } from './url.js';
 
 /** What the page is set to: the one state object, mirrored in the URL. */
 export const settings = $state(parseSettings(location.hash));
+
+/** @typedef {keyof import('./properties.js').Settings} SettingName */
 
 /** Browsers allow about 100 history changes in 30 seconds; typing would pass that. */
 const urlDelay = 250;
@@ -25,4 +28,23 @@ export function mirrorSettingsInUrl() {
     addEventListener('hashchange', read);
     return () => removeEventListener('hashchange', read);
   });
+}
+
+/** @param {readonly SettingName[]} names */
+export function areInitial(names) {
+  return names.every((name) => JSON.stringify(settings[name]) === JSON.stringify(initial[name]));
+}
+
+/** @param {readonly SettingName[]} names */
+export function reset(names) {
+  for (const name of names) /** @type {any} */ (settings)[name] = initial[name];
+}
+
+/**
+ * A link to the page as it is now.
+ * @param {string} [id] of the chapter or figure to show first
+ */
+export function linkTo(id) {
+  const parts = [formatSettings($state.snapshot(settings)), id ? `at=${id}` : ''];
+  return `${location.href.replace(/#.*/, '')}#${parts.filter(Boolean).join('&')}`;
 }

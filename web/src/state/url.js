@@ -1,7 +1,7 @@
 import { properties } from './properties.js';
 
 /** @typedef {import('./properties.js').Settings} Settings */
-/** @typedef {import('./properties.js').Property<any>} AnyProperty */
+/** @typedef {import('./property.js').Property<any>} AnyProperty */
 
 /** @type {[keyof Settings, AnyProperty][]} */
 const entries = /** @type {any} */ (Object.entries(properties));

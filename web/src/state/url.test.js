@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { limits, maxColumns, maxTextLength, properties } from './properties.js';
+import { limits, maxColumns } from '../chapters/encoding/properties.js';
+import { limits as shared, maxTextLength, properties } from './properties.js';
 import { formatSettings, parseSettings } from './url.js';
 
 const initial = parseSettings('');
@@ -25,7 +26,15 @@ test('any settings survive the way through a URL', () => {
     head: 3,
     weights: /** @type {const} */ ('xavier'),
     seed: 99,
-    encoding: false,
+    encoding: /** @type {const} */ ('none'),
+    dModel: 128,
+    window: 3,
+    validLen: 5,
+    blocked: [
+      { row: 0, column: 3 },
+      { row: 12, column: 1 },
+    ],
+    weightCell: { row: 1, column: 2 },
     causal: true,
     shuffle: 2 ** 31 - 1,
   };
@@ -41,7 +50,7 @@ test('numbers out of range are clamped', () => {
   const { length, width, base } = parseSettings('length=1e9&width=-5&base=0');
   assert.deepEqual(
     { length, width, base },
-    { length: limits.length.max, width: limits.width.min, base: limits.base.min },
+    { length: limits.length.max, width: limits.width.min, base: shared.base.min },
   );
   assert.equal(parseSettings('length=Infinity').length, limits.length.max);
   assert.equal(parseSettings('length=12.6').length, 13);

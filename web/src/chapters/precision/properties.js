@@ -1,0 +1,2 @@
+/** What this chapter adds to the page's settings. */
+export const properties = {};

@@ -1,0 +1,74 @@
+import { untrack } from 'svelte';
+import { formatSettings, parseSettings } from './url.js';
+import { settings } from './settings.svelte.js';
+
+/** Most steps that can be taken back. */
+const mostSteps = 500;
+
+/** Changes of the same settings with pauses shorter than this, in ms, are one step. */
+const pause = 800;
+
+/** @param {string} a @param {string} b two fragments; the names of the settings that differ */
+function changed(a, b) {
+  const [from, to] = [new URLSearchParams(a), new URLSearchParams(b)];
+  const names = new Set([...from.keys(), ...to.keys()]);
+  return [...names].filter((name) => from.get(name) !== to.get(name)).join();
+}
+
+/** Undo and redo: the fragments of the URL that the settings went through. */
+class History {
+  /** @type {string[]} */
+  #steps = $state.raw([]);
+  #at = $state(0);
+  #last = { names: '', time: -Infinity };
+
+  get canUndo() {
+    return this.#at > 0;
+  }
+
+  get canRedo() {
+    return this.#at < this.#steps.length - 1;
+  }
+
+  /** Follows the settings. To be called while a component is being set up. */
+  follow() {
+    $effect(() => {
+      const fragment = formatSettings($state.snapshot(settings));
+      untrack(() => this.#record(fragment));
+    });
+  }
+
+  undo() {
+    this.#go(this.#at - 1);
+  }
+
+  redo() {
+    this.#go(this.#at + 1);
+  }
+
+  /** @param {string} fragment */
+  #record(fragment) {
+    const current = this.#steps[this.#at];
+    if (fragment === current) return;
+    if (current === undefined) {
+      this.#steps = [fragment];
+      return;
+    }
+    const [names, time] = [changed(current, fragment), performance.now()];
+    const continued = names === this.#last.names && time - this.#last.time < pause && this.#at > 0;
+    const kept = this.#steps.slice(0, continued ? this.#at : this.#at + 1);
+    this.#steps = [...kept, fragment].slice(-mostSteps);
+    this.#at = this.#steps.length - 1;
+    this.#last = { names, time };
+  }
+
+  /** @param {number} step */
+  #go(step) {
+    if (step < 0 || step >= this.#steps.length) return;
+    this.#at = step;
+    this.#last.time = -Infinity;
+    Object.assign(settings, parseSettings(this.#steps[step]));
+  }
+}
+
+export const history = new History();

@@ -1,0 +1,49 @@
+import { tick } from 'svelte';
+
+/** Where on the page the reader is: the chapter in view, and the one that is being gone to. */
+class Place {
+  chapter = $state('');
+  /** @type {string | null} a chapter to be loaded wherever it is */
+  wanted = $state(null);
+
+  /**
+   * Scrolls to a chapter, or to a figure of it (`chapter.figure`), and stays there while what lies
+   * above it is still being loaded and grows.
+   * @param {string} place
+   */
+  async goTo(place) {
+    const [chapter, figure] = place.split('.');
+    if (!document.getElementById(chapter)?.matches('[data-chapter]')) return;
+    this.wanted = chapter;
+    let moved = false;
+    const stop = () => (moved = true);
+    const gestures = ['wheel', 'touchstart', 'keydown', 'pointerdown'];
+    for (const gesture of gestures) addEventListener(gesture, stop, { once: true, passive: true });
+    const started = performance.now();
+    let [settled, top] = [started, NaN];
+    await tick();
+    document.getElementById(chapter)?.querySelector('h2')?.focus({ preventScroll: true });
+    for (let now = started; !moved && now - settled < 700 && now - started < 15_000;) {
+      const section = document.getElementById(chapter);
+      const element = (figure && document.getElementById(figure)) || section;
+      element?.scrollIntoView({ behavior: 'instant', block: 'start' });
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      now = performance.now();
+      const above = element?.getBoundingClientRect().top ?? NaN;
+      const loading = [...document.querySelectorAll('[data-chapter][data-wanted]')].some(
+        (each) => !each.matches('[data-loaded]'),
+      );
+      if (above + scrollY !== top || loading) settled = now;
+      top = above + scrollY;
+    }
+    for (const gesture of gestures) removeEventListener(gesture, stop);
+  }
+
+  /** Goes to where a link points. @param {string} fragment */
+  follow(fragment) {
+    const at = new URLSearchParams(fragment.replace(/^#/, '')).get('at');
+    if (at) void this.goTo(at);
+  }
+}
+
+export const place = new Place();
