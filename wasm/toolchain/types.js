@@ -43,7 +43,7 @@ export async function buildTypes() {
       rootDir: kSources,
       outDir: kTypesFolder,
     },
-    files: [join(kSources, 'index.js')],
+    files: ['index.js', 'worker.js', 'serve.js'].map((name) => join(kSources, name)),
   };
   const config = join(kTypesFolder, 'tsconfig.json');
   writeFileSync(config, JSON.stringify(options));

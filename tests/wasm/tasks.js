@@ -1,0 +1,40 @@
+// A worker with tasks of its own, for worker.test.js.
+
+import { serve } from 'attn/worker/serve';
+
+/** @import { Attn, MultiHeadAttention, Tensor } from 'attn' */
+
+let endings = 0;
+
+export const tasks = {
+  /** @param {Attn} attn @param {Tensor[]} batches */
+  *encodeAll(attn, batches) {
+    const results = [];
+    for (const [i, x] of batches.entries()) {
+      results.push(attn.positionalEncoding(x));
+      yield { done: i + 1, last: results[i] };
+    }
+    return results;
+  },
+  *forever() {
+    try {
+      for (let i = 0; ; ++i) yield i;
+    } finally {
+      ++endings;
+    }
+  },
+  /** How often `forever` has ended. */
+  endings: () => endings,
+  /** @param {Attn} attn @param {MultiHeadAttention} layer @param {Tensor} x */
+  async output(attn, layer, x) {
+    return layer.forward(x).output;
+  },
+  /** @param {Attn} attn @param {number} dModel */
+  makeLayer: (attn, dModel) => new attn.MultiHeadAttention({ dModel, numHeads: 1 }),
+  stop: () => process.exit(),
+  fail() {
+    throw new RangeError('this is not to be');
+  },
+};
+
+serve(tasks);

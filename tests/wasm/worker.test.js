@@ -1,0 +1,329 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+
+import { AttnError, load } from 'attn';
+import { load as loadInWorker } from 'attn/worker';
+
+import { assertRejects } from './compare.js';
+
+/** @import { Attn } from 'attn' */
+/** @import { RemoteAttn } from 'attn/worker' */
+/** @import { tasks } from './tasks.js' */
+
+const options = /** @type {const} */ ({ variant: 'simd128' });
+const ownWorker = () => /** @type {any} */ (new Worker(new URL('./tasks.js', import.meta.url)));
+
+describe('a module in a worker', () => {
+  /** @type {Attn} */
+  let local;
+  /** @type {RemoteAttn} */
+  let attn;
+  /** @type {import('attn').Tensor} */
+  let x;
+
+  before(async () => {
+    local = await load(options);
+    attn = await loadInWorker(options);
+    x = local.positionalEncoding(local.ngramEmbedding(['the', 'cat', 'sat'], { dModel: 16 }));
+  });
+  after(() => attn.terminate());
+
+  test('it_has_every_member_of_the_module', async () => {
+    for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(local))) {
+      if (name !== 'constructor') assert.ok(name in attn, name);
+    }
+    for (const name of Object.keys(local)) assert.ok(name in attn, name);
+    assert.equal(Reflect.get(attn, 'nothing'), undefined);
+  });
+
+  test('its_results_are_those_of_the_main_thread', async () => {
+    const expected = local.scaledDotProductAttention(x, x, x, { causal: true, needWeights: true });
+    const got = await attn.scaledDotProductAttention(x, x, x, { causal: true, needWeights: true });
+    assert.deepEqual(got, expected);
+    assert.equal(await attn.variant, 'simd128');
+    assert.equal(await attn.numThreads, 1);
+    assert.ok((await attn.memory()).bytesInUse > 0);
+  });
+
+  test('layers_live_there_until_they_are_disposed_of', async () => {
+    const layerOptions = { dModel: 16, numHeads: 2, seed: 3 };
+    const { bytesInUse } = await attn.memory();
+    const there = await new attn.MultiHeadAttention(layerOptions);
+    const here = new local.MultiHeadAttention(layerOptions);
+    assert.deepEqual(await there.forward(x), here.forward(x));
+    assert.deepEqual(await there.parameterNames(), here.parameterNames());
+    assert.equal(await there.dModel, 16);
+    const values = { data: new Float32Array(256).fill(0.5), shape: [16, 16] };
+    await there.setParameter('out_proj.weight', values);
+    assert.deepEqual(await there.parameter('out_proj.weight'), values);
+    here.dispose();
+    await there.dispose();
+    await assertRejects(there.forward(x), 'disposed', 'MultiHeadAttention: used after dispose()');
+    assert.ok((await attn.memory()).bytesInUse <= bytesInUse + 65536);
+  });
+
+  test('many_calls_may_be_under_way_and_are_made_in_order', async () => {
+    const layer = await new attn.MultiHeadAttention({ dModel: 1, numHeads: 1 });
+    /** @type {Promise<unknown>[]} */
+    const calls = [];
+    /** @type {number[]} */
+    const seen = [];
+    for (let i = 0; i < 50; ++i) {
+      const weight = { data: [i], shape: [1, 1] };
+      calls.push(layer.setParameter('out_proj.weight', weight));
+      calls.push(layer.parameter('out_proj.weight').then(({ data }) => seen.push(data[0])));
+    }
+    await Promise.all(calls);
+    assert.deepEqual(seen, [...Array(50).keys()]);
+    layer[Symbol.dispose]();
+  });
+
+  test('arguments_may_change_as_soon_as_the_call_is_made', async () => {
+    const data = Float32Array.of(1, 2, 3, 4);
+    const first = attn.positionalEncoding(x);
+    const second = attn.positionalEncoding({ data, shape: [1, 4] });
+    data.fill(9);
+    await first;
+    assert.deepEqual([...(await second).data], [1, 3, 3, 5]);
+    assert.deepEqual([...data], [9, 9, 9, 9]);
+  });
+
+  test('part_of_a_buffer_is_sent_without_the_rest', async () => {
+    const all = Float32Array.of(7, 1, 2, 3, 4, 7);
+    const { data } = await attn.positionalEncoding({ data: all.subarray(1, 5), shape: [1, 4] });
+    assert.deepEqual([...data], [1, 3, 3, 5]);
+    const shared = new Float32Array(new SharedArrayBuffer(16));
+    assert.deepEqual(
+      [...(await attn.positionalEncoding({ data: shared, shape: [1, 4] })).data],
+      [0, 1, 0, 1],
+    );
+    const buffer = Buffer.from([1, 2, 3, 4]);
+    assert.deepEqual(
+      [...(await attn.positionalEncoding({ data: buffer, shape: [1, 4] })).data],
+      [1, 3, 3, 5],
+    );
+  });
+
+  test('buffers_are_moved_when_asked_for', async () => {
+    const data = Float32Array.of(1, 2, 3, 4);
+    const { buffer } = data;
+    const moving = attn.with({ transfer: [buffer] });
+    assert.deepEqual(
+      [...(await moving.positionalEncoding({ data, shape: [1, 4] })).data],
+      [1, 3, 3, 5],
+    );
+    assert.equal(buffer.byteLength, 0);
+  });
+
+  test('errors_have_the_code_and_the_message_of_the_original', async () => {
+    const wrong = { data: [1], shape: [1, 2] };
+    const message = 'query: data has length 1, shape (1, 2) needs 2';
+    await assertRejects(attn.scaledDotProductAttention(wrong, x, x), 'shape_mismatch', message);
+    await assertRejects(
+      new attn.MultiHeadAttention({ dModel: 0, numHeads: 1 }),
+      'invalid_argument',
+      'dModel: got 0, needs a whole number of at least 1',
+    );
+    assert.equal((await attn.positionalEncoding(x)).data.length, 48);
+  });
+
+  test('what_cannot_be_sent_is_named', async () => {
+    const wrong = /** @type {any} */ (() => 1);
+    const message = /^positionalEncoding: \(\) => 1 could not be cloned/;
+    await assertRejects(attn.positionalEncoding(wrong), 'invalid_argument', message);
+    assert.equal((await attn.positionalEncoding(x)).data.length, 48);
+  });
+
+  test('objects_of_another_worker_are_refused', async (t) => {
+    const other = await loadInWorker(options);
+    t.after(() => other.terminate());
+    const layer = /** @type {any} */ (
+      await new other.MultiHeadAttention({ dModel: 4, numHeads: 1 })
+    );
+    const message = 'positionalEncoding: got an object of another worker, needs one of its own';
+    await assertRejects(attn.positionalEncoding(layer), 'invalid_argument', message);
+  });
+
+  test('a_call_that_waits_is_dropped_when_it_is_aborted', async () => {
+    const layer = await new attn.MultiHeadAttention({ dModel: 1, numHeads: 1 });
+    const controller = new AbortController();
+    const runs = attn.sinusoidalEncoding({ length: 1000, dModel: 64 });
+    const weight = { data: [42], shape: [1, 1] };
+    const waits = layer.with({ signal: controller.signal }).setParameter('out_proj.weight', weight);
+    controller.abort();
+    await assert.rejects(waits, { name: 'AbortError' });
+    await runs;
+    assert.notEqual((await layer.parameter('out_proj.weight')).data[0], 42);
+    await layer.dispose();
+  });
+
+  test('a_call_that_runs_is_given_up_at_once_and_ends_unheard', async () => {
+    const long = local.sinusoidalEncoding({ length: 2000, dModel: 64 });
+    const reason = new Error('no longer of interest');
+    const controller = new AbortController();
+    const runs = attn
+      .with({ signal: controller.signal })
+      .scaledDotProductAttention(long, long, long);
+    let hasEnded = false;
+    const next = attn.memory().then(() => (hasEnded = true));
+    controller.abort(reason);
+    await assert.rejects(runs, reason);
+    assert.equal(hasEnded, false);
+    await next;
+  });
+
+  test('a_layer_that_nobody_waits_for_any_more_is_freed', async () => {
+    const { bytesInUse } = await attn.memory();
+    const controller = new AbortController();
+    const making = attn.with({ signal: controller.signal });
+    const layer = new making.MultiHeadAttention({ dModel: 512, numHeads: 8 });
+    controller.abort();
+    await assert.rejects(layer, { name: 'AbortError' });
+    await attn.version;
+    assert.ok((await attn.memory()).bytesInUse <= bytesInUse + 65536);
+  });
+
+  test('an_aborted_signal_stops_a_call_before_it_is_made', async () => {
+    const aborted = attn.with({ signal: AbortSignal.abort() });
+    await assert.rejects(aborted.positionalEncoding(x), { name: 'AbortError' });
+  });
+});
+
+describe('load in a worker', () => {
+  test('options_are_those_of_load', async (t) => {
+    const wasmUrl = new URL('../../wasm/dist/', import.meta.url);
+    const attn = await loadInWorker({ variant: 'simd128-threads', threads: 2, wasmUrl });
+    t.after(() => attn.terminate());
+    assert.equal(await attn.variant, 'simd128-threads');
+    assert.equal(await attn.numThreads, 2);
+    const wrong = /** @type {any} */ ({ threads: 0 });
+    const message = 'threads: got 0, needs a whole number from 1 to 64';
+    await assertRejects(loadInWorker(wrong), 'invalid_argument', message);
+    const nowhere = new URL('./nowhere/', import.meta.url);
+    await assertRejects(
+      loadInWorker({ wasmUrl: nowhere }),
+      'load_failed',
+      /could not be read: ENOENT/,
+    );
+  });
+
+  test('workers_have_modules_of_their_own', async (t) => {
+    const [a, b] = await Promise.all([loadInWorker(options), loadInWorker(options)]);
+    t.after(() => a.terminate());
+    t.after(() => b[Symbol.dispose]());
+    const before = await b.memory();
+    const layer = await new a.MultiHeadAttention({ dModel: 256, numHeads: 8 });
+    assert.deepEqual(await b.memory(), before);
+    await layer.dispose();
+  });
+
+  test('after_terminate_every_call_says_so', async () => {
+    const attn = await loadInWorker(options);
+    const layer = await new attn.MultiHeadAttention({ dModel: 4, numHeads: 1 });
+    const underWay = [attn.version, layer.parameterNames(), attn.memory()];
+    attn.terminate();
+    attn.terminate();
+    for (const call of [...underWay, attn.version, layer.dModel]) {
+      await assertRejects(call, 'disposed', 'attn: used after terminate() of its worker');
+    }
+  });
+
+  test('a_worker_that_cannot_be_started_is_named', async () => {
+    const worker = /** @type {any} */ (new Worker(new URL('./nowhere.js', import.meta.url)));
+    const message = /^the worker could not be started: Cannot find module /;
+    await assertRejects(loadInWorker({ worker }), 'load_failed', message);
+    const ending = /** @type {any} */ (new Worker('', { eval: true }));
+    const ended = 'the worker could not be started: it has ended by itself';
+    await assertRejects(loadInWorker({ worker: ending }), 'load_failed', ended);
+  });
+
+  test('a_worker_that_stops_is_named', async () => {
+    /** @type {RemoteAttn<typeof tasks>} */
+    const attn = await loadInWorker({ ...options, worker: ownWorker() });
+    const message = 'the worker stopped: it has ended by itself';
+    await assertRejects(attn.run('stop'), 'internal', message);
+    await assertRejects(attn.version, 'internal', message);
+  });
+
+  test('a_process_ends_though_its_worker_waits', async () => {
+    const script = `import { load } from 'attn/worker'; console.log(await (await load()).version);`;
+    const args = ['--input-type=module', '--eval', script];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30000 });
+    assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
+  });
+});
+
+describe('tasks', () => {
+  /** @type {RemoteAttn<typeof tasks>} */
+  let attn;
+
+  before(async () => {
+    attn = await loadInWorker({ ...options, worker: ownWorker() });
+  });
+  after(() => attn.terminate());
+
+  const batches = [1, 2, 3].map((value) => ({
+    data: new Float32Array(4).fill(value),
+    shape: [1, 4],
+  }));
+
+  test('they_report_progress_and_return_a_result', async () => {
+    /** @type {any[]} */
+    const progress = [];
+    const reporting = attn.with({ onProgress: (value) => progress.push(value) });
+    const results = await reporting.run('encodeAll', batches);
+    assert.deepEqual(
+      results.map(({ data }) => [...data]),
+      [
+        [1, 2, 1, 2],
+        [2, 3, 2, 3],
+        [3, 4, 3, 4],
+      ],
+    );
+    assert.deepEqual(
+      progress.map(({ done }) => done),
+      [1, 2, 3],
+    );
+    assert.deepEqual(
+      progress.map(({ last }) => last),
+      results,
+    );
+  });
+
+  test('they_let_other_calls_in_and_end_when_they_are_aborted', async () => {
+    const controller = new AbortController();
+    let reports = 0;
+    const runs = attn
+      .with({ signal: controller.signal, onProgress: () => ++reports })
+      .run('forever');
+    for (let i = 0; i < 5; ++i) await attn.version;
+    assert.ok(reports > 0);
+    controller.abort();
+    await assert.rejects(runs, { name: 'AbortError' });
+    const reportsAtAbort = reports;
+    while ((await attn.run('endings')) === 0);
+    assert.equal(reports, reportsAtAbort);
+  });
+
+  test('objects_go_in_and_come_out', async () => {
+    const layer = await attn.run('makeLayer', 4);
+    const [x] = batches;
+    assert.deepEqual(await attn.run('output', layer, x), (await layer.forward(x)).output);
+    await layer.dispose();
+  });
+
+  test('their_errors_keep_name_and_message', async () => {
+    await assert.rejects(attn.run('fail'), { name: 'RangeError', message: 'this is not to be' });
+    const unknown = /** @type {any} */ ('nothing');
+    const error = await attn.run(unknown).catch((e) => e);
+    assert.ok(error instanceof AttnError);
+    assert.equal(error.code, 'not_found');
+    assert.match(
+      error.message,
+      /^run: got the task 'nothing', the worker has encodeAll, forever, /,
+    );
+  });
+});

@@ -1,0 +1,352 @@
+import { AttnError } from './errors.js';
+import { pack, unpack } from './message.js';
+import { checkOptions, invalid } from './tensor.js';
+
+/** @import { Members, Reference } from './message.js' */
+
+/**
+ * How a call is made, whatever its arguments are.
+ * @typedef {object} CallOptions
+ * @property {AbortSignal} [signal]  rejects the call with the signal's reason at once. A call that
+ *   waits for others is dropped. One that runs cannot be interrupted: it ends unheard, and those
+ *   behind it wait for it; who cannot wait that long terminates the worker. A task ends at its next
+ *   `yield`.
+ * @property {readonly ArrayBuffer[]} [transfer]  buffers of arguments to move instead of copying
+ *   them; they are of no use to the caller afterwards
+ * @property {(progress: any) => void} [onProgress]  receives what a task yields
+ */
+
+/**
+ * What a page asks of its worker.
+ * @typedef {object} Request
+ * @property {'load' | 'call' | 'new' | 'get' | 'run' | 'abort' | 'release'} verb
+ * @property {number} id  of the request, or of the one that is aborted
+ * @property {number} target  the object
+ * @property {string} name  of the member, or of the task
+ * @property {any[]} args
+ */
+
+/**
+ * What the worker answers: one of a value, an error and, any number of times, progress.
+ * @typedef {object} Answer
+ * @property {number} id  of the request
+ * @property {any} [value]
+ * @property {any} [error]
+ * @property {any} [progress]
+ */
+
+/**
+ * An object in the worker, whatever stands for it here.
+ * @typedef {object} State
+ * @property {Connection} connection
+ * @property {number} id
+ */
+
+/**
+ * A call that has not been answered.
+ * @typedef {object} Pending
+ * @property {Request} request
+ * @property {ArrayBuffer[]} buffers
+ * @property {State[]} states  of all objects that it needs, so that none is collected meanwhile
+ * @property {(value: any) => void} resolve
+ * @property {(error: unknown) => void} reject
+ * @property {((progress: any) => void) | undefined} onProgress
+ * @property {boolean} aborted
+ */
+
+/**
+ * What objects made by `Connection` stand for.
+ * @type {WeakMap<object, { state: State, options: CallOptions }>}
+ */
+const remotes = new WeakMap();
+
+/** One worker. */
+export class Connection {
+  #worker;
+  #port;
+  #lastId = 0;
+  /** @type {Pending[]} not sent yet */
+  #waiting = [];
+  /** @type {Map<number, Pending>} sent */
+  #sent = new Map();
+  /** The call that the worker is busy with. Tasks are not counted: they let others in. */
+  #busy = 0;
+  /** @type {unknown} why nothing can be called any more */
+  #ended;
+  #loaded = false;
+  /** @type {Map<number, object>} prototypes */
+  #types = new Map();
+  /** @type {FinalizationRegistry<number>} */
+  #released = new FinalizationRegistry((target) => this.#post({ verb: 'release', target }));
+
+  /** @param {Worker} worker */
+  constructor(worker) {
+    this.#worker = /** @type {any} */ (worker);
+    const { port1, port2 } = new MessageChannel();
+    this.#port = /** @type {any} */ (port1);
+    port1.onmessage = ({ data }) => this.#receive(data);
+    if (this.#worker.on) {
+      // Node's. Whatever its module throws ends it.
+      this.#worker.on('error', (/** @type {unknown} */ error) => this.end(this.#stopped(error)));
+      this.#worker.on('exit', () => this.end(this.#stopped('it has ended by itself')));
+    } else {
+      worker.addEventListener('error', ({ message }) => {
+        if (!this.#loaded) this.end(notStarted(message));
+      });
+    }
+    worker.postMessage({ attn: port2 }, [port2]);
+    this.#stayAlive();
+  }
+
+  /**
+   * Loads the module in the worker.
+   * @param {unknown[]} args  of `load()` there
+   * @returns {Promise<any>} what stands for the module
+   */
+  async load(args) {
+    const attn = await this.request({ connection: this, id: 0 }, {}, 'load', 'load', args);
+    this.#loaded = true;
+    Object.defineProperties(Object.getPrototypeOf(attn), moduleMembers);
+    return attn;
+  }
+
+  /**
+   * @param {State} state
+   * @param {CallOptions} options
+   * @param {Request['verb']} verb
+   * @param {string} name
+   * @param {unknown[]} args
+   * @returns {Promise<any>}
+   */
+  async request(state, { signal, transfer = [], onProgress }, verb, name, args) {
+    if (this.#ended) throw this.#ended;
+    signal?.throwIfAborted();
+    const states = [state];
+    const { message, buffers } = pack(args, {
+      refer: (value) => {
+        const remote = remotes.get(value);
+        if (!remote) return undefined;
+        if (remote.state.connection !== this) {
+          const message = `${name}: got an object of another worker, needs one of its own`;
+          throw new AttnError('invalid_argument', message);
+        }
+        states.push(remote.state);
+        return { id: remote.state.id };
+      },
+      moves: (buffer) => transfer.includes(buffer),
+    });
+    const request = { verb, id: ++this.#lastId, target: state.id, name, args: message };
+    let abort = () => {};
+    try {
+      return await new Promise((resolve, reject) => {
+        /** @type {Pending} */
+        const pending = { request, buffers, states, resolve, reject, onProgress, aborted: false };
+        abort = () => this.#abort(pending, signal?.reason);
+        signal?.addEventListener('abort', abort);
+        this.#waiting.push(pending);
+        this.#sendNext();
+      });
+    } finally {
+      signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  /**
+   * Ends the worker.
+   * @param {unknown} reason
+   */
+  end(reason) {
+    if (this.#ended) return;
+    this.#ended = reason;
+    this.#worker.terminate();
+    this.#port.close();
+    for (const { reject } of [...this.#sent.values(), ...this.#waiting]) reject(reason);
+    this.#sent.clear();
+    this.#waiting = [];
+  }
+
+  /** One call after the other, so that those which have not begun can still be dropped. */
+  #sendNext() {
+    while (this.#busy === 0) {
+      const pending = this.#waiting.shift();
+      if (!pending) break;
+      const { request, buffers, reject } = pending;
+      try {
+        this.#port.postMessage(request, buffers);
+      } catch (error) {
+        const why = error instanceof Error ? error.message : error;
+        reject(new AttnError('invalid_argument', `${request.name}: ${why}`, { cause: error }));
+        continue;
+      }
+      pending.buffers = [];
+      this.#sent.set(request.id, pending);
+      if (request.verb !== 'run') this.#busy = request.id;
+    }
+    this.#stayAlive();
+  }
+
+  /** @param {Answer} answer */
+  #receive({ id, value, error, progress }) {
+    const pending = this.#sent.get(id);
+    if (!pending) return;
+    if (progress !== undefined) {
+      if (!pending.aborted) pending.onProgress?.(this.#unpack(progress));
+      return;
+    }
+    this.#sent.delete(id);
+    if (this.#busy === id) this.#busy = 0;
+    this.#sendNext();
+    if (error) {
+      pending.reject(toError(error));
+      return;
+    }
+    const result = this.#unpack(value);
+    // Nobody will ever dispose of what nobody received.
+    if (pending.aborted && pending.request.verb === 'new') result.dispose().catch(() => {});
+    pending.resolve(result);
+  }
+
+  /**
+   * @param {Pending} pending
+   * @param {unknown} reason
+   */
+  #abort(pending, reason) {
+    pending.reject(reason);
+    pending.aborted = true;
+    this.#waiting = this.#waiting.filter((other) => other !== pending);
+    if (pending.request.verb === 'run') this.#post({ verb: 'abort', id: pending.request.id });
+  }
+
+  /** @param {unknown} reason */
+  #stopped(reason) {
+    if (!this.#loaded) return notStarted(reason);
+    const why = reason instanceof Error ? reason.message : reason;
+    return new AttnError('internal', `the worker stopped: ${why}`, { cause: reason });
+  }
+
+  /** @param {Partial<Request>} request  one without an answer */
+  #post(request) {
+    if (!this.#ended) this.#port.postMessage(request);
+  }
+
+  /** @param {any} message */
+  #unpack(message) {
+    return unpack(message, (/** @type {Reference} */ { id, type = 0, members }) => {
+      if (members) this.#types.set(type, prototypeOf(members));
+      const state = { connection: this, id };
+      this.#released.register(state, id);
+      return remote(this.#types.get(type) ?? Object.prototype, state, {});
+    });
+  }
+
+  /** Node ends when nothing is left to do; a worker that waits is nothing. */
+  #stayAlive() {
+    const verb = this.#sent.size > 0 ? 'ref' : 'unref';
+    this.#worker[verb]?.();
+    this.#port[verb]?.();
+  }
+}
+
+/**
+ * @param {object} prototype
+ * @param {State} state
+ * @param {CallOptions} options
+ */
+function remote(prototype, state, options) {
+  const object = Object.create(prototype);
+  remotes.set(object, { state, options });
+  return object;
+}
+
+/**
+ * Of the objects that stand for those of one class.
+ * @param {Members} members
+ */
+function prototypeOf({ functions, values }) {
+  const prototype = Object.create(commonMembers);
+  for (const name of values) {
+    Object.defineProperty(prototype, name, {
+      get() {
+        return request(this, 'get', name, []);
+      },
+    });
+  }
+  for (const name of functions) {
+    Object.defineProperty(prototype, name, {
+      // Made anew for each object, so that classes know the one they belong to.
+      get() {
+        const object = this;
+        return function (/** @type {unknown[]} */ ...args) {
+          return request(object, new.target ? 'new' : 'call', name, args);
+        };
+      },
+    });
+  }
+  return prototype;
+}
+
+/** What all objects that stand for others have. */
+const commonMembers = {
+  /** @param {CallOptions} options */
+  with(options) {
+    checkOptions(options);
+    const { state, options: earlier } = known(this);
+    return remote(Object.getPrototypeOf(this), state, { ...earlier, ...options });
+  },
+  [Symbol.dispose]() {
+    request(this, 'call', 'dispose', []).catch(() => {});
+  },
+};
+
+/** What the one that stands for the module has besides. */
+const moduleMembers = Object.getOwnPropertyDescriptors({
+  /** @param {string} name @param {unknown[]} args */
+  run(name, ...args) {
+    return request(this, 'run', name, args);
+  },
+  terminate() {
+    known(this).state.connection.end(
+      new AttnError('disposed', 'attn: used after terminate() of its worker'),
+    );
+  },
+  [Symbol.dispose]() {
+    this.terminate();
+  },
+});
+
+/**
+ * @param {object} object
+ * @param {Request['verb']} verb
+ * @param {string} name
+ * @param {unknown[]} args
+ */
+function request(object, verb, name, args) {
+  const { state, options } = known(object);
+  return state.connection.request(state, options, verb, name, args);
+}
+
+/** @param {object} object */
+function known(object) {
+  const entry = remotes.get(object);
+  if (!entry) throw invalid('this', object, 'an object of attn/worker');
+  return entry;
+}
+
+/**
+ * The error that was thrown in the worker.
+ * @param {{ code?: any, name: string, message: string, stack?: string }} error
+ */
+function toError({ code, name, message, stack }) {
+  if (code && name === 'AttnError') return Object.assign(new AttnError(code, message), { stack });
+  return Object.assign(new Error(message), { name, stack });
+}
+
+/** @param {unknown} reason */
+export function notStarted(reason) {
+  const why = reason instanceof Error ? reason.message : reason;
+  return new AttnError(
+    'load_failed',
+    `the worker could not be started: ${why || "its script is missing, or is kept back by the page's content security policy (worker-src) or by the script's own headers (Cross-Origin-Embedder-Policy)"}`,
+    { cause: reason },
+  );
+}

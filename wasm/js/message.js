@@ -1,0 +1,127 @@
+// What passes between a page and its worker. Data is copied once and then moved; objects of attn's
+// classes stay where they are, and a reference stands for them.
+
+/** The key by which a packed reference is known. */
+const kReference = '$attn';
+
+/**
+ * An object of a class on the other side.
+ * @typedef {object} Reference
+ * @property {number} id
+ * @property {number} [type]  of its class; references to the other side's own objects have none
+ * @property {Members} [members]  of the class, the first time that it is sent
+ */
+
+/**
+ * The public members of a class.
+ * @typedef {object} Members
+ * @property {string[]} functions  methods and inner classes
+ * @property {string[]} values  everything else
+ */
+
+/**
+ * @typedef {object} Packing
+ * @property {(value: object) => Reference | undefined} refer  the reference to send instead of an
+ *   object, if there is to be one
+ * @property {(buffer: ArrayBuffer, byteLength: number) => boolean} moves  whether a buffer of
+ *   which so much was found may be moved instead of copied
+ */
+
+/**
+ * Copies `value` for sending, so that it may change before it is sent. What occurs in it twice
+ * arrives once.
+ * @param {unknown} value
+ * @param {Packing} packing
+ * @returns {{ message: any, buffers: ArrayBuffer[] }} the copy and the buffers to transfer
+ */
+export function pack(value, { refer, moves }) {
+  /** @type {Map<object, unknown>} */
+  const packed = new Map();
+  /** @type {Set<ArrayBuffer>} */
+  const buffers = new Set();
+
+  /** @param {ArrayBufferLike} buffer @param {number} start @param {number} length */
+  const copy = (buffer, start, length) => {
+    const bytes = new Uint8Array(new Uint8Array(buffer, start, length));
+    buffers.add(bytes.buffer);
+    return bytes.buffer;
+  };
+  /** @param {object} value */
+  const packData = (value) => {
+    if (value instanceof ArrayBuffer) {
+      if (!moves(value, value.byteLength)) return copy(value, 0, value.byteLength);
+      buffers.add(value);
+      return value;
+    }
+    if (ArrayBuffer.isView(value)) {
+      const { buffer, byteOffset, byteLength } = value;
+      if (!(buffer instanceof ArrayBuffer && moves(buffer, byteLength))) {
+        return new (constructorOf(value))(copy(buffer, byteOffset, byteLength));
+      }
+      buffers.add(buffer);
+      return value;
+    }
+    return value;
+  };
+  /** @param {unknown} value @returns {unknown} */
+  const visit = (value) => {
+    if (typeof value !== 'object' || value === null) return value;
+    if (packed.has(value)) return packed.get(value);
+    const reference = refer(value);
+    if (reference || !isPlain(value)) {
+      const data = reference ? { [kReference]: reference } : packData(value);
+      packed.set(value, data);
+      return data;
+    }
+    /** @type {any} */
+    const copies = Array.isArray(value) ? [] : {};
+    packed.set(value, copies);
+    if (Array.isArray(value)) for (const item of value) copies.push(visit(item));
+    else for (const [key, item] of Object.entries(value)) copies[key] = visit(item);
+    return copies;
+  };
+  const message = visit(value);
+  return { message, buffers: [...buffers] };
+}
+
+/**
+ * Puts objects in the place of references.
+ * @param {any} message  as `pack` made it; is changed
+ * @param {(reference: Reference) => unknown} find
+ * @returns {any}
+ */
+export function unpack(message, find) {
+  const seen = new Map();
+  /** @param {any} value @returns {any} */
+  const visit = (value) => {
+    if (typeof value !== 'object' || value === null || !isPlain(value)) return value;
+    if (seen.has(value)) return seen.get(value);
+    const reference = value[kReference];
+    seen.set(value, reference ? find(reference) : value);
+    if (reference) return seen.get(value);
+    if (Array.isArray(value)) value.forEach((item, i) => (value[i] = visit(item)));
+    else for (const [key, item] of Object.entries(value)) value[key] = visit(item);
+    return value;
+  };
+  return visit(message);
+}
+
+/**
+ * Whether `value` is made of its entries alone: an array or an object without a class.
+ * @param {object} value
+ */
+function isPlain(value) {
+  if (Array.isArray(value)) return true;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
+
+/**
+ * The constructor of a view. Not its own `constructor`: Node's Buffer is a Uint8Array with another.
+ * @param {ArrayBufferView} view
+ * @returns {new (buffer: ArrayBuffer) => ArrayBufferView}
+ */
+function constructorOf(view) {
+  const name = Object.prototype.toString.call(view).slice('[object '.length, -1);
+  return /** @type {any} */ (globalThis)[name];
+}

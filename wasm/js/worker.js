@@ -1,0 +1,158 @@
+/** @packageDocumentation attn in a worker: the same API, asynchronous, off the main thread. */
+
+import { Connection, notStarted } from './connection.js';
+import { AttnError } from './errors.js';
+import { checkOptions } from './tensor.js';
+
+/** @import { Attn } from './attn.js' */
+/** @import { CallOptions } from './connection.js' */
+/** @import { LoadOptions } from './loader.js' */
+/** @import { Tasks } from './serve.js' */
+
+export { AttnError };
+
+/**
+ * @typedef {object} WorkerOption
+ * @property {Worker} [worker]  a worker of your own, whose module calls `serve` of
+ *   `attn/worker/serve`; it belongs to attn from then on
+ */
+
+/** @typedef {LoadOptions & WorkerOption} WorkerLoadOptions */
+
+/**
+ * A value of attn's API as one side of a worker sees it: objects that can be disposed of stay in
+ * the worker, everything else is copied.
+ * @template T
+ * @typedef {T extends { dispose(): void } ? Remote<T>
+ *   : T extends ArrayLike<number> | ArrayBuffer | Function ? T
+ *   : T extends object ? { [K in keyof T]: Sent<T[K]> }
+ *   : T} Sent
+ */
+
+/**
+ * Arguments of a call into the worker.
+ * @template {unknown[]} A
+ * @typedef {{ [K in keyof A]: Sent<A[K]> }} SentArguments
+ */
+
+/**
+ * @template M
+ * @typedef {M extends abstract new (...args: infer A) => infer R
+ *   ? new (...args: SentArguments<A>) => Promise<Sent<R>>
+ *   : M extends (...args: infer A) => infer R
+ *     ? (...args: SentArguments<A>) => Promise<Sent<Awaited<R>>>
+ *     : Promise<Sent<M>>} RemoteMember
+ */
+
+/**
+ * An object in the worker. Its methods and properties have the names of the original and give
+ * promises. So do classes: `await new attn.MultiHeadAttention(…)`. It is disposed of by `dispose()`,
+ * by `using`, or at last when it is garbage-collected. `with` gives the same object, whose calls have
+ * these options.
+ * @template T
+ * @typedef {RemoteMembers<T> & {
+ *   with(options: CallOptions): Remote<T>,
+ *   [Symbol.dispose](): void,
+ * }} Remote
+ */
+
+/**
+ * @template T
+ * @typedef {{ [K in keyof T as Exclude<K, symbol>]: RemoteMember<T[K]> }} RemoteMembers
+ */
+
+/**
+ * @template {Tasks} T
+ * @typedef {object} Running
+ * @property {<N extends keyof T & string>(name: N, ...args: TaskArguments<T[N]>) =>
+ *   Promise<TaskResult<T[N]>>} run  runs a task of the worker
+ * @property {() => void} terminate  ends the worker at once. Calls that were not answered, and all
+ *   later ones, are rejected with `disposed`.
+ */
+
+/**
+ * @template F
+ * @typedef {F extends (attn: any, ...args: infer A) => any ? SentArguments<A> : never} TaskArguments
+ */
+
+/**
+ * @template F
+ * @typedef {F extends (...args: any[]) => infer R
+ *   ? R extends Generator<any, infer V> | AsyncGenerator<any, infer V> ? Sent<V> : Sent<Awaited<R>>
+ *   : never} TaskResult
+ */
+
+/**
+ * A module in a worker: {@link Attn} with promises.
+ * @template {Tasks} [T=Tasks]
+ * @typedef {RemoteMembers<Attn> & Running<T> & {
+ *   with(options: CallOptions): RemoteAttn<T>,
+ *   [Symbol.dispose](): void,
+ * }} RemoteAttn
+ */
+
+/**
+ * Starts a worker and loads the WebAssembly module there. What is called `attn` then has the API of
+ * `load()` of `attn`, with promises; calls are made in order, and any number may be under way.
+ *
+ * ```js
+ * import { load } from 'attn/worker';
+ *
+ * const attn = await load();
+ * const { output } = await attn.scaledDotProductAttention(query, key, value, { causal: true });
+ *
+ * const mha = await new attn.MultiHeadAttention({ dModel: 512, numHeads: 8 });
+ * const result = await mha.with({ signal: AbortSignal.timeout(1000) }).forward(x, x, x);
+ * mha.dispose();
+ * ```
+ *
+ * Bundlers put the worker's script beside the page's; Vite needs `worker: { format: 'es' }`. In
+ * Node the worker does not keep the process alive while it has nothing to do.
+ *
+ * @template {Tasks} [T=Tasks]
+ * @param {WorkerLoadOptions} [options]
+ * @returns {Promise<RemoteAttn<T>>}
+ * @throws {AttnError} what `load()` of `attn` throws; `load_failed` also where the worker cannot be
+ *   started
+ */
+export async function load(options = {}) {
+  checkOptions(options);
+  const { worker, wasmUrl, ...others } = options;
+  const connection = new Connection(worker ?? startWorker());
+  try {
+    const args = [{ ...others, ...(wasmUrl !== undefined && { wasmUrl: resolve(wasmUrl) }) }];
+    return await connection.load(args);
+  } catch (error) {
+    connection.end(error);
+    throw error;
+  }
+}
+
+/** @returns {Worker} */
+function startWorker() {
+  try {
+    if (typeof Worker === 'function') {
+      // Written out, because bundlers find the script by this very expression.
+      return new Worker(new URL('./workerScript.js', import.meta.url), { type: 'module' });
+    }
+    const { Worker: NodeWorker } = process.getBuiltinModule('node:worker_threads');
+    const script = 'workerScript.js';
+    // Some options of the process are none for a worker, and would keep it from starting.
+    const options = { execArgv: [] };
+    return /** @type {any} */ (new NodeWorker(new URL(script, import.meta.url), options));
+  } catch (error) {
+    throw notStarted(error);
+  }
+}
+
+/**
+ * The worker's own address is another than the page's.
+ * @param {string | URL} wasmUrl
+ */
+function resolve(wasmUrl) {
+  try {
+    return new URL(wasmUrl, globalThis.location?.href ?? import.meta.url).href;
+  } catch {
+    return wasmUrl;
+  }
+}
