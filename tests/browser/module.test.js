@@ -33,24 +33,32 @@ const pages = {
     'Content-Security-Policy': `${policy.replace("worker-src 'self'", "worker-src 'none'")} 'wasm-unsafe-eval'`,
     ...isolation,
   },
+  '/without-workers': {
+    'Content-Security-Policy': `${policy.replace("worker-src 'self'", "worker-src 'none'")} 'wasm-unsafe-eval'`,
+  },
+  '/without-connections': {
+    'Content-Security-Policy': `${policy.replace("connect-src 'self'; ", '')} 'wasm-unsafe-eval'`,
+  },
 };
 
 const exampleModule = `
-import { load } from '/attn/index.js';
-
-export async function run(options) {
+export async function run({ entry = 'index.js', ...options }) {
   try {
+    // Everything is awaited, which changes nothing but for worker.js.
+    const { load } = await import('/attn/' + entry);
     const attn = await load(options);
-    const x = attn.positionalEncoding(
-      attn.ngramEmbedding(['the', 'cat', 'sat', 'on', 'the', 'mat'], { dModel: 32 }));
-    const mha = new attn.MultiHeadAttention({ dModel: 32, numHeads: 4, seed: 7 });
+    const tokens = ['the', 'cat', 'sat', 'on', 'the', 'mat'];
+    const x = await attn.positionalEncoding(await attn.ngramEmbedding(tokens, { dModel: 32 }));
+    const mha = await new attn.MultiHeadAttention({ dModel: 32, numHeads: 4, seed: 7 });
     let result;
-    for (let i = 0; i < 200; ++i) result = mha.forward(x, x, x, { causal: true, needWeights: true });
-    const long = attn.sinusoidalEncoding({ length: 1000, dModel: 64 });
-    const { output } = attn.scaledDotProductAttention(long, long, long);
+    for (let i = 0; i < 200; ++i) {
+      result = await mha.forward(x, x, x, { causal: true, needWeights: true });
+    }
+    const long = await attn.sinusoidalEncoding({ length: 1000, dModel: 64 });
+    const { output } = await attn.scaledDotProductAttention(long, long, long);
     return {
-      variant: attn.variant,
-      numThreads: attn.numThreads,
+      variant: await attn.variant,
+      numThreads: await attn.numThreads,
       output: [...result.output.data],
       weights: [...result.weights.data],
       long: [...output.data.slice(-64)],
@@ -65,6 +73,22 @@ import { run } from './example.js';
 addEventListener('message', async ({ data }) => postMessage(await run(data)));
 `;
 
+/** A worker with a task of its own. */
+const tasks = `
+import { serve } from '/attn/serve.js';
+
+serve({
+  *lengths(attn, count) {
+    let sum = 0;
+    for (let i = 1; i <= count; ++i) {
+      sum += attn.sinusoidalEncoding({ length: i, dModel: 2 }).data.length;
+      yield i / count;
+    }
+    return sum;
+  },
+});
+`;
+
 const serve = sirv(fileURLToPath(new URL('../../wasm', import.meta.url)), { dev: true });
 const server = createServer((request, response) => {
   const url = request.url ?? '';
@@ -77,6 +101,10 @@ const server = createServer((request, response) => {
   if (url === '/favicon.ico') return response.writeHead(204).end();
   if (url === '/example.js') return script(exampleModule);
   if (url === '/worker.js') return script(worker);
+  if (url === '/tasks.js') return script(tasks);
+  if (url === '/page/attn-simd128.wasm') {
+    return response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
+  }
   request.url = url.replace('/attn/', '/dist/');
   // The workers of an isolated page have to be isolated themselves.
   for (const [name, value] of Object.entries(isolation)) response.setHeader(name, value);
@@ -160,14 +188,19 @@ test('a_page_with_a_strict_policy_gets_relaxed_simd_and_one_thread', async () =>
 
 test('simd128_gives_the_same_bits_in_browser_worker_and_node_for_any_number_of_threads', async () => {
   const numbers = await expected();
-  for (const inWorker of [false, true]) {
-    for (const [variant, numThreads] of /** @type {const} */ ([
-      ['simd128', 1],
-      ['simd128-threads', 1],
-      ['simd128-threads', 4],
-    ])) {
-      const result = await run('/isolated', { variant, threads: numThreads }, inWorker);
-      assert.deepEqual(result, { variant, numThreads, ...numbers, said: [] });
+  for (const [variant, threads] of /** @type {const} */ ([
+    ['simd128', 1],
+    ['simd128-threads', 1],
+    ['simd128-threads', 4],
+  ])) {
+    const options = { variant, threads };
+    for (const result of [
+      await run('/isolated', options),
+      await run('/isolated', options, true),
+      await run('/isolated', { ...options, entry: 'worker.js' }),
+      await run('/isolated', { ...options, entry: 'worker.js' }, true),
+    ]) {
+      assert.deepEqual(result, { variant, numThreads: threads, ...numbers, said: [] });
     }
   }
 });
@@ -192,4 +225,65 @@ test('a_policy_that_forbids_workers_leaves_one_thread', async () => {
   const { variant, numThreads } = await run('/isolated-without-workers', { threads: 2 });
   assert.equal(variant, 'relaxed-simd');
   assert.equal(numThreads, 1);
+});
+
+test('a_policy_that_forbids_workers_is_named_when_a_worker_is_asked_for', async () => {
+  const { code, message } = await run('/without-workers', { entry: 'worker.js' });
+  assert.equal(code, 'load_failed');
+  assert.match(
+    message,
+    /^the worker could not be started: .*content security policy \(worker-src\)/,
+  );
+});
+
+test('a_policy_that_forbids_connections_is_named', async () => {
+  const { code, message } = await run('/without-connections', { variant: 'simd128' });
+  assert.equal(code, 'load_failed');
+  assert.match(
+    message,
+    /attn-simd128\.wasm could not be read: .*content security policy \(connect-src\)/,
+  );
+});
+
+test('a_missing_file_is_named', async () => {
+  for (const entry of ['index.js', 'worker.js']) {
+    const options = { entry, variant: 'simd128', wasmUrl: '/nowhere/' };
+    const { code, message } = await run('/strict', options);
+    assert.equal(code, 'load_failed');
+    assert.equal(
+      message,
+      `${origin}/nowhere/attn-simd128.wasm could not be read: the server answered 404 Not Found`,
+    );
+    const page = await run('/strict', { ...options, wasmUrl: '/page/' });
+    assert.match(page.message, /could not be read: the server answered with a page \(text\/html\)/);
+  }
+});
+
+test('tasks_in_a_worker_report_progress_and_end_when_they_are_aborted', async () => {
+  const page = await browser.newPage();
+  await page.goto(`${origin}/strict`);
+  const found = await page.evaluate(async () => {
+    const attnWorker = '/attn/worker.js';
+    const { load } = await import(attnWorker);
+    const attn = await load({ worker: new Worker('/tasks.js', { type: 'module' }) });
+    /** @type {number[]} */
+    const progress = [];
+    const onProgress = (/** @type {number} */ value) => progress.push(value);
+    const sum = await attn.with({ onProgress }).run('lengths', 4);
+    const controller = new AbortController();
+    const aborted = attn
+      .with({ signal: controller.signal, onProgress: () => controller.abort() })
+      .run('lengths', 1e9);
+    const { name } = await aborted.catch((/** @type {Error} */ error) => error);
+    const version = await attn.version;
+    attn.terminate();
+    const { code } = await attn.version.catch((/** @type {Error} */ error) => error);
+    return { progress, sum, name, version, code };
+  });
+  await page.close();
+  assert.deepEqual(found.progress, [0.25, 0.5, 0.75, 1]);
+  assert.equal(found.sum, 2 * (1 + 2 + 3 + 4));
+  assert.equal(found.name, 'AbortError');
+  assert.match(found.version, /^\d+\.\d+\.\d+$/);
+  assert.equal(found.code, 'disposed');
 });

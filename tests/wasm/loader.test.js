@@ -156,6 +156,9 @@ describe('load over HTTP', () => {
   const server = createServer((request, response) => {
     const type = request.url?.startsWith('/typed/') ? 'application/wasm' : 'text/plain';
     const name = request.url?.split('/').at(-1) ?? '';
+    if (name === 'page.wasm') {
+      return response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' }).end('<p>');
+    }
     if (!name.endsWith('.wasm')) return response.writeHead(404).end();
     response.writeHead(200, { 'Content-Type': type }).end(readFileSync(new URL(name, distFolder)));
   });
@@ -178,6 +181,19 @@ describe('load over HTTP', () => {
   test('an_answer_404_is_named', async () => {
     const message = `${address}/nowhere could not be read: the server answered 404 Not Found`;
     const wasmUrl = `${address}/nowhere`;
+    await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
+  });
+
+  test('a_page_in_the_place_of_the_file_is_named', async () => {
+    const wasmUrl = `${address}/page.wasm`;
+    const message = `${wasmUrl} could not be read: the server answered with a page (text/html); the file may be missing`;
+    await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
+  });
+
+  test('a_server_that_does_not_answer_is_named', async () => {
+    const wasmUrl = 'http://127.0.0.1:1/';
+    const message =
+      /^http:\/\/127\.0\.0\.1:1\/attn-simd128\.wasm could not be read: .*; is it there, does its server allow other origins \(CORS\), and does the content security policy \(connect-src\) allow it\?$/;
     await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 });

@@ -218,18 +218,31 @@ async function read(url) {
   try {
     if (files) return await files.readFile(url);
     const response = await fetch(url, { credentials: 'same-origin' });
-    if (response.ok) return response;
-    throw new Error(`the server answered ${response.status} ${response.statusText}`.trim());
+    if (!response.ok) {
+      throw new Error(`the server answered ${response.status} ${response.statusText}`.trim());
+    }
+    // What many servers send, with status 200, in the place of a file that is not there.
+    if (response.headers.get('Content-Type')?.startsWith('text/html')) {
+      throw new Error('the server answered with a page (text/html); the file may be missing');
+    }
+    return response;
   } catch (error) {
-    throw failure(`${url.href} could not be read`, error);
+    // All that browsers say is that fetching failed.
+    const hint =
+      error instanceof TypeError && url.protocol !== 'file:'
+        ? '; is it there, does its server allow other origins (CORS), and does the content ' +
+          'security policy (connect-src) allow it?'
+        : '';
+    throw failure(`${url.href} could not be read`, error, hint);
   }
 }
 
 /**
  * @param {string} message
  * @param {unknown} cause
+ * @param {string} [hint]
  */
-function failure(message, cause) {
+function failure(message, cause, hint = '') {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new AttnError('load_failed', `${message}: ${reason}`, { cause });
+  return new AttnError('load_failed', `${message}: ${reason}${hint}`, { cause });
 }
