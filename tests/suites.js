@@ -49,7 +49,7 @@ const kAllSuites = [
     name: 'asan',
     needs: [...kNativeNeeds, 'clang'],
     // With its sanitizers GCC takes more than three minutes for one kernel table, Clang half a one.
-    run: googleTest('asan', { CXX: 'clang++-19' }),
+    run: googleTest('asan', { settings: { CXX: 'clang++-19' } }),
   },
   { name: 'neon', needs: kCrossNeeds, optional: true, run: googleTest('neon') },
   ...kVariants.map(
@@ -57,7 +57,7 @@ const kAllSuites = [
       name: `wasm-${variant}`,
       needs: kWasmNeeds,
       needsEmscripten: true,
-      run: googleTest(`wasm-${variant}`),
+      run: googleTest('wasm', { variant }),
     }),
   ),
   {
@@ -87,17 +87,21 @@ export const kSuites = kAllSuites.filter(({ name }) => name !== 'neon' || arch()
 /**
  * A suite of a preset's GoogleTest program, run by CTest.
  * @param {string} preset
- * @param {Record<string, string>} [settings]  further environment variables
+ * @param {object} [options]
+ * @param {string} [options.variant]  one program of several: that of a WebAssembly variant
+ * @param {Record<string, string>} [options.settings]  further environment variables
  * @returns {Suite['run']}
  */
-function googleTest(preset, settings) {
+function googleTest(preset, { variant, settings } = {}) {
   return async (step, commonEnv) => {
     const env = { ...commonEnv, ...settings };
     step('building');
     await cmakeBuild(preset, ['all'], env);
     step('testing');
-    const report = join(kReportFolder, `${preset}.xml`);
+    const report = join(kReportFolder, `${[preset, variant].filter(Boolean).join('-')}.xml`);
     const args = ['--preset', preset, '--output-junit', report, '--no-tests=error'];
+    // Variants of one build are told apart by how their tests' names begin.
+    if (variant) args.push('--tests-regex', `^${variant}[.]`);
     args.push('--parallel', '2', '--timeout', `${kTestTimeoutSeconds}`);
     args.push('--test-output-size-passed', `${kMaxOutput}`);
     args.push('--test-output-size-failed', `${kMaxOutput}`);

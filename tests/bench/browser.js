@@ -28,30 +28,21 @@ const kIsolation = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 
-const modules = join(kBenchFolder, 'node_modules');
+/** Where the build leaves the variants of the package. */
+const kModulesFolder = join(kBuildFolder, 'wasm/wasm');
 
-/** @param {string} variant */
-function builtFolder(variant) {
-  return join(kBuildFolder, `wasm-${variant}/wasm`);
-}
+const modules = join(kBenchFolder, 'node_modules');
 
 /** @type {Record<string, string>} */
 const kFolders = {
   '/bench/': kBenchFolder,
   // The package, put together from what it is made of: only the variants measured need be built.
-  ...Object.fromEntries(
-    kVariants.map((variant) => [`/attn/attn-${variant}.`, builtFolder(variant)]),
-  ),
+  ...Object.fromEntries(kVariants.map((variant) => [`/attn/attn-${variant}.`, kModulesFolder])),
   '/attn/': join(kRoot, 'wasm/js'),
   '/onnxruntime/': join(modules, 'onnxruntime-web/dist'),
   '/tfjs-core/': join(modules, '@tensorflow/tfjs-core/dist'),
   '/tfjs-wasm/': join(modules, '@tensorflow/tfjs-backend-wasm/dist'),
-  ...Object.fromEntries(
-    kVariants.map((variant) => [
-      `/bench-wasm/${variant}/`,
-      join(kBuildFolder, `wasm-${variant}/tests/bench/native`),
-    ]),
-  ),
+  '/bench-wasm/': join(kBuildFolder, 'wasm/tests/bench/native'),
 };
 
 const kFlags = [
@@ -183,7 +174,7 @@ export function wasmSizes(variants) {
     return { raw, gzip, measured };
   };
   const own = variants.map((variant) => {
-    const { raw, gzip, measured } = sizesOf(join(builtFolder(variant), `attn-${variant}.wasm`));
+    const { raw, gzip, measured } = sizesOf(join(kModulesFolder, `attn-${variant}.wasm`));
     return {
       half: /** @type {const} */ ('browser'),
       name: 'size of the .wasm file',

@@ -131,7 +131,7 @@ async function attnSolver(work, variant, threads) {
  * @param {number} threads
  */
 async function benchModule(variant, threads) {
-  const { default: factory } = await load(`/bench-wasm/${variant}/bench-${variant}.js`);
+  const { default: factory } = await load(`/bench-wasm/bench-${variant}.js`);
   const module = await factory({ numThreads: threads });
   module._bench_start(threads);
   return module;

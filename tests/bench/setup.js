@@ -63,10 +63,8 @@ export async function setUp({ native, micro, wasm, variants }) {
     }
     if (wasm) {
       say('Building the WebAssembly variants.');
-      const env = buildEnvironment();
-      for (const variant of variants) {
-        await cmakeBuild(`wasm-${variant}`, ['attn_wasm', 'attn_bench_wasm'], env);
-      }
+      const targets = variants.flatMap((name) => [`attn_wasm_${name}`, `attn_bench_${name}`]);
+      await cmakeBuild('wasm', targets, buildEnvironment());
     }
   });
 }

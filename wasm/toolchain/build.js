@@ -30,7 +30,7 @@ export function setUp() {
  * @param {Record<string, string>} env
  */
 export async function buildPackage(env) {
-  for (const variant of kVariants) await cmakeBuild(`wasm-${variant}`, ['attn_wasm'], env);
+  await cmakeBuild('wasm', ['attn_wasm'], env);
 
   /** @type {Map<string, string>} target → source */
   const files = new Map();
@@ -45,7 +45,7 @@ export async function buildPackage(env) {
   for (const variant of kVariants) {
     for (const extension of ['js', 'wasm']) {
       const name = `attn-${variant}.${extension}`;
-      files.set(join(kPackageFolder, name), join(kBuildFolder, `wasm-${variant}/wasm`, name));
+      files.set(join(kPackageFolder, name), join(kBuildFolder, 'wasm/wasm', name));
     }
   }
   mirror(files);

@@ -8,10 +8,8 @@
 #include <thread>
 #include <vector>
 
-#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
-#define ATTN_HAS_THREADS 0
-#else
-#define ATTN_HAS_THREADS 1
+#if defined(__EMSCRIPTEN__)
+#include <emscripten/threading.h>
 #endif
 
 namespace attn::runtime {
@@ -20,6 +18,15 @@ namespace {
 /// Times a waiting thread looks again before it sleeps: some tens of microseconds, so that the
 /// parallel loops of one call follow each other without a wake-up in between.
 constexpr int kSpins = 4000;
+
+/// The variants for WebAssembly share this code, and some of them have no threads.
+bool has_threads() noexcept {
+#if defined(__EMSCRIPTEN__)
+  return emscripten_has_threading_support() != 0;
+#else
+  return true;
+#endif
+}
 
 inline void pause_briefly() noexcept {
 #if defined(__x86_64__)
@@ -77,7 +84,7 @@ struct ThreadPool::Shared {
 };
 
 ThreadPool::ThreadPool(int num_threads) : shared_(std::make_unique<Shared>()) {
-#if ATTN_HAS_THREADS
+  if (!has_threads()) return;
   shared_->threads.reserve(static_cast<std::size_t>(num_threads - 1));
   try {
     for (int worker = 1; worker < num_threads; ++worker) {
@@ -87,9 +94,6 @@ ThreadPool::ThreadPool(int num_threads) : shared_(std::make_unique<Shared>()) {
   } catch (const std::system_error&) {
     // The threads that did start are enough: results do not depend on their number.
   }
-#else
-  (void)num_threads;
-#endif
 }
 
 ThreadPool::~ThreadPool() {
@@ -123,11 +127,8 @@ void ThreadPool::run(std::int64_t count, Body body) noexcept {
 }
 
 int hardware_threads() noexcept {
-#if ATTN_HAS_THREADS
+  if (!has_threads()) return 1;
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-#else
-  return 1;
-#endif
 }
 
 }  // namespace attn::runtime

@@ -19,15 +19,16 @@ import {
 } from '../../../wasm/toolchain/system.js';
 
 /**
- * Builds the program with a preset, runs it and prints what it says.
+ * Builds a program with a preset, runs it and prints what it says.
  * @param {string} preset
+ * @param {string} target
  * @param {Record<string, string>} env
  * @param {(program: string) => string[]} commandLine
  */
-async function printTable(preset, env, commandLine) {
-  say(`Building ${preset}.`);
-  await cmakeBuild(preset, ['attn_accuracy'], env);
-  const [program, ...args] = commandLine(join(kBuildFolder, preset, 'tests/native/attn_accuracy'));
+async function printTable(preset, target, env, commandLine) {
+  say(`Building ${target}.`);
+  await cmakeBuild(preset, [target], env);
+  const [program, ...args] = commandLine(join(kBuildFolder, preset, 'tests/native', target));
   try {
     console.log(await command(program, args, { cwd: kRoot, env }));
   } catch (error) {
@@ -45,10 +46,10 @@ try {
   if (unknown) throw new SetupError(`There is no ${unknown}; there is wasm.`);
   await withLock(kLockFile, async () => {
     requireAll('for the table of errors', ['cmake', 'ninja', 'compiler', 'googletest']);
-    await printTable('release', nativeEnvironment(), (program) => [program]);
+    await printTable('release', 'attn_accuracy', nativeEnvironment(), (program) => [program]);
     if (!words.includes('wasm')) return;
     for (const variant of ['simd128', 'relaxed-simd']) {
-      await printTable(`wasm-${variant}`, buildEnvironment(), (program) => [
+      await printTable('wasm', `attn_accuracy_${variant}`, buildEnvironment(), (program) => [
         process.execPath,
         ...nodeFlags(),
         `${program}.js`,
