@@ -1,41 +1,78 @@
-// The package as users get it: packed, installed in an empty project, run by Node and bundled.
+// What the package holds and says of itself, and how Node and TypeScript see it once installed.
 
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFile, execFileSync } from 'node:child_process';
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { build } from 'vite';
 
+import packageJson from '../../package.json' with { type: 'json' };
+import { kVariants } from '../../wasm/toolchain/build.js';
 import { kRoot } from '../../wasm/toolchain/checkout.js';
+import { installPackage } from './install.js';
 
-/** @type {string} */
+/** @import { Project } from './install.js' */
+
+const kExamples = join(import.meta.dirname, 'examples');
+
+/** @type {Project} */
 let project;
-/** @type {{ filename: string, files: { path: string }[] }} */
-let tarball;
-
-const npm = (/** @type {string[]} */ args, /** @type {string} */ cwd) =>
-  execFileSync('npm', [...args, '--loglevel=error'], { cwd, encoding: 'utf8' });
 
 before(() => {
-  project = mkdtempSync(join(tmpdir(), 'attn-test-'));
-  [tarball] = JSON.parse(npm(['pack', '--json', '--pack-destination', project], kRoot));
-  writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }');
-  npm(['install', '--offline', '--no-audit', join(project, tarball.filename)], project);
+  project = installPackage();
+  for (const name of readdirSync(kExamples)) {
+    copyFileSync(join(kExamples, name), join(project.folder, name));
+  }
 });
-after(() => rmSync(project, { recursive: true, force: true }));
+after(() => project.remove());
 
-test('holds the build and nothing else', () => {
-  const others = tarball.files
-    .map(({ path }) => path)
-    .filter((path) => !path.startsWith('wasm/dist/'));
+/**
+ * What a module of the project prints.
+ * @param {string} name
+ * @param {string[]} [flags]
+ */
+async function run(name, flags = []) {
+  const options = { cwd: project.folder, timeout: 60000 };
+  return (await promisify(execFile)(process.execPath, [...flags, name], options)).stdout;
+}
+
+/** The numbers in a text. @param {string} text */
+const numbersIn = (text) => (text.match(/-?\d+(\.\d+)?(e-?\d+)?/g) ?? []).map(Number);
+
+/** @param {number[]} actual @param {number[]} expected */
+function assertClose(actual, expected) {
+  assert.equal(actual.length, expected.length);
+  actual.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) < 1e-5, `${actual}`));
+}
+
+test('it_holds_the_build_and_nothing_else', () => {
+  const others = project.files.filter((path) => !path.startsWith('wasm/dist/'));
   assert.deepEqual(others.sort(), ['LICENSE', 'README.md', 'package.json']);
+  for (const variant of kVariants) {
+    assert.ok(project.files.includes(`wasm/dist/attn-${variant}.wasm`), variant);
+  }
 });
 
-test('publint has nothing to say', async () => {
+test('it_needs_no_other_package', () => {
+  assert.deepEqual(readdirSync(join(project.folder, 'node_modules')).filter(isVisible), ['attn']);
+  assert.equal('dependencies' in packageJson, false);
+  assert.equal('scripts' in packageJson && 'postinstall' in packageJson.scripts, false);
+});
+
+/** @param {string} name */
+const isVisible = (name) => !name.startsWith('.');
+
+test('types_come_first_among_the_conditions_of_every_export', () => {
+  for (const [name, target] of Object.entries(packageJson.exports)) {
+    if (typeof target !== 'string') assert.equal(Object.keys(target)[0], 'types', name);
+  }
+});
+
+test('publint_finds_nothing', async () => {
   const { messages, pkg } = await publint({ pkgDir: kRoot, level: 'suggestion', pack: false });
   assert.deepEqual(
     messages.map((message) => formatMessage(message, pkg, { color: false })),
@@ -43,54 +80,79 @@ test('publint has nothing to say', async () => {
   );
 });
 
-const kUse = `
-import { load } from 'attn';
-const attn = await load();
-const { data, shape } = attn.sinusoidalEncoding({ length: 2, dModel: 3 });
-`;
-
-test('Node imports it by name', () => {
-  writeFileSync(
-    join(project, 'use.js'),
-    `${kUse}console.log(shape.join(), data[3]);process.exit();`,
+test('are_the_types_wrong_finds_nothing', async () => {
+  const result = await checkPackage(createPackageFromTarballData(project.tarball));
+  assert.ok(result.types);
+  // The other two ways to resolve are for CommonJS, which this package is not for.
+  const problems = result.problems.filter(
+    (problem) => !('resolutionKind' in problem && /^node10$|-cjs$/.test(problem.resolutionKind)),
   );
-  const output = execFileSync(process.execPath, ['use.js'], { cwd: project, encoding: 'utf8' });
-  const [shape, value] = output.trim().split(' ');
-  assert.equal(shape, '2,3');
-  assert.equal(Number(value), Math.fround(Math.sin(1)));
+  assert.deepEqual(problems, []);
 });
 
-test('TypeScript in strict mode knows its types', () => {
-  const options = { strict: true, noEmit: true, target: 'esnext', module: 'nodenext', types: [] };
-  const lib = ['esnext', 'dom'];
-  writeFileSync(
-    join(project, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions: { ...options, lib }, files: ['use.ts'] }),
-  );
-  writeFileSync(
-    join(project, 'use.ts'),
-    `${kUse}
-const typed: [Float32Array, number[]] = [data, shape];
-// @ts-expect-error A length is a number.
-attn.sinusoidalEncoding({ length: 'two', dModel: 3 });
-export { typed };
-`,
-  );
-  const tsc = join(kRoot, 'node_modules/typescript/bin/tsc');
-  execFileSync(process.execPath, [tsc, '-p', '.'], { cwd: project, stdio: 'inherit' });
-});
-
-test('Vite bundles it, with the .wasm files beside the script', async () => {
-  const root = join(project, 'site');
-  mkdirSync(root);
-  writeFileSync(join(root, 'index.html'), '<script type="module" src="./use.js"></script>');
-  writeFileSync(join(root, 'use.js'), `${kUse}document.title = shape.join();`);
-  // The threads' workers are modules, which Vite has to be told.
-  const worker = { format: /** @type {const} */ ('es') };
-  await build({ root, logLevel: 'error', worker, build: { target: 'es2023' } });
-  const names = readdirSync(join(root, 'dist/assets'));
-  for (const variant of ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads']) {
-    const pattern = new RegExp(`^attn-${variant}-[\\w-]{8}\\.wasm$`);
-    assert.equal(names.filter((name) => pattern.test(name)).length, 1, variant);
+test('examples_compile_in_strict_mode', () => {
+  const files = readdirSync(project.folder).filter((name) => name.endsWith('.js'));
+  for (const [module, moduleResolution] of [
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ]) {
+    const compilerOptions = {
+      ...{ allowJs: true, checkJs: true, strict: true, noEmit: true, skipLibCheck: false },
+      ...{ exactOptionalPropertyTypes: true, target: 'esnext', module, moduleResolution },
+      ...{ lib: ['esnext', 'dom', 'dom.iterable'], types: [] },
+    };
+    const config = JSON.stringify({ compilerOptions, files });
+    writeFileSync(join(project.folder, 'tsconfig.json'), config);
+    const tsc = join(kRoot, 'node_modules/typescript/bin/tsc');
+    execFileSync(process.execPath, [tsc, '-p', '.'], { cwd: project.folder, stdio: 'inherit' });
   }
 });
+
+test('editors_show_shapes_and_equations', () => {
+  const types = readFileSync(join(project.folder, 'node_modules/attn/wasm/dist/attn.d.ts'), 'utf8');
+  assert.match(types, /Σ_j softmax_j\(scale · q_i·k_j\) v_j/);
+  assert.match(types, /@param \{?.*query {2}\(B, Hq, Nq, D\)/);
+});
+
+test('every_wasm_file_has_an_address_in_the_package', async () => {
+  const modules = kVariants.map((variant) => `attn/attn-${variant}.wasm`);
+  const script = `for (const name of ${JSON.stringify(modules)}) {
+    console.log((await import('node:fs')).existsSync(new URL(import.meta.resolve(name))));
+  }`;
+  writeFileSync(join(project.folder, 'resolve.js'), script);
+  assert.equal(await run('resolve.js'), 'true\n'.repeat(kVariants.length));
+});
+
+test('commonjs_can_require_it', async (t) => {
+  if (!process.features.require_module) return t.skip('this Node cannot require modules');
+  const script = `require('attn').load().then(({ version }) => console.log(version));`;
+  writeFileSync(join(project.folder, 'use.cjs'), script);
+  assert.equal(await run('use.cjs'), `${packageJson.version}\n`);
+});
+
+test('example_attention', async () => {
+  const scores = [0, 4 / Math.SQRT2, 0];
+  const sum = scores.reduce((result, score) => result + Math.exp(score), 0);
+  const weights = scores.map((score) => Math.exp(score) / sum);
+  const output = weights[0] * 10 + weights[1] * 20 + weights[2] * 60;
+  assertClose(numbersIn(withoutTypes(await run('attention.js'))), [...weights, output, 1, 1]);
+});
+
+test('example_multi_head_attention', async () => {
+  const [sizes, row] = withoutTypes(await run('multiHeadAttention.js')).split('row');
+  assert.deepEqual(numbersIn(sizes), [2, 5, 16, 2, 4, 5, 5]);
+  const weights = numbersIn(row);
+  assertClose(weights.slice(3), [0, 0]);
+  assertClose([weights.reduce((sum, weight) => sum + weight)], [1]);
+});
+
+test('example_heatmap', async () => {
+  const pixels = [255, 255, 255, 255, 255, 0, 0, 255];
+  const text = withoutTypes(await run('heatmap.js')).replace(/(sin|cos)\(0\)/g, '');
+  assert.deepEqual(numbersIn(text), pixels);
+});
+
+/** How Node prints an array, without its class. @param {string} text */
+function withoutTypes(text) {
+  return text.replace(/\w+Array\(\d+\)/g, '');
+}

@@ -9,7 +9,10 @@ const root = join(import.meta.dirname, '../..');
 /** What a user writes; the lines marked must not compile. */
 const example = `
 import { load, AttnError } from 'attn';
-import type { Attn, AttentionResult, Tensor, Variant } from 'attn';
+import type { Attn, AttentionResult, MultiHeadAttention, Tensor, Variant } from 'attn';
+import { load as loadInWorker } from 'attn/worker';
+import type { Remote, RemoteAttn } from 'attn/worker';
+import { serve } from 'attn/worker/serve';
 
 const attn: Attn = await load({ variant: 'simd128', threads: 2, wasmUrl: new URL('https://a.example/') });
 const variant: Variant = attn.variant;
@@ -34,6 +37,25 @@ const positioned: Tensor = attn.positionalEncoding(x, { start: 3 });
   mha.setParameter(names[0]!, mha.parameter('in_proj_weight'));
   mha.forward(x, x, x, { causal: 1, validLens: Int32Array.of(2) }).output.shape satisfies number[];
 }
+const remote: RemoteAttn = await loadInWorker({ variant: 'simd128', threads: 2 });
+const remoteVariant: Variant = await remote.variant;
+const remoteLayer: Remote<MultiHeadAttention> = await new remote.MultiHeadAttention({ dModel: 8, numHeads: 2 });
+const remoteResult: AttentionResult = await remoteLayer
+  .with({ signal: AbortSignal.timeout(1000), transfer: [x.data.buffer as ArrayBuffer] })
+  .forward(x, x, x, { causal: true });
+await remoteLayer.dispose();
+const tasks = {
+  *count(attn: Attn, to: number): Generator<number, string> {
+    for (let i = 0; i < to; ++i) yield i;
+    return attn.version;
+  },
+  use: (attn: Attn, layer: MultiHeadAttention) => layer.numHeads,
+};
+serve(tasks);
+const withTasks = await loadInWorker<typeof tasks>({ worker: new Worker('tasks.js') });
+const counted: string = await withTasks.with({ onProgress: console.log }).run('count', 3);
+const heads: number = await withTasks.run('use', remoteLayer);
+remote.terminate();
 try {
   await load();
 } catch (error) {
@@ -52,10 +74,19 @@ attn.scaledDotProductAttention(x, x, x, { causal: 'yes' });
 attn.scaledDotProductAttention([1], [1], [1]);
 // @ts-expect-error: there is no such code
 if (new AttnError('invalid_argument', '').code === 'wrong') throw 0;
+// @ts-expect-error: a promise is no variant
+const notAwaited: Variant = remote.variant;
+// @ts-expect-error: dModel is missing
+await remote.sinusoidalEncoding({ length: 4 });
+// @ts-expect-error: there is no such task
+await withTasks.run('multiply', 3);
+// @ts-expect-error: the task counts to a number
+await withTasks.run('count', 'three');
 // @ts-expect-error: no attribute can be set
 attn.variant = 'simd128';
 
 export { variant, weights, first, matrix, shifted, positioned };
+export { remoteVariant, remoteResult, counted, heads, notAwaited };
 `;
 
 test('examples_compile_in_strict_mode_for_browsers_and_node', () => {
