@@ -68,11 +68,13 @@ function mirror(files) {
   }
 }
 
-/** Builds the static site into web/dist; needs the package. */
+/** Builds the static site, with the JavaScript reference, into web/dist; needs the package. */
 export async function buildSite() {
-  // In a process of its own, so that its output is there to show when it fails.
+  // In processes of their own, so that their output is there to show when they fail.
   const vite = 'node_modules/vite/bin/vite.js';
   await command(process.execPath, [vite, 'build', 'web', '--logLevel=warn'], { cwd: kRoot });
+  const reference = ['wasm/toolchain/reference.js', 'web/dist/reference/javascript'];
+  await command(process.execPath, reference, { cwd: kRoot });
 }
 
 if (isMain(import.meta)) {

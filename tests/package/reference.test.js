@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+
+import { load } from 'attn';
+
+import { kRoot } from '../../wasm/toolchain/checkout.js';
+
+let folder = '';
+/** @type {ReturnType<typeof spawnSync>} */
+let result;
+
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'attn-reference-'));
+  const program = join(kRoot, 'wasm/toolchain/reference.js');
+  result = spawnSync(process.execPath, [program, folder], { encoding: 'utf8' });
+});
+after(() => rmSync(folder, { recursive: true }));
+
+test('the_reference_is_made_without_a_warning', () => {
+  assert.equal(`${result.stdout}${result.stderr}`, '');
+  assert.equal(result.status, 0);
+});
+
+test('it_has_every_member_of_a_module', async () => {
+  const page = readFileSync(join(folder, 'interfaces/attn.Attn.html'), 'utf8');
+  const attn = await load();
+  const names = Object.getOwnPropertyNames(Object.getPrototypeOf(attn));
+  for (const name of [...names, ...Object.keys(attn)]) {
+    if (name !== 'constructor') assert.ok(page.includes(`id="${name.toLowerCase()}"`), name);
+  }
+});
+
+test('equations_keep_their_lines', () => {
+  const page = readFileSync(join(folder, 'interfaces/attn.Attn.html'), 'utf8');
+  assert.ok(
+    /<code>\s*cos\(δ·ω_j\) {2}sin\(δ·ω_j\)\n\s*−sin\(δ·ω_j\) {2}cos\(δ·ω_j\)\s*<\/code>/.test(page),
+  );
+});
+
+test('it_asks_no_other_origin_for_anything', () => {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const pages = files.filter((name) => name.endsWith('.html') || name.endsWith('.css'));
+  assert.ok(pages.length > 20);
+  for (const name of pages) {
+    const text = readFileSync(join(folder, name), 'utf8');
+    assert.doesNotMatch(text, /(src=|<link [^>]*href=|url\()["']?(https?:)?\/\//, name);
+  }
+});

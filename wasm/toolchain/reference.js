@@ -1,0 +1,124 @@
+// The reference of the JavaScript API, made by TypeDoc of the package's type definitions:
+// node wasm/toolchain/reference.js <folder>. A warning is an error.
+
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Application, LogLevel } from 'typedoc';
+
+import { kBuildFolder, kRoot } from './checkout.js';
+import { isMain } from './system.js';
+import { buildTypes } from './types.js';
+
+/** The modules of the package and what they are for. */
+const kModules = {
+  index: ['attn', 'Attention and positional encoding on the thread that calls.'],
+  worker: ['attn/worker', 'The same API, asynchronous, off the main thread.'],
+  serve: ['attn/worker/serve', 'For workers with tasks of their own.'],
+};
+
+const kIntroduction = `
+\`\`\`js
+import { load } from 'attn';
+
+const attn = await load();
+const x = attn.sinusoidalEncoding({ length: 10, dModel: 32 });
+const { output } = attn.scaledDotProductAttention(x, x, x, { causal: true });
+\`\`\`
+
+All that a loaded module offers are members of {@link "attn".Attn Attn}. In a worker they have the
+same names and give promises: {@link "attn/worker".load}.
+`;
+
+/**
+ * Writes the reference into a folder.
+ * @param {string} folder
+ * @returns {Promise<boolean>} whether there was nothing to complain about
+ */
+async function buildReference(folder) {
+  const sources = join(kBuildFolder, 'reference');
+  rmSync(sources, { recursive: true, force: true });
+  mkdirSync(sources, { recursive: true });
+  const types = await buildTypes();
+  for (const name of readdirSync(types).filter((name) => name.endsWith('.d.ts'))) {
+    writeFileSync(join(sources, name), withBlocks(readFileSync(join(types, name), 'utf8')));
+  }
+  for (const [file, [name, purpose]] of Object.entries(kModules)) {
+    const exported = readFileSync(join(types, `${file}.d.ts`), 'utf8');
+    writeFileSync(join(sources, `${file}Module.ts`), entryPoint(file, name, purpose, exported));
+  }
+  const compilerOptions = { strict: true, target: 'esnext', module: 'esnext', skipLibCheck: true };
+  const tsconfig = join(sources, 'tsconfig.json');
+  writeFileSync(
+    tsconfig,
+    JSON.stringify({
+      compilerOptions: { ...compilerOptions, moduleResolution: 'bundler', types: [] },
+      include: ['*.ts'],
+    }),
+  );
+
+  const introduction = join(sources, 'introduction.md');
+  writeFileSync(introduction, kIntroduction);
+
+  const app = await Application.bootstrap({
+    name: 'attn in JavaScript',
+    entryPoints: Object.keys(kModules).map((file) => join(sources, `${file}Module.ts`)),
+    sortEntryPoints: false,
+    tsconfig,
+    readme: introduction,
+    logLevel: LogLevel.Warn,
+    // Types that only others are made of are not exported.
+    validation: { notExported: false, invalidLink: true, rewrittenLink: true },
+    excludeInternal: true,
+    excludePrivate: true,
+    excludeProtected: true,
+    disableSources: true,
+    hideGenerator: true,
+    githubPages: false,
+    includeHierarchySummary: false,
+    sort: ['source-order'],
+    navigationLinks: { 'The page': '../../' },
+    customCss: join(kRoot, 'wasm/toolchain/reference.css'),
+  });
+  const project = await app.convert();
+  if (project) {
+    app.validate(project);
+    await app.generateDocs(project, folder);
+  }
+  return project !== undefined && !app.logger.hasErrors() && !app.logger.hasWarnings();
+}
+
+/**
+ * A module that exports the types themselves, where the definitions have other names for them.
+ * @param {string} file
+ * @param {string} name
+ * @param {string} purpose
+ * @param {string} definitions
+ */
+function entryPoint(file, name, purpose, definitions) {
+  const aliases = [...definitions.matchAll(/^export type (\w+) = import\("(.+)"\)\.\1;$/gm)];
+  return [
+    `/**\n * ${purpose}\n * @module ${name}\n */`,
+    `export * from './${file}.js';`,
+    ...aliases.map(([, type, from]) => `export type { ${type} } from '${from}';`),
+  ].join('\n');
+}
+
+/**
+ * Equations, which comments set off by a blank line and two spaces, as Markdown's blocks.
+ * @param {string} definitions
+ */
+function withBlocks(definitions) {
+  let isBlock = false;
+  let wasBlank = false;
+  return definitions
+    .split('\n')
+    .map((line) => {
+      const text = line.match(/^\s*\* ?(.*)$/)?.[1];
+      isBlock = text !== undefined && text.startsWith('  ') && (wasBlank || isBlock);
+      wasBlank = text === '';
+      return isBlock ? line.replace(/\* /, '*     ') : line;
+    })
+    .join('\n');
+}
+
+if (isMain(import.meta) && !(await buildReference(process.argv[2]))) process.exitCode = 1;
