@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { openSite } from './site.js';
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+test('kernels are timed on demand, agree with doubles, and the run can be stopped', async () => {
+  const page = await site.open('#at=speed');
+  const table = page.locator('#engines');
+  const row = (/** @type {string} */ engine) => table.locator(`tr[data-engine=${engine}]`);
+  await row('javascript').waitFor();
+  assert.equal(await table.locator('tr[data-gflops]').count(), 0);
+
+  await table.getByRole('button', { name: 'Run' }).click();
+  const second = page.locator('tr[data-engine=simd128][data-difference]');
+  await second.waitFor({ timeout: 120_000 });
+  await table.getByRole('button', { name: 'Stop' }).click();
+  await table.getByText('Stopped; what was measured stays.').waitFor();
+  const progress = await table
+    .getByRole('progressbar')
+    .evaluate((element) => /** @type {HTMLProgressElement} */ (element).value);
+  assert.ok(progress > 0 && progress < 1);
+
+  // Results are sums of weighted values of about 1: a few roundings.
+  for (const engine of ['javascript', 'simd128']) {
+    const difference = Number(await row(engine).getAttribute('data-difference'));
+    assert.ok(difference > 0 && difference < 2e-6, `${engine}: ${difference}`);
+  }
+
+  const header = await table.locator('thead').innerText();
+  const length = Number(/N = ([\d,]+)/.exec(header)?.[1].replace(',', ''));
+  const seconds = async (/** @type {string} */ engine) =>
+    Number(
+      await page
+        .locator(`#quadratic circle[data-series=${engine}][data-x="${length}"]`)
+        .getAttribute('data-y'),
+    );
+  for (const engine of ['javascript', 'simd128']) {
+    const gflops = Number(await row(engine).getAttribute('data-gflops'));
+    const expected = (4 * 8 * length ** 2 * 64) / (await seconds(engine)) / 1e9;
+    assert.ok(Math.abs(gflops / expected - 1) < 1e-9);
+  }
+});
+
+test('the page stays free while it measures', async () => {
+  const page = await site.open('#at=speed');
+  const table = page.locator('#engines');
+  await table.getByRole('button', { name: 'Run' }).click();
+  await page.locator('#quadratic circle').first().waitFor({ timeout: 60_000 });
+  await page.getByRole('textbox').first().fill('still alive');
+  assert.equal(await page.getByRole('textbox').first().inputValue(), 'still alive');
+  await table.getByRole('button', { name: 'Stop' }).click();
+});

@@ -1,0 +1,70 @@
+import { shape } from './engines.js';
+
+const { heads, dim } = shape;
+
+/**
+ * Programs that time the same attention.
+ * @param {number} length
+ */
+export function speedCode(length) {
+  return {
+    python: `import time
+import torch
+import torch.nn.functional as F
+
+q, k, v = torch.randn(3, 1, ${heads}, ${length}, ${dim}).unbind()
+F.scaled_dot_product_attention(q, k, v)  # warm up
+
+times = []
+for _ in range(10):
+    start = time.perf_counter()
+    F.scaled_dot_product_attention(q, k, v)
+    times.append(time.perf_counter() - start)
+operations = 4 * ${heads} * ${length}**2 * ${dim}
+print(f"{min(times) * 1e3:.3f} ms, {operations / min(times) / 1e9:.1f} GFLOP/s")
+`,
+    cpp: `#include <attn/attn.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+int main() {
+  const std::int64_t heads = ${heads}, length = ${length}, dim = ${dim};
+  std::vector<float> q(heads * length * dim), k = q, v = q, out = q;
+  const auto view = [&](auto& x) { return attn::Tensor(x.data(), {1, heads, length, dim}); };
+  attn::fill_normal(view(q), {.seed = 1});
+  attn::fill_normal(view(k), {.seed = 2});
+  attn::fill_normal(view(v), {.seed = 3});
+
+  double least = 1e9;
+  for (int i = 0; i < 10; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    attn::scaled_dot_product_attention(view(q), view(k), view(v), view(out));
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    least = std::min(least, spent.count());
+  }
+  const double operations = 4.0 * heads * length * length * dim;
+  std::printf("%.3f ms, %.1f GFLOP/s\\n", least * 1e3, operations / least / 1e9);
+}
+`,
+    javascript: `import { load } from 'attn';
+
+const attn = await load(); // or, say, load({ variant: 'simd128' })
+const shape = [${heads}, ${length}, ${dim}];
+const random = () => Float32Array.from({ length: ${heads} * ${length} * ${dim} }, () => Math.random() - 0.5);
+const [q, k, v] = [random(), random(), random()].map((data) => ({ data, shape }));
+
+let least = Infinity;
+for (let i = 0; i < 10; i++) {
+  const start = performance.now();
+  attn.scaledDotProductAttention(q, k, v);
+  least = Math.min(least, performance.now() - start);
+}
+const operations = 4 * ${heads} * ${length} ** 2 * ${dim};
+console.log(\`\${least.toFixed(3)} ms, \${(operations / least / 1e6).toFixed(1)} GFLOP/s\`);
+`,
+  };
+}

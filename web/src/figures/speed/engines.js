@@ -1,0 +1,108 @@
+/** @typedef {import('../../measurement/works.js').Job} Job */
+/** @typedef {import('../../measurement/run.svelte.js').Result} Result */
+/** @typedef {import('attn').Variant} Variant */
+
+/** Of the attention that is timed. */
+export const shape = { heads: 8, dim: 64 };
+
+export const lengths = [64, 128, 256, 512, 1024, 2048, 4096];
+
+/** Where results are compared with those in doubles; longer ones take doubles too long. */
+export const comparedAt = 256;
+
+/**
+ * Multiplications and additions: two products of N × D by D × N in each head.
+ * @param {number} length
+ */
+export const operations = (length) => 4 * shape.heads * length ** 2 * shape.dim;
+
+/**
+ * @typedef {object} Engine
+ * @property {string} id
+ * @property {string} name
+ * @property {string} note
+ * @property {Variant | null} variant  null: JavaScript
+ */
+
+/**
+ * What can do the work. Whether this browser has it turns out when it is loaded.
+ * @param {Variant} best  the best one without threads, which threads then share
+ * @returns {Engine[]}
+ */
+export function enginesFor(best) {
+  const single = /** @type {'simd128' | 'relaxed-simd'} */ (best.replace('-threads', ''));
+  return [
+    { id: 'javascript', name: 'JavaScript', note: 'scalar, in doubles', variant: null },
+    { id: 'simd128', name: 'SIMD128', note: 'four floats at a time', variant: 'simd128' },
+    {
+      id: 'relaxed',
+      name: 'relaxed SIMD',
+      note: 'fused multiply-add where the processor has it',
+      variant: 'relaxed-simd',
+    },
+    {
+      id: 'threads',
+      name: 'threads',
+      note: single === 'simd128' ? 'SIMD128, shared' : 'relaxed SIMD, shared',
+      variant: `${single}-threads`,
+    },
+  ];
+}
+
+/** @param {Engine[]} engines @returns {Job[]} */
+export const jobsOf = (engines) =>
+  engines.map(({ id, variant }) => ({
+    id,
+    work: variant ? 'attention' : 'scalarAttention',
+    ...(variant ? { variant } : { threads: 1 }),
+    shape,
+    lengths,
+    power: 2,
+    compareAt: comparedAt,
+  }));
+
+/**
+ * The largest length that everything which ran has reached: where it can be compared.
+ * @param {Result[]} results
+ */
+export function commonLength(results) {
+  const reached = results.filter(({ points }) => points.length);
+  if (reached.length === 0) return null;
+  return Math.min(...reached.map(({ points }) => points[points.length - 1].length));
+}
+
+/**
+ * @typedef {object} Row
+ * @property {Engine} engine
+ * @property {number} threads
+ * @property {number | null} gflops  null: not measured
+ * @property {number | null} speedup  against JavaScript
+ * @property {number | null} difference  the largest |result − the same in doubles|
+ * @property {string} failure
+ */
+
+/**
+ * What was measured at one length.
+ * @param {Engine[]} engines
+ * @param {Result[]} results
+ * @param {number | null} length
+ * @returns {Row[]}
+ */
+export function rowsAt(engines, results, length) {
+  const secondsOf = (/** @type {string} */ id) =>
+    results.find((result) => result.id === id)?.points.find((point) => point.length === length)
+      ?.seconds ?? null;
+  const javascript = secondsOf('javascript');
+  return engines.map((engine) => {
+    const result = results.find(({ id }) => id === engine.id);
+    const seconds = secondsOf(engine.id);
+    return {
+      engine,
+      threads: result?.threads ?? 1,
+      gflops: seconds && length ? operations(length) / seconds / 1e9 : null,
+      speedup: seconds && javascript ? javascript / seconds : null,
+      difference: result?.comparison?.difference ?? null,
+      failure: result?.failure ?? '',
+    };
+  });
+}

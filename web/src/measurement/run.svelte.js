@@ -1,0 +1,106 @@
+import { load } from 'attn/worker';
+
+/** @typedef {import('./works.js').Job} Job */
+
+/**
+ * What a job has given so far.
+ * @typedef {object} Result
+ * @property {string} id
+ * @property {number} threads  that share the work
+ * @property {{ length: number, seconds: number, calls: number }[]} points
+ * @property {{ length: number, difference: number } | null} comparison
+ * @property {string} failure  why there is no more
+ */
+
+/** @param {Job} job @returns {Result} */
+const noResult = ({ id }) => ({ id, threads: 1, points: [], comparison: null, failure: '' });
+
+/** A list of jobs, measured one after the other, each in a worker of its own. */
+export class Run {
+  /** @type {Result[]} */
+  results = $state.raw([]);
+  /** What is being measured, or null when nothing is. @type {{ job: Job, length: number } | null} */
+  current = $state.raw(null);
+  /** The share that is done, from 0 to 1. */
+  progress = $state(0);
+  /** How the last run ended. @type {'none' | 'running' | 'done' | 'stopped'} */
+  state = $state('none');
+
+  /** @type {Worker | null} */
+  #worker = null;
+  /** Tells a run from the one that was started after it. */
+  #number = 0;
+
+  /** Measures anew; what was measured before is dropped. @param {Job[]} jobs */
+  async start(jobs) {
+    this.stop();
+    const number = ++this.#number;
+    this.results = jobs.map(noResult);
+    this.progress = 0;
+    this.state = 'running';
+    for (const [index, job] of jobs.entries()) {
+      this.current = { job, length: job.lengths[0] };
+      // eslint-disable-next-line svelte/prefer-svelte-reactivity -- an address, no state
+      const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+      this.#worker = worker;
+      try {
+        await this.#measure(worker, job, (length) => {
+          if (number !== this.#number) return;
+          const next = job.lengths.indexOf(length) + 1;
+          this.current = { job, length: job.lengths[next] ?? length };
+          this.progress = (index + next / job.lengths.length) / jobs.length;
+        });
+      } catch (error) {
+        this.#update(job, { failure: error instanceof Error ? error.message : String(error) });
+      } finally {
+        worker.terminate();
+      }
+      this.progress = (index + 1) / jobs.length;
+    }
+    if (number !== this.#number) return;
+    this.state = 'done';
+    this.current = null;
+  }
+
+  /**
+   * Ends a run at once; what was measured stays. Its worker is gone then, and with it whatever it was
+   * still to answer.
+   */
+  stop() {
+    if (this.state !== 'running') return;
+    this.#worker?.terminate();
+    this.#number += 1;
+    this.state = 'stopped';
+    this.current = null;
+  }
+
+  /** @param {Job} job @param {Partial<Result>} changes */
+  #update({ id }, changes) {
+    this.results = this.results.map((result) =>
+      result.id === id ? { ...result, ...changes } : result,
+    );
+  }
+
+  /**
+   * @param {Worker} worker
+   * @param {Job} job
+   * @param {(length: number) => void} onpoint
+   */
+  async #measure(worker, job, onpoint) {
+    const { variant, threads } = job;
+    const attn = await load({ worker, ...(variant && { variant }), ...(threads && { threads }) });
+    this.#update(job, { threads: await attn.numThreads });
+    /** @type {Result['points']} */
+    const points = [];
+    const onProgress = (/** @type {import('./worker.js').Report} */ report) => {
+      if ('difference' in report) {
+        this.#update(job, { comparison: report });
+        return;
+      }
+      points.push(report);
+      this.#update(job, { points: [...points] });
+      onpoint(report.length);
+    };
+    await attn.with({ onProgress }).run('measure', job);
+  }
+}

@@ -1,0 +1,47 @@
+// Measures off the main thread, and reports length by length.
+
+import { serve } from 'attn/worker/serve';
+
+import { defaultPace, isTooLong, timeCall } from './time.js';
+import { works } from './works.js';
+
+/**
+ * @typedef {{ length: number, seconds: number, calls: number }
+ *   | { length: number, difference: number }} Report
+ */
+
+/** NaN when there is one. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
+function maxAbsDifference(a, b) {
+  let largest = 0;
+  for (let i = 0; i < a.length; i++) {
+    const difference = Math.abs(a[i] - b[i]);
+    if (Number.isNaN(difference)) return NaN;
+    largest = Math.max(largest, difference);
+  }
+  return largest;
+}
+
+const tasks = {
+  /**
+   * @param {import('attn').Attn} attn
+   * @param {import('./works.js').Job} job
+   * @returns {Generator<Report, void>}
+   */
+  *measure(attn, job) {
+    const { prepare, exact } = works[job.work](attn, job);
+    /** @type {{ length: number, seconds: number }[]} */
+    const measured = [];
+    for (const length of job.lengths) {
+      if (isTooLong(measured, length, job.power, defaultPace)) break;
+      const call = prepare(length);
+      const { seconds, calls } = timeCall(call, defaultPace);
+      measured.push({ length, seconds });
+      yield { length, seconds, calls };
+      if (exact && length === job.compareAt) {
+        yield { length, difference: maxAbsDifference(call(), exact(length)) };
+      }
+    }
+  },
+};
+
+serve(tasks);

@@ -1,0 +1,70 @@
+import { randomLcg, randomNormal } from 'd3-random';
+
+import { doubleAttention } from './doubleAttention.js';
+import { scalarAttention } from './scalarAttention.js';
+
+/** @typedef {import('attn').Attn} Attn */
+
+/**
+ * What is measured: a kind of work, at several lengths.
+ * @typedef {object} Job
+ * @property {string} id
+ * @property {keyof typeof works} work
+ * @property {import('attn').Variant} [variant]  the best one by default
+ * @property {number} [threads]  as many as there are cores, but at most four, by default
+ * @property {Record<string, number>} shape  what the work needs to know besides the length
+ * @property {number[]} lengths  ascending
+ * @property {number} power  of the length, that the work grows with
+ * @property {number} [compareAt]  the length at which the result is compared with the same in doubles
+ */
+
+/**
+ * @typedef {object} Work
+ * @property {(length: number) => () => ArrayLike<number>} prepare  gives the call that is timed
+ * @property {(length: number) => ArrayLike<number>} [exact]  its result in doubles
+ */
+
+/** The same numbers for all who do the same work. @param {number} count @param {number} seed */
+function normal(count, seed) {
+  const next = randomNormal.source(randomLcg((seed * 0.6180339887498949) % 1))();
+  return Float32Array.from({ length: count }, next);
+}
+
+/** @param {Job['shape']} shape @param {number} length */
+function attentionInputs({ heads, dim }, length) {
+  const [query, key, value] = [1, 2, 3].map((seed) => normal(heads * length * dim, seed));
+  return { query, key, value, shape: { heads, length, dim } };
+}
+
+/** @param {Job['shape']} sizes */
+const exactAttention = (sizes) => (/** @type {number} */ length) => {
+  const { query, key, value, shape } = attentionInputs(sizes, length);
+  return doubleAttention(query, key, value, shape);
+};
+
+export const works = {
+  /**
+   * Attention in plain JavaScript.
+   * @param {Attn} _
+   * @param {Job} job
+   * @returns {Work}
+   */
+  scalarAttention: (_, job) => ({
+    prepare(length) {
+      const { query, key, value, shape } = attentionInputs(job.shape, length);
+      return () => scalarAttention(query, key, value, shape);
+    },
+    exact: exactAttention(job.shape),
+  }),
+
+  /** @param {Attn} attn @param {Job} job @returns {Work} */
+  attention: (attn, job) => ({
+    prepare(length) {
+      const { query, key, value } = attentionInputs(job.shape, length);
+      const shape = [job.shape.heads, length, job.shape.dim];
+      const [q, k, v] = [query, key, value].map((data) => ({ data, shape }));
+      return () => attn.scaledDotProductAttention(q, k, v).output.data;
+    },
+    exact: exactAttention(job.shape),
+  }),
+};
