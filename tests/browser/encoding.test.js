@@ -14,34 +14,43 @@ const name = /^Sinusoidal encoding/;
 /** What the core promises for every position up to 2^24. */
 const tolerance = 1.2e-7;
 
+/** The page at its chapter on positional encoding. @param {string} [settings] */
+async function open(settings = '') {
+  const page = await site.open(`#${settings}&at=encoding`);
+  await heatmap(page, name).waitFor();
+  return page;
+}
+
+const figure = '[id="encoding-heatmap"]';
+
 test('every cell is the exact value to float32 precision', async () => {
-  const page = await site.open();
+  const page = await open();
   const values = await readValues(heatmap(page, name), 60, 32);
   assert.ok(maxAbsDifference(values, sinusoidalEncoding(60, 32, 10000)) <= tolerance);
 });
 
 test('length, width and base change what is drawn, odd widths included', async () => {
-  const page = await site.open('#length=7&width=5&base=50');
+  const page = await open('length=7&width=5&base=50');
   const map = page.getByRole('application', { name: `${name.source.slice(1)}, 7 positions by 5` });
   const values = await readValues(map, 7, 5);
   assert.ok(maxAbsDifference(values, sinusoidalEncoding(7, 5, 50)) <= tolerance);
 });
 
 test('sliders obey the keyboard', async () => {
-  const page = await site.open();
-  await page.getByRole('slider', { name: 'length' }).press('ArrowRight');
-  await page.getByRole('slider', { name: 'width' }).press('End');
-  await page.getByRole('slider', { name: 'base' }).press('Home');
-  await page.getByRole('application', { name: /61 positions by 128 columns/ }).waitFor();
+  const page = await open();
+  await page.locator(figure).getByRole('slider', { name: 'length' }).press('ArrowRight');
+  await page.locator(figure).getByRole('slider', { name: 'width' }).press('End');
+  await page.locator(figure).getByRole('slider', { name: 'base' }).press('Home');
+  await page.getByRole('application', { name: /61 positions by 512 columns/ }).waitFor();
   assert.equal(
-    await page.getByRole('slider', { name: 'base' }).getAttribute('aria-valuetext'),
+    await page.locator(figure).getByRole('slider', { name: 'base' }).getAttribute('aria-valuetext'),
     '2',
   );
 });
 
 test('dragging a slider redraws', async () => {
-  const page = await site.open();
-  const slider = page.getByRole('slider', { name: 'length' });
+  const page = await open();
+  const slider = page.locator(figure).getByRole('slider', { name: 'length' });
   await slider.scrollIntoViewIfNeeded();
   const box = /** @type {NonNullable<Awaited<ReturnType<typeof slider.boundingBox>>>} */ (
     await slider.boundingBox()
@@ -50,15 +59,19 @@ test('dragging a slider redraws', async () => {
   await page.mouse.down();
   await page.mouse.move(box.x + box.width, box.y + box.height / 2, { steps: 8 });
   await page.mouse.up();
-  await page.getByRole('application', { name: /200 positions/ }).waitFor();
+  await page.getByRole('application', { name: /512 positions/ }).waitFor();
 });
 
 test('the extremes of all sliders are drawn', async () => {
-  for (const fragment of ['#length=1&width=1&base=2', '#length=200&width=128&base=1000000']) {
-    const page = await site.open(fragment);
+  for (const settings of [
+    'length=1&width=1&base=2',
+    'length=512&width=512&base=1000000&start=1000000&step=10000',
+  ]) {
+    const page = await open(settings);
     const map = heatmap(page, name);
     await map.focus();
-    assert.equal(await shownValue(map), 0);
+    const first = settings.includes('start') ? Math.sin(1e6) : 0;
+    assert.ok(Math.abs((await shownValue(map)) - first) <= tolerance);
     await map.press('End');
     await map.press('PageDown');
     assert.ok(Math.abs(await shownValue(map)) <= 1);
@@ -66,7 +79,7 @@ test('the extremes of all sliders are drawn', async () => {
 });
 
 test('arrow keys walk over the cells, Enter locks and Escape lets go', async () => {
-  const page = await site.open();
+  const page = await open();
   const map = heatmap(page, name);
   await map.focus();
   for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowLeft', 'ArrowRight']) {
@@ -79,17 +92,13 @@ test('arrow keys walk over the cells, Enter locks and Escape lets go', async () 
   assert.ok(Math.abs((await shownValue(map)) - Math.cos(2)) <= tolerance);
   await map.focus();
   await map.press('Escape');
-  assert.equal(
-    await page.locator('[data-value]').count(),
-    1,
-    'only the shuffle figure has a value',
-  );
+  assert.equal(await page.locator(`${figure} [data-value]`).count(), 0);
 });
 
 test('a click locks a cell, another unlocks it', async () => {
-  const page = await site.open();
+  const page = await open();
   const map = heatmap(page, name);
-  const unlock = page.getByRole('button', { name: 'unlock' });
+  const unlock = page.locator(figure).getByRole('button', { name: 'unlock' });
   await map.click({ position: { x: 3, y: 100 } });
   const locked = await shownValue(map);
   await map.hover({ position: { x: 200, y: 300 } });
@@ -104,7 +113,7 @@ test('a click locks a cell, another unlocks it', async () => {
 });
 
 test('columns 6 to 9 are drawn as curves, others can be added and removed', async () => {
-  const page = await site.open();
+  const page = await open();
   const curves = page.getByRole('img', { name: /^Curves of columns/ });
   const columns = async () => (await curves.getAttribute('aria-label'))?.match(/\d+/g)?.join();
   assert.equal(await columns(), '6,7,8,9');
@@ -127,7 +136,7 @@ test('columns 6 to 9 are drawn as curves, others can be added and removed', asyn
 });
 
 test('a curve passes through the values of its column', async () => {
-  const page = await site.open('#columns=8');
+  const page = await open('columns=8');
   const svg = page.getByRole('img', { name: 'Curves of columns 8' });
   const path = (await svg.locator('path.curve').getAttribute('d')) ?? '';
   const zero = numberOf((await svg.locator('line.zero').getAttribute('x1')) ?? '');
@@ -142,8 +151,83 @@ test('a curve passes through the values of its column', async () => {
 });
 
 test('the legend has the true range', async () => {
-  const page = await site.open();
-  const legend = page.locator('.legend', { hasText: 'encoding' });
+  const page = await open();
+  const legend = page.locator(`${figure} .legend`);
   assert.equal(await legend.locator('.low').innerText(), '−1');
   assert.equal(await legend.locator('.high').innerText(), '1');
+});
+
+test('rows are counted from any position, in any steps', async () => {
+  const page = await open('length=5&width=6&start=999990&step=7');
+  const values = await readValues(heatmap(page, name), 5, 6);
+  const expected = sinusoidalEncoding(999990 + 5 * 7, 6, 10000).filter(
+    (_, i) => i >= 999990 && (i - 999990) % 7 === 0,
+  );
+  assert.ok(maxAbsDifference(values, expected) <= tolerance);
+});
+
+test('clock hands point at the sine and cosine of their pair', async () => {
+  const page = await open();
+  await page.locator(`${figure} [data-pair="3"]`).hover();
+  assert.equal(await page.locator(`${figure} [data-position]`).innerText(), '10');
+  for (const pair of [0, 1, 3, 15]) {
+    const face = page.locator(`${figure} [data-pair="${pair}"]`);
+    const tip = face.locator('circle.tip');
+    const radius = Number(await face.locator('circle.face').getAttribute('r'));
+    const angle = 10 / 10000 ** (pair / 16);
+    const [x, y] = [await tip.getAttribute('cx'), await tip.getAttribute('cy')].map(Number);
+    assert.ok(Math.abs(x / radius - Math.sin(angle)) < 1e-6, `${pair}`);
+    assert.ok(Math.abs(-y / radius - Math.cos(angle)) < 1e-6, `${pair}`);
+  }
+});
+
+test('time passes while the reader lets it', async () => {
+  const page = await open();
+  const position = page.locator(`${figure} [data-position]`);
+  await page.getByRole('button', { name: 'Let time pass' }).click();
+  await page.waitForFunction(
+    (selector) => Number(document.querySelector(selector)?.textContent) > 13,
+    `${figure} [data-position]`,
+  );
+  await page.getByRole('button', { name: 'Stop' }).click();
+  const stopped = await position.innerText();
+  await page.waitForTimeout(400);
+  assert.equal(await position.innerText(), stopped);
+});
+
+test('brushing a clock, a bit or a cell marks the others', async () => {
+  const page = await open();
+  const map = heatmap(page, name);
+  const counter = page.getByRole('img', { name: /as binary numbers of 6 bits/ });
+  const markedBit = page.locator(`${figure} .names text.marked`);
+  const markedPair = page.locator(`${figure} .clock.selected`);
+
+  // A period of 35 positions lies nearest to that of bit 4, of 32.
+  await page.locator(`${figure} [data-pair="3"]`).hover();
+  assert.equal(await markedBit.textContent(), '24');
+  assert.equal(await markedPair.getAttribute('data-pair'), '3');
+  assert.match(await page.locator(`${figure} .readout`).innerText(), /position 10, column 6/);
+
+  // Bit 5 has a period of 64: so has, nearly, pair 4.
+  const box = /** @type {{ width: number, height: number }} */ (await counter.boundingBox());
+  await counter.hover({ position: { x: box.width / 12, y: (20.5 / 60) * box.height } });
+  assert.equal(await markedPair.getAttribute('data-pair'), '4');
+  assert.equal(await page.locator(`${figure} [data-position]`).innerText(), '20');
+
+  await map.focus();
+  await map.press('Enter');
+  await map.press('Home');
+  assert.equal(await markedPair.getAttribute('data-pair'), '0');
+  await page.waitForURL(/encodingCell=20\.0/);
+});
+
+test('a link to eight positions shows the binary numbers of D2L 11.6.3', async () => {
+  const page = await open('length=8&width=8');
+  const digits = page.locator(`${figure} .digits text`);
+  const written = (await digits.allTextContents()).join('');
+  // Bits are drawn from the lowest on.
+  const expected = Array.from({ length: 8 }, (_, i) =>
+    i.toString(2).padStart(3, '0').split('').reverse().join(''),
+  ).join('');
+  assert.equal(written, expected);
 });

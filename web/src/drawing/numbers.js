@@ -31,8 +31,9 @@ export const compact = (/** @type {number} */ value) =>
  * @returns {{ mantissa: string, exponent: string | null }}
  */
 export function scientific(value) {
-  if (value === 0 || (value >= 0.001 && value < 1000)) {
-    return { mantissa: value === 0 ? '0' : value.toPrecision(3), exponent: null };
+  const magnitude = Math.abs(value);
+  if (value === 0 || (magnitude >= 0.001 && magnitude < 1000)) {
+    return { mantissa: value === 0 ? '0' : typeset(value.toPrecision(3)), exponent: null };
   }
   const [mantissa, exponent] = value.toExponential(1).split('e');
   return { mantissa: typeset(mantissa), exponent: typeset(String(Number(exponent))) };

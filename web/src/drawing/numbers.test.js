@@ -30,5 +30,7 @@ test('wavelengths fit a narrow label', () => {
 test('small and large numbers are written as powers of ten', () => {
   assert.deepEqual(scientific(2.384e-7), { mantissa: '2.4', exponent: '−7' });
   assert.deepEqual(scientific(1.998), { mantissa: '2.00', exponent: null });
+  assert.deepEqual(scientific(-0.25), { mantissa: '−0.250', exponent: null });
+  assert.deepEqual(scientific(-2.384e-7), { mantissa: '−2.4', exponent: '−7' });
   assert.deepEqual(scientific(0), { mantissa: '0', exponent: null });
 });

@@ -1,18 +1,37 @@
-import { integer, integers } from '../../state/property.js';
+import { cell, integer, integers, number } from '../../state/property.js';
 
 /** Most curves drawn side by side. */
 export const maxColumns = 8;
 
 export const limits = {
-  length: { min: 1, max: 200 },
-  width: { min: 1, max: 128 },
+  length: { min: 1, max: 512 },
+  width: { min: 1, max: 512 },
+  start: { min: 0, max: 1e6 },
+  step: { min: 1, max: 1e4 },
+  factor: { min: 1, max: 64 },
+  trained: { min: 1, max: 8192 },
+  clip: { min: 1, max: 64 },
 };
+
+const lastCell = Math.max(limits.length.max, limits.width.max) - 1;
 
 /** What this chapter adds to the page's settings. */
 export const properties = {
-  /** Positions and columns of the encoding. */
+  /** Positions and columns of the encoding: row i has position start + i·step. */
   length: integer(60, limits.length),
   width: integer(32, limits.width),
+  start: integer(0, limits.start),
+  step: integer(1, limits.step),
   /** Columns drawn as curves. */
   columns: integers([6, 7, 8, 9], { min: 0, max: limits.width.max - 1 }, maxColumns),
+  /** Locked cells: of the encoding, and of the products of its rows. */
+  encodingCell: cell(lastCell),
+  similarityCell: cell(lastCell),
+  schemesCell: cell(lastCell),
+
+  /** Schemes side by side: how far scaled rotary embeddings are stretched, beyond which length. */
+  factor: number(4, limits.factor),
+  trained: integer(8, limits.trained),
+  /** Largest distance that Shaw's relative keys tell apart. */
+  clip: integer(4, limits.clip),
 };

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
+import { heatmap, numberOf, openSite, readValues } from './site.js';
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const figure = '[id="rotation-shift"]';
+
+/** Of an encoding that was turned, as the core states it. */
+const tolerance = 2.7e-7;
+
+/** The page at its chapter on rotations. @param {string} [settings] */
+async function open(settings = '') {
+  const page = await site.open(`#${settings}&at=rotation`);
+  await heatmap(page, /^Turned/).waitFor();
+  return page;
+}
+
+test('both ways lead to the exact encoding, δ positions further on', async () => {
+  const page = await open('length=9&width=8&base=50&delta=4');
+  const turned = await readValues(heatmap(page, /^Turned, 9 positions by 8/), 9, 8);
+  const expected = sinusoidalEncoding(13, 8, 50).slice(4);
+  assert.ok(maxAbsDifference(turned, expected) <= tolerance);
+  const encoded = page.locator(`${figure} [data-encoded]`);
+  // The last cell that was read is still looked at.
+  assert.ok(Math.abs(numberOf(await encoded.innerText()) - expected[8][7]) <= 1.2e-7);
+});
+
+test('the number is the largest difference of all', async () => {
+  const page = await open('length=9&width=8&base=50&delta=-3.5');
+  const largest = Number(
+    await page.locator(`${figure} [data-largest]`).getAttribute('data-largest'),
+  );
+  assert.ok(largest > 0 && largest <= tolerance + 1.2e-7);
+  const rows = await page.evaluate(async () => {
+    const cells = [];
+    const map = /** @type {HTMLElement} */ (
+      document.querySelector('[role="application"][aria-label^="Difference"]')
+    );
+    const readout = /** @type {HTMLElement} */ (
+      document.getElementById(map.getAttribute('aria-describedby') ?? '')
+    );
+    const box = map.getBoundingClientRect();
+    for (let row = 0; row < 9; row++) {
+      for (let column = 0; column < 8; column++) {
+        map.dispatchEvent(
+          new PointerEvent('pointermove', {
+            bubbles: true,
+            pointerType: 'mouse',
+            clientX: box.left + ((column + 0.5) / 8) * box.width,
+            clientY: box.top + ((row + 0.5) / 9) * box.height,
+          }),
+        );
+        await new Promise((resolve) => setTimeout(resolve));
+        cells.push(
+          ['encoded', 'value'].map(
+            (name) => readout.querySelector(`[data-${name}]`)?.textContent ?? '',
+          ),
+        );
+      }
+    }
+    return cells;
+  });
+  const differences = rows.map(([encoded, turned]) =>
+    Math.abs(numberOf(encoded) - numberOf(turned)),
+  );
+  assert.ok(Math.abs(Math.max(...differences) - largest) < 1e-9);
+});
+
+test('M is made of rotations, and its blocks are drawn with their numbers', async () => {
+  const page = await open('length=20&width=6&base=10000&delta=7');
+  const values = await readValues(heatmap(page, /^The matrix M, 6 by 6/), 6, 6);
+  const expected = Array.from({ length: 6 }, (_, row) =>
+    Array.from({ length: 6 }, (_, column) => {
+      if (row >> 1 !== column >> 1) return 0;
+      const angle = 7 / 10000 ** ((2 * (row >> 1)) / 6);
+      if (row === column) return Math.cos(angle);
+      return row < column ? Math.sin(angle) : -Math.sin(angle);
+    }),
+  );
+  assert.ok(maxAbsDifference(values, expected) <= 1.2e-7);
+  for (const pair of [0, 1, 2]) {
+    const cells = page.locator(`${figure} [data-pair="${pair}"] td`);
+    const numbers = (await cells.allTextContents()).map(numberOf);
+    const block = [0, 1].flatMap((row) =>
+      [0, 1].map((column) => expected[2 * pair + row][2 * pair + column]),
+    );
+    numbers.forEach((value, i) => assert.ok(Math.abs(value - block[i]) <= 0.0051, `${pair} ${i}`));
+  }
+});
+
+test('the sliders move δ and the position', async () => {
+  const page = await open();
+  const slider = (/** @type {string} */ name) => page.locator(figure).getByRole('slider', { name });
+  await slider('distance').press('ArrowRight');
+  await page.waitForURL(/delta=5\.5/);
+  await slider('distance').press('Home');
+  await page.waitForURL(/delta=-100/);
+  await slider('position').press('End');
+  await page.waitForURL(/position=59/);
+});
+
+test('an odd width is drawn without its last sine, and said so', async () => {
+  const page = await open('width=7');
+  await heatmap(page, /^Turned, 60 positions by 6 columns/).waitFor();
+  assert.match(
+    await page.locator(figure).innerText(),
+    /last of 7 columns is a sine without a cosine/,
+  );
+});

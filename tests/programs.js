@@ -1,0 +1,99 @@
+// Runs the programs that the page offers as "code for this picture" and reads what they print.
+
+import { execFile } from 'node:child_process';
+import { existsSync, rmSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
+import { nodeFlags } from '../wasm/toolchain/node.js';
+
+const execute = promisify(execFile);
+
+/** The native library: that of the release preset, or another build's. */
+const library = process.env.ATTN_LIBRARY ?? join(kBuildFolder, 'release', 'core', 'libattn.a');
+const compiler = process.env.CXX ?? 'c++';
+
+/**
+ * Why programs of a language cannot be run here, or false where they can: the value of a test's
+ * `skip`.
+ * @param {'python' | 'cpp' | 'javascript'} language
+ * @returns {Promise<string | false>}
+ */
+export async function reasonToSkip(language) {
+  switch (language) {
+    case 'python':
+      return execute('python3', ['-c', 'import torch']).then(
+        () => false,
+        () => 'python3 has no torch',
+      );
+    case 'cpp':
+      return existsSync(library) ? false : `there is no ${library}; ATTN_LIBRARY names another`;
+    default:
+      return false;
+  }
+}
+
+/**
+ * @param {'python' | 'cpp' | 'javascript'} language
+ * @param {string} text of the program
+ * @returns {Promise<number[][]>} the matrix that it prints
+ */
+export async function run(language, text) {
+  const folder = await mkdtemp(join(language === 'javascript' ? kRoot : tmpdir(), '.program-'));
+  try {
+    const stdout = await commands[language](folder, text);
+    return stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/).map(Number));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const options = { maxBuffer: 2 ** 28 };
+
+/** @type {Record<string, (folder: string, text: string) => Promise<string>>} */
+const commands = {
+  async javascript(folder, text) {
+    const file = join(folder, 'program.mjs');
+    await writeFile(file, text);
+    return (await execute(process.execPath, [...nodeFlags(), file], options)).stdout;
+  },
+  async python(folder, text) {
+    const file = join(folder, 'program.py');
+    await writeFile(file, text);
+    return (await execute('python3', [file], options)).stdout;
+  },
+  async cpp(folder, text) {
+    const [file, program] = [join(folder, 'program.cpp'), join(folder, 'program')];
+    await writeFile(file, text);
+    parsed ??= parseHeaders();
+    await compile(['-I', await parsed, file, library, '-pthread', '-o', program]);
+    return (await execute(program, options)).stdout;
+  },
+};
+
+/** @param {string[]} args */
+const compile = (args) =>
+  execute(compiler, [
+    ...['-std=c++20', '-Wall', '-Wextra', '-Werror'],
+    ...args.slice(0, 2),
+    ...['-I', join(kRoot, 'core', 'include'), '-I', join(library, '..', 'include')],
+    ...args.slice(2),
+  ]);
+
+/** @type {Promise<string> | undefined} a folder with the library's header, read once for all programs */
+let parsed;
+
+async function parseHeaders() {
+  const folder = await mkdtemp(join(tmpdir(), '.headers-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  await mkdir(join(folder, 'attn'));
+  const header = join(kRoot, 'core', 'include', 'attn', 'attn.hpp');
+  await compile(['-x', 'c++-header', header, '-o', join(folder, 'attn', 'attn.hpp.gch'), '-w']);
+  return folder;
+}

@@ -1,0 +1,22 @@
+/**
+ * A slider on a logarithmic scale whose values are rounded to two digits, as one would write them.
+ * A range that starts at 0 has it one step before 1.
+ * @param {{ min: number, max: number }} range whole numbers
+ */
+export function logSlider({ min, max }) {
+  const step = 0.05;
+  const least = min > 0 ? Math.log10(min) : -step;
+  return {
+    // Steps are counted from the least value: from a round one they meet round numbers.
+    min: min > 0 ? Math.floor(least * 10) / 10 : least,
+    max: Math.log10(max),
+    step,
+    /** @param {number} value */
+    at: (value) => (value > 0 ? Math.log10(value) : least),
+    /** @param {number} place */
+    from: (place) =>
+      place < least / 2 && min === 0
+        ? 0
+        : Math.min(max, Math.max(min, Math.round(Number((10 ** place).toPrecision(2))))),
+  };
+}

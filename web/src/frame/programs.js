@@ -1,0 +1,61 @@
+/**
+ * Shells of the programs that figures offer as "code for this picture": each is complete, computes
+ * one matrix with the figure's current values and prints it, a line for each row.
+ */
+
+/** @param {{ body: string, result: string }} program result: a tensor (rows, columns) */
+export const pythonProgram = ({ body, result }) => `import torch
+
+${body.trim()}
+
+for row in ${result}:
+    print(*row.tolist())
+`;
+
+/**
+ * @param {{ body: string, result: string, rows: string, columns: string, includes?: string[] }} program
+ *   result: a std::vector<float>
+ */
+export const cppProgram = ({
+  body,
+  result,
+  rows,
+  columns,
+  includes = [],
+}) => `#include <attn/attn.hpp>
+
+${['<cstdint>', '<cstdio>', '<vector>', ...includes]
+  .sort()
+  .map((header) => `#include ${header}\n`)
+  .join('')}
+int main() {
+${indented(body)}
+
+  for (std::int64_t i = 0; i < ${rows}; ++i) {
+    for (std::int64_t j = 0; j < ${columns}; ++j) std::printf("%.9g ", ${result}[i * ${columns} + j]);
+    std::printf("\\n");
+  }
+}
+`;
+
+/** @param {{ body: string, result: string }} program result: a tensor (rows, columns) */
+export const javascriptProgram = ({ body, result }) => `import { load } from 'attn';
+
+const attn = await load();
+${body.trim()}
+
+const [rows, columns] = ${result}.shape;
+for (let i = 0; i < rows; i++) {
+  console.log(...${result}.data.subarray(i * columns, (i + 1) * columns));
+}
+`;
+
+/** @param {string} body */
+const indented = (body) => body.trim().replace(/^(?=.)/gm, '  ');
+
+/** A number as a C++ double. @param {number} value */
+export const double = (value) =>
+  Number.isInteger(value) && value < 1e15 ? `${value}.0` : `${value}`;
+
+/** A text as a literal of Python, C++ and JavaScript alike. @param {string} text */
+export const literal = (text) => JSON.stringify(text);
