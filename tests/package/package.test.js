@@ -3,7 +3,7 @@
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -69,6 +69,15 @@ const isVisible = (name) => !name.startsWith('.');
 test('types_come_first_among_the_conditions_of_every_export', () => {
   for (const [name, target] of Object.entries(packageJson.exports)) {
     if (typeof target !== 'string') assert.equal(Object.keys(target)[0], 'types', name);
+  }
+});
+
+test('its_documents_link_to_files_that_exist', () => {
+  for (const document of ['README.md', 'wasm/README.md']) {
+    const text = readFileSync(join(kRoot, document), 'utf8');
+    for (const [, link] of text.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) {
+      assert.ok(existsSync(join(kRoot, document, '..', link)), `${document}: ${link}`);
+    }
   }
 });
 
