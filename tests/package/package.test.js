@@ -75,7 +75,7 @@ test('types_come_first_among_the_conditions_of_every_export', () => {
 test('its_documents_link_to_files_that_exist', () => {
   for (const document of ['README.md', 'wasm/README.md']) {
     const text = readFileSync(join(kRoot, document), 'utf8');
-    for (const [, link] of text.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) {
+    for (const [, link] of text.matchAll(/\]\((?!https?:)([^)#\s]+)\)/g)) {
       assert.ok(existsSync(join(kRoot, document, '..', link)), `${document}: ${link}`);
     }
   }
