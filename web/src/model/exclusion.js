@@ -21,17 +21,46 @@ export function exclusionOf({ causal, window, validLen, blocked }, length) {
 }
 
 /**
- * Whether a query may look at a key.
+ * Which keys each query may not look at, as runs `begin … end − 1` in row `row`.
+ * @param {{ causal: boolean, window: number, validLen: number,
+ *   blocked: { row: number, column: number }[] }} masks
+ * @param {number} length of the sentence
+ */
+export function excludedRuns({ causal, window, validLen, blocked }, length) {
+  /** @type {{ row: number, begin: number, end: number }[]} */
+  const runs = [];
+  const keys = validLen ? Math.min(validLen, length) : length;
+  for (let row = 0; row < length; row++) {
+    const begin = window ? Math.max(0, row - window) : 0;
+    const end = Math.min(
+      keys,
+      causal ? row + 1 : length,
+      window ? Math.min(length, row + window + 1) : length,
+    );
+    if (begin >= end) {
+      runs.push({ row, begin: 0, end: length });
+    } else {
+      if (begin > 0) runs.push({ row, begin: 0, end: begin });
+      if (end < length) runs.push({ row, begin: end, end: length });
+    }
+  }
+  for (const { row, column } of blocked) {
+    if (row < length && column < length) runs.push({ row, begin: column, end: column + 1 });
+  }
+  return runs;
+}
+
+/**
+ * Why a query may not look at a key, in words; null if it may.
  * @param {{ causal: boolean, window: number, validLen: number,
  *   blocked: { row: number, column: number }[] }} masks
  * @param {number} query
  * @param {number} key
  */
-export function mayAttend({ causal, window, validLen, blocked }, query, key) {
-  return !(
-    (causal && key > query) ||
-    (window && Math.abs(key - query) > window) ||
-    (validLen && key >= validLen) ||
-    blocked.some(({ row, column }) => row === query && column === key)
-  );
+export function exclusionReason({ causal, window, validLen, blocked }, query, key) {
+  if (causal && key > query) return 'which comes later';
+  if (window && Math.abs(key - query) > window) return 'which is outside the window';
+  if (validLen && key >= validLen) return 'which is beyond the valid length';
+  const painted = blocked.some(({ row, column }) => row === query && column === key);
+  return painted ? 'which was painted out' : null;
 }
