@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 
 import { rebuildOnChange } from './rebuildOnChange.js';
+import { smallFonts } from './smallFonts.js';
 
 const policy = [
   "default-src 'none'",
@@ -29,17 +30,6 @@ const contentSecurityPolicy = {
   ],
 };
 
-/** KaTeX offers each font three times over; every browser with WebAssembly SIMD reads WOFF2. */
-const onlyWoff2 = {
-  name: 'only-woff2',
-  enforce: /** @type {const} */ ('pre'),
-  /** @param {string} code @param {string} id */
-  transform: (code, id) =>
-    /katex.*\.css$/.test(id)
-      ? code.replace(/,\s*url\([^)]*\.(?:woff|ttf)\)\s*format\(["'](?:woff|truetype)["']\)/g, '')
-      : undefined,
-};
-
 /** With these headers a page may use threads; without them it works too, on one. */
 const crossOriginIsolation = {
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -50,7 +40,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   // Relative addresses, so that the site works from any folder of any static host.
   base: './',
-  plugins: [svelte({ configFile: false }), onlyWoff2, contentSecurityPolicy, rebuildOnChange()],
+  plugins: [svelte({ configFile: false }), smallFonts(), contentSecurityPolicy, rebuildOnChange()],
   // The package is built beside this folder, in wasm/dist.
   server: { headers: crossOriginIsolation, fs: { allow: ['..'] } },
   preview: { headers: crossOriginIsolation },

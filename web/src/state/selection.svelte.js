@@ -9,6 +9,11 @@ import { settings } from './settings.svelte.js';
  */
 
 /**
+ * What a heatmap needs of a selection.
+ * @typedef {Pick<Selection, 'cell' | 'locked' | 'hover' | 'toggleLock' | 'move' | 'release'>} CellSelection
+ */
+
+/**
  * Which cell of a matrix is being looked at. Hovering or moving with the keys selects; a click
  * locks the selection until the next click or Escape. Figures that show the same matrix share one.
  */
@@ -71,7 +76,7 @@ const same = (a, b) => a?.row === b?.row && a?.column === b?.column;
 
 /**
  * The selected cell, or null when the matrix has shrunk and no longer has it.
- * @param {Selection} selection
+ * @param {CellSelection} selection
  * @param {number} rows
  * @param {number} columns
  */

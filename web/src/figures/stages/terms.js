@@ -1,0 +1,82 @@
+/**
+ * How one number came about, from the numbers before it.
+ *
+ * @typedef {object} Term
+ * @property {string} name of the index that is summed over
+ * @property {number} a
+ * @property {number} b
+ * @property {number} product
+ *
+ * @typedef {object} Sum
+ * @property {Term[]} terms the largest first
+ * @property {number} others how many terms are not listed
+ * @property {number} rest their sum
+ */
+
+/**
+ * Σ a[i]·b[i], the terms that matter most first.
+ * @param {ArrayLike<number>} a
+ * @param {ArrayLike<number>} b
+ * @param {(index: number) => string} name
+ * @param {number} most terms that are listed
+ * @returns {Sum}
+ */
+export function sumOfProducts(a, b, name, most) {
+  const terms = Array.from(a, (value, i) => ({
+    index: i,
+    name: name(i),
+    a: value,
+    b: b[i],
+    product: value * b[i],
+  }));
+  const few = terms.length <= most;
+  const ranked = few
+    ? terms
+    : [...terms].sort((s, t) => Math.abs(t.product) - Math.abs(s.product)).slice(0, most);
+  const listed = new Set(ranked.map(({ index }) => index));
+  let [others, rest] = [0, 0];
+  for (const { index, product } of terms) {
+    if (listed.has(index)) continue;
+    others += 1;
+    rest += product;
+  }
+  return {
+    terms: ranked.map(({ name, a, b, product }) => ({ name, a, b, product })),
+    others,
+    rest,
+  };
+}
+
+/**
+ * The softmax of a row: a is the score, b its exponential relative to the row's largest, product
+ * the share.
+ * @param {ArrayLike<number>} scores −∞ where excluded
+ * @param {(index: number) => string} name
+ * @param {number} at the index in question, always listed
+ * @param {number} most
+ */
+export function softmaxTerms(scores, name, at, most) {
+  let largest = -Infinity;
+  for (let i = 0; i < scores.length; i++) largest = Math.max(largest, scores[i]);
+  const exponential = (/** @type {number} */ score) =>
+    score === -Infinity ? 0 : Math.exp(score - largest);
+  let total = 0;
+  for (let i = 0; i < scores.length; i++) total += exponential(scores[i]);
+  const order = Array.from(scores, (_, i) => i)
+    .filter((i) => scores[i] > -Infinity || i === at)
+    .sort((i, j) => scores[j] - scores[i]);
+  const listed = order.slice(0, most);
+  if (!listed.includes(at)) listed[listed.length - 1] = at;
+  return {
+    largest,
+    total,
+    others: order.length - listed.length,
+    terms: listed.map((i) => ({
+      index: i,
+      name: name(i),
+      score: scores[i],
+      exponential: exponential(scores[i]),
+      share: total > 0 ? exponential(scores[i]) / total : 0,
+    })),
+  };
+}
