@@ -20,11 +20,11 @@ before(async () => (site = await openSite()));
 after(() => site.close());
 
 const sentence = 'the cat sat on the mat';
-const text = `text=${sentence.replaceAll(' ', '+')}`;
+const text = `at=self-attention.weights&text=${sentence.replaceAll(' ', '+')}`;
 const n = 6;
 const dModel = 64;
 
-/** The weights in the large figure; the first one with this name is in the pipeline. */
+/** The weights in the large figure; one with this name is in the pipeline before it. */
 const weightsMap = (/** @type {Page} */ page) => heatmap(page, /^Attention weights/).last();
 
 /** @param {number[][]} x @param {number} head @param {number} numHeads */
@@ -32,7 +32,7 @@ const sliceOf = (x, head, numHeads) =>
   x.map((row) => row.slice((head * dModel) / numHeads, ((head + 1) * dModel) / numHeads));
 
 test('the input is embedding plus encoding, and identical words have identical embeddings', async () => {
-  const page = await site.open(`#${text}&encoding=0`);
+  const page = await site.open(`#${text}&encoding=none`);
   const embedding = await readValues(heatmap(page, /^Embeddings/), n, dModel);
   assert.deepEqual(embedding[0], embedding[4]);
   assert.notDeepEqual(embedding[1], embedding[2]);
@@ -40,8 +40,8 @@ test('the input is embedding plus encoding, and identical words have identical e
     const meanSquare = row.reduce((sum, value) => sum + value * value, 0) / dModel;
     assert.ok(Math.abs(meanSquare - 1) < 1e-5);
   }
-  await page.getByRole('switch', { name: 'positional encoding' }).first().check();
-  const input = await readValues(heatmap(page, /^Input/), n, dModel);
+  await page.getByRole('radio', { name: 'sinusoidal' }).first().check({ force: true });
+  const input = await readValues(heatmap(page, /^Input of/), n, dModel);
   const encoding = sinusoidalEncoding(n, dModel, 10000);
   const sum = embedding.map((row, i) => row.map((value, j) => value + encoding[i][j]));
   assert.ok(maxAbsDifference(input, sum) <= 1.2e-7 + 6 * roundingError);
@@ -50,9 +50,9 @@ test('the input is embedding plus encoding, and identical words have identical e
 for (const causal of [false, true]) {
   test(`identity weights match the reference in every head${causal ? ', causal' : ''}`, async () => {
     const page = await site.open(`#${text}&causal=${Number(causal)}`);
-    const input = await readValues(heatmap(page, /^Input/), n, dModel);
+    const input = await readValues(heatmap(page, /^Input of/), n, dModel);
     for (let head = 0; head < 4; head++) {
-      await page.getByRole('radio', { name: `head ${head + 1}` }).check({ force: true });
+      await page.getByRole('radio', { name: `head ${head + 1}:` }).check({ force: true });
       const slice = sliceOf(input, head, 4);
       const { weights, tolerance } = attentionWeights({ values: slice }, { values: slice }, causal);
       const shown = await readValues(weightsMap(page), n, n);
@@ -68,7 +68,7 @@ for (const causal of [false, true]) {
 
 test('Xavier weights match the reference', async () => {
   const page = await site.open(`#${text}&weights=xavier&seed=5&heads=2&head=1`);
-  const input = await readValues(heatmap(page, /^Input/), n, dModel);
+  const input = await readValues(heatmap(page, /^Input of/), n, dModel);
   const attn = await load();
   const layer = new attn.MultiHeadAttention({ dModel, numHeads: 2, init: 'xavier', seed: 5 });
   // W_q, W_k and W_v, one below the other.
@@ -91,11 +91,11 @@ test('Xavier weights match the reference', async () => {
 });
 
 test('identical words get identical weights without the encoding, and others with it', async () => {
-  const page = await site.open(`#${text}&encoding=0`);
+  const page = await site.open(`#${text}&encoding=none`);
   const without = await readValues(weightsMap(page), n, n);
   assert.deepEqual(without[0], without[4]);
   for (const row of without) assert.ok(Math.abs(row[0] - row[4]) <= roundingError);
-  await page.getByRole('switch', { name: 'positional encoding' }).first().check();
+  await page.getByRole('radio', { name: 'sinusoidal' }).first().check({ force: true });
   const encoded = await readValues(weightsMap(page), n, n);
   assert.notDeepEqual(encoded[0], encoded[4]);
 });
@@ -104,25 +104,28 @@ test('the legend ends at the largest weight of all heads', async () => {
   const page = await site.open(`#${text}&heads=2`);
   let largest = 0;
   for (const head of [1, 2]) {
-    await page.getByRole('radio', { name: `head ${head}` }).check({ force: true });
+    await page.getByRole('radio', { name: `head ${head}:` }).check({ force: true });
     const weights = await readValues(weightsMap(page), n, n);
     largest = Math.max(largest, ...weights.flat());
   }
-  const shown = await page.locator('.legend', { hasText: 'weight' }).locator('.high').innerText();
+  const shown = await page
+    .locator('#weights .legend', { hasText: 'weight' })
+    .locator('.high')
+    .innerText();
   assert.equal(numberOf(shown), Number(largest.toPrecision(3)));
 });
 
-test('the page says which query and key weights it uses', async () => {
-  const page = await site.open();
-  await page.getByText(/^Identity: head 1 compares columns 0 to 15/).waitFor();
-  await page.getByRole('radio', { name: 'random (Xavier)' }).check({ force: true });
-  await page.getByText(/^Xavier: .* seed 1/).waitFor();
-  await page.getByRole('button', { name: 'next seed' }).click();
-  await page.getByText(/^Xavier: .* seed 2/).waitFor();
+test('the page says which weights it uses', async () => {
+  const page = await site.open('#at=self-attention.weights');
+  await page.getByText(/^Identity weights: head 1 compares columns 0 to 15/).waitFor();
+  await page.getByRole('radio', { name: 'random' }).check({ force: true });
+  await page.getByText(/^Random weights: .* seed 1/).waitFor();
+  await page.getByRole('button', { name: 'seed 1' }).click();
+  await page.getByText(/^Random weights: .* seed 2/).waitFor();
 });
 
 test('every keystroke draws anew', async () => {
-  const page = await site.open('#text=');
+  const page = await site.open('#at=self-attention&text=');
   const box = page.getByRole('textbox');
   await page.getByText('Nothing to look at yet').waitFor();
   for (const [typed, tokens] of /** @type {[string, number][]} */ ([
@@ -142,7 +145,7 @@ test('every keystroke draws anew', async () => {
 });
 
 test('a token selected in one figure is marked in the other', async () => {
-  const page = await site.open(`#${text}`);
+  const page = await site.open(`#${text}`.replace('.weights', ''));
   const map = heatmap(page, /^Embeddings/);
   await map.focus();
   await map.press('ArrowDown');
@@ -150,13 +153,13 @@ test('a token selected in one figure is marked in the other', async () => {
 });
 
 test('emoji, right-to-left and very long input are drawn', async () => {
-  const page = await site.open();
+  const page = await site.open('#at=self-attention.weights');
   const box = page.getByRole('textbox');
   await box.fill('سلام 👩‍👩‍👧 שלום !');
   await page.getByRole('application', { name: '4 queries by 4 keys' }).first().waitFor();
   await box.fill('long '.repeat(20000));
-  await page.getByText('800 tokens; the first 128 are drawn').waitFor();
-  await page.getByText('The sentence was cut after 4,000 characters.').waitFor();
+  await page.getByText('2,400 tokens; the first 1,024 are used').waitFor();
+  await page.getByText('The sentence was cut after 12,000 characters.').waitFor();
   await box.fill('x'.repeat(3000));
   const map = weightsMap(page);
   await map.focus();
@@ -175,4 +178,66 @@ test('a locked cell that the sentence no longer has does not block the figure', 
   await map.hover({ position: { x: 10, y: 10 } });
   assert.ok((await shownValue(map)) > 0);
   assert.equal(await page.getByRole('button', { name: 'unlock' }).count(), 0);
+});
+
+test('masks exclude what they say, and their rows still sum to one', async () => {
+  const page = await site.open(`#${text}&window=2&validLen=5&blocked=3.3,3.2`);
+  const shown = await readValues(weightsMap(page), n, n);
+  shown.forEach((row, i) => {
+    row.forEach((weight, j) => {
+      const excluded = Math.abs(i - j) > 2 || j >= 5 || (i === 3 && (j === 3 || j === 2));
+      assert.equal(weight === 0, excluded, `${i}, ${j}: ${weight}`);
+    });
+    assert.ok(Math.abs(row.reduce((sum, weight) => sum + weight) - 1) < 1e-6);
+  });
+});
+
+test('cells are painted out by dragging, and let in again by the keyboard', async () => {
+  const page = await site.open(`#${text}`);
+  const map = weightsMap(page);
+  await page.getByRole('switch', { name: 'paint cells out' }).check();
+  await map.scrollIntoViewIfNeeded();
+  const box = /** @type {{ x: number, y: number, width: number }} */ (await map.boundingBox());
+  const at = (/** @type {number} */ i) => ((i + 0.5) / n) * box.width;
+  await page.mouse.move(box.x + at(1), box.y + at(2));
+  await page.mouse.down();
+  await page.mouse.move(box.x + at(4), box.y + at(2), { steps: 12 });
+  await page.mouse.up();
+  await page.getByRole('button', { name: 'clear 4 painted' }).first().waitFor();
+  const row = (await readValues(map, n, n))[2];
+  assert.deepEqual(
+    row.map((weight) => weight === 0),
+    [false, true, true, true, true, false],
+  );
+  await map.focus();
+  for (const key of ['Home', 'ArrowUp', 'ArrowUp', 'ArrowUp', 'ArrowUp', 'ArrowUp'])
+    await map.press(key);
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight', 'Enter']) await map.press(key);
+  await page.getByRole('button', { name: 'clear 3 painted' }).first().waitFor();
+});
+
+test('the statistics of a head are those of its weights', async () => {
+  const page = await site.open(`#${text}&heads=1`);
+  const weights = await readValues(weightsMap(page), n, n);
+  const mean = (/** @type {(row: number[], i: number) => number} */ of) =>
+    weights.reduce((sum, row, i) => sum + of(row, i), 0) / n;
+  const expected = {
+    entropy: mean((row) => row.reduce((sum, w) => sum - (w && w * Math.log2(w)), 0)),
+    distance: mean((row, i) => row.reduce((sum, w, j) => sum + w * Math.abs(i - j), 0)),
+    largest: mean((row) => Math.max(...row)),
+  };
+  for (const [name, value] of Object.entries(expected)) {
+    const shown = await page.locator(`[data-${name}]`).getAttribute(`data-${name}`);
+    assert.ok(Math.abs(Number(shown) - value) < 1e-6, `${name}: ${shown} against ${value}`);
+  }
+});
+
+test('a thousand tokens are drawn', async () => {
+  const page = await site.open('#at=self-attention.weights');
+  await page.getByRole('textbox').fill(Array.from({ length: 1000 }, (_, i) => `w${i}`).join(' '));
+  const map = weightsMap(page);
+  await page.getByRole('application', { name: '1000 queries by 1000 keys' }).last().waitFor();
+  await map.focus();
+  await map.press('End');
+  assert.ok((await shownValue(map)) >= 0);
 });

@@ -13,11 +13,21 @@ after(() => site.close());
 
 // All different, so that the shuffled order can be read off the words.
 const words = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];
-const text = `text=${words.join('+')}`;
+const text = `at=order.shuffle&text=${words.join('+')}`;
 
 /** @param {Page} page */
 const shownDifference = async (page) =>
   Number(await page.locator('output[data-value]').getAttribute('data-value'));
+
+/** The embeddings, read off the chapter before. @param {Page} page */
+async function embeddings(page) {
+  const before = await site.open(
+    new URL(page.url()).hash.replace('#', '#at=self-attention.pipeline&'),
+  );
+  const values = await readValues(heatmap(before, /^Embeddings/), words.length, 64);
+  await before.context().close();
+  return values;
+}
 
 /** @param {Page} page */
 async function shownOrder(page) {
@@ -30,16 +40,16 @@ async function shownOrder(page) {
 test('without the encoding the difference is rounding, with it it is large', async () => {
   const page = await site.open(`#${text}`);
   assert.ok((await shownDifference(page)) > 0.1);
-  await page.getByText('every token carries its position').waitFor();
-  await page.getByRole('switch', { name: 'positional encoding' }).last().uncheck();
+  await page.locator('.verdict', { hasText: 'every token carries its position' }).waitFor();
+  await page.getByRole('radio', { name: 'none' }).last().check({ force: true });
   assert.ok((await shownDifference(page)) < 1e-5);
-  await page.getByText('Order does not matter').waitFor();
+  await page.locator('.verdict', { hasText: 'Order does not matter' }).waitFor();
 });
 
 for (const causal of [false, true]) {
   test(`the difference is that of the reference${causal ? ', causal' : ''}`, async () => {
-    const page = await site.open(`#${text}&encoding=0&causal=${Number(causal)}`);
-    const embedding = await readValues(heatmap(page, /^Embeddings/), words.length, 64);
+    const page = await site.open(`#${text}&encoding=none&causal=${Number(causal)}`);
+    const embedding = await embeddings(page);
     const order = await shownOrder(page);
     const permute = (/** @type {number[][]} */ rows) => order.map((from) => rows[from]);
     const expected = (/** @type {boolean} */ encoded) => {
@@ -53,7 +63,7 @@ for (const causal of [false, true]) {
       return maxAbsDifference(permute(layer(embedding)), layer(permute(embedding)));
     };
     assert.ok(Math.abs((await shownDifference(page)) - expected(false)) < 1e-5);
-    await page.getByRole('switch', { name: 'positional encoding' }).last().check();
+    await page.getByRole('radio', { name: 'sinusoidal' }).last().check({ force: true });
     assert.ok(Math.abs((await shownDifference(page)) - expected(true)) < 1e-4);
   });
 }
@@ -62,20 +72,51 @@ test('the button gives another order each time', async () => {
   const page = await site.open(`#${text}`);
   const seen = new Set([(await shownOrder(page)).join()]);
   for (let i = 0; i < 4; i++) {
-    await page.getByRole('button', { name: 'Shuffle' }).click();
+    await page.getByRole('button', { name: 'Shuffle', exact: true }).click();
     seen.add((await shownOrder(page)).join());
   }
   assert.equal(seen.size, 5);
 });
 
 test('with a causal mask order matters even without the encoding', async () => {
-  const page = await site.open(`#${text}&encoding=0&causal=1`);
+  const page = await site.open(`#${text}&encoding=none&causal=1`);
   assert.ok((await shownDifference(page)) > 0.1);
-  await page.getByText('Order matters even without the encoding').waitFor();
+  await page.locator('.verdict', { hasText: 'Order matters even without the encoding' }).waitFor();
 });
 
 test('one token has no order', async () => {
-  const page = await site.open('#text=alone');
+  const page = await site.open('#at=order.shuffle&text=alone');
   assert.equal(await shownDifference(page), 0);
-  assert.ok(await page.getByRole('button', { name: 'Shuffle' }).isDisabled());
+  assert.ok(await page.getByRole('button', { name: 'Shuffle', exact: true }).isDisabled());
+});
+
+test('a word is moved by dragging and by the arrow keys', async () => {
+  const page = await site.open(`#${text}&order=0,1,2,3,4,5,6`);
+  assert.equal(await shownDifference(page), 0);
+  const word = (/** @type {string} */ name) => page.getByRole('button', { name: `${name},` });
+  await word('one').scrollIntoViewIfNeeded();
+  const boxOf = async (/** @type {string} */ name) =>
+    /** @type {{ x: number, y: number, width: number, height: number }} */ (
+      await word(name).boundingBox()
+    );
+  const [from, to] = [await boxOf('one'), await boxOf('three')];
+  await page.mouse.move(from.x + 10, from.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(to.x + to.width / 2, to.y + 10, { steps: 6 });
+  await page.mouse.up();
+  assert.deepEqual(await shownOrder(page), [1, 2, 0, 3, 4, 5, 6]);
+  assert.ok((await shownDifference(page)) > 0.1);
+  await word('seven').press('Home');
+  await word('seven').press('ArrowRight');
+  assert.deepEqual(await shownOrder(page), [1, 6, 2, 0, 3, 4, 5]);
+  await page.getByRole('button', { name: 'back in order' }).click();
+  assert.equal(await shownDifference(page), 0);
+});
+
+test('the differences are shown cell by cell, and the largest of them is the number', async () => {
+  const page = await site.open(`#${text}`);
+  const map = heatmap(page, /^Differences with encoding/);
+  const values = await readValues(map, words.length, 64);
+  const largest = Math.max(...values.flat().map(Math.abs));
+  assert.ok(Math.abs(largest - (await shownDifference(page))) < 1e-6);
 });

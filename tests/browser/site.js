@@ -58,7 +58,8 @@ export class Site {
   }
 
   /**
-   * A page in a fresh profile, with the figures drawn.
+   * A page in a fresh profile, scrolled to the chapter or figure that `at` in the fragment names and
+   * with its figures drawn: others are drawn only when they come near.
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions} [options]
    */
@@ -81,6 +82,8 @@ export class Site {
     });
     await page.goto(this.url + fragment);
     await page.getByRole('contentinfo').waitFor();
+    const at = new URLSearchParams(fragment.slice(1)).get('at');
+    if (at) await arrival(page, at);
     return page;
   }
 
@@ -91,6 +94,16 @@ export class Site {
     await new Promise((resolve) => this.server.close(resolve));
     assert.deepEqual(this.problems, []);
   }
+}
+
+/**
+ * Waits until the page has scrolled to a chapter, or to a figure of it.
+ * @param {Page} page
+ * @param {string} at
+ */
+export async function arrival(page, at) {
+  await page.locator(`[data-chapter][data-loaded][id="${at.split('.')[0]}"]`).waitFor();
+  await page.waitForFunction(() => !document.documentElement.dataset.going);
 }
 
 /** A number as the page writes it. @param {string} text */

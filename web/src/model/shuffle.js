@@ -51,12 +51,32 @@ export function maxAbsDifference(a, b) {
 }
 
 /**
- * How much it matters whether tokens are shuffled before or after the layer: the largest
- * |shuffle(f(X)) − f(shuffle(X))|.
+ * What it makes of the layer's output whether tokens are shuffled before or after it.
  * @param {(tokens: Tensor) => Tensor} f
  * @param {Tensor} x embeddings (n, E)
  * @param {number[]} order
+ * @returns {{ after: Tensor, before: Tensor, difference: Tensor, largest: number }}
+ *   shuffle(f(X)), f(shuffle(X)), the first minus the second, and its largest magnitude
  */
-export function shuffleDifference(f, x, order) {
-  return maxAbsDifference(permuteRows(f(x), order), f(permuteRows(x, order)));
+export function orderEffect(f, x, order) {
+  const after = permuteRows(f(x), order);
+  const before = f(permuteRows(x, order));
+  const difference = after.data.map((value, i) => value - before.data[i]);
+  return {
+    after,
+    before,
+    difference: { data: difference, shape: after.shape },
+    largest: maxAbsDifference(after, before),
+  };
+}
+
+/**
+ * The order with one item taken out and put in elsewhere.
+ * @param {readonly number[]} order
+ * @param {number} from
+ * @param {number} to
+ */
+export function moved(order, from, to) {
+  const others = order.filter((_, place) => place !== from);
+  return [...others.slice(0, to), order[from], ...others.slice(to)];
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { maxAbsDifference, permuteRows, shuffledOrder } from './shuffle.js';
+import { maxAbsDifference, moved, orderEffect, permuteRows, shuffledOrder } from './shuffle.js';
 
 test('a shuffled order is a permutation, the same for the same seed', () => {
   for (const length of [0, 1, 2, 11, 128]) {
@@ -42,4 +42,27 @@ test('the largest difference is found, and NaN is not lost', () => {
   assert.equal(maxAbsDifference(tensor(1, 2, 3), tensor(1, 4.5, 2)), 2.5);
   assert.equal(maxAbsDifference(tensor(NaN, 2), tensor(1, 2)), NaN);
   assert.equal(maxAbsDifference(tensor(2, NaN, 2), tensor(1, 2, 9)), NaN);
+});
+
+test('what does not see the order has no effect, what does has', () => {
+  const x = { data: Float32Array.of(1, 2, 3, 4, 5, 6), shape: [3, 2] };
+  const twice = (/** @type {import('attn').Tensor} */ { data, shape }) => ({
+    data: data.map((v) => 2 * v),
+    shape,
+  });
+  const { largest, after, before } = orderEffect(twice, x, [2, 0, 1]);
+  assert.equal(largest, 0);
+  assert.deepEqual(after, before);
+  const placed = (/** @type {import('attn').Tensor} */ { data, shape }) => ({
+    data: data.map((v, i) => v + i),
+    shape,
+  });
+  const { difference } = orderEffect(placed, x, [2, 0, 1]);
+  assert.deepEqual([...difference.data], [4, 4, -2, -2, -2, -2]);
+});
+
+test('an item moves and the others close up', () => {
+  assert.deepEqual(moved([5, 6, 7, 8], 0, 2), [6, 7, 5, 8]);
+  assert.deepEqual(moved([5, 6, 7, 8], 3, 0), [8, 5, 6, 7]);
+  assert.deepEqual(moved([5, 6, 7, 8], 1, 1), [5, 6, 7, 8]);
 });

@@ -15,6 +15,7 @@ class Place {
     const [chapter, figure] = place.split('.');
     if (!document.getElementById(chapter)?.matches('[data-chapter]')) return;
     this.wanted = chapter;
+    document.documentElement.dataset.going = place;
     let moved = false;
     const stop = () => (moved = true);
     const gestures = ['wheel', 'touchstart', 'keydown', 'pointerdown'];
@@ -37,6 +38,7 @@ class Place {
       top = above + scrollY;
     }
     for (const gesture of gestures) removeEventListener(gesture, stop);
+    delete document.documentElement.dataset.going;
   }
 
   /** Goes to where a link points. @param {string} fragment */

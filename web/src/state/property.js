@@ -144,3 +144,22 @@ export function cell(largest) {
     format: (value) => (value ? format([value]) : ''),
   };
 }
+
+/**
+ * An order of 0 … n − 1, or null; what is no permutation becomes null.
+ * @param {number} most
+ * @returns {Property<number[] | null>}
+ */
+export function permutation(most) {
+  return {
+    initial: null,
+    parse(text) {
+      if (!/^\d{1,9}(,\d{1,9})*$/.test(text.slice(0, 10 * most))) return null;
+      const order = text.split(',', most + 1).map(Number);
+      const seen = new Set(order);
+      const whole = order.length <= most && seen.size === order.length;
+      return whole && order.every((item) => item < order.length) ? order : null;
+    },
+    format: (order) => order?.join(',') ?? '',
+  };
+}

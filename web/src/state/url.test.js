@@ -57,7 +57,7 @@ test('numbers out of range are clamped', () => {
 });
 
 test('nonsense gives the initial value', () => {
-  const nonsense = ['', 'NaN', 'x', '<img src=x onerror=alert(1)>', '[object Object]', '\0'];
+  const nonsense = ['', 'NaN', 'xyz', '<img src=x onerror=alert(1)>', '[object Object]', '\0'];
   const names = /** @type {(keyof typeof initial)[]} */ (Object.keys(properties));
   for (const value of nonsense) {
     const settings = parseSettings(
