@@ -1,5 +1,7 @@
 // A worker with tasks of its own, for worker.test.js.
 
+import { runInNewContext } from 'node:vm';
+
 import { serve } from 'attn/worker/serve';
 
 /** @import { Attn, MultiHeadAttention, Tensor } from 'attn' */
@@ -32,6 +34,7 @@ export const tasks = {
   /** @param {Attn} attn @param {number} dModel */
   makeLayer: (attn, dModel) => new attn.MultiHeadAttention({ dModel, numHeads: 1 }),
   stop: () => process.exit(),
+  collectGarbage: () => runInNewContext('gc')(),
   fail() {
     throw new RangeError('this is not to be');
   },

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
 
 import { AttnError, load } from 'attn';
@@ -313,6 +316,20 @@ describe('tasks', () => {
     const [x] = batches;
     assert.deepEqual(await attn.run('output', layer, x), (await layer.forward(x)).output);
     await layer.dispose();
+  });
+
+  test('dropped_layers_are_freed_at_last', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc');
+    const { bytesInUse } = await attn.memory();
+    for (let i = 0; i < 3; ++i) await new attn.MultiHeadAttention({ dModel: 256, numHeads: 4 });
+    assert.ok((await attn.memory()).bytesInUse > bytesInUse + 2 ** 20);
+    for (let i = 0; i < 50 && (await attn.memory()).bytesInUse > bytesInUse; ++i) {
+      collectGarbage();
+      await setTimeout(10);
+      await attn.run('collectGarbage');
+    }
+    assert.equal((await attn.memory()).bytesInUse, bytesInUse);
   });
 
   test('their_errors_keep_name_and_message', async () => {
