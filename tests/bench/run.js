@@ -22,7 +22,7 @@ import { parseArgs } from 'node:util';
 
 import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
 import { reportSetupError, say, SetupError } from '../../wasm/toolchain/system.js';
-import { measureInBrowser, wasmSizes } from './browser.js';
+import { measureInBrowser, measureLoading, wasmSizes } from './browser.js';
 import { measureMachine, measureMemory, measureNative, settle } from './native.js';
 import {
   derivedLine,
@@ -112,7 +112,9 @@ async function runBrowser(options) {
       console.log(rowLine(row));
     },
   );
-  return { rows, chromium, sizes: options.names.length === 0 ? wasmSizes(options.variants) : [] };
+  if (options.names.length > 0) return { rows, chromium, others: [] };
+  const others = [...wasmSizes(options.variants), ...(await measureLoading(options.variants))];
+  return { rows, chromium, others };
 }
 
 /** @param {ReturnType<typeof parse>} options */
@@ -193,10 +195,10 @@ async function main() {
     results.derived.push(...derive(rows), ...memory);
   }
   if (options.wasm) {
-    const { rows, chromium, sizes } = await runBrowser(options);
+    const { rows, chromium, others } = await runBrowser(options);
     results.versions.Chromium = chromium;
     results.rows.push(...rows);
-    results.derived.push(...derive(rows), ...sizes);
+    results.derived.push(...derive(rows), ...others);
   }
   if (results.rows.length === 0) return;
   const notes = [...results.derived.map(derivedLine), ...failureLines(results.rows)];
