@@ -6,7 +6,7 @@ const { heads, dim } = shape;
  * Programs that time the same attention.
  * @param {number} length
  */
-export function speedCode(length) {
+export function speedPrograms(length) {
   return {
     python: `import time
 import torch
@@ -21,7 +21,7 @@ for _ in range(10):
     F.scaled_dot_product_attention(q, k, v)
     times.append(time.perf_counter() - start)
 operations = 4 * ${heads} * ${length}**2 * ${dim}
-print(f"{min(times) * 1e3:.3f} ms, {operations / min(times) / 1e9:.1f} GFLOP/s")
+print(min(times) * 1e3, operations / min(times) / 1e9)  # milliseconds, GFLOP/s
 `,
     cpp: `#include <attn/attn.hpp>
 
@@ -47,7 +47,8 @@ int main() {
     least = std::min(least, spent.count());
   }
   const double operations = 4.0 * heads * length * length * dim;
-  std::printf("%.3f ms, %.1f GFLOP/s\\n", least * 1e3, operations / least / 1e9);
+  // milliseconds, GFLOP/s
+  std::printf("%g %g\\n", least * 1e3, operations / least / 1e9);
 }
 `,
     javascript: `import { load } from 'attn';
@@ -64,7 +65,7 @@ for (let i = 0; i < 10; i++) {
   least = Math.min(least, performance.now() - start);
 }
 const operations = 4 * ${heads} * ${length} ** 2 * ${dim};
-console.log(\`\${least.toFixed(3)} ms, \${(operations / least / 1e6).toFixed(1)} GFLOP/s\`);
+console.log(least, operations / least / 1e6); // milliseconds, GFLOP/s
 `,
   };
 }

@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { reasonToSkip, run } from '../../../../tests/programs.js';
+import { speedPrograms } from './code.js';
+
+for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
+  const skip = await reasonToSkip(language);
+  test(`the ${language} program measures`, { skip }, async () => {
+    const rows = await run(language, speedPrograms(64)[language]);
+    assert.deepEqual([rows.length, rows[0].length], [1, 2]);
+    for (const value of rows.flat()) assert.ok(value > 0);
+  });
+}
