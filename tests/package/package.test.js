@@ -66,6 +66,17 @@ test('it_needs_no_other_package', () => {
 /** @param {string} name */
 const isVisible = (name) => !name.startsWith('.');
 
+test('bundlers_can_follow_every_import', () => {
+  const dist = join(project.folder, 'node_modules/attn/wasm/dist');
+  for (const name of readdirSync(dist).filter((name) => name.endsWith('.js'))) {
+    const text = readFileSync(join(dist, name), 'utf8');
+    for (const [, from] of text.matchAll(/\b(?:from|import)\s*\(?\s*["']([^"']+)["']/g)) {
+      // In examples within comments the package is called by its name.
+      assert.match(from, /^(\.\/|attn(\/|$))/, name);
+    }
+  }
+});
+
 test('types_come_first_among_the_conditions_of_every_export', () => {
   for (const [name, target] of Object.entries(packageJson.exports)) {
     if (typeof target !== 'string') assert.equal(Object.keys(target)[0], 'types', name);

@@ -136,10 +136,11 @@ function startWorker() {
       return new Worker(new URL('./workerScript.js', import.meta.url), { type: 'module' });
     }
     const { Worker: NodeWorker } = process.getBuiltinModule('node:worker_threads');
-    const script = 'workerScript.js';
+    // Not written out, because for bundlers it is not.
+    const script = new URL(import.meta.url.replace(/[^/]*$/, 'workerScript.js'));
     // Some options of the process are none for a worker, and would keep it from starting.
     const options = { execArgv: [] };
-    return /** @type {any} */ (new NodeWorker(new URL(script, import.meta.url), options));
+    return /** @type {any} */ (new NodeWorker(script, options));
   } catch (error) {
     throw notStarted(error);
   }
