@@ -1,8 +1,8 @@
+import { Attn } from './attn.js';
 import { AttnError } from './errors.js';
 import { load } from './loader.js';
 import { pack, unpack } from './message.js';
 
-/** @import { Attn } from './attn.js' */
 /** @import { Members, Reference } from './message.js' */
 /** @import { Answer, Request } from './connection.js' */
 
@@ -166,12 +166,12 @@ class Server {
   }
 
   /**
-   * What can be disposed of stays in the worker.
+   * What can be disposed of stays in the worker, and so does the module.
    * @param {object} value
    * @returns {Reference | undefined}
    */
   #refer(value) {
-    if (value !== this.#attn && !('dispose' in value)) return undefined;
+    if (!(value instanceof Attn || 'dispose' in value)) return undefined;
     const id = ++this.#lastId;
     this.#objects.set(id, value);
     const prototype = Object.getPrototypeOf(value);

@@ -23,7 +23,7 @@ export { AttnError };
  * A value of attn's API as one side of a worker sees it: objects that can be disposed of stay in
  * the worker, everything else is copied.
  * @template T
- * @typedef {T extends { dispose(): void } ? Remote<T>
+ * @typedef {T extends { dispose(): void } | Pick<Attn, 'memory'> ? Remote<T>
  *   : T extends ArrayLike<number> | ArrayBuffer | Function ? T
  *   : T extends object ? { [K in keyof T]: Sent<T[K]> }
  *   : T} Sent
