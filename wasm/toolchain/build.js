@@ -30,7 +30,7 @@ export function setUp() {
  * @param {Record<string, string>} env
  */
 export async function buildPackage(env) {
-  await cmakeBuild('wasm', ['attn_wasm'], env);
+  await cmakeBuild('wasm', ['attn_wasm'], env, { tests: false });
 
   /** @type {Map<string, string>} target → source */
   const files = new Map();

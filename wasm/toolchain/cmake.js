@@ -12,12 +12,36 @@ import { command } from './system.js';
  * @param {string} preset
  * @param {string[]} targets
  * @param {Record<string, string>} env
+ * @param {object} [options]
+ * @param {boolean} [options.tests]  whether the targets may be tests, whose library is needed then
  */
-export async function cmakeBuild(preset, targets, env) {
-  const { CI } = process.env;
-  const settings = CI ? ['-DATTN_WARNINGS_AS_ERRORS=ON'] : [];
+export async function cmakeBuild(preset, targets, env, { tests = true } = {}) {
   const stamp = join(kBuildFolder, preset, '.configured-with');
-  const wanted = createHash('sha256')
+  const configured = existsSync(stamp) ? readFileSync(stamp, 'utf8') : '';
+  const [whole, withoutTests] = [true, false].map((tests) => settingsOf(tests, env));
+  // What has been configured with tests serves those who need none, too.
+  if (configured !== whole.stamp && (tests || configured !== withoutTests.stamp)) {
+    const { stamp: wanted, settings } = tests ? whole : withoutTests;
+    await command('cmake', ['--preset', preset, '--fresh', ...settings], { cwd: kRoot, env });
+    writeFileSync(stamp, wanted);
+  }
+  await command('cmake', ['--build', '--preset', preset, '--target', ...targets], {
+    cwd: kRoot,
+    env,
+  });
+}
+
+/**
+ * @param {boolean} tests
+ * @param {Record<string, string>} env
+ * @returns {{ settings: string[], stamp: string }} stamp: tells these settings from others
+ */
+function settingsOf(tests, env) {
+  const settings = [
+    ...(process.env.CI ? ['-DATTN_WARNINGS_AS_ERRORS=ON'] : []),
+    ...(tests ? [] : ['-DATTN_BUILD_TESTS=OFF']),
+  ];
+  const stamp = createHash('sha256')
     .update(readFileSync(join(kRoot, 'CMakePresets.json')))
     .update(
       JSON.stringify([
@@ -31,12 +55,5 @@ export async function cmakeBuild(preset, targets, env) {
       ]),
     )
     .digest('hex');
-  if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
-    await command('cmake', ['--preset', preset, '--fresh', ...settings], { cwd: kRoot, env });
-    writeFileSync(stamp, wanted);
-  }
-  await command('cmake', ['--build', '--preset', preset, '--target', ...targets], {
-    cwd: kRoot,
-    env,
-  });
+  return { settings, stamp };
 }
