@@ -2,6 +2,7 @@ import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 
+import { offline } from './offline.js';
 import { rebuildOnChange } from './rebuildOnChange.js';
 import { smallFonts } from './smallFonts.js';
 
@@ -12,7 +13,8 @@ const policy = [
   "connect-src 'self'",
   "style-src 'self'",
   "font-src 'self'",
-  "img-src 'self'",
+  // Exported pictures are drawn from an address of this kind, made by the page itself.
+  "img-src 'self' blob:",
   "base-uri 'none'",
   "form-action 'none'",
 ].join('; ');
@@ -40,7 +42,13 @@ export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   // Relative addresses, so that the site works from any folder of any static host.
   base: './',
-  plugins: [svelte({ configFile: false }), smallFonts(), contentSecurityPolicy, rebuildOnChange()],
+  plugins: [
+    svelte({ configFile: false }),
+    smallFonts(),
+    offline(),
+    contentSecurityPolicy,
+    rebuildOnChange(),
+  ],
   // The package is built beside this folder, in wasm/dist.
   server: { headers: crossOriginIsolation, fs: { allow: ['..'] } },
   preview: { headers: crossOriginIsolation },

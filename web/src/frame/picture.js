@@ -45,7 +45,9 @@ function copy(element, svg, left, top) {
   if (element instanceof HTMLCanvasElement) {
     if (!element.width || !element.height) return;
     const image = document.createElementNS(svgNamespace, 'image');
-    setAll(image, { x, y, width: box.width, height: box.height, href: element.toDataURL() });
+    // As `href` it would be loaded at once, which the page's content security policy forbids.
+    const later = { 'data-href': element.toDataURL() };
+    setAll(image, { x, y, width: box.width, height: box.height, ...later });
     image.setAttribute('preserveAspectRatio', 'none');
     image.setAttribute('image-rendering', 'pixelated');
     svg.append(image);
@@ -61,7 +63,7 @@ function copy(element, svg, left, top) {
   }
 
   const style = getComputedStyle(element);
-  const { backgroundColor, backgroundImage, borderBottomWidth } = style;
+  const { backgroundColor, backgroundImage } = style;
   if (!/^rgba\(.*, 0\)$|^transparent$/.test(backgroundColor)) {
     const rect = document.createElementNS(svgNamespace, 'rect');
     setAll(rect, { x, y, width: box.width, height: box.height, fill: backgroundColor });
@@ -72,7 +74,6 @@ function copy(element, svg, left, top) {
   if (backgroundImage.startsWith('linear-gradient(to right')) {
     copyGradient(backgroundImage, svg, { x, y, width: box.width, height: box.height });
   }
-  void borderBottomWidth;
   for (const node of element.childNodes) {
     if (node instanceof Element) copy(node, svg, left, top);
     else if (node instanceof Text) copyText(node, style, svg, left, top);
@@ -179,7 +180,8 @@ export function toSvg(element, title, fonts = '') {
     svg.append(style);
   }
   copy(element, svg, box.left - margin, box.top - margin);
-  return { text: new XMLSerializer().serializeToString(svg), width, height };
+  const text = new XMLSerializer().serializeToString(svg).replaceAll(' data-href="', ' href="');
+  return { text, width, height };
 }
 
 /** The page's fonts with their files inside: an image may not fetch any. */

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import test, { after, before } from 'node:test';
+
+import { heatmap, openSite, readValues, shownValue } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite('/a/folder/')));
+after(() => site.close());
+
+const weights = '#at=self-attention.weights&text=man+bites+dog';
+
+/** @param {Page} page @param {string} kind @param {string} [name] of the numbers */
+async function exported(page, kind, name = 'picture') {
+  await page.getByRole('button', { name: 'Export What each token looks at' }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page
+      .locator('#weights li', { hasText: name })
+      .getByRole('button', { name: kind, exact: true })
+      .click(),
+  ]);
+  return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
+}
+
+test('the numbers of a figure are exported as CSV and NPY', async () => {
+  const page = await site.open(weights);
+  const shown = await readValues(heatmap(page, /^Attention weights/).last(), 3, 3);
+
+  const csv = await exported(page, 'CSV', 'weights');
+  assert.equal(csv.name, 'weights-weights.csv');
+  const matrices = csv.bytes.toString().trim().split('\n\n');
+  assert.equal(matrices.length, 4, 'one per head');
+  const first = matrices[0].split('\n').map((line) => line.split(',').map(Number));
+  first.forEach((row, i) =>
+    row.forEach((value, j) => assert.equal(Math.fround(value), Math.fround(shown[i][j]))),
+  );
+
+  const { bytes } = await exported(page, 'NPY', 'weights');
+  assert.equal(bytes.subarray(1, 6).toString(), 'NUMPY');
+  const length = bytes.readUInt16LE(8);
+  assert.equal((10 + length) % 64, 0);
+  const header = bytes.subarray(10, 10 + length).toString();
+  assert.match(header, /'descr': '<f4', 'fortran_order': False, 'shape': \(4, 3, 3\)/);
+  assert.equal(bytes.length, 10 + length + 4 * 36);
+  assert.equal(bytes.readFloatLE(10 + length), Math.fround(shown[0][0]));
+});
+
+test('the drawn figure is exported as SVG and as PNG', async () => {
+  const page = await site.open(weights);
+  const svg = await exported(page, 'SVG');
+  assert.equal(svg.name, 'weights.svg');
+  const text = svg.bytes.toString();
+  for (const part of ['<title>Attention weights', 'data:image/png', '>bites</text>', '>weight<']) {
+    assert.ok(text.includes(part), part);
+  }
+  const png = await exported(page, 'PNG');
+  assert.deepEqual([...png.bytes.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
+  assert.ok(png.bytes.readUInt32BE(16) > 1000, 'width');
+  assert.ok(png.bytes.length > 20_000);
+});
+
+test('a figure shows the programs that compute it, with the current values', async () => {
+  const page = await site.open(`${weights}&heads=2&base=50`);
+  await page.getByRole('button', { name: 'Code for What each token looks at' }).click();
+  const code = page.locator('#weights [role=tabpanel]');
+  assert.match(await code.innerText(), /MultiheadAttention\(e, 2/);
+  await page.getByRole('tab', { name: 'C++' }).click();
+  assert.match(await code.innerText(), /"man", "bites", "dog"[^]*\.base = 50/);
+  await page.getByRole('tab', { name: 'JavaScript' }).click();
+  assert.match(await code.innerText(), /numHeads: 2/);
+});
+
+test('undo and redo go step by step, and typing is one step', async () => {
+  const page = await site.open('#text=one');
+  const box = page.getByRole('textbox');
+  await box.press('End');
+  await box.pressSequentially(' two three');
+  await page.waitForTimeout(900);
+  await page.getByRole('radio', { name: 'none' }).first().check({ force: true });
+  await page.getByRole('button', { name: 'Undo' }).click();
+  assert.ok(await page.getByRole('radio', { name: 'sinusoidal' }).first().isChecked());
+  assert.equal(await box.inputValue(), 'one two three');
+  await page.keyboard.press('Control+z');
+  assert.equal(await box.inputValue(), 'one');
+  assert.ok(await page.getByRole('button', { name: 'Undo' }).isDisabled());
+  await page.keyboard.press('Control+Shift+Z');
+  await page.keyboard.press('Control+Shift+Z');
+  assert.equal(await box.inputValue(), 'one two three');
+  assert.ok(await page.getByRole('radio', { name: 'none' }).first().isChecked());
+});
+
+test('controls and figures go back to the start', async () => {
+  const page = await site.open(`${weights}&heads=2&causal=1&window=3`);
+  await page.getByRole('button', { name: 'Reset heads' }).click();
+  assert.ok(await page.getByRole('radio', { name: '4', exact: true }).first().isChecked());
+  await page.getByRole('button', { name: 'Reset What each token looks at' }).click();
+  assert.ok(!(await page.getByRole('switch', { name: 'causal mask' }).isChecked()));
+  await page.waitForFunction(() => !/window|causal|heads/.test(location.hash));
+});
+
+test('a link brings back the picture, its locked cell and where it is', async () => {
+  const page = await site.open(weights);
+  const map = heatmap(page, /^Attention weights/).last();
+  await map.focus();
+  for (const key of ['ArrowDown', 'ArrowRight', 'Enter']) await map.press(key);
+  await page.getByRole('radio', { name: 'head 2:' }).check({ force: true });
+  const value = await shownValue(map);
+  await page.waitForURL(/weightCell=1\.1/);
+  const copy = await site.open(`#at=self-attention.weights&${new URL(page.url()).hash.slice(1)}`);
+  const other = heatmap(copy, /^Attention weights of head 2/).last();
+  assert.equal(await shownValue(other), value);
+  await other.waitFor();
+  const { y } = /** @type {{ y: number }} */ (await copy.locator('#weights').boundingBox());
+  assert.ok(y > 0 && y < 300, `the figure is in view, at ${y}`);
+});
+
+test('chapters load when they come near, and figures out of sight are not drawn', async () => {
+  const page = await site.open();
+  assert.equal(await page.locator('#speed[data-loaded]').count(), 0);
+  await page
+    .getByRole('navigation', { name: 'Contents' })
+    .getByText('Self-attention', { exact: true })
+    .click();
+  await page.locator('#weights canvas').first().waitFor();
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.waitForFunction(() => !document.querySelector('#weights canvas'));
+});
+
+test('the summary of a figure says what it shows', async () => {
+  const page = await site.open(weights);
+  const summary = page.locator('#weights [data-summary]');
+  assert.match(await summary.innerText(), /head 1 of 4, 3 queries by 3 keys/);
+  await page.getByRole('radio', { name: '2', exact: true }).first().check({ force: true });
+  await page.waitForFunction(() =>
+    document.querySelector('#weights [data-summary]')?.textContent?.includes('head 1 of 2'),
+  );
+});
+
+test('symbols of the equation and parts of the picture light up together', async () => {
+  const page = await site.open(weights);
+  await heatmap(page, /^Attention weights/)
+    .last()
+    .hover({ position: { x: 20, y: 20 } });
+  await page.locator('#weights [data-part=weights].lit').first().waitFor();
+  await page.locator('#weights [data-part=columns]').first().hover();
+  await page.locator('#weights g.lit').waitFor();
+});
+
+test('after the first visit the page opens without a network', async () => {
+  const context = await site.browser.newContext();
+  const page = await context.newPage();
+  await page.goto(site.url);
+  await page.getByRole('contentinfo').waitFor();
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  // The variant of the module is kept last.
+  await page.waitForFunction(async () => {
+    const [name] = await caches.keys();
+    const kept = await (await caches.open(name)).keys();
+    return kept.some(({ url }) => url.endsWith('.wasm'));
+  });
+  await context.setOffline(true);
+  await page.goto(`${site.url}#at=self-attention.weights`);
+  await page.reload();
+  await page.getByRole('contentinfo').waitFor();
+  await page.locator('#weights canvas').first().waitFor();
+  await context.close();
+});
