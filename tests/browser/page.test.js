@@ -59,46 +59,37 @@ test('the state is in the URL, and a link brings it back', async () => {
   const page = await site.open();
   assert.equal(new URL(page.url()).hash, '');
   await page.getByRole('textbox').fill('man bites dog & runs');
-  await page.getByRole('switch', { name: 'causal mask' }).check();
-  await page.getByRole('radio', { name: '8' }).first().check({ force: true });
-  await page.getByRole('radio', { name: 'head 3' }).check({ force: true });
-  await page.getByRole('slider', { name: 'width' }).press('ArrowRight');
-  await page.waitForURL(/width=33/);
+  await page.getByRole('button', { name: /^Masks/ }).click();
+  await page.getByRole('switch', { name: 'causal mask' }).first().check();
+  await page.keyboard.press('Escape');
+  await page.getByRole('radio', { name: '8', exact: true }).first().check({ force: true });
+  await page.getByRole('slider', { name: 'width' }).first().press('ArrowRight');
+  await page.waitForURL(/dModel=72/);
 
   const copy = await site.open(new URL(page.url()).hash);
   assert.equal(await copy.getByRole('textbox').inputValue(), 'man bites dog & runs');
-  assert.ok(await copy.getByRole('switch', { name: 'causal mask' }).isChecked());
-  assert.ok(await copy.getByRole('radio', { name: 'head 3' }).isChecked());
-  for (const name of [/^Attention weights/, /^Sinusoidal/]) {
-    const values = [];
-    for (const each of [page, copy]) {
-      const map = heatmap(each, name).last();
-      await map.focus();
-      for (const key of ['ArrowDown', 'ArrowDown', 'End', 'ArrowLeft']) await map.press(key);
-      values.push(await shownValue(map));
-    }
-    assert.equal(values[0], values[1]);
-  }
+  assert.ok(await copy.getByRole('radio', { name: '8', exact: true }).first().isChecked());
+  await copy.getByRole('button', { name: 'Masks: causal' }).waitFor();
 });
 
 test('following a link to other settings on the open page takes them over', async () => {
-  const page = await site.open();
-  await page.evaluate(() => (location.hash = '#text=two+words&length=5'));
-  await page.getByRole('application', { name: /^Sinusoidal encoding, 5 positions/ }).waitFor();
+  const page = await site.open('#at=encoding');
+  await page.evaluate(() => (location.hash = '#text=two+words&heads=2&at=self-attention.weights'));
+  await page.getByRole('application', { name: '2 queries by 2 keys' }).first().waitFor();
   assert.equal(await page.getByRole('textbox').inputValue(), 'two words');
 });
 
 test('hostile links are harmless', async () => {
   for (const fragment of [
     '#text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E',
-    '#length=NaN&width=-1e999&base=Infinity&heads=3&head=99&columns=9999999999,-1&seed=x',
-    '#__proto__=1&constructor=2&text=%00%ED%A0%80',
+    '#at=encoding&length=NaN&width=-1e999&base=Infinity&heads=3&head=99&columns=9999999999,-1&seed=x',
+    '#at=__proto__&order=1,1&blocked=x.y,1&weightCell=9.&__proto__=1&constructor=2&text=%00%ED%A0%80',
     `#text=${'%F0%9F%92%A5'.repeat(20000)}`,
     `#${'&'.repeat(10000)}=&length=1&width=1`,
   ]) {
     const page = await site.open(fragment);
     assert.equal(await page.locator('main img:not([role]), main script').count(), 0);
-    assert.equal(await heatmap(page, /^Sinusoidal/).count(), 1);
+    assert.equal(await page.getByRole('textbox').count(), 1);
     await page.context().close();
   }
 });
@@ -123,34 +114,42 @@ test('light and dark follow the system, and the reader’s choice holds', async 
   await paper(dark);
 });
 
+/** Every chapter, scrolled to. */
+const chapters = [
+  ...['pooling', 'self-attention', 'order', 'encoding', 'rotation', 'precision'],
+  ...['architectures', 'transformer', 'speed'],
+];
+
 test('nothing is wider than the window', async () => {
   const page = await site.open();
   const long = `${'x'.repeat(400)} ${'word '.repeat(40)}`;
-  for (const sentence of ['one', 'the cat sat on the mat because the cat was tired', long]) {
+  for (const sentence of ['the cat sat on the mat because the cat was tired', long]) {
     await page.getByRole('textbox').fill(sentence);
-    for (const width of [320, 360, 390, 600, 768, 1024, 1440, 2560]) {
+    for (const width of [320, 390, 768, 1440, 2560, 3840]) {
       await page.setViewportSize({ width, height: 800 });
-      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
-      assert.equal(await overflow(page), 0, `${width} px, ${sentence.slice(0, 20)}`);
+      for (const chapter of chapters) {
+        await page.evaluate((id) => document.getElementById(id)?.scrollIntoView(), chapter);
+        await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 30)));
+        assert.equal(await overflow(page), 0, `${chapter}, ${width} px, ${sentence.slice(0, 20)}`);
+      }
     }
   }
 });
 
 test('a tap reads a cell and keeps it, a second one lets go', async () => {
-  const page = await site.open('', phone);
-  const map = heatmap(page, /^Sinusoidal/);
+  const page = await site.open('#at=self-attention.weights', phone);
+  const map = heatmap(page, /^Attention weights/).last();
   await map.tap({ position: { x: 2, y: 2 } });
-  assert.equal(await shownValue(map), 0);
-  await page.getByRole('button', { name: 'draw curve 0' }).tap();
-  await page.getByRole('img', { name: 'Curves of columns 0, 6, 7, 8, 9' }).waitFor();
+  assert.ok((await shownValue(map)) > 0);
+  assert.equal(await page.getByRole('button', { name: 'unlock' }).count(), 1);
   await map.tap({ position: { x: 2, y: 2 } });
   assert.equal(await page.getByRole('button', { name: 'unlock' }).count(), 0);
 });
 
-test('everything is reached by the Tab key', async () => {
-  const page = await site.open();
+test('everything of a chapter is reached by the Tab key', async () => {
+  const page = await site.open('#at=self-attention');
   const reached = new Set();
-  for (let i = 0; i < 60; i++) {
+  for (let i = 0; i < 45; i++) {
     await page.keyboard.press('Tab');
     reached.add(
       await page.evaluate(() => {
@@ -162,33 +161,48 @@ test('everything is reached by the Tab key', async () => {
   }
   const names = [...reached].join('\n');
   for (const name of [
-    ...['Type a sentence', 'Embeddings', 'Attention weights', 'length', 'width', 'base'],
-    ...['Sinusoidal encoding', 'Remove the curve of column 6', '4', 'identity', 'causal mask'],
-    ...['positional encoding', 'head 1', 'Shuffle', 'as the system'],
+    ...['Embeddings', 'Export From the sentence', 'Link to From', 'Attention weights', 'window'],
+    ...['Code for What each token looks at', 'causal mask', 'valid length', 'head 1'],
   ]) {
     assert.ok(names.includes(name), `${name} is not reached`);
   }
 });
 
-test('axe finds nothing wrong, light, dark, on a phone and without a sentence', async () => {
-  for (const [fragment, options] of /** @type {const} */ ([
-    ['', {}],
-    ['', { colorScheme: 'dark' }],
-    ['#weights=xavier&causal=1&encoding=0&heads=8', phone],
-    ['#text=&columns=', {}],
-  ])) {
-    const page = await site.open(fragment, options);
-    assert.deepEqual(await accessibilityProblems(page), [], JSON.stringify([fragment, options]));
-    await page.context().close();
+for (const chapter of chapters) {
+  test(`axe finds nothing wrong in ${chapter}, light, dark and on a phone`, async () => {
+    for (const [fragment, options] of /** @type {const} */ ([
+      [`#at=${chapter}`, {}],
+      [
+        `#at=${chapter}&weights=xavier&causal=1&encoding=none&heads=8`,
+        { ...phone, colorScheme: 'dark' },
+      ],
+    ])) {
+      const page = await site.open(fragment, options);
+      assert.deepEqual(await accessibilityProblems(page), [], fragment);
+      await page.context().close();
+    }
+  });
+}
+
+test('axe finds nothing wrong at the top, with every menu open, and without a sentence', async () => {
+  const page = await site.open('#text=');
+  for (const name of [/^Masks/, /^Chapters/]) {
+    await page.getByRole('button', { name }).first().click();
+    assert.deepEqual(await accessibilityProblems(page), [], String(name));
+    await page.keyboard.press('Escape');
   }
+  const figure = await site.open('#at=self-attention.weights');
+  await figure.getByRole('button', { name: 'Code for What each token looks at' }).click();
+  await figure.getByRole('button', { name: 'Export What each token looks at' }).click();
+  assert.deepEqual(await accessibilityProblems(figure), []);
 });
 
 test('nothing moves for those who asked for less motion', async () => {
-  const page = await site.open('', { reducedMotion: 'reduce' });
+  const page = await site.open('#at=order.shuffle', { reducedMotion: 'reduce' });
   const lines = page
     .getByRole('img', { name: /^The tokens in the shuffled order/ })
     .locator('path');
-  await page.getByRole('button', { name: 'Shuffle' }).click();
+  await page.getByRole('button', { name: 'Shuffle', exact: true }).click();
   const atOnce = await lines.first().getAttribute('d');
   await page.waitForTimeout(600);
   assert.equal(await lines.first().getAttribute('d'), atOnce);

@@ -107,7 +107,8 @@ export async function arrival(page, at) {
 }
 
 /** A number as the page writes it. @param {string} text */
-export const numberOf = (text) => Number(text.replaceAll('−', '-').replaceAll(',', ''));
+export const numberOf = (text) =>
+  Number(text.replaceAll('−', '-').replaceAll(',', '').replace('∞', 'Infinity'));
 
 /** @param {Page} page @param {RegExp} name */
 export const heatmap = (page, name) => page.getByRole('application', { name });

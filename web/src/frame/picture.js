@@ -24,6 +24,8 @@ function copyStyles(from, to) {
 
 /** @param {Element} element */
 function isHidden(element) {
+  // What can be pressed in the page cannot in a picture of it.
+  if (element.matches('button.link')) return true;
   const { visibility, display, opacity, clipPath } = getComputedStyle(element);
   return (
     visibility === 'hidden' || display === 'none' || opacity === '0' || clipPath === 'inset(50%)'
