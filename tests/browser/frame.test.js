@@ -169,3 +169,19 @@ test('after the first visit the page opens without a network', async () => {
   await page.locator('#weights canvas').first().waitFor();
   await context.close();
 });
+
+test('the links of the README lead to what they name', async () => {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+  const fragments = [...readme.matchAll(/\(http:\/\/localhost:8000\/(#[^)]*)\)/g)].map(
+    ([, f]) => f,
+  );
+  assert.ok(fragments.length >= 5);
+  for (const fragment of fragments) {
+    const page = await site.open(fragment);
+    const [chapter, figure] = (new URLSearchParams(fragment.slice(1)).get('at') ?? '').split('.');
+    const target = page.locator(`[id="${figure ?? chapter}"]`);
+    const { y } = /** @type {{ y: number }} */ (await target.boundingBox());
+    assert.ok(y > 0 && y < 400, `${fragment}: at ${y}`);
+    await page.context().close();
+  }
+});

@@ -1,4 +1,4 @@
-import { cell, choice } from '../../state/property.js';
+import { cell, choice, number } from '../../state/property.js';
 
 /** The stages from the input of the layer to its output. */
 export const stages = /** @type {const} */ ([
@@ -14,6 +14,9 @@ export const stages = /** @type {const} */ ([
   'output',
 ]);
 
+/** By how much a weight can be changed. */
+export const editLimits = { min: -3, max: 3, step: 0.05 };
+
 /** What this chapter adds to the page's settings. */
 export const properties = {
   /** Locked cells: token and column of the input, query and key of the weights. */
@@ -22,4 +25,8 @@ export const properties = {
   /** The stage that has a locked cell, and the cell. */
   stage: choice(/** @type {typeof stages[number]} */ ('weights'), stages),
   stageCell: cell(4096),
+  /** The weight of the layer that is changed: projection, row and column, and by how much. */
+  editMatrix: choice(/** @type {'q' | 'k' | 'v' | 'o'} */ ('q'), ['q', 'k', 'v', 'o']),
+  editCell: cell(255),
+  editBy: number(1, editLimits),
 };

@@ -1,0 +1,50 @@
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {'q' | 'k' | 'v' | 'o'} Projection */
+
+/**
+ * One of the four projections of a multi-head attention layer, a copy.
+ * @param {{ parameter: (name: string) => Tensor }} layer
+ * @param {Projection} which
+ * @returns {Tensor} (E, E)
+ */
+export function projectionOf(layer, which) {
+  if (which === 'o') return layer.parameter('out_proj.weight');
+  const { data, shape } = layer.parameter('in_proj_weight');
+  const dModel = shape[1];
+  const size = dModel * dModel;
+  const at = 'qkv'.indexOf(which) * size;
+  return { data: data.slice(at, at + size), shape: [dModel, dModel] };
+}
+
+/**
+ * What the layer gives when one of its weights is another number.
+ * @param {Attn} attn
+ * @param {InstanceType<Attn['MultiHeadAttention']>} layer left as it is
+ * @param {{ which: Projection, row: number, column: number, value: number }} edit
+ * @param {Tensor} x (n, E)
+ * @param {import('attn').ExclusionOptions} exclusion
+ * @returns {{ output: Tensor, weights: Tensor }} (n, E) and (heads, n, n)
+ */
+export function attendEdited(attn, layer, { which, row, column, value }, x, exclusion) {
+  const { dModel, numHeads } = layer;
+  const inProjection = layer.parameter('in_proj_weight');
+  const outProjection = layer.parameter('out_proj.weight');
+  const edited = which === 'o' ? outProjection : inProjection;
+  const firstRow = which === 'o' ? 0 : 'qkv'.indexOf(which) * dModel;
+  edited.data[(firstRow + row) * dModel + column] = value;
+  const copy = new attn.MultiHeadAttention({ dModel, numHeads, init: 'identity' });
+  try {
+    copy.setParameter('in_proj_weight', inProjection);
+    copy.setParameter('out_proj.weight', outProjection);
+    const { output, weights } = copy.forward(x, x, x, { ...exclusion, needWeights: true });
+    return { output, weights: /** @type {Tensor} */ (weights) };
+  } finally {
+    copy.dispose();
+  }
+}
+
+/** a − b. @param {Tensor} a @param {Tensor} b @returns {Tensor} */
+export function difference(a, b) {
+  return { data: a.data.map((value, i) => value - b.data[i]), shape: a.shape };
+}
