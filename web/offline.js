@@ -30,10 +30,7 @@ export function offline() {
         const version = JSON.stringify(`attn-${digest.digest('hex').slice(0, 16)}`);
         await writeFile(
           join(dir, 'serviceWorker.js'),
-          source
-            .replace('/* global VERSION, FILES */\n', '')
-            .replace('= VERSION', `= ${version}`)
-            .replace('= FILES', `= ${JSON.stringify(listed)}`),
+          source.replace("'VERSION'", version).replace("['FILES']", JSON.stringify(listed)),
         );
       },
     },

@@ -2,10 +2,9 @@
 // puts this file beside index.html, with the names of its files in place of FILES and a digest of
 // their contents in place of VERSION.
 
-/* global VERSION, FILES */
-
-const kVersion = VERSION;
-const kFiles = FILES;
+const kVersion = 'VERSION';
+/** @type {string[]} */
+const kFiles = ['FILES'];
 const worker = /** @type {any} */ (globalThis);
 
 worker.addEventListener('install', (/** @type {any} */ event) => {
@@ -35,7 +34,9 @@ worker.addEventListener('activate', (/** @type {any} */ event) => {
 /** What the page had loaded before this worker was there: the variant of the module, above all. */
 worker.addEventListener('message', (/** @type {any} */ event) => {
   if (!Array.isArray(event.data)) return;
-  const urls = event.data.filter((url) => url.startsWith(worker.registration.scope));
+  const urls = event.data.filter((/** @type {string} */ url) =>
+    url.startsWith(worker.registration.scope),
+  );
   event.waitUntil(
     caches.open(kVersion).then(async (cache) => {
       for (const url of urls) if (!(await cache.match(url))) await cache.add(url);
