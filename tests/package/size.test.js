@@ -1,0 +1,57 @@
+// What a page downloads beside the .wasm, as a bundler minifies it and a server compresses it.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+
+import { build } from 'vite';
+
+import { kVariants } from '../../wasm/toolchain/build.js';
+import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
+
+const kMaxGlueBytes = 15e3;
+const kMaxBytes = 30e3;
+
+let folder = '';
+/** @type {Map<string, number>} by the name without its hash */
+const sizes = new Map();
+
+before(async () => {
+  // In the checkout, so that the package is found by its own name.
+  folder = mkdtempSync(join(kBuildFolder, 'size-test-'));
+  writeFileSync(join(folder, 'main.js'), `export * from 'attn';`);
+  const result = await build({
+    ...{ root: folder, configFile: false, logLevel: 'error', worker: { format: 'es' } },
+    build: {
+      write: false,
+      target: 'es2023',
+      rollupOptions: { input: join(folder, 'main.js'), preserveEntrySignatures: 'strict' },
+    },
+  });
+  const { output } = /** @type {import('vite').Rolldown.RolldownOutput} */ (
+    Array.isArray(result) ? result[0] : result
+  );
+  for (const file of output) {
+    if (file.type !== 'chunk') continue;
+    sizes.set(file.fileName.replace(/^.*\/(.+)-.{8}\.js$/, '$1'), gzipSync(file.code).length);
+  }
+});
+after(() => rmSync(folder, { recursive: true }));
+
+/** @param {string} name */
+function size(name) {
+  const bytes = sizes.get(name);
+  assert.ok(bytes, `${name} is not among ${[...sizes.keys()].join(', ')}`);
+  return bytes;
+}
+
+for (const variant of kVariants) {
+  test(`the_javascript_of_${variant}_is_small`, () => {
+    const glue = size(`attn-${variant}`);
+    const all = glue + size('main');
+    assert.ok(glue <= kMaxGlueBytes, `the glue has ${glue} bytes`);
+    assert.ok(all <= kMaxBytes, `with the API there are ${all} bytes`);
+  });
+}
