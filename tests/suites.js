@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { arch } from 'node:os';
 import { join } from 'node:path';
 
-import { buildPackage, buildSite, kVariants } from '../wasm/toolchain/build.js';
+import { buildCppReference, buildPackage, buildSite, kVariants } from '../wasm/toolchain/build.js';
 import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
 import { cmakeBuild } from '../wasm/toolchain/cmake.js';
 import { formatCpp, formatJavaScript } from '../wasm/toolchain/format.js';
@@ -42,7 +42,7 @@ const kWasmNeeds = ['cmake', 'ninja', 'googletest'];
 /** @type {Suite[]} */
 const kAllSuites = [
   { name: 'format', needs: ['clangFormat'], run: checks(formatCpp, formatJavaScript) },
-  { name: 'lint', run: checks(eslint) },
+  { name: 'lint', needs: ['doxygen'], run: checks(eslint, cppReference) },
   { name: 'types', run: checks(svelteCheck) },
   { name: 'native', needs: kNativeNeeds, run: googleTest('release') },
   {
@@ -50,6 +50,11 @@ const kAllSuites = [
     needs: [...kNativeNeeds, 'clang'],
     // With its sanitizers GCC takes more than three minutes for one kernel table, Clang half a one.
     run: googleTest('asan', { settings: { CXX: 'clang++-19' } }),
+  },
+  {
+    name: 'consumer',
+    needs: kNativeNeeds,
+    run: nodeTest('consumer', ['tests/consumer'], (env) => cmakeBuild('release', ['attn'], env)),
   },
   { name: 'neon', needs: kCrossNeeds, optional: true, run: googleTest('neon') },
   ...kVariants.map(
@@ -197,6 +202,11 @@ function checks(...functions) {
 async function eslint() {
   const program = 'node_modules/eslint/bin/eslint.js';
   await command(process.execPath, [program, '--max-warnings=0', '.'], { cwd: kRoot });
+}
+
+/** Doxygen's warnings are errors. */
+async function cppReference() {
+  await buildCppReference(join(kBuildFolder, 'reference'));
 }
 
 async function svelteCheck() {

@@ -51,7 +51,7 @@ void check_lengths(const Problem& p) {
     for (index i = 0; i < p.num_queries; ++i) {
       if (p.length(b, i) < 0 || p.length(b, i) > p.num_keys) {
         validation::fail_value(
-            "valid_lens", static_cast<double>(p.length(b, i)),
+            "valid_lens", p.length(b, i),
             "a length between 0 and the " + std::to_string(p.num_keys) + " keys");
       }
     }

@@ -68,8 +68,7 @@ TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
 
 void check_length(const char* name, std::int64_t length, const AttentionProblem& p) {
   if (length < 0 || length > p.num_keys) {
-    fail_value(name, static_cast<double>(length),
-               "a length between 0 and the " + std::to_string(p.num_keys) + " keys");
+    fail_value(name, length, "a length between 0 and the " + std::to_string(p.num_keys) + " keys");
   }
 }
 
@@ -133,13 +132,11 @@ void check_numbers(const AttentionOptions& o) {
   if (!(o.softcap >= 0) || !std::isfinite(o.softcap)) {
     fail_value("softcap", o.softcap, "0 (none) or a finite number above it");
   }
-  if (!(o.dropout >= 0 && o.dropout < 1)) {
-    fail_value("dropout", o.dropout, "a probability of at least 0 and below 1");
-  }
+  validation::require_probability("dropout", o.dropout);
   if (o.window) {
     for (const auto& side : {o.window->left, o.window->right}) {
       if (side && *side < 0) {
-        fail_value("window", static_cast<double>(*side), "0 or more keys to a side");
+        fail_value("window", *side, "0 or more keys to a side");
       }
     }
   }

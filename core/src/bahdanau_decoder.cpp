@@ -162,7 +162,7 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < steps; ++t) {
       if (tokens(b, t) < 0 || tokens(b, t) >= o.vocab_size) {
-        validation::fail_value("tokens", static_cast<double>(tokens(b, t)),
+        validation::fail_value("tokens", tokens(b, t),
                                "a token between 0 and " + std::to_string(o.vocab_size - 1));
       }
     }

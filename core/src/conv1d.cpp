@@ -34,11 +34,10 @@ Conv1d::Conv1d(const Conv1dOptions& options) : options_(options) {
   validation::require_at_least("padding", o.padding, 0);
   validation::require_at_least("dilation", o.dilation, 1);
   if (o.same && o.stride != 1) {
-    validation::fail_value("stride", static_cast<double>(o.stride), "1 when padding is \"same\"");
+    validation::fail_value("stride", o.stride, "1 when padding is \"same\"");
   }
   if (o.same && o.padding != 0) {
-    validation::fail_value("padding", static_cast<double>(o.padding),
-                           "0 when it is \"same\" already");
+    validation::fail_value("padding", o.padding, "0 when it is \"same\" already");
   }
   const std::int64_t reach = validation::product("dilation", {o.dilation, o.kernel_size - 1});
   padding_before_ = o.same ? reach / 2 : o.padding;
@@ -59,7 +58,7 @@ std::int64_t Conv1d::output_length(std::int64_t length) const {
   const std::int64_t padded =
       sum_of_product("x", length, 1, padding_before_ + padding_behind_) - reach;
   if (length < 0 || padded < 1) {
-    validation::fail_value("x length", static_cast<double>(length),
+    validation::fail_value("x length", length,
                            "enough tokens for one window of " + std::to_string(reach + 1) +
                                " with " + std::to_string(padding_before_ + padding_behind_) +
                                " of padding");

@@ -23,7 +23,7 @@ Embedding::Embedding(const EmbeddingOptions& options) : options_(options) {
     const std::int64_t index = *options.padding_idx;
     if (index < -options.num_embeddings || index >= options.num_embeddings) {
       validation::fail_value(
-          "padding_idx", static_cast<double>(index),
+          "padding_idx", index,
           "an index into the " + std::to_string(options.num_embeddings) + " embeddings");
     }
   }
@@ -67,7 +67,7 @@ void Embedding::look_up(const TensorView<const Id>& ids, const Tensor& output,
     for (std::int64_t i = 0; i < tokens.size(1); ++i) {
       if (tokens(b, i) < 0 || tokens(b, i) >= options_.num_embeddings) {
         validation::fail_value(
-            "ids", static_cast<double>(tokens(b, i)),
+            "ids", tokens(b, i),
             "an index below the " + std::to_string(options_.num_embeddings) + " embeddings");
       }
     }

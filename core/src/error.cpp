@@ -2,6 +2,8 @@
 
 namespace attn {
 
+Error::~Error() = default;
+
 const char* to_string(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::kInvalidArgument:

@@ -93,7 +93,7 @@ void KeyValueCache::append(const ConstTensor& key, const ConstTensor& value) {
 
 void KeyValueCache::truncate(std::int64_t length) {
   if (length < 0 || length > length_) {
-    validation::fail_value("length", static_cast<double>(length),
+    validation::fail_value("length", length,
                            "a length between 0 and the " + std::to_string(length_) + " stored");
   }
   length_ = length;

@@ -36,7 +36,7 @@ std::array<std::int64_t, 3> check_lengths(const ConstLengths& lens, const ConstT
       const std::int64_t length = per_row ? lens(b, i) : lens(b);
       if (length < 0 || length > x.size(-1)) {
         validation::fail_value(
-            "valid_lens", static_cast<double>(length),
+            "valid_lens", length,
             "a length between 0 and the " + std::to_string(x.size(-1)) + " columns of x");
       }
     }

@@ -72,7 +72,7 @@ void MultiHeadAttention::Impl::check_positions() {
     RotaryEmbeddingOptions rotation = *positions.rotary;
     if (rotation.rotary_dim == 0) rotation.rotary_dim = head_dim;
     if (rotation.rotary_dim > head_dim) {
-      validation::fail_value("rotary_dim", static_cast<double>(rotation.rotary_dim),
+      validation::fail_value("rotary_dim", rotation.rotary_dim,
                              "at most the head dimension " + std::to_string(head_dim));
     }
     rotary.emplace(rotation);
@@ -89,8 +89,7 @@ void MultiHeadAttention::Impl::check_positions() {
   if (positions.max_relative_distance) {
     validation::require_at_least("max_relative_distance", *positions.max_relative_distance, 0);
     if (*positions.max_relative_distance > INT32_MAX) {
-      validation::fail_value("max_relative_distance",
-                             static_cast<double>(*positions.max_relative_distance),
+      validation::fail_value("max_relative_distance", *positions.max_relative_distance,
                              "at most 2147483647");
     }
   }
@@ -148,7 +147,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
   validation::require_at_least("d_model", options.d_model, 1);
   validation::require_at_least("num_heads", options.num_heads, 1);
   if (options.d_model % options.num_heads != 0) {
-    validation::fail_value("num_heads", static_cast<double>(options.num_heads),
+    validation::fail_value("num_heads", options.num_heads,
                            "a divisor of d_model " + std::to_string(options.d_model));
   }
   Impl& impl = *impl_;
@@ -161,7 +160,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
   validation::require_at_least("key_dim", impl.key_dim, 1);
   validation::require_at_least("value_dim", impl.value_dim, 1);
   if (options.num_heads % impl.kv_heads != 0) {
-    validation::fail_value("num_kv_heads", static_cast<double>(impl.kv_heads),
+    validation::fail_value("num_kv_heads", impl.kv_heads,
                            "a divisor of num_heads " + std::to_string(options.num_heads));
   }
   // The largest of the parameters' sizes; none of what follows can then overflow.

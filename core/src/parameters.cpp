@@ -28,7 +28,10 @@ float* copy_row_major(const ConstTensor& source, float* target) {
 
 void Parameters::add(std::string name, std::span<const std::int64_t> shape) {
   std::int64_t count = 1;
-  for (const std::int64_t size : shape) count = validation::product(name.c_str(), {count, size});
+  for (const std::int64_t size : shape) {
+    validation::require_at_least(name.c_str(), size, 0);
+    count = validation::product(name.c_str(), {count, size});
+  }
   const std::size_t size = validation::allocation(name.c_str(), count, sizeof(float));
   try {
     entries_.push_back({std::move(name), {shape.begin(), shape.end()}, std::vector<float>(size)});

@@ -344,7 +344,7 @@ const double* turns_for(const RotaryEmbeddingOptions& options, const std::vector
 RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : options_(options) {
   const std::int64_t d = options.rotary_dim;
   if (d < 2 || d % 2 != 0) {
-    validation::fail_value("rotary_dim", static_cast<double>(d), "an even number of at least 2");
+    validation::fail_value("rotary_dim", d, "an even number of at least 2");
   }
   validation::allocation("rotary_dim", d, 2 * sizeof(double));
   require_sinusoidal_base(options.base);
@@ -467,7 +467,7 @@ void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
                             : fits                  ? cos_cache.size(-1)
                                                     : -1;
   if (options.rotary_dim < 0 || options.rotary_dim % 2 != 0) {
-    validation::fail_value("rotary_dim", static_cast<double>(options.rotary_dim),
+    validation::fail_value("rotary_dim", options.rotary_dim,
                            "an even number, or 0 for that of the caches");
   }
   if (!fits || cos_cache.size(-1) != half || half < 1) {
@@ -492,7 +492,7 @@ void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
   if (by_id) {
     for (std::int64_t i = 0; i < (ids_per_batch ? rotated.batch : 1) * rotated.rows; ++i) {
       if (id(i) < 0 || id(i) >= cos_cache.size(0)) {
-        validation::fail_value("position_ids", static_cast<double>(id(i)),
+        validation::fail_value("position_ids", id(i),
                                "rows of the caches, 0 to " + std::to_string(cos_cache.size(0) - 1));
       }
     }

@@ -191,8 +191,10 @@ AttentionHead Attention::head(index b, index h) const noexcept {
     head.random_seed = o.dropout_random.seed;
     head.random_stream = o.dropout_random.stream;
     head.dropout_row = (b * p_.query_heads + h) * p_.num_queries;
-    head.drop_below = static_cast<std::uint32_t>(static_cast<double>(o.dropout) * 0x1p32);
-    head.kept_factor = 1.0F / (1.0F - o.dropout);
+    // With probability 1 the largest word is kept, and multiplied by 0.
+    head.drop_below = static_cast<std::uint32_t>(
+        std::min(static_cast<double>(o.dropout) * 0x1p32, static_cast<double>(UINT32_MAX)));
+    head.kept_factor = o.dropout < 1 ? 1.0F / (1.0F - o.dropout) : 0.0F;
   }
   return head;
 }

@@ -58,7 +58,7 @@ inline void check_stack_outputs(const char* name, const AttentionOptions& attent
     }
   }
   if (!weights.empty() && weights.size() != num_layers) {
-    validation::fail_value("weights", static_cast<double>(weights.size()),
+    validation::fail_value("weights", weights.size(),
                            "none or one for each of the " + std::to_string(num_layers) + " layers");
   }
 }

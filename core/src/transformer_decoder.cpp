@@ -239,7 +239,7 @@ TransformerDecoder::State TransformerDecoder::start(const ConstTensor& memory,
 void TransformerDecoder::forward(const ConstTensor& x, State& state, const Tensor& output,
                                  const TransformerDecoderCall& call, Context& context) const {
   if (state.layers_.size() != layers_.size()) {
-    validation::fail_value("state", static_cast<double>(state.layers_.size()),
+    validation::fail_value("state", state.layers_.size(),
                            "the " + std::to_string(layers_.size()) + " layers of this decoder");
   }
   const std::int64_t past = state.length();

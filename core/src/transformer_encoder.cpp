@@ -161,7 +161,7 @@ void TransformerEncoder::forward(const ConstTensor& x, const Tensor& output,
   }
   if (call.caches.size() != layers_.size()) {
     validation::fail_value(
-        "caches", static_cast<double>(call.caches.size()),
+        "caches", call.caches.size(),
         "none or one for each of the " + std::to_string(layers_.size()) + " layers");
   }
   const std::int64_t past = call.caches[0].length();

@@ -27,9 +27,7 @@ void fail_shape(const char* name, std::span<const std::int64_t> got, const std::
 }
 
 void require_at_least(const char* name, std::int64_t value, std::int64_t least) {
-  if (value < least) {
-    fail_value(name, static_cast<double>(value), std::to_string(least) + " or more");
-  }
+  if (value < least) fail_value(name, value, std::to_string(least) + " or more");
 }
 
 void require_probability(const char* name, double value) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -21,6 +22,12 @@ std::string to_string(std::span<const std::int64_t> shape);
 
 /// Throws kInvalidArgument: `name: got 3, needs …`.
 [[noreturn]] void fail_value(const char* name, double got, const std::string& needs);
+/// The same with all digits of an integer.
+template <std::integral T>
+[[noreturn]] void fail_value(const char* name, T got, const std::string& needs) {
+  fail(ErrorCode::kInvalidArgument,
+       std::string(name) + ": got " + std::to_string(got) + ", needs " + needs);
+}
 
 /// Throws kShapeMismatch: `name: got shape (2, 3), needs …`.
 [[noreturn]] void fail_shape(const char* name, std::span<const std::int64_t> got,

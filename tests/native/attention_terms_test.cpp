@@ -125,6 +125,24 @@ TEST_P(AttentionTermsTest, sinks_take_part_without_a_value) {
   }
 }
 
+TEST_P(AttentionTermsTest, dropout_of_1_leaves_zeros) {
+  for (const std::int64_t queries : {1, 5}) {
+    Random random;
+    AttentionProblem p({.batch = 2,
+                        .query_heads = 2,
+                        .key_heads = 2,
+                        .num_queries = queries,
+                        .num_keys = 300,
+                        .head_dim = 8,
+                        .value_dim = 8},
+                       random);
+    p.dropout = 1;
+    const auto got = attn_test::attend(p, context());
+    EXPECT_THAT(got.output, ::testing::Each(0.0F));
+    EXPECT_THAT(got.weights, ::testing::Each(0.0F));
+  }
+}
+
 TEST_P(AttentionTermsTest, dropout_depends_on_the_stream_and_the_place_alone) {
   Random random;
   for (const AttentionSizes& sizes : typical_sizes()) {
@@ -446,9 +464,8 @@ TEST(AttentionTermsErrorTest, messages_name_the_argument) {
   EXPECT_EQ(error(), "shape_mismatch: t5_bias: got shape (32, 2), needs shape (any, 4)");
   options.sinks = attn::ConstTensor(n.data(), {3});
   EXPECT_EQ(error(), "shape_mismatch: sinks: got shape (3), needs shape (4)");
-  options.dropout = 1;
-  EXPECT_EQ(error(),
-            "invalid_argument: dropout: got 1, needs a probability of at least 0 and below 1");
+  options.dropout = 2;
+  EXPECT_EQ(error(), "invalid_argument: dropout: got 2, needs a probability between 0 and 1");
   const std::vector<std::int32_t> lens{6, 7};
   options.key_lens = attn::ConstLengths(lens.data(), {2});
   EXPECT_EQ(error(), "invalid_argument: key_lens: got 7, needs a length between 0 and the 6 keys");
@@ -464,7 +481,7 @@ TEST(AttentionTermsErrorTest, messages_name_the_argument) {
   EXPECT_EQ(error(), "invalid_argument: max_distance: got 8, needs more than the 8 exact buckets");
   for (const float dropout : {-0.1F, 1.5F, NAN}) {
     options.dropout = dropout;
-    EXPECT_THAT(error(), ::testing::EndsWith("needs a probability of at least 0 and below 1"));
+    EXPECT_THAT(error(), ::testing::EndsWith("needs a probability between 0 and 1"));
   }
 }
 

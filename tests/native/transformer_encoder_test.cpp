@@ -180,6 +180,16 @@ TEST_P(TransformerEncoderTest, d2l_encoder_block_is_one_of_its_forms) {
   }
 }
 
+TEST_P(TransformerEncoderTest, dropout_of_1_leaves_what_passes_by) {
+  TransformerEncoderLayer layer({.d_model = 8, .num_heads = 2, .norm_first = true});
+  layer.initialize_xavier(attn::RandomStream{1});
+  const std::vector<float> x = Random().normals(6 * 8);
+  std::vector<float> y(x.size());
+  layer.forward({x.data(), {6, 8}}, {y.data(), {6, 8}}, {}, {.probability = 1, .training = true},
+                context());
+  EXPECT_TRUE(same_bits(y, x));
+}
+
 TEST_P(TransformerEncoderTest, dropout_in_training_uses_a_stream_for_each_place) {
   Random random;
   TransformerEncoder encoder(
@@ -436,8 +446,6 @@ TEST(TransformerEncoderErrorTest, calls) {
             "shape_mismatch: weights: got shape (2, 2, 3, 4), needs shape (2, 2, 3, 3)");
   EXPECT_EQ(error({.dropout = {.probability = 2}}),
             "invalid_argument: dropout: got 2, needs a probability between 0 and 1");
-  EXPECT_EQ(error({.dropout = {.probability = 1, .training = true}}),
-            "invalid_argument: dropout: got 1, needs a probability of at least 0 and below 1");
   std::vector<attn::KeyValueCache> caches = encoder.make_caches(2);
   EXPECT_EQ(error({.caches = std::span(caches).first(1)}),
             "invalid_argument: caches: got 1, needs none or one for each of the 2 layers");

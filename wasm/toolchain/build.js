@@ -7,7 +7,7 @@ import { kBuildFolder, kLockFile, kRoot, provideNpmPackages } from './checkout.j
 import { cmakeBuild } from './cmake.js';
 import { buildEnvironment } from './env.js';
 import { withLock } from './lock.js';
-import { command, isMain, reportSetupError, requireAll, say } from './system.js';
+import { command, isMain, reportSetupError, requireAll, say, SetupError } from './system.js';
 import { buildTypes } from './types.js';
 
 /** Each variant is a .js and a .wasm file; the loader picks the best one that the engine knows. */
@@ -77,6 +77,29 @@ export async function buildSite() {
   await command(process.execPath, reference, { cwd: kRoot });
 }
 
+/**
+ * Builds the C++ reference from the headers and core/docs.
+ * @param {string} folder
+ * @throws {import('./system.js').CommandError} for whatever Doxygen warns of
+ */
+export async function buildCppReference(folder) {
+  mkdirSync(folder, { recursive: true });
+  const env = { ATTN_REFERENCE_FOLDER: folder };
+  await command('doxygen', ['core/docs/Doxyfile'], { cwd: kRoot, env });
+}
+
+/** Puts the C++ reference into the site, where Doxygen can be had. */
+async function addCppReference() {
+  try {
+    requireAll('for the C++ reference', ['doxygen']);
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    say(`The site goes without the C++ reference. ${error.message}`);
+    return;
+  }
+  await buildCppReference(join(kRoot, 'web/dist/reference/cpp'));
+}
+
 if (isMain(import.meta)) {
   try {
     await withLock(kLockFile, async () => {
@@ -85,6 +108,7 @@ if (isMain(import.meta)) {
       await buildPackage(env);
       say('Building the site.');
       await buildSite();
+      await addCppReference();
     });
     say('The package is in wasm/dist, the site in web/dist.');
   } catch (error) {

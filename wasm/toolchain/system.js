@@ -198,6 +198,7 @@ const kRequirements = {
     packages: ['clang-format-19'],
     description: 'clang-format of LLVM 19, callable as clang-format-19',
   },
+  doxygen: { isThere: programs('doxygen'), packages: ['doxygen'], description: 'Doxygen' },
   chromium: {
     isThere: () => findChromium() !== undefined,
     packages: ['chromium'],

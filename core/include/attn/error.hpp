@@ -28,6 +28,10 @@ ATTN_API const char* to_string(ErrorCode code) noexcept;
 class ATTN_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(const Error&) noexcept = default;
+  Error& operator=(const Error&) noexcept = default;
+  // In the library, and with it the type's identity: programs compiled without RTTI catch it too.
+  ~Error() override;
 
   ErrorCode code() const noexcept { return code_; }
 

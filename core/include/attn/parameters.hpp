@@ -15,7 +15,8 @@ namespace attn {
 /// "in_proj_weight" has that name and that shape here.
 class ATTN_API Parameters {
  public:
-  /// Adds a parameter of zeros. Throws kSizeOverflow or kOutOfMemory.
+  /// Adds a parameter of zeros. Throws kInvalidArgument for a negative size, kSizeOverflow,
+  /// kOutOfMemory; nothing is then added.
   void add(std::string name, std::span<const std::int64_t> shape);
 
   std::vector<std::string> names() const;

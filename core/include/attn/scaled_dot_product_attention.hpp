@@ -96,8 +96,9 @@ struct AttentionOptions {
   /// (Hq): a further score per head that takes part in the softmax but has no value.
   ConstTensor sinks = {};
 
-  /// Probability with which a weight is set to 0, the others being divided by 1 − dropout; for
-  /// training. Weight (b, h, i, j) depends on the stream and its place alone.
+  /// Probability, 0 to 1, with which a weight is set to 0, the others being divided by 1 − dropout;
+  /// for training. Whether weight (b, h, i, j) is dropped depends on the stream, on b, h, i, j and
+  /// on Hq, Nq and Nk alone: so it differs from one batch entry to the next, on purpose.
   float dropout = 0;
   RandomStream dropout_random = {};
 
@@ -123,8 +124,14 @@ struct AttentionOptions {
 /// it have no effect; in an attended one they have. A query with nothing to attend to gives output
 /// 0, weights 0 and log-sum-exp −∞ (or its sink).
 ///
-/// Memory beyond inputs and outputs is linear in Nq and Nk. The bits of a result depend on its own
-/// sequence and the instruction set alone, not on the batch or the number of threads.
+/// Memory beyond inputs and outputs is linear in Nq and Nk.
+///
+/// Same bits: a result depends on its own batch entry and head (queries, keys, values and options),
+/// on Nq and Nk, and on the instruction set. It does not depend on the other entries of the batch,
+/// nor on the number of threads, nor on strides, nor on which further outputs are asked for. It may
+/// differ in its last bits when the number of queries differs: a single query (Nq = 1, as in
+/// decoding) is summed in another order than the same query among several. And with dropout the
+/// place in the batch counts, see above.
 ///
 /// Error: rounding of the scores, and so proportional to their size, outweighs the rest. For
 /// |scores| ≤ 20 each output is within 2.5e-6·√D·max|v| of the exact value, each weight within

@@ -46,7 +46,7 @@ class TensorView {
                                                  " for a shape of rank " +
                                                  std::to_string(shape.size()));
     }
-    for (int i = 0; i < rank_; ++i) strides_[i] = strides[i];
+    for (std::size_t i = 0; i < strides.size(); ++i) strides_[i] = strides[i];
   }
 
   /// A view to mutable elements converts to one of constant elements.
@@ -60,10 +60,10 @@ class TensorView {
   bool empty() const noexcept { return data_ == nullptr && rank_ == 0; }
   /// Shape and strides; valid as long as this view.
   std::span<const std::int64_t> shape() const noexcept {
-    return {shape_.data(), static_cast<std::size_t>(rank_)};
+    return {shape_, static_cast<std::size_t>(rank_)};
   }
   std::span<const std::int64_t> strides() const noexcept {
-    return {strides_.data(), static_cast<std::size_t>(rank_)};
+    return {strides_, static_cast<std::size_t>(rank_)};
   }
 
   /// Size and stride of dimension `i`; a negative `i` counts from the last one.
@@ -156,7 +156,7 @@ class TensorView {
                                                  " is more than " + std::to_string(kMaxRank));
     }
     rank_ = static_cast<int>(shape.size());
-    for (int i = 0; i < rank_; ++i) {
+    for (std::size_t i = 0; i < shape.size(); ++i) {
       if (shape[i] < 0) {
         throw Error(ErrorCode::kInvalidArgument, "shape: size " + std::to_string(shape[i]) +
                                                      " of dimension " + std::to_string(i) +
@@ -168,8 +168,9 @@ class TensorView {
 
   T* data_ = nullptr;
   int rank_ = 0;
-  std::array<std::int64_t, kMaxRank> shape_{};
-  std::array<std::int64_t, kMaxRank> strides_{};
+  // Plain arrays: their indices may be signed without a warning in the user's own build.
+  std::int64_t shape_[kMaxRank] = {};
+  std::int64_t strides_[kMaxRank] = {};
 };
 
 using Tensor = TensorView<float>;

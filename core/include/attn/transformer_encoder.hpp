@@ -42,7 +42,8 @@ struct TransformerLayerOptions {
 /// "linear2.…" (FeedForward), "norm1.…" and "norm2.…" (LayerNorm).
 ///
 /// In PyTorch, src_mask is AttentionOptions::mask (with true for what takes part) or bias,
-/// src_key_padding_mask is key_lens or a mask of shape (B, 1, 1, N), and is_causal is `causal`.
+/// src_key_padding_mask is valid_lens, or a mask of shape (B, 1, 1, N) where the padding is not at
+/// the end, and is_causal is `causal`.
 class ATTN_API TransformerEncoderLayer : public CompositeModule {
  public:
   /// Throws what the layers inside do.

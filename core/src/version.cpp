@@ -1,0 +1,7 @@
+#include "attn/version.hpp"
+
+namespace attn {
+
+const char* version() noexcept { return ATTN_VERSION; }
+
+}  // namespace attn

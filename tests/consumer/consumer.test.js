@@ -1,0 +1,210 @@
+// The library as its users get it: installed into a folder and linked in every way that is promised.
+
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+
+import { kBuildFolder, kRoot } from '../../wasm/toolchain/checkout.js';
+import { command, findProgram } from '../../wasm/toolchain/system.js';
+
+const kHere = import.meta.dirname;
+/** What the headers are promised to be compiled with without a warning, as a user's own code. */
+const kStrict = '-std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'.split(' ');
+
+const kCompilers = ['g++-12', 'g++-13', 'g++-14', 'clang++-14', 'clang++-19'].filter(findProgram);
+if (kCompilers.length === 0) kCompilers.push('c++');
+
+// As the release preset has it: with ccache nothing is compiled twice.
+const kSettings = ['-DCMAKE_BUILD_TYPE=Release'];
+if (process.env.CI) kSettings.push('-DATTN_WARNINGS_AS_ERRORS=ON');
+
+const temporary = mkdtempSync(join(tmpdir(), 'attn-consumer-'));
+const kStatic = join(temporary, 'static');
+const kShared = join(temporary, 'shared');
+
+/**
+ * @param {string} program
+ * @param {...string} args
+ */
+const run = (program, ...args) => command(program, args, { cwd: temporary });
+
+/**
+ * Configures and builds a project; its build folder is kept, so that a second run has little to do.
+ * @param {string} name
+ * @param {string} source
+ * @param {...string} settings
+ */
+async function build(name, source, ...settings) {
+  const folder = join(kBuildFolder, `consumer-${name}`);
+  await run('cmake', '-G', 'Ninja', '-S', source, '-B', folder, ...kSettings, ...settings);
+  await run('cmake', '--build', folder);
+  return folder;
+}
+
+/**
+ * @param {string} folder
+ * @returns {string[]}
+ */
+const filesIn = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort();
+
+after(() => rmSync(temporary, { recursive: true, force: true }));
+
+describe('a static library, installed', () => {
+  before(async () => {
+    // Moved afterwards: what is installed finds itself wherever it lies.
+    const first = join(temporary, 'first');
+    await run('cmake', '--install', join(kBuildFolder, 'release'), '--prefix', first);
+    renameSync(first, kStatic);
+  });
+
+  it('names no folder of the machine that built it, and no library that only attn uses', () => {
+    for (const name of filesIn(kStatic).filter((name) => /\.(hpp|cmake|pc)$/.test(name))) {
+      const text = readFileSync(join(kStatic, name), 'utf8');
+      for (const word of [kRoot, temporary, 'xsimd', 'nlohmann']) {
+        assert.ok(!text.includes(word), `${name} names ${word}`);
+      }
+    }
+  });
+
+  it('has headers that each compile alone, without warnings and without RTTI', async () => {
+    const headers = filesIn(join(kStatic, 'include')).filter((name) => name.endsWith('.hpp'));
+    assert.ok(headers.length > 30);
+    for (const compiler of kCompilers) {
+      for (const header of headers) {
+        const args = ['-x', 'c++', '-fsyntax-only', '-fno-rtti', ...kStrict];
+        await run(compiler, ...args, '-include', header, `-I${kStatic}/include`, '/dev/null');
+      }
+    }
+  });
+
+  it('is found by find_package, and the examples run with it', async () => {
+    const prefix = `-DCMAKE_PREFIX_PATH=${kStatic}`;
+    const folder = await build('examples', join(kRoot, 'examples'), '--fresh', prefix);
+    const listed = await run('ctest', '--test-dir', folder, '--output-on-failure');
+    assert.match(listed, /100% tests passed/);
+    const image = readFileSync(join(folder, 'encoding.ppm'));
+    const header = 'P6 256 128 255\n';
+    assert.equal(image.length, header.length + 3 * 256 * 128);
+    // sin 0 = 0 is white, cos 0 = 1 is red.
+    assert.deepEqual(
+      [...image.subarray(header.length, header.length + 6)],
+      [255, 255, 255, 255, 0, 0],
+    );
+  });
+
+  it('is not taken for another minor version', async () => {
+    const config = join(kStatic, 'lib/cmake/attn/attnConfigVersion.cmake');
+    for (const [version, fits] of [
+      ['0.1', 'TRUE'],
+      ['0.2', 'FALSE'],
+      ['1.0', 'FALSE'],
+    ]) {
+      const [major, minor] = (version ?? '').split('.');
+      const script = join(temporary, 'version.cmake');
+      const lines = [
+        `set(PACKAGE_FIND_VERSION ${version})`,
+        `set(PACKAGE_FIND_VERSION_MAJOR ${major})`,
+        `set(PACKAGE_FIND_VERSION_MINOR ${minor})`,
+        `include(${config})`,
+        'message("compatible: ${PACKAGE_VERSION_COMPATIBLE}")',
+      ];
+      writeFileSync(script, lines.join('\n'));
+      assert.match(await run('cmake', '-P', script), new RegExp(`compatible: ${fits}`), version);
+    }
+  });
+
+  for (const compiler of kCompilers) {
+    it(`is found by pkg-config and links with ${compiler}, without RTTI`, async (test) => {
+      if (!findProgram('pkg-config')) return test.skip('pkg-config is not installed');
+      const env = { PKG_CONFIG_PATH: join(kStatic, 'lib/pkgconfig') };
+      const options = { cwd: temporary, env };
+      const flags = await command('pkg-config', ['--cflags', '--libs', 'attn'], options);
+      const program = join(temporary, `consumer-${compiler}`);
+      const source = join(kHere, 'consumer.cpp');
+      const args = [...kStrict, '-fno-rtti', source, ...flags.trim().split(/\s+/)];
+      await run(compiler, ...args, '-o', program);
+      assert.match(await run(program), /attends 1, throws 1, extends 1, versions fit 1/);
+    });
+  }
+});
+
+describe('the sources, as a part of another project', () => {
+  it('work by add_subdirectory, and keep tests, installation and options to themselves', async () => {
+    const source = join(kHere, 'add_subdirectory');
+    const folder = await build('add_subdirectory', source, `-DATTN_SOURCE=${kRoot}`);
+    assert.match(await run(join(folder, 'consumer')), /attends 1, throws 1, extends 1/);
+  });
+
+  it('work by FetchContent', async () => {
+    const source = join(kHere, 'fetch_content');
+    const setting = `-DFETCHCONTENT_SOURCE_DIR_ATTN=${kRoot}`;
+    const folder = await build('fetch_content', source, setting);
+    assert.match(await run(join(folder, 'consumer')), /attends 1, throws 1, extends 1/);
+  });
+});
+
+describe('a shared library, installed', () => {
+  const folder = join(kBuildFolder, 'consumer-fetch_content');
+
+  before(async () => {
+    if (!existsSync(folder)) throw new Error('the project of FetchContent was not built');
+    for (const component of ['attn_Runtime', 'attn_Development']) {
+      const prefix = join(temporary, component);
+      await run('cmake', '--install', folder, '--component', component, '--prefix', prefix);
+    }
+    await run('cmake', '--install', folder, '--prefix', kShared);
+  });
+
+  it('comes in two components: what programs run with, and what they are built with', () => {
+    const runtime = filesIn(join(temporary, 'attn_Runtime'));
+    const development = filesIn(join(temporary, 'attn_Development'));
+    assert.deepEqual(runtime, [
+      'lib/libattn.so.0.1',
+      'lib/libattn.so.0.1.0',
+      'share/doc/attn/LICENSE',
+    ]);
+    assert.ok(development.includes('lib/libattn.so'));
+    assert.ok(development.includes('lib/cmake/attn/attnConfig.cmake'));
+    assert.ok(development.includes('lib/pkgconfig/attn.pc'));
+    assert.ok(development.includes('include/attn/version.hpp'));
+    assert.deepEqual([...runtime, ...development].sort(), filesIn(kShared));
+  });
+
+  it('exports names of attn only', async () => {
+    const library = join(kShared, 'lib/libattn.so');
+    const symbols = (await run('nm', '-DC', '--defined-only', library)).trim().split('\n');
+    const foreign = symbols
+      .map((line) => line.replace(/^\S* \w /, ''))
+      .filter((name) => !/^((vtable|typeinfo|typeinfo name) for )?attn::/.test(name));
+    // Templates of the standard library, which every program has, are weak.
+    const weak = /^\S* [WuVv] /;
+    assert.deepEqual(
+      symbols.filter((line) => !weak.test(line) && foreign.some((name) => line.endsWith(name))),
+      [],
+    );
+    assert.deepEqual(
+      symbols.filter((line) => /xsimd|nlohmann|attn::(kernels|runtime|validation)::/.test(line)),
+      [],
+    );
+  });
+
+  it('is found by find_package, and the examples run with it', async () => {
+    const prefix = `-DCMAKE_PREFIX_PATH=${kShared}`;
+    const built = await build('examples_shared', join(kRoot, 'examples'), '--fresh', prefix);
+    assert.match(await run('ctest', '--test-dir', built), /100% tests passed/);
+  });
+});

@@ -1,0 +1,265 @@
+// Calls attention with arbitrary sizes, layouts and options, some of which do not fit together: it
+// has to throw an Error and leave its outputs alone, or to give what the reference gives.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "attention_problem.hpp"
+#include "choices.hpp"
+
+namespace {
+
+using attn_fuzz::Choices;
+using attn_test::AttentionProblem;
+using attn_test::AttentionSizes;
+using attn_test::Layout;
+using attn_test::Random;
+
+AttentionSizes choose_sizes(Choices& choices) {
+  AttentionSizes sizes;
+  sizes.batch = choices.integer(0, 3);
+  sizes.key_heads = choices.integer(1, 3);
+  sizes.query_heads = sizes.key_heads * choices.integer(1, 3);
+  sizes.num_queries = choices.integer(0, 20);
+  sizes.num_keys = choices.integer(0, 40);
+  sizes.head_dim = choices.integer(1, 20);
+  sizes.value_dim = choices.integer(1, 20);
+  // Beyond one tile of queries or keys.
+  if (choices.one_in(16)) sizes.num_queries = choices.integer(40, 110);
+  if (choices.one_in(16)) sizes.num_keys = choices.integer(200, 700);
+  if (choices.one_in(8)) sizes.num_queries = 1;
+  return sizes;
+}
+
+attn::Diagonal choose_diagonal(Choices& choices) {
+  switch (choices.integer(0, 3)) {
+    case 0:
+      return attn::Diagonal::top_left();
+    case 1:
+      return attn::Diagonal::bottom_right();
+    case 2:
+      return attn::Diagonal::offset(choices.integer(-50, 50));
+    default:
+      return attn::Diagonal::offset(choices.bits<std::int64_t>());
+  }
+}
+
+/// A shape that broadcasts to scores, of any rank.
+std::vector<std::int64_t> choose_mask_shape(Choices& choices, const AttentionProblem& p) {
+  std::vector<std::int64_t> shape = p.score_shape();
+  for (std::int64_t& size : shape) {
+    if (choices.one_in(3)) size = 1;
+  }
+  shape.erase(shape.begin(), shape.begin() + choices.integer(0, 3));
+  return shape;
+}
+
+void choose_lengths(Choices& choices, std::int64_t count, std::int64_t num_keys,
+                    std::vector<std::int32_t>& lengths) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    lengths.push_back(static_cast<std::int32_t>(choices.integer(0, num_keys)));
+  }
+}
+
+void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
+  const AttentionSizes& s = p.sizes;
+  if (choices.one_in(3)) p.scale = random.uniform(-1, 1);
+  if (choices.one_in(3)) p.softcap = random.uniform(0.5F, 30);
+  if (choices.one_in(3)) {
+    p.bias_shape = choose_mask_shape(choices, p);
+    p.bias = random.normals(AttentionProblem::count(p.bias_shape));
+    for (float& value : p.bias) {
+      if (random.chance(0.2)) value = -std::numeric_limits<float>::infinity();
+    }
+  }
+  if (choices.one_in(3)) {
+    p.mask_shape = choose_mask_shape(choices, p);
+    p.mask.resize(static_cast<std::size_t>(AttentionProblem::count(p.mask_shape)));
+    for (std::uint8_t& value : p.mask) value = random.chance(0.7) ? 1 : 0;
+  }
+  if (choices.one_in(3)) p.causal = choose_diagonal(choices);
+  if (choices.one_in(3)) {
+    attn::Window window;
+    if (choices.one_in(2)) window.left = choices.integer(0, 50);
+    if (choices.one_in(2)) window.right = choices.integer(0, 50);
+    if (choices.one_in(8)) window.left = std::numeric_limits<std::int64_t>::max();
+    window.diagonal = choose_diagonal(choices);
+    p.window = window;
+  }
+  if (choices.one_in(3)) {
+    const bool per_query = choices.one_in(2);
+    choose_lengths(choices, per_query ? s.batch * s.num_queries : s.batch, s.num_keys,
+                   p.valid_lens);
+  }
+  if (choices.one_in(3)) choose_lengths(choices, s.batch, s.num_keys, p.key_lens);
+
+  // The reference takes distances as differences of doubles, so offsets stay small here.
+  if (choices.one_in(2)) p.relative_diagonal = attn::Diagonal::offset(choices.integer(-50, 50));
+  p.max_distance = choices.integer(0, 12);
+  p.relative_per_head = choices.one_in(2);
+  if (choices.one_in(4)) {
+    p.relative_keys = random.normals(AttentionProblem::count(p.relative_shape(s.head_dim)));
+  }
+  if (choices.one_in(4)) {
+    p.relative_values = random.normals(AttentionProblem::count(p.relative_shape(s.value_dim)));
+  }
+  if (choices.one_in(4)) p.alibi_slopes = random.uniforms(s.query_heads, 0, 1);
+  if (choices.one_in(4)) {
+    p.t5_bidirectional = choices.one_in(2);
+    const std::int64_t buckets = 2 * choices.integer(2, 20);
+    p.t5_max_distance = buckets + choices.integer(0, 200);
+    p.t5_table = random.normals(buckets * s.query_heads);
+  }
+  if (choices.one_in(4)) p.sinks = random.normals(s.query_heads);
+  if (choices.one_in(4)) {
+    p.dropout = random.uniform(0, 0.9F);
+    p.dropout_random = {choices.bits<std::uint64_t>(), choices.bits<std::uint64_t>()};
+  }
+}
+
+/// NaN and infinity where nothing may see them, or where they have to come out.
+void spoil(Choices& choices, std::vector<float>& values) {
+  if (values.empty() || !choices.one_in(6)) return;
+  const float bad[] = {std::numeric_limits<float>::quiet_NaN(),
+                       std::numeric_limits<float>::infinity()};
+  const auto at = choices.bits<std::uint32_t>() % values.size();
+  values[at] = bad[choices.integer(0, 1)];
+}
+
+attn::Context& context_of(Choices& choices) {
+  static const auto contexts = [] {
+    std::vector<std::unique_ptr<attn::Context>> all;
+    for (const attn::InstructionSet isa : attn::supported_instruction_sets()) {
+      for (const int threads : {1, 2}) {
+        all.push_back(std::make_unique<attn::Context>(
+            attn::ContextOptions{.num_threads = threads, .instruction_set = isa}));
+      }
+    }
+    return all;
+  }();
+  return *contexts[choices.bits<std::uint8_t>() % contexts.size()];
+}
+
+/// What fits: every number is compared.
+void call_right(Choices& choices) {
+  attn::Context& context = context_of(choices);
+  Random random;
+  random.engine().seed(choices.bits<std::uint32_t>());
+  AttentionProblem p(choose_sizes(choices), random);
+  if (p.sizes.batch == 1 && p.sizes.query_heads == 1 && p.sizes.key_heads == 1) {
+    p.rank = static_cast<int>(choices.integer(2, 4));
+  }
+  p.layout = static_cast<Layout>(choices.integer(0, 4));
+  choose_options(choices, random, p);
+  spoil(choices, p.key);
+  spoil(choices, p.value);
+  attn_test::expect_matches_reference(p, context);
+}
+
+std::vector<std::int64_t> choose_any_shape(Choices& choices, std::vector<std::int64_t> shape) {
+  if (!choices.one_in(6)) return shape;
+  if (choices.one_in(4)) shape.resize(static_cast<std::size_t>(choices.integer(0, 6)), 1);
+  for (std::int64_t& size : shape) {
+    if (choices.one_in(3)) size = choices.integer(0, 5);
+  }
+  return shape;
+}
+
+/// What need not fit: each tensor has memory for its own shape, and whatever happens stays in it.
+void call_any(Choices& choices) {
+  attn::Context& context = context_of(choices);
+  const AttentionSizes s{choices.integer(0, 2), choices.integer(0, 4), choices.integer(1, 2),
+                         choices.integer(0, 5), choices.integer(0, 6), choices.integer(0, 5),
+                         choices.integer(0, 5)};
+  const auto layout = static_cast<Layout>(choices.integer(0, 4));
+  const auto tensor = [&](std::vector<std::int64_t> shape) {
+    return attn_test::FloatTensor::filled(choose_any_shape(choices, std::move(shape)), 0.5F,
+                                          layout);
+  };
+  const auto optional = [&](std::vector<std::int64_t> shape) {
+    return choices.one_in(3) ? tensor(std::move(shape)) : attn_test::FloatTensor();
+  };
+  const auto lengths = [&] {
+    using Lengths = attn_test::HostTensor<std::int32_t>;
+    if (!choices.one_in(3)) return Lengths();
+    Lengths result = Lengths::filled(choose_any_shape(choices, {s.batch}),
+                                     static_cast<std::int32_t>(choices.integer(-2, 8)), layout);
+    if (choices.one_in(8)) {
+      result = Lengths::filled(result.shape(), choices.bits<std::int32_t>(), layout);
+    }
+    return result;
+  };
+  const std::vector<std::int64_t> scores{s.batch, s.query_heads, s.num_queries, s.num_keys};
+  const auto query = tensor({s.batch, s.query_heads, s.num_queries, s.head_dim});
+  const auto key = tensor({s.batch, s.key_heads, s.num_keys, s.head_dim});
+  const auto value = tensor({s.batch, s.key_heads, s.num_keys, s.value_dim});
+  auto output = tensor({s.batch, s.query_heads, s.num_queries, s.value_dim});
+  auto weights = optional(scores);
+  auto log_sum_exp = optional({s.batch, s.query_heads, s.num_queries});
+  const auto bias = optional(scores);
+  const auto relative_keys = optional({choices.integer(0, 9), s.head_dim});
+  const auto relative_values = optional({choices.integer(0, 9), s.value_dim});
+  const auto slopes = optional({s.query_heads});
+  const auto sinks = optional({s.query_heads});
+  const auto t5_table = optional({choices.integer(0, 40), s.query_heads});
+  const auto valid_lens = lengths();
+  const auto key_lens = lengths();
+  auto mask = attn_test::HostTensor<std::uint8_t>();
+  if (choices.one_in(3)) {
+    mask =
+        attn_test::HostTensor<std::uint8_t>::filled(choose_any_shape(choices, scores), 1, layout);
+  }
+
+  attn::AttentionOptions options;
+  options.weights = weights.view();
+  options.log_sum_exp = log_sum_exp.view();
+  options.bias = bias.view();
+  options.mask = mask.view();
+  options.relative_keys = relative_keys.view();
+  options.relative_values = relative_values.view();
+  options.alibi_slopes = slopes.view();
+  options.sinks = sinks.view();
+  if (!t5_table.view().empty()) {
+    options.t5_bias = attn::T5Bias{t5_table.view(), choices.one_in(2), choices.integer(-5, 300)};
+  }
+  options.valid_lens = valid_lens.view();
+  options.key_lens = key_lens.view();
+  options.relative_diagonal = choose_diagonal(choices);
+  if (choices.one_in(3)) options.causal = choose_diagonal(choices);
+  if (choices.one_in(3)) {
+    options.window = attn::Window{choices.bits<std::int64_t>(), choices.bits<std::int64_t>(),
+                                  choose_diagonal(choices)};
+  }
+  if (choices.one_in(4)) options.scale = choices.bits<float>();
+  if (choices.one_in(4)) options.softcap = choices.bits<float>();
+  if (choices.one_in(4)) options.dropout = choices.bits<float>();
+  const std::vector<float> before = output.values(), weights_before = weights.values();
+  try {
+    attn::scaled_dot_product_attention(query.view(), key.view(), value.view(), output.view(),
+                                       options, context);
+  } catch (const attn::Error&) {
+    EXPECT_TRUE(output.values() == before) << "written although the call failed";
+    EXPECT_TRUE(weights.values() == weights_before) << "written although the call failed";
+  }
+  EXPECT_TRUE(output.gaps_are_untouched());
+  EXPECT_TRUE(weights.gaps_are_untouched());
+  EXPECT_TRUE(log_sum_exp.gaps_are_untouched());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // A failed expectation ends the program, which is what a fuzzer looks for.
+  GTEST_FLAG_SET(throw_on_failure, true);
+  Choices choices({data, size});
+  if (choices.one_in(2)) {
+    call_any(choices);
+  } else {
+    call_right(choices);
+  }
+  return 0;
+}

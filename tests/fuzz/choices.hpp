@@ -1,0 +1,42 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace attn_fuzz {
+
+/// Turns the bytes of a fuzzer's input into decisions, one after the other; zeros when they are
+/// used up.
+class Choices {
+ public:
+  explicit Choices(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+
+  template <class T>
+  T bits() {
+    T value{};
+    const std::size_t size = std::min(sizeof value, bytes_.size());
+    if (size > 0) std::memcpy(&value, bytes_.data(), size);
+    bytes_ = bytes_.subspan(size);
+    return value;
+  }
+
+  /// In [low, high], both included; spans of up to 2^16 values.
+  std::int64_t integer(std::int64_t low, std::int64_t high) {
+    const auto span = static_cast<std::uint64_t>(high - low) + 1;
+    if (span <= 256) return low + static_cast<std::int64_t>(bits<std::uint8_t>() % span);
+    return low + static_cast<std::int64_t>(bits<std::uint16_t>() % span);
+  }
+
+  /// True once in `n`; false when the input is used up.
+  bool one_in(std::int64_t n) { return integer(0, n - 1) == n - 1; }
+
+  std::size_t left() const { return bytes_.size(); }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
+}  // namespace attn_fuzz

@@ -1,0 +1,89 @@
+// npm run fuzz: lets libFuzzer try inputs on each target, or those named, for a time:
+//
+//   npm run fuzz -- safetensors --seconds 600
+//
+// Inputs that reach new code are kept in build/fuzz/corpus, where the next run goes on. A finding
+// stays in build/fuzz/findings; repaired, it belongs into tests/fuzz/corpus, which npm test replays.
+
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { kBuildFolder, kLockFile } from '../../wasm/toolchain/checkout.js';
+import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
+import { nativeEnvironment } from '../../wasm/toolchain/env.js';
+import { withLock } from '../../wasm/toolchain/lock.js';
+import {
+  command,
+  CommandError,
+  reportSetupError,
+  requireAll,
+  say,
+  SetupError,
+} from '../../wasm/toolchain/system.js';
+
+const kTargets = ['attention', 'positions', 'safetensors'];
+const kFolder = join(kBuildFolder, 'fuzz');
+
+/**
+ * @param {string} target
+ * @param {number} seconds
+ * @returns {Promise<boolean>} whether nothing was found
+ */
+async function fuzz(target, seconds) {
+  const corpus = join(kFolder, 'corpus', target);
+  const findings = join(kFolder, 'findings', target);
+  for (const folder of [corpus, findings]) mkdirSync(folder, { recursive: true });
+  const args = [`-max_total_time=${seconds}`, '-timeout=25', '-rss_limit_mb=4096'];
+  args.push(`-artifact_prefix=${findings}/`, '-print_final_stats=1', '-max_len=512');
+  const dictionary = join(import.meta.dirname, `${target}.dict`);
+  if (existsSync(dictionary)) args.push(`-dict=${dictionary}`);
+  args.push(corpus, join(import.meta.dirname, 'corpus', target));
+  const before = new Set(readdirSync(findings));
+  let output = '';
+  let failed = false;
+  try {
+    output = await command(join(kFolder, 'tests/fuzz', `fuzz_${target}`), args, {
+      cwd: kFolder,
+      timeoutMs: (seconds + 120) * 1000,
+    });
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    output = error.message;
+    failed = true;
+  }
+  const found = readdirSync(findings).filter((name) => !before.has(name));
+  const runs = output.match(/stat::number_of_executed_units: +(\d+)/)?.[1] ?? '?';
+  const covered =
+    output
+      .match(/^.* cov: (\d+)/gm)
+      ?.at(-1)
+      ?.match(/cov: (\d+)/)?.[1] ?? '?';
+  console.log(`${target}: ${runs} executions, ${covered} edges, ${found.length} findings`);
+  if (failed) console.log(`${output.slice(-6000)}\n${found.map((name) => join(findings, name))}`);
+  return !failed;
+}
+
+try {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { seconds: { type: 'string', default: '60' } },
+  });
+  const unknown = positionals.find((name) => !kTargets.includes(name));
+  const seconds = Number(values.seconds);
+  if (unknown) throw new SetupError(`There is no target ${unknown}; there are ${kTargets}.`);
+  if (!(seconds > 0)) throw new SetupError(`--seconds wants a number above 0.`);
+  await withLock(kLockFile, async () => {
+    requireAll('for fuzzing', ['cmake', 'ninja', 'clang', 'googletest']);
+    const targets = positionals.length > 0 ? positionals : kTargets;
+    say('Building the fuzz targets.');
+    await cmakeBuild(
+      'fuzz',
+      targets.map((name) => `fuzz_${name}`),
+      nativeEnvironment(),
+    );
+    for (const target of targets) if (!(await fuzz(target, seconds))) process.exitCode = 1;
+  });
+} catch (error) {
+  reportSetupError(error);
+}

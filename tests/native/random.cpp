@@ -1,0 +1,32 @@
+#include "random.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace attn_test {
+
+std::uint64_t seed() {
+  static const std::uint64_t value = [] {
+    const char* text = std::getenv("ATTN_TEST_SEED");
+    return text && *text ? std::strtoull(text, nullptr, 0) : std::uint64_t{20170612};
+  }();
+  return value;
+}
+
+Random::Random() {
+  // FNV-1a rather than std::hash: the same numbers on every platform.
+  std::uint64_t hash = 14695981039346656037U;
+  const auto mix = [&](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  };
+  if (const ::testing::TestInfo* test = ::testing::UnitTest::GetInstance()->current_test_info()) {
+    mix(test->test_suite_name());
+    mix(test->name());
+  }
+  std::seed_seq sequence{seed() & 0xffffffff, seed() >> 32, hash & 0xffffffff, hash >> 32};
+  engine_.seed(sequence);
+}
+
+}  // namespace attn_test
