@@ -198,6 +198,12 @@ const kRequirements = {
     packages: ['clang-format-19'],
     description: 'clang-format of LLVM 19, callable as clang-format-19',
   },
+  clangTidy: {
+    isThere: programs('clang-tidy-19'),
+    packages: ['clang-tidy-19'],
+    description: 'clang-tidy of LLVM 19, callable as clang-tidy-19',
+  },
+  cppcheck: { isThere: programs('cppcheck'), packages: ['cppcheck'], description: 'cppcheck' },
   doxygen: { isThere: programs('doxygen'), packages: ['doxygen'], description: 'Doxygen' },
   chromium: {
     isThere: () => findChromium() !== undefined,

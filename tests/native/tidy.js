@@ -1,0 +1,54 @@
+// npm run tidy: clang-tidy with the checks of .clang-tidy, and cppcheck, over the core's sources.
+
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { kBuildFolder, kLockFile, kRoot } from '../../wasm/toolchain/checkout.js';
+import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
+import { nativeEnvironment } from '../../wasm/toolchain/env.js';
+import { withLock } from '../../wasm/toolchain/lock.js';
+import {
+  command,
+  CommandError,
+  reportSetupError,
+  requireAll,
+  say,
+} from '../../wasm/toolchain/system.js';
+
+const kSources = join(kRoot, 'core/src');
+
+/**
+ * @param {string} program
+ * @param {string[]} args
+ */
+async function check(program, args) {
+  try {
+    await command(program, args, { cwd: kRoot });
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    console.log(error.message);
+    process.exitCode = 1;
+  }
+}
+
+async function tidy() {
+  requireAll('for checking', ['cmake', 'ninja', 'compiler', 'googletest', 'clangTidy', 'cppcheck']);
+  // For compile_commands.json and the header with the version.
+  await cmakeBuild('debug', ['help'], nativeEnvironment());
+  const commands = join(kBuildFolder, 'debug');
+  const files = readdirSync(kSources, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.cpp') && !name.includes('isa'))
+    .map((name) => join(kSources, name));
+  say('clang-tidy');
+  for (const file of files) await check('clang-tidy-19', ['-p', commands, '--quiet', file]);
+  say('cppcheck');
+  const args = ['--std=c++20', '--enable=warning,performance,portability', '--error-exitcode=1'];
+  args.push('--inline-suppr', '--quiet', '-Icore/include', '-Icore/src', `-D__x86_64__=1`);
+  await check('cppcheck', [...args, '-icore/src/kernels', 'core/src']);
+}
+
+try {
+  await withLock(kLockFile, tidy);
+} catch (error) {
+  reportSetupError(error);
+}
