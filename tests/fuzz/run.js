@@ -40,7 +40,7 @@ async function fuzz(target, seconds) {
   if (existsSync(dictionary)) args.push(`-dict=${dictionary}`);
   args.push(corpus, join(import.meta.dirname, 'corpus', target));
   const before = new Set(readdirSync(findings));
-  let output = '';
+  let output;
   let failed = false;
   try {
     output = await command(join(kFolder, 'tests/fuzz', `fuzz_${target}`), args, {

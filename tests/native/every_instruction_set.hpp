@@ -2,17 +2,33 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/instruction_set.hpp"
 
 namespace attn_test {
 
-/// A fixture whose tests run once for each instruction set that this machine can execute:
+/// The instruction sets that this build has kernels for, whether the machine can run them or not.
+inline std::vector<attn::InstructionSet> instruction_sets_of_build() {
+  using enum attn::InstructionSet;
+#if defined(__x86_64__)
+  return {kAvx512, kAvx2, kSse41, kScalar};
+#elif defined(__aarch64__)
+  return {kNeon, kScalar};
+#else
+  const auto supported = attn::supported_instruction_sets();
+  return {supported.begin(), supported.end()};
+#endif
+}
+
+/// A fixture whose tests run once for each instruction set of the build, and count as skipped for
+/// those that this machine cannot execute:
 ///
 ///   using LinearTest = attn_test::EveryInstructionSet;
 ///   INSTANTIATE_EVERY_INSTRUCTION_SET(LinearTest);
@@ -21,6 +37,12 @@ namespace attn_test {
 /// gives LinearTest.bias_is_added/avx2 and so on. (A fixture with members derives from it instead.)
 class EveryInstructionSet : public ::testing::TestWithParam<attn::InstructionSet> {
  protected:
+  void SetUp() override {
+    if (std::ranges::count(attn::supported_instruction_sets(), GetParam()) == 0) {
+      GTEST_SKIP() << "this machine cannot execute " << attn::to_string(GetParam());
+    }
+  }
+
   /// The context of the instruction set under test. Contexts are kept from test to test, so that
   /// threads are started once; a program without threads gives one thread whatever is asked for.
   attn::Context& context(int num_threads = 2) const { return shared(GetParam(), num_threads); }
@@ -44,9 +66,6 @@ inline std::string instruction_set_name(
 
 }  // namespace attn_test
 
-#define INSTANTIATE_EVERY_INSTRUCTION_SET(Suite)                                               \
-  INSTANTIATE_TEST_SUITE_P(, Suite,                                                            \
-                           ::testing::ValuesIn(attn::supported_instruction_sets().data(),      \
-                                               attn::supported_instruction_sets().data() +     \
-                                                   attn::supported_instruction_sets().size()), \
+#define INSTANTIATE_EVERY_INSTRUCTION_SET(Suite)                                                 \
+  INSTANTIATE_TEST_SUITE_P(, Suite, ::testing::ValuesIn(attn_test::instruction_sets_of_build()), \
                            attn_test::instruction_set_name)
