@@ -44,7 +44,7 @@ attn::Diagonal choose_diagonal(Choices& choices) {
     case 2:
       return attn::Diagonal::offset(choices.integer(-50, 50));
     default:
-      return attn::Diagonal::offset(choices.bits<std::int64_t>());
+      return attn::Diagonal::offset(choices.bits<std::int32_t>());
   }
 }
 
@@ -230,6 +230,7 @@ void call_any(Choices& choices) {
   options.key_lens = key_lens.view();
   options.relative_diagonal = choose_diagonal(choices);
   if (choices.one_in(3)) options.causal = choose_diagonal(choices);
+  if (choices.one_in(8)) options.causal = attn::Diagonal::offset(choices.bits<std::int64_t>());
   if (choices.one_in(3)) {
     options.window = attn::Window{choices.bits<std::int64_t>(), choices.bits<std::int64_t>(),
                                   choose_diagonal(choices)};

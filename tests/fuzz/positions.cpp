@@ -76,7 +76,7 @@ void table(Choices& choices) {
   const std::int64_t rows = choices.integer(0, 200), width = choices.integer(1, 20);
   std::vector<double> positions;
   for (std::int64_t i = 0; i < rows; ++i) {
-    positions.push_back(options.start + static_cast<double>(i) * options.step);
+    positions.push_back(std::fma(static_cast<double>(i), options.step, options.start));
   }
   FloatTensor output =
       FloatTensor::filled({rows, width}, -7, static_cast<Layout>(choices.integer(0, 4)));

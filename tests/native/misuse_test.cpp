@@ -79,8 +79,7 @@ const std::vector<Call>& AllocationFailureTest::calls() {
          attn::attention_pooling(x, x, x, y, attn::ScoringFunction::gaussian(), {}, c);
        }},
       {"AdditiveAttention", [](auto& y, auto& c) { additive.forward(x, x, x, y, {}, c); }},
-      {"masked_softmax",
-       [](auto& y, auto& c) { attn::masked_softmax(x, y, {}, c); }},
+      {"masked_softmax", [](auto& y, auto& c) { attn::masked_softmax(x, y, {}, c); }},
       {"apply_activation",
        [](auto& y, auto& c) { attn::apply_activation(x, y, attn::Activation::kGelu, c); }},
       {"apply_dropout", [](auto& y, auto& c) { attn::apply_dropout(x, y, dropout, c); }},
