@@ -30,6 +30,8 @@ import { command, CommandError, findChromium, SetupError } from '../wasm/toolcha
 
 export const kReportFolder = join(kBuildFolder, 'reports');
 const kTestTimeoutSeconds = 300;
+/** Projects that use attn by its sources compile it whole, one after the other. */
+const kConsumerTimeoutSeconds = 1800;
 const kMaxOutput = 100 * 1024 * 1024;
 
 /** @type {RequirementName[]} */
@@ -54,7 +56,12 @@ const kAllSuites = [
   {
     name: 'consumer',
     needs: kNativeNeeds,
-    run: nodeTest('consumer', ['tests/consumer'], (env) => cmakeBuild('release', ['attn'], env)),
+    run: nodeTest(
+      'consumer',
+      ['tests/consumer'],
+      (env) => cmakeBuild('release', ['attn'], env),
+      kConsumerTimeoutSeconds,
+    ),
   },
   { name: 'neon', needs: kCrossNeeds, optional: true, run: googleTest('neon') },
   ...kVariants.map(
@@ -144,9 +151,10 @@ function countGoogleTests(report) {
  * @param {string} name
  * @param {string[]} folders
  * @param {(env: Record<string, string>) => Promise<void>} build
+ * @param {number} [timeoutSeconds]  of each file
  * @returns {Suite['run']}
  */
-function nodeTest(name, folders, build) {
+function nodeTest(name, folders, build, timeoutSeconds = kTestTimeoutSeconds) {
   return async (step, env) => {
     step('building');
     await build(env);
@@ -154,7 +162,7 @@ function nodeTest(name, folders, build) {
     const files = folders.flatMap(testFilesIn);
     const report = join(kReportFolder, `${name}.tap`);
     const reporters = { spec: 'stdout', tap: report };
-    const args = ['--test', `--test-timeout=${kTestTimeoutSeconds * 1000}`];
+    const args = ['--test', `--test-timeout=${timeoutSeconds * 1000}`];
     for (const [reporter, destination] of Object.entries(reporters)) {
       args.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`);
     }
