@@ -18,7 +18,9 @@ int main(int argc, char** argv) {
   std::ofstream image(argv[1], std::ios::binary);
   image << "P6 " << width << ' ' << positions << " 255\n";
   for (const float value : encoding) {
-    const auto fade = [](float by) { return static_cast<char>(255 - 255 * by); };
+    const auto fade = [](float by) {
+      return static_cast<char>(static_cast<unsigned char>(255 - 255 * by));
+    };
     const float above = value > 0 ? value : 0, below = value < 0 ? -value : 0;
     image.put(fade(below)).put(fade(above + below)).put(fade(above));
   }
