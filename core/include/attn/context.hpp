@@ -38,7 +38,7 @@ class ATTN_API Context {
   /// The context of calls that name none: made on first use, with one thread per core.
   static Context& default_context();
 
-  struct Impl;
+  struct ATTN_LOCAL Impl;
   Impl& impl() noexcept { return *impl_; }
 
  private:

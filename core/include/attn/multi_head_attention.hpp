@@ -127,7 +127,7 @@ class ATTN_API MultiHeadAttention : public Module {
               Context& context = Context::default_context()) const;
 
  private:
-  struct Impl;
+  struct ATTN_LOCAL Impl;
   std::unique_ptr<Impl> impl_;
 };
 
