@@ -1,6 +1,7 @@
 #include "attn/sinusoidal_encoding.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "sinusoidal_table.hpp"
@@ -14,6 +15,13 @@ void require_output(const Tensor& output) {
   validation::require_at_least("output width", output.size(1), 1);
   validation::require_data("output", output);
 }
+
+/// A column's frequency in turns, exactly, and what float32 code divides positions by.
+struct Float32Column {
+  double turns;
+  float divisor;
+  bool cosine;
+};
 
 }  // namespace
 
@@ -49,6 +57,44 @@ void sinusoidal_encoding_at(std::span<const double> positions, const Tensor& out
     const std::int64_t begin = block * kRows;
     kernels.sinusoids(columns, positions.data() + begin, std::min(kRows, rows - begin),
                       output.data() + begin * output.stride(0), output.stride(0), output.stride(1));
+  });
+}
+
+void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
+                                    const SinusoidalEncodingOptions& options, Context& context) {
+  const Tensor& any = encoding.empty() ? error : encoding;
+  require_output(any);
+  if (!encoding.empty() && !error.empty()) {
+    validation::require_same_shape("error", error, encoding);
+    validation::require_data("error", error);
+  }
+  require_sinusoidal_base(options.base);
+  const std::int64_t rows = any.size(0), width = any.size(1);
+  require_sinusoidal_positions(rows, options);
+
+  runtime::Execution run(context);
+  const kernels::SinusoidColumns exact =
+      make_sinusoid_columns(width, options.base, options.layout, run);
+  auto* columns = run.take<Float32Column>(width, "sinusoidal columns");
+  const bool interleaved = options.layout == SinusoidalLayout::kInterleaved;
+  const std::int64_t sines = (width + 1) / 2;
+  for (std::int64_t c = 0; c < width; ++c) {
+    const std::int64_t j = interleaved ? c / 2 : c % sines;
+    const float exponent = static_cast<float>(2 * j) / static_cast<float>(width);
+    const double power = std::pow(static_cast<float>(options.base), exponent);
+    columns[c] = {exact.frequency[c], static_cast<float>(power), exact.offset[c] != 0};
+  }
+  run.parallel_for(rows, [&](std::int64_t i, int) noexcept {
+    const double position = options.start + static_cast<double>(i) * options.step;
+    for (std::int64_t c = 0; c < width; ++c) {
+      const double angle = static_cast<float>(position) / columns[c].divisor;
+      const auto value =
+          static_cast<float>(columns[c].cosine ? std::cos(angle) : std::sin(angle));
+      if (!encoding.empty()) encoding(i, c) = value;
+      if (error.empty()) continue;
+      const Rotation rotation = rotation_of_turns(position * columns[c].turns);
+      error(i, c) = static_cast<float>(value - (columns[c].cosine ? rotation.cos : rotation.sin));
+    }
   });
 }
 

@@ -31,6 +31,14 @@ void require_position(const char* name, double position) {
   }
 }
 
+void require_sinusoidal_positions(std::int64_t rows, const SinusoidalEncodingOptions& options) {
+  require_position("start", options.start);
+  require_position("step", options.step);
+  require_position(
+      "start + (length - 1) * step",
+      options.start + static_cast<double>(std::max<std::int64_t>(rows - 1, 0)) * options.step);
+}
+
 kernels::SinusoidColumns make_sinusoid_columns(std::int64_t width, double base,
                                                SinusoidalLayout layout, runtime::Execution& run) {
   const std::int64_t padded = width + kernels::kPanelWidth;
@@ -70,11 +78,7 @@ SinusoidalTable::SinusoidalTable(std::int64_t rows, std::int64_t width,
       step_(options.step),
       rotated_(std::fabs(options.step) <= kLongestRotatedStep) {
   require_sinusoidal_base(options.base);
-  require_position("start", options.start);
-  require_position("step", options.step);
-  require_position(
-      "start + (length - 1) * step",
-      options.start + static_cast<double>(std::max<std::int64_t>(rows - 1, 0)) * options.step);
+  require_sinusoidal_positions(rows, options);
 
   origin_ = options.start;
   if (step_ != 0) {

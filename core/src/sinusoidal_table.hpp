@@ -12,6 +12,9 @@ void require_sinusoidal_base(double base);
 /// Throws kInvalidArgument unless |position| ≤ 2^53.
 void require_position(const char* name, double position);
 
+/// Throws kInvalidArgument unless all positions of a table have such values.
+void require_sinusoidal_positions(std::int64_t rows, const SinusoidalEncodingOptions& options);
+
 /// The columns of a sinusoidal encoding as the kernels take them, in scratch memory, without steps.
 /// Throws kOutOfMemory.
 kernels::SinusoidColumns make_sinusoid_columns(std::int64_t width, double base,

@@ -263,9 +263,9 @@ await everyVariant('scaledDotProductAttention', (attn) => {
         'validLens: got shape (3,), needs (2,) or (2, 4)',
       ],
       [
-        () => call(x, x, x, { mask: { data: [true, false], shape: [2] } }),
+        () => call(x, x, x, { mask: { data: [1, 0, 1, 1, 1], shape: [5] } }),
         'shape_mismatch',
-        'mask: got shape (2,), needs one that broadcasts to (2, 3, 4, 4)',
+        'mask: got shape (5,), needs one that broadcasts to (2, 3, 4, 4)',
       ],
       [
         () => call(x, x, x, { causal: 0.5 }),

@@ -1,27 +1,64 @@
+import { applyActivation } from './activation.js';
+import { AdditiveAttention } from './additiveAttention.js';
+import { alibiBias, alibiSlopes } from './alibi.js';
+import {
+  convolutionCosts,
+  dilatedConvolutionCosts,
+  recurrentCosts,
+  selfAttentionCosts,
+  windowAttentionCosts,
+} from './architectureCosts.js';
+import { attentionPooling } from './attentionPooling.js';
+import { applyDropout } from './dropout.js';
+import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
+import { maskedSoftmax } from './maskedSoftmax.js';
 import { MultiHeadAttention } from './multiHeadAttention.js';
 import { ngramEmbedding } from './ngramEmbedding.js';
 import { positionalEncoding } from './positionalEncoding.js';
+import { fillNormal, fillUniform, xavierUniform } from './random.js';
+import { relativeKeysOfSkew, relativeSkew } from './relativeSkew.js';
+import { applyRotaryEmbedding, RotaryEmbedding } from './rotaryEmbedding.js';
 import { scaledDotProductAttention } from './scaledDotProductAttention.js';
 import { applyShift, shiftMatrix } from './shiftMatrix.js';
-import { sinusoidalEncoding } from './sinusoidalEncoding.js';
+import { sinusoidalEncoding, sinusoidalEncodingInFloat32 } from './sinusoidalEncoding.js';
+import { t5Bias, t5Buckets } from './t5Bias.js';
+import { tensor } from './tensorHandle.js';
 
+/** @import { Activation } from './activation.js' */
+/** @import { AdditiveAttentionOptions } from './additiveAttention.js' */
+/** @import { AlibiBiasOptions } from './alibi.js' */
+/** @import * as costs from './architectureCosts.js' */
+/** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
+/** @import { Dropout } from './dropout.js' */
+/** @import { LearnedPositionalEncodingOptions } from './learnedPositionalEncoding.js' */
+/** @import { MaskedSoftmaxOptions } from './maskedSoftmax.js' */
 /** @import { MultiHeadAttentionOptions } from './multiHeadAttention.js' */
 /** @import { NgramEmbeddingOptions } from './ngramEmbedding.js' */
 /** @import { PositionalEncodingOptions } from './positionalEncoding.js' */
+/** @import { NormalOptions, UniformOptions, XavierOptions } from './random.js' */
+/** @import { RelativeSkewOptions } from './relativeSkew.js' */
+/** @import { RotaryCacheOptions, RotaryEmbeddingOptions } from './rotaryEmbedding.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult, ScaledDotProductAttentionOptions } from './scaledDotProductAttention.js' */
 /** @import { ShiftMatrixOptions, ShiftOptions } from './shiftMatrix.js' */
-/** @import { SinusoidalEncodingOptions } from './sinusoidalEncoding.js' */
-/** @import { Tensor, TensorLike } from './tensor.js' */
+/** @import * as sinusoidal from './sinusoidalEncoding.js' */
+/** @import { T5BiasMatrixOptions, T5BucketOptions } from './t5Bias.js' */
+/** @import { TensorLike } from './tensor.js' */
+/** @import { ResultKind, ResultOptions, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { Variant } from './variants.js' */
 
 /**
  * A loaded module. Tensors are `{ data, shape }`, row-major; arguments are copied into WebAssembly
- * memory and results out of it, so both are the caller's alone.
+ * memory and results out of it, so both are the caller's alone. To spare the copies, keep tensors
+ * there: see `tensor()` and `handles`.
+ *
+ * @template {ResultKind} [As='array']
  */
 export class Attn {
   #runtime;
   #variant;
+  /** @type {Attn<'handle'> | undefined} */
+  #handles;
 
   /**
    * @internal use `load()`
@@ -31,12 +68,34 @@ export class Attn {
   constructor(runtime, variant) {
     this.#runtime = runtime;
     this.#variant = variant;
+
     /**
-     * The class of multi-head attention layers; see there.
+     * The class of multi-head attention; see there.
      * @readonly
-     * @type {new (options: MultiHeadAttentionOptions) => MultiHeadAttention}
+     * @type {new (options: MultiHeadAttentionOptions) => MultiHeadAttention<As>}
      */
     this.MultiHeadAttention = MultiHeadAttention.bind(null, runtime);
+
+    /**
+     * The class of additive attention; see there.
+     * @readonly
+     * @type {new (options: AdditiveAttentionOptions) => AdditiveAttention<As>}
+     */
+    this.AdditiveAttention = AdditiveAttention.bind(null, runtime);
+
+    /**
+     * The class of learned positional encodings; see there.
+     * @readonly
+     * @type {new (options: LearnedPositionalEncodingOptions) => LearnedPositionalEncoding<As>}
+     */
+    this.LearnedPositionalEncoding = LearnedPositionalEncoding.bind(null, runtime);
+
+    /**
+     * The class of rotary positional embeddings; see there.
+     * @readonly
+     * @type {new (options: RotaryEmbeddingOptions) => RotaryEmbedding<As>}
+     */
+    this.RotaryEmbedding = RotaryEmbedding.bind(null, runtime);
   }
 
   /** The build in use. */
@@ -60,40 +119,221 @@ export class Attn {
   }
 
   /**
+   * The bytes in use, weights of layers, handles and scratch memory that is kept between calls
+   * included, and the size of the WebAssembly memory, which never shrinks.
+   * @returns {{ bytesInUse: number, bytesReserved: number }}
+   */
+  memory() {
+    const { native } = this.#runtime;
+    return {
+      bytesInUse: native.bytesInUse(),
+      bytesReserved: native.wasmMemory.buffer.byteLength,
+    };
+  }
+
+  /**
+   * Copies a tensor into WebAssembly memory, where calls read it without copying.
+   *
+   * ```js
+   * using weights = attn.tensor(data, [512, 512]);
+   * const { output } = attn.scaledDotProductAttention(query, weights, weights);
+   * ```
+   *
+   * @param {ArrayLike<number>} data  the elements, row-major
+   * @param {readonly number[]} shape
+   * @returns {TensorHandle}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`
+   */
+  tensor(data, shape) {
+    return tensor(this.#runtime.memory, data, shape);
+  }
+
+  /**
+   * The same module with results that stay in WebAssembly memory: its functions, and the methods of
+   * layers that are made with its classes, give a `TensorHandle` where others give a `Tensor`.
+   * Whoever gets a handle disposes of it.
+   *
+   * ```js
+   * const { handles } = attn;
+   * using x = handles.ngramEmbedding(tokens, { dModel: 512 });
+   * using encoded = handles.positionalEncoding(x);
+   * const { output } = attn.scaledDotProductAttention(encoded, encoded, encoded);
+   * ```
+   *
+   * @returns {Attn<'handle'>}
+   */
+  get handles() {
+    this.#handles ??= new Attn(this.#runtime.withHandles(), this.#variant);
+    return this.#handles;
+  }
+
+  /**
    * Scaled dot-product attention (Vaswani et al. 2017):
    *
    *   output_i = Σ_j softmax_j(scale · q_i·k_j) v_j
    *
-   * Memory is linear in N, unless the weights are asked for.
+   * Scores go through: scale and relative keys, softcap, bias (ALiBi, T5, additive), exclusion, softmax,
+   * dropout; each stage can be had. What is excluded is skipped: NaN and infinity in it have no effect.
+   * A query with nothing to attend to gives output 0, weights 0 and log-sum-exp −∞. Memory is linear in
+   * N, unless a stage is asked for.
    *
    * @param {TensorLike} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
-   * @param {TensorLike} key  (B, Hkv, Nk, D), of the same rank; Hq is a multiple of Hkv, and query
-   *   head h reads key head h / (Hq/Hkv)
+   * @param {TensorLike} key  (B, Hkv, Nk, D), of the same rank; Hq is a multiple of Hkv, and query head h
+   *   reads key head h / (Hq/Hkv)
    * @param {TensorLike} value  (B, Hkv, Nk, Dv), of the same rank
    * @param {ScaledDotProductAttentionOptions} [options]
-   * @returns {AttentionResult} `output` (B, Hq, Nq, Dv) and, with `needWeights`, `weights`
-   *   (B, Hq, Nq, Nk)
-   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`
+   * @returns {AttentionResult<As>} `output` (B, Hq, Nq, Dv), and the stages asked for, (B, Hq, Nq, Nk)
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
    */
   scaledDotProductAttention(query, key, value, options = {}) {
     return scaledDotProductAttention(this.#runtime, query, key, value, options);
   }
 
   /**
+   * Softmax over the last dimension with part of it excluded (D2L 11.3, `masked_softmax`):
+   *
+   *   output_j = exp(x_j) / Σ_k exp(x_k)   over the j and k that take part, 0 for the others
+   *
+   * What is excluded is not read: NaN and infinity there have no effect. A row in which nothing is left
+   * gives zeros.
+   *
+   * @param {TensorLike} x  (N, K), (B, N, K) or (B, H, N, K)
+   * @param {MaskedSoftmaxOptions} [options]
+   * @returns {ResultTensor<As>} the shape of `x`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  maskedSoftmax(x, options = {}) {
+    return maskedSoftmax(this.#runtime, x, options);
+  }
+
+  /**
+   * Attention pooling (D2L 11.2 and 11.3; Nadaraya 1964, Watson 1964):
+   *
+   *   output_i = Σ_j weight_ij · v_j
+   *
+   * with weights made of scores a(q_i, k_j), see `Scoring`. A query with nothing to attend to, or to which
+   * all scores of a kernel are 0, gets zeros.
+   *
+   * @param {TensorLike} query  (B, Nq, D), or without B, as all
+   * @param {TensorLike} key  (B, Nk, D)
+   * @param {TensorLike} value  (B, Nk, Dv)
+   * @param {AttentionPoolingOptions} [options]
+   * @returns {AttentionPoolingResult<As>}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
+   */
+  attentionPooling(query, key, value, options = {}) {
+    return attentionPooling(this.#runtime, query, key, value, options);
+  }
+
+  /**
+   * The head slopes of ALiBi (Press et al. 2022), for `alibiSlopes` of attention: 2^(−8·(h+1)/H) where H
+   * is a power of two, else as in the authors' code.
+   *
+   * @param {number} numHeads  H
+   * @returns {ResultTensor<As>} (H,)
+   * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
+   */
+  alibiSlopes(numHeads) {
+    return alibiSlopes(this.#runtime, numHeads);
+  }
+
+  /**
+   * What ALiBi adds to the scores: −slope_h · |j − (i + offset)|.
+   *
+   * @param {AlibiBiasOptions} options
+   * @returns {ResultTensor<As>} (H, Nq, Nk)
+   * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
+   */
+  alibiBias(options) {
+    return alibiBias(this.#runtime, options);
+  }
+
+  /**
+   * The buckets of T5's relative position bias (Raffel et al. 2020): one for each of the near distances,
+   * then logarithmically wider ones up to `maxDistance`.
+   *
+   * @param {ArrayLike<number>} distances  key position − query position
+   * @param {T5BucketOptions} [options]
+   * @returns {Int32Array} a bucket for each distance
+   * @throws {AttnError} `invalid_argument`, `out_of_memory`
+   */
+  t5Buckets(distances, options = {}) {
+    return t5Buckets(this.#runtime, distances, options);
+  }
+
+  /**
+   * What T5's relative position bias adds to the scores: table[bucket(j − (i + offset)), h].
+   *
+   * @param {TensorLike} table  (numBuckets, H)
+   * @param {T5BiasMatrixOptions} options
+   * @returns {ResultTensor<As>} (H, Nq, Nk)
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
+   */
+  t5Bias(table, options) {
+    return t5Bias(this.#runtime, table, options);
+  }
+
+  /**
+   * Relative logits as Music Transformer computes them (Huang et al. 2018):
+   *
+   *   S[i, j] = scale · q_i · e_r,   r = L − 1 + j − i
+   *
+   * and 0 for j > i, unless bidirectional. The same numbers as those of `relativeKeys` in attention.
+   *
+   * @param {TensorLike} query  (B, H, N, D), (B, N, D) or (N, D), N ≤ L
+   * @param {TensorLike} embeddings  (L, D) or (H, L, D); bidirectional: 2L − 1 rows
+   * @param {RelativeSkewOptions} [options]
+   * @returns {ResultTensor<As>} the shape of `query` with N in place of D
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
+   */
+  relativeSkew(query, embeddings, options = {}) {
+    return relativeSkew(this.#runtime, query, embeddings, options);
+  }
+
+  /**
+   * The `relativeKeys` table that gives the same logits as `relativeSkew`, with zeros for keys after the
+   * query.
+   *
+   * @param {TensorLike} embeddings  (L, D) or (H, L, D)
+   * @returns {ResultTensor<As>} (2L − 1, D) or (H, 2L − 1, D)
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  relativeKeysOfSkew(embeddings) {
+    return relativeKeysOfSkew(this.#runtime, embeddings);
+  }
+
+  /**
    * Sinusoidal positional encoding (Vaswani et al. 2017):
    *
    *   P[i, 2j]     = sin(p_i / base^(2j/d))
-   *   P[i, 2j + 1] = cos(p_i / base^(2j/d)),   p_i = start + i·step
+   *   P[i, 2j + 1] = cos(p_i / base^(2j/d)),   p_i = start + i·step, or positions[i]
    *
    * Any width; the last sine of an odd one has no cosine. Each value is within 3.1e-8 +
    * 4.5e-16·|p_i| of the exact one, for base ≥ 1.
    *
-   * @param {SinusoidalEncodingOptions} options
-   * @returns {Tensor} (length, dModel)
+   * @param {sinusoidal.SinusoidalEncodingOptions} options
+   * @returns {ResultTensor<As>} (N, dModel)
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
    */
   sinusoidalEncoding(options) {
     return sinusoidalEncoding(this.#runtime, options);
+  }
+
+  /**
+   * The encoding as code that computes in float32 has it, for comparison: every step is rounded to float,
+   * as in D2L 11.6 and in what is commonly written with PyTorch,
+   *
+   *   angle = float(p_i) / float(base^float(2j/d)),   sin and cos of that angle
+   *
+   * so that far positions are off by as much as p · 6e-8.
+   *
+   * @param {sinusoidal.SinusoidalTableOptions} options
+   * @returns {sinusoidal.SinusoidalEncodingInFloat32<As>} `encoding` (N, dModel), and `error`, its values less
+   *   the exact ones
+   * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
+   */
+  sinusoidalEncodingInFloat32(options) {
+    return sinusoidalEncodingInFloat32(this.#runtime, options);
   }
 
   /**
@@ -105,7 +345,7 @@ export class Attn {
    *   −sin(δ·ω_j)  cos(δ·ω_j)
    *
    * @param {ShiftMatrixOptions} options
-   * @returns {Tensor} (dModel, dModel)
+   * @returns {ResultTensor<As>} (dModel, dModel)
    * @throws {AttnError} `invalid_argument`, also for an odd width, whose last sine has no cosine to
    *   turn with; `size_overflow`, `out_of_memory`
    */
@@ -119,24 +359,40 @@ export class Attn {
    * @param {TensorLike} encoding  (N, d) or (B, N, d), d even
    * @param {number} delta  by how many positions to shift; may be negative or fractional
    * @param {ShiftOptions} [options]
-   * @returns {Tensor} the shape of `encoding`
-   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`
+   * @returns {ResultTensor<As>} the shape of `encoding`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   applyShift(encoding, delta, options = {}) {
     return applyShift(this.#runtime, encoding, delta, options);
   }
 
   /**
-   * Gives tokens their positions, as D2L's `PositionalEncoding`: x + P, with the sinusoidal
+   * Gives tokens their positions, as D2L's `PositionalEncoding`: dropout(x + P), with the sinusoidal
    * encoding P of positions start, start + 1, …
    *
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {PositionalEncodingOptions} [options]
-   * @returns {Tensor} the shape of `x`
-   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`
+   * @returns {ResultTensor<As>} the shape of `x`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   positionalEncoding(x, options = {}) {
     return positionalEncoding(this.#runtime, x, options);
+  }
+
+  /**
+   * The operator RotaryEmbedding of ONNX: rotates with given tables instead of angles, for example those
+   * of `RotaryEmbedding.tables()`.
+   *
+   * @param {TensorLike} x  (B, H, N, D), (B, N, D) or (N, D)
+   * @param {TensorLike} cosCache  (rows, rotaryDim/2) with `positionIds`; (N, rotaryDim/2) or
+   *   (B, N, rotaryDim/2) without
+   * @param {TensorLike} sinCache  of the same shape
+   * @param {RotaryCacheOptions} [options]
+   * @returns {ResultTensor<As>} the shape of `x`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  applyRotaryEmbedding(x, cosCache, sinCache, options = {}) {
+    return applyRotaryEmbedding(this.#runtime, x, cosCache, sinCache, options);
   }
 
   /**
@@ -147,7 +403,7 @@ export class Attn {
    *
    * @param {readonly string[]} tokens  N of them
    * @param {NgramEmbeddingOptions} options
-   * @returns {Tensor} (N, dModel)
+   * @returns {ResultTensor<As>} (N, dModel)
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
    */
   ngramEmbedding(tokens, options) {
@@ -155,15 +411,119 @@ export class Attn {
   }
 
   /**
-   * The bytes in use, weights of layers and scratch memory that is kept between calls included, and
-   * the size of the WebAssembly memory, which never shrinks.
-   * @returns {{ bytesInUse: number, bytesReserved: number }}
+   * ReLU or GELU, element by element.
+   *
+   * @param {TensorLike} x  any shape
+   * @param {Activation} activation
+   * @returns {ResultTensor<As>} the shape of `x`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
-  memory() {
-    const { native } = this.#runtime;
-    return {
-      bytesInUse: native.bytesInUse(),
-      bytesReserved: native.wasmMemory.buffer.byteLength,
-    };
+  applyActivation(x, activation) {
+    return applyActivation(this.#runtime, x, activation);
+  }
+
+  /**
+   * Inverted dropout (Srivastava et al. 2014): each element becomes 0 with the given probability p, and
+   * x / (1 − p) otherwise; the same ones on every machine.
+   *
+   * @param {TensorLike} x  any shape
+   * @param {Dropout} options
+   * @returns {ResultTensor<As>} the shape of `x`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  applyDropout(x, options) {
+    return applyDropout(this.#runtime, x, options);
+  }
+
+  /**
+   * Uniform random numbers from [low, high), by Philox4x32-10: the same bits on every machine.
+   *
+   * @param {UniformOptions} options
+   * @returns {ResultTensor<As>}
+   * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
+   */
+  fillUniform(options) {
+    return fillUniform(this.#runtime, options);
+  }
+
+  /**
+   * Normally distributed random numbers, none further than 6.77 deviations from the mean.
+   *
+   * @param {NormalOptions} options
+   * @returns {ResultTensor<As>}
+   * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
+   */
+  fillNormal(options) {
+    return fillNormal(this.#runtime, options);
+  }
+
+  /**
+   * Weights by Xavier initialisation (Glorot & Bengio 2010): uniform in [−a, a], a = gain · √(6 / (fan in +
+   * fan out)).
+   *
+   * @param {XavierOptions} options
+   * @returns {ResultTensor<As>}
+   * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
+   */
+  xavierUniform(options) {
+    return xavierUniform(this.#runtime, options);
+  }
+
+  /**
+   * What a convolution with kernel size k costs that keeps the length (Vaswani et al. 2017, table 1; D2L
+   * 11.6.1): n·k·d² multiply-adds, 1 sequential operation, path length ⌈(n − 1) / (k − 1)⌉.
+   *
+   * @param {costs.ConvolutionSizes} sizes
+   * @returns {costs.ArchitectureCosts}
+   * @throws {AttnError} `invalid_argument`, `size_overflow`
+   */
+  convolutionCosts(sizes) {
+    return convolutionCosts(this.#runtime, sizes);
+  }
+
+  /**
+   * The same with dilations 1, k, k², … from layer to layer: path length ⌈log_k n⌉.
+   *
+   * @param {costs.ConvolutionSizes} sizes
+   * @returns {costs.ArchitectureCosts}
+   * @throws {AttnError} `invalid_argument`, `size_overflow`
+   */
+  dilatedConvolutionCosts(sizes) {
+    return dilatedConvolutionCosts(this.#runtime, sizes);
+  }
+
+  /**
+   * What a recurrent layer costs: 2·gates·n·d² multiply-adds, n sequential operations, path length n.
+   *
+   * @param {costs.RecurrentSizes} sizes
+   * @returns {costs.ArchitectureCosts}
+   * @throws {AttnError} `invalid_argument`, `size_overflow`
+   */
+  recurrentCosts(sizes) {
+    return recurrentCosts(this.#runtime, sizes);
+  }
+
+  /**
+   * What self-attention costs: 2·n²·d multiply-adds, with projections 4·n·d² more, 1 sequential operation,
+   * path length 1.
+   *
+   * @param {costs.SelfAttentionSizes} sizes
+   * @returns {costs.ArchitectureCosts}
+   * @throws {AttnError} `invalid_argument`, `size_overflow`
+   */
+  selfAttentionCosts(sizes) {
+    return selfAttentionCosts(this.#runtime, sizes);
+  }
+
+  /**
+   * What self-attention in a window costs: 2·pairs·d multiply-adds, with projections 4·n·d² more, 1
+   * sequential operation, path length ⌈(n − 1) / (left + right)⌉.
+   *
+   * @param {costs.WindowAttentionSizes} sizes
+   * @returns {costs.ArchitectureCosts}
+   * @throws {AttnError} `invalid_argument`, `size_overflow`
+   */
+  windowAttentionCosts(sizes) {
+    return windowAttentionCosts(this.#runtime, sizes);
   }
 }

@@ -4,25 +4,68 @@ export { AttnError } from './errors.js';
 export { load } from './loader.js';
 
 /**
+ * @typedef {import('./activation.js').Activation} Activation
+ * @typedef {import('./additiveAttention.js').AdditiveAttention} AdditiveAttention
+ * @typedef {import('./additiveAttention.js').AdditiveAttentionOptions} AdditiveAttentionOptions
+ * @typedef {import('./alibi.js').AlibiBiasOptions} AlibiBiasOptions
+ * @typedef {import('./architectureCosts.js').ArchitectureCosts} ArchitectureCosts
+ * @typedef {import('./architectureCosts.js').ConvolutionSizes} ConvolutionSizes
+ * @typedef {import('./architectureCosts.js').RecurrentSizes} RecurrentSizes
+ * @typedef {import('./architectureCosts.js').SelfAttentionSizes} SelfAttentionSizes
+ * @typedef {import('./architectureCosts.js').WindowAttentionSizes} WindowAttentionSizes
+ * @typedef {import('./attentionOptions.js').AttentionOptions} AttentionOptions
  * @typedef {import('./attentionOptions.js').Diagonal} Diagonal
  * @typedef {import('./attentionOptions.js').ExclusionOptions} ExclusionOptions
- * @typedef {import('./attentionOptions.js').Mask} Mask
+ * @typedef {import('./attentionOptions.js').ScoreOptions} ScoreOptions
+ * @typedef {import('./attentionOptions.js').StageOptions} StageOptions
  * @typedef {import('./attentionOptions.js').Window} Window
+ * @typedef {import('./attentionPooling.js').AttentionPoolingOptions} AttentionPoolingOptions
+ * @typedef {import('./attentionPooling.js').Scoring} Scoring
+ * @typedef {import('./attentionPositions.js').AttentionPositions} AttentionPositions
  * @typedef {import('./attn.js').Attn} Attn
+ * @typedef {import('./dropout.js').Dropout} Dropout
  * @typedef {import('./errors.js').AttnErrorCode} AttnErrorCode
+ * @typedef {import('./learnedPositionalEncoding.js').LearnedPositionalEncoding} LearnedPositionalEncoding
+ * @typedef {import('./learnedPositionalEncoding.js').LearnedPositionalEncodingOptions} LearnedPositionalEncodingOptions
  * @typedef {import('./loader.js').LoadOptions} LoadOptions
+ * @typedef {import('./maskedSoftmax.js').MaskedSoftmaxOptions} MaskedSoftmaxOptions
  * @typedef {import('./multiHeadAttention.js').MultiHeadAttention} MultiHeadAttention
  * @typedef {import('./multiHeadAttention.js').MultiHeadAttentionForwardOptions} MultiHeadAttentionForwardOptions
  * @typedef {import('./multiHeadAttention.js').MultiHeadAttentionOptions} MultiHeadAttentionOptions
  * @typedef {import('./ngramEmbedding.js').NgramEmbeddingOptions} NgramEmbeddingOptions
  * @typedef {import('./positionalEncoding.js').PositionalEncodingOptions} PositionalEncodingOptions
- * @typedef {import('./scaledDotProductAttention.js').AttentionResult} AttentionResult
+ * @typedef {import('./random.js').NormalOptions} NormalOptions
+ * @typedef {import('./random.js').UniformOptions} UniformOptions
+ * @typedef {import('./random.js').XavierOptions} XavierOptions
+ * @typedef {import('./relativeSkew.js').RelativeSkewOptions} RelativeSkewOptions
+ * @typedef {import('./rotaryEmbedding.js').RotaryCacheOptions} RotaryCacheOptions
+ * @typedef {import('./rotaryEmbedding.js').RotaryEmbedding} RotaryEmbedding
+ * @typedef {import('./rotaryEmbedding.js').RotaryEmbeddingOptions} RotaryEmbeddingOptions
+ * @typedef {import('./rotaryEmbedding.js').RotaryPairing} RotaryPairing
+ * @typedef {import('./rotaryEmbedding.js').RotaryScaling} RotaryScaling
  * @typedef {import('./scaledDotProductAttention.js').ScaledDotProductAttentionOptions} ScaledDotProductAttentionOptions
  * @typedef {import('./shiftMatrix.js').ShiftMatrixOptions} ShiftMatrixOptions
  * @typedef {import('./shiftMatrix.js').ShiftOptions} ShiftOptions
  * @typedef {import('./sinusoidalEncoding.js').SinusoidalEncodingOptions} SinusoidalEncodingOptions
  * @typedef {import('./sinusoidalEncoding.js').SinusoidalLayout} SinusoidalLayout
+ * @typedef {import('./sinusoidalEncoding.js').SinusoidalTableOptions} SinusoidalTableOptions
+ * @typedef {import('./t5Bias.js').T5BiasOptions} T5BiasOptions
+ * @typedef {import('./t5Bias.js').T5BucketOptions} T5BucketOptions
+ * @typedef {import('./tensor.js').Integers} Integers
+ * @typedef {import('./tensor.js').Mask} Mask
  * @typedef {import('./tensor.js').Tensor} Tensor
  * @typedef {import('./tensor.js').TensorLike} TensorLike
+ * @typedef {import('./tensorHandle.js').ResultKind} ResultKind
+ * @typedef {import('./tensorHandle.js').TensorHandle} TensorHandle
  * @typedef {import('./variants.js').Variant} Variant
+ */
+
+/**
+ * @template {import('./tensorHandle.js').ResultKind} [As='array']
+ * @typedef {import('./scaledDotProductAttention.js').AttentionResult<As>} AttentionResult
+ */
+
+/**
+ * @template {import('./tensorHandle.js').ResultKind} [As='array']
+ * @typedef {import('./attentionPooling.js').AttentionPoolingResult<As>} AttentionPoolingResult
  */

@@ -1,37 +1,44 @@
-import { AttnError } from './errors.js';
-import { checkTensor, invalid } from './tensor.js';
+import { checkRandom } from './dropout.js';
+import { make, NativeObject } from './nativeObject.js';
+import { checkChoice, checkTensor, invalid } from './tensor.js';
 
-/** @import { Memory } from './memory.js' */
-/** @import { NativeLayer, Runtime } from './runtime.js' */
+/** @import { Call } from './call.js' */
+/** @import { RandomOptions } from './dropout.js' */
+/** @import { Operation, Runtime } from './runtime.js' */
 /** @import { Tensor, TensorLike } from './tensor.js' */
+
+/**
+ * The first weights.
+ * @typedef {object} InitOption
+ * @property {'xavier' | 'zeros'} [init]  drawn by Xavier's uniform rule, or zeros; `'xavier'` by
+ *   default
+ */
+
+/** @typedef {InitOption & RandomOptions} InitOptions */
 
 /**
  * What all layers have: parameters with PyTorch's names and layouts, and memory that is freed by
  * `dispose()`, by `using`, or at last when the layer is garbage-collected.
- * @template {NativeLayer} T
  */
-export class Layer {
-  #runtime;
-  /** @type {T | undefined} */
-  #native;
-
+export class Layer extends NativeObject {
   /**
    * @param {Runtime} runtime
-   * @param {T | null} native  null when it could not be made
+   * @param {Operation} operation  makes it
+   * @param {(call: Call) => void} writeOptions
    */
-  constructor(runtime, native) {
-    runtime.check(native !== null);
-    this.#runtime = runtime;
-    this.#native = /** @type {T} */ (native);
-    runtime.dropped.register(this, this.#native, this);
+  constructor(runtime, operation, writeOptions) {
+    super(runtime, 'deleteLayer', make(runtime, operation, writeOptions));
   }
 
-  /** The names of the parameters, in PyTorch's order. */
+  /**
+   * The names of the parameters, in PyTorch's order.
+   * @returns {string[]}
+   */
   parameterNames() {
-    return this.call((memory, native) => {
-      const address = native.parameterNames();
-      this.#runtime.check(address !== 0);
-      return memory.readText(address).split('\n');
+    return this.runtime.call((call) => {
+      call.number(this.address);
+      call.run(this.runtime.native.parameterNames);
+      return call.givenText().split('\n').slice(0, -1);
     });
   }
 
@@ -43,11 +50,12 @@ export class Layer {
    */
   parameter(name) {
     checkName(name);
-    return this.call((memory, native) =>
-      memory.copyOutOf(name, (record) =>
-        this.#runtime.check(native.parameter(memory.text('name', name), record)),
-      ),
-    );
+    return this.runtime.call((call) => {
+      call.number(this.address);
+      call.text('name', name);
+      call.run(this.runtime.native.parameter, asWritten);
+      return call.givenTensor(name);
+    });
   }
 
   /**
@@ -58,39 +66,45 @@ export class Layer {
    */
   setParameter(name, values) {
     checkName(name);
-    checkTensor(name, values, { 1: '(N,)', 2: '(M, N)' });
-    this.call((memory, native) => {
-      const address = memory.text('name', name);
-      this.#runtime.check(native.setParameter(address, memory.floats(name, values)));
+    checkTensor(name, values);
+    this.runtime.call((call) => {
+      call.number(this.address);
+      call.text('name', name);
+      call.floats(name, values);
+      call.run(this.runtime.native.setParameter, asWritten);
     });
   }
 
-  /** Frees the layer's memory. Its methods throw `disposed` from then on; a second call does nothing. */
-  dispose() {
-    if (!this.#native) return;
-    this.#runtime.dropped.unregister(this);
-    this.#native.delete();
-    this.#native = undefined;
-  }
-
-  [Symbol.dispose]() {
-    this.dispose();
-  }
-
   /**
-   * Runs one call of the core on this layer.
+   * Runs an operation that gives the layer its first weights; without them there is no layer.
    * @protected
-   * @template R
-   * @param {(memory: Memory, native: T) => R} body
-   * @returns {R}
+   * @param {Operation} operation
+   * @param {(call: Call) => void} [writeOptions]
    */
-  call(body) {
-    const native = this.#native;
-    if (!native) {
-      throw new AttnError('disposed', `${this.constructor.name}: used after dispose()`);
+  initialize(operation, writeOptions = () => {}) {
+    try {
+      this.runtime.call((call) => {
+        call.number(this.address);
+        writeOptions(call);
+        call.run(this.runtime.native[operation]);
+      });
+    } catch (error) {
+      this.dispose();
+      throw error;
     }
-    return this.#runtime.call((memory) => body(memory, native));
   }
+}
+
+/**
+ * Names of parameters have underscores here, too.
+ * @param {string} message
+ */
+export const asWritten = (message) => message;
+
+/** @param {InitOptions} options */
+export function checkInit(options) {
+  checkChoice('init', options.init ?? 'xavier', ['xavier', 'zeros']);
+  checkRandom(options);
 }
 
 /** @param {string} name */

@@ -1,208 +1,112 @@
 import { AttnError } from './errors.js';
 
-/** Blocks and tensors start at multiples of a cache line. */
+/** @import { Native } from './runtime.js' */
+/** @import { Block } from './tensorHandle.js' */
+
+/** Tensors start at multiples of a cache line. */
 const kAlignment = 64;
 /** Memory up to this size is kept from call to call; more is given back when the call ends. */
 const kKeptBytes = 1 << 24;
 const kSmallestBlock = 1 << 16;
 /** Pointers have 32 bits. */
 const kAddressableBytes = 2 ** 32;
-/** `TensorRecord` of bindings.cpp: address, rank and six sizes. */
-const kRecordWords = 8;
 
-const utf8Encoder = new TextEncoder();
 const utf8Decoder = new TextDecoder();
 
-/** @param {readonly number[]} sizes */
-const product = (sizes) => sizes.reduce((result, size) => result * size, 1);
-
 /**
- * Room for a result of the core.
- * @typedef {object} Result
- * @property {string} name
- * @property {readonly number[]} shape
- * @property {number} length  the number of elements
- * @property {number} address
- * @property {number} record  the address of its record
- */
-
-/**
- * The WebAssembly memory of one module, as a stack: what a call takes, `scope` gives back when the
- * call ends, however it ends. Nothing outside this file touches the heap, so that no view of it
- * outlives a growth of the memory.
+ * The WebAssembly memory of one module: views of it, and a stack of memory for the call that is
+ * being made, kept from call to call, so that small calls ask malloc for nothing.
+ *
+ * Views are only those made here, and whoever reads or writes asks reach() first, because a growth
+ * of the memory ends their lives.
  */
 export class Memory {
   #native;
-  /** @type {{ start: number, size: number, used: number }[]} */
+  /** @type {{ start: number, size: number }[]} */
   #blocks = [];
-  #nesting = 0;
-  /** @type {ArrayBufferLike | undefined} */
-  #buffer;
-  #bytes = new Uint8Array();
-  #words = new Uint32Array();
-  #ints = new Int32Array();
-  #floats = new Float32Array();
+  /** The last block: where it starts, how large it is and what is used of it. */
+  #start = 0;
+  #size = 0;
+  #used = 0;
 
-  /** @param {import('./runtime.js').Native} native */
+  /** @param {Native} native */
   constructor(native) {
     this.#native = native;
+    this.bytes = new Uint8Array();
+    this.ints = new Int32Array();
+    this.floats = new Float32Array();
+    this.doubles = new Float64Array();
+    /**
+     * Frees what handles kept that were dropped without dispose().
+     * @type {FinalizationRegistry<Block>}
+     */
+    this.droppedHandles = new FinalizationRegistry((block) => this.release(block));
   }
 
   /**
-   * Runs `body` and gives back what was taken meanwhile.
-   * @template T
-   * @param {() => T} body
-   * @returns {T}
+   * Makes the views hold everything up to an address.
+   * @param {number} end
    */
-  scope(body) {
-    const depth = this.#blocks.length;
-    const used = this.#blocks.at(-1)?.used ?? 0;
-    ++this.#nesting;
-    try {
-      return body();
-    } finally {
-      if (--this.#nesting === 0) {
-        this.#tidy();
-      } else {
-        for (const block of this.#blocks.splice(depth)) this.#native._free(block.start);
-        const last = this.#blocks.at(-1);
-        if (last) last.used = used;
-      }
-    }
+  reach(end) {
+    // Views of memory that has grown are empty; those of shared memory stay too short.
+    if (end <= this.bytes.length) return;
+    const { buffer } = this.#native.wasmMemory;
+    this.bytes = new Uint8Array(buffer);
+    this.ints = new Int32Array(buffer);
+    this.floats = new Float32Array(buffer);
+    this.doubles = new Float64Array(buffer);
   }
 
   /**
+   * Takes memory until the call ends, and makes the views reach it.
    * @param {string} name  the argument that the memory is for, as an error is to name it
    * @param {number} bytes
-   * @returns {number} an address
+   * @returns {number} an address, a multiple of 64
    */
   take(name, bytes) {
     const needed = Math.ceil(bytes / kAlignment) * kAlignment;
-    let block = this.#blocks.at(-1);
-    if (!block || block.size - block.used < needed) {
-      block = this.#addBlock(Math.max(needed, kSmallestBlock));
-      if (!block) throw new AttnError('out_of_memory', `${name}: ${bytes} bytes could not be had`);
+    if (needed > this.#size - this.#used && !this.#addBlock(Math.max(needed, kSmallestBlock))) {
+      throw outOfMemory(name, bytes);
     }
-    const address = Math.ceil(block.start / kAlignment) * kAlignment + block.used;
-    block.used += needed;
+    const address = this.#start + this.#used;
+    this.#used += needed;
+    this.reach(address + needed);
     return address;
   }
 
   /**
-   * Copies a tensor of float32 in.
-   * @param {string} name
-   * @param {{ data: ArrayLike<number>, shape: readonly number[] }} tensor
-   * @returns {number} the address of its record
+   * Allocates memory that stays until it is freed.
+   * @param {string} name  as for take()
+   * @param {number} bytes
+   * @returns {number} an address, a multiple of 16
    */
-  floats(name, { data, shape }) {
-    const address = this.take(name, 4 * data.length);
-    this.#views();
-    this.#floats.set(data, address / 4);
-    return this.#record(address, shape);
-  }
-
-  /**
-   * Copies a tensor of int32 in.
-   * @param {string} name
-   * @param {{ data: ArrayLike<number>, shape: readonly number[] }} tensor
-   * @returns {number} the address of its record
-   */
-  ints(name, { data, shape }) {
-    const address = this.take(name, 4 * data.length);
-    this.#views();
-    this.#ints.set(data, address / 4);
-    return this.#record(address, shape);
-  }
-
-  /**
-   * Copies a tensor of bytes in.
-   * @param {string} name
-   * @param {{ data: ArrayLike<number>, shape: readonly number[] }} tensor
-   * @returns {number} the address of its record
-   */
-  bytes(name, { data, shape }) {
-    const address = this.take(name, data.length);
-    this.#views();
-    this.#bytes.set(data, address);
-    return this.#record(address, shape);
-  }
-
-  /**
-   * Copies a text in.
-   * @param {string} name
-   * @param {string} text
-   * @returns {number} the address of its UTF-8, ended by a zero byte
-   */
-  text(name, text) {
-    const utf8 = utf8Encoder.encode(`${text}\0`);
-    const address = this.take(name, utf8.length);
-    this.#views();
-    this.#bytes.set(utf8, address);
+  allocate(name, bytes) {
+    const address = bytes < kAddressableBytes ? this.#native._malloc(bytes) >>> 0 : 0;
+    if (address === 0) throw outOfMemory(name, bytes);
     return address;
   }
 
-  /**
-   * Copies texts in, one behind the other.
-   * @param {string} name
-   * @param {readonly string[]} texts
-   * @returns {{ utf8: number, ends: number }} the records of their UTF-8, and of where each ends
-   */
-  texts(name, texts) {
-    const parts = texts.map((text) => utf8Encoder.encode(text));
-    let length = 0;
-    const ends = parts.map((part) => (length += part.length));
-    const address = this.take(name, length);
-    this.#views();
-    parts.forEach((part, i) => this.#bytes.set(part, address + ends[i] - part.length));
-    return {
-      utf8: this.#record(address, [length]),
-      ends: this.ints(name, { data: ends, shape: [ends.length] }),
-    };
+  /** @param {number} address */
+  free(address) {
+    this.#native._free(address);
   }
 
   /**
-   * Makes room for a float32 result; its values are undefined.
-   * @param {string} name
-   * @param {readonly number[]} shape
-   * @returns {Result}
+   * A handle less needs this block.
+   * @param {Block} block
    */
-  result(name, shape) {
-    const length = product(shape);
-    const address = this.take(name, 4 * length);
-    return { name, shape, length, address, record: this.#record(address, shape) };
+  release(block) {
+    if (--block.handles === 0) this.free(block.address);
   }
 
   /**
-   * Copies a result out.
-   * @param {Result} result
-   * @returns {import('./tensor.js').Tensor}
+   * The float32 numbers at an address, as long as the memory does not grow.
+   * @param {number} address
+   * @param {number} length
    */
-  copyOut({ name, shape, length, address }) {
-    this.#views();
-    try {
-      return {
-        data: this.#floats.slice(address / 4, address / 4 + length),
-        shape: [...shape],
-      };
-    } catch (error) {
-      const message = `${name}: ${4 * length} bytes for the copy of the result could not be had`;
-      throw new AttnError('out_of_memory', message, { cause: error });
-    }
-  }
-
-  /**
-   * Copies a tensor of the core out: `fill` writes its record.
-   * @param {string} name
-   * @param {(record: number) => void} fill
-   */
-  copyOutOf(name, fill) {
-    const record = this.take(name, 4 * kRecordWords);
-    fill(record);
-    this.#views();
-    const at = record / 4;
-    const [address, rank] = this.#words.slice(at, at + 2);
-    const shape = [...this.#words.slice(at + 2, at + 2 + rank)];
-    return this.copyOut({ name, shape, length: product(shape), address, record });
+  floatsAt(address, length) {
+    this.reach(address + 4 * length);
+    return this.floats.subarray(address / 4, address / 4 + length);
   }
 
   /**
@@ -210,52 +114,41 @@ export class Memory {
    * @returns {string} the text up to the zero byte
    */
   readText(address) {
-    this.#views();
-    const end = this.#bytes.indexOf(0, address);
-    return utf8Decoder.decode(this.#bytes.slice(address, end));
+    this.reach(address + 1);
+    const end = this.bytes.indexOf(0, address);
+    return utf8Decoder.decode(this.bytes.slice(address, end));
   }
 
-  /**
-   * @param {number} address
-   * @param {readonly number[]} shape
-   */
-  #record(address, shape) {
-    const record = this.take('tensor', 4 * kRecordWords);
-    this.#views();
-    const at = record / 4;
-    this.#words[at] = address;
-    this.#words[at + 1] = shape.length;
-    for (let i = 0; i < shape.length; ++i) this.#words[at + 2 + i] = shape[i];
-    return record;
-  }
-
-  #views() {
-    const { buffer } = this.#native.wasmMemory;
-    if (buffer === this.#buffer) return;
-    this.#buffer = buffer;
-    this.#bytes = new Uint8Array(buffer);
-    this.#words = new Uint32Array(buffer);
-    this.#ints = new Int32Array(buffer);
-    this.#floats = new Float32Array(buffer);
-  }
-
-  /** Keeps one block as large as this call needed, so that the next one like it asks for nothing. */
-  #tidy() {
-    const size = this.#blocks.reduce((sum, block) => sum + block.size, 0);
-    if (this.#blocks.length === 1 && size <= kKeptBytes) {
-      this.#blocks[0].used = 0;
-      return;
+  /** Gives back what was taken, but keeps a block that the next call like this one fits in. */
+  reset() {
+    if (this.#blocks.length > 1 || this.#size > kKeptBytes) {
+      let size = 0;
+      for (const block of this.#blocks.splice(0)) {
+        size += block.size;
+        this.free(block.start);
+      }
+      this.#start = this.#size = 0;
+      if (size <= kKeptBytes) this.#addBlock(size);
     }
-    for (const block of this.#blocks.splice(0)) this.#native._free(block.start);
-    if (size > 0 && size <= kKeptBytes) this.#addBlock(size);
+    this.#used = 0;
   }
 
   /** @param {number} size */
   #addBlock(size) {
-    const start = size < kAddressableBytes ? this.#native._malloc(size + kAlignment) : 0;
-    if (start === 0) return undefined;
-    const block = { start, size, used: 0 };
-    this.#blocks.push(block);
-    return block;
+    const start = size < kAddressableBytes ? this.#native._malloc(size + kAlignment) >>> 0 : 0;
+    if (start === 0) return false;
+    this.#blocks.push({ start, size });
+    this.#start = Math.ceil(start / kAlignment) * kAlignment;
+    this.#size = size;
+    this.#used = 0;
+    return true;
   }
+}
+
+/**
+ * @param {string} name
+ * @param {number} bytes
+ */
+function outOfMemory(name, bytes) {
+  return new AttnError('out_of_memory', `${name}: ${bytes} bytes could not be had`);
 }

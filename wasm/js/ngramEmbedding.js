@@ -1,11 +1,12 @@
 import { checkInteger, checkOptions, checkShape, invalid } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
-/** @import { Tensor } from './tensor.js' */
 
 /**
  * @typedef {object} NgramEmbeddingOptions
  * @property {number} dModel  width of the embeddings
+ * @property {number} [minN]  the shortest n-grams; 2 by default
+ * @property {number} [maxN]  the longest ones; 4 by default, at most 64
  * @property {number} [seed]  0 by default
  */
 
@@ -13,22 +14,26 @@ import { checkInteger, checkOptions, checkShape, invalid } from './tensor.js';
  * @param {Runtime} runtime
  * @param {readonly string[]} tokens
  * @param {NgramEmbeddingOptions} options
- * @returns {Tensor}
  */
 export function ngramEmbedding(runtime, tokens, options) {
   checkOptions(options);
-  const { dModel, seed = 0 } = options;
+  const { dModel, minN = 2, maxN = 4, seed = 0 } = options;
   if (!Array.isArray(tokens)) throw invalid('tokens', tokens, 'an array of strings');
   const wrong = tokens.findIndex((token) => typeof token !== 'string');
   if (wrong >= 0) throw invalid(`tokens[${wrong}]`, tokens[wrong], 'a string');
   checkInteger('dModel', dModel, 1);
+  checkInteger('minN', minN, 1);
+  checkInteger('maxN', maxN, 1);
   checkInteger('seed', seed, 0);
   const shape = [tokens.length, dModel];
   checkShape('output', shape);
-  return runtime.call((memory, native) => {
-    const output = memory.result('output', shape);
-    const { utf8, ends } = memory.texts('tokens', tokens);
-    runtime.check(native.ngramEmbedding(utf8, ends, output.record, seed));
-    return memory.copyOut(output);
+  return runtime.call((call) => {
+    call.texts('tokens', tokens);
+    const output = call.result('output', shape);
+    call.number(seed);
+    call.number(minN);
+    call.number(maxN);
+    call.run(runtime.native.ngramEmbedding);
+    return call.give(output);
   });
 }

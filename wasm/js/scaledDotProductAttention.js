@@ -1,24 +1,46 @@
-import { checkExclusion, copyIn, setExclusion } from './attentionOptions.js';
+import {
+  checkAttentionOptions,
+  giveStages,
+  writeAttentionOptions,
+  writeInputs,
+} from './attentionOptions.js';
 import { AttnError } from './errors.js';
-import { checkEqual, checkNumber, checkOptions, checkShape, checkTensor } from './tensor.js';
+import {
+  checkChoice,
+  checkEqual,
+  checkInteger,
+  checkOptions,
+  checkShape,
+  checkTensor,
+  formatShape,
+  rowMajor,
+} from './tensor.js';
 
-/** @import { ExclusionOptions } from './attentionOptions.js' */
+/** @import { AttentionOptions, AttentionStages } from './attentionOptions.js' */
+/** @import { Call } from './call.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { Tensor, TensorLike } from './tensor.js' */
+/** @import { TensorLike } from './tensor.js' */
+/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
- * @typedef {object} ScoreOptions
- * @property {number} [scale]  factor on q·k; 1/√D by default
- * @property {boolean} [needWeights]  whether to return the weights as well
+ * How the inputs lie in memory; the output lies as they do. All are read in place.
+ * @typedef {object} LayoutOptions
+ * @property {'bhnd' | 'bnhd'} [layout]  of inputs of rank 4: (B, H, N, D) by default, or (B, N, H, D)
+ * @property {number} [numHeads]  Hq, for inputs of rank 3 that hold all heads, (B, N, H·D)
+ * @property {number} [numKvHeads]  Hkv of these; `numHeads` by default
  */
 
-/** @typedef {ExclusionOptions & ScoreOptions} ScaledDotProductAttentionOptions */
+/** @typedef {AttentionOptions & LayoutOptions} ScaledDotProductAttentionOptions */
 
 /**
- * @typedef {object} AttentionResult
- * @property {Tensor} output  the shape of `query`, with the width of `value`
- * @property {Tensor} [weights]  (B, H, Nq, Nk), without the dimensions that `query` lacks; only
- *   with `needWeights`
+ * @template {ResultKind} [As='array']
+ * @typedef {object} AttentionOutput
+ * @property {ResultTensor<As>} output  the shape of `query`, with the width of `value`
+ */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @typedef {AttentionOutput<As> & AttentionStages<As>} AttentionResult
  */
 
 const kRanks = { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' };
@@ -29,64 +51,133 @@ const kRanks = { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' };
  * @param {TensorLike} key
  * @param {TensorLike} value
  * @param {ScaledDotProductAttentionOptions} options
- * @returns {AttentionResult}
  */
 export function scaledDotProductAttention(runtime, query, key, value, options) {
   checkOptions(options);
   checkTensor('query', query, kRanks);
   const rank = query.shape.length;
-  checkTensor('key', key, { [rank]: 'as query has' });
-  checkTensor('value', value, { [rank]: 'as query has' });
-  const [batch, queryHeads, numQueries, headDim] = withHeads(query.shape);
-  const [keyBatch, keyHeads, numKeys, keyDim] = withHeads(key.shape);
-  const [valueBatch, valueHeads, valueLength, valueDim] = withHeads(value.shape);
-  checkEqual('key', 'batch', keyBatch, 'query batch', batch);
-  checkEqual('key', 'head dimension', keyDim, 'query head dimension', headDim);
-  checkEqual('value', 'batch', valueBatch, 'query batch', batch);
-  checkEqual('value', 'heads', valueHeads, 'key heads', keyHeads);
-  checkEqual('key', 'length', numKeys, 'value length', valueLength);
-  if (keyHeads === 0 ? queryHeads !== 0 : queryHeads % keyHeads !== 0) {
-    const message = `query: ${queryHeads} heads are not a multiple of the ${keyHeads} key heads`;
-    throw new AttnError('shape_mismatch', message);
-  }
-  const { scale, needWeights = false } = options;
-  if (scale !== undefined) checkNumber('scale', Math.fround(scale));
-  checkExclusion(options, { batch, numHeads: queryHeads, numQueries, numKeys });
+  if (key !== query) checkTensor('key', key, sameRank(rank));
+  if (value !== key) checkTensor('value', value, sameRank(rank));
+  const headsApart = options.numHeads !== undefined || options.layout === 'bnhd';
+  if (headsApart || options.layout !== undefined) checkLayout(options, rank);
+  const { numHeads, numKvHeads = numHeads } = options;
+  const queryShape = headsApart ? seenAsHeads('query', query.shape, numHeads) : query.shape;
+  const keyShape = headsApart ? seenAsHeads('key', key.shape, numKvHeads) : key.shape;
+  const valueShape = headsApart ? seenAsHeads('value', value.shape, numKvHeads) : value.shape;
+  const sizes = checkSizes(queryShape, keyShape, valueShape);
+  checkAttentionOptions(options, sizes);
 
-  const leading = query.shape.slice(0, -1);
-  const outputShape = [...leading, valueDim];
-  const scoreShape = [batch, queryHeads, numQueries, numKeys];
+  const { valueDim } = sizes;
+  const outputShape = [...query.shape];
+  outputShape[rank - 1] = headsApart && rank === 3 ? sizes.numHeads * valueDim : valueDim;
   checkShape('output', outputShape);
-  if (needWeights) checkShape('weights', scoreShape);
+  const leading = queryShape.slice(0, -1);
 
-  return runtime.call((memory, native) => {
-    const output = memory.result('output', outputShape);
-    const weights = needWeights ? memory.result('weights', scoreShape) : undefined;
-    const nativeOptions = runtime.attentionOptions;
-    nativeOptions.reset();
-    if (scale !== undefined) nativeOptions.setScale(scale);
-    if (weights) nativeOptions.setWeights(weights.record);
-    setExclusion(nativeOptions, memory, options);
-    runtime.check(
-      native.scaledDotProductAttention(
-        ...copyIn(memory, query, key, value),
-        output.record,
-        nativeOptions,
-      ),
-    );
-    return {
-      output: memory.copyOut(output),
-      ...(weights && { weights: { ...memory.copyOut(weights), shape: [...leading, numKeys] } }),
-    };
+  return runtime.call((call) => {
+    let output;
+    if (headsApart) {
+      writeHeads(call, 'query', query, numHeads);
+      writeHeads(call, 'key', key, numKvHeads);
+      writeHeads(call, 'value', value, numKvHeads);
+      const seen = heads(outputShape, rowMajor(outputShape), sizes.numHeads);
+      output = call.result('output', outputShape, seen.shape, seen.strides);
+    } else {
+      writeInputs(call, query, key, value);
+      output = call.result('output', outputShape);
+    }
+    const stages = writeAttentionOptions(call, options, sizes, leading);
+    call.run(runtime.native.scaledDotProductAttention);
+    return giveStages(call, output, stages);
   });
 }
 
 /**
- * (B, H, N, D) of a shape that may lack H and B.
- * @param {readonly number[]} shape
+ * @param {LayoutOptions} options
+ * @param {number} rank
  */
-function withHeads(shape) {
-  if (shape.length === 2) return [1, 1, ...shape];
-  if (shape.length === 3) return [shape[0], 1, shape[1], shape[2]];
-  return shape;
+function checkLayout({ layout = 'bhnd', numHeads, numKvHeads }, rank) {
+  checkChoice('layout', layout, ['bhnd', 'bnhd']);
+  if (numHeads !== undefined) {
+    checkInteger('numHeads', numHeads, 1);
+    if (numKvHeads !== undefined) checkInteger('numKvHeads', numKvHeads, 1);
+  }
+  const needed = numHeads === undefined ? 4 : 3;
+  if (rank === needed) return;
+  const why = needed === 3 ? '(B, N, H·D), as numHeads is given' : `layout '${layout}'`;
+  throw new AttnError('shape_mismatch', `query: got rank ${rank}, needs rank ${needed} for ${why}`);
 }
+
+/**
+ * The sizes of a call, once they are checked against each other.
+ * @param {readonly number[]} query
+ * @param {readonly number[]} key
+ * @param {readonly number[]} value
+ */
+function checkSizes(query, key, value) {
+  const rank = query.length;
+  const batch = rank > 2 ? query[0] : 1;
+  const keyBatch = rank > 2 ? key[0] : 1;
+  const valueBatch = rank > 2 ? value[0] : 1;
+  const numHeads = rank === 4 ? query[1] : 1;
+  const keyHeads = rank === 4 ? key[1] : 1;
+  const valueHeads = rank === 4 ? value[1] : 1;
+  const numQueries = query[rank - 2];
+  const numKeys = key[rank - 2];
+  const headDim = query[rank - 1];
+  checkEqual('key', 'batch', keyBatch, 'query batch', batch);
+  checkEqual('key', 'head dimension', key[rank - 1], 'query head dimension', headDim);
+  checkEqual('value', 'batch', valueBatch, 'query batch', batch);
+  checkEqual('value', 'heads', valueHeads, 'key heads', keyHeads);
+  checkEqual('key', 'length', numKeys, 'value length', value[rank - 2]);
+  if (keyHeads === 0 ? numHeads !== 0 : numHeads % keyHeads !== 0) {
+    const message = `query: ${numHeads} heads are not a multiple of the ${keyHeads} key heads`;
+    throw new AttnError('shape_mismatch', message);
+  }
+  return { batch, numHeads, numQueries, numKeys, headDim, valueDim: value[rank - 1] };
+}
+
+/**
+ * The shape (B, H, N, D) of one that is (B, N, H, D) or (B, N, H·D).
+ * @param {string} name
+ * @param {readonly number[]} shape
+ * @param {number} [numHeads]
+ */
+function seenAsHeads(name, shape, numHeads = shape[2]) {
+  if (shape.length === 3 && shape[2] % numHeads !== 0) {
+    const message = `${name}: got shape ${formatShape(shape)}, needs a width divisible by ${numHeads} heads`;
+    throw new AttnError('shape_mismatch', message);
+  }
+  return heads(shape, shape, numHeads).shape;
+}
+
+/**
+ * @param {Call} call
+ * @param {string} name
+ * @param {TensorLike} tensor
+ * @param {number} [numHeads]
+ */
+export function writeHeads(call, name, tensor, numHeads = tensor.shape[2]) {
+  const { address, shape, strides } = call.place(name, tensor);
+  const seen = heads(shape, strides, numHeads);
+  call.view(address, seen.shape, seen.strides);
+}
+
+/**
+ * (B, N, H·D) or (B, N, H, D) seen as (B, H, N, D), as TensorView::split_heads() does.
+ * @param {readonly number[]} shape
+ * @param {readonly number[]} strides
+ * @param {number} numHeads
+ */
+export function heads(shape, strides, numHeads) {
+  const [batch, length] = shape;
+  const headDim = shape.length === 4 ? shape[3] : shape[2] / numHeads;
+  const last = strides[strides.length - 1];
+  const headStride = shape.length === 4 ? strides[2] : headDim * last;
+  return {
+    shape: [batch, numHeads, length, headDim],
+    strides: [strides[0], headStride, strides[1], last],
+  };
+}
+
+/** @param {number} rank */
+const sameRank = (rank) => ({ [rank]: 'as query has' });

@@ -1,4 +1,4 @@
-import { checkSinusoids } from './sinusoidalEncoding.js';
+import { checkSinusoids, writeSinusoids } from './sinusoidalEncoding.js';
 import {
   checkInteger,
   checkNumber,
@@ -9,14 +9,10 @@ import {
 } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
-/** @import { SinusoidalLayout } from './sinusoidalEncoding.js' */
-/** @import { Tensor, TensorLike } from './tensor.js' */
+/** @import { SinusoidOptions } from './sinusoidalEncoding.js' */
+/** @import { TensorLike } from './tensor.js' */
 
-/**
- * @typedef {object} ShiftOptions
- * @property {number} [base]  10000 by default
- * @property {SinusoidalLayout} [layout]  `'interleaved'` by default
- */
+/** @typedef {SinusoidOptions} ShiftOptions */
 
 /**
  * @typedef {object} ShiftMatrixSizes
@@ -29,23 +25,24 @@ import {
 /**
  * @param {Runtime} runtime
  * @param {ShiftMatrixOptions} options
- * @returns {Tensor}
  */
 export function shiftMatrix(runtime, options) {
   checkOptions(options);
-  const { dModel, delta, base = 10000, layout = 'interleaved' } = options;
+  const { dModel, delta } = options;
   checkInteger('dModel', dModel, 1);
   if (dModel % 2 !== 0) {
     throw invalid('dModel', dModel, 'an even width: the last sine of an odd one has no cosine');
   }
   checkNumber('delta', delta);
-  checkSinusoids(base, layout);
+  checkSinusoids(options);
   const shape = [dModel, dModel];
   checkShape('output', shape);
-  return runtime.call((memory, native) => {
-    const output = memory.result('output', shape);
-    runtime.check(native.shiftMatrix(output.record, delta, base, layout === 'concatenated'));
-    return memory.copyOut(output);
+  return runtime.call((call) => {
+    const output = call.result('output', shape);
+    call.number(delta);
+    writeSinusoids(call, options);
+    call.run(runtime.native.shiftMatrix);
+    return call.give(output);
   });
 }
 
@@ -54,18 +51,18 @@ export function shiftMatrix(runtime, options) {
  * @param {TensorLike} encoding
  * @param {number} delta
  * @param {ShiftOptions} options
- * @returns {Tensor}
  */
 export function applyShift(runtime, encoding, delta, options) {
   checkOptions(options);
-  const { base = 10000, layout = 'interleaved' } = options;
   checkTensor('encoding', encoding, { 2: '(N, d)', 3: '(B, N, d)' });
   checkNumber('delta', delta);
-  checkSinusoids(base, layout);
-  return runtime.call((memory, native) => {
-    const output = memory.result('output', encoding.shape);
-    const input = memory.floats('encoding', encoding);
-    runtime.check(native.applyShift(input, delta, output.record, base, layout === 'concatenated'));
-    return memory.copyOut(output);
+  checkSinusoids(options);
+  return runtime.call((call) => {
+    call.floats('encoding', encoding);
+    const output = call.result('output', encoding.shape);
+    call.number(delta);
+    writeSinusoids(call, options);
+    call.run(runtime.native.applyShift);
+    return call.give(output);
   });
 }

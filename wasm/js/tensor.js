@@ -1,4 +1,5 @@
 import { AttnError } from './errors.js';
+import { TensorHandle } from './tensorHandle.js';
 
 /**
  * A tensor of float32.
@@ -8,10 +9,28 @@ import { AttnError } from './errors.js';
  */
 
 /**
- * What is accepted as a tensor: anything that holds numbers.
- * @typedef {object} TensorLike
+ * Anything that holds numbers.
+ * @typedef {object} NumbersLike
  * @property {ArrayLike<number>} data  the elements, row-major; a `Float32Array` is fastest
  * @property {readonly number[]} shape  the size of each dimension
+ */
+
+/**
+ * What is accepted as a tensor: anything that holds numbers, or a handle of a tensor that lies in
+ * WebAssembly memory.
+ * @typedef {NumbersLike | TensorHandle} TensorLike
+ */
+
+/**
+ * A boolean tensor: `true`, or anything but 0, attends.
+ * @typedef {object} Mask
+ * @property {Uint8Array | readonly (boolean | number)[]} data  row-major
+ * @property {readonly number[]} shape
+ */
+
+/**
+ * Whole numbers, for example the indices of tokens: N of them, or a tensor of them.
+ * @typedef {ArrayLike<number> | NumbersLike} Integers
  */
 
 /** As TensorView::kMaxRank in C++. */
@@ -20,13 +39,41 @@ const kMaxSize = 2 ** 31 - 1;
 /** WebAssembly addresses 4 GiB. */
 const kMaxElements = 2 ** 30;
 
+/**
+ * The number of elements.
+ * @param {readonly number[]} shape
+ */
+export function sizeOf(shape) {
+  let size = 1;
+  for (let i = 0; i < shape.length; ++i) size *= shape[i];
+  return size;
+}
+
+/**
+ * Strides of elements that lie without gaps.
+ * @param {readonly number[]} shape
+ */
+export function rowMajor(shape) {
+  /** @type {number[]} */
+  const strides = new Array(shape.length);
+  let stride = 1;
+  for (let i = shape.length - 1; i >= 0; --i) {
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  return strides;
+}
+
 /** @param {readonly number[]} shape */
 export const formatShape = (shape) => `(${shape.join(', ')}${shape.length === 1 ? ',' : ''})`;
 
-/** @param {object} options */
-export function checkOptions(options) {
+/**
+ * @param {object} options
+ * @param {string} [name]
+ */
+export function checkOptions(options, name = 'options') {
   if (options === null || typeof options !== 'object') {
-    throw invalid('options', options, 'an object');
+    throw invalid(name, options, 'an object');
   }
 }
 
@@ -66,13 +113,16 @@ export function checkShape(name, shape) {
     throw new AttnError('shape_mismatch', message);
   }
   let length = 1;
-  for (const size of shape) {
+  let largest = 0;
+  for (let i = 0; i < shape.length; ++i) {
+    const size = shape[i];
     if (!Number.isInteger(size) || size < 0) {
       throw invalid(`${name}.shape`, size, 'sizes that are whole numbers of at least 0');
     }
     length *= size;
+    if (size > largest) largest = size;
   }
-  if (length > kMaxElements || shape.some((size) => size > kMaxSize)) {
+  if (length > kMaxElements || largest > kMaxSize) {
     throw new AttnError(
       'size_overflow',
       `${name}: shape ${formatShape(shape)} needs more than the 4 GiB that WebAssembly can address`,
@@ -85,21 +135,25 @@ export function checkShape(name, shape) {
  * Checks that `tensor` is one, of an accepted rank.
  * @param {string} name
  * @param {TensorLike} tensor
- * @param {Record<number, string>} ranks  accepted ranks, each with its shape in letters
+ * @param {Record<number, string>} [ranks]  accepted ranks, each with its shape in letters; any by
+ *   default
  */
 export function checkTensor(name, tensor, ranks) {
   if (tensor === null || typeof tensor !== 'object' || tensor.data === undefined) {
     throw invalid(name, tensor, 'a tensor { data, shape }');
   }
-  const { data, shape } = tensor;
-  const length = checkShape(name, shape);
-  if (!(shape.length in ranks)) {
+  const { shape } = tensor;
+  const isHandle = tensor instanceof TensorHandle;
+  const length = isHandle ? 0 : checkShape(name, shape);
+  if (ranks && ranks[shape.length] === undefined) {
     const needs = Object.entries(ranks).map(([rank, letters]) => `rank ${rank} ${letters}`);
     throw new AttnError(
       'shape_mismatch',
       `${name}: got shape ${formatShape(shape)}, needs ${needs.join(' or ')}`,
     );
   }
+  if (isHandle) return;
+  const { data } = tensor;
   checkNumbers(`${name}.data`, data);
   if (data.length !== length) {
     throw new AttnError(
@@ -107,6 +161,86 @@ export function checkTensor(name, tensor, ranks) {
       `${name}: data has length ${data.length}, shape ${formatShape(shape)} needs ${length}`,
     );
   }
+}
+
+/**
+ * Checks a tensor's shape; a size of −1 in `needed` accepts any.
+ * @param {string} name
+ * @param {TensorLike} tensor
+ * @param {...readonly number[]} needed  the shapes accepted
+ */
+export function checkTensorOf(name, tensor, ...needed) {
+  checkTensor(name, tensor);
+  const { shape } = tensor;
+  const fits = needed.some(
+    (want) =>
+      want.length === shape.length && want.every((size, i) => size === -1 || size === shape[i]),
+  );
+  if (fits) return;
+  const needs = needed.map((want) => formatShape(want).replaceAll('-1', '·')).join(' or ');
+  throw new AttnError('shape_mismatch', `${name}: got shape ${formatShape(shape)}, needs ${needs}`);
+}
+
+/**
+ * Checks a mask and that it broadcasts to a shape.
+ * @param {string} name
+ * @param {Mask} mask
+ * @param {readonly number[]} target
+ * @param {boolean} [lastMayBeLess]  see checkBroadcast
+ */
+export function checkMask(name, mask, target, lastMayBeLess) {
+  if (mask === null || typeof mask !== 'object' || mask.data === undefined) {
+    throw invalid(name, mask, 'a mask { data, shape }');
+  }
+  const { data, shape } = mask;
+  const length = checkShape(name, shape);
+  if (!(data instanceof Uint8Array || Array.isArray(data))) {
+    throw invalid(`${name}.data`, data, 'a Uint8Array or an array of booleans');
+  }
+  if (data.length !== length) {
+    const message = `${name}: data has length ${data.length}, shape ${formatShape(shape)} needs ${length}`;
+    throw new AttnError('shape_mismatch', message);
+  }
+  checkBroadcast(name, shape, target, lastMayBeLess);
+}
+
+/**
+ * Whole numbers as a tensor of them, checked.
+ * @param {string} name
+ * @param {Integers} integers
+ * @param {number} least
+ * @param {number} most
+ * @param {string} what  they are, as a message is to say it
+ * @returns {NumbersLike}
+ */
+export function checkIntegers(name, integers, least, most, what) {
+  const tensor = asTensor(name, integers);
+  const { data } = tensor;
+  for (let i = 0; i < data.length; ++i) {
+    if (!Number.isInteger(data[i]) || data[i] < least || data[i] > most) {
+      throw invalid(`${name}[${i}]`, data[i], what);
+    }
+  }
+  return tensor;
+}
+
+/**
+ * Numbers that may be given without a shape as a tensor of rank 1.
+ * @param {string} name
+ * @param {ArrayLike<number> | NumbersLike} numbers
+ * @returns {NumbersLike}
+ */
+export function asTensor(name, numbers) {
+  if (numbers === null || typeof numbers !== 'object') {
+    throw invalid(name, numbers, 'numbers, or a tensor { data, shape } of them');
+  }
+  if (!('data' in numbers)) {
+    checkNumbers(name, numbers);
+    return { data: numbers, shape: [numbers.length] };
+  }
+  if (numbers instanceof TensorHandle) throw invalid(name, numbers, 'numbers, not a handle');
+  checkTensor(name, numbers);
+  return numbers;
 }
 
 /**
@@ -129,14 +263,22 @@ export function checkNumbers(name, data) {
 }
 
 /**
- * Checks that `shape` broadcasts to `target` from the right, as NumPy's do.
+ * Checks that `shape` broadcasts to `target` from the right, as NumPy's do. The last size may be
+ * less than that of the target where what lies beyond is excluded.
  * @param {string} name
  * @param {readonly number[]} shape
  * @param {readonly number[]} target
+ * @param {boolean} [lastMayBeLess]
  */
-export function checkBroadcast(name, shape, target) {
+export function checkBroadcast(name, shape, target, lastMayBeLess = false) {
   const missing = target.length - shape.length;
-  const fits = shape.every((size, i) => size === 1 || size === target[missing + i]);
+  const last = shape.length - 1;
+  const fits = shape.every(
+    (size, i) =>
+      size === 1 ||
+      size === target[missing + i] ||
+      (lastMayBeLess && i === last && 1 < size && size < target[missing + i]),
+  );
   if (missing < 0 || !fits) {
     throw new AttnError(
       'shape_mismatch',
@@ -186,4 +328,12 @@ export function checkInteger(name, value, least) {
 export function checkChoice(name, value, choices) {
   if (choices.includes(value)) return;
   throw invalid(name, value, choices.map((choice) => `'${choice}'`).join(' or '));
+}
+
+/**
+ * @param {string} name
+ * @param {unknown} value
+ */
+export function checkFlag(name, value) {
+  if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
 }

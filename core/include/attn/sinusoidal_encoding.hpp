@@ -61,4 +61,20 @@ ATTN_API void sinusoidal_encoding_at(std::span<const double> positions, const Te
                                      const SinusoidalPositionsOptions& options = {},
                                      Context& context = Context::default_context());
 
+/// The encoding as code that computes in float32 has it, for comparison. Every step is rounded to
+/// float, as in D2L 11.6 and in what is commonly written with PyTorch:
+///
+///   angle = float(p_i) / float(base^float(2j/d)),   sin and cos of that angle
+///
+/// The sine and cosine are those of the rounded angle, rounded once: what is lost is lost before
+/// them. Angles near 2^k are 2^(k−23) apart, so the value at position p may be off by p · 6e-8, and
+/// far positions are noise.
+///
+/// encoding (N, d_model), and error of the same shape: its values less the exact ones, within 6e-8
+/// of their size and 4.5e-16·|p_i| of the true difference. Either may be empty. Any strides; they
+/// must not overlap. Positions, errors and columns as for sinusoidal_encoding.
+ATTN_API void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
+                                             const SinusoidalEncodingOptions& options = {},
+                                             Context& context = Context::default_context());
+
 }  // namespace attn

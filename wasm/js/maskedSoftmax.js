@@ -1,0 +1,37 @@
+import { lengthsOf } from './attentionOptions.js';
+import { checkMask, checkOptions, checkTensor } from './tensor.js';
+
+/** @import { Runtime } from './runtime.js' */
+/** @import { Integers, Mask, TensorLike } from './tensor.js' */
+
+/**
+ * What takes part; all does by default, and with both only what both let.
+ * @typedef {object} MaskedSoftmaxOptions
+ * @property {Integers} [validLens]  the first validLens columns: (B,) for all rows of batch entry b,
+ *   or (B, N) for each row of it. With rank 2 the rows are the batch: (N,)
+ * @property {Mask} [mask]  `true` takes part; broadcasts to the shape of `x` from the right
+ */
+
+/**
+ * @param {Runtime} runtime
+ * @param {TensorLike} x
+ * @param {MaskedSoftmaxOptions} options
+ */
+export function maskedSoftmax(runtime, x, options) {
+  checkOptions(options);
+  const { validLens, mask } = options;
+  checkTensor('x', x, { 2: '(N, K)', 3: '(B, N, K)', 4: '(B, H, N, K)' });
+  const { shape } = x;
+  const rank = shape.length;
+  const numRows = rank === 2 ? undefined : shape[rank - 2];
+  const lens = validLens && lengthsOf('validLens', validLens, shape[0], numRows, shape[rank - 1]);
+  if (mask) checkMask('mask', mask, shape);
+  return runtime.call((call) => {
+    call.floats('x', x);
+    const output = call.result('output', shape);
+    call.ints('validLens', lens);
+    call.mask('mask', mask);
+    call.run(runtime.native.maskedSoftmax);
+    return call.give(output);
+  });
+}

@@ -1,0 +1,86 @@
+import { checkRandom } from './dropout.js';
+import { checkNumber, checkOptions, checkShape, invalid } from './tensor.js';
+
+/** @import { RandomOptions } from './dropout.js' */
+/** @import { Runtime } from './runtime.js' */
+
+/**
+ * @typedef {object} UniformRange
+ * @property {readonly number[]} shape
+ * @property {number} [low]  the least number; 0 by default
+ * @property {number} [high]  what all numbers lie below; 1 by default
+ */
+
+/** @typedef {UniformRange & RandomOptions} UniformOptions */
+
+/**
+ * @typedef {object} NormalDistribution
+ * @property {readonly number[]} shape
+ * @property {number} [mean]  0 by default
+ * @property {number} [deviation]  1 by default
+ */
+
+/** @typedef {NormalDistribution & RandomOptions} NormalOptions */
+
+/**
+ * @typedef {object} XavierRange
+ * @property {readonly number[]} shape  (fan out, fan in)
+ * @property {number} [gain]  1 by default
+ */
+
+/** @typedef {XavierRange & RandomOptions} XavierOptions */
+
+/**
+ * @param {Runtime} runtime
+ * @param {UniformOptions} options
+ */
+export function fillUniform(runtime, options) {
+  checkOptions(options);
+  const { low = 0, high = 1 } = options;
+  checkNumber('low', low);
+  checkNumber('high', high);
+  return fill(runtime, runtime.native.fillUniform, options, [low, high]);
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {NormalOptions} options
+ */
+export function fillNormal(runtime, options) {
+  checkOptions(options);
+  const { mean = 0, deviation = 1 } = options;
+  checkNumber('mean', mean);
+  checkNumber('deviation', deviation);
+  return fill(runtime, runtime.native.fillNormal, options, [mean, deviation]);
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {XavierOptions} options
+ */
+export function xavierUniform(runtime, options) {
+  checkOptions(options);
+  const { shape, gain = 1 } = options;
+  checkShape('shape', shape);
+  if (shape.length !== 2) throw invalid('shape', `(${shape})`, 'two sizes: fan out and fan in');
+  checkNumber('gain', gain);
+  return fill(runtime, runtime.native.xavierUniform, options, [gain]);
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {number} operation
+ * @param {{ shape: readonly number[] } & RandomOptions} options
+ * @param {number[]} parameters
+ */
+function fill(runtime, operation, options, parameters) {
+  checkShape('shape', options.shape);
+  checkRandom(options);
+  return runtime.call((call) => {
+    const output = call.result('output', options.shape);
+    call.random(options);
+    for (const parameter of parameters) call.number(parameter);
+    call.run(operation);
+    return call.give(output);
+  });
+}

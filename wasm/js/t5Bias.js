@@ -1,0 +1,63 @@
+import { biasOf } from './alibi.js';
+import { checkInteger, checkIntegers, checkOptions, checkTensor } from './tensor.js';
+
+/** @import { BiasSizes } from './alibi.js' */
+/** @import { Runtime } from './runtime.js' */
+/** @import { TensorLike } from './tensor.js' */
+
+/**
+ * Which distances share a bucket.
+ * @typedef {object} T5BucketRule
+ * @property {boolean} [bidirectional]  half of the buckets for keys after the query, as in T5's
+ *   encoder; `true` by default
+ * @property {number} [maxDistance]  all distances from here on share a bucket; 128 by default
+ */
+
+/** @typedef {T5BucketRule & { numBuckets?: number }} T5BucketOptions  32 buckets by default */
+
+/** @typedef {T5BucketRule & { table: TensorLike }} T5BiasOptions  `table` is (numBuckets, Hq) */
+
+/** @typedef {T5BucketRule & BiasSizes} T5BiasMatrixOptions */
+
+const kMostDistance = 2 ** 31 - 1;
+
+/**
+ * @param {Runtime} runtime
+ * @param {ArrayLike<number>} distances
+ * @param {T5BucketOptions} options
+ */
+export function t5Buckets(runtime, distances, options) {
+  checkOptions(options);
+  const { numBuckets = 32, maxDistance = 128, bidirectional = true } = options;
+  const tensor = checkIntegers(
+    'distances',
+    distances,
+    -kMostDistance,
+    kMostDistance,
+    'whole numbers between −2^31 and 2^31',
+  );
+  checkInteger('numBuckets', numBuckets, 1);
+  checkInteger('maxDistance', maxDistance, 1);
+  return runtime.call((call) => {
+    const address = call.ints('distances', tensor);
+    call.number(numBuckets);
+    call.number(maxDistance);
+    call.flag(bidirectional);
+    call.run(runtime.native.t5Buckets);
+    return call.copyInts(address, tensor.data.length);
+  });
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {TensorLike} table
+ * @param {T5BiasMatrixOptions} options
+ */
+export function t5Bias(runtime, table, options) {
+  checkOptions(options);
+  checkTensor('table', table, { 2: '(numBuckets, H)' });
+  const { bidirectional, maxDistance } = options;
+  return biasOf(runtime, table.shape[1], options, {
+    t5Bias: { table, bidirectional, maxDistance },
+  });
+}

@@ -1,0 +1,296 @@
+import { AttnError } from './errors.js';
+import {
+  checkInteger,
+  checkShape,
+  checkTensor,
+  formatShape,
+  invalid,
+  rowMajor,
+  sizeOf,
+} from './tensor.js';
+
+/** @import { Memory } from './memory.js' */
+/** @import { Tensor } from './tensor.js' */
+
+/**
+ * What results are: `'array'`, copies in arrays of their own, or `'handle'`, handles of tensors that
+ * stay in WebAssembly memory.
+ * @typedef {'array' | 'handle'} ResultKind
+ */
+
+/**
+ * A result: of `attn.handles` a `TensorHandle`, else a `Tensor`.
+ * @template {ResultKind} [As='array']
+ * @typedef {As extends 'handle' ? TensorHandle : Tensor} ResultTensor
+ */
+
+/**
+ * A block of WebAssembly memory.
+ * @typedef {object} Block
+ * @property {number} address
+ * @property {number} handles  how many share it
+ */
+
+/**
+ * A tensor of float32 in WebAssembly memory: passed to a call it is not copied. Made by
+ * `attn.tensor()` and `attn.handles`.
+ *
+ * `reshape`, `slice`, `select` and `splitHeads` give further handles on the same numbers. The memory
+ * is freed when the last of them is: by `dispose()`, by `using`, or at last when it is
+ * garbage-collected.
+ */
+export class TensorHandle {
+  #memory;
+  /** @type {Block | undefined} */
+  #block;
+  #address;
+  #shape;
+  #strides;
+
+  /**
+   * @internal
+   * @param {Memory} memory
+   * @param {Block} block
+   * @param {number} address
+   * @param {readonly number[]} shape
+   * @param {readonly number[]} [strides]  row-major by default
+   */
+  constructor(memory, block, address, shape, strides = rowMajor(shape)) {
+    this.#memory = memory;
+    this.#block = block;
+    this.#address = address;
+    this.#shape = Object.freeze([...shape]);
+    this.#strides = strides;
+    ++block.handles;
+    memory.droppedHandles.register(this, block, this);
+  }
+
+  /** The size of each dimension. */
+  get shape() {
+    return this.#shape;
+  }
+
+  /** Whether `dispose()` was called. */
+  get disposed() {
+    return this.#block === undefined;
+  }
+
+  /** Whether the numbers lie row-major without gaps, as `view()` and `reshape()` need them. */
+  get contiguous() {
+    let expected = 1;
+    for (let i = this.#shape.length - 1; i >= 0; --i) {
+      if (this.#shape[i] !== 1 && this.#strides[i] !== expected) return sizeOf(this.#shape) === 0;
+      expected *= this.#shape[i];
+    }
+    return true;
+  }
+
+  /**
+   * A copy of the numbers, row-major.
+   * @returns {Float32Array}
+   */
+  data() {
+    this.#live();
+    const length = sizeOf(this.#shape);
+    if (this.contiguous) return this.#floats(length).slice();
+    const source = this.#floats(
+      1 + this.#shape.reduce((n, size, i) => n + (size - 1) * this.#strides[i], 0),
+    );
+    const result = new Float32Array(length);
+    const rank = this.#shape.length;
+    const index = new Array(rank).fill(0);
+    let from = 0;
+    for (let i = 0; i < length; ++i) {
+      result[i] = source[from];
+      for (let d = rank - 1; d >= 0; --d) {
+        from += this.#strides[d];
+        if (++index[d] < this.#shape[d]) break;
+        from -= index[d] * this.#strides[d];
+        index[d] = 0;
+      }
+    }
+    return result;
+  }
+
+  /**
+   * A copy as a plain tensor.
+   * @returns {Tensor}
+   */
+  toTensor() {
+    return { data: this.data(), shape: [...this.#shape] };
+  }
+
+  /**
+   * The numbers themselves, not copied: what is written to the view is in the tensor. A growth of
+   * the memory, which any other call may cause, ends the life of a view, and `dispose()` does, too:
+   * fetch it where it is used. A view fetched after a growth is as valid as one fetched before.
+   * @returns {Float32Array}
+   * @throws {AttnError} `disposed`, and `invalid_argument` unless `contiguous`
+   */
+  view() {
+    this.#live();
+    this.#requireContiguous('view');
+    return this.#floats(sizeOf(this.#shape));
+  }
+
+  /**
+   * The same numbers in another shape.
+   * @param {readonly number[]} shape  of as many elements
+   * @returns {TensorHandle}
+   * @throws {AttnError} `shape_mismatch`, `disposed`, and `invalid_argument` unless `contiguous`
+   */
+  reshape(shape) {
+    const block = this.#live();
+    const length = checkShape('reshape', shape);
+    if (length !== sizeOf(this.#shape)) {
+      const message = `reshape: shape ${formatShape(shape)} has ${length} elements, that of the tensor ${formatShape(this.#shape)}`;
+      throw new AttnError('shape_mismatch', message);
+    }
+    this.#requireContiguous('reshape');
+    return new TensorHandle(this.#memory, block, this.#address, shape);
+  }
+
+  /**
+   * The part [begin, end) of a dimension.
+   * @param {number} dimension  a negative one counts from the last
+   * @param {number} begin
+   * @param {number} [end]  to the end by default
+   * @returns {TensorHandle}
+   * @throws {AttnError} `invalid_argument`, `disposed`
+   */
+  slice(dimension, begin, end) {
+    const block = this.#live();
+    const d = this.#dimension('slice', dimension);
+    const size = this.#shape[d];
+    const stop = end ?? size;
+    if (!(
+      Number.isInteger(begin) &&
+      Number.isInteger(stop) &&
+      0 <= begin &&
+      begin <= stop &&
+      stop <= size
+    )) {
+      throw invalid('slice', `[${begin}, ${stop})`, `0 ≤ begin ≤ end ≤ ${size}`);
+    }
+    const shape = this.#shape.with(d, stop - begin);
+    const address = this.#address + 4 * begin * this.#strides[d];
+    return new TensorHandle(this.#memory, block, address, shape, this.#strides);
+  }
+
+  /**
+   * One entry of a dimension, without that dimension.
+   * @param {number} dimension  a negative one counts from the last
+   * @param {number} index
+   * @returns {TensorHandle}
+   * @throws {AttnError} `invalid_argument`, `disposed`
+   */
+  select(dimension, index) {
+    const block = this.#live();
+    const d = this.#dimension('select', dimension);
+    checkInteger('select', index, 0);
+    if (index >= this.#shape[d]) throw invalid('select', index, `an index below ${this.#shape[d]}`);
+    const address = this.#address + 4 * index * this.#strides[d];
+    const without = (/** @type {readonly number[]} */ list) => list.filter((_, i) => i !== d);
+    return new TensorHandle(
+      this.#memory,
+      block,
+      address,
+      without(this.#shape),
+      without(this.#strides),
+    );
+  }
+
+  /**
+   * (B, N, H·D) seen as (B, H, N, D).
+   * @param {number} numHeads  H
+   * @returns {TensorHandle}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `disposed`
+   */
+  splitHeads(numHeads) {
+    const block = this.#live();
+    checkInteger('numHeads', numHeads, 1);
+    if (this.#shape.length !== 3 || this.#shape[2] % numHeads !== 0) {
+      throw new AttnError(
+        'shape_mismatch',
+        `splitHeads: got shape ${formatShape(this.#shape)}, needs (B, N, H·D) with H = ${numHeads}`,
+      );
+    }
+    const [batch, length, width] = this.#shape;
+    const [batchStride, rowStride, stride] = this.#strides;
+    const headDim = width / numHeads;
+    return new TensorHandle(
+      this.#memory,
+      block,
+      this.#address,
+      [batch, numHeads, length, headDim],
+      [batchStride, headDim * stride, rowStride, stride],
+    );
+  }
+
+  /** Frees the memory, unless other handles share it. A second call does nothing. */
+  dispose() {
+    if (!this.#block) return;
+    this.#memory.droppedHandles.unregister(this);
+    this.#memory.release(this.#block);
+    this.#block = undefined;
+  }
+
+  [Symbol.dispose]() {
+    this.dispose();
+  }
+
+  /**
+   * @internal where the core finds it
+   * @param {Memory} memory  the module's that is called
+   * @param {string} name
+   */
+  placeIn(memory, name) {
+    this.#live(name);
+    if (memory !== this.#memory) throw invalid(name, this, 'a handle of the module that is called');
+    return { address: this.#address, shape: this.#shape, strides: this.#strides };
+  }
+
+  #live(name = 'TensorHandle') {
+    if (!this.#block) throw new AttnError('disposed', `${name}: used after dispose()`);
+    return this.#block;
+  }
+
+  /** @param {number} length */
+  #floats(length) {
+    return this.#memory.floatsAt(this.#address, length);
+  }
+
+  /** @param {string} method */
+  #requireContiguous(method) {
+    if (this.contiguous) return;
+    throw invalid(method, 'numbers with gaps between them', 'contiguous ones; data() copies');
+  }
+
+  /**
+   * @param {string} method
+   * @param {number} dimension
+   */
+  #dimension(method, dimension) {
+    const rank = this.#shape.length;
+    const d = dimension < 0 ? dimension + rank : dimension;
+    if (Number.isInteger(d) && 0 <= d && d < rank) return d;
+    throw invalid(
+      `${method}: dimension`,
+      dimension,
+      `one of the ${rank} of shape ${formatShape(this.#shape)}`,
+    );
+  }
+}
+
+/**
+ * @param {Memory} memory
+ * @param {ArrayLike<number>} data
+ * @param {readonly number[]} shape
+ */
+export function tensor(memory, data, shape) {
+  checkTensor('tensor', { data, shape });
+  const bytes = 4 * data.length;
+  const address = memory.allocate('tensor', bytes);
+  memory.floatsAt(address, data.length).set(data);
+  return new TensorHandle(memory, { address, handles: 0 }, address, shape);
+}

@@ -1,0 +1,165 @@
+#pragma once
+
+#include <emscripten/bind.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "attn/context.hpp"
+#include "attn/dropout.hpp"
+#include "attn/module.hpp"
+#include "attn/random.hpp"
+#include "attn/rotary_embedding.hpp"
+#include "attn/scaled_dot_product_attention.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn::wasm {
+
+using Address = std::uintptr_t;
+
+/// What an operation is called with: numbers of 64 bits, one behind the other, as wasm/js/memory.js
+/// has written them. Each reader takes what the writer of the same name puts there.
+class Arguments {
+ public:
+  explicit Arguments(Address address) noexcept : at_(reinterpret_cast<double*>(address)) {
+    results_ = at_;
+  }
+
+  double number() noexcept { return *at_++; }
+  float real() noexcept { return static_cast<float>(number()); }
+  bool flag() noexcept { return number() != 0; }
+  std::int64_t integer() noexcept { return static_cast<std::int64_t>(number()); }
+  std::uint64_t seed() noexcept { return static_cast<std::uint64_t>(number()); }
+
+  /// An enumeration, by its place in it.
+  template <class E>
+  E choice() noexcept {
+    return static_cast<E>(integer());
+  }
+
+  /// NaN stands for none.
+  std::optional<double> optional_number() noexcept {
+    const double value = number();
+    return std::isnan(value) ? std::nullopt : std::optional(value);
+  }
+  std::optional<float> optional_real() noexcept {
+    const auto value = optional_number();
+    return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
+  }
+  std::optional<std::int64_t> optional_integer() noexcept {
+    const auto value = optional_number();
+    return value ? std::optional(static_cast<std::int64_t>(*value)) : std::nullopt;
+  }
+
+  Address address() noexcept { return static_cast<Address>(number()); }
+
+  /// An object that an operation has made.
+  template <class T>
+  T& object() noexcept {
+    return *reinterpret_cast<T*>(address());
+  }
+  /// A layer: JavaScript keeps all of them as modules.
+  template <class L>
+  L& layer() noexcept {
+    return static_cast<L&>(object<Module>());
+  }
+
+  /// Rank, address, sizes and strides; a rank of −1 stands for none.
+  template <class T>
+  TensorView<T> tensor() {
+    const auto rank = static_cast<int>(number());
+    if (rank < 0) return {};
+    T* data = reinterpret_cast<T*>(address());
+    std::int64_t shape[ConstTensor::kMaxRank];
+    std::int64_t strides[ConstTensor::kMaxRank];
+    for (int i = 0; i < rank; ++i) shape[i] = integer();
+    for (int i = 0; i < rank; ++i) strides[i] = integer();
+    const auto size = static_cast<std::size_t>(rank);
+    return TensorView<T>(data, std::span(shape, size), std::span(strides, size));
+  }
+  ConstTensor floats() { return tensor<const float>(); }
+  Tensor result() { return tensor<float>(); }
+  ConstLengths lengths() { return tensor<const std::int32_t>(); }
+  ConstMask mask() { return tensor<const std::uint8_t>(); }
+
+  template <class T>
+  std::span<const T> span() {
+    const TensorView<const T> view = tensor<const T>();
+    return {view.data(), view.empty() ? 0 : static_cast<std::size_t>(view.size(0))};
+  }
+
+  std::string_view text() {
+    const std::span<const char> bytes = span<char>();
+    return {bytes.data(), bytes.size()};
+  }
+
+  RandomStream random() noexcept {
+    const std::uint64_t seed_value = seed();
+    return {seed_value, seed()};
+  }
+
+  /// None is given: nothing is dropped. Where one is, it is for training.
+  Dropout dropout() noexcept {
+    Dropout result;
+    result.training = flag();
+    if (!result.training) return result;
+    result.probability = real();
+    result.random = random();
+    return result;
+  }
+
+  std::optional<Diagonal> optional_diagonal() noexcept {
+    const auto kind = static_cast<int>(number());
+    if (kind == 0) return std::nullopt;
+    if (kind == 1) return Diagonal::bottom_right();
+    return Diagonal::offset(integer());
+  }
+  Diagonal diagonal() noexcept {
+    return optional_diagonal().value_or(Diagonal::top_left());
+  }
+
+  // What an operation returns is written where its arguments were.
+
+  void give(double value) noexcept { *results_++ = value; }
+  void give_layer(Module* layer) noexcept { give(static_cast<const void*>(layer)); }
+  void give(const void* address) noexcept {
+    give(static_cast<double>(reinterpret_cast<Address>(address)));
+  }
+  /// Address, rank, sizes.
+  void give(const ConstTensor& tensor) noexcept {
+    give(static_cast<const void*>(tensor.data()));
+    give(tensor.rank());
+    for (const std::int64_t size : tensor.shape()) give(static_cast<double>(size));
+  }
+  /// Address and length.
+  void give(std::string_view text) noexcept {
+    give(static_cast<const void*>(text.data()));
+    give(static_cast<double>(text.size()));
+  }
+
+ private:
+  double* at_;
+  double* results_;
+};
+
+using Operation = void (*)(Arguments&);
+
+/// Makes an operation known to JavaScript under a name: as a number, which run() takes.
+inline void operation(const char* name, Operation function) {
+  emscripten::constant(name, static_cast<double>(reinterpret_cast<Address>(function)));
+}
+
+/// The module's only one.
+Context& context();
+
+/// As wasm/js/attentionOptions.js writes them.
+AttentionOptions attention_options(Arguments& arguments);
+
+/// As wasm/js/rotaryEmbedding.js writes them.
+RotaryEmbeddingOptions rotary_options(Arguments& arguments);
+
+}  // namespace attn::wasm

@@ -1,0 +1,180 @@
+// Attention and what scores are made of.
+
+#include <vector>
+
+#include "arguments.hpp"
+#include "attn/alibi.hpp"
+#include "attn/attention_pooling.hpp"
+#include "attn/masked_softmax.hpp"
+#include "attn/relative_skew.hpp"
+#include "attn/scaled_dot_product_attention.hpp"
+#include "attn/t5_bias.hpp"
+
+namespace attn::wasm {
+
+AttentionOptions attention_options(Arguments& arguments) {
+  AttentionOptions options;
+  options.scale = arguments.optional_real();
+  options.relative_diagonal = arguments.diagonal();
+  options.relative_keys = arguments.floats();
+  options.relative_values = arguments.floats();
+  options.softcap = arguments.real();
+  options.alibi_slopes = arguments.floats();
+  if (arguments.flag()) {
+    T5Bias bias;
+    bias.table = arguments.floats();
+    bias.bidirectional = arguments.flag();
+    bias.max_distance = arguments.integer();
+    options.t5_bias = bias;
+  }
+  options.bias = arguments.floats();
+  options.mask = arguments.mask();
+  options.causal = arguments.optional_diagonal();
+  if (arguments.flag()) {
+    Window window;
+    window.left = arguments.optional_integer();
+    window.right = arguments.optional_integer();
+    window.diagonal = arguments.diagonal();
+    options.window = window;
+  }
+  options.valid_lens = arguments.lengths();
+  options.key_lens = arguments.lengths();
+  options.sinks = arguments.floats();
+  const Dropout dropout = arguments.dropout();
+  options.dropout = dropout.probability;
+  options.dropout_random = dropout.random;
+  options.scaled_scores = arguments.result();
+  options.capped_scores = arguments.result();
+  options.biased_scores = arguments.result();
+  options.weights = arguments.result();
+  options.log_sum_exp = arguments.result();
+  return options;
+}
+
+namespace {
+
+void run_attention(Arguments& a) {
+  const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
+  const Tensor output = a.result();
+  scaled_dot_product_attention(query, key, value, output, attention_options(a), context());
+}
+
+void run_masked_softmax(Arguments& a) {
+  const ConstTensor x = a.floats();
+  const Tensor output = a.result();
+  MaskedSoftmaxOptions options;
+  options.valid_lens = a.lengths();
+  options.mask = a.mask();
+  masked_softmax(x, output, options, context());
+}
+
+ScoringFunction scoring_function(Arguments& a) {
+  using Kind = ScoringFunction::Kind;
+  const Kind kind = a.choice<Kind>();
+  const std::optional<float> parameter = a.optional_real();
+  switch (kind) {
+    case Kind::kGaussian:
+      return ScoringFunction::gaussian(parameter.value_or(1));
+    case Kind::kBoxcar:
+      return ScoringFunction::boxcar(parameter.value_or(1));
+    case Kind::kEpanechnikov:
+      return ScoringFunction::epanechnikov(parameter.value_or(1));
+    case Kind::kAverage:
+      return ScoringFunction::average();
+    default:
+      return ScoringFunction::scaled_dot(parameter);
+  }
+}
+
+AttentionPoolingOptions pooling_options(Arguments& a) {
+  AttentionPoolingOptions options;
+  options.hard = a.flag();
+  options.mask = a.mask();
+  options.valid_lens = a.lengths();
+  options.scores = a.result();
+  options.weights = a.result();
+  return options;
+}
+
+void run_attention_pooling(Arguments& a) {
+  const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
+  const Tensor output = a.result();
+  const ScoringFunction scoring = scoring_function(a);
+  attention_pooling(query, key, value, output, scoring, pooling_options(a), context());
+}
+
+void make_additive_attention(Arguments& a) {
+  const std::int64_t query_dim = a.integer(), key_dim = a.integer(), num_hiddens = a.integer();
+  a.give_layer(new AdditiveAttention(query_dim, key_dim, num_hiddens));
+}
+
+void initialize_additive_attention(Arguments& a) {
+  a.layer<AdditiveAttention>().initialize_xavier(a.random(), context());
+}
+
+void run_additive_attention(Arguments& a) {
+  const auto& attention = a.layer<AdditiveAttention>();
+  const bool projected = a.flag();
+  const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
+  const Tensor output = a.result();
+  const AttentionPoolingOptions options = pooling_options(a);
+  if (projected) {
+    attention.forward_projected(query, key, value, output, options, context());
+  } else {
+    attention.forward(query, key, value, output, options, context());
+  }
+}
+
+void project_keys(Arguments& a) {
+  const auto& attention = a.layer<AdditiveAttention>();
+  const ConstTensor key = a.floats();
+  attention.project_keys(key, a.result(), context());
+}
+
+void run_alibi_slopes(Arguments& a) {
+  const Tensor slopes = a.result();
+  alibi_slopes({slopes.data(), static_cast<std::size_t>(slopes.size(0))});
+}
+
+/// Distances are replaced by their buckets.
+void run_t5_buckets(Arguments& a) {
+  const auto distances = a.tensor<std::int32_t>();
+  const std::int64_t num_buckets = a.integer(), max_distance = a.integer();
+  const bool bidirectional = a.flag();
+  for (std::int64_t i = 0; i < distances.size(0); ++i) {
+    distances(i) = static_cast<std::int32_t>(
+        t5_bucket(distances(i), num_buckets, max_distance, bidirectional));
+  }
+}
+
+void run_relative_skew(Arguments& a) {
+  const ConstTensor query = a.floats(), embeddings = a.floats();
+  const Tensor output = a.result();
+  RelativeSkewOptions options;
+  options.bidirectional = a.flag();
+  options.scale = a.real();
+  relative_skew(query, embeddings, output, options, context());
+}
+
+void run_relative_keys_of_skew(Arguments& a) {
+  const ConstTensor embeddings = a.floats();
+  relative_keys_of_skew(embeddings, a.result());
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(attention) {
+  operation("scaledDotProductAttention", &run_attention);
+  operation("maskedSoftmax", &run_masked_softmax);
+  operation("attentionPooling", &run_attention_pooling);
+  operation("makeAdditiveAttention", &make_additive_attention);
+  operation("initializeAdditiveAttention", &initialize_additive_attention);
+  operation("forwardAdditiveAttention", &run_additive_attention);
+  operation("projectKeys", &project_keys);
+  operation("alibiSlopes", &run_alibi_slopes);
+  operation("t5Buckets", &run_t5_buckets);
+  operation("relativeSkew", &run_relative_skew);
+  operation("relativeKeysOfSkew", &run_relative_keys_of_skew);
+}
+
+}  // namespace attn::wasm

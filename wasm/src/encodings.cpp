@@ -1,0 +1,324 @@
+// Positions, tokens, random numbers, activations, and the comparison of architectures.
+
+#include <string_view>
+#include <vector>
+
+#include "arguments.hpp"
+#include "attn/activation.hpp"
+#include "attn/architecture_costs.hpp"
+#include "attn/dropout.hpp"
+#include "attn/initialization.hpp"
+#include "attn/learned_positional_encoding.hpp"
+#include "attn/ngram_embedding.hpp"
+#include "attn/positional_encoding.hpp"
+#include "attn/random.hpp"
+#include "attn/rotary_embedding.hpp"
+#include "attn/shift_matrix.hpp"
+#include "attn/sinusoidal_encoding.hpp"
+
+namespace attn::wasm {
+
+namespace {
+
+RotaryScaling rotary_scaling(Arguments& a) {
+  switch (a.choice<int>()) {
+    case 1:
+      return LinearRotaryScaling{.factor = a.number()};
+    case 2: {
+      DynamicNtkRotaryScaling scaling;
+      scaling.factor = a.number();
+      scaling.max_position_embeddings = a.integer();
+      return scaling;
+    }
+    case 3: {
+      YarnRotaryScaling scaling;
+      scaling.factor = a.number();
+      scaling.original_max_position_embeddings = a.integer();
+      scaling.attention_factor = a.optional_number();
+      scaling.beta_fast = a.number();
+      scaling.beta_slow = a.number();
+      scaling.mscale = a.optional_number();
+      scaling.mscale_all_dim = a.optional_number();
+      scaling.truncate = a.flag();
+      return scaling;
+    }
+    case 4: {
+      Llama3RotaryScaling scaling;
+      scaling.factor = a.number();
+      scaling.low_freq_factor = a.number();
+      scaling.high_freq_factor = a.number();
+      scaling.original_max_position_embeddings = a.integer();
+      return scaling;
+    }
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+RotaryEmbeddingOptions rotary_options(Arguments& a) {
+  RotaryEmbeddingOptions options;
+  options.rotary_dim = a.integer();
+  options.pairing = a.choice<RotaryPairing>();
+  options.base = a.number();
+  options.scaling = rotary_scaling(a);
+  const auto frequencies = a.span<double>();
+  options.frequencies.assign(frequencies.begin(), frequencies.end());
+  return options;
+}
+
+namespace {
+
+// Sinusoidal
+
+SinusoidalEncodingOptions sinusoidal_options(Arguments& a) {
+  SinusoidalEncodingOptions options;
+  options.base = a.number();
+  options.layout = a.choice<SinusoidalLayout>();
+  options.start = a.number();
+  options.step = a.number();
+  return options;
+}
+
+void run_sinusoidal_encoding(Arguments& a) {
+  const Tensor output = a.result();
+  sinusoidal_encoding(output, sinusoidal_options(a), context());
+}
+
+void run_sinusoidal_encoding_at(Arguments& a) {
+  const auto positions = a.span<double>();
+  const Tensor output = a.result();
+  SinusoidalPositionsOptions options;
+  options.base = a.number();
+  options.layout = a.choice<SinusoidalLayout>();
+  sinusoidal_encoding_at(positions, output, options, context());
+}
+
+void run_sinusoidal_encoding_in_float32(Arguments& a) {
+  const Tensor encoding = a.result(), error = a.result();
+  sinusoidal_encoding_in_float32(encoding, error, sinusoidal_options(a), context());
+}
+
+ShiftOptions shift_options(Arguments& a) {
+  ShiftOptions options;
+  options.base = a.number();
+  options.layout = a.choice<SinusoidalLayout>();
+  return options;
+}
+
+void run_shift_matrix(Arguments& a) {
+  const Tensor output = a.result();
+  const double delta = a.number();
+  shift_matrix(output, delta, shift_options(a), context());
+}
+
+void run_apply_shift(Arguments& a) {
+  const ConstTensor encoding = a.floats();
+  const Tensor output = a.result();
+  const double delta = a.number();
+  apply_shift(encoding, delta, output, shift_options(a), context());
+}
+
+void run_positional_encoding(Arguments& a) {
+  const ConstTensor x = a.floats();
+  const Tensor output = a.result();
+  PositionalEncodingOptions options;
+  options.base = a.number();
+  options.layout = a.choice<SinusoidalLayout>();
+  const double start = a.number();
+  PositionalEncoding(options).forward(x, output, start, a.dropout(), context());
+}
+
+// Learned
+
+void make_learned_positional_encoding(Arguments& a) {
+  const std::int64_t max_length = a.integer(), d_model = a.integer();
+  a.give_layer(new LearnedPositionalEncoding(max_length, d_model));
+}
+
+void initialize_learned_positional_encoding(Arguments& a) {
+  auto& encoding = a.layer<LearnedPositionalEncoding>();
+  const std::uint64_t seed = a.seed();
+  encoding.initialize_normal(seed, a.real(), context());
+}
+
+void run_learned_positional_encoding(Arguments& a) {
+  const auto& encoding = a.layer<LearnedPositionalEncoding>();
+  const ConstTensor x = a.floats();
+  const Tensor output = a.result();
+  const std::int64_t start = a.integer();
+  encoding.forward(x, output, start, a.dropout(), context());
+}
+
+// Rotary
+
+/// Gives its address, the attention factor, and how many frequencies it has.
+void make_rotary_embedding(Arguments& a) {
+  const auto* rotary = new RotaryEmbedding(rotary_options(a));
+  a.give(static_cast<const void*>(rotary));
+  a.give(rotary->attention_factor());
+}
+
+void delete_rotary_embedding(Arguments& a) { delete &a.object<RotaryEmbedding>(); }
+
+void rotary_frequencies(Arguments& a) {
+  const auto& rotary = a.object<RotaryEmbedding>();
+  const double sequence_length = a.number();
+  const auto output = a.tensor<double>();
+  std::ranges::copy(rotary.frequencies(sequence_length), output.data());
+}
+
+RotaryPositions rotary_positions(Arguments& a) {
+  RotaryPositions positions;
+  positions.start = a.number();
+  positions.positions = a.tensor<const double>();
+  positions.sequence_length = a.optional_number();
+  positions.inverse = a.flag();
+  return positions;
+}
+
+void run_rotary_embedding(Arguments& a) {
+  const auto& rotary = a.object<RotaryEmbedding>();
+  const ConstTensor x = a.floats();
+  const Tensor output = a.result();
+  rotary.forward(x, output, rotary_positions(a), context());
+}
+
+void rotary_tables(Arguments& a) {
+  const auto& rotary = a.object<RotaryEmbedding>();
+  const Tensor cos = a.result(), sin = a.result();
+  rotary.tables(cos, sin, rotary_positions(a), context());
+}
+
+void run_apply_rotary_embedding(Arguments& a) {
+  const ConstTensor x = a.floats(), cos = a.floats(), sin = a.floats();
+  const Tensor output = a.result();
+  RotaryCacheOptions options;
+  options.position_ids = a.tensor<const std::int64_t>();
+  options.pairing = a.choice<RotaryPairing>();
+  options.rotary_dim = a.integer();
+  options.inverse = a.flag();
+  apply_rotary_embedding(x, cos, sin, output, options, context());
+}
+
+// Tokens
+
+/// The tokens lie one behind the other; `ends` says where each of them ends.
+void run_ngram_embedding(Arguments& a) {
+  const std::string_view utf8 = a.text();
+  const auto ends = a.span<std::int32_t>();
+  const Tensor output = a.result();
+  NgramEmbeddingOptions options;
+  options.seed = a.seed();
+  options.min_n = a.choice<int>();
+  options.max_n = a.choice<int>();
+  std::vector<std::string_view> tokens;
+  tokens.reserve(ends.size());
+  std::size_t begin = 0;
+  for (const std::int32_t end : ends) {
+    tokens.push_back(utf8.substr(begin, static_cast<std::size_t>(end) - begin));
+    begin = static_cast<std::size_t>(end);
+  }
+  ngram_embedding(tokens, output, options, context());
+}
+
+// Random numbers and activations
+
+void run_fill_uniform(Arguments& a) {
+  const Tensor output = a.result();
+  const RandomStream random = a.random();
+  const float low = a.real();
+  fill_uniform(output, random, low, a.real(), context());
+}
+
+void run_fill_normal(Arguments& a) {
+  const Tensor output = a.result();
+  const RandomStream random = a.random();
+  const float mean = a.real();
+  fill_normal(output, random, mean, a.real(), context());
+}
+
+void run_xavier_uniform(Arguments& a) {
+  const Tensor weight = a.result();
+  const RandomStream random = a.random();
+  xavier_uniform(weight, random, a.real(), context());
+}
+
+void run_apply_activation(Arguments& a) {
+  const ConstTensor x = a.floats();
+  const Tensor output = a.result();
+  apply_activation(x, output, a.choice<Activation>(), context());
+}
+
+void run_apply_dropout(Arguments& a) {
+  const ConstTensor x = a.floats();
+  const Tensor output = a.result();
+  apply_dropout(x, output, a.dropout(), context());
+}
+
+// Architectures
+
+void give_costs(Arguments& a, const ArchitectureCosts& costs) {
+  a.give(static_cast<double>(costs.multiply_adds));
+  a.give(static_cast<double>(costs.sequential_operations));
+  a.give(costs.max_path_length ? static_cast<double>(*costs.max_path_length) : NAN);
+}
+
+void run_convolution_costs(Arguments& a) {
+  const std::int64_t n = a.integer(), d = a.integer();
+  give_costs(a, convolution_costs(n, d, a.integer()));
+}
+
+void run_dilated_convolution_costs(Arguments& a) {
+  const std::int64_t n = a.integer(), d = a.integer();
+  give_costs(a, dilated_convolution_costs(n, d, a.integer()));
+}
+
+void run_recurrent_costs(Arguments& a) {
+  const std::int64_t n = a.integer(), d = a.integer();
+  give_costs(a, recurrent_costs(n, d, a.integer()));
+}
+
+void run_self_attention_costs(Arguments& a) {
+  const std::int64_t n = a.integer(), d = a.integer();
+  give_costs(a, self_attention_costs(n, d, a.flag()));
+}
+
+void run_window_attention_costs(Arguments& a) {
+  const std::int64_t n = a.integer(), d = a.integer(), left = a.integer(), right = a.integer();
+  give_costs(a, window_attention_costs(n, d, left, right, a.flag()));
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(encodings) {
+  operation("sinusoidalEncoding", &run_sinusoidal_encoding);
+  operation("sinusoidalEncodingAt", &run_sinusoidal_encoding_at);
+  operation("sinusoidalEncodingInFloat32", &run_sinusoidal_encoding_in_float32);
+  operation("shiftMatrix", &run_shift_matrix);
+  operation("applyShift", &run_apply_shift);
+  operation("positionalEncoding", &run_positional_encoding);
+  operation("makeLearnedPositionalEncoding", &make_learned_positional_encoding);
+  operation("initializeLearnedPositionalEncoding", &initialize_learned_positional_encoding);
+  operation("forwardLearnedPositionalEncoding", &run_learned_positional_encoding);
+  operation("makeRotaryEmbedding", &make_rotary_embedding);
+  operation("deleteRotaryEmbedding", &delete_rotary_embedding);
+  operation("rotaryFrequencies", &rotary_frequencies);
+  operation("rotaryTables", &rotary_tables);
+  operation("forwardRotaryEmbedding", &run_rotary_embedding);
+  operation("applyRotaryEmbedding", &run_apply_rotary_embedding);
+  operation("ngramEmbedding", &run_ngram_embedding);
+  operation("fillUniform", &run_fill_uniform);
+  operation("fillNormal", &run_fill_normal);
+  operation("xavierUniform", &run_xavier_uniform);
+  operation("applyActivation", &run_apply_activation);
+  operation("applyDropout", &run_apply_dropout);
+  operation("convolutionCosts", &run_convolution_costs);
+  operation("dilatedConvolutionCosts", &run_dilated_convolution_costs);
+  operation("recurrentCosts", &run_recurrent_costs);
+  operation("selfAttentionCosts", &run_self_attention_costs);
+  operation("windowAttentionCosts", &run_window_attention_costs);
+}
+
+}  // namespace attn::wasm

@@ -1,0 +1,102 @@
+// What all layers have, and those that stand by themselves.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arguments.hpp"
+#include "attn/multi_head_attention.hpp"
+#include "attn/state_dict.hpp"
+
+namespace attn::wasm {
+
+AttentionPositions attention_positions(Arguments& a) {
+  AttentionPositions positions;
+  if (a.flag()) positions.rotary = rotary_options(a);
+  positions.alibi = a.flag();
+  if (a.flag()) {
+    T5BiasOptions bias;
+    bias.num_buckets = a.integer();
+    bias.max_distance = a.integer();
+    bias.bidirectional = a.flag();
+    positions.t5_bias = bias;
+  }
+  positions.max_relative_distance = a.optional_integer();
+  return positions;
+}
+
+namespace {
+
+// Any layer
+
+void delete_layer(Arguments& a) { delete &a.object<Module>(); }
+
+/// Given as one text, separated by line feeds; it is there until the next call.
+std::string names;
+
+void join(const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    names += part;
+    names += '\n';
+  }
+}
+
+void parameter_names(Arguments& a) {
+  names.clear();
+  join(a.object<Module>().parameter_names());
+  a.give(std::string_view(names));
+}
+
+void get_parameter(Arguments& a) {
+  const auto& layer = a.object<Module>();
+  a.give(layer.parameter(a.text()));
+}
+
+void set_parameter(Arguments& a) {
+  auto& layer = a.object<Module>();
+  const std::string_view name = a.text();
+  layer.set_parameter(name, a.floats());
+}
+
+// Multi-head attention
+
+void make_multi_head_attention(Arguments& a) {
+  MultiHeadAttentionOptions options;
+  options.d_model = a.integer();
+  options.num_heads = a.integer();
+  options.num_kv_heads = a.optional_integer();
+  options.key_dim = a.optional_integer();
+  options.value_dim = a.optional_integer();
+  options.bias = a.flag();
+  options.sinks = a.flag();
+  options.positions = attention_positions(a);
+  a.give_layer(new MultiHeadAttention(options));
+}
+
+void initialize_multi_head_attention(Arguments& a) {
+  a.layer<MultiHeadAttention>().initialize_xavier(a.random(), context());
+}
+
+void initialize_identity(Arguments& a) { a.layer<MultiHeadAttention>().initialize_identity(); }
+
+void run_multi_head_attention(Arguments& a) {
+  const auto& attention = a.layer<MultiHeadAttention>();
+  const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
+  const Tensor output = a.result();
+  attention.forward(query, key, value, output, attention_options(a), context());
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(layers) {
+  operation("deleteLayer", &delete_layer);
+  operation("parameterNames", &parameter_names);
+  operation("parameter", &get_parameter);
+  operation("setParameter", &set_parameter);
+  operation("makeMultiHeadAttention", &make_multi_head_attention);
+  operation("initializeMultiHeadAttention", &initialize_multi_head_attention);
+  operation("initializeIdentity", &initialize_identity);
+  operation("forwardMultiHeadAttention", &run_multi_head_attention);
+}
+
+}  // namespace attn::wasm
