@@ -17,7 +17,9 @@ export function assertClose(actual, shape, expected, tolerance) {
   let worst = 0;
   let at = 0;
   for (let i = 0; i < expected.length; ++i) {
-    const error = Math.abs(actual.data[i] - expected[i]);
+    // Infinities are right or wrong.
+    const same = actual.data[i] === expected[i];
+    const error = same ? 0 : Math.abs(actual.data[i] - expected[i]);
     // NaN is as wrong as can be.
     if (!(error <= worst)) [worst, at] = [error, i];
     if (Number.isNaN(error)) break;

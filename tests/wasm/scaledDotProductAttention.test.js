@@ -6,6 +6,27 @@ import { everyVariant } from './everyVariant.js';
 import { Random } from './random.js';
 import { attention } from './reference.js';
 
+/** @import { AttentionOptions, Dropout, Tensor } from 'attn' */
+/** @import { AttentionCase } from './reference.js' */
+
+/**
+ * (B, N, H, D) as (B, H, N, D).
+ * @param {Tensor} tensor
+ */
+function headsFirst({ data, shape: [batch, length, heads, width] }) {
+  const result = new Float32Array(data.length);
+  for (let b = 0, at = 0; b < batch; ++b) {
+    for (let h = 0; h < heads; ++h) {
+      for (let i = 0; i < length; ++i) {
+        for (let d = 0; d < width; ++d) {
+          result[at++] = data[((b * length + i) * heads + h) * width + d];
+        }
+      }
+    }
+  }
+  return { data: result, shape: [batch, heads, length, width] };
+}
+
 // What the core promises for scores up to ±20 (scaled_dot_product_attention.hpp). The random inputs
 // lie in ±1, so scores are below √D and values below 1.
 const outputTolerance = (/** @type {number} */ headDim) => 4e-7 * Math.sqrt(headDim);
@@ -184,11 +205,163 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     assert.deepEqual(x.shape, [3, 4]);
   });
 
+  const slopes = [0.5, 0.25, 0.125];
+  const additive = random.tensor(3, 4, 6);
+  additive.data[7] = -Infinity;
+  const buckets = random.tensor(4, 3);
+  /** One-sided, 4 buckets, up to distance 8. */
+  const bucket = (/** @type {number} */ distance) => {
+    const a = Math.max(0, -distance);
+    return a < 2 ? a : Math.min(3, 2 + Math.floor((Math.log(a / 2) / Math.log(8 / 2)) * 2));
+  };
+  const shared = random.tensor(5, 8);
+  const apart = random.tensor(3, 3, 8);
+  /** @type {[string, AttentionOptions, Partial<AttentionCase>][]} */
+  const terms = [
+    ['softcap', { softcap: 0.3 }, { softcap: 0.3 }],
+    [
+      'alibi_slopes',
+      { alibiSlopes: slopes },
+      { bias: (b, h, i, j) => -slopes[h] * Math.abs(j - i) },
+    ],
+    [
+      'alibi_slopes_at_the_bottom_right',
+      { alibiSlopes: { data: slopes, shape: [3] }, relativeDiagonal: 'bottomRight' },
+      { bias: (b, h, i, j) => -slopes[h] * Math.abs(j - i - 2) },
+    ],
+    [
+      't5_bias',
+      { t5Bias: { table: buckets, bidirectional: false, maxDistance: 8 }, relativeDiagonal: 2 },
+      { bias: (b, h, i, j) => buckets.data[3 * bucket(j - i - 2) + h] },
+    ],
+    [
+      'additive_bias',
+      { bias: additive },
+      { bias: (b, h, i, j) => additive.data[(h * 4 + i) * 6 + j] },
+    ],
+    [
+      'short_bias',
+      { bias: { data: [0.5, -0.5, 0.25], shape: [3] } },
+      { bias: (b, h, i, j) => [0.5, -0.5, 0.25][j], attends: (b, h, i, j) => j < 3 },
+    ],
+    ['relative_keys', { relativeKeys: shared }, { relativeKeys: shared }],
+    [
+      'relative_keys_and_values_of_each_head',
+      { relativeKeys: apart, relativeValues: apart, relativeDiagonal: 1 },
+      { relativeKeys: apart, relativeValues: apart, offset: 1 },
+    ],
+    [
+      'everything',
+      {
+        scale: 0.7,
+        relativeKeys: shared,
+        softcap: 2,
+        alibiSlopes: slopes,
+        bias: additive,
+        causal: 2,
+        sinks: [0.5, -1, 2],
+      },
+      {
+        scale: 0.7,
+        relativeKeys: shared,
+        softcap: 2,
+        bias: (b, h, i, j) => additive.data[(h * 4 + i) * 6 + j] - slopes[h] * Math.abs(j - i),
+        attends: (b, h, i, j) => j <= i + 2,
+        sinks: [0.5, -1, 2],
+      },
+    ],
+    ['sinks', { sinks: [0.5, -1, 2] }, { sinks: [0.5, -1, 2] }],
+    [
+      'key_lens',
+      { keyLens: [4, 6], causal: 'bottomRight' },
+      { attends: (b, h, i, j) => j < [4, 6][b] && j <= i + [4, 6][b] - 4 },
+    ],
+  ];
+  for (const [name, options, reference] of terms) {
+    test(`${name}_and_every_stage_agree_with_the_reference`, () => {
+      const query = random.tensor(2, 3, 4, 8);
+      const key = random.tensor(2, 3, 6, 8);
+      const value = random.tensor(2, 3, 6, 8);
+      const expected = attention({ query, key, value, ...reference });
+      const actual = attn.scaledDotProductAttention(query, key, value, {
+        ...options,
+        needScaledScores: true,
+        needCappedScores: true,
+        needBiasedScores: true,
+        needWeights: true,
+        needLogSumExp: true,
+      });
+      const scores = [2, 3, 4, 6];
+      const tolerance = 4e-6;
+      assertClose(actual.output, [2, 3, 4, 8], expected.output, tolerance);
+      assertClose(actual.scaledScores ?? actual.output, scores, expected.scaledScores, tolerance);
+      assertClose(actual.cappedScores ?? actual.output, scores, expected.cappedScores, tolerance);
+      assertClose(actual.biasedScores ?? actual.output, scores, expected.biasedScores, tolerance);
+      assertClose(actual.weights ?? actual.output, scores, expected.weights, tolerance);
+      assertClose(actual.logSumExp ?? actual.output, [2, 3, 4], expected.logSumExp, tolerance);
+    });
+  }
+
+  test('heads_side_by_side_are_read_in_place', () => {
+    const query = random.tensor(2, 4, 6, 5);
+    const key = random.tensor(2, 3, 2, 5);
+    const value = random.tensor(2, 3, 2, 7);
+    const expected = attn.scaledDotProductAttention(
+      headsFirst(query),
+      headsFirst(key),
+      headsFirst(value),
+      { needWeights: true },
+    );
+    const apart = attn.scaledDotProductAttention(query, key, value, {
+      layout: 'bnhd',
+      needWeights: true,
+    });
+    assert.deepEqual(headsFirst(apart.output), expected.output);
+    assert.deepEqual(apart.weights, expected.weights);
+    const flat = (/** @type {Tensor} */ { data, shape: [b, n, h, d] }) => ({
+      data,
+      shape: [b, n, h * d],
+    });
+    const together = attn.scaledDotProductAttention(flat(query), flat(key), flat(value), {
+      numHeads: 6,
+      numKvHeads: 2,
+      needWeights: true,
+    });
+    assert.deepEqual(together, { ...apart, output: flat(apart.output) });
+    assertThrows(
+      () => attn.scaledDotProductAttention(query, key, value, { numHeads: 6 }),
+      'shape_mismatch',
+      'query: got rank 4, needs rank 3 for (B, N, H·D), as numHeads is given',
+    );
+    assertThrows(
+      () => attn.scaledDotProductAttention(flat(query), flat(key), flat(value), { numHeads: 4 }),
+      'shape_mismatch',
+      'query: got shape (2, 4, 30), needs a width divisible by 4 heads',
+    );
+  });
+
+  test('dropout_drops_what_its_seed_says_and_scales_the_rest', () => {
+    const x = random.tensor(40, 8);
+    const kept = attn.scaledDotProductAttention(x, x, x, { needWeights: true }).weights;
+    const drop = (/** @type {Dropout} */ dropout) =>
+      attn.scaledDotProductAttention(x, x, x, { dropout, needWeights: true }).weights;
+    const dropped = drop({ probability: 0.25, seed: 7 });
+    assert.ok(kept && dropped);
+    const zeros = dropped.data.filter((weight) => weight === 0).length;
+    assert.ok(zeros > 300 && zeros < 500, `${zeros} of 1600 weights dropped`);
+    dropped.data.forEach((weight, i) => {
+      if (weight !== 0) assert.ok(Math.abs(weight - kept.data[i] / 0.75) < 1e-6);
+    });
+    assert.deepEqual(drop({ probability: 0.25, seed: 7 }), dropped);
+    assert.notDeepEqual(drop({ probability: 0.25, seed: 8 }), dropped);
+    assert.notDeepEqual(drop({ probability: 0.25, seed: 7, stream: 1 }), dropped);
+  });
+
   test('errors_name_the_argument_what_it_got_and_what_it_needs', () => {
     const t = (/** @type {number[]} */ ...shape) => random.tensor(...shape);
     const call = attn.scaledDotProductAttention.bind(attn);
     const x = t(2, 3, 4, 8);
-    /** @type {[() => unknown, string, string][]} */
+    /** @type {[() => unknown, string, string | RegExp][]} */
     const cases = [
       [
         () => call(t(4, 8), t(6, 8), t(5, 8)),
@@ -276,6 +449,42 @@ await everyVariant('scaledDotProductAttention', (attn) => {
         () => call(x, x, x, { window: { left: -1 } }),
         'invalid_argument',
         'window.left: got -1, needs 0 or more keys',
+      ],
+      [
+        () => call(x, x, x, { relativeKeys: t(4, 8) }),
+        'shape_mismatch',
+        'relativeKeys: got 4 rows, needs an odd number 2k+1 of them',
+      ],
+      [
+        () => call(x, x, x, { relativeValues: t(2, 5, 8) }),
+        'shape_mismatch',
+        'relativeValues: got shape (2, 5, 8), needs (·, 8) or (3, ·, 8)',
+      ],
+      [
+        () => call(x, x, x, { alibiSlopes: [1, 2] }),
+        'shape_mismatch',
+        'alibiSlopes: got shape (2,), needs (3,)',
+      ],
+      [
+        () => call(x, x, x, { bias: t(3, 5, 4) }),
+        'shape_mismatch',
+        'bias: got shape (3, 5, 4), needs one that broadcasts to (2, 3, 4, 4)',
+      ],
+      [
+        () => call(x, x, x, { t5Bias: { table: t(1, 3), bidirectional: false } }),
+        'invalid_argument',
+        /^numBuckets: got 1, needs/,
+      ],
+      [() => call(x, x, x, { softcap: -1 }), 'invalid_argument', /^softcap: got -1/],
+      [
+        () => call(x, x, x, { dropout: { probability: 1.5 } }),
+        'invalid_argument',
+        'dropout.probability: got 1.5, needs a number from 0 to 1',
+      ],
+      [
+        () => call(x, x, x, { keyLens: [1, 9] }),
+        'invalid_argument',
+        'keyLens[1]: got 9, needs a length between 0 and the 4 keys',
       ],
       [
         // @ts-expect-error: that is the test

@@ -26,6 +26,39 @@ await everyVariant('sinusoidalEncoding', (attn) => {
     assert.ok(Math.abs(sin8 - 0.09983342) < 5e-8 && Math.abs(cos8 - 0.99500417) < 5e-8);
   });
 
+  test('positions_are_given_freely', () => {
+    const positions = [0.5, -3, 2 ** 20 + 0.25, 7];
+    const actual = attn.sinusoidalEncoding({ positions, dModel: 7, base: 300 });
+    assertClose(actual, [4, 7], sinusoids(positions, 7, 300), tolerance(2 ** 21));
+    assertThrows(
+      () => attn.sinusoidalEncoding({ positions, dModel: 7, start: 1 }),
+      'invalid_argument',
+      'start: got 1, needs to be left out where positions are given',
+    );
+  });
+
+  test('float32_code_is_off_by_what_the_error_says', () => {
+    const options = { length: 50, dModel: 6, start: 100000, step: 1000 };
+    const positions = Array.from({ length: 50 }, (_, i) => 100000 + 1000 * i);
+    const exact = sinusoids(positions, 6);
+    const divisors = [0, 2, 4].map((e) => Math.fround(10000 ** Math.fround(e / 6)));
+    const rounded = positions.flatMap((p) =>
+      divisors.flatMap((divisor) => {
+        const angle = Math.fround(p / divisor);
+        return [Math.sin(angle), Math.cos(angle)];
+      }),
+    );
+    const { encoding, error } = attn.sinusoidalEncodingInFloat32(options);
+    assertClose(encoding, [50, 6], rounded, 6e-8);
+    assertClose(
+      error,
+      [50, 6],
+      rounded.map((value, i) => value - exact[i]),
+      1e-7,
+    );
+    assert.ok(Math.max(...error.data) > 1e-4);
+  });
+
   for (const dModel of [1, 2, 3, 31, 64, 65]) {
     test(`width_${dModel}_with_start_step_and_base_is_exact`, () => {
       const positions = Array.from({ length: 100 }, (_, i) => -7.5 + 0.25 * i);

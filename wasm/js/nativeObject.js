@@ -12,17 +12,20 @@ export class NativeObject {
   runtime;
   #address;
   #remove;
+  #owner;
 
   /**
    * @param {Runtime} runtime
    * @param {Operation} remove  the operation that deletes it
    * @param {number} address
+   * @param {NativeObject} [owner]  of an object that is part of another one, and lives as long
    */
-  constructor(runtime, remove, address) {
+  constructor(runtime, remove, address, owner) {
     this.runtime = runtime;
     this.#address = address;
     this.#remove = remove;
-    runtime.dropped.register(this, removal(runtime, remove, address), this);
+    this.#owner = owner;
+    if (!owner) runtime.dropped.register(this, removal(runtime, remove, address), this);
   }
 
   /** Whether `dispose()` was called. */
@@ -33,9 +36,11 @@ export class NativeObject {
   /** Frees the memory. Methods throw `disposed` from then on; a second call does nothing. */
   dispose() {
     if (this.#address === 0) return;
-    this.runtime.dropped.unregister(this);
-    removal(this.runtime, this.#remove, this.#address)();
+    const address = this.#address;
     this.#address = 0;
+    if (this.#owner) return;
+    this.runtime.dropped.unregister(this);
+    removal(this.runtime, this.#remove, address)();
   }
 
   [Symbol.dispose]() {
@@ -47,7 +52,7 @@ export class NativeObject {
    * @returns {number}
    */
   get address() {
-    if (this.#address !== 0) return this.#address;
+    if (this.#address !== 0 && !this.#owner?.disposed) return this.#address;
     throw new AttnError('disposed', `${this.constructor.name}: used after dispose()`);
   }
 }

@@ -36,7 +36,25 @@ import { Memory } from './memory.js';
  *   'fillNormal' | 'xavierUniform' | 'applyActivation' | 'applyDropout' | 'convolutionCosts' |
  *   'dilatedConvolutionCosts' | 'recurrentCosts' | 'selfAttentionCosts' | 'windowAttentionCosts' |
  *   'deleteLayer' | 'parameterNames' | 'parameter' | 'setParameter' | 'makeMultiHeadAttention' |
- *   'initializeMultiHeadAttention' | 'initializeIdentity' | 'forwardMultiHeadAttention'} Operation
+ *   'initializeMultiHeadAttention' | 'initializeIdentity' | 'forwardMultiHeadAttention' |
+ *   'makeLinear' | 'initializeLinear' | 'forwardLinear' | 'makeEmbedding' | 'initializeEmbedding'
+ *   | 'forwardEmbedding' | 'makeLayerNorm' | 'forwardLayerNorm' | 'forwardLayerNormOfSum' |
+ *   'makeAddNorm' | 'forwardAddNorm' | 'makeFeedForward' | 'initializeFeedForward' |
+ *   'forwardFeedForward' | 'makeGru' | 'initializeGru' | 'forwardGru' | 'makeRnn' |
+ *   'initializeRnn' | 'forwardRnn' | 'makeConv1d' | 'initializeConv1d' | 'forwardConv1d' |
+ *   'conv1dOutputLength' | 'toSafetensors' | 'freeFile' | 'openSafetensors' | 'deleteSafetensors'
+ *   | 'describeSafetensors' | 'readSafetensors' | 'loadStateDict' | 'makeCache' | 'deleteCache' |
+ *   'readCache' | 'readCached' | 'appendToCache' | 'truncateCache' | 'makeAttentionCache' |
+ *   'forwardWithCache' | 'appendKeys' | 'attend' | 'makeEncoderLayer' | 'initializeEncoderLayer' |
+ *   'forwardEncoderLayer' | 'makeLayerCache' | 'makeEncoder' | 'initializeEncoder' |
+ *   'layerOfEncoder' | 'forwardEncoder' | 'makeCaches' | 'deleteCaches' | 'lengthOfCaches' |
+ *   'truncateCaches' | 'makeDecoderLayer' | 'initializeDecoderLayer' | 'forwardDecoderLayer' |
+ *   'startDecoderLayer' | 'deleteDecoderLayerState' | 'lengthOfDecoderLayerState' |
+ *   'truncateDecoderLayerState' | 'makeDecoder' | 'initializeDecoder' | 'layerOfDecoder' |
+ *   'forwardDecoder' | 'startDecoder' | 'deleteDecoderState' | 'lengthOfDecoderState' |
+ *   'truncateDecoderState' | 'makeBahdanauDecoder' | 'initializeBahdanauDecoder' |
+ *   'startBahdanauDecoder' | 'forwardBahdanauDecoder' | 'deleteBahdanauState' |
+ *   'hiddenOfBahdanauState' | 'cloneBahdanauState'} Operation
  */
 
 /** One loaded module: what all concepts call the core through. */

@@ -80,7 +80,8 @@ function sinusoidalEncodingAt(runtime, options) {
   const shape = [positions.data.length, dModel];
   checkShape('output', shape);
   for (const other of ['length', 'start', 'step']) {
-    if (other in options) throw invalid(other, other, 'to be left out where positions are given');
+    const got = /** @type {Record<string, unknown>} */ (options)[other];
+    if (got !== undefined) throw invalid(other, got, 'to be left out where positions are given');
   }
   return runtime.call((call) => {
     call.doubles('positions', positions);

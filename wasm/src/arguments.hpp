@@ -12,6 +12,7 @@
 #include "attn/context.hpp"
 #include "attn/dropout.hpp"
 #include "attn/module.hpp"
+#include "attn/multi_head_attention.hpp"
 #include "attn/random.hpp"
 #include "attn/rotary_embedding.hpp"
 #include "attn/scaled_dot_product_attention.hpp"
@@ -61,6 +62,11 @@ class Arguments {
   template <class T>
   T& object() noexcept {
     return *reinterpret_cast<T*>(address());
+  }
+  /// 0 stands for none.
+  template <class T>
+  T* optional_object() noexcept {
+    return reinterpret_cast<T*>(address());
   }
   /// A layer: JavaScript keeps all of them as modules.
   template <class L>
@@ -158,6 +164,9 @@ Context& context();
 
 /// As wasm/js/attentionOptions.js writes them.
 AttentionOptions attention_options(Arguments& arguments);
+
+/// As wasm/js/attentionPositions.js writes them.
+AttentionPositions attention_positions(Arguments& arguments);
 
 /// As wasm/js/rotaryEmbedding.js writes them.
 RotaryEmbeddingOptions rotary_options(Arguments& arguments);

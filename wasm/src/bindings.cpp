@@ -99,7 +99,3 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
     reinterpret_cast<attn::wasm::Operation>(operation)(reader);
   });
 }
-
-#include "attention.cpp"
-#include "encodings.cpp"
-#include "layers.cpp"

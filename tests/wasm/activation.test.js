@@ -1,0 +1,27 @@
+import { test } from 'node:test';
+
+import { assertClose, assertThrows } from './compare.js';
+import { everyVariant } from './everyVariant.js';
+import { activations } from './reference.js';
+
+/** @import { Activation } from 'attn' */
+
+await everyVariant('applyActivation', (attn) => {
+  const x = { data: Float32Array.from({ length: 96 }, (_, i) => (i - 48) / 12), shape: [2, 4, 12] };
+
+  for (const activation of /** @type {Activation[]} */ (['relu', 'gelu', 'geluTanh'])) {
+    test(`${activation}_agrees_with_the_reference`, () => {
+      const expected = Array.from(x.data, activations[activation]);
+      assertClose(attn.applyActivation(x, activation), [2, 4, 12], expected, 2e-6);
+    });
+  }
+
+  test('errors_name_the_argument', () => {
+    assertThrows(
+      // @ts-expect-error: that is the test
+      () => attn.applyActivation(x, 'swish'),
+      'invalid_argument',
+      "activation: got 'swish', needs 'relu' or 'gelu' or 'geluTanh'",
+    );
+  });
+});

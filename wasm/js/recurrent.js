@@ -1,0 +1,138 @@
+import { checkInit, checkRows, Layer } from './layer.js';
+import { checkChoice, checkInteger, checkOptions, checkShape, checkTensorOf } from './tensor.js';
+
+/** @import { Call } from './call.js' */
+/** @import { InitOptions } from './layer.js' */
+/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { TensorLike } from './tensor.js' */
+/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+
+/**
+ * @typedef {object} RecurrentSizes
+ * @property {number} inputSize  E, width of what comes in
+ * @property {number} hiddenSize  H, width of the state and of the output
+ * @property {number} [numLayers]  each but the first reads the outputs of the one before; 1 by default
+ * @property {boolean} [bias]  `true` by default
+ */
+
+/** @typedef {RecurrentSizes & InitOptions} GRUOptions */
+
+/** @typedef {GRUOptions & { activation?: 'tanh' | 'relu' }} RNNOptions  tanh by default */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @typedef {object} RecurrentResult
+ * @property {ResultTensor<As>} output  (B, N, H): the last layer's states
+ * @property {ResultTensor<As>} hN  (numLayers, B, H): after the last step
+ */
+
+/**
+ * What recurrent layers have in common.
+ * @template {ResultKind} [As='array']
+ */
+class Recurrent extends Layer {
+  #sizes;
+  #forward;
+
+  /**
+   * @param {Runtime} runtime
+   * @param {GRUOptions} options
+   * @param {[make: Operation, initialize: Operation, forward: Operation]} operations
+   * @param {(call: Call) => void} [writeFurther]
+   */
+  constructor(runtime, options, [make, initialize, forward], writeFurther = () => {}) {
+    checkOptions(options);
+    const { inputSize, hiddenSize, numLayers = 1, bias = true } = options;
+    checkInteger('inputSize', inputSize, 1);
+    checkInteger('hiddenSize', hiddenSize, 1);
+    checkInteger('numLayers', numLayers, 1);
+    checkShape('weight_ih_l0', [3 * hiddenSize, inputSize]);
+    checkShape('weight_hh_l0', [3 * hiddenSize, hiddenSize]);
+    checkInit(options);
+    super(runtime, make, (call) => {
+      call.number(inputSize);
+      call.number(hiddenSize);
+      call.number(numLayers);
+      call.flag(bias);
+      writeFurther(call);
+    });
+    this.#sizes = { inputSize, hiddenSize, numLayers };
+    this.#forward = forward;
+    this.initializeFrom(initialize, options);
+  }
+
+  /**
+   * @param {TensorLike} x  (B, N, E) or (N, E)
+   * @param {{ h0?: TensorLike }} [options]  `h0` is the state before the first step, (numLayers, B, H),
+   *   or (numLayers, H) without B; zeros by default
+   * @returns {RecurrentResult<As>}
+   * @throws {AttnError} `shape_mismatch`, `size_overflow`, `out_of_memory`, `disposed`
+   */
+  forward(x, options = {}) {
+    checkOptions(options);
+    const { inputSize, hiddenSize, numLayers } = this.#sizes;
+    checkRows('x', x, inputSize, 'inputSize');
+    const states =
+      x.shape.length === 3 ? [numLayers, x.shape[0], hiddenSize] : [numLayers, hiddenSize];
+    if (options.h0) checkTensorOf('h0', options.h0, states);
+    return this.runtime.call((call) => {
+      call.number(this.address);
+      call.floats('x', x);
+      const output = call.result('output', x.shape.with(-1, hiddenSize));
+      call.floats('h0', options.h0);
+      const hN = call.result('hN', states);
+      call.run(this.runtime.native[this.#forward]);
+      return { output: call.give(output), hN: call.give(hN) };
+    });
+  }
+}
+
+/**
+ * Gated recurrent units (Cho et al. 2014; torch.nn.GRU with batch_first):
+ *
+ *   r_t = σ(W_ir x_t + b_ir + W_hr h_(t−1) + b_hr)
+ *   z_t = σ(W_iz x_t + b_iz + W_hz h_(t−1) + b_hz)
+ *   n_t = tanh(W_in x_t + b_in + r_t ⊙ (W_hn h_(t−1) + b_hn))
+ *   h_t = (1 − z_t) ⊙ n_t + z_t ⊙ h_(t−1)
+ *
+ * Parameters of each layer l: `weight_ih_l0` (3·H, E), `weight_hh_l0` (3·H, H), and with `bias`
+ * `bias_ih_l0` and `bias_hh_l0` (3·H,).
+ *
+ * @template {ResultKind} [As='array']
+ * @extends {Recurrent<As>}
+ */
+export class GRU extends Recurrent {
+  /**
+   * @param {Runtime} runtime
+   * @param {GRUOptions} options
+   */
+  constructor(runtime, options) {
+    super(runtime, options, ['makeGru', 'initializeGru', 'forwardGru']);
+  }
+}
+
+/**
+ * A recurrent network (Elman 1990; torch.nn.RNN with batch_first):
+ *
+ *   h_t = tanh(W_ih x_t + b_ih + W_hh h_(t−1) + b_hh)        or relu
+ *
+ * Parameters of each layer l: `weight_ih_l0` (H, E), `weight_hh_l0` (H, H), and with `bias`
+ * `bias_ih_l0` and `bias_hh_l0` (H,).
+ *
+ * @template {ResultKind} [As='array']
+ * @extends {Recurrent<As>}
+ */
+export class RNN extends Recurrent {
+  /**
+   * @param {Runtime} runtime
+   * @param {RNNOptions} options
+   */
+  constructor(runtime, options) {
+    checkOptions(options);
+    const { activation = 'tanh' } = options;
+    checkChoice('activation', activation, ['tanh', 'relu']);
+    super(runtime, options, ['makeRnn', 'initializeRnn', 'forwardRnn'], (call) =>
+      call.number(activation === 'tanh' ? 0 : 1),
+    );
+  }
+}

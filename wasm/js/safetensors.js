@@ -1,0 +1,168 @@
+import { NativeObject } from './nativeObject.js';
+import { checkOptions, checkTensor, invalid } from './tensor.js';
+
+/** @import { Runtime } from './runtime.js' */
+/** @import { TensorLike } from './tensor.js' */
+/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+
+/**
+ * A tensor in a .safetensors file.
+ * @typedef {object} SafetensorsEntry
+ * @property {string} name
+ * @property {string} dtype  as the file calls it, for example `F32` or `BF16`
+ * @property {number[]} shape
+ */
+
+/**
+ * What a file and a layer did not have in common.
+ * @typedef {object} IncompatibleKeys
+ * @property {string[]} missingKeys  in the layer, not in the file
+ * @property {string[]} unexpectedKeys  in the file, not in the layer
+ */
+
+/**
+ * A .safetensors file, which is checked as a whole before anything of it is used. Numbers of F32,
+ * F16 and BF16 are read, as float32 and so exactly; tensors of other dtypes are listed.
+ * @template {ResultKind} [As='array']
+ */
+export class Safetensors extends NativeObject {
+  #entries;
+  /** @type {Record<string, string>} */
+  #metadata = {};
+
+  /**
+   * @param {Runtime} runtime
+   * @param {ArrayBuffer | Uint8Array} bytes
+   */
+  constructor(runtime, bytes) {
+    const view = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes;
+    if (!(view instanceof Uint8Array)) {
+      throw invalid('bytes', bytes, 'an ArrayBuffer or a Uint8Array');
+    }
+    const address = runtime.call((call) => {
+      call.bytes('bytes', view);
+      call.run(runtime.native.openSafetensors);
+      return call.given(0);
+    });
+    super(runtime, 'deleteSafetensors', address);
+    const parts = runtime.call((call) => {
+      call.number(address);
+      call.run(runtime.native.describeSafetensors);
+      const description = split(call.givenBytes());
+      call.run(runtime.native.freeFile);
+      return description;
+    });
+    /** @type {SafetensorsEntry[]} */
+    this.#entries = [];
+    let at = 1;
+    for (let i = 0; i < Number(parts[0]); ++i) {
+      const [name, dtype, rank] = parts.slice(at, at + 3);
+      const shape = parts.slice(at + 3, at + 3 + Number(rank)).map(Number);
+      this.#entries.push({ name, dtype, shape });
+      at += 3 + Number(rank);
+    }
+    for (; at < parts.length; at += 2) this.#metadata[parts[at]] = parts[at + 1];
+  }
+
+  /**
+   * In the order of their bytes.
+   * @returns {readonly SafetensorsEntry[]}
+   */
+  get tensors() {
+    return this.#entries;
+  }
+
+  /**
+   * Free text about the file, key by key.
+   * @returns {Readonly<Record<string, string>>}
+   */
+  get metadata() {
+    return this.#metadata;
+  }
+
+  /**
+   * A tensor's values.
+   * @param {string} name
+   * @returns {ResultTensor<As>}
+   * @throws {AttnError} `not_found`, `unsupported` for a dtype other than F32, F16 and BF16,
+   *   `out_of_memory`, `disposed`
+   */
+  read(name) {
+    if (typeof name !== 'string') throw invalid('name', name, 'the name of a tensor');
+    const shape = this.#entries.find((entry) => entry.name === name)?.shape ?? [];
+    return this.runtime.call((call) => {
+      call.number(this.address);
+      call.text('name', name);
+      const output = call.result(name, shape);
+      call.run(this.runtime.native.readSafetensors, (message) => message);
+      return call.give(output);
+    });
+  }
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {Record<string, TensorLike>} tensors
+ * @param {Record<string, string>} [metadata]
+ * @returns {Uint8Array<ArrayBuffer>}
+ */
+export function toSafetensors(runtime, tensors, metadata = {}) {
+  checkOptions(tensors, 'tensors');
+  checkOptions(metadata, 'metadata');
+  for (const [name, tensor] of Object.entries(tensors)) checkTensor(name, tensor);
+  return runtime.call((call) => {
+    call.number(Object.keys(tensors).length);
+    for (const [name, tensor] of Object.entries(tensors)) {
+      call.text('name', name);
+      call.floats(name, tensor);
+    }
+    call.number(Object.keys(metadata).length);
+    for (const [key, value] of Object.entries(metadata)) {
+      call.text('metadata', key);
+      call.text('metadata', value);
+    }
+    call.run(runtime.native.toSafetensors, (message) => message);
+    const file = call.givenBytes();
+    call.run(runtime.native.freeFile);
+    return file;
+  });
+}
+
+/**
+ * Opens what weights are loaded from, as long as `body` needs it.
+ * @template R
+ * @param {Runtime} runtime
+ * @param {ArrayBuffer | Uint8Array | Safetensors | Record<string, TensorLike>} source
+ * @param {(file: Safetensors) => R} body
+ * @returns {R}
+ */
+export function withSafetensors(runtime, source, body) {
+  if (source instanceof Safetensors) return body(source);
+  const bytes =
+    source instanceof ArrayBuffer || source instanceof Uint8Array
+      ? source
+      : toSafetensors(runtime, source);
+  const file = new Safetensors(runtime, bytes);
+  try {
+    return body(file);
+  } finally {
+    file.dispose();
+  }
+}
+
+/**
+ * Parts, each with its length and a colon before it: in bytes, because names may hold anything.
+ * @param {Uint8Array} bytes
+ */
+function split(bytes) {
+  const decoder = new TextDecoder();
+  /** @type {string[]} */
+  const parts = [];
+  for (let at = 0; at < bytes.length;) {
+    const colon = bytes.indexOf(0x3a, at);
+    const length = Number(decoder.decode(bytes.subarray(at, colon)));
+    parts.push(decoder.decode(bytes.subarray(colon + 1, colon + 1 + length)));
+    at = colon + 1 + length;
+  }
+  return parts;
+}

@@ -1,0 +1,178 @@
+// Layers that are made of rows, and those over sequences.
+
+#include "arguments.hpp"
+#include "attn/add_norm.hpp"
+#include "attn/conv1d.hpp"
+#include "attn/embedding.hpp"
+#include "attn/feed_forward.hpp"
+#include "attn/gru.hpp"
+#include "attn/layer_norm.hpp"
+#include "attn/linear.hpp"
+#include "attn/rnn.hpp"
+
+namespace attn::wasm {
+namespace {
+
+/// Of layers that are initialised from a stream.
+template <class L>
+void initialize(Arguments& a) {
+  a.layer<L>().initialize_xavier(a.random(), context());
+}
+
+/// Of layers with one input.
+template <class L>
+void run(Arguments& a) {
+  const auto& layer = a.layer<L>();
+  const ConstTensor x = a.floats();
+  layer.forward(x, a.result(), context());
+}
+
+void make_linear(Arguments& a) {
+  const std::int64_t in_features = a.integer(), out_features = a.integer();
+  a.give_layer(new Linear(in_features, out_features, a.flag()));
+}
+
+void make_embedding(Arguments& a) {
+  EmbeddingOptions options;
+  options.num_embeddings = a.integer();
+  options.embedding_dim = a.integer();
+  options.padding_idx = a.optional_integer();
+  options.scale_by_sqrt_dim = a.flag();
+  a.give_layer(new Embedding(options));
+}
+
+void initialize_embedding(Arguments& a) {
+  auto& embedding = a.layer<Embedding>();
+  const RandomStream random = a.random();
+  embedding.initialize_normal(random, a.real(), context());
+}
+
+void run_embedding(Arguments& a) {
+  const auto& embedding = a.layer<Embedding>();
+  const ConstIds32 ids = a.lengths();
+  embedding.forward(ids, a.result(), context());
+}
+
+LayerNormOptions norm_options(Arguments& a) {
+  LayerNormOptions options;
+  options.eps = a.real();
+  options.elementwise_affine = a.flag();
+  options.bias = a.flag();
+  return options;
+}
+
+void make_layer_norm(Arguments& a) {
+  const std::int64_t width = a.integer();
+  a.give_layer(new LayerNorm(width, norm_options(a)));
+}
+
+void run_layer_norm_of_sum(Arguments& a) {
+  const auto& norm = a.layer<LayerNorm>();
+  const ConstTensor x = a.floats(), y = a.floats();
+  norm.forward_sum(x, y, a.result(), context());
+}
+
+void make_add_norm(Arguments& a) {
+  const std::int64_t width = a.integer();
+  a.give_layer(new AddNorm(width, norm_options(a)));
+}
+
+void run_add_norm(Arguments& a) {
+  const auto& norm = a.layer<AddNorm>();
+  const ConstTensor x = a.floats(), y = a.floats();
+  const Tensor output = a.result();
+  norm.forward(x, y, output, a.dropout(), context());
+}
+
+void make_feed_forward(Arguments& a) {
+  FeedForwardOptions options;
+  options.d_model = a.integer();
+  options.dim_feedforward = a.integer();
+  options.out_features = a.optional_integer();
+  options.activation = a.choice<Activation>();
+  options.bias = a.flag();
+  a.give_layer(new FeedForward(options));
+}
+
+void run_feed_forward(Arguments& a) {
+  const auto& layer = a.layer<FeedForward>();
+  const ConstTensor x = a.floats();
+  const Tensor output = a.result();
+  layer.forward(x, output, a.dropout(), context());
+}
+
+RecurrentOptions recurrent_options(Arguments& a) {
+  RecurrentOptions options;
+  options.input_size = a.integer();
+  options.hidden_size = a.integer();
+  options.num_layers = a.integer();
+  options.bias = a.flag();
+  return options;
+}
+
+void make_gru(Arguments& a) { a.give_layer(new GRU(recurrent_options(a))); }
+
+void make_rnn(Arguments& a) {
+  const RecurrentOptions options = recurrent_options(a);
+  a.give_layer(new RNN(options, a.choice<RecurrentActivation>()));
+}
+
+template <class L>
+void run_recurrent(Arguments& a) {
+  const auto& layer = a.layer<L>();
+  const ConstTensor x = a.floats();
+  const Tensor output = a.result();
+  RecurrentStates states;
+  states.h_0 = a.floats();
+  states.h_n = a.result();
+  layer.forward(x, output, states, context());
+}
+
+void make_conv1d(Arguments& a) {
+  Conv1dOptions options;
+  options.in_channels = a.integer();
+  options.out_channels = a.integer();
+  options.kernel_size = a.integer();
+  options.stride = a.integer();
+  options.padding = a.integer();
+  options.same = a.flag();
+  options.dilation = a.integer();
+  options.bias = a.flag();
+  a.give_layer(new Conv1d(options));
+}
+
+void conv1d_output_length(Arguments& a) {
+  const auto& layer = a.layer<Conv1d>();
+  a.give(static_cast<double>(layer.output_length(a.integer())));
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(simple_layers) {
+  operation("makeLinear", &make_linear);
+  operation("initializeLinear", &initialize<Linear>);
+  operation("forwardLinear", &run<Linear>);
+  operation("makeEmbedding", &make_embedding);
+  operation("initializeEmbedding", &initialize_embedding);
+  operation("forwardEmbedding", &run_embedding);
+  operation("makeLayerNorm", &make_layer_norm);
+  operation("forwardLayerNorm", &run<LayerNorm>);
+  operation("forwardLayerNormOfSum", &run_layer_norm_of_sum);
+  operation("makeAddNorm", &make_add_norm);
+  operation("forwardAddNorm", &run_add_norm);
+  operation("makeFeedForward", &make_feed_forward);
+  operation("initializeFeedForward", &initialize<FeedForward>);
+  operation("forwardFeedForward", &run_feed_forward);
+  operation("makeGru", &make_gru);
+  operation("initializeGru", &initialize<GRU>);
+  operation("forwardGru", &run_recurrent<GRU>);
+  operation("makeRnn", &make_rnn);
+  operation("initializeRnn", &initialize<RNN>);
+  operation("forwardRnn", &run_recurrent<RNN>);
+  operation("makeConv1d", &make_conv1d);
+  operation("initializeConv1d", &initialize<Conv1d>);
+  operation("forwardConv1d", &run<Conv1d>);
+  operation("conv1dOutputLength", &conv1d_output_length);
+}
+
+}  // namespace attn::wasm
