@@ -8,9 +8,7 @@ add_library(attn_common OBJECT ${ATTN_SOURCES})
 attn_core_target(attn_common)
 target_link_libraries(attn_common PRIVATE attn_nlohmann_json)
 # Outside of the kernels size counts more than speed: it is what a page loads.
-set(ATTN_SMALL_CODE -Oz)
-set(ATTN_SMALL_CODE ${ATTN_SMALL_CODE} PARENT_SCOPE)
-target_compile_options(attn_common PRIVATE ${ATTN_SMALL_CODE})
+target_compile_options(attn_common PRIVATE -Os)
 target_precompile_headers(attn_common PRIVATE ${ATTN_PRECOMPILED_HEADERS})
 
 foreach(isa IN ITEMS simd128 relaxed_simd)

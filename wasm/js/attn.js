@@ -10,6 +10,17 @@ import {
 } from './architectureCosts.js';
 import { attentionPooling } from './attentionPooling.js';
 import { applyDropout } from './dropout.js';
+import { Linear } from './linear.js';
+import { Embedding } from './embedding.js';
+import { LayerNorm, AddNorm } from './layerNorm.js';
+import { FeedForward } from './feedForward.js';
+import { KeyValueCache } from './keyValueCache.js';
+import { TransformerEncoderLayer, TransformerEncoder } from './transformerEncoder.js';
+import { TransformerDecoderLayer, TransformerDecoder } from './transformerDecoder.js';
+import { GRU, RNN } from './recurrent.js';
+import { Conv1d } from './conv1d.js';
+import { BahdanauDecoder } from './bahdanauDecoder.js';
+import { Safetensors, toSafetensors } from './safetensors.js';
 import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
 import { maskedSoftmax } from './maskedSoftmax.js';
 import { MultiHeadAttention } from './multiHeadAttention.js';
@@ -30,6 +41,15 @@ import { tensor } from './tensorHandle.js';
 /** @import * as costs from './architectureCosts.js' */
 /** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { LinearOptions } from './linear.js' */
+/** @import { EmbeddingOptions } from './embedding.js' */
+/** @import { AddNormOptions, LayerNormOptions } from './layerNorm.js' */
+/** @import { FeedForwardOptions } from './feedForward.js' */
+/** @import { KeyValueCacheOptions } from './keyValueCache.js' */
+/** @import { TransformerLayerOptions, TransformerOptions } from './transformer.js' */
+/** @import { GRUOptions, RNNOptions } from './recurrent.js' */
+/** @import { Conv1dOptions } from './conv1d.js' */
+/** @import { BahdanauDecoderOptions } from './bahdanauDecoder.js' */
 /** @import { LearnedPositionalEncodingOptions } from './learnedPositionalEncoding.js' */
 /** @import { MaskedSoftmaxOptions } from './maskedSoftmax.js' */
 /** @import { MultiHeadAttentionOptions } from './multiHeadAttention.js' */
@@ -96,6 +116,96 @@ export class Attn {
      * @type {new (options: RotaryEmbeddingOptions) => RotaryEmbedding<As>}
      */
     this.RotaryEmbedding = RotaryEmbedding.bind(null, runtime);
+    /**
+     * The class of dense layers; see there.
+     * @readonly
+     * @type {new (options: LinearOptions) => Linear<As>}
+     */
+    this.Linear = Linear.bind(null, runtime);
+    /**
+     * The class of tables of learned vectors; see there.
+     * @readonly
+     * @type {new (options: EmbeddingOptions) => Embedding<As>}
+     */
+    this.Embedding = Embedding.bind(null, runtime);
+    /**
+     * The class of layer normalisations; see there.
+     * @readonly
+     * @type {new (options: LayerNormOptions) => LayerNorm<As>}
+     */
+    this.LayerNorm = LayerNorm.bind(null, runtime);
+    /**
+     * The class of residual connections with layer normalisation; see there.
+     * @readonly
+     * @type {new (options: AddNormOptions) => AddNorm<As>}
+     */
+    this.AddNorm = AddNorm.bind(null, runtime);
+    /**
+     * The class of position-wise feed-forward networks; see there.
+     * @readonly
+     * @type {new (options: FeedForwardOptions) => FeedForward<As>}
+     */
+    this.FeedForward = FeedForward.bind(null, runtime);
+    /**
+     * The class of caches of keys and values; see there.
+     * @readonly
+     * @type {new (options: KeyValueCacheOptions) => KeyValueCache<As>}
+     */
+    this.KeyValueCache = KeyValueCache.bind(null, runtime);
+    /**
+     * The class of layers of a Transformer encoder; see there.
+     * @readonly
+     * @type {new (options: TransformerLayerOptions) => TransformerEncoderLayer<As>}
+     */
+    this.TransformerEncoderLayer = TransformerEncoderLayer.bind(null, runtime);
+    /**
+     * The class of Transformer encoders; see there.
+     * @readonly
+     * @type {new (options: TransformerOptions) => TransformerEncoder<As>}
+     */
+    this.TransformerEncoder = TransformerEncoder.bind(null, runtime);
+    /**
+     * The class of layers of a Transformer decoder; see there.
+     * @readonly
+     * @type {new (options: TransformerLayerOptions) => TransformerDecoderLayer<As>}
+     */
+    this.TransformerDecoderLayer = TransformerDecoderLayer.bind(null, runtime);
+    /**
+     * The class of Transformer decoders; see there.
+     * @readonly
+     * @type {new (options: TransformerOptions) => TransformerDecoder<As>}
+     */
+    this.TransformerDecoder = TransformerDecoder.bind(null, runtime);
+    /**
+     * The class of gated recurrent units; see there.
+     * @readonly
+     * @type {new (options: GRUOptions) => GRU<As>}
+     */
+    this.GRU = GRU.bind(null, runtime);
+    /**
+     * The class of plain recurrent networks; see there.
+     * @readonly
+     * @type {new (options: RNNOptions) => RNN<As>}
+     */
+    this.RNN = RNN.bind(null, runtime);
+    /**
+     * The class of convolutions along a sequence; see there.
+     * @readonly
+     * @type {new (options: Conv1dOptions) => Conv1d<As>}
+     */
+    this.Conv1d = Conv1d.bind(null, runtime);
+    /**
+     * The class of Bahdanau's decoders; see there.
+     * @readonly
+     * @type {new (options: BahdanauDecoderOptions) => BahdanauDecoder<As>}
+     */
+    this.BahdanauDecoder = BahdanauDecoder.bind(null, runtime);
+    /**
+     * Opens a .safetensors file; see the class.
+     * @readonly
+     * @type {new (bytes: ArrayBuffer | Uint8Array) => Safetensors<As>}
+     */
+    this.Safetensors = Safetensors.bind(null, runtime);
   }
 
   /** The build in use. */
@@ -467,6 +577,33 @@ export class Attn {
    */
   xavierUniform(options) {
     return xavierUniform(this.#runtime, options);
+  }
+
+  /**
+   * Opens a .safetensors file: `new attn.Safetensors(bytes)`.
+   * @param {ArrayBuffer | Uint8Array} bytes  copied
+   * @returns {Safetensors<As>}
+   * @throws {AttnError} `invalid_format` with the name of the tensor and what is wrong with it;
+   *   `out_of_memory`
+   */
+  safetensors(bytes) {
+    return new this.Safetensors(bytes);
+  }
+
+  /**
+   * The bytes of a .safetensors file with these tensors as F32: those of the official implementation.
+   *
+   * ```js
+   * const bytes = attn.toSafetensors(model.stateDict(), { format: 'pt' });
+   * ```
+   *
+   * @param {Record<string, TensorLike>} tensors  by name
+   * @param {Record<string, string>} [metadata]
+   * @returns {Uint8Array<ArrayBuffer>}
+   * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
+   */
+  toSafetensors(tensors, metadata = {}) {
+    return toSafetensors(this.#runtime, tensors, metadata);
   }
 
   /**

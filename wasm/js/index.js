@@ -57,6 +57,41 @@ export { load } from './loader.js';
  * @typedef {import('./tensor.js').TensorLike} TensorLike
  * @typedef {import('./tensorHandle.js').ResultKind} ResultKind
  * @typedef {import('./tensorHandle.js').TensorHandle} TensorHandle
+ * @typedef {import('./linear.js').Linear} Linear
+ * @typedef {import('./linear.js').LinearOptions} LinearOptions
+ * @typedef {import('./embedding.js').Embedding} Embedding
+ * @typedef {import('./embedding.js').EmbeddingOptions} EmbeddingOptions
+ * @typedef {import('./layerNorm.js').LayerNorm} LayerNorm
+ * @typedef {import('./layerNorm.js').LayerNormOptions} LayerNormOptions
+ * @typedef {import('./layerNorm.js').AddNorm} AddNorm
+ * @typedef {import('./layerNorm.js').AddNormOptions} AddNormOptions
+ * @typedef {import('./feedForward.js').FeedForward} FeedForward
+ * @typedef {import('./feedForward.js').FeedForwardOptions} FeedForwardOptions
+ * @typedef {import('./keyValueCache.js').KeyValueCache} KeyValueCache
+ * @typedef {import('./keyValueCache.js').KeyValueCacheOptions} KeyValueCacheOptions
+ * @typedef {import('./keyValueCache.js').DecodingState} DecodingState
+ * @typedef {import('./transformer.js').TransformerLayerOptions} TransformerLayerOptions
+ * @typedef {import('./transformer.js').TransformerOptions} TransformerOptions
+ * @typedef {import('./transformerEncoder.js').TransformerEncoder} TransformerEncoder
+ * @typedef {import('./transformerEncoder.js').TransformerEncoderLayer} TransformerEncoderLayer
+ * @typedef {import('./transformerEncoder.js').EncoderCall} EncoderCall
+ * @typedef {import('./transformerEncoder.js').EncoderLayerCall} EncoderLayerCall
+ * @typedef {import('./transformerDecoder.js').TransformerDecoder} TransformerDecoder
+ * @typedef {import('./transformerDecoder.js').TransformerDecoderLayer} TransformerDecoderLayer
+ * @typedef {import('./transformerDecoder.js').DecoderCall} DecoderCall
+ * @typedef {import('./transformerDecoder.js').DecoderLayerCall} DecoderLayerCall
+ * @typedef {import('./recurrent.js').GRU} GRU
+ * @typedef {import('./recurrent.js').GRUOptions} GRUOptions
+ * @typedef {import('./recurrent.js').RNN} RNN
+ * @typedef {import('./recurrent.js').RNNOptions} RNNOptions
+ * @typedef {import('./conv1d.js').Conv1d} Conv1d
+ * @typedef {import('./conv1d.js').Conv1dOptions} Conv1dOptions
+ * @typedef {import('./bahdanauDecoder.js').BahdanauDecoder} BahdanauDecoder
+ * @typedef {import('./bahdanauDecoder.js').BahdanauDecoderOptions} BahdanauDecoderOptions
+ * @typedef {import('./bahdanauDecoder.js').BahdanauDecoderState} BahdanauDecoderState
+ * @typedef {import('./safetensors.js').Safetensors} Safetensors
+ * @typedef {import('./safetensors.js').SafetensorsEntry} SafetensorsEntry
+ * @typedef {import('./safetensors.js').IncompatibleKeys} IncompatibleKeys
  * @typedef {import('./variants.js').Variant} Variant
  */
 

@@ -6,7 +6,9 @@ import {
 } from './attentionOptions.js';
 import { checkAttentionPositions, writeAttentionPositions } from './attentionPositions.js';
 import { checkRandom } from './dropout.js';
+import { KeyValueCache } from './keyValueCache.js';
 import { Layer } from './layer.js';
+import { make } from './nativeObject.js';
 import {
   checkChoice,
   checkEqual,
@@ -20,6 +22,7 @@ import {
 /** @import { AttentionOptions } from './attentionOptions.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
 /** @import { RandomOptions } from './dropout.js' */
+/** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -42,7 +45,14 @@ import {
 
 /** @typedef {MultiHeadAttentionSizes & RandomOptions} MultiHeadAttentionOptions */
 
-/** @typedef {AttentionOptions} MultiHeadAttentionForwardOptions */
+/**
+ * @typedef {object} CacheOption
+ * @property {KeyValueCache<any>} [cache]  of `makeCache()`: keys and values are those of the next tokens
+ *   of a sequence; they are appended, and the query attends to all that the cache holds. Masks and
+ *   lengths are over past + N keys, and diagonals count from the beginning of the sequence
+ */
+
+/** @typedef {AttentionOptions & CacheOption} MultiHeadAttentionForwardOptions */
 
 const kRanks = { 2: '(N, E)', 3: '(B, N, E)' };
 
@@ -135,47 +145,149 @@ export class MultiHeadAttention extends Layer {
    */
   forward(query, key = query, value = key, options = {}) {
     checkOptions(options);
-    checkTensor('query', query, kRanks);
-    const rank = query.shape.length;
-    if (key !== query) checkTensor('key', key, sameRank(rank));
-    if (value !== key) checkTensor('value', value, sameRank(rank));
-    const { dModel, numHeads, keyDim, valueDim } = this.#sizes;
-    const batch = rank === 3 ? query.shape[0] : 1;
-    const numQueries = query.shape[rank - 2];
-    const numKeys = key.shape[rank - 2];
-    checkEqual('query', 'width', query.shape[rank - 1], 'dModel', dModel);
-    checkEqual(
-      'key',
-      'width',
-      key.shape[rank - 1],
-      keyDim === dModel ? 'dModel' : 'keyDim',
-      keyDim,
-    );
-    checkEqual(
-      'value',
-      'width',
-      value.shape[rank - 1],
-      valueDim === dModel ? 'dModel' : 'valueDim',
-      valueDim,
-    );
-    checkEqual('key', 'batch', rank === 3 ? key.shape[0] : 1, 'query batch', batch);
-    checkEqual('value', 'batch', rank === 3 ? value.shape[0] : 1, 'query batch', batch);
-    checkEqual('key', 'length', numKeys, 'value length', value.shape[rank - 2]);
-    const headDim = dModel / numHeads;
-    const sizes = { batch, numHeads, numQueries, numKeys, headDim, valueDim: headDim };
+    const { cache } = options;
+    const batch = this.#checkQuery(query);
+    this.#checkKeys(key, value, query.shape.length, batch);
+    if (cache) checkCache(cache);
+    const numKeys = (cache ? cache.length : 0) + key.shape[key.shape.length - 2];
+    const sizes = this.#scoreSizes(query, batch, numKeys);
     checkAttentionOptions(options, sizes);
-    const leading = rank === 3 ? [batch, numHeads, numQueries] : [numHeads, numQueries];
-
     return this.runtime.call((call) => {
       call.number(this.address);
       writeInputs(call, query, key, value);
       const output = call.result('output', query.shape);
+      if (cache) call.number(cache.address);
+      const leading = leadingOf(query, sizes.numHeads);
       const stages = writeAttentionOptions(call, options, sizes, leading);
-      call.run(this.runtime.native.forwardMultiHeadAttention);
+      const { native } = this.runtime;
+      call.run(cache ? native.forwardWithCache : native.forwardMultiHeadAttention);
       return giveStages(call, output, stages);
     });
   }
+
+  /**
+   * An empty cache for decoding token by token.
+   * @param {number} [batch]  1 by default
+   * @param {CapacityOption} [options]
+   * @returns {KeyValueCache<As>}
+   */
+  makeCache(batch = 1, { capacity = 0 } = {}) {
+    checkInteger('batch', batch, 1);
+    checkInteger('capacity', capacity, 0);
+    const { dModel, numHeads, numKvHeads } = this.#sizes;
+    const address = make(this.runtime, 'makeAttentionCache', (call) => {
+      call.number(this.address);
+      call.number(batch);
+      call.number(capacity);
+    });
+    const headDim = dModel / numHeads;
+    return new KeyValueCache(this.runtime, { batch, numKvHeads, headDim }, address);
+  }
+
+  /**
+   * Projects keys and values and appends them: for cross attention, whose keys and values are
+   * projected once and then attended to in every step.
+   * @param {TensorLike} key  (B, Nk, keyDim) or (Nk, keyDim)
+   * @param {TensorLike} value  (B, Nk, valueDim) or (Nk, valueDim)
+   * @param {KeyValueCache<any>} cache
+   * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`; the cache is then as it was
+   */
+  append(key, value, cache) {
+    checkTensor('key', key, kRanks);
+    const rank = key.shape.length;
+    this.#checkKeys(key, value, rank, rank === 3 ? key.shape[0] : 1);
+    checkCache(cache);
+    this.runtime.call((call) => {
+      call.number(this.address);
+      call.floats('key', key);
+      call.floats('value', value);
+      call.number(cache.address);
+      call.run(this.runtime.native.appendKeys);
+    });
+  }
+
+  /**
+   * Attends to what a cache holds. Diagonals are as given: query i is at key i + offset.
+   * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
+   * @param {KeyValueCache<any>} cache
+   * @param {AttentionOptions} [options]
+   * @returns {AttentionResult<As>}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
+   *   `disposed`
+   */
+  attend(query, cache, options = {}) {
+    checkOptions(options);
+    const batch = this.#checkQuery(query);
+    checkCache(cache);
+    const sizes = this.#scoreSizes(query, batch, cache.length);
+    checkAttentionOptions(options, sizes);
+    return this.runtime.call((call) => {
+      call.number(this.address);
+      call.floats('query', query);
+      call.number(cache.address);
+      const output = call.result('output', query.shape);
+      const leading = leadingOf(query, sizes.numHeads);
+      const stages = writeAttentionOptions(call, options, sizes, leading);
+      call.run(this.runtime.native.attend);
+      return giveStages(call, output, stages);
+    });
+  }
+
+  /**
+   * @param {TensorLike} query
+   * @returns {number} the batch
+   */
+  #checkQuery(query) {
+    checkTensor('query', query, kRanks);
+    const rank = query.shape.length;
+    checkEqual('query', 'width', query.shape[rank - 1], 'dModel', this.#sizes.dModel);
+    return rank === 3 ? query.shape[0] : 1;
+  }
+
+  /**
+   * @param {TensorLike} key
+   * @param {TensorLike} value
+   * @param {number} rank
+   * @param {number} batch
+   */
+  #checkKeys(key, value, rank, batch) {
+    const { dModel, keyDim, valueDim } = this.#sizes;
+    checkTensor('key', key, sameRank(rank));
+    if (value !== key) checkTensor('value', value, sameRank(rank));
+    const width = key.shape[rank - 1];
+    checkEqual('key', 'width', width, keyDim === dModel ? 'dModel' : 'keyDim', keyDim);
+    const valueWidth = value.shape[rank - 1];
+    checkEqual('value', 'width', valueWidth, valueDim === dModel ? 'dModel' : 'valueDim', valueDim);
+    checkEqual('key', 'batch', rank === 3 ? key.shape[0] : 1, 'query batch', batch);
+    checkEqual('value', 'batch', rank === 3 ? value.shape[0] : 1, 'query batch', batch);
+    checkEqual('key', 'length', key.shape[rank - 2], 'value length', value.shape[rank - 2]);
+  }
+
+  /**
+   * @param {TensorLike} query
+   * @param {number} batch
+   * @param {number} numKeys
+   */
+  #scoreSizes(query, batch, numKeys) {
+    const { dModel, numHeads } = this.#sizes;
+    const headDim = dModel / numHeads;
+    const numQueries = query.shape[query.shape.length - 2];
+    return { batch, numHeads, numQueries, numKeys, headDim, valueDim: headDim };
+  }
 }
+
+/** @param {KeyValueCache<any>} cache */
+function checkCache(cache) {
+  if (!(cache instanceof KeyValueCache)) throw invalid('cache', cache, 'a KeyValueCache');
+}
+
+/**
+ * (B, H, Nq), or (H, Nq) without B.
+ * @param {TensorLike} x
+ * @param {number} numHeads
+ */
+export const leadingOf = ({ shape }, numHeads) =>
+  shape.length === 3 ? [shape[0], numHeads, shape[1]] : [numHeads, shape[0]];
 
 /** @param {number} rank */
 const sameRank = (rank) => ({ [rank]: 'as query has' });

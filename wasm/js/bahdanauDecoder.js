@@ -1,0 +1,183 @@
+import { lengthsOf } from './attentionOptions.js';
+import { checkInit, Layer } from './layer.js';
+import { make, NativeObject } from './nativeObject.js';
+import {
+  checkEqual,
+  checkInteger,
+  checkIntegers,
+  checkOptions,
+  checkShape,
+  checkTensor,
+  checkTensorOf,
+  invalid,
+} from './tensor.js';
+
+/** @import { InitOptions } from './layer.js' */
+/** @import { Runtime } from './runtime.js' */
+/** @import { Integers, NumbersLike, Tensor, TensorLike } from './tensor.js' */
+/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+
+/**
+ * @typedef {object} BahdanauDecoderSizes
+ * @property {number} vocabSize  V, of the target language
+ * @property {number} embedSize  width of the embedding of a target token
+ * @property {number} numHiddens  H, of the attention and of the GRU
+ * @property {number} [numLayers]  of the GRU; 1 by default
+ * @property {number} [encoderDim]  width of the encoder's outputs; H by default
+ */
+
+/** @typedef {BahdanauDecoderSizes & InitOptions} BahdanauDecoderOptions */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @typedef {object} BahdanauDecoderResult
+ * @property {ResultTensor<As>} logits  (B, T, V)
+ * @property {ResultTensor<As>} [alignment]  (B, T, Nk), with `needAlignment`: row t is how strongly
+ *   step t looks at each of the encoder's outputs
+ */
+
+/** What a BahdanauDecoder carries from step to step. */
+export class BahdanauDecoderState extends NativeObject {
+  /**
+   * @param {Runtime} runtime
+   * @param {number} address
+   * @param {number} batch
+   * @param {number} numKeys
+   */
+  constructor(runtime, address, batch, numKeys) {
+    super(runtime, 'deleteBahdanauState', address);
+    /** B. @readonly */
+    this.batch = batch;
+    /** Length of the encoder's outputs, padding included. @readonly */
+    this.numKeys = numKeys;
+  }
+
+  /**
+   * A copy of the hidden state.
+   * @returns {Tensor} (numLayers, B, H)
+   */
+  hidden() {
+    return this.runtime.call((call) => {
+      call.number(this.address);
+      call.run(this.runtime.native.hiddenOfBahdanauState);
+      return call.givenTensor('hidden');
+    });
+  }
+
+  /**
+   * A state of its own that goes on from here, for example for beam search.
+   * @returns {BahdanauDecoderState}
+   */
+  clone() {
+    const address = make(this.runtime, 'cloneBahdanauState', (call) => call.number(this.address));
+    return new BahdanauDecoderState(this.runtime, address, this.batch, this.numKeys);
+  }
+}
+
+/**
+ * The decoder of Bahdanau et al. (2015), which learned to align and translate, as D2L 11.4 has it
+ * (Seq2SeqAttentionDecoder). At each step
+ *
+ *   context = additive attention(query: the last layer's hidden state, keys and values: the
+ *             encoder's outputs)
+ *   output, hidden = GRU([context, embedding of the token], hidden)
+ *   logits = dense(output)
+ *
+ * Parameters, with the names of D2L's state_dict: `attention.W_k.weight`, `attention.W_q.weight`,
+ * `attention.w_v.weight`, `embedding.weight` (V, embedSize), `rnn.weight_ih_l0` …, `dense.weight`
+ * (V, H), `dense.bias` (V,).
+ *
+ * @template {ResultKind} [As='array']
+ */
+export class BahdanauDecoder extends Layer {
+  #sizes;
+
+  /**
+   * @param {Runtime} runtime
+   * @param {BahdanauDecoderOptions} options
+   */
+  constructor(runtime, options) {
+    checkOptions(options);
+    const { vocabSize, embedSize, numHiddens, numLayers = 1, encoderDim = numHiddens } = options;
+    checkInteger('vocabSize', vocabSize, 1);
+    checkInteger('embedSize', embedSize, 1);
+    checkInteger('numHiddens', numHiddens, 1);
+    checkInteger('numLayers', numLayers, 1);
+    checkInteger('encoderDim', encoderDim, 1);
+    checkShape('embedding.weight', [vocabSize, embedSize]);
+    checkShape('dense.weight', [vocabSize, numHiddens]);
+    checkInit(options);
+    super(runtime, 'makeBahdanauDecoder', (call) => {
+      call.number(vocabSize);
+      call.number(embedSize);
+      call.number(numHiddens);
+      call.number(numLayers);
+      call.number(encoderDim);
+    });
+    this.#sizes = { vocabSize, numHiddens, numLayers, encoderDim };
+    this.initializeFrom('initializeBahdanauDecoder', options);
+  }
+
+  /**
+   * The state before the first step. Everything is copied.
+   * @param {TensorLike} encoderOutputs  (B, Nk, encoderDim)
+   * @param {TensorLike} hidden  (numLayers, B, H), the encoder's final state
+   * @param {{ encoderLens?: Integers }} [options]  `encoderLens` (B,), where outputs are padded
+   * @returns {BahdanauDecoderState}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  initState(encoderOutputs, hidden, options = {}) {
+    checkOptions(options);
+    const { encoderDim, numLayers, numHiddens } = this.#sizes;
+    checkTensorOf('encoderOutputs', encoderOutputs, [-1, -1, encoderDim]);
+    const [batch, numKeys] = encoderOutputs.shape;
+    checkTensorOf('hidden', hidden, [numLayers, batch, numHiddens]);
+    const { encoderLens } = options;
+    const lens = encoderLens && lengthsOf('encoderLens', encoderLens, batch, undefined, numKeys);
+    const address = make(this.runtime, 'startBahdanauDecoder', (call) => {
+      call.number(this.address);
+      call.floats('encoderOutputs', encoderOutputs);
+      call.floats('hidden', hidden);
+      call.ints('encoderLens', lens);
+    });
+    return new BahdanauDecoderState(this.runtime, address, batch, numKeys);
+  }
+
+  /**
+   * Decodes T tokens one after the other: all at once (teacher forcing) gives the same bits as T
+   * calls.
+   * @param {NumbersLike} tokens  (B, T), from 0 to V − 1
+   * @param {BahdanauDecoderState} state  moves on
+   * @param {{ needAlignment?: boolean }} [options]
+   * @returns {BahdanauDecoderResult<As>}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the state
+   *   is then as it was
+   */
+  forward(tokens, state, options = {}) {
+    checkOptions(options);
+    checkTensor('tokens', tokens, { 2: '(B, T)' });
+    const most = this.#sizes.vocabSize - 1;
+    const ids = checkIntegers('tokens', tokens, 0, most, `a token from 0 to ${most}`);
+    if (!(state instanceof BahdanauDecoderState)) {
+      throw invalid('state', state, 'what initState() gives');
+    }
+    const [batch, length] = tokens.shape;
+    checkEqual('tokens', 'batch', batch, 'batch of the state', state.batch);
+    const shape = [batch, length, this.#sizes.vocabSize];
+    const alignmentShape = [batch, length, state.numKeys];
+    checkShape('logits', shape);
+    checkShape('alignment', alignmentShape);
+    return this.runtime.call((call) => {
+      call.number(this.address);
+      call.ints('tokens', ids);
+      call.number(state.address);
+      const logits = call.result('logits', shape);
+      const alignment = call.resultIf(options.needAlignment, 'alignment', alignmentShape);
+      call.run(this.runtime.native.forwardBahdanauDecoder);
+      return {
+        logits: call.give(logits),
+        ...(alignment && { alignment: call.give(alignment) }),
+      };
+    });
+  }
+}
