@@ -88,8 +88,7 @@ void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
     const double position = options.start + static_cast<double>(i) * options.step;
     for (std::int64_t c = 0; c < width; ++c) {
       const double angle = static_cast<float>(position) / columns[c].divisor;
-      const auto value =
-          static_cast<float>(columns[c].cosine ? std::cos(angle) : std::sin(angle));
+      const auto value = static_cast<float>(columns[c].cosine ? std::cos(angle) : std::sin(angle));
       if (!encoding.empty()) encoding(i, c) = value;
       if (error.empty()) continue;
       const Rotation rotation = rotation_of_turns(position * columns[c].turns);

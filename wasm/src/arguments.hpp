@@ -124,9 +124,7 @@ class Arguments {
     if (kind == 1) return Diagonal::bottom_right();
     return Diagonal::offset(integer());
   }
-  Diagonal diagonal() noexcept {
-    return optional_diagonal().value_or(Diagonal::top_left());
-  }
+  Diagonal diagonal() noexcept { return optional_diagonal().value_or(Diagonal::top_left()); }
 
   // What an operation returns is written where its arguments were.
 

@@ -1,7 +1,7 @@
-// What JavaScript calls. Embind tells the names of the operations; a call itself passes two numbers,
-// the operation and where its arguments lie, because values that go through Embind one by one cost
-// more than a small attention does. Nothing is thrown across: a call returns whether it succeeded,
-// and errorCode() and errorMessage() tell about the one that did not.
+// What JavaScript calls. Embind tells the names of the operations; a call itself passes two
+// numbers, the operation and where its arguments lie, because values that go through Embind one by
+// one cost more than a small attention does. Nothing is thrown across: a call returns whether it
+// succeeded, and errorCode() and errorMessage() tell about the one that did not.
 
 #include <emscripten/bind.h>
 #include <emscripten/emscripten.h>

@@ -1,5 +1,7 @@
 // Weights in files.
 
+#include "attn/state_dict.hpp"
+
 #include <cstddef>
 #include <span>
 #include <string>
@@ -8,7 +10,6 @@
 
 #include "arguments.hpp"
 #include "attn/safetensors.hpp"
-#include "attn/state_dict.hpp"
 
 namespace attn::wasm {
 namespace {

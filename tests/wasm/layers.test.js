@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { assertClose, assertThrows } from './compare.js';
+import { everyVariant } from './everyVariant.js';
+import { Random } from './random.js';
+import { activations, linear } from './reference.js';
+
+/** @import { Tensor } from 'attn' */
+
+await everyVariant('layers', (attn) => {
+  const random = new Random();
+  const x = random.tensor(2, 4, 8);
+
+  /**
+   * Row t of each batch entry.
+   * @param {Tensor} tensor  (2, 4, 8)
+   * @param {number} t
+   */
+  const token = ({ data }, t) => ({
+    data: Float32Array.from({ length: 16 }, (_, i) => data[(i >> 3) * 32 + t * 8 + (i & 7)]),
+    shape: [2, 1, 8],
+  });
+
+  test('linear_and_feed_forward_agree_with_the_reference', () => {
+    const layer = new attn.Linear({ inFeatures: 8, outFeatures: 3, seed: 2 });
+    layer.setParameter('bias', random.tensor(3));
+    const [weight, bias] = ['weight', 'bias'].map((name) => layer.parameter(name).data);
+    assertClose(layer.forward(x), [2, 4, 3], linear(x.data, 8, weight, bias), 1e-6);
+    const network = new attn.FeedForward({ dModel: 8, dimFeedforward: 5, activation: 'gelu' });
+    const { 'linear1.weight': w1, 'linear2.weight': w2 } = network.stateDict();
+    const inner = linear(x.data, 8, w1.data).map(activations.gelu);
+    assertClose(network.forward(x), [2, 4, 8], linear(inner, 8, w2.data), 2e-6);
+    assertThrows(
+      () => layer.forward(random.tensor(2, 7)),
+      'shape_mismatch',
+      'x: width 7 does not match inFeatures 8',
+    );
+  });
+
+  test('embedding_looks_rows_up', () => {
+    const layer = new attn.Embedding({ numEmbeddings: 5, embeddingDim: 4, paddingIdx: 1 });
+    const { data } = layer.parameter('weight');
+    assert.deepEqual([...data.slice(4, 8)], [0, 0, 0, 0]);
+    const row = (/** @type {number} */ i) => [...data.slice(4 * i, 4 * i + 4)];
+    assertClose(layer.forward([3, 0]), [2, 4], [...row(3), ...row(0)], 0);
+    assert.deepEqual(layer.forward({ data: [1, 2], shape: [1, 2] }).shape, [1, 2, 4]);
+    assertThrows(
+      () => layer.forward([5]),
+      'invalid_argument',
+      'ids[0]: got 5, needs a token from 0 to 4',
+    );
+  });
+
+  test('layer_norm_and_add_norm_agree_with_the_reference', () => {
+    const y = random.tensor(2, 4, 8);
+    const sum = x.data.map((value, i) => value + y.data[i]);
+    const norm = (/** @type {ArrayLike<number>} */ data) =>
+      Array.from(data, (value, i) => {
+        const row = Array.from(data).slice(i - (i % 8), i - (i % 8) + 8);
+        const mean = row.reduce((a, b) => a + b) / 8;
+        const variance = row.reduce((a, b) => a + (b - mean) ** 2, 0) / 8;
+        return (value - mean) / Math.sqrt(variance + 1e-5);
+      });
+    const layer = new attn.LayerNorm({ width: 8 });
+    assertClose(layer.forward(x), [2, 4, 8], norm(x.data), 4e-6);
+    assertClose(layer.forwardSum(x, y), [2, 4, 8], norm(sum), 4e-6);
+    assertClose(new attn.AddNorm({ width: 8 }).forward(x, y), [2, 4, 8], norm(sum), 4e-6);
+  });
+
+  test('rnn_and_convolution_agree_with_the_reference', () => {
+    const rnn = new attn.RNN({ inputSize: 8, hiddenSize: 3, activation: 'relu' });
+    const { weight_ih_l0: wi, weight_hh_l0: wh } = rnn.stateDict();
+    const { output, hN } = rnn.forward(x);
+    const expected = [0, 1].flatMap((b) => {
+      let h = new Float64Array(3);
+      return [0, 1, 2, 3].flatMap((t) => {
+        const at = (b * 4 + t) * 8;
+        const input = linear(x.data.slice(at, at + 8), 1, wi.data);
+        const state = linear(h, 1, wh.data);
+        h = input.map((value, i) => Math.max(0, value + state[i]));
+        return [...h];
+      });
+    });
+    assertClose(output, [2, 4, 3], expected, 2e-6);
+    assertClose(hN, [1, 2, 3], [...expected.slice(9, 12), ...expected.slice(21, 24)], 2e-6);
+
+    const conv = new attn.Conv1d({ inChannels: 8, outChannels: 2, kernelSize: 3, padding: 'same' });
+    const { weight } = conv.stateDict();
+    const convolved = [];
+    for (let b = 0; b < 2; ++b) {
+      for (let t = 0; t < 4; ++t) {
+        for (let o = 0; o < 2; ++o) {
+          let sum = 0;
+          for (let c = 0; c < 8; ++c) {
+            for (let k = 0; k < 3; ++k) {
+              const from = t + k - 1;
+              if (from < 0 || from > 3) continue;
+              sum += weight.data[(o * 8 + c) * 3 + k] * x.data[(b * 4 + from) * 8 + c];
+            }
+          }
+          convolved.push(sum);
+        }
+      }
+    }
+    assertClose(conv.forward(x), [2, 4, 2], convolved, 2e-6);
+    assert.equal(conv.outputLength(9), 9);
+  });
+
+  test('gru_in_parts_gives_the_whole', () => {
+    const gru = new attn.GRU({ inputSize: 8, hiddenSize: 6, numLayers: 2 });
+    const whole = gru.forward(x);
+    let h0;
+    for (let t = 0; t < 4; ++t) h0 = gru.forward(token(x, t), h0 && { h0 }).hN;
+    assert.deepEqual(h0, whole.hN);
+  });
+
+  test('encoder_is_its_layers_and_token_by_token_its_whole', () => {
+    const encoder = new attn.TransformerEncoder({
+      dModel: 8,
+      numHeads: 2,
+      dimFeedforward: 16,
+      numLayers: 2,
+    });
+    const attention = { causal: true };
+    const whole = encoder.forward(x, { attention, needWeights: true });
+    let h = x;
+    encoder.layers.forEach((layer, l) => {
+      const result = layer.forward(h, { attention: { ...attention, needWeights: true } });
+      assert.deepEqual(result.weights, whole.weights?.[l]);
+      h = result.output;
+    });
+    assert.deepEqual(h, whole.output);
+    const caches = encoder.makeCaches(2);
+    for (let t = 0; t < 4; ++t) {
+      assert.equal(caches.length, t);
+      const { output } = encoder.forward(token(x, t), { attention, caches });
+      assertClose(output, [2, 1, 8], token(whole.output, t).data, 2e-6);
+    }
+    encoder.dispose();
+    assertThrows(
+      () => encoder.layers[0].forward(x),
+      'disposed',
+      'TransformerEncoderLayer: used after dispose()',
+    );
+  });
+
+  test('decoder_token_by_token_gives_its_whole', () => {
+    const memory = random.tensor(2, 5, 8);
+    const decoder = new attn.TransformerDecoder({
+      dModel: 8,
+      numHeads: 2,
+      dimFeedforward: 16,
+      numLayers: 2,
+      normFirst: true,
+      finalNorm: true,
+    });
+    const options = { selfAttention: { causal: true } };
+    const whole = decoder.forward(x, memory, { ...options, needWeights: true });
+    assert.deepEqual(whole.selfAttentionWeights?.map((w) => w.shape)[1], [2, 2, 4, 4]);
+    assert.deepEqual(whole.crossAttentionWeights?.map((w) => w.shape)[1], [2, 2, 4, 5]);
+    const state = decoder.start(memory);
+    for (let t = 0; t < 4; ++t) {
+      const { output } = decoder.forward(token(x, t), state, options);
+      assertClose(output, [2, 1, 8], token(whole.output, t).data, 2e-6);
+    }
+    state.truncate(1);
+    assert.equal(state.length, 1);
+  });
+
+  test('multi_head_attention_with_a_cache_gives_its_whole', () => {
+    const attention = new attn.MultiHeadAttention({
+      dModel: 8,
+      numHeads: 4,
+      numKvHeads: 2,
+      positions: { rotary: { base: 100 }, maxRelativeDistance: 2 },
+    });
+    const whole = attention.forward(x, x, x, { causal: true });
+    const cache = attention.makeCache(2);
+    for (let t = 0; t < 4; ++t) {
+      const next = token(x, t);
+      const { output } = attention.forward(next, next, next, { cache, causal: true });
+      assertClose(output, [2, 1, 8], token(whole.output, t).data, 2e-6);
+    }
+    assert.deepEqual(cache.keys().shape, [2, 2, 4, 2]);
+    cache.truncate(0);
+    attention.append(x, x, cache);
+    assert.equal(cache.length, 4);
+  });
+
+  test('bahdanau_decoder_aligns_to_what_is_no_padding', () => {
+    const decoder = new attn.BahdanauDecoder({ vocabSize: 7, embedSize: 3, numHiddens: 8 });
+    const state = decoder.initState(x, random.tensor(1, 2, 8), { encoderLens: [4, 2] });
+    const other = state.clone();
+    const tokens = { data: [1, 2, 3, 4, 5, 6], shape: [2, 3] };
+    const { logits, alignment } = decoder.forward(tokens, state, { needAlignment: true });
+    assert.deepEqual(logits.shape, [2, 3, 7]);
+    assert.ok(alignment);
+    for (let row = 0; row < 6; ++row) {
+      /** @type {Float32Array} */
+      const row4 = alignment.data.slice(4 * row, 4 * row + 4);
+      assert.ok(Math.abs(row4.reduce((a, b) => a + b) - 1) < 1e-6);
+      if (row >= 3) assert.deepEqual([...row4.slice(2)], [0, 0]);
+    }
+    decoder.forward({ data: [1, 4], shape: [2, 1] }, other);
+    decoder.forward({ data: [2, 3, 5, 6], shape: [2, 2] }, other);
+    assert.deepEqual(other.hidden(), state.hidden());
+  });
+
+  test('weights_go_through_a_file', () => {
+    const sizes = { dModel: 8, numHeads: 2, dimFeedforward: 16 };
+    const source = new attn.TransformerEncoderLayer({ ...sizes, seed: 4 });
+    const weights = source.stateDict({ prefix: 'model.' });
+    const bytes = attn.toSafetensors(weights, { format: 'pt', 'a:b': '12:\n' });
+    const file = attn.safetensors(bytes);
+    assert.deepEqual(file.metadata, { format: 'pt', 'a:b': '12:\n' });
+    assert.equal(file.tensors.length, source.parameterNames().length);
+    assert.deepEqual(file.read('model.norm1.weight'), weights['model.norm1.weight']);
+    for (const from of [bytes, bytes.buffer, file, weights]) {
+      const layer = new attn.TransformerEncoderLayer({ ...sizes, init: 'zeros' });
+      const keys = layer.loadStateDict(from, { prefix: 'model.' });
+      assert.deepEqual(keys, { missingKeys: [], unexpectedKeys: [] });
+      assert.deepEqual(layer.forward(x), source.forward(x));
+    }
+    const layer = new attn.Linear({ inFeatures: 2, outFeatures: 2 });
+    const partly = { weight: { data: [1, 2, 3, 4], shape: [2, 2] }, more: x };
+    assert.deepEqual(layer.loadStateDict(partly, { strict: false }), {
+      missingKeys: ['bias'],
+      unexpectedKeys: ['more'],
+    });
+    assertThrows(() => layer.loadStateDict(partly), 'not_found', /missing bias.*more/);
+    assertThrows(() => attn.safetensors(bytes.slice(0, 20)), 'invalid_format', /./);
+  });
+
+  test('handles_stay_in_memory_and_are_read_in_place', () => {
+    const { handles } = attn;
+    const before = attn.memory().bytesInUse;
+    const inside = attn.tensor(x.data, x.shape);
+    assert.deepEqual(inside.toTensor(), { data: x.data, shape: x.shape });
+    const encoded = handles.positionalEncoding(inside);
+    assert.deepEqual(encoded.data(), attn.positionalEncoding(x).data);
+    const part = inside.slice(1, 1, 3);
+    const plain = {
+      data: Float32Array.from({ length: 32 }, (_, i) => x.data[(i >> 4) * 32 + 8 + (i & 15)]),
+      shape: [2, 2, 8],
+    };
+    assert.deepEqual(part.toTensor(), plain);
+    assert.deepEqual(
+      attn.scaledDotProductAttention(inside, part, part),
+      attn.scaledDotProductAttention(x, plain, plain),
+    );
+    assert.deepEqual(inside.select(1, 2).data(), inside.slice(1, 2, 3).data());
+    assert.deepEqual(inside.splitHeads(2).shape, [2, 2, 4, 4]);
+    const view = inside.reshape([8, 8]).view();
+    view[0] = 5;
+    assert.equal(inside.data()[0], 5);
+    attn.sinusoidalEncoding({ length: 5000, dModel: 1024 });
+    assert.equal(inside.view()[0], 5);
+    assertThrows(() => part.view(), 'invalid_argument', /contiguous/);
+    assertThrows(() => inside.reshape([3]), 'shape_mismatch', /^reshape: shape \(3,\)/);
+    inside.dispose();
+    assertThrows(() => inside.data(), 'disposed', 'TensorHandle: used after dispose()');
+    assertThrows(() => attn.positionalEncoding(inside), 'disposed', 'x: used after dispose()');
+    assert.deepEqual(part.toTensor().data.slice(1), plain.data.slice(1));
+    const failing = () => handles.applyShift(encoded, 1, { base: -1 });
+    assertThrows(failing, 'invalid_argument', /^base: got -1/);
+    part.dispose();
+    encoded.dispose();
+    assert.ok(attn.memory().bytesInUse <= before + 2 ** 25);
+  });
+});
