@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "attn/rotary_embedding.hpp"
@@ -44,7 +44,9 @@ double choose_number(Choices& choices) {
 }
 
 double choose_base(Choices& choices) {
-  return choices.one_in(3) ? std::abs(choose_number(choices)) : 10000;
+  const double base = choices.one_in(3) ? std::abs(choose_number(choices)) : 10000;
+  // Further on the reference's root of base^(−2j) is no number.
+  return std::isfinite(base) ? std::min(base, 1e12) : base;
 }
 
 /// Bound of a value at each position: see sinusoidal_encoding.hpp.

@@ -248,6 +248,12 @@ TEST_P(SinusoidalEncodingTest, rows_with_fractional_starts_and_steps_have_the_sa
                         {downwards.begin() + 100 * 10, downwards.end()}));
 }
 
+TEST_P(SinusoidalEncodingTest, a_small_start_keeps_its_digits_before_long_steps_back) {
+  const double start = 4.4622995460485981e-05;
+  const std::vector<float> table = encode(2, 2, {.start = start, .step = -875186553});
+  EXPECT_NEAR(table[0], std::sin(start), 3.1e-8);
+}
+
 TEST_P(SinusoidalEncodingTest, any_number_of_threads_gives_the_same_bits) {
   const SinusoidalEncodingOptions options{.start = 17};
   const std::vector<float> one = encode(700, 48, options, 1);
