@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
-import { nodeFlags } from '../wasm/toolchain/node.js';
 
 const execute = promisify(execFile);
 
@@ -54,6 +53,8 @@ export async function run(language, text) {
   }
 }
 
+/** What this Node was told to read of WebAssembly holds for programs too. */
+const flags = process.execArgv.filter((flag) => flag.startsWith('--experimental-wasm'));
 const options = { maxBuffer: 2 ** 28 };
 
 /** @type {Record<string, (folder: string, text: string) => Promise<string>>} */
@@ -61,7 +62,7 @@ const commands = {
   async javascript(folder, text) {
     const file = join(folder, 'program.mjs');
     await writeFile(file, text);
-    return (await execute(process.execPath, [...nodeFlags(), file], options)).stdout;
+    return (await execute(process.execPath, [...flags, file], options)).stdout;
   },
   async python(folder, text) {
     const file = join(folder, 'program.py');

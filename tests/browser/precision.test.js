@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { heatmap, numberOf, openSite } from './site.js';
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+/** The page at its chapter on precision. @param {string} [settings] */
+async function open(settings = '') {
+  const page = await site.open(`#${settings}&at=precision`);
+  await heatmap(page, /^Error of the core/).waitFor();
+  await heatmap(page, /^Attention weights by the core/).waitFor();
+  return page;
+}
+
+const error = '[id="precision-error"]';
+const drift = '[id="precision-drift"]';
+
+/** @param {import('playwright-core').Locator} element @param {string} name */
+const numberIn = async (element, name) => Number(await element.getAttribute(`data-${name}`));
+
+test('the largest errors are those of float32 angles, and of one rounding', async () => {
+  const page = await open();
+  const largest = (/** @type {string} */ of) =>
+    numberIn(page.locator(`${error} [data-of="${of}"]`), 'largest');
+  assert.ok((await largest('usual')) > 0.1);
+  assert.ok((await largest('core')) <= 3.9e-8);
+});
+
+test('a cell shows both errors and what the value is exactly', async () => {
+  const page = await open();
+  const map = heatmap(page, /^Error of usual float32 code/);
+  await map.focus();
+  for (let i = 0; i < 10; i++) await map.press('PageDown');
+  for (let i = 0; i < 5; i++) await map.press('ArrowRight');
+  const text = await page.locator(`${error} .readout p`).innerText();
+  const [, written] = /exactly\s+(\S+),/.exec(text) ?? [];
+  const exact = Math.cos(2 ** 24 / 10000 ** (4 / 32));
+  assert.match(text, /position 16,777,216, column 5/);
+  assert.ok(Math.abs(numberOf(written) - exact) < 2e-9, text);
+  const [, usual] = /usual code\s+(\S+), off/.exec(text) ?? [];
+  const [, core] = /core\s+(\S+), off/.exec(text) ?? [];
+  const off = {
+    usual: await numberIn(page.locator(`${error} [data-value]`), 'value'),
+    core: await numberIn(page.locator(`${error} [data-core]`), 'core'),
+  };
+  assert.ok(Math.abs(Math.abs(numberOf(usual) - exact) - off.usual) < 1e-7);
+  assert.ok(Math.abs(Math.abs(numberOf(core) - exact) - off.core) < 1e-9);
+  assert.ok(off.usual > 1000 * off.core);
+});
+
+test('weights stay what they are by the core, and change by the usual code', async () => {
+  const page = await open();
+  const changed = (/** @type {string} */ of) =>
+    numberIn(page.locator(`${drift} [data-of="${of}"]`), 'drift');
+  assert.ok((await changed('usual')) > 0.01);
+  assert.ok((await changed('core')) < 1e-6);
+
+  // The exact weights, from cosines of distances.
+  const map = heatmap(page, /^Attention weights by the core/);
+  await map.focus();
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight']) await map.press(key);
+  const score = (/** @type {number} */ distance) => {
+    let sum = 0;
+    for (let j = 0; j < 16; j++) sum += Math.cos(distance / 10000 ** (j / 16));
+    return Math.exp(sum / Math.sqrt(32));
+  };
+  const scores = Array.from({ length: 16 }, (_, k) => score(2 - k));
+  const exact = scores[1] / scores.reduce((sum, each) => sum + each);
+  const weight = async (/** @type {string} */ of) =>
+    numberOf(await page.locator(`${drift} [data-weight="${of}"]`).innerText());
+  assert.ok(Math.abs((await weight('core')) - exact) < 1e-6);
+  assert.ok(Math.abs((await weight('usual')) - exact) > 1e-4);
+});
+
+test('the position looked at is where the window starts', async () => {
+  const page = await open('width=8&base=100');
+  const map = heatmap(page, /^Error of the core, 93 positions by 8 columns/);
+  await map.focus();
+  await map.press('ArrowDown');
+  await page.locator(drift, { hasText: 'from 1' }).waitFor();
+});

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
+import { heatmap, numberOf, openSite, readValues } from './site.js';
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const figure = '[id="encoding-schemes"]';
+const names = [
+  ...['none', 'sinusoidal', 'learned', 'alibi', 't5', 'shaw'],
+  ...['rotary', 'linear', 'dynamic', 'yarn', 'llama3'],
+];
+
+/** The page at its comparison of encodings. @param {string} [settings] */
+async function open(settings = '') {
+  const page = await site.open(`#${settings}&at=encoding.encoding-schemes`);
+  await page.locator(`${figure} [data-scheme="llama3"]`).waitFor();
+  return page;
+}
+
+test('products of positions depend on their distance, and are the sums of its cosines', async () => {
+  const page = await site.open('#length=8&width=6&base=50&at=encoding.encoding-similarity');
+  const map = heatmap(page, /^Dot products of 8 positions/);
+  await map.waitFor();
+  const expected = Array.from({ length: 8 }, (_, i) =>
+    Array.from({ length: 8 }, (_, k) =>
+      [0, 1, 2].reduce((sum, j) => sum + Math.cos((i - k) / 50 ** (j / 3)), 0),
+    ),
+  );
+  assert.ok(maxAbsDifference(await readValues(map, 8, 8), expected) <= 2e-6);
+});
+
+test('every way shows its weight for the pair of tokens that is looked at', async () => {
+  const page = await open('text=a+rose+is+a+rose');
+  const map = heatmap(page, /^none: attention weights, 5 queries by 5 keys/);
+  const rows = Object.fromEntries(names.map((name) => [name, /** @type {number[]} */ ([])]));
+  await map.focus();
+  for (let key = 0; key < 5; key++) {
+    if (key > 0) await map.press('ArrowRight');
+    for (const name of names) {
+      const text = await page.locator(`${figure} [data-weight="${name}"]`).innerText();
+      rows[name].push(numberOf(text));
+    }
+  }
+  for (const name of names) {
+    const sum = rows[name].reduce((total, weight) => total + weight);
+    assert.ok(Math.abs(sum - 1) < 1e-6, `${name}: ${sum}`);
+  }
+  // Equal tokens get equal weights where nothing is said of positions, and only there.
+  assert.ok(Math.abs(rows.none[0] - rows.none[3]) < 1e-6);
+  for (const name of names.slice(1))
+    assert.ok(Math.abs(rows[name][0] - rows[name][3]) > 1e-5, name);
+});
+
+test('rotary tables are cosines and sines, and position interpolation slows them down', async () => {
+  const page = await open('text=a+b+c+d&base=100&factor=8');
+  for (const [title, factor] of /** @type {const} */ ([
+    ['rotary', 1],
+    ['rotary, linear', 8],
+  ])) {
+    const map = page.getByRole('application', {
+      name: `${title}: encoding, 4 rows by 16 columns`,
+      exact: true,
+    });
+    const expected = Array.from({ length: 4 }, (_, position) =>
+      Array.from({ length: 16 }, (_, column) => {
+        const angle = position / factor / 100 ** ((column % 8) / 8);
+        return column < 8 ? Math.cos(angle) : Math.sin(angle);
+      }),
+    );
+    await map.hover();
+    assert.ok(maxAbsDifference(await readValues(map, 4, 16), expected) <= 1.2e-7, title);
+  }
+});
+
+test('the sinusoidal matrix is that of the sentence', async () => {
+  const page = await open('text=a+b+c&base=77&dModel=16&heads=2');
+  const map = heatmap(page, /^sinusoidal: encoding, 3 rows by 16 columns/);
+  await map.hover();
+  const values = await readValues(map, 3, 16);
+  assert.ok(maxAbsDifference(values, sinusoidalEncoding(3, 16, 77)) <= 1.2e-7);
+});
+
+test('no words, one word and heads of one column do no harm', async () => {
+  const page = await open('text=one&dModel=8&heads=8');
+  assert.match(await page.locator(figure).innerText(), /one column has no pair to turn/);
+  await page.evaluate(() => (location.hash = '#text='));
+  await page.getByText('Nothing to compare yet').waitFor();
+});

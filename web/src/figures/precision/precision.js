@@ -1,0 +1,112 @@
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
+
+/** The last position up to which float32 has every whole number. */
+export const lastPosition = 2 ** 24;
+
+/** Positions drawn for each doubling. */
+const perOctave = 4;
+
+/** Whole positions from 1 to 2^24 whose logarithms are about evenly spaced, and 0 before them. */
+export const positions = [
+  0,
+  ...new Set(
+    Array.from({ length: 24 * perOctave + 1 }, (_, k) => Math.round(2 ** (k / perOctave))),
+  ),
+];
+
+/**
+ * The exact encoding in double precision: for positions up to 2^24 its angles are off by less than
+ * 1e-9, far less than what is measured with it.
+ * @param {number} position
+ * @param {number} column
+ * @param {number} width
+ * @param {number} base
+ */
+export function exactValue(position, column, width, base) {
+  const angle = position / base ** ((column - (column % 2)) / width);
+  return column % 2 ? Math.cos(angle) : Math.sin(angle);
+}
+
+/** Neighbouring positions whose attention is compared. */
+export const windowLength = 16;
+
+/**
+ * Both encodings of the windows that start at each of `positions`, what they are off by in the first
+ * row of each, and the attention of each window over its encodings alone. Exact weights would be the
+ * same for all windows: they depend on distances only. A step for each window.
+ * @param {Attn} attn
+ * @param {{ width: number, base: number }} settings
+ */
+export function* measure(attn, { width, base }) {
+  const count = positions.length;
+  const tensor = (/** @type {number} */ rows, /** @type {number} */ columns) => ({
+    data: new Float32Array(count * rows * columns),
+    shape: [count, rows, columns],
+  });
+  const codes = {
+    usual: {
+      values: tensor(1, width),
+      error: tensor(1, width),
+      weights: tensor(windowLength, windowLength),
+    },
+    core: {
+      values: tensor(1, width),
+      error: tensor(1, width),
+      weights: tensor(windowLength, windowLength),
+    },
+  };
+  const options = { length: windowLength, dModel: width, base };
+  for (const [i, start] of positions.entries()) {
+    const usual = attn.sinusoidalEncodingInFloat32({ ...options, start });
+    const core = attn.sinusoidalEncoding({ ...options, start });
+    for (const [code, encoding] of /** @type {const} */ ([
+      [codes.usual, usual.encoding],
+      [codes.core, core],
+    ])) {
+      code.values.data.set(encoding.data.subarray(0, width), i * width);
+      const { weights } = attn.scaledDotProductAttention(encoding, encoding, encoding, {
+        needWeights: true,
+      });
+      code.weights.data.set(/** @type {Tensor} */ (weights).data, i * windowLength ** 2);
+    }
+    for (let column = 0; column < width; column++) {
+      const at = i * width + column;
+      codes.usual.error.data[at] = Math.abs(usual.error.data[column]);
+      codes.core.error.data[at] = Math.abs(
+        core.data[column] - exactValue(start, column, width, base),
+      );
+    }
+    yield;
+  }
+  const result = (/** @type {typeof codes.usual} */ { values, error, weights }) => ({
+    values: { data: values.data, rows: count, columns: width },
+    error: { data: error.data, rows: count, columns: width },
+    weights,
+    drift: driftOf(weights),
+  });
+  return { width, base, usual: result(codes.usual), core: result(codes.core) };
+}
+
+/**
+ * What `measure` finds. For each code: values and errors (positions, columns), weights (positions, n,
+ * n), and drift, the largest |difference| of those to the weights at position 0.
+ * @typedef {ReturnType<typeof measure> extends Generator<any, infer T> ? T : never} Measurement
+ */
+
+/**
+ * The largest |difference| of each matrix to the first one.
+ * @param {import('attn').Tensor} matrices (count, rows, columns)
+ * @returns {number[]}
+ */
+export function driftOf({ data, shape }) {
+  const size = shape[1] * shape[2];
+  return Array.from({ length: shape[0] }, (_, i) => {
+    let largest = 0;
+    for (let k = 0; k < size; k++) {
+      largest = Math.max(largest, Math.abs(data[i * size + k] - data[k]));
+    }
+    return largest;
+  });
+}

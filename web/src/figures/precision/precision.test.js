@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import test, { before } from 'node:test';
+
+import { load } from 'attn';
+
+import { finish } from '../../model/finish.js';
+import { driftOf, measure, positions, windowLength } from './precision.js';
+
+/** @type {import('attn').Attn} */
+let attn;
+before(async () => {
+  attn = await load({ threads: 1 });
+});
+
+/** @param {Float32Array} data */
+const largest = (data) => data.reduce((most, value) => Math.max(most, value), 0);
+
+test('positions are whole, different, ascending, and reach from 0 to 2^24', () => {
+  assert.equal(positions[0], 0);
+  assert.equal(positions.at(-1), 2 ** 24);
+  for (let i = 1; i < positions.length; i++) {
+    assert.ok(Number.isInteger(positions[i]) && positions[i] > positions[i - 1]);
+  }
+});
+
+test('the usual code is off by far more than the core, which keeps what it promises', () => {
+  for (const [width, base] of [
+    [32, 10000],
+    [5, 50],
+  ]) {
+    const { usual, core } = finish(measure(attn, { width, base }));
+    assert.ok(largest(core.error.data) <= 1.2e-7);
+    assert.ok(largest(usual.error.data) > 0.01);
+    // What the core says that the usual code is off by, against its own encoding.
+    usual.error.data.forEach((error, i) => {
+      const difference = Math.abs(usual.values.data[i] - core.values.data[i]);
+      assert.ok(Math.abs(error - difference) <= 1.2e-7 + 1e-7 * error, `${i}`);
+    });
+  }
+});
+
+test('weights of the core hardly depend on where a window starts, those of the usual code do', () => {
+  const { usual, core } = finish(measure(attn, { width: 32, base: 10000 }));
+  assert.deepEqual(core.weights.shape, [positions.length, windowLength, windowLength]);
+  assert.ok(Math.max(...core.drift) < 1e-6);
+  assert.ok(Math.max(...usual.drift) > 1e-3);
+  assert.equal(usual.drift[0], 0);
+});
+
+test('drift is the largest difference to the first matrix', () => {
+  const data = Float32Array.of(1, 2, 3, 4, 1, 2.5, 3, 4, 0, 2, 3, 4);
+  assert.deepEqual(driftOf({ data, shape: [3, 2, 2] }), [0, 0.5, 1]);
+});

@@ -1,0 +1,264 @@
+import { matrixOf } from '../../drawing/matrix.js';
+import { product } from '../../model/product.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
+
+/** Tokens beyond these are left out of the comparison: its cells would be too small to read. */
+export const mostTokens = 64;
+
+/** T5's own: buckets of distances, and the distance from which on all share the last one. */
+export const t5 = { numBuckets: 32, maxDistance: 128 };
+
+/** Learned numbers are drawn as torch.nn.Embedding draws them before training. */
+const deviation = 1;
+
+/** Streams of the random numbers, so that no two tables are alike. */
+export const streams = { t5: 1, shaw: 2 };
+
+/**
+ * @typedef {object} SchemeSettings
+ * @property {number} heads
+ * @property {number} head the one that is compared
+ * @property {'identity' | 'xavier'} weights
+ * @property {number} seed of the weights and the learned tables
+ * @property {number} base
+ * @property {number} factor by which scaled rotary embeddings reach further
+ * @property {number} trained positions that they were trained for
+ * @property {number} clip largest distance that Shaw's keys tell apart
+ * @property {boolean} causal
+ *
+ * @typedef {object} Comparison
+ * @property {SchemeName} name
+ * @property {Matrix | null} matrix the encoding or bias; null where there is none
+ * @property {Matrix | null} weights (n, n); null where the scheme does not fit the width of a head
+ */
+
+/**
+ * Ways to tell attention where tokens stand. `kind` says what the matrix of one holds: a row for
+ * each position, a number for each query and key, or a row for each distance.
+ */
+export const schemes = /** @type {const} */ ({
+  none: { title: 'none', kind: 'nothing' },
+  sinusoidal: { title: 'sinusoidal', kind: 'positions' },
+  learned: { title: 'learned', kind: 'positions' },
+  alibi: { title: 'ALiBi', kind: 'bias' },
+  t5: { title: 'T5', kind: 'bias' },
+  shaw: { title: 'Shaw', kind: 'distances' },
+  rotary: { title: 'rotary', kind: 'rotation' },
+  linear: { title: 'rotary, linear', kind: 'rotation' },
+  dynamic: { title: 'rotary, NTK', kind: 'rotation' },
+  yarn: { title: 'rotary, YaRN', kind: 'rotation' },
+  llama3: { title: 'rotary, Llama 3', kind: 'rotation' },
+});
+
+/** @typedef {keyof typeof schemes} SchemeName */
+
+export const schemeNames = /** @type {SchemeName[]} */ (Object.keys(schemes));
+
+/**
+ * The rule that stretches a rotary embedding, as the core takes it.
+ * @param {SchemeName} name
+ * @param {{ factor: number, trained: number }} settings
+ */
+export function scalingOf(name, { factor, trained }) {
+  switch (name) {
+    case 'linear':
+      return { type: /** @type {const} */ ('linear'), factor };
+    case 'dynamic':
+      return { type: /** @type {const} */ ('dynamic'), factor, maxPositionEmbeddings: trained };
+    case 'yarn':
+      return {
+        type: /** @type {const} */ ('yarn'),
+        factor,
+        originalMaxPositionEmbeddings: trained,
+      };
+    case 'llama3':
+      return {
+        type: /** @type {const} */ ('llama3'),
+        factor,
+        originalMaxPositionEmbeddings: trained,
+      };
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * The same sentence and the same weights under every scheme.
+ * @param {Attn} attn
+ * @param {Tensor} x embeddings (n, E)
+ * @param {SchemeSettings} settings
+ * @returns {Generator<undefined, Comparison[]>} in the order of `schemeNames`, a step for each
+ */
+export function* compare(attn, x, settings) {
+  const head = new Head(attn, x.shape[1], settings);
+  const compared = [];
+  for (const name of schemeNames) {
+    compared.push({ name, ...head.under(name, x) });
+    yield;
+  }
+  return compared;
+}
+
+/** One head: its query and key projections, D columns each. */
+class Head {
+  #attn;
+  #settings;
+  /** @type {Tensor[]} each (D, E) */
+  #projections;
+
+  /** @param {Attn} attn @param {number} dModel @param {SchemeSettings} settings */
+  constructor(attn, dModel, settings) {
+    this.#attn = attn;
+    this.#settings = settings;
+    const { heads, head, weights, seed } = settings;
+    const dim = dModel / heads;
+    const layer = new attn.MultiHeadAttention({
+      ...{ dModel, numHeads: heads, bias: false, init: weights, seed },
+    });
+    try {
+      const { data } = layer.parameter('in_proj_weight');
+      this.#projections = [0, 1].map((part) => {
+        const first = (part * dModel + head * dim) * dModel;
+        return { data: data.slice(first, first + dim * dModel), shape: [dim, dModel] };
+      });
+    } finally {
+      layer.dispose();
+    }
+  }
+
+  /**
+   * @param {SchemeName} name
+   * @param {Tensor} x
+   * @returns {{ matrix: Matrix | null, weights: Matrix | null }}
+   */
+  under(name, x) {
+    const attn = this.#attn;
+    const { heads, head, base, seed, clip } = this.#settings;
+    const [n, dModel] = x.shape;
+    switch (name) {
+      case 'none':
+        return { matrix: null, weights: this.#attend(x) };
+      case 'sinusoidal':
+        return {
+          matrix: matrixOf(attn.sinusoidalEncoding({ length: n, dModel, base })),
+          weights: this.#attend(attn.positionalEncoding(x, { base })),
+        };
+      case 'learned': {
+        const table = new attn.LearnedPositionalEncoding({ maxLength: n, dModel, seed, deviation });
+        try {
+          return {
+            matrix: matrixOf(table.parameter('weight')),
+            weights: this.#attend(table.forward(x)),
+          };
+        } finally {
+          table.dispose();
+        }
+      }
+      case 'alibi':
+        return {
+          matrix: matrixOf(attn.alibiBias({ numHeads: heads, numQueries: n }), head),
+          weights: this.#attend(x, { alibiSlopes: [attn.alibiSlopes(heads).data[head]] }),
+        };
+      case 't5': {
+        const { numBuckets, maxDistance } = t5;
+        const table = attn.fillNormal({
+          ...{ shape: [numBuckets, heads], seed, stream: streams.t5, deviation },
+        });
+        const column = {
+          data: Float32Array.from({ length: numBuckets }, (_, i) => table.data[i * heads + head]),
+          shape: [numBuckets, 1],
+        };
+        return {
+          matrix: matrixOf(attn.t5Bias(column, { numQueries: n, maxDistance })),
+          weights: this.#attend(x, { t5Bias: { table: column, maxDistance } }),
+        };
+      }
+      case 'shaw': {
+        const relativeKeys = attn.fillNormal({
+          ...{ shape: [2 * clip + 1, dModel / heads], seed, stream: streams.shaw, deviation },
+        });
+        return { matrix: matrixOf(relativeKeys), weights: this.#attend(x, { relativeKeys }) };
+      }
+      default:
+        return this.#rotated(name, x);
+    }
+  }
+
+  /** @param {SchemeName} name @param {Tensor} x */
+  #rotated(name, x) {
+    const [n, dModel] = x.shape;
+    const dim = dModel / this.#settings.heads;
+    const rotaryDim = dim - (dim % 2);
+    if (rotaryDim === 0) return { matrix: null, weights: null };
+    const rotary = new this.#attn.RotaryEmbedding({
+      ...{ rotaryDim, base: this.#settings.base, scaling: scalingOf(name, this.#settings) },
+    });
+    try {
+      const [query, key] = this.#project(x).map((tensor) => rotary.forward(tensor));
+      const { cos, sin } = rotary.tables({ length: n });
+      return { matrix: beside(matrixOf(cos), matrixOf(sin)), weights: this.#weights(query, key) };
+    } finally {
+      rotary.dispose();
+    }
+  }
+
+  /** @param {Tensor} x @returns {Tensor[]} query and key (n, D) */
+  #project(x) {
+    return this.#projections.map((weight) => product(this.#attn, x, weight));
+  }
+
+  /** @param {Tensor} x @param {object} [terms] of the scores */
+  #attend(x, terms = {}) {
+    const [query, key] = this.#project(x);
+    return this.#weights(query, key, terms);
+  }
+
+  /** @param {Tensor} query @param {Tensor} key @param {object} [terms] */
+  #weights(query, key, terms = {}) {
+    const { weights } = this.#attn.scaledDotProductAttention(query, key, key, {
+      ...{ ...terms, causal: this.#settings.causal, needWeights: true },
+    });
+    return matrixOf(/** @type {Tensor} */ (weights));
+  }
+}
+
+/** Two matrices of as many rows as one. @param {Matrix} a @param {Matrix} b @returns {Matrix} */
+function beside(a, b) {
+  const columns = a.columns + b.columns;
+  const data = new Float32Array(a.rows * columns);
+  for (let row = 0; row < a.rows; row++) {
+    data.set(a.data.subarray(row * a.columns, (row + 1) * a.columns), row * columns);
+    data.set(b.data.subarray(row * b.columns, (row + 1) * b.columns), row * columns + a.columns);
+  }
+  return { data, rows: a.rows, columns };
+}
+
+/**
+ * What a cell of a scheme's matrix is.
+ * @param {SchemeName} name
+ * @param {{ row: number, column: number }} cell
+ * @param {Matrix} matrix
+ * @param {number} clip
+ */
+export function describe(name, { row, column }, { columns }, clip) {
+  switch (schemes[name].kind) {
+    case 'rotation': {
+      const pair = column % (columns / 2);
+      return `position ${row}, ${column < columns / 2 ? 'cosine' : 'sine'} of pair ${pair}`;
+    }
+    case 'distances': {
+      const distance = row - clip;
+      const from = Math.abs(distance) === clip ? ' or more' : '';
+      const where =
+        distance === 0
+          ? 'key at the query'
+          : `key ${Math.abs(distance)}${from} ${distance < 0 ? 'before' : 'after'} the query`;
+      return `${where}, column ${column}`;
+    }
+    default:
+      return `position ${row}, column ${column}`;
+  }
+}

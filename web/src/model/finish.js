@@ -1,0 +1,12 @@
+/**
+ * The result of all steps at once.
+ * @template T
+ * @param {Generator<unknown, T>} steps
+ * @returns {T}
+ */
+export function finish(steps) {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
