@@ -119,7 +119,8 @@ test('examples_compile_in_strict_mode', () => {
     const compilerOptions = {
       ...{ allowJs: true, checkJs: true, strict: true, noEmit: true, skipLibCheck: false },
       ...{ exactOptionalPropertyTypes: true, target: 'esnext', module, moduleResolution },
-      ...{ lib: ['esnext', 'dom', 'dom.iterable'], types: [] },
+      ...{ lib: ['esnext', 'dom', 'dom.iterable'], types: ['node'] },
+      typeRoots: [join(kRoot, 'node_modules/@types')],
     };
     const config = JSON.stringify({ compilerOptions, files });
     writeFileSync(join(project.folder, 'tsconfig.json'), config);
@@ -171,6 +172,54 @@ test('example_heatmap', async () => {
   const text = withoutTypes(await run('heatmap.js')).replace(/(sin|cos)\(0\)/g, '');
   assert.deepEqual(numbersIn(text), pixels);
 });
+
+test('example_decoding', async () => {
+  const lines = withoutTypes(await run('decoding.js'))
+    .trim()
+    .split('\n');
+  assert.deepEqual(lines.slice(0, -1), [
+    'time   sees 1',
+    'flies  sees 2',
+    'like   sees 3',
+    'an     sees 4',
+    'arrow  sees 5',
+  ]);
+  const [length, difference] = numbersIn(lines.at(-1) ?? '');
+  assert.equal(length, 5);
+  assert.ok(difference < 1e-5, `${difference}`);
+});
+
+test('example_safetensors', async () => {
+  const tensors = {
+    'attention.in_proj_weight': { shape: [6, 2], data: [1, 0, 0, 1, 1, 0, 0, 1, 2, 0, 0, 3] },
+    'attention.out_proj.weight': { shape: [2, 2], data: [1, 0, 0, 1] },
+  };
+  writeFileSync(join(project.folder, 'weights.safetensors'), safetensors(tensors));
+  const [names, output] = withoutTypes(await run('safetensors.js')).split('output');
+  assert.match(names, /^attention\.in_proj_weight F32 .*6, 2.*\nattention\.out_proj\.weight F32 /);
+  // Queries and keys are x, values x · diag(2, 3).
+  const score = Math.exp(1 / Math.SQRT2);
+  const [own, other] = [score / (score + 1), 1 / (score + 1)];
+  assertClose(numbersIn(output), [2 * own, 3 * other, 2 * other, 3 * own]);
+});
+
+/**
+ * A file as the format describes it: the length of a header in JSON, the header, the numbers.
+ * @param {Record<string, { shape: number[], data: number[] }>} tensors
+ */
+function safetensors(tensors) {
+  let end = 0;
+  const header = Object.entries(tensors).map(([name, { shape, data }]) => {
+    const start = end;
+    end += 4 * data.length;
+    return [name, { dtype: 'F32', shape, data_offsets: [start, end] }];
+  });
+  const text = Buffer.from(JSON.stringify(Object.fromEntries(header)));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(text.length));
+  const numbers = Object.values(tensors).flatMap(({ data }) => data);
+  return Buffer.concat([length, text, Buffer.from(Float32Array.from(numbers).buffer)]);
+}
 
 /** How Node prints an array, without its class. @param {string} text */
 function withoutTypes(text) {

@@ -1,0 +1,37 @@
+// The worker of decoding.js: reads tokens one by one, and reports each as soon as it is read.
+
+import { serve } from 'attn/worker/serve';
+
+/** @import { Attn } from 'attn' */
+
+export const tasks = {
+  /**
+   * @param {Attn} attn
+   * @param {string[]} tokens
+   * @param {{ dModel: number, numHeads: number, seed: number }} options
+   */
+  *decode(attn, tokens, options) {
+    const { dModel } = options;
+    const layer = new attn.MultiHeadAttention(options);
+    const cache = layer.makeCache(1, { capacity: tokens.length });
+    const embeddings = attn.ngramEmbedding(tokens, { dModel }).data;
+    try {
+      for (const [i, token] of tokens.entries()) {
+        // Only the new token goes in: the cache holds keys and values of those before it.
+        const embedding = {
+          data: embeddings.subarray(i * dModel, (i + 1) * dModel),
+          shape: [1, dModel],
+        };
+        const x = attn.positionalEncoding(embedding, { start: i });
+        const { output, weights } = layer.forward(x, x, x, { cache, needWeights: true });
+        yield { token, output: output.data, weights: weights?.data };
+      }
+      return cache.length;
+    } finally {
+      cache.dispose();
+      layer.dispose();
+    }
+  },
+};
+
+serve(tasks);

@@ -1,0 +1,23 @@
+// A layer whose weights come from a .safetensors file, with PyTorch's names.
+
+import { load } from 'attn';
+
+const attn = await load();
+
+const file = new URL('./weights.safetensors', import.meta.url);
+const bytes = globalThis.process
+  ? await process.getBuiltinModule('node:fs/promises').readFile(file)
+  : await (await fetch(file)).arrayBuffer();
+
+// What is in the file?
+const opened = attn.safetensors(bytes);
+for (const { name, dtype, shape } of opened.tensors) console.log(name, dtype, shape);
+
+// torch.nn.MultiheadAttention(2, 1, bias=False), saved as `attention.…`.
+const layer = new attn.MultiHeadAttention({ dModel: 2, numHeads: 1 });
+layer.loadStateDict(opened, { prefix: 'attention.' });
+opened.dispose();
+
+const x = { data: [1, 0, 0, 1], shape: [2, 2] };
+console.log('output', layer.forward(x).output.data);
+layer.dispose();
