@@ -11,9 +11,23 @@ export const roundingError = 2 ** -24;
  * @param {number} base
  */
 export function sinusoidalEncoding(length, width, base) {
-  return Array.from({ length }, (_, i) =>
+  return sinusoidalEncodingAt(
+    Array.from({ length }, (_, i) => i),
+    width,
+    base,
+  );
+}
+
+/**
+ * The same at positions of any kind.
+ * @param {number[]} positions
+ * @param {number} width
+ * @param {number} base
+ */
+export function sinusoidalEncodingAt(positions, width, base) {
+  return positions.map((position) =>
     Array.from({ length: width }, (_, column) => {
-      const angle = i / base ** ((column - (column % 2)) / width);
+      const angle = position / base ** ((column - (column % 2)) / width);
       return column % 2 === 0 ? Math.sin(angle) : Math.cos(angle);
     }),
   );
@@ -104,3 +118,72 @@ export function selfAttention(x, numHeads, causal) {
 /** @param {number[][]} a @param {number[][]} b */
 export const maxAbsDifference = (a, b) =>
   Math.max(...a.flatMap((row, i) => row.map((value, j) => Math.abs(value - b[i][j]))));
+
+/**
+ * Attention pooling of values by the classic scoring functions.
+ * @param {number[][]} query (Nq, D)
+ * @param {number[][]} key (Nk, D)
+ * @param {number[]} value (Nk)
+ * @param {'scaledDot' | 'gaussian' | 'boxcar' | 'epanechnikov' | 'average' | 'hard'} scoring hard:
+ *   the Gaussian kernel's best key alone
+ * @param {number} [width]
+ */
+export function attentionPooling(query, key, value, scoring, width = 1) {
+  const weights = query.map((q) => {
+    const scores = key.map((k) => {
+      const distance = Math.hypot(...q.map((x, d) => x - k[d]));
+      if (scoring === 'scaledDot') return dot(q, k) / Math.sqrt(q.length);
+      if (scoring === 'boxcar') return distance < width ? 1 : 0;
+      if (scoring === 'epanechnikov') return Math.max(1 - distance / width, 0);
+      if (scoring === 'average') return 1;
+      return -(distance ** 2) / (2 * width ** 2);
+    });
+    return scoring === 'hard'
+      ? oneHot(scores)
+      : scoring === 'scaledDot' || scoring === 'gaussian'
+        ? softmax(scores)
+        : shares(scores);
+  });
+  return { weights, output: weights.map((row) => dot(row, value)) };
+}
+
+/**
+ * Additive attention.
+ * @param {number[][]} query (Nq, Dq)
+ * @param {number[][]} key (Nk, Dk)
+ * @param {number[]} value (Nk)
+ * @param {{ queryWeights: number[][], keyWeights: number[][], valueWeights: number[] }} parameters
+ *   (h, Dq), (h, Dk) and (h)
+ */
+export function additiveAttention(query, key, value, parameters) {
+  const { queryWeights, keyWeights, valueWeights } = parameters;
+  const weights = query.map((q) =>
+    softmax(
+      key.map((k) =>
+        dot(
+          valueWeights,
+          valueWeights.map((_, h) => Math.tanh(dot(queryWeights[h], q) + dot(keyWeights[h], k))),
+        ),
+      ),
+    ),
+  );
+  return { weights, output: weights.map((row) => dot(row, value)) };
+}
+
+/** @param {number[]} scores */
+function softmax(scores) {
+  const largest = Math.max(...scores);
+  return shares(scores.map((score) => Math.exp(score - largest)));
+}
+
+/** All zeros stay zeros. @param {number[]} scores */
+function shares(scores) {
+  const sum = scores.reduce((total, score) => total + score);
+  return scores.map((score) => (sum === 0 ? 0 : score / sum));
+}
+
+/** The first of the largest scores. @param {number[]} scores */
+function oneHot(scores) {
+  const best = scores.indexOf(Math.max(...scores));
+  return scores.map((_, i) => Number(i === best));
+}

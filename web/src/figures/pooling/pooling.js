@@ -1,0 +1,204 @@
+import { randomLcg, randomNormal } from 'd3-random';
+
+import { clampPoint, limits } from '../../chapters/pooling/properties.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('../../chapters/pooling/properties.js').Point} Point */
+/** @typedef {(typeof import('../../chapters/pooling/properties.js').scoringFunctions)[number]} Scoring */
+
+/**
+ * @typedef {object} PoolingOptions
+ * @property {number} kernelWidth σ
+ * @property {'encoding' | 'number'} dotInput
+ * @property {'byHand' | 'random'} additiveWeights
+ * @property {number} additiveSeed
+ *
+ * @typedef {object} Pooled
+ * @property {import('attn').Tensor} output (queries, 1)
+ * @property {import('attn').Tensor} weights (queries, keys)
+ */
+
+/** The function that the training points follow, of D2L's section 11.2. @param {number} x */
+export const truth = (x) => 2 * Math.sin(x) + x;
+
+/** Where the pooled curve is asked for: 0, 0.1 … 4.9, as there. */
+export const queries = Array.from({ length: 50 }, (_, i) => i / 10);
+
+/** Width of the encodings that a dot product is taken of. */
+export const encodingWidth = 64;
+
+/** Hidden units of additive attention with random weights; two are enough by hand. */
+export const numHiddens = 8;
+
+/**
+ * Training points around the true function: x uniform, y with normal noise of deviation 1.
+ * @param {number} count
+ * @param {number} seed
+ * @returns {Point[]} ascending in x
+ */
+export function drawPoints(count, seed) {
+  // A linear congruential generator starts alike for neighbouring seeds: spread them first.
+  const random = randomLcg(((seed + 1) * 0.6180339887498949) % 1);
+  const noise = randomNormal.source(random)(0, 1);
+  return Array.from({ length: count }, () => {
+    const x = limits.x.max * random();
+    return clampPoint({ x, y: truth(x) + noise() });
+  }).sort((a, b) => a.x - b.x);
+}
+
+/** @param {readonly number[]} values @returns {import('attn').Tensor} (n, 1) */
+const column = (values) => ({ data: Float32Array.from(values), shape: [values.length, 1] });
+
+/**
+ * Weights that make of a(q, k) = w_vᵀ tanh(W_q q + W_k k), with a 1 beside each number, a bump around
+ * q = k: 4 tanh((q − k)/σ + 1) − 4 tanh((q − k)/σ − 1).
+ * @param {number} width σ
+ */
+export const bump = (width) => ({
+  'W_q.weight': { data: [1 / width, 1, 1 / width, -1], shape: [2, 2] },
+  'W_k.weight': { data: [-1 / width, 0, -1 / width, 0], shape: [2, 2] },
+  'w_v.weight': { data: [4, -4], shape: [1, 2] },
+});
+
+/** @param {readonly number[]} values (n, 2): each with a 1 beside it */
+const withOne = (values) => ({
+  data: Float32Array.from(values.flatMap((value) => [value, 1])),
+  shape: [values.length, 2],
+});
+
+/**
+ * The y of the points, pooled for each query by one scoring function.
+ * @param {Attn} attn
+ * @param {Scoring} scoring
+ * @param {Point[]} points
+ * @param {PoolingOptions} options
+ * @returns {Pooled}
+ */
+export function pool(attn, scoring, points, options) {
+  const value = column(points.map(({ y }) => y));
+  const xs = points.map(({ x }) => x);
+  const needWeights = true;
+  const width = options.kernelWidth;
+  const complete = (/** @type {{ output: any, weights?: any }} */ { output, weights }) => ({
+    output,
+    weights,
+  });
+  if (scoring === 'additive') {
+    const byHand = options.additiveWeights === 'byHand';
+    const layer = new attn.AdditiveAttention({
+      queryDim: 2,
+      keyDim: 2,
+      numHiddens: byHand ? 2 : numHiddens,
+      seed: options.additiveSeed,
+    });
+    try {
+      if (byHand) {
+        for (const [name, tensor] of Object.entries(bump(width))) layer.setParameter(name, tensor);
+      }
+      return complete(layer.forward(withOne(queries), withOne(xs), value, { needWeights }));
+    } finally {
+      layer.dispose();
+    }
+  }
+  if (scoring === 'scaledDot' && options.dotInput === 'encoding') {
+    const [query, key] = [queries, xs].map((positions) =>
+      attn.sinusoidalEncoding({
+        positions: positions.map((x) => x / width),
+        dModel: encodingWidth,
+      }),
+    );
+    return complete(attn.attentionPooling(query, key, value, { needWeights }));
+  }
+  const kernel = scoring === 'hard' ? 'gaussian' : scoring;
+  return complete(
+    attn.attentionPooling(column(queries), column(xs), value, {
+      scoring: kernel,
+      hard: scoring === 'hard',
+      needWeights,
+      ...(kernel !== 'average' && kernel !== 'scaledDot' && { width }),
+    }),
+  );
+}
+
+/**
+ * How far the pooled curve is from the true function: the root of the mean square.
+ * @param {ArrayLike<number>} output at the queries
+ */
+export function error(output) {
+  const sum = queries.reduce((total, x, i) => total + (output[i] - truth(x)) ** 2, 0);
+  return Math.sqrt(sum / queries.length);
+}
+
+/** @type {Record<Scoring, { name: string, tex: string, note: string }>} */
+export const descriptions = {
+  gaussian: {
+    name: 'Gaussian',
+    tex: String.raw`-\frac{(q-k)^2}{2\sigma^2}`,
+    note: 'Near keys count, far ones hardly: the narrower σ, the closer the curve follows the points.',
+  },
+  scaledDot: {
+    name: 'scaled dot product',
+    tex: String.raw`\frac{q^{\mathsf T} k}{\sqrt{d}}`,
+    note: '',
+  },
+  additive: {
+    name: 'additive',
+    tex: String.raw`w_v^{\mathsf T} \tanh(W_q q + W_k k)`,
+    note: '',
+  },
+  average: {
+    name: 'average',
+    tex: '1',
+    note: 'Every key counts the same, whatever the query: pooling without attention.',
+  },
+  hard: {
+    name: 'hard',
+    tex: String.raw`-\frac{(q-k)^2}{2\sigma^2}`,
+    note: 'The best key takes all: the nearest neighbour. The width no longer matters.',
+  },
+  boxcar: {
+    name: 'boxcar',
+    tex: String.raw`\mathbf 1\bigl[\,|q-k| < \sigma\,\bigr]`,
+    note: 'All keys within σ count the same; with none there, the weights are all zero.',
+  },
+  epanechnikov: {
+    name: 'Epanechnikov',
+    tex: String.raw`\max\Bigl(1-\frac{|q-k|}{\sigma},\,0\Bigr)`,
+    note: 'The weight falls off in a straight line until σ. (D2L’s name; statistics calls it triangular.)',
+  },
+};
+
+/**
+ * What there is to say about a scoring function as it is set.
+ * @param {Scoring} scoring
+ * @param {PoolingOptions} options
+ */
+export function noteOn(scoring, { dotInput, additiveWeights, additiveSeed }) {
+  if (scoring === 'scaledDot') {
+    return dotInput === 'encoding'
+      ? `Queries and keys are sinusoidal encodings of x/σ, d = ${encodingWidth}. All have the same length, so the dot product is large where they point the same way: where q is near k.`
+      : 'Of bare numbers the dot product is q·k: no distance, and the largest key draws all attention. This is why keys are vectors, of about the same length.';
+  }
+  if (scoring === 'additive') {
+    return additiveWeights === 'byHand'
+      ? 'Two hidden units, set by hand to make a bump of width σ around q = k; learning would have to find them.'
+      : `${numHiddens} hidden units with random (Xavier) weights, seed ${additiveSeed}: before training, it attends to anything.`;
+  }
+  return descriptions[scoring].note;
+}
+
+/** Whether the width σ has a part in it. @param {Scoring} scoring @param {PoolingOptions} options */
+export function usesWidth(scoring, { dotInput, additiveWeights }) {
+  if (scoring === 'scaledDot') return dotInput === 'encoding';
+  if (scoring === 'additive') return additiveWeights === 'byHand';
+  return scoring !== 'average' && scoring !== 'hard';
+}
+
+/**
+ * How scores become weights: by softmax, as shares of their sum, or the best takes all.
+ * @param {Scoring} scoring
+ */
+export function weighting(scoring) {
+  if (scoring === 'hard') return 'best';
+  return ['boxcar', 'epanechnikov', 'average'].includes(scoring) ? 'share' : 'softmax';
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { load } from 'attn';
+
+import { parseSettings, formatSettings } from '../../state/url.js';
+import { clampPoint, limits, scoringFunctions } from '../../chapters/pooling/properties.js';
+import { drawPoints, error, noteOn, pool, queries, truth, usesWidth } from './pooling.js';
+
+/** @type {import('./pooling.js').PoolingOptions} */
+const options = {
+  kernelWidth: 0.7,
+  dotInput: 'encoding',
+  additiveWeights: 'byHand',
+  additiveSeed: 3,
+};
+const points = drawPoints(12, 5);
+const attn = await load({ threads: 1 });
+
+test('training points are seeded, in order, on the grid and inside the plot', () => {
+  assert.deepEqual(drawPoints(40, 1), drawPoints(40, 1));
+  assert.notDeepEqual(drawPoints(40, 1), drawPoints(40, 2));
+  const many = drawPoints(60, 9);
+  many.forEach((point, i) => {
+    assert.deepEqual(point, clampPoint(point));
+    if (i > 0) assert.ok(point.x >= many[i - 1].x);
+  });
+  const noise = drawPoints(60, 3).map(({ x, y }) => y - truth(x));
+  assert.ok(Math.abs(noise.reduce((sum, value) => sum + value) / 60) < 0.5);
+});
+
+test('points survive the way through a URL, and nonsense becomes none', () => {
+  const moved = [...points, { x: 5, y: -1.05 }, { x: 0, y: 0.07 }];
+  assert.deepEqual(
+    parseSettings(formatSettings({ ...parseSettings(''), points: moved })).points,
+    moved,
+  );
+  assert.equal(parseSettings('points=').points, null);
+  assert.equal(parseSettings('points=x_1_.2_1.2.3').points, null);
+  assert.deepEqual(parseSettings('points=999999.-999999').points, [
+    { x: limits.x.max, y: limits.y.min },
+  ]);
+  assert.equal(parseSettings(`points=${'1.1_'.repeat(5000)}`).points?.length, limits.points.max);
+});
+
+test('every scoring function gives weights that sum to one, or to zero where no key is near', () => {
+  for (const scoring of scoringFunctions) {
+    const { output, weights } = pool(attn, scoring, points, options);
+    assert.deepEqual(weights.shape, [queries.length, points.length]);
+    assert.deepEqual(output.shape, [queries.length, 1]);
+    for (let i = 0; i < queries.length; i++) {
+      const row = weights.data.subarray(i * points.length, (i + 1) * points.length);
+      const sum = row.reduce((total, weight) => total + weight, 0);
+      assert.ok(Math.abs(sum - 1) < 1e-6 || sum === 0, `${scoring}: ${sum}`);
+      const pooled = row.reduce((total, weight, j) => total + weight * points[j].y, 0);
+      assert.ok(Math.abs(pooled - output.data[i]) < 1e-5);
+    }
+  }
+});
+
+test('encodings and the bump prefer near keys, bare numbers the largest', () => {
+  const best = (/** @type {Float32Array} */ row) => row.indexOf(Math.max(...row));
+  const nearest = (/** @type {number} */ q) =>
+    best(Float32Array.from(points, ({ x }) => -Math.abs(x - q)));
+  const row = (/** @type {Float32Array} */ weights, /** @type {number} */ i) =>
+    weights.subarray(i * points.length, (i + 1) * points.length);
+  for (const scoring of /** @type {const} */ (['scaledDot', 'additive', 'hard'])) {
+    const { weights } = pool(attn, scoring, points, options);
+    queries.forEach((q, i) =>
+      assert.equal(best(row(weights.data, i)), nearest(q), `${scoring} ${q}`),
+    );
+  }
+  const { weights } = pool(attn, 'scaledDot', points, { ...options, dotInput: 'number' });
+  queries
+    .slice(1)
+    .forEach((_, i) => assert.equal(best(row(weights.data, i + 1)), points.length - 1));
+});
+
+test('the error is the root mean square distance from the true function', () => {
+  assert.equal(error(queries.map(truth)), 0);
+  assert.ok(Math.abs(error(queries.map((x, i) => truth(x) + (i % 2 ? 2 : -2))) - 2) < 1e-12);
+});
+
+test('every scoring function is explained', () => {
+  for (const scoring of scoringFunctions) {
+    for (const dotInput of /** @type {const} */ (['encoding', 'number'])) {
+      for (const additiveWeights of /** @type {const} */ (['byHand', 'random'])) {
+        assert.ok(noteOn(scoring, { ...options, dotInput, additiveWeights }).length > 40);
+      }
+    }
+  }
+  assert.equal(usesWidth('average', options), false);
+  assert.equal(usesWidth('scaledDot', options), true);
+});
