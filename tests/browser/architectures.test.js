@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { openSite } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+/** @param {string} [settings] */
+async function open(settings = '') {
+  const page = await site.open(`#at=architectures${settings}`);
+  await page.locator('#costs [data-operations]').first().waitFor();
+  return page;
+}
+
+/** @param {Page} page @param {'path' | 'longest'} what */
+const connections = (page, what) =>
+  page
+    .locator(`#paths [data-${what}]`)
+    .evaluateAll((elements, what) => elements.map((each) => Number(each.dataset[what])), what);
+
+test('paths have as many connections as it takes', async () => {
+  for (const [from, to, k] of [
+    [1, 9, 3],
+    [0, 10, 2],
+    [7, 2, 9],
+    [4, 5, 4],
+  ]) {
+    const page = await open(`&pathFrom=${from}&pathTo=${to}&kernel=${k}`);
+    const distance = Math.abs(from - to);
+    const cnn = Math.max(1, Math.ceil(distance / (k - 1)));
+    assert.deepEqual(await connections(page, 'path'), [cnn, distance + 1, 1]);
+    // The sentence has 11 tokens.
+    assert.deepEqual(await connections(page, 'longest'), [Math.ceil(10 / (k - 1)), 11, 1]);
+    await page.context().close();
+  }
+});
+
+test('picking a token replaces the one picked before the last', async () => {
+  const page = await open('&pathFrom=0&pathTo=10');
+  const button = (/** @type {string} */ name) =>
+    page.getByRole('group', { name: 'Pick two tokens' }).getByRole('button', { name, exact: true });
+  await button('mat').click();
+  assert.deepEqual(await connections(page, 'path'), [3, 6, 1]);
+  await button('because').click();
+  assert.deepEqual(await connections(page, 'path'), [1, 2, 1]);
+  assert.equal(await button('mat').getAttribute('aria-pressed'), 'true');
+  assert.equal(await button('tired').getAttribute('aria-pressed'), 'false');
+});
+
+test('the table counts what the equations say', async () => {
+  for (const [n, d, k] of [
+    [11, 64, 3],
+    [1024, 128, 5],
+    [65536, 256, 9],
+  ]) {
+    const page = await open(`&costLength=${n}&dModel=${d}&kernel=${k}`);
+    const row = (/** @type {string} */ layer) =>
+      page
+        .locator(`#costs tr[data-layer=${layer}]`)
+        .evaluate((element) =>
+          ['operations', 'sequential', 'longest'].map((name) =>
+            Number(
+              /** @type {HTMLElement} */ (element.querySelector(`[data-${name}]`)).dataset[name],
+            ),
+          ),
+        );
+    assert.deepEqual(await row('convolution'), [n * k * d * d, 1, Math.ceil((n - 1) / (k - 1))]);
+    assert.deepEqual(await row('recurrence'), [2 * n * d * d, n, n]);
+    assert.deepEqual(await row('attention'), [2 * n * n * d, 1, 1]);
+    assert.deepEqual(await row('projections'), [2 * n * n * d + 4 * n * d * d, 1, 1]);
+    await page.context().close();
+  }
+});
+
+test('short, empty and long sentences are drawn', async () => {
+  for (const [text, count] of /** @type {[string, number][]} */ ([
+    ['', 0],
+    ['one', 0],
+    ['one two', 2],
+    ['word '.repeat(300).trim(), 16],
+  ])) {
+    const page = await open(`&text=${encodeURIComponent(text)}`);
+    assert.equal(
+      await page.getByRole('group', { name: 'Pick two tokens' }).getByRole('button').count(),
+      count || Number(text !== ''),
+    );
+    assert.equal(await page.locator('#paths svg[role=img]').count(), count ? 3 : 0);
+    await page.context().close();
+  }
+});

@@ -1,0 +1,45 @@
+/**
+ * Programs that count the connections.
+ * @param {{ n: number, k: number, first: number, second: number }} options
+ */
+export function pathsPrograms({ n, k, first, second }) {
+  const between = Math.abs(first - second) + 1;
+  return {
+    python: `from math import ceil
+
+def cnn(n, k):
+    return max(1, ceil((n - 1) / (k - 1)))
+
+# CNN, RNN, self-attention: between tokens ${first} and ${second}, and between the furthest two
+for n in (${between}, ${n}):
+    print(cnn(n, ${k}), n, 1)
+`,
+    cpp: `#include <attn/attn.hpp>
+
+#include <cstdint>
+#include <cstdio>
+
+int main() {
+  const std::int64_t k = ${k};
+  // CNN, RNN, self-attention: between tokens ${first} and ${second}, and between the furthest two
+  for (const std::int64_t n : {${between}, ${n}}) {
+    std::printf("%lld %lld %lld\\n",
+                (long long)*attn::convolution_costs(n, 1, k).max_path_length,
+                (long long)*attn::recurrent_costs(n, 1).max_path_length,
+                (long long)*attn::self_attention_costs(n, 1).max_path_length);
+  }
+}
+`,
+    javascript: `import { load } from 'attn';
+
+const attn = await load();
+// CNN, RNN, self-attention: between tokens ${first} and ${second}, and between the furthest two
+for (const n of [${between}, ${n}]) {
+  const cnn = attn.convolutionCosts({ n, d: 1, k: ${k} }).maxPathLength;
+  const rnn = attn.recurrentCosts({ n, d: 1 }).maxPathLength;
+  const attention = attn.selfAttentionCosts({ n, d: 1 }).maxPathLength;
+  console.log(cnn, rnn, attention);
+}
+`,
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * A connection of a diagram, from a node of one row to a node of the same or the next one. Row 0 are
+ * the tokens.
+ * @typedef {{ row: number, column: number }} Node
+ * @typedef {{ from: Node, to: Node }} Connection
+ *
+ * @typedef {object} Diagram
+ * @property {number} rows  the tokens' one included
+ * @property {Connection[]} connections  all there are
+ * @property {Connection[]} path  those that the two tokens run through until they meet
+ * @property {Node | null} meeting  where they do
+ */
+
+/** Most tokens that are drawn. */
+export const drawnTokens = 16;
+
+/**
+ * What an output of a convolution that keeps the length sees: from `left` tokens before it to `right`
+ * behind it. With an even kernel the odd one is behind.
+ * @param {number} k
+ */
+export const window = (k) => ({ left: Math.floor((k - 1) / 2), right: Math.ceil((k - 1) / 2) });
+
+/** @param {number} row @param {number} from @param {number} to @returns {Connection} */
+const up = (row, from, to) => ({ from: { row, column: from }, to: { row: row + 1, column: to } });
+
+/**
+ * Layers of convolutions, as many as it takes until one output sees both tokens.
+ * @param {number} n
+ * @param {number} k
+ * @param {number} layers
+ * @param {number} first
+ * @param {number} second
+ * @returns {Diagram}
+ */
+export function convolution(n, k, layers, first, second) {
+  const { left, right } = window(k);
+  const connections = [];
+  for (let row = 0; row < layers; row++) {
+    for (let to = 0; to < n; to++) {
+      for (let from = Math.max(0, to - left); from <= Math.min(n - 1, to + right); from++) {
+        connections.push(up(row, from, to));
+      }
+    }
+  }
+  // After L layers output p sees p − L·left … p + L·right: the places that see both, and of them the
+  // middle one.
+  const [low, high] = [Math.min(first, second), Math.max(first, second)];
+  const from = Math.max(0, high - layers * right);
+  const to = Math.min(n - 1, low + layers * left);
+  if (from > to) return { rows: layers + 1, connections, path: [], meeting: null };
+  const meeting = Math.round((from + to) / 2);
+  const path = [...new Set([first, second])].flatMap((token) => {
+    let at = token;
+    return Array.from({ length: layers }, (_, row) => {
+      // Evenly over the layers, no step beyond what a window spans.
+      const wanted = Math.round(token + ((meeting - token) * (row + 1)) / layers);
+      const next = Math.min(at + left, Math.max(at - right, wanted));
+      const step = up(row, at, next);
+      at = next;
+      return step;
+    });
+  });
+  return { rows: layers + 1, connections, path, meeting: { row: layers, column: meeting } };
+}
+
+/**
+ * A recurrent layer: each state reads its token and the state before.
+ * @param {number} n
+ * @param {number} first
+ * @param {number} second
+ * @returns {Diagram}
+ */
+export function recurrence(n, first, second) {
+  const step = (/** @type {number} */ from) => ({
+    from: { row: 1, column: from },
+    to: { row: 1, column: from + 1 },
+  });
+  const connections = [
+    ...Array.from({ length: n }, (_, i) => up(0, i, i)),
+    ...Array.from({ length: n - 1 }, (_, i) => step(i)),
+  ];
+  const [low, high] = [Math.min(first, second), Math.max(first, second)];
+  const path = [...new Set([low, high])].map((token) => up(0, token, token));
+  for (let i = low; i < high; i++) path.push(step(i));
+  return { rows: 2, connections, path, meeting: { row: 1, column: high } };
+}
+
+/**
+ * Self-attention: each output reads every token.
+ * @param {number} n
+ * @param {number} first
+ * @param {number} second
+ * @returns {Diagram}
+ */
+export function selfAttention(n, first, second) {
+  const connections = [];
+  for (let to = 0; to < n; to++)
+    for (let from = 0; from < n; from++) connections.push(up(0, from, to));
+  const path = [...new Set([first, second])].map((token) => up(0, token, second));
+  return { rows: 2, connections, path, meeting: { row: 1, column: second } };
+}
