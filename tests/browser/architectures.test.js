@@ -93,3 +93,31 @@ test('short, empty and long sentences are drawn', async () => {
     await page.context().close();
   }
 });
+
+test('times are measured when asked for, fitted, and the run can be stopped', async () => {
+  const page = await open('&dModel=16');
+  const figure = page.locator('#timings');
+  await figure.scrollIntoViewIfNeeded();
+  await figure.getByText('Nothing measured yet').waitFor();
+  assert.equal(await figure.locator('circle[data-y]').count(), 0);
+  await figure.getByRole('button', { name: 'Run' }).click();
+  await figure.locator('circle[data-series=recurrence]').nth(3).waitFor({ timeout: 60_000 });
+  await figure.getByRole('button', { name: 'Stop' }).click();
+  await figure.getByText('Stopped; what was measured stays.').waitFor();
+  assert.deepEqual(await figure.getByRole('alert').allTextContents(), []);
+
+  const points = await figure.locator('circle[data-series=convolution]').evaluateAll((circles) =>
+    circles.map((circle) => ({
+      x: Number(/** @type {SVGElement} */ (circle).dataset.x),
+      y: Number(/** @type {SVGElement} */ (circle).dataset.y),
+    })),
+  );
+  assert.equal(points.length, 9);
+  assert.ok(points.every(({ y }) => y > 0));
+  const last = points.slice(-4).map(({ x, y }) => [Math.log(x), Math.log(y)]);
+  const mean = (/** @type {0 | 1} */ i) => last.reduce((sum, point) => sum + point[i], 0) / 4;
+  const slope =
+    last.reduce((sum, [x, y]) => sum + (x - mean(0)) * (y - mean(1)), 0) /
+    last.reduce((sum, [x]) => sum + (x - mean(0)) ** 2, 0);
+  assert.match(await figure.innerText(), new RegExp(`∝ n${slope.toFixed(2)}`));
+});

@@ -55,8 +55,8 @@ export function timeCall(call, pace, now = () => performance.now()) {
 }
 
 /**
- * Whether the next size would take too long, judged by the last two, or by the last one and the
- * power that the work grows with.
+ * Whether the next size would take too long, judged by the last one and the power that the work grows
+ * with.
  * @param {{ length: number, seconds: number }[]} measured
  * @param {number} next
  * @param {number} power

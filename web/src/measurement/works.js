@@ -67,4 +67,37 @@ export const works = {
     },
     exact: exactAttention(job.shape),
   }),
+
+  /**
+   * A convolution of d channels that keeps the length.
+   * @param {Attn} attn
+   * @param {Job} job
+   * @returns {Work}
+   */
+  convolution(attn, { shape: { d, k } }) {
+    const layer = new attn.Conv1d({
+      inChannels: d,
+      outChannels: d,
+      kernelSize: k,
+      padding: 'same',
+      seed: 1,
+    });
+    return {
+      prepare(length) {
+        const x = { data: normal(length * d, 1), shape: [length, d] };
+        return () => layer.forward(x).data;
+      },
+    };
+  },
+
+  /** A plain RNN of width d. @param {Attn} attn @param {Job} job @returns {Work} */
+  recurrence(attn, { shape: { d } }) {
+    const layer = new attn.RNN({ inputSize: d, hiddenSize: d, seed: 1 });
+    return {
+      prepare(length) {
+        const x = { data: normal(length * d, 1), shape: [length, d] };
+        return () => layer.forward(x).output.data;
+      },
+    };
+  },
 };
