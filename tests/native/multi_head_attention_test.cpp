@@ -664,9 +664,8 @@ TEST(MultiHeadAttentionErrorTest, caches_and_positions) {
             "invalid_argument: rotary_dim: got 3,");
   EXPECT_EQ(error({.d_model = 8, .positions = {.max_relative_distance = -1}}),
             "invalid_argument: max_relative_distance: got -1, needs 0 or more");
-  EXPECT_EQ(
-      error({.d_model = 8, .positions = {.max_relative_distance = std::int64_t{1} << 40}}),
-      "invalid_argument: max_relative_distance: got 1099511627776, needs at most 2147483647");
+  EXPECT_EQ(error({.d_model = 8, .positions = {.max_relative_distance = std::int64_t{1} << 40}}),
+            "invalid_argument: max_relative_distance: got 1099511627776, needs at most 2147483647");
   EXPECT_THAT(
       error({.d_model = 8, .positions = {.t5_bias = attn::T5BiasOptions{.num_buckets = 1}}}),
       ::testing::StartsWith("invalid_argument: "));
