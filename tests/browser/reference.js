@@ -187,3 +187,62 @@ function oneHot(scores) {
   const best = scores.indexOf(Math.max(...scores));
   return scores.map((_, i) => Number(i === best));
 }
+
+/**
+ * Rows of weights times rows of values, and how far float32 may be off for each element.
+ * @param {number[][]} weights (n, m)
+ * @param {number[][]} values (m, D)
+ */
+export function mix(weights, values) {
+  const columns = values[0].map((_, column) => values.map((row) => row[column]));
+  return project(weights, columns);
+}
+
+/**
+ * Layer normalisation without parameters, and how far the core's may be off: the bound that its
+ * header states.
+ * @param {number[][]} rows
+ */
+export function layerNorm(rows) {
+  const values = rows.map((row) => {
+    const mean = row.reduce((sum, value) => sum + value, 0) / row.length;
+    const variance = row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / row.length;
+    return row.map((value) => (value - mean) / Math.sqrt(variance + 1e-5));
+  });
+  const errors = values.map((row) =>
+    row.map((value) => 1.5e-6 * (1 + Math.abs(value)) + 6e-8 * Math.abs(value)),
+  );
+  return { values, errors };
+}
+
+/**
+ * The weights of additive attention alone, and how far they may be off in float32.
+ * @param {number[][]} queries
+ * @param {number[][]} keys
+ * @param {{ query: number[][], key: number[][], value: number[] }} parameters W_q, W_k and w_v
+ */
+export function additiveWeights(queries, keys, { query, key, value }) {
+  const [q, k] = [project(queries, query), project(keys, key)];
+  let scoreError = 0;
+  const weights = q.values.map((asked, i) => {
+    const scores = k.values.map((read, j) => {
+      const hidden = asked.map((each, c) => Math.tanh(each + read[c]));
+      // tanh changes by no more than what it is given, and is within a few units in the last place.
+      const errors = asked.map(
+        (each, c) =>
+          q.errors[i][c] + k.errors[j][c] + roundingError * (Math.abs(each + read[c]) + 8),
+      );
+      scoreError = Math.max(
+        scoreError,
+        dotOfMagnitudes(value, errors) +
+          (value.length + 1) * roundingError * dotOfMagnitudes(value, hidden),
+      );
+      return dot(value, hidden);
+    });
+    const largest = Math.max(...scores);
+    const terms = scores.map((score) => Math.exp(score - largest));
+    const sum = terms.reduce((total, term) => total + term);
+    return terms.map((term) => term / sum);
+  });
+  return { weights, tolerance: 2 * scoreError + 16 * roundingError };
+}

@@ -1,2 +1,49 @@
+import { cell, cells, choice, integer, number, text } from '../../state/property.js';
+
+/** Most tokens that the encoder block is drawn for. */
+export const maxBlockTokens = 128;
+
+/** Most tokens that are decoded one by one. */
+export const maxSteps = 64;
+
+/** Most tokens of either sentence of an alignment. */
+export const maxAligned = 64;
+
+/**
+ * The locked cell of one of the block's matrices: `id.row.column`.
+ * @type {import('../../state/property.js').Property<
+ *   import('../../state/linkedSelection.svelte.js').LinkedCell | null>}
+ */
+const linkedCell = (() => {
+  const { parse, format } = cells(1, 1023);
+  return {
+    initial: null,
+    parse(text) {
+      const [, id, rest] = /^([a-zA-Z]{1,16}\d?)\.(\d+\.\d+)$/.exec(text) ?? [];
+      const cell = rest ? parse(rest)[0] : undefined;
+      return cell ? { id, ...cell } : null;
+    },
+    format: (value) => (value ? `${value.id}.${format([value])}` : ''),
+  };
+})();
+
 /** What this chapter adds to the page's settings. */
-export const properties = {};
+export const properties = {
+  /** Where the block normalises: behind the residual connections, or in front of the layers. */
+  norm: choice(/** @type {'post' | 'pre'} */ ('post'), ['post', 'pre']),
+  blockCell: linkedCell,
+
+  /** The token that the decoder has come to. */
+  step: integer(4, { min: 0, max: maxSteps - 1 }),
+
+  /** The sentences that are aligned: what is read, and what is written. */
+  source: text('The agreement on the European Economic Area was signed in August 1992.', 2000),
+  target: text('L’accord sur la zone économique européenne a été signé en août 1992.', 2000),
+  /** What the weights of additive attention are, and what asks. */
+  alignment: choice(/** @type {'spelling' | 'xavier' | 'decoder'} */ ('spelling'), [
+    ...['spelling', 'xavier', 'decoder'],
+  ]),
+  alignmentCell: cell(maxAligned - 1),
+  /** Scale of w_v where it is set by hand. */
+  sharpness: number(0.13, { min: 0, max: 0.5 }),
+};

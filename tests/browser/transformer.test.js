@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { load } from 'attn';
+
+import {
+  additiveWeights,
+  attentionWeights,
+  layerNorm,
+  maxAbsDifference,
+  mix,
+  project,
+} from './reference.js';
+import { numberOf, openSite, readValues, shownValue } from './site.js';
+
+/** @import { BrowserContextOptions, Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const [n, dModel, heads] = [4, 8, 2];
+const settings = `text=the+cat+sat+the&dModel=${dModel}&heads=${heads}&weights=xavier&seed=5`;
+
+/**
+ * @param {'encoder-block' | 'decoder-cache' | 'alignment'} figure
+ * @param {string} [more] settings
+ * @param {BrowserContextOptions} [options]
+ */
+async function openFigure(figure, more = '', options = {}) {
+  const page = await site.open(`#at=transformer.${figure}&${more}`, options);
+  const figureElement = page.locator(`#${figure}`);
+  await figureElement.getByRole('application').first().waitFor();
+  return { page, figure: figureElement };
+}
+
+/** @param {import('attn').Tensor} tensor @returns {number[][]} */
+const rowsOf = ({ data, shape: [rows, columns] }) =>
+  Array.from({ length: rows }, (_, i) => [...data.subarray(i * columns, (i + 1) * columns)]);
+
+/**
+ * @param {number[][]} actual
+ * @param {{ values: number[][], errors: number[][] }} expected
+ * @param {string} name
+ */
+function near(actual, { values, errors }, name) {
+  values.forEach((row, i) =>
+    row.forEach((value, j) => {
+      const difference = Math.abs(actual[i][j] - value);
+      assert.ok(difference <= errors[i][j], `${name}[${i}, ${j}]: ${difference} > ${errors[i][j]}`);
+    }),
+  );
+}
+
+/** @param {number[][]} matrix @param {number} head */
+const slice = (matrix, head) =>
+  matrix.map((row) => row.slice((head * dModel) / heads, ((head + 1) * dModel) / heads));
+
+/** The parameters of the block with the settings above. */
+async function parameters() {
+  const attn = await load({ threads: 1 });
+  const layer = new attn.TransformerEncoderLayer({
+    ...{ dModel, numHeads: heads, dimFeedforward: 2 * dModel, attentionBias: false, seed: 5 },
+  });
+  const projections = rowsOf(layer.parameter('self_attn.in_proj_weight'));
+  const found = {
+    ...{ q: projections.slice(0, dModel), k: projections.slice(dModel, 2 * dModel) },
+    ...{ v: projections.slice(2 * dModel) },
+    attention: rowsOf(layer.parameter('self_attn.out_proj.weight')),
+    hidden: rowsOf(layer.parameter('linear1.weight')),
+    feedForward: rowsOf(layer.parameter('linear2.weight')),
+  };
+  layer.dispose();
+  return found;
+}
+
+for (const norm of /** @type {const} */ (['post', 'pre'])) {
+  test(`every matrix of the block follows from those before it, ${norm}-norm`, async () => {
+    const { figure } = await openFigure('encoder-block', `${settings}&norm=${norm}`);
+    const weights = await parameters();
+    /** @param {RegExp} name @param {number} columns @param {number} [which] */
+    const read = (name, columns, which = 0) =>
+      readValues(figure.getByRole('application', { name }).nth(which), n, columns);
+
+    const x = await read(/^input/, dModel);
+    const pre = norm === 'pre';
+    const norms = [await read(/^normalised/, dModel), pre ? await read(/^norm/, dModel, 1) : []];
+    const attended = pre ? norms[0] : x;
+    const [q, k, v] = [
+      await read(/^queries/, dModel),
+      await read(/^keys/, dModel),
+      await read(/^values/, dModel),
+    ];
+    near(q, project(attended, weights.q), 'queries');
+    near(k, project(attended, weights.k), 'keys');
+    near(v, project(attended, weights.v), 'values');
+    const joined = await read(/^joined/, dModel);
+    for (let head = 0; head < heads; head++) {
+      const shown = await read(new RegExp(`^head ${head + 1}`), n);
+      const expected = attentionWeights(
+        { values: slice(q, head) },
+        { values: slice(k, head) },
+        false,
+      );
+      assert.ok(maxAbsDifference(shown, expected.weights) <= expected.tolerance);
+      near(slice(joined, head), mix(shown, slice(v, head)), 'joined');
+    }
+    const projected = await read(/^projected/, dModel);
+    near(projected, project(joined, weights.attention), 'projected');
+    const sums = [
+      await read(pre ? /^X \+ A/ : /^sum/, dModel),
+      await read(pre ? /^H \+ F/ : /^sum/, dModel, pre ? 0 : 1),
+    ];
+    const add = (/** @type {number[][]} */ a, /** @type {number[][]} */ b) =>
+      a.map((row, i) => row.map((value, j) => Math.fround(value + b[i][j])));
+    assert.deepEqual(sums[0], add(x, projected));
+    const fed = pre ? norms[1] : norms[0];
+    near(fed, layerNorm(sums[0]), 'normalised');
+    if (pre) near(norms[0], layerNorm(x), 'normalised input');
+    const hidden = await read(/^hidden/, 2 * dModel);
+    const linear = project(fed, weights.hidden);
+    linear.values = linear.values.map((row) => row.map((value) => Math.max(0, value)));
+    near(hidden, linear, 'hidden');
+    const feedForward = await read(/^feed-forward/, dModel);
+    near(feedForward, project(hidden, weights.feedForward), 'feed-forward');
+    assert.deepEqual(sums[1], add(pre ? sums[0] : fed, feedForward));
+    if (!pre) near(await read(/^output/, dModel), layerNorm(sums[1]), 'output');
+
+    const difference = figure.locator('[data-difference]');
+    assert.equal(await difference.getAttribute('data-difference'), '0');
+  });
+}
+
+test('a cell says what made it, and everything else fades', async () => {
+  const { figure } = await openFigure('encoder-block', settings);
+  const readout = figure.locator('[id$="-readout"]');
+  const map = figure.getByRole('application', { name: /^sum/ }).first();
+  await map.focus();
+  await map.press('ArrowDown');
+  assert.match(await readout.innerText(), /^sum: cat1, column 0/);
+  const [, value, a, sign, b] =
+    /\n(−?[\d.e−]+)\n= (−?[\d.]+) ([+−]) ([\d.]+)/.exec(await readout.innerText()) ?? [];
+  const sum = numberOf(a) + (sign === '−' ? -1 : 1) * numberOf(b);
+  // Addends are written with three digits.
+  assert.ok(Math.abs(numberOf(value) - sum) < 0.01, `${value} = ${sum}`);
+  assert.equal(await figure.locator('rect.origin').count(), 2);
+  const faded = await figure
+    .locator('path.veil')
+    .evaluateAll((all) => all.map((path) => (path.getAttribute('d') ?? '').split('M').length - 1));
+  // A veil with a hole has two outlines, a whole one has one, the cell's own matrix none.
+  assert.deepEqual([...new Set(faded)].sort(), [0, 1, 2]);
+  await map.press('Escape');
+  assert.equal(await figure.locator('rect.origin').count(), 0);
+});
+
+test('one lock holds all matrices, and a link brings it back', async () => {
+  const { page, figure } = await openFigure('encoder-block', settings);
+  const output = figure.getByRole('application', { name: /^output/ });
+  await output.focus();
+  for (const key of ['ArrowDown', 'ArrowRight', 'Enter']) await output.press(key);
+  const locked = await shownValue(output);
+  await figure.getByRole('application', { name: /^input/ }).hover();
+  assert.equal(await shownValue(output), locked);
+  await page.waitForURL(/blockCell=norm2\.1\.1/);
+  const copy = await openFigure('encoder-block', new URL(page.url()).hash.slice(1));
+  assert.equal(await shownValue(copy.figure.getByRole('application', { name: /^output/ })), locked);
+  await copy.figure.getByRole('button', { name: 'unlock' }).click();
+  assert.equal(await copy.figure.locator('[data-value]').count(), 0);
+});
+
+test('the switch moves the normalisation, in picture and equation', async () => {
+  const { figure } = await openFigure('encoder-block', settings);
+  const names = () => figure.locator('h4').allInnerTexts();
+  assert.match((await names()).at(-1) ?? '', /output/);
+  await figure.getByText('pre-norm', { exact: true }).click();
+  assert.match((await names()).at(-1) ?? '', /H \+ F, output/);
+  assert.match((await names())[1], /normalised/);
+});
+
+test('decoding step by step fills the cache and gives what one pass gives', async () => {
+  const { figure } = await openFigure('decoder-cache', `${settings}&step=0`);
+  const weights = await parameters();
+  const { figure: block } = await openFigure('encoder-block', settings);
+  const x = await readValues(block.getByRole('application', { name: /^input/ }), n, dModel);
+  const keys = project(x, weights.k);
+  const values = project(x, weights.v);
+  const read = (/** @type {RegExp} */ name, /** @type {number} */ columns) =>
+    readValues(figure.getByRole('application', { name }), n, columns);
+  for (let step = 0; step < n; step++) {
+    const shown = await read(/^Cache of keys/, dModel);
+    const known = { values: keys.values.slice(0, step + 1), errors: keys.errors };
+    near(shown.slice(0, step + 1), known, 'keys');
+    // What is not known yet has no value.
+    assert.ok(
+      shown
+        .slice(step + 1)
+        .flat()
+        .every((value) => value === 0),
+    );
+    const cached = await read(/^Cache of values/, dModel);
+    near(cached.slice(0, step + 1), { ...values, values: values.values.slice(0, step + 1) }, 'v');
+    const query = await readValues(figure.getByRole('application', { name: /^Query/ }), 1, dModel);
+    const shownWeights = await read(/^Weights/, heads);
+    for (let head = 0; head < heads; head++) {
+      const expected = attentionWeights(
+        { values: slice(query, head) },
+        { values: slice(shown.slice(0, step + 1), head) },
+        false,
+      );
+      expected.weights[0].forEach((weight, key) =>
+        assert.ok(Math.abs(shownWeights[key][head] - weight) <= expected.tolerance),
+      );
+    }
+    const difference = await figure
+      .locator('output[data-difference]')
+      .getAttribute('data-difference');
+    assert.ok(Number(difference) <= 1e-6, `${difference}`);
+    assert.equal(await figure.locator('[data-rows]').innerText(), String(step + 1));
+    const without = await figure.locator('[data-rows-without]').getAttribute('data-rows-without');
+    assert.equal(Number(without), ((step + 1) * (step + 2)) / 2);
+    const button = figure.getByRole('button', { name: 'Step', exact: true });
+    if (step < n - 1) await button.click();
+    else assert.ok(await button.isDisabled());
+  }
+  await figure.getByRole('button', { name: 'Back' }).click();
+  assert.equal(await figure.locator('[data-rows]').innerText(), String(n - 1));
+});
+
+test('decoding plays to the end, stops there, and starts again', async () => {
+  const { figure } = await openFigure('decoder-cache', `${settings}&step=1`);
+  await figure.getByRole('button', { name: 'Play' }).click();
+  await figure.locator(`[data-rows="${n}"]`).waitFor({ timeout: 8000 });
+  await figure.getByRole('button', { name: 'Play' }).click();
+  await figure.locator('[data-rows="1"]').waitFor();
+  await figure.getByRole('button', { name: 'Pause' }).click();
+  await figure.getByRole('slider', { name: 'token' }).press('End');
+  await figure.locator(`[data-rows="${n}"]`).waitFor();
+});
+
+test('the alignment is that of the reference, by hand and random', async () => {
+  const [source, target] = ['signed in 1992', 'signé en 1992'].map((text) => text.split(' '));
+  const link = `source=signed+in+1992&target=sign%C3%A9+en+1992`;
+  const attn = await load({ threads: 1 });
+  const [keys, words] = [source, target].map((tokens) =>
+    rowsOf(attn.ngramEmbedding(tokens, { dModel: 256 })),
+  );
+
+  const byHand = await openFigure('alignment', link);
+  const one = (/** @type {number} */ sign) =>
+    keys[0].map((_, c) => keys[0].map((_, other) => (other === c ? sign : 0)));
+  const units = (/** @type {number} */ shift) => one(1).map((row) => [...row, shift]);
+  const expected = additiveWeights(
+    words.map((row) => [...row, 1]),
+    keys,
+    {
+      query: [...units(1), ...units(-1)],
+      key: [...one(-1), ...one(-1)],
+      value: [...keys[0].map(() => 0.13), ...keys[0].map(() => -0.13)],
+    },
+  );
+  const shown = await readValues(byHand.figure.getByRole('application'), 3, 3);
+  const difference = maxAbsDifference(shown, expected.weights);
+  assert.ok(difference <= expected.tolerance, `${difference} > ${expected.tolerance}`);
+  assert.ok(shown[0][0] > 0.9 && shown[2][2] > 0.9);
+
+  const random = await openFigure('alignment', `${link}&alignment=xavier&seed=3`);
+  const layer = new attn.AdditiveAttention({
+    ...{ queryDim: 256, keyDim: 256, numHiddens: 64, seed: 3 },
+  });
+  const [query, key, value] = ['W_q.weight', 'W_k.weight', 'w_v.weight'].map((name) =>
+    rowsOf(layer.parameter(name)),
+  );
+  layer.dispose();
+  const drawn = additiveWeights(words, keys, { query, key, value: value[0] });
+  const read = await readValues(random.figure.getByRole('application'), 3, 3);
+  assert.ok(maxAbsDifference(read, drawn.weights) <= drawn.tolerance);
+});
+
+test('the page says what the weights of the alignment are', async () => {
+  const { figure } = await openFigure('alignment');
+  await figure.getByText(/^Not trained, but set by hand/).waitFor();
+  await figure.getByText('random', { exact: true }).click();
+  await figure.getByText(/^Nothing is trained: .* seed 1/).waitFor();
+  await figure.getByRole('button', { name: 'next seed' }).click();
+  await figure.getByText(/^Nothing is trained: .* seed 2/).waitFor();
+  await figure.getByText('GRU decoder', { exact: true }).click();
+  await figure.getByText(/^Bahdanau’s decoder before its training, seed 2/).waitFor();
+});
+
+test('both sentences can be written, left empty and reset', async () => {
+  const { figure } = await openFigure('alignment');
+  const [source, target] = [
+    figure.getByLabel('What is read: keys'),
+    figure.getByLabel('What is written: queries'),
+  ];
+  await source.fill('one\ntwo 👩‍👩‍👧');
+  await target.fill('سلام');
+  await figure.getByRole('application', { name: /1 words written by 3 words read/ }).waitFor();
+  await target.fill('');
+  await figure.getByText(/^It takes two sentences/).waitFor();
+  await figure.getByRole('button', { name: 'Reset Alignment by additive attention' }).click();
+  await figure.getByRole('application', { name: /13 words read/ }).waitFor();
+});
+
+test('no sentence, one word and very many are drawn in a friendly way', async () => {
+  const page = await site.open('#at=transformer&text=');
+  await page.locator('#encoder-block').getByText('Nothing to look at yet').waitFor();
+  await page.locator('#decoder-cache').getByText('Nothing to look at yet').waitFor();
+  const one = await openFigure('decoder-cache', 'text=word&step=40&dModel=8');
+  await one.figure.locator('[data-rows="1"]').waitFor();
+  const many = await openFigure('encoder-block', `text=${'a+b+'.repeat(300)}&dModel=8`);
+  await many.figure.getByText('The first 128 tokens.').waitFor();
+});
+
+test('every figure offers its code, with the current values', async () => {
+  for (const [figure, expected] of /** @type {const} */ ([
+    ['encoder-block', /dModel, numHeads\] = \[8, 2\]/],
+    ['decoder-cache', /new attn\.KeyValueCache/],
+    ['alignment', /new attn\.AdditiveAttention/],
+  ])) {
+    const { figure: element } = await openFigure(figure, settings);
+    await element.getByRole('button', { name: /^Code for/ }).click();
+    await element.getByRole('tab', { name: 'JavaScript' }).click();
+    assert.match(await element.locator('pre').innerText(), expected);
+  }
+});
+
+test('a phone shows all of it without scrolling sideways', async () => {
+  const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+  for (const figure of /** @type {const} */ (['encoder-block', 'decoder-cache', 'alignment'])) {
+    const { page } = await openFigure(figure, '', phone);
+    const overflow = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    );
+    assert.equal(overflow, 0, figure);
+  }
+});

@@ -1,0 +1,155 @@
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+
+/** Width of the words’ embeddings: wide, so that words that share no letters are nearly orthogonal. */
+export const wordWidth = 256;
+
+/** Hidden units of additive attention where its weights are random. */
+export const numHiddens = 64;
+
+/**
+ * Where tanh is shifted to by hand: tanh(u + shift) − tanh(u − shift) is a bump around u = 0 that is
+ * about as wide as the difference of two unrelated embeddings.
+ */
+export const shift = 1;
+
+/**
+ * @typedef {object} Alignment
+ * @property {Tensor} scores (targets, sources)
+ * @property {Tensor} weights (targets, sources): each row sums to 1
+ * @property {Tensor} queries of the target's words
+ * @property {Tensor} keys of the source's words
+ */
+
+/**
+ * Weights by which additive attention compares spellings. Its scores are odd in (q, k) together, so
+ * it takes a constant to tell likeness from its opposite: a column of ones behind each query. Two
+ * hidden units for each column c of the embeddings then make
+ *
+ *   tanh(q_c − k_c + shift) − tanh(q_c − k_c − shift),
+ *
+ * which is largest where q_c = k_c, and w_v adds them up with the same weight.
+ *
+ * @param {number} width of the embeddings
+ * @param {number} sharpness w_v
+ * @returns {[string, Tensor][]}
+ */
+export function comparingWeights(width, sharpness) {
+  const [hiddens, columns] = [2 * width, width + 1];
+  const query = new Float32Array(hiddens * columns);
+  const key = new Float32Array(hiddens * width);
+  const value = new Float32Array(hiddens);
+  for (let c = 0; c < width; c++) {
+    for (const [unit, sign] of [
+      [c, 1],
+      [width + c, -1],
+    ]) {
+      query[unit * columns + c] = 1;
+      query[unit * columns + width] = sign * shift;
+      key[unit * width + c] = -1;
+      value[unit] = sign * sharpness;
+    }
+  }
+  return [
+    ['W_q.weight', { data: query, shape: [hiddens, columns] }],
+    ['W_k.weight', { data: key, shape: [hiddens, width] }],
+    ['w_v.weight', { data: value, shape: [1, hiddens] }],
+  ];
+}
+
+/** A column of ones behind a matrix. @param {Tensor} tensor (n, width) @returns {Tensor} */
+export function withOnes({ data, shape: [length, width] }) {
+  const wider = new Float32Array(length * (width + 1)).fill(1);
+  for (let i = 0; i < length; i++) {
+    wider.set(data.subarray(i * width, (i + 1) * width), i * (width + 1));
+  }
+  return { data: wider, shape: [length, width + 1] };
+}
+
+/**
+ * Additive attention from each word of the target to each of the source, untrained: the words'
+ * embeddings are queries and keys.
+ * @param {Attn} attn
+ * @param {string[]} source
+ * @param {string[]} target
+ * @param {{ byHand: true, sharpness: number } | { byHand: false, seed: number }} settings
+ * @returns {Alignment}
+ */
+export function align(attn, source, target, settings) {
+  const keys = attn.ngramEmbedding(source, { dModel: wordWidth, seed: 0 });
+  const words = attn.ngramEmbedding(target, { dModel: wordWidth, seed: 0 });
+  const queries = settings.byHand ? withOnes(words) : words;
+  const layer = new attn.AdditiveAttention({
+    queryDim: queries.shape[1],
+    keyDim: wordWidth,
+    numHiddens: settings.byHand ? 2 * wordWidth : numHiddens,
+    ...(settings.byHand ? { init: 'zeros' } : { seed: settings.seed }),
+  });
+  try {
+    if (settings.byHand) {
+      for (const [name, values] of comparingWeights(wordWidth, settings.sharpness)) {
+        layer.setParameter(name, values);
+      }
+    }
+    const { scores, weights } = layer.forward(queries, keys, keys, {
+      ...{ needScores: true, needWeights: true },
+    });
+    return {
+      scores: /** @type {Tensor} */ (scores),
+      weights: /** @type {Tensor} */ (weights),
+      ...{ queries, keys },
+    };
+  } finally {
+    layer.dispose();
+  }
+}
+
+/**
+ * The alignment of Bahdanau's decoder, untrained: a GRU reads the source, another one writes the
+ * target (given to it word by word), and the state of the latter asks the states of the former.
+ * @param {Attn} attn
+ * @param {string[]} source
+ * @param {string[]} target
+ * @param {number} seed
+ * @returns {Omit<Alignment, 'scores'>} queries are what the decoder reads, word by word
+ */
+export function alignByDecoder(attn, source, target, seed) {
+  const vocabulary = [...new Set(target)];
+  const encoder = new attn.GRU({ inputSize: wordWidth, hiddenSize: numHiddens, seed });
+  const decoder = new attn.BahdanauDecoder({
+    ...{ vocabSize: vocabulary.length, embedSize: wordWidth, numHiddens },
+    ...{ seed, stream: 16 },
+  });
+  let state;
+  try {
+    const words = attn.ngramEmbedding(vocabulary, { dModel: wordWidth, seed: 0 });
+    decoder.setParameter('embedding.weight', words);
+    const keys = attn.ngramEmbedding(source, { dModel: wordWidth, seed: 0 });
+    const queries = attn.ngramEmbedding(target, { dModel: wordWidth, seed: 0 });
+    const { output, hN } = encoder.forward({ ...keys, shape: [1, ...keys.shape] });
+    state = decoder.initState(output, hN);
+    const tokens = {
+      data: target.map((word) => vocabulary.indexOf(word)),
+      shape: [1, target.length],
+    };
+    const { alignment } = decoder.forward(tokens, state, { needAlignment: true });
+    const { data } = /** @type {Tensor} */ (alignment);
+    return { weights: { data, shape: [target.length, source.length] }, queries, keys };
+  } finally {
+    state?.dispose();
+    decoder.dispose();
+    encoder.dispose();
+  }
+}
+
+/**
+ * The words that each word of the target looks at most.
+ * @param {Tensor} weights (targets, sources)
+ * @returns {number[]}
+ */
+export function strongest({ data, shape: [targets, sources] }) {
+  return Array.from({ length: targets }, (_, i) => {
+    const row = data.subarray(i * sources, (i + 1) * sources);
+    return row.indexOf(Math.max(...row));
+  });
+}

@@ -1,0 +1,45 @@
+import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { blockPrelude } from '../encoderBlock/code.js';
+
+/**
+ * Programs that decode token by token. PyTorch's layer has no cache: its program makes the one pass
+ * over all tokens that the others' results are equal to.
+ * @param {import('../../state/properties.js').Settings} settings
+ * @param {string[]} tokens
+ */
+export function decoderCacheCode(settings, tokens) {
+  const prelude = blockPrelude(settings, tokens, 'decoder-cache');
+  return {
+    python: pythonProgram({
+      body: `${prelude.python}
+
+# PyTorch's layer has no cache: one causal pass over all tokens.
+causal = torch.nn.Transformer.generate_square_subsequent_mask(n)
+with torch.no_grad():
+    y = layer(x[None], src_mask=causal, is_causal=True)[0]`,
+      result: 'y',
+    }),
+    cpp: cppProgram({
+      body: `${prelude.cpp}
+
+attn::KeyValueCache cache = layer.self_attention().make_cache(1);
+for (std::int64_t t = 0; t < n; ++t) {
+  layer.forward(view(x).slice(0, t, t + 1), view(y).slice(0, t, t + 1), cache,
+                {.causal = attn::Diagonal::top_left()});
+}`,
+      ...{ result: 'y', rows: 'n', columns: 'd_model', includes: ['<string>', '<string_view>'] },
+    }),
+    javascript: javascriptProgram({
+      body: `${prelude.javascript}
+
+const cache = new attn.KeyValueCache({ batch: 1, numKvHeads: numHeads, headDim: dModel / numHeads });
+const y = { data: new Float32Array(tokens.length * dModel), shape: [tokens.length, dModel] };
+for (let t = 0; t < tokens.length; t++) {
+  const token = { data: x.data.subarray(t * dModel, (t + 1) * dModel), shape: [1, dModel] };
+  const { output } = layer.forward(token, { attention: { causal: true }, cache });
+  y.data.set(output.data, t * dModel);
+}`,
+      result: 'y',
+    }),
+  };
+}

@@ -1,0 +1,96 @@
+import { EncoderBlock } from '../encoderBlock/block.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+
+/**
+ * @typedef {object} Decoding
+ * @property {Tensor} x (n, E), as given
+ * @property {Tensor} q (n, E), of all tokens
+ * @property {Tensor} keys (n, E): what the cache holds in the end, heads side by side
+ * @property {Tensor} values (n, E)
+ * @property {Tensor[]} weights of each step: (H, tokens so far)
+ * @property {Tensor} output (n, E), one row from each step
+ * @property {Tensor} whole (n, E), of one pass over all tokens
+ * @property {Float32Array} differences |output − whole|, the largest up to and with each step
+ */
+
+/**
+ * A causal block that takes one token at a time, with keys and values of past ones in a cache.
+ * @param {Attn} attn
+ * @param {import('../encoderBlock/layer.js').BlockOptions} options
+ * @param {Tensor} x (n, E), n ≥ 1
+ * @returns {Decoding}
+ */
+export function decode(attn, options, x) {
+  const [length, dModel] = x.shape;
+  const block = new EncoderBlock(attn, options);
+  const cache = new attn.KeyValueCache({
+    batch: 1,
+    numKvHeads: options.heads,
+    headDim: dModel / options.heads,
+  });
+  try {
+    const output = new Float32Array(length * dModel);
+    const weights = [];
+    for (let t = 0; t < length; t++) {
+      const token = { data: x.data.subarray(t * dModel, (t + 1) * dModel), shape: [1, dModel] };
+      const step = block.layer.forward(token, {
+        attention: { causal: true, needWeights: true },
+        cache,
+      });
+      output.set(step.output.data, t * dModel);
+      const { data } = /** @type {Tensor} */ (step.weights);
+      weights.push({ data, shape: [options.heads, t + 1] });
+    }
+    const whole = block.layer.forward(x, { attention: { causal: true } }).output;
+    const differences = new Float32Array(length);
+    let largest = 0;
+    for (let i = 0; i < output.length; i++) {
+      largest = Math.max(largest, Math.abs(output[i] - whole.data[i]));
+      differences[Math.floor(i / dModel)] = largest;
+    }
+    return {
+      x,
+      q: block.forward(x, { causal: true }).stages.q,
+      keys: headsBesideEachOther(cache.keys()),
+      values: headsBesideEachOther(cache.values()),
+      ...{ weights, output: { data: output, shape: x.shape }, whole, differences },
+    };
+  } finally {
+    cache.dispose();
+    block.dispose();
+  }
+}
+
+/** (1, H, n, D) as (n, H·D). @param {Tensor} tensor */
+function headsBesideEachOther({ data, shape: [, heads, length, depth] }) {
+  const joined = new Float32Array(data.length);
+  for (let head = 0; head < heads; head++) {
+    for (let i = 0; i < length; i++) {
+      const from = (head * length + i) * depth;
+      joined.set(data.subarray(from, from + depth), (i * heads + head) * depth);
+    }
+  }
+  return { data: joined, shape: [length, heads * depth] };
+}
+
+/**
+ * What a step of decoding costs, in rows of K and V that are projected.
+ * @param {number} step from 0 on
+ */
+export function work(step) {
+  const tokens = step + 1;
+  return { withCache: tokens, without: (tokens * (tokens + 1)) / 2, read: step };
+}
+
+/**
+ * A matrix as it is at a step: rows of later tokens are empty.
+ * @param {import('../../drawing/matrix.js').Matrix} matrix
+ * @param {number} step
+ */
+export function soFar({ data, rows, columns }, step) {
+  const known = new Float32Array(data.length);
+  known.set(data.subarray(0, (step + 1) * columns));
+  return { data: known, rows, columns };
+}

@@ -1,0 +1,121 @@
+import { cppProgram, javascriptProgram, literal, pythonProgram } from '../../frame/programs.js';
+import { exclusionCode } from '../../model/exclusionCode.js';
+import { hiddenFactor } from './layer.js';
+
+/** @typedef {import('../../state/properties.js').Settings} Settings */
+
+/** A number as a C++ double. @param {number} value */
+const double = (value) => (Number.isInteger(value) ? `${value}.0` : String(value));
+
+/**
+ * What programs of a block begin with: its input `x` (n, E) and the `layer`, named after the
+ * settings.
+ * @param {Settings} settings
+ * @param {string[]} tokens
+ * @param {string} figure whose exported input the Python program reads
+ */
+export function blockPrelude(settings, tokens, figure) {
+  const { dModel, heads, weights, seed, base, encoding, norm } = settings;
+  const words = tokens.map(literal).join(', ');
+  const identity = weights === 'identity';
+  const encoded = encoding === 'sinusoidal';
+  return {
+    javascript: `const tokens = [${words}];
+const [dModel, numHeads] = [${dModel}, ${heads}];
+const embedded = attn.ngramEmbedding(tokens, { dModel });
+const x = ${encoded ? `attn.positionalEncoding(embedded, { base: ${base} })` : 'embedded'};
+
+const layer = new attn.TransformerEncoderLayer({
+  dModel,
+  numHeads,
+  dimFeedforward: ${hiddenFactor * dModel},
+  normFirst: ${norm === 'pre'},
+  attentionBias: false,
+  seed: ${seed},
+});${
+      identity
+        ? `
+const attention = new attn.MultiHeadAttention({ dModel, numHeads, init: 'identity' });
+for (const name of attention.parameterNames()) {
+  layer.setParameter(\`self_attn.\${name}\`, attention.parameter(name));
+}`
+        : ''
+    }`,
+    cpp: `const std::vector<std::string_view> tokens{${words}};
+const std::int64_t n = ${tokens.length}, d_model = ${dModel}, num_heads = ${heads};
+std::vector<float> x(n * d_model), y(n * d_model);
+const auto view = [&](std::vector<float>& rows) { return attn::Tensor(rows.data(), {n, d_model}); };
+attn::ngram_embedding(tokens, view(x));
+${encoded ? `attn::PositionalEncoding({.base = ${double(base)}}).forward(view(x), view(x));\n` : ''}
+attn::TransformerEncoderLayer layer({.d_model = d_model,
+                                     .num_heads = num_heads,
+                                     .dim_feedforward = ${hiddenFactor * dModel},
+                                     .norm_first = ${norm === 'pre'},
+                                     .attention_bias = false});
+layer.initialize_xavier({.seed = ${seed}});${
+      identity
+        ? `
+attn::MultiHeadAttention attention({.d_model = d_model, .num_heads = num_heads});
+attention.initialize_identity();
+for (const std::string& name : attention.parameter_names()) {
+  layer.set_parameter("self_attn." + name, attention.parameter(name));
+}`
+        : ''
+    }`,
+    python: `import numpy as np
+
+# Exported by this figure: embeddings${encoded ? ` plus the encoding of base ${base}` : ' without an encoding'}.
+x = torch.from_numpy(np.load("${figure}-x.npy"))
+n, d_model = x.shape
+layer = torch.nn.TransformerEncoderLayer(
+    d_model, nhead=${heads}, dim_feedforward=${hiddenFactor * dModel}, dropout=0,
+    norm_first=${norm === 'pre' ? 'True' : 'False'}, batch_first=True)
+with torch.no_grad():
+    layer.self_attn.in_proj_bias.zero_()
+    # Xavier's uniform rule; PyTorch draws other numbers than attn does.
+    for linear in (layer.linear1, layer.linear2):
+        torch.nn.init.xavier_uniform_(linear.weight)
+        linear.bias.zero_()
+${
+  identity
+    ? `    layer.self_attn.in_proj_weight.copy_(torch.eye(d_model).repeat(3, 1))
+    layer.self_attn.out_proj.weight.copy_(torch.eye(d_model))`
+    : `    for weight in (*layer.self_attn.in_proj_weight.chunk(3), layer.self_attn.out_proj.weight):
+        torch.nn.init.xavier_uniform_(weight)`
+}`,
+  };
+}
+
+/**
+ * Programs for the output of the block.
+ * @param {Settings} settings
+ * @param {string[]} tokens
+ */
+export function encoderBlockCode(settings, tokens) {
+  const prelude = blockPrelude(settings, tokens, 'encoder-block');
+  const { javascript, cpp, python } = exclusionCode(settings, tokens.length);
+  const attention = javascript.options.join(', ');
+  const before = (/** @type {string} */ text) => (text ? `${text}\n` : '');
+  return {
+    python: pythonProgram({
+      body: `${prelude.python}
+
+${python.before}
+with torch.no_grad():
+    y = layer(x[None], src_mask=~attends)[0]`,
+      result: 'y',
+    }),
+    cpp: cppProgram({
+      body: `${prelude.cpp}
+
+${before(cpp.before)}layer.forward(view(x), view(y)${cpp.options.length ? `, {${cpp.options.join(', ')}}` : ''});`,
+      ...{ result: 'y', rows: 'n', columns: 'd_model', includes: ['<string>', '<string_view>'] },
+    }),
+    javascript: javascriptProgram({
+      body: `${prelude.javascript}
+
+${before(javascript.before)}const { output: y } = layer.forward(x${attention ? `, { attention: { ${attention} } }` : ''});`,
+      result: 'y',
+    }),
+  };
+}

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { load } from 'attn';
+
+import { reasonToSkip, run } from '../../../../tests/programs.js';
+import { exclusionOf } from '../../model/exclusion.js';
+import { encoderBlockCode } from './code.js';
+import { EncoderBlock } from './block.js';
+
+const tokens = ['the', 'cat', 'said', '"', '\\n'];
+const shared = /** @type {any} */ ({ dModel: 16, heads: 2, seed: 3, base: 100 });
+const cases = [
+  {
+    ...{ ...shared, weights: 'identity', norm: 'post', encoding: 'sinusoidal' },
+    ...{ causal: true, window: 2, validLen: 4, blocked: [{ row: 1, column: 0 }] },
+  },
+  {
+    ...{ ...shared, weights: 'xavier', norm: 'pre', encoding: 'none' },
+    ...{ causal: false, window: 0, validLen: 0, blocked: [] },
+  },
+];
+
+for (const language of /** @type {const} */ (['cpp', 'javascript'])) {
+  const skip = await reasonToSkip(language);
+  test(`the ${language} program prints the block’s output`, { skip }, async () => {
+    const attn = await load({ threads: 1 });
+    for (const settings of cases) {
+      const embedded = attn.ngramEmbedding(tokens, { dModel: 16 });
+      const x =
+        settings.encoding === 'none' ? embedded : attn.positionalEncoding(embedded, { base: 100 });
+      const block = new EncoderBlock(attn, { ...settings, normFirst: settings.norm === 'pre' });
+      const { stages } = block.forward(x, exclusionOf(settings, tokens.length));
+      const { data } = settings.norm === 'pre' ? stages.sum2 : stages.norm2;
+      block.dispose();
+      const printed = (await run(language, encoderBlockCode(settings, tokens)[language])).flat();
+      assert.equal(printed.length, data.length);
+      // Instruction sets add up in different orders; normalised values are a few units large.
+      printed.forEach((value, i) => assert.ok(Math.abs(value - data[i]) < 1e-5, `${i}: ${value}`));
+    }
+  });
+}
+
+test('the Python program names what it reads', () => {
+  const { python } = encoderBlockCode(cases[0], tokens);
+  assert.match(python, /np\.load\("encoder-block-x\.npy"\)/);
+  assert.match(python, /norm_first=False/);
+});

@@ -1,0 +1,129 @@
+import { brief } from '../../drawing/numbers.js';
+
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('./flow.js').Stage} Stage */
+
+/**
+ * How a cell came about, in numbers.
+ * @typedef {object} Explanation
+ * @property {[number, number][]} terms products that are added up; none for `sum` and `norm`
+ * @property {number[]} operands of a sum: both addends; of a norm: value, mean and deviation; of a
+ *   weight: its score
+ */
+
+/** Within the square root, as in the core. */
+const epsilon = 1e-5;
+
+/** @param {Tensor} tensor @param {number} row @param {number} [left] @param {number} [right] */
+function rowOf({ data, shape: [, columns] }, row, left = 0, right = columns) {
+  return data.subarray(row * columns + left, row * columns + right);
+}
+
+/** @param {ArrayLike<number>} a @param {ArrayLike<number>} b @returns {[number, number][]} */
+const pairs = (a, b) => Array.from(a, (value, i) => [value, b[i]]);
+
+/**
+ * @param {Stage} stage
+ * @param {import('./flow.js').Cell} cell
+ * @param {{ stages: Record<string, Tensor>, scores: Record<string, Tensor> }} block
+ * @param {Record<string, Tensor>} parameters
+ * @param {number} heads
+ * @returns {Explanation}
+ */
+export function explain(stage, { row, column }, { stages, scores }, parameters, heads) {
+  const [first, second] = stage.from.map((id) => stages[id]);
+  switch (stage.kind) {
+    case 'input':
+      return { terms: [], operands: [] };
+    case 'product':
+      return {
+        terms: pairs(rowOf(first, row), rowOf(parameters[stage.id], column)),
+        operands: [],
+      };
+    case 'weights': {
+      const depth = first.shape[1] / heads;
+      const left = /** @type {number} */ (stage.head) * depth;
+      return {
+        terms: pairs(
+          rowOf(first, row, left, left + depth),
+          rowOf(second, column, left, left + depth),
+        ),
+        operands: [rowOf(scores[stage.id], row)[column]],
+      };
+    }
+    case 'mix': {
+      const { v } = stages;
+      const [length, width] = v.shape;
+      const weights = stages[stage.from[Math.floor((column * heads) / width)]];
+      const values = Array.from({ length }, (_, j) => v.data[j * width + column]);
+      return { terms: pairs(rowOf(weights, row), values), operands: [] };
+    }
+    case 'sum':
+      return { terms: [], operands: [rowOf(first, row)[column], rowOf(second, row)[column]] };
+    case 'norm': {
+      const values = rowOf(first, row);
+      const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+      const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
+      return { terms: [], operands: [values[column], mean, Math.sqrt(variance + epsilon)] };
+    }
+  }
+}
+
+/** A number within a sum: its sign as an operator. @param {number} value @param {boolean} first */
+function operand(value, first) {
+  const sign = value < 0 ? '−' : '+';
+  const magnitude = brief(Math.abs(value));
+  return first ? (value < 0 ? `−${magnitude}` : magnitude) : ` ${sign} ${magnitude}`;
+}
+
+/**
+ * A sum of products, the largest ones first and the others counted.
+ * @param {[number, number][]} terms
+ * @param {number} most
+ */
+export function sumOfProducts(terms, most) {
+  const largest = terms
+    .filter(([a, b]) => a * b !== 0)
+    .toSorted(([a, b], [c, d]) => Math.abs(c * d) - Math.abs(a * b));
+  if (largest.length === 0) return '0';
+  const shown = largest.slice(0, most);
+  const text = shown
+    .map(([a, b], i) => {
+      const sign = Math.sign(a * b);
+      return `${operand(sign * Math.abs(a), i === 0)}·${brief(Math.abs(b))}`;
+    })
+    .join('');
+  const rest = largest.length - shown.length;
+  return rest ? `${text} … + ${rest} more` : text;
+}
+
+/**
+ * The explanation as the right-hand side of an equation.
+ * @param {Stage} stage
+ * @param {Explanation} explanation
+ * @param {{ most: number, depth: number, keys: number }} sizes most: products that are written
+ *   out; depth: D; keys: how many are attended to
+ */
+export function inWords(stage, { terms, operands }, { most, depth, keys }) {
+  switch (stage.kind) {
+    case 'input':
+      return '';
+    case 'product': {
+      const sum = sumOfProducts(terms, most);
+      if (stage.id !== 'hidden') return sum;
+      return `max(0, ${brief(terms.reduce((total, [a, b]) => total + a * b, 0))}) of ${sum}`;
+    }
+    case 'mix':
+      return sumOfProducts(terms, most);
+    case 'weights':
+      return operands[0] === undefined
+        ? ''
+        : `softmax over ${keys} ${keys === 1 ? 'key' : 'keys'}, score ${brief(operands[0])} = (${sumOfProducts(terms, most)}) / √${depth}`;
+    case 'sum':
+      return `${operand(operands[0], true)}${operand(operands[1], false)}`;
+    case 'norm': {
+      const [value, mean, deviation] = operands;
+      return `(${operand(value, true)}${operand(-mean, false)}) / ${brief(deviation)}`;
+    }
+  }
+}

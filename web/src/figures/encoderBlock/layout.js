@@ -1,0 +1,376 @@
+/**
+ * Where each matrix of the block is drawn, and the lines between them, in CSS pixels. Wide, the
+ * block flows in two rows, attention above and the feed-forward network below; narrow, from top to
+ * bottom. Rows of all matrices are equally high, columns equally wide.
+ */
+
+/** @typedef {{ x: number, y: number, width: number, height: number }} Box */
+
+/**
+ * @typedef {object} Layout
+ * @property {boolean} wide
+ * @property {number} width
+ * @property {number} height
+ * @property {Map<string, Box>} boxes of the matrices, without their titles, by the id of the stage
+ * @property {{ from: string, to: string, residual: boolean, d: string }[]} lines
+ * @property {{ id: string, x: number, y: number }[]} sums where two lines meet and are added
+ * @property {Box[]} names where tokens are named: to the left of matrices
+ * @property {Box | null} free room that nothing takes, at the end of the lower row
+ */
+
+/** Above each matrix. */
+export const titleHeight = 24;
+
+/** From this width on the block is laid out in two rows. */
+export const wideFrom = 860;
+
+const radius = 9;
+
+/**
+ * @param {object} given
+ * @param {number} given.available width
+ * @param {number} given.length n
+ * @param {number} given.heads
+ * @param {boolean} given.normFirst
+ * @param {number} given.hiddenFactor width of the hidden layer over E
+ * @returns {Layout}
+ */
+export function layOut({ available, length, heads, normFirst, hiddenFactor }) {
+  return available >= wideFrom
+    ? wideLayout(available, length, heads, normFirst, hiddenFactor)
+    : narrowLayout(available, length, heads, normFirst);
+}
+
+/** @param {Box} box */
+const middle = ({ x, y, width, height }) => ({ x: x + width / 2, y: y + height / 2 });
+
+/**
+ * A line with rounded corners through points that are right or left of, above or below each other.
+ * @param {[number, number][]} points
+ */
+function route(points) {
+  const [first, ...rest] = points;
+  let d = `M${first[0]} ${first[1]}`;
+  rest.forEach(([x, y], i) => {
+    const next = rest[i + 1];
+    if (!next) {
+      d += `L${x} ${y}`;
+      return;
+    }
+    const [px, py] = points[i];
+    const before = Math.abs(x - px) + Math.abs(y - py);
+    const after = Math.abs(next[0] - x) + Math.abs(next[1] - y);
+    const r = Math.min(radius, before / 2, after / 2);
+    d += `L${x - Math.sign(x - px) * r} ${y - Math.sign(y - py) * r}`;
+    d += `Q${x} ${y} ${x + Math.sign(next[0] - x) * r} ${y + Math.sign(next[1] - y) * r}`;
+  });
+  return d;
+}
+
+/**
+ * @param {number} available
+ * @param {number} length
+ * @param {number} heads
+ * @param {boolean} normFirst
+ * @param {number} hiddenFactor
+ * @returns {Layout}
+ */
+function wideLayout(available, length, heads, normFirst, hiddenFactor) {
+  const rowHeight = Math.min(28, 128 / length);
+  const height = rowHeight * length;
+  const gutter = rowHeight >= 10.5 ? 84 : 24;
+  const gap = Math.max(30, Math.min(44, available / 32));
+  const pitch = height + titleHeight + 10;
+  const bus = 22;
+
+  // Heads in at most two rows, beside queries and keys.
+  const headRows = heads === 1 ? 1 : 2;
+  const headColumns = Math.ceil(heads / headRows);
+  const headSize = headColumns > 2 ? Math.min(height, 92) : height;
+  const headGap = 12;
+  const headsWidth = headColumns * headSize + (headColumns - 1) * headGap;
+  const panel = (available - gutter - headsWidth - 6 * gap) / 6;
+
+  const first = bus + titleHeight;
+  const centre = first + pitch;
+  /** @type {Map<string, Box>} */
+  const boxes = new Map();
+  let x = gutter;
+  const place = (/** @type {string} */ id, /** @type {number} */ y, width = panel) =>
+    boxes.set(id, { x, y, width, height });
+
+  place('x', centre);
+  x += panel + gap;
+  if (normFirst) {
+    place('norm1', centre);
+    x += panel + gap;
+  }
+  ['q', 'k', 'v'].forEach((id, i) => place(id, first + i * pitch));
+  x += panel + gap;
+  const headPitch = headRows === 1 ? 0 : pitch;
+  const headTop = headRows === 1 ? first + pitch / 2 : first;
+  for (let head = 0; head < heads; head++) {
+    const column = Math.floor(head / headRows);
+    boxes.set(`weights${head}`, {
+      x: x + column * (headSize + headGap),
+      y: headTop + (head % headRows) * headPitch + (height - headSize) / 2,
+      width: headSize,
+      height: headSize,
+    });
+  }
+  const headsLeft = x;
+  x += headsWidth + gap;
+  place('heads', centre);
+  x += panel + gap;
+  place('attention', centre);
+  x += panel + gap;
+  place('sum1', centre);
+  x += panel + gap;
+  if (!normFirst) place('norm1', centre);
+  const [ending] = normFirst ? ['sum1'] : ['norm1'];
+
+  const stream = first + 3 * pitch + 4;
+  const below = stream + 26 + titleHeight;
+  x = gutter;
+  if (normFirst) {
+    place('norm2', below);
+    x += panel + gap;
+  }
+  place('hidden', below, hiddenFactor * panel);
+  x += hiddenFactor * panel + gap;
+  place('feedForward', below);
+  x += panel + gap;
+  place('sum2', below);
+  x += panel + gap;
+  if (!normFirst) {
+    place('norm2', below);
+    x += panel + gap;
+  }
+  const total = below + height + 4;
+
+  const box = (/** @type {string} */ id) => /** @type {Box} */ (boxes.get(id));
+  const right = (/** @type {string} */ id) => box(id).x + box(id).width;
+  const y = (/** @type {string} */ id) => middle(box(id)).y;
+  const before = (/** @type {string} */ id) => box(id).x - 5;
+  /** @type {Layout['lines']} */
+  const lines = [];
+  const line = (
+    /** @type {string} */ from,
+    /** @type {string} */ to,
+    /** @type {[number, number][]} */ points,
+    residual = false,
+  ) => lines.push({ from, to, residual, d: route(points) });
+  const straight = (/** @type {string} */ from, /** @type {string} */ to) =>
+    line(from, to, [
+      [right(from) + 3, y(from)],
+      [before(to), y(to)],
+    ]);
+
+  const attended = normFirst ? 'norm1' : 'x';
+  if (normFirst) straight('x', 'norm1');
+  for (const id of ['q', 'k', 'v']) {
+    const turn = right(attended) + gap / 2;
+    line(attended, id, [
+      [right(attended) + 3, y(attended)],
+      [turn, y(attended)],
+      [turn, y(id)],
+      [before(id), y(id)],
+    ]);
+  }
+  for (let head = 0; head < heads; head++) {
+    // The first column stands for all.
+    if (head >= headRows) break;
+    const id = `weights${head}`;
+    const turn = right('q') + gap / 2;
+    for (const from of ['q', 'k']) {
+      line(from, id, [
+        [right(from) + 3, y(from)],
+        [turn, y(from)],
+        [turn, y(id)],
+        [headsLeft - 5, y(id)],
+      ]);
+    }
+  }
+  const meet = box('heads').x - gap / 2;
+  for (let head = Math.max(0, heads - headRows); head < heads; head++) {
+    const id = `weights${head}`;
+    line(id, 'heads', [
+      [right(id) + 3, y(id)],
+      [meet, y(id)],
+      [meet, y('heads')],
+      [before('heads'), y('heads')],
+    ]);
+  }
+  line('v', 'heads', [
+    [right('v') + 3, y('v')],
+    [meet, y('v')],
+    [meet, y('heads')],
+    [before('heads'), y('heads')],
+  ]);
+  straight('heads', 'attention');
+  straight('attention', 'sum1');
+  if (!normFirst) straight('sum1', 'norm1');
+
+  /** @type {Layout['sums']} */
+  const sums = ['sum1', 'sum2'].map((id) => ({ id, x: box(id).x - gap / 2, y: y(id) }));
+  const leave = right('x') + gap / 2;
+  line(
+    'x',
+    'sum1',
+    [
+      [leave, y('x')],
+      [leave, bus / 2],
+      [sums[0].x, bus / 2],
+      [sums[0].x, sums[0].y - radius],
+    ],
+    true,
+  );
+  // From the upper row's end back to the lower row's beginning, and on the way into the sum.
+  const fed = normFirst ? 'norm2' : 'hidden';
+  const out = Math.min(available - 2, right(ending) + gap / 2);
+  const turn = out > right(ending) + 8 ? out : middle(box(ending)).x;
+  const start = /** @type {[number, number][]} */ (
+    turn === out
+      ? [
+          [right(ending) + 3, y(ending)],
+          [turn, y(ending)],
+        ]
+      : [[turn, box(ending).y + height + 3]]
+  );
+  line(ending, fed, [
+    ...start,
+    [turn, stream],
+    [gutter / 2 - 4, stream],
+    [gutter / 2 - 4, y(fed)],
+    [before(fed), y(fed)],
+  ]);
+  line(
+    ending,
+    'sum2',
+    [...start, [turn, stream], [sums[1].x, stream], [sums[1].x, sums[1].y - radius]],
+    true,
+  );
+  if (normFirst) straight('norm2', 'hidden');
+  straight('hidden', 'feedForward');
+  straight('feedForward', 'sum2');
+  if (!normFirst) straight('sum2', 'norm2');
+
+  const named = rowHeight >= 10.5;
+  return {
+    wide: true,
+    width: available,
+    height: total,
+    boxes,
+    lines,
+    sums,
+    names: named ? [{ x: 0, y: centre, width: gutter - 8, height }] : [],
+    free: { x, y: below - titleHeight, width: available - x, height: height + titleHeight },
+  };
+}
+
+/**
+ * @param {number} available
+ * @param {number} length
+ * @param {number} heads
+ * @param {boolean} normFirst
+ * @returns {Layout}
+ */
+function narrowLayout(available, length, heads, normFirst) {
+  const lane = 26;
+  const rowHeight = Math.min(9, 96 / length);
+  const height = rowHeight * length;
+  const gap = 20;
+  const inside = available - lane;
+  /** @type {Map<string, Box>} */
+  const boxes = new Map();
+  let y = 0;
+  /** @param {string[]} ids side by side */
+  const row = (ids, tall = height) => {
+    y += titleHeight;
+    const between = 12;
+    const width = (inside - (ids.length - 1) * between) / ids.length;
+    ids.forEach((id, i) => {
+      boxes.set(id, { x: lane + i * (width + between), y, width, height: tall });
+    });
+    y += tall + gap;
+  };
+  row(['x']);
+  if (normFirst) row(['norm1']);
+  row(['q', 'k', 'v']);
+  const perRow = Math.min(heads, 4);
+  const headSize = Math.min(Math.max(height, 110), (inside - (perRow - 1) * 12) / perRow);
+  for (let head = 0; head < heads; head += perRow) {
+    y += titleHeight;
+    for (let i = 0; i < perRow; i++) {
+      const at = lane + (i * (inside + 12)) / perRow;
+      boxes.set(`weights${head + i}`, { x: at, y, width: headSize, height: headSize });
+    }
+    y += headSize + (head + perRow < heads ? 0 : gap);
+  }
+  for (const id of ['heads', 'attention', 'sum1']) row([id]);
+  row([normFirst ? 'norm2' : 'norm1']);
+  for (const id of ['hidden', 'feedForward', 'sum2']) row([id]);
+  if (!normFirst) row(['norm2']);
+
+  const box = (/** @type {string} */ id) => /** @type {Box} */ (boxes.get(id));
+  const bottom = (/** @type {string} */ id) => box(id).y + box(id).height;
+  /** @type {Layout['lines']} */
+  const lines = [];
+  /** @param {string} from @param {string} to */
+  const down = (from, to) => {
+    // Between the end of one and the title of the next, at its left edge.
+    const x = box(to).x + 8;
+    lines.push({
+      ...{ from, to, residual: false },
+      d: `M${x} ${bottom(from) + 3}V${box(to).y - titleHeight + 2}`,
+    });
+  };
+  const attended = normFirst ? 'norm1' : 'x';
+  if (normFirst) down('x', 'norm1');
+  for (const id of ['q', 'k', 'v']) down(attended, id);
+  down('q', 'weights0');
+  down(`weights${heads - 1}`, 'heads');
+  down('heads', 'attention');
+  down('attention', 'sum1');
+  if (normFirst) {
+    down('sum1', 'norm2');
+    down('norm2', 'hidden');
+  } else {
+    down('sum1', 'norm1');
+    down('norm1', 'hidden');
+  }
+  down('hidden', 'feedForward');
+  down('feedForward', 'sum2');
+  if (!normFirst) down('sum2', 'norm2');
+
+  /** @type {Layout['sums']} */
+  const sums = ['sum1', 'sum2'].map((id) => ({ id, x: lane / 2 - 3, y: middle(box(id)).y }));
+  [
+    ['x', sums[0]],
+    [normFirst ? 'sum1' : 'norm1', sums[1]],
+  ].forEach(([from, sum]) => {
+    const { id, x, y } = /** @type {Layout['sums'][number]} */ (sum);
+    const start = box(/** @type {string} */ (from));
+    // Leaves below the middle, where a sum that ends here does not come in.
+    const out = start.y + 0.85 * start.height;
+    lines.push({
+      ...{ from: /** @type {string} */ (from), to: id, residual: true },
+      d: route([
+        [lane - 4, out],
+        [x, out],
+        [x, y - radius],
+      ]),
+    });
+    lines.push({
+      ...{ from: /** @type {string} */ (from), to: id, residual: true },
+      d: route([
+        [x + radius, y],
+        [lane - 4, y],
+      ]),
+    });
+  });
+  return {
+    ...{ wide: false, width: available, height: y - gap + 4, boxes, lines, sums },
+    ...{ names: [], free: null },
+  };
+}

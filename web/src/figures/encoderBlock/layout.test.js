@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { encoderFlow } from './flow.js';
+import { layOut, titleHeight } from './layout.js';
+
+/** @type {Omit<Parameters<typeof layOut>[0], 'hiddenFactor'>[]} */
+const cases = [];
+for (const available of [280, 348, 700, 860, 1024, 1325, 1400]) {
+  for (const length of [1, 2, 11, 64, 128]) {
+    for (const heads of [1, 2, 4, 8]) {
+      for (const normFirst of [false, true]) cases.push({ available, length, heads, normFirst });
+    }
+  }
+}
+
+/** @param {(given: typeof cases[number], layout: import('./layout.js').Layout) => void} check */
+function everywhere(check) {
+  for (const given of cases) check(given, layOut({ ...given, hiddenFactor: 2 }));
+}
+
+test('every matrix has its place inside the figure', () => {
+  everywhere((given, { boxes, height }) => {
+    for (const { id } of encoderFlow(given.normFirst, given.heads)) {
+      const box = boxes.get(id);
+      const where = `${id} of ${JSON.stringify(given)}`;
+      assert.ok(box, where);
+      assert.ok(box.width > 8 && box.height > 0, where);
+      assert.ok(box.x >= 0 && box.x + box.width <= given.available + 0.01, where);
+      assert.ok(box.y >= titleHeight && box.y + box.height <= height, where);
+    }
+  });
+});
+
+test('no matrix lies upon another or its title', () => {
+  everywhere((given, { boxes }) => {
+    const all = [...boxes];
+    all.forEach(([a, first], i) => {
+      for (const [b, second] of all.slice(i + 1)) {
+        const apart =
+          first.x + first.width <= second.x ||
+          second.x + second.width <= first.x ||
+          first.y + first.height <= second.y - titleHeight + 2 ||
+          second.y + second.height <= first.y - titleHeight + 2;
+        assert.ok(apart, `${a} and ${b} of ${JSON.stringify(given)}`);
+      }
+    });
+  });
+});
+
+test('rows of all matrices of tokens are equally high', () => {
+  everywhere((given, { boxes }) => {
+    const heights = [...boxes].filter(([id]) => !id.startsWith('weights')).map(([, b]) => b.height);
+    assert.equal(new Set(heights).size, 1);
+  });
+});
+
+test('every matrix but the first is reached by a line, and both sums by two', () => {
+  everywhere((given, { lines, sums }) => {
+    const reached = new Set(lines.map(({ to }) => to));
+    for (const { id, kind } of encoderFlow(given.normFirst, given.heads)) {
+      // Heads share their lines.
+      if (kind === 'input' || /^weights[1-9]/.test(id)) continue;
+      assert.ok(reached.has(id), `${id} of ${JSON.stringify(given)}`);
+    }
+    for (const { id } of sums) {
+      assert.deepEqual(
+        [...new Set(lines.filter(({ to }) => to === id).map(({ residual }) => residual))].sort(),
+        [false, true],
+      );
+    }
+  });
+});
+
+test('lines have numbers only', () => {
+  everywhere((given, { lines }) => {
+    for (const { d } of lines) assert.match(d, /^M[-\d.]+ [-\d.]+(?:[LQV][-\d. e]+)*$/);
+  });
+});
