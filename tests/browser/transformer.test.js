@@ -167,13 +167,17 @@ test('one lock holds all matrices, and a link brings it back', async () => {
   assert.equal(await shownValue(copy.figure.getByRole('application', { name: /^output/ })), locked);
   await copy.figure.getByRole('button', { name: 'unlock' }).click();
   assert.equal(await copy.figure.locator('[data-value]').count(), 0);
+  await output.press('Tab');
+  await page.keyboard.press('Shift+Tab');
+  await figure.getByRole('application', { name: /^input/ }).press('Escape');
+  assert.equal(await figure.getByRole('button', { name: 'unlock' }).count(), 0);
 });
 
 test('the switch moves the normalisation, in picture and equation', async () => {
   const { figure } = await openFigure('encoder-block', settings);
   const names = () => figure.locator('h4').allInnerTexts();
   assert.match((await names()).at(-1) ?? '', /output/);
-  await figure.getByText('pre-norm', { exact: true }).click();
+  await figure.getByRole('radio', { name: 'pre-norm' }).check({ force: true });
   assert.match((await names()).at(-1) ?? '', /H \+ F, output/);
   assert.match((await names())[1], /normalised/);
 });
@@ -280,11 +284,11 @@ test('the alignment is that of the reference, by hand and random', async () => {
 test('the page says what the weights of the alignment are', async () => {
   const { figure } = await openFigure('alignment');
   await figure.getByText(/^Not trained, but set by hand/).waitFor();
-  await figure.getByText('random', { exact: true }).click();
+  await figure.getByRole('radio', { name: 'random' }).check({ force: true });
   await figure.getByText(/^Nothing is trained: .* seed 1/).waitFor();
   await figure.getByRole('button', { name: 'next seed' }).click();
   await figure.getByText(/^Nothing is trained: .* seed 2/).waitFor();
-  await figure.getByText('GRU decoder', { exact: true }).click();
+  await figure.getByRole('radio', { name: 'GRU decoder' }).check({ force: true });
   await figure.getByText(/^Bahdanau’s decoder before its training, seed 2/).waitFor();
 });
 

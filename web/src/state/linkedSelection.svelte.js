@@ -46,6 +46,18 @@ export class LinkedSelection {
     if (this.lock) this.lock = null;
   }
 
+  /**
+   * Lets go when Escape is pressed anywhere within an element.
+   * @param {Element} element
+   */
+  escape = (element) => {
+    const listen = (/** @type {Event} */ event) => {
+      if (/** @type {KeyboardEvent} */ (event).key === 'Escape') this.release();
+    };
+    element.addEventListener('keydown', listen);
+    return () => element.removeEventListener('keydown', listen);
+  };
+
   /** The selection of one matrix. @param {string} id @returns {Selection} */
   of(id) {
     return (this.#members[id] ??= new Member(this, id));
@@ -94,8 +106,8 @@ class Member extends Selection {
     if (this.locked) this.#linked.lock = { id: this.#id, ...cell };
   }
 
-  /** @override */
+  /** @override A lock in another matrix stays. */
   release() {
-    this.#linked.release();
+    if (!this.#linked.lock || this.#linked.lock.id === this.#id) this.#linked.release();
   }
 }

@@ -15,14 +15,14 @@
  * @property {{ from: string, to: string, residual: boolean, d: string }[]} lines
  * @property {{ id: string, x: number, y: number }[]} sums where two lines meet and are added
  * @property {Box[]} names where tokens are named: to the left of matrices
- * @property {Box | null} free room that nothing takes, at the end of the lower row
+ * @property {Box | null} free room that nothing takes, below the upper row
  */
 
 /** Above each matrix. */
 export const titleHeight = 24;
 
 /** From this width on the block is laid out in two rows. */
-export const wideFrom = 860;
+export const wideFrom = 960;
 
 const radius = 9;
 
@@ -80,14 +80,16 @@ function wideLayout(available, length, heads, normFirst, hiddenFactor) {
   const height = rowHeight * length;
   const gutter = rowHeight >= 10.5 ? 84 : 24;
   const gap = Math.max(30, Math.min(44, available / 32));
-  const pitch = height + titleHeight + 10;
+  // At least as far apart as three lines of text below the upper row take.
+  const pitch = Math.max(height + titleHeight + 10, 96);
   const bus = 22;
 
   // Heads in at most two rows, beside queries and keys.
   const headRows = heads === 1 ? 1 : 2;
   const headColumns = Math.ceil(heads / headRows);
-  const headSize = headColumns > 2 ? Math.min(height, 92) : height;
   const headGap = 12;
+  const share = headColumns > 2 ? 0.3 : 0.24;
+  const headSize = Math.min(height, (share * available) / headColumns - headGap);
   const headsWidth = headColumns * headSize + (headColumns - 1) * headGap;
   const panel = (available - gutter - headsWidth - 6 * gap) / 6;
 
@@ -264,7 +266,10 @@ function wideLayout(available, length, heads, normFirst, hiddenFactor) {
     lines,
     sums,
     names: named ? [{ x: 0, y: centre, width: gutter - 8, height }] : [],
-    free: { x, y: below - titleHeight, width: available - x, height: height + titleHeight },
+    free: {
+      ...{ x: meet + 28, y: centre + height + 10, width: turn - 28 - (meet + 28) },
+      height: stream - 8 - (centre + height + 10),
+    },
   };
 }
 

@@ -6,7 +6,7 @@ import { layOut, titleHeight } from './layout.js';
 
 /** @type {Omit<Parameters<typeof layOut>[0], 'hiddenFactor'>[]} */
 const cases = [];
-for (const available of [280, 348, 700, 860, 1024, 1325, 1400]) {
+for (const available of [280, 348, 700, 959, 960, 1024, 1325, 1400]) {
   for (const length of [1, 2, 11, 64, 128]) {
     for (const heads of [1, 2, 4, 8]) {
       for (const normFirst of [false, true]) cases.push({ available, length, heads, normFirst });
@@ -75,5 +75,22 @@ test('every matrix but the first is reached by a line, and both sums by two', ()
 test('lines have numbers only', () => {
   everywhere((given, { lines }) => {
     for (const { d } of lines) assert.match(d, /^M[-\d.]+ [-\d.]+(?:[LQV][-\d. e]+)*$/);
+  });
+});
+
+test('what is said about a cell lies upon nothing', () => {
+  everywhere((given, { boxes, free, wide }) => {
+    assert.equal(free !== null, wide);
+    if (!free) return;
+    const where = JSON.stringify(given);
+    assert.ok(free.width > 190 && free.height >= 60, `${free.width} × ${free.height}: ${where}`);
+    for (const [id, box] of boxes) {
+      const apart =
+        box.x + box.width <= free.x ||
+        free.x + free.width <= box.x ||
+        box.y + box.height <= free.y ||
+        free.y + free.height <= box.y - titleHeight;
+      assert.ok(apart, `${id} of ${where}`);
+    }
   });
 });
