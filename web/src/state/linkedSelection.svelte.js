@@ -1,7 +1,7 @@
-import { Selection } from './selection.svelte.js';
 import { settings } from './settings.svelte.js';
 
 /** @typedef {import('./selection.svelte.js').Cell} Cell */
+/** @typedef {import('./selection.svelte.js').CellSelection} CellSelection */
 /** @typedef {Cell & { id: string }} LinkedCell a cell of one of several matrices */
 
 /**
@@ -14,7 +14,7 @@ export class LinkedSelection {
   /** @type {LinkedCell | null} */
   #ownLock = $state.raw(null);
   #setting;
-  /** @type {Record<string, Selection>} */
+  /** @type {Record<string, CellSelection>} */
   #members = {};
 
   /** @param {'blockCell'} [setting] that keeps the lock, so that links, undo and redo have it too */
@@ -24,90 +24,58 @@ export class LinkedSelection {
 
   /** @returns {LinkedCell | null} */
   get at() {
-    return this.lock ?? this.#hovered;
+    return this.#lock ?? this.#hovered;
   }
 
-  get lock() {
-    return this.#setting ? settings[this.#setting] : this.#ownLock;
-  }
-
-  set lock(cell) {
-    if (this.#setting) settings[this.#setting] = cell;
-    else this.#ownLock = cell;
-  }
-
-  /** @param {LinkedCell | null} cell */
-  hover(cell) {
-    this.#hovered = cell;
+  get locked() {
+    return this.#lock !== null;
   }
 
   release() {
     this.#hovered = null;
-    if (this.lock) this.lock = null;
+    if (this.#lock) this.#lock = null;
   }
 
-  /**
-   * Lets go when Escape is pressed anywhere within an element.
-   * @param {Element} element
-   */
-  escape = (element) => {
-    const listen = (/** @type {Event} */ event) => {
-      if (/** @type {KeyboardEvent} */ (event).key === 'Escape') this.release();
-    };
-    element.addEventListener('keydown', listen);
-    return () => element.removeEventListener('keydown', listen);
-  };
-
-  /** The selection of one matrix. @param {string} id @returns {Selection} */
+  /** The selection of one matrix. @param {string} id @returns {CellSelection} */
   of(id) {
-    return (this.#members[id] ??= new Member(this, id));
-  }
-}
-
-class Member extends Selection {
-  #linked;
-  #id;
-
-  /** @param {LinkedSelection} linked @param {string} id */
-  constructor(linked, id) {
-    super();
-    this.#linked = linked;
-    this.#id = id;
+    return (this.#members[id] ??= this.#member(id));
   }
 
-  /** @override */
-  get cell() {
-    return this.#linked.at?.id === this.#id ? this.#linked.at : null;
+  get #lock() {
+    return this.#setting ? settings[this.#setting] : this.#ownLock;
   }
 
-  /** @override */
-  get locked() {
-    return this.#linked.lock !== null;
+  set #lock(cell) {
+    if (this.#setting) settings[this.#setting] = cell;
+    else this.#ownLock = cell;
   }
 
-  /** @override @param {Cell | null} cell */
-  hover(cell) {
-    // Leaving one matrix must not let go of another that was entered meanwhile.
-    if (!cell && this.#linked.at?.id !== this.#id) return;
-    this.#linked.hover(cell && { id: this.#id, ...cell });
-  }
-
-  /** @override @param {Cell} cell */
-  toggleLock(cell) {
-    const { lock } = this.#linked;
-    const same = lock?.id === this.#id && lock.row === cell.row && lock.column === cell.column;
-    this.hover(cell);
-    this.#linked.lock = same ? null : { id: this.#id, ...cell };
-  }
-
-  /** @override @param {Cell} cell */
-  move(cell) {
-    this.hover(cell);
-    if (this.locked) this.#linked.lock = { id: this.#id, ...cell };
-  }
-
-  /** @override A lock in another matrix stays. */
-  release() {
-    if (!this.#linked.lock || this.#linked.lock.id === this.#id) this.#linked.release();
+  /** @param {string} id @returns {CellSelection} */
+  #member(id) {
+    const cell = () => (this.at?.id === id ? this.at : null);
+    const locked = () => this.#lock?.id === id;
+    const hover = (/** @type {Cell | null} */ to) => {
+      // Leaving one matrix must not let go of another that was entered meanwhile.
+      if (to || this.#hovered?.id === id) this.#hovered = to && { id, ...to };
+    };
+    return {
+      get cell() {
+        return cell();
+      },
+      get locked() {
+        return locked();
+      },
+      hover,
+      toggleLock: (to) => {
+        const same = locked() && this.#lock?.row === to.row && this.#lock.column === to.column;
+        hover(to);
+        this.#lock = same ? null : { id, ...to };
+      },
+      move: (to) => {
+        hover(to);
+        if (this.#lock) this.#lock = { id, ...to };
+      },
+      release: () => this.release(),
+    };
   }
 }

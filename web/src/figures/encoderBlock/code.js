@@ -1,11 +1,14 @@
-import { cppProgram, javascriptProgram, literal, pythonProgram } from '../../frame/programs.js';
+import {
+  cppProgram,
+  double,
+  javascriptProgram,
+  literal,
+  pythonProgram,
+} from '../../frame/programs.js';
 import { exclusionCode } from '../../model/exclusionCode.js';
 import { hiddenFactor } from './layer.js';
 
 /** @typedef {import('../../state/properties.js').Settings} Settings */
-
-/** A number as a C++ double. @param {number} value */
-const double = (value) => (Number.isInteger(value) ? `${value}.0` : String(value));
 
 /**
  * What programs of a block begin with: its input `x` (n, E) and the `layer`, named after the

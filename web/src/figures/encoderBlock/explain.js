@@ -1,4 +1,5 @@
 import { brief } from '../../drawing/numbers.js';
+import { sumOfProducts } from '../stages/terms.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('./flow.js').Stage} Stage */
@@ -77,24 +78,21 @@ function operand(value, first) {
 }
 
 /**
- * A sum of products, the largest ones first and the others counted.
+ * A sum of products, the largest ones written out and the others counted.
  * @param {[number, number][]} terms
  * @param {number} most
  */
-export function sumOfProducts(terms, most) {
-  const largest = terms
-    .filter(([a, b]) => a * b !== 0)
-    .toSorted(([a, b], [c, d]) => Math.abs(c * d) - Math.abs(a * b));
-  if (largest.length === 0) return '0';
-  const shown = largest.slice(0, most);
+export function writtenOut(terms, most) {
+  const present = terms.filter(([a, b]) => a * b !== 0);
+  if (present.length === 0) return '0';
+  const [left, right] = [0, 1].map((side) => present.map((term) => term[side]));
+  const { terms: shown, others } = sumOfProducts(left, right, String, most);
   const text = shown
-    .map(([a, b], i) => {
-      const sign = Math.sign(a * b);
-      return `${operand(sign * Math.abs(a), i === 0)}·${brief(Math.abs(b))}`;
+    .map(({ a, b, product }, i) => {
+      return `${operand(Math.sign(product) * Math.abs(a), i === 0)}·${brief(Math.abs(b))}`;
     })
     .join('');
-  const rest = largest.length - shown.length;
-  return rest ? `${text} … + ${rest} more` : text;
+  return others ? `${text} … + ${others} more` : text;
 }
 
 /**
@@ -109,16 +107,16 @@ export function inWords(stage, { terms, operands }, { most, depth, keys }) {
     case 'input':
       return '';
     case 'product': {
-      const sum = sumOfProducts(terms, most);
+      const sum = writtenOut(terms, most);
       if (stage.id !== 'hidden') return sum;
       return `max(0, ${brief(terms.reduce((total, [a, b]) => total + a * b, 0))}) of ${sum}`;
     }
     case 'mix':
-      return sumOfProducts(terms, most);
+      return writtenOut(terms, most);
     case 'weights':
       return operands[0] === undefined
         ? ''
-        : `softmax over ${keys} ${keys === 1 ? 'key' : 'keys'}, score ${brief(operands[0])} = (${sumOfProducts(terms, most)}) / √${depth}`;
+        : `softmax over ${keys} ${keys === 1 ? 'key' : 'keys'}, score ${brief(operands[0])} = (${writtenOut(terms, most)}) / √${depth}`;
     case 'sum':
       return `${operand(operands[0], true)}${operand(operands[1], false)}`;
     case 'norm': {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { sumOfProducts } from './explain.js';
+import { writtenOut } from './explain.js';
 
 test('the largest products are written out, the others counted', () => {
   const terms = /** @type {[number, number][]} */ ([
@@ -11,11 +11,11 @@ test('the largest products are written out, the others counted', () => {
     [0, 5],
     [0.5, 0.5],
   ]);
-  assert.equal(sumOfProducts(terms, 2), '−2·3 + 1·4 … + 2 more');
-  assert.equal(sumOfProducts(terms, 9), '−2·3 + 1·4 + 0.5·0.5 + 0.1·0.1');
+  assert.equal(writtenOut(terms, 2), '−2·3 + 1·4 … + 2 more');
+  assert.equal(writtenOut(terms, 9), '0.1·0.1 − 2·3 + 1·4 + 0.5·0.5');
 });
 
 test('nothing adds up to 0', () => {
-  assert.equal(sumOfProducts([], 3), '0');
-  assert.equal(sumOfProducts([[0, 4]], 3), '0');
+  assert.equal(writtenOut([], 3), '0');
+  assert.equal(writtenOut([[0, 4]], 3), '0');
 });
