@@ -126,7 +126,7 @@ test('nothing is wider than the window', async () => {
   const page = await site.open();
   const long = `${'x'.repeat(400)} ${'word '.repeat(40)}`;
   for (const sentence of ['the cat sat on the mat because the cat was tired', long]) {
-    await page.getByRole('textbox').fill(sentence);
+    await page.getByRole('textbox', { name: 'Type a sentence' }).fill(sentence);
     for (const width of [360, 768, 1440, 3840]) {
       await page.setViewportSize({ width, height: 800 });
       for (const chapter of chapters) {
