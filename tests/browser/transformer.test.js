@@ -186,7 +186,7 @@ test('the switch moves the normalisation, in picture and equation', async () => 
 });
 
 test('decoding step by step fills the cache and gives what one pass gives', async () => {
-  const { figure } = await openFigure('decoder-cache', `${settings}&step=0`);
+  const { figure } = await openFigure('decoder-cache', `${settings}&decoderStep=0`);
   const weights = await parameters();
   const { figure: block } = await openFigure('encoder-block', settings);
   const x = await readValues(block.getByRole('application', { name: /^input/ }), n, dModel);
@@ -236,7 +236,7 @@ test('decoding step by step fills the cache and gives what one pass gives', asyn
 });
 
 test('decoding plays to the end, stops there, and starts again', async () => {
-  const { figure } = await openFigure('decoder-cache', `${settings}&step=1`);
+  const { figure } = await openFigure('decoder-cache', `${settings}&decoderStep=1`);
   await figure.getByRole('button', { name: 'Play' }).click();
   await figure.locator(`[data-rows="${n}"]`).waitFor({ timeout: 8000 });
   await figure.getByRole('button', { name: 'Play' }).click();
@@ -315,7 +315,7 @@ test('no sentence, one word and very many are drawn in a friendly way', async ()
   const page = await site.open('#at=transformer&text=');
   await page.locator('#encoder-block').getByText('Nothing to look at yet').waitFor();
   await page.locator('#decoder-cache').getByText('Nothing to look at yet').waitFor();
-  const one = await openFigure('decoder-cache', 'text=word&step=40&dModel=8');
+  const one = await openFigure('decoder-cache', 'text=word&decoderStep=40&dModel=8');
   await one.figure.locator('[data-rows="1"]').waitFor();
   const many = await openFigure('encoder-block', `text=${'a+b+'.repeat(300)}&dModel=8`);
   await many.figure.getByText('The first 128 tokens.').waitFor();

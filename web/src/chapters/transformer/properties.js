@@ -34,7 +34,7 @@ export const properties = {
   blockCell: linkedCell,
 
   /** The token that the decoder has come to. */
-  step: integer(4, { min: 0, max: maxSteps - 1 }),
+  decoderStep: integer(4, { min: 0, max: maxSteps - 1 }),
 
   /** The sentences that are aligned: what is read, and what is written. */
   source: text('The agreement on the European Economic Area was signed in August 1992.', 2000),
