@@ -203,7 +203,8 @@ test('a dragged point takes the curve along, and a link brings both back', async
   assert.ok(moved[3].y > before[3].y + 1);
   assert.deepEqual(moved.toSpliced(3, 1), before.toSpliced(3, 1));
   assert.notEqual(await curve.getAttribute('d'), path);
-  await page.waitForURL(/points=/);
+  const text = moved.map(({ x, y }) => `${Math.round(100 * x)}.${Math.round(100 * y)}`).join('_');
+  await page.waitForURL((url) => url.hash.includes(text));
   const copy = await site.open(new URL(page.url()).hash);
   await copy.evaluate(() => document.getElementById('pooling')?.scrollIntoView());
   await map(copy).waitFor();

@@ -37,6 +37,20 @@ test('calls far below the clock’s tick are timed in samples that are long enou
   }
 });
 
+test('a slow first call leaves no time that is zero', () => {
+  const { call, now } = clockwork(0.002, 0.1);
+  let first = true;
+  const timing = timeCall(
+    () => {
+      for (let i = 0; i < (first ? 200_000 : 1); i++) call();
+      first = false;
+    },
+    pace,
+    now,
+  );
+  assert.ok(Math.abs((1000 * timing.seconds) / 0.002 - 1) < 0.01);
+});
+
 test('a long call is made twice and no more', () => {
   const { call, now } = clockwork(1500, 0.1);
   assert.deepEqual(timeCall(call, pace, now), { seconds: 1.5, calls: 2 });

@@ -31,14 +31,13 @@ export function timeCall(call, pace, now = () => performance.now()) {
     for (let i = 0; i < calls; i++) call();
     return (now() - start) / 1000;
   };
-  let calls = 1;
-  let spent = timed(1);
+  call();
   let inSample = 1;
   let sample = timed(1);
-  calls += 1;
-  spent += sample;
-  while (sample < pace.sample && spent < pace.seconds) {
-    // Below the clock's resolution nothing is known but that more calls are needed.
+  let calls = 2;
+  let spent = sample;
+  // Below the clock's resolution nothing is known but that more calls are needed.
+  while (sample === 0 || (sample < pace.sample && spent < pace.seconds)) {
     inSample = sample > 0 ? Math.ceil((1.2 * inSample * pace.sample) / sample) : 8 * inSample;
     sample = timed(inSample);
     calls += inSample;
