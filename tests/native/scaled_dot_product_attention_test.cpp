@@ -809,6 +809,19 @@ TEST_P(ScaledDotProductAttentionTest, weights_of_excluded_keys_are_zero_beside_n
   EXPECT_EQ(weights[2], 0.0F);
 }
 
+TEST_P(ScaledDotProductAttentionTest, excluded_keys_have_weight_0_beside_attended_nan) {
+  for (const std::int64_t queries : {1, 20, 108}) {
+    Random random;
+    AttentionProblem p({.num_queries = queries, .num_keys = 40, .head_dim = 4, .value_dim = 3},
+                       random);
+    p.key[7 * 4 + 1] = kNaN;
+    p.mask_shape = {40};
+    p.mask.assign(40, 1);
+    p.mask[5] = p.mask[39] = 0;
+    expect_matches_reference(p, context());
+  }
+}
+
 TEST_P(ScaledDotProductAttentionTest, infinite_values_are_passed_on) {
   Random random;
   AttentionProblem p({.num_queries = 20, .num_keys = 40, .head_dim = 4, .value_dim = 3}, random);

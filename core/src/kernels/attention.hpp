@@ -454,6 +454,12 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
     }
     for (index r = 0; r < block.count; ++r) {
       float* scores = scratch.rows + r * kScoreRow;
+      if (weights && std::isnan(scratch.sum[r])) {
+        // Excluded keys have weight 0 beside attended ones of NaN, too.
+        for (index j = 0; j < keys; ++j) {
+          if (!is_attended<Isa>(head, block.first + r, key0 + j)) scores[j] = 0.0F;
+        }
+      }
       if (weights && head.random_words) {
         drop_weights<Isa>(head, block.first + r, key0, keys, scores);
       }

@@ -36,8 +36,8 @@ bool attends(const Attention& p, std::int64_t b, std::int64_t h, std::int64_t i,
     return false;
   }
   if (p.causal_offset.given() && j > i + offset_of(p.causal_offset, b)) return false;
-  if (p.window_left && j < i + offset_of(p.window_offset, b) - *p.window_left) return false;
-  if (p.window_right && j > i + offset_of(p.window_offset, b) + *p.window_right) return false;
+  if (p.window_left && i + offset_of(p.window_offset, b) - j > *p.window_left) return false;
+  if (p.window_right && j - (i + offset_of(p.window_offset, b)) > *p.window_right) return false;
   if (p.key_lens.given() && static_cast<double>(j) >= p.key_lens.at({b})) return false;
   if (p.valid_lens.given()) {
     const bool per_query = p.valid_lens.shape.size() == 2;
@@ -249,6 +249,11 @@ AttentionResult attention(const Attention& p) {
         }
         for (std::size_t c = 0; c < output.size(); ++c) {
           output_error[c] += 4 * kUnit * std::abs(output[c]) + kSmallest;
+        }
+        // NaN in what is attended to reaches the output, but a dropped weight is given out as 0.
+        for (std::size_t j = 0; p.kept.given() && j < attended.size(); ++j) {
+          if (p.kept.at({b, h, i, static_cast<std::int64_t>(j)}) != 0) continue;
+          weights[j] = row_of(r.weights_error, row, num_keys)[j] = 0;
         }
       }
     }
