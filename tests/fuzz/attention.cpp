@@ -121,10 +121,12 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
   }
 }
 
-/// NaN or infinity where nothing may see it, or where it has to come out.
-void spoil(Choices& choices, std::vector<float>& values, float with) {
+/// NaN where nothing may see it, or where it has to come out. (The reference has no bounds for
+/// infinity: a weight that is 0 in float32 and not in double turns it into NaN.)
+void spoil(Choices& choices, std::vector<float>& values) {
   if (values.empty() || !choices.one_in(6)) return;
-  values[choices.bits<std::uint32_t>() % values.size()] = with;
+  const std::size_t at = choices.bits<std::uint32_t>() % values.size();
+  values[at] = std::numeric_limits<float>::quiet_NaN();
 }
 
 attn::Context& context_of(Choices& choices) {
@@ -152,11 +154,8 @@ void call_right(Choices& choices) {
   }
   p.layout = static_cast<Layout>(choices.integer(0, 4));
   choose_options(choices, random, p);
-  // The reference has no bounds for scores of infinity: keys get NaN alone.
-  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  spoil(choices, p.key, kNaN);
-  spoil(choices, p.value, choices.one_in(2) ? kInfinity : kNaN);
+  spoil(choices, p.key);
+  spoil(choices, p.value);
   attn_test::expect_matches_reference(p, context);
 }
 

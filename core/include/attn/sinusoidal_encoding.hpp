@@ -44,7 +44,8 @@ struct SinusoidalEncodingOptions {
 /// from the exact ones at every 64th position. With larger steps every value is computed by itself.
 ///
 /// Throws kShapeMismatch unless output has rank 2; kInvalidArgument for a width of 0, a base that
-/// is not in [1e-100, ∞), and positions beyond ±2^53, where whole numbers end; kOutOfMemory.
+/// is not in [1e-100, ∞), and positions or a step beyond ±2^53, where whole numbers end;
+/// kOutOfMemory.
 ATTN_API void sinusoidal_encoding(const Tensor& output,
                                   const SinusoidalEncodingOptions& options = {},
                                   Context& context = Context::default_context());
