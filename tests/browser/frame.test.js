@@ -123,9 +123,11 @@ test('chapters load when they come near, and figures out of sight are not drawn'
   assert.equal(await page.locator('#speed[data-loaded]').count(), 0);
   await page
     .getByRole('navigation', { name: 'Contents' })
-    .getByText('Self-attention', { exact: true })
+    .getByRole('link', { name: /^2\s*Self-attention$/ })
     .click();
   await page.locator('#weights canvas').first().waitFor();
+  // Until it has arrived the page would go back to the chapter.
+  await page.waitForFunction(() => !document.documentElement.dataset.going);
   await page.evaluate(() => scrollTo(0, 0));
   await page.waitForFunction(() => !document.querySelector('#weights canvas'));
 });
