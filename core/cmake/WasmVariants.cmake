@@ -1,7 +1,8 @@
 # The library as WebAssembly, where nothing can be chosen at run time: a module that holds an
 # instruction that its engine does not know is refused whole. There are four variants, by instruction
 # set and by whether there are threads. They share all objects but the kernels and the choice among
-# them, so that these are compiled once.
+# them, so that these are compiled once. Nothing in them may be thread_local: without threads the
+# linker lays such variables over other data.
 set(ATTN_WASM_VARIANTS simd128 relaxed-simd simd128-threads relaxed-simd-threads PARENT_SCOPE)
 
 add_library(attn_common OBJECT ${ATTN_SOURCES})

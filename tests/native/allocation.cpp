@@ -1,14 +1,17 @@
 #include "allocation.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
 namespace attn_test {
 namespace {
 
-thread_local std::int64_t allocations = 0;
-thread_local std::int64_t allowed = -1;  // negative: no limit
-thread_local bool only_once = false;
+// Not per thread: WebAssembly's variants without threads share objects with those that have them,
+// and there a thread_local variable would lie over other data.
+std::atomic<std::int64_t> allocations = 0;
+std::atomic<std::int64_t> allowed = -1;  // negative: no limit
+std::atomic<bool> only_once = false;
 
 void* allocate(std::size_t size, std::size_t alignment) {
   ++allocations;

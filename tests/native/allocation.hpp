@@ -11,7 +11,7 @@
 
 namespace attn_test {
 
-/// Counts what this thread asks of operator new while it lives, and makes it fail on demand.
+/// Counts what is asked of operator new while it lives, and makes it fail on demand.
 class AllocationProbe {
  public:
   AllocationProbe();
