@@ -93,7 +93,7 @@ describe('a static library, installed', () => {
 
   it('is found by find_package, and the examples run with it', async () => {
     const prefix = `-DCMAKE_PREFIX_PATH=${kStatic}`;
-    const folder = await build('examples', join(kRoot, 'examples'), '--fresh', prefix);
+    const folder = await build('examples', join(kRoot, 'core/examples'), '--fresh', prefix);
     const listed = await run('ctest', '--test-dir', folder, '--output-on-failure');
     assert.match(listed, /100% tests passed/);
     const image = readFileSync(join(folder, 'encoding.ppm'));
@@ -204,7 +204,7 @@ describe('a shared library, installed', () => {
 
   it('is found by find_package, and the examples run with it', async () => {
     const prefix = `-DCMAKE_PREFIX_PATH=${kShared}`;
-    const built = await build('examples_shared', join(kRoot, 'examples'), '--fresh', prefix);
+    const built = await build('examples_shared', join(kRoot, 'core/examples'), '--fresh', prefix);
     assert.match(await run('ctest', '--test-dir', built), /100% tests passed/);
   });
 });
