@@ -2,6 +2,7 @@ import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 
+import { equations } from './equations.js';
 import { offline } from './offline.js';
 import { rebuildOnChange } from './rebuildOnChange.js';
 import { smallFonts } from './smallFonts.js';
@@ -44,6 +45,7 @@ export default defineConfig({
   base: './',
   plugins: [
     svelte({ configFile: false }),
+    equations(),
     smallFonts(),
     offline(),
     contentSecurityPolicy,
@@ -61,5 +63,14 @@ export default defineConfig({
     assetsInlineLimit: 0,
     // The polyfill is for browsers without WebAssembly SIMD.
     modulePreload: { polyfill: false },
+    // One file is smaller than ten that resemble each other; so are the equations.
+    cssCodeSplit: false,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [{ name: 'equations', test: /[\\/]equations\.js$/ }],
+        },
+      },
+    },
   },
 });

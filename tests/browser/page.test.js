@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import test, { after, before } from 'node:test';
+import { gzipSync } from 'node:zlib';
 
-import { heatmap, openSite, shownValue } from './site.js';
+import { dist, heatmap, openSite, shownValue } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -11,6 +13,9 @@ import { heatmap, openSite, shownValue } from './site.js';
 let site;
 before(async () => (site = await openSite('/some/folder/of/a/host/')));
 after(() => site.close());
+
+/** Most bytes of the site, compressed by gzip, fonts as they are. */
+const kMostBytes = 405_000;
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
@@ -35,6 +40,21 @@ test('the page works from a folder, alone, and in silence', async () => {
   await page.getByRole('textbox').fill('a rose is a rose');
   await page.waitForTimeout(300);
   assert.deepEqual(site.problems, []);
+});
+
+test('the whole site without WebAssembly is small', async (context) => {
+  const files = (await readdir(dist, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    // The reference is a site of its own, which the page only links to.
+    .filter((file) => !/\.(?:wasm|map)$|^reference[\\/]/.test(file.slice(dist.length + 1)));
+  let sum = 0;
+  for (const file of files) {
+    const content = await readFile(file);
+    sum += file.endsWith('.woff2') ? content.length : gzipSync(content, { level: 9 }).length;
+  }
+  context.diagnostic(`${files.length} files, ${(sum / 1000).toFixed(1)} kB compressed`);
+  assert.ok(sum <= kMostBytes, `${sum} bytes`);
 });
 
 test('the policy allows nothing but the page itself and WebAssembly', async () => {

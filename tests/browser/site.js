@@ -12,7 +12,7 @@ import { findChromium } from '../../wasm/toolchain/system.js';
 
 /** @import { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core' */
 
-const dist = fileURLToPath(new URL('../../web/dist', import.meta.url));
+export const dist = fileURLToPath(new URL('../../web/dist', import.meta.url));
 
 const flags = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-sync'],

@@ -1,6 +1,6 @@
 /**
  * Which named part of a figure is looked at, in its equation or in its picture: both light up. The
- * names are those of `\htmlData{part=…}` in the equation.
+ * names are those of `part(…)` or `\htmlData{part=…}` in the equation.
  */
 export class Parts {
   /** @type {string | null} */

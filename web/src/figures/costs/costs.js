@@ -2,13 +2,13 @@
 
 /**
  * @typedef {object} Row
- * @property {string} id
+ * @property {keyof typeof import('./equations.js').costs} id
  * @property {string} name
- * @property {string} operations  as KaTeX
- * @property {string} sequential
- * @property {string} path
  * @property {{ multiplyAdds: number, sequentialOperations: number, maxPathLength: number | null }} costs
  */
+
+/** How far attention within a window as wide as the kernel sees. @param {number} k */
+export const windowOf = (k) => Math.floor(k / 2);
 
 /**
  * What one layer of each architecture costs.
@@ -17,54 +17,36 @@
  * @returns {Row[]}
  */
 export function costRows(attn, { n, d, k }) {
-  const window = Math.floor(k / 2);
+  const window = windowOf(k);
   return [
     {
       id: 'convolution',
       name: `convolution, k = ${k}`,
-      operations: 'n k d^2',
-      sequential: '1',
-      path: String.raw`\lceil (n-1)/(k-1) \rceil`,
       costs: attn.convolutionCosts({ n, d, k }),
     },
     {
       id: 'dilated',
       name: 'convolution, dilated 1, k, k² …',
-      operations: 'n k d^2',
-      sequential: '1',
-      path: String.raw`\lceil\log_k n\rceil`,
       costs: attn.dilatedConvolutionCosts({ n, d, k }),
     },
     {
       id: 'recurrence',
       name: 'RNN',
-      operations: '2 n d^2',
-      sequential: 'n',
-      path: 'n',
       costs: attn.recurrentCosts({ n, d }),
     },
     {
       id: 'attention',
       name: 'self-attention',
-      operations: '2 n^2 d',
-      sequential: '1',
-      path: '1',
       costs: attn.selfAttentionCosts({ n, d }),
     },
     {
       id: 'projections',
       name: '… with its projections',
-      operations: '2 n^2 d + 4 n d^2',
-      sequential: '1',
-      path: '1',
       costs: attn.selfAttentionCosts({ n, d, projections: true }),
     },
     {
       id: 'window',
       name: `… within ${window} ${window === 1 ? 'token' : 'tokens'} on each side`,
-      operations: String.raw`\approx 2 n\,(2w + 1)\,d,\; w = ${window}`,
-      sequential: '1',
-      path: String.raw`\lceil (n-1)/2w \rceil`,
       costs: attn.windowAttentionCosts({ n, d, left: window, right: window }),
     },
   ];

@@ -129,41 +129,34 @@ export function error(output) {
   return Math.sqrt(sum / queries.length);
 }
 
-/** @type {Record<Scoring, { name: string, tex: string, note: string }>} */
+/** @type {Record<Scoring, { name: string, note: string }>} */
 export const descriptions = {
   gaussian: {
     name: 'Gaussian',
-    tex: String.raw`-\frac{(q-k)^2}{2\sigma^2}`,
     note: 'Near keys count, far ones hardly: the narrower σ, the closer the curve follows the points.',
   },
   scaledDot: {
     name: 'scaled dot product',
-    tex: String.raw`\frac{q^{\mathsf T} k}{\sqrt{d}}`,
     note: '',
   },
   additive: {
     name: 'additive',
-    tex: String.raw`w_v^{\mathsf T} \tanh(W_q q + W_k k)`,
     note: '',
   },
   average: {
     name: 'average',
-    tex: '1',
     note: 'Every key counts the same, whatever the query: pooling without attention.',
   },
   hard: {
     name: 'hard',
-    tex: String.raw`-\frac{(q-k)^2}{2\sigma^2}`,
     note: 'The best key takes all: the nearest neighbour. The width no longer matters.',
   },
   boxcar: {
     name: 'boxcar',
-    tex: String.raw`\mathbf 1\bigl[\,|q-k| < \sigma\,\bigr]`,
     note: 'All keys within σ count the same; with none there, the weights are all zero.',
   },
   epanechnikov: {
     name: 'Epanechnikov',
-    tex: String.raw`\max\Bigl(1-\frac{|q-k|}{\sigma},\,0\Bigr)`,
     note: 'The weight falls off in a straight line until σ. (D2L’s name; statistics calls it triangular.)',
   },
 };

@@ -1,0 +1,115 @@
+import { readdir, stat } from 'node:fs/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import katex from 'katex';
+
+const sources = fileURLToPath(new URL('src', import.meta.url));
+const isEquations = (/** @type {string} */ file) => /[\\/]equations\.js$/.test(file);
+
+/** Which of KaTeX's fonts a class asks for; without one of them it is the regular one. */
+const fontOf = /** @type {Record<string, string>} */ ({
+  mathnormal: 'Math-Italic',
+  mathit: 'Main-Italic',
+  mathbf: 'Main-Bold',
+  textbf: 'Main-Bold',
+  amsrm: 'AMS-Regular',
+  mathbb: 'AMS-Regular',
+  mathsf: 'SansSerif-Regular',
+  textsf: 'SansSerif-Regular',
+  'small-op': 'Size1-Regular',
+  'large-op': 'Size2-Regular',
+  'delim-size1': 'Size1-Regular',
+  'delim-size4': 'Size4-Regular',
+});
+
+/**
+ * TeX as HTML. Its inline styles, which the page's content security policy would refuse, are data for
+ * `Equation.svelte` to apply.
+ * @param {string} tex
+ */
+export function render(tex) {
+  const style = tex.startsWith('\\textstyle') ? '' : '\\displaystyle ';
+  return katex
+    .renderToString(style + tex, {
+      strict: false,
+      trust: ({ command }) => command === '\\htmlData',
+    })
+    .replace(/<annotation[^]*?<\/annotation>/g, '')
+    .replaceAll(' style="', ' data-style="');
+}
+
+/**
+ * The characters that rendered equations set in each of KaTeX's fonts, and the classes they have.
+ * @param {Iterable<string>} equations
+ */
+export function usedBy(equations) {
+  const classes = new Set();
+  /** @type {Record<string, Set<string>>} */
+  const characters = {};
+  for (const html of equations) {
+    // Digits, for values that are put in; MathML is drawn in fonts of the system.
+    const drawn = `<span>0123456789.</span>${html.replace(/<math[^]*?<\/math>/g, '')}`;
+    /** @type {string[]} fonts of the open elements */
+    const open = ['Main-Regular'];
+    for (const [, end, attributes, text] of drawn.matchAll(/<(\/?)\w+([^>]*)>|([^<]+)/g)) {
+      if (text !== undefined) {
+        const used = (characters[open[open.length - 1]] ??= new Set());
+        for (const character of text.replace(/&\w+;/g, '<>&')) used.add(character);
+      } else if (end) {
+        open.pop();
+      } else {
+        const names = /class="([^"]*)"/.exec(attributes)?.[1].split(' ') ?? [];
+        for (const name of names) classes.add(name);
+        const size = names.includes('delimsizing') && names.find((name) => /^size\d$/.test(name));
+        const named = names.map((name) => fontOf[name]).find(Boolean);
+        const font = size ? `S${size.slice(1)}-Regular` : named;
+        if (!attributes.endsWith('/')) open.push(font ?? open[open.length - 1]);
+      }
+    }
+  }
+  return { classes, characters };
+}
+
+/** All equations of the page, rendered. @returns {Promise<string[]>} */
+export async function allEquations() {
+  const files = (await readdir(sources, { recursive: true })).filter(isEquations);
+  const modules = await Promise.all(files.map((file) => renderedModule(`${sources}/${file}`)));
+  /** @type {(value: any) => string[]} */
+  const strings = (value) =>
+    typeof value === 'string' ? [value] : Object.values(value).flatMap(strings);
+  return strings(modules);
+}
+
+/** @param {string} file @returns {Promise<Record<string, any>>} its exports, rendered */
+async function renderedModule(file) {
+  // Imported anew when it was edited.
+  const url = `${pathToFileURL(file)}?${(await stat(file)).mtimeMs}`;
+  /** @type {(value: any) => any} */
+  const rendered = (value) =>
+    typeof value === 'string'
+      ? render(value)
+      : Object.fromEntries(Object.entries(value).map(([name, each]) => [name, rendered(each)]));
+  return rendered(await import(url));
+}
+
+/**
+ * Modules of the name `equations.js` export TeX, or objects of it; the page gets it rendered, so that
+ * it needs neither KaTeX nor the time to run it.
+ * @returns {import('vite').Plugin}
+ */
+export function equations() {
+  return {
+    name: 'equations',
+    enforce: 'pre',
+    async transform(_, id) {
+      if (!isEquations(id)) return undefined;
+      const exported = Object.entries(await renderedModule(id));
+      return {
+        code: exported
+          .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`)
+          .join('\n'),
+        map: null,
+      };
+    },
+  };
+}

@@ -1,0 +1,2 @@
+export const layer = 'f';
+export const order = String.raw`\pi`;
