@@ -1,6 +1,8 @@
 #include "attn/context.hpp"
 
 #include <cstdlib>
+#include <memory>
+#include <new>
 #include <string>
 
 #include "attn/error.hpp"
@@ -42,7 +44,12 @@ Context::Context(const ContextOptions& options) {
   }
   const int num_threads =
       options.num_threads == 0 ? runtime::hardware_threads() : options.num_threads;
-  impl_ = std::make_unique<Impl>(num_threads, *table);
+  try {
+    impl_ = std::make_unique<Impl>(num_threads, *table);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kOutOfMemory,
+                "context: memory for " + std::to_string(num_threads) + " threads could not be had");
+  }
 }
 
 Context::~Context() = default;

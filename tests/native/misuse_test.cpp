@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "allocation.hpp"
@@ -22,6 +23,8 @@ namespace {
 using attn::ConstTensor;
 using attn::Tensor;
 using attn_test::error_of;
+using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::StartsWith;
 
@@ -135,11 +138,50 @@ TEST_F(AllocationFailureTest, leaves_outputs_alone_wherever_memory_ends) {
   }
 }
 
-TEST(AllocationFailureOfContextTest, is_an_error_and_leaves_nothing_behind) {
+TEST(AllocationFailureOfContextTest, is_an_error_or_fewer_threads_and_leaves_nothing_behind) {
   std::int64_t allowed = 0;
   while (!attn_test::succeeds_with_allocations(allowed,
-                                               [] { attn::Context context({.num_threads = 2}); })) {
+                                               [] { attn::Context context({.num_threads = 4}); })) {
     ASSERT_LT(++allowed, 1000);
+  }
+  EXPECT_THAT(attn_test::out_of_memory_messages([] { attn::Context context({.num_threads = 4}); }),
+              Each("out_of_memory: context: memory for 4 threads could not be had"));
+}
+
+// What grows with the sizes asked for is an Error; for a name or the like there is std::bad_alloc.
+TEST(AllocationFailureOfLayersTest, is_said_and_leaves_nothing_behind) {
+  const attn::TransformerLayerOptions layer{.d_model = 8, .num_heads = 2, .dim_feedforward = 16};
+  const attn::MultiHeadAttentionOptions heads{
+      .d_model = 8,
+      .num_heads = 2,
+      .bias = true,
+      .positions = {.rotary = attn::RotaryEmbeddingOptions{.rotary_dim = 4},
+                    .t5_bias = attn::T5BiasOptions{}},
+      .sinks = true};
+  const std::pair<const char*, std::function<void()>> all[] = {
+      {"Linear", [] { attn::Linear(8, 8); }},
+      {"Embedding", [] { attn::Embedding({.num_embeddings = 8, .embedding_dim = 8}); }},
+      {"LayerNorm", [] { attn::LayerNorm(8); }},
+      {"AddNorm", [] { attn::AddNorm(8); }},
+      {"FeedForward", [] { attn::FeedForward({.d_model = 8, .dim_feedforward = 16}); }},
+      {"LearnedPositionalEncoding", [] { attn::LearnedPositionalEncoding(8, 8); }},
+      {"MultiHeadAttention", [&] { attn::MultiHeadAttention{heads}; }},
+      {"KeyValueCache", [] { attn::KeyValueCache(1, 2, 4, 4, 8); }},
+      {"TransformerEncoder", [&] { attn::TransformerEncoder({.layer = layer, .num_layers = 2}); }},
+      {"TransformerDecoder",
+       [&] { attn::TransformerDecoder({.layer = layer, .num_layers = 2, .final_norm = true}); }},
+      {"RNN", [] { attn::RNN({.input_size = 8, .hidden_size = 8, .num_layers = 2}); }},
+      {"GRU", [] { attn::GRU({.input_size = 8, .hidden_size = 8, .num_layers = 2}); }},
+      {"Conv1d", [] { attn::Conv1d({.in_channels = 8, .out_channels = 8}); }},
+      {"AdditiveAttention", [] { attn::AdditiveAttention(8, 8, 4); }},
+      {"BahdanauDecoder", [] { attn::BahdanauDecoder({9, 8, 8, 2}); }},
+  };
+  for (const auto& [name, make] : all) {
+    SCOPED_TRACE(name);
+    const std::vector<std::string> messages = attn_test::out_of_memory_messages(make);
+    EXPECT_FALSE(messages.empty());
+    EXPECT_THAT(messages, Each(AnyOf("bad_alloc", StartsWith("out_of_memory: "))));
+    EXPECT_THAT(messages, Contains(StartsWith("out_of_memory: ")));
   }
 }
 
@@ -206,11 +248,11 @@ TEST(LargeNumbersTest, of_a_header_are_more_than_the_format_has) {
   const std::vector<float> x(1);
   const std::array<attn::NamedTensor, 1> tensors{
       {{std::string(100'000'001, 'a'), ConstTensor(x.data(), {1})}}};
-  EXPECT_THAT(error_of([&] { attn::to_safetensors(tensors); }),
-              ::testing::AnyOf(::testing::MatchesRegex(
-                                   "size_overflow: safetensors: a header of 1000000.. bytes is "
-                                   "more than the format's 100000000"),
-                               StartsWith("out_of_memory")));
+  EXPECT_THAT(
+      error_of([&] { attn::to_safetensors(tensors); }),
+      AnyOf(::testing::MatchesRegex("size_overflow: safetensors: a header of 1000000.. bytes is "
+                                    "more than the format's 100000000"),
+            StartsWith("out_of_memory")));
 }
 
 class MisuseTest : public attn_test::EveryInstructionSet {};

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -93,6 +94,8 @@ ThreadPool::ThreadPool(int num_threads) : shared_(std::make_unique<Shared>()) {
     }
   } catch (const std::system_error&) {
     // The threads that did start are enough: results do not depend on their number.
+  } catch (const std::bad_alloc&) {
+    // The same; and threads that have started may not be destroyed before they end.
   }
 }
 
