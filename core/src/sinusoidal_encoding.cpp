@@ -10,10 +10,10 @@
 namespace attn {
 namespace {
 
-void require_output(const Tensor& output) {
-  validation::require_shape("output", output, {-1, -1});
-  validation::require_at_least("output width", output.size(1), 1);
-  validation::require_data("output", output);
+void require_output(const Tensor& output, const char* name = "output") {
+  validation::require_shape(name, output, {-1, -1});
+  validation::require_at_least((std::string(name) + " width").c_str(), output.size(1), 1);
+  validation::require_data(name, output);
 }
 
 /// A column's frequency in turns, exactly, and what float32 code divides positions by.
@@ -63,7 +63,7 @@ void sinusoidal_encoding_at(std::span<const double> positions, const Tensor& out
 void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
                                     const SinusoidalEncodingOptions& options, Context& context) {
   const Tensor& any = encoding.empty() ? error : encoding;
-  require_output(any);
+  require_output(any, encoding.empty() ? "error" : "encoding");
   if (!encoding.empty() && !error.empty()) {
     validation::require_same_shape("error", error, encoding);
     validation::require_data("error", error);
@@ -81,7 +81,8 @@ void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
   for (std::int64_t c = 0; c < width; ++c) {
     const std::int64_t j = interleaved ? c / 2 : c % sines;
     const float exponent = static_cast<float>(2 * j) / static_cast<float>(width);
-    const double power = std::pow(static_cast<float>(options.base), exponent);
+    // In double precision: the float power of one system is not that of another.
+    const double power = std::pow(double{static_cast<float>(options.base)}, double{exponent});
     columns[c] = {exact.frequency[c], static_cast<float>(power), exact.offset[c] != 0};
   }
   run.parallel_for(rows, [&](std::int64_t i, int) noexcept {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "allocation.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 using attn::SinusoidalEncodingOptions;
 using attn::SinusoidalLayout;
+using attn::Tensor;
 using attn_test::error_of;
 using attn_test::FloatTensor;
 using attn_test::is_within;
@@ -318,7 +320,80 @@ TEST_P(SinusoidalEncodingTest, explicit_positions_fill_strided_outputs) {
   }
 }
 
+// ---- In float32, for comparison
+
+TEST_P(SinusoidalEncodingTest, float32_code_is_done_step_by_step) {
+  for (const auto& [width, start, step, base, layout] :
+       {std::tuple{32, 0.0, 1.0, 10000.0, SinusoidalLayout::kInterleaved},
+        std::tuple{7, 1e6, 999.0, 500.0, SinusoidalLayout::kConcatenated},
+        std::tuple{64, -k2To24, 0.1, 1e4, SinusoidalLayout::kInterleaved},
+        std::tuple{1, 0x1p53, -0x1p40, 2.5, SinusoidalLayout::kInterleaved}}) {
+    SCOPED_TRACE("width " + std::to_string(width));
+    constexpr std::int64_t kRows = 50;
+    const reference::SinusoidalEncoding p{positions_of(kRows, start, step), width, base,
+                                          layout == SinusoidalLayout::kConcatenated};
+    auto encoding = FloatTensor::filled({kRows, width}, 7.0F, Layout::kSpread);
+    auto error = FloatTensor::filled({kRows, width}, 7.0F, Layout::kTransposed);
+    attn::sinusoidal_encoding_in_float32(encoding.view(), error.view(), {base, start, step, layout},
+                                         context());
+    // Rounded to float like the result: the last bit counts where a sine lies between two floats.
+    EXPECT_TRUE(is_within(encoding.values(), reference::sinusoidal_encoding_in_float32(p), 6e-8));
+    EXPECT_TRUE(encoding.gaps_are_untouched());
+    EXPECT_TRUE(error.gaps_are_untouched());
+
+    const reference::Array exact = reference::sinusoidal_encoding(p);
+    reference::Array difference(exact.shape), bounds(exact.shape);
+    for (std::size_t i = 0; i < exact.values.size(); ++i) {
+      difference.values[i] = encoding.values()[i] - exact.values[i];
+      bounds.values[i] = 6e-8 * std::abs(difference.values[i]) +
+                         4.5e-16 * std::abs(p.positions[i / static_cast<std::size_t>(width)]);
+    }
+    EXPECT_TRUE(is_within(error.values(), difference, bounds));
+  }
+}
+
+TEST_P(SinusoidalEncodingTest, either_result_in_float32_may_be_left_out) {
+  std::vector<float> encoding(40 * 6), error(40 * 6), alone(40 * 6);
+  const Tensor none;
+  attn::sinusoidal_encoding_in_float32({encoding.data(), {40, 6}}, {error.data(), {40, 6}},
+                                       {.start = 1e5}, context());
+  attn::sinusoidal_encoding_in_float32({alone.data(), {40, 6}}, none, {.start = 1e5}, context());
+  EXPECT_TRUE(same_bits(alone, encoding));
+  attn::sinusoidal_encoding_in_float32(none, {alone.data(), {40, 6}}, {.start = 1e5}, context());
+  EXPECT_TRUE(same_bits(alone, error));
+}
+
+TEST(SinusoidalEncodingErrorTest, of_float32_code_name_the_argument) {
+  std::vector<float> memory(64, 7.0F);
+  const Tensor table(memory.data(), {4, 4});
+  EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding_in_float32({}, {}); }),
+            "shape_mismatch: error: got shape (), needs shape (any, any)");
+  EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding_in_float32(table, {memory.data(), {4, 3}}); }),
+            "shape_mismatch: error: got shape (4, 3), needs shape (4, 4)");
+  EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding_in_float32(table, {nullptr, {4, 4}}); }),
+            "invalid_argument: error: data is null");
+  EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding_in_float32({nullptr, {4, 4}}, table); }),
+            "invalid_argument: encoding: data is null");
+  EXPECT_THAT(error_of([&] { attn::sinusoidal_encoding_in_float32(table, {}, {.base = 0}); }),
+              StartsWith("invalid_argument: base: got 0"));
+  EXPECT_THAT(error_of([&] { attn::sinusoidal_encoding_in_float32({}, table, {.start = 1e17}); }),
+              StartsWith("invalid_argument: start: got"));
+  EXPECT_THAT(memory, ::testing::Each(7.0F));
+}
+
 // ---- Edges and errors
+
+TEST(SinusoidalEncodingErrorTest, scratch_memory_beyond_the_address_space_is_an_overflow) {
+  // The output alone could be addressed; its frequencies in double precision cannot.
+  constexpr std::int64_t kWide = std::int64_t{1} << (sizeof(void*) == 8 ? 60 : 28);
+  float memory = 7;
+  EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding({&memory, {1, kWide}}); }),
+            "size_overflow: sinusoidal columns: the memory needed exceeds the address space");
+  EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding({&memory, {1, INT64_MAX}}); }),
+            "size_overflow: output: shape (1, 9223372036854775807) has more elements than can be "
+            "addressed");
+  EXPECT_EQ(memory, 7.0F);
+}
 
 TEST_P(SinusoidalEncodingTest, no_rows_are_no_work) {
   attn::sinusoidal_encoding({nullptr, {0, 4}}, {}, context());

@@ -45,4 +45,22 @@ Array sinusoidal_encoding(const SinusoidalEncoding& p) {
   return result;
 }
 
+Array sinusoidal_encoding_in_float32(const SinusoidalEncoding& p) {
+  const auto rows = static_cast<std::int64_t>(p.positions.size());
+  Array result({rows, p.width});
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const auto position = static_cast<float>(p.positions[static_cast<std::size_t>(i)]);
+    for (std::int64_t c = 0; c < p.width; ++c) {
+      const SinusoidalColumn column = sinusoidal_column(c, p.width, p.concatenated);
+      const float exponent = static_cast<float>(2 * column.j) / static_cast<float>(p.width);
+      const auto base = static_cast<float>(p.base);
+      const auto divisor = static_cast<float>(std::pow(static_cast<long double>(base), exponent));
+      const float angle = position / divisor;
+      const auto exact = static_cast<long double>(angle);
+      result.at({i, c}) = static_cast<float>(column.cosine ? std::cos(exact) : std::sin(exact));
+    }
+  }
+  return result;
+}
+
 }  // namespace reference
