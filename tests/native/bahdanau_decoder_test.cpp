@@ -16,9 +16,7 @@
 #include "host_tensor.hpp"
 #include "measure.hpp"
 #include "random.hpp"
-#include "reference/attention_pooling.hpp"
-#include "reference/linear.hpp"
-#include "reference/recurrent.hpp"
+#include "reference/bahdanau_decoder.hpp"
 
 namespace {
 
@@ -102,65 +100,25 @@ struct Case {
   }
 };
 
-struct Expected {
-  Array logits, alignment;
-};
-
-/// One sequence, step by step, as D2L writes it down.
-Expected expected(const Case& c, std::int64_t b) {
+/// Entry b of the batch.
+reference::BahdanauResult expected(const Case& c, std::int64_t b) {
   const BahdanauDecoderOptions& o = c.options;
-  const auto part = [&](const std::vector<float>& all, std::int64_t size) {
-    return std::vector<float>(all.begin() + b * size, all.begin() + (b + 1) * size);
-  };
-  reference::Pooling attention;
-  attention.score = reference::Pooling::Score::kAdditive;
-  attention.key = attention.value =
-      Array({c.keys, c.encoder_dim}, part(c.encoder_outputs, c.keys * c.encoder_dim));
-  attention.query_weight = c.parameter("attention.W_q.weight");
-  attention.key_weight = c.parameter("attention.W_k.weight");
-  attention.score_weight = c.parameter("attention.w_v.weight");
-  attention.attends = [&](std::int64_t, std::int64_t j) {
-    return j < c.lens[static_cast<std::size_t>(b)];
-  };
-  std::vector<reference::RecurrentLayer> layers;
-  Array hidden({o.num_layers, o.num_hiddens});
+  reference::BahdanauDecoder p;
+  for (const auto& [name, values] : c.parameters) p.weights[name] = c.parameter(name);
+  p.num_layers = o.num_layers;
+  const auto outputs = c.encoder_outputs.begin() + b * c.keys * c.encoder_dim;
+  p.encoder_outputs =
+      Array({c.keys, c.encoder_dim}, std::vector<float>(outputs, outputs + c.keys * c.encoder_dim));
+  p.encoder_len = c.lens[static_cast<std::size_t>(b)];
+  p.hidden = Array({o.num_layers, o.num_hiddens});
   for (std::int64_t l = 0; l < o.num_layers; ++l) {
-    const std::string suffix = "_l" + std::to_string(l);
-    layers.push_back({c.parameter("rnn.weight_ih" + suffix), c.parameter("rnn.weight_hh" + suffix),
-                      c.parameter("rnn.bias_ih" + suffix), c.parameter("rnn.bias_hh" + suffix)});
     for (std::int64_t i = 0; i < o.num_hiddens; ++i) {
-      hidden.at({l, i}) = c.hidden[static_cast<std::size_t>((l * c.batch + b) * o.num_hiddens + i)];
+      p.hidden.at({l, i}) =
+          c.hidden[static_cast<std::size_t>((l * c.batch + b) * o.num_hiddens + i)];
     }
   }
-  Expected result{Array({c.steps, o.vocab_size}), Array({c.steps, c.keys})};
-  for (std::int64_t t = 0; t < c.steps; ++t) {
-    attention.query = Array({1, o.num_hiddens});
-    for (std::int64_t i = 0; i < o.num_hiddens; ++i) {
-      attention.query.at({0, i}) = hidden.at({o.num_layers - 1, i});
-    }
-    const reference::PoolingResult pooled = reference::attention_pooling(attention);
-    Array input({1, c.encoder_dim + o.embed_size});
-    for (std::int64_t i = 0; i < c.encoder_dim; ++i) {
-      input.at({0, i}) = pooled.output.exact.at({0, i});
-    }
-    const std::int64_t token = c.tokens[static_cast<std::size_t>(b * c.steps + t)];
-    for (std::int64_t i = 0; i < o.embed_size; ++i) {
-      input.at({0, c.encoder_dim + i}) =
-          c.parameters.at("embedding.weight")[static_cast<std::size_t>(token * o.embed_size + i)];
-    }
-    const reference::RecurrentResult step =
-        reference::recurrent(reference::Cell::kGru, layers, input, hidden);
-    hidden = step.h_n.exact;
-    const reference::Bounded logits = reference::linear(
-        {step.output.exact, {}}, c.parameter("dense.weight"), c.parameter("dense.bias"));
-    for (std::int64_t v = 0; v < o.vocab_size; ++v) {
-      result.logits.at({t, v}) = logits.exact.at({0, v});
-    }
-    for (std::int64_t j = 0; j < c.keys; ++j) {
-      result.alignment.at({t, j}) = pooled.weights.exact.at({0, j});
-    }
-  }
-  return result;
+  p.tokens.assign(c.tokens.begin() + b * c.steps, c.tokens.begin() + (b + 1) * c.steps);
+  return reference::bahdanau_decoder(p);
 }
 
 using BahdanauDecoderTest = attn_test::EveryInstructionSet;
@@ -178,7 +136,7 @@ TEST_P(BahdanauDecoderTest, matches_the_reference) {
         const Case c(o, batch, keys, 5, random);
         const Result got = c.run(context());
         for (std::int64_t b = 0; b < batch; ++b) {
-          const Expected want = expected(c, b);
+          const reference::BahdanauResult want = expected(c, b);
           for (std::size_t i = 0; i < want.logits.values.size(); ++i) {
             logits_error.add(
                 got.logits[static_cast<std::size_t>(b) * want.logits.values.size() + i] -

@@ -71,6 +71,22 @@ const Row kAt("sinusoidal_encoding_at", "fractional |p| ≤ 2^24, d 33", kSinuso
                 }
               });
 
+const Row kFloat32Error("sinusoidal_encoding_in_float32, error", "p = 1e6 … 1e6 + 127, d 64",
+                        "6e-8·|error| + 4.5e-16·|p|", [](Case& c) {
+                          constexpr std::int64_t kRows = 128;
+                          std::vector<float> encoding(kRows * kWidth), error(kRows * kWidth);
+                          attn::sinusoidal_encoding_in_float32({encoding.data(), {kRows, kWidth}},
+                                                               {error.data(), {kRows, kWidth}},
+                                                               {.start = 1e6}, c.context());
+                          const Array exact =
+                              reference::sinusoidal_encoding({positions_from(1e6, kRows), kWidth});
+                          for (std::size_t i = 0; i < error.size(); ++i) {
+                            const double difference = encoding[i] - exact.values[i];
+                            c.add(error[i], difference,
+                                  6e-8 * std::abs(difference) + 4.5e-16 * (1e6 + kRows));
+                          }
+                        });
+
 const Row kPositionalEncoding("PositionalEncoding", "(2, 200, 48), start 1000",
                               "3.2e-8 + 6e-8·|x + P|", [](Case& c) {
                                 const std::vector<float> x = c.normals(2 * 200 * 48);

@@ -2,38 +2,48 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "accuracy/accuracy.hpp"
 #include "attn/activation.hpp"
+#include "attn/add_norm.hpp"
 #include "attn/attention_pooling.hpp"
+#include "attn/bahdanau_decoder.hpp"
 #include "attn/conv1d.hpp"
+#include "attn/feed_forward.hpp"
 #include "attn/gru.hpp"
 #include "attn/layer_norm.hpp"
 #include "attn/linear.hpp"
 #include "attn/multi_head_attention.hpp"
 #include "attn/rnn.hpp"
+#include "attn/transformer_decoder.hpp"
+#include "attn/transformer_encoder.hpp"
 #include "reference/activation.hpp"
 #include "reference/attention_pooling.hpp"
+#include "reference/bahdanau_decoder.hpp"
 #include "reference/conv1d.hpp"
 #include "reference/layer_norm.hpp"
 #include "reference/linear.hpp"
 #include "reference/multi_head_attention.hpp"
 #include "reference/recurrent.hpp"
+#include "reference/transformer.hpp"
 
 namespace accuracy {
 namespace {
 
 using reference::Array;
 
-/// Draws all parameters of a layer.
-std::map<std::string, Array> draw_parameters(Case& c, attn::Module& module, float deviation) {
+/// Draws all parameters of a layer: with a deviation, or without one each with 1/√(its columns), so
+/// that values stay of the order of 1.
+std::map<std::string, Array> draw_parameters(Case& c, attn::Module& module, float deviation = 0) {
   std::map<std::string, Array> drawn;
   for (const std::string& name : module.parameter_names()) {
     const attn::ConstTensor parameter = module.parameter(name);
     const std::span<const std::int64_t> shape = parameter.shape();
     std::int64_t count = 1;
     for (const std::int64_t size : shape) count *= size;
-    const std::vector<float> values = c.normals(count, deviation);
+    const std::vector<float> values = c.normals(
+        count, deviation > 0 ? deviation : 1 / std::sqrt(static_cast<float>(shape.back())));
     drawn[name] = Array({shape.begin(), shape.end()}, values);
     module.set_parameter(name, {values.data(), shape});
   }
@@ -66,6 +76,20 @@ const Row kLinear("Linear", "(33, 257) to 65, normal", kLinearBound,
 const Row kLinearRow("Linear", "(1, 1024) to 65, normal", kLinearBound,
                      [](Case& c) { measure_linear(c, 1, 1024, 65); });
 
+/// Adds y, a layer norm of x, with the bounds that its header states.
+void add_normalised(Case& c, const std::vector<float>& y, const Array& x, const Array& weight,
+                    const Array& bias) {
+  const double eps = attn::LayerNormOptions().eps;
+  const Array exact = reference::layer_norm(x, weight, bias, eps);
+  Array bounds = reference::layer_norm(x, {}, {}, eps);
+  for (std::size_t i = 0; i < bounds.values.size(); ++i) {
+    const double w = weight.values[i % weight.values.size()];
+    bounds.values[i] =
+        1.5e-6 * (1 + std::abs(bounds.values[i])) * std::abs(w) + 6e-8 * std::abs(exact.values[i]);
+  }
+  c.add(y, exact, bounds);
+}
+
 void measure_layer_norm(Case& c, std::int64_t width, float mean) {
   attn::LayerNorm layer(width);
   const auto drawn = draw_parameters(c, layer, 1);
@@ -73,16 +97,7 @@ void measure_layer_norm(Case& c, std::int64_t width, float mean) {
   for (float& value : x) value += mean;
   std::vector<float> y(x.size());
   layer.forward({x.data(), {8, width}}, {y.data(), {8, width}}, c.context());
-  const Array tokens({8, width}, x);
-  const Array exact =
-      reference::layer_norm(tokens, drawn.at("weight"), drawn.at("bias"), layer.options().eps);
-  Array bounds = reference::layer_norm(tokens, {}, {}, layer.options().eps);
-  for (std::size_t i = 0; i < bounds.values.size(); ++i) {
-    const double weight = drawn.at("weight").values[i % static_cast<std::size_t>(width)];
-    bounds.values[i] = 1.5e-6 * (1 + std::abs(bounds.values[i])) * std::abs(weight) +
-                       6e-8 * std::abs(exact.values[i]);
-  }
-  c.add(y, exact, bounds);
+  add_normalised(c, y, Array({8, width}, x), drawn.at("weight"), drawn.at("bias"));
 }
 
 const char* const kNormBound = "1.5e-6 · (1 + |ŷ|) · |weight| + 6e-8 · |y|";
@@ -110,7 +125,71 @@ const Row kGeluTanh("GELU by tanh", "[-10, 10]", "1e-6 · |f|, below -1 (1e-6 + 
                       measure_activation(c, attn::Activation::kGeluTanh, reference::gelu_tanh);
                     });
 
+const Row kAddNorm("AddNorm", "(8, 1000), normal, of the rounded sum", kNormBound, [](Case& c) {
+  attn::AddNorm layer(1000);
+  const auto drawn = draw_parameters(c, layer, 1);
+  const std::vector<float> x = c.normals(8 * 1000), y = c.normals(8 * 1000);
+  std::vector<float> sums(x.size()), output(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) sums[i] = x[i] + y[i];
+  layer.forward({x.data(), {8, 1000}}, {y.data(), {8, 1000}}, {output.data(), {8, 1000}}, {},
+                c.context());
+  add_normalised(c, output, Array({8, 1000}, sums), drawn.at("ln.weight"), drawn.at("ln.bias"));
+});
+
 const char* const kStagesBound = "first-order bound of every stage";
+
+const Row kFeedForward("FeedForward", "(20, 32) over 128, GELU", kStagesBound, [](Case& c) {
+  attn::FeedForward layer(
+      {.d_model = 32, .dim_feedforward = 128, .activation = attn::Activation::kGelu});
+  const auto drawn = draw_parameters(c, layer);
+  const std::vector<float> x = c.normals(20 * 32);
+  std::vector<float> output(x.size());
+  layer.forward({x.data(), {20, 32}}, {output.data(), {20, 32}}, {}, c.context());
+  reference::Bounded hidden = reference::linear(
+      {Array({20, 32}, x), {}}, drawn.at("linear1.weight"), drawn.at("linear1.bias"));
+  for (std::size_t i = 0; i < hidden.exact.values.size(); ++i) {
+    double& value = hidden.exact.values[i];
+    value = reference::gelu(value);
+    // GELU's slopes reach 1.13.
+    hidden.error.values[i] = 1.13 * hidden.error.values[i] + 1e-6 * std::abs(value) + 2e-38;
+  }
+  const auto [exact, bounds] =
+      reference::linear(hidden, drawn.at("linear2.weight"), drawn.at("linear2.bias"));
+  c.add(output, exact, bounds);
+});
+
+const char* const kTransformerShape = "(1, 20, 32), 4 heads, over 64";
+const attn::TransformerLayerOptions kTransformerOptions{
+    .d_model = 32, .num_heads = 4, .dim_feedforward = 64};
+
+reference::TransformerLayer reference_of(std::map<std::string, Array> weights) {
+  reference::TransformerLayer layer;
+  layer.weights = std::move(weights);
+  layer.num_heads = layer.num_kv_heads = 4;
+  layer.activation = &reference::relu;
+  return layer;
+}
+
+const Row kEncoder("TransformerEncoderLayer", kTransformerShape, "1e-5", [](Case& c) {
+  attn::TransformerEncoderLayer layer(kTransformerOptions);
+  const auto drawn = draw_parameters(c, layer);
+  const std::vector<float> x = c.normals(20 * 32);
+  std::vector<float> output(x.size());
+  layer.forward({x.data(), {1, 20, 32}}, {output.data(), {1, 20, 32}}, {}, {}, c.context());
+  c.add(output, reference::encoder_layer(reference_of(drawn), Array({1, 20, 32}, x)), 1e-5);
+});
+const Row kDecoder("TransformerDecoderLayer", kTransformerShape, "1e-5", [](Case& c) {
+  attn::TransformerDecoderLayer layer(kTransformerOptions);
+  const auto drawn = draw_parameters(c, layer);
+  const std::vector<float> x = c.normals(20 * 32), memory = c.normals(30 * 32);
+  std::vector<float> output(x.size());
+  layer.forward({x.data(), {1, 20, 32}}, {memory.data(), {1, 30, 32}}, {output.data(), {1, 20, 32}},
+                {}, c.context());
+  c.add(output,
+        reference::decoder_layer(reference_of(drawn), Array({1, 20, 32}, x),
+                                 Array({1, 30, 32}, memory)),
+        1e-5);
+});
 
 const Row kMultiHead("MultiHeadAttention", "(1, 20, 32), 4 heads, bias", kStagesBound, [](Case& c) {
   constexpr std::int64_t kModel = 32;
@@ -168,24 +247,47 @@ const Row kRnn("RNN", "30 steps, E 20, H 24", kStepsBound,
 const Row kGru("GRU", "30 steps, E 20, H 24", kStepsBound,
                [](Case& c) { measure_recurrent<attn::GRU>(c, reference::Cell::kGru); });
 
+void measure_pooling(Case& c, const attn::ScoringFunction& scoring, reference::Pooling::Score score,
+                     double parameter) {
+  const std::vector<float> q = c.normals(20 * 8);
+  const std::vector<float> k = c.normals(50 * 8);
+  const std::vector<float> v = c.normals(50 * 12);
+  std::vector<float> output(20 * 12);
+  attn::attention_pooling({q.data(), {20, 8}}, {k.data(), {50, 8}}, {v.data(), {50, 12}},
+                          {output.data(), {20, 12}}, scoring, {}, c.context());
+  reference::Pooling p;
+  p.score = score;
+  p.parameter = parameter;
+  p.query = Array({20, 8}, q);
+  p.key = Array({50, 8}, k);
+  p.value = Array({50, 12}, v);
+  const auto [exact, bounds] = reference::attention_pooling(p).output;
+  c.add(output, exact, bounds);
+}
+
+const char* const kPoolingShape = "N 20, K 50, D 8";
+const Row kScaledDot("attention_pooling, scaled dot", kPoolingShape, kStagesBound, [](Case& c) {
+  measure_pooling(c, attn::ScoringFunction::scaled_dot(0.5F), reference::Pooling::Score::kScaledDot,
+                  0.5);
+});
 const Row kGaussian("attention_pooling, Gaussian", "N 20, K 50, D 8, width 2", kStagesBound,
                     [](Case& c) {
-                      const std::vector<float> q = c.normals(20 * 8);
-                      const std::vector<float> k = c.normals(50 * 8);
-                      const std::vector<float> v = c.normals(50 * 12);
-                      std::vector<float> output(20 * 12);
-                      attn::attention_pooling({q.data(), {20, 8}}, {k.data(), {50, 8}},
-                                              {v.data(), {50, 12}}, {output.data(), {20, 12}},
-                                              attn::ScoringFunction::gaussian(2), {}, c.context());
-                      reference::Pooling p;
-                      p.score = reference::Pooling::Score::kGaussian;
-                      p.parameter = 2;
-                      p.query = Array({20, 8}, q);
-                      p.key = Array({50, 8}, k);
-                      p.value = Array({50, 12}, v);
-                      const auto [exact, bounds] = reference::attention_pooling(p).output;
-                      c.add(output, exact, bounds);
+                      measure_pooling(c, attn::ScoringFunction::gaussian(2),
+                                      reference::Pooling::Score::kGaussian, 2);
                     });
+const Row kEpanechnikov("attention_pooling, Epanechnikov", "N 20, K 50, D 8, width 5", kStagesBound,
+                        [](Case& c) {
+                          measure_pooling(c, attn::ScoringFunction::epanechnikov(5),
+                                          reference::Pooling::Score::kEpanechnikov, 5);
+                        });
+const Row kBoxcar("attention_pooling, boxcar", "N 20, K 50, D 8, width 4", kStagesBound,
+                  [](Case& c) {
+                    measure_pooling(c, attn::ScoringFunction::boxcar(4),
+                                    reference::Pooling::Score::kBoxcar, 4);
+                  });
+const Row kAverage("attention_pooling, average", kPoolingShape, kStagesBound, [](Case& c) {
+  measure_pooling(c, attn::ScoringFunction::average(), reference::Pooling::Score::kAverage, 1);
+});
 const Row kAdditive("AdditiveAttention", "N 20, K 50, 16 hidden", kStagesBound, [](Case& c) {
   attn::AdditiveAttention layer(8, 10, 16);
   const auto drawn = draw_parameters(c, layer, 0.3F);
@@ -206,6 +308,27 @@ const Row kAdditive("AdditiveAttention", "N 20, K 50, 16 hidden", kStagesBound, 
   const auto [exact, bounds] = reference::attention_pooling(p).output;
   c.add(output, exact, bounds);
 });
+
+const Row kBahdanau("BahdanauDecoder, logits", "5 steps, K 20, H 16, 2 layers", "1e-6",
+                    [](Case& c) {
+                      attn::BahdanauDecoder layer({17, 8, 16, 2});
+                      reference::BahdanauDecoder p;
+                      p.weights = draw_parameters(c, layer);
+                      p.num_layers = 2;
+                      const std::vector<float> outputs = c.normals(20 * 16);
+                      const std::vector<float> hidden = c.normals(2 * 16, 0.5F);
+                      p.encoder_outputs = Array({20, 16}, outputs);
+                      p.encoder_len = 20;
+                      p.hidden = Array({2, 16}, hidden);
+                      p.tokens = {3, 0, 16, 9, 9};
+                      std::vector<float> logits(5 * 17);
+                      attn::BahdanauDecoder::State state =
+                          layer.init_state({outputs.data(), {1, 20, 16}},
+                                           {hidden.data(), {2, 1, 16}}, {}, c.context());
+                      layer.forward(attn::TensorView<const std::int64_t>(p.tokens.data(), {1, 5}),
+                                    state, {logits.data(), {1, 5, 17}}, {}, c.context());
+                      c.add(logits, reference::bahdanau_decoder(p).logits, 1e-6);
+                    });
 
 }  // namespace
 }  // namespace accuracy
