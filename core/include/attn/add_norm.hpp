@@ -19,7 +19,8 @@ class ATTN_API AddNorm : public CompositeModule {
   std::int64_t width() const noexcept { return norm_.width(); }
 
   /// x (…, width), y and output of the same shape, any strides; output may be x or y, otherwise it
-  /// must not overlap them. Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for null data
+  /// must not overlap them. The sum is one float addition; of it, output is the LayerNorm within
+  /// what that one states. Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for null data
   /// or a dropout probability outside [0, 1]; output is then untouched.
   void forward(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
                const Dropout& dropout = {}, Context& context = Context::default_context()) const;

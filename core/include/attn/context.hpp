@@ -22,22 +22,26 @@ struct ContextOptions {
 /// are safe and run one after the other; for independent calls side by side make one context each.
 class ATTN_API Context {
  public:
-  /// Throws Error(kInvalidArgument) for a thread count out of range or an unknown name in ATTN_ISA,
-  /// and Error(kUnsupported) for an instruction set that this build or machine lacks.
+  /// Throws kInvalidArgument for a thread count out of range or an unknown name in ATTN_ISA,
+  /// kUnsupported for an instruction set that this build or machine lacks, and kOutOfMemory.
+  /// Threads that the system refuses to start are no error: see num_threads().
   explicit Context(const ContextOptions& options = {});
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
+  /// How many there are, the calling one included: where the system refuses, fewer than asked for.
   int num_threads() const noexcept;
   InstructionSet instruction_set() const noexcept;
 
-  /// Gives kept scratch memory back to the system.
+  /// Gives kept scratch memory back to the system; waits for a call that is running.
   void release_memory() noexcept;
 
-  /// The context of calls that name none: made on first use, with one thread per core.
+  /// The context of calls that name none: made on first use, with one thread per core, and kept to
+  /// the program's end. Throws what the constructor does, and tries again at the next call.
   static Context& default_context();
 
+  /// For the library's own sources.
   struct ATTN_LOCAL Impl;
   Impl& impl() noexcept { return *impl_; }
 

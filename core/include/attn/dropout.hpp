@@ -22,7 +22,8 @@ struct Dropout {
 /// fill_uniform: the same elements on every machine and for every number of threads. A dropped NaN
 /// or infinity becomes 0.
 ///
-/// Throws kShapeMismatch when the shapes differ; kInvalidArgument for a probability outside [0, 1].
+/// Throws kShapeMismatch when the shapes differ; kInvalidArgument for a probability outside [0, 1]
+/// or null data. output is then untouched. With p = 1 everything is dropped.
 ATTN_API void apply_dropout(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
                             Context& context = Context::default_context());
 

@@ -23,8 +23,11 @@ enum class ErrorCode : int {
 ATTN_API const char* to_string(ErrorCode code) noexcept;
 
 /// What every attn function throws at the public boundary. The message names the argument, what it
-/// got and what it needs: `key: length 6 does not match value length 5`. A call that throws has not
-/// written to its outputs.
+/// got and what it needs: `key: length 6 does not match value length 5`; programs decide by the
+/// code, as the words may change. A call that throws has not written to its outputs.
+///
+/// kOutOfMemory is for memory that grows with the sizes asked for. Where there is not even enough
+/// for a name or a message, std::bad_alloc comes instead.
 class ATTN_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}

@@ -38,6 +38,8 @@ class ATTN_API FeedForward : public CompositeModule {
 
   /// x (N, d_model) or (B, N, d_model); output the same with out_features. Any strides; output may
   /// be x itself, otherwise they must not overlap. Memory of B·N·dim_feedforward floats is needed.
+  /// Errors are those of Linear and of apply_activation: the second layer multiplies those of the
+  /// first by its weights.
   /// Throws kShapeMismatch, kSizeOverflow, kOutOfMemory, and kInvalidArgument for null data or a
   /// dropout probability outside [0, 1]; output is then untouched.
   void forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout = {},

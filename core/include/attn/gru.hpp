@@ -42,7 +42,8 @@ class ATTN_API GRU : public Module {
   /// random.stream and following in the order of parameter_names(); biases zero.
   void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
-  /// As RNN::forward; σ and tanh are within 4e-7 of the exact values, relatively.
+  /// As RNN::forward, strides, overlap, bits and errors included; σ and tanh are within 4e-7 of the
+  /// exact values, relatively.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
                Context& context = Context::default_context()) const;
 

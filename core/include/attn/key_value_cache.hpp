@@ -15,7 +15,8 @@ namespace attn {
 ///   options.causal = Diagonal::offset(cache.length() - num_new);
 ///   scaled_dot_product_attention(new_queries, cache.keys(), cache.values(), output, options);
 ///
-/// After append, keys() and values() are what ONNX calls present_key and present_value.
+/// After append, keys() and values() are what ONNX calls present_key and present_value. A copy
+/// branches off, e.g. for beam search. Memory: 4·B·Hkv·capacity·(D + Dv) bytes.
 class ATTN_API KeyValueCache {
  public:
   /// Room for `capacity` tokens at first; it doubles when it is used up. Throws kInvalidArgument
@@ -31,12 +32,13 @@ class ATTN_API KeyValueCache {
   ConstTensor values() const noexcept;
 
   /// Appends key (B, Hkv, N, D) and value (B, Hkv, N, Dv), any strides; they may be views
-  /// of this cache. Throws kShapeMismatch, kSizeOverflow, kOutOfMemory; the cache is then as it
-  /// was.
+  /// of this cache. Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow,
+  /// kOutOfMemory; the cache is then as it was.
   void append(const ConstTensor& key, const ConstTensor& value);
 
   /// Forgets all tokens from `length` on. Throws kInvalidArgument unless 0 ≤ length ≤ length().
   void truncate(std::int64_t length);
+  /// Forgets all tokens. Like truncate(), keeps the memory.
   void clear() noexcept { length_ = 0; }
 
  private:

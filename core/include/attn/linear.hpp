@@ -36,7 +36,8 @@ class ATTN_API Linear : public Module {
 
   /// x (N, in_features) or (B, N, in_features); output the same with out_features. Any strides; no
   /// overlap. Each output is within (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value.
-  /// Throws kShapeMismatch, kOutOfMemory.
+  /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, kOutOfMemory; output is
+  /// then untouched.
   void forward(const ConstTensor& x, const Tensor& output,
                Context& context = Context::default_context()) const;
 

@@ -11,6 +11,10 @@ namespace attn {
 
 /// A layer with named weights, as torch.nn.Module. Names, shapes and layouts are those of PyTorch's
 /// `state_dict`: "weight" of a Linear, "layers.0.self_attn.in_proj_weight" of a TransformerEncoder.
+///
+/// What is const may be called from several threads at once; setting or drawing parameters may not
+/// go on at the same time. Layers that can be moved but not copied may, once moved from, only be
+/// destroyed or assigned to.
 class ATTN_API Module {
  public:
   virtual ~Module();
@@ -18,7 +22,8 @@ class ATTN_API Module {
   /// In PyTorch's order, which is also that of `state_dict`.
   virtual std::vector<std::string> parameter_names() const = 0;
 
-  /// The values, row-major; the view is valid as long as the layer. Throws kNotFound.
+  /// The values, row-major; the view is valid as long as the layer, and shows what is set later.
+  /// Throws kNotFound.
   virtual ConstTensor parameter(std::string_view name) const = 0;
 
   /// Copies values of the same shape in, with any strides. Throws kNotFound, kShapeMismatch, or

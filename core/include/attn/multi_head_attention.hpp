@@ -15,6 +15,7 @@
 
 namespace attn {
 
+/// Which table of T5Bias a layer has; values outside of what t5_bucket() takes are refused.
 struct T5BiasOptions {
   std::int64_t num_buckets = 32;
   std::int64_t max_distance = 128;
@@ -38,7 +39,7 @@ struct MultiHeadAttentionOptions {
   std::optional<std::int64_t> num_kv_heads = {};  ///< heads of keys and values; divides num_heads
   std::optional<std::int64_t> key_dim = {};       ///< width of the keys given; d_model by default
   std::optional<std::int64_t> value_dim = {};     ///< width of the values given; d_model by default
-  bool bias = false;                              ///< biases on all four projections
+  bool bias = false;  ///< biases on all four projections; D2L has none, PyTorch does by default
   AttentionPositions positions = {};
   bool sinks = false;  ///< a learned score per head that has no value, see AttentionOptions::sinks
 };
@@ -46,8 +47,10 @@ struct MultiHeadAttentionOptions {
 /// Multi-head attention (Vaswani et al. 2017, arXiv:1706.03762; torch.nn.MultiheadAttention; D2L
 /// 11.5):
 ///
-///   head_h = attention(query · W_qᵀ, key · W_kᵀ, value · W_vᵀ) of slice h,   D = d_model /
-///   num_heads output = concat(head_1 … head_H) · W_oᵀ
+///   head_h = attention(query · W_qᵀ, key · W_kᵀ, value · W_vᵀ) of slice h
+///   output = concat(head_1 … head_H) · W_oᵀ
+///
+/// where a slice is D = d_model / num_heads columns wide.
 ///
 /// Parameters, with PyTorch's names and layouts, zeros at first:
 ///   "in_proj_weight" (3·E, E): W_q, W_k, W_v one below the other; where keys and values have their
@@ -89,6 +92,9 @@ class ATTN_API MultiHeadAttention : public Module {
   ///
   /// With rotary positions key j is at j and query i at i + offset of `relative_diagonal`.
   ///
+  /// Any strides; output must not overlap an input. Errors are those of Linear, four times, and of
+  /// scaled_dot_product_attention, each multiplied by the weights behind it.
+  ///
   /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; outputs are then
   /// untouched.
   void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
@@ -98,6 +104,7 @@ class ATTN_API MultiHeadAttention : public Module {
   // Decoding token by token, with the projected keys and values of past tokens in a cache.
 
   /// An empty cache of the sizes that this layer needs, with room for `capacity` tokens at first.
+  /// Throws what KeyValueCache does.
   KeyValueCache make_cache(std::int64_t batch, std::int64_t capacity = 0) const;
 
   /// The next tokens of a sequence: key and value (B, N, ·) are projected and appended to the
@@ -117,11 +124,13 @@ class ATTN_API MultiHeadAttention : public Module {
                Context& context = Context::default_context()) const;
 
   /// Projects key and value and appends them: for cross attention, whose keys and values are
-  /// projected once and then attended to in every step.
+  /// projected once and then attended to in every step. Throws what forward does; the cache is then
+  /// as it was.
   void append(const ConstTensor& key, const ConstTensor& value, KeyValueCache& cache,
               Context& context = Context::default_context()) const;
 
   /// query attends to what the cache holds. Diagonals are as given: query i is at key i + offset.
+  /// Throws what forward does.
   void attend(const ConstTensor& query, const KeyValueCache& cache, const Tensor& output,
               const AttentionOptions& attention = {},
               Context& context = Context::default_context()) const;

@@ -25,10 +25,11 @@ class ATTN_API Parameters {
   /// The values, row-major. Throws kNotFound for an unknown name.
   ConstTensor get(std::string_view name) const;
 
-  /// Copies values of the same shape in. Throws kNotFound or kShapeMismatch.
+  /// Copies values of the same shape in, with any strides. Throws kNotFound, kShapeMismatch, or
+  /// kInvalidArgument for null data.
   void set(std::string_view name, const ConstTensor& values);
 
-  /// The values to be written in place; whoever does has to tell the layer.
+  /// The values to be written in place; whoever does has to tell the layer. Throws kNotFound.
   Tensor mutable_view(std::string_view name);
 
  private:

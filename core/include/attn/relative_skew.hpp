@@ -9,7 +9,7 @@ namespace attn {
 struct RelativeSkewOptions {
   /// Embeddings for keys after the query as well.
   bool bidirectional = false;
-  float scale = 1;
+  float scale = 1;  ///< factor on q·e; 1/√D where scores are scaled so
 };
 
 /// Relative logits as Music Transformer computes them (Huang et al. 2018, arXiv:1809.04281, section
@@ -29,8 +29,8 @@ struct RelativeSkewOptions {
 ///
 /// Error: within (D + 2) · 6e-8 · |scale| · Σ|q·e| of the exact value.
 ///
-/// Throws kShapeMismatch; kInvalidArgument for a scale that is not finite; kSizeOverflow,
-/// kOutOfMemory; output is then untouched.
+/// Throws kShapeMismatch; kInvalidArgument for a scale that is not finite or null data;
+/// kSizeOverflow, kOutOfMemory; output is then untouched.
 ATTN_API void relative_skew(const ConstTensor& query, const ConstTensor& embeddings,
                             const Tensor& output, const RelativeSkewOptions& options = {},
                             Context& context = Context::default_context());

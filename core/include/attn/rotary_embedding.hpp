@@ -18,8 +18,7 @@ enum class RotaryPairing : int {
   /// `interleaved=1`.
   kInterleaved,
   /// Columns j and j + rotary_dim/2: GPT-NeoX, Llama in Hugging Face's Transformers
-  /// ("rotate_half");
-  /// MLX `traditional=False`; ONNX `interleaved=0`.
+  /// ("rotate_half"); MLX `traditional=False`; ONNX `interleaved=0`.
   kHalfSplit,
 };
 

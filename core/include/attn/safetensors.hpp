@@ -43,6 +43,7 @@ class ATTN_API Safetensors {
   /// Reads a file from disk into memory. Throws kFileError too.
   static Safetensors load(const std::string& path);
 
+  /// Moved, not copied: what it keeps may be gigabytes.
   Safetensors(Safetensors&&) noexcept = default;
   Safetensors& operator=(Safetensors&&) noexcept = default;
 
@@ -74,6 +75,7 @@ class ATTN_API Safetensors {
   SafetensorsMetadata metadata_;
 };
 
+/// What is to be written under a name.
 struct NamedTensor {
   std::string name;
   ConstTensor values;  ///< any strides

@@ -32,6 +32,7 @@ class Diagonal {
     return result;
   }
 
+  /// The offset, for sequences of these lengths.
   constexpr std::int64_t resolve(std::int64_t num_queries, std::int64_t num_keys) const {
     return bottom_right_ ? num_keys - num_queries : offset_;
   }
@@ -45,6 +46,7 @@ class Diagonal {
 };
 
 /// A sliding window: query i attends to keys j with i + offset − left ≤ j ≤ i + offset + right.
+/// Sides are 0 or more keys.
 struct Window {
   std::optional<std::int64_t> left = {};   ///< none: no bound to the left
   std::optional<std::int64_t> right = {};  ///< none: no bound to the right
@@ -54,7 +56,7 @@ struct Window {
 /// Options, in the order in which they act on a score; shapes (B, Hq, Nq, Nk) are those of the
 /// call.
 struct AttentionOptions {
-  /// Factor on q·k; 1/√D by default.
+  /// Factor on q·k, any finite number; 1/√D by default.
   std::optional<float> scale = {};
 
   /// Where query i lies among the keys, for the terms that depend on the distance
@@ -68,7 +70,7 @@ struct AttentionOptions {
   ConstTensor relative_keys = {};
   ConstTensor relative_values = {};
 
-  /// When c > 0, scores become c·tanh(score / c).
+  /// When c > 0, scores become c·tanh(score / c) (Gemma 2); 0: none.
   float softcap = 0;
 
   /// (Hq): adds −slope_h · |distance| (ALiBi, arXiv:2108.12409; see alibi.hpp).
@@ -93,7 +95,8 @@ struct AttentionOptions {
   /// [0, Nk]. Unlike valid_lens they also move Diagonal::bottom_right().
   ConstLengths key_lens = {};
 
-  /// (Hq): a further score per head that takes part in the softmax but has no value.
+  /// (Hq): a further score per head that takes part in the softmax but has no value: adds
+  /// exp(sink_h) to the sum that weights are divided by.
   ConstTensor sinks = {};
 
   /// Probability, 0 to 1, with which a weight is set to 0, the others being divided by 1 − dropout;
@@ -135,12 +138,12 @@ struct AttentionOptions {
 ///
 /// Error: rounding of the scores, and so proportional to their size, outweighs the rest. For
 /// |scores| ≤ 20 each output is within 2.5e-6·√D·max|v| of the exact value, each weight within
-/// 1.3e-6·√D (relatively 1e-5·√D) and log-sum-exp within 3e-6·√D; tests/native/
-/// scaled_dot_product_attention_test.cpp measures the largest at a tenth, a quarter and two thirds
-/// of that.
+/// 1.3e-6·√D (relatively 1e-5·√D) and log-sum-exp within 3e-6·√D. With relative values max|a| is
+/// added to max|v|.
 ///
-/// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; outputs are then
-/// untouched.
+/// Throws kShapeMismatch where ranks or sizes do not fit together; kInvalidArgument for null data,
+/// D = 0, lengths outside [0, Nk], and options outside their domains; kSizeOverflow for lengths and
+/// widths above 2^31 − 1; kOutOfMemory. Outputs are then untouched.
 ATTN_API void scaled_dot_product_attention(const ConstTensor& query, const ConstTensor& key,
                                            const ConstTensor& value, const Tensor& output,
                                            const AttentionOptions& options = {},

@@ -44,8 +44,8 @@ struct SinusoidalEncodingOptions {
 /// from the exact ones at every 64th position. With larger steps every value is computed by itself.
 ///
 /// Throws kShapeMismatch unless output has rank 2; kInvalidArgument for a width of 0, a base that
-/// is not in [1e-100, ∞), and positions or a step beyond ±2^53, where whole numbers end;
-/// kOutOfMemory.
+/// is not in [1e-100, ∞), positions or a step beyond ±2^53, where whole numbers end, and null data;
+/// kSizeOverflow, kOutOfMemory. output is then untouched.
 ATTN_API void sinusoidal_encoding(const Tensor& output,
                                   const SinusoidalEncodingOptions& options = {},
                                   Context& context = Context::default_context());
@@ -69,7 +69,8 @@ ATTN_API void sinusoidal_encoding_at(std::span<const double> positions, const Te
 ///
 /// The sine and cosine are those of the rounded angle, rounded once: what is lost is lost before
 /// them. Angles near 2^k are 2^(k−23) apart, so the value at position p may be off by p · 6e-8, and
-/// far positions are noise.
+/// far positions are noise. A base that float32 does not hold (below 1e-45, above 3.4e38) counts as
+/// 0 or ∞ there, and gives NaN or the same angle everywhere.
 ///
 /// encoding (N, d_model), and error of the same shape: its values less the exact ones, within 6e-8
 /// of their size and 4.5e-16·|p_i| of the true difference. Either may be empty. Any strides; they

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include "attn/error.hpp"
@@ -16,14 +17,20 @@ namespace attn {
 /// to change its layout: (B, H, N, D) and (B, N, H·D) are both read in place, see split_heads().
 ///
 /// A default-made view is empty: rank 0, no data. Optional tensor arguments are empty views.
+///
+/// Views are made with checks and used without: dimensions, indices and ranges that a view does not
+/// have are undefined behaviour, as in std::span. Whether there is memory behind the pointer nobody
+/// can check.
 template <class T>
 class TensorView {
  public:
+  /// The largest rank of a view.
   static constexpr int kMaxRank = 6;
 
   TensorView() = default;
 
-  /// A row-major view of `shape` at `data`.
+  /// A row-major view of `shape` at `data`. Throws kInvalidArgument for a negative size and
+  /// kShapeMismatch for a rank above kMaxRank.
   TensorView(T* data, std::span<const std::int64_t> shape) : data_(data) {
     set_shape(shape);
     std::int64_t stride = 1;
@@ -37,7 +44,8 @@ class TensorView {
   TensorView(T* data, std::initializer_list<std::int64_t> shape)
       : TensorView(data, std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
-  /// A view of `shape` at `data` with one stride per dimension, in elements.
+  /// A view of `shape` at `data` with one stride per dimension, in elements. Throws the same, and
+  /// kShapeMismatch unless there are as many strides as sizes.
   TensorView(T* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides)
       : data_(data) {
     set_shape(shape);
@@ -56,7 +64,9 @@ class TensorView {
       : TensorView(other.data(), other.shape(), other.strides()) {}
 
   T* data() const noexcept { return data_; }
+  /// The number of dimensions.
   int rank() const noexcept { return rank_; }
+  /// Whether this is the view that stands for "none"; one of shape (0, 4) is not.
   bool empty() const noexcept { return data_ == nullptr && rank_ == 0; }
   /// Shape and strides; valid as long as this view.
   std::span<const std::int64_t> shape() const noexcept {
@@ -107,7 +117,8 @@ class TensorView {
     return result;
   }
 
-  /// The view with a dimension of size 1 put in front of dimension `i`.
+  /// The view with a dimension of size 1 put in front of dimension `i`; −1 puts it behind the last.
+  /// Throws kInvalidArgument when the view already has the largest rank.
   TensorView unsqueeze(int i) const {
     if (i < 0) i += rank_ + 1;
     if (rank_ == kMaxRank) {
@@ -124,7 +135,8 @@ class TensorView {
     return result;
   }
 
-  /// (B, N, H·D) seen as (B, H, N, D), without a copy.
+  /// (B, N, H·D) seen as (B, H, N, D), without a copy. Throws kShapeMismatch unless the rank is 3
+  /// and the last size a multiple of num_heads ≥ 1.
   TensorView split_heads(std::int64_t num_heads) const {
     if (rank_ != 3 || num_heads < 1 || shape_[2] % num_heads != 0) {
       throw Error(ErrorCode::kShapeMismatch,
@@ -173,11 +185,14 @@ class TensorView {
   std::int64_t strides_[kMaxRank] = {};
 };
 
+/// What outputs are taken as.
 using Tensor = TensorView<float>;
+/// What inputs are taken as; a Tensor converts to it.
 using ConstTensor = TensorView<const float>;
 
 /// Booleans are one byte each: zero is false, anything else is true.
 using ConstMask = TensorView<const std::uint8_t>;
+/// Lengths of sequences, in tokens.
 using ConstLengths = TensorView<const std::int32_t>;
 
 }  // namespace attn

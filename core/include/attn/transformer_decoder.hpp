@@ -44,7 +44,8 @@ struct TransformerDecoderCall {
 ///               output = h + dropout(feed_forward(norm3(h)))
 ///
 /// Parameters, in PyTorch's order: "self_attn.…", "multihead_attn.…", "linear1.…", "linear2.…",
-/// "norm1.…", "norm2.…", "norm3.…". Positional schemes and sinks are those of self-attention.
+/// "norm1.…", "norm2.…", "norm3.…". Positional schemes and sinks are those of self-attention. Error
+/// as in TransformerEncoderLayer.
 class ATTN_API TransformerDecoderLayer : public CompositeModule {
  public:
   using State = TransformerDecoderLayerState;
@@ -146,9 +147,11 @@ class ATTN_API TransformerDecoder : public CompositeModule {
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;
 
+  /// As of a layer.
   State start(const ConstTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context()) const;
 
+  /// The next tokens, as of a layer.
   void forward(const ConstTensor& x, State& state, const Tensor& output,
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;
