@@ -13,7 +13,7 @@
 namespace attn {
 namespace {
 
-const BahdanauDecoderOptions& checked(const BahdanauDecoderOptions& options) {
+BahdanauDecoderOptions checked(const BahdanauDecoderOptions& options) {
   validation::require_at_least("vocab_size", options.vocab_size, 1);
   validation::require_at_least("embed_size", options.embed_size, 1);
   validation::require_at_least("num_hiddens", options.num_hiddens, 1);

@@ -7,7 +7,7 @@ namespace attn {
 namespace {
 
 /// The options, if they are right: named as the caller knows them, not as Linear does.
-const FeedForwardOptions& checked(const FeedForwardOptions& options) {
+FeedForwardOptions checked(const FeedForwardOptions& options) {
   validation::require_at_least("d_model", options.d_model, 1);
   validation::require_at_least("dim_feedforward", options.dim_feedforward, 1);
   if (options.out_features) {

@@ -43,6 +43,7 @@ void Parameters::add(std::string name, std::span<const std::int64_t> shape) {
 
 std::vector<std::string> Parameters::names() const {
   std::vector<std::string> result;
+  result.reserve(entries_.size());
   for (const Entry& entry : entries_) result.push_back(entry.name);
   return result;
 }
