@@ -1,5 +1,6 @@
 // npm test: sets everything up and runs all suites, or those named: npm test -- native wasm
-// A name also stands for every suite that begins with it. What fails shows its output.
+// A name that no suite has stands for every suite that begins with it. Some suites take too long for
+// every run and have to be named. What fails shows its output.
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { inspect } from 'node:util';
@@ -24,8 +25,12 @@ function choose(names) {
     const known = kSuites.map((suite) => suite.name).join(', ');
     throw new SetupError(`There is no test suite ${name}; there are ${known}.`);
   }
-  if (names.length === 0) return kSuites;
-  return kSuites.filter((suite) => names.some((name) => suite.name.startsWith(name)));
+  if (names.length === 0) return kSuites.filter(({ onRequest }) => !onRequest);
+  const isMeant = (/** @type {Suite} */ suite, /** @type {string} */ name) =>
+    kSuites.some((other) => other.name === name)
+      ? suite.name === name
+      : suite.name.startsWith(name) && !suite.onRequest;
+  return kSuites.filter((suite) => names.some((name) => isMeant(suite, name)));
 }
 
 /**

@@ -25,6 +25,7 @@ import { command, CommandError, findChromium, SetupError } from '../wasm/toolcha
  * @property {RequirementName[]} [needs]
  * @property {boolean} [needsEmscripten]
  * @property {boolean} [optional]  left out where its needs cannot be met, with the reason
+ * @property {boolean} [onRequest]  takes too long for every run: only when it is named
  * @property {(step: (name: string) => void, env: Record<string, string>) => Promise<Result>} run
  */
 
@@ -32,6 +33,7 @@ export const kReportFolder = join(kBuildFolder, 'reports');
 const kTestTimeoutSeconds = 300;
 /** Projects that use attn by its sources compile it whole, one after the other. */
 const kConsumerTimeoutSeconds = 1800;
+const kShardTimeout = 90 * 60 * 1000;
 const kMaxOutput = 100 * 1024 * 1024;
 
 /** @type {RequirementName[]} */
@@ -40,6 +42,22 @@ const kNativeNeeds = ['cmake', 'ninja', 'compiler', 'googletest'];
 const kCrossNeeds = ['cmake', 'ninja', 'aarch64', 'googletest'];
 /** @type {RequirementName[]} */
 const kWasmNeeds = ['cmake', 'ninja', 'googletest'];
+
+/**
+ * A filter of GoogleTest's: on x86-64 AVX2 stands for all instruction sets, as the loops around the
+ * kernels, which ThreadSanitizer looks at, are the same.
+ */
+const kOneInstructionSet = '-*/avx512:*/sse4_1:*/scalar';
+const kTsan = { settings: { CXX: 'clang++-19', TSAN_OPTIONS: 'halt_on_error=1' } };
+const kMemcheck = {
+  through: [
+    'valgrind',
+    '--error-exitcode=1',
+    '--leak-check=full',
+    '--errors-for-leak-kinds=definite',
+    '--num-callers=30',
+  ],
+};
 
 /** @type {Suite[]} */
 const kAllSuites = [
@@ -52,6 +70,23 @@ const kAllSuites = [
     needs: [...kNativeNeeds, 'clang'],
     // With its sanitizers GCC takes more than three minutes for one kernel table, Clang half a one.
     run: googleTest('asan', { settings: { CXX: 'clang++-19' } }),
+  },
+  {
+    name: 'tsan',
+    needs: [...kNativeNeeds, 'clang'],
+    run: googleTestShards('tsan', { ...kTsan, filter: kOneInstructionSet }),
+  },
+  {
+    name: 'tsan-whole',
+    needs: [...kNativeNeeds, 'clang'],
+    onRequest: true,
+    run: googleTestShards('tsan', kTsan),
+  },
+  {
+    name: 'memcheck',
+    needs: [...kNativeNeeds, 'valgrind'],
+    onRequest: true,
+    run: googleTestShards('release', kMemcheck),
   },
   {
     name: 'consumer',
@@ -72,6 +107,13 @@ const kAllSuites = [
       run: googleTest('wasm', { variant }),
     }),
   ),
+  {
+    name: 'wasm-safe-heap',
+    needs: kWasmNeeds,
+    needsEmscripten: true,
+    onRequest: true,
+    run: googleTest('wasm', { variant: 'safe-heap', target: 'attn_tests_safe-heap' }),
+  },
   {
     name: 'javascript',
     needs: kWasmNeeds,
@@ -101,14 +143,15 @@ export const kSuites = kAllSuites.filter(({ name }) => name !== 'neon' || arch()
  * @param {string} preset
  * @param {object} [options]
  * @param {string} [options.variant]  one program of several: that of a WebAssembly variant
+ * @param {string} [options.target]  what to build; everything by default
  * @param {Record<string, string>} [options.settings]  further environment variables
  * @returns {Suite['run']}
  */
-function googleTest(preset, { variant, settings } = {}) {
+function googleTest(preset, { variant, target = 'all', settings } = {}) {
   return async (step, commonEnv) => {
     const env = { ...commonEnv, ...settings };
     step('building');
-    await cmakeBuild(preset, ['all'], env);
+    await cmakeBuild(preset, [target], env);
     step('testing');
     const report = join(kReportFolder, `${[preset, variant].filter(Boolean).join('-')}.xml`);
     const args = ['--preset', preset, '--output-junit', report, '--no-tests=error'];
@@ -124,6 +167,67 @@ function googleTest(preset, { variant, settings } = {}) {
 }
 
 /**
+ * A suite of a preset's native GoogleTest program, run once in two halves, side by side: for what
+ * takes long to start.
+ * @param {string} preset
+ * @param {object} options
+ * @param {string[]} [options.through]  a program, with arguments, that runs it
+ * @param {string} [options.filter]  GoogleTest's
+ * @param {Record<string, string>} [options.settings]  further environment variables
+ * @returns {Suite['run']}
+ */
+function googleTestShards(preset, { through = [], filter = '*', settings }) {
+  return async (step, commonEnv) => {
+    const env = { ...commonEnv, ...settings };
+    step('building');
+    await cmakeBuild(preset, ['attn_tests'], env);
+    step('testing');
+    const shards = [0, 1].map((shard) => {
+      const test = join(kBuildFolder, preset, 'tests/native/attn_tests');
+      const [program, ...args] = [...through, test, '--gtest_brief=1', `--gtest_filter=${filter}`];
+      const half = { GTEST_TOTAL_SHARDS: '2', GTEST_SHARD_INDEX: `${shard}` };
+      return command(program, args, {
+        cwd: kRoot,
+        env: { ...env, ...half },
+        timeoutMs: kShardTimeout,
+      });
+    });
+    const total = { passed: 0, failed: 0, skipped: 0, output: '' };
+    for (const ended of await Promise.allSettled(shards)) {
+      const failed = ended.status === 'rejected';
+      if (failed && !(ended.reason instanceof CommandError)) throw ended.reason;
+      const output = failed ? ended.reason.message : ended.value;
+      const counts = countTests(output);
+      // What a sanitizer finds ends the program, or fails no test.
+      if (failed || counts.passed === 0) counts.failed ||= 1;
+      addCounts(total, counts);
+      if (counts.failed > 0) total.output += output;
+    }
+    return total;
+  };
+}
+
+/**
+ * What GoogleTest says at its end.
+ * @param {string} output
+ */
+function countTests(output) {
+  const count = (/** @type {string} */ word) =>
+    Number(output.match(new RegExp(`^\\[ *${word} *\\] (\\d+) tests?[.,]`, 'm'))?.[1] ?? 0);
+  return { passed: count('PASSED'), failed: count('FAILED'), skipped: count('SKIPPED') };
+}
+
+/**
+ * @param {{ passed: number, failed: number, skipped: number }} total
+ * @param {{ passed: number, failed: number, skipped: number }} counts
+ */
+function addCounts(total, { passed, failed, skipped }) {
+  total.passed += passed;
+  total.failed += failed;
+  total.skipped += skipped;
+}
+
+/**
  * Adds up what the programs that CTest ran say about their tests. A program that is none of
  * GoogleTest's, or that ended before it could say anything, counts as one test.
  * @param {string} report  as ctest --output-junit writes it
@@ -133,14 +237,10 @@ function countGoogleTests(report) {
   for (const [testcase, status] of report.matchAll(
     /<testcase [^>]*status="(\w+)".*?<\/testcase>/gs,
   )) {
-    const count = (/** @type {string} */ word) =>
-      Number(testcase.match(new RegExp(`^\\[ *${word} *\\] (\\d+) tests?[.,]`, 'm'))?.[1] ?? 0);
-    const counts = { passed: count('PASSED'), failed: count('FAILED'), skipped: count('SKIPPED') };
+    const counts = countTests(testcase);
     if (status === 'fail') counts.failed ||= 1;
     else if (counts.passed + counts.skipped === 0) counts.passed = 1;
-    total.passed += counts.passed;
-    total.failed += counts.failed;
-    total.skipped += counts.skipped;
+    addCounts(total, counts);
   }
   if (total.passed + total.failed === 0) total.failed = 1;
   return total;

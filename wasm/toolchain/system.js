@@ -204,6 +204,7 @@ const kRequirements = {
     description: 'clang-tidy of LLVM 19, callable as clang-tidy-19',
   },
   cppcheck: { isThere: programs('cppcheck'), packages: ['cppcheck'], description: 'cppcheck' },
+  valgrind: { isThere: programs('valgrind'), packages: ['valgrind'], description: 'valgrind' },
   doxygen: { isThere: programs('doxygen'), packages: ['doxygen'], description: 'Doxygen' },
   chromium: {
     isThere: () => findChromium() !== undefined,
