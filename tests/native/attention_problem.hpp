@@ -167,6 +167,18 @@ struct AttentionProblem {
   }
 };
 
+/// (B, H, N, D) = (2, 4, 60, 20) with grouped heads, over more than one block of keys.
+inline AttentionProblem grouped_problem(Random& random) {
+  return AttentionProblem({.batch = 2,
+                           .query_heads = 4,
+                           .key_heads = 2,
+                           .num_queries = 60,
+                           .num_keys = 300,
+                           .head_dim = 20,
+                           .value_dim = 12},
+                          random);
+}
+
 /// Which outputs to ask for beside the output itself.
 struct AttentionWants {
   bool scores = false;  ///< scaled, capped and biased ones

@@ -1,10 +1,12 @@
-// What holds for every call of scaled_dot_product_attention, over random shapes, layouts and
-// options. Another ATTN_TEST_SEED tries others.
+// What holds for every call of scaled_dot_product_attention: over random shapes, layouts and
+// options, of which another ATTN_TEST_SEED tries others, and in calls of chosen sizes.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -23,12 +25,15 @@ using attn_test::attend;
 using attn_test::AttentionOutputs;
 using attn_test::AttentionProblem;
 using attn_test::AttentionSizes;
+using attn_test::AttentionWants;
 using attn_test::is_within;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
 
 constexpr int kRounds = 20;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 class AttentionPropertiesTest : public attn_test::EveryInstructionSet {
  protected:
@@ -354,6 +359,217 @@ TEST_P(AttentionPropertiesTest, a_sink_of_0_is_a_key_and_value_of_zeros) {
     EXPECT_TRUE(is_within(got.output, exact.output, exact.output_error));
     EXPECT_TRUE(is_within(got.log_sum_exp, exact.log_sum_exp, exact.log_sum_exp_error));
   }
+}
+
+// ---- Same bits, in calls of chosen sizes
+
+TEST_P(AttentionPropertiesTest, any_number_of_threads_gives_the_same_bits) {
+  Random random;
+  AttentionProblem p({.batch = 2,
+                      .query_heads = 4,
+                      .key_heads = 2,
+                      .num_queries = 150,
+                      .num_keys = 600,
+                      .head_dim = 20,
+                      .value_dim = 12},
+                     random);
+  p.causal = Diagonal::bottom_right();
+  p.valid_lens = {600, 333};
+  const AttentionOutputs one = attend(p, context(1));
+  for (const int threads : {2, 3, 5}) {
+    const AttentionOutputs many = attend(p, context(threads));
+    EXPECT_TRUE(same_bits(many.output, one.output)) << threads;
+    EXPECT_TRUE(same_bits(many.weights, one.weights)) << threads;
+    EXPECT_TRUE(same_bits(many.scaled_scores, one.scaled_scores)) << threads;
+    EXPECT_TRUE(same_bits(many.log_sum_exp, one.log_sum_exp)) << threads;
+  }
+}
+
+TEST_P(AttentionPropertiesTest, asking_for_more_outputs_keeps_the_bits) {
+  Random random;
+  AttentionProblem p = attn_test::grouped_problem(random);
+  p.softcap = 4.0F;
+  p.causal = Diagonal::bottom_right();
+  const AttentionOutputs plain = attend(p, context(), {});
+  for (const AttentionWants& wants :
+       {AttentionWants{.scores = true}, AttentionWants{.weights = true},
+        AttentionWants{.log_sum_exp = true}, AttentionWants{true, true, true}}) {
+    EXPECT_TRUE(same_bits(attend(p, context(), wants).output, plain.output));
+  }
+}
+
+TEST_P(AttentionPropertiesTest, a_sequence_has_the_same_bits_alone_and_in_any_batch) {
+  Random random;
+  AttentionProblem batch({.batch = 5,
+                          .query_heads = 4,
+                          .key_heads = 2,
+                          .num_queries = 61,
+                          .num_keys = 300,
+                          .head_dim = 20,
+                          .value_dim = 12},
+                         random);
+  batch.valid_lens = {300, 1, 255, 299, 17};
+  // Neighbours full of trouble change nothing.
+  std::fill_n(batch.key.begin(), 100, kNaN);
+  std::fill_n(batch.value.begin() + 100, 100, kInfinity);
+  const AttentionOutputs together = attend(batch, context());
+  for (std::int64_t b = 1; b < 5; ++b) {
+    AttentionProblem alone = batch;
+    alone.sizes.batch = 1;
+    const auto cut = [&](std::vector<float>& all) {
+      const auto each = static_cast<std::ptrdiff_t>(all.size() / 5);
+      all = {all.begin() + b * each, all.begin() + (b + 1) * each};
+    };
+    cut(alone.query);
+    cut(alone.key);
+    cut(alone.value);
+    alone.valid_lens = {batch.valid_lens[static_cast<std::size_t>(b)]};
+    AttentionOutputs part = together;
+    cut(part.output);
+    cut(part.weights);
+    const AttentionOutputs got = attend(alone, context());
+    EXPECT_TRUE(same_bits(got.output, part.output)) << b;
+    EXPECT_TRUE(same_bits(got.weights, part.weights)) << b;
+  }
+}
+
+TEST_P(AttentionPropertiesTest, padding_at_the_end_keeps_the_bits) {
+  Random random;
+  AttentionProblem padded({.num_queries = 30, .num_keys = 700, .head_dim = 20, .value_dim = 12},
+                          random);
+  for (const std::int32_t length : {1, 5, 16, 200, 256, 257, 300, 511}) {
+    padded.valid_lens = {length};
+    AttentionProblem cut = padded;
+    cut.valid_lens.clear();
+    cut.sizes.num_keys = length;
+    cut.key.resize(static_cast<std::size_t>(length * 20));
+    cut.value.resize(static_cast<std::size_t>(length * 12));
+    EXPECT_TRUE(same_bits(attend(padded, context()).output, attend(cut, context()).output))
+        << length;
+  }
+}
+
+TEST_P(AttentionPropertiesTest, a_query_has_the_same_bits_whatever_others_there_are) {
+  // Two at a time: a query that is alone reads its keys in another way.
+  Random random;
+  AttentionProblem all({.num_queries = 130, .num_keys = 300, .head_dim = 20, .value_dim = 12},
+                       random);
+  all.causal = Diagonal::bottom_right();
+  const AttentionOutputs together = attend(all, context());
+  for (const std::int64_t i : {0, 1, 46, 47, 55, 111, 128}) {
+    AttentionProblem two = all;
+    two.sizes.num_queries = 2;
+    two.query = {all.query.begin() + i * 20, all.query.begin() + (i + 2) * 20};
+    two.causal = Diagonal::offset(300 - 130 + i);
+    EXPECT_TRUE(same_bits(attend(two, context()).output, {together.output.begin() + i * 12,
+                                                          together.output.begin() + (i + 2) * 12}))
+        << i;
+  }
+}
+
+// ---- Of chosen calls
+
+TEST_P(AttentionPropertiesTest, grouped_heads_equal_repeated_heads) {
+  Random random;
+  AttentionProblem grouped = attn_test::grouped_problem(random);
+  AttentionProblem repeated = grouped;
+  repeated.sizes.key_heads = 4;
+  repeated.key.clear();
+  repeated.value.clear();
+  for (std::int64_t b = 0; b < 2; ++b) {
+    for (std::int64_t h = 0; h < 4; ++h) {
+      const std::int64_t head = b * 2 + h / 2;
+      repeated.key.insert(repeated.key.end(), grouped.key.begin() + head * 300 * 20,
+                          grouped.key.begin() + (head + 1) * 300 * 20);
+      repeated.value.insert(repeated.value.end(), grouped.value.begin() + head * 300 * 12,
+                            grouped.value.begin() + (head + 1) * 300 * 12);
+    }
+  }
+  EXPECT_TRUE(same_bits(attend(grouped, context()).output, attend(repeated, context()).output));
+}
+
+TEST_P(AttentionPropertiesTest, shuffled_queries_give_equally_shuffled_outputs) {
+  Random random;
+  AttentionProblem p({.num_queries = 75, .num_keys = 75, .head_dim = 20, .value_dim = 12}, random);
+  std::vector<std::size_t> order(75);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random.engine());
+  AttentionProblem shuffled = p;
+  for (std::size_t i = 0; i < 75; ++i) {
+    std::copy_n(p.query.begin() + static_cast<std::ptrdiff_t>(order[i] * 20), 20,
+                shuffled.query.begin() + static_cast<std::ptrdiff_t>(i * 20));
+  }
+  const AttentionOutputs straight = attend(p, context()), mixed = attend(shuffled, context());
+  for (std::size_t i = 0; i < 75; ++i) {
+    for (std::size_t c = 0; c < 12; ++c) {
+      ASSERT_EQ(mixed.output[i * 12 + c], straight.output[order[i] * 12 + c]);
+    }
+  }
+}
+
+TEST_P(AttentionPropertiesTest, the_order_of_keys_and_values_does_not_matter) {
+  Random random;
+  AttentionProblem p({.num_queries = 20, .num_keys = 300, .head_dim = 20, .value_dim = 12}, random);
+  const reference::AttentionResult exact = p.expected();
+  std::vector<std::size_t> order(300);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random.engine());
+  AttentionProblem shuffled = p;
+  for (std::size_t j = 0; j < 300; ++j) {
+    std::copy_n(p.key.begin() + static_cast<std::ptrdiff_t>(order[j] * 20), 20,
+                shuffled.key.begin() + static_cast<std::ptrdiff_t>(j * 20));
+    std::copy_n(p.value.begin() + static_cast<std::ptrdiff_t>(order[j] * 12), 12,
+                shuffled.value.begin() + static_cast<std::ptrdiff_t>(j * 12));
+  }
+  EXPECT_TRUE(is_within(attend(shuffled, context()).output, exact.output, exact.output_error));
+}
+
+TEST_P(AttentionPropertiesTest, weights_sum_to_one) {
+  Random random;
+  AttentionProblem p({.num_queries = 20, .num_keys = 600, .head_dim = 8, .value_dim = 1}, random);
+  p.causal = Diagonal::offset(300);
+  const AttentionOutputs got = attend(p, context());
+  for (std::size_t i = 0; i < 20; ++i) {
+    double sum = 0;
+    for (std::size_t j = 0; j < 600; ++j) sum += got.weights[i * 600 + j];
+    EXPECT_NEAR(sum, 1.0, 600 * 0x1p-24);
+  }
+}
+
+TEST_P(AttentionPropertiesTest, scores_of_ten_thousand_are_no_trouble) {
+  Random random;
+  for (const float size : {100.0F, 1e4F, 1e6F}) {
+    AttentionProblem p({.num_queries = 50, .num_keys = 600, .head_dim = 1, .value_dim = 4}, random);
+    p.scale = 1.0F;
+    for (float& q : p.query) q = random.chance(0.5) ? 1.0F : -1.0F;
+    for (float& k : p.key) k = random.uniform(-size, size);
+    const AttentionOutputs got = attend(p, context());
+    EXPECT_THAT(got.output,
+                ::testing::Each(::testing::Truly([](float x) { return std::isfinite(x); })));
+    // Products with ±1 are exact: the weights are too, but for the exponential.
+    expect_matches_reference(p, context());
+  }
+}
+
+TEST_P(AttentionPropertiesTest, growing_scores_rescale_what_was_summed_before) {
+  Random random;
+  AttentionProblem p({.num_queries = 10, .num_keys = 1300, .head_dim = 1, .value_dim = 3}, random);
+  p.scale = 1.0F;
+  for (float& q : p.query) q = 1.0F;
+  for (std::size_t j = 0; j < 1300; ++j) p.key[j] = static_cast<float>(j) * 0.01F;
+  expect_matches_reference(p, context());
+  std::reverse(p.key.begin(), p.key.end());
+  expect_matches_reference(p, context());
+}
+
+TEST_P(AttentionPropertiesTest, a_common_shift_of_the_scores_does_not_matter) {
+  Random random;
+  AttentionProblem p({.num_queries = 5, .num_keys = 40, .head_dim = 2, .value_dim = 3}, random);
+  p.bias_shape = {1};
+  p.bias = {-80.0F};
+  expect_matches_reference(p, context());
+  p.bias = {-1000.0F};
+  expect_matches_reference(p, context());
 }
 
 }  // namespace

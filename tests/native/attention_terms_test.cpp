@@ -9,13 +9,10 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
-#include <new>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "allocation.hpp"
 #include "attention_problem.hpp"
 #include "attn/alibi.hpp"
 #include "attn/key_value_cache.hpp"
@@ -301,139 +298,7 @@ TEST_P(AttentionTermsTest, cache_equals_no_cache) {
   EXPECT_TRUE(attn_test::is_within(output, exact.output, exact.output_error));
 }
 
-// ---- What stands by itself
-
-TEST(AlibiTest, slopes_of_any_number_of_heads) {
-  std::vector<float> eight(8);
-  attn::alibi_slopes(eight);
-  for (int h = 0; h < 8; ++h) EXPECT_EQ(eight[h], std::ldexp(1.0F, -(h + 1)));
-  // 12 heads: those of 8, then every other one of 16.
-  std::vector<float> twelve(12);
-  attn::alibi_slopes(twelve);
-  for (int h = 0; h < 8; ++h) EXPECT_EQ(twelve[h], eight[h]);
-  for (int h = 0; h < 4; ++h) {
-    EXPECT_EQ(twelve[8 + h], static_cast<float>(std::pow(2.0L, -(2 * h + 1) / 2.0L)));
-  }
-  std::vector<float> one(1);
-  attn::alibi_slopes(one);
-  EXPECT_EQ(one[0], std::ldexp(1.0F, -8));
-  attn::alibi_slopes({});
-}
-
-/// The slopes by the authors' recursion, in extended precision.
-std::vector<long double> alibi_slopes_of(int num_heads) {
-  int power = 1;
-  while (2 * power <= num_heads) power *= 2;
-  std::vector<long double> slopes;
-  for (int h = 0; h < power; ++h) {
-    slopes.push_back(std::pow(2.0L, -8.0L * (h + 1) / static_cast<long double>(power)));
-  }
-  if (power == num_heads) return slopes;
-  const std::vector<long double> twice = alibi_slopes_of(2 * power);
-  for (int h = 0; static_cast<int>(slopes.size()) < num_heads; h += 2) slopes.push_back(twice[h]);
-  return slopes;
-}
-
-TEST(AlibiTest, slopes_of_every_number_of_heads_are_exact) {
-  for (int num_heads = 1; num_heads <= 130; ++num_heads) {
-    const std::vector<long double> exact = alibi_slopes_of(num_heads);
-    std::vector<float> slopes(static_cast<std::size_t>(num_heads));
-    attn::alibi_slopes(slopes);
-    for (std::size_t h = 0; h < slopes.size(); ++h) {
-      EXPECT_NEAR(slopes[h], static_cast<double>(exact[h]), 6e-8 * static_cast<double>(exact[h]))
-          << h << " of " << num_heads;
-    }
-  }
-}
-
-TEST(T5BiasTest, buckets_are_those_of_hugging_face) {
-  // compute_distance_bucket of transformers with its defaults, 32 buckets up to 128.
-  const std::pair<std::int64_t, std::int64_t> two_sided[] = {
-      {0, 0},    {-1, 1},   {1, 17},   {-7, 7},    {7, 23},   {-8, 8},    {8, 24},
-      {-11, 8},  {-12, 9},  {-16, 10}, {-23, 11},  {32, 28},  {-64, 14},  {64, 30},
-      {-90, 14}, {-91, 15}, {128, 31}, {-128, 15}, {500, 31}, {-500, 15},
-  };
-  for (const auto& [distance, bucket] : two_sided) {
-    EXPECT_EQ(attn::t5_bucket(distance, 32, 128, true), bucket) << distance;
-  }
-  const std::pair<std::int64_t, std::int64_t> one_sided[] = {
-      {0, 0},    {5, 0},    {-1, 1},   {-15, 15},  {-16, 16},  {-18, 16},
-      {-19, 17}, {-32, 21}, {-64, 26}, {-112, 30}, {-113, 31}, {-1000, 31},
-  };
-  for (const auto& [distance, bucket] : one_sided) {
-    EXPECT_EQ(attn::t5_bucket(distance, 32, 128, false), bucket) << distance;
-  }
-}
-
-TEST(T5BiasTest, all_far_distances_share_a_bucket) {
-  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
-  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(attn::t5_bucket(kMin, 32, 128, true), 15);
-  EXPECT_EQ(attn::t5_bucket(kMax, 32, 128, true), 31);
-  EXPECT_EQ(attn::t5_bucket(kMin, 32, 128, false), 31);
-  EXPECT_EQ(attn::t5_bucket(kMax, 32, 128, false), 0);
-}
-
-TEST(T5BiasTest, buckets_are_those_of_the_reference) {
-  for (const bool bidirectional : {true, false}) {
-    for (const std::int64_t buckets : {4, 8, 32, 64}) {
-      for (const std::int64_t max_distance : {33, 100, 128}) {
-        for (std::int64_t distance = -300; distance <= 300; ++distance) {
-          EXPECT_EQ(attn::t5_bucket(distance, buckets, max_distance, bidirectional),
-                    reference::t5_bucket(distance, buckets, max_distance, bidirectional))
-              << distance << " in " << buckets << " up to " << max_distance;
-        }
-      }
-    }
-  }
-}
-
-TEST(T5BiasTest, errors_name_what_does_not_fit) {
-  EXPECT_EQ(error_of([] { attn::t5_bucket(1, 1, 128, false); }),
-            "invalid_argument: num_buckets: got 1, needs 2 or more");
-  EXPECT_EQ(error_of([] { attn::t5_bucket(1, 7, 128, true); }),
-            "invalid_argument: num_buckets: got 7, needs an even number when two-sided");
-  EXPECT_EQ(error_of([] { attn::t5_bucket(1, 32, 8, true); }),
-            "invalid_argument: max_distance: got 8, needs more than the 8 exact buckets");
-}
-
-TEST(KeyValueCacheTest, grows_truncates_and_clears) {
-  attn::KeyValueCache cache(1, 2, 3, 1, 1);
-  EXPECT_EQ(cache.capacity(), 1);
-  std::vector<float> keys(2 * 5 * 3), values(2 * 5);
-  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<float>(i);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(100 + i);
-  const attn::ConstTensor key(keys.data(), {1, 2, 5, 3}), value(values.data(), {1, 2, 5, 1});
-  cache.append(key.slice(2, 0, 2), value.slice(2, 0, 2));
-  cache.append(key.slice(2, 2, 5), value.slice(2, 2, 5));
-  ASSERT_EQ(cache.length(), 5);
-  for (int h = 0; h < 2; ++h) {
-    for (int i = 0; i < 5; ++i) {
-      for (int d = 0; d < 3; ++d) EXPECT_EQ(cache.keys()(0, h, i, d), key(0, h, i, d));
-      EXPECT_EQ(cache.values()(0, h, i, 0), value(0, h, i, 0));
-    }
-  }
-  cache.truncate(3);
-  EXPECT_EQ(cache.keys().size(2), 3);
-  cache.clear();
-  EXPECT_EQ(cache.length(), 0);
-}
-
-TEST(KeyValueCacheTest, errors_leave_the_cache_as_it_was) {
-  attn::KeyValueCache cache(1, 2, 3, 1);
-  std::vector<float> numbers(100);
-  const attn::ConstTensor key(numbers.data(), {1, 2, 4, 3}), value(numbers.data(), {1, 2, 4, 1});
-  cache.append(key, value);
-  EXPECT_EQ(error_of([&] { cache.append(value, value); }),
-            "shape_mismatch: key: got shape (1, 2, 4, 1), needs shape (1, 2, any, 3)");
-  EXPECT_EQ(error_of([&] { cache.append(key, value.slice(2, 0, 3)); }),
-            "shape_mismatch: value: got shape (1, 2, 3, 1), needs shape (1, 2, 4, 1)");
-  EXPECT_EQ(error_of([&] { cache.truncate(5); }),
-            "invalid_argument: length: got 5, needs a length between 0 and the 4 stored");
-  EXPECT_EQ(cache.length(), 4);
-  EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 0, 3, 1); }),
-            "invalid_argument: num_kv_heads: got 0, needs 1 or more");
-}
+// ---- Errors
 
 TEST(AttentionTermsErrorTest, messages_name_the_argument) {
   std::vector<float> n(1000);
@@ -547,79 +412,6 @@ TEST(AttentionTermsErrorTest, sizes_beyond_32_bits) {
   EXPECT_EQ(error(1, 1, 1, kHuge),
             "size_overflow: value: head dimension 2147483648 is more than 2147483647");
   EXPECT_EQ(memory, 5.0F);
-}
-
-TEST(KeyValueCacheTest, errors_name_what_does_not_fit) {
-  EXPECT_EQ(error_of([] { attn::KeyValueCache(0, 1, 3, 1); }),
-            "invalid_argument: batch: got 0, needs 1 or more");
-  EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 1, 0, 1); }),
-            "invalid_argument: head_dim: got 0, needs 1 or more");
-  EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 1, 3, -2); }),
-            "invalid_argument: value_dim: got -2, needs 1 or more");
-  EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 1, 3, 1, -1); }),
-            "invalid_argument: capacity: got -1, needs 0 or more");
-  constexpr std::int64_t kBig = std::int64_t{1} << 40;
-  EXPECT_EQ(error_of([] { attn::KeyValueCache(kBig, kBig, 1, 1, 1); }),
-            "size_overflow: cache: the product of the sizes (1099511627776, 1099511627776, 1, 1) "
-            "exceeds the address space");
-  EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 1, 1, 1, std::int64_t{1} << 62); }),
-            "size_overflow: cache: 4611686018427387904 tokens exceed the address space");
-
-  attn::KeyValueCache cache(1, 2, 3, 1);
-  const std::vector<float> numbers(100);
-  EXPECT_EQ(
-      error_of([&] { cache.append({nullptr, {1, 2, 4, 3}}, {numbers.data(), {1, 2, 4, 1}}); }),
-      "invalid_argument: key: data is null");
-  EXPECT_EQ(
-      error_of([&] { cache.append({numbers.data(), {1, 2, 4, 3}}, {nullptr, {1, 2, 4, 1}}); }),
-      "invalid_argument: value: data is null");
-  EXPECT_EQ(error_of([&] { cache.truncate(-1); }),
-            "invalid_argument: length: got -1, needs a length between 0 and the 0 stored");
-  EXPECT_EQ(cache.length(), 0);
-}
-
-TEST(KeyValueCacheTest, takes_views_of_itself) {
-  attn::KeyValueCache cache(1, 1, 1, 1, 2);
-  const std::vector<float> numbers{1, 2};
-  cache.append({numbers.data(), {1, 1, 2, 1}}, {numbers.data(), {1, 1, 2, 1}});
-  for (int doubled = 0; doubled < 5; ++doubled) cache.append(cache.keys(), cache.values());
-  ASSERT_EQ(cache.length(), 64);
-  for (int i = 0; i < 64; ++i) {
-    EXPECT_EQ(cache.keys()(0, 0, i, 0), numbers[i % 2]);
-    EXPECT_EQ(cache.values()(0, 0, i, 0), numbers[i % 2]);
-  }
-}
-
-TEST(KeyValueCacheTest, running_out_of_memory_leaves_the_cache_as_it_was) {
-  attn::KeyValueCache cache(1, 2, 3, 1);
-  std::vector<float> numbers(24);
-  std::iota(numbers.begin(), numbers.end(), 1.0F);
-  const attn::ConstTensor key(numbers.data(), {1, 2, 4, 3}), value(numbers.data(), {1, 2, 4, 1});
-  cache.append(key, value);
-  for (int allowed = 0;; ++allowed) {
-    ASSERT_LT(allowed, 100);
-    bool failed = false;
-    {
-      attn_test::AllocationProbe probe;
-      probe.fail_after(allowed);
-      try {
-        cache.append(key, value);
-      } catch (const attn::Error& error) {
-        failed = true;
-        EXPECT_EQ(error.code(), attn::ErrorCode::kOutOfMemory) << error.what();
-        EXPECT_STREQ(error.what(), "cache: memory for 8 tokens could not be had");
-      } catch (const std::bad_alloc&) {
-        // Not even the message could be made.
-        failed = true;
-      }
-    }
-    if (!failed) break;
-    ASSERT_EQ(cache.length(), 4);
-    ASSERT_EQ(cache.keys()(0, 1, 3, 2), 24.0F);
-    ASSERT_EQ(cache.values()(0, 1, 3, 0), 8.0F);
-  }
-  EXPECT_EQ(cache.length(), 8);
-  EXPECT_EQ(cache.keys()(0, 1, 7, 2), 24.0F);
 }
 
 }  // namespace
