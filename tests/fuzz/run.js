@@ -34,7 +34,7 @@ async function fuzz(target, seconds) {
   const corpus = join(kFolder, 'corpus', target);
   const findings = join(kFolder, 'findings', target);
   for (const folder of [corpus, findings]) mkdirSync(folder, { recursive: true });
-  const args = [`-max_total_time=${seconds}`, '-timeout=25', '-rss_limit_mb=4096'];
+  const args = [`-max_total_time=${seconds}`, '-timeout=120', '-rss_limit_mb=4096'];
   args.push(`-artifact_prefix=${findings}/`, '-print_final_stats=1', '-max_len=512');
   const dictionary = join(import.meta.dirname, `${target}.dict`);
   if (existsSync(dictionary)) args.push(`-dict=${dictionary}`);
