@@ -100,11 +100,21 @@ export function colourMaps(dark) {
  * @param {ColourScale} scale
  * @param {number} value
  */
-export function colourIndex({ domain: [low, high], log }, value) {
+export const colourIndex = (scale, value) => indexer(scale)(value);
+
+/**
+ * The same as a function of the value alone, for many of them.
+ * @param {ColourScale} scale
+ * @returns {(value: number) => number}
+ */
+export function indexer({ domain: [low, high], log }) {
+  if (!(high > low)) return () => 0;
+  const last = size - 1;
+  const entry = (/** @type {number} */ t) => Math.round(Math.min(1, Math.max(0, t)) * last);
+  if (!log) return (value) => entry((value - low) / (high - low));
+  const range = Math.log(high / low);
   // The logarithm of a value at or below zero is beyond the low end, or not a number.
-  if (!(high > low) || (log && !(value > low))) return 0;
-  const t = log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
-  return Math.round(Math.min(1, Math.max(0, t)) * (size - 1));
+  return (value) => (value > low ? entry(Math.log(value / low) / range) : 0);
 }
 
 /** @param {ColourScale} scale @param {number} value */

@@ -1,4 +1,4 @@
-import { colourIndex } from './colour.js';
+import { indexer } from './colour.js';
 
 /** @typedef {import('./colour.js').ColourScale} ColourScale */
 
@@ -29,7 +29,10 @@ export function valueAt({ data, columns }, { row, column }) {
 /** The largest |value|, or 0 for an empty matrix. @param {Float32Array} data */
 export function largestMagnitude(data) {
   let largest = 0;
-  for (const value of data) largest = Math.max(largest, Math.abs(value));
+  for (let i = 0; i < data.length; i++) {
+    const magnitude = Math.abs(data[i]);
+    if (magnitude > largest || Number.isNaN(magnitude)) largest = magnitude;
+  }
   return largest;
 }
 
@@ -49,12 +52,29 @@ function packedColours(map) {
   return colours;
 }
 
+/** @type {OffscreenCanvasRenderingContext2D | null} */
+let scratch = null;
+
+/**
+ * A canvas of at least this size, where images are put before they are enlarged: making one each
+ * time takes longer than drawing.
+ * @param {number} width
+ * @param {number} height
+ */
+function scratchOf(width, height) {
+  scratch ??= new OffscreenCanvas(width, height).getContext('2d');
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (scratch);
+  if (context.canvas.width < width) context.canvas.width = width;
+  if (context.canvas.height < height) context.canvas.height = height;
+  return context;
+}
+
 /** From this size in device pixels, cells are kept apart by a gap. */
 const gapFrom = 9;
 
 /**
- * Draws one coloured cell per value, filling the canvas. Large cells are drawn one by one, with a
- * gap; small ones as an image, which stays fast for any number of them.
+ * Draws one coloured cell per value, filling the canvas: as an image, which stays fast for any number
+ * of them, in which gaps between large cells are cleared.
  * @param {CanvasRenderingContext2D} context
  * @param {Matrix} matrix
  * @param {ColourScale} scale
@@ -65,33 +85,25 @@ export function drawMatrix(context, { data, rows, columns }, scale, gaps) {
   context.clearRect(0, 0, width, height);
   if (rows === 0 || columns === 0) return;
   const [cellWidth, cellHeight] = [width / columns, height / rows];
-
-  if (gaps && Math.min(cellWidth, cellHeight) >= gapFrom) {
-    const gap = Math.max(1, Math.round(Math.min(cellWidth, cellHeight) / 20));
-    for (let row = 0; row < rows; row++) {
-      const top = Math.round(row * cellHeight);
-      const bottom = Math.round((row + 1) * cellHeight) - (row < rows - 1 ? gap : 0);
-      for (let column = 0; column < columns; column++) {
-        const left = Math.round(column * cellWidth);
-        const right = Math.round((column + 1) * cellWidth) - (column < columns - 1 ? gap : 0);
-        context.fillStyle = scale.map.css[colourIndex(scale, data[row * columns + column])];
-        context.fillRect(left, top, right - left, bottom - top);
-      }
-    }
-    return;
-  }
+  const index = indexer(scale);
 
   const image = new ImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
   const colours = packedColours(scale.map);
-  for (let i = 0; i < data.length; i++) pixels[i] = colours[colourIndex(scale, data[i])];
-  const cells = new OffscreenCanvas(columns, rows);
-  /** @type {OffscreenCanvasRenderingContext2D} */ (cells.getContext('2d')).putImageData(
-    image,
-    0,
-    0,
-  );
+  for (let i = 0; i < data.length; i++) pixels[i] = colours[index(data[i])];
+  const cells = scratchOf(columns, rows);
+  cells.putImageData(image, 0, 0);
   // Nearest neighbour when enlarging; where cells are smaller than a pixel, an average says more.
   context.imageSmoothingEnabled = cellWidth < 1 || cellHeight < 1;
-  context.drawImage(cells, 0, 0, width, height);
+  context.drawImage(cells.canvas, 0, 0, columns, rows, 0, 0, width, height);
+
+  if (gaps && Math.min(cellWidth, cellHeight) >= gapFrom) {
+    const gap = Math.max(1, Math.round(Math.min(cellWidth, cellHeight) / 20));
+    for (let row = 1; row < rows; row++) {
+      context.clearRect(0, Math.round(row * cellHeight) - gap, width, gap);
+    }
+    for (let column = 1; column < columns; column++) {
+      context.clearRect(Math.round(column * cellWidth) - gap, 0, gap, height);
+    }
+  }
 }

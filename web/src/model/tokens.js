@@ -33,6 +33,9 @@ const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
  * @param {number} [most]
  */
 export function shorten(token, most = 12) {
+  if (token.length <= most) return token;
+  // Every printable ASCII character counts as one.
+  if (/^[ -~]*$/.test(token)) return `${token.slice(0, most - 1)}…`;
   // A token can be thousands of characters long; only its head matters here.
   const head = [...graphemes.segment(token.slice(0, 40 * most))].map(({ segment }) => segment);
   return head.length > most ? `${head.slice(0, most - 1).join('')}…` : token;

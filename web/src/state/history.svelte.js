@@ -1,6 +1,6 @@
 import { untrack } from 'svelte';
-import { formatSettings, parseSettings } from './url.js';
-import { settings } from './settings.svelte.js';
+import { parseSettings } from './url.js';
+import { currentFragment, settings } from './settings.svelte.js';
 
 /** Most steps that can be taken back. */
 const mostSteps = 500;
@@ -33,7 +33,7 @@ class History {
   /** Follows the settings. To be called while a component is being set up. */
   follow() {
     $effect(() => {
-      const fragment = formatSettings($state.snapshot(settings));
+      const fragment = currentFragment();
       untrack(() => this.#record(fragment));
     });
   }

@@ -9,17 +9,19 @@ export const settings = $state(parseSettings(location.hash));
 /** Browsers allow about 100 history changes in 30 seconds; typing would pass that. */
 const urlDelay = 250;
 
+/** Written once for all that follow it. */
+const fragment = $derived(formatSettings(settings));
+
+/** The settings as a fragment of the URL, without '#'. */
+export const currentFragment = () => fragment;
+
 /** Keeps settings and URL the same. To be called while a component is being set up. */
 export function mirrorSettingsInUrl() {
   $effect(() => {
-    const fragment = formatSettings($state.snapshot(settings));
+    const next = fragment;
     const timer = setTimeout(() => {
-      if (fragment === location.hash.slice(1)) return;
-      history.replaceState(
-        null,
-        '',
-        fragment ? `#${fragment}` : location.pathname + location.search,
-      );
+      if (next === location.hash.slice(1)) return;
+      history.replaceState(null, '', next ? `#${next}` : location.pathname + location.search);
     }, urlDelay);
     return () => clearTimeout(timer);
   });
@@ -41,10 +43,10 @@ export function reset(names) {
 }
 
 /**
- * A link to the page as it is now.
- * @param {string} [id] of the chapter or figure to show first
+ * The fragment, with '#', of a link to the page as it is now.
+ * @param {string} id of the chapter or figure to show first
  */
-export function linkTo(id) {
-  const parts = [formatSettings($state.snapshot(settings)), id ? `at=${id}` : ''];
-  return `${location.href.replace(/#.*/, '')}#${parts.filter(Boolean).join('&')}`;
-}
+export const fragmentTo = (id) => `#${fragment}${fragment && '&'}at=${id}`;
+
+/** The link itself. @param {string} id */
+export const linkTo = (id) => location.href.replace(/#.*|$/, fragmentTo(id));

@@ -18,15 +18,12 @@ export function projectionOf(layer, which) {
 }
 
 /**
- * What the layer gives when one of its weights is another number.
+ * A copy of the layer of which one weight is another number. To be disposed of.
  * @param {Attn} attn
  * @param {InstanceType<Attn['MultiHeadAttention']>} layer left as it is
  * @param {{ which: Projection, row: number, column: number, value: number }} edit
- * @param {Tensor} x (n, E)
- * @param {import('attn').ExclusionOptions} exclusion
- * @returns {{ output: Tensor, weights: Tensor }} (n, E) and (heads, n, n)
  */
-export function attendEdited(attn, layer, { which, row, column, value }, x, exclusion) {
+export function editedLayer(attn, layer, { which, row, column, value }) {
   const { dModel, numHeads } = layer;
   const inProjection = layer.parameter('in_proj_weight');
   const outProjection = layer.parameter('out_proj.weight');
@@ -34,17 +31,26 @@ export function attendEdited(attn, layer, { which, row, column, value }, x, excl
   const firstRow = which === 'o' ? 0 : 'qkv'.indexOf(which) * dModel;
   edited.data[(firstRow + row) * dModel + column] = value;
   const copy = new attn.MultiHeadAttention({ dModel, numHeads, init: 'identity' });
-  try {
-    copy.setParameter('in_proj_weight', inProjection);
-    copy.setParameter('out_proj.weight', outProjection);
-    const { output, weights } = copy.forward(x, x, x, { ...exclusion, needWeights: true });
-    return { output, weights: /** @type {Tensor} */ (weights) };
-  } finally {
-    copy.dispose();
-  }
+  copy.setParameter('in_proj_weight', inProjection);
+  copy.setParameter('out_proj.weight', outProjection);
+  return copy;
+}
+
+/**
+ * What a layer gives for x.
+ * @param {InstanceType<Attn['MultiHeadAttention']>} layer
+ * @param {Tensor} x (n, E)
+ * @param {import('attn').ExclusionOptions} exclusion
+ * @returns {{ output: Tensor, weights: Tensor }} (n, E) and (heads, n, n)
+ */
+export function attend(layer, x, exclusion) {
+  const { output, weights } = layer.forward(x, x, x, { ...exclusion, needWeights: true });
+  return { output, weights: /** @type {Tensor} */ (weights) };
 }
 
 /** a − b. @param {Tensor} a @param {Tensor} b @returns {Tensor} */
 export function difference(a, b) {
-  return { data: a.data.map((value, i) => value - b.data[i]), shape: a.shape };
+  const data = a.data.slice();
+  for (let i = 0; i < data.length; i++) data[i] -= b.data[i];
+  return { data, shape: a.shape };
 }
