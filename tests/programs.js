@@ -14,6 +14,20 @@ const execute = promisify(execFile);
 /** The native library: that of the release preset, or another build's. */
 const library = process.env.ATTN_LIBRARY ?? join(kBuildFolder, 'release', 'core', 'libattn.a');
 const compiler = process.env.CXX ?? 'c++';
+/** Debian's Python has Debian's torch, whichever comes first in the path. */
+const python = (async () => {
+  for (const command of ['python3', '/usr/bin/python3']) {
+    const torch = execute(command, ['-c', 'import torch']);
+    if (
+      await torch.then(
+        () => true,
+        () => false,
+      )
+    )
+      return command;
+  }
+  return null;
+})();
 
 /**
  * Why programs of a language cannot be run here, or false where they can: the value of a test's
@@ -24,10 +38,7 @@ const compiler = process.env.CXX ?? 'c++';
 export async function reasonToSkip(language) {
   switch (language) {
     case 'python':
-      return execute('python3', ['-c', 'import torch']).then(
-        () => false,
-        () => 'python3 has no torch',
-      );
+      return (await python) ? false : 'python3 has no torch';
     case 'cpp':
       return existsSync(library) ? false : `there is no ${library}; ATTN_LIBRARY names another`;
     default:
@@ -38,11 +49,14 @@ export async function reasonToSkip(language) {
 /**
  * @param {'python' | 'cpp' | 'javascript'} language
  * @param {string} text of the program
+ * @param {Record<string, Uint8Array>} [files] that the program reads, by name
  * @returns {Promise<number[][]>} the matrix that it prints
  */
-export async function run(language, text) {
+export async function run(language, text, files = {}) {
   const folder = await mkdtemp(join(language === 'javascript' ? kRoot : tmpdir(), '.program-'));
   try {
+    for (const [name, content] of Object.entries(files))
+      await writeFile(join(folder, name), content);
     const stdout = await commands[language](folder, text);
     return stdout
       .trim()
@@ -67,7 +81,8 @@ const commands = {
   async python(folder, text) {
     const file = join(folder, 'program.py');
     await writeFile(file, text);
-    return (await execute('python3', [file], options)).stdout;
+    const command = (await python) ?? 'python3';
+    return (await execute(command, [file], { ...options, cwd: folder })).stdout;
   },
   async cpp(folder, text) {
     const [file, program] = [join(folder, 'program.cpp'), join(folder, 'program')];

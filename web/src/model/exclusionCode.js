@@ -2,7 +2,7 @@
 
 /**
  * The masks of the settings as lines of programs: what comes before a call of n queries and keys,
- * and the options of the call. In Python, `attends` (n, n) is true where a query may look.
+ * and the options of the call. `n` is known before; in Python, `attends` (n, n) is true where a query may look.
  * @param {Masks} masks
  * @param {number} length of the sentence
  * @returns {Record<'python' | 'cpp' | 'javascript', { before: string, options: string[] }>}
@@ -15,8 +15,7 @@ export function exclusionCode({ causal, window, validLen, blocked }, length) {
   return {
     javascript: {
       before: cells.length
-        ? `const n = ${length};
-const mask = { data: new Uint8Array(n * n).fill(1), shape: [n, n] };
+        ? `const mask = { data: new Uint8Array(n * n).fill(1), shape: [n, n] };
 for (const [query, key] of ${JSON.stringify(pairs)}) mask.data[query * n + key] = 0;`
         : '',
       options: [

@@ -2,20 +2,19 @@
 /** @typedef {import('attn').Tensor} Tensor */
 
 /**
- * A·Bᵀ, all dot products of rows: the scores of an attention whose queries and keys they are.
+ * A·Bᵀ, all dot products of rows: a linear layer whose weight is B.
  * @param {Attn} attn
  * @param {Tensor} a (n, d)
  * @param {Tensor} b (m, d)
  * @returns {Tensor} (n, m)
  */
 export function product(attn, a, b) {
-  const [rows] = b.shape;
-  // Nobody asks for the output: values of one column cost least.
-  const value = { data: new Float32Array(rows), shape: [rows, 1] };
-  const { scaledScores } = attn.scaledDotProductAttention(a, b, value, {
-    ...{ scale: 1, needScaledScores: true },
-  });
-  return /** @type {Tensor} */ (scaledScores);
+  const linear = linearOf(attn, b);
+  try {
+    return linear.forward(a);
+  } finally {
+    linear.dispose();
+  }
 }
 
 /** Multiplications of one step. */
@@ -32,11 +31,24 @@ export function* productInSteps(attn, a, b) {
   const [[n, d], [m]] = [a.shape, b.shape];
   const data = new Float32Array(n * m);
   const rows = Math.max(1, Math.floor(perStep / (m * d)));
-  for (let first = 0; first < n; first += rows) {
-    const last = Math.min(n, first + rows);
-    const some = { data: a.data.subarray(first * d, last * d), shape: [last - first, d] };
-    data.set(product(attn, some, b).data, first * m);
-    yield;
+  const linear = linearOf(attn, b);
+  try {
+    for (let first = 0; first < n; first += rows) {
+      const last = Math.min(n, first + rows);
+      const some = { data: a.data.subarray(first * d, last * d), shape: [last - first, d] };
+      data.set(linear.forward(some).data, first * m);
+      yield;
+    }
+  } finally {
+    linear.dispose();
   }
   return { data, shape: [n, m] };
+}
+
+/** @param {Attn} attn @param {Tensor} weight (m, d) */
+function linearOf(attn, weight) {
+  const [outFeatures, inFeatures] = weight.shape;
+  const linear = new attn.Linear({ inFeatures, outFeatures, bias: false });
+  linear.setParameter('weight', weight);
+  return linear;
 }

@@ -3,6 +3,7 @@ import { settings } from './settings.svelte.js';
 /** @typedef {import('./selection.svelte.js').Cell} Cell */
 /** @typedef {import('./selection.svelte.js').CellSelection} CellSelection */
 /** @typedef {Cell & { id: string }} LinkedCell a cell of one of several matrices */
+/** @typedef {'blockCell' | 'stageCell'} LinkedCellSetting */
 
 /**
  * Which cell of several linked matrices is being looked at: one for all of them, so that moving to
@@ -17,7 +18,7 @@ export class LinkedSelection {
   /** @type {Record<string, CellSelection>} */
   #members = {};
 
-  /** @param {'blockCell'} [setting] that keeps the lock, so that links, undo and redo have it too */
+  /** @param {LinkedCellSetting} [setting] that keeps the lock, so that links, undo and redo have it too */
   constructor(setting) {
     this.#setting = setting;
   }

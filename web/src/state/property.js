@@ -146,6 +146,24 @@ export function cell(largest) {
 }
 
 /**
+ * The locked cell of one of several linked matrices, or null: `id.row.column`.
+ * @param {number} largest
+ * @returns {Property<import('./linkedSelection.svelte.js').LinkedCell | null>}
+ */
+export function linkedCell(largest) {
+  const { parse, format } = cell(largest);
+  return {
+    initial: null,
+    parse(text) {
+      const [, id, rest] = /^([a-zA-Z]{1,16}\d?)\.(\d+\.\d+)$/.exec(text) ?? [];
+      const found = rest ? parse(rest) : null;
+      return found && { id, ...found };
+    },
+    format: (value) => (value ? `${value.id}.${format(value)}` : ''),
+  };
+}
+
+/**
  * An order of 0 … n − 1, or null; what is no permutation becomes null.
  * @param {number} most
  * @returns {Property<number[] | null>}

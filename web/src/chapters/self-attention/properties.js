@@ -1,18 +1,4 @@
-import { cell, choice, number } from '../../state/property.js';
-
-/** The stages from the input of the layer to its output. */
-export const stages = /** @type {const} */ ([
-  'x',
-  'q',
-  'k',
-  'v',
-  'scores',
-  'scaled',
-  'masked',
-  'weights',
-  'head',
-  'output',
-]);
+import { cell, choice, linkedCell, number } from '../../state/property.js';
 
 /** By how much a weight can be changed. */
 export const editLimits = { min: -3, max: 3, step: 0.05 };
@@ -22,9 +8,8 @@ export const properties = {
   /** Locked cells: token and column of the input, query and key of the weights. */
   inputCell: cell(4096),
   weightCell: cell(4096),
-  /** The stage that has a locked cell, and the cell. */
-  stage: choice(/** @type {typeof stages[number]} */ ('weights'), stages),
-  stageCell: cell(4096),
+  /** The locked cell of one of the layer's stages. */
+  stageCell: linkedCell(4096),
   /** The weight of the layer that is changed: projection, row and column, and by how much. */
   editMatrix: choice(/** @type {'q' | 'k' | 'v' | 'o'} */ ('q'), ['q', 'k', 'v', 'o']),
   editCell: cell(255),

@@ -1,4 +1,4 @@
-import { cell, cells, choice, integer, number, text } from '../../state/property.js';
+import { cell, choice, integer, linkedCell, number, text } from '../../state/property.js';
 
 /** Most tokens that the encoder block is drawn for. */
 export const maxBlockTokens = 128;
@@ -9,29 +9,12 @@ export const maxSteps = 64;
 /** Most tokens of either sentence of an alignment. */
 export const maxAligned = 64;
 
-/**
- * The locked cell of one of the block's matrices: `id.row.column`.
- * @type {import('../../state/property.js').Property<
- *   import('../../state/linkedSelection.svelte.js').LinkedCell | null>}
- */
-const linkedCell = (() => {
-  const { parse, format } = cells(1, 1023);
-  return {
-    initial: null,
-    parse(text) {
-      const [, id, rest] = /^([a-zA-Z]{1,16}\d?)\.(\d+\.\d+)$/.exec(text) ?? [];
-      const cell = rest ? parse(rest)[0] : undefined;
-      return cell ? { id, ...cell } : null;
-    },
-    format: (value) => (value ? `${value.id}.${format([value])}` : ''),
-  };
-})();
-
 /** What this chapter adds to the page's settings. */
 export const properties = {
   /** Where the block normalises: behind the residual connections, or in front of the layers. */
   norm: choice(/** @type {'post' | 'pre'} */ ('post'), ['post', 'pre']),
-  blockCell: linkedCell,
+  /** The locked cell of one of the block's matrices. */
+  blockCell: linkedCell(1023),
 
   /** The token that the decoder has come to. */
   decoderStep: integer(4, { min: 0, max: maxSteps - 1 }),

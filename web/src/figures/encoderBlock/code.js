@@ -1,11 +1,6 @@
-import {
-  cppProgram,
-  double,
-  javascriptProgram,
-  literal,
-  pythonProgram,
-} from '../../frame/programs.js';
+import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 import { exclusionCode } from '../../model/exclusionCode.js';
+import { inputCode } from '../../model/inputCode.js';
 import { hiddenFactor } from './layer.js';
 
 /** @typedef {import('../../state/properties.js').Settings} Settings */
@@ -18,15 +13,12 @@ import { hiddenFactor } from './layer.js';
  * @param {string} figure whose exported input the Python program reads
  */
 export function blockPrelude(settings, tokens, figure) {
-  const { dModel, heads, weights, seed, base, encoding, norm } = settings;
-  const words = tokens.map(literal).join(', ');
+  const { dModel, heads, weights, seed, norm } = settings;
+  const input = inputCode(settings, tokens, `${figure}-x`);
   const identity = weights === 'identity';
-  const encoded = encoding === 'sinusoidal';
   return {
-    javascript: `const tokens = [${words}];
-const [dModel, numHeads] = [${dModel}, ${heads}];
-const embedded = attn.ngramEmbedding(tokens, { dModel });
-const x = ${encoded ? `attn.positionalEncoding(embedded, { base: ${base} })` : 'embedded'};
+    javascript: `${input.javascript}
+const numHeads = ${heads};
 
 const layer = new attn.TransformerEncoderLayer({
   dModel,
@@ -44,12 +36,10 @@ for (const name of attention.parameterNames()) {
 }`
         : ''
     }`,
-    cpp: `const std::vector<std::string_view> tokens{${words}};
-const std::int64_t n = ${tokens.length}, d_model = ${dModel}, num_heads = ${heads};
-std::vector<float> x(n * d_model), y(n * d_model);
-const auto view = [&](std::vector<float>& rows) { return attn::Tensor(rows.data(), {n, d_model}); };
-attn::ngram_embedding(tokens, view(x));
-${encoded ? `attn::PositionalEncoding({.base = ${double(base)}}).forward(view(x), view(x));\n` : ''}
+    cpp: `${input.cpp}
+const std::int64_t num_heads = ${heads};
+std::vector<float> y(n * d_model);
+
 attn::TransformerEncoderLayer layer({.d_model = d_model,
                                      .num_heads = num_heads,
                                      .dim_feedforward = ${hiddenFactor * dModel},
@@ -65,11 +55,7 @@ for (const std::string& name : attention.parameter_names()) {
 }`
         : ''
     }`,
-    python: `import numpy as np
-
-# Exported by this figure: embeddings${encoded ? ` plus the encoding of base ${base}` : ' without an encoding'}.
-x = torch.from_numpy(np.load("${figure}-x.npy"))
-n, d_model = x.shape
+    python: `${input.python}
 layer = torch.nn.TransformerEncoderLayer(
     d_model, nhead=${heads}, dim_feedforward=${hiddenFactor * dModel}, dropout=0,
     norm_first=${norm === 'pre' ? 'True' : 'False'}, batch_first=True)

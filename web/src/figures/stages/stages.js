@@ -1,4 +1,5 @@
-// @ts-nocheck
+import { product } from '../../model/product.js';
+
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
@@ -29,7 +30,7 @@
 export function stagesOf(attn, x, { inProjection, outProjection, numHeads }, exclusion) {
   const [n, dModel] = x.shape;
   const [query, key, value] = [0, 1, 2].map((which) =>
-    project(attn, x, partOf(inProjection, which, dModel)),
+    product(attn, x, partOf(inProjection, which, dModel)),
   );
   const [q, k, v] = [query, key, value].map(({ data }) => ({ data, shape: [1, n, dModel] }));
   const { output, scaledScores, biasedScores, weights } = attn.scaledDotProductAttention(q, k, v, {
@@ -56,7 +57,7 @@ export function stagesOf(attn, x, { inProjection, outProjection, numHeads }, exc
     masked: perHead(biasedScores),
     weights: perHead(weights),
     attended,
-    output: project(attn, attended, outProjection),
+    output: product(attn, attended, outProjection),
   };
 }
 
@@ -73,27 +74,6 @@ export function partOf(inProjection, which, dModel) {
     data: inProjection.data.subarray(which * size, (which + 1) * size),
     shape: [dModel, dModel],
   };
-}
-
-/**
- * x·weightᵀ: a layer in which each token attends to itself alone, with weight 1, and whose other
- * projections change nothing, is that product.
- * @param {Attn} attn
- * @param {Tensor} x (n, E)
- * @param {Tensor} weight (E, E)
- * @returns {Tensor} (n, E)
- */
-function project(attn, x, weight) {
-  const [dModel] = weight.shape;
-  const layer = new attn.MultiHeadAttention({ dModel, numHeads: 1, init: 'identity' });
-  try {
-    const inProjection = layer.parameter('in_proj_weight');
-    inProjection.data.set(weight.data, 2 * dModel * dModel);
-    layer.setParameter('in_proj_weight', inProjection);
-    return layer.forward(x, x, x, { window: { left: 0, right: 0 } }).output;
-  } finally {
-    layer.dispose();
-  }
 }
 
 /**

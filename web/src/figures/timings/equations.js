@@ -1,1 +1,1 @@
-export const growth = String.raw`t(n) \propto n^{s},\qquad s = \frac{\Delta \log t}{\Delta \log n}`;
+export const growth = String.raw`{t(n) \propto n^{\htmlData{part=slope}{s}}},\qquad\allowbreak {\htmlData{part=slope}{s} = \frac{\Delta \log t}{\Delta \log n}}`;

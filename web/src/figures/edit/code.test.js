@@ -1,0 +1,16 @@
+import { testLayerPrograms, tokens } from '../../../../tests/layerPrograms.js';
+import { editCode } from './code.js';
+import { attendEdited, difference } from './edit.js';
+
+const edit = { row: 9, column: 2, value: 1.75 };
+
+await testLayerPrograms(
+  'the change of the output',
+  (settings) => editCode(settings, tokens, edit),
+  ({ attn, layer, x, exclusion, settings }) => {
+    const after = attendEdited(attn, layer, { which: settings.editMatrix, ...edit }, x, exclusion);
+    const { data, shape } = difference(after.output, layer.forward(x, x, x, exclusion).output);
+    return { data, columns: shape[1] };
+  },
+  ({ x }) => ({ 'edit-input': x }),
+);

@@ -1,0 +1,7 @@
+/** @param {string} read what the layer reads */
+const weightsOf = (read) =>
+  String.raw`{\htmlData{part=w}{W} = \operatorname{softmax}\!\left(\frac{Q\,K^{\mathsf T}}{\sqrt D}\right)},\qquad\allowbreak {Q = \htmlData{part=sum}{${read}}\,W_q^{\mathsf T}},\qquad\allowbreak {K = \htmlData{part=sum}{${read}}\,W_k^{\mathsf T}}`;
+
+export const encoded = weightsOf(String.raw`(\htmlData{part=x}{X} + \htmlData{part=p}{P})`);
+
+export const plain = weightsOf(String.raw`\htmlData{part=x}{X}`);

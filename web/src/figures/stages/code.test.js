@@ -1,0 +1,19 @@
+import { head, testLayerPrograms, tokens } from '../../../../tests/layerPrograms.js';
+import { stagesCode } from './code.js';
+import { columnsOf, stagesOf } from './stages.js';
+
+await testLayerPrograms(
+  'the output of a head',
+  (settings) => stagesCode(settings, tokens, head),
+  ({ attn, layer, x, exclusion }) => {
+    const { dModel, numHeads } = layer;
+    const parameters = {
+      inProjection: layer.parameter('in_proj_weight'),
+      outProjection: layer.parameter('out_proj.weight'),
+    };
+    const { attended } = stagesOf(attn, x, { ...parameters, numHeads }, exclusion);
+    const depth = dModel / numHeads;
+    return columnsOf(attended, head * depth, (head + 1) * depth);
+  },
+  ({ x }) => ({ 'stages-input': x }),
+);
