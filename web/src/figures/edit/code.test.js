@@ -1,6 +1,6 @@
 import { testLayerPrograms, tokens } from '../../../../tests/layerPrograms.js';
 import { editCode } from './code.js';
-import { attendEdited, difference } from './edit.js';
+import { attend, difference, editedLayer } from './edit.js';
 
 const edit = { row: 9, column: 2, value: 1.75 };
 
@@ -8,7 +8,9 @@ await testLayerPrograms(
   'the change of the output',
   (settings) => editCode(settings, tokens, edit),
   ({ attn, layer, x, exclusion, settings }) => {
-    const after = attendEdited(attn, layer, { which: settings.editMatrix, ...edit }, x, exclusion);
+    const edited = editedLayer(attn, layer, { which: settings.editMatrix, ...edit });
+    const after = attend(edited, x, exclusion);
+    edited.dispose();
     const { data, shape } = difference(after.output, layer.forward(x, x, x, exclusion).output);
     return { data, columns: shape[1] };
   },

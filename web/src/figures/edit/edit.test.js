@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { load } from 'attn';
 
-import { attendEdited, difference, projectionOf } from './edit.js';
+import { attend, difference, editedLayer, projectionOf } from './edit.js';
 
 const attn = await load({ threads: 1 });
 const [dModel, numHeads] = [16, 2];
@@ -11,6 +11,14 @@ const layer = new attn.MultiHeadAttention({ dModel, numHeads, init: 'xavier', se
 const x = attn.positionalEncoding(attn.ngramEmbedding(['man', 'bites', 'dog'], { dModel }));
 const before = layer.forward(x, x, x, { needWeights: true });
 const weights = /** @type {import('attn').Tensor} */ (before.weights);
+
+/** @param {Parameters<typeof editedLayer>[2]} edit */
+function attendEdited(edit) {
+  const edited = editedLayer(attn, layer, edit);
+  const result = attend(edited, x, {});
+  edited.dispose();
+  return result;
+}
 
 test('projections lie in the layer as PyTorch has them', () => {
   const { data } = layer.parameter('in_proj_weight');
@@ -26,16 +34,16 @@ test('an edit with the number that was there changes nothing, and the layer stay
   const was = layer.parameter('in_proj_weight').data.slice();
   for (const which of /** @type {const} */ (['q', 'k', 'v', 'o'])) {
     const value = projectionOf(layer, which).data[3 * dModel + 5];
-    const same = attendEdited(attn, layer, { which, row: 3, column: 5, value }, x, {});
+    const same = attendEdited({ which, row: 3, column: 5, value });
     assert.deepEqual(same.output.data, before.output.data, which);
-    attendEdited(attn, layer, { which, row: 3, column: 5, value: 9 }, x, {});
+    attendEdited({ which, row: 3, column: 5, value: 9 });
   }
   assert.deepEqual(layer.parameter('in_proj_weight').data, was);
 });
 
 test('a query weight changes the weights of its head alone, a value weight none', () => {
   const edited = (/** @type {'q' | 'v'} */ which) =>
-    attendEdited(attn, layer, { which, row: 3, column: 5, value: 2 }, x, {});
+    attendEdited({ which, row: 3, column: 5, value: 2 });
   const { data } = difference(edited('q').weights, weights);
   assert.ok(data.subarray(0, 9).some((change) => Math.abs(change) > 1e-4));
   assert.ok(data.subarray(9).every((change) => change === 0));
@@ -45,7 +53,7 @@ test('a query weight changes the weights of its head alone, a value weight none'
 });
 
 test('an output weight changes one column of the output, by the column of the heads', () => {
-  const { output } = attendEdited(attn, layer, { which: 'o', row: 3, column: 5, value: 2 }, x, {});
+  const { output } = attendEdited({ which: 'o', row: 3, column: 5, value: 2 });
   difference(output, before.output).data.forEach((change, i) => {
     if (i % dModel !== 3) assert.equal(change, 0);
   });
