@@ -14,20 +14,8 @@ const execute = promisify(execFile);
 /** The native library: that of the release preset, or another build's. */
 const library = process.env.ATTN_LIBRARY ?? join(kBuildFolder, 'release', 'core', 'libattn.a');
 const compiler = process.env.CXX ?? 'c++';
-/** Debian's Python has Debian's torch, whichever comes first in the path. */
-const python = (async () => {
-  for (const command of ['python3', '/usr/bin/python3']) {
-    const torch = execute(command, ['-c', 'import torch']);
-    if (
-      await torch.then(
-        () => true,
-        () => false,
-      )
-    )
-      return command;
-  }
-  return null;
-})();
+/** A Python with torch. */
+const python = process.env.PYTHON ?? 'python3';
 
 /**
  * Why programs of a language cannot be run here, or false where they can: the value of a test's
@@ -38,7 +26,10 @@ const python = (async () => {
 export async function reasonToSkip(language) {
   switch (language) {
     case 'python':
-      return (await python) ? false : 'python3 has no torch';
+      return execute(python, ['-c', 'import torch']).then(
+        () => false,
+        () => `${python} has no torch; PYTHON names another`,
+      );
     case 'cpp':
       return existsSync(library) ? false : `there is no ${library}; ATTN_LIBRARY names another`;
     default:
@@ -81,8 +72,7 @@ const commands = {
   async python(folder, text) {
     const file = join(folder, 'program.py');
     await writeFile(file, text);
-    const command = (await python) ?? 'python3';
-    return (await execute(command, [file], { ...options, cwd: folder })).stdout;
+    return (await execute(python, [file], { ...options, cwd: folder })).stdout;
   },
   async cpp(folder, text) {
     const [file, program] = [join(folder, 'program.cpp'), join(folder, 'program')];
