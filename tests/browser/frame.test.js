@@ -67,11 +67,11 @@ test('a figure shows the programs that compute it, with the current values', asy
   const page = await site.open(`${weights}&heads=2&base=50`);
   await page.getByRole('button', { name: 'Code for What each token looks at' }).click();
   const code = page.locator('#weights [role=tabpanel]');
-  assert.match(await code.innerText(), /MultiheadAttention\(e, 2/);
+  assert.match(await code.innerText(), /MultiheadAttention\(d_model, 2/);
   await page.getByRole('tab', { name: 'C++' }).click();
   assert.match(await code.innerText(), /"man", "bites", "dog"[^]*\.base = 50/);
   await page.getByRole('tab', { name: 'JavaScript' }).click();
-  assert.match(await code.innerText(), /numHeads: 2/);
+  assert.match(await code.innerText(), /numHeads = 2/);
 });
 
 test('undo and redo go step by step, and typing is one step', async () => {

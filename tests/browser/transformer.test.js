@@ -323,7 +323,7 @@ test('no sentence, one word and very many are drawn in a friendly way', async ()
 
 test('every figure offers its code, with the current values', async () => {
   for (const [figure, expected] of /** @type {const} */ ([
-    ['encoder-block', /dModel, numHeads\] = \[8, 2\]/],
+    ['encoder-block', /const numHeads = 2;/],
     ['decoder-cache', /new attn\.KeyValueCache/],
     ['alignment', /new attn\.AdditiveAttention/],
   ])) {
