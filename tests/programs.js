@@ -21,14 +21,15 @@ const python = process.env.PYTHON ?? 'python3';
  * Why programs of a language cannot be run here, or false where they can: the value of a test's
  * `skip`.
  * @param {'python' | 'cpp' | 'javascript'} language
+ * @param {string} [torch] what a Python program needs of it
  * @returns {Promise<string | false>}
  */
-export async function reasonToSkip(language) {
+export async function reasonToSkip(language, torch = 'torch') {
   switch (language) {
     case 'python':
-      return execute(python, ['-c', 'import torch']).then(
+      return execute(python, ['-c', `import torch; ${torch}`]).then(
         () => false,
-        () => `${python} has no torch; PYTHON names another`,
+        () => `${python} has no ${torch}; PYTHON names another`,
       );
     case 'cpp':
       return existsSync(library) ? false : `there is no ${library}; ATTN_LIBRARY names another`;
