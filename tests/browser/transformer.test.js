@@ -319,6 +319,8 @@ test('no sentence, one word and very many are drawn in a friendly way', async ()
   await one.figure.locator('[data-rows="1"]').waitFor();
   const many = await openFigure('encoder-block', `text=${'a+b+'.repeat(300)}&dModel=8`);
   await many.figure.getByText('The first 128 tokens.').waitFor();
+  const long = await openFigure('alignment', `source=${'a+b+'.repeat(50)}&target=a`);
+  await long.figure.getByText('Of 100 words, the first 64 are aligned.').waitFor();
 });
 
 test('every figure offers its code, with the current values', async () => {
