@@ -20,9 +20,6 @@ inline constexpr index kPanelWidth = 16;
 /// whatever the masks, so that sums are always formed in the same order.
 inline constexpr index kKeyTile = 256;
 
-/// Keys that count as few: one tile holds them.
-inline constexpr index kFewKeys = 16;
-
 /// Keys per part of a split query: a multiple of kKeyTile.
 inline constexpr index kSplitKeys = 2 * kKeyTile;
 
@@ -309,13 +306,6 @@ struct KernelTable {
   /// Writes output, log-sum-exp, and each of the `num_scores` score outputs.
   void (*attend)(const AttentionHead&, index row_begin, index row_end, const ScoreOutput* scores,
                  int num_scores, float* scratch) noexcept;
-
-  /// Attends all queries of a head with 1 to kFewKeys keys, and with nothing but scale and key
-  /// ranges on the way from scores to weights. Output columns lie side by side, at least
-  /// vector_width of them; values need not be readable beyond them. `weights` may be null; scratch
-  /// as for attend.
-  void (*attend_few_keys)(const AttentionHead&, const ScoreOutput* weights,
-                          float* scratch) noexcept;
 
   /// One query over its keys, split into blocks of kSplitKeys: attend_part fills
   /// part_size floats per block, merge_parts takes them in order and writes the results.
