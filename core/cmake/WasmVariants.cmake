@@ -7,9 +7,8 @@ set(ATTN_WASM_VARIANTS simd128 relaxed-simd simd128-threads relaxed-simd-threads
 
 add_library(attn_common OBJECT ${ATTN_SOURCES})
 attn_core_target(attn_common)
-target_link_libraries(attn_common PRIVATE attn_nlohmann_json)
 # Outside of the kernels size counts more than speed: it is what a page loads.
-target_compile_options(attn_common PRIVATE -Os)
+target_compile_options(attn_common PRIVATE -Oz)
 target_precompile_headers(attn_common PRIVATE ${ATTN_PRECOMPILED_HEADERS})
 
 foreach(isa IN ITEMS simd128 relaxed_simd)

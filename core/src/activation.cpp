@@ -1,6 +1,7 @@
 #include "attn/activation.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "row_runs.hpp"
 #include "runtime/execution.hpp"
@@ -21,7 +22,7 @@ auto kernel_of(Activation activation, const kernels::KernelTable& kernels) {
     case Activation::kGeluTanh:
       return kernels.gelu_tanh;
   }
-  validation::fail_value("activation", static_cast<int>(activation), "one that is defined");
+  validation::fail_value("activation", static_cast<int>(activation), {"one that is defined"});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "attn/scaled_dot_product_attention.hpp"
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "attn/scaled_dot_product_attention.hpp"
 #include "module_initialization.hpp"
@@ -42,17 +43,16 @@ void check_lengths(const Problem& p) {
   const bool fits = (lens.rank() == 1 || lens.rank() == 2) && lens.size(0) == p.batch &&
                     (lens.rank() == 1 || lens.size(1) == p.num_queries);
   if (!fits) {
-    validation::fail_shape("valid_lens", lens.shape(),
-                           "shape " + validation::to_string(std::array{p.batch}) + " or " +
-                               validation::to_string(std::array{p.batch, p.num_queries}));
+    validation::fail_shape(
+        "valid_lens", lens.shape(),
+        {"shape ", std::array{p.batch}, " or ", std::array{p.batch, p.num_queries}});
   }
   validation::require_data("valid_lens", lens);
   for (index b = 0; b < p.batch; ++b) {
     for (index i = 0; i < p.num_queries; ++i) {
       if (p.length(b, i) < 0 || p.length(b, i) > p.num_keys) {
-        validation::fail_value(
-            "valid_lens", p.length(b, i),
-            "a length between 0 and the " + std::to_string(p.num_keys) + " keys");
+        validation::fail_value("valid_lens", p.length(b, i),
+                               {"a length between 0 and the ", p.num_keys, " keys"});
       }
     }
   }
@@ -63,7 +63,7 @@ Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTenso
               const Tensor& output, const AttentionPoolingOptions& options, index query_dim,
               index key_dim) {
   if (query.rank() != 2 && query.rank() != 3) {
-    validation::fail_shape("query", query.shape(), "rank 2 (N, D) or 3 (B, N, D)");
+    validation::fail_shape("query", query.shape(), {"rank 2 (N, D) or 3 (B, N, D)"});
   }
   const bool batched = query.rank() == 3;
   const auto require = [&](const char* name, const auto& view, index batch, index length,
@@ -88,7 +88,7 @@ Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTenso
   require("output", output, p.batch, p.num_queries, value.size(-1));
   if (p.num_keys > INT32_MAX) {
     validation::fail(ErrorCode::kSizeOverflow,
-                     "key: length " + std::to_string(p.num_keys) + " is more than 2147483647");
+                     {"key: length ", p.num_keys, " is more than 2147483647"});
   }
   if (!options.mask.empty()) {
     validation::require_data("mask", options.mask);
@@ -192,7 +192,7 @@ float checked_width(const ScoringFunction& scoring) {
   const float width = scoring.parameter().value_or(1.0F);
   // A width whose square or reciprocal is no number would make every score NaN or 0.
   if (!(width >= 1e-18F && width <= 1e18F)) {
-    validation::fail_value("width", width, "a number between 1e-18 and 1e18");
+    validation::fail_value("width", width, {"a number between 1e-18 and 1e18"});
   }
   return width;
 }
@@ -210,7 +210,7 @@ void attention_pooling(const ConstTensor& query, const ConstTensor& key, const C
     case Kind::kScaledDot: {
       validation::require_at_least("query width", depth, 1);
       const float scale = scoring.parameter().value_or(1.0F / std::sqrt(static_cast<float>(depth)));
-      if (!std::isfinite(scale)) validation::fail_value("scale", scale, "a finite number");
+      if (!std::isfinite(scale)) validation::fail_value("scale", scale, {"a finite number"});
       if (!p.hard) return pool_scaled_dot(p, scale, context);
       args.score = PairScore::kDot;
       args.factor = scale;

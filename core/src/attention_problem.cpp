@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string>
+#include <cstddef>
+#include <initializer_list>
+#include <span>
 
 #include "validation.hpp"
 
@@ -25,7 +27,7 @@ TensorView<T> with_heads(TensorView<T> view) {
 template <class T>
 void require_rank(const char* name, const TensorView<T>& view, int rank) {
   if (view.rank() != rank) {
-    fail_shape(name, view.shape(), "rank " + std::to_string(rank) + ", as query has");
+    fail_shape(name, view.shape(), {"rank ", rank, ", as query has"});
   }
   validation::require_data(name, view);
 }
@@ -33,16 +35,15 @@ void require_rank(const char* name, const TensorView<T>& view, int rank) {
 void require_equal(const char* name, const char* what, std::int64_t got, const char* other,
                    std::int64_t needed) {
   if (got != needed) {
-    fail(ErrorCode::kShapeMismatch, std::string(name) + ": " + what + " " + std::to_string(got) +
-                                        " does not match " + other + " " + std::to_string(needed));
+    fail(ErrorCode::kShapeMismatch,
+         {name, ": ", what, " ", got, " does not match ", other, " ", needed});
   }
 }
 
 /// Sizes of one head fit into 32 bits, so that products of two of them fit into 64.
 void require_limited(const char* name, const char* what, std::int64_t size) {
   if (size > INT32_MAX) {
-    fail(ErrorCode::kSizeOverflow,
-         std::string(name) + ": " + what + " " + std::to_string(size) + " is more than 2147483647");
+    fail(ErrorCode::kSizeOverflow, {name, ": ", what, " ", size, " is more than 2147483647"});
   }
 }
 
@@ -68,7 +69,7 @@ TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
 
 void check_length(const char* name, std::int64_t length, const AttentionProblem& p) {
   if (length < 0 || length > p.num_keys) {
-    fail_value(name, length, "a length between 0 and the " + std::to_string(p.num_keys) + " keys");
+    fail_value(name, length, {"a length between 0 and the ", p.num_keys, " keys"});
   }
 }
 
@@ -79,8 +80,7 @@ void check_lengths(const AttentionProblem& p) {
     if (lens.rank() < 1 || lens.rank() > 2 || lens.size(0) != p.batch ||
         (per_query && lens.size(1) != p.num_queries)) {
       fail_shape("valid_lens", lens.shape(),
-                 "shape " + validation::to_string(std::array{p.batch}) + " or " +
-                     validation::to_string(std::array{p.batch, p.num_queries}));
+                 {"shape ", std::array{p.batch}, " or ", std::array{p.batch, p.num_queries}});
     }
     validation::require_data("valid_lens", lens);
     for (std::int64_t b = 0; b < p.batch; ++b) {
@@ -105,8 +105,7 @@ ConstTensor check_relative(const char* name, const ConstTensor& table, std::int6
     const std::array any{std::int64_t{-1}, width};
     const std::array per_head{p.query_heads, std::int64_t{-1}, width};
     fail_shape(name, table.shape(),
-               "shape " + validation::to_string(any) + " or " + validation::to_string(per_head) +
-                   " with an odd number 2k+1 of distances");
+               {"shape ", any, " or ", per_head, " with an odd number 2k+1 of distances"});
   }
   validation::require_data(name, table);
   const std::int64_t k = table.size(-2) / 2;
@@ -128,15 +127,15 @@ void check_bias(const AttentionProblem& p) {
 }
 
 void check_numbers(const AttentionOptions& o) {
-  if (o.scale && !std::isfinite(*o.scale)) fail_value("scale", *o.scale, "a finite number");
+  if (o.scale && !std::isfinite(*o.scale)) fail_value("scale", *o.scale, {"a finite number"});
   if (!(o.softcap >= 0) || !std::isfinite(o.softcap)) {
-    fail_value("softcap", o.softcap, "0 (none) or a finite number above it");
+    fail_value("softcap", o.softcap, {"0 (none) or a finite number above it"});
   }
   validation::require_probability("dropout", o.dropout);
   if (o.window) {
     for (const auto& side : {o.window->left, o.window->right}) {
       if (side && *side < 0) {
-        fail_value("window", *side, "0 or more keys to a side");
+        fail_value("window", *side, {"0 or more keys to a side"});
       }
     }
   }
@@ -148,11 +147,10 @@ void check_sizes(const AttentionProblem& p) {
   require_equal("value", "batch", p.value.size(0), "query batch", p.batch);
   require_equal("value", "heads", p.value.size(1), "key heads", p.key_heads);
   require_equal("key", "length", p.num_keys, "value length", p.value.size(2));
-  if (p.head_dim < 1) fail_value("query", 0, "a head dimension of at least 1");
+  if (p.head_dim < 1) fail_value("query", 0, {"a head dimension of at least 1"});
   if (p.key_heads < 1 ? p.query_heads != 0 : p.query_heads % p.key_heads != 0) {
-    fail(ErrorCode::kShapeMismatch, "query: " + std::to_string(p.query_heads) +
-                                        " heads are not a multiple of the " +
-                                        std::to_string(p.key_heads) + " key heads");
+    fail(ErrorCode::kShapeMismatch, {"query: ", p.query_heads, " heads are not a multiple of the ",
+                                     p.key_heads, " key heads"});
   }
   require_limited("query", "length", p.num_queries);
   require_limited("query", "head dimension", p.head_dim);
@@ -166,7 +164,7 @@ AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& ke
                                  const ConstTensor& value, const Tensor& output,
                                  const AttentionOptions& options) {
   if (query.rank() < 2 || query.rank() > 4) {
-    fail_shape("query", query.shape(), "rank 2 (N, D), 3 (B, N, D) or 4 (B, H, N, D)");
+    fail_shape("query", query.shape(), {"rank 2 (N, D), 3 (B, N, D) or 4 (B, H, N, D)"});
   }
   validation::require_data("query", query);
   require_rank("key", key, query.rank());
@@ -202,7 +200,7 @@ AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& ke
         query.rank() == 4
             ? std::span<const std::int64_t>(output_shape)
             : std::span<const std::int64_t>(leading).last(static_cast<std::size_t>(query.rank()));
-    fail_shape("output", output.shape(), "shape " + validation::to_string(wanted));
+    fail_shape("output", output.shape(), {"shape ", wanted});
   }
 
   check_numbers(options);

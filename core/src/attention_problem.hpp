@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "attn/scaled_dot_product_attention.hpp"
+#include "attn/tensor_view.hpp"
 
 namespace attn {
 

@@ -1,11 +1,13 @@
 #include "attn/bahdanau_decoder.hpp"
 
-#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
 #include <new>
-#include <stdexcept>
-#include <string>
 
+#include "attn/attention_pooling.hpp"
 #include "attn/embedding.hpp"
+#include "attn/gru.hpp"
+#include "attn/linear.hpp"
 #include "module_initialization.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -20,16 +22,6 @@ BahdanauDecoderOptions checked(const BahdanauDecoderOptions& options) {
   validation::require_at_least("num_layers", options.num_layers, 1);
   validation::require_at_least("encoder_dim", options.encoder_dim.value_or(1), 1);
   return options;
-}
-
-/// Width of what goes into the GRU.
-std::int64_t input_size(const BahdanauDecoderOptions& options) {
-  std::int64_t size = options.encoder_dim.value_or(options.num_hiddens);
-  if (__builtin_add_overflow(size, options.embed_size, &size)) {
-    validation::fail(ErrorCode::kSizeOverflow,
-                     "embed_size: its sum with encoder_dim exceeds the address space");
-  }
-  return size;
 }
 
 /// Copies a tensor of rank 3.
@@ -47,8 +39,7 @@ std::vector<float> allocate(const char* name, std::initializer_list<std::int64_t
   try {
     return std::vector<float>(count);
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory,
-                     std::string(name) + ": memory for a copy could not be had");
+    validation::fail(ErrorCode::kOutOfMemory, {name, ": memory for a copy could not be had"});
   }
 }
 
@@ -58,7 +49,8 @@ struct BahdanauDecoder::Layers {
   explicit Layers(const BahdanauDecoderOptions& o)
       : attention(o.num_hiddens, o.encoder_dim.value_or(o.num_hiddens), o.num_hiddens),
         embedding({.num_embeddings = o.vocab_size, .embedding_dim = o.embed_size}),
-        rnn({input_size(o), o.num_hiddens, o.num_layers}),
+        // Their sum overflows nothing: tables of either width are there already.
+        rnn({o.encoder_dim.value_or(o.num_hiddens) + o.embed_size, o.num_hiddens, o.num_layers}),
         dense(o.num_hiddens, o.vocab_size) {}
 
   AdditiveAttention attention;
@@ -110,9 +102,9 @@ BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_ou
     validation::require_data("encoder_lens", encoder_lens);
     for (std::int64_t b = 0; b < state.batch_; ++b) {
       if (encoder_lens(b) < 0 || encoder_lens(b) > state.num_keys_) {
-        validation::fail_value("encoder_lens", encoder_lens(b),
-                               "a length between 0 and the " + std::to_string(state.num_keys_) +
-                                   " outputs of the encoder");
+        validation::fail_value(
+            "encoder_lens", encoder_lens(b),
+            {"a length between 0 and the ", state.num_keys_, " outputs of the encoder"});
       }
     }
   }
@@ -124,7 +116,7 @@ BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_ou
   try {
     state.encoder_lens_.resize(static_cast<std::size_t>(state.batch_));
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory, "encoder_lens: memory for a copy could not be had");
+    validation::fail(ErrorCode::kOutOfMemory, {"encoder_lens: memory for a copy could not be had"});
   }
   for (std::int64_t b = 0; b < state.batch_; ++b) {
     state.encoder_lens_[static_cast<std::size_t>(b)] =
@@ -148,7 +140,8 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
   const std::int64_t encoder_dim = layers_->attention.key_dim();
   if (state.encoder_dim_ != encoder_dim || state.num_layers_ != o.num_layers ||
       state.num_hiddens_ != o.num_hiddens) {
-    validation::fail(ErrorCode::kInvalidArgument, "state: is not one of this decoder's init_state");
+    validation::fail(ErrorCode::kInvalidArgument,
+                     {"state: is not one of this decoder's init_state"});
   }
   validation::require_shape("tokens", tokens, {batch, -1});
   validation::require_data("tokens", tokens);
@@ -163,7 +156,7 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
     for (std::int64_t t = 0; t < steps; ++t) {
       if (tokens(b, t) < 0 || tokens(b, t) >= o.vocab_size) {
         validation::fail_value("tokens", tokens(b, t),
-                               "a token between 0 and " + std::to_string(o.vocab_size - 1));
+                               {"a token between 0 and ", o.vocab_size - 1});
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 
@@ -15,6 +16,7 @@ namespace {
 
 InstructionSet choose_instruction_set(const ContextOptions& options) {
   if (options.instruction_set) return *options.instruction_set;
+#ifndef __EMSCRIPTEN__  // where a program has no environment
   if (const char* name = std::getenv("ATTN_ISA"); name && *name) {
     if (const auto isa = parse_instruction_set(name)) return *isa;
     std::string known;
@@ -25,6 +27,7 @@ InstructionSet choose_instruction_set(const ContextOptions& options) {
     throw Error(ErrorCode::kInvalidArgument,
                 "ATTN_ISA: got \"" + std::string(name) + "\", needs one of: " + known);
   }
+#endif
   return supported_instruction_sets().front();
 }
 
@@ -34,7 +37,7 @@ Context::Context(const ContextOptions& options) {
   constexpr int kMostThreads = 1024;
   if (options.num_threads < 0 || options.num_threads > kMostThreads) {
     validation::fail_value("num_threads", options.num_threads,
-                           "0 (one per core) to " + std::to_string(kMostThreads));
+                           {"0 (one per core) to ", kMostThreads});
   }
   const InstructionSet isa = choose_instruction_set(options);
   const kernels::KernelTable* table = runtime::find_kernels(isa);

@@ -22,9 +22,8 @@ Embedding::Embedding(const EmbeddingOptions& options) : options_(options) {
   if (options.padding_idx) {
     const std::int64_t index = *options.padding_idx;
     if (index < -options.num_embeddings || index >= options.num_embeddings) {
-      validation::fail_value(
-          "padding_idx", index,
-          "an index into the " + std::to_string(options.num_embeddings) + " embeddings");
+      validation::fail_value("padding_idx", index,
+                             {"an index into the ", options.num_embeddings, " embeddings"});
     }
   }
   parameters_.add("weight", std::array{options.num_embeddings, options.embedding_dim});
@@ -52,7 +51,7 @@ void Embedding::look_up(const TensorView<const Id>& ids, const Tensor& output,
                         Context& context) const {
   const std::int64_t width = options_.embedding_dim;
   if (ids.rank() != 1 && ids.rank() != 2) {
-    validation::fail_shape("ids", ids.shape(), "rank 1 (N) or 2 (B, N)");
+    validation::fail_shape("ids", ids.shape(), {"rank 1 (N) or 2 (B, N)"});
   }
   if (ids.rank() == 1) {
     validation::require_shape("output", output, {ids.size(0), width});
@@ -66,9 +65,8 @@ void Embedding::look_up(const TensorView<const Id>& ids, const Tensor& output,
   for (std::int64_t b = 0; b < tokens.size(0); ++b) {
     for (std::int64_t i = 0; i < tokens.size(1); ++i) {
       if (tokens(b, i) < 0 || tokens(b, i) >= options_.num_embeddings) {
-        validation::fail_value(
-            "ids", tokens(b, i),
-            "an index below the " + std::to_string(options_.num_embeddings) + " embeddings");
+        validation::fail_value("ids", tokens(b, i),
+                               {"an index below the ", options_.num_embeddings, " embeddings"});
       }
     }
   }

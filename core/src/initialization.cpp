@@ -13,7 +13,7 @@ void xavier_uniform(const Tensor& weight, const RandomStream& random, float gain
   validation::require_at_least("weight fan_in", weight.size(1), 1);
   validation::require_data("weight", weight);
   if (!(gain >= 0) || !std::isfinite(gain)) {
-    validation::fail_value("gain", gain, "a finite number of at least 0");
+    validation::fail_value("gain", gain, {"a finite number of at least 0"});
   }
   const double fans = static_cast<double>(weight.size(0)) + static_cast<double>(weight.size(1));
   const auto bound = static_cast<float>(gain * std::sqrt(6 / fans));

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <new>
-#include <string>
+#include <utility>
 
 #include "validation.hpp"
 
@@ -55,13 +56,13 @@ std::array<std::vector<float>, 2> KeyValueCache::reserve(std::int64_t capacity) 
     const std::int64_t count = validation::product("cache", {batch_, num_kv_heads_, capacity, dim});
     if (static_cast<std::uint64_t>(count) > PTRDIFF_MAX / sizeof(float)) {
       validation::fail(ErrorCode::kSizeOverflow,
-                       "cache: " + std::to_string(capacity) + " tokens exceed the address space");
+                       {"cache: ", capacity, " tokens exceed the address space"});
     }
     try {
       return std::vector<float>(static_cast<std::size_t>(count));
     } catch (const std::bad_alloc&) {
-      validation::fail(ErrorCode::kOutOfMemory, "cache: memory for " + std::to_string(capacity) +
-                                                    " tokens could not be had");
+      validation::fail(ErrorCode::kOutOfMemory,
+                       {"cache: memory for ", capacity, " tokens could not be had"});
     }
   };
   std::vector<float> keys = allocate(head_dim_);
@@ -93,8 +94,7 @@ void KeyValueCache::append(const ConstTensor& key, const ConstTensor& value) {
 
 void KeyValueCache::truncate(std::int64_t length) {
   if (length < 0 || length > length_) {
-    validation::fail_value("length", length,
-                           "a length between 0 and the " + std::to_string(length_) + " stored");
+    validation::fail_value("length", length, {"a length between 0 and the ", length_, " stored"});
   }
   length_ = length;
 }

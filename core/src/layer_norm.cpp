@@ -27,7 +27,7 @@ LayerNorm::LayerNorm(std::int64_t width, const LayerNormOptions& options)
     : width_(width), options_(options) {
   validation::require_at_least("width", width, 1);
   if (!(options.eps >= 0) || !std::isfinite(options.eps)) {
-    validation::fail_value("eps", options.eps, "a finite number of at least 0");
+    validation::fail_value("eps", options.eps, {"a finite number of at least 0"});
   }
   if (!options.elementwise_affine) return;
   parameters_.add("weight", std::array{width});
@@ -62,7 +62,7 @@ void LayerNorm::forward_sum(const ConstTensor& x, const ConstTensor& y, const Te
 void LayerNorm::run(const ConstTensor& x, const ConstTensor* y, const Tensor& output,
                     Context& context) const {
   if (x.rank() < 1 || x.size(-1) != width_) {
-    validation::fail_shape("x", x.shape(), "a last size of " + std::to_string(width_));
+    validation::fail_shape("x", x.shape(), {"a last size of ", width_});
   }
   validation::require_data("x", x);
   if (y) {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
+#include <cstddef>
+#include <cstdint>
 
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -35,9 +36,8 @@ std::array<std::int64_t, 3> check_lengths(const ConstLengths& lens, const ConstT
     for (std::int64_t i = 0; i < (per_row ? lens.size(1) : 1); ++i) {
       const std::int64_t length = per_row ? lens(b, i) : lens(b);
       if (length < 0 || length > x.size(-1)) {
-        validation::fail_value(
-            "valid_lens", length,
-            "a length between 0 and the " + std::to_string(x.size(-1)) + " columns of x");
+        validation::fail_value("valid_lens", length,
+                               {"a length between 0 and the ", x.size(-1), " columns of x"});
       }
     }
   }
@@ -51,7 +51,7 @@ std::array<std::int64_t, 3> check_lengths(const ConstLengths& lens, const ConstT
 void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoftmaxOptions& options,
                     Context& context) {
   if (x.rank() < 2 || x.rank() > 4) {
-    validation::fail_shape("x", x.shape(), "(N, K), (B, N, K) or (B, H, N, K)");
+    validation::fail_shape("x", x.shape(), {"(N, K), (B, N, K) or (B, H, N, K)"});
   }
   validation::require_data("x", x);
   validation::require_same_shape("output", output, x);

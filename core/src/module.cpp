@@ -1,6 +1,7 @@
 #include "attn/module.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 
 #include "validation.hpp"
@@ -26,7 +27,7 @@ std::optional<std::string_view> within(std::string_view name, std::string_view c
   if (known.size() > kNamesShown) {
     message += " and " + std::to_string(known.size() - kNamesShown) + " more";
   }
-  validation::fail(ErrorCode::kNotFound, message);
+  validation::fail(ErrorCode::kNotFound, {message});
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <new>
 #include <string>
 #include <vector>
@@ -21,8 +23,8 @@ void initialize_parameters(Module& module, const RandomStream& first, Context& c
   try {
     values.resize(static_cast<std::size_t>(largest));
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory, "parameters: memory for " + std::to_string(largest) +
-                                                  " weights could not be had");
+    validation::fail(ErrorCode::kOutOfMemory,
+                     {"parameters: memory for ", largest, " weights could not be had"});
   }
   RandomStream random = first;
   for (const std::string& name : names) {

@@ -1,9 +1,8 @@
 #include "attn/multi_head_attention.hpp"
 
-#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "attention_options.hpp"
@@ -73,7 +72,7 @@ void MultiHeadAttention::Impl::check_positions() {
     if (rotation.rotary_dim == 0) rotation.rotary_dim = head_dim;
     if (rotation.rotary_dim > head_dim) {
       validation::fail_value("rotary_dim", rotation.rotary_dim,
-                             "at most the head dimension " + std::to_string(head_dim));
+                             {"at most the head dimension ", head_dim});
     }
     rotary.emplace(rotation);
   }
@@ -90,7 +89,7 @@ void MultiHeadAttention::Impl::check_positions() {
     validation::require_at_least("max_relative_distance", *positions.max_relative_distance, 0);
     if (*positions.max_relative_distance > INT32_MAX) {
       validation::fail_value("max_relative_distance", *positions.max_relative_distance,
-                             "at most 2147483647");
+                             {"at most 2147483647"});
     }
   }
 }
@@ -148,7 +147,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
   validation::require_at_least("num_heads", options.num_heads, 1);
   if (options.d_model % options.num_heads != 0) {
     validation::fail_value("num_heads", options.num_heads,
-                           "a divisor of d_model " + std::to_string(options.d_model));
+                           {"a divisor of d_model ", options.d_model});
   }
   Impl& impl = *impl_;
   impl.options = options;
@@ -161,7 +160,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
   validation::require_at_least("value_dim", impl.value_dim, 1);
   if (options.num_heads % impl.kv_heads != 0) {
     validation::fail_value("num_kv_heads", impl.kv_heads,
-                           "a divisor of num_heads " + std::to_string(options.num_heads));
+                           {"a divisor of num_heads ", options.num_heads});
   }
   // The largest of the parameters' sizes; none of what follows can then overflow.
   validation::product("d_model", {3, options.d_model, options.d_model});
@@ -204,8 +203,8 @@ void MultiHeadAttention::initialize_identity() {
   Impl& impl = *impl_;
   if (!impl.joined()) {
     validation::fail(ErrorCode::kInvalidArgument,
-                     "initialize_identity: needs keys and values with d_model columns and as many "
-                     "heads as queries");
+                     {"initialize_identity: needs keys and values with d_model columns and as many "
+                      "heads as queries"});
   }
   const std::int64_t e = impl.options.d_model;
   for (const char* name : {"in_proj_weight", "out_proj.weight"}) {
@@ -252,7 +251,7 @@ void MultiHeadAttention::initialize_xavier(const RandomStream& first, Context& c
 
 void MultiHeadAttention::Impl::check_query(const ConstTensor& query, const Tensor& output) const {
   if (query.rank() != 2 && query.rank() != 3) {
-    validation::fail_shape("query", query.shape(), "rank 2 (N, d_model) or 3 (B, N, d_model)");
+    validation::fail_shape("query", query.shape(), {"rank 2 (N, d_model) or 3 (B, N, d_model)"});
   }
   if (query.rank() == 3) {
     validation::require_shape("query", query, {-1, -1, options.d_model});
@@ -400,7 +399,7 @@ void MultiHeadAttention::append(const ConstTensor& key, const ConstTensor& value
                                 KeyValueCache& cache, Context& context) const {
   const Impl& impl = *impl_;
   if (key.rank() != 2 && key.rank() != 3) {
-    validation::fail_shape("key", key.shape(), "rank 2 (N, key_dim) or 3 (B, N, key_dim)");
+    validation::fail_shape("key", key.shape(), {"rank 2 (N, key_dim) or 3 (B, N, key_dim)"});
   }
   const bool batched = key.rank() == 3;
   const std::int64_t batch = batched ? key.size(0) : 1;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "runtime/execution.hpp"
 #include "unicode.hpp"
@@ -139,9 +138,9 @@ void ngram_embedding(std::span<const std::string_view> tokens, const Tensor& out
   validation::require_data("output", output);
   if (options.min_n < 1 || options.min_n > options.max_n) {
     validation::fail_value("min_n", options.min_n,
-                           "a number between 1 and max_n, " + std::to_string(options.max_n));
+                           {"a number between 1 and max_n, ", options.max_n});
   }
-  if (options.max_n > 64) validation::fail_value("max_n", options.max_n, "at most 64");
+  if (options.max_n > 64) validation::fail_value("max_n", options.max_n, {"at most 64"});
 
   runtime::Execution run(context);
   std::int64_t longest = 0;

@@ -12,17 +12,18 @@ using kernels::index;
 PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols) : rows_(rows), cols_(cols) {
   const index size = kernels::packed_size(rows_, cols_);
   try {
-    packed_.assign(validation::allocation("weight", size, sizeof(float)), 0.0F);
+    packed_.assign(validation::allocation("weight", size / kernels::kPanelWidth, sizeof(PanelRow)),
+                   {});
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory, "weight: memory for " + std::to_string(size) +
-                                                  " packed weights could not be had");
+    validation::fail(ErrorCode::kOutOfMemory,
+                     {"weight: memory for ", size, " packed weights could not be had"});
   }
 }
 
 void PackedMatrix::pack(const ConstTensor& weight, std::int64_t first_col) noexcept {
   for (index row = 0; row < rows_; ++row) {
     const index panel = row / kernels::kPanelWidth * kernels::kPanelWidth;
-    float* column = packed_.data() + panel * cols_ + row % kernels::kPanelWidth;
+    float* column = packed() + panel * cols_ + row % kernels::kPanelWidth;
     for (index k = 0; k < weight.size(1); ++k) {
       column[(first_col + k) * kernels::kPanelWidth] = weight(row, k);
     }
@@ -46,19 +47,25 @@ void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tenso
   const kernels::KernelTable& kernels = run.kernels();
   const index scratch_size = kernels.product_scratch(cols_);
 
-  // Blocks of equal size, as near to the kernel's as can be.
+  // One thread takes all rows at once; several take blocks of equal size, as near to the kernel's
+  // as can be.
   const auto blocks_of = [](index count, index block) { return (count + block - 1) / block; };
-  const index fewest_blocks = std::max<index>(blocks_of(rows, kernels.product_rows), 1);
+  const bool shared = run.num_threads() > 1;
+  const index fewest_blocks =
+      shared ? std::max<index>(blocks_of(rows, kernels.product_rows), 1) : 1;
   const index block_rows = std::max(
       kernels::round_up(blocks_of(rows, fewest_blocks), kernels.product_tile_rows), index{1});
   const index row_blocks = blocks_of(rows, block_rows);
   // Few rows are divided by columns as well, so that every thread has work.
   constexpr index kColumnBlock = 16 * kernels::kPanelWidth;
-  const bool split_columns = run.num_threads() > 1 && batch * row_blocks < 4 * run.num_threads();
+  const bool split_columns = shared && batch * row_blocks < 4 * run.num_threads();
   const index column_block = split_columns ? kColumnBlock : std::max<index>(rows_, 1);
   const index column_blocks = blocks_of(rows_, column_block);
 
-  run.parallel_for(batch * row_blocks * column_blocks, [&](index task, int worker) noexcept {
+  const double multiply_adds =
+      static_cast<double>(batch * rows) * static_cast<double>(rows_ * cols_);
+  const index tasks = batch * row_blocks * column_blocks;
+  run.parallel_for(tasks, multiply_adds, [&](index task, int worker) noexcept {
     const index col = task % column_blocks * column_block;
     const index row = task / column_blocks % row_blocks * block_rows;
     const index b = task / column_blocks / row_blocks;
@@ -69,7 +76,7 @@ void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tenso
     args.a_row = x.stride(-2);
     args.a_col = x.stride(-1);
     args.a = x.data() + row * args.a_row + (batched ? b * x.stride(0) : 0);
-    args.packed_b = packed_.data() + col * cols_;
+    args.packed_b = packed() + col * cols_;
     args.bias = bias ? bias + col : nullptr;
     args.c_row = y.stride(-2);
     args.c_col = y.stride(-1);

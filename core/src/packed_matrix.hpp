@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "attn/tensor_view.hpp"
+#include "kernels/kernel_table.hpp"
 #include "runtime/execution.hpp"
 
 namespace attn {
@@ -31,9 +32,17 @@ class PackedMatrix {
                 float* scratch) const noexcept;
 
  private:
+  /// A row of a panel. Panels begin at a cache line: a vector that lies across two costs twice.
+  struct alignas(64) PanelRow {
+    float columns[kernels::kPanelWidth];
+  };
+
+  float* packed() noexcept { return reinterpret_cast<float*>(packed_.data()); }
+  const float* packed() const noexcept { return reinterpret_cast<const float*>(packed_.data()); }
+
   std::int64_t rows_ = 0;
   std::int64_t cols_ = 0;
-  std::vector<float> packed_;
+  std::vector<PanelRow> packed_;
 };
 
 }  // namespace attn

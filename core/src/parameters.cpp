@@ -1,7 +1,9 @@
 #include "attn/parameters.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <new>
+#include <utility>
 
 #include "validation.hpp"
 
@@ -36,8 +38,8 @@ void Parameters::add(std::string name, std::span<const std::int64_t> shape) {
   try {
     entries_.push_back({std::move(name), {shape.begin(), shape.end()}, std::vector<float>(size)});
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory, "parameters: memory for " + std::to_string(count) +
-                                                  " weights could not be had");
+    validation::fail(ErrorCode::kOutOfMemory,
+                     {"parameters: memory for ", count, " weights could not be had"});
   }
 }
 
@@ -58,8 +60,7 @@ const Parameters::Entry& Parameters::find(std::string_view name) const {
   }
   std::string known;
   for (const Entry& entry : entries_) known += (known.empty() ? "" : ", ") + entry.name;
-  validation::fail(ErrorCode::kNotFound,
-                   "name: got \"" + std::string(name) + "\", needs one of: " + known);
+  validation::fail(ErrorCode::kNotFound, {"name: got \"", name, "\", needs one of: ", known});
 }
 
 ConstTensor Parameters::get(std::string_view name) const {
@@ -75,8 +76,7 @@ Tensor Parameters::mutable_view(std::string_view name) {
 void Parameters::set(std::string_view name, const ConstTensor& values) {
   const Tensor target = mutable_view(name);
   if (!std::ranges::equal(values.shape(), target.shape())) {
-    validation::fail_shape(std::string(name).c_str(), values.shape(),
-                           "shape " + validation::to_string(target.shape()));
+    validation::fail_shape(std::string(name).c_str(), values.shape(), {"shape ", target.shape()});
   }
   validation::require_data(std::string(name).c_str(), values);
   copy_row_major(values, target.data());

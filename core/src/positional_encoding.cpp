@@ -1,5 +1,7 @@
 #include "attn/positional_encoding.hpp"
 
+#include <cstdint>
+
 #include "sinusoidal_table.hpp"
 #include "validation.hpp"
 
@@ -13,7 +15,7 @@ PositionalEncoding::PositionalEncoding(const PositionalEncodingOptions& options)
 void PositionalEncoding::forward(const ConstTensor& x, const Tensor& output, double start,
                                  const Dropout& dropout, Context& context) const {
   if (x.rank() != 2 && x.rank() != 3) {
-    validation::fail_shape("x", x.shape(), "rank 2 (N, E) or 3 (B, N, E)");
+    validation::fail_shape("x", x.shape(), {"rank 2 (N, E) or 3 (B, N, E)"});
   }
   validation::require_data("x", x);
   validation::require_same_shape("output", output, x);

@@ -1,8 +1,10 @@
 #include "attn/random.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
 
 #include "random_words.hpp"
@@ -64,7 +66,7 @@ void box_muller(const std::uint32_t* words, std::int64_t num_pairs, double* valu
 }
 
 void require_finite(const char* name, float value) {
-  if (!std::isfinite(value)) validation::fail_value(name, value, "a finite number");
+  if (!std::isfinite(value)) validation::fail_value(name, value, {"a finite number"});
 }
 
 /// Fills output with make(n, words, values): from the words of some blocks, n in all, as many
@@ -126,7 +128,7 @@ void fill_uniform(const Tensor& output, const RandomStream& random, float low, f
                   Context& context) {
   require_finite("low", low);
   require_finite("high", high);
-  if (low > high) validation::fail_value("low", low, "a number not above high");
+  if (low > high) validation::fail_value("low", low, {"a number not above high"});
   const double scale = (static_cast<double>(high) - static_cast<double>(low)) * 0x1p-24;
   fill(output, random, context,
        [&](std::int64_t n, const std::uint32_t* words, double* values) noexcept {
@@ -138,7 +140,7 @@ void fill_normal(const Tensor& output, const RandomStream& random, float mean, f
                  Context& context) {
   require_finite("mean", mean);
   require_finite("deviation", deviation);
-  if (deviation < 0) validation::fail_value("deviation", deviation, "0 or more");
+  if (deviation < 0) validation::fail_value("deviation", deviation, {"0 or more"});
   fill(output, random, context,
        [&](std::int64_t n, const std::uint32_t* words, double* values) noexcept {
          box_muller(words, n / 2, values);

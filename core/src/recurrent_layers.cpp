@@ -73,7 +73,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
   const index hidden = options_.hidden_size;
   const index layers = options_.num_layers;
   if (x.rank() != 2 && x.rank() != 3) {
-    validation::fail_shape("x", x.shape(), "rank 2 (N, input_size) or 3 (B, N, input_size)");
+    validation::fail_shape("x", x.shape(), {"rank 2 (N, input_size) or 3 (B, N, input_size)"});
   }
   const bool batched = x.rank() == 3;
   const index batch = batched ? x.size(0) : 1;

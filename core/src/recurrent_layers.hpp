@@ -4,8 +4,10 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/context.hpp"
 #include "attn/parameters.hpp"
 #include "attn/rnn.hpp"
+#include "attn/tensor_view.hpp"
 #include "kernels/kernel_table.hpp"
 #include "packed_matrix.hpp"
 

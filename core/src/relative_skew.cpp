@@ -23,7 +23,7 @@ TensorView<T> with_heads(TensorView<T> view) {
 void check(const ConstTensor& query, const ConstTensor& embeddings, const Tensor& output,
            const RelativeSkewOptions& options) {
   if (query.rank() < 2 || query.rank() > 4) {
-    validation::fail_shape("query", query.shape(), "(N, D), (B, N, D) or (B, H, N, D)");
+    validation::fail_shape("query", query.shape(), {"(N, D), (B, N, D) or (B, H, N, D)"});
   }
   const index heads = query.rank() == 4 ? query.size(1) : 1;
   const index rows = query.size(-2);
@@ -37,21 +37,20 @@ void check(const ConstTensor& query, const ConstTensor& embeddings, const Tensor
     const std::string count_name = options.bidirectional ? "2L - 1" : "L";
     const std::string columns = ", " + std::to_string(width) + ")";
     validation::fail_shape("embeddings", embeddings.shape(),
-                           "shape (" + count_name + columns + " or (" + std::to_string(heads) +
-                               ", " + count_name + columns + " with L of at least the " +
-                               std::to_string(rows) + " queries");
+                           {"shape (", count_name, columns, " or (", heads, ", ", count_name,
+                            columns, " with L of at least the ", rows, " queries"});
   }
   bool right = output.rank() == query.rank() && output.size(-1) == rows;
   for (int i = 0; right && i < query.rank() - 1; ++i) right = output.size(i) == query.size(i);
   if (!right) {
     validation::fail_shape("output", output.shape(),
-                           "the shape of query with " + std::to_string(rows) + " columns");
+                           {"the shape of query with ", rows, " columns"});
   }
   validation::require_data("query", query);
   validation::require_data("embeddings", embeddings);
   validation::require_data("output", output);
   if (!std::isfinite(options.scale)) {
-    validation::fail_value("scale", options.scale, "a finite number");
+    validation::fail_value("scale", options.scale, {"a finite number"});
   }
 }
 
@@ -125,7 +124,7 @@ void relative_skew(const ConstTensor& query, const ConstTensor& embeddings, cons
 void relative_keys_of_skew(const ConstTensor& embeddings, const Tensor& relative_keys) {
   if ((embeddings.rank() != 2 && embeddings.rank() != 3) || embeddings.size(-2) < 1) {
     validation::fail_shape("embeddings", embeddings.shape(),
-                           "(L, D) or (H, L, D), L of at least 1");
+                           {"(L, D) or (H, L, D), L of at least 1"});
   }
   validation::require_data("embeddings", embeddings);
   const ConstTensor from = embeddings.rank() == 2 ? embeddings.unsqueeze(0) : embeddings;

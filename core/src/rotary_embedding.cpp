@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
-#include <string>
 
 #include "runtime/execution.hpp"
 #include "sinusoidal_table.hpp"
@@ -23,12 +23,12 @@ constexpr double kLargestFrequency = 1e100;
 
 void require_positive(const char* name, double value) {
   if (!(value > 0) || !std::isfinite(value)) {
-    validation::fail_value(name, value, "a finite number above 0");
+    validation::fail_value(name, value, {"a finite number above 0"});
   }
 }
 
 void require_finite(const char* name, double value) {
-  if (!std::isfinite(value)) validation::fail_value(name, value, "a finite number");
+  if (!std::isfinite(value)) validation::fail_value(name, value, {"a finite number"});
 }
 
 /// What a scaling rule does to the frequencies of a width d.
@@ -101,14 +101,14 @@ struct CheckRule {
     require_positive("scaling.beta_slow", rule.beta_slow);
     require_positive("scaling.beta_fast", rule.beta_fast);
     if (rule.beta_fast < rule.beta_slow) {
-      validation::fail_value("scaling.beta_fast", rule.beta_fast, "beta_slow or more");
+      validation::fail_value("scaling.beta_fast", rule.beta_fast, {"beta_slow or more"});
     }
     if (rule.attention_factor) {
       require_positive("scaling.attention_factor", *rule.attention_factor);
     }
     if (rule.mscale) require_finite("scaling.mscale", *rule.mscale);
     if (rule.mscale_all_dim) require_finite("scaling.mscale_all_dim", *rule.mscale_all_dim);
-    if (!(base > 1)) validation::fail_value("base", base, "more than 1 with YaRN");
+    if (!(base > 1)) validation::fail_value("base", base, {"more than 1 with YaRN"});
   }
   void operator()(const Llama3RotaryScaling& rule) const {
     require_positive("scaling.factor", rule.factor);
@@ -118,7 +118,7 @@ struct CheckRule {
     require_positive("scaling.high_freq_factor", rule.high_freq_factor);
     if (rule.high_freq_factor <= rule.low_freq_factor) {
       validation::fail_value("scaling.high_freq_factor", rule.high_freq_factor,
-                             "more than low_freq_factor");
+                             {"more than low_freq_factor"});
     }
   }
 };
@@ -148,7 +148,7 @@ struct Rotated {
 
 Rotated check_rotated(const ConstTensor& x, const Tensor& output) {
   if (x.rank() < 2 || x.rank() > 4) {
-    validation::fail_shape("x", x.shape(), "(N, D), (B, N, D) or (B, H, N, D)");
+    validation::fail_shape("x", x.shape(), {"(N, D), (B, N, D) or (B, H, N, D)"});
   }
   validation::require_data("x", x);
   validation::require_same_shape("output", output, x);
@@ -176,9 +176,9 @@ Rotated check_rotated(const ConstTensor& x, const Tensor& output) {
 
 void require_rotary_dim(std::int64_t rotary_dim, const ConstTensor& x) {
   if (x.size(-1) < rotary_dim) {
-    validation::fail_shape("x", x.shape(),
-                           "at least the " + std::to_string(rotary_dim) +
-                               " columns in its last dimension that are rotated");
+    validation::fail_shape(
+        "x", x.shape(),
+        {"at least the ", rotary_dim, " columns in its last dimension that are rotated"});
   }
 }
 
@@ -299,7 +299,7 @@ struct CheckedPositions {
     if (given.sequence_length &&
         !(*given.sequence_length >= 0 && *given.sequence_length <= 0x1p53)) {
       validation::fail_value("sequence_length", *given.sequence_length,
-                             "a length between 0 and 2^53");
+                             {"a length between 0 and 2^53"});
     }
     if (positions.empty()) {
       require_position("start", start);
@@ -344,7 +344,7 @@ const double* turns_for(const RotaryEmbeddingOptions& options, const std::vector
 RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : options_(options) {
   const std::int64_t d = options.rotary_dim;
   if (d < 2 || d % 2 != 0) {
-    validation::fail_value("rotary_dim", d, "an even number of at least 2");
+    validation::fail_value("rotary_dim", d, {"an even number of at least 2"});
   }
   validation::allocation("rotary_dim", d, 2 * sizeof(double));
   require_sinusoidal_base(options.base);
@@ -353,14 +353,13 @@ RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : option
     attention_factor_ = attention_factor_of(options.scaling);
     require_positive("attention_factor", attention_factor_);
   } else if (static_cast<std::int64_t>(options.frequencies.size()) != d / 2) {
-    validation::fail(ErrorCode::kShapeMismatch,
-                     "frequencies: got " + std::to_string(options.frequencies.size()) +
-                         ", needs one per pair, " + std::to_string(d / 2));
+    validation::fail(ErrorCode::kShapeMismatch, {"frequencies: got ", options.frequencies.size(),
+                                                 ", needs one per pair, ", d / 2});
   }
   const std::vector<double> radians = frequencies();
   for (const double frequency : radians) {
     if (!(std::abs(frequency) <= kLargestFrequency)) {
-      validation::fail_value("frequencies", frequency, "numbers between -1e100 and 1e100");
+      validation::fail_value("frequencies", frequency, {"numbers between -1e100 and 1e100"});
     }
   }
   const auto half = static_cast<std::size_t>(d / 2);
@@ -468,16 +467,17 @@ void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
                                                     : -1;
   if (options.rotary_dim < 0 || options.rotary_dim % 2 != 0) {
     validation::fail_value("rotary_dim", options.rotary_dim,
-                           "an even number, or 0 for that of the caches");
+                           {"an even number, or 0 for that of the caches"});
   }
   if (!fits || cos_cache.size(-1) != half || half < 1) {
-    const std::string width = half < 1 ? "rotary_dim/2" : std::to_string(half);
-    const std::string rows = std::to_string(rotated.rows);
+    const validation::Part width =
+        half < 1 ? validation::Part("rotary_dim/2") : validation::Part(half);
+    if (by_id) {
+      validation::fail_shape("cos_cache", cos_cache.shape(), {"shape (any, ", width, ")"});
+    }
     validation::fail_shape("cos_cache", cos_cache.shape(),
-                           by_id ? "shape (any, " + width + ")"
-                                 : "shape (" + std::to_string(rotated.batch) + ", " + rows + ", " +
-                                       width + ") or (" + rows + " or more, " + width +
-                                       ") without position_ids");
+                           {"shape (", rotated.batch, ", ", rotated.rows, ", ", width, ") or (",
+                            rotated.rows, " or more, ", width, ") without position_ids"});
   }
   validation::require_same_shape("sin_cache", sin_cache, cos_cache);
   validation::require_data("cos_cache", cos_cache);
@@ -493,7 +493,7 @@ void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
     for (std::int64_t i = 0; i < (ids_per_batch ? rotated.batch : 1) * rotated.rows; ++i) {
       if (id(i) < 0 || id(i) >= cos_cache.size(0)) {
         validation::fail_value("position_ids", id(i),
-                               "rows of the caches, 0 to " + std::to_string(cos_cache.size(0) - 1));
+                               {"rows of the caches, 0 to ", cos_cache.size(0) - 1});
       }
     }
   }

@@ -3,27 +3,25 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <limits>
+#include <iterator>
 #include <memory>
 #include <new>
-#include <optional>
-#include <stdexcept>
 #include <system_error>
 
-#define JSON_NO_IO 1
-#include <nlohmann/json.hpp>
-
+#include "heap_sort.hpp"
+#include "json.hpp"
 #include "row_runs.hpp"
 #include "validation.hpp"
 
 namespace attn {
 namespace {
 
-using nlohmann::json;
 using validation::fail;
+using validation::Parts;
 
 constexpr std::int64_t kLengthBytes = 8;
 /// The official implementation's limit, in bytes.
@@ -43,226 +41,164 @@ constexpr Dtype kDtypes[] = {
     {"I64", 64},        {"U64", 64},
 };
 
-[[noreturn]] void fail_format(const std::string& message) {
-  fail(ErrorCode::kInvalidFormat, "safetensors: " + message);
+[[noreturn]] void fail_format(Parts message) {
+  fail(ErrorCode::kInvalidFormat, {"safetensors: ", validation::join(message)});
 }
 
 /// A name in a message: control characters and quotes escaped, bad UTF-8 replaced, no longer than
 /// a line.
 std::string in_quotes(std::string_view name) {
   constexpr std::size_t kLongest = 100;
-  std::string text =
-      json(name.substr(0, kLongest)).dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = to_json(name.substr(0, kLongest));
   if (name.size() > kLongest) text.insert(text.size() - 1, "…");
   return text;
 }
 
-[[noreturn]] void fail_tensor(std::string_view name, const std::string& message) {
-  fail_format("tensor " + in_quotes(name) + ": " + message);
+[[noreturn]] void fail_tensor(std::string_view name, Parts message) {
+  fail_format({"tensor ", in_quotes(name), ": ", validation::join(message)});
 }
 
-/// Takes the header apart while it is parsed. There is no tree: nothing is kept of what is not
-/// asked for, duplicate keys are seen, and depth costs nothing.
-class HeaderReader : public nlohmann::json_sax<json> {
+/// Takes the header apart. Nothing is kept of what is not asked for, duplicate keys are seen.
+class HeaderReader {
  public:
-  HeaderReader(std::vector<SafetensorsEntry>& tensors, SafetensorsMetadata& metadata)
-      : tensors_(tensors), metadata_(metadata) {}
+  HeaderReader(std::string_view header, std::vector<SafetensorsEntry>& tensors,
+               SafetensorsMetadata& metadata)
+      : json_("safetensors: header", header), tensors_(tensors), metadata_(metadata) {}
 
-  bool null() override { return other_value("null"); }
-  bool boolean(bool value) override { return other_value(value ? "true" : "false"); }
-  bool number_integer(number_integer_t value) override {
-    if (is_number_expected()) fail_number(std::to_string(value), "a negative number");
-    return other_value(std::to_string(value));
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    if (!is_number_expected()) return other_value(std::to_string(value));
-    if (value > static_cast<std::uint64_t>(INT64_MAX)) {
-      fail_number(std::to_string(value), "a number beyond 2^63 − 1");
-    }
-    numbers().push_back(static_cast<std::int64_t>(value));
-    return true;
-  }
-  bool number_float(number_float_t, const string_t& text) override {
-    // What does not fit into 64 bits comes here too.
-    const bool whole = text.find_first_not_of("0123456789", text[0] == '-') == std::string::npos;
-    if (is_number_expected()) {
-      fail_number(text, whole ? "a number beyond 2^63 − 1" : "a number that is not whole");
-    }
-    return other_value(text);
-  }
-  bool string(string_t& value) override {
-    if (place_ == Place::kMetadata) {
-      metadata_.back().second = std::move(value);
-      return true;
-    }
-    if (place_ == Place::kEntry && field_ == Field::kDtype) {
-      entry_.dtype = std::move(value);
-      return true;
-    }
-    return other_value(in_quotes(value));
-  }
-  bool binary(binary_t&) override { return other_value("binary data"); }
-
-  bool start_object(std::size_t) override {
-    switch (place_) {
-      case Place::kOutside:
-        place_ = Place::kTop;
-        return true;
-      case Place::kTop:
-        if (key_ == kMetadataKey) {
-          if (has_metadata_) fail_format("header: __metadata__ is there twice");
-          has_metadata_ = true;
-          place_ = Place::kMetadata;
-        } else {
-          entry_ = {};
-          entry_.name = key_;
-          seen_[0] = seen_[1] = seen_[2] = false;
-          place_ = Place::kEntry;
-        }
-        return true;
-      default:
-        return other_value("an object");
-    }
-  }
-  bool end_object() override {
-    switch (place_) {
-      case Place::kEntry:
-        for (const Field field : {Field::kDtype, Field::kShape, Field::kOffsets}) {
-          if (!seen_[static_cast<int>(field)]) {
-            fail_tensor(entry_.name, std::string("has no ") + name_of(field));
-          }
-        }
-        tensors_.push_back(std::move(entry_));
-        place_ = Place::kTop;
-        return true;
-      case Place::kMetadata:
-        place_ = Place::kTop;
-        return true;
-      default:
-        place_ = Place::kOutside;
-        return true;
-    }
-  }
-  bool key(string_t& key) override {
-    switch (place_) {
-      case Place::kMetadata:
-        // Duplicates are looked for at the end, all at once.
-        metadata_.emplace_back(std::move(key), std::string());
-        return true;
-      case Place::kEntry:
-        for (const Field field : {Field::kDtype, Field::kShape, Field::kOffsets}) {
-          if (key != name_of(field)) continue;
-          bool& seen = seen_[static_cast<int>(field)];
-          if (seen) fail_tensor(entry_.name, "has " + key + " twice");
-          seen = true;
-          field_ = field;
-          return true;
-        }
-        fail_tensor(entry_.name, "has the unknown field " + in_quotes(key));
-      default:
-        key_ = std::move(key);
-        return true;
-    }
-  }
-  bool start_array(std::size_t) override {
-    if (place_ != Place::kEntry || field_ == Field::kDtype) return other_value("an array");
-    place_ = Place::kNumbers;
-    return true;
-  }
-  bool end_array() override {
-    place_ = Place::kEntry;
-    if (field_ == Field::kOffsets) {
-      if (offsets_.size() != 2) {
-        fail_tensor(entry_.name, "data_offsets has " + std::to_string(offsets_.size()) +
-                                     " numbers, needs begin and end");
+  void read() {
+    bool has_metadata = false;
+    json_.enter();
+    for (bool first = true; json_.next('}', first);) {
+      std::string name = json_.key();
+      if (name != kMetadataKey) {
+        read_tensor(std::move(name));
+        continue;
       }
-      entry_.begin = offsets_[0];
-      entry_.end = offsets_[1];
-      offsets_.clear();
+      if (json_.peek() != '{') {
+        fail_format({"header: __metadata__ is ", what_stands_here(), ", needs an object"});
+      }
+      if (has_metadata) fail_format({"header: __metadata__ is there twice"});
+      has_metadata = true;
+      read_metadata();
     }
-    return true;
-  }
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::detail::exception& error) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 3: what is wrong"
-    std::string_view reason = error.what();
-    if (const auto colon = reason.find(": "); colon != reason.npos) reason.remove_prefix(colon + 2);
-    // It quotes what it has read last, which may be long and bad UTF-8.
-    std::string text = in_quotes(reason);
-    fail_format("header: no JSON at byte " + std::to_string(position) + ": " +
-                text.substr(1, text.size() - 2));
+    json_.end();
   }
 
  private:
-  enum class Place { kOutside, kTop, kMetadata, kEntry, kNumbers };
-  enum class Field { kDtype, kShape, kOffsets };
+  enum Field { kDtype, kShape, kOffsets, kFields };
+  static constexpr const char* kFieldNames[] = {"dtype", "shape", "data_offsets"};
 
-  static const char* name_of(Field field) {
-    switch (field) {
-      case Field::kDtype:
-        return "dtype";
-      case Field::kShape:
-        return "shape";
-      default:
-        return "data_offsets";
+  /// Duplicates are looked for at the end, all at once.
+  void read_metadata() {
+    json_.enter();
+    for (bool first = true; json_.next('}', first);) {
+      std::string key = json_.key();
+      if (json_.peek() != '"') {
+        fail_format({"header: __metadata__ ", in_quotes(key), " is ", what_stands_here(),
+                     ", needs a string"});
+      }
+      metadata_.emplace_back(std::move(key), json_.string());
     }
   }
 
-  bool is_number_expected() const { return place_ == Place::kNumbers; }
-  std::vector<std::int64_t>& numbers() { return field_ == Field::kShape ? entry_.shape : offsets_; }
-  [[noreturn]] void fail_number(const std::string& got, const char* kind) const {
-    fail_tensor(entry_.name, std::string(name_of(field_)) + " holds " + got.substr(0, 40) +
-                                 (got.size() > 40 ? "…, " : ", ") + kind);
-  }
-  /// A value where another kind of value belongs.
-  bool other_value(const std::string& what) const {
-    switch (place_) {
-      case Place::kOutside:
-        fail_format("header: is " + what + ", needs an object");
-      case Place::kTop:
-        if (key_ == kMetadataKey)
-          fail_format("header: __metadata__ is " + what + ", needs an object");
-        fail_tensor(key_, "is " + what + ", needs an object");
-      case Place::kMetadata:
-        fail_format("header: __metadata__ " + in_quotes(metadata_.back().first) + " is " + what +
-                    ", needs a string");
-      case Place::kEntry:
-        fail_tensor(entry_.name,
-                    std::string(name_of(field_)) + " is " + what + ", needs " +
-                        (field_ == Field::kDtype ? "a string" : "an array of numbers"));
-      default:
-        fail_tensor(entry_.name,
-                    std::string(name_of(field_)) + " holds " + what + ", needs whole numbers");
+  void read_tensor(std::string name) {
+    SafetensorsEntry entry;
+    entry.name = std::move(name);
+    if (json_.peek() != '{') {
+      fail_tensor(entry.name, {"is ", what_stands_here(), ", needs an object"});
     }
+    bool seen[kFields] = {};
+    json_.enter();
+    for (bool first = true; json_.next('}', first);) {
+      const Field field = read_field(entry.name);
+      if (seen[field]) fail_tensor(entry.name, {"has ", kFieldNames[field], " twice"});
+      seen[field] = true;
+      if (json_.peek() != (field == kDtype ? '"' : '[')) {
+        fail_tensor(entry.name, {kFieldNames[field], " is ", what_stands_here(), ", needs ",
+                                 field == kDtype ? "a string" : "an array of numbers"});
+      }
+      if (field == kDtype) {
+        entry.dtype = json_.string();
+      } else if (field == kShape) {
+        entry.shape = read_numbers(entry.name, field);
+      } else {
+        const std::vector<std::int64_t> place = read_numbers(entry.name, field);
+        if (place.size() != 2) {
+          fail_tensor(entry.name,
+                      {"data_offsets has ", place.size(), " numbers, needs begin and end"});
+        }
+        entry.begin = place[0];
+        entry.end = place[1];
+      }
+    }
+    for (int field = 0; field < kFields; ++field) {
+      if (!seen[field]) fail_tensor(entry.name, {"has no ", kFieldNames[field]});
+    }
+    tensors_.push_back(std::move(entry));
   }
 
+  Field read_field(const std::string& name) {
+    const std::string key = json_.key();
+    for (int field = 0; field < kFields; ++field) {
+      if (key == kFieldNames[field]) return static_cast<Field>(field);
+    }
+    fail_tensor(name, {"has the unknown field ", in_quotes(key)});
+  }
+
+  std::vector<std::int64_t> read_numbers(const std::string& name, Field field) {
+    std::vector<std::int64_t> numbers;
+    json_.enter();
+    for (bool first = true; json_.next(']', first);) {
+      const char c = json_.peek();
+      if (c != '-' && (c < '0' || c > '9')) {
+        fail_tensor(name,
+                    {kFieldNames[field], " holds ", what_stands_here(), ", needs whole numbers"});
+      }
+      numbers.push_back(read_number(name, field));
+    }
+    return numbers;
+  }
+
+  std::int64_t read_number(const std::string& name, Field field) {
+    const std::string_view text = json_.number();
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const char* wrong = end != text.data() + text.size() ? "a number that is not whole"
+                        : error != std::errc()           ? "a number beyond 2^63 − 1"
+                        : text[0] == '-'                 ? "a negative number"
+                                                         : nullptr;
+    if (!wrong) return value;
+    constexpr std::size_t kLongest = 40;
+    fail_tensor(name, {kFieldNames[field], " holds ", text.substr(0, kLongest),
+                       text.size() > kLongest ? "…, " : ", ", wrong});
+  }
+
+  /// What is there in place of what belongs there.
+  std::string what_stands_here() {
+    return json_.peek() == '"' ? in_quotes(json_.string()) : json_.describe();
+  }
+
+  JsonReader json_;
   std::vector<SafetensorsEntry>& tensors_;
   SafetensorsMetadata& metadata_;
-  Place place_ = Place::kOutside;
-  Field field_ = Field::kDtype;
-  std::string key_;
-  SafetensorsEntry entry_;
-  std::vector<std::int64_t> offsets_;
-  bool seen_[3] = {};
-  bool has_metadata_ = false;
 };
 
 /// The bytes that a tensor's dtype and shape ask for.
 std::int64_t bytes_of(const SafetensorsEntry& entry) {
   const auto* dtype = std::ranges::find(kDtypes, entry.dtype, &Dtype::name);
   if (dtype == std::end(kDtypes)) {
-    fail_tensor(entry.name, "the dtype " + in_quotes(entry.dtype) + " is unknown");
+    fail_tensor(entry.name, {"the dtype ", in_quotes(entry.dtype), " is unknown"});
   }
   std::int64_t bits = dtype->bits;
   for (const std::int64_t size : entry.shape) {
     if (__builtin_mul_overflow(bits, size, &bits)) {
-      fail_tensor(entry.name, "the shape " + validation::to_string(entry.shape) +
-                                  " has more elements than can be addressed");
+      fail_tensor(entry.name,
+                  {"the shape ", entry.shape, " has more elements than can be addressed"});
     }
   }
   if (bits % 8 != 0) {
-    fail_tensor(entry.name, std::to_string(bits) + " bits of " + entry.dtype + " with shape " +
-                                validation::to_string(entry.shape) + " are no whole bytes");
+    fail_tensor(entry.name, {bits, " bits of ", entry.dtype, " with shape ", entry.shape,
+                             " are no whole bytes"});
   }
   return bits / 8;
 }
@@ -272,47 +208,42 @@ void check_places(const std::vector<SafetensorsEntry>& tensors, std::int64_t dat
   std::int64_t expected = 0;
   const SafetensorsEntry* previous = nullptr;
   for (const SafetensorsEntry& entry : tensors) {
-    std::string place("[");
-    place.append(std::to_string(entry.begin)).append(", ");
-    place.append(std::to_string(entry.end)).append(")");
+    const std::string place = validation::join({"[", entry.begin, ", ", entry.end, ")"});
     if (entry.end < entry.begin) {
-      fail_tensor(entry.name, "data_offsets " + place + " end before they begin");
+      fail_tensor(entry.name, {"data_offsets ", place, " end before they begin"});
     }
     if (entry.end > data_size) {
-      fail_tensor(entry.name, "data_offsets " + place + " reach beyond the " +
-                                  std::to_string(data_size) + " bytes of data");
+      fail_tensor(entry.name,
+                  {"data_offsets ", place, " reach beyond the ", data_size, " bytes of data"});
     }
     const std::int64_t bytes = bytes_of(entry);
     if (entry.end - entry.begin != bytes) {
       fail_tensor(entry.name,
-                  "data_offsets " + place + " span " + std::to_string(entry.end - entry.begin) +
-                      " bytes, " + entry.dtype + " with shape " +
-                      validation::to_string(entry.shape) + " needs " + std::to_string(bytes));
+                  {"data_offsets ", place, " span ", entry.end - entry.begin, " bytes, ",
+                   entry.dtype, " with shape ", entry.shape, " needs ", bytes});
     }
     if (entry.begin < expected) {
-      fail_tensor(entry.name, "data_offsets " + place + " overlap tensor " +
-                                  in_quotes(previous->name) + ", which ends at " +
-                                  std::to_string(expected));
+      fail_tensor(entry.name, {"data_offsets ", place, " overlap tensor ",
+                               in_quotes(previous->name), ", which ends at ", expected});
     }
     if (entry.begin > expected) {
-      fail_tensor(entry.name, "data_offsets " + place + " leave a gap: the data before ends at " +
-                                  std::to_string(expected));
+      fail_tensor(entry.name,
+                  {"data_offsets ", place, " leave a gap: the data before ends at ", expected});
     }
     expected = entry.end;
     previous = &entry;
   }
   if (expected != data_size) {
-    fail_format(std::to_string(data_size - expected) +
-                " bytes at the end of the data belong to no tensor");
+    fail_format({data_size - expected, " bytes at the end of the data belong to no tensor"});
   }
 }
 
 void check_metadata(const SafetensorsMetadata& metadata) {
   std::vector<std::string_view> keys;
   for (const auto& [key, value] : metadata) keys.push_back(key);
-  std::ranges::sort(keys);
+  heap_sort(keys);
   if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
-    fail_format("header: __metadata__ has " + in_quotes(*twice) + " twice");
+    fail_format({"header: __metadata__ has ", in_quotes(*twice), " twice"});
   }
 }
 
@@ -326,33 +257,25 @@ std::uint64_t little_endian(const std::byte* bytes, int count) {
 /// The header's text; checks what comes before the JSON.
 std::string_view header_of(std::span<const std::byte> bytes) {
   if (bytes.size() < kLengthBytes) {
-    fail_format("the file has " + std::to_string(bytes.size()) +
-                " bytes, needs at least the 8 of the header's length");
+    fail_format(
+        {"the file has ", bytes.size(), " bytes, needs at least the 8 of the header's length"});
   }
   const std::uint64_t length = little_endian(bytes.data(), kLengthBytes);
   if (length > kMaxHeader) {
-    fail_format("header: its length " + std::to_string(length) + " is more than " +
-                std::to_string(kMaxHeader));
+    fail_format({"header: its length ", length, " is more than ", kMaxHeader});
   }
   if (length > bytes.size() - kLengthBytes) {
-    fail_format("header: its length " + std::to_string(length) +
-                " reaches beyond the file, which "
-                "has " +
-                std::to_string(bytes.size()) + " bytes");
+    fail_format({"header: its length ", length, " reaches beyond the file, which has ",
+                 bytes.size(), " bytes"});
   }
   const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
                                 static_cast<std::size_t>(length));
-  if (!header.starts_with('{')) fail_format("header: does not begin with {");
-  // The parser takes a zero for the end of its input.
-  if (const auto zero = header.find('\0'); zero != header.npos) {
-    fail_format("header: no JSON at byte " + std::to_string(zero + 1) + ": a zero byte");
-  }
+  if (!header.starts_with('{')) fail_format({"header: does not begin with {"});
   return header;
 }
 
 [[noreturn]] void fail_memory(const char* what) {
-  fail(ErrorCode::kOutOfMemory,
-       std::string("safetensors: memory for ") + what + " could not be had");
+  fail(ErrorCode::kOutOfMemory, {"safetensors: memory for ", what, " could not be had"});
 }
 
 float from_f16(std::uint32_t half) {
@@ -395,8 +318,8 @@ Readable readable(const SafetensorsEntry& entry) {
             },
             2};
   }
-  fail(ErrorCode::kUnsupported, "tensor " + in_quotes(entry.name) + ": got dtype " + entry.dtype +
-                                    ", needs F32, F16 or BF16 to be read as float32");
+  fail(ErrorCode::kUnsupported, {"tensor ", in_quotes(entry.name), ": got dtype ", entry.dtype,
+                                 ", needs F32, F16 or BF16 to be read as float32"});
 }
 
 /// Numbers one after the other, as float32, which F32 is already where memory is little-endian.
@@ -429,13 +352,11 @@ void append_floats(std::vector<std::byte>& bytes, const ConstTensor& values) {
 }
 
 /// A string as JSON.
-std::string to_json(const char* what, const std::string& text) {
-  try {
-    return json(text).dump();
-  } catch (const json::exception&) {
-    fail(ErrorCode::kInvalidArgument,
-         std::string(what) + ": got " + in_quotes(text) + ", which is not UTF-8");
+std::string checked_json(const char* what, const std::string& text) {
+  if (!is_utf8(text)) {
+    fail(ErrorCode::kInvalidArgument, {what, ": got ", in_quotes(text), ", which is not UTF-8"});
   }
+  return to_json(text);
 }
 
 /// The tensors sorted by name; checks them.
@@ -444,15 +365,15 @@ std::vector<const NamedTensor*> sorted(std::span<const NamedTensor> tensors) {
   result.reserve(tensors.size());
   for (const NamedTensor& tensor : tensors) {
     if (tensor.name == kMetadataKey) {
-      fail(ErrorCode::kInvalidArgument, "name: got \"__metadata__\", which no tensor can have");
+      fail(ErrorCode::kInvalidArgument, {"name: got \"__metadata__\", which no tensor can have"});
     }
     validation::require_data(in_quotes(tensor.name).c_str(), tensor.values);
     result.push_back(&tensor);
   }
-  std::ranges::sort(result, {}, &NamedTensor::name);
+  heap_sort(result, &NamedTensor::name);
   const auto twice = std::ranges::adjacent_find(result, {}, &NamedTensor::name);
   if (twice != result.end()) {
-    fail(ErrorCode::kInvalidArgument, "name: got " + in_quotes((*twice)->name) + " twice");
+    fail(ErrorCode::kInvalidArgument, {"name: got ", in_quotes((*twice)->name), " twice"});
   }
   return result;
 }
@@ -460,41 +381,39 @@ std::vector<const NamedTensor*> sorted(std::span<const NamedTensor> tensors) {
 std::string header_for(const std::vector<const NamedTensor*>& tensors,
                        const SafetensorsMetadata& metadata, std::int64_t& data_size) {
   std::string header = "{";
+  const auto write = [&](Parts parts) { validation::append(header, parts); };
   if (!metadata.empty()) {
     std::vector<std::string_view> keys;
-    std::string separator = "\"__metadata__\":{";
     for (const auto& [key, value] : metadata) {
-      header += separator + to_json("metadata", key) + ":" + to_json("metadata", value);
-      separator = ",";
+      write({keys.empty() ? "\"__metadata__\":{" : ",", checked_json("metadata", key), ":",
+             checked_json("metadata", value)});
       keys.push_back(key);
     }
-    header += "}";
-    std::ranges::sort(keys);
+    write({"}"});
+    heap_sort(keys);
     if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
-      fail(ErrorCode::kInvalidArgument, "metadata: got " + in_quotes(*twice) + " twice");
+      fail(ErrorCode::kInvalidArgument, {"metadata: got ", in_quotes(*twice), " twice"});
     }
   }
   data_size = 0;
   for (const NamedTensor* tensor : tensors) {
     const std::int64_t bytes = count_of(tensor->values) * std::int64_t{sizeof(float)};
-    if (header.size() > 1) header += ",";
-    header += to_json("name", tensor->name) + ":{\"dtype\":\"F32\",\"shape\":[";
+    write({header.size() > 1 ? "," : "", checked_json("name", tensor->name),
+           ":{\"dtype\":\"F32\",\"shape\":["});
     for (int i = 0; i < tensor->values.rank(); ++i) {
-      if (i > 0) header += ",";
-      header += std::to_string(tensor->values.size(i));
+      write({i > 0 ? "," : "", tensor->values.size(i)});
     }
-    header += "],\"data_offsets\":[" + std::to_string(data_size) + ",";
+    write({"],\"data_offsets\":[", data_size, ","});
     if (__builtin_add_overflow(data_size, bytes, &data_size)) {
-      fail(ErrorCode::kSizeOverflow, "safetensors: the tensors exceed the address space");
+      fail(ErrorCode::kSizeOverflow, {"safetensors: the tensors exceed the address space"});
     }
-    header += std::to_string(data_size) + "]}";
+    write({data_size, "]}"});
   }
-  header += "}";
+  write({"}"});
   header.append((kAlignment - header.size() % kAlignment) % kAlignment, ' ');
   if (header.size() > kMaxHeader) {
-    fail(ErrorCode::kSizeOverflow, "safetensors: a header of " + std::to_string(header.size()) +
-                                       " bytes is more than the format's " +
-                                       std::to_string(kMaxHeader));
+    fail(ErrorCode::kSizeOverflow, {"safetensors: a header of ", header.size(),
+                                    " bytes is more than the format's ", kMaxHeader});
   }
   return header;
 }
@@ -506,7 +425,7 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 
 [[noreturn]] void fail_file(const std::string& path, const char* what) {
   const std::string reason = std::generic_category().message(errno);
-  fail(ErrorCode::kFileError, "path: " + in_quotes(path) + " could not be " + what + ": " + reason);
+  fail(ErrorCode::kFileError, {"path: ", in_quotes(path), " could not be ", what, ": ", reason});
 }
 
 }  // namespace
@@ -515,28 +434,24 @@ Safetensors Safetensors::view(std::span<const std::byte> bytes) {
   try {
     const std::string_view header = header_of(bytes);
     Safetensors file;
-    HeaderReader reader(file.tensors_, file.metadata_);
-    json::sax_parse(header.begin(), header.end(), &reader);
+    HeaderReader(header, file.tensors_, file.metadata_).read();
     file.data_ = bytes.subspan(static_cast<std::size_t>(kLengthBytes) + header.size());
 
-    std::ranges::sort(file.tensors_, {}, [](const SafetensorsEntry& entry) {
-      return std::pair(entry.begin, entry.end);
-    });
+    heap_sort(file.tensors_,
+              [](const SafetensorsEntry& entry) { return std::pair(entry.begin, entry.end); });
     file.by_name_.resize(file.tensors_.size());
     for (std::size_t i = 0; i < file.by_name_.size(); ++i) file.by_name_[i] = i;
     const auto name_of = [&](std::size_t i) -> const std::string& { return file.tensors_[i].name; };
-    std::ranges::sort(file.by_name_, {}, name_of);
+    heap_sort(file.by_name_, name_of);
     if (const auto twice = std::ranges::adjacent_find(file.by_name_, {}, name_of);
         twice != file.by_name_.end()) {
-      fail_tensor(name_of(*twice), "the name is there twice");
+      fail_tensor(name_of(*twice), {"the name is there twice"});
     }
     check_places(file.tensors_, static_cast<std::int64_t>(file.data_.size()));
     check_metadata(file.metadata_);
     return file;
   } catch (const std::bad_alloc&) {
     fail_memory("the header");
-  } catch (const json::exception& error) {
-    fail_format(std::string("header: no JSON: ") + error.what());
   }
 }
 
@@ -552,7 +467,7 @@ Safetensors Safetensors::load(const std::string& path) {
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error) {
     fail(ErrorCode::kFileError,
-         "path: " + in_quotes(path) + " could not be read: " + error.message());
+         {"path: ", in_quotes(path), " could not be read: ", error.message()});
   }
   const File file(std::fopen(path.c_str(), "rb"));
   if (!file) fail_file(path, "opened");
@@ -576,10 +491,8 @@ bool Safetensors::contains(std::string_view name) const noexcept {
 const SafetensorsEntry& Safetensors::entry(std::string_view name) const {
   const auto found = std::ranges::lower_bound(
       by_name_, name, {}, [&](std::size_t i) { return std::string_view(tensors_[i].name); });
-  if (found == by_name_.end() || tensors_[*found].name != name) {
-    fail(ErrorCode::kNotFound, "name: got " + in_quotes(name) + ", which is not in the file");
-  }
-  return tensors_[*found];
+  if (found != by_name_.end() && tensors_[*found].name == name) return tensors_[*found];
+  fail(ErrorCode::kNotFound, {"name: got ", in_quotes(name), ", which is not in the file"});
 }
 
 void Safetensors::require_readable(const SafetensorsEntry& entry) { readable(entry); }
@@ -588,9 +501,8 @@ void Safetensors::read(std::string_view name, const Tensor& output) const {
   const SafetensorsEntry& source = entry(name);
   const Readable kind = readable(source);
   if (!std::ranges::equal(output.shape(), source.shape)) {
-    validation::fail_shape(
-        "output", output.shape(),
-        "shape " + validation::to_string(source.shape) + " of tensor " + in_quotes(name));
+    validation::fail_shape("output", output.shape(),
+                           {"shape ", source.shape, " of tensor ", in_quotes(name)});
   }
   validation::require_data("output", output);
   const std::byte* first = data_.data() + source.begin;

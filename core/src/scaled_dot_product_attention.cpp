@@ -53,6 +53,7 @@ class Attention {
   }
 
   Rows rows_of(const char* name, const ConstTensor& x, index cols);
+  AttentionHead common_head() const noexcept;
   AttentionHead head(index b, index h) const noexcept;
   int score_outputs(index b, index h, std::array<ScoreOutput, 4>& outputs) const noexcept;
 
@@ -60,6 +61,10 @@ class Attention {
   void fill_distance_bias() noexcept;
   void lay_out_relative_tables() noexcept;
   void copy_rows(const ConstTensor& x, const Rows& rows) noexcept;
+  /// Of the two products, as if nothing were excluded.
+  double multiply_adds() const noexcept;
+  bool has_few_keys() const noexcept;
+  void attend_few_keys() noexcept;
   void attend_tiles() noexcept;
   void attend_split() noexcept;
 
@@ -67,6 +72,7 @@ class Attention {
   runtime::Execution& run_;
   const kernels::KernelTable& kernels_;
   bool per_batch_;
+  bool few_keys_;
   bool one_query_;
   index value_cols_;
 
@@ -78,6 +84,7 @@ class Attention {
   float* relative_values_ = nullptr;
   float* parts_ = nullptr;
   index part_size_ = 0;
+  AttentionHead common_;
   float* scratch_;
   index scratch_size_;
 };
@@ -87,8 +94,10 @@ Attention::Attention(const AttentionProblem& problem, runtime::Execution& run)
       run_(run),
       kernels_(run.kernels()),
       per_batch_(!p_.options.valid_lens.empty() || !p_.options.key_lens.empty()),
+      few_keys_(has_few_keys()),
       one_query_(p_.num_queries == 1),
-      value_cols_(kernels::round_up(p_.value_dim, kernels_.vector_width)) {
+      value_cols_(few_keys_ ? p_.value_dim
+                            : kernels::round_up(p_.value_dim, kernels_.vector_width)) {
   using validation::product;
   const AttentionOptions& o = p_.options;
   key_begin_ = run.take<std::int32_t>(tables() * p_.num_queries, "attention key ranges");
@@ -111,14 +120,14 @@ Attention::Attention(const AttentionProblem& problem, runtime::Execution& run)
         run.floats(product("relative_values", {p_.query_heads, distances, value_cols_}),
                    "attention relative values");
   }
-  const AttentionHead any = head(0, 0);
+  common_ = common_head();
   if (one_query_) {
-    part_size_ = kernels_.part_size(any);
+    part_size_ = kernels_.part_size(common_);
     const index parts = (p_.num_keys + kernels::kSplitKeys - 1) / kernels::kSplitKeys;
     parts_ = run.floats(product("key", {p_.batch, p_.query_heads, parts, part_size_}),
                         "attention parts");
   }
-  scratch_size_ = kernels_.attention_scratch(any);
+  scratch_size_ = kernels_.attention_scratch(common_);
   scratch_ = run.floats(scratch_size_ * run.num_threads(), "attention tiles");
 }
 
@@ -131,71 +140,80 @@ Attention::Rows Attention::rows_of(const char* name, const ConstTensor& x, index
   return {copy, p_.key_heads * p_.num_keys * cols, p_.num_keys * cols, cols, copy, cols};
 }
 
-AttentionHead Attention::head(index b, index h) const noexcept {
+/// What all heads share: of what differs, the first one's.
+AttentionHead Attention::common_head() const noexcept {
   const AttentionOptions& o = p_.options;
-  const index kv = h / (p_.query_heads / p_.key_heads);
   AttentionHead head;
   head.num_queries = p_.num_queries;
   head.num_keys = p_.num_keys;
   head.head_dim = p_.head_dim;
   head.value_dim = p_.value_dim;
-  head.query = p_.query.data() + b * p_.query.stride(0) + h * p_.query.stride(1);
   head.query_row = p_.query.stride(2);
   head.query_col = p_.query.stride(3);
-  head.key = keys_.at(b, kv);
   head.key_row = keys_.row;
-  head.value = values_.at(b, kv);
   head.value_row = values_.row;
-  head.output = p_.output.data() + b * p_.output.stride(0) + h * p_.output.stride(1);
   head.output_row = p_.output.stride(2);
   head.output_col = p_.output.stride(3);
-  if (!o.log_sum_exp.empty()) {
-    head.log_sum_exp = o.log_sum_exp.pointer(b, h, 0);
-    head.log_sum_exp_row = o.log_sum_exp.stride(2);
-  }
+  if (!o.log_sum_exp.empty()) head.log_sum_exp_row = o.log_sum_exp.stride(2);
   head.scale = o.scale.value_or(1.0F / std::sqrt(static_cast<float>(p_.head_dim)));
   head.softcap = o.softcap;
 
-  head.key_begin = key_begin_ + table_of(b) * p_.num_queries;
-  head.key_end = key_end_ + table_of(b) * p_.num_queries;
   if (!o.mask.empty()) {
-    head.mask = o.mask.pointer(b, h, 0, 0);
+    head.mask = o.mask.data();
     head.mask_row = o.mask.stride(2);
     head.mask_col = o.mask.stride(3);
     head.mask_cols = o.mask.size(3);
   }
   if (!o.bias.empty()) {
-    head.bias = o.bias.pointer(b, h, 0, 0);
+    head.bias = o.bias.data();
     head.bias_row = o.bias.stride(2);
     head.bias_col = o.bias.stride(3);
     head.bias_cols = o.bias.size(3);
   }
+  head.distance_bias = distance_bias_;
+  head.max_distance = p_.max_distance;
+  head.packed_relative_keys = packed_relative_keys_;
+  head.relative_values = relative_values_;
+
+  if (o.dropout > 0) {
+    head.random_words = kernels_.random_words;
+    head.random_seed = o.dropout_random.seed;
+    head.random_stream = o.dropout_random.stream;
+    // With probability 1 the largest word is kept, and multiplied by 0.
+    head.drop_below = static_cast<std::uint32_t>(
+        std::min(static_cast<double>(o.dropout) * 0x1p32, static_cast<double>(UINT32_MAX)));
+    head.kept_factor = o.dropout < 1 ? 1.0F / (1.0F - o.dropout) : 0.0F;
+  }
+  return head;
+}
+
+AttentionHead Attention::head(index b, index h) const noexcept {
+  const AttentionOptions& o = p_.options;
+  const index kv = h / (p_.query_heads / p_.key_heads);
+  AttentionHead head = common_;
+  head.query = p_.query.pointer(b, h);
+  head.key = keys_.at(b, kv);
+  head.value = values_.at(b, kv);
+  head.output = p_.output.pointer(b, h);
+  if (!o.log_sum_exp.empty()) head.log_sum_exp = o.log_sum_exp.pointer(b, h);
+  head.key_begin = key_begin_ + table_of(b) * p_.num_queries;
+  head.key_end = key_end_ + table_of(b) * p_.num_queries;
+  if (head.mask) head.mask = o.mask.pointer(b, h);
+  if (head.bias) head.bias = o.bias.pointer(b, h);
   if (distance_bias_) {
     head.distance_bias = distance_bias_ +
                          (table_of(b) * p_.query_heads + h) * (p_.num_queries + p_.num_keys) +
                          p_.num_queries - 1;
   }
   if (!o.sinks.empty()) head.sink = o.sinks(h);
-
   const index distances = 2 * p_.max_distance + 1;
-  head.max_distance = p_.max_distance;
   head.relative_offset = offset_of(o.relative_diagonal, b);
   if (packed_relative_keys_) {
     head.packed_relative_keys =
         packed_relative_keys_ + h * kernels::packed_size(distances, p_.head_dim);
   }
   if (relative_values_) head.relative_values = relative_values_ + h * distances * value_cols_;
-
-  if (o.dropout > 0) {
-    head.random_words = kernels_.random_words;
-    head.random_seed = o.dropout_random.seed;
-    head.random_stream = o.dropout_random.stream;
-    head.dropout_row = (b * p_.query_heads + h) * p_.num_queries;
-    // With probability 1 the largest word is kept, and multiplied by 0.
-    head.drop_below = static_cast<std::uint32_t>(
-        std::min(static_cast<double>(o.dropout) * 0x1p32, static_cast<double>(UINT32_MAX)));
-    head.kept_factor = o.dropout < 1 ? 1.0F / (1.0F - o.dropout) : 0.0F;
-  }
+  head.dropout_row = (b * p_.query_heads + h) * p_.num_queries;
   return head;
 }
 
@@ -294,6 +312,35 @@ void Attention::copy_rows(const ConstTensor& x, const Rows& rows) noexcept {
   });
 }
 
+double Attention::multiply_adds() const noexcept {
+  return static_cast<double>(p_.batch * p_.query_heads) *
+         static_cast<double>(p_.num_queries * p_.num_keys) *
+         static_cast<double>(p_.head_dim + p_.value_dim);
+}
+
+/// Whether the path for few keys takes this call: nothing but scale and key ranges between q·k and
+/// weights. It gives the tiled path's bits, so one query by itself, whose path has others, is left
+/// to that path.
+bool Attention::has_few_keys() const noexcept {
+  const AttentionOptions& o = p_.options;
+  return p_.num_queries > 1 && p_.num_keys > 0 && p_.num_keys <= kernels::kFewKeys &&
+         p_.value_dim >= kernels_.vector_width && p_.output.stride(3) == 1 && o.mask.empty() &&
+         o.bias.empty() && !p_.has_distance_bias() && o.relative_keys.empty() &&
+         o.relative_values.empty() && o.sinks.empty() && o.softcap == 0 && o.dropout == 0;
+}
+
+void Attention::attend_few_keys() noexcept {
+  run_.parallel_for(p_.batch * p_.query_heads, multiply_adds(),
+                    [&](index task, int worker) noexcept {
+                      const index b = task / p_.query_heads;
+                      const index h = task % p_.query_heads;
+                      std::array<ScoreOutput, 4> outputs;
+                      const int num_outputs = score_outputs(b, h, outputs);
+                      kernels_.attend_few_keys(head(b, h), outputs.data(), num_outputs,
+                                               scratch_ + worker * scratch_size_);
+                    });
+}
+
 void Attention::attend_tiles() noexcept {
   // As many queries at a time as still leave every thread some of them.
   const index heads = p_.batch * p_.query_heads;
@@ -304,7 +351,7 @@ void Attention::attend_tiles() noexcept {
     rows -= kernels_.attention_step;
   }
   const index blocks = blocks_of(rows);
-  run_.parallel_for(heads * blocks, [&](index task, int worker) noexcept {
+  run_.parallel_for(heads * blocks, multiply_adds(), [&](index task, int worker) noexcept {
     const index b = task / blocks / p_.query_heads;
     const index h = task / blocks % p_.query_heads;
     const index row = task % blocks * rows;
@@ -355,7 +402,9 @@ void Attention::compute() noexcept {
   lay_out_relative_tables();
   copy_rows(p_.key, keys_);
   copy_rows(p_.value, values_);
-  if (one_query_) {
+  if (few_keys_) {
+    attend_few_keys();
+  } else if (one_query_) {
     attend_split();
   } else {
     attend_tiles();

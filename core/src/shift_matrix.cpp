@@ -1,7 +1,7 @@
 #include "attn/shift_matrix.hpp"
 
 #include <algorithm>
-#include <string>
+#include <cstdint>
 
 #include "sinusoidal_table.hpp"
 #include "validation.hpp"
@@ -16,9 +16,9 @@ void require_shift(const char* name, std::int64_t width, double delta,
                    const ShiftOptions& options) {
   if (width < 2 || width % 2 != 0) {
     validation::fail(ErrorCode::kShapeMismatch,
-                     std::string(name) + ": got width " + std::to_string(width) +
-                         ", needs an even one: the last sine of an odd width has no cosine, and "
-                         "alone it cannot be shifted");
+                     {name, ": got width ", width,
+                      ", needs an even one: the last sine of an odd width has no cosine, and "
+                      "alone it cannot be shifted"});
   }
   require_sinusoidal_base(options.base);
   require_position("delta", delta);
@@ -68,7 +68,7 @@ void shift_matrix(const Tensor& output, double delta, const ShiftOptions& option
 void apply_shift(const ConstTensor& encoding, double delta, const Tensor& output,
                  const ShiftOptions& options, Context& context) {
   if (encoding.rank() != 2 && encoding.rank() != 3) {
-    validation::fail_shape("encoding", encoding.shape(), "rank 2 (N, d) or 3 (B, N, d)");
+    validation::fail_shape("encoding", encoding.shape(), {"rank 2 (N, d) or 3 (B, N, d)"});
   }
   validation::require_data("encoding", encoding);
   validation::require_same_shape("output", output, encoding);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "sinusoidal_table.hpp"
@@ -44,9 +45,8 @@ void sinusoidal_encoding_at(std::span<const double> positions, const Tensor& out
   require_output(output);
   const std::int64_t rows = output.size(0);
   if (rows != static_cast<std::int64_t>(positions.size())) {
-    validation::fail(ErrorCode::kShapeMismatch,
-                     "positions: length " + std::to_string(positions.size()) +
-                         " does not match output length " + std::to_string(rows));
+    validation::fail(ErrorCode::kShapeMismatch, {"positions: length ", positions.size(),
+                                                 " does not match output length ", rows});
   }
   require_sinusoidal_base(options.base);
   for (const double position : positions) require_position("positions", position);

@@ -21,13 +21,13 @@ constexpr double kLongestRotatedStep = 131072.0;  // 2^17
 void require_sinusoidal_base(double base) {
   // The lower bound keeps the largest frequency, 1/base, times 2^53 finite.
   if (!(base >= 1e-100) || !std::isfinite(base)) {
-    validation::fail_value("base", base, "a finite number of at least 1e-100");
+    validation::fail_value("base", base, {"a finite number of at least 1e-100"});
   }
 }
 
 void require_position(const char* name, double position) {
   if (!(std::fabs(position) <= kLargestPosition)) {
-    validation::fail_value(name, position, "positions between -2^53 and 2^53");
+    validation::fail_value(name, position, {"positions between -2^53 and 2^53"});
   }
 }
 

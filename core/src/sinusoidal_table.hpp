@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "attn/sinusoidal_encoding.hpp"
 #include "kernels/kernel_table.hpp"
 #include "runtime/execution.hpp"

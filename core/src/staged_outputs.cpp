@@ -1,7 +1,9 @@
 #include "staged_outputs.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "attention_options.hpp"
 #include "row_runs.hpp"
 #include "validation.hpp"
 

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "attention_options.hpp"
+#include "attn/scaled_dot_product_attention.hpp"
+#include "attn/tensor_view.hpp"
 #include "runtime/execution.hpp"
 
 namespace attn {

@@ -1,8 +1,10 @@
 #include "attn/state_dict.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <new>
 
+#include "heap_sort.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -34,7 +36,7 @@ IncompatibleKeys compare_names(const std::vector<std::string>& names, const Safe
     known.push_back(with_prefix(prefix, name));
     if (!file.contains(known.back())) result.missing_keys.push_back(known.back());
   }
-  std::ranges::sort(known);
+  heap_sort(known);
   for (const SafetensorsEntry& entry : file.tensors()) {
     if (entry.name.starts_with(prefix) && !std::ranges::binary_search(known, entry.name)) {
       result.unexpected_keys.push_back(entry.name);
@@ -62,7 +64,7 @@ IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::s
     list(" missing", keys.missing_keys, message);
     if (!keys.missing_keys.empty() && !keys.unexpected_keys.empty()) message += ";";
     list(" unexpected", keys.unexpected_keys, message);
-    validation::fail(ErrorCode::kNotFound, message);
+    validation::fail(ErrorCode::kNotFound, {message});
   }
 
   std::size_t largest = 0;
@@ -72,8 +74,7 @@ IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::s
     const SafetensorsEntry& entry = file.entry(full_name);
     const ConstTensor target = module.parameter(name);
     if (!std::ranges::equal(entry.shape, target.shape())) {
-      validation::fail_shape(full_name.c_str(), entry.shape,
-                             "shape " + validation::to_string(target.shape()));
+      validation::fail_shape(full_name.c_str(), entry.shape, {"shape ", target.shape()});
     }
     Safetensors::require_readable(entry);
     largest = std::max(largest,
@@ -84,7 +85,7 @@ IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::s
   try {
     values.resize(largest);
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory, "state_dict: memory for a tensor could not be had");
+    validation::fail(ErrorCode::kOutOfMemory, {"state_dict: memory for a tensor could not be had"});
   }
   for (const std::string& name : names) {
     const std::string full_name = with_prefix(prefix, name);

@@ -1,8 +1,25 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <new>
+#include <optional>
+#include <span>
 #include <string>
 
+#include "attention_options.hpp"
+#include "attn/dropout.hpp"
+#include "attn/error.hpp"
+#include "attn/feed_forward.hpp"
+#include "attn/layer_norm.hpp"
+#include "attn/multi_head_attention.hpp"
+#include "attn/random.hpp"
+#include "attn/scaled_dot_product_attention.hpp"
+#include "attn/tensor_view.hpp"
 #include "attn/transformer_encoder.hpp"
+#include "runtime/execution.hpp"
 #include "staged_outputs.hpp"
 #include "validation.hpp"
 
@@ -38,7 +55,7 @@ TensorView<T> with_batch(const TensorView<T>& view) {
 inline void check_tokens(const ConstTensor& x, const Tensor& output, std::int64_t d_model) {
   if ((x.rank() != 2 && x.rank() != 3) || x.size(-1) != d_model) {
     const std::string e = std::to_string(d_model);
-    validation::fail_shape("x", x.shape(), "shape (N, " + e + ") or (B, N, " + e + ")");
+    validation::fail_shape("x", x.shape(), {"shape (N, ", e, ") or (B, N, ", e, ")"});
   }
   validation::require_data("x", x);
   validation::require_same_shape("output", output, x);
@@ -52,14 +69,14 @@ inline void check_stack_outputs(const char* name, const AttentionOptions& attent
   for (const auto output : kFurtherOutputs) {
     if (!(attention.*output).empty()) {
       validation::fail(ErrorCode::kInvalidArgument,
-                       std::string(name) +
-                           ": got an output that every layer would write, needs none; weights of "
-                           "each layer have an argument of their own");
+                       {name,
+                        ": got an output that every layer would write, needs none; weights of "
+                        "each layer have an argument of their own"});
     }
   }
   if (!weights.empty() && weights.size() != num_layers) {
     validation::fail_value("weights", weights.size(),
-                           "none or one for each of the " + std::to_string(num_layers) + " layers");
+                           {"none or one for each of the ", num_layers, " layers"});
   }
 }
 

@@ -1,7 +1,7 @@
 #include "attn/transformer_decoder.hpp"
 
+#include <cstddef>
 #include <string>
-#include <utility>
 
 #include "transformer.hpp"
 
@@ -18,8 +18,8 @@ MultiHeadAttentionOptions cross_attention_of(const TransformerLayerOptions& opti
 void require_no_weights(const TransformerDecoderCall& call) {
   if (!call.self_attention_weights.empty() || !call.cross_attention_weights.empty()) {
     validation::fail(ErrorCode::kInvalidArgument,
-                     "weights: got a list, needs none for one layer, whose weights are those of "
-                     "self_attention and cross_attention");
+                     {"weights: got a list, needs none for one layer, whose weights are those of "
+                      "self_attention and cross_attention"});
   }
 }
 
@@ -173,6 +173,7 @@ TransformerDecoder::TransformerDecoder(const TransformerDecoderOptions& options)
 std::vector<CompositeModule::Child> TransformerDecoder::children() const {
   auto& self = const_cast<TransformerDecoder&>(*this);
   std::vector<Child> result;
+  result.reserve(layers_.size() + 1);
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     result.push_back({"layers." + std::to_string(l), &self.layers_[l]});
   }
@@ -240,7 +241,7 @@ void TransformerDecoder::forward(const ConstTensor& x, State& state, const Tenso
                                  const TransformerDecoderCall& call, Context& context) const {
   if (state.layers_.size() != layers_.size()) {
     validation::fail_value("state", state.layers_.size(),
-                           "the " + std::to_string(layers_.size()) + " layers of this decoder");
+                           {"the ", layers_.size(), " layers of this decoder"});
   }
   const std::int64_t past = state.length();
   try {

@@ -1,5 +1,6 @@
 #include "attn/transformer_encoder.hpp"
 
+#include <cstddef>
 #include <string>
 
 #include "transformer.hpp"
@@ -105,6 +106,7 @@ TransformerEncoder::TransformerEncoder(const TransformerEncoderOptions& options)
 std::vector<CompositeModule::Child> TransformerEncoder::children() const {
   auto& self = const_cast<TransformerEncoder&>(*this);
   std::vector<Child> result;
+  result.reserve(layers_.size() + 1);
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     result.push_back({"layers." + std::to_string(l), &self.layers_[l]});
   }
@@ -160,16 +162,14 @@ void TransformerEncoder::forward(const ConstTensor& x, const Tensor& output,
     return;
   }
   if (call.caches.size() != layers_.size()) {
-    validation::fail_value(
-        "caches", call.caches.size(),
-        "none or one for each of the " + std::to_string(layers_.size()) + " layers");
+    validation::fail_value("caches", call.caches.size(),
+                           {"none or one for each of the ", layers_.size(), " layers"});
   }
   const std::int64_t past = call.caches[0].length();
   for (const KeyValueCache& cache : call.caches) {
     if (cache.length() != past) {
-      validation::fail(ErrorCode::kShapeMismatch,
-                       "caches: length " + std::to_string(cache.length()) +
-                           " does not match that of the first, " + std::to_string(past));
+      validation::fail(ErrorCode::kShapeMismatch, {"caches: length ", cache.length(),
+                                                   " does not match that of the first, ", past});
     }
   }
   try {

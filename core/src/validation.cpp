@@ -1,45 +1,98 @@
 #include "validation.hpp"
 
+#include <charconv>
 #include <cstdio>
+#include <iterator>
+#include <limits>
 
 namespace attn::validation {
 
-std::string to_string(std::span<const std::int64_t> shape) {
-  std::string text = "(";
+namespace {
+
+template <class Integer>
+void append_number(std::string& text, Integer number) {
+  char digits[std::numeric_limits<Integer>::digits10 + 2];
+  const char* end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
+  text.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+void append_shape(std::string& text, std::span<const std::int64_t> shape) {
+  text += '(';
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (i > 0) text += ", ";
-    text += shape[i] < 0 ? "any" : std::to_string(shape[i]);
+    if (shape[i] < 0) {
+      text += "any";
+    } else {
+      append_number(text, shape[i]);
+    }
   }
-  return text + ")";
+  text += ')';
 }
 
-void fail(ErrorCode code, const std::string& message) { throw Error(code, message); }
+}  // namespace
 
-void fail_value(const char* name, double got, const std::string& needs) {
-  char number[32];
-  std::snprintf(number, sizeof number, "%.9g", got);
-  fail(ErrorCode::kInvalidArgument, std::string(name) + ": got " + number + ", needs " + needs);
+std::string to_string(std::span<const std::int64_t> shape) { return join({shape}); }
+
+void Part::append_to(std::string& message) const {
+  const auto size = static_cast<std::size_t>(number_);
+  char digits[32];
+  switch (kind_) {
+    case Kind::kLiteral:
+      message += static_cast<const char*>(data_);
+      break;
+    case Kind::kText:
+      message.append(static_cast<const char*>(data_), size);
+      break;
+    case Kind::kSigned:
+      append_number(message, number_);
+      break;
+    case Kind::kUnsigned:
+      append_number(message, static_cast<std::uint64_t>(number_));
+      break;
+    case Kind::kReal:
+      std::snprintf(digits, sizeof digits, "%.9g", real_);
+      message += digits;
+      break;
+    case Kind::kShape:
+      append_shape(message, {static_cast<const std::int64_t*>(data_), size});
+      break;
+  }
 }
 
-void fail_shape(const char* name, std::span<const std::int64_t> got, const std::string& needs) {
-  fail(ErrorCode::kShapeMismatch,
-       std::string(name) + ": got shape " + to_string(got) + ", needs " + needs);
+void append(std::string& text, Parts parts) {
+  for (const Part& part : parts) part.append_to(text);
+}
+
+std::string join(Parts parts) {
+  std::string message;
+  append(message, parts);
+  return message;
+}
+
+void fail(ErrorCode code, Parts message) { throw Error(code, join(message)); }
+
+void fail_value(const char* name, Part got, Parts needs) {
+  fail(ErrorCode::kInvalidArgument, {name, ": got ", got, ", needs ", join(needs)});
+}
+
+void fail_shape(const char* name, std::span<const std::int64_t> got, Parts needs) {
+  fail(ErrorCode::kShapeMismatch, {name, ": got shape ", got, ", needs ", join(needs)});
 }
 
 void require_at_least(const char* name, std::int64_t value, std::int64_t least) {
-  if (value < least) fail_value(name, value, std::to_string(least) + " or more");
+  if (value < least) fail_value(name, value, {least, " or more"});
 }
 
 void require_probability(const char* name, double value) {
-  if (!(value >= 0 && value <= 1)) fail_value(name, value, "a probability between 0 and 1");
+  if (!(value >= 0 && value <= 1)) fail_value(name, value, {"a probability between 0 and 1"});
 }
 
 std::int64_t product(const char* name, std::span<const std::int64_t> sizes) {
   std::int64_t result = 1;
   for (const std::int64_t size : sizes) {
     if (__builtin_mul_overflow(result, size, &result)) {
-      fail(ErrorCode::kSizeOverflow, std::string(name) + ": the product of the sizes " +
-                                         to_string(sizes) + " exceeds the address space");
+      fail(ErrorCode::kSizeOverflow,
+           {name, ": the product of the sizes ", sizes, " exceeds the address space"});
     }
   }
   return result;
@@ -47,10 +100,50 @@ std::int64_t product(const char* name, std::span<const std::int64_t> sizes) {
 
 std::size_t allocation(const char* name, std::int64_t count, std::size_t bytes) {
   if (count < 0 || static_cast<std::uint64_t>(count) > PTRDIFF_MAX / bytes) {
-    fail(ErrorCode::kSizeOverflow,
-         std::string(name) + ": " + std::to_string(count) + " elements exceed the address space");
+    fail(ErrorCode::kSizeOverflow, {name, ": ", count, " elements exceed the address space"});
   }
   return static_cast<std::size_t>(count);
+}
+
+void require_shape(const char* name, std::span<const std::int64_t> shape,
+                   std::initializer_list<std::int64_t> needed) {
+  const std::span<const std::int64_t> want(needed.begin(), needed.size());
+  const auto fits = [](std::int64_t got, std::int64_t size) { return size < 0 || got == size; };
+  if (!std::ranges::equal(shape, want, fits)) fail_shape(name, shape, {"shape ", want});
+}
+
+void require_same_shape(const char* name, std::span<const std::int64_t> shape,
+                        std::span<const std::int64_t> other) {
+  if (!std::ranges::equal(shape, other)) fail_shape(name, shape, {"shape ", other});
+}
+
+void require_data(const char* name, std::span<const std::int64_t> shape, const void* data,
+                  std::size_t element_bytes) {
+  for (const std::int64_t size : shape) {
+    if (size == 0) return;
+  }
+  auto bytes = static_cast<std::int64_t>(element_bytes);
+  for (const std::int64_t size : shape) {
+    if (__builtin_mul_overflow(bytes, size, &bytes)) {
+      fail(ErrorCode::kSizeOverflow,
+           {name, ": shape ", shape, " has more elements than can be addressed"});
+    }
+  }
+  if (data == nullptr) fail(ErrorCode::kInvalidArgument, {name, ": data is null"});
+}
+
+std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
+    const char* name, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+    std::span<const std::int64_t> wanted) {
+  std::array<std::int64_t, ConstTensor::kMaxRank> result{};
+  bool fits = shape.size() <= wanted.size();
+  const std::size_t missing = wanted.size() - shape.size();
+  for (std::size_t i = 0; fits && i < shape.size(); ++i) {
+    fits = shape[i] == 1 || shape[i] == wanted[missing + i];
+    result[missing + i] = shape[i] == 1 ? 0 : strides[i];
+  }
+  if (!fits) fail_shape(name, shape, {"a shape that broadcasts to ", wanted});
+  return result;
 }
 
 }  // namespace attn::validation

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "attn/error.hpp"
 #include "attn/tensor_view.hpp"
@@ -18,20 +22,51 @@ namespace attn::validation {
 /// "(2, 4, 100)"
 std::string to_string(std::span<const std::int64_t> shape);
 
-[[noreturn]] void fail(ErrorCode code, const std::string& message);
+/// A part of a message: text, a number or a shape. It refers to what it is made of, and messages
+/// are put together out of line, so that a check costs its caller few instructions.
+class Part {
+ public:
+  Part(const char* text) noexcept : kind_(Kind::kLiteral), data_(text) {}
+  Part(std::string_view text) noexcept : Part(Kind::kText, text.data(), text.size()) {}
+  Part(const std::string& text) noexcept : Part(std::string_view(text)) {}
+  template <std::integral T>
+  Part(T number) noexcept
+      : kind_(std::is_signed_v<T> ? Kind::kSigned : Kind::kUnsigned),
+        number_(static_cast<std::int64_t>(number)) {}
+  template <std::floating_point T>
+  Part(T number) noexcept : kind_(Kind::kReal), real_(static_cast<double>(number)) {}
+  Part(std::span<const std::int64_t> shape) noexcept
+      : Part(Kind::kShape, shape.data(), shape.size()) {}
+  Part(const std::vector<std::int64_t>& shape) noexcept : Part(std::span(shape)) {}
+  template <std::size_t N>
+  Part(const std::array<std::int64_t, N>& shape) noexcept : Part(std::span(shape)) {}
+
+  void append_to(std::string& message) const;
+
+ private:
+  enum class Kind { kLiteral, kText, kSigned, kUnsigned, kReal, kShape };
+  Part(Kind kind, const void* data, std::size_t size) noexcept
+      : kind_(kind), data_(data), number_(static_cast<std::int64_t>(size)) {}
+
+  Kind kind_;
+  const void* data_ = nullptr;
+  union {
+    std::int64_t number_ = 0;
+    double real_;
+  };
+};
+using Parts = std::initializer_list<Part>;
+
+void append(std::string& text, Parts parts);
+std::string join(Parts parts);
+
+[[noreturn]] void fail(ErrorCode code, Parts message);
 
 /// Throws kInvalidArgument: `name: got 3, needs …`.
-[[noreturn]] void fail_value(const char* name, double got, const std::string& needs);
-/// The same with all digits of an integer.
-template <std::integral T>
-[[noreturn]] void fail_value(const char* name, T got, const std::string& needs) {
-  fail(ErrorCode::kInvalidArgument,
-       std::string(name) + ": got " + std::to_string(got) + ", needs " + needs);
-}
+[[noreturn]] void fail_value(const char* name, Part got, Parts needs);
 
 /// Throws kShapeMismatch: `name: got shape (2, 3), needs …`.
-[[noreturn]] void fail_shape(const char* name, std::span<const std::int64_t> got,
-                             const std::string& needs);
+[[noreturn]] void fail_shape(const char* name, std::span<const std::int64_t> got, Parts needs);
 
 /// Requires value ≥ least.
 void require_at_least(const char* name, std::int64_t value, std::int64_t least);
@@ -50,62 +85,44 @@ inline std::int64_t product(const char* name, std::initializer_list<std::int64_t
 std::size_t allocation(const char* name, std::int64_t count, std::size_t bytes);
 
 /// Requires a shape; a size of −1 in `needed` accepts any.
+void require_shape(const char* name, std::span<const std::int64_t> shape,
+                   std::initializer_list<std::int64_t> needed);
 template <class T>
 void require_shape(const char* name, const TensorView<T>& view,
                    std::initializer_list<std::int64_t> needed) {
-  const std::span<const std::int64_t> want(needed.begin(), needed.size());
-  bool same = view.rank() == static_cast<int>(want.size());
-  for (int i = 0; same && i < view.rank(); ++i) same = want[i] < 0 || view.size(i) == want[i];
-  if (!same) fail_shape(name, view.shape(), "shape " + to_string(want));
+  require_shape(name, view.shape(), needed);
 }
 
 /// Requires the shape of another tensor.
+void require_same_shape(const char* name, std::span<const std::int64_t> shape,
+                        std::span<const std::int64_t> other);
 template <class T, class U>
 void require_same_shape(const char* name, const TensorView<T>& view, const TensorView<U>& other) {
-  if (!std::ranges::equal(view.shape(), other.shape())) {
-    fail_shape(name, view.shape(), "shape " + to_string(other.shape()));
-  }
+  require_same_shape(name, view.shape(), other.shape());
 }
 
 /// Requires that a view's elements can be counted and addressed, and memory behind them if there
 /// are any.
+void require_data(const char* name, std::span<const std::int64_t> shape, const void* data,
+                  std::size_t element_bytes);
 template <class T>
 void require_data(const char* name, const TensorView<T>& view) {
-  for (const std::int64_t size : view.shape()) {
-    if (size == 0) return;
-  }
-  std::int64_t bytes = sizeof(T);
-  for (const std::int64_t size : view.shape()) {
-    if (__builtin_mul_overflow(bytes, size, &bytes)) {
-      fail(ErrorCode::kSizeOverflow, std::string(name) + ": shape " + to_string(view.shape()) +
-                                         " has more elements than can be addressed");
-    }
-  }
-  if (view.data() == nullptr) {
-    fail(ErrorCode::kInvalidArgument, std::string(name) + ": data is null");
-  }
+  require_data(name, view.shape(), view.data(), sizeof(T));
 }
+
+/// The strides of a view of `shape` seen with the leading and missing dimensions of `wanted`.
+std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
+    const char* name, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+    std::span<const std::int64_t> wanted);
 
 /// `view` seen with the leading and missing dimensions of `shape`, those of size 1 repeated with
 /// stride 0 (NumPy's broadcasting, from the right). Throws when the shapes do not fit.
 template <class T>
 TensorView<T> broadcast(const char* name, const TensorView<T>& view,
                         std::initializer_list<std::int64_t> shape) {
-  const std::span<const std::int64_t> want(shape.begin(), shape.size());
-  const int rank = static_cast<int>(want.size());
-  std::array<std::int64_t, TensorView<T>::kMaxRank> strides{};
-  const int missing = rank - view.rank();
-  bool fits = missing >= 0;
-  for (int i = 0; fits && i < view.rank(); ++i) {
-    const std::int64_t size = view.size(i);
-    fits = size == 1 || size == want[missing + i];
-    strides[missing + i] = size == 1 ? 0 : view.stride(i);
-  }
-  if (!fits) {
-    fail_shape(name, view.shape(), "a shape that broadcasts to " + to_string(want));
-  }
-  return TensorView<T>(view.data(), want,
-                       std::span<const std::int64_t>(strides.data(), want.size()));
+  const std::span<const std::int64_t> wanted(shape.begin(), shape.size());
+  const auto strides = broadcast_strides(name, view.shape(), view.strides(), wanted);
+  return TensorView<T>(view.data(), wanted, std::span(strides).first(wanted.size()));
 }
 
 }  // namespace attn::validation

@@ -1,7 +1,14 @@
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
+#include "attn/context.hpp"
 #include "attn/dropout.hpp"
+#include "attn/export.hpp"
 #include "attn/layer_norm.hpp"
+#include "attn/module.hpp"
+#include "attn/tensor_view.hpp"
 
 namespace attn {
 

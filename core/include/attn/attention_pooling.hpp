@@ -85,8 +85,9 @@ struct AttentionPoolingOptions {
 /// Error: distances are relatively within (D + 4)·6e-8. Where the scores themselves are within ε of
 /// the exact ones, weights are within 2ε + (Nk + 16)·6e-8 of theirs, relatively.
 ///
-/// Throws kShapeMismatch, kInvalidArgument (lengths out of range, a width that is not finite and
-/// above 0, null data), kSizeOverflow, kOutOfMemory; outputs are then untouched.
+/// Throws kShapeMismatch, kInvalidArgument (lengths out of range, a width outside [1e-18, 1e18],
+/// for scaled_dot a scale that is not finite or D = 0, null data), kSizeOverflow, kOutOfMemory;
+/// outputs are then untouched.
 ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key,
                                 const ConstTensor& value, const Tensor& output,
                                 const ScoringFunction& scoring,

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Everything that attn offers.
+/// Everything that attn offers. Needs C++20, and GCC or Clang.
 
 #include "attn/activation.hpp"
 #include "attn/add_norm.hpp"

@@ -5,11 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "attn/attention_pooling.hpp"
 #include "attn/context.hpp"
 #include "attn/export.hpp"
-#include "attn/gru.hpp"
-#include "attn/linear.hpp"
 #include "attn/module.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
@@ -48,8 +45,8 @@ class ATTN_API BahdanauDecoder : public CompositeModule {
   const BahdanauDecoderOptions& options() const noexcept { return options_; }
 
   /// Weights drawn by xavier_uniform, the embedding's from a normal distribution with deviation 1
-  /// (as D2L does), from streams random.stream and following in the order of parameter_names();
-  /// biases zero.
+  /// (as D2L does), from streams random.stream and following, one for each matrix in the order of
+  /// parameter_names(); biases zero.
   void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// What is carried from step to step. A copy branches off, e.g. for beam search.
@@ -84,8 +81,9 @@ class ATTN_API BahdanauDecoder : public CompositeModule {
   /// Error, measured over five steps with weights drawn from deviation 1/√(their columns): logits
   /// are within 1e-6 of the exact values, alignments within 3e-7.
   ///
-  /// Throws kShapeMismatch, kInvalidArgument (a token outside the vocabulary, null data),
-  /// kSizeOverflow, kOutOfMemory; state and outputs are then as they were.
+  /// Throws kShapeMismatch, kInvalidArgument (a token outside the vocabulary, a state that
+  /// is not of this decoder, null data), kSizeOverflow, kOutOfMemory; state and outputs are then as
+  /// they were.
   void forward(const TensorView<const std::int32_t>& tokens, State& state, const Tensor& logits,
                const Tensor& alignment = {}, Context& context = Context::default_context()) const;
   void forward(const TensorView<const std::int64_t>& tokens, State& state, const Tensor& logits,

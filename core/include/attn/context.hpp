@@ -9,9 +9,11 @@
 namespace attn {
 
 struct ContextOptions {
-  /// Threads that share the work, the calling one included, at most 1024; 0 asks for one per core.
+  /// Threads that share the work, the calling one included, at most 1024; 0 asks for one per
+  /// logical processor.
   int num_threads = 0;
-  /// Kernels to use; by default ATTN_ISA from the environment, else the best of the machine.
+  /// Kernels to use; by default ATTN_ISA from the environment (which WebAssembly has none of), else
+  /// the best of the machine.
   std::optional<InstructionSet> instruction_set = {};
 };
 
@@ -37,8 +39,9 @@ class ATTN_API Context {
   /// Gives kept scratch memory back to the system; waits for a call that is running.
   void release_memory() noexcept;
 
-  /// The context of calls that name none: made on first use, with one thread per core, and kept to
-  /// the program's end. Throws what the constructor does, and tries again at the next call.
+  /// The context of calls that name none: made on first use, with one thread per logical processor,
+  /// and kept to the program's end. Throws what the constructor does, and tries again at the next
+  /// call.
   static Context& default_context();
 
   /// For the library's own sources.

@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"

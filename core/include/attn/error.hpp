@@ -26,8 +26,13 @@ ATTN_API const char* to_string(ErrorCode code) noexcept;
 /// got and what it needs: `key: length 6 does not match value length 5`; programs decide by the
 /// code, as the words may change. A call that throws has not written to its outputs.
 ///
-/// kOutOfMemory is for memory that grows with the sizes asked for. Where there is not even enough
-/// for a name or a message, std::bad_alloc comes instead.
+/// Beside the codes that a function lists, any may throw kSizeOverflow for a tensor with more
+/// elements than can be addressed, kInvalidArgument for null data where there are elements, and,
+/// called without a context, what Context::default_context() does.
+///
+/// kOutOfMemory is for memory that grows with the sizes asked for. std::bad_alloc comes instead
+/// from copies of objects, from RotaryEmbedding, and where there is not even enough for a name or a
+/// message.
 class ATTN_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}

@@ -2,11 +2,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "attn/activation.hpp"
+#include "attn/context.hpp"
 #include "attn/dropout.hpp"
+#include "attn/export.hpp"
 #include "attn/linear.hpp"
 #include "attn/module.hpp"
+#include "attn/random.hpp"
+#include "attn/tensor_view.hpp"
 
 namespace attn {
 

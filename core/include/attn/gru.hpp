@@ -39,7 +39,8 @@ class ATTN_API GRU : public Module {
   void set_parameter(std::string_view name, const ConstTensor& values) override;
 
   /// Weights drawn by xavier_uniform, each matrix of three gates as one (as D2L does), from streams
-  /// random.stream and following in the order of parameter_names(); biases zero.
+  /// random.stream and following, one for each matrix in the order of parameter_names(); biases
+  /// zero.
   void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// As RNN::forward, strides, overlap, bits and errors included; σ and tanh are within 4e-7 of the

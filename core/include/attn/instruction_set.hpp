@@ -15,7 +15,7 @@ enum class InstructionSet : int {
   kScalar,           ///< "scalar": plain C++, runs anywhere.
   kSse41,            ///< "sse4_1"
   kAvx2,             ///< "avx2": AVX2 with FMA.
-  kAvx512,           ///< "avx512": AVX-512 F, DQ, BW and VL.
+  kAvx512,           ///< "avx512": AVX-512 F, CD, DQ, BW and VL.
   kNeon,             ///< "neon": aarch64.
   kWasmSimd128,      ///< "wasm_simd128"
   kWasmRelaxedSimd,  ///< "wasm_relaxed_simd": SIMD128 with relaxed multiply-add.

@@ -12,14 +12,19 @@ namespace attn {
 /// Keys and values of past tokens, for decoding token by token. Attention reads them in place:
 ///
 ///   cache.append(new_keys, new_values);
-///   options.causal = Diagonal::offset(cache.length() - num_new);
+///   const auto diagonal = Diagonal::offset(cache.length() - num_new);
+///   options.causal = diagonal;  // where they are used, relative_diagonal and the window's, too
 ///   scaled_dot_product_attention(new_queries, cache.keys(), cache.values(), output, options);
 ///
 /// After append, keys() and values() are what ONNX calls present_key and present_value. A copy
-/// branches off, e.g. for beam search. Memory: 4·B·Hkv·capacity·(D + Dv) bytes.
+/// branches off, e.g. for beam search; one that has been moved from may only be destroyed or
+/// assigned to. Not to be used in one thread while another one changes it. Memory:
+/// 4·B·Hkv·capacity·(D + Dv) bytes.
 class ATTN_API KeyValueCache {
  public:
-  /// Room for `capacity` tokens at first; it doubles when it is used up. Throws kInvalidArgument
+  /// head_dim is D and value_dim Dv, both of one head; a layer makes the cache that it needs, see
+  /// MultiHeadAttention::make_cache(). Room for `capacity` tokens at first; it doubles when it is
+  /// used up. Throws kInvalidArgument
   /// for a size below 1 (capacity may be 0), kSizeOverflow, kOutOfMemory.
   KeyValueCache(std::int64_t batch, std::int64_t num_kv_heads, std::int64_t head_dim,
                 std::int64_t value_dim, std::int64_t capacity = 0);

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/dropout.hpp"
@@ -27,7 +30,9 @@ class ATTN_API LearnedPositionalEncoding : public Module {
   void set_parameter(std::string_view name, const ConstTensor& values) override;
 
   /// The table drawn by fill_normal with mean 0: deviation 0.02 as in BERT and GPT-2, 1 as in
-  /// torch.nn.Embedding. Throws kInvalidArgument unless the deviation is finite and not negative.
+  /// torch.nn.Embedding; from stream 0 of the seed, as the first matrix of a layer is that gets the
+  /// same seed: give it another. Throws kInvalidArgument unless the deviation is finite and not
+  /// negative.
   void initialize_normal(std::uint64_t seed, float deviation = 0.02F,
                          Context& context = Context::default_context());
 
@@ -37,8 +42,8 @@ class ATTN_API LearnedPositionalEncoding : public Module {
   /// apply_dropout on the sum. `start` is the position of the first token: with a key/value cache,
   /// the past length.
   ///
-  /// Throws kShapeMismatch, and kInvalidArgument for a negative start, positions past max_length or
-  /// a dropout probability outside [0, 1]; output is then untouched.
+  /// Throws kShapeMismatch, and kInvalidArgument for null data, a negative start, positions past
+  /// max_length or a dropout probability outside [0, 1]; output is then untouched.
   void forward(const ConstTensor& x, const Tensor& output, std::int64_t start = 0,
                const Dropout& dropout = {}, Context& context = Context::default_context()) const;
 

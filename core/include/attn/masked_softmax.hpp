@@ -33,8 +33,8 @@ struct MaskedSoftmaxOptions {
 ///
 /// Bits: a row depends on what takes part in it, its place in the row, and the instruction set.
 ///
-/// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for lengths outside [0, K]; output is
-/// then untouched.
+/// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for lengths outside [0, K] and null
+/// data; output is then untouched.
 ATTN_API void masked_softmax(const ConstTensor& x, const Tensor& output,
                              const MaskedSoftmaxOptions& options = {},
                              Context& context = Context::default_context());

@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
@@ -37,8 +40,10 @@ struct MultiHeadAttentionOptions {
   std::int64_t d_model = 0;                       ///< E, width of queries and of the output
   std::int64_t num_heads = 1;                     ///< H, divides d_model
   std::optional<std::int64_t> num_kv_heads = {};  ///< heads of keys and values; divides num_heads
-  std::optional<std::int64_t> key_dim = {};       ///< width of the keys given; d_model by default
-  std::optional<std::int64_t> value_dim = {};     ///< width of the values given; d_model by default
+  /// Width of the keys given, before they are projected to heads; d_model by default.
+  std::optional<std::int64_t> key_dim = {};
+  /// The same of the values.
+  std::optional<std::int64_t> value_dim = {};
   bool bias = false;  ///< biases on all four projections; D2L has none, PyTorch does by default
   AttentionPositions positions = {};
   bool sinks = false;  ///< a learned score per head that has no value, see AttentionOptions::sinks
@@ -74,12 +79,13 @@ class ATTN_API MultiHeadAttention : public Module {
   ConstTensor parameter(std::string_view name) const override;
   void set_parameter(std::string_view name, const ConstTensor& values) override;
 
-  /// All projections identical: head h sees slice h of its inputs as they are, and biases are zero.
-  /// Throws kInvalidArgument unless keys and values have d_model columns and num_heads heads.
+  /// All four projections become the identity: head h sees slice h of its inputs as they are.
+  /// Biases and sinks become zero, tables of relative positions stay. Throws kInvalidArgument
+  /// unless keys and values have d_model columns and num_heads heads.
   void initialize_identity();
 
   /// Each of the four projections by itself drawn by xavier_uniform, from streams 0 (query) to 3
-  /// (output) of the seed, and tables of relative positions from streams 4 (keys, or T5's) and 5
+  /// (output) of the seed, and tables of relative positions from streams 4 (keys, and T5's) and 5
   /// (values); biases and sinks are zero.
   void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
   /// The same from stream `first.stream` and the five after it.
@@ -88,7 +94,8 @@ class ATTN_API MultiHeadAttention : public Module {
   /// query (B, Nq, E), key (B, Nk, key_dim), value (B, Nk, value_dim), output (B, Nq, E), or all
   /// without B. `attention` is as for scaled_dot_product_attention with Hq = num_heads: masks
   /// broadcast to (B, H, Nq, Nk), and its `weights`, if given, receives (B, H, Nq, Nk). Terms of
-  /// positions and sinks that it gives stand in place of the layer's own.
+  /// positions and sinks that it gives stand in place of the layer's own, relative keys and values
+  /// together: giving one of the two leaves out both of the layer's.
   ///
   /// With rotary positions key j is at j and query i at i + offset of `relative_diagonal`.
   ///

@@ -54,8 +54,8 @@ class ATTN_API RNN : public Module {
   ConstTensor parameter(std::string_view name) const override;
   void set_parameter(std::string_view name, const ConstTensor& values) override;
 
-  /// Weights drawn by xavier_uniform, from streams random.stream and following in the order of
-  /// parameter_names(); biases zero.
+  /// Weights drawn by xavier_uniform, from streams random.stream and following, one for each
+  /// matrix in the order of parameter_names(); biases zero.
   void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// x (B, N, E), output (B, N, H): the last layer's h_t; or both without B. Any strides; no

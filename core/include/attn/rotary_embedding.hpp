@@ -76,7 +76,8 @@ using RotaryScaling = std::variant<std::monostate, LinearRotaryScaling, DynamicN
                                    YarnRotaryScaling, Llama3RotaryScaling>;
 
 struct RotaryEmbeddingOptions {
-  /// d: the leading columns of each head that are rotated; even. The others stay as they are.
+  /// d: the leading columns of each head that are rotated; even. The others stay as they are. Has
+  /// to be set: 0 is for AttentionPositions only, where it stands for the whole head.
   std::int64_t rotary_dim = 0;
   RotaryPairing pairing = RotaryPairing::kHalfSplit;
   double base = 10000;
@@ -94,7 +95,7 @@ struct RotaryPositions {
   /// (N), or (B, N) for positions of their own in each batch entry; fractional and negative ones
   /// too.
   TensorView<const double> positions = {};
-  /// L of dynamic NTK scaling; by default the largest position + 1.
+  /// L of dynamic NTK scaling, in [0, 2^53]; by default the largest position + 1.
   std::optional<double> sequence_length = {};
   /// Rotates back: the inverse of the rotation, for attention factor 1.
   bool inverse = false;
@@ -116,8 +117,9 @@ struct RotaryPositions {
 class ATTN_API RotaryEmbedding {
  public:
   /// Throws kInvalidArgument for an odd rotary_dim or one below 2, a base that is not in
-  /// [1e-100, ∞), parameters of the scaling rule outside their domains; kShapeMismatch unless there
-  /// are no or rotary_dim/2 frequencies.
+  /// [1e-100, ∞) (with YaRN: above 1), frequencies beyond ±1e100, parameters of the scaling rule
+  /// outside their domains; kShapeMismatch unless there are no or rotary_dim/2 frequencies;
+  /// kSizeOverflow.
   explicit RotaryEmbedding(const RotaryEmbeddingOptions& options);
 
   const RotaryEmbeddingOptions& options() const noexcept { return options_; }
@@ -138,8 +140,8 @@ class ATTN_API RotaryEmbedding {
   ///
   /// Bits: a row depends on its values, position, frequencies, and the instruction set alone.
   ///
-  /// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for positions beyond ±2^53; output
-  /// is then untouched.
+  /// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for positions beyond ±2^53 and null
+  /// data; output is then untouched.
   void forward(const ConstTensor& x, const Tensor& output, const RotaryPositions& positions = {},
                Context& context = Context::default_context()) const;
 
@@ -177,14 +179,14 @@ struct RotaryCacheOptions {
 ///
 /// x and output as in RotaryEmbedding::forward; ONNX's 3-D input (B, N, H·D) with its attribute
 /// num_heads = H is x.split_heads(H). cos_cache and sin_cache: (rows, rotary_dim/2) with
-/// position_ids, or (B, N, rotary_dim/2) or (N, rotary_dim/2) without. Values are used as they are.
-/// Of the doubled tables of Hugging Face's Transformers, (B, N, rotary_dim), take the first half:
-/// cos.slice(-1, 0, rotary_dim / 2).
+/// position_ids, or (B, N, rotary_dim/2) or (N or more rows, rotary_dim/2) without. Values are used
+/// as they are. Of the doubled tables of Hugging Face's Transformers, (B, N, rotary_dim), take the
+/// first half: cos.slice(-1, 0, rotary_dim / 2).
 ///
 /// Error: 1.2e-7 · (|x·cos| + |y·sin|), resp. with sin and cos exchanged.
 ///
-/// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for position_ids outside the caches;
-/// output is then untouched.
+/// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for a rotary_dim that is odd or
+/// negative, position_ids outside the caches and null data; output is then untouched.
 ATTN_API void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
                                      const ConstTensor& sin_cache, const Tensor& output,
                                      const RotaryCacheOptions& options = {},

@@ -23,7 +23,7 @@ class Diagonal {
   static constexpr Diagonal offset(std::int64_t offset) { return Diagonal(false, offset); }
 
   /// The same for queries that stand `by` places further on: bottom_right() stays what it is.
-  constexpr Diagonal shifted(std::int64_t by) const {
+  [[nodiscard]] constexpr Diagonal shifted(std::int64_t by) const {
     Diagonal result = *this;
     // Offsets near the ends of the range have no effect that differs from that of the end.
     if (__builtin_add_overflow(offset_, by, &result.offset_)) {
@@ -46,21 +46,22 @@ class Diagonal {
 };
 
 /// A sliding window: query i attends to keys j with i + offset − left ≤ j ≤ i + offset + right.
-/// Sides are 0 or more keys.
+/// Sides are 0 or more keys. Its diagonal does not follow AttentionOptions::causal: set both alike.
 struct Window {
   std::optional<std::int64_t> left = {};   ///< none: no bound to the left
   std::optional<std::int64_t> right = {};  ///< none: no bound to the right
   Diagonal diagonal = Diagonal::top_left();
 };
 
-/// Options, in the order in which they act on a score; shapes (B, Hq, Nq, Nk) are those of the
-/// call.
+/// Options, in the order in which they act on a score. Shapes always have B and Hq, which are 1
+/// where the call's tensors have none: for queries (Nq, D) weights are (1, 1, Nq, Nk).
 struct AttentionOptions {
   /// Factor on q·k, any finite number; 1/√D by default.
   std::optional<float> scale = {};
 
   /// Where query i lies among the keys, for the terms that depend on the distance
-  /// j − (i + offset): relative keys and values, ALiBi, T5.
+  /// j − (i + offset): relative keys and values, ALiBi, T5. Does not follow `causal` or the
+  /// window's: set all alike.
   Diagonal relative_diagonal = Diagonal::top_left();
 
   /// Shaw's relative keys (arXiv:1803.02155): row c of (2k+1, D), or (Hq, 2k+1, D), stands for
@@ -100,12 +101,14 @@ struct AttentionOptions {
   ConstTensor sinks = {};
 
   /// Probability, 0 to 1, with which a weight is set to 0, the others being divided by 1 − dropout;
-  /// for training. Whether weight (b, h, i, j) is dropped depends on the stream, on b, h, i, j and
-  /// on Hq, Nq and Nk alone: so it differs from one batch entry to the next, on purpose.
+  /// for training: above 0 it acts in every call. Whether weight (b, h, i, j) is dropped depends on
+  /// the stream, on b, h, i, j and on Hq, Nq and Nk alone: so it differs from one batch entry to
+  /// the next, on purpose.
   float dropout = 0;
   RandomStream dropout_random = {};
 
-  // Further outputs, each left out when empty. Those of shape (B, Hq, Nq, Nk) cost a second pass.
+  // Further outputs, each left out when empty; none may overlap another one, the output or an
+  // input. Those of shape (B, Hq, Nq, Nk) cost a second pass.
 
   Tensor scaled_scores = {};  ///< scale · q·k, and the relative-key term
   Tensor capped_scores = {};  ///< after softcap
@@ -142,8 +145,8 @@ struct AttentionOptions {
 /// added to max|v|.
 ///
 /// Throws kShapeMismatch where ranks or sizes do not fit together; kInvalidArgument for null data,
-/// D = 0, lengths outside [0, Nk], and options outside their domains; kSizeOverflow for lengths and
-/// widths above 2^31 − 1; kOutOfMemory. Outputs are then untouched.
+/// D = 0 (other sizes may be 0), lengths outside [0, Nk], and options outside their domains;
+/// kSizeOverflow for lengths and widths above 2^31 − 1; kOutOfMemory. Outputs are then untouched.
 ATTN_API void scaled_dot_product_attention(const ConstTensor& query, const ConstTensor& key,
                                            const ConstTensor& value, const Tensor& output,
                                            const AttentionOptions& options = {},

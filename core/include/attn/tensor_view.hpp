@@ -67,7 +67,7 @@ class TensorView {
   /// The number of dimensions.
   int rank() const noexcept { return rank_; }
   /// Whether this is the view that stands for "none"; one of shape (0, 4) is not.
-  bool empty() const noexcept { return data_ == nullptr && rank_ == 0; }
+  [[nodiscard]] bool empty() const noexcept { return data_ == nullptr && rank_ == 0; }
   /// Shape and strides; valid as long as this view.
   std::span<const std::int64_t> shape() const noexcept {
     return {shape_, static_cast<std::size_t>(rank_)};
@@ -96,7 +96,7 @@ class TensorView {
   }
 
   /// The view with dimension `i` fixed at `index`: rank − 1.
-  TensorView select(int i, std::int64_t index) const noexcept {
+  [[nodiscard]] TensorView select(int i, std::int64_t index) const noexcept {
     if (i < 0) i += rank_;
     TensorView result;
     result.data_ = data_ + index * strides_[i];
@@ -109,7 +109,7 @@ class TensorView {
   }
 
   /// The view narrowed to [begin, end) of dimension `i`.
-  TensorView slice(int i, std::int64_t begin, std::int64_t end) const noexcept {
+  [[nodiscard]] TensorView slice(int i, std::int64_t begin, std::int64_t end) const noexcept {
     if (i < 0) i += rank_;
     TensorView result = *this;
     result.data_ += begin * strides_[i];
@@ -185,7 +185,9 @@ class TensorView {
   std::int64_t strides_[kMaxRank] = {};
 };
 
-/// What outputs are taken as.
+/// What outputs are taken as; a const one is a view that stays, of elements that are written, as
+/// with std::span. No two elements of an output may share memory (a stride of 0 with a size above
+/// 1), which nobody checks.
 using Tensor = TensorView<float>;
 /// What inputs are taken as; a Tensor converts to it.
 using ConstTensor = TensorView<const float>;

@@ -5,6 +5,17 @@
 #include <span>
 #include <vector>
 
+#include "attn/context.hpp"
+#include "attn/dropout.hpp"
+#include "attn/export.hpp"
+#include "attn/feed_forward.hpp"
+#include "attn/key_value_cache.hpp"
+#include "attn/layer_norm.hpp"
+#include "attn/module.hpp"
+#include "attn/multi_head_attention.hpp"
+#include "attn/random.hpp"
+#include "attn/scaled_dot_product_attention.hpp"
+#include "attn/tensor_view.hpp"
 #include "attn/transformer_encoder.hpp"
 
 namespace attn {
@@ -25,10 +36,11 @@ struct TransformerDecoderCall {
   AttentionOptions cross_attention = {};
   /// In training acts in six places: on the weights of self-attention, behind it, on those of cross
   /// attention, behind it, within and behind the feed-forward network; with streams
-  /// random.stream … + 5, those of layer l of a stack beginning at random.stream + 6·l.
+  /// random.stream … + 5, those of layer l of a stack beginning at random.stream + 6·l. It then
+  /// takes the place of attention's own dropout, which otherwise acts.
   Dropout dropout = {};
-  /// Of stacks: none, or one for each layer, receive attention weights (B, H, Nq, Nk). Empty ones
-  /// are left out.
+  /// Of stacks (a single layer refuses them): none, or one for each layer, receive attention
+  /// weights (B, H, Nq, Nk). Empty ones are left out.
   std::span<const Tensor> self_attention_weights = {};
   std::span<const Tensor> cross_attention_weights = {};
 };
@@ -69,8 +81,8 @@ class ATTN_API TransformerDecoderLayer : public CompositeModule {
                Context& context = Context::default_context()) const;
 
   /// A state that holds the projections of memory (B, M, E) or (M, E), and no tokens yet but room
-  /// for `capacity` of them at first. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
-  /// kOutOfMemory.
+  /// for `capacity` of them at first. Throws kShapeMismatch, kInvalidArgument (also for B = 0),
+  /// kSizeOverflow, kOutOfMemory.
   State start(const ConstTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context()) const;
 
@@ -101,7 +113,8 @@ class ATTN_API TransformerDecoderLayer : public CompositeModule {
   LayerNorm norm1_, norm2_, norm3_;
 };
 
-/// What decoding token by token keeps for a stack.
+/// What decoding token by token keeps for a stack: made by TransformerDecoder::start(). A copy
+/// branches off, e.g. for beam search.
 class ATTN_API TransformerDecoderState {
  public:
   /// Tokens decoded so far.
@@ -141,8 +154,9 @@ class ATTN_API TransformerDecoder : public CompositeModule {
   /// Layer l from stream 16·l of the seed on.
   void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
 
-  /// As for a layer, which see; attention's options hold for every layer and must ask for no
-  /// outputs but the weights.
+  /// As for a layer, which see, but attention's options hold for every layer and must not ask for
+  /// outputs, which every layer would write: weights are asked for by self_attention_weights and
+  /// cross_attention_weights. Throws kInvalidArgument otherwise.
   void forward(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;
@@ -151,7 +165,8 @@ class ATTN_API TransformerDecoder : public CompositeModule {
   State start(const ConstTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context()) const;
 
-  /// The next tokens, as of a layer.
+  /// The next tokens, as of a layer. Throws kInvalidArgument for a state of another number of
+  /// layers, kShapeMismatch for one of other sizes.
   void forward(const ConstTensor& x, State& state, const Tensor& output,
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;

@@ -5,10 +5,18 @@
 #include <span>
 #include <vector>
 
+#include "attn/activation.hpp"
+#include "attn/context.hpp"
 #include "attn/dropout.hpp"
+#include "attn/export.hpp"
 #include "attn/feed_forward.hpp"
+#include "attn/key_value_cache.hpp"
 #include "attn/layer_norm.hpp"
+#include "attn/module.hpp"
 #include "attn/multi_head_attention.hpp"
+#include "attn/random.hpp"
+#include "attn/scaled_dot_product_attention.hpp"
+#include "attn/tensor_view.hpp"
 
 namespace attn {
 
@@ -63,7 +71,8 @@ class ATTN_API TransformerEncoderLayer : public CompositeModule {
   /// x (B, N, E) or (N, E), output of the same shape; any strides; output may be x itself,
   /// otherwise they must not overlap. In training, `dropout` acts in four places (on attention's
   /// weights, behind attention, within and behind the feed-forward network) with streams
-  /// dropout.random.stream … + 3.
+  /// dropout.random.stream … + 3; it then takes the place of attention.dropout, which otherwise
+  /// acts.
   ///
   /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; outputs are then
   /// untouched.

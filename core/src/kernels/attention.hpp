@@ -111,17 +111,17 @@ struct QueryBlock {
   index key_end = 0;
 };
 
-/// Calls body(col, vectors) for the columns of a tile, in groups of kVectors vectors and then of
-/// one.
+/// Calls body(col, vectors) for the columns of a tile, in groups of kVectors vectors, and then of
+/// smaller powers of two.
 template <class Isa, int kVectors, class Body>
-ATTN_INLINE void for_columns(index cols, Body&& body) noexcept {
-  constexpr index kW = kWidth<Isa>;
-  index col = 0;
-  for (; col + kVectors * kW <= cols; col += kVectors * kW) {
+ATTN_INLINE void for_columns(index cols, Body&& body, index col = 0) noexcept {
+  constexpr index kGroup = kVectors * kWidth<Isa>;
+  for (; col + kGroup <= cols; col += kGroup) {
     body(col, std::integral_constant<int, kVectors>{});
   }
   if constexpr (kVectors > 1) {
-    for (; col < cols; col += kW) body(col, std::integral_constant<int, 1>{});
+    constexpr int kSmaller = static_cast<int>(std::bit_floor(static_cast<unsigned>(kVectors - 1)));
+    if (col < cols) for_columns<Isa, kSmaller>(cols, body, col);
   }
 }
 
@@ -440,7 +440,7 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
         F sum[1];
         exponentials<Isa, 1>(keys, scratch.tile + i, max, sum);
         const F sums = F::load_unaligned(scratch.sum + i);
-        const F factor = xsimd::select(sums == F(0.0F), F(0.0F), F(1.0F) / sums);
+        const F factor = xsimd::select(sums == F(0.0F), F(0.0F), divide<Isa>(F(1.0F), sums));
         for (index j = 0; j < keys; ++j) {
           float* weights = scratch.tile + j * kBlockQueries + i;
           (F::load_unaligned(weights) * factor).store_unaligned(weights);

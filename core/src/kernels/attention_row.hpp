@@ -216,21 +216,20 @@ ATTN_INLINE bool write_output(const AttentionHead& head, index row, const float*
   index c = 0;
   // x − x is 0 for finite x and NaN otherwise.
   float check = 0.0F;
+  F checks(0.0F);
   if (head.output_col == 1) {
-    F checks(0.0F);
     for (; c + kWidth<Isa> <= head.value_dim; c += kWidth<Isa>) {
       const F value = F::load_unaligned(values + c) * F(factor);
       checks += value - value;
       value.store_unaligned(output + c);
     }
-    check = xsimd::reduce_add(checks);
   }
   for (; c < head.value_dim; ++c) {
     const float value = values[c] * factor;
     check += value - value;
     output[c * head.output_col] = value;
   }
-  return check == 0.0F;
+  return check == 0.0F && xsimd::all(checks == F(0.0F));
 }
 
 /// Output and log-sum-exp of a query from what it has met.

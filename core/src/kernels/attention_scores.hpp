@@ -98,7 +98,8 @@ ATTN_INLINE void modify_scores(const AttentionHead& head, index row, index key0,
   if (head.softcap > 0) {
     const F cap(head.softcap);
     for (index j = 0; j < keys; j += kW) {
-      (cap * tanh<Isa>(F::load_unaligned(scores + j) / cap)).store_unaligned(scores + j);
+      (cap * tanh<Isa>(divide<Isa>(F::load_unaligned(scores + j), cap)))
+          .store_unaligned(scores + j);
     }
   }
   if (stage == ScoreStage::kCapped) return;

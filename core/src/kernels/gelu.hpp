@@ -19,7 +19,7 @@ ATTN_INLINE Floats<Isa> gelu(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;
   const F magnitude = xsimd::abs(x);
   const F t = xsimd::select(magnitude > F(14.0F), F(14.0F), magnitude);
-  const F reciprocal = F(1.0F) / (t + F(4.0F));
+  const F reciprocal = divide<Isa>(F(1.0F), t + F(4.0F));
   const F s = (t - F(4.0F)) * reciprocal;
   F p(-1.29529319e-4F);
   p = Isa::madd(p, s, F(1.84628007e-4F));

@@ -20,6 +20,9 @@ inline constexpr index kPanelWidth = 16;
 /// whatever the masks, so that sums are always formed in the same order.
 inline constexpr index kKeyTile = 256;
 
+/// Keys that count as few: one tile holds them.
+inline constexpr index kFewKeys = 16;
+
 /// Keys per part of a split query: a multiple of kKeyTile.
 inline constexpr index kSplitKeys = 2 * kKeyTile;
 
@@ -290,7 +293,8 @@ struct KernelTable {
   void (*pack)(index cols, index depth, const float* b, index col_stride, index depth_stride,
                float* packed) noexcept;
 
-  /// Rows of a product that are best computed in one call, and the scratch floats it needs.
+  /// Rows of a product that are best computed in one call where several threads share it, and the
+  /// scratch floats that a call needs.
   index product_rows;
   /// Blocks of rows are best a multiple of this.
   index product_tile_rows;
@@ -306,6 +310,13 @@ struct KernelTable {
   /// Writes output, log-sum-exp, and each of the `num_scores` score outputs.
   void (*attend)(const AttentionHead&, index row_begin, index row_end, const ScoreOutput* scores,
                  int num_scores, float* scratch) noexcept;
+
+  /// Attends all queries of a head with 1 to kFewKeys keys, and with nothing but scale and key
+  /// ranges on the way from scores to weights. Output columns lie side by side, at least
+  /// vector_width of them; values need not be readable beyond them. Outputs and scratch as for
+  /// attend.
+  void (*attend_few_keys)(const AttentionHead&, const ScoreOutput* scores, int num_scores,
+                          float* scratch) noexcept;
 
   /// One query over its keys, split into blocks of kSplitKeys: attend_part fills
   /// part_size floats per block, merge_parts takes them in order and writes the results.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/simd.hpp"
 
@@ -65,7 +66,7 @@ void layer_norm(const LayerNormArgs& p, float* scratch) noexcept {
                          count;
     const float variance = square - shift * shift;
     const F shifts(shift);
-    const F factor = F(1.0F) / xsimd::sqrt(F((variance < 0.0F ? 0.0F : variance) + p.epsilon));
+    const F factor(1.0F / std::sqrt((variance < 0.0F ? 0.0F : variance) + p.epsilon));
 
     const auto finish = [&](index j, const float* weight, const float* bias)
                             __attribute__((always_inline)) {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "kernels/activation.hpp"
-#include "kernels/attention.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/few_keys.hpp"
 #include "kernels/layer_norm.hpp"
 #include "kernels/masked_softmax.hpp"
 #include "kernels/matrix_product.hpp"
@@ -37,7 +37,7 @@ constexpr KernelTable make_table() noexcept {
       .instruction_set = Isa::kInstructionSet,
       .vector_width = kWidth<Isa>,
       .pack = &pack<Isa>,
-      .product_rows = kProductRows<Isa>,
+      .product_rows = kTaskRows<Isa>,
       .product_tile_rows = Isa::kRows,
       .product_scratch = &product_scratch<Isa>,
       .product = &product<Isa>,
@@ -45,6 +45,7 @@ constexpr KernelTable make_table() noexcept {
       .attention_step = kBlockQueries,
       .attention_scratch = &attention_scratch<Isa>,
       .attend = &attend<Isa>,
+      .attend_few_keys = &attend_few_keys<Isa>,
       .part_size = &part_size<Isa>,
       .attend_part = &attend_part<Isa>,
       .merge_parts = &merge_parts<Isa>,

@@ -7,12 +7,24 @@
 
 namespace attn::kernels {
 
-/// Depth summed before C is written back: a tile's panel of B then stays in the first-level cache.
-inline constexpr index kDepthBlock = 128;
-
-/// Rows of A packed at a time: with the depth block, what stays in the second-level cache.
+/// The most depth that is summed before C is written back.
+inline constexpr index kDepthBlock = 256;
+/// Columns of B that stay in the second-level cache, with the depth block, for all rows of A.
+inline constexpr index kColumnBlock = 512;
+/// Rows of A that are packed at a time and stay in the first-level cache for a block of B: one
+/// tile, or several where a tile is low, so that a panel of B is fetched once for all of them.
 template <class Isa>
-inline constexpr index kProductRows = 196 / Isa::kRows * Isa::kRows;
+inline constexpr index kPackedRows = std::max(16 / Isa::kRows, 1) * Isa::kRows;
+
+/// Rows of a task when several threads share a product.
+template <class Isa>
+inline constexpr index kTaskRows = 196 / Isa::kRows * Isa::kRows;
+
+/// Depth of each block but the last: blocks are as equal as they can be.
+constexpr index depth_block(index depth) noexcept {
+  const index blocks = (depth + kDepthBlock - 1) / kDepthBlock;
+  return (depth + blocks - 1) / blocks;
+}
 
 template <class Isa>
 void pack(index cols, index depth, const float* b, index col_stride, index depth_stride,
@@ -31,7 +43,7 @@ void pack(index cols, index depth, const float* b, index col_stride, index depth
 template <class Isa>
 index product_scratch(index depth) noexcept {
   constexpr index kTile = Isa::kRows * Isa::kVectors * kWidth<Isa>;
-  return kProductRows<Isa> * std::min(depth, kDepthBlock) + kPanelWidth + kTile;
+  return kPackedRows<Isa> * std::min(depth, kDepthBlock) + kPanelWidth + kTile;
 }
 
 /// C (rows × cols) = or += a tile that was computed beside it, because C is narrower or strided.
@@ -46,70 +58,90 @@ void store_at_edge(const float* tile, index tile_cols, index rows, index cols, b
   }
 }
 
-/// C += bias for a block of rows, or C = bias.
+/// A block of C, and what it is formed from.
+struct ProductBlock {
+  index row, rows;
+  index col, cols;
+  index k, depth;
+};
+
+/// C += bias for a block, or C = bias.
 template <class Isa>
-void apply_bias(const ProductArgs& p, index row0, index rows, bool only) noexcept {
+void apply_bias(const ProductArgs& p, const ProductBlock& block, bool only) noexcept {
   using F = Floats<Isa>;
-  for (index r = row0; r < row0 + rows; ++r) {
+  const index end = block.col + block.cols;
+  for (index r = block.row; r < block.row + block.rows; ++r) {
     float* c = p.c + r * p.c_row;
-    index j = 0;
+    index j = block.col;
     if (p.c_col == 1 && !only) {
-      for (; j + kWidth<Isa> <= p.cols; j += kWidth<Isa>) {
+      for (; j + kWidth<Isa> <= end; j += kWidth<Isa>) {
         (F::load_unaligned(c + j) + F::load_unaligned(p.bias + j)).store_unaligned(c + j);
       }
     }
-    for (; j < p.cols; ++j) {
+    for (; j < end; ++j) {
       const float bias = p.bias ? p.bias[j] : 0.0F;
       c[j * p.c_col] = only ? bias : c[j * p.c_col] + bias;
     }
   }
 }
 
+/// C = or += A · B for a block whose rows of A are packed as [depth][kRows], tile by tile.
 template <class Isa>
-void product(const ProductArgs& p, float* scratch) noexcept {
+void multiply_block(const ProductArgs& p, const ProductBlock& block, const float* packed_a,
+                    float* tile) noexcept {
   constexpr int kVectors = Isa::kVectors;
   constexpr index kTileCols = kVectors * kWidth<Isa>;
-  float* const packed_a = scratch;
-  float* const tile = scratch + kProductRows<Isa> * std::min(p.depth, kDepthBlock) + kPanelWidth;
-  if (p.depth == 0) return apply_bias<Isa>(p, 0, p.rows, true);
-  for (index row0 = 0; row0 < p.rows; row0 += kProductRows<Isa>) {
-    const index block_rows = std::min(kProductRows<Isa>, p.rows - row0);
-    for (index k0 = 0; k0 < p.depth; k0 += kDepthBlock) {
-      const index depth = std::min(kDepthBlock, p.depth - k0);
-      const bool first = k0 == 0;
-      // As [depth][kRows] for each of the micro-kernel's tiles.
-      for (index r = 0; r < block_rows; r += Isa::kRows) {
-        transpose<Isa>(std::min<index>(Isa::kRows, block_rows - r), depth,
-                       p.a + (row0 + r) * p.a_row + k0 * p.a_col, p.a_row, p.a_col, 1.0F,
-                       packed_a + r * depth, Isa::kRows);
+  const bool first = block.k == 0;
+  const index end = block.col + block.cols;
+  for (index col = block.col; col < end; col += kTileCols) {
+    const float* b[kVectors];
+    // A vector wholly beyond the last panel is never stored; let it read the first one instead.
+    unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+      const index c = col + v * kWidth<Isa>;
+      b[v] = packed_column<Isa>(p.packed_b, p.depth, c < p.cols ? c : 0) + block.k * kPanelWidth;
+    });
+    const bool whole = col + kTileCols <= end && p.c_col == 1;
+    for (index r = 0; r < block.rows; r += Isa::kRows) {
+      const index rows = std::min<index>(Isa::kRows, block.rows - r);
+      const float* a = packed_a + r * block.depth;
+      float* c = p.c + (block.row + r) * p.c_row + col * p.c_col;
+      if (whole && !first) {
+        product_rows<Isa, Isa::kRows, kVectors, TileFinish::kAdd, 1, Isa::kRows>(
+            rows, block.depth, a, 0, b, kPanelWidth, c, p.c_row);
+        continue;
       }
-      for (index col = 0; col < p.cols; col += kTileCols) {
-        const float* b[kVectors];
-        // A vector wholly beyond the last panel is never stored; let it read the first one instead.
-        unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-          const index c = col + v * kWidth<Isa>;
-          b[v] = packed_column<Isa>(p.packed_b, p.depth, c < p.cols ? c : 0) + k0 * kPanelWidth;
-        });
-        const bool whole = col + kTileCols <= p.cols && p.c_col == 1;
-        for (index r = 0; r < block_rows; r += Isa::kRows) {
-          const index rows = std::min<index>(Isa::kRows, block_rows - r);
-          const float* a = packed_a + r * depth;
-          float* c = p.c + (row0 + r) * p.c_row + col * p.c_col;
-          if (whole && !first) {
-            product_rows<Isa, Isa::kRows, kVectors, TileFinish::kAdd, 1, Isa::kRows>(
-                rows, depth, a, 0, b, kPanelWidth, c, p.c_row);
-            continue;
-          }
-          product_rows<Isa, Isa::kRows, kVectors, TileFinish::kStore, 1, Isa::kRows>(
-              rows, depth, a, 0, b, kPanelWidth, whole ? c : tile, whole ? p.c_row : kTileCols);
-          if (!whole) {
-            store_at_edge<Isa>(tile, kTileCols, rows, std::min(kTileCols, p.cols - col), first, c,
-                               p.c_row, p.c_col);
-          }
-        }
+      product_rows<Isa, Isa::kRows, kVectors, TileFinish::kStore, 1, Isa::kRows>(
+          rows, block.depth, a, 0, b, kPanelWidth, whole ? c : tile, whole ? p.c_row : kTileCols);
+      if (!whole) {
+        store_at_edge<Isa>(tile, kTileCols, rows, std::min(kTileCols, end - col), first, c, p.c_row,
+                           p.c_col);
       }
     }
-    if (p.bias) apply_bias<Isa>(p, row0, block_rows, false);
+  }
+}
+
+template <class Isa>
+void product(const ProductArgs& p, float* scratch) noexcept {
+  if (p.depth == 0) return apply_bias<Isa>(p, {0, p.rows, 0, p.cols, 0, 0}, true);
+  const index depth = depth_block(p.depth);
+  float* const packed_a = scratch;
+  float* const tile = scratch + kPackedRows<Isa> * depth + kPanelWidth;
+  ProductBlock block;
+  for (block.col = 0; block.col < p.cols; block.col += kColumnBlock) {
+    block.cols = std::min(kColumnBlock, p.cols - block.col);
+    for (block.k = 0; block.k < p.depth; block.k += depth) {
+      block.depth = std::min(depth, p.depth - block.k);
+      for (block.row = 0; block.row < p.rows; block.row += kPackedRows<Isa>) {
+        block.rows = std::min(kPackedRows<Isa>, p.rows - block.row);
+        for (index r = 0; r < block.rows; r += Isa::kRows) {
+          transpose<Isa>(std::min<index>(Isa::kRows, block.rows - r), block.depth,
+                         p.a + (block.row + r) * p.a_row + block.k * p.a_col, p.a_row, p.a_col,
+                         1.0F, packed_a + r * block.depth, Isa::kRows);
+        }
+        multiply_block<Isa>(p, block, packed_a, tile);
+        if (p.bias && block.k + block.depth == p.depth) apply_bias<Isa>(p, block, false);
+      }
+    }
   }
 }
 

@@ -3,7 +3,10 @@
 // The micro-kernel under every dense product: a tile of C that stays in registers while the depth
 // runs by. Linear layers, scores (Q·Kᵀ) and the weighted sum of values (P·V) all end here.
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <iterator>
 
 #include "kernels/simd.hpp"
 
@@ -14,6 +17,7 @@ enum class TileFinish {
   kStore,     ///< C = sums
   kAdd,       ///< C = C + sums
   kScaleAdd,  ///< C = C·factor + sums, with a factor per row
+  kScale,     ///< C = sums·factor
 };
 
 /// A tile's strides that are known only at run time.
@@ -21,10 +25,10 @@ inline constexpr index kAnyStride = 0;
 
 /// Sums[Rows × Vectors·width] = A[Rows × depth] · B[depth × Vectors·width], into C.
 ///
-/// Element (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth; row
-/// r of C at c + r·c_row, contiguous. `row_data` holds what kScaleAdd multiplies C's rows with.
-/// Each sum is formed over k in order, one multiply-add after the other, so its bits do not depend
-/// on Rows and Vectors.
+/// Element (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth, and
+/// vectors are neighbours where A has any stride; row r of C at c + r·c_row, contiguous.
+/// `row_factor` holds the factors per row. Each sum is formed over k in order, one multiply-add
+/// after the other, so its bits do not depend on Rows and Vectors.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth>
 ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
                               const float* const (&b)[Vectors], index b_depth, float* c,
@@ -33,28 +37,35 @@ ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
   constexpr index kW = kWidth<Isa>;
   // Two steps at a time; with four GCC keeps a sum in memory.
   constexpr int kSteps = 2;
-  const index row = ARow == kAnyStride ? a_row : ARow;
+  // Pointers walk, by strides as wide as they are: Emscripten's compiler would leave products of
+  // 64-bit strides in the loop.
+  const auto row = static_cast<std::ptrdiff_t>(ARow == kAnyStride ? a_row : ARow);
+  const auto b_stride = static_cast<std::ptrdiff_t>(b_depth);
+  constexpr auto kAStride = static_cast<std::ptrdiff_t>(ADepth);
+  // A tile no wider than a panel lies in one.
+  constexpr bool kNeighbours = ARow == kAnyStride || Vectors * kW <= kPanelWidth;
+  const float* columns[kNeighbours ? 1 : Vectors];
+  std::copy_n(b, std::size(columns), columns);
   F sum[Rows][Vectors];
   unroll<Rows>([&](auto r) __attribute__((always_inline)) {
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[r][v] = F(0.0F); });
   });
-  const auto step = [&](index k) __attribute__((always_inline)) {
+  const auto step = [&](auto i) __attribute__((always_inline)) {
     F values[Vectors];
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      values[v] = F::load_unaligned(b[v] + k * b_depth);
+      values[v] =
+          F::load_unaligned(kNeighbours ? columns[0] + v * kW : columns[kNeighbours ? 0 : v]);
     });
+    for (const float*& column : columns) column += b_stride;
     unroll<Rows>([&](auto r) __attribute__((always_inline)) {
-      const F factor(a[r * row + k * ADepth]);
+      const F factor(a[r * row + i * kAStride]);
       unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
         sum[r][v] = Isa::madd(factor, values[v], sum[r][v]);
       });
     });
   };
-  index k = 0;
-  for (; k + kSteps <= depth; k += kSteps) {
-    unroll<kSteps>([&](auto i) __attribute__((always_inline)) { step(k + i); });
-  }
-  for (; k < depth; ++k) step(k);
+  for (; depth >= kSteps; depth -= kSteps, a += kSteps * kAStride) unroll<kSteps>(step);
+  for (; depth > 0; --depth, a += kAStride) unroll<1>(step);
   unroll<Rows>([&](auto r) __attribute__((always_inline)) {
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
       float* target = c + r * c_row + v * kW;
@@ -62,6 +73,7 @@ ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
       if constexpr (Finish == TileFinish::kScaleAdd) {
         sum[r][v] = Isa::madd(F::load_unaligned(target), F(row_factor[r]), sum[r][v]);
       }
+      if constexpr (Finish == TileFinish::kScale) sum[r][v] *= F(row_factor[r]);
       sum[r][v].store_unaligned(target);
     });
   });
@@ -82,7 +94,9 @@ __attribute__((noinline)) void product_rows(index rows, index depth, const float
     if (rows == 0) return;
     a += Rows * (ARow == kAnyStride ? a_row : ARow);
     c += Rows * c_row;
-    if constexpr (Finish == TileFinish::kScaleAdd) row_factor += Rows;
+    if constexpr (Finish == TileFinish::kScaleAdd || Finish == TileFinish::kScale) {
+      row_factor += Rows;
+    }
   }
   if constexpr (Rows > 1) {
     constexpr int kSmaller = static_cast<int>(std::bit_floor(static_cast<unsigned>(Rows - 1)));

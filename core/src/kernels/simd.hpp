@@ -30,6 +30,16 @@ ATTN_INLINE void unroll(F&& body) noexcept {
   }(std::make_integer_sequence<int, N>{});
 }
 
+/// a / b, correctly rounded. xsimd's is not for NEON: it multiplies by an estimated reciprocal.
+template <class Isa>
+ATTN_INLINE Floats<Isa> divide(Floats<Isa> a, Floats<Isa> b) noexcept {
+  if constexpr (requires { Isa::divide(a, b); }) {
+    return Isa::divide(a, b);
+  } else {
+    return a / b;
+  }
+}
+
 /// Adding it rounds a float of magnitude below 2^22 to an integer, which is then in the low bits.
 inline constexpr float kRounder = 12582912.0F;  // 1.5·2^23
 /// The same, with the bias of a float's exponent added.

@@ -21,7 +21,7 @@ ATTN_INLINE Floats<Isa> tanh(Floats<Isa> x) noexcept {
   const F small = Isa::madd(magnitude * square, p, magnitude);
 
   const F t = exp2_nonpositive<Isa>(magnitude * F(-2.8853901F));  // −2·log2 e
-  const F large = F(1.0F) - (t + t) / (F(1.0F) + t);
+  const F large = F(1.0F) - divide<Isa>(t + t, F(1.0F) + t);
   return xsimd::select(magnitude < F(0.6F), small, large) | xsimd::bitofsign(x);
 }
 
@@ -31,7 +31,7 @@ template <class Isa>
 ATTN_INLINE Floats<Isa> sigmoid(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;
   const F t = exp2_nonpositive<Isa>(xsimd::abs(x) * F(-1.4426950F));  // −log2 e
-  return xsimd::select(x < F(0.0F), t, F(1.0F)) / (F(1.0F) + t);
+  return divide<Isa>(xsimd::select(x < F(0.0F), t, F(1.0F)), F(1.0F) + t);
 }
 
 }  // namespace attn::kernels

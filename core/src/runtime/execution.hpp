@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <new>
@@ -47,18 +48,7 @@ class Execution {
   template <class T>
   T* take(std::int64_t count, const char* purpose) {
     static_assert(std::is_trivial_v<T>);
-    std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(sizeof(T)), &bytes) || bytes < 0 ||
-        static_cast<std::uint64_t>(bytes) > SIZE_MAX / 2) {
-      throw Error(ErrorCode::kSizeOverflow,
-                  std::string(purpose) + ": the memory needed exceeds the address space");
-    }
-    try {
-      return static_cast<T*>(impl_.arena.take(static_cast<std::size_t>(bytes)));
-    } catch (const std::bad_alloc&) {
-      throw Error(ErrorCode::kOutOfMemory, std::string(purpose) + ": " + std::to_string(bytes) +
-                                               " bytes of scratch memory could not be had");
-    }
+    return static_cast<T*>(take_bytes(count, sizeof(T), purpose));
   }
 
   float* floats(std::int64_t count, const char* purpose) { return take<float>(count, purpose); }
@@ -73,7 +63,31 @@ class Execution {
                            const_cast<void*>(static_cast<const void*>(&body))});
   }
 
+  /// The same for a loop of so many multiply-adds: when they are fewer than waking another thread
+  /// is worth, this one does them alone.
+  template <class F>
+  void parallel_for(std::int64_t count, double multiply_adds, F&& body) noexcept {
+    constexpr double kWorthSharing = 1 << 18;
+    if (multiply_adds >= kWorthSharing) return parallel_for(count, body);
+    for (std::int64_t i = 0; i < count; ++i) body(i, 0);
+  }
+
  private:
+  void* take_bytes(std::int64_t count, std::size_t element_bytes, const char* purpose) {
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(element_bytes), &bytes) ||
+        bytes < 0 || static_cast<std::uint64_t>(bytes) > SIZE_MAX / 2) {
+      throw Error(ErrorCode::kSizeOverflow,
+                  std::string(purpose) + ": the memory needed exceeds the address space");
+    }
+    try {
+      return impl_.arena.take(static_cast<std::size_t>(bytes));
+    } catch (const std::bad_alloc&) {
+      throw Error(ErrorCode::kOutOfMemory, std::string(purpose) + ": " + std::to_string(bytes) +
+                                               " bytes of scratch memory could not be had");
+    }
+  }
+
   Context::Impl& impl_;
   std::unique_lock<std::recursive_mutex> lock_;
   Arena::Mark mark_;

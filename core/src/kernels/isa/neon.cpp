@@ -25,6 +25,7 @@ struct Isa {
   static ATTN_INLINE F narrow(D a, D b) noexcept {
     return F(vcvt_high_f32_f64(vcvt_f32_f64(a), b));
   }
+  static ATTN_INLINE F divide(F a, F b) noexcept { return F(vdivq_f32(a, b)); }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
 };
 

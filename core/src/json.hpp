@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace attn {
+
+/// Text as a JSON string. What is no UTF-8 becomes U+FFFD.
+std::string to_json(std::string_view text);
+
+bool is_utf8(std::string_view text) noexcept;
+
+/// Reads JSON (RFC 8259) from front to end, as whoever calls it expects: there is no tree and no
+/// recursion, so that depth and size of hostile text cost nothing. Throws Error(kInvalidFormat),
+/// `<what>: no JSON at byte 17: …`; bytes are counted from 1.
+class JsonReader {
+ public:
+  JsonReader(const char* what, std::string_view text) noexcept : what_(what), text_(text) {}
+
+  /// What the next value begins with: one of { [ " t f n, a digit or −; 0 at the end of the text.
+  /// Throws for what begins no value.
+  char peek();
+
+  /// Goes into an object or an array, whose first character peek() has seen.
+  void enter() { ++at_; }
+  /// Whether there is another member; `first` is false from the second on. Leaves the object or
+  /// array, closed by `end`, when there is none.
+  bool next(char end, bool& first);
+
+  /// A member's key, and the colon behind it.
+  std::string key();
+  std::string string();
+  /// A number as it is written.
+  std::string_view number();
+  /// What stands here, for a message: scalars as they are, "an object", "an array".
+  std::string describe();
+
+  /// Throws unless only white space is left.
+  void end();
+
+ private:
+  void skip_space() noexcept;
+  char current() const noexcept { return at_ < text_.size() ? text_[at_] : '\0'; }
+  void expect(char c, const char* needed);
+  bool skip_digits() noexcept;
+  unsigned code_unit();
+  void append_escaped(std::string& result);
+  [[noreturn]] void fail(const char* reason) const;
+
+  const char* what_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace attn

@@ -1,0 +1,199 @@
+#pragma once
+
+// Attention over a few keys: all of them are one tile, so that nothing is carried from tile to
+// tile, and values are read and outputs written where they lie. A call costs little more than it
+// computes. As in attention.hpp a tile lies (keys × queries), here of one vector of queries.
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/attention.hpp"
+
+namespace attn::kernels {
+
+/// Keys whose scores are formed together.
+inline constexpr int kFewKeyRows = 8;
+
+/// The scratch memory of a vector of queries: no more than attention_scratch.
+template <class Isa>
+struct FewKeysScratch {
+  FewKeysScratch(const AttentionHead& head, float* memory) noexcept
+      : queries(memory),
+        tile(queries + head.head_dim * kWidth<Isa>),
+        max(tile + kFewKeys * kWidth<Isa>),
+        sum(max + kWidth<Isa>),
+        factor(sum + kWidth<Isa>),
+        row_memory(factor + kWidth<Isa>) {}
+
+  float* queries;     ///< head_dim × vector, scaled, in units of ln 2
+  float* tile;        ///< kFewKeys × vector: scores, then their exponentials
+  float* max;         ///< per query: an integer near the largest score
+  float* sum;         ///< per query: of the exponentials
+  float* factor;      ///< per query: 1 / sum
+  float* row_memory;  ///< of a RowScratch
+};
+
+/// Scores outside the key ranges of queries first … become −∞. Returns whether there are any.
+template <class Isa>
+ATTN_INLINE bool exclude_few_keys(const AttentionHead& head, index first, index rows,
+                                  float* tile) noexcept {
+  const std::int32_t* begin = head.key_begin + first;
+  const std::int32_t* end = head.key_end + first;
+  bool any = false;
+  for (index r = 0; r < rows; ++r) any |= begin[r] > 0 || end[r] < head.num_keys;
+  if (!any) return false;
+  for (index r = 0; r < rows; ++r) {
+    for (index j = 0; j < head.num_keys; ++j) {
+      if (j < begin[r] || j >= end[r]) tile[j * kWidth<Isa> + r] = kMinusInfinity;
+    }
+  }
+  return true;
+}
+
+/// Turns a tile of scores into exponentials. Returns a bit per query: whether its largest score can
+/// be taken off as an exponent, and its exponentials are numbers.
+template <class Isa>
+ATTN_INLINE std::uint64_t soften_few_keys(index keys, const FewKeysScratch<Isa>& scratch) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  const auto scores = [&](index j) __attribute__((always_inline)) { return scratch.tile + j * kW; };
+  F max(kMinusInfinity);
+  for (index j = 0; j < keys; ++j) max = xsimd::max(F::load_unaligned(scores(j)), max);
+  const F rounder(kRounder);
+  max = (max + rounder) - rounder;
+  F sum(0.0F);
+  const auto exponentials = [&](index j, auto n) __attribute__((always_inline)) {
+    F e[n], rounders[n], lowest[n];
+    unroll<n>([&](auto i) __attribute__((always_inline)) {
+      e[i] = F::load_unaligned(scores(j + i));
+      rounders[i] = F(kExponentRounder) - max;
+      lowest[i] = max - F(127.0F);
+    });
+    exp2_shifted<Isa, n>(e, rounders, lowest);
+    unroll<n>([&](auto i) __attribute__((always_inline)) {
+      e[i].store_unaligned(scores(j + i));
+      sum += e[i];
+    });
+  };
+  index j = 0;
+  for (; j + 4 <= keys; j += 4) exponentials(j, std::integral_constant<int, 4>{});
+  for (; j < keys; ++j) exponentials(j, std::integral_constant<int, 1>{});
+  max.store_unaligned(scratch.max);
+  sum.store_unaligned(scratch.sum);
+  divide<Isa>(F(1.0F), sum).store_unaligned(scratch.factor);
+  return ((xsimd::abs(max) < F(kLargestExponent)) & (sum == sum)).mask();
+}
+
+/// output = exponentialsᵀ · V · factor for queries [begin, end) of the vector that begins with
+/// query `first`. Where columns are left over, the last vector of them includes some that are there
+/// already, and gives them the same bits.
+template <class Isa>
+ATTN_INLINE void write_few_keys(const AttentionHead& head, index first, index begin, index end,
+                                const float* value, index value_row,
+                                const FewKeysScratch<Isa>& scratch) noexcept {
+  constexpr index kW = kWidth<Isa>;
+  constexpr int kVectors = Isa::kVectors;
+  const auto write = [&](index col, auto vectors) __attribute__((always_inline)) {
+    const float* b[vectors];
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) { b[v] = value + col + v * kW; });
+    for (index r = begin; r < end; r += Isa::kValueRows) {
+      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScale, 1, kW>(
+          std::min<index>(Isa::kValueRows, end - r), head.num_keys, scratch.tile + r, 0, b,
+          value_row, head.output + (first + r) * head.output_row + col, head.output_row,
+          scratch.factor + r);
+    }
+  };
+  index col = 0;
+  for (; col + kVectors * kW <= head.value_dim; col += kVectors * kW) {
+    write(col, std::integral_constant<int, kVectors>{});
+  }
+  for (; col < head.value_dim; col += kW) {
+    write(std::min(col, head.value_dim - kW), std::integral_constant<int, 1>{});
+  }
+}
+
+template <class Isa>
+ATTN_INLINE bool is_finite_output(const AttentionHead& head, index row) noexcept {
+  // x − x is 0 for finite x and NaN otherwise.
+  const float* output = head.output + row * head.output_row;
+  float check = 0.0F;
+  for (index c = 0; c < head.value_dim; ++c) check += output[c] - output[c];
+  return check == 0.0F;
+}
+
+/// tile_ji = factor · q_i·k_j for the queries from `first` on.
+template <class Isa>
+ATTN_INLINE void score_few_keys(const AttentionHead& head, index first, index rows, float factor,
+                                const FewKeysScratch<Isa>& scratch) noexcept {
+  constexpr index kW = kWidth<Isa>;
+  transpose<Isa>(rows, head.head_dim, head.query + first * head.query_row, head.query_row,
+                 head.query_col, factor, scratch.queries, kW);
+  const float* const queries[1] = {scratch.queries};
+  for (index j = 0; j < head.num_keys; j += kFewKeyRows) {
+    product_rows<Isa, kFewKeyRows, 1, TileFinish::kStore, kAnyStride, 1>(
+        std::min<index>(kFewKeyRows, head.num_keys - j), head.head_dim, head.key + j * head.key_row,
+        head.key_row, queries, kW, scratch.tile + j * kW, kW);
+  }
+}
+
+/// Writes what is asked for beside the output, and does queries again that the short way does not
+/// fit. `good` is what soften_few_keys returned.
+template <class Isa>
+void finish_few_keys(const AttentionHead& head, index first, index rows, bool excludes,
+                     std::uint64_t good, const ScoreOutput* outputs, int num_outputs,
+                     const FewKeysScratch<Isa>& scratch) noexcept {
+  constexpr index kW = kWidth<Isa>;
+  const index keys = head.num_keys;
+  const RowScratch<Isa> row_scratch(head, scratch.row_memory);
+  for (index r = 0; r < rows; ++r) {
+    const index row = first + r;
+    if ((good >> r & 1) == 0) {
+      attend_row<Isa>(head, row, outputs, num_outputs, scratch.row_memory);
+      continue;
+    }
+    if (excludes && !is_finite_output<Isa>(head, row)) {
+      // Perhaps a weight of zero has met an infinity or NaN that is excluded.
+      keep_attended<Isa>(head, row, 0, keys, row_scratch.kept_values);
+      write_few_keys<Isa>(head, first, r, r + 1, row_scratch.kept_values, value_cols<Isa>(head),
+                          scratch);
+    }
+    if (head.log_sum_exp) {
+      head.log_sum_exp[row * head.log_sum_exp_row] =
+          log_sum_exp<Isa>(head, scratch.max[r], scratch.sum[r]);
+    }
+    for (int i = 0; i < num_outputs; ++i) {
+      const ScoreOutput& out = outputs[i];
+      if (out.stage != ScoreStage::kWeights) continue;
+      for (index j = 0; j < keys; ++j) {
+        out.data[row * out.row + j * out.col] = scratch.tile[j * kW + r] * scratch.factor[r];
+      }
+    }
+  }
+  for (int i = 0; i < num_outputs; ++i) {
+    if (outputs[i].stage == ScoreStage::kWeights) continue;
+    score_few_keys<Isa>(head, first, rows, head.scale, scratch);
+    for (index r = 0; r < rows; ++r) {
+      for (index j = 0; j < keys; ++j) row_scratch.scores[j] = scratch.tile[j * kW + r];
+      modify_scores<Isa>(head, first + r, 0, keys, nullptr, outputs[i].stage, row_scratch.scores);
+      store_scores<Isa>(outputs[i], first + r, 0, keys, row_scratch.scores);
+    }
+  }
+}
+
+template <class Isa>
+void attend_few_keys(const AttentionHead& head, const ScoreOutput* outputs, int num_outputs,
+                     float* memory) noexcept {
+  const FewKeysScratch<Isa> scratch(head, memory);
+  for (index first = 0; first < head.num_queries; first += kWidth<Isa>) {
+    const index rows = std::min(kWidth<Isa>, head.num_queries - first);
+    score_few_keys<Isa>(head, first, rows, head.scale * kLog2E, scratch);
+    const bool excludes = exclude_few_keys<Isa>(head, first, rows, scratch.tile);
+    const std::uint64_t good = soften_few_keys<Isa>(head.num_keys, scratch);
+    write_few_keys<Isa>(head, first, 0, rows, head.value, head.value_row, scratch);
+    const std::uint64_t all = (std::uint64_t{1} << rows) - 1;
+    if ((good & all) == all && !excludes && num_outputs == 0 && !head.log_sum_exp) continue;
+    finish_few_keys<Isa>(head, first, rows, excludes, good, outputs, num_outputs, scratch);
+  }
+}
+
+}  // namespace attn::kernels
