@@ -16,7 +16,7 @@ export const kVariants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed
 const kPackageFolder = join(kRoot, 'wasm/dist');
 
 /**
- * Everything that building needs: npm packages, CMake, Emscripten, xsimd, nlohmann-json.
+ * Everything that building needs: npm packages, CMake, Emscripten, xsimd.
  * @returns {Record<string, string>} the environment to build in
  */
 export function setUp() {

@@ -44,15 +44,7 @@ function settingsOf(tests, env) {
   const stamp = createHash('sha256')
     .update(readFileSync(join(kRoot, 'CMakePresets.json')))
     .update(
-      JSON.stringify([
-        kRoot,
-        settings,
-        env.EMSCRIPTEN_ROOT,
-        env.xsimd_DIR,
-        env.nlohmann_json_DIR,
-        env.ATTN_NODE,
-        env.CXX,
-      ]),
+      JSON.stringify([kRoot, settings, env.EMSCRIPTEN_ROOT, env.xsimd_DIR, env.ATTN_NODE, env.CXX]),
     )
     .digest('hex');
   return { settings, stamp };

@@ -1,7 +1,6 @@
 // Prints the environment for building by hand: eval "$(node wasm/toolchain/env.js)"
 
 import { provideEmscripten } from './emscripten.js';
-import { provideNlohmannJson } from './nlohmannJson.js';
 import { nodeFlags } from './node.js';
 import { isMain, reportSetupError } from './system.js';
 import { provideXsimd } from './xsimd.js';
@@ -12,11 +11,7 @@ import { provideXsimd } from './xsimd.js';
  */
 export function nativeEnvironment() {
   const xsimdFolder = provideXsimd();
-  const jsonFolder = provideNlohmannJson();
-  return {
-    ...(xsimdFolder && { xsimd_DIR: xsimdFolder }),
-    ...(jsonFolder && { nlohmann_json_DIR: jsonFolder }),
-  };
+  return xsimdFolder ? { xsimd_DIR: xsimdFolder } : {};
 }
 
 /**
