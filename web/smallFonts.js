@@ -5,27 +5,26 @@ import subsetFont from 'subset-font';
 
 import { allEquations, usedBy } from './equations.js';
 
-const range = (/** @type {number} */ first, /** @type {number} */ last) =>
-  String.fromCharCode(...Array.from({ length: last - first + 1 }, (_, i) => first + i));
-const ascii = range(32, 126);
-/** Accented letters, for what readers type. */
-const accented = range(0xc0, 0xff);
+const ascii = String.fromCharCode(...Array.from({ length: 95 }, (_, i) => 32 + i));
+/** For what readers type; rarer letters come from a font of the system. */
+const accented = 'àáâãäåæçèéêëìíîïñòóôõöøùúûüßÄÅÉÖØÜ';
 
 /**
- * What the page uses of the text fonts: weights, and features beside those that are always on.
- * @type {Record<string, { variationAxes: object, letters: string }>}
+ * What the page uses of the text fonts.
+ * @param {string} signs that the sources contain
+ * @param {string} titles of the page and its chapters
+ * @returns {Record<string, { text: string, keepFeatures?: string[], variationAxes?: object }>}
  */
-const textFonts = {
-  'serif-4-latin-wght-normal': {
-    variationAxes: { wght: { min: 400, max: 650 } },
-    letters: ascii + accented,
-  },
-  'serif-4-latin-wght-italic': { variationAxes: { wght: 400 }, letters: ascii },
+const textFonts = (signs, titles) => ({
+  'serif-4-latin-400-normal': { text: ascii + accented + signs },
+  'serif-4-latin-600-normal': { text: titles },
+  // Single words and symbols.
+  'serif-4-latin-400-italic': { text: ascii.replace(/[^A-Za-z ]/g, ''), keepFeatures: [] },
   'sans-3-latin-wght-normal': {
-    variationAxes: { wght: { min: 400, max: 700 } },
-    letters: ascii + accented,
+    text: ascii + accented + signs,
+    variationAxes: { wght: { min: 400, max: 600 } },
   },
-};
+});
 const keepFeatures = ['kern', 'liga', 'mark', 'ccmp', 'tnum', 'lnum'];
 
 /**
@@ -46,20 +45,19 @@ export function smallFonts() {
     },
     transform: (code, id) => (/katex.*\.css$/.test(id) ? smallStyles(code, used) : undefined),
     async generateBundle(_, bundle) {
-      const signs = await signsOfSources();
+      const texts = Object.entries(textFonts(await signsOfSources(), await titlesOfSources()));
       for (const file of Object.values(bundle)) {
         if (file.type !== 'asset' || !file.fileName.endsWith('.woff2')) continue;
         const { fileName } = file;
         const [, katex] = /KaTeX_([\w]+-[A-Za-z]+)/.exec(fileName) ?? [];
-        const text = Object.entries(textFonts).find(([name]) => fileName.includes(name))?.[1];
-        file.source = await subsetFont(
-          Buffer.from(file.source),
-          katex ? [...used.characters[katex]].join('') : text?.letters + signs,
-          {
-            ...{ targetFormat: 'woff2', noHinting: true },
-            ...(text && { variationAxes: text.variationAxes, keepFeatures }),
-          },
-        );
+        const { text, ...options } = katex
+          ? { text: [...used.characters[katex]].join(''), keepFeatures: [] }
+          : (texts.find(([name]) => fileName.includes(name)) ??
+              this.error(`${fileName}: whose?`))[1];
+        file.source = await subsetFont(Buffer.from(file.source), text, {
+          ...{ targetFormat: 'woff2', noHinting: true, keepFeatures },
+          ...options,
+        });
       }
     },
   };
@@ -88,4 +86,14 @@ async function signsOfSources() {
   );
   const texts = await Promise.all(files.map((file) => readFile(new URL(file, folder), 'utf8')));
   return [...new Set(texts.join(''))].filter((sign) => sign > '~').join('');
+}
+
+/** What is set in bold serif letters. */
+async function titlesOfSources() {
+  const source = (/** @type {string} */ file) =>
+    readFile(new URL(`src/${file}`, import.meta.url), 'utf8');
+  const [page, chapters] = await Promise.all([source('App.svelte'), source('chapters/index.js')]);
+  const title = /<h1>([^]*?)<\/h1>|class="name"[^>]*>([^<]*)</g;
+  const titles = [...page.matchAll(title), ...chapters.matchAll(/title: ['"](.*)['"],/g)];
+  return titles.map(([, ...texts]) => texts.join('')).join('') + '\u00a0';
 }

@@ -5,7 +5,9 @@ import { defineConfig } from 'vite';
 import { equations } from './equations.js';
 import { offline } from './offline.js';
 import { rebuildOnChange } from './rebuildOnChange.js';
+import { sharedWorkers } from './sharedWorkers.js';
 import { smallFonts } from './smallFonts.js';
+import { smallModules } from './smallModules.js';
 
 const policy = [
   "default-src 'none'",
@@ -33,6 +35,16 @@ const contentSecurityPolicy = {
   ],
 };
 
+/** What runs in workers too, where there is no window: it must not come with the page's components. */
+const sharedWithWorkers = new RegExp(
+  [
+    'd3-(?:random|array|color|interpolate)|preload-helper',
+    'drawing.(?:matrix|colour)\\.js',
+    'model.(?:exclusion|product|sentence|shuffle|timed)\\.js',
+    'figures.(?:attention.(?:arcs|statistics)|edit.edit|shuffle.effects|stages.stages)\\.js',
+  ].join('|'),
+);
+
 /** With these headers a page may use threads; without them it works too, on one. */
 const crossOriginIsolation = {
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -44,10 +56,15 @@ export default defineConfig({
   // Relative addresses, so that the site works from any folder of any static host.
   base: './',
   plugins: [
-    svelte({ configFile: false }),
+    smallModules(),
+    svelte({
+      configFile: false,
+      compilerOptions: { cssHash: ({ hash, css }) => `s${hash(css).slice(0, 4)}` },
+    }),
     equations(),
     smallFonts(),
     offline(),
+    sharedWorkers(),
     contentSecurityPolicy,
     rebuildOnChange(),
   ],
@@ -68,7 +85,16 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         codeSplitting: {
-          groups: [{ name: 'equations', test: /[\\/]equations\.js$/ }],
+          groups: [
+            { name: 'equations', test: /[\\/]equations\.js$|virtual:equation-tags$/ },
+            // What workers share with the page, without the page's components.
+            { name: 'base', test: sharedWithWorkers },
+            {
+              name: 'shared',
+              minShareCount: 2,
+              test: (id) => !/wasm.dist|measurement|orker/.test(id),
+            },
+          ],
         },
       },
     },

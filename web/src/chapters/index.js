@@ -3,7 +3,10 @@
  *
  * @typedef {object} ChapterProps what every chapter's component gets
  * @property {import('attn').Attn} attn the loaded module
- * @property {import('../model/pipeline.svelte.js').Pipeline} model from the sentence to attention
+ * @property {import('../model/pipeline.svelte.js').Pipeline} model from the sentence to attention, as
+ *   the settings are: for what looks at its first tokens only
+ * @property {import('../model/pipeline.svelte.js').Pipeline} shown the same for what looks at all of
+ *   them: behind the settings while that is computed
  * @property {string[]} tokens of the sentence
  *
  * @typedef {object} ChapterEntry

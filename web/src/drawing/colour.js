@@ -1,5 +1,4 @@
 import { bisectCenter } from 'd3-array';
-import { lab } from 'd3-color';
 import { interpolateBasis } from 'd3-interpolate';
 
 /**
@@ -23,21 +22,59 @@ import { interpolateBasis } from 'd3-interpolate';
 /** Entries in a map; odd, so that a signed map has exactly one entry for zero. */
 export const size = 511;
 
+/** @typedef {{ l: number, a: number, b: number }} Lab a colour of CIELAB, under D50 as in CSS */
+
+const kWhite = [0.96422, 1, 0.82521];
+
+/** @param {string} colour #rrggbb @returns {Lab} */
+export function labOf(colour) {
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const part = parseInt(colour.slice(at, at + 2), 16) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  const [x, y, z] = [
+    0.4360747 * red + 0.3850649 * green + 0.1430804 * blue,
+    0.2225045 * red + 0.7168786 * green + 0.0606169 * blue,
+    0.0139322 * red + 0.0971045 * green + 0.7141733 * blue,
+  ].map((part, i) => {
+    const t = part / kWhite[i];
+    return t > (6 / 29) ** 3 ? Math.cbrt(t) : t / (3 * (6 / 29) ** 2) + 4 / 29;
+  });
+  return { l: 116 * y - 16, a: 500 * (x - y), b: 200 * (y - z) };
+}
+
+/** Red, green and blue, 0 … 255; the nearest that a screen has. @param {Lab} colour */
+export function rgbOf({ l, a, b }) {
+  const f = (l + 16) / 116;
+  const [x, y, z] = [f + a / 500, f, f - b / 200].map(
+    (t, i) => kWhite[i] * (t > 6 / 29 ? t ** 3 : 3 * (6 / 29) ** 2 * (t - 4 / 29)),
+  );
+  return [
+    3.1338561 * x - 1.6168667 * y - 0.4906146 * z,
+    -0.9787684 * x + 1.9161415 * y + 0.033454 * z,
+    0.0719453 * x - 0.2289914 * y + 1.4052427 * z,
+  ].map((part) => {
+    const curved = part <= 0.0031308 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055;
+    return Math.round(255 * Math.min(1, Math.max(0, curved)));
+  });
+}
+
 /**
  * A smooth path through CIELAB along `stops`, measured: `at` gives the colour at a distance from its
  * start.
  * @param {string[]} stops
  */
 function measuredPath(stops) {
-  const colours = stops.map((stop) => lab(stop));
+  const colours = stops.map(labOf);
   const [l, a, b] = [
     interpolateBasis(colours.map((colour) => colour.l)),
     interpolateBasis(colours.map((colour) => colour.a)),
     interpolateBasis(colours.map((colour) => colour.b)),
   ];
-  const samples = Array.from({ length: 2001 }, (_, i) =>
-    lab(l(i / 2000), a(i / 2000), b(i / 2000)),
-  );
+  const samples = Array.from({ length: 2001 }, (_, i) => {
+    const t = i / 2000;
+    return { l: l(t), a: a(t), b: b(t) };
+  });
   const distances = [0];
   for (let i = 1; i < samples.length; i++) {
     const [p, q] = [samples[i - 1], samples[i]];
@@ -66,9 +103,9 @@ function colourMap(positive, negative) {
   const colours = down ? [...down.reverse(), ...up.slice(1)] : up;
   const bytes = new Uint8Array(3 * size);
   const css = colours.map((colour, i) => {
-    const { r, g, b } = colour.rgb().clamp();
-    bytes.set([r, g, b], 3 * i);
-    return `rgb(${r}, ${g}, ${b})`;
+    const rgb = rgbOf(colour);
+    bytes.set(rgb, 3 * i);
+    return `rgb(${rgb.join(', ')})`;
   });
   return { signed: negative !== undefined, bytes, css };
 }
@@ -95,26 +132,56 @@ export function colourMaps(dark) {
   return dark ? maps.dark : maps.light;
 }
 
+/** Entries that a step of one in the value, or in its logarithm, takes. @param {ColourScale} scale */
+const entriesPerStep = ({ domain: [low, high], log }) =>
+  high > low ? (size - 1) / (log ? Math.log(high / low) : high - low) : 0;
+
+/** The entry nearest to a place in the map, in entries from its start. @param {number} place */
+const nearest = (place) => (place > 0 ? (place < size - 1 ? (place + 0.5) | 0 : size - 1) : 0);
+
 /**
  * The map's entry for a value; values outside the domain take the nearest end.
  * @param {ColourScale} scale
  * @param {number} value
  */
-export const colourIndex = (scale, value) => indexer(scale)(value);
+export function colourIndex(scale, value) {
+  const [low] = scale.domain;
+  if (!scale.log) return nearest((value - low) * entriesPerStep(scale));
+  // The logarithm of a value at or below zero is beyond the low end, or not a number.
+  return value > low ? nearest(Math.log(value / low) * entriesPerStep(scale)) : 0;
+}
+
+/** @type {WeakMap<ColourMap, Uint32Array>} */
+const packed = new WeakMap();
+
+/** Each entry of a map as the four bytes of a pixel. @param {ColourMap} map */
+function packedColours(map) {
+  let colours = packed.get(map);
+  if (!colours) {
+    const bytes = new Uint8Array(4 * size).fill(255);
+    for (let i = 0; i < size; i++) bytes.set(map.bytes.subarray(3 * i, 3 * i + 3), 4 * i);
+    packed.set(map, (colours = new Uint32Array(bytes.buffer)));
+  }
+  return colours;
+}
 
 /**
- * The same as a function of the value alone, for many of them.
+ * The colours of many values, in a loop that does nothing else: a frame has room for it even where
+ * there are a quarter of a million.
  * @param {ColourScale} scale
- * @returns {(value: number) => number}
+ * @param {Float32Array} values
+ * @param {Uint32Array} pixels at least as many
  */
-export function indexer({ domain: [low, high], log }) {
-  if (!(high > low)) return () => 0;
-  const last = size - 1;
-  const entry = (/** @type {number} */ t) => Math.round(Math.min(1, Math.max(0, t)) * last);
-  if (!log) return (value) => entry((value - low) / (high - low));
-  const range = Math.log(high / low);
-  // The logarithm of a value at or below zero is beyond the low end, or not a number.
-  return (value) => (value > low ? entry(Math.log(value / low) / range) : 0);
+export function colourPixels(scale, values, pixels) {
+  const colours = packedColours(scale.map);
+  const { length } = values;
+  if (scale.log) {
+    for (let i = 0; i < length; i++) pixels[i] = colours[colourIndex(scale, values[i])];
+    return;
+  }
+  const [low] = scale.domain;
+  const perStep = entriesPerStep(scale);
+  for (let i = 0; i < length; i++) pixels[i] = colours[nearest((values[i] - low) * perStep)];
 }
 
 /** @param {ColourScale} scale @param {number} value */

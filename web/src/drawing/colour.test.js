@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { lab, rgb } from 'd3-color';
 
-import { colourIndex, colourMaps, colourOf, size } from './colour.js';
+import { colourIndex, colourMaps, colourOf, colourPixels, labOf, rgbOf, size } from './colour.js';
 
 /** @typedef {import('./colour.js').ColourMap} ColourMap */
 
@@ -41,6 +41,19 @@ function seenBy(colour, kind) {
   });
   return lab(rgb(x, x, y));
 }
+
+test('colours go to CIELAB and back', () => {
+  for (let i = 0; i < 4096; i += 7) {
+    const parts = [i >> 8, (i >> 4) & 15, i & 15].map((part) => 17 * part);
+    const hex = `#${parts.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
+    const expected = lab(hex);
+    const actual = labOf(hex);
+    for (const axis of /** @type {const} */ (['l', 'a', 'b'])) {
+      assert.ok(Math.abs(actual[axis] - expected[axis]) < 1e-3, `${axis} of ${hex}`);
+    }
+    assert.deepEqual(rgbOf(actual), parts);
+  }
+});
 
 for (const [theme, { signed, weights }] of themes) {
   test(`${theme}: equal steps in value are equal steps in colour`, () => {
@@ -123,4 +136,24 @@ test('a logarithmic scale gives equal ratios equal steps, and zero its start', (
   const index = (/** @type {number} */ value) => colourIndex(scale, value);
   assert.deepEqual([1e-8, 1e-4, 1].map(index), [0, (size - 1) / 2, size - 1]);
   assert.deepEqual([0, -1, 1e-12, 7].map(index), [0, 0, 0, size - 1]);
+});
+
+test('many values have the colours that each of them has', () => {
+  const { signed, weights } = colourMaps(false);
+  const values = Float32Array.from({ length: 2000 }, (_, i) => Math.sin(i) * 3 ** (i % 9));
+  const pixels = new Uint32Array(values.length);
+  for (const scale of /** @type {import('./colour.js').ColourScale[]} */ ([
+    { map: signed, domain: [-100, 100] },
+    { map: weights, domain: [0, 0.7] },
+    { map: weights, domain: [0, 0] },
+    { map: weights, domain: [1e-3, 1], log: true },
+  ])) {
+    colourPixels(scale, values, pixels);
+    const bytes = new Uint8Array(pixels.buffer);
+    values.forEach((value, i) => {
+      const [red, green, blue, alpha] = bytes.subarray(4 * i);
+      assert.equal(`rgb(${red}, ${green}, ${blue})`, colourOf(scale, value));
+      assert.equal(alpha, 255);
+    });
+  }
 });

@@ -1,4 +1,4 @@
-import { indexer } from './colour.js';
+import { colourPixels } from './colour.js';
 
 /** @typedef {import('./colour.js').ColourScale} ColourScale */
 
@@ -7,6 +7,8 @@ import { indexer } from './colour.js';
  * @property {Float32Array} data row-major
  * @property {number} rows
  * @property {number} columns
+ * @property {number} [largest] |value|, where that is known already
+ * @property {Matrix} [coarse] drawn in its place, where it has more cells than can be seen
  */
 
 /**
@@ -26,84 +28,73 @@ export function valueAt({ data, columns }, { row, column }) {
   return data[row * columns + column];
 }
 
-/** The largest |value|, or 0 for an empty matrix. @param {Float32Array} data */
+/** The largest |value|, 0 for an empty matrix, NaN if there is any. @param {Float32Array} data */
 export function largestMagnitude(data) {
   let largest = 0;
   for (let i = 0; i < data.length; i++) {
     const magnitude = Math.abs(data[i]);
-    if (magnitude > largest || Number.isNaN(magnitude)) largest = magnitude;
+    if (!(magnitude <= largest)) {
+      if (Number.isNaN(magnitude)) return NaN;
+      largest = magnitude;
+    }
   }
   return largest;
 }
 
-/** @type {WeakMap<import('./colour.js').ColourMap, Uint32Array>} */
-const packed = new WeakMap();
-
-/** Each entry of a map as the four bytes of a pixel. @param {import('./colour.js').ColourMap} map */
-function packedColours(map) {
-  let colours = packed.get(map);
-  if (!colours) {
-    const bytes = new Uint8Array((4 * map.bytes.length) / 3).fill(255);
-    for (let i = 0; i < map.bytes.length / 3; i++) {
-      bytes.set(map.bytes.subarray(3 * i, 3 * i + 3), 4 * i);
-    }
-    packed.set(map, (colours = new Uint32Array(bytes.buffer)));
-  }
-  return colours;
-}
-
-/** @type {OffscreenCanvasRenderingContext2D | null} */
-let scratch = null;
+/** Most rows and columns that are drawn one by one: of more, each is less than a pixel. */
+const mostDrawn = 512;
 
 /**
- * A canvas of at least this size, where images are put before they are enlarged: making one each
- * time takes longer than drawing.
- * @param {number} width
- * @param {number} height
+ * A smaller matrix to draw in place of one that has more rows or columns than that; undefined for
+ * others. Each of its cells is the strongest of those it stands for, so that a single strong one is
+ * not lost among weak ones; what is not finite counts as 0.
+ * @param {Matrix} matrix
+ * @param {number} [most]
+ * @returns {Matrix | undefined}
  */
-function scratchOf(width, height) {
-  scratch ??= new OffscreenCanvas(width, height).getContext('2d');
-  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (scratch);
-  if (context.canvas.width < width) context.canvas.width = width;
-  if (context.canvas.height < height) context.canvas.height = height;
-  return context;
+export function coarse({ data, rows, columns }, most = mostDrawn) {
+  if (rows <= most && columns <= most) return undefined;
+  const [down, across] = [Math.min(rows, most), Math.min(columns, most)];
+  const strongest = new Float32Array(down * across);
+  for (let row = 0; row < rows; row++) {
+    const first = Math.floor((row * down) / rows) * across;
+    for (let column = 0; column < columns; column++) {
+      const at = first + Math.floor((column * across) / columns);
+      const value = data[row * columns + column];
+      if (Math.abs(value) > Math.abs(strongest[at]) && Number.isFinite(value))
+        strongest[at] = value;
+    }
+  }
+  return { data: strongest, rows: down, columns: across };
 }
 
-/** From this size in device pixels, cells are kept apart by a gap. */
-const gapFrom = 9;
+/** What is to be said of a picture in which cells are lost. @param {Matrix} matrix */
+export const strongestOf = ({ coarse }) =>
+  coarse ? 'There are more weights than pixels: each dot is the strongest of its group.' : '';
+
+/** Of the image that is being drawn: a new one for each drawing would soon be megabytes of waste. */
+let pixels = new Uint32Array();
 
 /**
- * Draws one coloured cell per value, filling the canvas: as an image, which stays fast for any number
- * of them, in which gaps between large cells are cleared.
- * @param {CanvasRenderingContext2D} context
+ * Draws each value as one pixel of a canvas that is made as large as the matrix. Enlarging it is the
+ * browser's: that takes no time of the page's thread, however large it is shown.
+ * @param {HTMLCanvasElement} canvas
  * @param {Matrix} matrix
  * @param {ColourScale} scale
- * @param {boolean} gaps
  */
-export function drawMatrix(context, { data, rows, columns }, scale, gaps) {
-  const { width, height } = context.canvas;
-  context.clearRect(0, 0, width, height);
+export function drawMatrix(canvas, matrix, scale) {
+  const { data, rows, columns } = matrix.coarse ?? matrix;
+  // Setting a size, even to the same, makes the canvas anew.
+  if (canvas.width !== columns) canvas.width = columns;
+  if (canvas.height !== rows) canvas.height = rows;
   if (rows === 0 || columns === 0) return;
-  const [cellWidth, cellHeight] = [width / columns, height / rows];
-  const index = indexer(scale);
-
-  const image = new ImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
-  const colours = packedColours(scale.map);
-  for (let i = 0; i < data.length; i++) pixels[i] = colours[index(data[i])];
-  const cells = scratchOf(columns, rows);
-  cells.putImageData(image, 0, 0);
-  // Nearest neighbour when enlarging; where cells are smaller than a pixel, an average says more.
-  context.imageSmoothingEnabled = cellWidth < 1 || cellHeight < 1;
-  context.drawImage(cells.canvas, 0, 0, columns, rows, 0, 0, width, height);
-
-  if (gaps && Math.min(cellWidth, cellHeight) >= gapFrom) {
-    const gap = Math.max(1, Math.round(Math.min(cellWidth, cellHeight) / 20));
-    for (let row = 1; row < rows; row++) {
-      context.clearRect(0, Math.round(row * cellHeight) - gap, width, gap);
-    }
-    for (let column = 1; column < columns; column++) {
-      context.clearRect(Math.round(column * cellWidth) - gap, 0, gap, height);
-    }
-  }
+  const length = rows * columns;
+  if (pixels.length < length) pixels = new Uint32Array(length);
+  colourPixels(scale, data, pixels);
+  const bytes = new Uint8ClampedArray(pixels.buffer, 0, 4 * length);
+  // The pixels are made here: a canvas in the processor's memory takes them without a detour.
+  const context = /** @type {CanvasRenderingContext2D} */ (
+    canvas.getContext('2d', { willReadFrequently: true })
+  );
+  context.putImageData(new ImageData(bytes, columns, rows), 0, 0);
 }

@@ -1,5 +1,3 @@
-import { format } from 'd3-format';
-
 /** A real minus sign, as the D3 formats have it. @param {string} text */
 const typeset = (text) => text.replace(/-/g, '−');
 
@@ -18,12 +16,21 @@ export function brief(value) {
   return value === 0 ? '0' : typeset(String(Number(value.toPrecision(3))));
 }
 
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+
 /** A count with thousands set apart. */
-export const count = format(',d');
+export const count = (/** @type {number} */ value) => typeset(whole.format(value));
+
+/** The same of any number, with three decimals at the most. */
+export const { format: written } = new Intl.NumberFormat('en');
 
 /** A magnitude for a narrow label: 35, 3.5k, 628k. */
-export const compact = (/** @type {number} */ value) =>
-  value < 100 ? String(Number(value.toPrecision(2))) : format('.2~s')(value);
+export function compact(/** @type {number} */ value) {
+  if (value < 100) return String(Number(value.toPrecision(2)));
+  const [mantissa, power] = value.toExponential(1).split('e').map(Number);
+  const thousands = Math.floor(power / 3);
+  return `${Number(`${mantissa}e${power % 3}`)}${['', ...'kMGTPEZY'][thousands]}`;
+}
 
 /**
  * A number as mantissa and power of ten.

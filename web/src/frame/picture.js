@@ -7,7 +7,7 @@ const copied = [
   ...['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray'],
   ...['stroke-linecap', 'stroke-linejoin', 'opacity', 'font-family', 'font-size', 'font-style'],
   ...['font-weight', 'letter-spacing', 'text-anchor', 'dominant-baseline', 'paint-order'],
-  ...['visibility', 'stop-color', 'stop-opacity', 'mix-blend-mode'],
+  ...['visibility', 'stop-color', 'stop-opacity', 'mix-blend-mode', 'shape-rendering'],
 ];
 
 /** @param {Element} from @param {Element} to */
@@ -51,7 +51,7 @@ function copy(element, svg, left, top) {
     const later = { 'data-href': element.toDataURL() };
     setAll(image, { x, y, width: box.width, height: box.height, ...later });
     image.setAttribute('preserveAspectRatio', 'none');
-    image.setAttribute('image-rendering', 'pixelated');
+    image.setAttribute('image-rendering', getComputedStyle(element).imageRendering);
     svg.append(image);
     return;
   }

@@ -1,10 +1,19 @@
-import { settings } from '../state/settings.svelte.js';
+import { Embedder, encoded, layerOf } from './sentence.js';
 import { exclusionOf } from './exclusion.js';
 import { timed } from './timed.js';
-import { tokenize } from './tokens.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('./sentence.js').Given} Given */
+/** @typedef {import('./work.svelte.js').Work} Work */
+
+/**
+ * @typedef {object} Attention
+ * @property {Tensor} output (n, E)
+ * @property {Tensor} weights (heads, n, n)
+ * @property {number} [largest] weight of all; this and the next for long sentences only
+ * @property {import('./worker.js').Survey[]} [heads] what is drawn of each
+ */
 
 /**
  * From the sentence to attention: the one computation that all chapters look at. Each property is
@@ -13,60 +22,61 @@ import { tokenize } from './tokens.js';
  */
 export class Pipeline {
   #attn;
+  #given;
+  #work;
+  #embedder;
   /** @type {InstanceType<Attn['MultiHeadAttention']> | null} */
   #current = null;
 
-  #sentence = $derived(tokenize(settings.text));
   #embedding = $derived.by(() => {
-    const { tokens } = this;
-    const { dModel } = settings;
-    return tokens.length
-      ? timed(() => this.#attn.ngramEmbedding(tokens, { dModel, seed: 0 }))
-      : null;
+    const { tokens, dModel } = this.#given;
+    return tokens.length ? timed(() => this.#embedder.embed(tokens, dModel)) : null;
   });
   #positions = $derived.by(() => {
-    const { dModel, base } = settings;
-    const { length } = this.tokens;
+    const { tokens, dModel, base } = this.#given;
+    const { length } = tokens;
     return length ? timed(() => this.#attn.sinusoidalEncoding({ length, dModel, base })) : null;
   });
   #input = $derived.by(() => {
     const { embedding } = this;
-    if (!embedding) return null;
-    return settings.encoding === 'sinusoidal'
-      ? timed(() => this.#attn.positionalEncoding(embedding, { base: settings.base }))
-      : { value: embedding, milliseconds: 0 };
+    const { encoding, base } = this.#given;
+    return embedding && timed(() => encoded(this.#attn, embedding, { encoding, base }));
   });
   #layer = $derived.by(() => {
-    const { dModel, heads: numHeads, weights: init } = settings;
-    const seed = init === 'xavier' ? settings.seed : 0;
+    const { dModel, heads, weights } = this.#given;
+    const seed = weights === 'xavier' ? this.#given.seed : 0;
     this.#current?.dispose();
     this.#current = null;
-    this.#current = new this.#attn.MultiHeadAttention({
-      ...{ dModel, numHeads, init, seed },
-      bias: false,
-    });
+    this.#current = layerOf(this.#attn, { dModel, heads, weights, seed });
     return this.#current;
   });
-  #attention = $derived.by(() => {
-    const { input, layer, exclusion } = this;
-    if (!input) return null;
-    const { value, milliseconds } = timed(() =>
-      layer.forward(input, input, input, { ...exclusion, needWeights: true }),
-    );
-    return {
-      value: { output: value.output, weights: /** @type {Tensor} */ (value.weights) },
-      milliseconds,
-    };
-  });
+  #attention = $derived.by(() => this.#work.of('attention', () => this.#attend()));
 
-  /** @param {Attn} attn the loaded module */
-  constructor(attn) {
+  /**
+   * @param {Attn} attn the loaded module
+   * @param {Work} work
+   * @param {'live' | 'shown'} which of the work's settings it is computed from
+   */
+  constructor(attn, work, which) {
     this.#attn = attn;
+    this.#work = work;
+    this.#given = work[which];
+    this.#embedder = new Embedder(attn);
+  }
+
+  /** The settings that it was computed from, and the tokens: what figures draw belongs to these. */
+  get given() {
+    return this.#given;
+  }
+
+  /** Where figures have their own long computations done. */
+  get work() {
+    return this.#work;
   }
 
   /** The tokens of the sentence, at most `maxTokens` of them. */
   get tokens() {
-    return this.#sentence.tokens;
+    return this.#given.tokens;
   }
 
   /** X, the embeddings of the tokens: (n, E). */
@@ -90,15 +100,20 @@ export class Pipeline {
   }
 
   /** Which keys a query may look at. @type {import('attn').ExclusionOptions} */
-  exclusion = $derived.by(() => exclusionOf(settings, this.tokens.length));
+  exclusion = $derived.by(() => exclusionOf(this.#given, this.tokens.length));
 
-  /** The layer's output (n, E) and weights (heads, n, n). */
+  /**
+   * The layer's output (n, E) and weights (heads, n, n); null also while they are being computed.
+   * @returns {Attention | null}
+   */
   get attention() {
     return this.#attention?.value ?? null;
   }
 
   /** The head that is looked at. */
-  head = $derived(Math.min(settings.head, settings.heads - 1));
+  get head() {
+    return this.#given.head;
+  }
 
   /** Time that the core took from the sentence to the weights, in ms. */
   get milliseconds() {
@@ -106,5 +121,14 @@ export class Pipeline {
       (sum, step) => sum + (step?.milliseconds ?? 0),
       0,
     );
+  }
+
+  /** @returns {Attention | null} */
+  #attend() {
+    const { input, layer, exclusion } = this;
+    if (!input) return null;
+    const options = { ...exclusion, needWeights: true };
+    const result = layer.forward(input, input, input, options);
+    return { output: result.output, weights: /** @type {Tensor} */ (result.weights) };
   }
 }

@@ -21,6 +21,14 @@ export function shuffledOrder(length, seed) {
 }
 
 /**
+ * The order that the settings say: the one made by hand, if it is one of so many tokens.
+ * @param {number} length
+ * @param {{ order: number[] | null, shuffle: number }} settings
+ */
+export const orderOf = (length, { order, shuffle }) =>
+  order?.length === length ? order : shuffledOrder(length, shuffle);
+
+/**
  * The rows of a matrix in another order.
  * @param {Tensor} matrix (rows, columns)
  * @param {number[]} order

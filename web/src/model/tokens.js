@@ -6,6 +6,9 @@ const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
 /** White space and invisible control or formatting characters only. */
 const blank = /^[\p{White_Space}\p{Cc}\p{Cf}]*$/u;
 
+/** The last sentence: whoever needs its tokens asks in turn. */
+let last = { text: '', result: { tokens: /** @type {string[]} */ ([]), total: 0 } };
+
 /**
  * Splits a sentence into words, punctuation marks and symbols by the Unicode rules for word
  * boundaries, so that an emoji stays whole and scripts without spaces are split too. Composed and
@@ -15,6 +18,7 @@ const blank = /^[\p{White_Space}\p{Cc}\p{Cf}]*$/u;
  * @returns {{ tokens: string[], total: number }} the first `maxTokens` tokens, and how many there are
  */
 export function tokenize(text) {
+  if (text === last.text) return last.result;
   const tokens = [];
   let total = 0;
   for (const { segment } of segmenter.segment(text.normalize('NFC'))) {
@@ -22,7 +26,8 @@ export function tokenize(text) {
     total += 1;
     if (tokens.length < maxTokens) tokens.push(segment);
   }
-  return { tokens, total };
+  last = { text, result: { tokens, total } };
+  return last.result;
 }
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });

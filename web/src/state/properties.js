@@ -16,7 +16,7 @@ import { cells, choice, flag, integer, number, text } from './property.js';
 export const maxTextLength = 12000;
 
 /** Most tokens that are taken from it. */
-export const maxTokens = 1024;
+export const maxTokens = 2048;
 
 /** Most cells that can be excluded by hand. */
 export const maxBlocked = 400;

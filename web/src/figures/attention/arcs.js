@@ -5,6 +5,9 @@
  * @property {number} weight
  */
 
+/** Most lines that are drawn. */
+export const mostLines = 600;
+
 /**
  * The strongest connections of a head, the weakest first, so that the strong ones are drawn on top.
  * @param {import('../../drawing/matrix.js').Matrix} weights (n, n)

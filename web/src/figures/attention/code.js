@@ -2,11 +2,11 @@ import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/progra
 import { exclusionCode } from '../../model/exclusionCode.js';
 import { inputCode } from '../../model/inputCode.js';
 
-/** @typedef {import('../../state/properties.js').Settings} Settings */
+/** @typedef {import('../../model/sentence.js').SentenceSettings} SentenceSettings */
 
 /**
  * What programs about the layer begin with: its input `x`, the `layer`, and the masks.
- * @param {Settings} settings
+ * @param {SentenceSettings} settings
  * @param {string[]} tokens
  * @param {string} file the exported x, which the Python program reads
  */
@@ -61,7 +61,7 @@ layer.${identity ? 'initialize_identity()' : `initialize_xavier(${seed})`};`,
 
 /**
  * Programs for the weights of a head.
- * @param {Settings} settings
+ * @param {SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
  */

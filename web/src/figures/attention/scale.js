@@ -11,7 +11,7 @@ const largestOf = new WeakMap();
  */
 export function weightScaleOf(model, dark) {
   const data = model.attention?.weights.data;
-  let largest = (data && largestOf.get(data)) ?? 0;
+  let largest = model.attention?.largest ?? (data && largestOf.get(data)) ?? 0;
   if (data && !largest) {
     for (const weight of data) if (weight > largest) largest = weight;
     largestOf.set(data, largest);

@@ -1,35 +1,38 @@
+import { part } from '../../frame/equation.js';
+
 const inLine = (/** @type {string} */ tex) => String.raw`\textstyle ${tex}`;
+const [n, d, k, w] = [part('n', 'n'), part('d', 'd'), part('k', 'k'), part('k', 'w')];
 
 /** What each layer costs: multiply-adds, steps in sequence, longest path. */
 export const costs = {
   convolution: {
-    operations: inLine('n k d^2'),
+    operations: inLine(`${n} ${k} ${d}^2`),
     sequential: inLine('1'),
-    path: inLine(String.raw`\lceil (n-1)/(k-1) \rceil`),
+    path: inLine(String.raw`\lceil (${n}-1)/(${k}-1) \rceil`),
   },
   dilated: {
-    operations: inLine('n k d^2'),
+    operations: inLine(`${n} ${k} ${d}^2`),
     sequential: inLine('1'),
-    path: inLine(String.raw`\lceil\log_k n\rceil`),
+    path: inLine(String.raw`\lceil\log_{${k}} ${n}\rceil`),
   },
   recurrence: {
-    operations: inLine('2 n d^2'),
-    sequential: inLine('n'),
-    path: inLine('n'),
+    operations: inLine(`2 ${n} ${d}^2`),
+    sequential: inLine(n),
+    path: inLine(n),
   },
   attention: {
-    operations: inLine('2 n^2 d'),
+    operations: inLine(`2 ${n}^2 ${d}`),
     sequential: inLine('1'),
     path: inLine('1'),
   },
   projections: {
-    operations: inLine('2 n^2 d + 4 n d^2'),
+    operations: inLine(`2 ${n}^2 ${d} + 4 ${n} ${d}^2`),
     sequential: inLine('1'),
     path: inLine('1'),
   },
   window: {
-    operations: inLine(String.raw`\approx 2 n\,(2w + 1)\,d,\; w = @`),
+    operations: inLine(String.raw`\approx 2 ${n}\,(2${w} + 1)\,${d},\; ${w} = @`),
     sequential: inLine('1'),
-    path: inLine(String.raw`\lceil (n-1)/2w \rceil`),
+    path: inLine(String.raw`\lceil (${n}-1)/2${w} \rceil`),
   },
 };

@@ -5,7 +5,7 @@ import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
 import { decoderCacheCode } from './code.js';
-import { decode } from './decode.js';
+import { Decoder } from './decode.js';
 
 const tokens = ['man', 'bites', 'dog', 'bites', 'man'];
 const settings = /** @type {any} */ ({
@@ -18,7 +18,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript'])) {
   test(`the ${language} program prints what is decoded`, { skip }, async () => {
     const attn = await load({ threads: 1 });
     const x = attn.positionalEncoding(attn.ngramEmbedding(tokens, { dModel: 16 }), { base: 100 });
-    const { output } = decode(attn, { ...settings, normFirst: true }, x);
+    const { output } = new Decoder(attn, { ...settings, normFirst: true }).decode(x);
     const printed = (await run(language, decoderCacheCode(settings, tokens)[language])).flat();
     assert.equal(printed.length, output.data.length);
     printed.forEach((value, i) =>

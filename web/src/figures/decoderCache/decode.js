@@ -16,34 +16,55 @@ import { EncoderBlock } from '../encoderBlock/block.js';
  */
 
 /**
- * A causal block that takes one token at a time, with keys and values of past ones in a cache.
- * @param {Attn} attn
- * @param {import('../encoderBlock/layer.js').BlockOptions} options
- * @param {Tensor} x (n, E), n ≥ 1
- * @returns {Decoding}
+ * A causal block that takes one token at a time, with keys and values of past ones in a cache. What it
+ * has decoded it keeps: of the next input, only what follows the rows that stayed the same is new.
  */
-export function decode(attn, options, x) {
-  const [length, dModel] = x.shape;
-  const block = new EncoderBlock(attn, options);
-  const cache = new attn.KeyValueCache({
-    batch: 1,
-    numKvHeads: options.heads,
-    headDim: dModel / options.heads,
-  });
-  try {
-    const output = new Float32Array(length * dModel);
-    const weights = [];
-    for (let t = 0; t < length; t++) {
-      const token = { data: x.data.subarray(t * dModel, (t + 1) * dModel), shape: [1, dModel] };
-      const step = block.layer.forward(token, {
-        attention: { causal: true, needWeights: true },
-        cache,
-      });
-      output.set(step.output.data, t * dModel);
-      const { data } = /** @type {Tensor} */ (step.weights);
-      weights.push({ data, shape: [options.heads, t + 1] });
+export class Decoder {
+  #block;
+  #cache;
+  /** Of each token that is in the cache. @type {{ x: Float32Array, output: Float32Array, weights: Tensor }[]} */
+  #steps = [];
+
+  /** @param {Attn} attn @param {import('../encoderBlock/layer.js').BlockOptions} options */
+  constructor(attn, options) {
+    const { dModel, heads } = options;
+    this.#block = new EncoderBlock(attn, options);
+    this.#cache = new attn.KeyValueCache({
+      batch: 1,
+      numKvHeads: heads,
+      headDim: dModel / heads,
+    });
+  }
+
+  /**
+   * @param {Tensor} x (n, E), n ≥ 1
+   * @returns {Decoding}
+   */
+  decode(x) {
+    const [length, dModel] = x.shape;
+    const { layer, options } = this.#block;
+    const row = (/** @type {number} */ t) => x.data.subarray(t * dModel, (t + 1) * dModel);
+    const changed = this.#steps.findIndex(({ x }, t) => t >= length || !same(x, row(t)));
+    if (changed >= 0) {
+      this.#steps.length = changed;
+      this.#cache.truncate(changed);
     }
-    const whole = block.layer.forward(x, { attention: { causal: true } }).output;
+    for (let t = this.#steps.length; t < length; t++) {
+      const token = { data: row(t), shape: [1, dModel] };
+      const { output, weights } = layer.forward(token, {
+        attention: { causal: true, needWeights: true },
+        cache: this.#cache,
+      });
+      const { data } = /** @type {Tensor} */ (weights);
+      this.#steps.push({
+        x: token.data,
+        output: output.data,
+        weights: { data, shape: [options.heads, t + 1] },
+      });
+    }
+    const output = new Float32Array(length * dModel);
+    this.#steps.forEach((step, t) => output.set(step.output, t * dModel));
+    const whole = layer.forward(x, { attention: { causal: true } }).output;
     const differences = new Float32Array(length);
     let largest = 0;
     for (let i = 0; i < output.length; i++) {
@@ -52,16 +73,23 @@ export function decode(attn, options, x) {
     }
     return {
       x,
-      q: block.forward(x, { causal: true }).stages.q,
-      keys: headsBesideEachOther(cache.keys()),
-      values: headsBesideEachOther(cache.values()),
-      ...{ weights, output: { data: output, shape: x.shape }, whole, differences },
+      q: this.#block.queries(x),
+      keys: headsBesideEachOther(this.#cache.keys()),
+      values: headsBesideEachOther(this.#cache.values()),
+      weights: this.#steps.map(({ weights }) => weights),
+      output: { data: output, shape: x.shape },
+      ...{ whole, differences },
     };
-  } finally {
-    cache.dispose();
-    block.dispose();
+  }
+
+  dispose() {
+    this.#cache.dispose();
+    this.#block.dispose();
   }
 }
+
+/** @param {Float32Array} a @param {Float32Array} b as long as a */
+const same = (a, b) => a.every((value, i) => value === b[i]);
 
 /** (1, H, n, D) as (n, H·D). @param {Tensor} tensor */
 function headsBesideEachOther({ data, shape: [, heads, length, depth] }) {

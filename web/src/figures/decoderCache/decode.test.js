@@ -4,7 +4,7 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { EncoderBlock } from '../encoderBlock/block.js';
-import { decode, soFar, work } from './decode.js';
+import { Decoder, soFar, work } from './decode.js';
 
 const attn = await load({ threads: 1 });
 const xavier = /** @type {const} */ ('xavier');
@@ -13,6 +13,16 @@ const words = 'the cat sat on the mat because the cat was tired'.split(' ');
 /** @param {number} length @param {number} dModel */
 const input = (length, dModel) =>
   attn.positionalEncoding(attn.ngramEmbedding(words.slice(0, length), { dModel }));
+
+/** @param {import('../encoderBlock/layer.js').BlockOptions} options @param {import('attn').Tensor} x */
+function decode(options, x) {
+  const decoder = new Decoder(attn, options);
+  try {
+    return decoder.decode(x);
+  } finally {
+    decoder.dispose();
+  }
+}
 
 for (const normFirst of [false, true]) {
   for (const weights of /** @type {const} */ (['identity', 'xavier'])) {
@@ -24,7 +34,7 @@ for (const normFirst of [false, true]) {
       ]) {
         const options = { dModel, heads, normFirst, weights, seed: 2 };
         const x = input(length, dModel);
-        const { output, whole, differences, keys, values } = decode(attn, options, x);
+        const { output, whole, differences, keys, values } = decode(options, x);
         assert.equal(differences.length, length);
         let largest = 0;
         output.data.forEach((value, i) => {
@@ -52,7 +62,7 @@ for (const normFirst of [false, true]) {
 
 test('each step’s weights are over the tokens so far, and add up to 1', () => {
   const options = { dModel: 16, heads: 2, normFirst: false, weights: xavier, seed: 1 };
-  const { weights } = decode(attn, options, input(6, 16));
+  const { weights } = decode(options, input(6, 16));
   weights.forEach(({ data, shape }, t) => {
     assert.deepEqual(shape, [2, t + 1]);
     for (let head = 0; head < 2; head++) {
@@ -64,11 +74,23 @@ test('each step’s weights are over the tokens so far, and add up to 1', () => 
 
 test('differences only grow from step to step', () => {
   const options = { dModel: 64, heads: 4, normFirst: true, weights: xavier, seed: 9 };
-  const { differences } = decode(attn, options, input(11, 64));
+  const { differences } = decode(options, input(11, 64));
   assert.deepEqual(
     [...differences],
     [...differences].toSorted((a, b) => a - b),
   );
+});
+
+test('what was decoded before changes nothing but the time', () => {
+  const options = { dModel: 16, heads: 2, normFirst: true, weights: xavier, seed: 1 };
+  const decoder = new Decoder(attn, options);
+  const long = input(9, 16);
+  const other = { data: long.data.map((value, i) => (i < 64 ? value : -value)), shape: [9, 16] };
+  // Longer, shorter, other from the fifth token on, and back.
+  for (const x of [input(6, 16), long, input(3, 16), long, other, long]) {
+    assert.deepEqual(decoder.decode(x), decode(options, x));
+  }
+  decoder.dispose();
 });
 
 test('a cache makes the work linear', () => {
@@ -85,8 +107,8 @@ test('later rows are empty', () => {
 test('nothing is left behind', () => {
   const options = { dModel: 16, heads: 2, normFirst: false, weights: xavier, seed: 1 };
   const x = input(6, 16);
-  decode(attn, options, x);
+  decode(options, x);
   const { bytesInUse } = attn.memory();
-  for (let i = 0; i < 10; i++) decode(attn, options, x);
+  for (let i = 0; i < 10; i++) decode(options, x);
   assert.equal(attn.memory().bytesInUse, bytesInUse);
 });

@@ -3,7 +3,7 @@ import { layerCode } from '../attention/code.js';
 
 /**
  * Programs for what the change of one weight does to the output of the layer.
- * @param {import('../../state/properties.js').Settings} settings
+ * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {{ row: number, column: number, value: number }} edit
  */

@@ -1,3 +1,5 @@
+import { matrixOf } from '../../drawing/matrix.js';
+
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {'q' | 'k' | 'v' | 'o'} Projection */
@@ -48,9 +50,41 @@ export function attend(layer, x, exclusion) {
   return { output, weights: /** @type {Tensor} */ (weights) };
 }
 
-/** a − b. @param {Tensor} a @param {Tensor} b @returns {Tensor} */
+/**
+ * The weight that the settings say, as it is and as it is to be: the first one of the head, unless
+ * another is chosen.
+ * @param {import('attn').Tensor} projection (E, E)
+ * @param {Pick<import('../../model/sentence.js').Given, 'dModel' | 'heads' | 'head' | 'editCell' | 'editBy'>} given
+ */
+export function editOf({ data }, { dModel, heads, head, editCell, editBy }) {
+  const chosen = editCell && Math.max(editCell.row, editCell.column) < dModel;
+  const { row, column } = chosen ? editCell : { row: (head * dModel) / heads, column: 0 };
+  const original = data[row * dModel + column];
+  return { row, column, original, value: Math.fround(original + editBy) };
+}
+
+/**
+ * What another layer changes.
+ * @param {{ output: Tensor, weights: Tensor }} after (n, E) and (heads, n, n)
+ * @param {{ output: Tensor, weights: Tensor }} before
+ * @param {number} head
+ * @returns {{ weights: import('../../drawing/matrix.js').Matrix, output: Tensor }} of the head, of all
+ */
+export function changes(after, before, head) {
+  return {
+    weights: difference(matrixOf(after.weights, head), matrixOf(before.weights, head)),
+    output: difference(after.output, before.output),
+  };
+}
+
+/**
+ * a − b.
+ * @template {{ data: Float32Array }} T
+ * @param {T} a @param {T} b
+ * @returns {T}
+ */
 export function difference(a, b) {
   const data = a.data.slice();
   for (let i = 0; i < data.length; i++) data[i] -= b.data[i];
-  return { data, shape: a.shape };
+  return { ...a, data };
 }

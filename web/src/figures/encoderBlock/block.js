@@ -59,6 +59,11 @@ export class EncoderBlock {
     return this.#layer;
   }
 
+  /** The queries alone, of all heads side by side. @param {Tensor} x (n, E) @returns {Tensor} (n, E) */
+  queries(x) {
+    return this.#projections[0].forward(this.options.normFirst ? this.#norms[0].forward(x) : x);
+  }
+
   /**
    * Every matrix on the way, by the id of its stage.
    * @param {Tensor} x (n, E)

@@ -7,7 +7,8 @@
 export const bitCount = (number) => number.toString(2).length;
 
 /** Bit `index` of a whole number up to 2^53. @param {number} number @param {number} index */
-export const bitOf = (number, index) => Math.floor(number / 2 ** index) % 2;
+export const bitOf = (number, index) =>
+  number < 2 ** 31 && index < 31 ? (number >> index) & 1 : Math.floor(number / 2 ** index) % 2;
 
 /** Positions in which a pair of columns turns once. @param {number} pair */
 export const wavelength = (pair, /** @type {number} */ width, /** @type {number} */ base) =>

@@ -1,1 +1,1 @@
-export const encoding = String.raw`P_{\htmlData{part=position}{i},\,2j} = \sin\frac{\htmlData{part=position}{i}}{\htmlData{part=frequency}{b^{\,2j/d}}}\qquad P_{\htmlData{part=position}{i},\,2j+1} = \cos\frac{\htmlData{part=position}{i}}{\htmlData{part=frequency}{b^{\,2j/d}}}`;
+export const encoding = String.raw`{P_{\htmlData{part=position}{i},\,2j} = \sin\frac{\htmlData{part=position}{i}}{\htmlData{part=frequency}{b^{\,2j/d}}}}\qquad\allowbreak {P_{\htmlData{part=position}{i},\,2j+1} = \cos\frac{\htmlData{part=position}{i}}{\htmlData{part=frequency}{b^{\,2j/d}}}}`;

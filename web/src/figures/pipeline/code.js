@@ -3,7 +3,7 @@ import { inputCode } from '../../model/inputCode.js';
 
 /**
  * Programs for what the layer reads: the embeddings, plus the encoding of their positions.
- * @param {import('../../state/properties.js').Settings} settings
+ * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  */
 export function pipelineCode(settings, tokens) {

@@ -1,6 +1,6 @@
 /** @param {string} read what the layer reads */
 const weightsOf = (read) =>
-  String.raw`{\htmlData{part=w}{W} = \operatorname{softmax}\!\left(\frac{Q\,K^{\mathsf T}}{\sqrt D}\right)},\qquad\allowbreak {Q = \htmlData{part=sum}{${read}}\,W_q^{\mathsf T}},\qquad\allowbreak {K = \htmlData{part=sum}{${read}}\,W_k^{\mathsf T}}`;
+  String.raw`{\htmlData{part=w}{W} = \operatorname{softmax}\!\left(\frac{Q\,K^\top}{\sqrt D}\right)},\qquad\allowbreak {Q = \htmlData{part=sum}{${read}}\,W_q^\top},\qquad\allowbreak {K = \htmlData{part=sum}{${read}}\,W_k^\top}`;
 
 export const encoded = weightsOf(String.raw`(\htmlData{part=x}{X} + \htmlData{part=p}{P})`);
 

@@ -6,11 +6,11 @@ const distance = String.raw`-\frac{(q-k)^2}{2\sigma^2}`;
 /** a(q, k) of each scoring function. @type {Record<import('./pooling.js').Scoring, string>} */
 const scores = {
   gaussian: distance,
-  scaledDot: String.raw`\frac{q^{\mathsf T} k}{\sqrt{d}}`,
-  additive: String.raw`w_v^{\mathsf T} \tanh(W_q q + W_k k)`,
+  scaledDot: String.raw`\frac{q^\top k}{\sqrt{d}}`,
+  additive: String.raw`w_v^\top \tanh(W_q q + W_k k)`,
   average: '1',
   hard: distance,
-  boxcar: String.raw`\mathbf 1\bigl[\,|q-k| < \sigma\,\bigr]`,
+  boxcar: String.raw`1_{|q-k| < \sigma}`,
   epanechnikov: String.raw`\max\Bigl(1-\frac{|q-k|}{\sigma},\,0\Bigr)`,
 };
 

@@ -2,4 +2,4 @@ import { windowLength } from './precision.js';
 
 export const error = String.raw`{P_{i,2j} = \sin\frac{i}{b^{2j/d}}},\qquad\allowbreak {\htmlData{part=usual}{\tilde P_{i,2j}} = \mathrm{fl}\Bigl(\sin\,\mathrm{fl}\Bigl(\frac{i}{\mathrm{fl}(b^{2j/d})}\Bigr)\Bigr)},\qquad\allowbreak {\htmlData{part=core}{\hat P_{i,2j}} = \mathrm{fl}\Bigl(\sin\frac{i}{b^{2j/d}}\Bigr)}`;
 
-export const drift = String.raw`{\htmlData{part=change}{\max_{k,l}\bigl|\,W^{(s)}_{kl} - W^{(0)}_{kl}\,\bigr|}},\qquad\allowbreak {\htmlData{part=weights}{W^{(s)}} = \operatorname{softmax}\frac{P_s P_s^{\mathsf T}}{\sqrt d}},\qquad\allowbreak {P_s = P_{s,\,\dots,\,s+${windowLength - 1}}}`;
+export const drift = String.raw`{\htmlData{part=change}{\max_{k,l}\bigl|\,W^{(s)}_{kl} - W^{(0)}_{kl}\,\bigr|}},\qquad\allowbreak {\htmlData{part=weights}{W^{(s)}} = \operatorname{softmax}\frac{P_s P_s^\top}{\sqrt d}},\qquad\allowbreak {P_s = P_{s,\,\dots,\,s+${windowLength - 1}}}`;

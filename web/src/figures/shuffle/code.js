@@ -4,7 +4,7 @@ import { layerCode } from '../attention/code.js';
 /**
  * Programs that measure whether the layer sees the order of its input: π(f(X)) − f(π(X)), where the
  * layer f begins with the encoding of positions, if there is one.
- * @param {import('../../state/properties.js').Settings} settings
+ * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number[]} order
  */

@@ -3,7 +3,7 @@ import { layerCode } from '../attention/code.js';
 
 /**
  * Programs that go through a head stage by stage, to its output.
- * @param {import('../../state/properties.js').Settings} settings
+ * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
  */

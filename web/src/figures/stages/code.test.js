@@ -7,11 +7,7 @@ await testLayerPrograms(
   (settings) => stagesCode(settings, tokens, head),
   ({ attn, layer, x, exclusion }) => {
     const { dModel, numHeads } = layer;
-    const parameters = {
-      inProjection: layer.parameter('in_proj_weight'),
-      outProjection: layer.parameter('out_proj.weight'),
-    };
-    const { attended } = stagesOf(attn, x, { ...parameters, numHeads }, exclusion);
+    const { attended } = stagesOf(attn, x, layer, exclusion, head);
     const depth = dModel / numHeads;
     return columnsOf(attended, head * depth, (head + 1) * depth);
   },

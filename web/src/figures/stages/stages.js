@@ -1,63 +1,72 @@
+import { matrixOf } from '../../drawing/matrix.js';
 import { product } from '../../model/product.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
+/** @typedef {InstanceType<Attn['MultiHeadAttention']>} Layer */
 /** @typedef {'x' | 'q' | 'k' | 'v' | 'scores' | 'scaled' | 'masked' | 'weights' | 'head' | 'output'} StageId */
 
 /**
- * Everything between the input of a multi-head attention layer and its output.
+ * Everything between the input of a multi-head attention layer and its output, for one head.
  * @typedef {object} Stages
- * @property {Tensor} query X·W_qᵀ, of all heads side by side: (n, E), as `key` and `value`
- * @property {Tensor} key
- * @property {Tensor} value
- * @property {Tensor} scores q·k: (heads, n, n), as the next three
- * @property {Tensor} scaled divided by √D
- * @property {Tensor} masked −∞ where excluded
- * @property {Tensor} weights after softmax
- * @property {Tensor} attended weights · value, of all heads side by side: (n, E)
- * @property {Tensor} output attended · W_oᵀ: (n, E)
+ * @property {Matrix} query X·W_qᵀ, the head's columns of it: (n, D), as `key` and `value`
+ * @property {Matrix} key
+ * @property {Matrix} value
+ * @property {Matrix} scores q·k: (n, n), as the next three
+ * @property {Matrix} scaled divided by √D
+ * @property {Matrix} masked −∞ where excluded
+ * @property {Matrix} weights after softmax
+ * @property {Matrix} attended weights · value, of all heads side by side: (n, E)
+ * @property {Matrix} output attended · W_oᵀ: (n, E)
  */
 
 /**
  * @param {Attn} attn
  * @param {Tensor} x (n, E)
- * @param {{ inProjection: Tensor, outProjection: Tensor, numHeads: number }} layer (3·E, E), (E, E)
+ * @param {Layer} layer
  * @param {import('attn').ExclusionOptions} exclusion
+ * @param {number} head
  * @returns {Stages}
  */
-export function stagesOf(attn, x, { inProjection, outProjection, numHeads }, exclusion) {
+export function stagesOf(attn, x, layer, exclusion, head) {
   const [n, dModel] = x.shape;
-  const [query, key, value] = [0, 1, 2].map((which) =>
-    product(attn, x, partOf(inProjection, which, dModel)),
+  const { numHeads } = layer;
+  const depth = dModel / numHeads;
+  const inProjection = layer.parameter('in_proj_weight');
+  const all = [0, 1, 2].map((which) => product(attn, x, partOf(inProjection, which, dModel)));
+  const [query, key, value] = all.map((tensor) =>
+    columnsOf(matrixOf(tensor), head * depth, (head + 1) * depth),
   );
-  const [q, k, v] = [query, key, value].map(({ data }) => ({ data, shape: [1, n, dModel] }));
-  const { output, scaledScores, biasedScores, weights } = attn.scaledDotProductAttention(q, k, v, {
+  const [q, k, v] = [query, key, value].map(({ data }) => ({ data, shape: [1, n, depth] }));
+  const { scaledScores, biasedScores, weights } = attn.scaledDotProductAttention(q, k, v, {
     ...exclusion,
-    numHeads,
+    numHeads: 1,
     needScaledScores: true,
     needBiasedScores: true,
     needWeights: true,
   });
   const { scaledScores: scores } = attn.scaledDotProductAttention(q, k, v, {
-    numHeads,
+    numHeads: 1,
     scale: 1,
     needScaledScores: true,
   });
-  const perHead = (/** @type {Tensor | undefined} */ tensor) => ({
-    data: /** @type {Tensor} */ (tensor).data,
-    shape: [numHeads, n, n],
+  const [queries, keys, values] = all.map(({ data }) => ({ data, shape: [1, n, dModel] }));
+  const { output } = attn.scaledDotProductAttention(queries, keys, values, {
+    ...exclusion,
+    numHeads,
   });
   const attended = { data: output.data, shape: [n, dModel] };
+  const square = (/** @type {Tensor | undefined} */ tensor) => ({
+    ...{ data: /** @type {Tensor} */ (tensor).data, rows: n, columns: n },
+  });
   return {
     ...{ query, key, value },
-    scores: perHead(scores),
-    scaled: perHead(scaledScores),
-    masked: perHead(biasedScores),
-    weights: perHead(weights),
-    attended,
-    output: product(attn, attended, outProjection),
+    ...{ scores: square(scores), scaled: square(scaledScores), masked: square(biasedScores) },
+    weights: square(weights),
+    attended: matrixOf(attended),
+    output: matrixOf(product(attn, attended, layer.parameter('out_proj.weight'))),
   };
 }
 
@@ -78,13 +87,12 @@ export function partOf(inProjection, which, dModel) {
 
 /**
  * Some columns of a matrix.
- * @param {Tensor} tensor (rows, columns)
+ * @param {Matrix} matrix
  * @param {number} begin
  * @param {number} end
  * @returns {Matrix}
  */
-export function columnsOf({ data, shape }, begin, end) {
-  const [rows, columns] = shape;
+export function columnsOf({ data, rows, columns }, begin, end) {
   const width = end - begin;
   const slice = new Float32Array(rows * width);
   for (let row = 0; row < rows; row++) {
