@@ -10,10 +10,14 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-/** @param {string} [settings] */
-async function open(settings = '') {
-  const page = await site.open(`#at=architectures${settings}`);
-  await page.locator('#costs [data-operations]').first().waitFor();
+/**
+ * The page at a figure of the chapter: those out of sight do not exist.
+ * @param {'paths' | 'costs' | 'timings'} figure
+ * @param {string} [settings]
+ */
+async function open(figure, settings = '') {
+  const page = await site.open(`#at=architectures.${figure}${settings}`);
+  await page.locator(`#${figure} .picture`).waitFor();
   return page;
 }
 
@@ -30,7 +34,7 @@ test('paths have as many connections as it takes', async () => {
     [7, 2, 9],
     [4, 5, 4],
   ]) {
-    const page = await open(`&pathFrom=${from}&pathTo=${to}&kernel=${k}`);
+    const page = await open('paths', `&pathFrom=${from}&pathTo=${to}&kernel=${k}`);
     const distance = Math.abs(from - to);
     const cnn = Math.max(1, Math.ceil(distance / (k - 1)));
     assert.deepEqual(await connections(page, 'path'), [cnn, distance + 1, 1]);
@@ -41,7 +45,7 @@ test('paths have as many connections as it takes', async () => {
 });
 
 test('picking a token replaces the one picked before the last', async () => {
-  const page = await open('&pathFrom=0&pathTo=10');
+  const page = await open('paths', '&pathFrom=0&pathTo=10');
   const button = (/** @type {string} */ name) =>
     page.getByRole('group', { name: 'Pick two tokens' }).getByRole('button', { name, exact: true });
   await button('mat').click();
@@ -58,7 +62,7 @@ test('the table counts what the equations say', async () => {
     [1024, 128, 5],
     [65536, 256, 9],
   ]) {
-    const page = await open(`&costLength=${n}&dModel=${d}&kernel=${k}`);
+    const page = await open('costs', `&costLength=${n}&dModel=${d}&kernel=${k}`);
     const row = (/** @type {string} */ layer) =>
       page
         .locator(`#costs tr[data-layer=${layer}]`)
@@ -84,7 +88,7 @@ test('short, empty and long sentences are drawn', async () => {
     ['one two', 2],
     ['word '.repeat(300).trim(), 16],
   ])) {
-    const page = await open(`&text=${encodeURIComponent(text)}`);
+    const page = await open('paths', `&text=${encodeURIComponent(text)}`);
     assert.equal(
       await page.getByRole('group', { name: 'Pick two tokens' }).getByRole('button').count(),
       count || Number(text !== ''),
@@ -95,9 +99,8 @@ test('short, empty and long sentences are drawn', async () => {
 });
 
 test('times are measured when asked for, fitted, and the run can be stopped', async () => {
-  const page = await open('&dModel=16');
+  const page = await open('timings', '&dModel=16');
   const figure = page.locator('#timings');
-  await figure.scrollIntoViewIfNeeded();
   await figure.getByText('Nothing measured yet').waitFor();
   assert.equal(await figure.locator('circle[data-y]').count(), 0);
   await figure.getByRole('button', { name: 'Run' }).click();

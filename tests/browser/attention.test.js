@@ -138,14 +138,16 @@ test('every keystroke draws anew', async () => {
   ])) {
     await box.pressSequentially(typed);
     const size = `${tokens} queries by ${tokens} keys`;
-    await page.getByRole('application', { name: size }).first().waitFor({ timeout: 1000 });
+    await page.getByRole('application', { name: size }).first().waitFor({ timeout: 10_000 });
   }
   await box.fill('');
   await page.getByText('Nothing to look at yet').waitFor();
 });
 
 test('a token selected in one figure is marked in the other', async () => {
-  const page = await site.open(`#${text}`.replace('.weights', ''));
+  // High enough for both.
+  const viewport = { width: 1440, height: 1300 };
+  const page = await site.open(`#${text}`.replace('.weights', ''), { viewport });
   const map = heatmap(page, /^Embeddings/);
   await map.focus();
   await map.press('ArrowDown');
@@ -158,7 +160,7 @@ test('emoji, right-to-left and very long input are drawn', async () => {
   await box.fill('سلام 👩‍👩‍👧 שלום !');
   await page.getByRole('application', { name: '4 queries by 4 keys' }).first().waitFor();
   await box.fill('long '.repeat(20000));
-  await page.getByText('2,400 tokens; the first 1,024 are used').waitFor();
+  await page.getByText('2,400 tokens; the first 2,048 are used').waitFor();
   await page.getByText('The sentence was cut after 12,000 characters.').waitFor();
   await box.fill('x'.repeat(3000));
   const map = weightsMap(page);

@@ -125,11 +125,11 @@ test('chapters load when they come near, and figures out of sight are not drawn'
     .getByRole('navigation', { name: 'Contents' })
     .getByRole('link', { name: /^2\s*Self-attention$/ })
     .click();
-  await page.locator('#weights canvas').first().waitFor();
+  await page.locator('#pipeline canvas').first().waitFor();
   // Until it has arrived the page would go back to the chapter.
   await page.waitForFunction(() => !document.documentElement.dataset.going);
   await page.evaluate(() => scrollTo(0, 0));
-  await page.waitForFunction(() => !document.querySelector('#weights canvas'));
+  await page.waitForFunction(() => !document.querySelector('#pipeline canvas'));
 });
 
 test('the summary of a figure says what it shows', async () => {

@@ -8,11 +8,15 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-/** The page at its chapter on precision. @param {string} [settings] */
-async function open(settings = '') {
-  const page = await site.open(`#${settings}&at=precision`);
-  await heatmap(page, /^Error of the core/).waitFor();
-  await heatmap(page, /^Attention weights by the core/).waitFor();
+/**
+ * The page at a figure of its chapter on precision: those out of sight do not exist.
+ * @param {'error' | 'drift'} figure
+ * @param {string} [settings]
+ */
+async function open(figure, settings = '') {
+  const page = await site.open(`#${settings}&at=precision.precision-${figure}`);
+  const map = { error: /^Error of the core/, drift: /^Attention weights by the core/ };
+  await heatmap(page, map[figure]).waitFor();
   return page;
 }
 
@@ -23,7 +27,7 @@ const drift = '[id="precision-drift"]';
 const numberIn = async (element, name) => Number(await element.getAttribute(`data-${name}`));
 
 test('the largest errors are those of float32 angles, and of one rounding', async () => {
-  const page = await open();
+  const page = await open('error');
   const largest = (/** @type {string} */ of) =>
     numberIn(page.locator(`${error} [data-of="${of}"]`), 'largest');
   assert.ok((await largest('usual')) > 0.1);
@@ -31,7 +35,7 @@ test('the largest errors are those of float32 angles, and of one rounding', asyn
 });
 
 test('a cell shows both errors and what the value is exactly', async () => {
-  const page = await open();
+  const page = await open('error');
   const map = heatmap(page, /^Error of usual float32 code/);
   await map.focus();
   for (let i = 0; i < 10; i++) await map.press('PageDown');
@@ -53,7 +57,7 @@ test('a cell shows both errors and what the value is exactly', async () => {
 });
 
 test('weights stay what they are by the core, and change by the usual code', async () => {
-  const page = await open();
+  const page = await open('drift');
   const changed = (/** @type {string} */ of) =>
     numberIn(page.locator(`${drift} [data-of="${of}"]`), 'drift');
   assert.ok((await changed('usual')) > 0.01);
@@ -77,9 +81,11 @@ test('weights stay what they are by the core, and change by the usual code', asy
 });
 
 test('the position looked at is where the window starts', async () => {
-  const page = await open('width=8&base=100');
+  const page = await open('error', 'width=8&base=100');
   const map = heatmap(page, /^Error of the core, 93 positions by 8 columns/);
   await map.focus();
-  await map.press('ArrowDown');
+  // Locked, so that it holds while the page scrolls.
+  for (const key of ['ArrowDown', 'Enter']) await map.press(key);
+  await page.locator(drift).scrollIntoViewIfNeeded();
   await page.locator(drift, { hasText: 'from 1' }).waitFor();
 });

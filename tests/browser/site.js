@@ -166,3 +166,21 @@ export async function readValues(heatmap, rows, columns) {
   const values = texts.map(numberOf);
   return Array.from({ length: rows }, (_, row) => values.slice(row * columns, (row + 1) * columns));
 }
+
+/**
+ * Processor time of everything on the page's main thread while something runs, in ms.
+ * @param {Page} page
+ */
+export async function stopwatch(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const taken = async () => {
+    const { metrics } = await session.send('Performance.getMetrics');
+    return 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN);
+  };
+  return async (/** @type {() => Promise<unknown>} */ action) => {
+    const start = await taken();
+    await action();
+    return (await taken()) - start;
+  };
+}

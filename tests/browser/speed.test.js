@@ -31,6 +31,8 @@ test('kernels are timed on demand, agree with doubles, and the run can be stoppe
     assert.ok(difference > 0 && difference < 2e-6, `${engine}: ${difference}`);
   }
 
+  // Figures out of sight do not exist.
+  await page.locator('#quadratic').scrollIntoViewIfNeeded();
   const header = await table.locator('thead').innerText();
   const length = Number(/N = ([\d,]+)/.exec(header)?.[1].replace(',', ''));
   const seconds = async (/** @type {string} */ engine) =>
@@ -50,6 +52,7 @@ test('the page stays free while it measures', async () => {
   const page = await site.open('#at=speed');
   const table = page.locator('#engines');
   await table.getByRole('button', { name: 'Run' }).click();
+  await page.locator('#quadratic').scrollIntoViewIfNeeded();
   await page.locator('#quadratic circle').first().waitFor({ timeout: 60_000 });
   await page.getByRole('textbox').first().fill('still alive');
   assert.equal(await page.getByRole('textbox').first().inputValue(), 'still alive');

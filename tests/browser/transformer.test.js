@@ -238,7 +238,7 @@ test('decoding step by step fills the cache and gives what one pass gives', asyn
 test('decoding plays to the end, stops there, and starts again', async () => {
   const { figure } = await openFigure('decoder-cache', `${settings}&decoderStep=1`);
   await figure.getByRole('button', { name: 'Play' }).click();
-  await figure.locator(`[data-rows="${n}"]`).waitFor({ timeout: 8000 });
+  await figure.locator(`[data-rows="${n}"]`).waitFor({ timeout: 10_000 });
   await figure.getByRole('button', { name: 'Play' }).click();
   await figure.locator('[data-rows="1"]').waitFor();
   await figure.getByRole('button', { name: 'Pause' }).click();

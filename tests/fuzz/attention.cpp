@@ -32,6 +32,12 @@ AttentionSizes choose_sizes(Choices& choices) {
   if (choices.one_in(16)) sizes.num_queries = choices.integer(40, 110);
   if (choices.one_in(16)) sizes.num_keys = choices.integer(200, 700);
   if (choices.one_in(8)) sizes.num_queries = 1;
+  // Tiles are those of one head: what is long has few of them, and no call takes long.
+  constexpr std::int64_t kMaxScores = 8192;
+  const std::int64_t scores = std::max<std::int64_t>(1, sizes.num_queries * sizes.num_keys);
+  sizes.batch = std::min(sizes.batch, std::max<std::int64_t>(1, kMaxScores / scores));
+  const std::int64_t most_heads = kMaxScores / (scores * std::max<std::int64_t>(1, sizes.batch));
+  if (sizes.query_heads > most_heads) sizes.query_heads = sizes.key_heads = 1;
   return sizes;
 }
 
@@ -130,17 +136,21 @@ void spoil(Choices& choices, std::vector<float>& values) {
 }
 
 attn::Context& context_of(Choices& choices) {
-  static const auto contexts = [] {
-    std::vector<std::unique_ptr<attn::Context>> all;
+  using Contexts = std::vector<std::unique_ptr<attn::Context>>;
+  const auto of_every_instruction_set = [](int threads) {
+    Contexts all;
     for (const attn::InstructionSet isa : attn::supported_instruction_sets()) {
-      for (const int threads : {1, 2}) {
-        all.push_back(std::make_unique<attn::Context>(
-            attn::ContextOptions{.num_threads = threads, .instruction_set = isa}));
-      }
+      all.push_back(std::make_unique<attn::Context>(
+          attn::ContextOptions{.num_threads = threads, .instruction_set = isa}));
     }
     return all;
-  }();
-  return *contexts[choices.bits<std::uint8_t>() % contexts.size()];
+  };
+  static const Contexts alone = of_every_instruction_set(1);
+  static const Contexts together = of_every_instruction_set(2);
+  // Few calls of two threads: waiting for another one takes longer than most calls.
+  const auto choice = choices.bits<std::uint8_t>();
+  const Contexts& contexts = choice < 224 ? alone : together;
+  return *contexts[choice % contexts.size()];
 }
 
 /// What fits: every number is compared.

@@ -1,6 +1,7 @@
 #include "allocation.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -23,7 +24,10 @@ void* allocate(std::size_t size, std::size_t alignment) {
   // aligned_alloc wants a multiple of the alignment.
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* memory = nullptr;
-  if (rounded >= size) memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  // What no address space holds is not even asked for: valgrind would find that fishy.
+  if (rounded >= size && rounded <= PTRDIFF_MAX) {
+    memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  }
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }

@@ -192,7 +192,10 @@ TEST(ArchitectureCostsErrorTest, sizes) {
            [] { attn::recurrent_costs(kHuge, kHuge); },
            [] { attn::self_attention_costs(kHuge, kHuge); },
            [] { attn::self_attention_costs(1, kHuge, true); },
-           [] { attn::window_attention_costs(kHuge, kHuge, kHuge, 0); }}) {
+           // Each of both terms has room, their sum has none.
+           [] { attn::self_attention_costs(1'300'000, 1'300'000, true); },
+           [] { attn::window_attention_costs(kHuge, kHuge, kHuge, 0); },
+           [] { attn::window_attention_costs(INT64_MAX, 1, INT64_MAX, INT64_MAX); }}) {
     EXPECT_THAT(error_of(call), ::testing::StartsWith("size_overflow: multiply_adds: "));
   }
 }

@@ -28,6 +28,9 @@ using attn_test::AttentionSizes;
 using attn_test::expect_matches_reference;
 using attn_test::Layout;
 using attn_test::Random;
+using attn_test::random_diagonal;
+using attn_test::random_lengths;
+using attn_test::random_window;
 using attn_test::same_bits;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -35,6 +38,18 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 using AttentionExclusionTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionExclusionTest);
+
+TEST(DiagonalTest, offsets_stay_within_64_bits) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  const auto shifted = [](std::int64_t offset, std::int64_t by) {
+    return Diagonal::offset(offset).shifted(by).resolve(1, 1);
+  };
+  EXPECT_EQ(shifted(Limits::max() - 1, 1), Limits::max());
+  EXPECT_EQ(shifted(Limits::max(), 1), Limits::max());
+  EXPECT_EQ(shifted(Limits::min(), -1), Limits::min());
+  EXPECT_EQ(shifted(-3, 5), 2);
+  EXPECT_EQ(Diagonal::bottom_right().shifted(5).resolve(3, 7), 4);
+}
 
 // ---- What excludes
 
@@ -148,19 +163,15 @@ TEST_P(AttentionExclusionTest, all_options_together) {
   const std::vector<std::int64_t> queries{1, 2, 5, 13, 47, 48, 49, 57, 100};
   const std::vector<std::int64_t> keys{1, 3, 16, 31, 100, 255, 256, 257, 300, 520};
   const std::vector<std::int64_t> dims{1, 2, 3, 7, 16, 17, 20, 33, 64};
-  const auto pick = [&](const std::vector<std::int64_t>& from) {
-    return from[static_cast<std::size_t>(
-        random.integer(0, static_cast<std::int64_t>(from.size()) - 1))];
-  };
   for (int round = 0; round < 60; ++round) {
     const std::int64_t key_heads = random.integer(1, 3);
     const AttentionSizes sizes{.batch = random.integer(1, 3),
                                .query_heads = key_heads * random.integer(1, 3),
                                .key_heads = key_heads,
-                               .num_queries = pick(queries),
-                               .num_keys = pick(keys),
-                               .head_dim = pick(dims),
-                               .value_dim = pick(dims)};
+                               .num_queries = random.pick(queries),
+                               .num_keys = random.pick(keys),
+                               .head_dim = random.pick(dims),
+                               .value_dim = random.pick(dims)};
     AttentionProblem p(sizes, random);
     std::string trace = "round " + std::to_string(round) + ": shape of scores " +
                         ::testing::PrintToString(p.score_shape()) + ", dims " +
@@ -172,15 +183,6 @@ TEST_P(AttentionExclusionTest, all_options_together) {
       }
       shape.erase(shape.begin(), shape.begin() + random.integer(0, 3));
       return shape;
-    };
-    const auto random_diagonal = [&] {
-      if (random.chance(0.3)) return Diagonal::top_left();
-      if (random.chance(0.4)) return Diagonal::bottom_right();
-      return Diagonal::offset(random.integer(-sizes.num_queries, sizes.num_keys));
-    };
-    const auto random_side = [&]() -> std::optional<std::int64_t> {
-      if (random.chance(0.3)) return std::nullopt;
-      return random.integer(0, sizes.num_keys);
     };
     if (random.chance(0.5)) p.scale = random.uniform(-1, 1);
     if (random.chance(0.4)) p.softcap = random.uniform(0.5, 5);
@@ -199,13 +201,11 @@ TEST_P(AttentionExclusionTest, all_options_together) {
       }
       trace += ", mask " + ::testing::PrintToString(p.mask_shape);
     }
-    if (random.chance(0.4)) p.causal = random_diagonal();
-    if (random.chance(0.4)) p.window = Window{random_side(), random_side(), random_diagonal()};
+    if (random.chance(0.4)) p.causal = random_diagonal(sizes, random);
+    if (random.chance(0.4)) p.window = random_window(sizes, random);
     if (random.chance(0.5)) {
       const std::int64_t count = sizes.batch * (random.chance(0.5) ? 1 : sizes.num_queries);
-      for (std::int64_t i = 0; i < count; ++i) {
-        p.valid_lens.push_back(static_cast<std::int32_t>(random.integer(0, sizes.num_keys)));
-      }
+      p.valid_lens = random_lengths(count, sizes.num_keys, random);
       trace += ", " + std::to_string(count) + " valid lengths";
     }
     p.layout = static_cast<Layout>(random.integer(0, 4));

@@ -1,5 +1,11 @@
 #include "attention_problem.hpp"
 
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
 #include "compare.hpp"
 
 namespace attn_test {
@@ -12,7 +18,64 @@ std::vector<std::int64_t> of_rank(std::vector<std::int64_t> shape, int rank) {
   return shape;
 }
 
+/// The b-th of as many equal parts; nothing of nothing.
+template <class T>
+std::vector<T> part_of(const std::vector<T>& all, std::int64_t parts, std::int64_t b) {
+  const std::ptrdiff_t each = std::ssize(all) / parts;
+  return {all.begin() + b * each, all.begin() + (b + 1) * each};
+}
+
 }  // namespace
+
+AttentionProblem entry_of(const AttentionProblem& batch, std::int64_t b) {
+  const std::int64_t entries = batch.sizes.batch;
+  AttentionProblem alone = batch;
+  alone.sizes.batch = 1;
+  alone.query = part_of(batch.query, entries, b);
+  alone.key = part_of(batch.key, entries, b);
+  alone.value = part_of(batch.value, entries, b);
+  alone.valid_lens = part_of(batch.valid_lens, entries, b);
+  alone.key_lens = part_of(batch.key_lens, entries, b);
+  const auto cut = [&](auto& values, std::vector<std::int64_t>& shape) {
+    if (shape.size() < 4 || shape[0] == 1) return;
+    values = part_of(values, entries, b);
+    shape[0] = 1;
+  };
+  cut(alone.bias, alone.bias_shape);
+  cut(alone.mask, alone.mask_shape);
+  return alone;
+}
+
+attn::Diagonal random_diagonal(const AttentionSizes& sizes, Random& random) {
+  if (random.chance(0.3)) return attn::Diagonal::top_left();
+  if (random.chance(0.4)) return attn::Diagonal::bottom_right();
+  return attn::Diagonal::offset(random.integer(-sizes.num_queries, sizes.num_keys));
+}
+
+attn::Window random_window(const AttentionSizes& sizes, Random& random) {
+  attn::Window window;
+  if (random.chance(0.7)) window.left = random.integer(0, sizes.num_keys);
+  if (random.chance(0.7)) window.right = random.integer(0, sizes.num_keys);
+  window.diagonal = random_diagonal(sizes, random);
+  return window;
+}
+
+std::vector<std::int32_t> random_lengths(std::int64_t count, std::int64_t num_keys,
+                                         Random& random) {
+  std::vector<std::int32_t> lengths;
+  for (std::int64_t i = 0; i < count; ++i) {
+    lengths.push_back(static_cast<std::int32_t>(random.integer(0, num_keys)));
+  }
+  return lengths;
+}
+
+AttentionOutputs entry_of(const AttentionOutputs& outputs, const AttentionSizes& sizes,
+                          std::int64_t b) {
+  AttentionOutputs alone;
+  alone.output = part_of(outputs.output, sizes.batch, b);
+  alone.weights = part_of(outputs.weights, sizes.batch, b);
+  return alone;
+}
 
 AttentionOutputs attend(const AttentionProblem& p, attn::Context& context,
                         const AttentionWants& wants) {

@@ -179,6 +179,14 @@ inline AttentionProblem grouped_problem(Random& random) {
                           random);
 }
 
+/// Entry b of a batch as a call of its own. Bias and mask may have a dimension for the batch.
+AttentionProblem entry_of(const AttentionProblem& batch, std::int64_t b);
+
+/// Diagonals, windows and lengths that fit the sizes, edges and extremes among them.
+attn::Diagonal random_diagonal(const AttentionSizes&, Random&);
+attn::Window random_window(const AttentionSizes&, Random&);
+std::vector<std::int32_t> random_lengths(std::int64_t count, std::int64_t num_keys, Random&);
+
 /// Which outputs to ask for beside the output itself.
 struct AttentionWants {
   bool scores = false;  ///< scaled, capped and biased ones
@@ -189,6 +197,9 @@ struct AttentionWants {
 struct AttentionOutputs {
   std::vector<float> output, log_sum_exp, scaled_scores, capped_scores, biased_scores, weights;
 };
+
+/// Those of entry b of a batch, output and weights alone.
+AttentionOutputs entry_of(const AttentionOutputs&, const AttentionSizes&, std::int64_t b);
 
 /// Calls the core. Outputs start as a number that no result has, in the layout of the problem.
 AttentionOutputs attend(const AttentionProblem&, attn::Context&,

@@ -26,9 +26,13 @@ using attn_test::AttentionOutputs;
 using attn_test::AttentionProblem;
 using attn_test::AttentionSizes;
 using attn_test::AttentionWants;
+using attn_test::entry_of;
 using attn_test::is_within;
 using attn_test::Layout;
 using attn_test::Random;
+using attn_test::random_diagonal;
+using attn_test::random_lengths;
+using attn_test::random_window;
 using attn_test::same_bits;
 
 constexpr int kRounds = 20;
@@ -37,39 +41,15 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 class AttentionPropertiesTest : public attn_test::EveryInstructionSet {
  protected:
-  static std::int64_t pick(Random& random, const std::vector<std::int64_t>& from) {
-    return from[static_cast<std::size_t>(
-        random.integer(0, static_cast<std::int64_t>(from.size()) - 1))];
-  }
   static AttentionSizes random_sizes(Random& random) {
     const std::int64_t key_heads = random.integer(1, 2);
     return {.batch = random.integer(1, 3),
             .query_heads = key_heads * random.integer(1, 3),
             .key_heads = key_heads,
-            .num_queries = pick(random, {1, 2, 7, 13, 47, 49, 60}),
-            .num_keys = pick(random, {1, 2, 15, 17, 64, 127, 129, 257, 300, 530}),
-            .head_dim = pick(random, {1, 3, 8, 16, 20}),
-            .value_dim = pick(random, {1, 4, 7, 17})};
-  }
-  static Diagonal random_diagonal(const AttentionSizes& sizes, Random& random) {
-    if (random.chance(0.3)) return Diagonal::top_left();
-    if (random.chance(0.4)) return Diagonal::bottom_right();
-    return Diagonal::offset(random.integer(-sizes.num_queries, sizes.num_keys));
-  }
-  static Window random_window(const AttentionSizes& sizes, Random& random) {
-    Window window;
-    if (random.chance(0.7)) window.left = random.integer(0, sizes.num_keys);
-    if (random.chance(0.7)) window.right = random.integer(0, sizes.num_keys);
-    window.diagonal = random_diagonal(sizes, random);
-    return window;
-  }
-  static std::vector<std::int32_t> random_lengths(std::int64_t count, std::int64_t num_keys,
-                                                  Random& random) {
-    std::vector<std::int32_t> lengths;
-    for (std::int64_t i = 0; i < count; ++i) {
-      lengths.push_back(static_cast<std::int32_t>(random.integer(0, num_keys)));
-    }
-    return lengths;
+            .num_queries = random.pick<std::int64_t>({1, 2, 7, 13, 47, 49, 60}),
+            .num_keys = random.pick<std::int64_t>({1, 2, 15, 17, 64, 127, 129, 257, 300, 530}),
+            .head_dim = random.pick<std::int64_t>({1, 3, 8, 16, 20}),
+            .value_dim = random.pick<std::int64_t>({1, 4, 7, 17})};
   }
   /// Any options but dropout and sinks, which weights need not sum to 1 with.
   static AttentionProblem random_problem(Random& random) {
@@ -260,7 +240,7 @@ TEST_P(AttentionPropertiesTest, cache_equals_no_cache_however_tokens_are_grouped
   Random random;
   for (int round = 0; round < kRounds && !HasFailure(); ++round) {
     AttentionSizes sizes = random_sizes(random);
-    sizes.num_queries = sizes.num_keys = pick(random, {1, 2, 17, 49, 70});
+    sizes.num_queries = sizes.num_keys = random.pick<std::int64_t>({1, 2, 17, 49, 70});
     AttentionProblem all(sizes, random);
     all.causal = Diagonal::top_left();
     if (random.chance(0.5)) all.window = Window{.left = random.integer(0, 20)};
@@ -308,26 +288,11 @@ TEST_P(AttentionPropertiesTest, threads_and_neighbours_in_the_batch_do_not_chang
     EXPECT_TRUE(same_bits(many.weights, one.weights));
     EXPECT_TRUE(same_bits(many.log_sum_exp, one.log_sum_exp));
 
-    const auto part = [&](auto& all, std::int64_t b) {
-      if (all.empty()) return;
-      const auto each = static_cast<std::ptrdiff_t>(all.size()) / p.sizes.batch;
-      all = {all.begin() + b * each, all.begin() + (b + 1) * each};
-    };
     for (std::int64_t b = 0; b < p.sizes.batch; ++b) {
-      AttentionProblem alone = p;
-      alone.sizes.batch = 1;
-      part(alone.query, b);
-      part(alone.key, b);
-      part(alone.value, b);
-      part(alone.mask, b);
-      if (!alone.mask_shape.empty()) alone.mask_shape[0] = 1;
-      part(alone.valid_lens, b);
-      AttentionOutputs expected = one;
-      part(expected.output, b);
-      part(expected.weights, b);
-      const AttentionOutputs got = attend(alone, context());
-      EXPECT_TRUE(same_bits(got.output, expected.output)) << b;
-      EXPECT_TRUE(same_bits(got.weights, expected.weights)) << b;
+      const AttentionOutputs alone = attend(entry_of(p, b), context());
+      const AttentionOutputs expected = entry_of(one, p.sizes, b);
+      EXPECT_TRUE(same_bits(alone.output, expected.output)) << b;
+      EXPECT_TRUE(same_bits(alone.weights, expected.weights)) << b;
     }
   }
 }
@@ -414,22 +379,10 @@ TEST_P(AttentionPropertiesTest, a_sequence_has_the_same_bits_alone_and_in_any_ba
   std::fill_n(batch.value.begin() + 100, 100, kInfinity);
   const AttentionOutputs together = attend(batch, context());
   for (std::int64_t b = 1; b < 5; ++b) {
-    AttentionProblem alone = batch;
-    alone.sizes.batch = 1;
-    const auto cut = [&](std::vector<float>& all) {
-      const auto each = static_cast<std::ptrdiff_t>(all.size() / 5);
-      all = {all.begin() + b * each, all.begin() + (b + 1) * each};
-    };
-    cut(alone.query);
-    cut(alone.key);
-    cut(alone.value);
-    alone.valid_lens = {batch.valid_lens[static_cast<std::size_t>(b)]};
-    AttentionOutputs part = together;
-    cut(part.output);
-    cut(part.weights);
-    const AttentionOutputs got = attend(alone, context());
-    EXPECT_TRUE(same_bits(got.output, part.output)) << b;
-    EXPECT_TRUE(same_bits(got.weights, part.weights)) << b;
+    const AttentionOutputs alone = attend(entry_of(batch, b), context());
+    const AttentionOutputs expected = entry_of(together, batch.sizes, b);
+    EXPECT_TRUE(same_bits(alone.output, expected.output)) << b;
+    EXPECT_TRUE(same_bits(alone.weights, expected.weights)) << b;
   }
 }
 

@@ -303,6 +303,22 @@ TEST(BahdanauDecoderErrorTest, options) {
   EXPECT_EQ(error({1, 1, 1, 1, 0}), "invalid_argument: encoder_dim: got 0, needs 1 or more");
 }
 
+TEST(BahdanauDecoderErrorTest, sizes_beyond_the_address_space) {
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  for (const BahdanauDecoderOptions& o :
+       {BahdanauDecoderOptions{kLargest, 1, 1}, BahdanauDecoderOptions{1, kLargest, 1},
+        BahdanauDecoderOptions{1, 1, kLargest}, BahdanauDecoderOptions{1, 1, 1, 1, kLargest},
+        BahdanauDecoderOptions{1, kLargest, 1, 1, kLargest}}) {
+    EXPECT_THAT(error_of([&] { BahdanauDecoder{o}; }), ::testing::StartsWith("size_overflow: "));
+  }
+  // One number seen more often than can be counted.
+  const BahdanauDecoder decoder({1, 1, 1});
+  const float x = 0;
+  const std::int64_t still[] = {0, 0, 0}, outputs[] = {1, std::int64_t{1} << 62, 1};
+  EXPECT_THAT(error_of([&] { decoder.init_state({&x, outputs, still}, {&x, {1, 1, 1}}); }),
+              ::testing::StartsWith("size_overflow: encoder_outputs: "));
+}
+
 TEST(BahdanauDecoderErrorTest, states) {
   const BahdanauDecoder decoder({5, 3, 4, 2});
   const std::vector<float> x(200);

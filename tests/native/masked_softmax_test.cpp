@@ -262,6 +262,30 @@ TEST_P(MaskedSoftmaxTest, any_strides_and_the_input_itself_may_be_the_output) {
   }
 }
 
+TEST_P(MaskedSoftmaxTest, a_mask_may_lie_otherwise_than_the_numbers_or_be_none) {
+  Random random;
+  const Shape shape{3, 7, 35};
+  const std::vector<float> x = random.normals(3 * 7 * 35);
+  std::vector<std::uint8_t> flags(3 * 7 * 35);
+  for (std::uint8_t& flag : flags) flag = random.chance(0.7) ? 1 : 0;
+  const HostTensor<std::uint8_t> close(shape, flags), apart(shape, flags, Layout::kSpread);
+  const std::vector<float> all = softmax(x, shape);
+  const std::vector<float> part =
+      softmax(x, shape, {.mask = {flags.data(), std::span<const std::int64_t>(shape)}});
+  for (const Layout layout : {Layout::kContiguous, Layout::kSpread, Layout::kReversed}) {
+    const FloatTensor input(shape, x, layout);
+    const auto expect = [&](const std::vector<float>& want, const attn::ConstMask& mask) {
+      auto output = FloatTensor::filled(shape, 7.0F, layout);
+      attn::masked_softmax(input.view(), output.view(), {.mask = mask}, context());
+      EXPECT_TRUE(same_bits(output.values(), want));
+      EXPECT_TRUE(output.gaps_are_untouched());
+    };
+    expect(all, {});
+    expect(part, close.view());
+    expect(part, apart.view());
+  }
+}
+
 TEST_P(MaskedSoftmaxTest, a_row_has_the_same_bits_in_any_company) {
   Random random;
   const std::vector<float> x = random.normals(300 * 200);

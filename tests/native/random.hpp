@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -25,6 +27,11 @@ class Random {
   /// In [low, high], both included.
   std::int64_t integer(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+  }
+  /// One of several.
+  template <class T>
+  T pick(const std::vector<T>& from) {
+    return from[static_cast<std::size_t>(integer(0, std::ssize(from) - 1))];
   }
   bool chance(double probability) { return std::bernoulli_distribution(probability)(engine_); }
 

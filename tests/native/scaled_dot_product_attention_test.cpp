@@ -24,6 +24,7 @@ using attn_test::attend;
 using attn_test::AttentionOutputs;
 using attn_test::AttentionProblem;
 using attn_test::AttentionSizes;
+using attn_test::entry_of;
 using attn_test::expect_matches_reference;
 using attn_test::Layout;
 using attn_test::Random;
@@ -147,16 +148,9 @@ TEST_P(ScaledDotProductAttentionTest, one_query_has_the_same_bits_alone_and_in_a
                          random);
   batch.valid_lens = {1200, 513, 40};
   const AttentionOutputs together = attend(batch, context());
-  for (std::ptrdiff_t b = 0; b < 3; ++b) {
-    AttentionProblem alone = batch;
-    alone.sizes.batch = 1;
-    alone.query = {batch.query.begin() + b * 40, batch.query.begin() + (b + 1) * 40};
-    alone.key = {batch.key.begin() + b * 24000, batch.key.begin() + (b + 1) * 24000};
-    alone.value = {batch.value.begin() + b * 14400, batch.value.begin() + (b + 1) * 14400};
-    alone.valid_lens = {batch.valid_lens[static_cast<std::size_t>(b)]};
-    EXPECT_TRUE(
-        same_bits(attend(alone, context()).output,
-                  {together.output.begin() + b * 24, together.output.begin() + (b + 1) * 24}))
+  for (std::int64_t b = 0; b < 3; ++b) {
+    EXPECT_TRUE(same_bits(attend(entry_of(batch, b), context()).output,
+                          entry_of(together, batch.sizes, b).output))
         << b;
   }
 }

@@ -172,6 +172,63 @@ TEST_P(TransformerDecoderTest, decoding_token_by_token_gives_the_whole_causal_pa
   }
 }
 
+TEST_P(TransformerDecoderTest, a_layer_decodes_token_by_token_too) {
+  Random random;
+  for (const bool pre_norm : {false, true}) {
+    TransformerDecoderLayer layer(
+        {.d_model = 16, .num_heads = 2, .dim_feedforward = 24, .norm_first = pre_norm});
+    randomize(layer, random);
+    const std::vector<float> x = random.normals(2 * 9 * 16), memory = random.normals(2 * 6 * 16);
+    const ConstTensor in(x.data(), {2, 9, 16}), encoded(memory.data(), {2, 6, 16});
+    std::vector<float> whole(x.size()), y(x.size(), 77.0F);
+    const Tensor out(y.data(), {2, 9, 16});
+    layer.forward(in, encoded, {whole.data(), {2, 9, 16}}, causal(), context());
+
+    TransformerDecoderLayer::State state = layer.start(encoded, 3, context());
+    std::int64_t begin = 0;
+    for (const std::int64_t size : {2, 4, 3}) {
+      layer.forward(in.slice(1, begin, begin + size), state, out.slice(1, begin, begin + size),
+                    causal(), context());
+      begin += size;
+      EXPECT_EQ(state.self_attention.length(), begin);
+    }
+    EXPECT_TRUE(same_bits(y, whole));
+    EXPECT_EQ(state.memory.length(), 6);
+  }
+}
+
+TEST_P(TransformerDecoderTest, a_layer_that_fails_leaves_its_state_and_outputs) {
+  Random random;
+  TransformerDecoderLayer layer({.d_model = 8, .num_heads = 2, .dim_feedforward = 8});
+  randomize(layer, random);
+  const std::vector<float> x = random.normals(4 * 8), memory = random.normals(3 * 8);
+  std::vector<float> y(x.size(), 5.0F), w(2 * 4 * 4, 5.0F);
+  TransformerDecoderLayer::State state = layer.start({memory.data(), {3, 8}}, 0, context());
+  TransformerDecoderCall call = causal();
+  call.self_attention.weights = {w.data(), {1, 2, 4, 4}};
+  // Known only behind self-attention, which has then taken the tokens in.
+  call.cross_attention.softcap = -1;
+  EXPECT_EQ(error_of([&] {
+              layer.forward({x.data(), {4, 8}}, state, {y.data(), {4, 8}}, call, context());
+            }),
+            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+  call.cross_attention.softcap = 0;
+  attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
+  std::int64_t failures = 0;
+  for (;; ++failures) {
+    ASSERT_EQ(std::count(y.begin(), y.end(), 5.0F), std::ssize(y)) << failures;
+    ASSERT_EQ(std::count(w.begin(), w.end(), 5.0F), std::ssize(w)) << failures;
+    ASSERT_EQ(state.self_attention.length(), 0) << failures;
+    const bool done = attn_test::succeeds_with_allocations(failures, [&] {
+      layer.forward({x.data(), {4, 8}}, state, {y.data(), {4, 8}}, call, fresh);
+    });
+    if (done) break;
+    fresh.release_memory();
+  }
+  EXPECT_GT(failures, 0);
+  EXPECT_EQ(state.self_attention.length(), 4);
+}
+
 // D2L 11.7.5: post-norm with AddNorm, ReLU, no bias in attention; valid lengths 1, 2, 3 … in
 // training.
 TEST_P(TransformerDecoderTest, d2l_decoder_block_is_one_of_its_forms) {

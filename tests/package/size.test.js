@@ -1,7 +1,8 @@
-// What a page downloads beside the .wasm, as a bundler minifies it and a server compresses it.
+// What a page downloads: a .wasm, and the JavaScript beside it as a bundler minifies it and a server
+// compresses it.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -11,7 +12,9 @@ import { build } from 'vite';
 import { kVariants } from '../../wasm/toolchain/build.js';
 import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
 
-const kMaxGlueBytes = 15e3;
+const kMaxWasmBytes = 420e3;
+const kMaxWasmGzipBytes = 168e3;
+const kMaxGlueBytes = 10e3;
 const kMaxBytes = 30e3;
 
 let folder = '';
@@ -48,6 +51,13 @@ function size(name) {
 }
 
 for (const variant of kVariants) {
+  test(`the_wasm_of_${variant}_is_small`, () => {
+    const bytes = readFileSync(new URL(import.meta.resolve(`attn/attn-${variant}.wasm`)));
+    const compressed = gzipSync(bytes, { level: 9 }).length;
+    assert.ok(bytes.length <= kMaxWasmBytes, `it has ${bytes.length} bytes`);
+    assert.ok(compressed <= kMaxWasmGzipBytes, `it has ${compressed} bytes of gzip`);
+  });
+
   test(`the_javascript_of_${variant}_is_small`, () => {
     const glue = size(`attn-${variant}`);
     const all = glue + size('main');

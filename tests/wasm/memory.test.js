@@ -44,6 +44,48 @@ await everyVariant('memory', (attn) => {
     assert.deepEqual(attn.memory(), before);
   });
 
+  test('ten_thousand_passes_of_layers_and_handles_leave_it_where_it_was', () => {
+    const sizes = { dModel: 20, numHeads: 5 };
+    const mha = new attn.MultiHeadAttention(sizes);
+    const stack = { ...sizes, numLayers: 1, dimFeedforward: 20 };
+    const encoder = new attn.TransformerEncoder(stack);
+    const decoder = new attn.TransformerDecoder(stack);
+    const gru = new attn.GRU({ inputSize: 20, hiddenSize: 20 });
+    const linear = new attn.Linear({ inFeatures: 20, outFeatures: 20 });
+    const inside = attn.tensor(x.data, x.shape);
+    const { handles } = attn;
+
+    /** Ten forward passes: arrays in and out, handles in and out, and a layer that comes and goes. */
+    const passes = () => {
+      mha.forward(x);
+      encoder.forward(x);
+      decoder.forward(x, x);
+      gru.forward(x);
+      linear.forward(x);
+      decoder.forward(inside, inside);
+      const encoded = handles.positionalEncoding(inside);
+      const { output, weights } = handles.scaledDotProductAttention(encoded, inside, encoded, {
+        needWeights: true,
+      });
+      const part = output.slice(1, 0, 2);
+      output.dispose();
+      assert.throws(() => handles.applyShift(part, NaN), AttnError);
+      for (const handle of [encoded, weights, part]) handle?.dispose();
+      const norm = new attn.LayerNorm({ width: 20 });
+      norm.forward(inside);
+      norm.dispose();
+      const caches = encoder.makeCaches(2);
+      encoder.forward(x, { caches, attention: { causal: 'bottomRight' } });
+      caches.dispose();
+    };
+    for (let i = 0; i < 10; ++i) passes();
+    const before = attn.memory();
+    // With threads, which own no memory, each takes several times as long.
+    for (let i = 0; i < (attn.numThreads > 1 ? 100 : 1000); ++i) passes();
+    assert.deepEqual(attn.memory(), before);
+    for (const object of [mha, encoder, decoder, gru, linear, inside]) object.dispose();
+  });
+
   test('large_calls_give_theirs_back', () => {
     const before = attn.memory().bytesInUse;
     const { data } = attn.sinusoidalEncoding({ length: 4096, dModel: 4096 });

@@ -68,6 +68,26 @@ describe('a module in a worker', () => {
     assert.ok((await attn.memory()).bytesInUse <= bytesInUse + 65536);
   });
 
+  test('handles_live_there_and_are_read_in_place', async () => {
+    const handles = await attn.handles;
+    const encoded = await handles.positionalEncoding(x);
+    assert.deepEqual(await encoded.shape, x.shape);
+    const expected = local.positionalEncoding(x);
+    assert.deepEqual(await encoded.toTensor(), expected);
+    const { output } = await handles.scaledDotProductAttention(encoded, encoded, encoded);
+    const { output: wanted } = local.scaledDotProductAttention(expected, expected, expected);
+    assert.deepEqual(await output.data(), wanted.data);
+    // A view cannot be seen from here: it comes as a copy.
+    const view = await output.view();
+    view.fill(0);
+    assert.deepEqual(await output.data(), wanted.data);
+    const inside = await attn.tensor(x.data, x.shape);
+    assert.deepEqual(await attn.positionalEncoding(inside), expected);
+    for (const handle of [encoded, output, inside]) await handle.dispose();
+    await assertRejects(encoded.data(), 'disposed', 'TensorHandle: used after dispose()');
+    await assertRejects(attn.positionalEncoding(inside), 'disposed', 'x: used after dispose()');
+  });
+
   test('many_calls_may_be_under_way_and_are_made_in_order', async () => {
     const layer = await new attn.MultiHeadAttention({ dModel: 1, numHeads: 1 });
     /** @type {Promise<unknown>[]} */

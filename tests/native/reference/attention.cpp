@@ -98,10 +98,18 @@ AttentionResult attention(const Attention& p) {
     return std::span(array.values)
         .subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length));
   };
+  // The bucket of each distance, from −Nq less the offset on; found once for all heads.
+  std::vector<std::int64_t> buckets(
+      p.t5_table.given() ? static_cast<std::size_t>(num_queries + num_keys) : 0);
   const double terms = static_cast<double>(num_keys);
   std::vector<double> weight_error(static_cast<std::size_t>(num_keys));
 
   for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::size_t at = 0; at < buckets.size(); ++at) {
+      buckets[at] =
+          t5_bucket(static_cast<std::int64_t>(at) - num_queries - offset_of(p.relative_offset, b),
+                    p.t5_table.size(0), p.t5_max_distance, p.t5_bidirectional);
+    }
     for (std::int64_t h = 0; h < heads; ++h) {
       const std::int64_t key_head = b * key_heads + h / group;
       for (std::int64_t i = 0; i < num_queries; ++i) {
@@ -160,9 +168,8 @@ AttentionResult attention(const Attention& p) {
             error += 2 * kUnit * std::abs(by_distance);
           }
           if (p.t5_table.given()) {
-            by_distance += p.t5_table.at(
-                {t5_bucket(distance, p.t5_table.size(0), p.t5_max_distance, p.t5_bidirectional),
-                 h});
+            const auto at_distance = static_cast<std::size_t>(at - i + num_queries);
+            by_distance += p.t5_table.at({buckets[at_distance], h});
             error += 2 * kUnit * std::abs(by_distance);
           }
           biased[j] += by_distance;

@@ -1,0 +1,239 @@
+// Sentences that take longer than a frame: computed in a worker, with the page alive meanwhile.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { heatmap, openSite, shownValue, stopwatch } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const words = ['the', 'cat', 'sat', 'on', 'the', 'mat', 'because', 'it', 'was', 'tired'];
+/** @param {number} length */
+const sentence = (length) =>
+  Array.from({ length }, (_, i) => words[(i + (i >> 4)) % words.length]).join(' ');
+
+/**
+ * Waits without asking again and again, which would take time of the thread that is measured.
+ * @param {Page} page @param {number} length
+ */
+const shows = (page, length) =>
+  page.evaluate(
+    (length) =>
+      new Promise((resolve, reject) => {
+        const name = `${length} queries by ${length} keys`;
+        const check = () => {
+          if (document.querySelector('[aria-busy]')) return;
+          if (!document.querySelector(`#weights [aria-label$="${name}"]`)) return;
+          observer.disconnect();
+          resolve(undefined);
+        };
+        const observer = new MutationObserver(check);
+        observer.observe(document.body, {
+          ...{ subtree: true, childList: true, attributes: true },
+          attributeFilter: ['aria-busy', 'aria-label'],
+        });
+        setTimeout(() => reject(new Error(`there are no ${name}`)), 120_000);
+        check();
+      }),
+    length,
+  );
+
+/** @param {Page} page @param {string} text */
+const write = (page, text) => page.getByRole('textbox').first().fill(text);
+
+/** The weight in the middle of the large figure. @param {Page} page */
+async function middleWeight(page) {
+  const map = heatmap(page, /^Attention weights/).last();
+  await map.hover({ position: { x: 100, y: 100 } });
+  return shownValue(map);
+}
+
+test('a long sentence leaves the page’s thread alone, and without a worker gives the same numbers', async (context) => {
+  const lengths = [1200, 1190, 1180];
+  /** @param {Page} page */
+  const measured = async (page) => {
+    const time = await stopwatch(page);
+    await write(page, sentence(1210));
+    await shows(page, 1210);
+    const taken = await time(async () => {
+      for (const length of lengths) {
+        await write(page, sentence(length));
+        await shows(page, length);
+      }
+    });
+    return { taken, weight: await middleWeight(page) };
+  };
+
+  const page = await site.open('#at=self-attention.weights');
+  const inWorker = await measured(page);
+  await page.context().close();
+
+  const alone = await site.open('#at=self-attention.weights');
+  await alone.evaluate(() => {
+    globalThis.Worker = /** @type {any} */ (
+      class {
+        constructor() {
+          throw new Error('no workers here');
+        }
+      }
+    );
+  });
+  const here = await measured(alone);
+  await alone.getByText('Long sentences are computed where the page is drawn').waitFor();
+  await alone.context().close();
+
+  context.diagnostic(
+    `${inWorker.taken.toFixed(0)} ms of the page’s thread with a worker, ${here.taken.toFixed(0)} ms without`,
+  );
+  assert.equal(inWorker.weight, here.weight);
+  assert.ok(inWorker.taken < here.taken / 2, `${inWorker.taken} ms of ${here.taken} ms`);
+});
+
+test('the latest of many changes wins, and no picture mixes two sentences', async () => {
+  const page = await site.open('#at=self-attention.weights');
+  await write(page, sentence(300));
+  await shows(page, 300);
+  await page.evaluate(() => {
+    const seen = /** @type {Set<string>[]} */ ([]);
+    Object.assign(globalThis, { seen });
+    new MutationObserver(() => {
+      const names = [...document.querySelectorAll('#self-attention .heatmap')].flatMap((element) =>
+        [...(element.getAttribute('aria-label') ?? '').matchAll(/(\d+) (?:tokens|queries)/g)].map(
+          ([, length]) => length,
+        ),
+      );
+      seen.push(new Set(names));
+    }).observe(document.body, { subtree: true, attributes: true, attributeFilter: ['aria-label'] });
+  });
+  for (const length of [900, 1000, 1100, 700]) await write(page, sentence(length));
+  await shows(page, 700);
+  await page.waitForTimeout(500);
+  await shows(page, 700);
+  const seen = await page.evaluate(() =>
+    /** @type {any} */ (globalThis).seen.map((/** @type {Set<string>} */ names) => [...names]),
+  );
+  for (const names of seen) assert.equal(names.length, 1, names.join());
+  assert.deepEqual(seen.at(-1), ['700']);
+});
+
+test('while it is computed the old picture stays, and the page says so', async () => {
+  const page = await site.open(
+    `#at=self-attention.weights&text=${encodeURIComponent(sentence(400))}`,
+  );
+  await shows(page, 400);
+  const { height } = /** @type {{ height: number }} */ (
+    await page.locator('#weights').boundingBox()
+  );
+  await write(page, sentence(2048));
+  await page.getByRole('status').filter({ hasText: 'computing …' }).waitFor();
+  assert.equal(await page.locator('#weights[aria-busy]').count(), 1);
+  await heatmap(page, /400 queries by 400 keys/)
+    .last()
+    .waitFor();
+  await shows(page, 2048);
+  const box = await page.locator('#weights').boundingBox();
+  assert.equal(box?.height, height);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await shows(page, 400);
+});
+
+test('a link to a long sentence shows it, and a short one after it comes at once', async () => {
+  const page = await site.open(
+    `#at=self-attention.weights&text=${encodeURIComponent(sentence(1000))}`,
+  );
+  await shows(page, 1000);
+  const caption = page.locator('#weights').getByText('the strongest of its group');
+  await caption.waitFor();
+  assert.ok((await middleWeight(page)) > 0);
+  await page.mouse.move(0, 0);
+  await write(page, 'man bites dog');
+  assert.equal(await page.locator('[aria-busy]').count(), 0);
+  await caption.waitFor({ state: 'detached' });
+  await heatmap(page, /3 queries by 3 keys/)
+    .last()
+    .waitFor({ timeout: 10_000 });
+});
+
+/** A page whose workers a test can end, as a browser does that is short of memory. */
+async function mortal() {
+  const page = await site.open('#at=self-attention.weights');
+  await page.evaluate(() => {
+    const started = /** @type {Worker[]} */ ([]);
+    Object.assign(globalThis, { started });
+    globalThis.Worker = class extends Worker {
+      /** @param {string | URL} url @param {WorkerOptions} [options] */
+      constructor(url, options) {
+        super(url, options);
+        started.push(this);
+      }
+    };
+  });
+  const started = () => page.evaluate(() => /** @type {any} */ (globalThis).started.length);
+  const end = () =>
+    page.evaluate(async () => {
+      /** @type {any} */ (globalThis).started.at(-1).terminate();
+      while ((await navigator.locks.query()).held?.length) await new Promise(requestAnimationFrame);
+    });
+  return { page, started, end };
+}
+
+test('a worker that was ended is noticed, and the next change starts another', async () => {
+  const { page, started, end } = await mortal();
+  const problem = page.getByRole('alert');
+  await write(page, sentence(600));
+  await shows(page, 600);
+
+  await write(page, sentence(2040));
+  await page.getByRole('status').filter({ hasText: 'computing …' }).waitFor();
+  await end();
+  await problem.filter({ hasText: 'The browser ended the worker' }).waitFor();
+  assert.ok(await problem.evaluate((element) => element.getBoundingClientRect().top >= 0));
+  assert.equal(await page.locator('[aria-busy]').count(), 0);
+  await heatmap(page, /600 queries by 600 keys/)
+    .last()
+    .waitFor();
+  await write(page, sentence(500));
+  await shows(page, 500);
+  assert.equal(await problem.count(), 0);
+  assert.equal(await started(), 2);
+
+  // With nothing to do, it is not missed.
+  await end();
+  await write(page, sentence(510));
+  await shows(page, 510);
+  assert.equal(await problem.count(), 0);
+  assert.equal(await started(), 3);
+});
+
+test('until there is something to read, heatmaps take neither pointer nor keys', async () => {
+  const page = await (await site.browser.newContext()).newPage();
+  await page.addInitScript(() => {
+    globalThis.Worker = class extends Worker {
+      /** @param {any} message @param {any} transfer */
+      postMessage(message, transfer) {
+        Object.assign(globalThis, { letGo: () => super.postMessage(message, transfer) });
+      }
+    };
+  });
+  await page.goto(
+    `${site.url}#at=self-attention.weights&text=${encodeURIComponent(sentence(700))}`,
+  );
+  const map = page.locator('#weights .heatmap').first();
+  await map.waitFor();
+  await page.waitForFunction(() => 'letGo' in globalThis);
+  const focused = () =>
+    map.evaluate((element) => {
+      /** @type {HTMLElement} */ (element).focus();
+      return document.activeElement === element;
+    });
+  assert.equal(await focused(), false);
+  assert.equal(await page.locator('#weights .heatmap:not([inert] *)').count(), 0);
+  await page.evaluate(() => /** @type {any} */ (globalThis).letGo());
+  await shows(page, 700);
+  assert.equal(await focused(), true);
+});
