@@ -7,6 +7,7 @@ import { kBuildFolder, kLockFile, kRoot, provideNpmPackages } from './checkout.j
 import { cmakeBuild } from './cmake.js';
 import { buildEnvironment } from './env.js';
 import { withLock } from './lock.js';
+import { buildModules } from './modules.js';
 import { command, isMain, reportSetupError, requireAll, say, SetupError } from './system.js';
 import { buildTypes } from './types.js';
 
@@ -35,7 +36,7 @@ export async function buildPackage(env) {
   /** @type {Map<string, string>} target → source */
   const files = new Map();
   for (const [folder, extension] of [
-    [join(kRoot, 'wasm/js'), '.js'],
+    [await buildModules(), '.js'],
     [await buildTypes(), '.d.ts'],
   ]) {
     for (const name of readdirSync(folder).filter((name) => name.endsWith(extension))) {
