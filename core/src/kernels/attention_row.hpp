@@ -103,19 +103,22 @@ ATTN_INLINE void dot_keys(const AttentionHead& head, const float* query, index k
     const float* rows[kW];
     F sums[kW];
     // Beyond the last key the last one is read again; its scores are not used.
-    for (index i = 0; i < kW; ++i) {
+    const auto each_row = [](auto&& body)
+                              __attribute__((always_inline)) { unroll<static_cast<int>(kW)>(body); };
+    each_row([&](auto i) __attribute__((always_inline)) {
       rows[i] = head.key + (key0 + std::min(j + i, keys - 1)) * head.key_row;
       sums[i] = F(0.0F);
-    }
+    });
     for (index d = 0; d < whole; d += kW) {
       const F q = F::load_unaligned(query + d);
-      unroll<static_cast<int>(kW)>([&](auto i) __attribute__((always_inline)) {
+      each_row([&](auto i) __attribute__((always_inline)) {
         sums[i] = Isa::madd(q, F::load_unaligned(rows[i] + d), sums[i]);
       });
     }
-    for (index i = 0; i < kW; ++i) {
-      // One by one: xsimd 13.2's haddp, which sums a whole group, is wrong for AVX-512.
-      scores[j + i] = xsimd::reduce_add(sums[i]);
+    // One by one: xsimd 13.2's haddp, which sums a whole group, is wrong for AVX-512.
+    each_row([&](auto i)
+                 __attribute__((always_inline)) { scores[j + i] = xsimd::reduce_add(sums[i]); });
+    for (index i = 0; whole < head.head_dim && i < kW; ++i) {
       for (index d = whole; d < head.head_dim; ++d) scores[j + i] += query[d] * rows[i][d];
     }
   }
@@ -247,11 +250,7 @@ template <class Isa>
 ATTN_INLINE void store_scores(const ScoreOutput& out, index row, index key0, index keys,
                               const float* scores) noexcept {
   float* target = out.data + row * out.row + key0 * out.col;
-  if (out.col == 1) {
-    std::copy_n(scores, keys, target);
-  } else {
-    for (index j = 0; j < keys; ++j) target[j * out.col] = scores[j];
-  }
+  copy_row<Isa>(keys, scores, 1, target, out.col);
 }
 
 /// Fills one stage of the scores of a finished query.

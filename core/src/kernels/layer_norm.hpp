@@ -44,10 +44,14 @@ void layer_norm(const LayerNormArgs& p, float* scratch) noexcept {
   for (index i = 0; i < p.rows; ++i) {
     const float* x = p.x + i * p.x_row;
     float* out = p.out + i * p.out_row;
-    for (index c = 0; c < p.cols; ++c) scratch[c] = x[c * p.x_col];
+    copy_row<Isa>(p.cols, x, p.x_col, scratch, 1);
     if (p.addend) {
       const float* addend = p.addend + i * p.addend_row;
-      for (index c = 0; c < p.cols; ++c) scratch[c] += addend[c * p.addend_col];
+      index c = 0;
+      for (; p.addend_col == 1 && c + kW <= p.cols; c += kW) {
+        (row_at(c) + F::load_unaligned(addend + c)).store_unaligned(scratch + c);
+      }
+      for (; c < p.cols; ++c) scratch[c] += addend[c * p.addend_col];
     }
 
     for (index c = p.cols; c < padded; ++c) scratch[c] = 0.0F;
@@ -87,7 +91,7 @@ void layer_norm(const LayerNormArgs& p, float* scratch) noexcept {
       for (index k = j; p.bias && k < p.cols; ++k) bias[k - j] = p.bias[k];
       finish(j, p.weight ? weight : nullptr, p.bias ? bias : nullptr).store_unaligned(scratch + j);
     }
-    for (index c = 0; c < p.cols; ++c) out[c * p.out_col] = scratch[c];
+    copy_row<Isa>(p.cols, scratch, 1, out, p.out_col);
   }
 }
 

@@ -2,6 +2,7 @@
 
 // Softmax over rows of any strides, part of whose columns may be excluded.
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/softmax.hpp"
@@ -22,10 +23,8 @@ ATTN_INLINE void gather_row(const SoftmaxArgs& p, index i, index count, float* s
     for (index j = 0; j < count; ++j) {
       scores[j] = mask[j * p.mask_col] != 0 ? x[j * p.x_col] : kMinusInfinity;
     }
-  } else if (p.x_col == 1) {
-    for (index j = 0; j < count; ++j) scores[j] = x[j];
   } else {
-    for (index j = 0; j < count; ++j) scores[j] = x[j * p.x_col];
+    copy_row<Isa>(count, x, p.x_col, scores, 1);
   }
   for (index j = count; j < round_up(count, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
 }
@@ -57,7 +56,11 @@ void masked_softmax(const SoftmaxArgs& p, float* scratch) noexcept {
         for (; j < count; ++j) out[j * p.out_col] = scratch[j] * factor;
       }
     }
-    for (index j = count; j < p.cols; ++j) out[j * p.out_col] = 0.0F;
+    if (p.out_col == 1) {
+      std::fill(out + count, out + p.cols, 0.0F);
+    } else {
+      for (index j = count; j < p.cols; ++j) out[j * p.out_col] = 0.0F;
+    }
   }
 }
 

@@ -30,6 +30,19 @@ ATTN_INLINE void unroll(F&& body) noexcept {
   }(std::make_integer_sequence<int, N>{});
 }
 
+/// Writes `count` floats to another place, whole vectors at a time where they lie side by side.
+template <class Isa>
+ATTN_INLINE void copy_row(index count, const float* from, index from_col, float* to,
+                          index to_col) noexcept {
+  index j = 0;
+  if (from_col == 1 && to_col == 1) {
+    for (; j + kWidth<Isa> <= count; j += kWidth<Isa>) {
+      Floats<Isa>::load_unaligned(from + j).store_unaligned(to + j);
+    }
+  }
+  for (; j < count; ++j) to[j * to_col] = from[j * from_col];
+}
+
 /// a / b, correctly rounded. xsimd's is not for NEON: it multiplies by an estimated reciprocal.
 template <class Isa>
 ATTN_INLINE Floats<Isa> divide(Floats<Isa> a, Floats<Isa> b) noexcept {
@@ -68,11 +81,12 @@ ATTN_INLINE void exp2_shifted(Floats<Isa> (&x)[N], const Floats<Isa> (&rounder)[
     power[i] = xsimd::bitwise_cast<float>(I(xsimd::bitwise_cast<std::int32_t>(power[i])) << 23);
     p[i] = Isa::madd(F(1.5469732e-4F), x[i], F(1.3410001e-3F));
   });
-  for (const float coefficient :
-       {9.6180308e-3F, 5.5502973e-2F, 2.4022651e-1F, 6.9314723e-1F, 1.0F}) {
+  constexpr float kCoefficients[] = {9.6180308e-3F, 5.5502973e-2F, 2.4022651e-1F, 6.9314723e-1F,
+                                     1.0F};
+  unroll<5>([&](auto k) __attribute__((always_inline)) {
     each([&](auto i)
-             __attribute__((always_inline)) { p[i] = Isa::madd(p[i], x[i], F(coefficient)); });
-  }
+             __attribute__((always_inline)) { p[i] = Isa::madd(p[i], x[i], F(kCoefficients[k])); });
+  });
   each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
 }
 
