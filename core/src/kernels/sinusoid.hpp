@@ -67,16 +67,26 @@ ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index e
                               index out_col) noexcept {
   using D = Doubles<Isa>;
   constexpr index kHalf = static_cast<index>(D::size);
+  // A loop by itself, and not unrolled: its code is long, and its time is that of few rows.
+  alignas(64) double values[2 * Vectors * kHalf];
+  alignas(64) double values_before[2 * Vectors * kHalf];
+  for (index c = 0; c < 2 * Vectors * kHalf; c += kHalf) {
+    const D turns = turns_at<Isa>(columns, col + c, D(anchor)) +
+                    D::load_unaligned(columns.offset + col + c);
+    const D step_cos = D::load_unaligned(columns.step_cos + col + c);
+    const D step_sin = D::load_unaligned(columns.step_sin + col + c);
+    const D value = cosine_of_turns<Isa>(turns - D(0.25));
+    value.store_aligned(values + c);
+    Isa::msub(step_cos, value, step_sin * cosine_of_turns<Isa>(turns))
+        .store_aligned(values_before + c);
+  }
   D value[2 * Vectors];
   D before[2 * Vectors];
   D factor[2 * Vectors];
   unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {
-    const index c = col + v * kHalf;
-    const D turns = turns_at<Isa>(columns, c, D(anchor)) + D::load_unaligned(columns.offset + c);
-    const D step_cos = D::load_unaligned(columns.step_cos + c);
-    const D step_sin = D::load_unaligned(columns.step_sin + c);
-    value[v] = cosine_of_turns<Isa>(turns - D(0.25));
-    before[v] = Isa::msub(step_cos, value[v], step_sin * cosine_of_turns<Isa>(turns));
+    value[v] = D::load_aligned(values + v * kHalf);
+    before[v] = D::load_aligned(values_before + v * kHalf);
+    const D step_cos = D::load_unaligned(columns.step_cos + col + v * kHalf);
     factor[v] = step_cos + step_cos;
   });
   // Overwrites the row before with the row after.
