@@ -31,6 +31,8 @@ import { command, CommandError, findChromium, SetupError } from '../wasm/toolcha
 
 export const kReportFolder = join(kBuildFolder, 'reports');
 const kTestTimeoutSeconds = 300;
+/** A file opens dozens of pages, one after the other. */
+const kBrowserTimeoutSeconds = 900;
 /** Projects that use attn by its sources compile it whole, one after the other. */
 const kConsumerTimeoutSeconds = 1800;
 const kShardTimeout = 90 * 60 * 1000;
@@ -138,10 +140,15 @@ const kAllSuites = [
     name: 'browser',
     needs: [...kWasmNeeds, 'chromium'],
     needsEmscripten: true,
-    run: nodeTest('browser', ['tests/browser'], async (env) => {
-      await buildPackage(env);
-      await buildSite();
-    }),
+    run: nodeTest(
+      'browser',
+      ['tests/browser'],
+      async (env) => {
+        await buildPackage(env);
+        await buildSite();
+      },
+      kBrowserTimeoutSeconds,
+    ),
   },
 ];
 

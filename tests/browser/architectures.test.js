@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
-import { openSite } from './site.js';
+import { becomes, openSite } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -89,11 +89,9 @@ test('short, empty and long sentences are drawn', async () => {
     ['word '.repeat(300).trim(), 16],
   ])) {
     const page = await open('paths', `&text=${encodeURIComponent(text)}`);
-    assert.equal(
-      await page.getByRole('group', { name: 'Pick two tokens' }).getByRole('button').count(),
-      count || Number(text !== ''),
-    );
-    assert.equal(await page.locator('#paths svg[role=img]').count(), count ? 3 : 0);
+    const tokens = page.getByRole('group', { name: 'Pick two tokens' }).getByRole('button');
+    await becomes(() => tokens.count(), count || Number(text !== ''));
+    await becomes(() => page.locator('#paths svg[role=img]').count(), count ? 3 : 0);
     await page.context().close();
   }
 });
@@ -104,7 +102,7 @@ test('times are measured when asked for, fitted, and the run can be stopped', as
   await figure.getByText('Nothing measured yet').waitFor();
   assert.equal(await figure.locator('circle[data-y]').count(), 0);
   await figure.getByRole('button', { name: 'Run' }).click();
-  await figure.locator('circle[data-series=recurrence]').nth(3).waitFor({ timeout: 60_000 });
+  await figure.locator('circle[data-series=recurrence]').nth(3).waitFor({ timeout: 120_000 });
   await figure.getByRole('button', { name: 'Stop' }).click();
   await figure.getByText('Stopped; what was measured stays.').waitFor();
   assert.deepEqual(await figure.getByRole('alert').allTextContents(), []);

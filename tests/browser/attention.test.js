@@ -10,9 +10,16 @@ import {
   roundingError,
   sinusoidalEncoding,
 } from './reference.js';
-import { heatmap, numberOf, openSite, readValues, shownValue } from './site.js';
-
-/** @import { Page } from 'playwright-core' */
+import {
+  becomes,
+  heatmap,
+  numberOf,
+  openSite,
+  readValues,
+  settled,
+  shownValue,
+  weightsMap,
+} from './site.js';
 
 /** @type {import('./site.js').Site} */
 let site;
@@ -20,19 +27,18 @@ before(async () => (site = await openSite()));
 after(() => site.close());
 
 const sentence = 'the cat sat on the mat';
-const text = `at=self-attention.weights&text=${sentence.replaceAll(' ', '+')}`;
+const text = `text=${sentence.replaceAll(' ', '+')}&at=self-attention.weights`;
+/** The same at the figure before, from which both are drawn. */
+const both = text.replace('weights', 'pipeline');
 const n = 6;
 const dModel = 64;
-
-/** The weights in the large figure; one with this name is in the pipeline before it. */
-const weightsMap = (/** @type {Page} */ page) => heatmap(page, /^Attention weights/).last();
 
 /** @param {number[][]} x @param {number} head @param {number} numHeads */
 const sliceOf = (x, head, numHeads) =>
   x.map((row) => row.slice((head * dModel) / numHeads, ((head + 1) * dModel) / numHeads));
 
 test('the input is embedding plus encoding, and identical words have identical embeddings', async () => {
-  const page = await site.open(`#${text}&encoding=none`);
+  const page = await site.open(`#${both}&encoding=none`);
   const embedding = await readValues(heatmap(page, /^Embeddings/), n, dModel);
   assert.deepEqual(embedding[0], embedding[4]);
   assert.notDeepEqual(embedding[1], embedding[2]);
@@ -49,7 +55,7 @@ test('the input is embedding plus encoding, and identical words have identical e
 
 for (const causal of [false, true]) {
   test(`identity weights match the reference in every head${causal ? ', causal' : ''}`, async () => {
-    const page = await site.open(`#${text}&causal=${Number(causal)}`);
+    const page = await site.open(`#${both}&causal=${Number(causal)}`);
     const input = await readValues(heatmap(page, /^Input of/), n, dModel);
     for (let head = 0; head < 4; head++) {
       await page.getByRole('radio', { name: `head ${head + 1}:` }).check({ force: true });
@@ -67,7 +73,7 @@ for (const causal of [false, true]) {
 }
 
 test('Xavier weights match the reference', async () => {
-  const page = await site.open(`#${text}&weights=xavier&seed=5&heads=2&head=1`);
+  const page = await site.open(`#${both}&weights=xavier&seed=5&heads=2&head=1`);
   const input = await readValues(heatmap(page, /^Input of/), n, dModel);
   const attn = await load();
   const layer = new attn.MultiHeadAttention({ dModel, numHeads: 2, init: 'xavier', seed: 5 });
@@ -138,7 +144,7 @@ test('every keystroke draws anew', async () => {
   ])) {
     await box.pressSequentially(typed);
     const size = `${tokens} queries by ${tokens} keys`;
-    await page.getByRole('application', { name: size }).first().waitFor({ timeout: 10_000 });
+    await page.getByRole('application', { name: size }).first().waitFor();
   }
   await box.fill('');
   await page.getByText('Nothing to look at yet').waitFor();
@@ -147,11 +153,11 @@ test('every keystroke draws anew', async () => {
 test('a token selected in one figure is marked in the other', async () => {
   // High enough for both.
   const viewport = { width: 1440, height: 1300 };
-  const page = await site.open(`#${text}`.replace('.weights', ''), { viewport });
+  const page = await site.open(`#${text.replace('.weights', '')}`, { viewport });
   const map = heatmap(page, /^Embeddings/);
   await map.focus();
   await map.press('ArrowDown');
-  assert.deepEqual(await page.locator('text.selected').allTextContents(), ['cat', 'cat']);
+  await becomes(() => page.locator('text.selected').allTextContents(), ['cat', 'cat']);
 });
 
 test('emoji, right-to-left and very long input are drawn', async () => {
@@ -199,6 +205,7 @@ test('cells are painted out by dragging, and let in again by the keyboard', asyn
   const map = weightsMap(page);
   await page.getByRole('switch', { name: 'paint cells out' }).check();
   await map.scrollIntoViewIfNeeded();
+  await settled(page);
   const box = /** @type {{ x: number, y: number, width: number }} */ (await map.boundingBox());
   const at = (/** @type {number} */ i) => ((i + 0.5) / n) * box.width;
   await page.mouse.move(box.x + at(1), box.y + at(2));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import { heatmap, numberOf, openSite, readValues, shownValue } from './site.js';
+import { heatmap, numberOf, openSite, readValues, settled, shownValue } from './site.js';
 
 /** @type {import('./site.js').Site} */
 let site;
@@ -52,6 +52,7 @@ test('dragging a slider redraws', async () => {
   const page = await open();
   const slider = page.locator(figure).getByRole('slider', { name: 'length' });
   await slider.scrollIntoViewIfNeeded();
+  await settled(page);
   const box = /** @type {NonNullable<Awaited<ReturnType<typeof slider.boundingBox>>>} */ (
     await slider.boundingBox()
   );
@@ -184,15 +185,14 @@ test('clock hands point at the sine and cosine of their pair', async () => {
 test('time passes while the reader lets it', async () => {
   const page = await open();
   const position = page.locator(`${figure} [data-position]`);
+  await page.clock.install();
+  await page.clock.pauseAt(Date.now() + 60_000);
   await page.getByRole('button', { name: 'Let time pass' }).click();
-  await page.waitForFunction(
-    (selector) => Number(document.querySelector(selector)?.textContent) > 13,
-    `${figure} [data-position]`,
-  );
+  await page.clock.runFor(4 * 120);
+  assert.equal(await position.innerText(), '14');
   await page.getByRole('button', { name: 'Stop' }).click();
-  const stopped = await position.innerText();
-  await page.waitForTimeout(400);
-  assert.equal(await position.innerText(), stopped);
+  await page.clock.runFor(4 * 120);
+  assert.equal(await position.innerText(), '14');
 });
 
 test('brushing a clock, a bit or a cell marks the others', async () => {
@@ -210,13 +210,14 @@ test('brushing a clock, a bit or a cell marks the others', async () => {
 
   // Bit 5 has a period of 64: so has, nearly, pair 4.
   const box = /** @type {{ width: number, height: number }} */ (await counter.boundingBox());
+  // To get the focus may scroll, and then something else is under the pointer.
+  await map.focus();
   await counter.hover({ position: { x: box.width / 12, y: (20.5 / 60) * box.height } });
   assert.equal(await markedPair.getAttribute('data-pair'), '4');
   assert.equal(await page.locator(`${figure} [data-position]`).innerText(), '20');
 
-  await map.focus();
-  await map.press('Enter');
-  await map.press('Home');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Home');
   assert.equal(await markedPair.getAttribute('data-pair'), '0');
   await page.waitForURL(/encodingCell=20\.0/);
 });

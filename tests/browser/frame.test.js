@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
 
-import { heatmap, openSite, readValues, shownValue } from './site.js';
+import { heatmap, openSite, readValues, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -28,7 +28,7 @@ async function exported(page, kind, name = 'picture') {
 
 test('the numbers of a figure are exported as CSV and NPY', async () => {
   const page = await site.open(weights);
-  const shown = await readValues(heatmap(page, /^Attention weights/).last(), 3, 3);
+  const shown = await readValues(weightsMap(page), 3, 3);
 
   const csv = await exported(page, 'CSV', 'weights');
   assert.equal(csv.name, 'weights-weights.csv');
@@ -77,9 +77,11 @@ test('a figure shows the programs that compute it, with the current values', asy
 test('undo and redo go step by step, and typing is one step', async () => {
   const page = await site.open('#text=one');
   const box = page.getByRole('textbox');
+  await page.clock.install();
+  await page.clock.pauseAt(Date.now() + 60_000);
   await box.press('End');
   await box.pressSequentially(' two three');
-  await page.waitForTimeout(900);
+  await page.clock.runFor(900);
   await page.getByRole('radio', { name: 'none' }).first().check({ force: true });
   await page.getByRole('button', { name: 'Undo' }).click();
   assert.ok(await page.getByRole('radio', { name: 'sinusoidal' }).first().isChecked());
@@ -104,16 +106,17 @@ test('controls and figures go back to the start', async () => {
 
 test('a link brings back the picture, its locked cell and where it is', async () => {
   const page = await site.open(weights);
-  const map = heatmap(page, /^Attention weights/).last();
+  const map = weightsMap(page);
   await map.focus();
   for (const key of ['ArrowDown', 'ArrowRight', 'Enter']) await map.press(key);
   await page.getByRole('radio', { name: 'head 2:' }).check({ force: true });
   const value = await shownValue(map);
-  await page.waitForURL(/weightCell=1\.1/);
+  await page.waitForURL(
+    ({ hash }) => /[#&]head=1(&|$)/.test(hash) && /[#&]weightCell=1\.1(&|$)/.test(hash),
+  );
   const copy = await site.open(`#at=self-attention.weights&${new URL(page.url()).hash.slice(1)}`);
-  const other = heatmap(copy, /^Attention weights of head 2/).last();
+  const other = heatmap(copy.locator('#weights'), /^Attention weights of head 2/);
   assert.equal(await shownValue(other), value);
-  await other.waitFor();
   const { y } = /** @type {{ y: number }} */ (await copy.locator('#weights').boundingBox());
   assert.ok(y > 0 && y < 300, `the figure is in view, at ${y}`);
 });
@@ -135,18 +138,16 @@ test('chapters load when they come near, and figures out of sight are not drawn'
 test('the summary of a figure says what it shows', async () => {
   const page = await site.open(weights);
   const summary = page.locator('#weights [data-summary]');
-  assert.match(await summary.innerText(), /head 1 of 4, 3 queries by 3 keys/);
+  await summary
+    .filter({ hasText: 'head 1 of 4, 3 queries by 3 keys' })
+    .waitFor({ state: 'attached' });
   await page.getByRole('radio', { name: '2', exact: true }).first().check({ force: true });
-  await page.waitForFunction(() =>
-    document.querySelector('#weights [data-summary]')?.textContent?.includes('head 1 of 2'),
-  );
+  await summary.filter({ hasText: 'head 1 of 2' }).waitFor({ state: 'attached' });
 });
 
 test('symbols of the equation and parts of the picture light up together', async () => {
   const page = await site.open(weights);
-  await heatmap(page, /^Attention weights/)
-    .last()
-    .hover({ position: { x: 20, y: 20 } });
+  await weightsMap(page).hover({ position: { x: 20, y: 20 } });
   await page.locator('#weights [data-part=weights].lit').first().waitFor();
   await page.locator('#weights [data-part=columns]').first().hover();
   await page.locator('#weights g.lit').waitFor();
@@ -154,6 +155,7 @@ test('symbols of the equation and parts of the picture light up together', async
 
 test('after the first visit the page opens without a network', async () => {
   const context = await site.browser.newContext();
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   await page.goto(site.url);
   await page.getByRole('contentinfo').waitFor();

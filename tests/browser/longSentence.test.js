@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
-import { heatmap, openSite, shownValue, stopwatch } from './site.js';
+import { heatmap, openSite, shownValue, stopwatch, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -48,10 +48,31 @@ const write = (page, text) => page.getByRole('textbox').first().fill(text);
 
 /** The weight in the middle of the large figure. @param {Page} page */
 async function middleWeight(page) {
-  const map = heatmap(page, /^Attention weights/).last();
+  const map = weightsMap(page);
   await map.hover({ position: { x: 100, y: 100 } });
   return shownValue(map);
 }
+
+/**
+ * Keeps what is sent to the worker, which has nothing to do then, until it is let go.
+ * @param {Page} page
+ */
+const hold = (page) =>
+  page.evaluate(() => {
+    const { postMessage } = MessagePort.prototype;
+    const kept = /** @type {(() => void)[]} */ ([]);
+    MessagePort.prototype.postMessage = function (/** @type {any[]} */ ...args) {
+      kept.push(() => Reflect.apply(postMessage, this, args));
+    };
+    const letGo = () => {
+      MessagePort.prototype.postMessage = postMessage;
+      for (const send of kept) send();
+    };
+    Object.assign(globalThis, { letGo });
+  });
+
+/** @param {Page} page */
+const letGo = (page) => page.evaluate(() => /** @type {any} */ (globalThis).letGo());
 
 test('a long sentence leaves the page’s thread alone, and without a worker gives the same numbers', async (context) => {
   const lengths = [1200, 1190, 1180];
@@ -129,12 +150,14 @@ test('while it is computed the old picture stays, and the page says so', async (
   const { height } = /** @type {{ height: number }} */ (
     await page.locator('#weights').boundingBox()
   );
+  await hold(page);
   await write(page, sentence(2048));
   await page.getByRole('status').filter({ hasText: 'computing …' }).waitFor();
   assert.equal(await page.locator('#weights[aria-busy]').count(), 1);
   await heatmap(page, /400 queries by 400 keys/)
     .last()
     .waitFor();
+  await letGo(page);
   await shows(page, 2048);
   const box = await page.locator('#weights').boundingBox();
   assert.equal(box?.height, height);
@@ -156,7 +179,7 @@ test('a link to a long sentence shows it, and a short one after it comes at once
   await caption.waitFor({ state: 'detached' });
   await heatmap(page, /3 queries by 3 keys/)
     .last()
-    .waitFor({ timeout: 10_000 });
+    .waitFor();
 });
 
 /** A page whose workers a test can end, as a browser does that is short of memory. */
@@ -174,11 +197,10 @@ async function mortal() {
     };
   });
   const started = () => page.evaluate(() => /** @type {any} */ (globalThis).started.length);
-  const end = () =>
-    page.evaluate(async () => {
-      /** @type {any} */ (globalThis).started.at(-1).terminate();
-      while ((await navigator.locks.query()).held?.length) await new Promise(requestAnimationFrame);
-    });
+  const end = async () => {
+    await page.evaluate(() => /** @type {any} */ (globalThis).started.at(-1).terminate());
+    await page.waitForFunction(async () => !(await navigator.locks.query()).held?.length);
+  };
   return { page, started, end };
 }
 
@@ -188,6 +210,7 @@ test('a worker that was ended is noticed, and the next change starts another', a
   await write(page, sentence(600));
   await shows(page, 600);
 
+  await hold(page);
   await write(page, sentence(2040));
   await page.getByRole('status').filter({ hasText: 'computing …' }).waitFor();
   await end();
@@ -197,6 +220,7 @@ test('a worker that was ended is noticed, and the next change starts another', a
   await heatmap(page, /600 queries by 600 keys/)
     .last()
     .waitFor();
+  await letGo(page);
   await write(page, sentence(500));
   await shows(page, 500);
   assert.equal(await problem.count(), 0);

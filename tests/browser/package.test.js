@@ -113,6 +113,7 @@ after(async () => {
 /** @param {string} path */
 async function open(path) {
   const page = await browser.newPage();
+  page.setDefaultTimeout(60_000);
   /** @type {string[]} */
   const problems = [];
   page.on('console', (message) => problems.push(message.text()));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
-import { dist, heatmap, openSite, shownValue } from './site.js';
+import { dist, openSite, settled, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -128,7 +128,6 @@ test('light and dark follow the system, and the reader’s choice holds', async 
     page.waitForFunction(
       (colour) => getComputedStyle(document.documentElement).backgroundColor === colour,
       colour,
-      { timeout: 10_000 },
     );
   const [light, dark] = ['rgb(253, 252, 249)', 'rgb(22, 22, 24)'];
   await paper(dark);
@@ -138,6 +137,8 @@ test('light and dark follow the system, and the reader’s choice holds', async 
   await button.click();
   await button.click();
   await paper(dark);
+  // A request that the page is left with fails.
+  await page.waitForLoadState('networkidle');
   await page.reload();
   await paper(dark);
 });
@@ -157,7 +158,7 @@ test('nothing is wider than the window', async () => {
       await page.setViewportSize({ width, height: 800 });
       for (const chapter of chapters) {
         await page.evaluate((id) => document.getElementById(id)?.scrollIntoView(), chapter);
-        await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 30)));
+        await settled(page);
         assert.equal(await overflow(page), 0, `${chapter}, ${width} px, ${sentence.slice(0, 20)}`);
       }
     }
@@ -166,13 +167,13 @@ test('nothing is wider than the window', async () => {
 
 test('a tap reads a cell and keeps it, a second one lets go', async () => {
   const page = await site.open('#at=self-attention.weights', phone);
-  const map = heatmap(page, /^Attention weights/).last();
-  await map.tap({ position: { x: 2, y: 2 } });
-  assert.ok((await shownValue(map)) > 0);
+  const map = weightsMap(page);
   const unlock = page.locator('#weights').getByRole('button', { name: 'unlock' });
-  assert.equal(await unlock.count(), 1);
   await map.tap({ position: { x: 2, y: 2 } });
-  assert.equal(await unlock.count(), 0);
+  await unlock.waitFor();
+  assert.ok((await shownValue(map)) > 0);
+  await map.tap({ position: { x: 2, y: 2 } });
+  await unlock.waitFor({ state: 'detached' });
 });
 
 test('everything of a chapter is reached by the Tab key', async () => {
@@ -180,6 +181,8 @@ test('everything of a chapter is reached by the Tab key', async () => {
   const reached = new Set();
   for (let i = 0; i < 45; i++) {
     await page.keyboard.press('Tab');
+    // What comes near has to be there before the next one.
+    await settled(page);
     reached.add(
       await page.evaluate(() => {
         const element = document.activeElement;

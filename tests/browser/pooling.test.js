@@ -10,7 +10,7 @@ import {
   roundingError,
   sinusoidalEncodingAt,
 } from './reference.js';
-import { heatmap, numberOf, openSite, readValues } from './site.js';
+import { becomes, heatmap, numberOf, openSite, readValues, settled } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -25,10 +25,16 @@ const map = (/** @type {Page} */ page) => heatmap(page, /^Weights of 50 queries 
 const points = (/** @type {Page} */ page) =>
   page.getByRole('application', { name: /^Point \d+ of/ });
 
+/** Points are drawn later than the map beside them. @param {Page} page @param {number} [number] */
+async function drawn(page, number = count) {
+  await map(page).waitFor();
+  await becomes(() => points(page).count(), number);
+}
+
 /** @param {string} [settings] */
 async function open(settings = '') {
   const page = await site.open(`#at=pooling&pointCount=${count}${settings}`);
-  await map(page).waitFor();
+  await drawn(page);
   return page;
 }
 
@@ -192,6 +198,7 @@ test('a dragged point takes the curve along, and a link brings both back', async
   const path = await curve.getAttribute('d');
   const point = points(page).nth(3);
   await map(page).scrollIntoViewIfNeeded();
+  await settled(page);
   const box = /** @type {NonNullable<Awaited<ReturnType<typeof point.boundingBox>>>} */ (
     await point.boundingBox()
   );
@@ -207,7 +214,7 @@ test('a dragged point takes the curve along, and a link brings both back', async
   await page.waitForURL((url) => url.hash.includes(text));
   const copy = await site.open(new URL(page.url()).hash);
   await copy.evaluate(() => document.getElementById('pooling')?.scrollIntoView());
-  await map(copy).waitFor();
+  await drawn(copy);
   assert.deepEqual(await readPoints(copy), moved);
 });
 
@@ -231,6 +238,5 @@ test('hostile points in a link are harmless', async () => {
   const page = await site.open(
     '#at=pooling&points=9e9.1_x_-5.99999999_%3Cb%3E&kernelWidth=0&scoring=x',
   );
-  await map(page).waitFor();
-  assert.equal(await points(page).count(), 40);
+  await drawn(page, 40);
 });

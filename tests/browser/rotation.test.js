@@ -45,9 +45,9 @@ test('the number is the largest difference of all', async () => {
     const readout = /** @type {HTMLElement} */ (
       document.getElementById(map.getAttribute('aria-describedby') ?? '')
     );
-    const box = map.getBoundingClientRect();
     for (let row = 0; row < 9; row++) {
       for (let column = 0; column < 8; column++) {
+        const box = map.getBoundingClientRect();
         map.dispatchEvent(
           new PointerEvent('pointermove', {
             bubbles: true,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
 import { maxAbsDifference, selfAttention, sinusoidalEncoding } from './reference.js';
-import { heatmap, openSite, readValues } from './site.js';
+import { heatmap, openSite, readValues, settled } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -95,6 +95,7 @@ test('a word is moved by dragging and by the arrow keys', async () => {
   assert.equal(await shownDifference(page), 0);
   const word = (/** @type {string} */ name) => page.getByRole('button', { name: `${name},` });
   await word('one').scrollIntoViewIfNeeded();
+  await settled(page);
   const boxOf = async (/** @type {string} */ name) =>
     /** @type {{ x: number, y: number, width: number, height: number }} */ (
       await word(name).boundingBox()

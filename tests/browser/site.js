@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 
 import { chromium } from 'playwright-core';
 import sirv from 'sirv';
@@ -18,6 +19,9 @@ const flags = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-sync'],
   ...['--disable-background-networking', '--disable-component-update'],
 ];
+
+/** Longest wait for anything, in ms. */
+const kPatience = 60_000;
 
 /**
  * Serves web/dist from a folder of a static server and starts a browser.
@@ -68,6 +72,7 @@ export class Site {
       viewport: { width: 1440, height: 900 },
       ...options,
     });
+    context.setDefaultTimeout(kPatience);
     const page = await context.newPage();
     page.on('console', (message) => this.problems.push(`${message.type()}: ${message.text()}`));
     page.on('pageerror', (error) => this.problems.push(String(error)));
@@ -84,15 +89,18 @@ export class Site {
     await page.getByRole('contentinfo').waitFor();
     const at = new URLSearchParams(fragment.slice(1)).get('at');
     if (at) await arrival(page, at);
+    await settled(page);
     return page;
   }
 
   /** Ends the browser and the server; fails if any page did what it should not. */
   async close() {
+    // The end of the browser is also that of requests under way.
+    const problems = [...this.problems];
     await this.browser.close();
     this.server.closeAllConnections();
     await new Promise((resolve) => this.server.close(resolve));
-    assert.deepEqual(this.problems, []);
+    assert.deepEqual(problems, []);
   }
 }
 
@@ -106,12 +114,52 @@ export async function arrival(page, at) {
   await page.waitForFunction(() => !document.documentElement.dataset.going);
 }
 
+/**
+ * Waits until what comes near has been drawn, and all of it stays where it is: a figure is drawn some
+ * frames after it has come near, and moves those below it.
+ * @param {Page} page
+ */
+export async function settled(page) {
+  const state = await page.evaluateHandle(() => ({ frames: 0, layout: '' }));
+  await page.waitForFunction((state) => {
+    const layout = Array.from(document.querySelectorAll('[data-chapter], figure'), (element) => {
+      const { left, top, width, height } = element.getBoundingClientRect();
+      return [left, top, width, height];
+    }).join();
+    const loading =
+      document.fonts.status === 'loading' ||
+      document.querySelector('[data-wanted]:not([data-loaded])');
+    state.frames = loading || layout !== state.layout ? 0 : state.frames + 1;
+    state.layout = layout;
+    return state.frames >= 5;
+  }, state);
+}
+
+/**
+ * Reads again and again until that gives what is expected.
+ * @template T
+ * @param {() => Promise<T>} read
+ * @param {T} expected
+ */
+export async function becomes(read, expected) {
+  const end = performance.now() + kPatience;
+  let found = await read();
+  while (!isDeepStrictEqual(found, expected) && performance.now() < end) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    found = await read();
+  }
+  assert.deepEqual(found, expected);
+}
+
 /** A number as the page writes it. @param {string} text */
 export const numberOf = (text) =>
   Number(text.replaceAll('−', '-').replaceAll(',', '').replace('∞', 'Infinity'));
 
-/** @param {Page} page @param {RegExp} name */
-export const heatmap = (page, name) => page.getByRole('application', { name });
+/** @param {Page | Locator} within @param {RegExp} name */
+export const heatmap = (within, name) => within.getByRole('application', { name });
+
+/** The weights in the large figure; one with this name is in the pipeline before it. @param {Page} page */
+export const weightsMap = (page) => heatmap(page.locator('#weights'), /^Attention weights/);
 
 /**
  * The value that a figure's readout shows for the selected cell.
@@ -133,7 +181,6 @@ export async function shownValue(heatmap) {
 export async function readValues(heatmap, rows, columns) {
   const texts = await heatmap.evaluate(
     async (element, [rows, columns]) => {
-      const box = element.getBoundingClientRect();
       const readout = /** @type {HTMLElement} */ (
         document.getElementById(element.getAttribute('aria-describedby') ?? '')
       );
@@ -147,6 +194,7 @@ export async function readValues(heatmap, rows, columns) {
       const texts = [];
       for (let row = 0; row < rows; row++) {
         for (let column = 0; column < columns; column++) {
+          const box = element.getBoundingClientRect();
           element.dispatchEvent(
             new PointerEvent('pointermove', {
               bubbles: true,

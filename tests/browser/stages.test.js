@@ -77,6 +77,7 @@ for (const causal of [false, true]) {
 test('the terms of a number add up to it, and light what they come from', async () => {
   const page = await site.open(`#${text}&weights=xavier&stageCell=scores.2.1`);
   const table = page.locator('#stages table');
+  await table.waitFor();
   const products = (await table.locator('tr.result td:not(.total)').allTextContents()).map(
     numberOf,
   );

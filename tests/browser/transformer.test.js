@@ -236,12 +236,19 @@ test('decoding step by step fills the cache and gives what one pass gives', asyn
 });
 
 test('decoding plays to the end, stops there, and starts again', async () => {
-  const { figure } = await openFigure('decoder-cache', `${settings}&decoderStep=1`);
+  const { page, figure } = await openFigure('decoder-cache', `${settings}&decoderStep=1`);
+  await page.clock.install();
+  await page.clock.pauseAt(Date.now() + 60_000);
   await figure.getByRole('button', { name: 'Play' }).click();
-  await figure.locator(`[data-rows="${n}"]`).waitFor({ timeout: 10_000 });
+  await page.clock.runFor((n - 2) * 700);
+  await figure.locator(`[data-rows="${n}"]`).waitFor();
   await figure.getByRole('button', { name: 'Play' }).click();
   await figure.locator('[data-rows="1"]').waitFor();
+  await page.clock.runFor(700);
+  await figure.locator('[data-rows="2"]').waitFor();
   await figure.getByRole('button', { name: 'Pause' }).click();
+  await page.clock.runFor(n * 700);
+  assert.equal(await figure.locator('[data-rows="2"]').count(), 1);
   await figure.getByRole('slider', { name: 'token' }).press('End');
   await figure.locator(`[data-rows="${n}"]`).waitFor();
 });
@@ -314,6 +321,7 @@ test('both sentences can be written, left empty and reset', async () => {
 test('no sentence, one word and very many are drawn in a friendly way', async () => {
   const page = await site.open('#at=transformer&text=');
   await page.locator('#encoder-block').getByText('Nothing to look at yet').waitFor();
+  await page.locator('#decoder-cache').scrollIntoViewIfNeeded();
   await page.locator('#decoder-cache').getByText('Nothing to look at yet').waitFor();
   const one = await openFigure('decoder-cache', 'text=word&decoderStep=40&dModel=8');
   await one.figure.locator('[data-rows="1"]').waitFor();

@@ -51,6 +51,22 @@ test('a slow first call leaves no time that is zero', () => {
   assert.ok(Math.abs((1000 * timing.seconds) / 0.002 - 1) < 0.01);
 });
 
+test('a sample that was held up leaves no time that is zero', () => {
+  for (const heldUp of [1, 2]) {
+    const { call, now } = clockwork(0.002, 0.1);
+    let count = 0;
+    const timing = timeCall(
+      () => {
+        for (let i = 0; i < (count === heldUp ? 20_000 : 1); i++) call();
+        count += 1;
+      },
+      pace,
+      now,
+    );
+    assert.ok(Math.abs((1000 * timing.seconds) / 0.002 - 1) < 0.01, `${timing.seconds}`);
+  }
+});
+
 test('a long call is made twice and no more', () => {
   const { call, now } = clockwork(1500, 0.1);
   assert.deepEqual(timeCall(call, pace, now), { seconds: 1.5, calls: 2 });

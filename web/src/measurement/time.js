@@ -33,22 +33,22 @@ export function timeCall(call, pace, now = () => performance.now()) {
   };
   call();
   let inSample = 1;
-  let sample = timed(1);
-  let calls = 2;
-  let spent = sample;
-  // Below the clock's resolution nothing is known but that more calls are needed.
-  while (sample === 0 || (sample < pace.sample && spent < pace.seconds)) {
-    inSample = sample > 0 ? Math.ceil((1.2 * inSample * pace.sample) / sample) : 8 * inSample;
-    sample = timed(inSample);
+  let calls = 1;
+  let spent = 0;
+  let fastest = Infinity;
+  while (spent < pace.seconds || fastest === Infinity) {
+    const sample = timed(inSample);
     calls += inSample;
     spent += sample;
-  }
-  let fastest = sample / inSample;
-  while (spent < pace.seconds) {
-    sample = timed(inSample);
-    calls += inSample;
-    spent += sample;
-    fastest = Math.min(fastest, sample / inSample);
+    const isLong = sample >= pace.sample;
+    // One that is too short counts only if there is no other, and no time left for one.
+    if (isLong || (fastest === Infinity && sample > 0 && spent >= pace.seconds)) {
+      fastest = Math.min(fastest, sample / inSample);
+    }
+    // A sample that was held up has been long with too few calls: the next one tells.
+    if (!isLong) {
+      inSample = sample > 0 ? Math.ceil((1.2 * inSample * pace.sample) / sample) : 8 * inSample;
+    }
   }
   return { seconds: fastest, calls };
 }
