@@ -77,6 +77,7 @@ function takesFewFrames(what, fragment, control, values) {
 
 test('a visit takes few frames until the first picture', async (context) => {
   const page = await (await site.browser.newContext()).newPage();
+  page.setDefaultTimeout(60_000);
   const time = await stopwatch(page);
   const picture = await time(async () => {
     await page.goto(`${site.url}#at=encoding`);

@@ -236,6 +236,7 @@ test('a worker that was ended is noticed, and the next change starts another', a
 
 test('until there is something to read, heatmaps take neither pointer nor keys', async () => {
   const page = await (await site.browser.newContext()).newPage();
+  page.setDefaultTimeout(60_000);
   await page.addInitScript(() => {
     globalThis.Worker = class extends Worker {
       /** @param {any} message @param {any} transfer */
