@@ -35,8 +35,7 @@ ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
                               index c_row, const float* row_factor) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  // Two steps at a time; with four GCC keeps a sum in memory.
-  constexpr int kSteps = 2;
+  constexpr int kSteps = Isa::kSteps;
   // Pointers walk, by strides as wide as they are: Emscripten's compiler would leave products of
   // 64-bit strides in the loop.
   const auto row = static_cast<std::ptrdiff_t>(ARow == kAnyStride ? a_row : ARow);

@@ -11,6 +11,7 @@ struct Isa {
   static constexpr int kScoreRows = 8;
   static constexpr int kScoreVectors = 3;
   static constexpr int kValueRows = 12;
+  static constexpr int kSteps = 2;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;

@@ -11,6 +11,7 @@ struct Isa {
   static constexpr int kScoreRows = 6;
   static constexpr int kScoreVectors = 4;
   static constexpr int kValueRows = 6;
+  static constexpr int kSteps = 2;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;

@@ -6,11 +6,12 @@ namespace {
 struct Isa {
   using Arch = xsimd::wasm;
   static constexpr InstructionSet kInstructionSet = InstructionSet::kWasmRelaxedSimd;
-  static constexpr int kRows = 4;
-  static constexpr int kVectors = 2;
-  static constexpr int kScoreRows = 4;
-  static constexpr int kScoreVectors = 2;
-  static constexpr int kValueRows = 4;
+  static constexpr int kRows = 2;
+  static constexpr int kVectors = 4;
+  static constexpr int kScoreRows = 2;
+  static constexpr int kScoreVectors = 4;
+  static constexpr int kValueRows = 2;
+  static constexpr int kSteps = 1;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;
