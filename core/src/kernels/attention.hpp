@@ -497,10 +497,10 @@ void meet_tile(const AttentionHead& head, const QueryBlock& block, index key_beg
   const index keys = std::min(key_end, block.key_end) - key0;
   if (keys <= 0) return;
   fill_tile<Isa>(head, block, key0, keys, scratch);
-  for_columns<Isa, Isa::kScoreVectors>(block.lanes,
-                                       [&](index col, auto vectors) __attribute__((always_inline)) {
-                                         soften<Isa, vectors>(keys, col, scratch);
-                                       });
+  for_columns<Isa, Isa::kSoftmaxVectors>(
+      block.lanes, [&](index col, auto vectors) __attribute__((always_inline)) {
+        soften<Isa, vectors>(keys, col, scratch);
+      });
   if (head.random_words || scratch.distances) {
     spread_weights<Isa>(head, block, key0, keys, scratch);
   }

@@ -103,8 +103,9 @@ ATTN_INLINE void dot_keys(const AttentionHead& head, const float* query, index k
     const float* rows[kW];
     F sums[kW];
     // Beyond the last key the last one is read again; its scores are not used.
-    const auto each_row = [](auto&& body)
-                              __attribute__((always_inline)) { unroll<static_cast<int>(kW)>(body); };
+    const auto each_row = [](auto&& body) __attribute__((always_inline)) {
+      unroll<static_cast<int>(kW)>(body);
+    };
     each_row([&](auto i) __attribute__((always_inline)) {
       rows[i] = head.key + (key0 + std::min(j + i, keys - 1)) * head.key_row;
       sums[i] = F(0.0F);

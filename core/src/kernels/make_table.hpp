@@ -18,14 +18,17 @@ namespace attn::kernels {
 /// The table of one instruction set. `Isa` provides:
 ///   Arch               the xsimd architecture
 ///   kInstructionSet    its name for the rest of the core
-///   kRows, kVectors    shape of the micro-kernel's tile in a product, in rows and vectors: as large
+///   kRows, kVectors    shape of the micro-kernel's tile in a product, in rows and vectors: as
+///   large
 ///                      as the register file allows
 ///   kScoreRows, kScoreVectors  the same for q·k: keys, and vectors of queries; a block of queries
 ///                      is made of whole tiles
+///   kSoftmaxVectors    vectors of queries whose exponentials are taken side by side
 ///   kValueRows         the same for weights·v: queries, with kVectors vectors of values
-///   kSteps             steps of depth between the branches of a tile's loop: two spare instructions,
-///                      but with four GCC keeps a sum in memory, and with two so do the engines that
-///                      run WebAssembly, which load for both before they add
+///   kSteps             steps of depth between the branches of a tile's loop: two spare
+///   instructions,
+///                      but with four GCC keeps a sum in memory, and with two so do the engines
+///                      that run WebAssembly, which load for both before they add
 ///   load_columns(rows, col, columns)  columns col … col + 3 of as many rows as a vector has lanes;
 ///                      where these are more than four
 ///   madd(a, b, c)      a·b + c, for floats and doubles

@@ -71,8 +71,8 @@ ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index e
   alignas(64) double values[2 * Vectors * kHalf];
   alignas(64) double values_before[2 * Vectors * kHalf];
   for (index c = 0; c < 2 * Vectors * kHalf; c += kHalf) {
-    const D turns = turns_at<Isa>(columns, col + c, D(anchor)) +
-                    D::load_unaligned(columns.offset + col + c);
+    const D turns =
+        turns_at<Isa>(columns, col + c, D(anchor)) + D::load_unaligned(columns.offset + col + c);
     const D step_cos = D::load_unaligned(columns.step_cos + col + c);
     const D step_sin = D::load_unaligned(columns.step_sin + col + c);
     const D value = cosine_of_turns<Isa>(turns - D(0.25));

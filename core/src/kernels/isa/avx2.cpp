@@ -10,6 +10,7 @@ struct Isa {
   static constexpr int kVectors = 2;
   static constexpr int kScoreRows = 6;
   static constexpr int kScoreVectors = 2;
+  static constexpr int kSoftmaxVectors = kScoreVectors;
   static constexpr int kValueRows = 6;
   static constexpr int kSteps = 2;
   using F = xsimd::batch<float, Arch>;

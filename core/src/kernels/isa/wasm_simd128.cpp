@@ -10,6 +10,7 @@ struct Isa {
   static constexpr int kVectors = 4;
   static constexpr int kScoreRows = 2;
   static constexpr int kScoreVectors = 4;
+  static constexpr int kSoftmaxVectors = 1;
   static constexpr int kValueRows = 2;
   static constexpr int kSteps = 1;
   using F = xsimd::batch<float, Arch>;
