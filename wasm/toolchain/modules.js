@@ -3,8 +3,6 @@
 
 import { join } from 'node:path';
 
-import { rolldown } from 'rolldown';
-
 import { kBuildFolder, kRoot } from './checkout.js';
 
 const kSources = join(kRoot, 'wasm/js');
@@ -17,6 +15,8 @@ const kEntries = ['index', 'worker', 'serve', 'workerScript'];
  * @returns {Promise<string>} the folder that the modules are in, and nothing else
  */
 export async function buildModules() {
+  // Not before the npm packages are there, which whoever imports this may have to install.
+  const { rolldown } = await import('rolldown');
   const bundle = await rolldown({
     cwd: kSources,
     input: Object.fromEntries(kEntries.map((name) => [name, join(kSources, `${name}.js`)])),
