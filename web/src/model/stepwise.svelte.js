@@ -12,8 +12,8 @@ const slice = 8;
 export class Stepwise {
   /** @type {T | null} */
   value = $state.raw(null);
-  /** That the steps of this result took. */
-  milliseconds = $state.raw(0);
+  /** That the steps of this result took. @type {number | undefined} */
+  milliseconds = $state.raw();
   /** @type {Generator<unknown, T> | null} */
   #running = null;
 
