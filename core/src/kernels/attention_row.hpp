@@ -94,8 +94,8 @@ ATTN_INLINE void begin_row(const AttentionHead& head, float extra, const RowSums
 
 /// scores_j = q · k_j, a vector of keys at a time.
 template <class Isa>
-ATTN_INLINE void dot_keys(const AttentionHead& head, const float* query, index key0, index keys,
-                          float* scores) noexcept {
+__attribute__((noinline)) void dot_keys(const AttentionHead& head, const float* query, index key0,
+                                        index keys, float* scores) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   const index whole = head.head_dim / kW * kW;
