@@ -47,12 +47,14 @@ void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tenso
   const kernels::KernelTable& kernels = run.kernels();
   const index scratch_size = kernels.product_scratch(cols_);
 
-  // One thread takes all rows at once; several take blocks of equal size, as near to the kernel's
-  // as can be.
+  // One thread takes all rows at once; several take blocks of equal size, the same number of them
+  // each, and none larger than the kernel's.
   const auto blocks_of = [](index count, index block) { return (count + block - 1) / block; };
   const bool shared = run.num_threads() > 1;
   const index fewest_blocks =
-      shared ? std::max<index>(blocks_of(rows, kernels.product_rows), 1) : 1;
+      shared ? kernels::round_up(std::max<index>(blocks_of(rows, kernels.product_rows), 1),
+                                 run.num_threads())
+             : 1;
   const index block_rows = std::max(
       kernels::round_up(blocks_of(rows, fewest_blocks), kernels.product_tile_rows), index{1});
   const index row_blocks = blocks_of(rows, block_rows);
