@@ -6,12 +6,12 @@ namespace {
 struct Isa {
   using Arch = xsimd::wasm;
   static constexpr InstructionSet kInstructionSet = InstructionSet::kWasmRelaxedSimd;
-  static constexpr int kRows = 2;
-  static constexpr int kVectors = 4;
-  static constexpr int kScoreRows = 2;
-  static constexpr int kScoreVectors = 4;
+  static constexpr int kRows = 6;
+  static constexpr int kVectors = 2;
+  static constexpr int kScoreRows = 6;
+  static constexpr int kScoreVectors = 2;
   static constexpr int kSoftmaxVectors = 1;
-  static constexpr int kValueRows = 2;
+  static constexpr int kValueRows = 6;
   static constexpr int kSteps = 1;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
