@@ -113,6 +113,8 @@ __attribute__((noinline)) void dot_keys(const AttentionHead& head, const float* 
     for (index d = 0; d < whole; d += kW) {
       const F q = F::load_unaligned(query + d);
       each_row([&](auto i) __attribute__((always_inline)) {
+        // Processors fetch ahead by themselves, but not beyond a page, which is 16 keys of 64.
+        if (d % kPanelWidth == 0) __builtin_prefetch(rows[i] + kW * head.key_row + d);
         sums[i] = Isa::madd(q, F::load_unaligned(rows[i] + d), sums[i]);
       });
     }
