@@ -112,9 +112,12 @@ export async function measureInBrowser(choose, threadCounts, variants, pace, rep
 const kLoads = 7;
 const kMaxLoadSeconds = 0.05;
 
+/** A page has come to rest by then. */
+const kRestMs = 300;
+
 /**
- * How long a page takes from importing the package to its first result, every time in a profile of
- * its own, so that nothing is in a cache.
+ * How long a page takes to import the package, and from load() to its first result, every time in a
+ * profile of its own, so that nothing is in a cache.
  * @param {readonly string[]} variants
  * @returns {Promise<DerivedRow[]>}
  */
@@ -128,26 +131,31 @@ export async function measureLoading(variants) {
   const rows = [];
   try {
     for (const variant of variants) {
-      const seconds = [];
+      /** @type {Record<'imported' | 'called', number[]>} */
+      const seconds = { imported: [], called: [] };
       for (let i = 0; i < kLoads; ++i) {
         const context = await browser.newContext();
         const page = await context.newPage();
         await page.goto(`http://127.0.0.1:${port}/`);
-        seconds.push(await page.evaluate(loadAndCall, variant));
+        await page.waitForTimeout(kRestMs);
+        const { imported, called } = await page.evaluate(loadAndCall, variant);
+        seconds.imported.push(imported);
+        seconds.called.push(called);
         await context.close();
       }
-      seconds.sort((a, b) => a - b);
-      const [best, median] = [seconds[0], seconds[kLoads >> 1]];
+      for (const times of Object.values(seconds)) times.sort((a, b) => a - b);
+      const importing = duration(seconds.imported[kLoads >> 1]);
+      const [best, median] = [seconds.called[0], seconds.called[kLoads >> 1]];
       rows.push({
         half: 'browser',
         name: 'load() to first result',
         variant,
-        measured: `${duration(best)}, median ${duration(median)}`,
+        measured: `${duration(best)}, median ${duration(median)}; import before it ${importing}`,
         verdicts: [
           {
             target: `≤ ${duration(kMaxLoadSeconds)}`,
-            measured: best,
-            isMet: best <= kMaxLoadSeconds,
+            measured: median,
+            isMet: median <= kMaxLoadSeconds,
           },
         ],
       });
@@ -162,12 +170,15 @@ export async function measureLoading(variants) {
 
 /** Runs in the page. @param {string} variant */
 async function loadAndCall(variant) {
-  const start = performance.now();
   const address = '/attn/index.js';
-  const attn = await (await import(address)).load({ variant });
+  const start = performance.now();
+  const { load } = await import(address);
+  const imported = performance.now();
+  const attn = await load({ variant });
   const x = { data: new Float32Array(64), shape: [8, 8] };
   attn.scaledDotProductAttention(x, x, x);
-  return (performance.now() - start) / 1000;
+  const called = performance.now();
+  return { imported: (imported - start) / 1000, called: (called - imported) / 1000 };
 }
 
 /**
