@@ -127,7 +127,7 @@ ATTN_INLINE void for_columns(index cols, Body&& body, index col = 0) noexcept {
 
 /// Transposes the queries, scaled.
 template <class Isa>
-ATTN_INLINE void load_queries(const AttentionHead& head, const QueryBlock& block, float scale,
+void load_queries(const AttentionHead& head, const QueryBlock& block, float scale,
                               float* queries) noexcept {
   transpose<Isa>(block.count, head.head_dim, head.query + block.first * head.query_row,
                  head.query_row, head.query_col, scale, queries, kBlockQueries);
@@ -400,7 +400,7 @@ ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block
 }
 
 template <class Isa>
-ATTN_INLINE float log_sum_exp(const AttentionHead& head, float max, float sum) noexcept {
+float log_sum_exp(const AttentionHead& head, float max, float sum) noexcept {
   const SinkStart sink = sink_start<Isa>(head);
   if (max == sink.max && sum == sink.sum) return head.sink;  // no key has changed it
   return static_cast<float>(max * 0.6931471805599453 + std::log(static_cast<double>(sum)));
@@ -408,7 +408,7 @@ ATTN_INLINE float log_sum_exp(const AttentionHead& head, float max, float sum) n
 
 /// Writes output and log-sum-exp of query r of a block. Returns whether all is finite.
 template <class Isa>
-ATTN_INLINE bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
+bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
                               const BlockScratch<Isa>& scratch) noexcept {
   const index row = block.first + r;
   const float sum = scratch.sum[r];
@@ -487,10 +487,10 @@ void attend_row(const AttentionHead& head, index row, const ScoreOutput* outputs
   }
 }
 
-/// Takes a block through its keys in [key_begin, key_end), a part of a tile. With `SkipExcluded`
-/// only the queries of `chosen` are done, and values that they may not attend to are not even
-/// multiplied by zero; their bits are those that finite values would have given.
-template <class Isa, bool SkipExcluded>
+/// Takes a block through its keys in [key_begin, key_end), a part of a tile. With `chosen` only
+/// these queries are done, and values that they may not attend to are not even multiplied by zero;
+/// their bits are those that finite values would have given.
+template <class Isa>
 void meet_tile(const AttentionHead& head, const QueryBlock& block, index key_begin, index key_end,
                const bool* chosen, const BlockScratch<Isa>& scratch) noexcept {
   const index key0 = std::max(key_begin, block.key_begin);
@@ -504,7 +504,7 @@ void meet_tile(const AttentionHead& head, const QueryBlock& block, index key_beg
   if (head.random_words || scratch.distances) {
     spread_weights<Isa>(head, block, key0, keys, scratch);
   }
-  if constexpr (SkipExcluded) {
+  if (chosen) {
     const RowScratch<Isa> row_scratch(head, scratch.row_memory);
     for (index r = 0; r < block.count; ++r) {
       if (!chosen[r]) continue;
@@ -534,7 +534,7 @@ void finish_block(const AttentionHead& head, const QueryBlock& block, const Scor
     begin_block<Isa>(head, block.first, block.count, scratch);
     for (index key0 = block.key_begin / kTileKeys * kTileKeys; key0 < block.key_end;
          key0 += kTileKeys) {
-      meet_tile<Isa, true>(head, block, key0, key0 + kTileKeys, again, scratch);
+      meet_tile<Isa>(head, block, key0, key0 + kTileKeys, again, scratch);
     }
     for (index r = 0; r < block.count; ++r) {
       if (again[r]) finish_query<Isa>(head, block, r, scratch);
@@ -570,7 +570,7 @@ void attend(const AttentionHead& head, index row_begin, index row_end, const Sco
     // Tiles begin at multiples of their size, whatever a block leaves out of them.
     for (index key0 = key_begin / kTileKeys * kTileKeys; key0 < key_end; key0 += kTileKeys) {
       for (index i = 0; i < count; ++i) {
-        meet_tile<Isa, false>(head, blocks[i], key0, key0 + kTileKeys, nullptr, scratch(i));
+        meet_tile<Isa>(head, blocks[i], key0, key0 + kTileKeys, nullptr, scratch(i));
       }
     }
     for (index i = 0; i < count; ++i) {

@@ -68,7 +68,7 @@ class RowScratch {
 
 /// Scales the query, and multiplies it with the Shaw table.
 template <class Isa>
-ATTN_INLINE void prepare_row(const AttentionHead& head, index row,
+void prepare_row(const AttentionHead& head, index row,
                              const RowScratch<Isa>& scratch) noexcept {
   const float* source = head.query + row * head.query_row;
   for (index d = 0; d < head.head_dim; ++d) {
@@ -85,7 +85,7 @@ ATTN_INLINE void prepare_row(const AttentionHead& head, index row,
 
 /// Nothing met but an extra score, which may be −∞ for none.
 template <class Isa>
-ATTN_INLINE void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noexcept {
+void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noexcept {
   *sums.row_max = extra;
   *sums.row_sum = extra == kMinusInfinity ? 0.0F : 1.0F;
   std::fill_n(sums.values, value_cols<Isa>(head), 0.0F);
@@ -143,7 +143,7 @@ void keep_attended(const AttentionHead& head, index row, index key0, index keys,
 
 /// sums = sums · factor + Σ_j weight_j · v_j for one block of keys.
 template <class Isa>
-ATTN_INLINE void add_weighted_values(index keys, const float* weights, const float* value,
+void add_weighted_values(index keys, const float* weights, const float* value,
                                      index value_row, index cols, float factor,
                                      float* sums) noexcept {
   constexpr index kW = kWidth<Isa>;
@@ -215,7 +215,7 @@ ATTN_INLINE void add_relative_values(const AttentionHead& head, const float* dis
 
 /// output = factor · values. Returns whether all of it is finite.
 template <class Isa>
-ATTN_INLINE bool write_output(const AttentionHead& head, index row, const float* values,
+bool write_output(const AttentionHead& head, index row, const float* values,
                               float factor) noexcept {
   using F = Floats<Isa>;
   float* output = head.output + row * head.output_row;
@@ -250,7 +250,7 @@ void finish_row(const AttentionHead& head, index row, const RowSums& sums) noexc
 }
 
 template <class Isa>
-ATTN_INLINE void store_scores(const ScoreOutput& out, index row, index key0, index keys,
+void store_scores(const ScoreOutput& out, index row, index key0, index keys,
                               const float* scores) noexcept {
   float* target = out.data + row * out.row + key0 * out.col;
   copy_row<Isa>(keys, scores, 1, target, out.col);

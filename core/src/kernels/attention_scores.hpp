@@ -43,7 +43,7 @@ ATTN_INLINE void add_relative_keys(const AttentionHead& head, index row, index k
 
 /// Adds each weight to the sum of its clipped distance.
 template <class Isa>
-ATTN_INLINE void add_to_distances(const AttentionHead& head, index row, index key0, index keys,
+void add_to_distances(const AttentionHead& head, index row, index key0, index keys,
                                   const float* weights, float* distance_sums) noexcept {
   const RelativeSpan span = relative_span<Isa>(head, row, key0, keys);
   float* middle = distance_sums + span.column_of_first - span.first;
@@ -86,7 +86,7 @@ ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index
 /// Takes a row of scale · q·k to the stage asked for, in place. `relative_products` is the row's
 /// for add_relative_keys, or null.
 template <class Isa>
-ATTN_INLINE void modify_scores(const AttentionHead& head, index row, index key0, index keys,
+void modify_scores(const AttentionHead& head, index row, index key0, index keys,
                                const float* relative_products, ScoreStage stage,
                                float* scores) noexcept {
   using F = Floats<Isa>;
@@ -123,7 +123,7 @@ ATTN_INLINE void modify_scores(const AttentionHead& head, index row, index key0,
 /// Sets dropped weights to 0 and divides the others by the probability of being kept. `key0` is a
 /// multiple of 4: one block of random words serves four keys.
 template <class Isa>
-ATTN_INLINE void drop_weights(const AttentionHead& head, index row, index key0, index keys,
+void drop_weights(const AttentionHead& head, index row, index key0, index keys,
                               float* weights) noexcept {
   constexpr index kBlocks = 16;
   std::uint32_t words[4 * kBlocks];

@@ -88,7 +88,7 @@ ATTN_INLINE std::uint64_t soften_few_keys(index keys, const FewKeysScratch<Isa>&
 /// query `first`. Where columns are left over, the last vector of them includes some that are there
 /// already, and gives them the same bits.
 template <class Isa>
-ATTN_INLINE void write_few_keys(const AttentionHead& head, index first, index begin, index end,
+void write_few_keys(const AttentionHead& head, index first, index begin, index end,
                                 const float* value, index value_row,
                                 const FewKeysScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
@@ -123,7 +123,7 @@ ATTN_INLINE bool is_finite_output(const AttentionHead& head, index row) noexcept
 
 /// tile_ji = factor · q_i·k_j for the queries from `first` on.
 template <class Isa>
-ATTN_INLINE void score_few_keys(const AttentionHead& head, index first, index rows, float factor,
+void score_few_keys(const AttentionHead& head, index first, index rows, float factor,
                                 const FewKeysScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   transpose<Isa>(rows, head.head_dim, head.query + first * head.query_row, head.query_row,

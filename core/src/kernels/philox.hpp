@@ -19,7 +19,7 @@ inline constexpr index kPhiloxBlocks = static_cast<index>(Words<Isa>::size);
 
 /// Words of the blocks first … first + kPhiloxBlocks − 1, four by four.
 template <class Isa>
-ATTN_INLINE void philox_vector(std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
+void philox_vector(std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
                                std::uint32_t* out) noexcept {
   using W = Words<Isa>;
   constexpr index kBlocks = kPhiloxBlocks<Isa>;

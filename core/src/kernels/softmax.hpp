@@ -23,7 +23,7 @@ ATTN_INLINE float max_of(const float* x, index padded_count) noexcept {
 
 /// x_j = exp(x_j − shift) · factor; returns the sum.
 template <class Isa>
-ATTN_INLINE float exp_all(float* x, index padded_count, float shift, float factor) noexcept {
+float exp_all(float* x, index padded_count, float shift, float factor) noexcept {
   using F = Floats<Isa>;
   const F shifts(shift);
   const F log2e(kLog2E);
