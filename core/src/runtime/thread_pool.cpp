@@ -21,7 +21,8 @@ namespace {
 /// parallel loops of one call follow each other without a wake-up in between.
 constexpr int kSpins = 4000;
 
-/// The variants for WebAssembly share this code, and some of them have no threads.
+/// The variants for WebAssembly share this code, and some of them have no threads. Which is known
+/// when a module is linked: where there are none, the linker drops all that is for them.
 bool has_threads() noexcept {
 #if defined(__EMSCRIPTEN__)
   return emscripten_has_threading_support() != 0;
@@ -101,6 +102,7 @@ ThreadPool::ThreadPool(int num_threads) : shared_(std::make_unique<Shared>()) {
 }
 
 ThreadPool::~ThreadPool() {
+  if (!has_threads()) return;
   shared_->stopping.store(true, std::memory_order_release);
   shared_->announce();
   for (std::thread& thread : shared_->threads) thread.join();
@@ -112,7 +114,7 @@ int ThreadPool::num_threads() const noexcept {
 
 void ThreadPool::run(std::int64_t count, Body body) noexcept {
   Shared& shared = *shared_;
-  if (shared.threads.empty() || count < 2) {
+  if (!has_threads() || shared.threads.empty() || count < 2) {
     for (std::int64_t i = 0; i < count; ++i) body.call(body.closure, i, 0);
     return;
   }
