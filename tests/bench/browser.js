@@ -11,7 +11,8 @@ import { chromium } from 'playwright-core';
 import sirv from 'sirv';
 
 import { kVariants } from '../../wasm/toolchain/build.js';
-import { kBuildFolder, kRoot } from '../../wasm/toolchain/checkout.js';
+import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
+import { kModulesFolder } from '../../wasm/toolchain/modules.js';
 import { findChromium, SetupError } from '../../wasm/toolchain/system.js';
 import { duration } from './report.js';
 import { judge } from './result.js';
@@ -30,7 +31,7 @@ const kIsolation = {
 };
 
 /** Where the build leaves the variants of the package. */
-const kModulesFolder = join(kBuildFolder, 'wasm/wasm');
+const kVariantsFolder = join(kBuildFolder, 'wasm/wasm');
 
 const modules = join(kBenchFolder, 'node_modules');
 
@@ -38,8 +39,8 @@ const modules = join(kBenchFolder, 'node_modules');
 const kFolders = {
   '/bench/': kBenchFolder,
   // The package, put together from what it is made of: only the variants measured need be built.
-  ...Object.fromEntries(kVariants.map((variant) => [`/attn/attn-${variant}.`, kModulesFolder])),
-  '/attn/': join(kRoot, 'wasm/js'),
+  ...Object.fromEntries(kVariants.map((variant) => [`/attn/attn-${variant}.`, kVariantsFolder])),
+  '/attn/': kModulesFolder,
   '/onnxruntime/': join(modules, 'onnxruntime-web/dist'),
   '/tfjs-core/': join(modules, '@tensorflow/tfjs-core/dist'),
   '/tfjs-wasm/': join(modules, '@tensorflow/tfjs-backend-wasm/dist'),
@@ -247,7 +248,7 @@ export function wasmSizes(variants) {
     return { raw, gzip, measured };
   };
   const own = variants.map((variant) => {
-    const { raw, gzip, measured } = sizesOf(join(kModulesFolder, `attn-${variant}.wasm`));
+    const { raw, gzip, measured } = sizesOf(join(kVariantsFolder, `attn-${variant}.wasm`));
     return {
       half: /** @type {const} */ ('browser'),
       name: 'size of the .wasm file',

@@ -8,6 +8,7 @@ import { kLockFile, kRoot, provideNpmPackages } from '../../wasm/toolchain/check
 import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
 import { buildEnvironment, nativeEnvironment } from '../../wasm/toolchain/env.js';
 import { withLock } from '../../wasm/toolchain/lock.js';
+import { buildModules } from '../../wasm/toolchain/modules.js';
 import { requireAll, say, SetupError } from '../../wasm/toolchain/system.js';
 
 /** @import { RequirementName } from '../../wasm/toolchain/system.js' */
@@ -65,6 +66,7 @@ export async function setUp({ native, micro, wasm, variants }) {
       say('Building the WebAssembly variants.');
       const targets = variants.flatMap((name) => [`attn_wasm_${name}`, `attn_bench_${name}`]);
       await cmakeBuild('wasm', targets, buildEnvironment(), { tests: false });
+      await buildModules();
     }
   });
 }

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { kBuildFolder, kRoot } from './checkout.js';
 
 const kSources = join(kRoot, 'wasm/js');
-const kModulesFolder = join(kBuildFolder, 'modules');
+/** Where they are built. */
+export const kModulesFolder = join(kBuildFolder, 'modules');
 
 /** What others import, and what runs in a worker. */
 const kEntries = ['index', 'worker', 'serve', 'workerScript'];
