@@ -12,7 +12,8 @@
 
 namespace attn::kernels {
 
-/// What one column of a query and a key adds to the sum of a pair.
+/// What one column of a query and a key adds to the sum of a pair: of kernels of the distance, its
+/// square.
 template <class Isa, PairScore Score>
 ATTN_INLINE Floats<Isa> add_column(Floats<Isa> query, Floats<Isa> key, float weight,
                                    Floats<Isa> sum) noexcept {
@@ -27,27 +28,11 @@ ATTN_INLINE Floats<Isa> add_column(Floats<Isa> query, Floats<Isa> key, float wei
   }
 }
 
-/// From the sum of a pair to its score.
+/// Sums over the columns of query `row` and each of keys [key0, key0 + keys), rounded up to whole
+/// panels.
 template <class Isa, PairScore Score>
-ATTN_INLINE Floats<Isa> finish_score(Floats<Isa> sum, float factor) noexcept {
-  using F = Floats<Isa>;
-  if constexpr (Score == PairScore::kAdditive) {
-    return sum;
-  } else if constexpr (Score == PairScore::kDot || Score == PairScore::kGaussian) {
-    return sum * F(factor);
-  } else {
-    // The kernels with an edge see the distance in units of their width. NaN stays.
-    const F distance = xsimd::sqrt(sum) * F(factor);
-    const F inside = Score == PairScore::kBoxcar ? F(1.0F) : F(1.0F) - distance;
-    return xsimd::select(distance < F(1.0F), inside,
-                         xsimd::select(distance == distance, F(0.0F), distance));
-  }
-}
-
-/// Scores of query `row` and keys [key0, key0 + keys), rounded up to whole panels.
-template <class Isa, PairScore Score>
-ATTN_INLINE void pair_scores(const PoolingArgs& p, index row, index key0, index keys,
-                             float* scores) noexcept {
+ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index keys,
+                           float* sums) noexcept {
   using F = Floats<Isa>;
   constexpr int kVectors = static_cast<int>(kPanelWidth / kWidth<Isa>);
   const float* query = p.query + row * p.query_row;
@@ -64,27 +49,42 @@ ATTN_INLINE void pair_scores(const PoolingArgs& p, index row, index key0, index 
       });
     }
     unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-      finish_score<Isa, Score>(sum[v], p.factor).store_unaligned(scores + j + v * kWidth<Isa>);
+      sum[v].store_unaligned(sums + j + v * kWidth<Isa>);
     });
   }
 }
 
+/// Scores of query `row` and keys [key0, key0 + keys), rounded up to whole panels.
 template <class Isa>
-ATTN_INLINE void any_pair_scores(const PoolingArgs& p, index row, index key0, index keys,
-                                 float* scores) noexcept {
-  switch (p.score) {
-    case PairScore::kAdditive:
-      return pair_scores<Isa, PairScore::kAdditive>(p, row, key0, keys, scores);
-    case PairScore::kDot:
-      return pair_scores<Isa, PairScore::kDot>(p, row, key0, keys, scores);
-    case PairScore::kGaussian:
-      return pair_scores<Isa, PairScore::kGaussian>(p, row, key0, keys, scores);
-    case PairScore::kBoxcar:
-      return pair_scores<Isa, PairScore::kBoxcar>(p, row, key0, keys, scores);
-    case PairScore::kEpanechnikov:
-      return pair_scores<Isa, PairScore::kEpanechnikov>(p, row, key0, keys, scores);
-    case PairScore::kConstant:
-      std::fill_n(scores, keys, 1.0F);
+ATTN_INLINE void pair_scores(const PoolingArgs& p, index row, index key0, index keys,
+                             float* scores) noexcept {
+  using F = Floats<Isa>;
+  const bool has_edge = p.score == PairScore::kBoxcar || p.score == PairScore::kEpanechnikov;
+  if (p.score == PairScore::kConstant) {
+    std::fill_n(scores, keys, 1.0F);
+    return;
+  }
+  if (p.score == PairScore::kAdditive) {
+    return pair_sums<Isa, PairScore::kAdditive>(p, row, key0, keys, scores);
+  }
+  if (p.score == PairScore::kDot) {
+    pair_sums<Isa, PairScore::kDot>(p, row, key0, keys, scores);
+  } else {
+    pair_sums<Isa, PairScore::kGaussian>(p, row, key0, keys, scores);
+  }
+  const F factor(p.factor);
+  for (index j = 0; j < keys; j += kWidth<Isa>) {
+    F score = F::load_unaligned(scores + j);
+    if (has_edge) {
+      // These see the distance in units of their width. NaN stays.
+      const F distance = xsimd::sqrt(score) * factor;
+      const F inside = p.score == PairScore::kBoxcar ? F(1.0F) : F(1.0F) - distance;
+      score = xsimd::select(distance < F(1.0F), inside,
+                            xsimd::select(distance == distance, F(0.0F), distance));
+    } else {
+      score *= factor;
+    }
+    score.store_unaligned(scores + j);
   }
 }
 
@@ -156,7 +156,7 @@ struct AttendedKeys {
 
   void collect(const PoolingArgs& p, index row, index key0, index keys) noexcept {
     float all[kKeyTile + kPanelWidth];
-    any_pair_scores<Isa>(p, row, key0, keys, all);
+    pair_scores<Isa>(p, row, key0, keys, all);
     const std::uint8_t* mask = p.mask ? p.mask + row * p.mask_row : nullptr;
     const bool zero_is_outside =
         p.score == PairScore::kBoxcar || p.score == PairScore::kEpanechnikov;
