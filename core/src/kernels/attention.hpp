@@ -128,7 +128,7 @@ ATTN_INLINE void for_columns(index cols, Body&& body, index col = 0) noexcept {
 /// Transposes the queries, scaled.
 template <class Isa>
 void load_queries(const AttentionHead& head, const QueryBlock& block, float scale,
-                              float* queries) noexcept {
+                  float* queries) noexcept {
   transpose<Isa>(block.count, head.head_dim, head.query + block.first * head.query_row,
                  head.query_row, head.query_col, scale, queries, kBlockQueries);
   if (block.count == block.lanes) return;
@@ -409,7 +409,7 @@ float log_sum_exp(const AttentionHead& head, float max, float sum) noexcept {
 /// Writes output and log-sum-exp of query r of a block. Returns whether all is finite.
 template <class Isa>
 bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
-                              const BlockScratch<Isa>& scratch) noexcept {
+                  const BlockScratch<Isa>& scratch) noexcept {
   const index row = block.first + r;
   const float sum = scratch.sum[r];
   float* values = scratch.values + r * value_cols<Isa>(head);
@@ -476,8 +476,8 @@ void attend_row(const AttentionHead& head, index row, const ScoreOutput* outputs
   prepare_row<Isa>(head, row, scratch);
   begin_row<Isa>(head, head.sink, scratch.sums);
   if (head.key_begin[row] < head.key_end[row]) {
-    meet_keys<Isa, true>(head, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row],
-                         scratch, scratch.sums);
+    meet_keys<Isa>(head, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
+                   scratch, scratch.sums);
   }
   finish_row<Isa>(head, row, scratch.sums);
   for (int i = 0; i < num_outputs; ++i) {

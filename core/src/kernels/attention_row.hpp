@@ -68,8 +68,7 @@ class RowScratch {
 
 /// Scales the query, and multiplies it with the Shaw table.
 template <class Isa>
-void prepare_row(const AttentionHead& head, index row,
-                             const RowScratch<Isa>& scratch) noexcept {
+void prepare_row(const AttentionHead& head, index row, const RowScratch<Isa>& scratch) noexcept {
   const float* source = head.query + row * head.query_row;
   for (index d = 0; d < head.head_dim; ++d) {
     scratch.query[d] = head.scale * source[d * head.query_col];
@@ -143,9 +142,8 @@ void keep_attended(const AttentionHead& head, index row, index key0, index keys,
 
 /// sums = sums · factor + Σ_j weight_j · v_j for one block of keys.
 template <class Isa>
-void add_weighted_values(index keys, const float* weights, const float* value,
-                                     index value_row, index cols, float factor,
-                                     float* sums) noexcept {
+void add_weighted_values(index keys, const float* weights, const float* value, index value_row,
+                         index cols, float factor, float* sums) noexcept {
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = 4;
   index col = 0;
@@ -162,11 +160,11 @@ void add_weighted_values(index keys, const float* weights, const float* value,
   }
 }
 
-/// Meets keys [key_begin, key_end) from a multiple of kKeyTile on. With `SkipExcluded` values of
+/// Meets keys [key_begin, key_end) from a multiple of kKeyTile on. With `skip_excluded` values of
 /// excluded keys are not even multiplied by zero.
-template <class Isa, bool SkipExcluded>
+template <class Isa>
 void meet_keys(const AttentionHead& head, index row, index key_begin, index key_end,
-               const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {
+               bool skip_excluded, const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {
   for (index key0 = key_begin; key0 < key_end; key0 += kKeyTile) {
     const index keys = std::min(kKeyTile, key_end - key0);
     const index padded_keys = round_up(keys, kWidth<Isa>);
@@ -175,7 +173,7 @@ void meet_keys(const AttentionHead& head, index row, index key_begin, index key_
                        scratch.scores);
     const float* value = head.value + key0 * head.value_row;
     index value_row = head.value_row;
-    if constexpr (SkipExcluded) {
+    if (skip_excluded) {
       keep_attended<Isa>(head, row, key0, keys, scratch.kept_values);
       value = scratch.kept_values;
       value_row = value_cols<Isa>(head);
@@ -216,7 +214,7 @@ ATTN_INLINE void add_relative_values(const AttentionHead& head, const float* dis
 /// output = factor · values. Returns whether all of it is finite.
 template <class Isa>
 bool write_output(const AttentionHead& head, index row, const float* values,
-                              float factor) noexcept {
+                  float factor) noexcept {
   using F = Floats<Isa>;
   float* output = head.output + row * head.output_row;
   index c = 0;
@@ -251,7 +249,7 @@ void finish_row(const AttentionHead& head, index row, const RowSums& sums) noexc
 
 template <class Isa>
 void store_scores(const ScoreOutput& out, index row, index key0, index keys,
-                              const float* scores) noexcept {
+                  const float* scores) noexcept {
   float* target = out.data + row * out.row + key0 * out.col;
   copy_row<Isa>(keys, scores, 1, target, out.col);
 }

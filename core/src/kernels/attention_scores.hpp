@@ -44,7 +44,7 @@ ATTN_INLINE void add_relative_keys(const AttentionHead& head, index row, index k
 /// Adds each weight to the sum of its clipped distance.
 template <class Isa>
 void add_to_distances(const AttentionHead& head, index row, index key0, index keys,
-                                  const float* weights, float* distance_sums) noexcept {
+                      const float* weights, float* distance_sums) noexcept {
   const RelativeSpan span = relative_span<Isa>(head, row, key0, keys);
   float* middle = distance_sums + span.column_of_first - span.first;
   for (index j = 0; j < span.first; ++j) distance_sums[0] += weights[j];
@@ -87,8 +87,7 @@ ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index
 /// for add_relative_keys, or null.
 template <class Isa>
 void modify_scores(const AttentionHead& head, index row, index key0, index keys,
-                               const float* relative_products, ScoreStage stage,
-                               float* scores) noexcept {
+                   const float* relative_products, ScoreStage stage, float* scores) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   if (relative_products) {
@@ -124,7 +123,7 @@ void modify_scores(const AttentionHead& head, index row, index key0, index keys,
 /// multiple of 4: one block of random words serves four keys.
 template <class Isa>
 void drop_weights(const AttentionHead& head, index row, index key0, index keys,
-                              float* weights) noexcept {
+                  float* weights) noexcept {
   constexpr index kBlocks = 16;
   std::uint32_t words[4 * kBlocks];
   const index blocks_per_row = (head.num_keys + 3) / 4;

@@ -89,8 +89,8 @@ ATTN_INLINE std::uint64_t soften_few_keys(index keys, const FewKeysScratch<Isa>&
 /// already, and gives them the same bits.
 template <class Isa>
 void write_few_keys(const AttentionHead& head, index first, index begin, index end,
-                                const float* value, index value_row,
-                                const FewKeysScratch<Isa>& scratch) noexcept {
+                    const float* value, index value_row,
+                    const FewKeysScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = Isa::kVectors;
   const auto write = [&](index col, auto vectors) __attribute__((always_inline)) {
@@ -124,7 +124,7 @@ ATTN_INLINE bool is_finite_output(const AttentionHead& head, index row) noexcept
 /// tile_ji = factor · q_i·k_j for the queries from `first` on.
 template <class Isa>
 void score_few_keys(const AttentionHead& head, index first, index rows, float factor,
-                                const FewKeysScratch<Isa>& scratch) noexcept {
+                    const FewKeysScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   transpose<Isa>(rows, head.head_dim, head.query + first * head.query_row, head.query_row,
                  head.query_col, factor, scratch.queries, kW);

@@ -20,7 +20,7 @@ inline constexpr index kPhiloxBlocks = static_cast<index>(Words<Isa>::size);
 /// Words of the blocks first … first + kPhiloxBlocks − 1, four by four.
 template <class Isa>
 void philox_vector(std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
-                               std::uint32_t* out) noexcept {
+                   std::uint32_t* out) noexcept {
   using W = Words<Isa>;
   constexpr index kBlocks = kPhiloxBlocks<Isa>;
   alignas(64) std::uint64_t counter[kBlocks];

@@ -25,8 +25,8 @@ ATTN_INLINE void load_columns(const float* const (&rows)[kWidth<Isa>], index col
 /// Columns are written in whole vectors: `to` is writable for one vector beyond its end, and what
 /// it holds between its rows is lost.
 template <class Isa>
-void transpose(index rows, index cols, const float* from, index from_row,
-                           index from_col, float factor, float* to, index to_row) noexcept {
+void transpose(index rows, index cols, const float* from, index from_row, index from_col,
+               float factor, float* to, index to_row) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   if (from_col != 1 || cols < 4) {
