@@ -234,6 +234,21 @@ test('a worker that was ended is noticed, and the next change starts another', a
   assert.equal(await started(), 3);
 });
 
+test('a worker that never starts is given up, and the page computes by itself', async () => {
+  const { page, end } = await mortal();
+  await page.clock.install();
+  await page.evaluate(() => {
+    // What is to become its port is never sent, as if it had ended before.
+    Worker.prototype.postMessage = () => {};
+  });
+  await write(page, sentence(300));
+  await page.getByRole('status').filter({ hasText: 'computing …' }).waitFor();
+  await end();
+  await page.clock.runFor(20_000);
+  await page.getByText('Long sentences are computed where the page is drawn').waitFor();
+  await shows(page, 300);
+});
+
 test('until there is something to read, heatmaps take neither pointer nor keys', async () => {
   const page = await (await site.browser.newContext()).newPage();
   page.setDefaultTimeout(60_000);

@@ -23,6 +23,12 @@ import { tokenize } from './tokens.js';
  */
 const mostHere = 8e6;
 
+/**
+ * How long a worker may take to start, in ms. Nothing tells when the browser ends one that has not:
+ * one that takes longer is given up.
+ */
+const longestStart = 20_000;
+
 /** @param {Given} given */
 function isLong({ tokens: { length }, dModel, heads }) {
   // Four projections, two products for each head, and the exponentials, which cost about 8 each.
@@ -197,8 +203,12 @@ export class Work {
   async #start() {
     // eslint-disable-next-line svelte/prefer-svelte-reactivity -- an address, no state
     const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
-    /** @type {Remote} */
-    const remote = await load({ worker, variant: this.#attn.variant, threads: 1 });
+    /** @type {Promise<Remote>} */
+    const loading = load({ worker, variant: this.#attn.variant, threads: 1 });
+    const remote = await within(longestStart, loading).catch((error) => {
+      worker.terminate();
+      throw error;
+    });
     // Nothing else tells that the browser has ended a worker: what it held is free then. Where the
     // page came unsafely there are no locks, and it goes unnoticed.
     if (navigator.locks) {
@@ -239,6 +249,18 @@ export class Work {
 }
 
 const none = /** @type {Record<string, never>} */ ({});
+
+/**
+ * What is promised, or an error if it is late.
+ * @template T
+ * @param {number} milliseconds @param {Promise<T>} promise @returns {Promise<T>}
+ */
+function within(milliseconds, promise) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('it took too long')), milliseconds);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
 
 /**
  * @template {object} T
