@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <charconv>
 #include <string>
+#include <string_view>
 
 #include "validation.hpp"
 
@@ -60,10 +61,12 @@ void RecurrentLayers::set_parameter(std::string_view name, const ConstTensor& va
 
 const float* RecurrentLayers::bias(const char* kind, std::int64_t layer) const {
   if (!options_.bias) return nullptr;
-  // No allocation: the name of a bias is short.
-  char name[40];
-  std::snprintf(name, sizeof name, "%s_l%lld", kind, static_cast<long long>(layer));
-  return parameters_.get(name).data();
+  // Of fixed size, because a step of decoding allocates nothing.
+  std::array<char, 40> name;
+  char* end = std::ranges::copy(std::string_view(kind), name.data()).out;
+  end = std::ranges::copy(std::string_view("_l"), end).out;
+  end = std::to_chars(end, name.data() + name.size(), layer).ptr;
+  return parameters_.get({name.data(), end}).data();
 }
 
 void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,

@@ -1,7 +1,8 @@
 #include "validation.hpp"
 
 #include <charconv>
-#include <cstdio>
+#include <cmath>
+#include <concepts>
 #include <iterator>
 #include <limits>
 
@@ -9,11 +10,54 @@ namespace attn::validation {
 
 namespace {
 
-template <class Integer>
+template <std::integral Integer>
 void append_number(std::string& text, Integer number) {
   char digits[std::numeric_limits<Integer>::digits10 + 2];
   const char* end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
   text.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+/// As printf's %.9g, whose code would be 3 % of a WebAssembly module. Between two ninth digits that
+/// are equally near, or nearly so, it may take either.
+void append_number(std::string& text, double number) {
+  if (std::isnan(number)) {
+    text += "nan";
+    return;
+  }
+  if (std::signbit(number)) text += '-';
+  double magnitude = std::abs(number);
+  if (std::isinf(magnitude) || magnitude == 0) {
+    text += magnitude == 0 ? "0" : "inf";
+    return;
+  }
+  // magnitude · 10^exponent, with one digit before the point.
+  int exponent = 0;
+  for (; magnitude >= 10; magnitude /= 10) ++exponent;
+  for (; magnitude < 1; magnitude *= 10) --exponent;
+  constexpr int kDigits = 9;
+  auto rounded = static_cast<std::int64_t>(magnitude * 1e8 + 0.5);
+  if (rounded == 1'000'000'000) {
+    rounded /= 10;
+    ++exponent;
+  }
+  std::string digits;
+  append_number(digits, rounded);
+  digits.erase(digits.find_last_not_of('0') + 1);
+
+  const bool scientific = exponent < -4 || exponent >= kDigits;
+  const int before = scientific ? 1 : exponent + 1;
+  if (before <= 0) {
+    digits.insert(0, "0." + std::string(static_cast<std::size_t>(-before), '0'));
+  } else if (static_cast<std::size_t>(before) < digits.size()) {
+    digits.insert(static_cast<std::size_t>(before), ".");
+  } else {
+    digits.append(static_cast<std::size_t>(before) - digits.size(), '0');
+  }
+  text += digits;
+  if (!scientific) return;
+  text += exponent < 0 ? "e-" : "e+";
+  if (std::abs(exponent) < 10) text += '0';
+  append_number(text, std::abs(exponent));
 }
 
 void append_shape(std::string& text, std::span<const std::int64_t> shape) {
@@ -35,7 +79,6 @@ std::string to_string(std::span<const std::int64_t> shape) { return join({shape}
 
 void Part::append_to(std::string& message) const {
   const auto size = static_cast<std::size_t>(number_);
-  char digits[32];
   switch (kind_) {
     case Kind::kLiteral:
       message += static_cast<const char*>(data_);
@@ -50,8 +93,7 @@ void Part::append_to(std::string& message) const {
       append_number(message, static_cast<std::uint64_t>(number_));
       break;
     case Kind::kReal:
-      std::snprintf(digits, sizeof digits, "%.9g", real_);
-      message += digits;
+      append_number(message, real_);
       break;
     case Kind::kShape:
       append_shape(message, {static_cast<const std::int64_t*>(data_), size});

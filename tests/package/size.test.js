@@ -12,8 +12,8 @@ import { build } from 'vite';
 import { kVariants } from '../../wasm/toolchain/build.js';
 import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
 
-const kMaxWasmBytes = 320e3;
-const kMaxWasmGzipBytes = 139e3;
+const kMaxWasmBytes = 300e3;
+const kMaxWasmGzipBytes = 129e3;
 const kMaxGlueBytes = 10e3;
 const kMaxBytes = 30e3;
 

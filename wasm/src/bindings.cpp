@@ -72,8 +72,14 @@ Address instruction_set() { return address_of(to_string(the_context->instruction
 
 Address version() { return address_of(ATTN_VERSION); }
 
-/// What malloc has handed out and not got back.
-double bytes_in_use() { return static_cast<double>(static_cast<std::size_t>(mallinfo().uordblks)); }
+/// What malloc has handed out and not got back, as its blocks lie. Emscripten's emmalloc counts the
+/// headers of free blocks as used, too.
+double bytes_in_use() {
+  constexpr double kHeader = 8;
+  const struct mallinfo info = mallinfo();
+  return static_cast<double>(static_cast<std::size_t>(info.uordblks)) -
+         kHeader * (static_cast<double>(info.ordblks) + static_cast<double>(info.smblks));
+}
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <string>
 #include <type_traits>
@@ -12,6 +11,7 @@
 #include "kernels/kernel_table.hpp"
 #include "runtime/arena.hpp"
 #include "runtime/thread_pool.hpp"
+#include "runtime/threads.hpp"
 
 namespace attn {
 
@@ -23,7 +23,7 @@ struct Context::Impl {
   runtime::ThreadPool pool;
   runtime::Arena arena;
   /// Recursive, because layers call other public functions on the same context.
-  std::recursive_mutex mutex;
+  runtime::RecursiveMutex mutex;
 };
 
 }  // namespace attn
@@ -89,7 +89,7 @@ class Execution {
   }
 
   Context::Impl& impl_;
-  std::unique_lock<std::recursive_mutex> lock_;
+  Lock<RecursiveMutex> lock_;
   Arena::Mark mark_;
 };
 

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
-#include <new>
-#include <system_error>
-#include <thread>
+#include <exception>
 #include <vector>
+
+#include "runtime/threads.hpp"
 
 #if defined(__EMSCRIPTEN__)
 #include <emscripten/threading.h>
@@ -42,9 +40,9 @@ inline void pause_briefly() noexcept {
 }  // namespace
 
 struct ThreadPool::Shared {
-  std::vector<std::thread> threads;
-  std::mutex mutex;
-  std::condition_variable wake;
+  std::vector<Thread> threads;
+  Mutex mutex;
+  ConditionVariable wake;
   /// Counts the loops started; a worker that sees a new number joins that loop.
   std::atomic<std::uint64_t> generation{0};
   std::atomic<bool> stopping{false};
@@ -67,7 +65,7 @@ struct ThreadPool::Shared {
         pause_briefly();
       }
       if (generation.load(std::memory_order_acquire) == seen) {
-        std::unique_lock lock(mutex);
+        Lock<Mutex> lock(mutex);
         wake.wait(lock, [&] { return generation.load(std::memory_order_acquire) != seen; });
       }
       if (stopping.load(std::memory_order_acquire)) return;
@@ -79,7 +77,7 @@ struct ThreadPool::Shared {
 
   void announce() noexcept {
     {
-      std::lock_guard lock(mutex);
+      const Lock<Mutex> lock(mutex);
       generation.fetch_add(1, std::memory_order_release);
     }
     wake.notify_all();
@@ -94,10 +92,9 @@ ThreadPool::ThreadPool(int num_threads) : shared_(std::make_unique<Shared>()) {
       shared_->threads.emplace_back(
           [shared = shared_.get(), worker] { shared->worker_loop(worker); });
     }
-  } catch (const std::system_error&) {
-    // The threads that did start are enough: results do not depend on their number.
-  } catch (const std::bad_alloc&) {
-    // The same; and threads that have started may not be destroyed before they end.
+  } catch (const std::exception&) {
+    // No memory, or no further thread. Those that did start are enough: results do not depend on
+    // their number.
   }
 }
 
@@ -105,7 +102,7 @@ ThreadPool::~ThreadPool() {
   if (!has_threads()) return;
   shared_->stopping.store(true, std::memory_order_release);
   shared_->announce();
-  for (std::thread& thread : shared_->threads) thread.join();
+  for (Thread& thread : shared_->threads) thread.join();
 }
 
 int ThreadPool::num_threads() const noexcept {
@@ -128,13 +125,16 @@ void ThreadPool::run(std::int64_t count, Body body) noexcept {
   // not sleep.
   for (int i = 0; shared.busy.load(std::memory_order_acquire) != 0; ++i) {
     pause_briefly();
-    if (i > kSpins) std::this_thread::yield();
+    if (i > kSpins) yield();
   }
 }
 
 int hardware_threads() noexcept {
-  if (!has_threads()) return 1;
+#if defined(__EMSCRIPTEN__)
+  return has_threads() ? std::max(1, emscripten_num_logical_cores()) : 1;
+#else
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+#endif
 }
 
 }  // namespace attn::runtime
