@@ -5,6 +5,8 @@ class Place {
   chapter = $state('');
   /** @type {string | null} a chapter to be loaded wherever it is */
   wanted = $state(null);
+  /** @type {string | undefined} a figure that is to be drawn before it is in sight */
+  figure = $state();
 
   /**
    * Scrolls to a chapter, or to a figure of it (`chapter.figure`), and stays there while what lies
@@ -15,6 +17,7 @@ class Place {
     const [chapter, figure] = place.split('.');
     if (!document.getElementById(chapter)?.matches('[data-chapter]')) return;
     this.wanted = chapter;
+    this.figure = figure;
     document.documentElement.dataset.going = place;
     let moved = false;
     const stop = () => (moved = true);
@@ -39,6 +42,7 @@ class Place {
     }
     for (const gesture of gestures) removeEventListener(gesture, stop);
     delete document.documentElement.dataset.going;
+    this.figure = undefined;
   }
 
   /** Goes to where a link points. @param {string} fragment */
