@@ -105,7 +105,8 @@ test('controls and figures go back to the start', async () => {
 });
 
 test('a link brings back the picture, its locked cell and where it is', async () => {
-  const page = await site.open(weights);
+  const permissions = ['clipboard-read', 'clipboard-write'];
+  const page = await site.open(weights, { permissions });
   const map = weightsMap(page);
   await map.focus();
   for (const key of ['ArrowDown', 'ArrowRight', 'Enter']) await map.press(key);
@@ -114,7 +115,10 @@ test('a link brings back the picture, its locked cell and where it is', async ()
   await page.waitForURL(
     ({ hash }) => /[#&]head=1(&|$)/.test(hash) && /[#&]weightCell=1\.1(&|$)/.test(hash),
   );
-  const copy = await site.open(`#at=self-attention.weights&${new URL(page.url()).hash.slice(1)}`);
+  await page.getByRole('button', { name: 'Link to What each token looks at' }).click();
+  await page.getByText('link copied').waitFor();
+  const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
+  const copy = await site.open(link.hash);
   const other = heatmap(copy.locator('#weights'), /^Attention weights of head 2/);
   assert.equal(await shownValue(other), value);
   const { y } = /** @type {{ y: number }} */ (await copy.locator('#weights').boundingBox());

@@ -99,6 +99,7 @@ const sentence = Array.from({ length: 63 }, (_, i) => words[i % words.length]).j
 const text = `#text=${encodeURIComponent(`${sentence} a`)}`;
 
 for (const at of [
+  'opening.sentence',
   'pooling',
   'self-attention.weights',
   'self-attention.stages',

@@ -44,9 +44,9 @@ export function reset(names) {
 
 /**
  * The fragment, with '#', of a link to the page as it is now.
- * @param {string} id of the chapter or figure to show first
+ * @param {string} at the chapter to show first, or a figure of it: `chapter.figure`
  */
-export const fragmentTo = (id) => `#${fragment}${fragment && '&'}at=${id}`;
+export const fragmentTo = (at) => `#${fragment}${fragment && '&'}at=${at}`;
 
-/** The link itself. @param {string} id */
-export const linkTo = (id) => location.href.replace(/#.*|$/, fragmentTo(id));
+/** The link itself. @param {string} at */
+export const linkTo = (at) => location.href.replace(/#.*|$/, fragmentTo(at));

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { maxAbsDifference, roundingError, sinusoidalEncoding } from './reference.js';
+import {
+  arrival,
+  becomes,
+  heatmap,
+  numberOf,
+  openSite,
+  readValues,
+  settled,
+  weightsMap,
+} from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const figure = '#sentence';
+const columns = 16;
+/** @param {Page} page */
+const strip = (page) => heatmap(page.locator(figure), /^Positional encoding/);
+/** @param {Page} page */
+const readout = (page) => page.locator(`${figure} .readout`).innerText();
+
+/** The keys that the readout names, with their weights. @param {Page} page */
+async function keys(page) {
+  const text = await readout(page);
+  const weights = await page.locator(`${figure} [data-weight]`).allInnerTexts();
+  return { text, weights: weights.map(numberOf) };
+}
+
+test('the first view of the page has a picture', async () => {
+  const page = await site.open();
+  const { y } = /** @type {{ y: number }} */ (
+    await page.locator(`${figure} canvas`).first().boundingBox()
+  );
+  assert.ok(y > 0 && y < 850, `at ${y}`);
+});
+
+test('each word stands on its encoding', async () => {
+  const page = await site.open('#at=opening.sentence&text=man+bites+dog');
+  const expected = sinusoidalEncoding(3, 64, 10000);
+  const shown = await readValues(strip(page), columns, 3);
+  const difference = maxAbsDifference(
+    shown,
+    Array.from({ length: columns }, (_, column) => expected.map((row) => row[column])),
+  );
+  assert.ok(difference <= 2 * roundingError, `off by ${difference}`);
+});
+
+test('arches and readout are the weights of the second chapter', async () => {
+  const page = await site.open('#at=self-attention.weights&weights=xavier&head=1');
+  const weights = await readValues(weightsMap(page), 11, 11);
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.locator(`${figure} canvas`).first().waitFor();
+  await settled(page);
+  await page.locator(`${figure} .names text`, { hasText: 'because' }).hover();
+  const { text, weights: shown } = await keys(page);
+  assert.match(text, /^because6 looks at /);
+  const sorted = [...weights[6]].sort((a, b) => b - a).slice(0, 3);
+  assert.deepEqual(shown.map(Math.fround), sorted.map(Math.fround));
+});
+
+test('a word is pointed at, locked and let go, and the keys reach all', async () => {
+  const page = await site.open('#at=opening.sentence');
+  const word = page.locator(`${figure} .names text`, { hasText: 'mat' });
+  await word.hover();
+  assert.match(await readout(page), /^mat5 looks at /);
+  await word.click();
+  await page.mouse.move(10, 10);
+  assert.match(await readout(page), /^mat5 looks at /);
+  await page.waitForURL(({ hash }) => /[#&]inputCell=5\.0(&|$)/.test(hash));
+  await strip(page).focus();
+  await strip(page).press('ArrowRight');
+  await strip(page).press('ArrowDown');
+  assert.match(await readout(page), /^because6 looks at .*Column 1 of its position: 0\.96/s);
+  await strip(page).press('Escape');
+  await page.waitForURL(({ hash }) => !hash.includes('inputCell'));
+});
+
+test('without positions nothing is added', async () => {
+  const page = await site.open('#at=opening.sentence&encoding=none');
+  await page.locator(`${figure} .names text`).first().hover();
+  assert.match(await readout(page), /No position is added: 0$/);
+});
+
+test('of a long sentence the first tokens are shown, of an empty one none', async () => {
+  const text = Array.from({ length: 300 }, (_, i) => `word${i}`).join('+');
+  const page = await site.open(`#at=opening.sentence&text=${text}`);
+  await becomes(() => page.locator(`${figure} .names text`).count(), 38);
+  assert.match(await readout(page), /^The first 38 tokens\./);
+  await page.getByRole('textbox').first().fill('');
+  await page.getByText('No words yet').waitFor();
+  await page.getByRole('textbox').first().fill('dog');
+  await arrival(page, 'opening.sentence');
+  await becomes(() => page.locator(`${figure} .names text`).count(), 1);
+});

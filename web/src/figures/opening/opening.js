@@ -1,0 +1,49 @@
+/** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
+
+/**
+ * The part of a matrix that belongs to the first tokens.
+ * @param {Matrix} matrix a row for each token
+ * @param {number} rows
+ * @param {number} columns
+ * @returns {Matrix}
+ */
+export function firstOf({ data, rows: all, columns: width }, rows, columns) {
+  const [height, across] = [Math.min(rows, all), Math.min(columns, width)];
+  const part = new Float32Array(height * across);
+  for (let row = 0; row < height; row++) {
+    part.set(data.subarray(row * width, row * width + across), row * across);
+  }
+  return { data: part, rows: height, columns: across };
+}
+
+/**
+ * A matrix with rows and columns exchanged.
+ * @param {Matrix} matrix
+ * @returns {Matrix}
+ */
+export function transposed({ data, rows, columns }) {
+  const turned = new Float32Array(data.length);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      turned[column * rows + row] = data[row * columns + column];
+    }
+  }
+  return { data: turned, rows: columns, columns: rows };
+}
+
+/**
+ * The keys that a query looks at most, with their weights, the largest first; those without any weight
+ * are left out.
+ * @param {Matrix} weights
+ * @param {number} query
+ * @param {number} most
+ */
+export function strongestKeys({ data, columns }, query, most) {
+  return Array.from(data.subarray(query * columns, (query + 1) * columns), (weight, key) => ({
+    key,
+    weight,
+  }))
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight || a.key - b.key)
+    .slice(0, most);
+}

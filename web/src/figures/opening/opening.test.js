@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { firstOf, strongestKeys, transposed } from './opening.js';
+
+const matrix = { data: Float32Array.of(1, 2, 3, 4, 5, 6), rows: 2, columns: 3 };
+
+test('the first rows and columns of a matrix', () => {
+  assert.deepEqual(firstOf(matrix, 2, 2), {
+    ...{ data: Float32Array.of(1, 2, 4, 5), rows: 2, columns: 2 },
+  });
+  assert.deepEqual(firstOf(matrix, 9, 9), matrix);
+});
+
+test('rows become columns', () => {
+  const turned = transposed(matrix);
+  assert.deepEqual(turned, { data: Float32Array.of(1, 4, 2, 5, 3, 6), rows: 3, columns: 2 });
+  assert.deepEqual(transposed(turned), matrix);
+});
+
+test('the strongest keys of a query, the largest first', () => {
+  const weights = { data: Float32Array.of(0.25, 0.75, 0, 0.5, 0, 0.5), rows: 2, columns: 3 };
+  assert.deepEqual(strongestKeys(weights, 0, 3), [
+    { key: 1, weight: 0.75 },
+    { key: 0, weight: 0.25 },
+  ]);
+  assert.deepEqual(
+    strongestKeys(weights, 1, 1).map(({ key }) => key),
+    [0],
+  );
+});
