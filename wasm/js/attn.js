@@ -215,17 +215,17 @@ export class Attn {
 
   /** The instructions that its kernels use: `wasm_simd128` or `wasm_relaxed_simd`. */
   get instructionSet() {
-    return this.#runtime.memory.readText(this.#runtime.native.instructionSet());
+    return this.#describe().instructionSet;
   }
 
   /** How many threads share the work, the calling one included. */
   get numThreads() {
-    return this.#runtime.native.numThreads();
+    return this.#describe().numThreads;
   }
 
   /** The version of the library. */
   get version() {
-    return this.#runtime.memory.readText(this.#runtime.native.version());
+    return this.#describe().version;
   }
 
   /**
@@ -234,10 +234,9 @@ export class Attn {
    * @returns {{ bytesInUse: number, bytesReserved: number }}
    */
   memory() {
-    const { native } = this.#runtime;
     return {
-      bytesInUse: native.bytesInUse(),
-      bytesReserved: native.wasmMemory.buffer.byteLength,
+      bytesInUse: this.#describe().bytesInUse,
+      bytesReserved: this.#runtime.native.wasmMemory.buffer.byteLength,
     };
   }
 
@@ -662,5 +661,17 @@ export class Attn {
    */
   windowAttentionCosts(sizes) {
     return windowAttentionCosts(this.#runtime, sizes);
+  }
+
+  #describe() {
+    return this.#runtime.call((call) => {
+      call.run(this.#runtime.native.describe);
+      return {
+        numThreads: call.given(0),
+        bytesInUse: call.given(1),
+        instructionSet: call.givenText(2),
+        version: call.givenText(4),
+      };
+    });
   }
 }

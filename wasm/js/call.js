@@ -68,17 +68,8 @@ export class Call {
     this.#address = address;
     this.#count = 0;
     if (this.#native._attn_run(operation, address)) return;
-    throw this.failure(reword);
-  }
-
-  /**
-   * The error of the core's last failure.
-   * @param {(message: string) => string} [reword]
-   */
-  failure(reword = inJavaScript) {
-    const code = this.#memory.readText(this.#native.errorCode());
-    const message = this.#memory.readText(this.#native.errorMessage());
-    return new AttnError(/** @type {AttnErrorCode} */ (code), reword(message));
+    const code = /** @type {AttnErrorCode} */ (this.givenText(0));
+    throw new AttnError(code, reword(this.givenText(2)));
   }
 
   /** Ends the call, however it went. */

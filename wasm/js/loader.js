@@ -136,16 +136,19 @@ async function start({ variant, factory, module }, threads) {
   let native;
   try {
     native = await new Promise((resolve, reject) => {
+      const instantiate = (/** @type {WebAssembly.Imports} */ imports) =>
+        new Promise((done) => {
+          WebAssembly.instantiate(module, imports).then(done, reject);
+        });
       const options = {
         numThreads,
+        instantiate,
+        // With threads.
         instantiateWasm(
           /** @type {WebAssembly.Imports} */ imports,
           /** @type {Function} */ receive,
         ) {
-          WebAssembly.instantiate(module, imports).then(
-            (instance) => receive(instance, module),
-            reject,
-          );
+          instantiate(imports).then((instance) => receive(instance, module));
           return {};
         },
         // How the glue says that a worker could not be started: its promise would stay pending.
@@ -159,7 +162,10 @@ async function start({ variant, factory, module }, threads) {
     throw failure(`the WebAssembly module (variant ${variant}) could not be started`, error);
   }
   const runtime = new Runtime(native);
-  runtime.check(native.start(numThreads));
+  runtime.call((call) => {
+    call.number(numThreads);
+    call.run(native.start);
+  });
   return new Attn(runtime, variant);
 }
 

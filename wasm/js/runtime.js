@@ -12,20 +12,13 @@ import { Memory } from './memory.js';
  * @property {(bytes: number) => number} _malloc
  * @property {(address: number) => void} _free
  * @property {(operation: number, address: number) => number} _attn_run
- * @property {(numThreads: number) => boolean} start
- * @property {() => number} numThreads
- * @property {() => number} instructionSet
- * @property {() => number} version
- * @property {() => number} bytesInUse
- * @property {() => number} errorCode
- * @property {() => number} errorMessage
  */
 
 /** @typedef {NativeModule & Record<Operation, number>} Native */
 
 /**
  * What wasm/src makes known.
- * @typedef {'scaledDotProductAttention' | 'maskedSoftmax' | 'attentionPooling' |
+ * @typedef {'start' | 'describe' | 'scaledDotProductAttention' | 'maskedSoftmax' | 'attentionPooling' |
  *   'makeAdditiveAttention' | 'initializeAdditiveAttention' | 'forwardAdditiveAttention' |
  *   'projectKeys' | 'alibiSlopes' | 't5Buckets' | 'relativeSkew' | 'relativeKeysOfSkew' |
  *   'sinusoidalEncoding' | 'sinusoidalEncodingAt' | 'sinusoidalEncodingInFloat32' | 'shiftMatrix'
@@ -82,14 +75,6 @@ export class Runtime {
   /** The same module, with results that are handles. */
   withHandles() {
     return new Runtime(this.native, this, 'handle');
-  }
-
-  /**
-   * Throws the core's error if a call did not succeed.
-   * @param {boolean} succeeded
-   */
-  check(succeeded) {
-    if (!succeeded) throw this.#call.failure();
   }
 
   /**
