@@ -1,7 +1,7 @@
-import { giveStages, writeInputs } from './attentionOptions.js';
-import { checkPooling, writeOutput, writePoolingOptions } from './attentionPooling.js';
-import { checkInit, Layer } from './layer.js';
-import { checkEqual, checkInteger, checkOptions, checkShape, checkTensor } from './tensor.js';
+import { giveEach } from './attentionOptions.js';
+import { writePooling } from './attentionPooling.js';
+import { Layer } from './layer.js';
+import { checkEqual, checkOptions } from './tensor.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
 /** @import { InitOptions } from './layer.js' */
@@ -38,21 +38,13 @@ export class AdditiveAttention extends Layer {
   constructor(runtime, options) {
     checkOptions(options);
     const { queryDim, keyDim, numHiddens } = options;
-    checkInteger('queryDim', queryDim, 1);
-    checkInteger('keyDim', keyDim, 1);
-    checkInteger('numHiddens', numHiddens, 1);
-    checkShape('W_q.weight', [numHiddens, queryDim]);
-    checkShape('W_k.weight', [numHiddens, keyDim]);
-    checkInit(options);
     super(runtime, 'makeAdditiveAttention', (call) => {
-      call.number(queryDim);
-      call.number(keyDim);
-      call.number(numHiddens);
+      call.integer('queryDim', queryDim, 1);
+      call.integer('keyDim', keyDim, 1);
+      call.integer('numHiddens', numHiddens, 1);
+      call.init(options);
     });
     this.#options = { queryDim, keyDim, numHiddens };
-    if (options.init !== 'zeros') {
-      this.initialize('initializeAdditiveAttention', (call) => call.random(options));
-    }
   }
 
   /**
@@ -74,16 +66,11 @@ export class AdditiveAttention extends Layer {
    * @returns {ResultTensor<As>} (B, Nk, numHiddens) or (Nk, numHiddens)
    */
   projectKeys(key) {
-    checkTensor('key', key, { 2: '(Nk, keyDim)', 3: '(B, Nk, keyDim)' });
-    const shape = key.shape.with(-1, this.#options.numHiddens);
-    checkShape('projectedKeys', shape);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('key', key);
-      const output = call.result('projectedKeys', shape);
-      call.run(this.runtime.native.projectKeys);
-      return call.give(output);
-    });
+    return this.map('projectKeys', (call) =>
+      call
+        .floats('key', key, { 2: '(Nk, keyDim)', 3: '(B, Nk, keyDim)' })
+        .with(-1, this.#options.numHiddens),
+    );
   }
 
   /**
@@ -108,19 +95,15 @@ export class AdditiveAttention extends Layer {
    */
   #forward(query, key, value, options, keyWidth, projected) {
     checkOptions(options);
-    checkPooling(query, key, value, options);
-    const queryWidth = query.shape[query.shape.length - 1];
-    checkEqual('query', 'width', queryWidth, 'queryDim', this.#options.queryDim);
-    const what = projected ? 'numHiddens' : 'keyDim';
-    checkEqual('key', 'width', key.shape[key.shape.length - 1], what, keyWidth);
     return this.runtime.call((call) => {
       call.number(this.address);
-      call.flag(projected);
-      writeInputs(call, query, key, value);
-      const output = writeOutput(call, query, value);
-      const further = writePoolingOptions(call, query, key, options);
-      call.run(this.runtime.native.forwardAdditiveAttention);
-      return giveStages(call, output, further);
+      call.number(projected ? 1 : 0);
+      const results = writePooling(call, query, key, value, options, (queryWidth, width) => {
+        checkEqual('query', 'width', queryWidth, 'queryDim', this.#options.queryDim);
+        checkEqual('key', 'width', width, projected ? 'numHiddens' : 'keyDim', keyWidth);
+      });
+      call.run('forwardAdditiveAttention');
+      return giveEach(call, results);
     });
   }
 }

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions } from './tensor.js';
+import { checkOptions } from './tensor.js';
 
 /** @import { Operation, Runtime } from './runtime.js' */
 
@@ -51,14 +51,13 @@ import { checkInteger, checkOptions } from './tensor.js';
  * @param {boolean} [projections]
  * @returns {ArchitectureCosts}
  */
-function costs(runtime, operation, sizes, projections) {
-  for (const [name, size] of Object.entries(sizes)) {
-    checkInteger(name, size, name === 'left' || name === 'right' ? 0 : 1);
-  }
+function costs(runtime, operation, sizes, projections = false) {
   return runtime.call((call) => {
-    for (const size of Object.values(sizes)) call.number(size);
-    call.flag(projections);
-    call.run(runtime.native[operation]);
+    for (const [name, size] of Object.entries(sizes)) {
+      call.integer(name, size, name === 'left' || name === 'right' ? 0 : 1);
+    }
+    call.flag('projections', projections);
+    call.run(operation);
     const pathLength = call.given(2);
     return {
       multiplyAdds: call.given(0),
@@ -104,7 +103,7 @@ export function recurrentCosts(runtime, sizes) {
  */
 export function selfAttentionCosts(runtime, sizes) {
   checkOptions(sizes);
-  const { n, d, projections = false } = sizes;
+  const { n, d, projections } = sizes;
   return costs(runtime, 'selfAttentionCosts', { n, d }, projections);
 }
 
@@ -114,6 +113,6 @@ export function selfAttentionCosts(runtime, sizes) {
  */
 export function windowAttentionCosts(runtime, sizes) {
   checkOptions(sizes);
-  const { n, d, left, right, projections = false } = sizes;
+  const { n, d, left, right, projections } = sizes;
   return costs(runtime, 'windowAttentionCosts', { n, d, left, right }, projections);
 }

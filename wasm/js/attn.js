@@ -665,7 +665,7 @@ export class Attn {
 
   #describe() {
     return this.#runtime.call((call) => {
-      call.run(this.#runtime.native.describe);
+      call.run('describe');
       return {
         numThreads: call.given(0),
         bytesInUse: call.given(1),

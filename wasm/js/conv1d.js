@@ -1,5 +1,5 @@
-import { checkInit, checkRows, Layer } from './layer.js';
-import { checkInteger, checkOptions, checkShape, invalid } from './tensor.js';
+import { Layer } from './layer.js';
+import { checkOptions, checkRows, invalid } from './tensor.js';
 
 /** @import { InitOptions } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -42,29 +42,23 @@ export class Conv1d extends Layer {
     checkOptions(options);
     const { inChannels, outChannels, kernelSize = 1, stride = 1, padding = 0 } = options;
     const { dilation = 1, bias = true } = options;
-    checkInteger('inChannels', inChannels, 1);
-    checkInteger('outChannels', outChannels, 1);
-    checkInteger('kernelSize', kernelSize, 1);
-    checkInteger('stride', stride, 1);
-    if (padding !== 'same' && !(Number.isSafeInteger(padding) && padding >= 0)) {
+    const same = padding === 'same';
+    if (!same && !(Number.isSafeInteger(padding) && padding >= 0)) {
       throw invalid('padding', padding, "a whole number of at least 0 or 'same'");
     }
-    checkInteger('dilation', dilation, 1);
-    checkShape('weight', [outChannels, inChannels, kernelSize]);
-    checkInit(options);
     super(runtime, 'makeConv1d', (call) => {
-      call.number(inChannels);
-      call.number(outChannels);
-      call.number(kernelSize);
-      call.number(stride);
-      call.number(padding === 'same' ? 0 : padding);
-      call.flag(padding === 'same');
-      call.number(dilation);
-      call.flag(bias);
+      call.integer('inChannels', inChannels, 1);
+      call.integer('outChannels', outChannels, 1);
+      call.integer('kernelSize', kernelSize, 1);
+      call.integer('stride', stride, 1);
+      call.number(same ? 0 : padding);
+      call.flag('padding', same);
+      call.integer('dilation', dilation, 1);
+      call.flag('bias', bias);
+      call.init(options);
     });
     this.#inChannels = inChannels;
     this.#outChannels = outChannels;
-    this.initializeFrom('initializeConv1d', options);
   }
 
   /**
@@ -74,13 +68,7 @@ export class Conv1d extends Layer {
    * @throws {AttnError} `invalid_argument` when not even one output does
    */
   outputLength(length) {
-    checkInteger('length', length, 0);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.number(length);
-      call.run(this.runtime.native.conv1dOutputLength);
-      return call.given(0);
-    });
+    return this.ask('conv1dOutputLength', (call) => call.integer('length', length, 0));
   }
 
   /**
@@ -92,6 +80,10 @@ export class Conv1d extends Layer {
   forward(x) {
     checkRows('x', x, this.#inChannels, 'inChannels');
     const length = this.outputLength(x.shape[x.shape.length - 2]);
-    return this.rows('forwardConv1d', x, x.shape.with(-2, length).with(-1, this.#outChannels));
+    const shape = x.shape.with(-2, length).with(-1, this.#outChannels);
+    return this.map('forwardConv1d', (call) => {
+      call.floats('x', x);
+      return shape;
+    });
   }
 }

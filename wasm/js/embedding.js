@@ -1,15 +1,5 @@
-import { checkRandom } from './dropout.js';
 import { Layer } from './layer.js';
-import {
-  checkChoice,
-  checkFlag,
-  checkInteger,
-  checkIntegers,
-  checkNumber,
-  checkOptions,
-  checkShape,
-  invalid,
-} from './tensor.js';
+import { checkIntegers, checkOptions, invalid } from './tensor.js';
 
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -50,28 +40,17 @@ export class Embedding extends Layer {
   constructor(runtime, options) {
     checkOptions(options);
     const { numEmbeddings, embeddingDim, paddingIdx, scaleBySqrtDim = false } = options;
-    const { init = 'normal', deviation = 1 } = options;
-    checkInteger('numEmbeddings', numEmbeddings, 1);
-    checkInteger('embeddingDim', embeddingDim, 1);
-    if (paddingIdx !== undefined) checkInteger('paddingIdx', paddingIdx, -numEmbeddings);
-    checkFlag('scaleBySqrtDim', scaleBySqrtDim);
-    checkChoice('init', init, ['normal', 'zeros']);
-    checkNumber('deviation', deviation);
-    checkRandom(options);
-    checkShape('weight', [numEmbeddings, embeddingDim]);
+    const { deviation = 1 } = options;
     super(runtime, 'makeEmbedding', (call) => {
-      call.number(numEmbeddings);
-      call.number(embeddingDim);
-      call.optional(paddingIdx);
-      call.flag(scaleBySqrtDim);
+      call.integer('numEmbeddings', numEmbeddings, 1);
+      call.integer('embeddingDim', embeddingDim, 1);
+      call.optionalInteger('paddingIdx', paddingIdx, -numEmbeddings);
+      call.flag('scaleBySqrtDim', scaleBySqrtDim);
+      call.init(options, ['normal', 'zeros']);
+      call.real('deviation', deviation);
     });
     this.#numEmbeddings = numEmbeddings;
     this.#embeddingDim = embeddingDim;
-    if (init === 'zeros') return;
-    this.initialize('initializeEmbedding', (call) => {
-      call.random(options);
-      call.number(deviation);
-    });
   }
 
   /**
@@ -83,14 +62,9 @@ export class Embedding extends Layer {
     const most = this.#numEmbeddings - 1;
     const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
     if (tensor.shape.length > 2) throw invalid('ids', `rank ${tensor.shape.length}`, 'rank 1 or 2');
-    const shape = [...tensor.shape, this.#embeddingDim];
-    checkShape('output', shape);
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.map('forwardEmbedding', (call) => {
       call.ints('ids', tensor);
-      const output = call.result('output', shape);
-      call.run(this.runtime.native.forwardEmbedding);
-      return call.give(output);
+      return [...tensor.shape, this.#embeddingDim];
     });
   }
 }

@@ -1,7 +1,6 @@
-import { activationIndex } from './activation.js';
-import { checkDropout } from './dropout.js';
-import { checkInit, checkRows, Layer } from './layer.js';
-import { checkInteger, checkOptions, checkShape } from './tensor.js';
+import { kActivations } from './activation.js';
+import { Layer } from './layer.js';
+import { checkOptions } from './tensor.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -43,22 +42,15 @@ export class FeedForward extends Layer {
     checkOptions(options);
     const { dModel, dimFeedforward, outFeatures = dModel } = options;
     const { activation = 'relu', bias = true } = options;
-    checkInteger('dModel', dModel, 1);
-    checkInteger('dimFeedforward', dimFeedforward, 1);
-    checkInteger('outFeatures', outFeatures, 1);
-    checkShape('linear1.weight', [dimFeedforward, dModel]);
-    checkShape('linear2.weight', [outFeatures, dimFeedforward]);
-    const index = activationIndex(activation);
-    checkInit(options);
     super(runtime, 'makeFeedForward', (call) => {
-      call.number(dModel);
-      call.number(dimFeedforward);
-      call.number(outFeatures);
-      call.number(index);
-      call.flag(bias);
+      call.integer('dModel', dModel, 1);
+      call.integer('dimFeedforward', dimFeedforward, 1);
+      call.integer('outFeatures', outFeatures, 1);
+      call.choice('activation', activation, kActivations);
+      call.flag('bias', bias);
+      call.init(options);
     });
     this.#sizes = { dModel, outFeatures };
-    this.initializeFrom('initializeFeedForward', options);
   }
 
   /**
@@ -70,9 +62,11 @@ export class FeedForward extends Layer {
    */
   forward(x, options = {}) {
     checkOptions(options);
-    checkRows('x', x, this.#sizes.dModel, 'dModel');
-    checkDropout(options.dropout);
-    const shape = x.shape.with(-1, this.#sizes.outFeatures);
-    return this.rows('forwardFeedForward', x, shape, (call) => call.dropout(options.dropout));
+    const { dModel, outFeatures } = this.#sizes;
+    return this.map(
+      'forwardFeedForward',
+      (call) => call.rows('x', x, dModel, 'dModel').with(-1, outFeatures),
+      (call) => call.dropout(options.dropout),
+    );
   }
 }

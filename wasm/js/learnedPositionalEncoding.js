@@ -1,6 +1,5 @@
-import { checkDropout, checkRandom } from './dropout.js';
 import { Layer } from './layer.js';
-import { checkInteger, checkNumber, checkOptions, checkShape, checkTensor } from './tensor.js';
+import { checkOptions } from './tensor.js';
 
 /** @import { StartAndDropout } from './positionalEncoding.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -33,18 +32,11 @@ export class LearnedPositionalEncoding extends Layer {
   constructor(runtime, options) {
     checkOptions(options);
     const { maxLength, dModel, seed = 0, deviation = 0.02 } = options;
-    checkInteger('maxLength', maxLength, 1);
-    checkInteger('dModel', dModel, 1);
-    checkRandom({ seed });
-    checkNumber('deviation', deviation);
-    checkShape('weight', [maxLength, dModel]);
     super(runtime, 'makeLearnedPositionalEncoding', (call) => {
-      call.number(maxLength);
-      call.number(dModel);
-    });
-    this.initialize('initializeLearnedPositionalEncoding', (call) => {
-      call.number(seed);
-      call.number(deviation);
+      call.integer('maxLength', maxLength, 1);
+      call.integer('dModel', dModel, 1);
+      call.integer('seed', seed, 0);
+      call.real('deviation', deviation);
     });
   }
 
@@ -57,17 +49,13 @@ export class LearnedPositionalEncoding extends Layer {
   forward(x, options = {}) {
     checkOptions(options);
     const { start = 0, dropout } = options;
-    checkTensor('x', x, { 2: '(N, E)', 3: '(B, N, E)' });
-    checkInteger('start', start, 0);
-    checkDropout(dropout);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('x', x);
-      const output = call.result('output', x.shape);
-      call.number(start);
-      call.dropout(dropout);
-      call.run(this.runtime.native.forwardLearnedPositionalEncoding);
-      return call.give(output);
-    });
+    return this.map(
+      'forwardLearnedPositionalEncoding',
+      (call) => call.floats('x', x, { 2: '(N, E)', 3: '(B, N, E)' }),
+      (call) => {
+        call.integer('start', start, 0);
+        call.dropout(dropout);
+      },
+    );
   }
 }

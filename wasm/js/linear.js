@@ -1,5 +1,5 @@
-import { checkInit, checkRows, Layer } from './layer.js';
-import { checkInteger, checkOptions, checkShape } from './tensor.js';
+import { Layer } from './layer.js';
+import { checkOptions } from './tensor.js';
 
 /** @import { InitOptions } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -33,18 +33,14 @@ export class Linear extends Layer {
   constructor(runtime, options) {
     checkOptions(options);
     const { inFeatures, outFeatures, bias = true } = options;
-    checkInteger('inFeatures', inFeatures, 1);
-    checkInteger('outFeatures', outFeatures, 1);
-    checkShape('weight', [outFeatures, inFeatures]);
-    checkInit(options);
     super(runtime, 'makeLinear', (call) => {
-      call.number(inFeatures);
-      call.number(outFeatures);
-      call.flag(bias);
+      call.integer('inFeatures', inFeatures, 1);
+      call.integer('outFeatures', outFeatures, 1);
+      call.flag('bias', bias);
+      call.init(options);
     });
     this.#inFeatures = inFeatures;
     this.#outFeatures = outFeatures;
-    this.initializeFrom('initializeLinear', options);
   }
 
   /**
@@ -53,7 +49,8 @@ export class Linear extends Layer {
    * @throws {AttnError} `shape_mismatch`, `size_overflow`, `out_of_memory`, `disposed`
    */
   forward(x) {
-    checkRows('x', x, this.#inFeatures, 'inFeatures');
-    return this.rows('forwardLinear', x, x.shape.with(-1, this.#outFeatures));
+    return this.map('forwardLinear', (call) =>
+      call.rows('x', x, this.#inFeatures, 'inFeatures').with(-1, this.#outFeatures),
+    );
   }
 }

@@ -162,10 +162,7 @@ async function start({ variant, factory, module }, threads) {
     throw failure(`the WebAssembly module (variant ${variant}) could not be started`, error);
   }
   const runtime = new Runtime(native);
-  runtime.call((call) => {
-    call.number(numThreads);
-    call.run(native.start);
-  });
+  runtime.ask('start', (call) => call.number(numThreads));
   return new Attn(runtime, variant);
 }
 

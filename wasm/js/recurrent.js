@@ -1,5 +1,5 @@
-import { checkInit, checkRows, Layer } from './layer.js';
-import { checkChoice, checkInteger, checkOptions, checkShape, checkTensorOf } from './tensor.js';
+import { Layer } from './layer.js';
+import { checkOptions } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { InitOptions } from './layer.js' */
@@ -37,28 +37,22 @@ class Recurrent extends Layer {
   /**
    * @param {Runtime} runtime
    * @param {GRUOptions} options
-   * @param {[make: Operation, initialize: Operation, forward: Operation]} operations
+   * @param {[make: Operation, forward: Operation]} operations
    * @param {(call: Call) => void} [writeFurther]
    */
-  constructor(runtime, options, [make, initialize, forward], writeFurther = () => {}) {
+  constructor(runtime, options, [make, forward], writeFurther) {
     checkOptions(options);
     const { inputSize, hiddenSize, numLayers = 1, bias = true } = options;
-    checkInteger('inputSize', inputSize, 1);
-    checkInteger('hiddenSize', hiddenSize, 1);
-    checkInteger('numLayers', numLayers, 1);
-    checkShape('weight_ih_l0', [3 * hiddenSize, inputSize]);
-    checkShape('weight_hh_l0', [3 * hiddenSize, hiddenSize]);
-    checkInit(options);
     super(runtime, make, (call) => {
-      call.number(inputSize);
-      call.number(hiddenSize);
-      call.number(numLayers);
-      call.flag(bias);
-      writeFurther(call);
+      call.integer('inputSize', inputSize, 1);
+      call.integer('hiddenSize', hiddenSize, 1);
+      call.integer('numLayers', numLayers, 1);
+      call.flag('bias', bias);
+      writeFurther?.(call);
+      call.init(options);
     });
     this.#sizes = { inputSize, hiddenSize, numLayers };
     this.#forward = forward;
-    this.initializeFrom(initialize, options);
   }
 
   /**
@@ -71,17 +65,16 @@ class Recurrent extends Layer {
   forward(x, options = {}) {
     checkOptions(options);
     const { inputSize, hiddenSize, numLayers } = this.#sizes;
-    checkRows('x', x, inputSize, 'inputSize');
-    const states =
-      x.shape.length === 3 ? [numLayers, x.shape[0], hiddenSize] : [numLayers, hiddenSize];
-    if (options.h0) checkTensorOf('h0', options.h0, states);
     return this.runtime.call((call) => {
       call.number(this.address);
-      call.floats('x', x);
-      const output = call.result('output', x.shape.with(-1, hiddenSize));
-      call.floats('h0', options.h0);
+      const shape = call.rows('x', x, inputSize, 'inputSize');
+      const batch = shape.length === 3 ? [shape[0]] : [];
+      const states = [numLayers, ...batch, hiddenSize];
+      const output = call.result('output', shape.with(-1, hiddenSize));
+      if (options.h0) call.floatsOf('h0', options.h0, states);
+      else call.none();
       const hN = call.result('hN', states);
-      call.run(this.runtime.native[this.#forward]);
+      call.run(this.#forward);
       return { output: call.give(output), hN: call.give(hN) };
     });
   }
@@ -107,7 +100,7 @@ export class GRU extends Recurrent {
    * @param {GRUOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, ['makeGru', 'initializeGru', 'forwardGru']);
+    super(runtime, options, ['makeGru', 'forwardGru']);
   }
 }
 
@@ -130,9 +123,8 @@ export class RNN extends Recurrent {
   constructor(runtime, options) {
     checkOptions(options);
     const { activation = 'tanh' } = options;
-    checkChoice('activation', activation, ['tanh', 'relu']);
-    super(runtime, options, ['makeRnn', 'initializeRnn', 'forwardRnn'], (call) =>
-      call.number(activation === 'tanh' ? 0 : 1),
+    super(runtime, options, ['makeRnn', 'forwardRnn'], (call) =>
+      call.choice('activation', activation, ['tanh', 'relu']),
     );
   }
 }

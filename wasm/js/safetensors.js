@@ -1,5 +1,5 @@
 import { NativeObject } from './nativeObject.js';
-import { checkOptions, checkTensor, invalid } from './tensor.js';
+import { checkOptions, invalid } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -39,17 +39,13 @@ export class Safetensors extends NativeObject {
     if (!(view instanceof Uint8Array)) {
       throw invalid('bytes', bytes, 'an ArrayBuffer or a Uint8Array');
     }
-    const address = runtime.call((call) => {
-      call.bytes('bytes', view);
-      call.run(runtime.native.openSafetensors);
-      return call.given(0);
-    });
+    const address = runtime.ask('openSafetensors', (call) => call.bytes('bytes', view));
     super(runtime, 'deleteSafetensors', address);
     const parts = runtime.call((call) => {
       call.number(address);
-      call.run(runtime.native.describeSafetensors);
+      call.run('describeSafetensors');
       const description = split(call.givenBytes());
-      call.run(runtime.native.freeFile);
+      call.run('freeFile');
       return description;
     });
     /** @type {SafetensorsEntry[]} */
@@ -94,7 +90,7 @@ export class Safetensors extends NativeObject {
       call.number(this.address);
       call.text('name', name);
       const output = call.result(name, shape);
-      call.run(this.runtime.native.readSafetensors, (message) => message);
+      call.run('readSafetensors', (message) => message);
       return call.give(output);
     });
   }
@@ -109,7 +105,6 @@ export class Safetensors extends NativeObject {
 export function toSafetensors(runtime, tensors, metadata = {}) {
   checkOptions(tensors, 'tensors');
   checkOptions(metadata, 'metadata');
-  for (const [name, tensor] of Object.entries(tensors)) checkTensor(name, tensor);
   return runtime.call((call) => {
     call.number(Object.keys(tensors).length);
     for (const [name, tensor] of Object.entries(tensors)) {
@@ -121,9 +116,9 @@ export function toSafetensors(runtime, tensors, metadata = {}) {
       call.text('metadata', key);
       call.text('metadata', value);
     }
-    call.run(runtime.native.toSafetensors, (message) => message);
+    call.run('toSafetensors', (message) => message);
     const file = call.givenBytes();
-    call.run(runtime.native.freeFile);
+    call.run('freeFile');
     return file;
   });
 }

@@ -1,5 +1,5 @@
 import { biasOf } from './alibi.js';
-import { checkInteger, checkIntegers, checkOptions, checkTensor } from './tensor.js';
+import { checkIntegers, checkOptions, checkTensor } from './tensor.js';
 
 /** @import { BiasSizes } from './alibi.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -36,15 +36,13 @@ export function t5Buckets(runtime, distances, options) {
     kMostDistance,
     'whole numbers between −2^31 and 2^31',
   );
-  checkInteger('numBuckets', numBuckets, 1);
-  checkInteger('maxDistance', maxDistance, 1);
   return runtime.call((call) => {
-    const address = call.ints('distances', tensor);
-    call.number(numBuckets);
-    call.number(maxDistance);
-    call.flag(bidirectional);
-    call.run(runtime.native.t5Buckets);
-    return call.copyInts(address, tensor.data.length);
+    const at = call.ints('distances', tensor);
+    call.integer('numBuckets', numBuckets, 1);
+    call.integer('maxDistance', maxDistance, 1);
+    call.flag('bidirectional', bidirectional);
+    call.run('t5Buckets');
+    return call.copyInts(at, tensor.data.length);
   });
 }
 

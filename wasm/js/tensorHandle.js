@@ -5,8 +5,10 @@ import {
   checkTensor,
   formatShape,
   invalid,
+  mismatch,
   rowMajor,
   sizeOf,
+  wrongShape,
 } from './tensor.js';
 
 /** @import { Memory } from './memory.js' */
@@ -143,8 +145,10 @@ export class TensorHandle {
     const block = this.#live();
     const length = checkShape('reshape', shape);
     if (length !== sizeOf(this.#shape)) {
-      const message = `reshape: shape ${formatShape(shape)} has ${length} elements, that of the tensor ${formatShape(this.#shape)}`;
-      throw new AttnError('shape_mismatch', message);
+      throw mismatch(
+        'reshape',
+        `shape ${formatShape(shape)} has ${length} elements, that of the tensor ${formatShape(this.#shape)}`,
+      );
     }
     this.#requireContiguous('reshape');
     return new TensorHandle(this.#memory, block, this.#address, shape);
@@ -210,10 +214,7 @@ export class TensorHandle {
     const block = this.#live();
     checkInteger('numHeads', numHeads, 1);
     if (this.#shape.length !== 3 || this.#shape[2] % numHeads !== 0) {
-      throw new AttnError(
-        'shape_mismatch',
-        `splitHeads: got shape ${formatShape(this.#shape)}, needs (B, N, H·D) with H = ${numHeads}`,
-      );
+      throw wrongShape('splitHeads', this.#shape, `(B, N, H·D) with H = ${numHeads}`);
     }
     const [batch, length, width] = this.#shape;
     const [batchStride, rowStride, stride] = this.#strides;

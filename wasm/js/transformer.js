@@ -1,11 +1,12 @@
-import { activationIndex } from './activation.js';
-import { checkAttentionPositions, writeAttentionPositions } from './attentionPositions.js';
-import { checkInit } from './layer.js';
-import { checkInteger, checkNumber, checkOptions, checkShape, invalid } from './tensor.js';
+import { kActivations } from './activation.js';
+import { writeAttentionPositions } from './attentionPositions.js';
+import { checkOptions } from './tensor.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
 /** @import { Call, Result } from './call.js' */
+/** @import { ScoreSizes } from './attentionOptions.js' */
+/** @import { NativeObject } from './nativeObject.js' */
 /** @import { InitOptions } from './layer.js' */
 
 /**
@@ -38,46 +39,49 @@ import { checkInteger, checkNumber, checkOptions, checkShape, invalid } from './
 
 /** @typedef {TransformerLayerOptions & StackSizes} TransformerOptions */
 
-/** @param {TransformerLayerOptions} options */
-export function checkLayer(options) {
-  checkOptions(options);
-  const { dModel, numHeads = 1, dimFeedforward = 2048, layerNormEps = 1e-5 } = options;
-  checkInteger('dModel', dModel, 1);
-  checkInteger('numHeads', numHeads, 1);
-  if (dModel % numHeads !== 0) throw invalid('numHeads', numHeads, `a divisor of dModel ${dModel}`);
-  if (options.numKvHeads !== undefined) checkInteger('numKvHeads', options.numKvHeads, 1);
-  checkInteger('dimFeedforward', dimFeedforward, 1);
-  checkNumber('layerNormEps', layerNormEps);
-  checkAttentionPositions(options.positions);
-  checkShape('in_proj_weight', [3 * dModel, dModel]);
-  checkShape('linear1.weight', [dimFeedforward, dModel]);
-  checkInit(options);
-}
+/**
+ * Where a layer of a stack is found.
+ * @typedef {object} Place
+ * @property {NativeObject} owner
+ * @property {number} index
+ */
+
+/**
+ * What a layer is made of.
+ * @param {TransformerLayerOptions} options
+ * @param {Place} [place]
+ */
+export const writeLayer = (options, place) => (/** @type {Call} */ call) => {
+  if (place) {
+    call.number(place.owner.address);
+    call.number(place.index);
+  } else {
+    writeLayerOptions(call, options);
+    call.init(options);
+  }
+};
 
 /**
  * @param {Call} call
  * @param {TransformerLayerOptions} options
  */
-export function writeLayer(call, options) {
-  const { bias = true } = options;
-  call.number(options.dModel);
-  call.number(options.numHeads ?? 1);
-  call.number(options.dimFeedforward ?? 2048);
-  call.number(activationIndex(options.activation ?? 'relu'));
-  call.number(options.layerNormEps ?? 1e-5);
-  call.flag(options.normFirst);
-  call.flag(bias);
-  call.flag(options.attentionBias ?? bias);
-  call.flag(options.feedForwardDropout ?? true);
-  call.optional(options.numKvHeads);
-  call.flag(options.sinks);
+function writeLayerOptions(call, options) {
+  checkOptions(options);
+  const { dModel, numHeads = 1, dimFeedforward = 2048, activation = 'relu' } = options;
+  const { layerNormEps = 1e-5, normFirst = false, bias = true, attentionBias = bias } = options;
+  const { feedForwardDropout = true, numKvHeads = numHeads, sinks = false } = options;
+  call.integer('dModel', dModel, 1);
+  call.integer('numHeads', numHeads, 1);
+  call.integer('dimFeedforward', dimFeedforward, 1);
+  call.choice('activation', activation, kActivations);
+  call.real('layerNormEps', layerNormEps);
+  call.flag('normFirst', normFirst);
+  call.flag('bias', bias);
+  call.flag('attentionBias', attentionBias);
+  call.flag('feedForwardDropout', feedForwardDropout);
+  call.integer('numKvHeads', numKvHeads, 1);
+  call.flag('sinks', sinks);
   writeAttentionPositions(call, options.positions);
-}
-
-/** @param {TransformerOptions} options */
-export function checkStack(options) {
-  checkLayer(options);
-  checkInteger('numLayers', options.numLayers ?? 1, 1);
 }
 
 /**
@@ -85,23 +89,36 @@ export function checkStack(options) {
  * @param {TransformerOptions} options
  */
 export function writeStack(call, options) {
-  writeLayer(call, options);
-  call.number(options.numLayers ?? 1);
-  call.flag(options.finalNorm);
+  writeLayerOptions(call, options);
+  const { numLayers = 1, finalNorm = false } = options;
+  call.integer('numLayers', numLayers, 1);
+  call.flag('finalNorm', finalNorm);
+  call.init(options);
 }
 
 /**
- * Makes room for the weights of each layer, if they are wanted.
+ * The layers of a stack.
+ * @template T
+ * @param {NativeObject} owner
+ * @param {TransformerOptions} options
+ * @param {(place: Place) => T} layer
+ */
+export const layersOf = (owner, { numLayers = 1 }, layer) =>
+  Array.from({ length: numLayers }, (_, index) => layer({ owner, index }));
+
+/**
+ * Makes room for the weights of layers.
  * @param {Call} call
- * @param {unknown} wanted
- * @param {number} numLayers
- * @param {string} name
- * @param {readonly number[]} shape  as the caller sees it
- * @param {readonly number[]} seenAs  as the core does
+ * @param {number} length  of how many
+ * @param {ScoreSizes} sizes
+ * @param {readonly number[]} leading  the shape of the weights without their last dimension, as the
+ *   caller is to see it
  * @returns {Result[]}
  */
-export function writeLayerWeights(call, wanted, numLayers, name, shape, seenAs) {
-  call.number(wanted ? numLayers : 0);
-  if (!wanted) return [];
-  return Array.from({ length: numLayers }, () => call.result(name, shape, seenAs));
+export function writeLayerWeights(call, length, sizes, leading) {
+  const { batch, numHeads, numQueries, numKeys } = sizes;
+  const shape = [...leading, numKeys];
+  const seenAs = [batch, numHeads, numQueries, numKeys];
+  call.number(length);
+  return Array.from({ length }, () => call.result('weights', shape, seenAs));
 }

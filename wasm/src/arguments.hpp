@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -159,6 +160,19 @@ inline void operation(const char* name, Operation function) {
 
 /// The module's only one.
 Context& context();
+
+/// Gives a new layer with its first weights: drawn from a stream, or zeros.
+template <class L>
+void give_initialized(Arguments& a, std::unique_ptr<L> layer) {
+  const bool drawn = a.choice<int>() == 0;
+  const RandomStream random = a.random();
+  if constexpr (requires { layer->initialize_xavier(random, context()); }) {
+    if (drawn) layer->initialize_xavier(random, context());
+  } else {
+    if (drawn) layer->initialize_xavier(random.seed, context());
+  }
+  a.give_layer(layer.release());
+}
 
 /// As wasm/js/attentionOptions.js writes them.
 AttentionOptions attention_options(Arguments& arguments);
