@@ -2,6 +2,7 @@ import { giveEach } from './attentionOptions.js';
 import { writePooling } from './attentionPooling.js';
 import { Layer } from './layer.js';
 import { checkEqual, checkOptions } from './tensor.js';
+import { kInit, size } from './options.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
 /** @import { InitOptions } from './layer.js' */
@@ -18,6 +19,8 @@ import { checkEqual, checkOptions } from './tensor.js';
 
 /** @typedef {AdditiveAttentionSizes & InitOptions} AdditiveAttentionOptions */
 
+const kOptions = { queryDim: size(), keyDim: size(), numHiddens: size(), ...kInit };
+
 /**
  * Additive attention (Bahdanau et al. 2015; D2L 11.3.3):
  *
@@ -27,24 +30,15 @@ import { checkEqual, checkOptions } from './tensor.js';
  * queryDim), `w_v.weight` (1, numHiddens).
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<AdditiveAttentionSizes>}
  */
 export class AdditiveAttention extends Layer {
-  #options;
-
   /**
    * @param {Runtime} runtime
    * @param {AdditiveAttentionOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { queryDim, keyDim, numHiddens } = options;
-    super(runtime, 'makeAdditiveAttention', (call) => {
-      call.integer('queryDim', queryDim, 1);
-      call.integer('keyDim', keyDim, 1);
-      call.integer('numHiddens', numHiddens, 1);
-      call.init(options);
-    });
-    this.#options = { queryDim, keyDim, numHiddens };
+    super(runtime, 'makeAdditiveAttention', options, kOptions);
   }
 
   /**
@@ -57,7 +51,7 @@ export class AdditiveAttention extends Layer {
    *   `disposed`
    */
   forward(query, key, value, options = {}) {
-    return this.#forward(query, key, value, options, this.#options.keyDim, false);
+    return this.#forward(query, key, value, options, this.sizes.keyDim, false);
   }
 
   /**
@@ -69,7 +63,7 @@ export class AdditiveAttention extends Layer {
     return this.map('projectKeys', (call) =>
       call
         .floats('key', key, { 2: '(Nk, keyDim)', 3: '(B, Nk, keyDim)' })
-        .with(-1, this.#options.numHiddens),
+        .with(-1, this.sizes.numHiddens),
     );
   }
 
@@ -82,7 +76,7 @@ export class AdditiveAttention extends Layer {
    * @returns {AttentionPoolingResult<As>}
    */
   forwardProjected(query, projectedKeys, value, options = {}) {
-    return this.#forward(query, projectedKeys, value, options, this.#options.numHiddens, true);
+    return this.#forward(query, projectedKeys, value, options, this.sizes.numHiddens, true);
   }
 
   /**
@@ -95,11 +89,10 @@ export class AdditiveAttention extends Layer {
    */
   #forward(query, key, value, options, keyWidth, projected) {
     checkOptions(options);
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       call.number(projected ? 1 : 0);
       const results = writePooling(call, query, key, value, options, (queryWidth, width) => {
-        checkEqual('query', 'width', queryWidth, 'queryDim', this.#options.queryDim);
+        checkEqual('query', 'width', queryWidth, 'queryDim', this.sizes.queryDim);
         checkEqual('key', 'width', width, projected ? 'numHiddens' : 'keyDim', keyWidth);
       });
       call.run('forwardAdditiveAttention');

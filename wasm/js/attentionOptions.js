@@ -1,4 +1,12 @@
-import { asTensor, checkBroadcast, formatShape, invalid, mismatch, wrongShape } from './tensor.js';
+import {
+  asTensor,
+  checkBroadcast,
+  checkIntegers,
+  formatShape,
+  invalid,
+  mismatch,
+  wrongShape,
+} from './tensor.js';
 
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -125,8 +133,8 @@ export function writeAttentionOptions(call, options, sizes, leading) {
   if (t5Bias) {
     const { table, bidirectional = true, maxDistance = 128 } = t5Bias;
     call.floatsOf('t5Bias.table', table, [-1, numHeads]);
-    call.flag('t5Bias.bidirectional', bidirectional);
     call.integer('t5Bias.maxDistance', maxDistance, 1);
+    call.flag('t5Bias.bidirectional', bidirectional);
   }
   if (bias) checkBroadcast('bias', call.floats('bias', bias), scores, true);
   else call.none();
@@ -199,18 +207,13 @@ export function giveEach(call, results = {}, given = {}) {
  */
 export function writeLengths(call, name, lens, batch, numRows, most) {
   if (!lens) return call.none();
-  const tensor = asTensor(name, lens);
-  const { data, shape } = tensor;
+  const tensor = checkIntegers(name, lens, 0, most, `a length between 0 and the ${most} keys`);
+  const { shape } = tensor;
   const fits =
     shape[0] === batch && (shape.length === 1 || (shape.length === 2 && shape[1] === numRows));
   if (!fits) {
     const rows = numRows === undefined ? '' : ` or ${formatShape([batch, numRows])}`;
     throw wrongShape(name, shape, `${formatShape([batch])}${rows}`);
-  }
-  for (let i = 0; i < data.length; ++i) {
-    if (!Number.isInteger(data[i]) || data[i] < 0 || data[i] > most) {
-      throw invalid(`${name}[${i}]`, data[i], `a length between 0 and the ${most} keys`);
-    }
   }
   call.ints(name, tensor);
 }

@@ -1,4 +1,6 @@
+import { writeOptions } from './options.js';
 import { writeRotary } from './rotaryEmbedding.js';
+import { kT5Options } from './t5Bias.js';
 import { checkOptions } from './tensor.js';
 
 /** @import { Call } from './call.js' */
@@ -24,11 +26,17 @@ import { checkOptions } from './tensor.js';
 /**
  * Writes positions, as attention_positions() in C++ reads them.
  * @param {Call} call
+ * @param {string} name
  * @param {AttentionPositions} [positions]
  */
-export function writeAttentionPositions(call, positions = {}) {
-  checkOptions(positions, 'positions');
-  const { rotary, alibi = false, t5Bias, maxRelativeDistance } = positions;
+export function writeAttentionPositions(call, name, positions = {}) {
+  checkOptions(positions, name);
+  const {
+    rotary,
+    alibi = false,
+    t5Bias,
+    maxRelativeDistance,
+  } = /** @type {AttentionPositions} */ (positions);
   call.has(rotary);
   if (rotary) {
     checkOptions(rotary, 'positions.rotary');
@@ -38,11 +46,6 @@ export function writeAttentionPositions(call, positions = {}) {
   }
   call.flag('positions.alibi', alibi);
   call.has(t5Bias);
-  if (t5Bias) {
-    const { numBuckets = 32, maxDistance = 128, bidirectional = true } = t5Bias;
-    call.integer('t5Bias.numBuckets', numBuckets, 1);
-    call.integer('t5Bias.maxDistance', maxDistance, 1);
-    call.flag('t5Bias.bidirectional', bidirectional);
-  }
+  if (t5Bias) writeOptions(call, t5Bias, kT5Options, 't5Bias.');
   call.optionalInteger('maxRelativeDistance', maxRelativeDistance, 0);
 }

@@ -40,6 +40,7 @@ import { tensor } from './tensorHandle.js';
 /** @import { AlibiBiasOptions } from './alibi.js' */
 /** @import * as costs from './architectureCosts.js' */
 /** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
+/** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { LinearOptions } from './linear.js' */
 /** @import { EmbeddingOptions } from './embedding.js' */
@@ -215,17 +216,17 @@ export class Attn {
 
   /** The instructions that its kernels use: `wasm_simd128` or `wasm_relaxed_simd`. */
   get instructionSet() {
-    return this.#describe().instructionSet;
+    return this.#describe((call) => call.givenText(2));
   }
 
   /** How many threads share the work, the calling one included. */
   get numThreads() {
-    return this.#describe().numThreads;
+    return this.#describe((call) => call.given(0));
   }
 
   /** The version of the library. */
   get version() {
-    return this.#describe().version;
+    return this.#describe((call) => call.givenText(4));
   }
 
   /**
@@ -235,7 +236,7 @@ export class Attn {
    */
   memory() {
     return {
-      bytesInUse: this.#describe().bytesInUse,
+      bytesInUse: this.#describe((call) => call.given(1)),
       bytesReserved: this.#runtime.native.wasmMemory.buffer.byteLength,
     };
   }
@@ -663,15 +664,14 @@ export class Attn {
     return windowAttentionCosts(this.#runtime, sizes);
   }
 
-  #describe() {
+  /**
+   * @template T
+   * @param {(call: Call) => T} read  one of the numbers and texts that describe() in C++ gives
+   */
+  #describe(read) {
     return this.#runtime.call((call) => {
       call.run('describe');
-      return {
-        numThreads: call.given(0),
-        bytesInUse: call.given(1),
-        instructionSet: call.givenText(2),
-        version: call.givenText(4),
-      };
+      return read(call);
     });
   }
 }

@@ -2,6 +2,7 @@ import { giveEach, writeLengths } from './attentionOptions.js';
 import { Layer } from './layer.js';
 import { NativeObject } from './nativeObject.js';
 import { checkEqual, checkIntegers, checkOptions, checkTensor, invalid } from './tensor.js';
+import { kInit, like, size } from './options.js';
 
 /** @import { InitOptions } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -48,8 +49,7 @@ export class BahdanauDecoderState extends NativeObject {
    * @returns {Tensor} (numLayers, B, H)
    */
   hidden() {
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       call.run('hiddenOfBahdanauState');
       return call.givenTensor('hidden');
     });
@@ -65,6 +65,15 @@ export class BahdanauDecoderState extends NativeObject {
   }
 }
 
+const kOptions = {
+  vocabSize: size(),
+  embedSize: size(),
+  numHiddens: size(),
+  numLayers: size(1),
+  encoderDim: like('numHiddens', size()),
+  ...kInit,
+};
+
 /**
  * The decoder of Bahdanau et al. (2015), which learned to align and translate, as D2L 11.4 has it
  * (Seq2SeqAttentionDecoder). At each step
@@ -79,26 +88,15 @@ export class BahdanauDecoderState extends NativeObject {
  * (V, H), `dense.bias` (V,).
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<BahdanauDecoderSizes>}
  */
 export class BahdanauDecoder extends Layer {
-  #sizes;
-
   /**
    * @param {Runtime} runtime
    * @param {BahdanauDecoderOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { vocabSize, embedSize, numHiddens, numLayers = 1, encoderDim = numHiddens } = options;
-    super(runtime, 'makeBahdanauDecoder', (call) => {
-      call.integer('vocabSize', vocabSize, 1);
-      call.integer('embedSize', embedSize, 1);
-      call.integer('numHiddens', numHiddens, 1);
-      call.integer('numLayers', numLayers, 1);
-      call.integer('encoderDim', encoderDim, 1);
-      call.init(options);
-    });
-    this.#sizes = { vocabSize, numHiddens, numLayers, encoderDim };
+    super(runtime, 'makeBahdanauDecoder', options, kOptions);
   }
 
   /**
@@ -111,7 +109,7 @@ export class BahdanauDecoder extends Layer {
    */
   initState(encoderOutputs, hidden, options = {}) {
     checkOptions(options);
-    const { encoderDim, numLayers, numHiddens } = this.#sizes;
+    const { encoderDim, numLayers, numHiddens } = this.sizes;
     const address = this.ask('startBahdanauDecoder', (call) => {
       const needed = [-1, -1, encoderDim];
       const [batch, numKeys] = call.floatsOf('encoderOutputs', encoderOutputs, needed);
@@ -135,18 +133,17 @@ export class BahdanauDecoder extends Layer {
   forward(tokens, state, options = {}) {
     checkOptions(options);
     checkTensor('tokens', tokens, { 2: '(B, T)' });
-    const most = this.#sizes.vocabSize - 1;
+    const most = this.sizes.vocabSize - 1;
     const ids = checkIntegers('tokens', tokens, 0, most, `a token from 0 to ${most}`);
     if (!(state instanceof BahdanauDecoderState)) {
       throw invalid('state', state, 'what initState() gives');
     }
     const [batch, length] = tokens.shape;
     checkEqual('tokens', 'batch', batch, 'batch of the state', state.batch);
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       call.ints('tokens', ids);
       call.number(state.address);
-      const logits = call.result('logits', [batch, length, this.#sizes.vocabSize]);
+      const logits = call.result('logits', [batch, length, this.sizes.vocabSize]);
       const shape = [batch, length, state.numKeys];
       const alignment = call.resultIf(options.needAlignment, 'alignment', shape);
       call.run('forwardBahdanauDecoder');

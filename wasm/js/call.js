@@ -160,6 +160,7 @@ export class Call {
   real(name, value) {
     checkNumber(name, value);
     this.number(value);
+    return value;
   }
 
   /**
@@ -170,6 +171,7 @@ export class Call {
   integer(name, value, least) {
     checkInteger(name, value, least);
     this.number(value);
+    return value;
   }
 
   /**
@@ -200,6 +202,7 @@ export class Call {
   flag(name, value) {
     checkFlag(name, value);
     this.number(value ? 1 : 0);
+    return value;
   }
 
   /**
@@ -219,23 +222,13 @@ export class Call {
   choice(name, value, choices) {
     checkChoice(name, value, choices);
     this.number(choices.indexOf(value));
+    return value;
   }
 
   /** @param {{ seed?: number, stream?: number }} random */
   random({ seed = 0, stream = 0 }) {
     this.integer('seed', seed, 0);
     this.integer('stream', stream, 0);
-  }
-
-  /**
-   * The first weights of a layer: drawn from a stream, or zeros.
-   * @param {{ init?: string, seed?: number, stream?: number }} options
-   * @param {readonly string[]} [choices]
-   */
-  init(options, choices = ['xavier', 'zeros']) {
-    const { init = choices[0] } = options;
-    this.choice('init', init, choices);
-    this.random(options);
   }
 
   /** @param {Dropout} [dropout] */
@@ -519,25 +512,19 @@ export class Call {
   }
 
   /**
-   * Copies int32 numbers out that were an argument.
-   * @param {number} at  what ints() gave
+   * Copies numbers out that were an argument.
+   * @template {'ints' | 'doubles'} V
+   * @param {V} type
+   * @param {number} at  what the writer of that name gave
    * @param {number} length
+   * @returns {Memory[V]}
    */
-  copyInts(at, length) {
-    const address = this.#arguments[at];
-    this.#memory.reach(address + 4 * length);
-    return this.#memory.ints.slice(address / 4, address / 4 + length);
-  }
-
-  /**
-   * Copies float64 numbers out that were an argument.
-   * @param {number} at  what doubles() gave
-   * @param {number} length
-   */
-  copyDoubles(at, length) {
+  copyBack(type, at, length) {
     const address = this.#arguments[at];
     this.#memory.reach(address + 8 * length);
-    return this.#memory.doubles.slice(address / 8, address / 8 + length);
+    const view = this.#memory[type];
+    const begin = address / view.BYTES_PER_ELEMENT;
+    return /** @type {Memory[V]} */ (view.slice(begin, begin + length));
   }
 
   // What the operation wrote where its arguments were

@@ -1,7 +1,9 @@
 import { Layer } from './layer.js';
-import { checkIntegers, checkOptions, invalid } from './tensor.js';
+import { checkIntegers, invalid } from './tensor.js';
+import { choice, flag, kRandom, real, size } from './options.js';
 
 /** @import { RandomOptions } from './dropout.js' */
+/** @import { Rule } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -20,6 +22,20 @@ import { checkIntegers, checkOptions, invalid } from './tensor.js';
 
 /** @typedef {EmbeddingSizes & RandomOptions} EmbeddingOptions */
 
+/** @type {Rule} */
+const paddingIdx = (call, name, value, { numEmbeddings }) =>
+  call.optionalInteger(name, value, -numEmbeddings);
+
+const kOptions = {
+  numEmbeddings: size(),
+  embeddingDim: size(),
+  scaleBySqrtDim: flag(false),
+  paddingIdx,
+  init: choice(['normal', 'zeros']),
+  ...kRandom,
+  deviation: real(1),
+};
+
 /**
  * A table of learned vectors, one per token of a vocabulary, as torch.nn.Embedding:
  *
@@ -28,29 +44,15 @@ import { checkIntegers, checkOptions, invalid } from './tensor.js';
  * Parameter: `weight` (numEmbeddings, E).
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<EmbeddingSizes>}
  */
 export class Embedding extends Layer {
-  #numEmbeddings;
-  #embeddingDim;
-
   /**
    * @param {Runtime} runtime
    * @param {EmbeddingOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { numEmbeddings, embeddingDim, paddingIdx, scaleBySqrtDim = false } = options;
-    const { deviation = 1 } = options;
-    super(runtime, 'makeEmbedding', (call) => {
-      call.integer('numEmbeddings', numEmbeddings, 1);
-      call.integer('embeddingDim', embeddingDim, 1);
-      call.optionalInteger('paddingIdx', paddingIdx, -numEmbeddings);
-      call.flag('scaleBySqrtDim', scaleBySqrtDim);
-      call.init(options, ['normal', 'zeros']);
-      call.real('deviation', deviation);
-    });
-    this.#numEmbeddings = numEmbeddings;
-    this.#embeddingDim = embeddingDim;
+    super(runtime, 'makeEmbedding', options, kOptions);
   }
 
   /**
@@ -59,12 +61,12 @@ export class Embedding extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(ids) {
-    const most = this.#numEmbeddings - 1;
+    const most = this.sizes.numEmbeddings - 1;
     const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
     if (tensor.shape.length > 2) throw invalid('ids', `rank ${tensor.shape.length}`, 'rank 1 or 2');
     return this.map('forwardEmbedding', (call) => {
       call.ints('ids', tensor);
-      return [...tensor.shape, this.#embeddingDim];
+      return [...tensor.shape, this.sizes.embeddingDim];
     });
   }
 }

@@ -1,6 +1,7 @@
 import { kActivations } from './activation.js';
 import { Layer } from './layer.js';
 import { checkOptions } from './tensor.js';
+import { choice, flag, kInit, like, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -20,6 +21,15 @@ import { checkOptions } from './tensor.js';
 
 /** @typedef {FeedForwardSizes & InitOptions} FeedForwardOptions */
 
+const kOptions = {
+  dModel: size(),
+  dimFeedforward: size(),
+  outFeatures: like('dModel', size()),
+  activation: choice(kActivations),
+  bias: flag(true),
+  ...kInit,
+};
+
 /**
  * The position-wise feed-forward network of a Transformer (Vaswani et al. 2017; D2L 11.7.2,
  * `PositionWiseFFN`):
@@ -30,27 +40,15 @@ import { checkOptions } from './tensor.js';
  * dimFeedforward), and with `bias` `linear1.bias` and `linear2.bias`.
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<FeedForwardSizes>}
  */
 export class FeedForward extends Layer {
-  #sizes;
-
   /**
    * @param {Runtime} runtime
    * @param {FeedForwardOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { dModel, dimFeedforward, outFeatures = dModel } = options;
-    const { activation = 'relu', bias = true } = options;
-    super(runtime, 'makeFeedForward', (call) => {
-      call.integer('dModel', dModel, 1);
-      call.integer('dimFeedforward', dimFeedforward, 1);
-      call.integer('outFeatures', outFeatures, 1);
-      call.choice('activation', activation, kActivations);
-      call.flag('bias', bias);
-      call.init(options);
-    });
-    this.#sizes = { dModel, outFeatures };
+    super(runtime, 'makeFeedForward', options, kOptions);
   }
 
   /**
@@ -62,7 +60,7 @@ export class FeedForward extends Layer {
    */
   forward(x, options = {}) {
     checkOptions(options);
-    const { dModel, outFeatures } = this.#sizes;
+    const { dModel, outFeatures } = this.sizes;
     return this.map(
       'forwardFeedForward',
       (call) => call.rows('x', x, dModel, 'dModel').with(-1, outFeatures),

@@ -1,5 +1,5 @@
 import { NativeObject } from './nativeObject.js';
-import { checkOptions } from './tensor.js';
+import { like, natural, size, writeOptions } from './options.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -22,6 +22,14 @@ import { checkOptions } from './tensor.js';
 
 /** The sizes of a cache that a layer makes. @typedef {Required<Omit<KeyValueCacheOptions, 'capacity'>>} CacheSizes */
 
+const kOptions = {
+  batch: size(1),
+  numKvHeads: size(),
+  headDim: size(),
+  valueDim: like('headDim', size()),
+  capacity: natural(0),
+};
+
 /**
  * Keys and values of past tokens, for decoding token by token. Made by the layers that need it, see
  * `MultiHeadAttention.makeCache()`, or by itself for `scaledDotProductAttention`.
@@ -33,20 +41,15 @@ export class KeyValueCache extends NativeObject {
   /**
    * @param {Runtime} runtime
    * @param {KeyValueCacheOptions} options
-   * @param {number} [address]  of one that a layer has made
+   * @param {number} [address]  of one that a layer has made, with all sizes given
    */
   constructor(runtime, options, address) {
-    checkOptions(options);
-    const { batch = 1, numKvHeads, headDim, valueDim = headDim, capacity = 0 } = options;
+    let sizes = options;
     const make = (/** @type {Call} */ call) => {
-      call.integer('batch', batch, 1);
-      call.integer('numKvHeads', numKvHeads, 1);
-      call.integer('headDim', headDim, 1);
-      call.integer('valueDim', valueDim, 1);
-      call.integer('capacity', capacity, 0);
+      sizes = writeOptions(call, options, kOptions);
     };
     super(runtime, 'deleteCache', address ?? runtime.ask('makeCache', make));
-    this.#sizes = { batch, numKvHeads, headDim, valueDim };
+    this.#sizes = /** @type {CacheSizes} */ (sizes);
   }
 
   /** Tokens kept. */

@@ -1,8 +1,10 @@
 import { NativeObject } from './nativeObject.js';
+import { writeOptions } from './options.js';
 import { withSafetensors } from './safetensors.js';
 import { checkOptions, invalid } from './tensor.js';
 
 /** @import { Call } from './call.js' */
+/** @import { OptionTable } from './options.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Safetensors } from './safetensors.js' */
@@ -18,18 +20,44 @@ import { checkOptions, invalid } from './tensor.js';
 /** @typedef {InitOption & RandomOptions} InitOptions */
 
 /**
+ * Where a layer of a stack is found.
+ * @typedef {object} Place
+ * @property {Layer} owner
+ * @property {number} index
+ */
+
+/**
  * What all layers have: parameters with PyTorch's names and layouts, and memory that is freed by
  * `dispose()`, by `using`, or at last when the layer is garbage-collected.
+ *
+ * @template {object} [Sizes=any]  what it is made of
  */
 export class Layer extends NativeObject {
   /**
    * @param {Runtime} runtime
    * @param {Operation} operation  makes it
-   * @param {(call: Call) => void} writeOptions
-   * @param {NativeObject} [owner]  of a layer that is part of another one
+   * @param {Sizes} options
+   * @param {OptionTable} table
+   * @param {Place} [place]  of a layer of a stack, which the operation then gets instead of options
    */
-  constructor(runtime, operation, writeOptions, owner) {
-    super(runtime, 'deleteLayer', runtime.ask(operation, writeOptions), owner);
+  constructor(runtime, operation, options, table, place) {
+    let sizes = /** @type {any} */ (place?.owner.sizes);
+    const address = runtime.ask(operation, (call) => {
+      if (!place) {
+        sizes = writeOptions(call, options, table);
+        return;
+      }
+      call.number(place.owner.address);
+      call.number(place.index);
+    });
+    super(runtime, 'deleteLayer', address, place?.owner);
+    /**
+     * What the layer is made of, defaults included.
+     * @protected
+     * @readonly
+     * @type {Required<Sizes>}
+     */
+    this.sizes = sizes;
   }
 
   /**
@@ -37,8 +65,7 @@ export class Layer extends NativeObject {
    * @returns {string[]}
    */
   parameterNames() {
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       call.run('parameterNames');
       return call.givenText().split('\n').slice(0, -1);
     });
@@ -51,8 +78,7 @@ export class Layer extends NativeObject {
    * @throws {AttnError} `not_found`
    */
   parameter(name) {
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       writeName(call, name);
       call.run('parameter', asWritten);
       return call.givenTensor(name);
@@ -66,8 +92,7 @@ export class Layer extends NativeObject {
    * @throws {AttnError} `not_found`, `shape_mismatch`
    */
   setParameter(name, values) {
-    this.runtime.call((call) => {
-      call.number(this.address);
+    this.call((call) => {
       writeName(call, name);
       call.floats(name, values);
       call.run('setParameter', asWritten);

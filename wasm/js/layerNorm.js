@@ -1,5 +1,6 @@
 import { Layer } from './layer.js';
 import { checkOptions } from './tensor.js';
+import { flag, real, size } from './options.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -17,14 +18,11 @@ import { checkOptions } from './tensor.js';
 
 /** @typedef {LayerNormOptions} AddNormOptions */
 
-/** @param {LayerNormOptions} options */
-const writeNorm = (options) => (/** @type {Call} */ call) => {
-  checkOptions(options);
-  const { width, eps = 1e-5, elementwiseAffine = true, bias = true } = options;
-  call.integer('width', width, 1);
-  call.real('eps', eps);
-  call.flag('elementwiseAffine', elementwiseAffine);
-  call.flag('bias', bias);
+const kOptions = {
+  width: size(),
+  elementwiseAffine: flag(true),
+  bias: flag(true),
+  eps: real(1e-5),
 };
 
 /**
@@ -52,7 +50,7 @@ export class LayerNorm extends Layer {
    * @param {LayerNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeLayerNorm', writeNorm(options));
+    super(runtime, 'makeLayerNorm', options, kOptions);
   }
 
   /**
@@ -91,7 +89,7 @@ export class AddNorm extends Layer {
    * @param {AddNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeAddNorm', writeNorm(options));
+    super(runtime, 'makeAddNorm', options, kOptions);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { Layer } from './layer.js';
 import { checkOptions } from './tensor.js';
+import { natural, real, size } from './options.js';
 
 /** @import { StartAndDropout } from './positionalEncoding.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -15,6 +16,13 @@ import { checkOptions } from './tensor.js';
  *   in BERT and GPT-2; torch.nn.Embedding has 1
  */
 
+const kOptions = {
+  maxLength: size(),
+  dModel: size(),
+  seed: natural(0),
+  deviation: real(0.02),
+};
+
 /**
  * Positions as a learned table, as in BERT and GPT-2:
  *
@@ -23,6 +31,7 @@ import { checkOptions } from './tensor.js';
  * Parameter: `weight` (maxLength, E).
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<LearnedPositionalEncodingOptions>}
  */
 export class LearnedPositionalEncoding extends Layer {
   /**
@@ -30,14 +39,7 @@ export class LearnedPositionalEncoding extends Layer {
    * @param {LearnedPositionalEncodingOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { maxLength, dModel, seed = 0, deviation = 0.02 } = options;
-    super(runtime, 'makeLearnedPositionalEncoding', (call) => {
-      call.integer('maxLength', maxLength, 1);
-      call.integer('dModel', dModel, 1);
-      call.integer('seed', seed, 0);
-      call.real('deviation', deviation);
-    });
+    super(runtime, 'makeLearnedPositionalEncoding', options, kOptions);
   }
 
   /**

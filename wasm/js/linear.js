@@ -1,5 +1,5 @@
 import { Layer } from './layer.js';
-import { checkOptions } from './tensor.js';
+import { flag, kInit, size } from './options.js';
 
 /** @import { InitOptions } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -15,32 +15,23 @@ import { checkOptions } from './tensor.js';
 
 /** @typedef {LinearSizes & InitOptions} LinearOptions */
 
+const kOptions = { inFeatures: size(), outFeatures: size(), bias: flag(true), ...kInit };
+
 /**
  * A dense layer, as torch.nn.Linear: y = x · Wᵀ + b.
  *
  * Parameters: `weight` (outFeatures, inFeatures) and, with `bias`, `bias` (outFeatures,).
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<LinearSizes>}
  */
 export class Linear extends Layer {
-  #inFeatures;
-  #outFeatures;
-
   /**
    * @param {Runtime} runtime
    * @param {LinearOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { inFeatures, outFeatures, bias = true } = options;
-    super(runtime, 'makeLinear', (call) => {
-      call.integer('inFeatures', inFeatures, 1);
-      call.integer('outFeatures', outFeatures, 1);
-      call.flag('bias', bias);
-      call.init(options);
-    });
-    this.#inFeatures = inFeatures;
-    this.#outFeatures = outFeatures;
+    super(runtime, 'makeLinear', options, kOptions);
   }
 
   /**
@@ -50,7 +41,7 @@ export class Linear extends Layer {
    */
   forward(x) {
     return this.map('forwardLinear', (call) =>
-      call.rows('x', x, this.#inFeatures, 'inFeatures').with(-1, this.#outFeatures),
+      call.rows('x', x, this.sizes.inFeatures, 'inFeatures').with(-1, this.sizes.outFeatures),
     );
   }
 }

@@ -3,6 +3,7 @@ import { writeAttentionPositions } from './attentionPositions.js';
 import { KeyValueCache, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { checkEqual, checkOptions, invalid } from './tensor.js';
+import { choice, flag, kRandom, like, size } from './options.js';
 
 /** @import { AttentionOptions, ScoreSizes } from './attentionOptions.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
@@ -42,6 +43,19 @@ import { checkEqual, checkOptions, invalid } from './tensor.js';
 
 const kRanks = { 2: '(N, E)', 3: '(B, N, E)' };
 
+const kOptions = {
+  dModel: size(),
+  numHeads: size(1),
+  numKvHeads: like('numHeads', size()),
+  keyDim: like('dModel', size()),
+  valueDim: like('dModel', size()),
+  bias: flag(false),
+  sinks: flag(false),
+  positions: writeAttentionPositions,
+  init: choice(['xavier', 'identity', 'zeros']),
+  ...kRandom,
+};
+
 /**
  * Multi-head attention (Vaswani et al. 2017; torch.nn.MultiheadAttention; D2L 11.5):
  *
@@ -61,45 +75,30 @@ const kRanks = { 2: '(N, E)', 3: '(B, N, E)' };
  * ```
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<MultiHeadAttentionSizes>}
  */
 export class MultiHeadAttention extends Layer {
-  #sizes;
-
   /**
    * @param {Runtime} runtime
    * @param {MultiHeadAttentionOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { dModel, numHeads = 1, numKvHeads = numHeads } = options;
-    const { keyDim = dModel, valueDim = dModel, bias = false, sinks = false } = options;
-    super(runtime, 'makeMultiHeadAttention', (call) => {
-      call.integer('dModel', dModel, 1);
-      call.integer('numHeads', numHeads, 1);
-      call.integer('numKvHeads', numKvHeads, 1);
-      call.integer('keyDim', keyDim, 1);
-      call.integer('valueDim', valueDim, 1);
-      call.flag('bias', bias);
-      call.flag('sinks', sinks);
-      writeAttentionPositions(call, options.positions);
-      call.init(options, ['xavier', 'identity', 'zeros']);
-    });
-    this.#sizes = { dModel, numHeads, numKvHeads, keyDim, valueDim };
+    super(runtime, 'makeMultiHeadAttention', options, kOptions);
   }
 
   /** E, the width of inputs and output. */
   get dModel() {
-    return this.#sizes.dModel;
+    return this.sizes.dModel;
   }
 
   /** H. */
   get numHeads() {
-    return this.#sizes.numHeads;
+    return this.sizes.numHeads;
   }
 
   /** Hkv, the number of heads of keys and values. */
   get numKvHeads() {
-    return this.#sizes.numKvHeads;
+    return this.sizes.numKvHeads;
   }
 
   /**
@@ -116,9 +115,8 @@ export class MultiHeadAttention extends Layer {
     checkOptions(options);
     const { cache } = options;
     const past = cache ? lengthOf(cache) : 0;
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      const shape = call.rows('query', query, this.#sizes.dModel, 'dModel');
+    return this.call((call) => {
+      const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
       const numKeys = this.#writeKeys(call, key, value, shape);
       const output = call.result('output', shape);
       if (cache) call.number(cache.address);
@@ -135,10 +133,11 @@ export class MultiHeadAttention extends Layer {
    * @returns {KeyValueCache<As>}
    */
   makeCache(batch = 1, { capacity = 0 } = {}) {
-    const { dModel, numHeads, numKvHeads } = this.#sizes;
+    const { dModel, numHeads, numKvHeads } = this.sizes;
     const address = this.ask('makeAttentionCache', writeCapacity(batch, capacity));
     const headDim = dModel / numHeads;
-    return new KeyValueCache(this.runtime, { batch, numKvHeads, headDim }, address);
+    const sizes = { batch, numKvHeads, headDim, valueDim: headDim };
+    return new KeyValueCache(this.runtime, sizes, address);
   }
 
   /**
@@ -169,9 +168,8 @@ export class MultiHeadAttention extends Layer {
   attend(query, cache, options = {}) {
     checkOptions(options);
     const numKeys = lengthOf(cache);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      const shape = call.rows('query', query, this.#sizes.dModel, 'dModel');
+    return this.call((call) => {
+      const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
       call.number(cache.address);
       const output = call.result('output', shape);
       const stages = this.#writeOptions(call, options, shape, numKeys);
@@ -188,7 +186,7 @@ export class MultiHeadAttention extends Layer {
    * @returns {number} how many there are
    */
   #writeKeys(call, key, value, query) {
-    const { dModel, keyDim, valueDim } = this.#sizes;
+    const { dModel, keyDim, valueDim } = this.sizes;
     const keyShape = call.floats('key', key, query ? kSameRank[query.length] : kRanks);
     const rank = keyShape.length;
     const valueShape = call.floats('value', value, kSameRank[rank]);
@@ -211,7 +209,7 @@ export class MultiHeadAttention extends Layer {
    * @param {number} numKeys
    */
   #writeOptions(call, options, query, numKeys) {
-    const { dModel, numHeads } = this.#sizes;
+    const { dModel, numHeads } = this.sizes;
     const sizes = layerSizes(query, dModel, numHeads, numKeys);
     return writeAttentionOptions(call, options, sizes, leadingOf(query, numHeads));
   }

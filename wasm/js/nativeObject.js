@@ -44,6 +44,20 @@ export class NativeObject {
   }
 
   /**
+   * Makes a call of the core whose first argument is the object.
+   * @protected
+   * @template T
+   * @param {(call: Call) => T} body
+   * @returns {T}
+   */
+  call(body) {
+    return this.runtime.call((call) => {
+      call.number(this.address);
+      return body(call);
+    });
+  }
+
+  /**
    * Runs an operation on the object that gives a number, or nothing.
    * @protected
    * @param {Operation} operation

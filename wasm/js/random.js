@@ -1,6 +1,8 @@
+import { kRandom, real, writeOptions } from './options.js';
 import { checkOptions, checkShape, invalid } from './tensor.js';
 
 /** @import { RandomOptions } from './dropout.js' */
+/** @import { OptionTable } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 
 /**
@@ -35,8 +37,7 @@ import { checkOptions, checkShape, invalid } from './tensor.js';
  */
 export function fillUniform(runtime, options) {
   checkOptions(options);
-  const { low = 0, high = 1 } = options;
-  return fill(runtime, 'fillUniform', options, { low, high });
+  return fill(runtime, 'fillUniform', options, { low: real(0), high: real(1) });
 }
 
 /**
@@ -45,8 +46,7 @@ export function fillUniform(runtime, options) {
  */
 export function fillNormal(runtime, options) {
   checkOptions(options);
-  const { mean = 0, deviation = 1 } = options;
-  return fill(runtime, 'fillNormal', options, { mean, deviation });
+  return fill(runtime, 'fillNormal', options, { mean: real(0), deviation: real(1) });
 }
 
 /**
@@ -55,26 +55,23 @@ export function fillNormal(runtime, options) {
  */
 export function xavierUniform(runtime, options) {
   checkOptions(options);
-  const { shape, gain = 1 } = options;
+  const { shape } = options;
   checkShape('shape', shape);
   if (shape.length !== 2) throw invalid('shape', `(${shape})`, 'two sizes: fan out and fan in');
-  return fill(runtime, 'xavierUniform', options, { gain });
+  return fill(runtime, 'xavierUniform', options, { gain: real(1) });
 }
 
 /**
  * @param {Runtime} runtime
  * @param {Operation} operation
  * @param {{ shape: readonly number[] } & RandomOptions} options
- * @param {Record<string, number>} parameters
+ * @param {OptionTable} parameters
  */
 function fill(runtime, operation, options, parameters) {
   checkShape('shape', options.shape);
   return runtime.map(
     operation,
     () => options.shape,
-    (call) => {
-      call.random(options);
-      for (const [name, value] of Object.entries(parameters)) call.real(name, value);
-    },
+    (call) => writeOptions(call, options, { ...kRandom, ...parameters }),
   );
 }

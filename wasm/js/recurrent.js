@@ -1,7 +1,8 @@
 import { Layer } from './layer.js';
 import { checkOptions } from './tensor.js';
+import { choice, flag, kInit, size } from './options.js';
 
-/** @import { Call } from './call.js' */
+/** @import { OptionTable } from './options.js' */
 /** @import { InitOptions } from './layer.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -26,32 +27,29 @@ import { checkOptions } from './tensor.js';
  * @property {ResultTensor<As>} hN  (numLayers, B, H): after the last step
  */
 
+const kOptions = {
+  inputSize: size(),
+  hiddenSize: size(),
+  numLayers: size(1),
+  bias: flag(true),
+};
+
 /**
  * What recurrent layers have in common.
  * @template {ResultKind} [As='array']
+ * @extends {Layer<RecurrentSizes>}
  */
 class Recurrent extends Layer {
-  #sizes;
   #forward;
 
   /**
    * @param {Runtime} runtime
    * @param {GRUOptions} options
    * @param {[make: Operation, forward: Operation]} operations
-   * @param {(call: Call) => void} [writeFurther]
+   * @param {OptionTable} [further]
    */
-  constructor(runtime, options, [make, forward], writeFurther) {
-    checkOptions(options);
-    const { inputSize, hiddenSize, numLayers = 1, bias = true } = options;
-    super(runtime, make, (call) => {
-      call.integer('inputSize', inputSize, 1);
-      call.integer('hiddenSize', hiddenSize, 1);
-      call.integer('numLayers', numLayers, 1);
-      call.flag('bias', bias);
-      writeFurther?.(call);
-      call.init(options);
-    });
-    this.#sizes = { inputSize, hiddenSize, numLayers };
+  constructor(runtime, options, [make, forward], further) {
+    super(runtime, make, options, { ...kOptions, ...further, ...kInit });
     this.#forward = forward;
   }
 
@@ -64,9 +62,8 @@ class Recurrent extends Layer {
    */
   forward(x, options = {}) {
     checkOptions(options);
-    const { inputSize, hiddenSize, numLayers } = this.#sizes;
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    const { inputSize, hiddenSize, numLayers } = this.sizes;
+    return this.call((call) => {
       const shape = call.rows('x', x, inputSize, 'inputSize');
       const batch = shape.length === 3 ? [shape[0]] : [];
       const states = [numLayers, ...batch, hiddenSize];
@@ -121,10 +118,7 @@ export class RNN extends Recurrent {
    * @param {RNNOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { activation = 'tanh' } = options;
-    super(runtime, options, ['makeRnn', 'forwardRnn'], (call) =>
-      call.choice('activation', activation, ['tanh', 'relu']),
-    );
+    const activation = choice(['tanh', 'relu']);
+    super(runtime, options, ['makeRnn', 'forwardRnn'], { activation });
   }
 }

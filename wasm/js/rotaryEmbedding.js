@@ -1,7 +1,9 @@
 import { NativeObject } from './nativeObject.js';
+import { flag, real, writeOptions } from './options.js';
 import { asTensor, checkChoice, checkInteger, checkIntegers, checkOptions } from './tensor.js';
 
 /** @import { Call } from './call.js' */
+/** @import { OptionTable, Rule } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -179,12 +181,11 @@ export class RotaryEmbedding extends NativeObject {
   frequencies(sequenceLength = 0) {
     const length = this.#rotaryDim / 2;
     const data = new Float64Array(length);
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       call.real('sequenceLength', sequenceLength);
       const at = call.doubles('frequencies', { data, shape: [length] });
       call.run('rotaryFrequencies');
-      return call.copyDoubles(at, length);
+      return call.copyBack('doubles', at, length);
     });
   }
 
@@ -197,8 +198,7 @@ export class RotaryEmbedding extends NativeObject {
    */
   forward(x, options = {}) {
     checkOptions(options);
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       writeHeads(call, x, options);
       const output = call.resultOfHeads('output', x.shape, options.numHeads);
       writePositions(call, options);
@@ -219,8 +219,7 @@ export class RotaryEmbedding extends NativeObject {
     if (!positions) checkInteger('length', /** @type {number} */ (length), 0);
     const rows = positions ? asTensor('positions', positions).shape : [length];
     const shape = /** @type {number[]} */ ([...rows, this.#rotaryDim / 2]);
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       const cos = call.result('cos', shape);
       const sin = call.result('sin', shape);
       writePositions(call, options);
@@ -273,29 +272,31 @@ export function writeRotary(call, options) {
   call.doubles('frequencies', frequencies && asTensor('frequencies', frequencies));
 }
 
+/** @type {Rule} */
+const optional = (call, name, value) => call.optionalReal(name, value);
+
 /**
- * The parameters of each kind, both in the order in which rotary_scaling() in C++ reads them, with
- * their defaults; `null` may be left out, and `undefined` may not.
- * @type {Record<string, Record<string, number | boolean | null | undefined>>}
+ * The parameters of each kind, the kinds in the order of C++.
+ * @type {Record<string, OptionTable>}
  */
 const kScalings = {
-  linear: { factor: undefined },
-  dynamic: { factor: undefined, maxPositionEmbeddings: 2048 },
+  linear: { factor: real() },
+  dynamic: { factor: real(), maxPositionEmbeddings: real(2048) },
   yarn: {
-    factor: undefined,
-    originalMaxPositionEmbeddings: 2048,
-    attentionFactor: null,
-    betaFast: 32,
-    betaSlow: 1,
-    mscale: null,
-    mscaleAllDim: null,
-    truncate: true,
+    factor: real(),
+    originalMaxPositionEmbeddings: real(2048),
+    attentionFactor: optional,
+    betaFast: real(32),
+    betaSlow: real(1),
+    mscale: optional,
+    mscaleAllDim: optional,
+    truncate: flag(true),
   },
   llama3: {
-    factor: 8,
-    lowFreqFactor: 1,
-    highFreqFactor: 4,
-    originalMaxPositionEmbeddings: 8192,
+    factor: real(8),
+    lowFreqFactor: real(1),
+    highFreqFactor: real(4),
+    originalMaxPositionEmbeddings: real(8192),
   },
 };
 
@@ -305,16 +306,11 @@ const kScalings = {
  */
 function writeScaling(call, scaling) {
   if (!scaling) return call.number(0);
+  const { type } = scaling;
   const kinds = Object.keys(kScalings);
-  checkChoice('scaling.type', scaling.type, kinds);
-  call.number(1 + kinds.indexOf(scaling.type));
-  for (const [parameter, fallback] of Object.entries(kScalings[scaling.type])) {
-    const name = `scaling.${parameter}`;
-    const { [parameter]: value = fallback } = /** @type {Record<string, any>} */ (scaling);
-    if (typeof fallback === 'boolean') call.flag(name, value);
-    else if (value === null) call.number(NaN);
-    else call.real(name, value);
-  }
+  checkChoice('scaling.type', type, kinds);
+  call.number(1 + kinds.indexOf(type));
+  writeOptions(call, scaling, kScalings[type], 'scaling.');
 }
 
 /**

@@ -86,8 +86,7 @@ export class Safetensors extends NativeObject {
   read(name) {
     if (typeof name !== 'string') throw invalid('name', name, 'the name of a tensor');
     const shape = this.#entries.find((entry) => entry.name === name)?.shape ?? [];
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       call.text('name', name);
       const output = call.result(name, shape);
       call.run('readSafetensors', (message) => message);

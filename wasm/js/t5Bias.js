@@ -1,4 +1,5 @@
 import { biasOf } from './alibi.js';
+import { flag, size, writeOptions } from './options.js';
 import { checkIntegers, checkOptions, checkTensor } from './tensor.js';
 
 /** @import { BiasSizes } from './alibi.js' */
@@ -19,6 +20,12 @@ import { checkIntegers, checkOptions, checkTensor } from './tensor.js';
 
 /** @typedef {T5BucketRule & BiasSizes} T5BiasMatrixOptions */
 
+export const kT5Options = {
+  numBuckets: size(32),
+  maxDistance: size(128),
+  bidirectional: flag(true),
+};
+
 const kMostDistance = 2 ** 31 - 1;
 
 /**
@@ -27,8 +34,6 @@ const kMostDistance = 2 ** 31 - 1;
  * @param {T5BucketOptions} options
  */
 export function t5Buckets(runtime, distances, options) {
-  checkOptions(options);
-  const { numBuckets = 32, maxDistance = 128, bidirectional = true } = options;
   const tensor = checkIntegers(
     'distances',
     distances,
@@ -38,11 +43,9 @@ export function t5Buckets(runtime, distances, options) {
   );
   return runtime.call((call) => {
     const at = call.ints('distances', tensor);
-    call.integer('numBuckets', numBuckets, 1);
-    call.integer('maxDistance', maxDistance, 1);
-    call.flag('bidirectional', bidirectional);
+    writeOptions(call, options, kT5Options);
     call.run('t5Buckets');
-    return call.copyInts(at, tensor.data.length);
+    return call.copyBack('ints', at, tensor.data.length);
   });
 }
 

@@ -1,13 +1,12 @@
 import { kActivations } from './activation.js';
 import { writeAttentionPositions } from './attentionPositions.js';
-import { checkOptions } from './tensor.js';
+import { choice, flag, kInit, like, real, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
 /** @import { Call, Result } from './call.js' */
 /** @import { ScoreSizes } from './attentionOptions.js' */
-/** @import { NativeObject } from './nativeObject.js' */
-/** @import { InitOptions } from './layer.js' */
+/** @import { InitOptions, Layer, Place } from './layer.js' */
 
 /**
  * Of one layer of a Transformer; the names are PyTorch's. The defaults are those of
@@ -37,73 +36,37 @@ import { checkOptions } from './tensor.js';
  * @property {boolean} [finalNorm]  a LayerNorm behind the last layer; none by default
  */
 
+/** @typedef {TransformerLayerSizes & StackSizes} TransformerSizes */
+
 /** @typedef {TransformerLayerOptions & StackSizes} TransformerOptions */
 
-/**
- * Where a layer of a stack is found.
- * @typedef {object} Place
- * @property {NativeObject} owner
- * @property {number} index
- */
-
-/**
- * What a layer is made of.
- * @param {TransformerLayerOptions} options
- * @param {Place} [place]
- */
-export const writeLayer = (options, place) => (/** @type {Call} */ call) => {
-  if (place) {
-    call.number(place.owner.address);
-    call.number(place.index);
-  } else {
-    writeLayerOptions(call, options);
-    call.init(options);
-  }
+const kBlock = {
+  dModel: size(),
+  numHeads: size(1),
+  dimFeedforward: size(2048),
+  activation: choice(kActivations),
+  layerNormEps: real(1e-5),
+  normFirst: flag(false),
+  bias: flag(true),
+  attentionBias: like('bias', flag()),
+  feedForwardDropout: flag(true),
+  numKvHeads: like('numHeads', size()),
+  sinks: flag(false),
+  positions: writeAttentionPositions,
 };
 
-/**
- * @param {Call} call
- * @param {TransformerLayerOptions} options
- */
-function writeLayerOptions(call, options) {
-  checkOptions(options);
-  const { dModel, numHeads = 1, dimFeedforward = 2048, activation = 'relu' } = options;
-  const { layerNormEps = 1e-5, normFirst = false, bias = true, attentionBias = bias } = options;
-  const { feedForwardDropout = true, numKvHeads = numHeads, sinks = false } = options;
-  call.integer('dModel', dModel, 1);
-  call.integer('numHeads', numHeads, 1);
-  call.integer('dimFeedforward', dimFeedforward, 1);
-  call.choice('activation', activation, kActivations);
-  call.real('layerNormEps', layerNormEps);
-  call.flag('normFirst', normFirst);
-  call.flag('bias', bias);
-  call.flag('attentionBias', attentionBias);
-  call.flag('feedForwardDropout', feedForwardDropout);
-  call.integer('numKvHeads', numKvHeads, 1);
-  call.flag('sinks', sinks);
-  writeAttentionPositions(call, options.positions);
-}
+export const kLayerOptions = { ...kBlock, ...kInit };
 
-/**
- * @param {Call} call
- * @param {TransformerOptions} options
- */
-export function writeStack(call, options) {
-  writeLayerOptions(call, options);
-  const { numLayers = 1, finalNorm = false } = options;
-  call.integer('numLayers', numLayers, 1);
-  call.flag('finalNorm', finalNorm);
-  call.init(options);
-}
+export const kStackOptions = { ...kBlock, numLayers: size(1), finalNorm: flag(false), ...kInit };
 
 /**
  * The layers of a stack.
  * @template T
- * @param {NativeObject} owner
- * @param {TransformerOptions} options
+ * @param {Layer} owner
+ * @param {number} numLayers
  * @param {(place: Place) => T} layer
  */
-export const layersOf = (owner, { numLayers = 1 }, layer) =>
+export const layersOf = (owner, numLayers, layer) =>
   Array.from({ length: numLayers }, (_, index) => layer({ owner, index }));
 
 /**

@@ -3,17 +3,18 @@ import { DecodingState } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { layerSizes, leadingOf } from './multiHeadAttention.js';
 import { checkEqual, checkOptions } from './tensor.js';
-import { layersOf, writeLayer, writeLayerWeights, writeStack } from './transformer.js';
+import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
 /** @import { AttentionOptions, AttentionStages } from './attentionOptions.js' */
-/** @import { Call, Result } from './call.js' */
+/** @import { Result } from './call.js' */
+/** @import { OptionTable } from './options.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
-/** @import { NativeObject } from './nativeObject.js' */
+/** @import { Place } from './layer.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
-/** @import { Place, TransformerLayerOptions, TransformerOptions } from './transformer.js' */
+/** @import { TransformerLayerOptions, TransformerOptions, TransformerSizes } from './transformer.js' */
 
 /**
  * @typedef {object} DecoderLayerCall
@@ -44,21 +45,20 @@ import { layersOf, writeLayer, writeLayerWeights, writeStack } from './transform
 /**
  * What a layer and a stack of them have in common.
  * @template {ResultKind} [As='array']
+ * @extends {Layer<TransformerSizes>}
  */
 class Decoder extends Layer {
-  #options;
   #start;
 
   /**
    * @param {Runtime} runtime
    * @param {[make: Operation, start: Operation]} operations
-   * @param {(call: Call) => void} writeOptions
    * @param {TransformerOptions} options
-   * @param {NativeObject} [owner]  of a layer of a stack
+   * @param {OptionTable} table
+   * @param {Place} [place]
    */
-  constructor(runtime, [make, start], writeOptions, options, owner) {
-    super(runtime, make, writeOptions, owner);
-    this.#options = { ...options };
+  constructor(runtime, [make, start], options, table, place) {
+    super(runtime, make, options, table, place);
     this.#start = start;
   }
 
@@ -70,7 +70,7 @@ class Decoder extends Layer {
    */
   start(memory, { capacity = 0 } = {}) {
     const address = this.ask(this.#start, (call) => {
-      call.rows('memory', memory, this.#options.dModel, 'dModel');
+      call.rows('memory', memory, this.sizes.dModel, 'dModel');
       call.integer('capacity', capacity, 0);
     });
     const [length, batch = 1] = memory.shape.slice(0, -1).reverse();
@@ -89,11 +89,10 @@ class Decoder extends Layer {
     checkOptions(options);
     const { selfAttention = {}, crossAttention = {}, dropout, needWeights = false } = options;
     const numWeights = needWeights ? numLayers : 0;
-    const { dModel, numHeads = 1 } = this.#options;
+    const { dModel, numHeads } = this.sizes;
     const state = memory instanceof DecodingState ? memory : undefined;
     const past = state ? state.length : 0;
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const rank = shape.length;
       const self = layerSizes(shape, dModel, numHeads, past + shape[rank - 2]);
@@ -154,7 +153,7 @@ export class TransformerDecoderLayer extends Decoder {
    */
   constructor(runtime, options, place) {
     const make = place ? 'layerOfDecoder' : 'makeDecoderLayer';
-    super(runtime, [make, 'startDecoderLayer'], writeLayer(options, place), options, place?.owner);
+    super(runtime, [make, 'startDecoderLayer'], options, kLayerOptions, place);
   }
 
   /**
@@ -190,15 +189,14 @@ export class TransformerDecoder extends Decoder {
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    const write = (/** @type {Call} */ call) => writeStack(call, options);
-    super(runtime, ['makeDecoder', 'startDecoder'], write, options);
+    super(runtime, ['makeDecoder', 'startDecoder'], options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attentions. They live as long as the stack.
      * @readonly
      * @type {readonly TransformerDecoderLayer<As>[]}
      */
-    this.layers = layersOf(this, options, (place) => {
+    this.layers = layersOf(this, this.sizes.numLayers, (place) => {
       return new TransformerDecoderLayer(runtime, options, place);
     });
   }

@@ -3,16 +3,17 @@ import { DecodingState, KeyValueCache, writeCapacity } from './keyValueCache.js'
 import { Layer } from './layer.js';
 import { layerSizes, leadingOf, lengthOf } from './multiHeadAttention.js';
 import { checkOptions, invalid } from './tensor.js';
-import { layersOf, writeLayer, writeLayerWeights, writeStack } from './transformer.js';
+import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
 /** @import { AttentionOptions } from './attentionOptions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
+/** @import { Place } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
-/** @import { Place, TransformerLayerOptions, TransformerOptions } from './transformer.js' */
+/** @import { TransformerLayerOptions, TransformerLayerSizes, TransformerOptions, TransformerSizes } from './transformer.js' */
 
 /**
  * @typedef {object} EncoderLayerCall
@@ -49,10 +50,9 @@ import { layersOf, writeLayer, writeLayerWeights, writeStack } from './transform
  * `linear2.…`, `norm1.…`, `norm2.…`.
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<TransformerLayerSizes>}
  */
 export class TransformerEncoderLayer extends Layer {
-  #options;
-
   /**
    * @param {Runtime} runtime
    * @param {TransformerLayerOptions} options
@@ -60,8 +60,7 @@ export class TransformerEncoderLayer extends Layer {
    */
   constructor(runtime, options, place) {
     const make = place ? 'layerOfEncoder' : 'makeEncoderLayer';
-    super(runtime, make, writeLayer(options, place), place?.owner);
-    this.#options = { ...options };
+    super(runtime, make, options, kLayerOptions, place);
   }
 
   /**
@@ -74,10 +73,9 @@ export class TransformerEncoderLayer extends Layer {
   forward(x, options = {}) {
     checkOptions(options);
     const { attention = {}, dropout, cache } = options;
-    const { dModel, numHeads = 1 } = this.#options;
+    const { dModel, numHeads } = this.sizes;
     const past = cache ? lengthOf(cache) : 0;
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
       call.number(cache ? cache.address : 0);
@@ -96,10 +94,11 @@ export class TransformerEncoderLayer extends Layer {
    * @returns {KeyValueCache<As>}
    */
   makeCache(batch = 1, { capacity = 0 } = {}) {
-    const { dModel, numHeads = 1, numKvHeads = numHeads } = this.#options;
+    const { dModel, numHeads, numKvHeads } = this.sizes;
     const address = this.ask('makeLayerCache', writeCapacity(batch, capacity));
     const headDim = dModel / numHeads;
-    return new KeyValueCache(this.runtime, { batch, numKvHeads, headDim }, address);
+    const sizes = { batch, numKvHeads, headDim, valueDim: headDim };
+    return new KeyValueCache(this.runtime, sizes, address);
   }
 }
 
@@ -108,24 +107,22 @@ export class TransformerEncoderLayer extends Layer {
  * `finalNorm` `norm.weight` and `norm.bias`.
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<TransformerSizes>}
  */
 export class TransformerEncoder extends Layer {
-  #options;
-
   /**
    * @param {Runtime} runtime
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeEncoder', (call) => writeStack(call, options));
-    this.#options = { ...options };
+    super(runtime, 'makeEncoder', options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attention. They live as long as the stack.
      * @readonly
      * @type {readonly TransformerEncoderLayer<As>[]}
      */
-    this.layers = layersOf(this, options, (place) => {
+    this.layers = layersOf(this, this.sizes.numLayers, (place) => {
       return new TransformerEncoderLayer(runtime, options, place);
     });
   }
@@ -140,13 +137,12 @@ export class TransformerEncoder extends Layer {
   forward(x, options = {}) {
     checkOptions(options);
     const { attention = {}, dropout, needWeights = false, caches } = options;
-    const { dModel, numHeads = 1, numLayers = 1 } = this.#options;
+    const { dModel, numHeads, numLayers } = this.sizes;
     if (caches && !(caches instanceof DecodingState)) {
       throw invalid('caches', caches, 'what makeCaches() gives');
     }
     const past = caches ? caches.length : 0;
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
       call.number(caches ? caches.address : 0);

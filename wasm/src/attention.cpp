@@ -23,8 +23,8 @@ AttentionOptions attention_options(Arguments& arguments) {
   if (arguments.flag()) {
     T5Bias bias;
     bias.table = arguments.floats();
-    bias.bidirectional = arguments.flag();
     bias.max_distance = arguments.integer();
+    bias.bidirectional = arguments.flag();
     options.t5_bias = bias;
   }
   options.bias = arguments.floats();

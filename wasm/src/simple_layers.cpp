@@ -30,8 +30,8 @@ void make_embedding(Arguments& a) {
   EmbeddingOptions options;
   options.num_embeddings = a.integer();
   options.embedding_dim = a.integer();
-  options.padding_idx = a.optional_integer();
   options.scale_by_sqrt_dim = a.flag();
+  options.padding_idx = a.optional_integer();
   auto embedding = std::make_unique<Embedding>(options);
   const bool drawn = a.choice<int>() == 0;
   const RandomStream random = a.random();
@@ -48,9 +48,9 @@ void run_embedding(Arguments& a) {
 
 LayerNormOptions norm_options(Arguments& a) {
   LayerNormOptions options;
-  options.eps = a.real();
   options.elementwise_affine = a.flag();
   options.bias = a.flag();
+  options.eps = a.real();
   return options;
 }
 
@@ -127,10 +127,10 @@ void make_conv1d(Arguments& a) {
   options.out_channels = a.integer();
   options.kernel_size = a.integer();
   options.stride = a.integer();
-  options.padding = a.integer();
-  options.same = a.flag();
   options.dilation = a.integer();
   options.bias = a.flag();
+  options.same = a.flag();
+  if (!options.same) options.padding = a.integer();
   give_initialized(a, std::make_unique<Conv1d>(options));
 }
 
