@@ -51,7 +51,7 @@ export class AdditiveAttention extends Layer {
    *   `disposed`
    */
   forward(query, key, value, options = {}) {
-    return this.#forward(query, key, value, options, this.sizes.keyDim, false);
+    return this.#forward(query, key, value, options, 'keyDim');
   }
 
   /**
@@ -76,7 +76,7 @@ export class AdditiveAttention extends Layer {
    * @returns {AttentionPoolingResult<As>}
    */
   forwardProjected(query, projectedKeys, value, options = {}) {
-    return this.#forward(query, projectedKeys, value, options, this.sizes.numHiddens, true);
+    return this.#forward(query, projectedKeys, value, options, 'numHiddens');
   }
 
   /**
@@ -84,16 +84,15 @@ export class AdditiveAttention extends Layer {
    * @param {TensorLike} key
    * @param {TensorLike} value
    * @param {PoolingOptions} options
-   * @param {number} keyWidth
-   * @param {boolean} projected
+   * @param {'keyDim' | 'numHiddens'} keyWidth  that of keys as they are, or projected
    */
-  #forward(query, key, value, options, keyWidth, projected) {
+  #forward(query, key, value, options, keyWidth) {
     checkOptions(options);
     return this.call((call) => {
-      call.number(projected ? 1 : 0);
+      call.has(keyWidth === 'numHiddens');
       const results = writePooling(call, query, key, value, options, (queryWidth, width) => {
         checkEqual('query', 'width', queryWidth, 'queryDim', this.sizes.queryDim);
-        checkEqual('key', 'width', width, projected ? 'numHiddens' : 'keyDim', keyWidth);
+        checkEqual('key', 'width', width, keyWidth, this.sizes[keyWidth]);
       });
       call.run('forwardAdditiveAttention');
       return giveEach(call, results);

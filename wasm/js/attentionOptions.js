@@ -1,6 +1,7 @@
 import {
   asTensor,
   checkBroadcast,
+  checkEqual,
   checkIntegers,
   formatShape,
   invalid,
@@ -103,12 +104,45 @@ import {
 
 /** @typedef {Partial<Record<keyof AttentionStages, Result>>} StageResults */
 
-/** For keys and values, by the rank of the query. @type {Record<number, Ranks>} */
-export const kSameRank = {
+/** Of keys and values, by the rank of the query. @type {Record<number, Ranks>} */
+const kSameRank = {
   2: { 2: 'as query has' },
   3: { 3: 'as query has' },
   4: { 4: 'as query has' },
 };
+
+/**
+ * The sizes of (B, H, N, D), (B, N, D) or (N, D).
+ * @param {readonly number[]} shape
+ */
+export function sizesOf(shape) {
+  const rank = shape.length;
+  const batch = rank > 2 ? shape[0] : 1;
+  const heads = rank > 3 ? shape[1] : 1;
+  return { batch, heads, length: shape[rank - 2], width: shape[rank - 1] };
+}
+
+/**
+ * Writes queries, keys and values of one rank, whose batches and lengths fit together.
+ * @param {Call} call
+ * @param {TensorLike} query
+ * @param {TensorLike} key
+ * @param {TensorLike} value
+ * @param {Ranks} ranks
+ * @param {number} [numHeads]  as for Call.floats()
+ * @param {number} [numKvHeads]
+ */
+export function writeInputs(call, query, key, value, ranks, numHeads, numKvHeads) {
+  const shape = call.floats('query', query, ranks, numHeads);
+  const sameRank = kSameRank[query.shape.length];
+  const q = sizesOf(shape);
+  const k = sizesOf(call.floats('key', key, sameRank, numKvHeads));
+  const v = sizesOf(call.floats('value', value, sameRank, numKvHeads));
+  checkEqual('key', 'batch', k.batch, 'query batch', q.batch);
+  checkEqual('value', 'batch', v.batch, 'query batch', q.batch);
+  checkEqual('key', 'length', k.length, 'value length', v.length);
+  return { shape, q, k, v };
+}
 
 /**
  * Writes options, as attention_options() in C++ reads them.
@@ -171,30 +205,28 @@ export function writeAttentionOptions(call, options, sizes, leading) {
 }
 
 /**
- * The results as the caller gets them.
- * @param {Call} call
- * @param {Result} output
- * @param {StageResults} [stages]
- * @returns {any}
- */
-export function giveStages(call, output, stages) {
-  const results = { output: call.give(output) };
-  return stages ? giveEach(call, stages, results) : results;
-}
-
-/**
  * Gives results that were asked for, each under its name.
  * @param {Call} call
  * @param {Record<string, Result | undefined>} [results]
  * @param {Record<string, any>} [given]  what they are added to
  * @returns {any}
  */
-export function giveEach(call, results = {}, given = {}) {
-  for (const [name, result] of Object.entries(results)) {
+export function giveEach(call, results, given = {}) {
+  for (const name in results) {
+    const result = results[name];
     if (result) given[name] = call.give(result);
   }
   return given;
 }
+
+/**
+ * The same of attention, with its output.
+ * @param {Call} call
+ * @param {Result} output
+ * @param {StageResults} [stages]
+ */
+export const giveStages = (call, output, stages) =>
+  giveEach(call, stages, { output: call.give(output) });
 
 /**
  * Writes lengths (B,) or, where there are rows, (B, N); or none.

@@ -1,4 +1,4 @@
-import { giveEach, kSameRank, writeLengths } from './attentionOptions.js';
+import { giveEach, writeInputs, writeLengths } from './attentionOptions.js';
 import { checkEqual, checkOptions } from './tensor.js';
 
 /** @import { Call, Result } from './call.js' */
@@ -84,26 +84,17 @@ const kRanks = { 2: '(Nq, D)', 3: '(B, Nq, D)' };
  * @returns {Record<string, Result | undefined>}
  */
 export function writePooling(call, query, key, value, options, writeScoring) {
-  const queryShape = call.floats('query', query, kRanks);
-  const rank = queryShape.length;
-  const keyShape = call.floats('key', key, kSameRank[rank]);
-  const valueShape = call.floats('value', value, kSameRank[rank]);
-  const [batch, numQueries, queryWidth] = rank === 2 ? [1, ...queryShape] : queryShape;
-  const [keyBatch, numKeys, keyWidth] = rank === 2 ? [1, ...keyShape] : keyShape;
-  const [valueBatch, valueLength, valueDim] = rank === 2 ? [1, ...valueShape] : valueShape;
-  checkEqual('key', 'batch', keyBatch, 'query batch', batch);
-  checkEqual('value', 'batch', valueBatch, 'query batch', batch);
-  checkEqual('key', 'length', numKeys, 'value length', valueLength);
-  const output = call.result('output', queryShape.with(-1, valueDim));
-  writeScoring(queryWidth, keyWidth);
+  const { shape, q, k, v } = writeInputs(call, query, key, value, kRanks);
+  const output = call.result('output', shape.with(-1, v.width));
+  writeScoring(q.width, k.width);
   const { hard = false, mask, validLens, needScores, needWeights } = options;
   call.flag('hard', hard);
-  call.mask('mask', mask, [batch, numQueries, numKeys]);
-  writeLengths(call, 'validLens', validLens, batch, numQueries, numKeys);
-  const shape = queryShape.with(-1, numKeys);
+  call.mask('mask', mask, [q.batch, q.length, k.length]);
+  writeLengths(call, 'validLens', validLens, q.batch, q.length, k.length);
+  const seen = shape.with(-1, k.length);
   return {
     output,
-    scores: call.resultIf(needScores, 'scores', shape),
-    weights: call.resultIf(needWeights, 'weights', shape),
+    scores: call.resultIf(needScores, 'scores', seen),
+    weights: call.resultIf(needWeights, 'weights', seen),
   };
 }

@@ -620,6 +620,12 @@ function seenAsHeads(name, shape, numHeads, strides = rowMajor(shape)) {
   };
 }
 
+/**
+ * Names of parameters and of what is in a file have underscores here, too.
+ * @param {string} message
+ */
+export const asWritten = (message) => message;
+
 /** Names that are PyTorch's and have underscores here, too. */
 const kParameterName = /_proj|_attn$|_[ih]h_l\d|^relative_attention_bias$/;
 
@@ -627,7 +633,7 @@ const kParameterName = /_proj|_attn$|_[ih]h_l\d|^relative_attention_bias$/;
  * A message of the core with the names of arguments as they are here: `valid_lens` is `validLens`.
  * @param {string} message
  */
-export function inJavaScript(message) {
+function inJavaScript(message) {
   return message.replace(/\b[a-z]+(_[a-z0-9]+)+\b/g, (name) => {
     if (kParameterName.test(name)) return name;
     return name === 'num_threads' ? 'threads' : name.replace(/_(.)/g, (_, c) => c.toUpperCase());

@@ -22,6 +22,30 @@ import { like, natural, size, writeOptions } from './options.js';
 
 /** The sizes of a cache that a layer makes. @typedef {Required<Omit<KeyValueCacheOptions, 'capacity'>>} CacheSizes */
 
+/** What is kept of past tokens. */
+class State extends NativeObject {
+  /**
+   * @param {Runtime} runtime
+   * @param {number} address
+   */
+  constructor(runtime, address) {
+    super(runtime, 'deleteState', address);
+  }
+
+  /** Tokens kept. */
+  get length() {
+    return this.ask('lengthOfState');
+  }
+
+  /**
+   * Forgets all tokens from `length` on.
+   * @param {number} length
+   */
+  truncate(length) {
+    this.ask('truncateState', (call) => call.integer('length', length, 0));
+  }
+}
+
 const kOptions = {
   batch: size(1),
   numKvHeads: size(),
@@ -35,7 +59,7 @@ const kOptions = {
  * `MultiHeadAttention.makeCache()`, or by itself for `scaledDotProductAttention`.
  * @template {ResultKind} [As='array']
  */
-export class KeyValueCache extends NativeObject {
+export class KeyValueCache extends State {
   #sizes;
 
   /**
@@ -48,13 +72,8 @@ export class KeyValueCache extends NativeObject {
     const make = (/** @type {Call} */ call) => {
       sizes = writeOptions(call, options, kOptions);
     };
-    super(runtime, 'deleteCache', address ?? runtime.ask('makeCache', make));
+    super(runtime, address ?? runtime.ask('makeCache', make));
     this.#sizes = /** @type {CacheSizes} */ (sizes);
-  }
-
-  /** Tokens kept. */
-  get length() {
-    return this.ask('lengthOfCache');
   }
 
   /** Tokens that there is room for. */
@@ -92,14 +111,6 @@ export class KeyValueCache extends NativeObject {
     });
   }
 
-  /**
-   * Forgets all tokens from `length` on.
-   * @param {number} length
-   */
-  truncate(length) {
-    this.ask('truncateCache', (call) => call.integer('length', length, 0));
-  }
-
   /** Forgets all tokens. */
   clear() {
     this.truncate(0);
@@ -120,7 +131,7 @@ export class KeyValueCache extends NativeObject {
 }
 
 /** What a stack of layers keeps of past tokens. */
-export class DecodingState extends NativeObject {
+export class DecodingState extends State {
   /**
    * @param {Runtime} runtime
    * @param {number} address
@@ -128,24 +139,11 @@ export class DecodingState extends NativeObject {
    * @param {number} [memoryLength]  of the encoder's output, where there is one
    */
   constructor(runtime, address, batch, memoryLength = 0) {
-    super(runtime, 'deleteState', address);
+    super(runtime, address);
     /** B. @readonly */
     this.batch = batch;
     /** The length of the encoder's output, where there is one. @readonly */
     this.memoryLength = memoryLength;
-  }
-
-  /** Tokens decoded so far. */
-  get length() {
-    return this.ask('lengthOfState');
-  }
-
-  /**
-   * Forgets all tokens from `length` on.
-   * @param {number} length
-   */
-  truncate(length) {
-    this.ask('truncateState', (call) => call.integer('length', length, 0));
   }
 }
 

@@ -1,3 +1,4 @@
+import { asWritten } from './call.js';
 import { NativeObject } from './nativeObject.js';
 import { writeOptions } from './options.js';
 import { withSafetensors } from './safetensors.js';
@@ -138,12 +139,6 @@ export class Layer extends NativeObject {
     );
   }
 }
-
-/**
- * Names of parameters have underscores here, too.
- * @param {string} message
- */
-export const asWritten = (message) => message;
 
 /**
  * @param {Call} call

@@ -1,5 +1,5 @@
 import { Layer } from './layer.js';
-import { checkOptions } from './tensor.js';
+import { checkOptions, kRowRanks } from './tensor.js';
 import { natural, real, size } from './options.js';
 
 /** @import { StartAndDropout } from './positionalEncoding.js' */
@@ -53,7 +53,7 @@ export class LearnedPositionalEncoding extends Layer {
     const { start = 0, dropout } = options;
     return this.map(
       'forwardLearnedPositionalEncoding',
-      (call) => call.floats('x', x, { 2: '(N, E)', 3: '(B, N, E)' }),
+      (call) => call.floats('x', x, kRowRanks),
       (call) => {
         call.integer('start', start, 0);
         call.dropout(dropout);

@@ -122,7 +122,12 @@ function defaultThreads() {
 async function prepare(variant, url) {
   let file = url ?? variants[variant].wasm();
   if (isFolder(file)) file = new URL(`attn-${variant}.wasm`, file);
-  const [factory, module] = await Promise.all([importGlue(variant), compile(file)]);
+  const [{ default: factory }, module] = await Promise.all([
+    variants[variant].glue().catch((error) => {
+      throw failure(`attn-${variant}.js could not be loaded`, error);
+    }),
+    compile(file),
+  ]);
   return { variant, factory, module };
 }
 
@@ -164,15 +169,6 @@ async function start({ variant, factory, module }, threads) {
   const runtime = new Runtime(native);
   runtime.ask('start', (call) => call.number(numThreads));
   return new Attn(runtime, variant);
-}
-
-/** @param {Variant} variant */
-async function importGlue(variant) {
-  try {
-    return (await variants[variant].glue()).default;
-  } catch (error) {
-    throw failure(`attn-${variant}.js could not be loaded`, error);
-  }
 }
 
 /** @param {string | URL} wasmUrl */

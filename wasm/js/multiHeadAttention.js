@@ -1,8 +1,8 @@
-import { giveStages, kSameRank, writeAttentionOptions } from './attentionOptions.js';
+import { giveStages, sizesOf, writeAttentionOptions, writeInputs } from './attentionOptions.js';
 import { writeAttentionPositions } from './attentionPositions.js';
 import { KeyValueCache, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
-import { checkEqual, checkOptions, invalid } from './tensor.js';
+import { checkEqual, checkOptions, invalid, kRowRanks } from './tensor.js';
 import { choice, flag, kRandom, like, size } from './options.js';
 
 /** @import { AttentionOptions, ScoreSizes } from './attentionOptions.js' */
@@ -40,8 +40,6 @@ import { choice, flag, kRandom, like, size } from './options.js';
  */
 
 /** @typedef {AttentionOptions & CacheOption} MultiHeadAttentionForwardOptions */
-
-const kRanks = { 2: '(N, E)', 3: '(B, N, E)' };
 
 const kOptions = {
   dModel: size(),
@@ -116,11 +114,12 @@ export class MultiHeadAttention extends Layer {
     const { cache } = options;
     const past = cache ? lengthOf(cache) : 0;
     return this.call((call) => {
-      const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
-      const numKeys = this.#writeKeys(call, key, value, shape);
+      const { shape, q, k, v } = writeInputs(call, query, key, value, kRowRanks);
+      checkEqual('query', 'width', q.width, 'dModel', this.sizes.dModel);
+      this.#checkWidths(k.width, v.width);
       const output = call.result('output', shape);
       if (cache) call.number(cache.address);
-      const stages = this.#writeOptions(call, options, shape, past + numKeys);
+      const stages = this.#writeOptions(call, options, shape, past + k.length);
       call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
       return giveStages(call, output, stages);
     });
@@ -151,7 +150,11 @@ export class MultiHeadAttention extends Layer {
   append(key, value, cache) {
     lengthOf(cache);
     this.ask('appendKeys', (call) => {
-      this.#writeKeys(call, key, value);
+      const k = sizesOf(call.floats('key', key, kRowRanks));
+      const v = sizesOf(call.floats('value', value, kRowRanks));
+      this.#checkWidths(k.width, v.width);
+      checkEqual('value', 'batch', v.batch, 'key batch', k.batch);
+      checkEqual('key', 'length', k.length, 'value length', v.length);
       call.number(cache.address);
     });
   }
@@ -179,27 +182,13 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
-   * @param {Call} call
-   * @param {TensorLike} key
-   * @param {TensorLike} value
-   * @param {readonly number[]} [query]  its shape, if there is a query
-   * @returns {number} how many there are
+   * @param {number} width  of keys
+   * @param {number} valueWidth
    */
-  #writeKeys(call, key, value, query) {
+  #checkWidths(width, valueWidth) {
     const { dModel, keyDim, valueDim } = this.sizes;
-    const keyShape = call.floats('key', key, query ? kSameRank[query.length] : kRanks);
-    const rank = keyShape.length;
-    const valueShape = call.floats('value', value, kSameRank[rank]);
-    const [width, valueWidth] = [keyShape[rank - 1], valueShape[rank - 1]];
     checkEqual('key', 'width', width, keyDim === dModel ? 'dModel' : 'keyDim', keyDim);
     checkEqual('value', 'width', valueWidth, valueDim === dModel ? 'dModel' : 'valueDim', valueDim);
-    if (rank === 3) {
-      const [batch] = query ?? keyShape;
-      checkEqual('key', 'batch', keyShape[0], 'query batch', batch);
-      checkEqual('value', 'batch', valueShape[0], query ? 'query batch' : 'key batch', batch);
-    }
-    checkEqual('key', 'length', keyShape[rank - 2], 'value length', valueShape[rank - 2]);
-    return keyShape[rank - 2];
   }
 
   /**
@@ -233,10 +222,9 @@ export function lengthOf(cache) {
  * @returns {ScoreSizes}
  */
 export function layerSizes(shape, dModel, numHeads, numKeys) {
-  const rank = shape.length;
-  const batch = rank === 3 ? shape[0] : 1;
+  const { batch, length } = sizesOf(shape);
   const headDim = dModel / numHeads;
-  return { batch, numHeads, numQueries: shape[rank - 2], numKeys, headDim, valueDim: headDim };
+  return { batch, numHeads, numQueries: length, numKeys, headDim, valueDim: headDim };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { writeSinusoids } from './sinusoidalEncoding.js';
-import { checkOptions } from './tensor.js';
+import { checkOptions, kRowRanks } from './tensor.js';
 
 /** @import { Dropout } from './dropout.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -25,7 +25,7 @@ export function positionalEncoding(runtime, x, options) {
   const { start = 0, dropout } = options;
   return runtime.map(
     'positionalEncoding',
-    (call) => call.floats('x', x, { 2: '(N, E)', 3: '(B, N, E)' }),
+    (call) => call.floats('x', x, kRowRanks),
     (call) => {
       writeSinusoids(call, options);
       call.real('start', start);

@@ -1,4 +1,4 @@
-import { checkOptions } from './tensor.js';
+import { checkOptions, kHeadRanks } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -23,7 +23,7 @@ export function relativeSkew(runtime, query, embeddings, options) {
   return runtime.map(
     'relativeSkew',
     (call) => {
-      const shape = call.floats('query', query, { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' });
+      const shape = call.floats('query', query, kHeadRanks);
       call.floats('embeddings', embeddings, kRanks);
       return shape.with(-1, shape[shape.length - 2]);
     },

@@ -1,6 +1,13 @@
 import { NativeObject } from './nativeObject.js';
 import { flag, real, writeOptions } from './options.js';
-import { asTensor, checkChoice, checkInteger, checkIntegers, checkOptions } from './tensor.js';
+import {
+  asTensor,
+  checkChoice,
+  checkInteger,
+  checkIntegers,
+  checkOptions,
+  kHeadRanks,
+} from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { OptionTable, Rule } from './options.js' */
@@ -122,7 +129,6 @@ const kPairings = ['interleaved', 'halfSplit'];
  * @property {number} [numHeads]  H, for an `x` that holds all heads side by side: (B, N, H·D)
  */
 
-const kRanks = { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' };
 const kRanksOfAllHeads = { 3: '(B, N, H·D)' };
 const kRanksOfCache = { 2: '(rows, rotaryDim/2)', 3: '(B, N, rotaryDim/2)' };
 
@@ -331,7 +337,7 @@ function writePositions(call, { start = 0, positions, sequenceLength, inverse = 
  * @param {HeadsOption} options
  */
 function writeHeads(call, x, { numHeads }) {
-  if (numHeads === undefined) return call.floats('x', x, kRanks);
+  if (numHeads === undefined) return call.floats('x', x, kHeadRanks);
   checkInteger('numHeads', numHeads, 1);
   return call.floats('x', x, kRanksOfAllHeads, numHeads);
 }

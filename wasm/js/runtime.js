@@ -33,9 +33,9 @@ import { Memory } from './memory.js';
  *   'makeAddNorm' | 'forwardAddNorm' | 'makeFeedForward' | 'forwardFeedForward' | 'makeGru' |
  *   'forwardGru' | 'makeRnn' | 'forwardRnn' | 'makeConv1d' | 'forwardConv1d' | 'conv1dOutputLength' |
  *   'toSafetensors' | 'freeFile' | 'openSafetensors' | 'deleteSafetensors' | 'describeSafetensors' |
- *   'readSafetensors' | 'loadStateDict' | 'makeCache' | 'deleteCache' | 'deleteState' |
- *   'lengthOfState' | 'truncateState' | 'lengthOfCache' | 'capacityOfCache' | 'readCached' |
- *   'appendToCache' | 'truncateCache' | 'makeAttentionCache' | 'forwardWithCache' | 'appendKeys' |
+ *   'readSafetensors' | 'loadStateDict' | 'makeCache' | 'deleteState' |
+ *   'lengthOfState' | 'truncateState' | 'capacityOfCache' | 'readCached' |
+ *   'appendToCache' | 'makeAttentionCache' | 'forwardWithCache' | 'appendKeys' |
  *   'attend' | 'makeEncoderLayer' | 'forwardEncoderLayer' | 'makeLayerCache' | 'makeEncoder' |
  *   'layerOfEncoder' | 'forwardEncoder' | 'makeCaches' | 'makeDecoderLayer' | 'forwardDecoderLayer' |
  *   'startDecoderLayer' | 'makeDecoder' | 'layerOfDecoder' | 'forwardDecoder' | 'startDecoder' |

@@ -1,3 +1,4 @@
+import { asWritten } from './call.js';
 import { NativeObject } from './nativeObject.js';
 import { checkOptions, invalid } from './tensor.js';
 
@@ -48,16 +49,16 @@ export class Safetensors extends NativeObject {
       call.run('freeFile');
       return description;
     });
+    let at = 0;
+    const next = () => parts[at++];
+    const nextNumber = () => Number(next());
     /** @type {SafetensorsEntry[]} */
-    this.#entries = [];
-    let at = 1;
-    for (let i = 0; i < Number(parts[0]); ++i) {
-      const [name, dtype, rank] = parts.slice(at, at + 3);
-      const shape = parts.slice(at + 3, at + 3 + Number(rank)).map(Number);
-      this.#entries.push({ name, dtype, shape });
-      at += 3 + Number(rank);
-    }
-    for (; at < parts.length; at += 2) this.#metadata[parts[at]] = parts[at + 1];
+    this.#entries = Array.from({ length: nextNumber() }, () => ({
+      name: next(),
+      dtype: next(),
+      shape: Array.from({ length: nextNumber() }, nextNumber),
+    }));
+    while (at < parts.length) this.#metadata[next()] = next();
   }
 
   /**
@@ -89,7 +90,7 @@ export class Safetensors extends NativeObject {
     return this.call((call) => {
       call.text('name', name);
       const output = call.result(name, shape);
-      call.run('readSafetensors', (message) => message);
+      call.run('readSafetensors', asWritten);
       return call.give(output);
     });
   }
@@ -115,7 +116,7 @@ export function toSafetensors(runtime, tensors, metadata = {}) {
       call.text('metadata', key);
       call.text('metadata', value);
     }
-    call.run('toSafetensors', (message) => message);
+    call.run('toSafetensors', asWritten);
     const file = call.givenBytes();
     call.run('freeFile');
     return file;

@@ -38,6 +38,11 @@ import { TensorHandle } from './tensorHandle.js';
  * @typedef {Record<number, string>} Ranks
  */
 
+/** @type {Ranks} */
+export const kHeadRanks = { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' };
+/** @type {Ranks} */
+export const kRowRanks = { 2: '(N, E)', 3: '(B, N, E)' };
+
 /** As TensorView::kMaxRank in C++. */
 const kMaxRank = 6;
 const kMaxSize = 2 ** 31 - 1;
@@ -282,11 +287,9 @@ export function checkNumbers(name, data) {
     if (wrong >= 0) throw invalid(`${name}[${wrong}]`, data[wrong], 'a number');
     return;
   }
+  // Neither a DataView nor BigInts.
   const isNumeric =
-    ArrayBuffer.isView(data) &&
-    !(data instanceof DataView) &&
-    !(data instanceof BigInt64Array) &&
-    !(data instanceof BigUint64Array);
+    ArrayBuffer.isView(data) && data.length >= 0 && typeof (data[0] ?? 0) === 'number';
   if (!isNumeric) throw invalid(name, data, 'a Float32Array or another array of numbers');
 }
 

@@ -1,25 +1,39 @@
 // What Emscripten's glue goes without.
 
-/* global addToLibrary, ___trap */
+/* global addToLibrary, AsciiToString, Module, ___trap */
 /* eslint no-unused-vars: off -- functions have as many parameters as those that they stand for */
 
 addToLibrary({
-  // Embind makes every type known that C++ could pass, each with the code that converts it. The
-  // bindings tell numbers, which are doubles; what they come to tell besides needs its type back.
+  // The bindings tell JavaScript numbers only, which are doubles and mean the same there. So nothing of
+  // what Embind knows about types is needed; what the bindings come to tell besides needs it back.
+  _embind_register_constant: (name, type, value) => {
+    Module[AsciiToString(name)] = value;
+  },
+  _embind_register_constant__deps: ['$AsciiToString'],
   _embind_register_void: (type, name) => {},
+  _embind_register_void__deps: [],
   _embind_register_bool: (type, name, yes, no) => {},
+  _embind_register_bool__deps: [],
   _embind_register_integer: (type, name, size, least, most) => {},
+  _embind_register_integer__deps: [],
   _embind_register_bigint: (type, name, size, least, most) => {},
+  _embind_register_bigint__deps: [],
+  _embind_register_float: (type, name, size) => {},
+  _embind_register_float__deps: [],
   _embind_register_std_string: (type, name) => {},
+  _embind_register_std_string__deps: [],
   _embind_register_std_wstring: (type, size, name) => {},
+  _embind_register_std_wstring__deps: [],
   _embind_register_emval: (type) => {},
-  // What double needs, and Embind says of other types only.
-  _embind_register_emval__deps: ['$GenericWireTypeSize'],
+  _embind_register_emval__deps: [],
   _embind_register_memory_view: (type, index, name) => {},
+  _embind_register_memory_view__deps: [],
 
   // There is no environment: ENOSYS.
   environ_sizes_get: (count, size) => 52,
+  environ_sizes_get__deps: [],
   environ_get: (environment, texts) => 52,
+  environ_get__deps: [],
 
   // What stops the core is an error of WebAssembly's, as a trap is.
   _abort_js: () => ___trap(),

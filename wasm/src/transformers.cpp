@@ -28,12 +28,14 @@ void remove(Arguments& a) {
 
 using Caches = std::vector<KeyValueCache>;
 
+std::int64_t length_of(const KeyValueCache& cache) { return cache.length(); }
 std::int64_t length_of(const Caches& caches) { return caches.empty() ? 0 : caches[0].length(); }
 std::int64_t length_of(const TransformerDecoderLayerState& state) {
   return state.self_attention.length();
 }
 std::int64_t length_of(const TransformerDecoderState& state) { return state.length(); }
 
+void truncate(KeyValueCache& cache, std::int64_t length) { cache.truncate(length); }
 void truncate(Caches& caches, std::int64_t length) {
   for (KeyValueCache& cache : caches) cache.truncate(length);
 }
@@ -42,7 +44,7 @@ void truncate(TransformerDecoderLayerState& state, std::int64_t length) {
 }
 void truncate(TransformerDecoderState& state, std::int64_t length) { state.truncate(length); }
 
-/// What a stack of layers keeps of past tokens.
+/// What is kept of past tokens.
 struct State {
   virtual ~State() = default;
   virtual std::int64_t length() const = 0;
@@ -64,6 +66,10 @@ void give_state(Arguments& a, T value) {
   a.give(static_cast<const void*>(state));
 }
 
+template <class T>
+T& state_of(Arguments& a) {
+  return static_cast<StateOf<T>&>(a.object<State>()).value;
+}
 /// Where there is one.
 template <class T>
 T* optional_state(Arguments& a) {
@@ -83,15 +89,11 @@ void truncate_state(Arguments& a) {
 void make_cache(Arguments& a) {
   const std::int64_t batch = a.integer(), heads = a.integer(), head_dim = a.integer(),
                      value_dim = a.integer();
-  give_new<KeyValueCache>(a, batch, heads, head_dim, value_dim, a.integer());
-}
-
-void length_of_cache(Arguments& a) {
-  a.give(static_cast<double>(a.object<KeyValueCache>().length()));
+  give_state(a, KeyValueCache(batch, heads, head_dim, value_dim, a.integer()));
 }
 
 void capacity_of_cache(Arguments& a) {
-  a.give(static_cast<double>(a.object<KeyValueCache>().capacity()));
+  a.give(static_cast<double>(state_of<KeyValueCache>(a).capacity()));
 }
 
 void copy(const ConstTensor& from, const Tensor& to) {
@@ -106,20 +108,15 @@ void copy(const ConstTensor& from, const Tensor& to) {
 }
 
 void read_cached(Arguments& a) {
-  const auto& cache = a.object<KeyValueCache>();
+  const auto& cache = state_of<KeyValueCache>(a);
   const bool values = a.flag();
   copy(values ? cache.values() : cache.keys(), a.result());
 }
 
 void append_to_cache(Arguments& a) {
-  auto& cache = a.object<KeyValueCache>();
+  auto& cache = state_of<KeyValueCache>(a);
   const ConstTensor key = a.floats();
   cache.append(key, a.floats());
-}
-
-void truncate_cache(Arguments& a) {
-  auto& cache = a.object<KeyValueCache>();
-  cache.truncate(a.integer());
 }
 
 // Multi-head attention
@@ -127,27 +124,27 @@ void truncate_cache(Arguments& a) {
 void make_attention_cache(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const std::int64_t batch = a.integer();
-  give_new<KeyValueCache>(a, attention.make_cache(batch, a.integer()));
+  give_state(a, attention.make_cache(batch, a.integer()));
 }
 
 void run_with_cache(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
   const Tensor output = a.result();
-  auto& cache = a.object<KeyValueCache>();
+  auto& cache = state_of<KeyValueCache>(a);
   attention.forward(query, key, value, output, cache, attention_options(a), context());
 }
 
 void append_keys(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstTensor key = a.floats(), value = a.floats();
-  attention.append(key, value, a.object<KeyValueCache>(), context());
+  attention.append(key, value, state_of<KeyValueCache>(a), context());
 }
 
 void attend(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstTensor query = a.floats();
-  const auto& cache = a.object<KeyValueCache>();
+  const auto& cache = state_of<KeyValueCache>(a);
   const Tensor output = a.result();
   attention.attend(query, cache, output, attention_options(a), context());
 }
@@ -209,7 +206,7 @@ void run_encoder_layer(Arguments& a) {
   const auto& layer = a.layer<TransformerEncoderLayer>();
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
-  auto* cache = a.optional_object<KeyValueCache>();
+  auto* cache = optional_state<KeyValueCache>(a);
   const AttentionOptions attention = attention_options(a);
   const Dropout dropout = a.dropout();
   if (cache) {
@@ -241,7 +238,7 @@ void make_caches(Arguments& a) {
 void make_layer_cache(Arguments& a) {
   const auto& layer = a.layer<TransformerEncoderLayer>();
   const std::int64_t batch = a.integer();
-  give_new<KeyValueCache>(a, layer.self_attention().make_cache(batch, a.integer()));
+  give_state(a, layer.self_attention().make_cache(batch, a.integer()));
 }
 
 /// Over the output of an encoder, or over a state.
@@ -315,12 +312,9 @@ EMSCRIPTEN_BINDINGS(transformers) {
   operation("truncateState", &truncate_state);
 
   operation("makeCache", &make_cache);
-  operation("deleteCache", &remove<KeyValueCache>);
-  operation("lengthOfCache", &length_of_cache);
   operation("capacityOfCache", &capacity_of_cache);
   operation("readCached", &read_cached);
   operation("appendToCache", &append_to_cache);
-  operation("truncateCache", &truncate_cache);
 
   operation("makeAttentionCache", &make_attention_cache);
   operation("forwardWithCache", &run_with_cache);
