@@ -2,10 +2,8 @@ import { AttnError } from './errors.js';
 import {
   checkBroadcast,
   checkChoice,
-  checkFlag,
   checkInteger,
   checkMask,
-  checkNumber,
   checkShape,
   checkTensor,
   checkTensorOf,
@@ -158,7 +156,7 @@ export class Call {
    * @param {number} value
    */
   real(name, value) {
-    checkNumber(name, value);
+    if (!Number.isFinite(value)) throw invalid(name, value, 'a finite number');
     this.number(value);
     return value;
   }
@@ -200,8 +198,8 @@ export class Call {
    * @param {boolean} value
    */
   flag(name, value) {
-    checkFlag(name, value);
-    this.number(value ? 1 : 0);
+    if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
+    this.has(value);
     return value;
   }
 

@@ -27,20 +27,20 @@ import { Memory } from './memory.js';
  *   'forwardRotaryEmbedding' | 'applyRotaryEmbedding' | 'ngramEmbedding' | 'fillUniform' |
  *   'fillNormal' | 'xavierUniform' | 'applyActivation' | 'applyDropout' | 'convolutionCosts' |
  *   'dilatedConvolutionCosts' | 'recurrentCosts' | 'selfAttentionCosts' | 'windowAttentionCosts' |
- *   'deleteLayer' | 'parameterNames' | 'parameter' | 'setParameter' | 'makeMultiHeadAttention' |
- *   'forwardMultiHeadAttention' | 'makeLinear' | 'forwardLinear' | 'makeEmbedding' |
- *   'forwardEmbedding' | 'makeLayerNorm' | 'forwardLayerNorm' | 'forwardLayerNormOfSum' |
- *   'makeAddNorm' | 'forwardAddNorm' | 'makeFeedForward' | 'forwardFeedForward' | 'makeGru' |
- *   'forwardGru' | 'makeRnn' | 'forwardRnn' | 'makeConv1d' | 'forwardConv1d' | 'conv1dOutputLength' |
- *   'toSafetensors' | 'freeFile' | 'openSafetensors' | 'deleteSafetensors' | 'describeSafetensors' |
- *   'readSafetensors' | 'loadStateDict' | 'makeCache' | 'deleteState' |
- *   'lengthOfState' | 'truncateState' | 'capacityOfCache' | 'readCached' |
- *   'appendToCache' | 'makeAttentionCache' | 'forwardWithCache' | 'appendKeys' |
+ *   'makeLinear' | 'forwardLinear' | 'makeEmbedding' | 'forwardEmbedding' | 'makeLayerNorm' |
+ *   'forwardLayerNorm' | 'forwardLayerNormOfSum' | 'makeAddNorm' | 'forwardAddNorm' |
+ *   'makeFeedForward' | 'forwardFeedForward' | 'makeGru' | 'forwardGru' | 'makeRnn' | 'forwardRnn' |
+ *   'makeConv1d' | 'forwardConv1d' | 'conv1dOutputLength' | 'deleteLayer' | 'parameterNames' |
+ *   'parameter' | 'setParameter' | 'makeMultiHeadAttention' | 'forwardMultiHeadAttention' |
+ *   'deleteState' | 'lengthOfState' | 'truncateState' | 'makeCache' | 'capacityOfCache' |
+ *   'readCached' | 'appendToCache' | 'makeAttentionCache' | 'forwardWithCache' | 'appendKeys' |
  *   'attend' | 'makeEncoderLayer' | 'forwardEncoderLayer' | 'makeLayerCache' | 'makeEncoder' |
- *   'layerOfEncoder' | 'forwardEncoder' | 'makeCaches' | 'makeDecoderLayer' | 'forwardDecoderLayer' |
- *   'startDecoderLayer' | 'makeDecoder' | 'layerOfDecoder' | 'forwardDecoder' | 'startDecoder' |
- *   'makeBahdanauDecoder' | 'startBahdanauDecoder' | 'forwardBahdanauDecoder' | 'deleteBahdanauState'
- *   | 'hiddenOfBahdanauState' | 'cloneBahdanauState'} Operation
+ *   'layerOfEncoder' | 'forwardEncoder' | 'makeCaches' | 'makeDecoderLayer' | 'forwardDecoderLayer'
+ *   | 'startDecoderLayer' | 'makeDecoder' | 'layerOfDecoder' | 'forwardDecoder' | 'startDecoder' |
+ *   'makeBahdanauDecoder' | 'startBahdanauDecoder' | 'forwardBahdanauDecoder' |
+ *   'deleteBahdanauState' | 'hiddenOfBahdanauState' | 'cloneBahdanauState' | 'toSafetensors' |
+ *   'freeFile' | 'openSafetensors' | 'deleteSafetensors' | 'readSafetensors' | 'loadStateDict'}
+ *   Operation
  */
 
 /** One loaded module: what all concepts call the core through. */

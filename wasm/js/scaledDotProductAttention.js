@@ -46,9 +46,9 @@ const kRanksOfAllHeads = { 3: '(B, N, H·D), as numHeads is given' };
  */
 export function scaledDotProductAttention(runtime, query, key, value, options) {
   checkOptions(options);
-  const { layout = 'bhnd', numHeads, numKvHeads = numHeads } = options;
+  const { layout, numHeads, numKvHeads = numHeads } = options;
   let ranks = kHeadRanks;
-  if (options.layout !== undefined) {
+  if (layout !== undefined) {
     checkChoice('layout', layout, ['bhnd', 'bnhd']);
     ranks = kRanksOfLayout;
   }
@@ -59,7 +59,7 @@ export function scaledDotProductAttention(runtime, query, key, value, options) {
   }
   // Of (B, N, H, D) any number will do: the shape says how many heads there are.
   const heads = numHeads ?? (layout === 'bnhd' ? 1 : undefined);
-  const kvHeads = numHeads === undefined ? heads : numKvHeads;
+  const kvHeads = heads && (numKvHeads ?? heads);
 
   return runtime.call((call) => {
     const { shape, q, k, v } = writeInputs(call, query, key, value, ranks, heads, kvHeads);

@@ -330,14 +330,6 @@ export function checkEqual(name, what, got, other, needed) {
 /**
  * @param {string} name
  * @param {number} value
- */
-export function checkNumber(name, value) {
-  if (!Number.isFinite(value)) throw invalid(name, value, 'a finite number');
-}
-
-/**
- * @param {string} name
- * @param {number} value
  * @param {number} least
  */
 export function checkInteger(name, value, least) {
@@ -353,12 +345,4 @@ export function checkInteger(name, value, least) {
 export function checkChoice(name, value, choices) {
   if (choices.includes(value)) return;
   throw invalid(name, value, choices.map((choice) => `'${choice}'`).join(' or '));
-}
-
-/**
- * @param {string} name
- * @param {unknown} value
- */
-export function checkFlag(name, value) {
-  if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
 }

@@ -5,8 +5,8 @@ import { layerSizes, leadingOf } from './multiHeadAttention.js';
 import { checkEqual, checkOptions } from './tensor.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
-/** @import { AttentionOptions, AttentionStages } from './attentionOptions.js' */
-/** @import { Result } from './call.js' */
+/** @import { AttentionOptions, AttentionStages, StageResults } from './attentionOptions.js' */
+/** @import { Call, Result } from './call.js' */
 /** @import { OptionTable } from './options.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
@@ -40,6 +40,11 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @property {ResultTensor<As>} output  the shape of `x`
  * @property {ResultTensor<As>[]} [selfAttentionWeights]  of each layer (B, H, N, past + N)
  * @property {ResultTensor<As>[]} [crossAttentionWeights]  of each layer (B, H, N, M)
+ */
+
+/**
+ * The results of an attention: its stages, or its weights in each layer.
+ * @typedef {{ stages?: StageResults, weights: Result[] }} Attended
  */
 
 /**
@@ -79,16 +84,18 @@ class Decoder extends Layer {
 
   /**
    * @protected
+   * @template R
    * @param {Operation} operation
    * @param {TensorLike} x
    * @param {TensorLike | DecodingState} memory
    * @param {DecoderCall} options
-   * @param {number} [numLayers]  of a stack
+   * @param {number} numWeights  of how many layers the weights are to be had
+   * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
+   * @returns {R}
    */
-  run(operation, x, memory, options, numLayers = 0) {
+  run(operation, x, memory, options, numWeights, give) {
     checkOptions(options);
-    const { selfAttention = {}, crossAttention = {}, dropout, needWeights = false } = options;
-    const numWeights = needWeights ? numLayers : 0;
+    const { selfAttention = {}, crossAttention = {}, dropout } = options;
     const { dModel, numHeads } = this.sizes;
     const state = memory instanceof DecodingState ? memory : undefined;
     const past = state ? state.length : 0;
@@ -117,14 +124,12 @@ class Decoder extends Layer {
       const selfWeights = writeLayerWeights(call, numWeights, self, leading);
       const crossWeights = writeLayerWeights(call, numWeights, cross, leading);
       call.run(operation);
-      const give = (/** @type {Result} */ result) => call.give(result);
-      return {
-        output: call.give(output),
-        selfAttention: giveEach(call, selfStages),
-        crossAttention: giveEach(call, crossStages),
-        selfAttentionWeights: selfWeights.map(give),
-        crossAttentionWeights: crossWeights.map(give),
-      };
+      return give(
+        call,
+        output,
+        { stages: selfStages, weights: selfWeights },
+        { stages: crossStages, weights: crossWeights },
+      );
     });
   }
 }
@@ -166,13 +171,11 @@ export class TransformerDecoderLayer extends Decoder {
    *   `disposed`
    */
   forward(x, memory, options = {}) {
-    const { output, selfAttention, crossAttention } = this.run(
-      'forwardDecoderLayer',
-      x,
-      memory,
-      options,
-    );
-    return { output, selfAttention, crossAttention };
+    return this.run('forwardDecoderLayer', x, memory, options, 0, (call, output, self, cross) => ({
+      output: call.give(output),
+      selfAttention: giveEach(call, self.stages),
+      crossAttention: giveEach(call, cross.stages),
+    }));
   }
 }
 
@@ -211,11 +214,21 @@ export class TransformerDecoder extends Decoder {
    *   `disposed`
    */
   forward(x, memory, options = {}) {
-    const results = this.run('forwardDecoder', x, memory, options, this.layers.length);
-    const { output, selfAttentionWeights, crossAttentionWeights } = results;
-    return {
-      output,
-      ...(options.needWeights && { selfAttentionWeights, crossAttentionWeights }),
-    };
+    const { needWeights = false } = options;
+    const numWeights = needWeights ? this.layers.length : 0;
+    return this.run(
+      'forwardDecoder',
+      x,
+      memory,
+      options,
+      numWeights,
+      (call, output, self, cross) => ({
+        output: call.give(output),
+        ...(needWeights && {
+          selfAttentionWeights: self.weights.map((result) => call.give(result)),
+          crossAttentionWeights: cross.weights.map((result) => call.give(result)),
+        }),
+      }),
+    );
   }
 }

@@ -153,8 +153,9 @@ class Arguments {
 
 using Operation = void (*)(Arguments&);
 
-/// Makes an operation known to JavaScript under a name: as a number, which run() takes.
-inline void operation(const char* name, Operation function) {
+/// Makes an operation known to JavaScript under a name: as a number, which attn_run() takes. There
+/// are many, and a call is smaller than what it does.
+[[gnu::noinline]] inline void operation(const char* name, Operation function) {
   emscripten::constant(name, static_cast<double>(reinterpret_cast<Address>(function)));
 }
 
