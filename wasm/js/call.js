@@ -64,8 +64,9 @@ export class Call {
   /** As many as #numCopies; the others are kept for later calls. @type {Copy[]} */
   #copies = [];
   #numCopies = 0;
-  /** @type {Result[]} */
+  /** As many as #numResults. @type {Result[]} */
   #results = [];
+  #numResults = 0;
   /** Where the operation found its arguments, and left numbers of its own. */
   #address = 0;
   /** Blocks of results that are to become handles. @type {Block[]} */
@@ -127,20 +128,24 @@ export class Call {
       values[at] = memory.take(name, bytes);
       write(memory, values[at], data);
     }
-    for (const result of this.#results) {
-      const bytes = 4 * sizeOf(result.shape);
+    for (let i = 0; i < this.#numResults; ++i) {
+      const result = this.#results[i];
+      const { name, shape, at } = result;
+      const bytes = 4 * sizeOf(shape);
       if (this.as === 'handle') {
-        result.block = { address: memory.allocate(result.name, bytes), handles: 0 };
+        values[at] = memory.allocate(name, bytes);
+        result.block = { address: values[at], handles: 0 };
         this.#unclaimed.push(result.block);
+      } else {
+        values[at] = memory.take(name, bytes);
       }
-      values[result.at] = result.block ? result.block.address : memory.take(result.name, bytes);
     }
   }
 
   #forget() {
     this.#count = 0;
     while (this.#numCopies > 0) this.#copies[--this.#numCopies].data = undefined;
-    this.#results.length = 0;
+    this.#numResults = 0;
   }
 
   // Arguments
@@ -442,7 +447,7 @@ export class Call {
   result(name, shape, seenAs = shape, strides) {
     checkShape(name, shape);
     const result = { name, shape, at: this.#count + 1, block: undefined };
-    this.#results.push(result);
+    this.#results[this.#numResults++] = result;
     this.#view(0, seenAs, strides);
     return result;
   }

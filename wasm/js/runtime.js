@@ -39,8 +39,8 @@ import { Memory } from './memory.js';
  *   | 'startDecoderLayer' | 'makeDecoder' | 'layerOfDecoder' | 'forwardDecoder' | 'startDecoder' |
  *   'makeBahdanauDecoder' | 'startBahdanauDecoder' | 'forwardBahdanauDecoder' |
  *   'deleteBahdanauState' | 'hiddenOfBahdanauState' | 'cloneBahdanauState' | 'toSafetensors' |
- *   'freeFile' | 'openSafetensors' | 'deleteSafetensors' | 'readSafetensors' | 'loadStateDict'}
- *   Operation
+ *   'freeFile' | 'openSafetensors' | 'deleteSafetensors' | 'describeSafetensors' | 'readSafetensors'
+ *   | 'loadStateDict'} Operation
  */
 
 /** One loaded module: what all concepts call the core through. */

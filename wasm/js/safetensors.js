@@ -40,15 +40,15 @@ export class Safetensors extends NativeObject {
     if (!(view instanceof Uint8Array)) {
       throw invalid('bytes', bytes, 'an ArrayBuffer or a Uint8Array');
     }
-    /** @type {string[]} */
-    let parts = [];
-    const address = runtime.call((call) => {
-      call.bytes('bytes', view);
-      call.run('openSafetensors');
-      parts = split(call.givenBytes(1));
-      return call.given(0);
-    });
+    const address = runtime.ask('openSafetensors', (call) => call.bytes('bytes', view));
     super(runtime, 'deleteSafetensors', address);
+    const parts = runtime.call((call) => {
+      call.number(address);
+      call.run('describeSafetensors');
+      const description = split(call.givenBytes());
+      call.run('freeFile');
+      return description;
+    });
     let at = 0;
     const next = () => parts[at++];
     const nextNumber = () => Number(next());

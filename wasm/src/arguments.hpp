@@ -23,7 +23,7 @@ namespace attn::wasm {
 
 using Address = std::uintptr_t;
 
-/// What an operation is called with: numbers of 64 bits, one behind the other, as wasm/js/memory.js
+/// What an operation is called with: numbers of 64 bits, one behind the other, as wasm/js/call.js
 /// has written them. Each reader takes what the writer of the same name puts there.
 class Arguments {
  public:
@@ -153,9 +153,8 @@ class Arguments {
 
 using Operation = void (*)(Arguments&);
 
-/// Makes an operation known to JavaScript under a name: as a number, which attn_run() takes. There
-/// are many, and a call is smaller than what it does.
-[[gnu::noinline]] inline void operation(const char* name, Operation function) {
+/// Makes an operation known to JavaScript under a name: as a number, which attn_run() takes.
+inline void operation(const char* name, Operation function) {
   emscripten::constant(name, static_cast<double>(reinterpret_cast<Address>(function)));
 }
 

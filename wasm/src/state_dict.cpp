@@ -3,7 +3,6 @@
 #include "attn/state_dict.hpp"
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,11 +50,18 @@ void write_safetensors(Arguments& a) {
   give_file(a);
 }
 
+void open_safetensors(Arguments& a) {
+  const auto source = bytes(a);
+  const auto* opened = new Safetensors(Safetensors::own({source.begin(), source.end()}));
+  a.give(static_cast<const void*>(opened));
+}
+
 void delete_safetensors(Arguments& a) { delete &a.object<Safetensors>(); }
 
 /// A JSON text would need a writer: lengths before texts do as well, because names may hold
 /// anything. Tensors as name, dtype, rank, sizes; then keys and values.
-void describe(const Safetensors& opened) {
+void describe_safetensors(Arguments& a) {
+  const auto& opened = a.object<Safetensors>();
   text.clear();
   const auto add = [](std::string_view part) {
     text += std::to_string(part.size());
@@ -73,14 +79,6 @@ void describe(const Safetensors& opened) {
     add(key);
     add(value);
   }
-}
-
-/// Gives its address and what is in it.
-void open_safetensors(Arguments& a) {
-  const auto source = bytes(a);
-  auto opened = std::make_unique<Safetensors>(Safetensors::own({source.begin(), source.end()}));
-  describe(*opened);
-  a.give(static_cast<const void*>(opened.release()));
   a.give(std::string_view(text));
 }
 
@@ -111,6 +109,7 @@ EMSCRIPTEN_BINDINGS(state_dict) {
   operation("freeFile", &free_file);
   operation("openSafetensors", &open_safetensors);
   operation("deleteSafetensors", &delete_safetensors);
+  operation("describeSafetensors", &describe_safetensors);
   operation("readSafetensors", &read_safetensors);
   operation("loadStateDict", &load_state);
 }
