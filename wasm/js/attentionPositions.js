@@ -31,12 +31,7 @@ import { checkOptions } from './tensor.js';
  */
 export function writeAttentionPositions(call, name, positions = {}) {
   checkOptions(positions, name);
-  const {
-    rotary,
-    alibi = false,
-    t5Bias,
-    maxRelativeDistance,
-  } = /** @type {AttentionPositions} */ (positions);
+  const { rotary, alibi = false, t5Bias, maxRelativeDistance } = positions;
   call.has(rotary);
   if (rotary) {
     checkOptions(rotary, 'positions.rotary');
