@@ -331,7 +331,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     assertThrows(
       () => attn.scaledDotProductAttention(query, key, value, { numHeads: 6 }),
       'shape_mismatch',
-      'query: got rank 4, needs rank 3 for (B, N, H·D), as numHeads is given',
+      'query: got shape (2, 4, 6, 5), needs rank 3 (B, N, H·D), as numHeads is given',
     );
     assertThrows(
       () => attn.scaledDotProductAttention(flat(query), flat(key), flat(value), { numHeads: 4 }),

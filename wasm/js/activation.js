@@ -1,5 +1,3 @@
-import { checkChoice, checkTensor } from './tensor.js';
-
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 
@@ -10,16 +8,7 @@ import { checkChoice, checkTensor } from './tensor.js';
  */
 
 /** In the order of the C++ enumeration. */
-const kActivations = ['relu', 'gelu', 'geluTanh'];
-
-/**
- * The place of an activation in the C++ enumeration.
- * @param {Activation} activation
- */
-export function activationIndex(activation) {
-  checkChoice('activation', activation, kActivations);
-  return kActivations.indexOf(activation);
-}
+export const kActivations = ['relu', 'gelu', 'geluTanh'];
 
 /**
  * @param {Runtime} runtime
@@ -27,13 +16,9 @@ export function activationIndex(activation) {
  * @param {Activation} activation
  */
 export function applyActivation(runtime, x, activation) {
-  checkTensor('x', x);
-  const index = activationIndex(activation);
-  return runtime.call((call) => {
-    call.floats('x', x);
-    const output = call.result('output', x.shape);
-    call.number(index);
-    call.run(runtime.native.applyActivation);
-    return call.give(output);
-  });
+  return runtime.map(
+    'applyActivation',
+    (call) => call.floats('x', x),
+    (call) => call.choice('activation', activation, kActivations),
+  );
 }

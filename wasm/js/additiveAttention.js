@@ -1,7 +1,8 @@
-import { giveStages, writeInputs } from './attentionOptions.js';
-import { checkPooling, writeOutput, writePoolingOptions } from './attentionPooling.js';
-import { checkInit, Layer } from './layer.js';
-import { checkEqual, checkInteger, checkOptions, checkShape, checkTensor } from './tensor.js';
+import { giveEach } from './attentionOptions.js';
+import { writePooling } from './attentionPooling.js';
+import { Layer } from './layer.js';
+import { checkEqual, checkOptions } from './tensor.js';
+import { kInit, size } from './options.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
 /** @import { InitOptions } from './layer.js' */
@@ -18,6 +19,8 @@ import { checkEqual, checkInteger, checkOptions, checkShape, checkTensor } from 
 
 /** @typedef {AdditiveAttentionSizes & InitOptions} AdditiveAttentionOptions */
 
+const kOptions = { queryDim: size(), keyDim: size(), numHiddens: size(), ...kInit };
+
 /**
  * Additive attention (Bahdanau et al. 2015; D2L 11.3.3):
  *
@@ -27,32 +30,15 @@ import { checkEqual, checkInteger, checkOptions, checkShape, checkTensor } from 
  * queryDim), `w_v.weight` (1, numHiddens).
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<AdditiveAttentionSizes>}
  */
 export class AdditiveAttention extends Layer {
-  #options;
-
   /**
    * @param {Runtime} runtime
    * @param {AdditiveAttentionOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { queryDim, keyDim, numHiddens } = options;
-    checkInteger('queryDim', queryDim, 1);
-    checkInteger('keyDim', keyDim, 1);
-    checkInteger('numHiddens', numHiddens, 1);
-    checkShape('W_q.weight', [numHiddens, queryDim]);
-    checkShape('W_k.weight', [numHiddens, keyDim]);
-    checkInit(options);
-    super(runtime, 'makeAdditiveAttention', (call) => {
-      call.number(queryDim);
-      call.number(keyDim);
-      call.number(numHiddens);
-    });
-    this.#options = { queryDim, keyDim, numHiddens };
-    if (options.init !== 'zeros') {
-      this.initialize('initializeAdditiveAttention', (call) => call.random(options));
-    }
+    super(runtime, 'makeAdditiveAttention', options, kOptions);
   }
 
   /**
@@ -65,7 +51,7 @@ export class AdditiveAttention extends Layer {
    *   `disposed`
    */
   forward(query, key, value, options = {}) {
-    return this.#forward(query, key, value, options, this.#options.keyDim, false);
+    return this.#forward(query, key, value, options, 'keyDim');
   }
 
   /**
@@ -74,16 +60,11 @@ export class AdditiveAttention extends Layer {
    * @returns {ResultTensor<As>} (B, Nk, numHiddens) or (Nk, numHiddens)
    */
   projectKeys(key) {
-    checkTensor('key', key, { 2: '(Nk, keyDim)', 3: '(B, Nk, keyDim)' });
-    const shape = key.shape.with(-1, this.#options.numHiddens);
-    checkShape('projectedKeys', shape);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('key', key);
-      const output = call.result('projectedKeys', shape);
-      call.run(this.runtime.native.projectKeys);
-      return call.give(output);
-    });
+    return this.map('projectKeys', (call) =>
+      call
+        .floats('key', key, { 2: '(Nk, keyDim)', 3: '(B, Nk, keyDim)' })
+        .with(-1, this.sizes.numHiddens),
+    );
   }
 
   /**
@@ -95,7 +76,7 @@ export class AdditiveAttention extends Layer {
    * @returns {AttentionPoolingResult<As>}
    */
   forwardProjected(query, projectedKeys, value, options = {}) {
-    return this.#forward(query, projectedKeys, value, options, this.#options.numHiddens, true);
+    return this.#forward(query, projectedKeys, value, options, 'numHiddens');
   }
 
   /**
@@ -103,24 +84,18 @@ export class AdditiveAttention extends Layer {
    * @param {TensorLike} key
    * @param {TensorLike} value
    * @param {PoolingOptions} options
-   * @param {number} keyWidth
-   * @param {boolean} projected
+   * @param {'keyDim' | 'numHiddens'} keyWidth  that of keys as they are, or projected
    */
-  #forward(query, key, value, options, keyWidth, projected) {
+  #forward(query, key, value, options, keyWidth) {
     checkOptions(options);
-    checkPooling(query, key, value, options);
-    const queryWidth = query.shape[query.shape.length - 1];
-    checkEqual('query', 'width', queryWidth, 'queryDim', this.#options.queryDim);
-    const what = projected ? 'numHiddens' : 'keyDim';
-    checkEqual('key', 'width', key.shape[key.shape.length - 1], what, keyWidth);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.flag(projected);
-      writeInputs(call, query, key, value);
-      const output = writeOutput(call, query, value);
-      const further = writePoolingOptions(call, query, key, options);
-      call.run(this.runtime.native.forwardAdditiveAttention);
-      return giveStages(call, output, further);
+    return this.call((call) => {
+      call.has(keyWidth === 'numHiddens');
+      const results = writePooling(call, query, key, value, options, (queryWidth, width) => {
+        checkEqual('query', 'width', queryWidth, 'queryDim', this.sizes.queryDim);
+        checkEqual('key', 'width', width, keyWidth, this.sizes[keyWidth]);
+      });
+      call.run('forwardAdditiveAttention');
+      return giveEach(call, results);
     });
   }
 }

@@ -1,4 +1,3 @@
-import { checkDiagonal } from './attentionOptions.js';
 import { scaledDotProductAttention } from './scaledDotProductAttention.js';
 import { checkInteger, checkOptions, checkShape } from './tensor.js';
 
@@ -20,12 +19,7 @@ import { checkInteger, checkOptions, checkShape } from './tensor.js';
  */
 export function alibiSlopes(runtime, numHeads) {
   checkInteger('numHeads', numHeads, 0);
-  checkShape('alibiSlopes', [numHeads]);
-  return runtime.call((call) => {
-    const slopes = call.result('alibiSlopes', [numHeads]);
-    call.run(runtime.native.alibiSlopes);
-    return call.give(slopes);
-  });
+  return runtime.map('alibiSlopes', () => [numHeads]);
 }
 
 /**
@@ -54,7 +48,6 @@ export function biasOf(runtime, numHeads, sizes, terms) {
   const { numQueries, numKeys = numQueries, diagonal = 'topLeft' } = sizes;
   checkInteger('numQueries', numQueries, 0);
   checkInteger('numKeys', numKeys, 0);
-  checkDiagonal('diagonal', diagonal);
   const shape = [numHeads, numQueries, numKeys];
   checkShape('bias', shape);
   const zeros = (/** @type {number} */ length) => ({

@@ -1,5 +1,6 @@
-import { checkInteger, checkOptions } from './tensor.js';
+import { flag, natural, size, writeOptions } from './options.js';
 
+/** @import { OptionTable } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 
 /**
@@ -46,19 +47,14 @@ import { checkInteger, checkOptions } from './tensor.js';
 /**
  * @param {Runtime} runtime
  * @param {Operation} operation
- * @param {Record<string, number>} sizes  each with the least value that it may have: 1, for sides of
- *   a window 0
- * @param {boolean} [projections]
+ * @param {object} sizes
+ * @param {OptionTable} table
  * @returns {ArchitectureCosts}
  */
-function costs(runtime, operation, sizes, projections) {
-  for (const [name, size] of Object.entries(sizes)) {
-    checkInteger(name, size, name === 'left' || name === 'right' ? 0 : 1);
-  }
+function costs(runtime, operation, sizes, table) {
   return runtime.call((call) => {
-    for (const size of Object.values(sizes)) call.number(size);
-    call.flag(projections);
-    call.run(runtime.native[operation]);
+    writeOptions(call, sizes, table);
+    call.run(operation);
     const pathLength = call.given(2);
     return {
       multiplyAdds: call.given(0),
@@ -68,52 +64,46 @@ function costs(runtime, operation, sizes, projections) {
   });
 }
 
-/**
- * @param {Runtime} runtime
- * @param {ConvolutionSizes} sizes
- */
-export function convolutionCosts(runtime, sizes) {
-  checkOptions(sizes);
-  const { n, d, k } = sizes;
-  return costs(runtime, 'convolutionCosts', { n, d, k });
-}
+const kSequence = { n: size(), d: size() };
+const kConvolution = { ...kSequence, k: size() };
+const kProjections = { projections: flag(false) };
 
 /**
  * @param {Runtime} runtime
  * @param {ConvolutionSizes} sizes
  */
-export function dilatedConvolutionCosts(runtime, sizes) {
-  checkOptions(sizes);
-  const { n, d, k } = sizes;
-  return costs(runtime, 'dilatedConvolutionCosts', { n, d, k });
-}
+export const convolutionCosts = (runtime, sizes) =>
+  costs(runtime, 'convolutionCosts', sizes, kConvolution);
+
+/**
+ * @param {Runtime} runtime
+ * @param {ConvolutionSizes} sizes
+ */
+export const dilatedConvolutionCosts = (runtime, sizes) =>
+  costs(runtime, 'dilatedConvolutionCosts', sizes, kConvolution);
 
 /**
  * @param {Runtime} runtime
  * @param {RecurrentSizes} sizes
  */
-export function recurrentCosts(runtime, sizes) {
-  checkOptions(sizes);
-  const { n, d, gates = 1 } = sizes;
-  return costs(runtime, 'recurrentCosts', { n, d, gates });
-}
+export const recurrentCosts = (runtime, sizes) =>
+  costs(runtime, 'recurrentCosts', sizes, { ...kSequence, gates: size(1) });
 
 /**
  * @param {Runtime} runtime
  * @param {SelfAttentionSizes} sizes
  */
-export function selfAttentionCosts(runtime, sizes) {
-  checkOptions(sizes);
-  const { n, d, projections = false } = sizes;
-  return costs(runtime, 'selfAttentionCosts', { n, d }, projections);
-}
+export const selfAttentionCosts = (runtime, sizes) =>
+  costs(runtime, 'selfAttentionCosts', sizes, { ...kSequence, ...kProjections });
 
 /**
  * @param {Runtime} runtime
  * @param {WindowAttentionSizes} sizes
  */
-export function windowAttentionCosts(runtime, sizes) {
-  checkOptions(sizes);
-  const { n, d, left, right, projections = false } = sizes;
-  return costs(runtime, 'windowAttentionCosts', { n, d, left, right }, projections);
-}
+export const windowAttentionCosts = (runtime, sizes) =>
+  costs(runtime, 'windowAttentionCosts', sizes, {
+    ...kSequence,
+    left: natural(),
+    right: natural(),
+    ...kProjections,
+  });

@@ -1,22 +1,18 @@
-import { checkDropout } from './dropout.js';
-import { AttnError } from './errors.js';
 import {
   asTensor,
   checkBroadcast,
-  checkInteger,
-  checkMask,
-  checkNumber,
-  checkShape,
-  checkTensor,
-  checkTensorOf,
+  checkEqual,
+  checkIntegers,
   formatShape,
   invalid,
+  mismatch,
+  wrongShape,
 } from './tensor.js';
 
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { T5BiasOptions } from './t5Bias.js' */
-/** @import { Integers, Mask, NumbersLike, Tensor, TensorLike } from './tensor.js' */
+/** @import { Integers, Mask, Ranks, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
@@ -106,112 +102,92 @@ import {
  * @property {number} valueDim
  */
 
+/** @typedef {Partial<Record<keyof AttentionStages, Result>>} StageResults */
+
+/** Of keys and values, by the rank of the query. @type {Record<number, Ranks>} */
+const kSameRank = {
+  2: { 2: 'as query has' },
+  3: { 3: 'as query has' },
+  4: { 4: 'as query has' },
+};
+
 /**
- * Checks the options against the sizes of a call. Copies nothing.
- * @param {AttentionOptions} options
- * @param {ScoreSizes} sizes
+ * The sizes of (B, H, N, D), (B, N, D) or (N, D).
+ * @param {readonly number[]} shape
  */
-export function checkAttentionOptions(options, sizes) {
-  const { batch, numHeads, numQueries, numKeys } = sizes;
-  if (options.scale !== undefined) checkNumber('scale', Math.fround(options.scale));
-  if (options.softcap !== undefined) checkNumber('softcap', options.softcap);
-  if (options.relativeDiagonal !== undefined) {
-    checkDiagonal('relativeDiagonal', options.relativeDiagonal);
-  }
-  if (options.relativeKeys) {
-    checkRelative('relativeKeys', options.relativeKeys, numHeads, sizes.headDim);
-  }
-  if (options.relativeValues) {
-    checkRelative('relativeValues', options.relativeValues, numHeads, sizes.valueDim);
-  }
-  if (options.alibiSlopes) {
-    checkTensorOf('alibiSlopes', numbers('alibiSlopes', options.alibiSlopes), [numHeads]);
-  }
-  if (options.t5Bias) {
-    const { table, maxDistance = 128 } = options.t5Bias;
-    checkTensorOf('t5Bias.table', table, [-1, numHeads]);
-    checkInteger('t5Bias.maxDistance', maxDistance, 1);
-  }
-  const scores = [batch, numHeads, numQueries, numKeys];
-  if (options.bias) {
-    checkTensor('bias', options.bias);
-    checkBroadcast('bias', options.bias.shape, scores, true);
-  }
-  if (options.mask) checkMask('mask', options.mask, scores, true);
-  const { causal, window } = options;
-  if (causal !== undefined && typeof causal !== 'boolean') checkDiagonal('causal', causal);
-  if (window) {
-    checkSide('window.left', window.left);
-    checkSide('window.right', window.right);
-    if (window.diagonal !== undefined) checkDiagonal('window.diagonal', window.diagonal);
-  }
-  if (options.validLens) {
-    lengthsOf('validLens', options.validLens, batch, numQueries, numKeys);
-  }
-  if (options.keyLens) lengthsOf('keyLens', options.keyLens, batch, undefined, numKeys);
-  if (options.sinks) checkTensorOf('sinks', numbers('sinks', options.sinks), [numHeads]);
-  if (options.dropout) checkDropout(options.dropout);
-  if (
-    options.needWeights ||
-    options.needScaledScores ||
-    options.needCappedScores ||
-    options.needBiasedScores
-  ) {
-    checkShape('weights', scores);
-  }
+export function sizesOf(shape) {
+  const rank = shape.length;
+  const batch = rank > 2 ? shape[0] : 1;
+  const heads = rank > 3 ? shape[1] : 1;
+  return { batch, heads, length: shape[rank - 2], width: shape[rank - 1] };
 }
 
 /**
- * Writes checked options, as attention_options() in C++ reads them.
+ * Writes queries, keys and values of one rank, whose batches and lengths fit together.
+ * @param {Call} call
+ * @param {TensorLike} query
+ * @param {TensorLike} key
+ * @param {TensorLike} value
+ * @param {Ranks} ranks
+ * @param {number} [numHeads]  as for Call.floats()
+ * @param {number} [numKvHeads]
+ */
+export function writeInputs(call, query, key, value, ranks, numHeads, numKvHeads) {
+  const shape = call.floats('query', query, ranks, numHeads);
+  const sameRank = kSameRank[query.shape.length];
+  const q = sizesOf(shape);
+  const k = sizesOf(call.floats('key', key, sameRank, numKvHeads));
+  const v = sizesOf(call.floats('value', value, sameRank, numKvHeads));
+  checkEqual('key', 'batch', k.batch, 'query batch', q.batch);
+  checkEqual('value', 'batch', v.batch, 'query batch', q.batch);
+  checkEqual('key', 'length', k.length, 'value length', v.length);
+  return { shape, q, k, v };
+}
+
+/**
+ * Writes options, as attention_options() in C++ reads them.
  * @param {Call} call
  * @param {AttentionOptions} options
  * @param {ScoreSizes} sizes
  * @param {readonly number[]} leading  the shape of the scores without their last dimension, as the
  *   caller is to see it
- */
-export function writeAttentionOptions(call, options, sizes, leading) {
-  call.optional(options.scale);
-  call.diagonal(options.relativeDiagonal ?? 'topLeft');
-  call.floats('relativeKeys', options.relativeKeys);
-  call.floats('relativeValues', options.relativeValues);
-  call.number(options.softcap ?? 0);
-  call.floats('alibiSlopes', options.alibiSlopes && numbers('alibiSlopes', options.alibiSlopes));
-  const { t5Bias } = options;
-  call.flag(t5Bias);
-  if (t5Bias) {
-    call.floats('t5Bias.table', t5Bias.table);
-    call.flag(t5Bias.bidirectional ?? true);
-    call.number(t5Bias.maxDistance ?? 128);
-  }
-  call.floats('bias', options.bias);
-  call.mask('mask', options.mask);
-  const { causal = false, window } = options;
-  call.diagonal(causal);
-  call.flag(window);
-  if (window) {
-    call.optional(window.left === Infinity ? undefined : window.left);
-    call.optional(window.right === Infinity ? undefined : window.right);
-    call.diagonal(window.diagonal ?? (causal || 'topLeft'));
-  }
-  call.ints('validLens', options.validLens && asTensor('validLens', options.validLens));
-  call.ints('keyLens', options.keyLens && asTensor('keyLens', options.keyLens));
-  call.floats('sinks', options.sinks && numbers('sinks', options.sinks));
-  call.dropout(options.dropout);
-  return writeStages(call, options, sizes, leading);
-}
-
-/**
- * @typedef {Partial<Record<keyof AttentionStages, Result>>} StageResults
- */
-
-/**
- * @param {Call} call
- * @param {StageOptions} options
- * @param {ScoreSizes} sizes
- * @param {readonly number[]} leading
  * @returns {StageResults | undefined}
  */
-function writeStages(call, options, { batch, numHeads, numQueries, numKeys }, leading) {
+export function writeAttentionOptions(call, options, sizes, leading) {
+  const { batch, numHeads, numQueries, numKeys, headDim, valueDim } = sizes;
+  const { scale, relativeDiagonal = 'topLeft', softcap = 0, t5Bias, bias } = options;
+  const scores = [batch, numHeads, numQueries, numKeys];
+  call.optionalReal('scale', scale === undefined ? scale : Math.fround(scale));
+  writeDiagonal(call, 'relativeDiagonal', relativeDiagonal);
+  writeRelative(call, 'relativeKeys', options.relativeKeys, numHeads, headDim);
+  writeRelative(call, 'relativeValues', options.relativeValues, numHeads, valueDim);
+  call.real('softcap', softcap);
+  writeOfHeads(call, 'alibiSlopes', options.alibiSlopes, numHeads);
+  call.has(t5Bias);
+  if (t5Bias) {
+    const { table, bidirectional = true, maxDistance = 128 } = t5Bias;
+    call.floatsOf('t5Bias.table', table, [-1, numHeads]);
+    call.integer('t5Bias.maxDistance', maxDistance, 1);
+    call.flag('t5Bias.bidirectional', bidirectional);
+  }
+  if (bias) checkBroadcast('bias', call.floats('bias', bias), scores, true);
+  else call.none();
+  call.mask('mask', options.mask, scores, true);
+  const { causal = false, window } = options;
+  if (causal === false) call.number(0);
+  else writeDiagonal(call, 'causal', causal === true ? 'topLeft' : causal);
+  call.has(window);
+  if (window) {
+    const { left, right, diagonal = causal } = window;
+    writeSide(call, 'window.left', left);
+    writeSide(call, 'window.right', right);
+    writeDiagonal(call, 'window.diagonal', typeof diagonal === 'boolean' ? 'topLeft' : diagonal);
+  }
+  writeLengths(call, 'validLens', options.validLens, batch, numQueries, numKeys);
+  writeLengths(call, 'keyLens', options.keyLens, batch, undefined, numKeys);
+  writeOfHeads(call, 'sinks', options.sinks, numHeads);
+  call.dropout(options.dropout || undefined);
+
   const { needScaledScores, needCappedScores, needBiasedScores, needWeights, needLogSumExp } =
     options;
   if (!(needWeights || needScaledScores || needCappedScores || needBiasedScores || needLogSumExp)) {
@@ -219,129 +195,112 @@ function writeStages(call, options, { batch, numHeads, numQueries, numKeys }, le
     return undefined;
   }
   const shape = [...leading, numKeys];
-  const seenAs = [batch, numHeads, numQueries, numKeys];
   return {
-    scaledScores: call.resultIf(needScaledScores, 'scaledScores', shape, seenAs),
-    cappedScores: call.resultIf(needCappedScores, 'cappedScores', shape, seenAs),
-    biasedScores: call.resultIf(needBiasedScores, 'biasedScores', shape, seenAs),
-    weights: call.resultIf(needWeights, 'weights', shape, seenAs),
-    logSumExp: call.resultIf(needLogSumExp, 'logSumExp', leading, seenAs.slice(0, 3)),
+    scaledScores: call.resultIf(needScaledScores, 'scaledScores', shape, scores),
+    cappedScores: call.resultIf(needCappedScores, 'cappedScores', shape, scores),
+    biasedScores: call.resultIf(needBiasedScores, 'biasedScores', shape, scores),
+    weights: call.resultIf(needWeights, 'weights', shape, scores),
+    logSumExp: call.resultIf(needLogSumExp, 'logSumExp', leading, scores.slice(0, 3)),
   };
-}
-
-/**
- * The results as the caller gets them.
- * @param {Call} call
- * @param {Result} output
- * @param {StageResults} [stages]
- * @returns {any}
- */
-export function giveStages(call, output, stages) {
-  const results = { output: call.give(output) };
-  if (!stages) return results;
-  return giveEach(call, stages, results);
 }
 
 /**
  * Gives results that were asked for, each under its name.
  * @param {Call} call
- * @param {Record<string, Result | undefined>} results
- * @param {Record<string, any>} given  what they are added to
+ * @param {Record<string, Result | undefined>} [results]
+ * @param {Record<string, any>} [given]  what they are added to
  * @returns {any}
  */
 export function giveEach(call, results, given = {}) {
-  for (const [name, result] of Object.entries(results)) {
+  for (const name in results) {
+    const result = results[name];
     if (result) given[name] = call.give(result);
   }
   return given;
 }
 
 /**
- * Writes the inputs of attention; what is given as two of them is copied in once.
+ * The same of attention, with its output.
  * @param {Call} call
- * @param {TensorLike} query
- * @param {TensorLike} key
- * @param {TensorLike} value
+ * @param {Result} output
+ * @param {StageResults} [stages]
  */
-export function writeInputs(call, query, key, value) {
-  const q = call.floats('query', query);
-  const k = key === query ? call.again(q) : call.floats('key', key);
-  if (value === key) call.again(k);
-  else if (value === query) call.again(q);
-  else call.floats('value', value);
-}
+export const giveStages = (call, output, stages) =>
+  giveEach(call, stages, { output: call.give(output) });
 
 /**
- * Lengths as a tensor (B,) or, where there are rows, (B, N), checked.
+ * Writes lengths (B,) or, where there are rows, (B, N); or none.
+ * @param {Call} call
  * @param {string} name
- * @param {Integers} lens
+ * @param {Integers | undefined} lens
  * @param {number} batch
  * @param {number | undefined} numRows
  * @param {number} most
- * @returns {NumbersLike}
  */
-export function lengthsOf(name, lens, batch, numRows, most) {
-  const tensor = asTensor(name, lens);
-  const { data, shape } = tensor;
+export function writeLengths(call, name, lens, batch, numRows, most) {
+  if (!lens) return call.none();
+  const tensor = checkIntegers(name, lens, 0, most, `a length between 0 and the ${most} keys`);
+  const { shape } = tensor;
   const fits =
     shape[0] === batch && (shape.length === 1 || (shape.length === 2 && shape[1] === numRows));
   if (!fits) {
     const rows = numRows === undefined ? '' : ` or ${formatShape([batch, numRows])}`;
-    const needs = `${formatShape([batch])}${rows}`;
-    const message = `${name}: got shape ${formatShape(shape)}, needs ${needs}`;
-    throw new AttnError('shape_mismatch', message);
+    throw wrongShape(name, shape, `${formatShape([batch])}${rows}`);
   }
-  for (let i = 0; i < data.length; ++i) {
-    if (!Number.isInteger(data[i]) || data[i] < 0 || data[i] > most) {
-      throw invalid(`${name}[${i}]`, data[i], `a length between 0 and the ${most} keys`);
-    }
-  }
-  return tensor;
+  call.ints(name, tensor);
 }
 
 /**
- * A tensor of rank 1 that may be given as an array.
+ * A number for each head, which may be given as an array, or left out.
+ * @param {Call} call
  * @param {string} name
- * @param {TensorLike | ArrayLike<number>} values
- * @returns {TensorLike}
+ * @param {TensorLike | ArrayLike<number> | undefined} values
+ * @param {number} numHeads
  */
-function numbers(name, values) {
-  return typeof values === 'object' && values !== null && 'shape' in values
-    ? values
-    : asTensor(name, values);
+function writeOfHeads(call, name, values, numHeads) {
+  if (!values) return call.none();
+  const isTensor = typeof values === 'object' && 'shape' in values;
+  call.floatsOf(name, isTensor ? values : asTensor(name, values), [numHeads]);
 }
 
 /**
+ * A table of relative positions, which may be left out.
+ * @param {Call} call
  * @param {string} name
- * @param {TensorLike} table
+ * @param {TensorLike | undefined} table
  * @param {number} numHeads
  * @param {number} width
  */
-function checkRelative(name, table, numHeads, width) {
-  checkTensorOf(name, table, [-1, width], [numHeads, -1, width]);
-  const rows = table.shape[table.shape.length - 2];
-  if (rows % 2 === 0) {
-    const message = `${name}: got ${rows} rows, needs an odd number 2k+1 of them`;
-    throw new AttnError('shape_mismatch', message);
-  }
+function writeRelative(call, name, table, numHeads, width) {
+  if (!table) return call.none();
+  const shape = call.floatsOf(name, table, [-1, width], [numHeads, -1, width]);
+  const rows = shape[shape.length - 2];
+  if (rows % 2 === 0) throw mismatch(name, `got ${rows} rows, needs an odd number 2k+1 of them`);
 }
 
 /**
+ * Where query 0 stands among the keys.
+ * @param {Call} call
  * @param {string} name
  * @param {Diagonal} diagonal
  */
-export function checkDiagonal(name, diagonal) {
-  if (diagonal === 'topLeft' || diagonal === 'bottomRight') return;
+function writeDiagonal(call, name, diagonal) {
+  if (diagonal === 'bottomRight') return call.number(1);
+  call.number(2);
+  if (diagonal === 'topLeft') return call.number(0);
   if (!Number.isSafeInteger(diagonal)) {
     throw invalid(name, diagonal, "'topLeft', 'bottomRight' or a whole number of keys");
   }
+  call.number(diagonal);
 }
 
 /**
+ * @param {Call} call
  * @param {string} name
  * @param {number} [side]
  */
-function checkSide(name, side) {
-  if (side === undefined || side === Infinity) return;
+function writeSide(call, name, side = Infinity) {
+  if (side === Infinity) return call.number(NaN);
   if (!Number.isSafeInteger(side) || side < 0) throw invalid(name, side, '0 or more keys');
+  call.number(side);
 }

@@ -1,13 +1,5 @@
-import { giveStages, lengthsOf, writeInputs } from './attentionOptions.js';
-import {
-  checkChoice,
-  checkEqual,
-  checkMask,
-  checkNumber,
-  checkOptions,
-  checkShape,
-  checkTensor,
-} from './tensor.js';
+import { giveEach, writeInputs, writeLengths } from './attentionOptions.js';
+import { checkEqual, checkOptions } from './tensor.js';
 
 /** @import { Call, Result } from './call.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -67,79 +59,42 @@ const kScorings = ['scaledDot', 'gaussian', 'boxcar', 'epanechnikov', 'average']
 export function attentionPooling(runtime, query, key, value, options) {
   checkOptions(options);
   const { scoring = 'scaledDot', scale, width = 1 } = options;
-  checkChoice('scoring', scoring, kScorings);
-  if (scale !== undefined) checkNumber('scale', scale);
-  checkNumber('width', width);
-  checkPooling(query, key, value, options);
-  const width_ = (/** @type {TensorLike} */ tensor) => tensor.shape[tensor.shape.length - 1];
-  checkEqual('key', 'width', width_(key), 'query width', width_(query));
   return runtime.call((call) => {
-    writeInputs(call, query, key, value);
-    const output = writeOutput(call, query, value);
-    call.number(kScorings.indexOf(scoring));
-    call.optional(scoring === 'scaledDot' ? scale : width);
-    const further = writePoolingOptions(call, query, key, options);
-    call.run(runtime.native.attentionPooling);
-    return giveStages(call, output, further);
+    const results = writePooling(call, query, key, value, options, (queryWidth, keyWidth) => {
+      checkEqual('key', 'width', keyWidth, 'query width', queryWidth);
+      call.choice('scoring', scoring, kScorings);
+      if (scoring === 'scaledDot') call.optionalReal('scale', scale);
+      else call.real('width', width);
+    });
+    call.run('attentionPooling');
+    return giveEach(call, results);
   });
 }
 
+const kRanks = { 2: '(Nq, D)', 3: '(B, Nq, D)' };
+
 /**
- * Checks what all pooling has.
+ * Writes what all pooling has, as pooling_options() in C++ reads the latter part.
+ * @param {Call} call
  * @param {TensorLike} query
  * @param {TensorLike} key
  * @param {TensorLike} value
  * @param {PoolingOptions} options
- */
-export function checkPooling(query, key, value, options) {
-  checkTensor('query', query, { 2: '(Nq, D)', 3: '(B, Nq, D)' });
-  const rank = query.shape.length;
-  checkTensor('key', key, { [rank]: 'as query has' });
-  checkTensor('value', value, { [rank]: 'as query has' });
-  const [batch, numQueries] = rank === 2 ? [1, ...query.shape] : query.shape;
-  const [keyBatch, numKeys] = rank === 2 ? [1, ...key.shape] : key.shape;
-  const [valueBatch, valueLength, valueDim] = rank === 2 ? [1, ...value.shape] : value.shape;
-  checkEqual('key', 'batch', keyBatch, 'query batch', batch);
-  checkEqual('value', 'batch', valueBatch, 'query batch', batch);
-  checkEqual('key', 'length', numKeys, 'value length', valueLength);
-  const scores = [batch, numQueries, numKeys];
-  if (options.mask) checkMask('mask', options.mask, scores);
-  if (options.validLens) {
-    lengthsOf('validLens', options.validLens, batch, numQueries, numKeys);
-  }
-  checkShape('output', [batch, numQueries, valueDim]);
-  if (options.needScores || options.needWeights) checkShape('weights', scores);
-}
-
-/**
- * @param {Call} call
- * @param {TensorLike} query
- * @param {TensorLike} value
- */
-export function writeOutput(call, query, value) {
-  return call.result('output', query.shape.with(-1, value.shape[value.shape.length - 1]));
-}
-
-/**
- * Writes checked options, as pooling_options() in C++ reads them.
- * @param {Call} call
- * @param {TensorLike} query
- * @param {TensorLike} key
- * @param {PoolingOptions} options
+ * @param {(queryWidth: number, keyWidth: number) => void} writeScoring  between inputs and options
  * @returns {Record<string, Result | undefined>}
  */
-export function writePoolingOptions(call, query, key, options) {
+export function writePooling(call, query, key, value, options, writeScoring) {
+  const { shape, q, k, v } = writeInputs(call, query, key, value, kRanks);
+  const output = call.result('output', shape.with(-1, v.width));
+  writeScoring(q.width, k.width);
   const { hard = false, mask, validLens, needScores, needWeights } = options;
-  call.flag(hard);
-  call.mask('mask', mask);
-  const rank = query.shape.length;
-  const batch = rank === 2 ? 1 : query.shape[0];
-  const numRows = query.shape[rank - 2];
-  const numKeys = key.shape[rank - 2];
-  call.ints('validLens', validLens && lengthsOf('validLens', validLens, batch, numRows, numKeys));
-  const shape = query.shape.with(-1, numKeys);
+  call.flag('hard', hard);
+  call.mask('mask', mask, [q.batch, q.length, k.length]);
+  writeLengths(call, 'validLens', validLens, q.batch, q.length, k.length);
+  const seen = shape.with(-1, k.length);
   return {
-    scores: call.resultIf(needScores, 'scores', shape),
-    weights: call.resultIf(needWeights, 'weights', shape),
+    output,
+    scores: call.resultIf(needScores, 'scores', seen),
+    weights: call.resultIf(needWeights, 'weights', seen),
   };
 }

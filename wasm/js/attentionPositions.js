@@ -1,5 +1,7 @@
-import { checkRotary, writeRotary } from './rotaryEmbedding.js';
-import { checkFlag, checkInteger, checkOptions } from './tensor.js';
+import { writeOptions } from './options.js';
+import { writeRotary } from './rotaryEmbedding.js';
+import { kT5Options } from './t5Bias.js';
+import { checkOptions } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { RotaryRule } from './rotaryEmbedding.js' */
@@ -21,42 +23,24 @@ import { checkFlag, checkInteger, checkOptions } from './tensor.js';
  *   layer's own
  */
 
-/** @param {AttentionPositions} [positions] */
-export function checkAttentionPositions(positions) {
-  if (positions === undefined) return;
-  checkOptions(positions, 'positions');
-  const { rotary, alibi, t5Bias, maxRelativeDistance } = positions;
-  if (rotary) {
-    checkOptions(rotary, 'positions.rotary');
-    if (rotary.rotaryDim !== undefined) checkInteger('rotaryDim', rotary.rotaryDim, 0);
-    checkRotary(rotary);
-  }
-  if (alibi !== undefined) checkFlag('positions.alibi', alibi);
-  if (t5Bias) {
-    const { numBuckets = 32, maxDistance = 128 } = t5Bias;
-    checkInteger('t5Bias.numBuckets', numBuckets, 1);
-    checkInteger('t5Bias.maxDistance', maxDistance, 1);
-  }
-  if (maxRelativeDistance !== undefined) {
-    checkInteger('maxRelativeDistance', maxRelativeDistance, 0);
-  }
-}
-
 /**
- * Writes checked positions, as attention_positions() in C++ reads them.
+ * Writes positions, as attention_positions() in C++ reads them.
  * @param {Call} call
+ * @param {string} name
  * @param {AttentionPositions} [positions]
  */
-export function writeAttentionPositions(call, positions = {}) {
-  const { rotary, alibi, t5Bias, maxRelativeDistance } = positions;
-  call.flag(rotary);
-  if (rotary) writeRotary(call, rotary.rotaryDim ?? 0, rotary);
-  call.flag(alibi);
-  call.flag(t5Bias);
-  if (t5Bias) {
-    call.number(t5Bias.numBuckets ?? 32);
-    call.number(t5Bias.maxDistance ?? 128);
-    call.flag(t5Bias.bidirectional ?? true);
+export function writeAttentionPositions(call, name, positions = {}) {
+  checkOptions(positions, name);
+  const { rotary, alibi = false, t5Bias, maxRelativeDistance } = positions;
+  call.has(rotary);
+  if (rotary) {
+    checkOptions(rotary, 'positions.rotary');
+    const { rotaryDim = 0 } = rotary;
+    call.integer('rotaryDim', rotaryDim, 0);
+    writeRotary(call, rotary);
   }
-  call.optional(maxRelativeDistance);
+  call.flag('positions.alibi', alibi);
+  call.has(t5Bias);
+  if (t5Bias) writeOptions(call, t5Bias, kT5Options, 't5Bias.');
+  call.optionalInteger('maxRelativeDistance', maxRelativeDistance, 0);
 }

@@ -40,6 +40,7 @@ import { tensor } from './tensorHandle.js';
 /** @import { AlibiBiasOptions } from './alibi.js' */
 /** @import * as costs from './architectureCosts.js' */
 /** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
+/** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { LinearOptions } from './linear.js' */
 /** @import { EmbeddingOptions } from './embedding.js' */
@@ -215,17 +216,17 @@ export class Attn {
 
   /** The instructions that its kernels use: `wasm_simd128` or `wasm_relaxed_simd`. */
   get instructionSet() {
-    return this.#runtime.memory.readText(this.#runtime.native.instructionSet());
+    return this.#describe((call) => call.givenText(2));
   }
 
   /** How many threads share the work, the calling one included. */
   get numThreads() {
-    return this.#runtime.native.numThreads();
+    return this.#describe((call) => call.given(0));
   }
 
   /** The version of the library. */
   get version() {
-    return this.#runtime.memory.readText(this.#runtime.native.version());
+    return this.#describe((call) => call.givenText(4));
   }
 
   /**
@@ -234,10 +235,9 @@ export class Attn {
    * @returns {{ bytesInUse: number, bytesReserved: number }}
    */
   memory() {
-    const { native } = this.#runtime;
     return {
-      bytesInUse: native.bytesInUse(),
-      bytesReserved: native.wasmMemory.buffer.byteLength,
+      bytesInUse: this.#describe((call) => call.given(1)),
+      bytesReserved: this.#runtime.native.wasmMemory.buffer.byteLength,
     };
   }
 
@@ -662,5 +662,16 @@ export class Attn {
    */
   windowAttentionCosts(sizes) {
     return windowAttentionCosts(this.#runtime, sizes);
+  }
+
+  /**
+   * @template T
+   * @param {(call: Call) => T} read  one of the numbers and texts that describe() in C++ gives
+   */
+  #describe(read) {
+    return this.#runtime.call((call) => {
+      call.run('describe');
+      return read(call);
+    });
   }
 }

@@ -1,16 +1,8 @@
-import { lengthsOf } from './attentionOptions.js';
-import { checkInit, Layer } from './layer.js';
-import { make, NativeObject } from './nativeObject.js';
-import {
-  checkEqual,
-  checkInteger,
-  checkIntegers,
-  checkOptions,
-  checkShape,
-  checkTensor,
-  checkTensorOf,
-  invalid,
-} from './tensor.js';
+import { giveEach, writeLengths } from './attentionOptions.js';
+import { Layer } from './layer.js';
+import { NativeObject } from './nativeObject.js';
+import { checkEqual, checkIntegers, checkOptions, checkTensor, invalid } from './tensor.js';
+import { kInit, like, size } from './options.js';
 
 /** @import { InitOptions } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -57,9 +49,8 @@ export class BahdanauDecoderState extends NativeObject {
    * @returns {Tensor} (numLayers, B, H)
    */
   hidden() {
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.run(this.runtime.native.hiddenOfBahdanauState);
+    return this.call((call) => {
+      call.run('hiddenOfBahdanauState');
       return call.givenTensor('hidden');
     });
   }
@@ -69,10 +60,19 @@ export class BahdanauDecoderState extends NativeObject {
    * @returns {BahdanauDecoderState}
    */
   clone() {
-    const address = make(this.runtime, 'cloneBahdanauState', (call) => call.number(this.address));
+    const address = this.ask('cloneBahdanauState');
     return new BahdanauDecoderState(this.runtime, address, this.batch, this.numKeys);
   }
 }
+
+const kOptions = {
+  vocabSize: size(),
+  embedSize: size(),
+  numHiddens: size(),
+  numLayers: size(1),
+  encoderDim: like('numHiddens', size()),
+  ...kInit,
+};
 
 /**
  * The decoder of Bahdanau et al. (2015), which learned to align and translate, as D2L 11.4 has it
@@ -88,34 +88,15 @@ export class BahdanauDecoderState extends NativeObject {
  * (V, H), `dense.bias` (V,).
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<BahdanauDecoderSizes>}
  */
 export class BahdanauDecoder extends Layer {
-  #sizes;
-
   /**
    * @param {Runtime} runtime
    * @param {BahdanauDecoderOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { vocabSize, embedSize, numHiddens, numLayers = 1, encoderDim = numHiddens } = options;
-    checkInteger('vocabSize', vocabSize, 1);
-    checkInteger('embedSize', embedSize, 1);
-    checkInteger('numHiddens', numHiddens, 1);
-    checkInteger('numLayers', numLayers, 1);
-    checkInteger('encoderDim', encoderDim, 1);
-    checkShape('embedding.weight', [vocabSize, embedSize]);
-    checkShape('dense.weight', [vocabSize, numHiddens]);
-    checkInit(options);
-    super(runtime, 'makeBahdanauDecoder', (call) => {
-      call.number(vocabSize);
-      call.number(embedSize);
-      call.number(numHiddens);
-      call.number(numLayers);
-      call.number(encoderDim);
-    });
-    this.#sizes = { vocabSize, numHiddens, numLayers, encoderDim };
-    this.initializeFrom('initializeBahdanauDecoder', options);
+    super(runtime, 'makeBahdanauDecoder', options, kOptions);
   }
 
   /**
@@ -128,18 +109,14 @@ export class BahdanauDecoder extends Layer {
    */
   initState(encoderOutputs, hidden, options = {}) {
     checkOptions(options);
-    const { encoderDim, numLayers, numHiddens } = this.#sizes;
-    checkTensorOf('encoderOutputs', encoderOutputs, [-1, -1, encoderDim]);
-    const [batch, numKeys] = encoderOutputs.shape;
-    checkTensorOf('hidden', hidden, [numLayers, batch, numHiddens]);
-    const { encoderLens } = options;
-    const lens = encoderLens && lengthsOf('encoderLens', encoderLens, batch, undefined, numKeys);
-    const address = make(this.runtime, 'startBahdanauDecoder', (call) => {
-      call.number(this.address);
-      call.floats('encoderOutputs', encoderOutputs);
-      call.floats('hidden', hidden);
-      call.ints('encoderLens', lens);
+    const { encoderDim, numLayers, numHiddens } = this.sizes;
+    const address = this.ask('startBahdanauDecoder', (call) => {
+      const needed = [-1, -1, encoderDim];
+      const [batch, numKeys] = call.floatsOf('encoderOutputs', encoderOutputs, needed);
+      call.floatsOf('hidden', hidden, [numLayers, batch, numHiddens]);
+      writeLengths(call, 'encoderLens', options.encoderLens, batch, undefined, numKeys);
     });
+    const [batch, numKeys] = encoderOutputs.shape;
     return new BahdanauDecoderState(this.runtime, address, batch, numKeys);
   }
 
@@ -156,28 +133,21 @@ export class BahdanauDecoder extends Layer {
   forward(tokens, state, options = {}) {
     checkOptions(options);
     checkTensor('tokens', tokens, { 2: '(B, T)' });
-    const most = this.#sizes.vocabSize - 1;
+    const most = this.sizes.vocabSize - 1;
     const ids = checkIntegers('tokens', tokens, 0, most, `a token from 0 to ${most}`);
     if (!(state instanceof BahdanauDecoderState)) {
       throw invalid('state', state, 'what initState() gives');
     }
     const [batch, length] = tokens.shape;
     checkEqual('tokens', 'batch', batch, 'batch of the state', state.batch);
-    const shape = [batch, length, this.#sizes.vocabSize];
-    const alignmentShape = [batch, length, state.numKeys];
-    checkShape('logits', shape);
-    checkShape('alignment', alignmentShape);
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       call.ints('tokens', ids);
       call.number(state.address);
-      const logits = call.result('logits', shape);
-      const alignment = call.resultIf(options.needAlignment, 'alignment', alignmentShape);
-      call.run(this.runtime.native.forwardBahdanauDecoder);
-      return {
-        logits: call.give(logits),
-        ...(alignment && { alignment: call.give(alignment) }),
-      };
+      const logits = call.result('logits', [batch, length, this.sizes.vocabSize]);
+      const shape = [batch, length, state.numKeys];
+      const alignment = call.resultIf(options.needAlignment, 'alignment', shape);
+      call.run('forwardBahdanauDecoder');
+      return giveEach(call, { logits, alignment });
     });
   }
 }

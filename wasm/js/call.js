@@ -1,13 +1,25 @@
 import { AttnError } from './errors.js';
-import { rowMajor, sizeOf } from './tensor.js';
+import {
+  checkBroadcast,
+  checkChoice,
+  checkInteger,
+  checkMask,
+  checkShape,
+  checkTensor,
+  checkTensorOf,
+  invalid,
+  checkRows,
+  rowMajor,
+  sizeOf,
+  wrongShape,
+} from './tensor.js';
 import { TensorHandle } from './tensorHandle.js';
 
-/** @import { Diagonal } from './attentionOptions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { AttnErrorCode } from './errors.js' */
 /** @import { Memory } from './memory.js' */
-/** @import { Native } from './runtime.js' */
-/** @import { Mask, Tensor, TensorLike } from './tensor.js' */
+/** @import { Native, Operation } from './runtime.js' */
+/** @import { Mask, NumbersLike, Ranks, Tensor, TensorLike } from './tensor.js' */
 /** @import { Block, ResultKind } from './tensorHandle.js' */
 
 /** An operation may write this many numbers where its arguments were. */
@@ -19,25 +31,42 @@ const utf8Encoder = new TextEncoder();
 const utf8Decoder = new TextDecoder();
 
 /**
- * Room for a result of the core.
+ * What run() copies into memory.
+ * @typedef {object} Copy
+ * @property {string} name
+ * @property {any} data
+ * @property {number} bytes
+ * @property {(memory: Memory, address: number, data: any) => void} write
+ * @property {number} at  where the arguments have its address
+ */
+
+/**
+ * A result of the core, for which run() makes room.
  * @typedef {object} Result
  * @property {string} name
  * @property {readonly number[]} shape
- * @property {number} address
+ * @property {number} at  where the arguments have its address
  * @property {Block} [block]  of a result that becomes a handle
  */
-
-/** @typedef {{ data: ArrayLike<number>, shape: readonly number[] }} Numbers */
 
 /**
  * A call of the core. Its arguments are numbers of 64 bits, one behind the other; Arguments in
  * arguments.hpp has a reader for each of the writers here, and takes them in the same order.
+ *
+ * Writers check what they write, and copy nothing: data is copied, and memory taken for it and for
+ * results, when everything is written.
  */
 export class Call {
   #native;
   #memory;
   #arguments = new Float64Array(128);
   #count = 0;
+  /** As many as #numCopies; the others are kept for later calls. @type {Copy[]} */
+  #copies = [];
+  #numCopies = 0;
+  /** As many as #numResults. @type {Result[]} */
+  #results = [];
+  #numResults = 0;
   /** Where the operation found its arguments, and left numbers of its own. */
   #address = 0;
   /** Blocks of results that are to become handles. @type {Block[]} */
@@ -56,38 +85,67 @@ export class Call {
 
   /**
    * Runs an operation with the arguments written so far.
-   * @param {number} operation
+   * @param {Operation} operation
    * @param {(message: string) => string} [reword]  the core's message
    */
   run(operation, reword = inJavaScript) {
+    this.#place();
     const count = this.#count;
     const address = this.#memory.take('arguments', 8 * Math.max(count, kMostResults));
     const { doubles } = this.#memory;
     const values = this.#arguments;
     for (let i = 0; i < count; ++i) doubles[address / 8 + i] = values[i];
     this.#address = address;
-    this.#count = 0;
-    if (this.#native._attn_run(operation, address)) return;
-    throw this.failure(reword);
-  }
-
-  /**
-   * The error of the core's last failure.
-   * @param {(message: string) => string} [reword]
-   */
-  failure(reword = inJavaScript) {
-    const code = this.#memory.readText(this.#native.errorCode());
-    const message = this.#memory.readText(this.#native.errorMessage());
-    return new AttnError(/** @type {AttnErrorCode} */ (code), reword(message));
+    this.#forget();
+    if (this.#native._attn_run(this.#native[operation], address)) return;
+    const code = /** @type {AttnErrorCode} */ (this.givenText(0));
+    throw new AttnError(code, reword(this.givenText(2)));
   }
 
   /** Ends the call, however it went. */
   end() {
-    this.#count = 0;
+    this.#forget();
     this.#memory.reset();
     if (this.#unclaimed.length > 0) {
       for (const { address } of this.#unclaimed.splice(0)) this.#memory.free(address);
     }
+  }
+
+  /** Takes memory for what was written, and copies data into it. */
+  #place() {
+    const memory = this.#memory;
+    const values = this.#arguments;
+    const copies = this.#copies;
+    for (let i = 0; i < this.#numCopies; ++i) {
+      const { name, data, bytes, write, at } = copies[i];
+      // Queries, keys and values are often the same.
+      let twin = i - 1;
+      while (twin >= 0 && (copies[twin].data !== data || copies[twin].write !== write)) --twin;
+      if (twin >= 0) {
+        values[at] = values[copies[twin].at];
+        continue;
+      }
+      values[at] = memory.take(name, bytes);
+      write(memory, values[at], data);
+    }
+    for (let i = 0; i < this.#numResults; ++i) {
+      const result = this.#results[i];
+      const { name, shape, at } = result;
+      const bytes = 4 * sizeOf(shape);
+      if (this.as === 'handle') {
+        values[at] = memory.allocate(name, bytes);
+        result.block = { address: values[at], handles: 0 };
+        this.#unclaimed.push(result.block);
+      } else {
+        values[at] = memory.take(name, bytes);
+      }
+    }
+  }
+
+  #forget() {
+    this.#count = 0;
+    while (this.#numCopies > 0) this.#copies[--this.#numCopies].data = undefined;
+    this.#numResults = 0;
   }
 
   // Arguments
@@ -98,41 +156,96 @@ export class Call {
     this.#arguments[this.#count++] = value;
   }
 
-  /** @param {unknown} value */
-  flag(value) {
-    this.number(value ? 1 : 0);
+  /**
+   * @param {string} name
+   * @param {number} value
+   */
+  real(name, value) {
+    if (!Number.isFinite(value)) throw invalid(name, value, 'a finite number');
+    this.number(value);
+    return value;
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} value
+   * @param {number} least
+   */
+  integer(name, value, least) {
+    checkInteger(name, value, least);
+    this.number(value);
+    return value;
   }
 
   /**
    * A number that may be left out.
+   * @param {string} name
    * @param {number} [value]
    */
-  optional(value) {
-    this.number(value === undefined ? NaN : value);
+  optionalReal(name, value) {
+    if (value === undefined) return this.number(NaN);
+    this.real(name, value);
   }
 
   /**
-   * Where query 0 stands among the keys; `true` is at key 0, and `false` nowhere.
-   * @param {boolean | Diagonal} diagonal
+   * A whole number that may be left out.
+   * @param {string} name
+   * @param {number | undefined} value
+   * @param {number} least
    */
-  diagonal(diagonal) {
-    if (diagonal === false) return this.number(0);
-    if (diagonal === 'bottomRight') return this.number(1);
-    this.number(2);
-    this.number(typeof diagonal === 'number' ? diagonal : 0);
+  optionalInteger(name, value, least) {
+    if (value === undefined) return this.number(NaN);
+    this.integer(name, value, least);
+  }
+
+  /**
+   * @param {string} name
+   * @param {boolean} value
+   */
+  flag(name, value) {
+    if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
+    this.has(value);
+    return value;
+  }
+
+  /**
+   * Whether something is given, which then follows.
+   * @param {unknown} thing
+   */
+  has(thing) {
+    this.number(thing ? 1 : 0);
+  }
+
+  /**
+   * One of several, by its place among them, which is that in the C++ enumeration.
+   * @param {string} name
+   * @param {string} value
+   * @param {readonly string[]} choices
+   */
+  choice(name, value, choices) {
+    checkChoice(name, value, choices);
+    this.number(choices.indexOf(value));
+    return value;
   }
 
   /** @param {{ seed?: number, stream?: number }} random */
   random({ seed = 0, stream = 0 }) {
-    this.number(seed);
-    this.number(stream);
+    this.integer('seed', seed, 0);
+    this.integer('stream', stream, 0);
   }
 
   /** @param {Dropout} [dropout] */
   dropout(dropout) {
-    this.flag(dropout);
-    if (!dropout) return;
-    this.number(dropout.probability);
+    if (dropout === undefined) return this.number(0);
+    if (dropout === null || typeof dropout !== 'object') {
+      throw invalid('dropout', dropout, 'an object { probability, seed, stream }');
+    }
+    const { probability } = dropout;
+    if (!(probability >= 0 && probability <= 1)) {
+      throw invalid('dropout.probability', probability, 'a number from 0 to 1');
+    }
+    this.number(1);
+    this.number(probability);
     this.random(dropout);
   }
 
@@ -147,7 +260,7 @@ export class Call {
    * @param {readonly number[]} shape
    * @param {readonly number[]} [strides]  row-major by default
    */
-  view(address, shape, strides) {
+  #view(address, shape, strides) {
     const rank = shape.length;
     while (this.#count + 2 + 2 * rank > this.#arguments.length) this.#grow();
     const values = this.#arguments;
@@ -164,139 +277,137 @@ export class Call {
   }
 
   /**
+   * A tensor that is to be copied in.
+   * @param {string} name
+   * @param {any} data
+   * @param {number} bytes
+   * @param {Copy['write']} write
+   * @param {readonly number[]} shape
+   * @param {readonly number[]} [strides]
+   * @returns {number} where the arguments have its address
+   */
+  #copy(name, data, bytes, write, shape, strides) {
+    const at = this.#count + 1;
+    const copy = (this.#copies[this.#numCopies++] ??= { name, data, bytes, write, at });
+    copy.name = name;
+    copy.data = data;
+    copy.bytes = bytes;
+    copy.write = write;
+    copy.at = at;
+    this.#view(0, shape, strides);
+    return at;
+  }
+
+  /**
    * A tensor of float32: a handle's is passed where it lies, anything else copied in.
    * @param {string} name
-   * @param {TensorLike} [tensor]
-   * @returns {number} for again()
+   * @param {TensorLike} tensor
+   * @param {Ranks} [ranks]  those accepted; any by default
+   * @param {number} [numHeads]  where all heads lie side by side, or (B, N, H, D), and are to be seen
+   *   as (B, H, N, D)
+   * @returns {readonly number[]} its shape, as the core sees it
    */
-  floats(name, tensor) {
-    const argument = this.#count;
-    if (!tensor) {
-      this.none();
-    } else if (tensor instanceof TensorHandle) {
-      const { address, shape, strides } = tensor.placeIn(this.#memory, name);
-      this.view(address, shape, strides);
-    } else {
-      this.view(this.copyIn(name, tensor.data), tensor.shape);
-    }
-    return argument;
+  floats(name, tensor, ranks, numHeads) {
+    checkTensor(name, tensor, ranks);
+    return this.#floats(name, tensor, numHeads);
   }
 
   /**
-   * A tensor that is an argument of this operation already.
-   * @param {number} argument  what floats() returned for it
-   */
-  again(argument) {
-    const count = 2 + 2 * this.#arguments[argument];
-    for (let i = 0; i < count; ++i) this.number(this.#arguments[argument + i]);
-    return argument;
-  }
-
-  /**
-   * Where a tensor of float32 lies, once it is copied in unless it is there.
+   * The same with one of certain shapes; a size of −1 is any.
    * @param {string} name
    * @param {TensorLike} tensor
-   * @returns {{ address: number, shape: readonly number[], strides: readonly number[] }}
+   * @param {...readonly number[]} shapes
    */
-  place(name, tensor) {
-    if (tensor instanceof TensorHandle) return tensor.placeIn(this.#memory, name);
-    const { data, shape } = tensor;
-    return { address: this.copyIn(name, data), shape, strides: rowMajor(shape) };
+  floatsOf(name, tensor, ...shapes) {
+    checkTensorOf(name, tensor, ...shapes);
+    return this.#floats(name, tensor);
   }
 
   /**
-   * Copies float32 numbers in.
+   * Rows of a width: (N, width) or (B, N, width).
    * @param {string} name
-   * @param {ArrayLike<number>} data
-   * @returns {number} their address
+   * @param {TensorLike} x
+   * @param {number} width
+   * @param {string} what  the width is, for the message
    */
-  copyIn(name, data) {
-    const { length } = data;
-    const address = this.#memory.take(name, 4 * length);
-    const { floats } = this.#memory;
-    const at = address / 4;
-    if (length <= kShortCopy) {
-      for (let i = 0; i < length; ++i) floats[at + i] = data[i];
+  rows(name, x, width, what) {
+    checkRows(name, x, width, what);
+    return this.#floats(name, x);
+  }
+
+  /**
+   * @param {string} name
+   * @param {TensorLike} tensor
+   * @param {number} [numHeads]
+   */
+  #floats(name, tensor, numHeads) {
+    let { shape } = tensor;
+    /** @type {readonly number[] | undefined} */
+    let strides;
+    const place = tensor instanceof TensorHandle ? tensor.placeIn(this.#memory, name) : undefined;
+    if (place) strides = place.strides;
+    if (numHeads !== undefined) {
+      ({ shape, strides } = seenAsHeads(name, shape, numHeads, strides));
+    }
+    if (place) {
+      this.#view(place.address, shape, strides);
     } else {
-      floats.set(data, at);
+      const { data } = /** @type {NumbersLike} */ (tensor);
+      this.#copy(name, data, 4 * data.length, writeFloats, shape, strides);
     }
-    return address;
+    return shape;
   }
 
   /**
-   * A tensor of int32, copied in.
+   * A tensor of int32, of numbers that have been checked.
    * @param {string} name
-   * @param {Numbers} [tensor]
-   * @returns {number} its address
+   * @param {NumbersLike} tensor
    */
-  ints(name, tensor) {
-    if (!tensor) return (this.none(), 0);
-    const { data, shape } = tensor;
-    const address = this.#memory.take(name, 4 * data.length);
-    this.#memory.ints.set(data, address / 4);
-    this.view(address, shape);
-    return address;
+  ints(name, { data, shape }) {
+    return this.#copy(name, data, 4 * data.length, writeInts, shape);
   }
 
   /**
-   * A tensor of whole numbers, copied in as int64.
+   * The same as int64.
    * @param {string} name
-   * @param {Numbers} [tensor]
+   * @param {NumbersLike} tensor
    */
-  longs(name, tensor) {
-    if (!tensor) return this.none();
-    const { data, shape } = tensor;
-    const address = this.#memory.take(name, 8 * data.length);
-    const { ints } = this.#memory;
-    for (let i = 0; i < data.length; ++i) {
-      ints[address / 4 + 2 * i] = data[i];
-      ints[address / 4 + 2 * i + 1] = Math.floor(data[i] / 2 ** 32);
-    }
-    this.view(address, shape);
+  longs(name, { data, shape }) {
+    this.#copy(name, data, 8 * data.length, writeLongs, shape);
   }
 
   /**
-   * A tensor of float64, copied in.
+   * The same as float64, which may be left out.
    * @param {string} name
-   * @param {Numbers} [tensor]
-   * @returns {number} its address
+   * @param {NumbersLike} [tensor]
    */
   doubles(name, tensor) {
     if (!tensor) return (this.none(), 0);
     const { data, shape } = tensor;
-    const address = this.#memory.take(name, 8 * data.length);
-    this.#memory.doubles.set(data, address / 8);
-    this.view(address, shape);
-    return address;
+    return this.#copy(name, data, 8 * data.length, writeDoubles, shape);
   }
 
   /**
-   * A boolean tensor, copied in.
+   * A boolean tensor that broadcasts to a shape, or may be left out.
    * @param {string} name
-   * @param {Mask} [mask]
+   * @param {Mask | undefined} mask
+   * @param {readonly number[]} target
+   * @param {boolean} [lastMayBeLess]  see checkBroadcast
    */
-  mask(name, mask) {
+  mask(name, mask, target, lastMayBeLess) {
     if (!mask) return this.none();
+    checkMask(name, mask);
     const { data, shape } = mask;
-    const address = this.#memory.take(name, data.length);
-    const { bytes } = this.#memory;
-    if (data instanceof Uint8Array) {
-      bytes.set(data, address);
-    } else {
-      for (let i = 0; i < data.length; ++i) bytes[address + i] = data[i] ? 1 : 0;
-    }
-    this.view(address, shape);
+    checkBroadcast(name, shape, target, lastMayBeLess);
+    this.#copy(name, data, data.length, writeMask, shape);
   }
 
   /**
-   * Bytes, copied in.
    * @param {string} name
    * @param {Uint8Array} bytes
    */
   bytes(name, bytes) {
-    const address = this.#memory.take(name, bytes.length);
-    this.#memory.bytes.set(bytes, address);
-    this.view(address, [bytes.length]);
+    this.#copy(name, bytes, bytes.length, writeBytes, [bytes.length]);
   }
 
   /**
@@ -326,7 +437,7 @@ export class Call {
   // Results
 
   /**
-   * Makes room for a float32 result, whose values are undefined.
+   * A float32 result, whose values are undefined at first.
    * @param {string} name
    * @param {readonly number[]} shape
    * @param {readonly number[]} [seenAs]  the shape that the core sees, if another
@@ -334,20 +445,27 @@ export class Call {
    * @returns {Result}
    */
   result(name, shape, seenAs = shape, strides) {
-    const bytes = 4 * sizeOf(shape);
-    /** @type {Block | undefined} */
-    let block;
-    if (this.as === 'handle') {
-      block = { address: this.#memory.allocate(name, bytes), handles: 0 };
-      this.#unclaimed.push(block);
-    }
-    const address = block ? block.address : this.#memory.take(name, bytes);
-    this.view(address, seenAs, strides);
-    return { name, shape, address, block };
+    checkShape(name, shape);
+    const result = { name, shape, at: this.#count + 1, block: undefined };
+    this.#results[this.#numResults++] = result;
+    this.#view(0, seenAs, strides);
+    return result;
   }
 
   /**
-   * The same for a result that may not be wanted.
+   * A result of all heads side by side, or (B, N, H, D), which the core sees as (B, H, N, D).
+   * @param {string} name
+   * @param {readonly number[]} shape
+   * @param {number} [numHeads]  as for floats()
+   */
+  resultOfHeads(name, shape, numHeads) {
+    if (numHeads === undefined) return this.result(name, shape);
+    const seen = seenAsHeads(name, shape, numHeads);
+    return this.result(name, shape, seen.shape, seen.strides);
+  }
+
+  /**
+   * A result that may not be wanted.
    * @param {unknown} wanted
    * @param {string} name
    * @param {readonly number[]} shape
@@ -365,10 +483,10 @@ export class Call {
    * @param {Result} result
    * @returns {any}
    */
-  give({ name, shape, address, block }) {
-    if (!block) return this.copyOut(name, shape, address);
+  give({ name, shape, at, block }) {
+    if (!block) return this.copyOut(name, shape, this.#arguments[at]);
     this.#unclaimed.splice(this.#unclaimed.indexOf(block), 1);
-    return new TensorHandle(this.#memory, block, address, shape);
+    return new TensorHandle(this.#memory, block, block.address, shape);
   }
 
   /**
@@ -397,23 +515,19 @@ export class Call {
   }
 
   /**
-   * Copies int32 numbers out.
-   * @param {number} address
+   * Copies numbers out that were an argument.
+   * @template {'ints' | 'doubles'} V
+   * @param {V} type
+   * @param {number} at  what the writer of that name gave
    * @param {number} length
+   * @returns {Memory[V]}
    */
-  copyInts(address, length) {
-    this.#memory.reach(address + 4 * length);
-    return this.#memory.ints.slice(address / 4, address / 4 + length);
-  }
-
-  /**
-   * Copies float64 numbers out.
-   * @param {number} address
-   * @param {number} length
-   */
-  copyDoubles(address, length) {
+  copyBack(type, at, length) {
+    const address = this.#arguments[at];
     this.#memory.reach(address + 8 * length);
-    return this.#memory.doubles.slice(address / 8, address / 8 + length);
+    const view = this.#memory[type];
+    const begin = address / view.BYTES_PER_ELEMENT;
+    return /** @type {Memory[V]} */ (view.slice(begin, begin + length));
   }
 
   // What the operation wrote where its arguments were
@@ -458,6 +572,63 @@ export class Call {
   }
 }
 
+/** @type {Copy['write']} */
+function writeFloats({ floats }, address, data) {
+  const { length } = data;
+  const at = address / 4;
+  if (length > kShortCopy) return floats.set(data, at);
+  for (let i = 0; i < length; ++i) floats[at + i] = data[i];
+}
+
+/** @type {Copy['write']} */
+const writeInts = ({ ints }, address, data) => ints.set(data, address / 4);
+
+/** @type {Copy['write']} */
+const writeDoubles = ({ doubles }, address, data) => doubles.set(data, address / 8);
+
+/** @type {Copy['write']} */
+const writeBytes = ({ bytes }, address, data) => bytes.set(data, address);
+
+/** @type {Copy['write']} */
+function writeLongs({ ints }, address, data) {
+  for (let i = 0; i < data.length; ++i) {
+    ints[address / 4 + 2 * i] = data[i];
+    ints[address / 4 + 2 * i + 1] = Math.floor(data[i] / 2 ** 32);
+  }
+}
+
+/** @type {Copy['write']} */
+function writeMask({ bytes }, address, data) {
+  if (data instanceof Uint8Array) return bytes.set(data, address);
+  for (let i = 0; i < data.length; ++i) bytes[address + i] = data[i] ? 1 : 0;
+}
+
+/**
+ * (B, N, H·D) or (B, N, H, D) seen as (B, H, N, D), as TensorView::split_heads() does.
+ * @param {string} name
+ * @param {readonly number[]} shape
+ * @param {number} numHeads
+ * @param {readonly number[]} [strides]
+ */
+function seenAsHeads(name, shape, numHeads, strides = rowMajor(shape)) {
+  const [batch, length, width, depth] = shape;
+  if (depth === undefined && width % numHeads !== 0) {
+    throw wrongShape(name, shape, `a width divisible by ${numHeads} heads`);
+  }
+  const headDim = depth ?? width / numHeads;
+  const [batchStride, rowStride, stride, last = stride] = strides;
+  return {
+    shape: [batch, depth === undefined ? numHeads : width, length, headDim],
+    strides: [batchStride, depth === undefined ? headDim * stride : stride, rowStride, last],
+  };
+}
+
+/**
+ * Names of parameters and of what is in a file have underscores here, too.
+ * @param {string} message
+ */
+export const asWritten = (message) => message;
+
 /** Names that are PyTorch's and have underscores here, too. */
 const kParameterName = /_proj|_attn$|_[ih]h_l\d|^relative_attention_bias$/;
 
@@ -465,7 +636,7 @@ const kParameterName = /_proj|_attn$|_[ih]h_l\d|^relative_attention_bias$/;
  * A message of the core with the names of arguments as they are here: `valid_lens` is `validLens`.
  * @param {string} message
  */
-export function inJavaScript(message) {
+function inJavaScript(message) {
   return message.replace(/\b[a-z]+(_[a-z0-9]+)+\b/g, (name) => {
     if (kParameterName.test(name)) return name;
     return name === 'num_threads' ? 'threads' : name.replace(/_(.)/g, (_, c) => c.toUpperCase());

@@ -1,7 +1,9 @@
-import { checkInit, checkRows, Layer } from './layer.js';
-import { checkInteger, checkOptions, checkShape, invalid } from './tensor.js';
+import { Layer } from './layer.js';
+import { checkRows, invalid } from './tensor.js';
+import { flag, kInit, size } from './options.js';
 
 /** @import { InitOptions } from './layer.js' */
+/** @import { Rule } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -20,6 +22,27 @@ import { checkInteger, checkOptions, checkShape, invalid } from './tensor.js';
 
 /** @typedef {Conv1dSizes & InitOptions} Conv1dOptions */
 
+/** @type {Rule} */
+const padding = (call, name, value = 0) => {
+  call.has(value === 'same');
+  if (value === 'same') return;
+  if (!Number.isSafeInteger(value) || value < 0) {
+    throw invalid(name, value, "a whole number of at least 0 or 'same'");
+  }
+  call.number(value);
+};
+
+const kOptions = {
+  inChannels: size(),
+  outChannels: size(),
+  kernelSize: size(1),
+  stride: size(1),
+  dilation: size(1),
+  bias: flag(true),
+  padding,
+  ...kInit,
+};
+
 /**
  * A convolution along a sequence (torch.nn.Conv1d, whose inputs are (B, channels, N) where these are
  * (B, N, channels), as for attention):
@@ -29,42 +52,15 @@ import { checkInteger, checkOptions, checkShape, invalid } from './tensor.js';
  * Parameters: `weight` (outChannels, inChannels, k) and, with `bias`, `bias` (outChannels,).
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<Conv1dSizes>}
  */
 export class Conv1d extends Layer {
-  #inChannels;
-  #outChannels;
-
   /**
    * @param {Runtime} runtime
    * @param {Conv1dOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { inChannels, outChannels, kernelSize = 1, stride = 1, padding = 0 } = options;
-    const { dilation = 1, bias = true } = options;
-    checkInteger('inChannels', inChannels, 1);
-    checkInteger('outChannels', outChannels, 1);
-    checkInteger('kernelSize', kernelSize, 1);
-    checkInteger('stride', stride, 1);
-    if (padding !== 'same' && !(Number.isSafeInteger(padding) && padding >= 0)) {
-      throw invalid('padding', padding, "a whole number of at least 0 or 'same'");
-    }
-    checkInteger('dilation', dilation, 1);
-    checkShape('weight', [outChannels, inChannels, kernelSize]);
-    checkInit(options);
-    super(runtime, 'makeConv1d', (call) => {
-      call.number(inChannels);
-      call.number(outChannels);
-      call.number(kernelSize);
-      call.number(stride);
-      call.number(padding === 'same' ? 0 : padding);
-      call.flag(padding === 'same');
-      call.number(dilation);
-      call.flag(bias);
-    });
-    this.#inChannels = inChannels;
-    this.#outChannels = outChannels;
-    this.initializeFrom('initializeConv1d', options);
+    super(runtime, 'makeConv1d', options, kOptions);
   }
 
   /**
@@ -74,13 +70,7 @@ export class Conv1d extends Layer {
    * @throws {AttnError} `invalid_argument` when not even one output does
    */
   outputLength(length) {
-    checkInteger('length', length, 0);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.number(length);
-      call.run(this.runtime.native.conv1dOutputLength);
-      return call.given(0);
-    });
+    return this.ask('conv1dOutputLength', (call) => call.integer('length', length, 0));
   }
 
   /**
@@ -90,8 +80,12 @@ export class Conv1d extends Layer {
    *   `disposed`
    */
   forward(x) {
-    checkRows('x', x, this.#inChannels, 'inChannels');
+    checkRows('x', x, this.sizes.inChannels, 'inChannels');
     const length = this.outputLength(x.shape[x.shape.length - 2]);
-    return this.rows('forwardConv1d', x, x.shape.with(-2, length).with(-1, this.#outChannels));
+    const shape = x.shape.with(-2, length).with(-1, this.sizes.outChannels);
+    return this.map('forwardConv1d', (call) => {
+      call.floats('x', x);
+      return shape;
+    });
   }
 }

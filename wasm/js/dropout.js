@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, checkTensor, invalid } from './tensor.js';
+import { checkOptions } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -19,25 +19,6 @@ import { checkInteger, checkOptions, checkTensor, invalid } from './tensor.js';
  * @property {number} [stream]  one of the independent sequences of a seed; 0 by default
  */
 
-/** @param {RandomOptions} options */
-export function checkRandom({ seed = 0, stream = 0 }) {
-  checkInteger('seed', seed, 0);
-  checkInteger('stream', stream, 0);
-}
-
-/** @param {Dropout} [dropout] */
-export function checkDropout(dropout) {
-  if (dropout === undefined) return;
-  if (dropout === null || typeof dropout !== 'object') {
-    throw invalid('dropout', dropout, 'an object { probability, seed, stream }');
-  }
-  const { probability } = dropout;
-  if (!(probability >= 0 && probability <= 1)) {
-    throw invalid('dropout.probability', probability, 'a number from 0 to 1');
-  }
-  checkRandom(dropout);
-}
-
 /**
  * @param {Runtime} runtime
  * @param {TensorLike} x
@@ -45,13 +26,9 @@ export function checkDropout(dropout) {
  */
 export function applyDropout(runtime, x, options) {
   checkOptions(options);
-  checkTensor('x', x);
-  checkDropout(options);
-  return runtime.call((call) => {
-    call.floats('x', x);
-    const output = call.result('output', x.shape);
-    call.dropout(options);
-    call.run(runtime.native.applyDropout);
-    return call.give(output);
-  });
+  return runtime.map(
+    'applyDropout',
+    (call) => call.floats('x', x),
+    (call) => call.dropout(options),
+  );
 }

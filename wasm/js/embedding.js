@@ -1,17 +1,9 @@
-import { checkRandom } from './dropout.js';
 import { Layer } from './layer.js';
-import {
-  checkChoice,
-  checkFlag,
-  checkInteger,
-  checkIntegers,
-  checkNumber,
-  checkOptions,
-  checkShape,
-  invalid,
-} from './tensor.js';
+import { checkIntegers, invalid } from './tensor.js';
+import { choice, flag, kRandom, real, size } from './options.js';
 
 /** @import { RandomOptions } from './dropout.js' */
+/** @import { Rule } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -30,6 +22,20 @@ import {
 
 /** @typedef {EmbeddingSizes & RandomOptions} EmbeddingOptions */
 
+/** @type {Rule} */
+const paddingIdx = (call, name, value, { numEmbeddings }) =>
+  call.optionalInteger(name, value, -numEmbeddings);
+
+const kOptions = {
+  numEmbeddings: size(),
+  embeddingDim: size(),
+  scaleBySqrtDim: flag(false),
+  paddingIdx,
+  init: choice(['normal', 'zeros']),
+  ...kRandom,
+  deviation: real(1),
+};
+
 /**
  * A table of learned vectors, one per token of a vocabulary, as torch.nn.Embedding:
  *
@@ -38,40 +44,15 @@ import {
  * Parameter: `weight` (numEmbeddings, E).
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<EmbeddingSizes>}
  */
 export class Embedding extends Layer {
-  #numEmbeddings;
-  #embeddingDim;
-
   /**
    * @param {Runtime} runtime
    * @param {EmbeddingOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { numEmbeddings, embeddingDim, paddingIdx, scaleBySqrtDim = false } = options;
-    const { init = 'normal', deviation = 1 } = options;
-    checkInteger('numEmbeddings', numEmbeddings, 1);
-    checkInteger('embeddingDim', embeddingDim, 1);
-    if (paddingIdx !== undefined) checkInteger('paddingIdx', paddingIdx, -numEmbeddings);
-    checkFlag('scaleBySqrtDim', scaleBySqrtDim);
-    checkChoice('init', init, ['normal', 'zeros']);
-    checkNumber('deviation', deviation);
-    checkRandom(options);
-    checkShape('weight', [numEmbeddings, embeddingDim]);
-    super(runtime, 'makeEmbedding', (call) => {
-      call.number(numEmbeddings);
-      call.number(embeddingDim);
-      call.optional(paddingIdx);
-      call.flag(scaleBySqrtDim);
-    });
-    this.#numEmbeddings = numEmbeddings;
-    this.#embeddingDim = embeddingDim;
-    if (init === 'zeros') return;
-    this.initialize('initializeEmbedding', (call) => {
-      call.random(options);
-      call.number(deviation);
-    });
+    super(runtime, 'makeEmbedding', options, kOptions);
   }
 
   /**
@@ -80,17 +61,12 @@ export class Embedding extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(ids) {
-    const most = this.#numEmbeddings - 1;
+    const most = this.sizes.numEmbeddings - 1;
     const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
     if (tensor.shape.length > 2) throw invalid('ids', `rank ${tensor.shape.length}`, 'rank 1 or 2');
-    const shape = [...tensor.shape, this.#embeddingDim];
-    checkShape('output', shape);
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.map('forwardEmbedding', (call) => {
       call.ints('ids', tensor);
-      const output = call.result('output', shape);
-      call.run(this.runtime.native.forwardEmbedding);
-      return call.give(output);
+      return [...tensor.shape, this.sizes.embeddingDim];
     });
   }
 }

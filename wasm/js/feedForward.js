@@ -1,7 +1,7 @@
-import { activationIndex } from './activation.js';
-import { checkDropout } from './dropout.js';
-import { checkInit, checkRows, Layer } from './layer.js';
-import { checkInteger, checkOptions, checkShape } from './tensor.js';
+import { kActivations } from './activation.js';
+import { Layer } from './layer.js';
+import { checkOptions } from './tensor.js';
+import { choice, flag, kInit, like, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -21,6 +21,15 @@ import { checkInteger, checkOptions, checkShape } from './tensor.js';
 
 /** @typedef {FeedForwardSizes & InitOptions} FeedForwardOptions */
 
+const kOptions = {
+  dModel: size(),
+  dimFeedforward: size(),
+  outFeatures: like('dModel', size()),
+  activation: choice(kActivations),
+  bias: flag(true),
+  ...kInit,
+};
+
 /**
  * The position-wise feed-forward network of a Transformer (Vaswani et al. 2017; D2L 11.7.2,
  * `PositionWiseFFN`):
@@ -31,34 +40,15 @@ import { checkInteger, checkOptions, checkShape } from './tensor.js';
  * dimFeedforward), and with `bias` `linear1.bias` and `linear2.bias`.
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<FeedForwardSizes>}
  */
 export class FeedForward extends Layer {
-  #sizes;
-
   /**
    * @param {Runtime} runtime
    * @param {FeedForwardOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { dModel, dimFeedforward, outFeatures = dModel } = options;
-    const { activation = 'relu', bias = true } = options;
-    checkInteger('dModel', dModel, 1);
-    checkInteger('dimFeedforward', dimFeedforward, 1);
-    checkInteger('outFeatures', outFeatures, 1);
-    checkShape('linear1.weight', [dimFeedforward, dModel]);
-    checkShape('linear2.weight', [outFeatures, dimFeedforward]);
-    const index = activationIndex(activation);
-    checkInit(options);
-    super(runtime, 'makeFeedForward', (call) => {
-      call.number(dModel);
-      call.number(dimFeedforward);
-      call.number(outFeatures);
-      call.number(index);
-      call.flag(bias);
-    });
-    this.#sizes = { dModel, outFeatures };
-    this.initializeFrom('initializeFeedForward', options);
+    super(runtime, 'makeFeedForward', options, kOptions);
   }
 
   /**
@@ -70,9 +60,11 @@ export class FeedForward extends Layer {
    */
   forward(x, options = {}) {
     checkOptions(options);
-    checkRows('x', x, this.#sizes.dModel, 'dModel');
-    checkDropout(options.dropout);
-    const shape = x.shape.with(-1, this.#sizes.outFeatures);
-    return this.rows('forwardFeedForward', x, shape, (call) => call.dropout(options.dropout));
+    const { dModel, outFeatures } = this.sizes;
+    return this.map(
+      'forwardFeedForward',
+      (call) => call.rows('x', x, dModel, 'dModel').with(-1, outFeatures),
+      (call) => call.dropout(options.dropout),
+    );
   }
 }

@@ -1,7 +1,8 @@
-import { make, NativeObject } from './nativeObject.js';
-import { checkInteger, checkOptions, checkShape, checkTensorOf } from './tensor.js';
+import { NativeObject } from './nativeObject.js';
+import { like, natural, size, writeOptions } from './options.js';
 
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { Call } from './call.js' */
+/** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
@@ -21,44 +22,63 @@ import { checkInteger, checkOptions, checkShape, checkTensorOf } from './tensor.
 
 /** The sizes of a cache that a layer makes. @typedef {Required<Omit<KeyValueCacheOptions, 'capacity'>>} CacheSizes */
 
+/** What is kept of past tokens. */
+class State extends NativeObject {
+  /**
+   * @param {Runtime} runtime
+   * @param {number} address
+   */
+  constructor(runtime, address) {
+    super(runtime, 'deleteState', address);
+  }
+
+  /** Tokens kept. */
+  get length() {
+    return this.ask('lengthOfState');
+  }
+
+  /**
+   * Forgets all tokens from `length` on.
+   * @param {number} length
+   */
+  truncate(length) {
+    this.ask('truncateState', (call) => call.integer('length', length, 0));
+  }
+}
+
+const kOptions = {
+  batch: size(1),
+  numKvHeads: size(),
+  headDim: size(),
+  valueDim: like('headDim', size()),
+  capacity: natural(0),
+};
+
 /**
  * Keys and values of past tokens, for decoding token by token. Made by the layers that need it, see
  * `MultiHeadAttention.makeCache()`, or by itself for `scaledDotProductAttention`.
  * @template {ResultKind} [As='array']
  */
-export class KeyValueCache extends NativeObject {
+export class KeyValueCache extends State {
   #sizes;
 
   /**
    * @param {Runtime} runtime
    * @param {KeyValueCacheOptions} options
-   * @param {number} [address]  of one that a layer has made
+   * @param {number} [address]  of one that a layer has made, with all sizes given
    */
   constructor(runtime, options, address) {
-    checkOptions(options);
-    const { batch = 1, numKvHeads, headDim, valueDim = headDim, capacity = 0 } = options;
-    checkInteger('batch', batch, 1);
-    checkInteger('numKvHeads', numKvHeads, 1);
-    checkInteger('headDim', headDim, 1);
-    checkInteger('valueDim', valueDim, 1);
-    checkInteger('capacity', capacity, 0);
-    const own =
-      address ??
-      make(runtime, 'makeCache', (call) => {
-        for (const size of [batch, numKvHeads, headDim, valueDim, capacity]) call.number(size);
-      });
-    super(runtime, 'deleteCache', own);
-    this.#sizes = { batch, numKvHeads, headDim, valueDim };
-  }
-
-  /** Tokens kept. */
-  get length() {
-    return this.#read(0);
+    let sizes = options;
+    const make = (/** @type {Call} */ call) => {
+      sizes = writeOptions(call, options, kOptions);
+    };
+    super(runtime, address ?? runtime.ask('makeCache', make));
+    this.#sizes = /** @type {CacheSizes} */ (sizes);
   }
 
   /** Tokens that there is room for. */
   get capacity() {
-    return this.#read(1);
+    return this.ask('capacityOfCache');
   }
 
   /**
@@ -85,36 +105,15 @@ export class KeyValueCache extends NativeObject {
    */
   append(key, value) {
     const { batch, numKvHeads, headDim, valueDim } = this.#sizes;
-    checkTensorOf('key', key, [batch, numKvHeads, -1, headDim]);
-    checkTensorOf('value', value, [batch, numKvHeads, key.shape[2], valueDim]);
-    this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('key', key);
-      call.floats('value', value);
-      call.run(this.runtime.native.appendToCache);
+    this.ask('appendToCache', (call) => {
+      const [, , length] = call.floatsOf('key', key, [batch, numKvHeads, -1, headDim]);
+      call.floatsOf('value', value, [batch, numKvHeads, length, valueDim]);
     });
-  }
-
-  /**
-   * Forgets all tokens from `length` on.
-   * @param {number} length
-   */
-  truncate(length) {
-    truncate(this.runtime, this.address, 'truncateCache', length);
   }
 
   /** Forgets all tokens. */
   clear() {
     this.truncate(0);
-  }
-
-  /** @param {number} index */
-  #read(index) {
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.run(this.runtime.native.readCache);
-      return call.given(index);
-    });
   }
 
   /**
@@ -124,68 +123,35 @@ export class KeyValueCache extends NativeObject {
   #cached(values, width) {
     const { batch, numKvHeads } = this.#sizes;
     const shape = [batch, numKvHeads, this.length, width];
-    checkShape('cache', shape);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.flag(values);
-      const output = call.result('cache', shape);
-      call.run(this.runtime.native.readCached);
-      return call.give(output);
+    return this.map('readCached', (call) => {
+      call.number(values ? 1 : 0);
+      return shape;
     });
   }
 }
 
 /** What a stack of layers keeps of past tokens. */
-export class DecodingState extends NativeObject {
-  #length;
-  #truncate;
-
+export class DecodingState extends State {
   /**
    * @param {Runtime} runtime
-   * @param {{ remove: Operation, length: Operation, truncate: Operation }} operations
    * @param {number} address
    * @param {number} batch
-   * @param {number} memoryLength  of the encoder's output; 0 without one
+   * @param {number} [memoryLength]  of the encoder's output, where there is one
    */
-  constructor(runtime, { remove, length, truncate }, address, batch, memoryLength = 0) {
-    super(runtime, remove, address);
-    this.#length = length;
-    this.#truncate = truncate;
+  constructor(runtime, address, batch, memoryLength = 0) {
+    super(runtime, address);
     /** B. @readonly */
     this.batch = batch;
     /** The length of the encoder's output, where there is one. @readonly */
     this.memoryLength = memoryLength;
   }
-
-  /** Tokens decoded so far. */
-  get length() {
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.run(this.runtime.native[this.#length]);
-      return call.given(0);
-    });
-  }
-
-  /**
-   * Forgets all tokens from `length` on.
-   * @param {number} length
-   */
-  truncate(length) {
-    truncate(this.runtime, this.address, this.#truncate, length);
-  }
 }
 
 /**
- * @param {Runtime} runtime
- * @param {number} address
- * @param {Operation} operation
- * @param {number} length
+ * @param {number} batch
+ * @param {number} capacity
  */
-function truncate(runtime, address, operation, length) {
-  checkInteger('length', length, 0);
-  runtime.call((call) => {
-    call.number(address);
-    call.number(length);
-    call.run(runtime.native[operation]);
-  });
-}
+export const writeCapacity = (batch, capacity) => (/** @type {Call} */ call) => {
+  call.integer('batch', batch, 1);
+  call.integer('capacity', capacity, 0);
+};

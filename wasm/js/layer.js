@@ -1,18 +1,11 @@
-import { checkRandom } from './dropout.js';
-import { make, NativeObject } from './nativeObject.js';
+import { asWritten } from './call.js';
+import { NativeObject } from './nativeObject.js';
+import { writeOptions } from './options.js';
 import { withSafetensors } from './safetensors.js';
-import {
-  checkChoice,
-  checkEqual,
-  checkFlag,
-  checkOptions,
-  checkShape,
-  checkTensor,
-  checkTensorOf,
-  invalid,
-} from './tensor.js';
+import { checkOptions, invalid } from './tensor.js';
 
 /** @import { Call } from './call.js' */
+/** @import { OptionTable } from './options.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Safetensors } from './safetensors.js' */
@@ -28,18 +21,44 @@ import {
 /** @typedef {InitOption & RandomOptions} InitOptions */
 
 /**
+ * Where a layer of a stack is found.
+ * @typedef {object} Place
+ * @property {Layer} owner
+ * @property {number} index
+ */
+
+/**
  * What all layers have: parameters with PyTorch's names and layouts, and memory that is freed by
  * `dispose()`, by `using`, or at last when the layer is garbage-collected.
+ *
+ * @template {object} [Sizes=any]  what it is made of
  */
 export class Layer extends NativeObject {
   /**
    * @param {Runtime} runtime
    * @param {Operation} operation  makes it
-   * @param {(call: Call) => void} writeOptions
-   * @param {NativeObject} [owner]  of a layer that is part of another one
+   * @param {Sizes} options
+   * @param {OptionTable} table
+   * @param {Place} [place]  of a layer of a stack, which the operation then gets instead of options
    */
-  constructor(runtime, operation, writeOptions, owner) {
-    super(runtime, 'deleteLayer', make(runtime, operation, writeOptions), owner);
+  constructor(runtime, operation, options, table, place) {
+    let sizes = /** @type {any} */ (place?.owner.sizes);
+    const address = runtime.ask(operation, (call) => {
+      if (!place) {
+        sizes = writeOptions(call, options, table);
+        return;
+      }
+      call.number(place.owner.address);
+      call.number(place.index);
+    });
+    super(runtime, 'deleteLayer', address, place?.owner);
+    /**
+     * What the layer is made of, defaults included.
+     * @protected
+     * @readonly
+     * @type {Required<Sizes>}
+     */
+    this.sizes = sizes;
   }
 
   /**
@@ -47,9 +66,8 @@ export class Layer extends NativeObject {
    * @returns {string[]}
    */
   parameterNames() {
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.run(this.runtime.native.parameterNames);
+    return this.call((call) => {
+      call.run('parameterNames');
       return call.givenText().split('\n').slice(0, -1);
     });
   }
@@ -61,11 +79,9 @@ export class Layer extends NativeObject {
    * @throws {AttnError} `not_found`
    */
   parameter(name) {
-    checkName(name);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.text('name', name);
-      call.run(this.runtime.native.parameter, asWritten);
+    return this.call((call) => {
+      writeName(call, name);
+      call.run('parameter', asWritten);
       return call.givenTensor(name);
     });
   }
@@ -77,13 +93,10 @@ export class Layer extends NativeObject {
    * @throws {AttnError} `not_found`, `shape_mismatch`
    */
   setParameter(name, values) {
-    checkName(name);
-    checkTensor(name, values);
-    this.runtime.call((call) => {
-      call.number(this.address);
-      call.text('name', name);
+    this.call((call) => {
+      writeName(call, name);
       call.floats(name, values);
-      call.run(this.runtime.native.setParameter, asWritten);
+      call.run('setParameter', asWritten);
     });
   }
 
@@ -112,108 +125,26 @@ export class Layer extends NativeObject {
   loadStateDict(source, options = {}) {
     checkOptions(options);
     const { prefix = '', strict = true } = options;
-    checkFlag('strict', strict);
     const address = this.address;
     return withSafetensors(this.runtime, source, (file) =>
       this.runtime.call((call) => {
         call.number(address);
         call.number(file.address);
         call.text('prefix', prefix);
-        call.flag(strict);
-        call.run(this.runtime.native.loadStateDict, asWritten);
+        call.flag('strict', strict);
+        call.run('loadStateDict', asWritten);
         const names = (/** @type {number} */ at) => call.givenText(at).split('\0').slice(0, -1);
         return { missingKeys: names(0), unexpectedKeys: names(2) };
       }),
     );
   }
-
-  /**
-   * Gives the layer weights drawn from a stream, unless they are to be zeros.
-   * @protected
-   * @param {Operation} operation
-   * @param {InitOptions} options
-   */
-  initializeFrom(operation, options) {
-    if (options.init === 'zeros') return;
-    this.initialize(operation, (call) => call.random(options));
-  }
-
-  /**
-   * Runs an operation with one input and one result.
-   * @protected
-   * @param {Operation} operation
-   * @param {TensorLike} x
-   * @param {readonly number[]} shape  of the result
-   * @param {(call: Call) => void} [writeFurther]
-   */
-  rows(operation, x, shape, writeFurther) {
-    checkShape('output', shape);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('x', x);
-      const output = call.result('output', shape);
-      writeFurther?.(call);
-      call.run(this.runtime.native[operation]);
-      return call.give(output);
-    });
-  }
-
-  /**
-   * Runs an operation that gives the layer its first weights; without them there is no layer.
-   * @protected
-   * @param {Operation} operation
-   * @param {(call: Call) => void} [writeOptions]
-   */
-  initialize(operation, writeOptions = () => {}) {
-    try {
-      this.runtime.call((call) => {
-        call.number(this.address);
-        writeOptions(call);
-        call.run(this.runtime.native[operation]);
-      });
-    } catch (error) {
-      this.dispose();
-      throw error;
-    }
-  }
 }
 
 /**
- * Names of parameters have underscores here, too.
- * @param {string} message
- */
-export const asWritten = (message) => message;
-
-/**
- * Checks rows of a width.
+ * @param {Call} call
  * @param {string} name
- * @param {TensorLike} x
- * @param {number} width
- * @param {string} what  the width is, for the message
  */
-export function checkRows(name, x, width, what) {
-  checkTensor(name, x, { 2: `(N, ${what})`, 3: `(B, N, ${what})` });
-  checkEqual(name, 'width', x.shape[x.shape.length - 1], what, width);
-}
-
-/**
- * @param {string} name
- * @param {TensorLike} tensor
- * @param {string} other
- * @param {TensorLike} needed
- */
-export function sameShape(name, tensor, other, needed) {
-  checkTensor(other, needed);
-  checkTensorOf(name, tensor, needed.shape);
-}
-
-/** @param {InitOptions} options */
-export function checkInit(options) {
-  checkChoice('init', options.init ?? 'xavier', ['xavier', 'zeros']);
-  checkRandom(options);
-}
-
-/** @param {string} name */
-function checkName(name) {
+function writeName(call, name) {
   if (typeof name !== 'string') throw invalid('name', name, 'the name of a parameter');
+  call.text('name', name);
 }

@@ -1,6 +1,6 @@
-import { checkDropout } from './dropout.js';
-import { Layer, sameShape } from './layer.js';
-import { checkFlag, checkInteger, checkNumber, checkOptions, checkTensor } from './tensor.js';
+import { Layer } from './layer.js';
+import { checkOptions } from './tensor.js';
+import { flag, real, size } from './options.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -18,22 +18,21 @@ import { checkFlag, checkInteger, checkNumber, checkOptions, checkTensor } from 
 
 /** @typedef {LayerNormOptions} AddNormOptions */
 
-/** @param {LayerNormOptions} options */
-function checkNorm(options) {
-  checkOptions(options);
-  const { width, eps = 1e-5, elementwiseAffine = true, bias = true } = options;
-  checkInteger('width', width, 1);
-  checkNumber('eps', eps);
-  checkFlag('elementwiseAffine', elementwiseAffine);
-  checkFlag('bias', bias);
-}
+const kOptions = {
+  width: size(),
+  elementwiseAffine: flag(true),
+  bias: flag(true),
+  eps: real(1e-5),
+};
 
-/** @param {LayerNormOptions} options */
-const writeNorm = (options) => (/** @type {Call} */ call) => {
-  call.number(options.width);
-  call.number(options.eps ?? 1e-5);
-  call.flag(options.elementwiseAffine ?? true);
-  call.flag(options.bias ?? true);
+/**
+ * Two tensors of one shape.
+ * @param {TensorLike} x
+ * @param {TensorLike} y
+ */
+const writePair = (x, y) => (/** @type {Call} */ call) => {
+  const shape = call.floats('x', x);
+  return call.floatsOf('y', y, shape);
 };
 
 /**
@@ -51,8 +50,7 @@ export class LayerNorm extends Layer {
    * @param {LayerNormOptions} options
    */
   constructor(runtime, options) {
-    checkNorm(options);
-    super(runtime, 'makeLayerNorm', writeNorm(options));
+    super(runtime, 'makeLayerNorm', options, kOptions);
   }
 
   /**
@@ -61,8 +59,7 @@ export class LayerNorm extends Layer {
    * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`
    */
   forward(x) {
-    checkTensor('x', x);
-    return this.rows('forwardLayerNorm', x, x.shape);
+    return this.map('forwardLayerNorm', (call) => call.floats('x', x));
   }
 
   /**
@@ -73,15 +70,7 @@ export class LayerNorm extends Layer {
    * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`
    */
   forwardSum(x, y) {
-    sameShape('y', y, 'x', x);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('x', x);
-      call.floats('y', y);
-      const output = call.result('output', x.shape);
-      call.run(this.runtime.native.forwardLayerNormOfSum);
-      return call.give(output);
-    });
+    return this.map('forwardLayerNormOfSum', writePair(x, y));
   }
 }
 
@@ -100,8 +89,7 @@ export class AddNorm extends Layer {
    * @param {AddNormOptions} options
    */
   constructor(runtime, options) {
-    checkNorm(options);
-    super(runtime, 'makeAddNorm', writeNorm(options));
+    super(runtime, 'makeAddNorm', options, kOptions);
   }
 
   /**
@@ -113,16 +101,6 @@ export class AddNorm extends Layer {
    */
   forward(x, y, options = {}) {
     checkOptions(options);
-    sameShape('y', y, 'x', x);
-    checkDropout(options.dropout);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('x', x);
-      call.floats('y', y);
-      const output = call.result('output', x.shape);
-      call.dropout(options.dropout);
-      call.run(this.runtime.native.forwardAddNorm);
-      return call.give(output);
-    });
+    return this.map('forwardAddNorm', writePair(x, y), (call) => call.dropout(options.dropout));
   }
 }

@@ -1,6 +1,6 @@
-import { checkDropout, checkRandom } from './dropout.js';
 import { Layer } from './layer.js';
-import { checkInteger, checkNumber, checkOptions, checkShape, checkTensor } from './tensor.js';
+import { checkOptions, kRowRanks } from './tensor.js';
+import { natural, real, size } from './options.js';
 
 /** @import { StartAndDropout } from './positionalEncoding.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -16,6 +16,13 @@ import { checkInteger, checkNumber, checkOptions, checkShape, checkTensor } from
  *   in BERT and GPT-2; torch.nn.Embedding has 1
  */
 
+const kOptions = {
+  maxLength: size(),
+  dModel: size(),
+  seed: natural(0),
+  deviation: real(0.02),
+};
+
 /**
  * Positions as a learned table, as in BERT and GPT-2:
  *
@@ -24,6 +31,7 @@ import { checkInteger, checkNumber, checkOptions, checkShape, checkTensor } from
  * Parameter: `weight` (maxLength, E).
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<LearnedPositionalEncodingOptions>}
  */
 export class LearnedPositionalEncoding extends Layer {
   /**
@@ -31,21 +39,7 @@ export class LearnedPositionalEncoding extends Layer {
    * @param {LearnedPositionalEncodingOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { maxLength, dModel, seed = 0, deviation = 0.02 } = options;
-    checkInteger('maxLength', maxLength, 1);
-    checkInteger('dModel', dModel, 1);
-    checkRandom({ seed });
-    checkNumber('deviation', deviation);
-    checkShape('weight', [maxLength, dModel]);
-    super(runtime, 'makeLearnedPositionalEncoding', (call) => {
-      call.number(maxLength);
-      call.number(dModel);
-    });
-    this.initialize('initializeLearnedPositionalEncoding', (call) => {
-      call.number(seed);
-      call.number(deviation);
-    });
+    super(runtime, 'makeLearnedPositionalEncoding', options, kOptions);
   }
 
   /**
@@ -57,17 +51,13 @@ export class LearnedPositionalEncoding extends Layer {
   forward(x, options = {}) {
     checkOptions(options);
     const { start = 0, dropout } = options;
-    checkTensor('x', x, { 2: '(N, E)', 3: '(B, N, E)' });
-    checkInteger('start', start, 0);
-    checkDropout(dropout);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('x', x);
-      const output = call.result('output', x.shape);
-      call.number(start);
-      call.dropout(dropout);
-      call.run(this.runtime.native.forwardLearnedPositionalEncoding);
-      return call.give(output);
-    });
+    return this.map(
+      'forwardLearnedPositionalEncoding',
+      (call) => call.floats('x', x, kRowRanks),
+      (call) => {
+        call.integer('start', start, 0);
+        call.dropout(dropout);
+      },
+    );
   }
 }

@@ -1,5 +1,5 @@
-import { checkInit, checkRows, Layer } from './layer.js';
-import { checkInteger, checkOptions, checkShape } from './tensor.js';
+import { Layer } from './layer.js';
+import { flag, kInit, size } from './options.js';
 
 /** @import { InitOptions } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -15,36 +15,23 @@ import { checkInteger, checkOptions, checkShape } from './tensor.js';
 
 /** @typedef {LinearSizes & InitOptions} LinearOptions */
 
+const kOptions = { inFeatures: size(), outFeatures: size(), bias: flag(true), ...kInit };
+
 /**
  * A dense layer, as torch.nn.Linear: y = x · Wᵀ + b.
  *
  * Parameters: `weight` (outFeatures, inFeatures) and, with `bias`, `bias` (outFeatures,).
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<LinearSizes>}
  */
 export class Linear extends Layer {
-  #inFeatures;
-  #outFeatures;
-
   /**
    * @param {Runtime} runtime
    * @param {LinearOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { inFeatures, outFeatures, bias = true } = options;
-    checkInteger('inFeatures', inFeatures, 1);
-    checkInteger('outFeatures', outFeatures, 1);
-    checkShape('weight', [outFeatures, inFeatures]);
-    checkInit(options);
-    super(runtime, 'makeLinear', (call) => {
-      call.number(inFeatures);
-      call.number(outFeatures);
-      call.flag(bias);
-    });
-    this.#inFeatures = inFeatures;
-    this.#outFeatures = outFeatures;
-    this.initializeFrom('initializeLinear', options);
+    super(runtime, 'makeLinear', options, kOptions);
   }
 
   /**
@@ -53,7 +40,8 @@ export class Linear extends Layer {
    * @throws {AttnError} `shape_mismatch`, `size_overflow`, `out_of_memory`, `disposed`
    */
   forward(x) {
-    checkRows('x', x, this.#inFeatures, 'inFeatures');
-    return this.rows('forwardLinear', x, x.shape.with(-1, this.#outFeatures));
+    return this.map('forwardLinear', (call) =>
+      call.rows('x', x, this.sizes.inFeatures, 'inFeatures').with(-1, this.sizes.outFeatures),
+    );
   }
 }

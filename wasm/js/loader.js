@@ -122,7 +122,12 @@ function defaultThreads() {
 async function prepare(variant, url) {
   let file = url ?? variants[variant].wasm();
   if (isFolder(file)) file = new URL(`attn-${variant}.wasm`, file);
-  const [factory, module] = await Promise.all([importGlue(variant), compile(file)]);
+  const [{ default: factory }, module] = await Promise.all([
+    variants[variant].glue().catch((error) => {
+      throw failure(`attn-${variant}.js could not be loaded`, error);
+    }),
+    compile(file),
+  ]);
   return { variant, factory, module };
 }
 
@@ -136,16 +141,19 @@ async function start({ variant, factory, module }, threads) {
   let native;
   try {
     native = await new Promise((resolve, reject) => {
+      const instantiate = (/** @type {WebAssembly.Imports} */ imports) =>
+        new Promise((done) => {
+          WebAssembly.instantiate(module, imports).then(done, reject);
+        });
       const options = {
         numThreads,
+        instantiate,
+        // With threads.
         instantiateWasm(
           /** @type {WebAssembly.Imports} */ imports,
           /** @type {Function} */ receive,
         ) {
-          WebAssembly.instantiate(module, imports).then(
-            (instance) => receive(instance, module),
-            reject,
-          );
+          instantiate(imports).then((instance) => receive(instance, module));
           return {};
         },
         // How the glue says that a worker could not be started: its promise would stay pending.
@@ -159,17 +167,8 @@ async function start({ variant, factory, module }, threads) {
     throw failure(`the WebAssembly module (variant ${variant}) could not be started`, error);
   }
   const runtime = new Runtime(native);
-  runtime.check(native.start(numThreads));
+  runtime.ask('start', (call) => call.number(numThreads));
   return new Attn(runtime, variant);
-}
-
-/** @param {Variant} variant */
-async function importGlue(variant) {
-  try {
-    return (await variants[variant].glue()).default;
-  } catch (error) {
-    throw failure(`attn-${variant}.js could not be loaded`, error);
-  }
 }
 
 /** @param {string | URL} wasmUrl */

@@ -1,5 +1,5 @@
-import { lengthsOf } from './attentionOptions.js';
-import { checkMask, checkOptions, checkTensor } from './tensor.js';
+import { writeLengths } from './attentionOptions.js';
+import { checkOptions } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, Mask, TensorLike } from './tensor.js' */
@@ -20,18 +20,14 @@ import { checkMask, checkOptions, checkTensor } from './tensor.js';
 export function maskedSoftmax(runtime, x, options) {
   checkOptions(options);
   const { validLens, mask } = options;
-  checkTensor('x', x, { 2: '(N, K)', 3: '(B, N, K)', 4: '(B, H, N, K)' });
-  const { shape } = x;
-  const rank = shape.length;
-  const numRows = rank === 2 ? undefined : shape[rank - 2];
-  const lens = validLens && lengthsOf('validLens', validLens, shape[0], numRows, shape[rank - 1]);
-  if (mask) checkMask('mask', mask, shape);
   return runtime.call((call) => {
-    call.floats('x', x);
+    const shape = call.floats('x', x, { 2: '(N, K)', 3: '(B, N, K)', 4: '(B, H, N, K)' });
     const output = call.result('output', shape);
-    call.ints('validLens', lens);
-    call.mask('mask', mask);
-    call.run(runtime.native.maskedSoftmax);
+    const rank = shape.length;
+    const numRows = rank === 2 ? undefined : shape[rank - 2];
+    writeLengths(call, 'validLens', validLens, shape[0], numRows, shape[rank - 1]);
+    call.mask('mask', mask, shape);
+    call.run('maskedSoftmax');
     return call.give(output);
   });
 }

@@ -11,8 +11,6 @@ const kSmallestBlock = 1 << 16;
 /** Pointers have 32 bits. */
 const kAddressableBytes = 2 ** 32;
 
-const utf8Decoder = new TextDecoder();
-
 /**
  * The WebAssembly memory of one module: views of it, and a stack of memory for the call that is
  * being made, kept from call to call, so that small calls ask malloc for nothing.
@@ -107,16 +105,6 @@ export class Memory {
   floatsAt(address, length) {
     this.reach(address + 4 * length);
     return this.floats.subarray(address / 4, address / 4 + length);
-  }
-
-  /**
-   * @param {number} address
-   * @returns {string} the text up to the zero byte
-   */
-  readText(address) {
-    this.reach(address + 1);
-    const end = this.bytes.indexOf(0, address);
-    return utf8Decoder.decode(this.bytes.slice(address, end));
   }
 
   /** Gives back what was taken, but keeps a block that the next call like this one fits in. */

@@ -1,26 +1,13 @@
-import {
-  checkAttentionOptions,
-  giveStages,
-  writeAttentionOptions,
-  writeInputs,
-} from './attentionOptions.js';
-import { checkAttentionPositions, writeAttentionPositions } from './attentionPositions.js';
-import { checkRandom } from './dropout.js';
-import { KeyValueCache } from './keyValueCache.js';
+import { giveStages, sizesOf, writeAttentionOptions, writeInputs } from './attentionOptions.js';
+import { writeAttentionPositions } from './attentionPositions.js';
+import { KeyValueCache, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
-import { make } from './nativeObject.js';
-import {
-  checkChoice,
-  checkEqual,
-  checkInteger,
-  checkOptions,
-  checkShape,
-  checkTensor,
-  invalid,
-} from './tensor.js';
+import { checkEqual, checkOptions, invalid, kRowRanks } from './tensor.js';
+import { choice, flag, kRandom, like, size } from './options.js';
 
-/** @import { AttentionOptions } from './attentionOptions.js' */
+/** @import { AttentionOptions, ScoreSizes } from './attentionOptions.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
+/** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -54,7 +41,18 @@ import {
 
 /** @typedef {AttentionOptions & CacheOption} MultiHeadAttentionForwardOptions */
 
-const kRanks = { 2: '(N, E)', 3: '(B, N, E)' };
+const kOptions = {
+  dModel: size(),
+  numHeads: size(1),
+  numKvHeads: like('numHeads', size()),
+  keyDim: like('dModel', size()),
+  valueDim: like('dModel', size()),
+  bias: flag(false),
+  sinks: flag(false),
+  positions: writeAttentionPositions,
+  init: choice(['xavier', 'identity', 'zeros']),
+  ...kRandom,
+};
 
 /**
  * Multi-head attention (Vaswani et al. 2017; torch.nn.MultiheadAttention; D2L 11.5):
@@ -75,62 +73,30 @@ const kRanks = { 2: '(N, E)', 3: '(B, N, E)' };
  * ```
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<MultiHeadAttentionSizes>}
  */
 export class MultiHeadAttention extends Layer {
-  #sizes;
-
   /**
    * @param {Runtime} runtime
    * @param {MultiHeadAttentionOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { dModel, numHeads = 1, numKvHeads = numHeads, init = 'xavier' } = options;
-    const { keyDim = dModel, valueDim = dModel, bias = false, sinks = false } = options;
-    checkInteger('dModel', dModel, 1);
-    checkInteger('numHeads', numHeads, 1);
-    if (dModel % numHeads !== 0) {
-      throw invalid('numHeads', numHeads, `a divisor of dModel ${dModel}`);
-    }
-    checkInteger('numKvHeads', numKvHeads, 1);
-    checkInteger('keyDim', keyDim, 1);
-    checkInteger('valueDim', valueDim, 1);
-    checkAttentionPositions(options.positions);
-    checkChoice('init', init, ['xavier', 'identity', 'zeros']);
-    checkRandom(options);
-    checkShape('in_proj_weight', [3 * dModel, dModel]);
-    checkShape('k_proj_weight', [numKvHeads, dModel / numHeads, keyDim]);
-    checkShape('v_proj_weight', [numKvHeads, dModel / numHeads, valueDim]);
-    super(runtime, 'makeMultiHeadAttention', (call) => {
-      call.number(dModel);
-      call.number(numHeads);
-      call.optional(options.numKvHeads);
-      call.optional(options.keyDim);
-      call.optional(options.valueDim);
-      call.flag(bias);
-      call.flag(sinks);
-      writeAttentionPositions(call, options.positions);
-    });
-    this.#sizes = { dModel, numHeads, numKvHeads, keyDim, valueDim };
-    if (init === 'identity') this.initialize('initializeIdentity');
-    if (init === 'xavier') {
-      this.initialize('initializeMultiHeadAttention', (call) => call.random(options));
-    }
+    super(runtime, 'makeMultiHeadAttention', options, kOptions);
   }
 
   /** E, the width of inputs and output. */
   get dModel() {
-    return this.#sizes.dModel;
+    return this.sizes.dModel;
   }
 
   /** H. */
   get numHeads() {
-    return this.#sizes.numHeads;
+    return this.sizes.numHeads;
   }
 
   /** Hkv, the number of heads of keys and values. */
   get numKvHeads() {
-    return this.#sizes.numKvHeads;
+    return this.sizes.numKvHeads;
   }
 
   /**
@@ -146,21 +112,15 @@ export class MultiHeadAttention extends Layer {
   forward(query, key = query, value = key, options = {}) {
     checkOptions(options);
     const { cache } = options;
-    const batch = this.#checkQuery(query);
-    this.#checkKeys(key, value, query.shape.length, batch);
-    if (cache) checkCache(cache);
-    const numKeys = (cache ? cache.length : 0) + key.shape[key.shape.length - 2];
-    const sizes = this.#scoreSizes(query, batch, numKeys);
-    checkAttentionOptions(options, sizes);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      writeInputs(call, query, key, value);
-      const output = call.result('output', query.shape);
+    const past = cache ? lengthOf(cache) : 0;
+    return this.call((call) => {
+      const { shape, q, k, v } = writeInputs(call, query, key, value, kRowRanks);
+      checkEqual('query', 'width', q.width, 'dModel', this.sizes.dModel);
+      this.#checkWidths(k.width, v.width);
+      const output = call.result('output', shape);
       if (cache) call.number(cache.address);
-      const leading = leadingOf(query, sizes.numHeads);
-      const stages = writeAttentionOptions(call, options, sizes, leading);
-      const { native } = this.runtime;
-      call.run(cache ? native.forwardWithCache : native.forwardMultiHeadAttention);
+      const stages = this.#writeOptions(call, options, shape, past + k.length);
+      call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
       return giveStages(call, output, stages);
     });
   }
@@ -172,16 +132,11 @@ export class MultiHeadAttention extends Layer {
    * @returns {KeyValueCache<As>}
    */
   makeCache(batch = 1, { capacity = 0 } = {}) {
-    checkInteger('batch', batch, 1);
-    checkInteger('capacity', capacity, 0);
-    const { dModel, numHeads, numKvHeads } = this.#sizes;
-    const address = make(this.runtime, 'makeAttentionCache', (call) => {
-      call.number(this.address);
-      call.number(batch);
-      call.number(capacity);
-    });
+    const { dModel, numHeads, numKvHeads } = this.sizes;
+    const address = this.ask('makeAttentionCache', writeCapacity(batch, capacity));
     const headDim = dModel / numHeads;
-    return new KeyValueCache(this.runtime, { batch, numKvHeads, headDim }, address);
+    const sizes = { batch, numKvHeads, headDim, valueDim: headDim };
+    return new KeyValueCache(this.runtime, sizes, address);
   }
 
   /**
@@ -193,16 +148,14 @@ export class MultiHeadAttention extends Layer {
    * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`; the cache is then as it was
    */
   append(key, value, cache) {
-    checkTensor('key', key, kRanks);
-    const rank = key.shape.length;
-    this.#checkKeys(key, value, rank, rank === 3 ? key.shape[0] : 1);
-    checkCache(cache);
-    this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('key', key);
-      call.floats('value', value);
+    lengthOf(cache);
+    this.ask('appendKeys', (call) => {
+      const k = sizesOf(call.floats('key', key, kRowRanks));
+      const v = sizesOf(call.floats('value', value, kRowRanks));
+      this.#checkWidths(k.width, v.width);
+      checkEqual('value', 'batch', v.batch, 'key batch', k.batch);
+      checkEqual('key', 'length', k.length, 'value length', v.length);
       call.number(cache.address);
-      call.run(this.runtime.native.appendKeys);
     });
   }
 
@@ -217,77 +170,67 @@ export class MultiHeadAttention extends Layer {
    */
   attend(query, cache, options = {}) {
     checkOptions(options);
-    const batch = this.#checkQuery(query);
-    checkCache(cache);
-    const sizes = this.#scoreSizes(query, batch, cache.length);
-    checkAttentionOptions(options, sizes);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('query', query);
+    const numKeys = lengthOf(cache);
+    return this.call((call) => {
+      const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
       call.number(cache.address);
-      const output = call.result('output', query.shape);
-      const leading = leadingOf(query, sizes.numHeads);
-      const stages = writeAttentionOptions(call, options, sizes, leading);
-      call.run(this.runtime.native.attend);
+      const output = call.result('output', shape);
+      const stages = this.#writeOptions(call, options, shape, numKeys);
+      call.run('attend');
       return giveStages(call, output, stages);
     });
   }
 
   /**
-   * @param {TensorLike} query
-   * @returns {number} the batch
+   * @param {number} width  of keys
+   * @param {number} valueWidth
    */
-  #checkQuery(query) {
-    checkTensor('query', query, kRanks);
-    const rank = query.shape.length;
-    checkEqual('query', 'width', query.shape[rank - 1], 'dModel', this.#sizes.dModel);
-    return rank === 3 ? query.shape[0] : 1;
-  }
-
-  /**
-   * @param {TensorLike} key
-   * @param {TensorLike} value
-   * @param {number} rank
-   * @param {number} batch
-   */
-  #checkKeys(key, value, rank, batch) {
-    const { dModel, keyDim, valueDim } = this.#sizes;
-    checkTensor('key', key, sameRank(rank));
-    if (value !== key) checkTensor('value', value, sameRank(rank));
-    const width = key.shape[rank - 1];
+  #checkWidths(width, valueWidth) {
+    const { dModel, keyDim, valueDim } = this.sizes;
     checkEqual('key', 'width', width, keyDim === dModel ? 'dModel' : 'keyDim', keyDim);
-    const valueWidth = value.shape[rank - 1];
     checkEqual('value', 'width', valueWidth, valueDim === dModel ? 'dModel' : 'valueDim', valueDim);
-    checkEqual('key', 'batch', rank === 3 ? key.shape[0] : 1, 'query batch', batch);
-    checkEqual('value', 'batch', rank === 3 ? value.shape[0] : 1, 'query batch', batch);
-    checkEqual('key', 'length', key.shape[rank - 2], 'value length', value.shape[rank - 2]);
   }
 
   /**
-   * @param {TensorLike} query
-   * @param {number} batch
+   * @param {Call} call
+   * @param {AttentionOptions} options
+   * @param {readonly number[]} query  its shape
    * @param {number} numKeys
    */
-  #scoreSizes(query, batch, numKeys) {
-    const { dModel, numHeads } = this.#sizes;
-    const headDim = dModel / numHeads;
-    const numQueries = query.shape[query.shape.length - 2];
-    return { batch, numHeads, numQueries, numKeys, headDim, valueDim: headDim };
+  #writeOptions(call, options, query, numKeys) {
+    const { dModel, numHeads } = this.sizes;
+    const sizes = layerSizes(query, dModel, numHeads, numKeys);
+    return writeAttentionOptions(call, options, sizes, leadingOf(query, numHeads));
   }
 }
 
-/** @param {KeyValueCache<any>} cache */
-function checkCache(cache) {
-  if (!(cache instanceof KeyValueCache)) throw invalid('cache', cache, 'a KeyValueCache');
+/**
+ * @param {KeyValueCache<any>} cache
+ * @returns {number}
+ */
+export function lengthOf(cache) {
+  if (cache instanceof KeyValueCache) return cache.length;
+  throw invalid('cache', cache, 'a KeyValueCache');
+}
+
+/**
+ * The sizes of a layer's attention.
+ * @param {readonly number[]} shape  of the queries, (B, N, E) or (N, E)
+ * @param {number} dModel
+ * @param {number} numHeads
+ * @param {number} numKeys
+ * @returns {ScoreSizes}
+ */
+export function layerSizes(shape, dModel, numHeads, numKeys) {
+  const { batch, length } = sizesOf(shape);
+  const headDim = dModel / numHeads;
+  return { batch, numHeads, numQueries: length, numKeys, headDim, valueDim: headDim };
 }
 
 /**
  * (B, H, Nq), or (H, Nq) without B.
- * @param {TensorLike} x
+ * @param {readonly number[]} shape
  * @param {number} numHeads
  */
-export const leadingOf = ({ shape }, numHeads) =>
+export const leadingOf = (shape, numHeads) =>
   shape.length === 3 ? [shape[0], numHeads, shape[1]] : [numHeads, shape[0]];
-
-/** @param {number} rank */
-const sameRank = (rank) => ({ [rank]: 'as query has' });

@@ -43,6 +43,48 @@ export class NativeObject {
     removal(this.runtime, this.#remove, address)();
   }
 
+  /**
+   * Makes a call of the core whose first argument is the object.
+   * @protected
+   * @template T
+   * @param {(call: Call) => T} body
+   * @returns {T}
+   */
+  call(body) {
+    return this.runtime.call((call) => {
+      call.number(this.address);
+      return body(call);
+    });
+  }
+
+  /**
+   * Runs an operation on the object that gives a number, or nothing.
+   * @protected
+   * @param {Operation} operation
+   * @param {(call: Call) => void} [write]
+   */
+  ask(operation, write) {
+    return this.runtime.ask(operation, (call) => {
+      call.number(this.address);
+      write?.(call);
+    });
+  }
+
+  /**
+   * Runs an operation on the object that has one result.
+   * @protected
+   * @param {Operation} operation
+   * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the result
+   * @param {(call: Call) => void} [writeFurther]
+   */
+  map(operation, writeInputs, writeFurther) {
+    const write = (/** @type {Call} */ call) => {
+      call.number(this.address);
+      return writeInputs(call);
+    };
+    return this.runtime.map(operation, write, writeFurther);
+  }
+
   [Symbol.dispose]() {
     this.dispose();
   }
@@ -63,24 +105,5 @@ export class NativeObject {
  * @param {number} address
  */
 function removal(runtime, operation, address) {
-  return () =>
-    runtime.call((call) => {
-      call.number(address);
-      call.run(runtime.native[operation]);
-    });
-}
-
-/**
- * Makes a native object.
- * @param {Runtime} runtime
- * @param {Operation} operation  gives its address
- * @param {(call: Call) => void} writeOptions
- * @returns {number}
- */
-export function make(runtime, operation, writeOptions) {
-  return runtime.call((call) => {
-    writeOptions(call);
-    call.run(runtime.native[operation]);
-    return call.given(0);
-  });
+  return () => runtime.ask(operation, (call) => call.number(address));
 }

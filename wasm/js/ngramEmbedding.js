@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, checkShape, invalid } from './tensor.js';
+import { checkInteger, checkOptions, invalid } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
 
@@ -22,18 +22,16 @@ export function ngramEmbedding(runtime, tokens, options) {
   const wrong = tokens.findIndex((token) => typeof token !== 'string');
   if (wrong >= 0) throw invalid(`tokens[${wrong}]`, tokens[wrong], 'a string');
   checkInteger('dModel', dModel, 1);
-  checkInteger('minN', minN, 1);
-  checkInteger('maxN', maxN, 1);
-  checkInteger('seed', seed, 0);
-  const shape = [tokens.length, dModel];
-  checkShape('output', shape);
-  return runtime.call((call) => {
-    call.texts('tokens', tokens);
-    const output = call.result('output', shape);
-    call.number(seed);
-    call.number(minN);
-    call.number(maxN);
-    call.run(runtime.native.ngramEmbedding);
-    return call.give(output);
-  });
+  return runtime.map(
+    'ngramEmbedding',
+    (call) => {
+      call.texts('tokens', tokens);
+      return [tokens.length, dModel];
+    },
+    (call) => {
+      call.integer('seed', seed, 0);
+      call.integer('minN', minN, 1);
+      call.integer('maxN', maxN, 1);
+    },
+  );
 }

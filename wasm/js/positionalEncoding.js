@@ -1,6 +1,5 @@
-import { checkDropout } from './dropout.js';
-import { checkSinusoids, writeSinusoids } from './sinusoidalEncoding.js';
-import { checkNumber, checkOptions, checkTensor } from './tensor.js';
+import { writeSinusoids } from './sinusoidalEncoding.js';
+import { checkOptions, kRowRanks } from './tensor.js';
 
 /** @import { Dropout } from './dropout.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -24,17 +23,13 @@ import { checkNumber, checkOptions, checkTensor } from './tensor.js';
 export function positionalEncoding(runtime, x, options) {
   checkOptions(options);
   const { start = 0, dropout } = options;
-  checkTensor('x', x, { 2: '(N, E)', 3: '(B, N, E)' });
-  checkNumber('start', start);
-  checkSinusoids(options);
-  checkDropout(dropout);
-  return runtime.call((call) => {
-    call.floats('x', x);
-    const output = call.result('output', x.shape);
-    writeSinusoids(call, options);
-    call.number(start);
-    call.dropout(dropout);
-    call.run(runtime.native.positionalEncoding);
-    return call.give(output);
-  });
+  return runtime.map(
+    'positionalEncoding',
+    (call) => call.floats('x', x, kRowRanks),
+    (call) => {
+      writeSinusoids(call, options);
+      call.real('start', start);
+      call.dropout(dropout);
+    },
+  );
 }

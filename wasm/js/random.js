@@ -1,8 +1,9 @@
-import { checkRandom } from './dropout.js';
-import { checkNumber, checkOptions, checkShape, invalid } from './tensor.js';
+import { kRandom, real, writeOptions } from './options.js';
+import { checkOptions, checkShape, invalid } from './tensor.js';
 
 /** @import { RandomOptions } from './dropout.js' */
-/** @import { Runtime } from './runtime.js' */
+/** @import { OptionTable } from './options.js' */
+/** @import { Operation, Runtime } from './runtime.js' */
 
 /**
  * @typedef {object} UniformRange
@@ -36,10 +37,7 @@ import { checkNumber, checkOptions, checkShape, invalid } from './tensor.js';
  */
 export function fillUniform(runtime, options) {
   checkOptions(options);
-  const { low = 0, high = 1 } = options;
-  checkNumber('low', low);
-  checkNumber('high', high);
-  return fill(runtime, runtime.native.fillUniform, options, [low, high]);
+  return fill(runtime, 'fillUniform', options, { low: real(0), high: real(1) });
 }
 
 /**
@@ -48,10 +46,7 @@ export function fillUniform(runtime, options) {
  */
 export function fillNormal(runtime, options) {
   checkOptions(options);
-  const { mean = 0, deviation = 1 } = options;
-  checkNumber('mean', mean);
-  checkNumber('deviation', deviation);
-  return fill(runtime, runtime.native.fillNormal, options, [mean, deviation]);
+  return fill(runtime, 'fillNormal', options, { mean: real(0), deviation: real(1) });
 }
 
 /**
@@ -60,27 +55,23 @@ export function fillNormal(runtime, options) {
  */
 export function xavierUniform(runtime, options) {
   checkOptions(options);
-  const { shape, gain = 1 } = options;
+  const { shape } = options;
   checkShape('shape', shape);
   if (shape.length !== 2) throw invalid('shape', `(${shape})`, 'two sizes: fan out and fan in');
-  checkNumber('gain', gain);
-  return fill(runtime, runtime.native.xavierUniform, options, [gain]);
+  return fill(runtime, 'xavierUniform', options, { gain: real(1) });
 }
 
 /**
  * @param {Runtime} runtime
- * @param {number} operation
+ * @param {Operation} operation
  * @param {{ shape: readonly number[] } & RandomOptions} options
- * @param {number[]} parameters
+ * @param {OptionTable} parameters
  */
 function fill(runtime, operation, options, parameters) {
   checkShape('shape', options.shape);
-  checkRandom(options);
-  return runtime.call((call) => {
-    const output = call.result('output', options.shape);
-    call.random(options);
-    for (const parameter of parameters) call.number(parameter);
-    call.run(operation);
-    return call.give(output);
-  });
+  return runtime.map(
+    operation,
+    () => options.shape,
+    (call) => writeOptions(call, options, { ...kRandom, ...parameters }),
+  );
 }

@@ -1,7 +1,8 @@
-import { checkInit, checkRows, Layer } from './layer.js';
-import { checkChoice, checkInteger, checkOptions, checkShape, checkTensorOf } from './tensor.js';
+import { Layer } from './layer.js';
+import { checkOptions } from './tensor.js';
+import { choice, flag, kInit, size } from './options.js';
 
-/** @import { Call } from './call.js' */
+/** @import { OptionTable } from './options.js' */
 /** @import { InitOptions } from './layer.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -26,39 +27,30 @@ import { checkChoice, checkInteger, checkOptions, checkShape, checkTensorOf } fr
  * @property {ResultTensor<As>} hN  (numLayers, B, H): after the last step
  */
 
+const kOptions = {
+  inputSize: size(),
+  hiddenSize: size(),
+  numLayers: size(1),
+  bias: flag(true),
+};
+
 /**
  * What recurrent layers have in common.
  * @template {ResultKind} [As='array']
+ * @extends {Layer<RecurrentSizes>}
  */
 class Recurrent extends Layer {
-  #sizes;
   #forward;
 
   /**
    * @param {Runtime} runtime
    * @param {GRUOptions} options
-   * @param {[make: Operation, initialize: Operation, forward: Operation]} operations
-   * @param {(call: Call) => void} [writeFurther]
+   * @param {[make: Operation, forward: Operation]} operations
+   * @param {OptionTable} [further]
    */
-  constructor(runtime, options, [make, initialize, forward], writeFurther = () => {}) {
-    checkOptions(options);
-    const { inputSize, hiddenSize, numLayers = 1, bias = true } = options;
-    checkInteger('inputSize', inputSize, 1);
-    checkInteger('hiddenSize', hiddenSize, 1);
-    checkInteger('numLayers', numLayers, 1);
-    checkShape('weight_ih_l0', [3 * hiddenSize, inputSize]);
-    checkShape('weight_hh_l0', [3 * hiddenSize, hiddenSize]);
-    checkInit(options);
-    super(runtime, make, (call) => {
-      call.number(inputSize);
-      call.number(hiddenSize);
-      call.number(numLayers);
-      call.flag(bias);
-      writeFurther(call);
-    });
-    this.#sizes = { inputSize, hiddenSize, numLayers };
+  constructor(runtime, options, [make, forward], further) {
+    super(runtime, make, options, { ...kOptions, ...further, ...kInit });
     this.#forward = forward;
-    this.initializeFrom(initialize, options);
   }
 
   /**
@@ -70,18 +62,16 @@ class Recurrent extends Layer {
    */
   forward(x, options = {}) {
     checkOptions(options);
-    const { inputSize, hiddenSize, numLayers } = this.#sizes;
-    checkRows('x', x, inputSize, 'inputSize');
-    const states =
-      x.shape.length === 3 ? [numLayers, x.shape[0], hiddenSize] : [numLayers, hiddenSize];
-    if (options.h0) checkTensorOf('h0', options.h0, states);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('x', x);
-      const output = call.result('output', x.shape.with(-1, hiddenSize));
-      call.floats('h0', options.h0);
+    const { inputSize, hiddenSize, numLayers } = this.sizes;
+    return this.call((call) => {
+      const shape = call.rows('x', x, inputSize, 'inputSize');
+      const batch = shape.length === 3 ? [shape[0]] : [];
+      const states = [numLayers, ...batch, hiddenSize];
+      const output = call.result('output', shape.with(-1, hiddenSize));
+      if (options.h0) call.floatsOf('h0', options.h0, states);
+      else call.none();
       const hN = call.result('hN', states);
-      call.run(this.runtime.native[this.#forward]);
+      call.run(this.#forward);
       return { output: call.give(output), hN: call.give(hN) };
     });
   }
@@ -107,7 +97,7 @@ export class GRU extends Recurrent {
    * @param {GRUOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, ['makeGru', 'initializeGru', 'forwardGru']);
+    super(runtime, options, ['makeGru', 'forwardGru']);
   }
 }
 
@@ -128,11 +118,7 @@ export class RNN extends Recurrent {
    * @param {RNNOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
-    const { activation = 'tanh' } = options;
-    checkChoice('activation', activation, ['tanh', 'relu']);
-    super(runtime, options, ['makeRnn', 'initializeRnn', 'forwardRnn'], (call) =>
-      call.number(activation === 'tanh' ? 0 : 1),
-    );
+    const activation = choice(['tanh', 'relu']);
+    super(runtime, options, ['makeRnn', 'forwardRnn'], { activation });
   }
 }

@@ -1,4 +1,4 @@
-import { checkNumber, checkOptions, checkShape, checkTensor, checkTensorOf } from './tensor.js';
+import { checkOptions, kHeadRanks } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -9,6 +9,8 @@ import { checkNumber, checkOptions, checkShape, checkTensor, checkTensorOf } fro
  * @property {number} [scale]  1 by default
  */
 
+const kRanks = { 2: '(L, D)', 3: '(H, L, D)' };
+
 /**
  * @param {Runtime} runtime
  * @param {TensorLike} query
@@ -18,21 +20,18 @@ import { checkNumber, checkOptions, checkShape, checkTensor, checkTensorOf } fro
 export function relativeSkew(runtime, query, embeddings, options) {
   checkOptions(options);
   const { bidirectional = false, scale = 1 } = options;
-  checkTensor('query', query, { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' });
-  checkTensor('embeddings', embeddings, { 2: '(L, D)', 3: '(H, L, D)' });
-  checkNumber('scale', scale);
-  const rank = query.shape.length;
-  const shape = query.shape.with(-1, query.shape[rank - 2]);
-  checkShape('output', shape);
-  return runtime.call((call) => {
-    call.floats('query', query);
-    call.floats('embeddings', embeddings);
-    const output = call.result('output', shape);
-    call.flag(bidirectional);
-    call.number(scale);
-    call.run(runtime.native.relativeSkew);
-    return call.give(output);
-  });
+  return runtime.map(
+    'relativeSkew',
+    (call) => {
+      const shape = call.floats('query', query, kHeadRanks);
+      call.floats('embeddings', embeddings, kRanks);
+      return shape.with(-1, shape[shape.length - 2]);
+    },
+    (call) => {
+      call.flag('bidirectional', bidirectional);
+      call.real('scale', scale);
+    },
+  );
 }
 
 /**
@@ -40,15 +39,8 @@ export function relativeSkew(runtime, query, embeddings, options) {
  * @param {TensorLike} embeddings
  */
 export function relativeKeysOfSkew(runtime, embeddings) {
-  checkTensorOf('embeddings', embeddings, [-1, -1], [-1, -1, -1]);
-  const rank = embeddings.shape.length;
-  const length = embeddings.shape[rank - 2];
-  const shape = embeddings.shape.with(-2, Math.max(0, 2 * length - 1));
-  checkShape('relativeKeys', shape);
-  return runtime.call((call) => {
-    call.floats('embeddings', embeddings);
-    const output = call.result('relativeKeys', shape);
-    call.run(runtime.native.relativeKeysOfSkew);
-    return call.give(output);
+  return runtime.map('relativeKeysOfSkew', (call) => {
+    const shape = call.floats('embeddings', embeddings, kRanks);
+    return shape.with(-2, Math.max(0, 2 * shape[shape.length - 2] - 1));
   });
 }

@@ -1,22 +1,16 @@
 import { NativeObject } from './nativeObject.js';
-import { heads } from './scaledDotProductAttention.js';
+import { flag, real, writeOptions } from './options.js';
 import {
   asTensor,
   checkChoice,
-  checkFlag,
   checkInteger,
   checkIntegers,
-  checkNumber,
-  checkNumbers,
   checkOptions,
-  checkShape,
-  checkTensor,
-  formatShape,
-  rowMajor,
+  kHeadRanks,
 } from './tensor.js';
-import { AttnError } from './errors.js';
 
 /** @import { Call } from './call.js' */
+/** @import { OptionTable, Rule } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -135,7 +129,8 @@ const kPairings = ['interleaved', 'halfSplit'];
  * @property {number} [numHeads]  H, for an `x` that holds all heads side by side: (B, N, H·D)
  */
 
-const kRanks = { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' };
+const kRanksOfAllHeads = { 3: '(B, N, H·D)' };
+const kRanksOfCache = { 2: '(rows, rotaryDim/2)', 3: '(B, N, rotaryDim/2)' };
 
 /**
  * Rotary positional embedding (RoPE; Su et al. 2021): rotates each pair (x, y) of columns of queries
@@ -160,17 +155,17 @@ export class RotaryEmbedding extends NativeObject {
    */
   constructor(runtime, options) {
     checkOptions(options);
-    checkInteger('rotaryDim', options.rotaryDim, 2);
-    checkRotary(options);
+    const { rotaryDim } = options;
     let attentionFactor = 1;
     const address = runtime.call((call) => {
-      writeRotary(call, options.rotaryDim, options);
-      call.run(runtime.native.makeRotaryEmbedding);
+      call.integer('rotaryDim', rotaryDim, 2);
+      writeRotary(call, options);
+      call.run('makeRotaryEmbedding');
       attentionFactor = call.given(1);
       return call.given(0);
     });
     super(runtime, 'deleteRotaryEmbedding', address);
-    this.#rotaryDim = options.rotaryDim;
+    this.#rotaryDim = rotaryDim;
     this.#attentionFactor = attentionFactor;
   }
 
@@ -190,17 +185,13 @@ export class RotaryEmbedding extends NativeObject {
    * @returns {Float64Array}
    */
   frequencies(sequenceLength = 0) {
-    checkNumber('sequenceLength', sequenceLength);
     const length = this.#rotaryDim / 2;
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.number(sequenceLength);
-      const output = call.doubles('frequencies', {
-        data: new Float64Array(length),
-        shape: [length],
-      });
-      call.run(this.runtime.native.rotaryFrequencies);
-      return call.copyDoubles(output, length);
+    const data = new Float64Array(length);
+    return this.call((call) => {
+      call.real('sequenceLength', sequenceLength);
+      const at = call.doubles('frequencies', { data, shape: [length] });
+      call.run('rotaryFrequencies');
+      return call.copyBack('doubles', at, length);
     });
   }
 
@@ -213,15 +204,11 @@ export class RotaryEmbedding extends NativeObject {
    */
   forward(x, options = {}) {
     checkOptions(options);
-    const { numHeads } = options;
-    checkTensor('x', x, numHeads === undefined ? kRanks : { 3: '(B, N, H·D)' });
-    checkHeads(x, numHeads);
-    const positions = checkPositions(options);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      const output = writeRotated(call, x, numHeads);
-      writePositions(call, options, positions);
-      call.run(this.runtime.native.forwardRotaryEmbedding);
+    return this.call((call) => {
+      writeHeads(call, x, options);
+      const output = call.resultOfHeads('output', x.shape, options.numHeads);
+      writePositions(call, options);
+      call.run('forwardRotaryEmbedding');
       return call.give(output);
     });
   }
@@ -234,17 +221,15 @@ export class RotaryEmbedding extends NativeObject {
    */
   tables(options) {
     checkOptions(options);
-    const positions = checkPositions(options);
-    if (!positions) checkInteger('length', /** @type {number} */ (options.length), 0);
-    const rows = positions ? positions.shape : [/** @type {number} */ (options.length)];
-    const shape = [...rows, this.#rotaryDim / 2];
-    checkShape('cos', shape);
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    const { length, positions } = options;
+    if (!positions) checkInteger('length', /** @type {number} */ (length), 0);
+    const rows = positions ? asTensor('positions', positions).shape : [length];
+    const shape = /** @type {number[]} */ ([...rows, this.#rotaryDim / 2]);
+    return this.call((call) => {
       const cos = call.result('cos', shape);
       const sin = call.result('sin', shape);
-      writePositions(call, options, positions);
-      call.run(this.runtime.native.rotaryTables);
+      writePositions(call, options);
+      call.run('rotaryTables');
       return { cos: call.give(cos), sin: call.give(sin) };
     });
   }
@@ -259,156 +244,100 @@ export class RotaryEmbedding extends NativeObject {
  */
 export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
   checkOptions(options);
-  const { positionIds, pairing = 'halfSplit', rotaryDim = 0, numHeads } = options;
-  checkTensor('x', x, numHeads === undefined ? kRanks : { 3: '(B, N, H·D)' });
-  checkHeads(x, numHeads);
-  const ranks = { 2: '(rows, rotaryDim/2)', 3: '(B, N, rotaryDim/2)' };
-  checkTensor('cosCache', cosCache, ranks);
-  checkTensor('sinCache', sinCache, ranks);
-  checkChoice('pairing', pairing, kPairings);
-  checkInteger('rotaryDim', rotaryDim, 0);
-  const rows = cosCache.shape[cosCache.shape.length - 2];
-  const ids =
-    positionIds && checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
+  const { positionIds, pairing = 'halfSplit', rotaryDim = 0, inverse = false } = options;
   return runtime.call((call) => {
-    const output = writeRotatedBetween(call, x, numHeads, () => {
-      call.floats('cosCache', cosCache);
-      call.floats('sinCache', sinCache);
-    });
-    call.longs('positionIds', ids);
-    call.number(kPairings.indexOf(pairing));
-    call.number(rotaryDim);
-    call.flag(options.inverse);
-    call.run(runtime.native.applyRotaryEmbedding);
+    writeHeads(call, x, options);
+    const cosShape = call.floats('cosCache', cosCache, kRanksOfCache);
+    call.floats('sinCache', sinCache, kRanksOfCache);
+    const output = call.resultOfHeads('output', x.shape, options.numHeads);
+    const rows = cosShape[cosShape.length - 2];
+    if (positionIds) {
+      const what = `a row below ${rows}`;
+      call.longs('positionIds', checkIntegers('positionIds', positionIds, 0, rows - 1, what));
+    } else {
+      call.none();
+    }
+    call.choice('pairing', pairing, kPairings);
+    call.integer('rotaryDim', rotaryDim, 0);
+    call.flag('inverse', inverse);
+    call.run('applyRotaryEmbedding');
     return call.give(output);
   });
 }
 
 /**
- * Checks what does not depend on the width.
- * @param {RotaryRule} options
- */
-export function checkRotary({ pairing = 'halfSplit', base = 10000, scaling, frequencies }) {
-  checkChoice('pairing', pairing, kPairings);
-  checkNumber('base', base);
-  if (frequencies) checkNumbers('frequencies', frequencies);
-  if (!scaling) return;
-  checkChoice('scaling.type', scaling.type, ['linear', 'dynamic', 'yarn', 'llama3']);
-  for (const [name, value] of Object.entries(scaling)) {
-    if (name === 'type' || value === undefined) continue;
-    if (name === 'truncate') checkFlag(`scaling.${name}`, value);
-    else checkNumber(`scaling.${name}`, /** @type {number} */ (value));
-  }
-  if (scaling.type !== 'llama3') checkNumber('scaling.factor', scaling.factor);
-}
-
-/**
- * Writes checked options, as rotary_options() in C++ reads them.
+ * Writes the latter part of what rotary_options() in C++ reads: all but the width.
  * @param {Call} call
- * @param {number} rotaryDim
  * @param {RotaryRule} options
  */
-export function writeRotary(call, rotaryDim, options) {
+export function writeRotary(call, options) {
   const { pairing = 'halfSplit', base = 10000, scaling, frequencies } = options;
-  call.number(rotaryDim);
-  call.number(kPairings.indexOf(pairing));
-  call.number(base);
+  call.choice('pairing', pairing, kPairings);
+  call.real('base', base);
   writeScaling(call, scaling);
   call.doubles('frequencies', frequencies && asTensor('frequencies', frequencies));
 }
+
+/** @type {Rule} */
+const optional = (call, name, value) => call.optionalReal(name, value);
+
+/**
+ * The parameters of each kind, the kinds in the order of C++.
+ * @type {Record<string, OptionTable>}
+ */
+const kScalings = {
+  linear: { factor: real() },
+  dynamic: { factor: real(), maxPositionEmbeddings: real(2048) },
+  yarn: {
+    factor: real(),
+    originalMaxPositionEmbeddings: real(2048),
+    attentionFactor: optional,
+    betaFast: real(32),
+    betaSlow: real(1),
+    mscale: optional,
+    mscaleAllDim: optional,
+    truncate: flag(true),
+  },
+  llama3: {
+    factor: real(8),
+    lowFreqFactor: real(1),
+    highFreqFactor: real(4),
+    originalMaxPositionEmbeddings: real(8192),
+  },
+};
 
 /**
  * @param {Call} call
  * @param {RotaryScaling} [scaling]
  */
 function writeScaling(call, scaling) {
-  switch (scaling?.type) {
-    case undefined:
-      return call.number(0);
-    case 'linear':
-      call.number(1);
-      return call.number(scaling.factor);
-    case 'dynamic':
-      call.number(2);
-      call.number(scaling.factor);
-      return call.number(scaling.maxPositionEmbeddings ?? 2048);
-    case 'yarn':
-      call.number(3);
-      call.number(scaling.factor);
-      call.number(scaling.originalMaxPositionEmbeddings ?? 2048);
-      call.optional(scaling.attentionFactor);
-      call.number(scaling.betaFast ?? 32);
-      call.number(scaling.betaSlow ?? 1);
-      call.optional(scaling.mscale);
-      call.optional(scaling.mscaleAllDim);
-      return call.flag(scaling.truncate ?? true);
-    case 'llama3':
-      call.number(4);
-      call.number(scaling.factor ?? 8);
-      call.number(scaling.lowFreqFactor ?? 1);
-      call.number(scaling.highFreqFactor ?? 4);
-      return call.number(scaling.originalMaxPositionEmbeddings ?? 8192);
-  }
-}
-
-/**
- * @param {RotaryPositions} options
- * @returns {NumbersLike | undefined} the positions, if they are given
- */
-function checkPositions({ start = 0, positions, sequenceLength }) {
-  checkNumber('start', start);
-  if (sequenceLength !== undefined) checkNumber('sequenceLength', sequenceLength);
-  return positions && asTensor('positions', positions);
+  if (!scaling) return call.number(0);
+  const { type } = scaling;
+  const kinds = Object.keys(kScalings);
+  checkChoice('scaling.type', type, kinds);
+  call.number(1 + kinds.indexOf(type));
+  writeOptions(call, scaling, kScalings[type], 'scaling.');
 }
 
 /**
  * @param {Call} call
  * @param {RotaryPositions} options
- * @param {NumbersLike} [positions]
  */
-function writePositions(call, { start = 0, sequenceLength, inverse }, positions) {
-  call.number(start);
-  call.doubles('positions', positions);
-  call.optional(sequenceLength);
-  call.flag(inverse);
+function writePositions(call, { start = 0, positions, sequenceLength, inverse = false }) {
+  call.real('start', start);
+  call.doubles('positions', positions && asTensor('positions', positions));
+  call.optionalReal('sequenceLength', sequenceLength);
+  call.flag('inverse', inverse);
 }
 
 /**
+ * Writes `x`, with its heads apart.
+ * @param {Call} call
  * @param {TensorLike} x
- * @param {number} [numHeads]
+ * @param {HeadsOption} options
  */
-function checkHeads(x, numHeads) {
-  if (numHeads === undefined) return;
+function writeHeads(call, x, { numHeads }) {
+  if (numHeads === undefined) return call.floats('x', x, kHeadRanks);
   checkInteger('numHeads', numHeads, 1);
-  if (x.shape[2] % numHeads === 0) return;
-  const needs = `a width divisible by ${numHeads} heads`;
-  throw new AttnError('shape_mismatch', `x: got shape ${formatShape(x.shape)}, needs ${needs}`);
-}
-
-/**
- * @param {Call} call
- * @param {TensorLike} x
- * @param {number | undefined} numHeads
- */
-const writeRotated = (call, x, numHeads) => writeRotatedBetween(call, x, numHeads, () => {});
-
-/**
- * Writes `x`, what comes between, and the output, all heads apart.
- * @param {Call} call
- * @param {TensorLike} x
- * @param {number | undefined} numHeads
- * @param {() => void} between
- */
-function writeRotatedBetween(call, x, numHeads, between) {
-  if (numHeads === undefined) {
-    call.floats('x', x);
-    between();
-    return call.result('output', x.shape);
-  }
-  const { address, shape, strides } = call.place('x', x);
-  const input = heads(shape, strides, numHeads);
-  call.view(address, input.shape, input.strides);
-  between();
-  const seen = heads(shape, rowMajor(shape), numHeads);
-  return call.result('output', shape, seen.shape, seen.strides);
+  return call.floats('x', x, kRanksOfAllHeads, numHeads);
 }

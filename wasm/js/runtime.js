@@ -12,49 +12,35 @@ import { Memory } from './memory.js';
  * @property {(bytes: number) => number} _malloc
  * @property {(address: number) => void} _free
  * @property {(operation: number, address: number) => number} _attn_run
- * @property {(numThreads: number) => boolean} start
- * @property {() => number} numThreads
- * @property {() => number} instructionSet
- * @property {() => number} version
- * @property {() => number} bytesInUse
- * @property {() => number} errorCode
- * @property {() => number} errorMessage
  */
 
 /** @typedef {NativeModule & Record<Operation, number>} Native */
 
 /**
  * What wasm/src makes known.
- * @typedef {'scaledDotProductAttention' | 'maskedSoftmax' | 'attentionPooling' |
- *   'makeAdditiveAttention' | 'initializeAdditiveAttention' | 'forwardAdditiveAttention' |
- *   'projectKeys' | 'alibiSlopes' | 't5Buckets' | 'relativeSkew' | 'relativeKeysOfSkew' |
- *   'sinusoidalEncoding' | 'sinusoidalEncodingAt' | 'sinusoidalEncodingInFloat32' | 'shiftMatrix'
- *   | 'applyShift' | 'positionalEncoding' | 'makeLearnedPositionalEncoding' |
- *   'initializeLearnedPositionalEncoding' | 'forwardLearnedPositionalEncoding' |
+ * @typedef {'start' | 'describe' | 'scaledDotProductAttention' | 'maskedSoftmax' |
+ *   'attentionPooling' | 'makeAdditiveAttention' | 'forwardAdditiveAttention' | 'projectKeys' |
+ *   'alibiSlopes' | 't5Buckets' | 'relativeSkew' | 'relativeKeysOfSkew' | 'sinusoidalEncoding' |
+ *   'sinusoidalEncodingAt' | 'sinusoidalEncodingInFloat32' | 'shiftMatrix' | 'applyShift' |
+ *   'positionalEncoding' | 'makeLearnedPositionalEncoding' | 'forwardLearnedPositionalEncoding' |
  *   'makeRotaryEmbedding' | 'deleteRotaryEmbedding' | 'rotaryFrequencies' | 'rotaryTables' |
  *   'forwardRotaryEmbedding' | 'applyRotaryEmbedding' | 'ngramEmbedding' | 'fillUniform' |
  *   'fillNormal' | 'xavierUniform' | 'applyActivation' | 'applyDropout' | 'convolutionCosts' |
  *   'dilatedConvolutionCosts' | 'recurrentCosts' | 'selfAttentionCosts' | 'windowAttentionCosts' |
- *   'deleteLayer' | 'parameterNames' | 'parameter' | 'setParameter' | 'makeMultiHeadAttention' |
- *   'initializeMultiHeadAttention' | 'initializeIdentity' | 'forwardMultiHeadAttention' |
- *   'makeLinear' | 'initializeLinear' | 'forwardLinear' | 'makeEmbedding' | 'initializeEmbedding'
- *   | 'forwardEmbedding' | 'makeLayerNorm' | 'forwardLayerNorm' | 'forwardLayerNormOfSum' |
- *   'makeAddNorm' | 'forwardAddNorm' | 'makeFeedForward' | 'initializeFeedForward' |
- *   'forwardFeedForward' | 'makeGru' | 'initializeGru' | 'forwardGru' | 'makeRnn' |
- *   'initializeRnn' | 'forwardRnn' | 'makeConv1d' | 'initializeConv1d' | 'forwardConv1d' |
- *   'conv1dOutputLength' | 'toSafetensors' | 'freeFile' | 'openSafetensors' | 'deleteSafetensors'
- *   | 'describeSafetensors' | 'readSafetensors' | 'loadStateDict' | 'makeCache' | 'deleteCache' |
- *   'readCache' | 'readCached' | 'appendToCache' | 'truncateCache' | 'makeAttentionCache' |
- *   'forwardWithCache' | 'appendKeys' | 'attend' | 'makeEncoderLayer' | 'initializeEncoderLayer' |
- *   'forwardEncoderLayer' | 'makeLayerCache' | 'makeEncoder' | 'initializeEncoder' |
- *   'layerOfEncoder' | 'forwardEncoder' | 'makeCaches' | 'deleteCaches' | 'lengthOfCaches' |
- *   'truncateCaches' | 'makeDecoderLayer' | 'initializeDecoderLayer' | 'forwardDecoderLayer' |
- *   'startDecoderLayer' | 'deleteDecoderLayerState' | 'lengthOfDecoderLayerState' |
- *   'truncateDecoderLayerState' | 'makeDecoder' | 'initializeDecoder' | 'layerOfDecoder' |
- *   'forwardDecoder' | 'startDecoder' | 'deleteDecoderState' | 'lengthOfDecoderState' |
- *   'truncateDecoderState' | 'makeBahdanauDecoder' | 'initializeBahdanauDecoder' |
- *   'startBahdanauDecoder' | 'forwardBahdanauDecoder' | 'deleteBahdanauState' |
- *   'hiddenOfBahdanauState' | 'cloneBahdanauState'} Operation
+ *   'makeLinear' | 'forwardLinear' | 'makeEmbedding' | 'forwardEmbedding' | 'makeLayerNorm' |
+ *   'forwardLayerNorm' | 'forwardLayerNormOfSum' | 'makeAddNorm' | 'forwardAddNorm' |
+ *   'makeFeedForward' | 'forwardFeedForward' | 'makeGru' | 'forwardGru' | 'makeRnn' | 'forwardRnn' |
+ *   'makeConv1d' | 'forwardConv1d' | 'conv1dOutputLength' | 'deleteLayer' | 'parameterNames' |
+ *   'parameter' | 'setParameter' | 'makeMultiHeadAttention' | 'forwardMultiHeadAttention' |
+ *   'deleteState' | 'lengthOfState' | 'truncateState' | 'makeCache' | 'capacityOfCache' |
+ *   'readCached' | 'appendToCache' | 'makeAttentionCache' | 'forwardWithCache' | 'appendKeys' |
+ *   'attend' | 'makeEncoderLayer' | 'forwardEncoderLayer' | 'makeLayerCache' | 'makeEncoder' |
+ *   'layerOfEncoder' | 'forwardEncoder' | 'makeCaches' | 'makeDecoderLayer' | 'forwardDecoderLayer'
+ *   | 'startDecoderLayer' | 'makeDecoder' | 'layerOfDecoder' | 'forwardDecoder' | 'startDecoder' |
+ *   'makeBahdanauDecoder' | 'startBahdanauDecoder' | 'forwardBahdanauDecoder' |
+ *   'deleteBahdanauState' | 'hiddenOfBahdanauState' | 'cloneBahdanauState' | 'toSafetensors' |
+ *   'freeFile' | 'openSafetensors' | 'deleteSafetensors' | 'describeSafetensors' | 'readSafetensors'
+ *   | 'loadStateDict'} Operation
  */
 
 /** One loaded module: what all concepts call the core through. */
@@ -85,14 +71,6 @@ export class Runtime {
   }
 
   /**
-   * Throws the core's error if a call did not succeed.
-   * @param {boolean} succeeded
-   */
-  check(succeeded) {
-    if (!succeeded) throw this.#call.failure();
-  }
-
-  /**
    * Makes one call of the core: `body` writes arguments, runs an operation and takes the results.
    * Whatever it took of the memory is given back, also when it throws.
    * @template T
@@ -110,5 +88,35 @@ export class Runtime {
     } finally {
       call.end();
     }
+  }
+
+  /**
+   * Runs an operation that has one result.
+   * @param {Operation} operation
+   * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the result
+   * @param {(call: Call) => void} [writeFurther]
+   * @returns {any}
+   */
+  map(operation, writeInputs, writeFurther) {
+    return this.call((call) => {
+      const output = call.result('output', writeInputs(call));
+      writeFurther?.(call);
+      call.run(operation);
+      return call.give(output);
+    });
+  }
+
+  /**
+   * Runs an operation that gives a number, or nothing.
+   * @param {Operation} operation
+   * @param {(call: Call) => void} write
+   * @returns {number}
+   */
+  ask(operation, write) {
+    return this.call((call) => {
+      write(call);
+      call.run(operation);
+      return call.given(0);
+    });
   }
 }

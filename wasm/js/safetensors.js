@@ -1,5 +1,6 @@
+import { asWritten } from './call.js';
 import { NativeObject } from './nativeObject.js';
-import { checkOptions, checkTensor, invalid } from './tensor.js';
+import { checkOptions, invalid } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -39,29 +40,25 @@ export class Safetensors extends NativeObject {
     if (!(view instanceof Uint8Array)) {
       throw invalid('bytes', bytes, 'an ArrayBuffer or a Uint8Array');
     }
-    const address = runtime.call((call) => {
-      call.bytes('bytes', view);
-      call.run(runtime.native.openSafetensors);
-      return call.given(0);
-    });
+    const address = runtime.ask('openSafetensors', (call) => call.bytes('bytes', view));
     super(runtime, 'deleteSafetensors', address);
     const parts = runtime.call((call) => {
       call.number(address);
-      call.run(runtime.native.describeSafetensors);
+      call.run('describeSafetensors');
       const description = split(call.givenBytes());
-      call.run(runtime.native.freeFile);
+      call.run('freeFile');
       return description;
     });
+    let at = 0;
+    const next = () => parts[at++];
+    const nextNumber = () => Number(next());
     /** @type {SafetensorsEntry[]} */
-    this.#entries = [];
-    let at = 1;
-    for (let i = 0; i < Number(parts[0]); ++i) {
-      const [name, dtype, rank] = parts.slice(at, at + 3);
-      const shape = parts.slice(at + 3, at + 3 + Number(rank)).map(Number);
-      this.#entries.push({ name, dtype, shape });
-      at += 3 + Number(rank);
-    }
-    for (; at < parts.length; at += 2) this.#metadata[parts[at]] = parts[at + 1];
+    this.#entries = Array.from({ length: nextNumber() }, () => ({
+      name: next(),
+      dtype: next(),
+      shape: Array.from({ length: nextNumber() }, nextNumber),
+    }));
+    while (at < parts.length) this.#metadata[next()] = next();
   }
 
   /**
@@ -90,11 +87,10 @@ export class Safetensors extends NativeObject {
   read(name) {
     if (typeof name !== 'string') throw invalid('name', name, 'the name of a tensor');
     const shape = this.#entries.find((entry) => entry.name === name)?.shape ?? [];
-    return this.runtime.call((call) => {
-      call.number(this.address);
+    return this.call((call) => {
       call.text('name', name);
       const output = call.result(name, shape);
-      call.run(this.runtime.native.readSafetensors, (message) => message);
+      call.run('readSafetensors', asWritten);
       return call.give(output);
     });
   }
@@ -109,7 +105,6 @@ export class Safetensors extends NativeObject {
 export function toSafetensors(runtime, tensors, metadata = {}) {
   checkOptions(tensors, 'tensors');
   checkOptions(metadata, 'metadata');
-  for (const [name, tensor] of Object.entries(tensors)) checkTensor(name, tensor);
   return runtime.call((call) => {
     call.number(Object.keys(tensors).length);
     for (const [name, tensor] of Object.entries(tensors)) {
@@ -121,9 +116,9 @@ export function toSafetensors(runtime, tensors, metadata = {}) {
       call.text('metadata', key);
       call.text('metadata', value);
     }
-    call.run(runtime.native.toSafetensors, (message) => message);
+    call.run('toSafetensors', asWritten);
     const file = call.givenBytes();
-    call.run(runtime.native.freeFile);
+    call.run('freeFile');
     return file;
   });
 }

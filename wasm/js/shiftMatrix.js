@@ -1,13 +1,7 @@
-import { checkSinusoids, writeSinusoids } from './sinusoidalEncoding.js';
-import {
-  checkInteger,
-  checkNumber,
-  checkOptions,
-  checkShape,
-  checkTensor,
-  invalid,
-} from './tensor.js';
+import { writeSinusoids } from './sinusoidalEncoding.js';
+import { checkInteger, checkOptions, invalid } from './tensor.js';
 
+/** @import { Call } from './call.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { SinusoidOptions } from './sinusoidalEncoding.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -33,17 +27,7 @@ export function shiftMatrix(runtime, options) {
   if (dModel % 2 !== 0) {
     throw invalid('dModel', dModel, 'an even width: the last sine of an odd one has no cosine');
   }
-  checkNumber('delta', delta);
-  checkSinusoids(options);
-  const shape = [dModel, dModel];
-  checkShape('output', shape);
-  return runtime.call((call) => {
-    const output = call.result('output', shape);
-    call.number(delta);
-    writeSinusoids(call, options);
-    call.run(runtime.native.shiftMatrix);
-    return call.give(output);
-  });
+  return runtime.map('shiftMatrix', () => [dModel, dModel], writeShift(delta, options));
 }
 
 /**
@@ -54,15 +38,18 @@ export function shiftMatrix(runtime, options) {
  */
 export function applyShift(runtime, encoding, delta, options) {
   checkOptions(options);
-  checkTensor('encoding', encoding, { 2: '(N, d)', 3: '(B, N, d)' });
-  checkNumber('delta', delta);
-  checkSinusoids(options);
-  return runtime.call((call) => {
-    call.floats('encoding', encoding);
-    const output = call.result('output', encoding.shape);
-    call.number(delta);
-    writeSinusoids(call, options);
-    call.run(runtime.native.applyShift);
-    return call.give(output);
-  });
+  return runtime.map(
+    'applyShift',
+    (call) => call.floats('encoding', encoding, { 2: '(N, d)', 3: '(B, N, d)' }),
+    writeShift(delta, options),
+  );
 }
+
+/**
+ * @param {number} delta
+ * @param {ShiftOptions} options
+ */
+const writeShift = (delta, options) => (/** @type {Call} */ call) => {
+  call.real('delta', delta);
+  writeSinusoids(call, options);
+};

@@ -1,12 +1,4 @@
-import {
-  asTensor,
-  checkChoice,
-  checkInteger,
-  checkNumber,
-  checkOptions,
-  checkShape,
-  invalid,
-} from './tensor.js';
+import { asTensor, checkInteger, checkOptions, invalid } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -59,13 +51,12 @@ const kLayouts = ['interleaved', 'concatenated'];
 export function sinusoidalEncoding(runtime, options) {
   checkOptions(options);
   if ('positions' in options) return sinusoidalEncodingAt(runtime, options);
-  const shape = checkTable(options);
-  return runtime.call((call) => {
-    const output = call.result('output', shape);
-    writeTable(call, options);
-    call.run(runtime.native.sinusoidalEncoding);
-    return call.give(output);
-  });
+  const shape = shapeOf(options);
+  return runtime.map(
+    'sinusoidalEncoding',
+    () => shape,
+    (call) => writeTable(call, options),
+  );
 }
 
 /**
@@ -76,20 +67,18 @@ function sinusoidalEncodingAt(runtime, options) {
   const { dModel } = options;
   const positions = asTensor('positions', options.positions);
   checkInteger('dModel', dModel, 1);
-  checkSinusoids(options);
-  const shape = [positions.data.length, dModel];
-  checkShape('output', shape);
   for (const other of ['length', 'start', 'step']) {
     const got = /** @type {Record<string, unknown>} */ (options)[other];
     if (got !== undefined) throw invalid(other, got, 'to be left out where positions are given');
   }
-  return runtime.call((call) => {
-    call.doubles('positions', positions);
-    const output = call.result('output', shape);
-    writeSinusoids(call, options);
-    call.run(runtime.native.sinusoidalEncodingAt);
-    return call.give(output);
-  });
+  return runtime.map(
+    'sinusoidalEncodingAt',
+    (call) => {
+      call.doubles('positions', positions);
+      return [positions.data.length, dModel];
+    },
+    (call) => writeSinusoids(call, options),
+  );
 }
 
 /**
@@ -98,27 +87,21 @@ function sinusoidalEncodingAt(runtime, options) {
  */
 export function sinusoidalEncodingInFloat32(runtime, options) {
   checkOptions(options);
-  const shape = checkTable(options);
+  const shape = shapeOf(options);
   return runtime.call((call) => {
     const encoding = call.result('encoding', shape);
     const error = call.result('error', shape);
     writeTable(call, options);
-    call.run(runtime.native.sinusoidalEncodingInFloat32);
+    call.run('sinusoidalEncodingInFloat32');
     return { encoding: call.give(encoding), error: call.give(error) };
   });
 }
 
 /** @param {SinusoidalTableOptions} options */
-function checkTable(options) {
-  const { length, dModel, start = 0, step = 1 } = options;
+function shapeOf({ length, dModel }) {
   checkInteger('length', length, 0);
   checkInteger('dModel', dModel, 1);
-  checkNumber('start', start);
-  checkNumber('step', step);
-  checkSinusoids(options);
-  const shape = [length, dModel];
-  checkShape('output', shape);
-  return shape;
+  return [length, dModel];
 }
 
 /**
@@ -126,25 +109,18 @@ function checkTable(options) {
  * @param {SinusoidalTableOptions} options
  */
 function writeTable(call, options) {
+  const { start = 0, step = 1 } = options;
   writeSinusoids(call, options);
-  call.number(options.start ?? 0);
-  call.number(options.step ?? 1);
+  call.real('start', start);
+  call.real('step', step);
 }
 
 /**
- * Checks the options that everything sinusoidal has.
- * @param {SinusoidOptions} options
- */
-export function checkSinusoids({ base = 10000, layout = 'interleaved' }) {
-  checkNumber('base', base);
-  checkChoice('layout', layout, kLayouts);
-}
-
-/**
+ * Writes the options that everything sinusoidal has.
  * @param {Call} call
  * @param {SinusoidOptions} options
  */
 export function writeSinusoids(call, { base = 10000, layout = 'interleaved' }) {
-  call.number(base);
-  call.number(kLayouts.indexOf(layout));
+  call.real('base', base);
+  call.choice('layout', layout, kLayouts);
 }

@@ -1,5 +1,6 @@
 import { biasOf } from './alibi.js';
-import { checkInteger, checkIntegers, checkOptions, checkTensor } from './tensor.js';
+import { flag, size, writeOptions } from './options.js';
+import { checkIntegers, checkOptions, checkTensor } from './tensor.js';
 
 /** @import { BiasSizes } from './alibi.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -19,6 +20,12 @@ import { checkInteger, checkIntegers, checkOptions, checkTensor } from './tensor
 
 /** @typedef {T5BucketRule & BiasSizes} T5BiasMatrixOptions */
 
+export const kT5Options = {
+  numBuckets: size(32),
+  maxDistance: size(128),
+  bidirectional: flag(true),
+};
+
 const kMostDistance = 2 ** 31 - 1;
 
 /**
@@ -27,8 +34,6 @@ const kMostDistance = 2 ** 31 - 1;
  * @param {T5BucketOptions} options
  */
 export function t5Buckets(runtime, distances, options) {
-  checkOptions(options);
-  const { numBuckets = 32, maxDistance = 128, bidirectional = true } = options;
   const tensor = checkIntegers(
     'distances',
     distances,
@@ -36,15 +41,11 @@ export function t5Buckets(runtime, distances, options) {
     kMostDistance,
     'whole numbers between −2^31 and 2^31',
   );
-  checkInteger('numBuckets', numBuckets, 1);
-  checkInteger('maxDistance', maxDistance, 1);
   return runtime.call((call) => {
-    const address = call.ints('distances', tensor);
-    call.number(numBuckets);
-    call.number(maxDistance);
-    call.flag(bidirectional);
-    call.run(runtime.native.t5Buckets);
-    return call.copyInts(address, tensor.data.length);
+    const at = call.ints('distances', tensor);
+    writeOptions(call, options, kT5Options);
+    call.run('t5Buckets');
+    return call.copyBack('ints', at, tensor.data.length);
   });
 }
 

@@ -33,6 +33,16 @@ import { TensorHandle } from './tensorHandle.js';
  * @typedef {ArrayLike<number> | NumbersLike} Integers
  */
 
+/**
+ * Accepted ranks, each with its shape in letters.
+ * @typedef {Record<number, string>} Ranks
+ */
+
+/** @type {Ranks} */
+export const kHeadRanks = { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' };
+/** @type {Ranks} */
+export const kRowRanks = { 2: '(N, E)', 3: '(B, N, E)' };
+
 /** As TensorView::kMaxRank in C++. */
 const kMaxRank = 6;
 const kMaxSize = 2 ** 31 - 1;
@@ -102,16 +112,27 @@ export function invalid(name, got, needs) {
 }
 
 /**
+ * @param {string} name
+ * @param {string} what  does not fit
+ */
+export const mismatch = (name, what) => new AttnError('shape_mismatch', `${name}: ${what}`);
+
+/**
+ * @param {string} name
+ * @param {readonly number[]} shape
+ * @param {string} needs
+ */
+export const wrongShape = (name, shape, needs) =>
+  mismatch(name, `got shape ${formatShape(shape)}, needs ${needs}`);
+
+/**
  * Checks a shape and returns its number of elements.
  * @param {string} name
  * @param {readonly number[]} shape
  */
 export function checkShape(name, shape) {
   if (!Array.isArray(shape)) throw invalid(`${name}.shape`, shape, 'an array of sizes');
-  if (shape.length > kMaxRank) {
-    const message = `${name}: got shape ${formatShape(shape)}, needs rank ${kMaxRank} or less`;
-    throw new AttnError('shape_mismatch', message);
-  }
+  if (shape.length > kMaxRank) throw wrongShape(name, shape, `rank ${kMaxRank} or less`);
   let length = 1;
   let largest = 0;
   for (let i = 0; i < shape.length; ++i) {
@@ -135,32 +156,20 @@ export function checkShape(name, shape) {
  * Checks that `tensor` is one, of an accepted rank.
  * @param {string} name
  * @param {TensorLike} tensor
- * @param {Record<number, string>} [ranks]  accepted ranks, each with its shape in letters; any by
- *   default
+ * @param {Ranks} [ranks]  any by default
  */
 export function checkTensor(name, tensor, ranks) {
-  if (tensor === null || typeof tensor !== 'object' || tensor.data === undefined) {
-    throw invalid(name, tensor, 'a tensor { data, shape }');
-  }
+  checkHasData(name, tensor, 'tensor');
   const { shape } = tensor;
   const isHandle = tensor instanceof TensorHandle;
   const length = isHandle ? 0 : checkShape(name, shape);
   if (ranks && ranks[shape.length] === undefined) {
     const needs = Object.entries(ranks).map(([rank, letters]) => `rank ${rank} ${letters}`);
-    throw new AttnError(
-      'shape_mismatch',
-      `${name}: got shape ${formatShape(shape)}, needs ${needs.join(' or ')}`,
-    );
+    throw wrongShape(name, shape, needs.join(' or '));
   }
   if (isHandle) return;
-  const { data } = tensor;
-  checkNumbers(`${name}.data`, data);
-  if (data.length !== length) {
-    throw new AttnError(
-      'shape_mismatch',
-      `${name}: data has length ${data.length}, shape ${formatShape(shape)} needs ${length}`,
-    );
-  }
+  checkNumbers(`${name}.data`, tensor.data);
+  checkLength(name, tensor.data.length, shape, length);
 }
 
 /**
@@ -177,31 +186,55 @@ export function checkTensorOf(name, tensor, ...needed) {
       want.length === shape.length && want.every((size, i) => size === -1 || size === shape[i]),
   );
   if (fits) return;
-  const needs = needed.map((want) => formatShape(want).replaceAll('-1', '·')).join(' or ');
-  throw new AttnError('shape_mismatch', `${name}: got shape ${formatShape(shape)}, needs ${needs}`);
+  throw wrongShape(name, shape, needed.map(formatShape).join(' or ').replaceAll('-1', '·'));
 }
 
 /**
- * Checks a mask and that it broadcasts to a shape.
+ * Checks rows of a width.
+ * @param {string} name
+ * @param {TensorLike} x
+ * @param {number} width
+ * @param {string} what  the width is, for the message
+ */
+export function checkRows(name, x, width, what) {
+  checkTensor(name, x, { 2: `(N, ${what})`, 3: `(B, N, ${what})` });
+  checkEqual(name, 'width', x.shape[x.shape.length - 1], what, width);
+}
+
+/**
  * @param {string} name
  * @param {Mask} mask
- * @param {readonly number[]} target
- * @param {boolean} [lastMayBeLess]  see checkBroadcast
  */
-export function checkMask(name, mask, target, lastMayBeLess) {
-  if (mask === null || typeof mask !== 'object' || mask.data === undefined) {
-    throw invalid(name, mask, 'a mask { data, shape }');
-  }
+export function checkMask(name, mask) {
+  checkHasData(name, mask, 'mask');
   const { data, shape } = mask;
   const length = checkShape(name, shape);
   if (!(data instanceof Uint8Array || Array.isArray(data))) {
     throw invalid(`${name}.data`, data, 'a Uint8Array or an array of booleans');
   }
-  if (data.length !== length) {
-    const message = `${name}: data has length ${data.length}, shape ${formatShape(shape)} needs ${length}`;
-    throw new AttnError('shape_mismatch', message);
+  checkLength(name, data.length, shape, length);
+}
+
+/**
+ * @param {string} name
+ * @param {TensorLike | Mask} tensor
+ * @param {string} what  it should be
+ */
+function checkHasData(name, tensor, what) {
+  if (tensor === null || typeof tensor !== 'object' || tensor.data === undefined) {
+    throw invalid(name, tensor, `a ${what} { data, shape }`);
   }
-  checkBroadcast(name, shape, target, lastMayBeLess);
+}
+
+/**
+ * @param {string} name
+ * @param {number} got
+ * @param {readonly number[]} shape
+ * @param {number} needed
+ */
+function checkLength(name, got, shape, needed) {
+  if (got === needed) return;
+  throw mismatch(name, `data has length ${got}, shape ${formatShape(shape)} needs ${needed}`);
 }
 
 /**
@@ -254,11 +287,9 @@ export function checkNumbers(name, data) {
     if (wrong >= 0) throw invalid(`${name}[${wrong}]`, data[wrong], 'a number');
     return;
   }
+  // Neither a DataView nor BigInts.
   const isNumeric =
-    ArrayBuffer.isView(data) &&
-    !(data instanceof DataView) &&
-    !(data instanceof BigInt64Array) &&
-    !(data instanceof BigUint64Array);
+    ArrayBuffer.isView(data) && data.length >= 0 && typeof (data[0] ?? 0) === 'number';
   if (!isNumeric) throw invalid(name, data, 'a Float32Array or another array of numbers');
 }
 
@@ -280,10 +311,7 @@ export function checkBroadcast(name, shape, target, lastMayBeLess = false) {
       (lastMayBeLess && i === last && 1 < size && size < target[missing + i]),
   );
   if (missing < 0 || !fits) {
-    throw new AttnError(
-      'shape_mismatch',
-      `${name}: got shape ${formatShape(shape)}, needs one that broadcasts to ${formatShape(target)}`,
-    );
+    throw wrongShape(name, shape, `one that broadcasts to ${formatShape(target)}`);
   }
 }
 
@@ -296,18 +324,7 @@ export function checkBroadcast(name, shape, target, lastMayBeLess = false) {
  */
 export function checkEqual(name, what, got, other, needed) {
   if (got === needed) return;
-  throw new AttnError(
-    'shape_mismatch',
-    `${name}: ${what} ${got} does not match ${other} ${needed}`,
-  );
-}
-
-/**
- * @param {string} name
- * @param {number} value
- */
-export function checkNumber(name, value) {
-  if (!Number.isFinite(value)) throw invalid(name, value, 'a finite number');
+  throw mismatch(name, `${what} ${got} does not match ${other} ${needed}`);
 }
 
 /**
@@ -328,12 +345,4 @@ export function checkInteger(name, value, least) {
 export function checkChoice(name, value, choices) {
   if (choices.includes(value)) return;
   throw invalid(name, value, choices.map((choice) => `'${choice}'`).join(' or '));
-}
-
-/**
- * @param {string} name
- * @param {unknown} value
- */
-export function checkFlag(name, value) {
-  if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
 }

@@ -5,8 +5,10 @@ import {
   checkTensor,
   formatShape,
   invalid,
+  mismatch,
   rowMajor,
   sizeOf,
+  wrongShape,
 } from './tensor.js';
 
 /** @import { Memory } from './memory.js' */
@@ -93,22 +95,21 @@ export class TensorHandle {
     this.#live();
     const length = sizeOf(this.#shape);
     if (this.contiguous) return this.#floats(length).slice();
+    const shape = this.#shape;
+    const strides = this.#strides;
     const source = this.#floats(
-      1 + this.#shape.reduce((n, size, i) => n + (size - 1) * this.#strides[i], 0),
+      1 + shape.reduce((last, size, d) => last + (size - 1) * strides[d], 0),
     );
     const result = new Float32Array(length);
-    const rank = this.#shape.length;
-    const index = new Array(rank).fill(0);
-    let from = 0;
-    for (let i = 0; i < length; ++i) {
-      result[i] = source[from];
-      for (let d = rank - 1; d >= 0; --d) {
-        from += this.#strides[d];
-        if (++index[d] < this.#shape[d]) break;
-        from -= index[d] * this.#strides[d];
-        index[d] = 0;
+    let to = 0;
+    const copy = (/** @type {number} */ d, /** @type {number} */ from) => {
+      if (d === shape.length) {
+        result[to++] = source[from];
+      } else {
+        for (let i = 0; i < shape[d]; ++i) copy(d + 1, from + i * strides[d]);
       }
-    }
+    };
+    copy(0, 0);
     return result;
   }
 
@@ -140,14 +141,16 @@ export class TensorHandle {
    * @throws {AttnError} `shape_mismatch`, `disposed`, and `invalid_argument` unless `contiguous`
    */
   reshape(shape) {
-    const block = this.#live();
+    this.#live();
     const length = checkShape('reshape', shape);
     if (length !== sizeOf(this.#shape)) {
-      const message = `reshape: shape ${formatShape(shape)} has ${length} elements, that of the tensor ${formatShape(this.#shape)}`;
-      throw new AttnError('shape_mismatch', message);
+      throw mismatch(
+        'reshape',
+        `shape ${formatShape(shape)} has ${length} elements, that of the tensor ${formatShape(this.#shape)}`,
+      );
     }
     this.#requireContiguous('reshape');
-    return new TensorHandle(this.#memory, block, this.#address, shape);
+    return this.#part(shape);
   }
 
   /**
@@ -159,7 +162,6 @@ export class TensorHandle {
    * @throws {AttnError} `invalid_argument`, `disposed`
    */
   slice(dimension, begin, end) {
-    const block = this.#live();
     const d = this.#dimension('slice', dimension);
     const size = this.#shape[d];
     const stop = end ?? size;
@@ -172,9 +174,7 @@ export class TensorHandle {
     )) {
       throw invalid('slice', `[${begin}, ${stop})`, `0 ≤ begin ≤ end ≤ ${size}`);
     }
-    const shape = this.#shape.with(d, stop - begin);
-    const address = this.#address + 4 * begin * this.#strides[d];
-    return new TensorHandle(this.#memory, block, address, shape, this.#strides);
+    return this.#part(this.#shape.with(d, stop - begin), this.#strides, begin * this.#strides[d]);
   }
 
   /**
@@ -185,19 +185,11 @@ export class TensorHandle {
    * @throws {AttnError} `invalid_argument`, `disposed`
    */
   select(dimension, index) {
-    const block = this.#live();
     const d = this.#dimension('select', dimension);
     checkInteger('select', index, 0);
     if (index >= this.#shape[d]) throw invalid('select', index, `an index below ${this.#shape[d]}`);
-    const address = this.#address + 4 * index * this.#strides[d];
     const without = (/** @type {readonly number[]} */ list) => list.filter((_, i) => i !== d);
-    return new TensorHandle(
-      this.#memory,
-      block,
-      address,
-      without(this.#shape),
-      without(this.#strides),
-    );
+    return this.#part(without(this.#shape), without(this.#strides), index * this.#strides[d]);
   }
 
   /**
@@ -207,21 +199,15 @@ export class TensorHandle {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `disposed`
    */
   splitHeads(numHeads) {
-    const block = this.#live();
+    this.#live();
     checkInteger('numHeads', numHeads, 1);
     if (this.#shape.length !== 3 || this.#shape[2] % numHeads !== 0) {
-      throw new AttnError(
-        'shape_mismatch',
-        `splitHeads: got shape ${formatShape(this.#shape)}, needs (B, N, H·D) with H = ${numHeads}`,
-      );
+      throw wrongShape('splitHeads', this.#shape, `(B, N, H·D) with H = ${numHeads}`);
     }
     const [batch, length, width] = this.#shape;
     const [batchStride, rowStride, stride] = this.#strides;
     const headDim = width / numHeads;
-    return new TensorHandle(
-      this.#memory,
-      block,
-      this.#address,
+    return this.#part(
       [batch, numHeads, length, headDim],
       [batchStride, headDim * stride, rowStride, stride],
     );
@@ -250,6 +236,17 @@ export class TensorHandle {
     return { address: this.#address, shape: this.#shape, strides: this.#strides };
   }
 
+  /**
+   * A further handle on the same numbers, or part of them.
+   * @param {readonly number[]} shape
+   * @param {readonly number[]} [strides]
+   * @param {number} [offset]  of the first number
+   */
+  #part(shape, strides, offset = 0) {
+    const address = this.#address + 4 * offset;
+    return new TensorHandle(this.#memory, this.#live(), address, shape, strides);
+  }
+
   #live(name = 'TensorHandle') {
     if (!this.#block) throw new AttnError('disposed', `${name}: used after dispose()`);
     return this.#block;
@@ -271,6 +268,7 @@ export class TensorHandle {
    * @param {number} dimension
    */
   #dimension(method, dimension) {
+    this.#live();
     const rank = this.#shape.length;
     const d = dimension < 0 ? dimension + rank : dimension;
     if (Number.isInteger(d) && 0 <= d && d < rank) return d;

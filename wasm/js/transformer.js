@@ -1,12 +1,12 @@
-import { activationIndex } from './activation.js';
-import { checkAttentionPositions, writeAttentionPositions } from './attentionPositions.js';
-import { checkInit } from './layer.js';
-import { checkInteger, checkNumber, checkOptions, checkShape, invalid } from './tensor.js';
+import { kActivations } from './activation.js';
+import { writeAttentionPositions } from './attentionPositions.js';
+import { choice, flag, kInit, like, real, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
 /** @import { Call, Result } from './call.js' */
-/** @import { InitOptions } from './layer.js' */
+/** @import { ScoreSizes } from './attentionOptions.js' */
+/** @import { InitOptions, Layer, Place } from './layer.js' */
 
 /**
  * Of one layer of a Transformer; the names are PyTorch's. The defaults are those of
@@ -36,72 +36,52 @@ import { checkInteger, checkNumber, checkOptions, checkShape, invalid } from './
  * @property {boolean} [finalNorm]  a LayerNorm behind the last layer; none by default
  */
 
+/** @typedef {TransformerLayerSizes & StackSizes} TransformerSizes */
+
 /** @typedef {TransformerLayerOptions & StackSizes} TransformerOptions */
 
-/** @param {TransformerLayerOptions} options */
-export function checkLayer(options) {
-  checkOptions(options);
-  const { dModel, numHeads = 1, dimFeedforward = 2048, layerNormEps = 1e-5 } = options;
-  checkInteger('dModel', dModel, 1);
-  checkInteger('numHeads', numHeads, 1);
-  if (dModel % numHeads !== 0) throw invalid('numHeads', numHeads, `a divisor of dModel ${dModel}`);
-  if (options.numKvHeads !== undefined) checkInteger('numKvHeads', options.numKvHeads, 1);
-  checkInteger('dimFeedforward', dimFeedforward, 1);
-  checkNumber('layerNormEps', layerNormEps);
-  checkAttentionPositions(options.positions);
-  checkShape('in_proj_weight', [3 * dModel, dModel]);
-  checkShape('linear1.weight', [dimFeedforward, dModel]);
-  checkInit(options);
-}
+const kBlock = {
+  dModel: size(),
+  numHeads: size(1),
+  dimFeedforward: size(2048),
+  activation: choice(kActivations),
+  layerNormEps: real(1e-5),
+  normFirst: flag(false),
+  bias: flag(true),
+  attentionBias: like('bias', flag()),
+  feedForwardDropout: flag(true),
+  numKvHeads: like('numHeads', size()),
+  sinks: flag(false),
+  positions: writeAttentionPositions,
+};
+
+export const kLayerOptions = { ...kBlock, ...kInit };
+
+export const kStackOptions = { ...kBlock, numLayers: size(1), finalNorm: flag(false), ...kInit };
 
 /**
- * @param {Call} call
- * @param {TransformerLayerOptions} options
- */
-export function writeLayer(call, options) {
-  const { bias = true } = options;
-  call.number(options.dModel);
-  call.number(options.numHeads ?? 1);
-  call.number(options.dimFeedforward ?? 2048);
-  call.number(activationIndex(options.activation ?? 'relu'));
-  call.number(options.layerNormEps ?? 1e-5);
-  call.flag(options.normFirst);
-  call.flag(bias);
-  call.flag(options.attentionBias ?? bias);
-  call.flag(options.feedForwardDropout ?? true);
-  call.optional(options.numKvHeads);
-  call.flag(options.sinks);
-  writeAttentionPositions(call, options.positions);
-}
-
-/** @param {TransformerOptions} options */
-export function checkStack(options) {
-  checkLayer(options);
-  checkInteger('numLayers', options.numLayers ?? 1, 1);
-}
-
-/**
- * @param {Call} call
- * @param {TransformerOptions} options
- */
-export function writeStack(call, options) {
-  writeLayer(call, options);
-  call.number(options.numLayers ?? 1);
-  call.flag(options.finalNorm);
-}
-
-/**
- * Makes room for the weights of each layer, if they are wanted.
- * @param {Call} call
- * @param {unknown} wanted
+ * The layers of a stack.
+ * @template T
+ * @param {Layer} owner
  * @param {number} numLayers
- * @param {string} name
- * @param {readonly number[]} shape  as the caller sees it
- * @param {readonly number[]} seenAs  as the core does
+ * @param {(place: Place) => T} layer
+ */
+export const layersOf = (owner, numLayers, layer) =>
+  Array.from({ length: numLayers }, (_, index) => layer({ owner, index }));
+
+/**
+ * Makes room for the weights of layers.
+ * @param {Call} call
+ * @param {number} length  of how many
+ * @param {ScoreSizes} sizes
+ * @param {readonly number[]} leading  the shape of the weights without their last dimension, as the
+ *   caller is to see it
  * @returns {Result[]}
  */
-export function writeLayerWeights(call, wanted, numLayers, name, shape, seenAs) {
-  call.number(wanted ? numLayers : 0);
-  if (!wanted) return [];
-  return Array.from({ length: numLayers }, () => call.result(name, shape, seenAs));
+export function writeLayerWeights(call, length, sizes, leading) {
+  const { batch, numHeads, numQueries, numKeys } = sizes;
+  const shape = [...leading, numKeys];
+  const seenAs = [batch, numHeads, numQueries, numKeys];
+  call.number(length);
+  return Array.from({ length }, () => call.result('weights', shape, seenAs));
 }

@@ -1,27 +1,20 @@
-import { checkAttentionOptions, giveEach, writeAttentionOptions } from './attentionOptions.js';
-import { checkDropout } from './dropout.js';
+import { giveEach, writeAttentionOptions } from './attentionOptions.js';
 import { DecodingState } from './keyValueCache.js';
-import { checkRows, Layer } from './layer.js';
-import { leadingOf } from './multiHeadAttention.js';
-import { make } from './nativeObject.js';
-import { checkEqual, checkInteger, checkOptions, checkShape } from './tensor.js';
-import {
-  checkLayer,
-  checkStack,
-  writeLayer,
-  writeLayerWeights,
-  writeStack,
-} from './transformer.js';
-import { selfSizes } from './transformerEncoder.js';
+import { Layer } from './layer.js';
+import { layerSizes, leadingOf } from './multiHeadAttention.js';
+import { checkEqual, checkOptions } from './tensor.js';
+import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
-/** @import { AttentionOptions, AttentionStages, ScoreSizes } from './attentionOptions.js' */
+/** @import { AttentionOptions, AttentionStages, StageResults } from './attentionOptions.js' */
+/** @import { Call, Result } from './call.js' */
+/** @import { OptionTable } from './options.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
-/** @import { NativeObject } from './nativeObject.js' */
+/** @import { Place } from './layer.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
-/** @import { TransformerLayerOptions, TransformerOptions } from './transformer.js' */
+/** @import { TransformerLayerOptions, TransformerOptions, TransformerSizes } from './transformer.js' */
 
 /**
  * @typedef {object} DecoderLayerCall
@@ -50,46 +43,95 @@ import { selfSizes } from './transformerEncoder.js';
  */
 
 /**
- * @param {TensorLike} x
- * @param {TensorLike | DecodingState} memory
- * @param {TransformerLayerOptions} options
- * @returns {{ self: ScoreSizes, cross: ScoreSizes }}
+ * The results of an attention: its stages, or its weights in each layer.
+ * @typedef {{ stages?: StageResults, weights: Result[] }} Attended
  */
-function checkInputs(x, memory, { dModel, numHeads = 1 }) {
-  checkRows('x', x, dModel, 'dModel');
-  const isState = memory instanceof DecodingState;
-  const self = selfSizes(x, dModel, numHeads, isState ? memory.length : 0);
-  if (isState) {
-    checkEqual('x', 'batch', self.batch, 'batch of the state', memory.batch);
-    return { self, cross: { ...self, numKeys: memory.memoryLength } };
-  }
-  checkRows('memory', memory, dModel, 'dModel');
-  const rank = x.shape.length;
-  checkEqual('memory', 'rank', memory.shape.length, 'rank of x', rank);
-  if (rank === 3) checkEqual('memory', 'batch', memory.shape[0], 'batch of x', self.batch);
-  return { self, cross: { ...self, numKeys: memory.shape[rank - 2] } };
-}
 
 /**
- * @param {Runtime} runtime
- * @param {number} decoder
- * @param {Operation} start
- * @param {{ remove: Operation, length: Operation, truncate: Operation }} operations
- * @param {TensorLike} memory
- * @param {number} dModel
- * @param {CapacityOption} options
+ * What a layer and a stack of them have in common.
+ * @template {ResultKind} [As='array']
+ * @extends {Layer<TransformerSizes>}
  */
-function startState(runtime, decoder, start, operations, memory, dModel, { capacity = 0 }) {
-  checkRows('memory', memory, dModel, 'dModel');
-  checkInteger('capacity', capacity, 0);
-  const address = make(runtime, start, (call) => {
-    call.number(decoder);
-    call.floats('memory', memory);
-    call.number(capacity);
-  });
-  const rank = memory.shape.length;
-  const batch = rank === 3 ? memory.shape[0] : 1;
-  return new DecodingState(runtime, operations, address, batch, memory.shape[rank - 2]);
+class Decoder extends Layer {
+  #start;
+
+  /**
+   * @param {Runtime} runtime
+   * @param {[make: Operation, start: Operation]} operations
+   * @param {TransformerOptions} options
+   * @param {OptionTable} table
+   * @param {Place} [place]
+   */
+  constructor(runtime, [make, start], options, table, place) {
+    super(runtime, make, options, table, place);
+    this.#start = start;
+  }
+
+  /**
+   * A state that holds the projections of `memory`, and no tokens yet.
+   * @param {TensorLike} memory  (B, M, E) or (M, E)
+   * @param {CapacityOption} [options]
+   * @returns {DecodingState}
+   */
+  start(memory, { capacity = 0 } = {}) {
+    const address = this.ask(this.#start, (call) => {
+      call.rows('memory', memory, this.sizes.dModel, 'dModel');
+      call.integer('capacity', capacity, 0);
+    });
+    const [length, batch = 1] = memory.shape.slice(0, -1).reverse();
+    return new DecodingState(this.runtime, address, batch, length);
+  }
+
+  /**
+   * @protected
+   * @template R
+   * @param {Operation} operation
+   * @param {TensorLike} x
+   * @param {TensorLike | DecodingState} memory
+   * @param {DecoderCall} options
+   * @param {number} numWeights  of how many layers the weights are to be had
+   * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
+   * @returns {R}
+   */
+  run(operation, x, memory, options, numWeights, give) {
+    checkOptions(options);
+    const { selfAttention = {}, crossAttention = {}, dropout } = options;
+    const { dModel, numHeads } = this.sizes;
+    const state = memory instanceof DecodingState ? memory : undefined;
+    const past = state ? state.length : 0;
+    return this.call((call) => {
+      const shape = call.rows('x', x, dModel, 'dModel');
+      const rank = shape.length;
+      const self = layerSizes(shape, dModel, numHeads, past + shape[rank - 2]);
+      const output = call.result('output', shape);
+      call.number(state ? state.address : 0);
+      let numKeys;
+      if (state) {
+        checkEqual('x', 'batch', self.batch, 'batch of the state', state.batch);
+        numKeys = state.memoryLength;
+        call.none();
+      } else {
+        const other = call.rows('memory', /** @type {TensorLike} */ (memory), dModel, 'dModel');
+        checkEqual('memory', 'rank', other.length, 'rank of x', rank);
+        if (rank === 3) checkEqual('memory', 'batch', other[0], 'batch of x', self.batch);
+        numKeys = other[rank - 2];
+      }
+      const cross = { ...self, numKeys };
+      const leading = leadingOf(shape, numHeads);
+      const selfStages = writeAttentionOptions(call, selfAttention, self, leading);
+      const crossStages = writeAttentionOptions(call, crossAttention, cross, leading);
+      call.dropout(dropout);
+      const selfWeights = writeLayerWeights(call, numWeights, self, leading);
+      const crossWeights = writeLayerWeights(call, numWeights, cross, leading);
+      call.run(operation);
+      return give(
+        call,
+        output,
+        { stages: selfStages, weights: selfWeights },
+        { stages: crossStages, weights: crossWeights },
+      );
+    });
+  }
 }
 
 /**
@@ -106,29 +148,17 @@ function startState(runtime, decoder, start, operations, memory, dModel, { capac
  * `norm1.…`, `norm2.…`, `norm3.…`.
  *
  * @template {ResultKind} [As='array']
+ * @extends {Decoder<As>}
  */
-export class TransformerDecoderLayer extends Layer {
-  #options;
-
+export class TransformerDecoderLayer extends Decoder {
   /**
    * @param {Runtime} runtime
    * @param {TransformerLayerOptions} options
-   * @param {{ owner: NativeObject, index: number }} [place]  of a layer of a stack
+   * @param {Place} [place]  of a layer of a stack
    */
   constructor(runtime, options, place) {
-    if (!place) checkLayer(options);
-    super(
-      runtime,
-      place ? 'layerOfDecoder' : 'makeDecoderLayer',
-      (call) => {
-        if (!place) return writeLayer(call, options);
-        call.number(place.owner.address);
-        call.number(place.index);
-      },
-      place?.owner,
-    );
-    this.#options = { ...options };
-    if (!place) this.initializeFrom('initializeDecoderLayer', options);
+    const make = place ? 'layerOfDecoder' : 'makeDecoderLayer';
+    super(runtime, [make, 'startDecoderLayer'], options, kLayerOptions, place);
   }
 
   /**
@@ -141,49 +171,11 @@ export class TransformerDecoderLayer extends Layer {
    *   `disposed`
    */
   forward(x, memory, options = {}) {
-    checkOptions(options);
-    const { selfAttention = {}, crossAttention = {}, dropout } = options;
-    const { self, cross } = checkInputs(x, memory, this.#options);
-    checkAttentionOptions(selfAttention, self);
-    checkAttentionOptions(crossAttention, cross);
-    checkDropout(dropout);
-    const leading = leadingOf(x, self.numHeads);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('x', x);
-      const output = call.result('output', x.shape);
-      const isState = memory instanceof DecodingState;
-      call.number(isState ? memory.address : 0);
-      call.floats('memory', isState ? undefined : memory);
-      const selfStages = writeAttentionOptions(call, selfAttention, self, leading);
-      const crossStages = writeAttentionOptions(call, crossAttention, cross, leading);
-      call.dropout(dropout);
-      call.number(0);
-      call.number(0);
-      call.run(this.runtime.native.forwardDecoderLayer);
-      return {
-        output: call.give(output),
-        selfAttention: giveEach(call, selfStages ?? {}),
-        crossAttention: giveEach(call, crossStages ?? {}),
-      };
-    });
-  }
-
-  /**
-   * A state that holds the projections of `memory`, and no tokens yet.
-   * @param {TensorLike} memory  (B, M, E) or (M, E)
-   * @param {CapacityOption} [options]
-   * @returns {DecodingState}
-   */
-  start(memory, options = {}) {
-    const operations = /** @type {const} */ ({
-      remove: 'deleteDecoderLayerState',
-      length: 'lengthOfDecoderLayerState',
-      truncate: 'truncateDecoderLayerState',
-    });
-    const { dModel } = this.#options;
-    const start = 'startDecoderLayer';
-    return startState(this.runtime, this.address, start, operations, memory, dModel, options);
+    return this.run('forwardDecoderLayer', x, memory, options, 0, (call, output, self, cross) => ({
+      output: call.give(output),
+      selfAttention: giveEach(call, self.stages),
+      crossAttention: giveEach(call, cross.stages),
+    }));
   }
 }
 
@@ -192,31 +184,24 @@ export class TransformerDecoderLayer extends Layer {
  * `finalNorm` `norm.weight` and `norm.bias`.
  *
  * @template {ResultKind} [As='array']
+ * @extends {Decoder<As>}
  */
-export class TransformerDecoder extends Layer {
-  #options;
-
+export class TransformerDecoder extends Decoder {
   /**
    * @param {Runtime} runtime
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    checkStack(options);
-    super(runtime, 'makeDecoder', (call) => writeStack(call, options));
-    this.#options = { ...options };
-    if (options.init !== 'zeros') {
-      this.initialize('initializeDecoder', (call) => call.number(options.seed ?? 0));
-    }
+    super(runtime, ['makeDecoder', 'startDecoder'], options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attentions. They live as long as the stack.
      * @readonly
      * @type {readonly TransformerDecoderLayer<As>[]}
      */
-    this.layers = Array.from(
-      { length: options.numLayers ?? 1 },
-      (_, index) => new TransformerDecoderLayer(runtime, options, { owner: this, index }),
-    );
+    this.layers = layersOf(this, this.sizes.numLayers, (place) => {
+      return new TransformerDecoderLayer(runtime, options, place);
+    });
   }
 
   /**
@@ -229,63 +214,21 @@ export class TransformerDecoder extends Layer {
    *   `disposed`
    */
   forward(x, memory, options = {}) {
-    checkOptions(options);
-    const { selfAttention = {}, crossAttention = {}, dropout, needWeights = false } = options;
-    const { numLayers = 1 } = this.#options;
-    const { self, cross } = checkInputs(x, memory, this.#options);
-    checkAttentionOptions(selfAttention, self);
-    checkAttentionOptions(crossAttention, cross);
-    checkDropout(dropout);
-    const leading = leadingOf(x, self.numHeads);
-    const seen = (/** @type {ScoreSizes} */ { batch, numHeads, numQueries, numKeys }) => [
-      batch,
-      numHeads,
-      numQueries,
-      numKeys,
-    ];
-    if (needWeights) {
-      checkShape('selfAttentionWeights', seen(self));
-      checkShape('crossAttentionWeights', seen(cross));
-    }
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('x', x);
-      const output = call.result('output', x.shape);
-      const isState = memory instanceof DecodingState;
-      call.number(isState ? memory.address : 0);
-      call.floats('memory', isState ? undefined : memory);
-      writeAttentionOptions(call, selfAttention, self, leading);
-      writeAttentionOptions(call, crossAttention, cross, leading);
-      call.dropout(dropout);
-      const [selfWeights, crossWeights] = [self, cross].map((sizes) => {
-        const shape = [...leading, sizes.numKeys];
-        return writeLayerWeights(call, needWeights, numLayers, 'weights', shape, seen(sizes));
-      });
-      call.run(this.runtime.native.forwardDecoder);
-      return {
+    const { needWeights = false } = options;
+    const numWeights = needWeights ? this.layers.length : 0;
+    return this.run(
+      'forwardDecoder',
+      x,
+      memory,
+      options,
+      numWeights,
+      (call, output, self, cross) => ({
         output: call.give(output),
         ...(needWeights && {
-          selfAttentionWeights: selfWeights.map((result) => call.give(result)),
-          crossAttentionWeights: crossWeights.map((result) => call.give(result)),
+          selfAttentionWeights: self.weights.map((result) => call.give(result)),
+          crossAttentionWeights: cross.weights.map((result) => call.give(result)),
         }),
-      };
-    });
-  }
-
-  /**
-   * A state that holds the projections of `memory`, and no tokens yet.
-   * @param {TensorLike} memory  (B, M, E) or (M, E)
-   * @param {CapacityOption} [options]
-   * @returns {DecodingState}
-   */
-  start(memory, options = {}) {
-    const operations = /** @type {const} */ ({
-      remove: 'deleteDecoderState',
-      length: 'lengthOfDecoderState',
-      truncate: 'truncateDecoderState',
-    });
-    const { dModel } = this.#options;
-    const start = 'startDecoder';
-    return startState(this.runtime, this.address, start, operations, memory, dModel, options);
+      }),
+    );
   }
 }

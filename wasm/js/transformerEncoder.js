@@ -1,27 +1,19 @@
-import { checkAttentionOptions, giveStages, writeAttentionOptions } from './attentionOptions.js';
-import { checkDropout } from './dropout.js';
-import { DecodingState, KeyValueCache } from './keyValueCache.js';
-import { checkRows, Layer } from './layer.js';
-import { leadingOf } from './multiHeadAttention.js';
-import { make } from './nativeObject.js';
-import { checkInteger, checkOptions, checkShape, invalid } from './tensor.js';
-import {
-  checkLayer,
-  checkStack,
-  writeLayer,
-  writeLayerWeights,
-  writeStack,
-} from './transformer.js';
+import { giveStages, writeAttentionOptions } from './attentionOptions.js';
+import { DecodingState, KeyValueCache, writeCapacity } from './keyValueCache.js';
+import { Layer } from './layer.js';
+import { layerSizes, leadingOf, lengthOf } from './multiHeadAttention.js';
+import { checkOptions, invalid } from './tensor.js';
+import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
 /** @import { AttentionOptions } from './attentionOptions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
-/** @import { NativeObject } from './nativeObject.js' */
+/** @import { Place } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
-/** @import { TransformerLayerOptions, TransformerOptions } from './transformer.js' */
+/** @import { TransformerLayerOptions, TransformerLayerSizes, TransformerOptions, TransformerSizes } from './transformer.js' */
 
 /**
  * @typedef {object} EncoderLayerCall
@@ -47,21 +39,6 @@ import {
  */
 
 /**
- * The sizes of self-attention over the rows of x.
- * @param {TensorLike} x
- * @param {number} dModel
- * @param {number} numHeads
- * @param {number} past
- */
-export function selfSizes(x, dModel, numHeads, past) {
-  const rank = x.shape.length;
-  const batch = rank === 3 ? x.shape[0] : 1;
-  const numQueries = x.shape[rank - 2];
-  const headDim = dModel / numHeads;
-  return { batch, numHeads, numQueries, numKeys: past + numQueries, headDim, valueDim: headDim };
-}
-
-/**
  * A layer of a Transformer's encoder (Vaswani et al. 2017; torch.nn.TransformerEncoderLayer):
  *
  *   post-norm:  h = norm1(x + dropout(self_attn(x, x, x)))
@@ -73,29 +50,17 @@ export function selfSizes(x, dModel, numHeads, past) {
  * `linear2.…`, `norm1.…`, `norm2.…`.
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<TransformerLayerSizes>}
  */
 export class TransformerEncoderLayer extends Layer {
-  #options;
-
   /**
    * @param {Runtime} runtime
    * @param {TransformerLayerOptions} options
-   * @param {{ owner: NativeObject, index: number }} [place]  of a layer of a stack
+   * @param {Place} [place]  of a layer of a stack
    */
   constructor(runtime, options, place) {
-    if (!place) checkLayer(options);
-    super(
-      runtime,
-      place ? 'layerOfEncoder' : 'makeEncoderLayer',
-      (call) => {
-        if (!place) return writeLayer(call, options);
-        call.number(place.owner.address);
-        call.number(place.index);
-      },
-      place?.owner,
-    );
-    this.#options = { ...options };
-    if (!place) this.initializeFrom('initializeEncoderLayer', options);
+    const make = place ? 'layerOfEncoder' : 'makeEncoderLayer';
+    super(runtime, make, options, kLayerOptions, place);
   }
 
   /**
@@ -108,21 +73,16 @@ export class TransformerEncoderLayer extends Layer {
   forward(x, options = {}) {
     checkOptions(options);
     const { attention = {}, dropout, cache } = options;
-    const { dModel, numHeads = 1 } = this.#options;
-    checkRows('x', x, dModel, 'dModel');
-    if (cache && !(cache instanceof KeyValueCache))
-      throw invalid('cache', cache, 'a KeyValueCache');
-    checkDropout(dropout);
-    const sizes = selfSizes(x, dModel, numHeads, cache ? cache.length : 0);
-    checkAttentionOptions(attention, sizes);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('x', x);
-      const output = call.result('output', x.shape);
+    const { dModel, numHeads } = this.sizes;
+    const past = cache ? lengthOf(cache) : 0;
+    return this.call((call) => {
+      const shape = call.rows('x', x, dModel, 'dModel');
+      const output = call.result('output', shape);
       call.number(cache ? cache.address : 0);
-      const stages = writeAttentionOptions(call, attention, sizes, leadingOf(x, numHeads));
+      const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
+      const stages = writeAttentionOptions(call, attention, sizes, leadingOf(shape, numHeads));
       call.dropout(dropout);
-      call.run(this.runtime.native.forwardEncoderLayer);
+      call.run('forwardEncoderLayer');
       return giveStages(call, output, stages);
     });
   }
@@ -134,19 +94,11 @@ export class TransformerEncoderLayer extends Layer {
    * @returns {KeyValueCache<As>}
    */
   makeCache(batch = 1, { capacity = 0 } = {}) {
-    checkInteger('batch', batch, 1);
-    checkInteger('capacity', capacity, 0);
-    const { dModel, numHeads = 1, numKvHeads = numHeads } = this.#options;
-    const address = make(this.runtime, 'makeLayerCache', (call) => {
-      call.number(this.address);
-      call.number(batch);
-      call.number(capacity);
-    });
-    return new KeyValueCache(
-      this.runtime,
-      { batch, numKvHeads, headDim: dModel / numHeads },
-      address,
-    );
+    const { dModel, numHeads, numKvHeads } = this.sizes;
+    const address = this.ask('makeLayerCache', writeCapacity(batch, capacity));
+    const headDim = dModel / numHeads;
+    const sizes = { batch, numKvHeads, headDim, valueDim: headDim };
+    return new KeyValueCache(this.runtime, sizes, address);
   }
 }
 
@@ -155,31 +107,24 @@ export class TransformerEncoderLayer extends Layer {
  * `finalNorm` `norm.weight` and `norm.bias`.
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<TransformerSizes>}
  */
 export class TransformerEncoder extends Layer {
-  #options;
-
   /**
    * @param {Runtime} runtime
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    checkStack(options);
-    super(runtime, 'makeEncoder', (call) => writeStack(call, options));
-    this.#options = { ...options };
-    if (options.init !== 'zeros') {
-      this.initialize('initializeEncoder', (call) => call.number(options.seed ?? 0));
-    }
+    super(runtime, 'makeEncoder', options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attention. They live as long as the stack.
      * @readonly
      * @type {readonly TransformerEncoderLayer<As>[]}
      */
-    this.layers = Array.from(
-      { length: options.numLayers ?? 1 },
-      (_, index) => new TransformerEncoderLayer(runtime, options, { owner: this, index }),
-    );
+    this.layers = layersOf(this, this.sizes.numLayers, (place) => {
+      return new TransformerEncoderLayer(runtime, options, place);
+    });
   }
 
   /**
@@ -192,27 +137,21 @@ export class TransformerEncoder extends Layer {
   forward(x, options = {}) {
     checkOptions(options);
     const { attention = {}, dropout, needWeights = false, caches } = options;
-    const { dModel, numHeads = 1, numLayers = 1 } = this.#options;
-    checkRows('x', x, dModel, 'dModel');
+    const { dModel, numHeads, numLayers } = this.sizes;
     if (caches && !(caches instanceof DecodingState)) {
       throw invalid('caches', caches, 'what makeCaches() gives');
     }
-    checkDropout(dropout);
-    const sizes = selfSizes(x, dModel, numHeads, caches ? caches.length : 0);
-    checkAttentionOptions(attention, sizes);
-    const leading = leadingOf(x, numHeads);
-    const shape = [...leading, sizes.numKeys];
-    const seenAs = [sizes.batch, numHeads, sizes.numQueries, sizes.numKeys];
-    if (needWeights) checkShape('weights', seenAs);
-    return this.runtime.call((call) => {
-      call.number(this.address);
-      call.floats('x', x);
-      const output = call.result('output', x.shape);
+    const past = caches ? caches.length : 0;
+    return this.call((call) => {
+      const shape = call.rows('x', x, dModel, 'dModel');
+      const output = call.result('output', shape);
       call.number(caches ? caches.address : 0);
+      const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
+      const leading = leadingOf(shape, numHeads);
       writeAttentionOptions(call, attention, sizes, leading);
       call.dropout(dropout);
-      const weights = writeLayerWeights(call, needWeights, numLayers, 'weights', shape, seenAs);
-      call.run(this.runtime.native.forwardEncoder);
+      const weights = writeLayerWeights(call, needWeights ? numLayers : 0, sizes, leading);
+      call.run('forwardEncoder');
       return {
         output: call.give(output),
         ...(needWeights && { weights: weights.map((result) => call.give(result)) }),
@@ -228,18 +167,7 @@ export class TransformerEncoder extends Layer {
    * @returns {DecodingState}
    */
   makeCaches(batch = 1, { capacity = 0 } = {}) {
-    checkInteger('batch', batch, 1);
-    checkInteger('capacity', capacity, 0);
-    const address = make(this.runtime, 'makeCaches', (call) => {
-      call.number(this.address);
-      call.number(batch);
-      call.number(capacity);
-    });
-    const operations = /** @type {const} */ ({
-      remove: 'deleteCaches',
-      length: 'lengthOfCaches',
-      truncate: 'truncateCaches',
-    });
-    return new DecodingState(this.runtime, operations, address, batch);
+    const address = this.ask('makeCaches', writeCapacity(batch, capacity));
+    return new DecodingState(this.runtime, address, batch);
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -22,7 +23,7 @@ namespace attn::wasm {
 
 using Address = std::uintptr_t;
 
-/// What an operation is called with: numbers of 64 bits, one behind the other, as wasm/js/memory.js
+/// What an operation is called with: numbers of 64 bits, one behind the other, as wasm/js/call.js
 /// has written them. Each reader takes what the writer of the same name puts there.
 class Arguments {
  public:
@@ -152,13 +153,26 @@ class Arguments {
 
 using Operation = void (*)(Arguments&);
 
-/// Makes an operation known to JavaScript under a name: as a number, which run() takes.
+/// Makes an operation known to JavaScript under a name: as a number, which attn_run() takes.
 inline void operation(const char* name, Operation function) {
   emscripten::constant(name, static_cast<double>(reinterpret_cast<Address>(function)));
 }
 
 /// The module's only one.
 Context& context();
+
+/// Gives a new layer with its first weights: drawn from a stream, or zeros.
+template <class L>
+void give_initialized(Arguments& a, std::unique_ptr<L> layer) {
+  const bool drawn = a.choice<int>() == 0;
+  const RandomStream random = a.random();
+  if constexpr (requires { layer->initialize_xavier(random, context()); }) {
+    if (drawn) layer->initialize_xavier(random, context());
+  } else {
+    if (drawn) layer->initialize_xavier(random.seed, context());
+  }
+  a.give_layer(layer.release());
+}
 
 /// As wasm/js/attentionOptions.js writes them.
 AttentionOptions attention_options(Arguments& arguments);

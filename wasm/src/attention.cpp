@@ -23,8 +23,8 @@ AttentionOptions attention_options(Arguments& arguments) {
   if (arguments.flag()) {
     T5Bias bias;
     bias.table = arguments.floats();
-    bias.bidirectional = arguments.flag();
     bias.max_distance = arguments.integer();
+    bias.bidirectional = arguments.flag();
     options.t5_bias = bias;
   }
   options.bias = arguments.floats();
@@ -105,11 +105,7 @@ void run_attention_pooling(Arguments& a) {
 
 void make_additive_attention(Arguments& a) {
   const std::int64_t query_dim = a.integer(), key_dim = a.integer(), num_hiddens = a.integer();
-  a.give_layer(new AdditiveAttention(query_dim, key_dim, num_hiddens));
-}
-
-void initialize_additive_attention(Arguments& a) {
-  a.layer<AdditiveAttention>().initialize_xavier(a.random(), context());
+  give_initialized(a, std::make_unique<AdditiveAttention>(query_dim, key_dim, num_hiddens));
 }
 
 void run_additive_attention(Arguments& a) {
@@ -168,7 +164,6 @@ EMSCRIPTEN_BINDINGS(attention) {
   operation("maskedSoftmax", &run_masked_softmax);
   operation("attentionPooling", &run_attention_pooling);
   operation("makeAdditiveAttention", &make_additive_attention);
-  operation("initializeAdditiveAttention", &initialize_additive_attention);
   operation("forwardAdditiveAttention", &run_additive_attention);
   operation("projectKeys", &project_keys);
   operation("alibiSlopes", &run_alibi_slopes);

@@ -1,7 +1,7 @@
 // What JavaScript calls. Embind tells the names of the operations; a call itself passes two
 // numbers, the operation and where its arguments lie, because values that go through Embind one by
 // one cost more than a small attention does. Nothing is thrown across: a call returns whether it
-// succeeded, and errorCode() and errorMessage() tell about the one that did not.
+// succeeded, and one that did not gives the code and the message of its error.
 
 #include <emscripten/bind.h>
 #include <emscripten/emscripten.h>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 
 #include "arguments.hpp"
 #include "attn/error.hpp"
@@ -18,59 +19,29 @@
 namespace attn::wasm {
 namespace {
 
-Address address_of(const char* text) { return reinterpret_cast<Address>(text); }
-
 /// The last failed call's error, copied: keeping hold of an exception itself leaks memory with
 /// Emscripten 3.1.69.
-struct Failure {
-  const char* code = "";
-  std::runtime_error error{""};
-} last_failure;
-
-void fail(const char* code, const std::runtime_error& error) noexcept {
-  last_failure.code = code;
-  last_failure.error = error;
-}
+std::runtime_error last_error("");
 
 // Made while there is memory.
 const std::runtime_error no_memory("memory: WebAssembly's is exhausted");
 const std::runtime_error unknown("the core failed without saying why");
 
-/// Runs a call of the core; what it throws is kept for errorCode() and errorMessage().
-template <class F>
-bool succeeds(F&& call) noexcept {
-  try {
-    call();
-    return true;
-  } catch (const Error& error) {
-    fail(to_string(error.code()), error);
-  } catch (const std::bad_alloc&) {
-    fail(to_string(ErrorCode::kOutOfMemory), no_memory);
-  } catch (...) {
-    fail("internal", unknown);
-  }
+/// Gives the code and the message of an error.
+bool fail(Arguments results, const char* code, const std::runtime_error& error) noexcept {
+  last_error = error;
+  results.give(std::string_view(code));
+  results.give(std::string_view(last_error.what()));
   return false;
 }
 
-Address error_code() noexcept { return address_of(last_failure.code); }
-
-Address error_message() noexcept { return address_of(last_failure.error.what()); }
-
 std::unique_ptr<Context> the_context;
 
-bool start(int num_threads) {
-  return succeeds([&] {
-    ContextOptions options;
-    options.num_threads = num_threads;
-    the_context = std::make_unique<Context>(options);
-  });
+void start(Arguments& a) {
+  ContextOptions options;
+  options.num_threads = a.choice<int>();
+  the_context = std::make_unique<Context>(options);
 }
-
-int num_threads() { return the_context->num_threads(); }
-
-Address instruction_set() { return address_of(to_string(the_context->instruction_set())); }
-
-Address version() { return address_of(ATTN_VERSION); }
 
 /// What malloc has handed out and not got back, as its blocks lie. Emscripten's emmalloc counts the
 /// headers of free blocks as used, too.
@@ -81,27 +52,38 @@ double bytes_in_use() {
          kHeader * (static_cast<double>(info.ordblks) + static_cast<double>(info.smblks));
 }
 
+/// Gives the number of threads, the bytes in use, the instruction set, and the version.
+void describe(Arguments& a) {
+  a.give(the_context->num_threads());
+  a.give(bytes_in_use());
+  a.give(std::string_view(to_string(the_context->instruction_set())));
+  a.give(std::string_view(ATTN_VERSION));
+}
+
 }  // namespace
 
 Context& context() { return *the_context; }
 
 EMSCRIPTEN_BINDINGS(module) {
-  using emscripten::function;
-  function("start", &start);
-  function("numThreads", &num_threads);
-  function("instructionSet", &instruction_set);
-  function("version", &version);
-  function("bytesInUse", &bytes_in_use);
-  function("errorCode", &error_code);
-  function("errorMessage", &error_message);
+  operation("start", &start);
+  operation("describe", &describe);
 }
 
 }  // namespace attn::wasm
 
 extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
-                                              attn::wasm::Address arguments) {
-  return attn::wasm::succeeds([&] {
-    attn::wasm::Arguments reader(arguments);
-    reinterpret_cast<attn::wasm::Operation>(operation)(reader);
-  });
+                                              attn::wasm::Address address) {
+  using namespace attn;
+  wasm::Arguments arguments(address);
+  const wasm::Arguments results = arguments;
+  try {
+    reinterpret_cast<wasm::Operation>(operation)(arguments);
+    return true;
+  } catch (const Error& error) {
+    return wasm::fail(results, to_string(error.code()), error);
+  } catch (const std::bad_alloc&) {
+    return wasm::fail(results, to_string(ErrorCode::kOutOfMemory), wasm::no_memory);
+  } catch (...) {
+    return wasm::fail(results, "internal", wasm::unknown);
+  }
 }

@@ -134,13 +134,10 @@ void run_positional_encoding(Arguments& a) {
 
 void make_learned_positional_encoding(Arguments& a) {
   const std::int64_t max_length = a.integer(), d_model = a.integer();
-  a.give_layer(new LearnedPositionalEncoding(max_length, d_model));
-}
-
-void initialize_learned_positional_encoding(Arguments& a) {
-  auto& encoding = a.layer<LearnedPositionalEncoding>();
+  auto encoding = std::make_unique<LearnedPositionalEncoding>(max_length, d_model);
   const std::uint64_t seed = a.seed();
-  encoding.initialize_normal(seed, a.real(), context());
+  encoding->initialize_normal(seed, a.real(), context());
+  a.give_layer(encoding.release());
 }
 
 void run_learned_positional_encoding(Arguments& a) {
@@ -300,7 +297,6 @@ EMSCRIPTEN_BINDINGS(encodings) {
   operation("applyShift", &run_apply_shift);
   operation("positionalEncoding", &run_positional_encoding);
   operation("makeLearnedPositionalEncoding", &make_learned_positional_encoding);
-  operation("initializeLearnedPositionalEncoding", &initialize_learned_positional_encoding);
   operation("forwardLearnedPositionalEncoding", &run_learned_positional_encoding);
   operation("makeRotaryEmbedding", &make_rotary_embedding);
   operation("deleteRotaryEmbedding", &delete_rotary_embedding);

@@ -60,24 +60,25 @@ void set_parameter(Arguments& a) {
 
 // Multi-head attention
 
+enum class Init { kXavier, kIdentity, kZeros };
+
 void make_multi_head_attention(Arguments& a) {
   MultiHeadAttentionOptions options;
   options.d_model = a.integer();
   options.num_heads = a.integer();
-  options.num_kv_heads = a.optional_integer();
-  options.key_dim = a.optional_integer();
-  options.value_dim = a.optional_integer();
+  options.num_kv_heads = a.integer();
+  options.key_dim = a.integer();
+  options.value_dim = a.integer();
   options.bias = a.flag();
   options.sinks = a.flag();
   options.positions = attention_positions(a);
-  a.give_layer(new MultiHeadAttention(options));
+  auto attention = std::make_unique<MultiHeadAttention>(options);
+  const auto init = a.choice<Init>();
+  const RandomStream random = a.random();
+  if (init == Init::kXavier) attention->initialize_xavier(random, context());
+  if (init == Init::kIdentity) attention->initialize_identity();
+  a.give_layer(attention.release());
 }
-
-void initialize_multi_head_attention(Arguments& a) {
-  a.layer<MultiHeadAttention>().initialize_xavier(a.random(), context());
-}
-
-void initialize_identity(Arguments& a) { a.layer<MultiHeadAttention>().initialize_identity(); }
 
 void run_multi_head_attention(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
@@ -94,8 +95,6 @@ EMSCRIPTEN_BINDINGS(layers) {
   operation("parameter", &get_parameter);
   operation("setParameter", &set_parameter);
   operation("makeMultiHeadAttention", &make_multi_head_attention);
-  operation("initializeMultiHeadAttention", &initialize_multi_head_attention);
-  operation("initializeIdentity", &initialize_identity);
   operation("forwardMultiHeadAttention", &run_multi_head_attention);
 }
 

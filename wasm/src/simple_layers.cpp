@@ -13,12 +13,6 @@
 namespace attn::wasm {
 namespace {
 
-/// Of layers that are initialised from a stream.
-template <class L>
-void initialize(Arguments& a) {
-  a.layer<L>().initialize_xavier(a.random(), context());
-}
-
 /// Of layers with one input.
 template <class L>
 void run(Arguments& a) {
@@ -29,22 +23,21 @@ void run(Arguments& a) {
 
 void make_linear(Arguments& a) {
   const std::int64_t in_features = a.integer(), out_features = a.integer();
-  a.give_layer(new Linear(in_features, out_features, a.flag()));
+  give_initialized(a, std::make_unique<Linear>(in_features, out_features, a.flag()));
 }
 
 void make_embedding(Arguments& a) {
   EmbeddingOptions options;
   options.num_embeddings = a.integer();
   options.embedding_dim = a.integer();
-  options.padding_idx = a.optional_integer();
   options.scale_by_sqrt_dim = a.flag();
-  a.give_layer(new Embedding(options));
-}
-
-void initialize_embedding(Arguments& a) {
-  auto& embedding = a.layer<Embedding>();
+  options.padding_idx = a.optional_integer();
+  auto embedding = std::make_unique<Embedding>(options);
+  const bool drawn = a.choice<int>() == 0;
   const RandomStream random = a.random();
-  embedding.initialize_normal(random, a.real(), context());
+  const float deviation = a.real();
+  if (drawn) embedding->initialize_normal(random, deviation, context());
+  a.give_layer(embedding.release());
 }
 
 void run_embedding(Arguments& a) {
@@ -55,9 +48,9 @@ void run_embedding(Arguments& a) {
 
 LayerNormOptions norm_options(Arguments& a) {
   LayerNormOptions options;
-  options.eps = a.real();
   options.elementwise_affine = a.flag();
   options.bias = a.flag();
+  options.eps = a.real();
   return options;
 }
 
@@ -88,10 +81,10 @@ void make_feed_forward(Arguments& a) {
   FeedForwardOptions options;
   options.d_model = a.integer();
   options.dim_feedforward = a.integer();
-  options.out_features = a.optional_integer();
+  options.out_features = a.integer();
   options.activation = a.choice<Activation>();
   options.bias = a.flag();
-  a.give_layer(new FeedForward(options));
+  give_initialized(a, std::make_unique<FeedForward>(options));
 }
 
 void run_feed_forward(Arguments& a) {
@@ -110,11 +103,11 @@ RecurrentOptions recurrent_options(Arguments& a) {
   return options;
 }
 
-void make_gru(Arguments& a) { a.give_layer(new GRU(recurrent_options(a))); }
+void make_gru(Arguments& a) { give_initialized(a, std::make_unique<GRU>(recurrent_options(a))); }
 
 void make_rnn(Arguments& a) {
   const RecurrentOptions options = recurrent_options(a);
-  a.give_layer(new RNN(options, a.choice<RecurrentActivation>()));
+  give_initialized(a, std::make_unique<RNN>(options, a.choice<RecurrentActivation>()));
 }
 
 template <class L>
@@ -134,11 +127,11 @@ void make_conv1d(Arguments& a) {
   options.out_channels = a.integer();
   options.kernel_size = a.integer();
   options.stride = a.integer();
-  options.padding = a.integer();
-  options.same = a.flag();
   options.dilation = a.integer();
   options.bias = a.flag();
-  a.give_layer(new Conv1d(options));
+  options.same = a.flag();
+  if (!options.same) options.padding = a.integer();
+  give_initialized(a, std::make_unique<Conv1d>(options));
 }
 
 void conv1d_output_length(Arguments& a) {
@@ -150,10 +143,8 @@ void conv1d_output_length(Arguments& a) {
 
 EMSCRIPTEN_BINDINGS(simple_layers) {
   operation("makeLinear", &make_linear);
-  operation("initializeLinear", &initialize<Linear>);
   operation("forwardLinear", &run<Linear>);
   operation("makeEmbedding", &make_embedding);
-  operation("initializeEmbedding", &initialize_embedding);
   operation("forwardEmbedding", &run_embedding);
   operation("makeLayerNorm", &make_layer_norm);
   operation("forwardLayerNorm", &run<LayerNorm>);
@@ -161,16 +152,12 @@ EMSCRIPTEN_BINDINGS(simple_layers) {
   operation("makeAddNorm", &make_add_norm);
   operation("forwardAddNorm", &run_add_norm);
   operation("makeFeedForward", &make_feed_forward);
-  operation("initializeFeedForward", &initialize<FeedForward>);
   operation("forwardFeedForward", &run_feed_forward);
   operation("makeGru", &make_gru);
-  operation("initializeGru", &initialize<GRU>);
   operation("forwardGru", &run_recurrent<GRU>);
   operation("makeRnn", &make_rnn);
-  operation("initializeRnn", &initialize<RNN>);
   operation("forwardRnn", &run_recurrent<RNN>);
   operation("makeConv1d", &make_conv1d);
-  operation("initializeConv1d", &initialize<Conv1d>);
   operation("forwardConv1d", &run<Conv1d>);
   operation("conv1dOutputLength", &conv1d_output_length);
 }

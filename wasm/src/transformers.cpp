@@ -26,19 +26,74 @@ void remove(Arguments& a) {
   delete &a.object<T>();
 }
 
+using Caches = std::vector<KeyValueCache>;
+
+std::int64_t length_of(const KeyValueCache& cache) { return cache.length(); }
+std::int64_t length_of(const Caches& caches) { return caches.empty() ? 0 : caches[0].length(); }
+std::int64_t length_of(const TransformerDecoderLayerState& state) {
+  return state.self_attention.length();
+}
+std::int64_t length_of(const TransformerDecoderState& state) { return state.length(); }
+
+void truncate(KeyValueCache& cache, std::int64_t length) { cache.truncate(length); }
+void truncate(Caches& caches, std::int64_t length) {
+  for (KeyValueCache& cache : caches) cache.truncate(length);
+}
+void truncate(TransformerDecoderLayerState& state, std::int64_t length) {
+  state.self_attention.truncate(length);
+}
+void truncate(TransformerDecoderState& state, std::int64_t length) { state.truncate(length); }
+
+/// What is kept of past tokens.
+struct State {
+  virtual ~State() = default;
+  virtual std::int64_t length() const = 0;
+  virtual void truncate(std::int64_t length) = 0;
+};
+
+template <class T>
+struct StateOf final : State {
+  explicit StateOf(T kept) : value(std::move(kept)) {}
+  std::int64_t length() const override { return length_of(value); }
+  void truncate(std::int64_t length) override { wasm::truncate(value, length); }
+
+  T value;
+};
+
+template <class T>
+void give_state(Arguments& a, T value) {
+  const State* state = new StateOf<T>(std::move(value));
+  a.give(static_cast<const void*>(state));
+}
+
+template <class T>
+T& state_of(Arguments& a) {
+  return static_cast<StateOf<T>&>(a.object<State>()).value;
+}
+/// Where there is one.
+template <class T>
+T* optional_state(Arguments& a) {
+  auto* state = a.optional_object<State>();
+  return state ? &static_cast<StateOf<T>*>(state)->value : nullptr;
+}
+
+void length_of_state(Arguments& a) { a.give(static_cast<double>(a.object<State>().length())); }
+
+void truncate_state(Arguments& a) {
+  auto& state = a.object<State>();
+  state.truncate(a.integer());
+}
+
 // Key/value cache
 
 void make_cache(Arguments& a) {
   const std::int64_t batch = a.integer(), heads = a.integer(), head_dim = a.integer(),
                      value_dim = a.integer();
-  give_new<KeyValueCache>(a, batch, heads, head_dim, value_dim, a.integer());
+  give_state(a, KeyValueCache(batch, heads, head_dim, value_dim, a.integer()));
 }
 
-/// Length, capacity, keys and values.
-void read_cache(Arguments& a) {
-  const auto& cache = a.object<KeyValueCache>();
-  a.give(static_cast<double>(cache.length()));
-  a.give(static_cast<double>(cache.capacity()));
+void capacity_of_cache(Arguments& a) {
+  a.give(static_cast<double>(state_of<KeyValueCache>(a).capacity()));
 }
 
 void copy(const ConstTensor& from, const Tensor& to) {
@@ -53,20 +108,15 @@ void copy(const ConstTensor& from, const Tensor& to) {
 }
 
 void read_cached(Arguments& a) {
-  const auto& cache = a.object<KeyValueCache>();
+  const auto& cache = state_of<KeyValueCache>(a);
   const bool values = a.flag();
   copy(values ? cache.values() : cache.keys(), a.result());
 }
 
 void append_to_cache(Arguments& a) {
-  auto& cache = a.object<KeyValueCache>();
+  auto& cache = state_of<KeyValueCache>(a);
   const ConstTensor key = a.floats();
   cache.append(key, a.floats());
-}
-
-void truncate_cache(Arguments& a) {
-  auto& cache = a.object<KeyValueCache>();
-  cache.truncate(a.integer());
 }
 
 // Multi-head attention
@@ -74,27 +124,27 @@ void truncate_cache(Arguments& a) {
 void make_attention_cache(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const std::int64_t batch = a.integer();
-  give_new<KeyValueCache>(a, attention.make_cache(batch, a.integer()));
+  give_state(a, attention.make_cache(batch, a.integer()));
 }
 
 void run_with_cache(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
   const Tensor output = a.result();
-  auto& cache = a.object<KeyValueCache>();
+  auto& cache = state_of<KeyValueCache>(a);
   attention.forward(query, key, value, output, cache, attention_options(a), context());
 }
 
 void append_keys(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstTensor key = a.floats(), value = a.floats();
-  attention.append(key, value, a.object<KeyValueCache>(), context());
+  attention.append(key, value, state_of<KeyValueCache>(a), context());
 }
 
 void attend(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstTensor query = a.floats();
-  const auto& cache = a.object<KeyValueCache>();
+  const auto& cache = state_of<KeyValueCache>(a);
   const Tensor output = a.result();
   attention.attend(query, cache, output, attention_options(a), context());
 }
@@ -112,7 +162,7 @@ TransformerLayerOptions layer_options(Arguments& a) {
   options.bias = a.flag();
   options.attention_bias = a.flag();
   options.feed_forward_dropout = a.flag();
-  options.num_kv_heads = a.optional_integer();
+  options.num_kv_heads = a.integer();
   options.sinks = a.flag();
   options.positions = attention_positions(a);
   return options;
@@ -129,22 +179,12 @@ Options stack_options(Arguments& a) {
 
 template <class L>
 void make_layer(Arguments& a) {
-  a.give_layer(new L(layer_options(a)));
+  give_initialized(a, std::make_unique<L>(layer_options(a)));
 }
 
 template <class L, class Options>
 void make_stack(Arguments& a) {
-  a.give_layer(new L(stack_options<Options>(a)));
-}
-
-template <class L>
-void initialize_layer(Arguments& a) {
-  a.layer<L>().initialize_xavier(a.random(), context());
-}
-
-template <class L>
-void initialize_stack(Arguments& a) {
-  a.layer<L>().initialize_xavier(a.seed(), context());
+  give_initialized(a, std::make_unique<L>(stack_options<Options>(a)));
 }
 
 /// A layer of a stack, which stays its owner.
@@ -166,7 +206,7 @@ void run_encoder_layer(Arguments& a) {
   const auto& layer = a.layer<TransformerEncoderLayer>();
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
-  auto* cache = a.optional_object<KeyValueCache>();
+  auto* cache = optional_state<KeyValueCache>(a);
   const AttentionOptions attention = attention_options(a);
   const Dropout dropout = a.dropout();
   if (cache) {
@@ -176,14 +216,12 @@ void run_encoder_layer(Arguments& a) {
   }
 }
 
-using Caches = std::vector<KeyValueCache>;
-
 void run_encoder(Arguments& a) {
   const auto& encoder = a.layer<TransformerEncoder>();
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
   TransformerEncoderCall call;
-  if (auto* caches = a.optional_object<Caches>()) call.caches = *caches;
+  if (auto* caches = optional_state<Caches>(a)) call.caches = *caches;
   call.attention = attention_options(a);
   call.dropout = a.dropout();
   const std::vector<Tensor> weights = weights_of_layers(a);
@@ -194,24 +232,13 @@ void run_encoder(Arguments& a) {
 void make_caches(Arguments& a) {
   const auto& encoder = a.layer<TransformerEncoder>();
   const std::int64_t batch = a.integer();
-  give_new<Caches>(a, encoder.make_caches(batch, a.integer()));
+  give_state(a, encoder.make_caches(batch, a.integer()));
 }
 
 void make_layer_cache(Arguments& a) {
   const auto& layer = a.layer<TransformerEncoderLayer>();
   const std::int64_t batch = a.integer();
-  give_new<KeyValueCache>(a, layer.self_attention().make_cache(batch, a.integer()));
-}
-
-void length_of_caches(Arguments& a) {
-  const auto& caches = a.object<Caches>();
-  a.give(static_cast<double>(caches.empty() ? 0 : caches.front().length()));
-}
-
-void truncate_caches(Arguments& a) {
-  auto& caches = a.object<Caches>();
-  const std::int64_t length = a.integer();
-  for (KeyValueCache& cache : caches) cache.truncate(length);
+  give_state(a, layer.self_attention().make_cache(batch, a.integer()));
 }
 
 /// Over the output of an encoder, or over a state.
@@ -220,7 +247,7 @@ void run_decoder(Arguments& a) {
   const auto& decoder = a.layer<L>();
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
-  auto* state = a.optional_object<typename L::State>();
+  auto* state = optional_state<typename L::State>(a);
   const ConstTensor memory = a.floats();
   TransformerDecoderCall call;
   call.self_attention = attention_options(a);
@@ -241,26 +268,7 @@ template <class L>
 void start_decoder(Arguments& a) {
   const auto& decoder = a.layer<L>();
   const ConstTensor memory = a.floats();
-  give_new<typename L::State>(a, decoder.start(memory, a.integer(), context()));
-}
-
-void layer_state_length(Arguments& a) {
-  const auto& state = a.object<TransformerDecoderLayerState>();
-  a.give(static_cast<double>(state.self_attention.length()));
-}
-
-void truncate_layer_state(Arguments& a) {
-  auto& state = a.object<TransformerDecoderLayerState>();
-  state.self_attention.truncate(a.integer());
-}
-
-void state_length(Arguments& a) {
-  a.give(static_cast<double>(a.object<TransformerDecoderState>().length()));
-}
-
-void truncate_state(Arguments& a) {
-  auto& state = a.object<TransformerDecoderState>();
-  state.truncate(a.integer());
+  give_state(a, decoder.start(memory, a.integer(), context()));
 }
 
 // Bahdanau's decoder
@@ -271,8 +279,8 @@ void make_bahdanau(Arguments& a) {
   options.embed_size = a.integer();
   options.num_hiddens = a.integer();
   options.num_layers = a.integer();
-  options.encoder_dim = a.optional_integer();
-  a.give_layer(new BahdanauDecoder(options));
+  options.encoder_dim = a.integer();
+  give_initialized(a, std::make_unique<BahdanauDecoder>(options));
 }
 
 void start_bahdanau(Arguments& a) {
@@ -299,12 +307,14 @@ void clone_bahdanau_state(Arguments& a) {
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(transformers) {
+  operation("deleteState", &remove<State>);
+  operation("lengthOfState", &length_of_state);
+  operation("truncateState", &truncate_state);
+
   operation("makeCache", &make_cache);
-  operation("deleteCache", &remove<KeyValueCache>);
-  operation("readCache", &read_cache);
+  operation("capacityOfCache", &capacity_of_cache);
   operation("readCached", &read_cached);
   operation("appendToCache", &append_to_cache);
-  operation("truncateCache", &truncate_cache);
 
   operation("makeAttentionCache", &make_attention_cache);
   operation("forwardWithCache", &run_with_cache);
@@ -312,36 +322,22 @@ EMSCRIPTEN_BINDINGS(transformers) {
   operation("attend", &attend);
 
   operation("makeEncoderLayer", &make_layer<TransformerEncoderLayer>);
-  operation("initializeEncoderLayer", &initialize_layer<TransformerEncoderLayer>);
   operation("forwardEncoderLayer", &run_encoder_layer);
   operation("makeLayerCache", &make_layer_cache);
   operation("makeEncoder", &make_stack<TransformerEncoder, TransformerEncoderOptions>);
-  operation("initializeEncoder", &initialize_stack<TransformerEncoder>);
   operation("layerOfEncoder", &layer_of<TransformerEncoder>);
   operation("forwardEncoder", &run_encoder);
   operation("makeCaches", &make_caches);
-  operation("deleteCaches", &remove<Caches>);
-  operation("lengthOfCaches", &length_of_caches);
-  operation("truncateCaches", &truncate_caches);
 
   operation("makeDecoderLayer", &make_layer<TransformerDecoderLayer>);
-  operation("initializeDecoderLayer", &initialize_layer<TransformerDecoderLayer>);
   operation("forwardDecoderLayer", &run_decoder<TransformerDecoderLayer>);
   operation("startDecoderLayer", &start_decoder<TransformerDecoderLayer>);
-  operation("deleteDecoderLayerState", &remove<TransformerDecoderLayerState>);
-  operation("lengthOfDecoderLayerState", &layer_state_length);
-  operation("truncateDecoderLayerState", &truncate_layer_state);
   operation("makeDecoder", &make_stack<TransformerDecoder, TransformerDecoderOptions>);
-  operation("initializeDecoder", &initialize_stack<TransformerDecoder>);
   operation("layerOfDecoder", &layer_of<TransformerDecoder>);
   operation("forwardDecoder", &run_decoder<TransformerDecoder>);
   operation("startDecoder", &start_decoder<TransformerDecoder>);
-  operation("deleteDecoderState", &remove<TransformerDecoderState>);
-  operation("lengthOfDecoderState", &state_length);
-  operation("truncateDecoderState", &truncate_state);
 
   operation("makeBahdanauDecoder", &make_bahdanau);
-  operation("initializeBahdanauDecoder", &initialize_layer<BahdanauDecoder>);
   operation("startBahdanauDecoder", &start_bahdanau);
   operation("forwardBahdanauDecoder", &run_bahdanau);
   operation("deleteBahdanauState", &remove<BahdanauDecoder::State>);
