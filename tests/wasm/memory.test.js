@@ -137,11 +137,13 @@ await everyVariant('memory', (attn) => {
     const before = attn.memory().bytesInUse;
     for (let i = 0; i < 3; ++i) new attn.MultiHeadAttention({ dModel: 256, numHeads: 4 });
     assert.ok(attn.memory().bytesInUse > before + 2 ** 20);
-    for (let i = 0; i < 50 && attn.memory().bytesInUse > before; ++i) {
+    // What is lost between the blocks of other objects may have changed by a few bytes.
+    const most = before + 64;
+    for (let i = 0; i < 50 && attn.memory().bytesInUse > most; ++i) {
       collectGarbage();
       await setTimeout(10);
     }
-    assert.equal(attn.memory().bytesInUse, before);
+    assert.ok(attn.memory().bytesInUse <= most);
   });
 
   // The variants with threads have the smaller memory.

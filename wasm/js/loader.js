@@ -55,21 +55,22 @@ export async function load(options = {}) {
   const features = detectFeatures();
   if (variant) {
     requireFeatures(variant, features);
-    return start(await prepare(variant, url), threads ?? defaultThreads());
+    return start(prepare(variant, url), threads ?? defaultThreads());
   }
   requireFeatures('simd128', features);
   const single = features.relaxedSimd ? 'relaxed-simd' : 'simd128';
   const numThreads = features.threads ? (threads ?? defaultThreads()) : 1;
   if (numThreads > 1) {
-    const prepared = await prepare(`${single}-threads`, url);
+    const prepared = prepare(`${single}-threads`, url);
     try {
       return await start(prepared, numThreads);
     } catch {
-      // What cannot be detected: phones refuse to reserve shared memory, and a content security
-      // policy may forbid workers.
+      // Either a file is not as it should be, or it is what cannot be detected: phones refuse to
+      // reserve shared memory, and a content security policy may forbid workers.
+      await Promise.all([prepared.factory, prepared.module]);
     }
   }
-  return start(await prepare(single, url), 1);
+  return start(prepare(single, url), 1);
 }
 
 /**
@@ -107,63 +108,81 @@ function defaultThreads() {
 }
 
 /**
- * A variant fetched and compiled, with the glue that starts it.
+ * A variant that is being fetched and compiled, with the glue that starts it.
  * @typedef {object} Prepared
  * @property {Variant} variant
- * @property {(options: object) => Promise<any>} factory
- * @property {WebAssembly.Module} module
+ * @property {Promise<(options: object) => Promise<any>>} factory
+ * @property {Promise<WebAssembly.Module>} module
  */
 
 /**
  * @param {Variant} variant
  * @param {URL} [url]
- * @returns {Promise<Prepared>}
+ * @returns {Prepared}
  */
-async function prepare(variant, url) {
+function prepare(variant, url) {
   let file = url ?? variants[variant].wasm();
   if (isFolder(file)) file = new URL(`attn-${variant}.wasm`, file);
-  const [{ default: factory }, module] = await Promise.all([
-    variants[variant].glue().catch((error) => {
+  const module = compile(file);
+  const factory = variants[variant].glue().then(
+    (glue) => glue.default,
+    (error) => {
       throw failure(`attn-${variant}.js could not be loaded`, error);
-    }),
-    compile(file),
-  ]);
+    },
+  );
+  // Whoever waits for them hears of it.
+  for (const promise of [factory, module]) promise.catch(() => {});
   return { variant, factory, module };
 }
 
 /**
+ * Starts a variant. Its workers come up while the module is being compiled.
  * @param {Prepared} prepared
  * @param {number} threads
  * @returns {Promise<Attn>}
  */
 async function start({ variant, factory, module }, threads) {
-  const numThreads = variant.endsWith('-threads') ? threads : 1;
+  const { worker } = variants[variant];
+  const numThreads = worker ? threads : 1;
+  /** @type {Worker[]} */
+  const workers = [];
   let native;
   try {
     native = await new Promise((resolve, reject) => {
-      const instantiate = (/** @type {WebAssembly.Imports} */ imports) =>
-        new Promise((done) => {
-          WebAssembly.instantiate(module, imports).then(done, reject);
-        });
+      const startWorker = () => {
+        const started = /** @type {() => Worker} */ (worker)();
+        workers.push(started);
+        // A browser's. Where there is none to hear it, it would be lost.
+        started.addEventListener?.('error', reject);
+        return started;
+      };
+      // In Node there are none before the glue runs.
+      const early = typeof Worker === 'function' ? numThreads - 1 : 0;
+      const ready = Array.from({ length: early }, startWorker);
+      const instantiate = async (/** @type {WebAssembly.Imports} */ imports) =>
+        WebAssembly.instantiate(await module, imports);
       const options = {
         numThreads,
-        instantiate,
+        newWorker: () => ready.pop() ?? startWorker(),
+        instantiate: (/** @type {WebAssembly.Imports} */ imports) =>
+          new Promise((done) => instantiate(imports).then(done, reject)),
         // With threads.
         instantiateWasm(
           /** @type {WebAssembly.Imports} */ imports,
           /** @type {Function} */ receive,
         ) {
-          instantiate(imports).then((instance) => receive(instance, module));
+          instantiate(imports).then(async (instance) => receive(instance, await module), reject);
           return {};
         },
         // How the glue says that a worker could not be started: its promise would stay pending.
-        printErr(/** @type {string} */ message) {
-          reject(new Error(message));
-        },
+        printErr: (/** @type {string} */ message) => reject(new Error(message)),
       };
-      factory(options).then(resolve, reject);
+      factory.then((make) => make(options)).then(resolve, reject);
     });
   } catch (error) {
+    for (const worker of workers) worker.terminate();
+    // What is wrong with its files is said by these.
+    await Promise.all([factory, module]);
     throw failure(`the WebAssembly module (variant ${variant}) could not be started`, error);
   }
   const runtime = new Runtime(native);
@@ -242,6 +261,6 @@ async function read(url) {
  * @param {string} [hint]
  */
 function failure(message, cause, hint = '') {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = /** @type {any} */ (cause)?.message ?? String(cause);
   return new AttnError('load_failed', `${message}: ${reason}${hint}`, { cause });
 }

@@ -1,16 +1,11 @@
-# Changes what bundlers cannot read in the glue of a variant with threads. Newer Emscripten may already
-# write it so; then there is nothing to do.
+# Changes what bundlers cannot read in the glue of a variant with threads, and who starts its workers.
 file(READ "${GLUE}" glue)
 
-# Bundlers find workers by the expression that starts them, and Vite refuses options that it cannot
-# read there.
-string(
-  REGEX
-  REPLACE "import\\.meta\\.url\\), *workerOptions\\)"
-          "import.meta.url),{type:\"module\",workerData:\"em-pthread\",name:\"em-pthread\"})"
-          glue "${glue}")
-if(NOT glue MATCHES "import\\.meta\\.url\\), *\\{")
-  message(FATAL_ERROR "${GLUE}: found no worker whose options a bundler can read")
+# The loader starts them, before it has the glue.
+string(REGEX REPLACE "new Worker\\(new URL\\(\"[^\"]*\", *import\\.meta\\.url\\), *[^)]*\\)"
+                     "Module[\"newWorker\"]()" glue "${glue}")
+if(NOT glue MATCHES "newWorker")
+  message(FATAL_ERROR "${GLUE}: found no worker that is started")
 endif()
 
 # Webpack looks for Node's own modules and fails, though only Node ever reaches these imports.
