@@ -63,7 +63,7 @@ test('arches and readout are the weights of the second chapter', async () => {
   const { text, weights: shown } = await keys(page);
   assert.match(text, /^because6 looks at /);
   const sorted = [...weights[6]].sort((a, b) => b - a).slice(0, 3);
-  assert.deepEqual(shown.map(Math.fround), sorted.map(Math.fround));
+  shown.forEach((weight, i) => assert.ok(Math.abs(weight / sorted[i] - 1) < 5e-3));
 });
 
 test('a word is pointed at, locked and let go, and the keys reach all', async () => {
@@ -74,13 +74,13 @@ test('a word is pointed at, locked and let go, and the keys reach all', async ()
   await word.click();
   await page.mouse.move(10, 10);
   assert.match(await readout(page), /^mat5 looks at /);
-  await page.waitForURL(({ hash }) => /[#&]inputCell=5\.0(&|$)/.test(hash));
+  await page.waitForURL(({ hash }) => /[#&]sentenceCell=0\.5(&|$)/.test(hash));
   await strip(page).focus();
   await strip(page).press('ArrowRight');
   await strip(page).press('ArrowDown');
   assert.match(await readout(page), /^because6 looks at .*Column 1 of its position: 0\.96/s);
   await strip(page).press('Escape');
-  await page.waitForURL(({ hash }) => !hash.includes('inputCell'));
+  await page.waitForURL(({ hash }) => !hash.includes('sentenceCell'));
 });
 
 test('without positions nothing is added', async () => {
@@ -92,8 +92,8 @@ test('without positions nothing is added', async () => {
 test('of a long sentence the first tokens are shown, of an empty one none', async () => {
   const text = Array.from({ length: 300 }, (_, i) => `word${i}`).join('+');
   const page = await site.open(`#at=opening.sentence&text=${text}`);
-  await becomes(() => page.locator(`${figure} .names text`).count(), 38);
-  assert.match(await readout(page), /^The first 38 tokens\./);
+  await becomes(() => page.locator(`${figure} .names text`).count(), 37);
+  assert.match(await readout(page), /^The first 37 of 300 tokens\./);
   await page.getByRole('textbox').first().fill('');
   await page.getByText('No words yet').waitFor();
   await page.getByRole('textbox').first().fill('dog');

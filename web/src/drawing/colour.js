@@ -136,6 +136,10 @@ export function colourMaps(dark) {
 const entriesPerStep = ({ domain: [low, high], log }) =>
   high > low ? (size - 1) / (log ? Math.log(high / low) : high - low) : 0;
 
+/** The entry of the domain's low end: of a signed map whose values are all 0, that is the middle. @param {ColourScale} scale */
+const entryOfLow = ({ map, domain: [low, high] }) =>
+  map.signed && !(high > low) ? (size - 1) / 2 : 0;
+
 /** The entry nearest to a place in the map, in entries from its start. @param {number} place */
 const nearest = (place) => (place > 0 ? (place < size - 1 ? (place + 0.5) | 0 : size - 1) : 0);
 
@@ -146,7 +150,7 @@ const nearest = (place) => (place > 0 ? (place < size - 1 ? (place + 0.5) | 0 : 
  */
 export function colourIndex(scale, value) {
   const [low] = scale.domain;
-  if (!scale.log) return nearest((value - low) * entriesPerStep(scale));
+  if (!scale.log) return nearest((value - low) * entriesPerStep(scale) + entryOfLow(scale));
   // The logarithm of a value at or below zero is beyond the low end, or not a number.
   return value > low ? nearest(Math.log(value / low) * entriesPerStep(scale)) : 0;
 }
@@ -180,8 +184,9 @@ export function colourPixels(scale, values, pixels) {
     return;
   }
   const [low] = scale.domain;
-  const perStep = entriesPerStep(scale);
-  for (let i = 0; i < length; i++) pixels[i] = colours[nearest((values[i] - low) * perStep)];
+  const [perStep, start] = [entriesPerStep(scale), entryOfLow(scale)];
+  for (let i = 0; i < length; i++)
+    pixels[i] = colours[nearest((values[i] - low) * perStep + start)];
 }
 
 /** @param {ColourScale} scale @param {number} value */

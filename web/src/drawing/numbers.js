@@ -46,6 +46,12 @@ export function scientific(value) {
   return { mantissa: typeset(mantissa), exponent: typeset(String(Number(exponent))) };
 }
 
+/** The same in a sentence. @param {number} value */
+export function inWords(value) {
+  const { mantissa, exponent } = scientific(value);
+  return exponent === null ? mantissa : `${mantissa} · 10^${exponent}`;
+}
+
 /** A time for a label, with the unit that suits it. @param {number} milliseconds */
 export function duration(milliseconds) {
   if (milliseconds >= 1000) return `${(milliseconds / 1000).toPrecision(3)} s`;

@@ -57,7 +57,9 @@ class History {
     const [names, time] = [changed(current, fragment), performance.now()];
     const continued = names === this.#last.names && time - this.#last.time < pause && this.#at > 0;
     const kept = this.#steps.slice(0, continued ? this.#at : this.#at + 1);
-    this.#steps = [...kept, fragment].slice(-mostSteps);
+    // What was changed and put back at once is no step.
+    const steps = kept.at(-1) === fragment ? kept : [...kept, fragment];
+    this.#steps = steps.slice(-mostSteps);
     this.#at = this.#steps.length - 1;
     this.#last = { names, time };
   }

@@ -10,7 +10,7 @@ import { properties as rotation } from '../chapters/rotation/properties.js';
 import { properties as selfAttention } from '../chapters/self-attention/properties.js';
 import { properties as speed } from '../chapters/speed/properties.js';
 import { properties as transformer } from '../chapters/transformer/properties.js';
-import { cells, choice, flag, integer, number, text } from './property.js';
+import { cell, cells, choice, flag, integer, number, text } from './property.js';
 
 /** Longest sentence, in UTF-16 code units. */
 export const maxTextLength = 12000;
@@ -43,6 +43,9 @@ const shared = {
   /** Query, key, value and output projections of the layer, and the seed of the random ones. */
   weights: choice(/** @type {'identity' | 'xavier'} */ ('identity'), ['identity', 'xavier']),
   seed: integer(1, limits.seed),
+
+  /** The locked cell of the opening picture: column of the encoding, and token. */
+  sentenceCell: cell(4096),
 
   /** What tells the layer where a token stands, and the base of its wavelengths. */
   encoding: choice(/** @type {'none' | 'sinusoidal'} */ ('sinusoidal'), ['none', 'sinusoidal']),

@@ -64,9 +64,10 @@ layer.${identity ? 'initialize_identity()' : `initialize_xavier(${seed})`};`,
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
+ * @param {string} [file] the exported x
  */
-export function attentionCode(settings, tokens, head) {
-  const { javascript, python, cpp } = layerCode(settings, tokens, 'weights-input');
+export function attentionCode(settings, tokens, head, file = 'weights-input') {
+  const { javascript, python, cpp } = layerCode(settings, tokens, file);
   return {
     python: pythonProgram({
       body: `${python.before}

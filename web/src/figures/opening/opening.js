@@ -47,3 +47,17 @@ export function strongestKeys({ data, columns }, query, most) {
     .sort((a, b) => b.weight - a.weight || a.key - b.key)
     .slice(0, most);
 }
+
+/**
+ * The largest weight that a token gives to another one, 0 if there is none.
+ * @param {Matrix} weights
+ */
+export function largestBetween({ data, rows, columns }) {
+  let largest = 0;
+  for (let query = 0; query < rows; query++) {
+    for (let key = 0; key < columns; key++) {
+      if (key !== query) largest = Math.max(largest, data[query * columns + key]);
+    }
+  }
+  return largest;
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { firstOf, strongestKeys, transposed } from './opening.js';
+import { firstOf, largestBetween, strongestKeys, transposed } from './opening.js';
 
 const matrix = { data: Float32Array.of(1, 2, 3, 4, 5, 6), rows: 2, columns: 3 };
 
@@ -28,4 +28,10 @@ test('the strongest keys of a query, the largest first', () => {
     strongestKeys(weights, 1, 1).map(({ key }) => key),
     [0],
   );
+});
+
+test('the largest weight between two tokens', () => {
+  const weights = { data: Float32Array.of(0.75, 0.25, 0.5, 0.5), rows: 2, columns: 2 };
+  assert.equal(largestBetween(weights), 0.5);
+  assert.equal(largestBetween({ data: Float32Array.of(1), rows: 1, columns: 1 }), 0);
 });
