@@ -1,7 +1,6 @@
 import { flag, natural, size, writeOptions } from './options.js';
 
-/** @import { OptionTable } from './options.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { Runtime } from './runtime.js' */
 
 /**
  * What one layer over a sequence costs.
@@ -44,16 +43,28 @@ import { flag, natural, size, writeOptions } from './options.js';
 
 /** @typedef {SelfAttentionSizes & WindowSizes} WindowAttentionSizes */
 
+const kSequence = { n: size(), d: size() };
+const kConvolution = { ...kSequence, k: size() };
+const kProjections = { projections: flag(false) };
+
+/** The sizes of each architecture, by its operation. */
+const kSizes = {
+  convolutionCosts: kConvolution,
+  dilatedConvolutionCosts: kConvolution,
+  recurrentCosts: { ...kSequence, gates: size(1) },
+  selfAttentionCosts: { ...kSequence, ...kProjections },
+  windowAttentionCosts: { ...kSequence, left: natural(), right: natural(), ...kProjections },
+};
+
 /**
  * @param {Runtime} runtime
- * @param {Operation} operation
+ * @param {keyof typeof kSizes} operation
  * @param {object} sizes
- * @param {OptionTable} table
  * @returns {ArchitectureCosts}
  */
-function costs(runtime, operation, sizes, table) {
+export function costs(runtime, operation, sizes) {
   return runtime.call((call) => {
-    writeOptions(call, sizes, table);
+    writeOptions(call, sizes, kSizes[operation]);
     call.run(operation);
     const pathLength = call.given(2);
     return {
@@ -63,47 +74,3 @@ function costs(runtime, operation, sizes, table) {
     };
   });
 }
-
-const kSequence = { n: size(), d: size() };
-const kConvolution = { ...kSequence, k: size() };
-const kProjections = { projections: flag(false) };
-
-/**
- * @param {Runtime} runtime
- * @param {ConvolutionSizes} sizes
- */
-export const convolutionCosts = (runtime, sizes) =>
-  costs(runtime, 'convolutionCosts', sizes, kConvolution);
-
-/**
- * @param {Runtime} runtime
- * @param {ConvolutionSizes} sizes
- */
-export const dilatedConvolutionCosts = (runtime, sizes) =>
-  costs(runtime, 'dilatedConvolutionCosts', sizes, kConvolution);
-
-/**
- * @param {Runtime} runtime
- * @param {RecurrentSizes} sizes
- */
-export const recurrentCosts = (runtime, sizes) =>
-  costs(runtime, 'recurrentCosts', sizes, { ...kSequence, gates: size(1) });
-
-/**
- * @param {Runtime} runtime
- * @param {SelfAttentionSizes} sizes
- */
-export const selfAttentionCosts = (runtime, sizes) =>
-  costs(runtime, 'selfAttentionCosts', sizes, { ...kSequence, ...kProjections });
-
-/**
- * @param {Runtime} runtime
- * @param {WindowAttentionSizes} sizes
- */
-export const windowAttentionCosts = (runtime, sizes) =>
-  costs(runtime, 'windowAttentionCosts', sizes, {
-    ...kSequence,
-    left: natural(),
-    right: natural(),
-    ...kProjections,
-  });

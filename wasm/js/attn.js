@@ -1,13 +1,7 @@
 import { applyActivation } from './activation.js';
 import { AdditiveAttention } from './additiveAttention.js';
 import { alibiBias, alibiSlopes } from './alibi.js';
-import {
-  convolutionCosts,
-  dilatedConvolutionCosts,
-  recurrentCosts,
-  selfAttentionCosts,
-  windowAttentionCosts,
-} from './architectureCosts.js';
+import { costs } from './architectureCosts.js';
 import { attentionPooling } from './attentionPooling.js';
 import { applyDropout } from './dropout.js';
 import { Linear } from './linear.js';
@@ -38,7 +32,7 @@ import { tensor } from './tensorHandle.js';
 /** @import { Activation } from './activation.js' */
 /** @import { AdditiveAttentionOptions } from './additiveAttention.js' */
 /** @import { AlibiBiasOptions } from './alibi.js' */
-/** @import * as costs from './architectureCosts.js' */
+/** @import * as architecture from './architectureCosts.js' */
 /** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -610,58 +604,58 @@ export class Attn {
    * What a convolution with kernel size k costs that keeps the length (Vaswani et al. 2017, table 1; D2L
    * 11.6.1): n·k·d² multiply-adds, 1 sequential operation, path length ⌈(n − 1) / (k − 1)⌉.
    *
-   * @param {costs.ConvolutionSizes} sizes
-   * @returns {costs.ArchitectureCosts}
+   * @param {architecture.ConvolutionSizes} sizes
+   * @returns {architecture.ArchitectureCosts}
    * @throws {AttnError} `invalid_argument`, `size_overflow`
    */
   convolutionCosts(sizes) {
-    return convolutionCosts(this.#runtime, sizes);
+    return costs(this.#runtime, 'convolutionCosts', sizes);
   }
 
   /**
    * The same with dilations 1, k, k², … from layer to layer: path length ⌈log_k n⌉.
    *
-   * @param {costs.ConvolutionSizes} sizes
-   * @returns {costs.ArchitectureCosts}
+   * @param {architecture.ConvolutionSizes} sizes
+   * @returns {architecture.ArchitectureCosts}
    * @throws {AttnError} `invalid_argument`, `size_overflow`
    */
   dilatedConvolutionCosts(sizes) {
-    return dilatedConvolutionCosts(this.#runtime, sizes);
+    return costs(this.#runtime, 'dilatedConvolutionCosts', sizes);
   }
 
   /**
    * What a recurrent layer costs: 2·gates·n·d² multiply-adds, n sequential operations, path length n.
    *
-   * @param {costs.RecurrentSizes} sizes
-   * @returns {costs.ArchitectureCosts}
+   * @param {architecture.RecurrentSizes} sizes
+   * @returns {architecture.ArchitectureCosts}
    * @throws {AttnError} `invalid_argument`, `size_overflow`
    */
   recurrentCosts(sizes) {
-    return recurrentCosts(this.#runtime, sizes);
+    return costs(this.#runtime, 'recurrentCosts', sizes);
   }
 
   /**
    * What self-attention costs: 2·n²·d multiply-adds, with projections 4·n·d² more, 1 sequential operation,
    * path length 1.
    *
-   * @param {costs.SelfAttentionSizes} sizes
-   * @returns {costs.ArchitectureCosts}
+   * @param {architecture.SelfAttentionSizes} sizes
+   * @returns {architecture.ArchitectureCosts}
    * @throws {AttnError} `invalid_argument`, `size_overflow`
    */
   selfAttentionCosts(sizes) {
-    return selfAttentionCosts(this.#runtime, sizes);
+    return costs(this.#runtime, 'selfAttentionCosts', sizes);
   }
 
   /**
    * What self-attention in a window costs: 2·pairs·d multiply-adds, with projections 4·n·d² more, 1
    * sequential operation, path length ⌈(n − 1) / (left + right)⌉.
    *
-   * @param {costs.WindowAttentionSizes} sizes
-   * @returns {costs.ArchitectureCosts}
+   * @param {architecture.WindowAttentionSizes} sizes
+   * @returns {architecture.ArchitectureCosts}
    * @throws {AttnError} `invalid_argument`, `size_overflow`
    */
   windowAttentionCosts(sizes) {
-    return windowAttentionCosts(this.#runtime, sizes);
+    return costs(this.#runtime, 'windowAttentionCosts', sizes);
   }
 
   /**
