@@ -1,3 +1,4 @@
+import { sizesOf } from './attentionOptions.js';
 import { Layer } from './layer.js';
 import { checkRows, invalid } from './tensor.js';
 import { flag, kInit, size } from './options.js';
@@ -81,7 +82,7 @@ export class Conv1d extends Layer {
    */
   forward(x) {
     checkRows('x', x, this.sizes.inChannels, 'inChannels');
-    const length = this.outputLength(x.shape[x.shape.length - 2]);
+    const length = this.outputLength(sizesOf(x.shape).length);
     const shape = x.shape.with(-2, length).with(-1, this.sizes.outChannels);
     return this.map('forwardConv1d', (call) => {
       call.floats('x', x);

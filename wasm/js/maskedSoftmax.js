@@ -1,4 +1,4 @@
-import { writeLengths } from './attentionOptions.js';
+import { sizesOf, writeLengths } from './attentionOptions.js';
 import { checkOptions } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
@@ -23,9 +23,9 @@ export function maskedSoftmax(runtime, x, options) {
   return runtime.call((call) => {
     const shape = call.floats('x', x, { 2: '(N, K)', 3: '(B, N, K)', 4: '(B, H, N, K)' });
     const output = call.result('output', shape);
-    const rank = shape.length;
-    const numRows = rank === 2 ? undefined : shape[rank - 2];
-    writeLengths(call, 'validLens', validLens, shape[0], numRows, shape[rank - 1]);
+    const { length, width } = sizesOf(shape);
+    const numRows = shape.length === 2 ? undefined : length;
+    writeLengths(call, 'validLens', validLens, shape[0], numRows, width);
     call.mask('mask', mask, shape);
     call.run('maskedSoftmax');
     return call.give(output);

@@ -1,3 +1,4 @@
+import { sizesOf } from './attentionOptions.js';
 import { checkOptions, kHeadRanks } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
@@ -25,7 +26,7 @@ export function relativeSkew(runtime, query, embeddings, options) {
     (call) => {
       const shape = call.floats('query', query, kHeadRanks);
       call.floats('embeddings', embeddings, kRanks);
-      return shape.with(-1, shape[shape.length - 2]);
+      return shape.with(-1, sizesOf(shape).length);
     },
     (call) => {
       call.flag('bidirectional', bidirectional);
@@ -41,6 +42,6 @@ export function relativeSkew(runtime, query, embeddings, options) {
 export function relativeKeysOfSkew(runtime, embeddings) {
   return runtime.map('relativeKeysOfSkew', (call) => {
     const shape = call.floats('embeddings', embeddings, kRanks);
-    return shape.with(-2, Math.max(0, 2 * shape[shape.length - 2] - 1));
+    return shape.with(-2, Math.max(0, 2 * sizesOf(shape).length - 1));
   });
 }

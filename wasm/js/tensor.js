@@ -92,13 +92,11 @@ export function checkOptions(options, name = 'options') {
  * @param {unknown} value
  */
 export function describe(value) {
-  if (value === null || value === undefined) return `${value}`;
   if (typeof value === 'string') return `'${value}'`;
-  if (typeof value !== 'object' && typeof value !== 'function') return String(value);
+  if (typeof value === 'function') return 'a function';
   if (Array.isArray(value)) return 'an array';
-  return typeof value === 'function'
-    ? 'a function'
-    : `an object ${value.constructor?.name ?? ''}`.trim();
+  if (value === null || typeof value !== 'object') return String(value);
+  return `an object ${value.constructor?.name ?? ''}`.trim();
 }
 
 /**
