@@ -136,7 +136,10 @@ export function colourMaps(dark) {
 const entriesPerStep = ({ domain: [low, high], log }) =>
   high > low ? (size - 1) / (log ? Math.log(high / low) : high - low) : 0;
 
-/** The entry of the domain's low end: of a signed map whose values are all 0, that is the middle. @param {ColourScale} scale */
+/**
+ * The entry of the domain's low end; of a signed map whose values are all 0, that is the middle.
+ * @param {ColourScale} scale
+ */
 const entryOfLow = ({ map, domain: [low, high] }) =>
   map.signed && !(high > low) ? (size - 1) / 2 : 0;
 

@@ -157,3 +157,20 @@ test('many values have the colours that each of them has', () => {
     });
   }
 });
+
+test('where all values are 0 the colour is that of zero', () => {
+  const { signed, weights } = colourMaps(false);
+  const pixels = new Uint32Array(2);
+  for (const [map, entry] of /** @type {const} */ ([
+    [signed, (size - 1) / 2],
+    [weights, 0],
+  ])) {
+    const scale = { map, domain: /** @type {[number, number]} */ ([-0, 0]) };
+    assert.equal(colourIndex(scale, 0), entry);
+    colourPixels(scale, Float32Array.of(0, -0), pixels);
+    assert.deepEqual(
+      [...new Uint8Array(pixels.buffer, 4, 3)],
+      [...map.bytes.subarray(3 * entry, 3 * entry + 3)],
+    );
+  }
+});
