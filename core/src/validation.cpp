@@ -1,5 +1,6 @@
 #include "validation.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <concepts>
@@ -40,20 +41,19 @@ void append_number(std::string& text, double number) {
     rounded /= 10;
     ++exponent;
   }
-  std::string digits;
-  append_number(digits, rounded);
-  digits.erase(digits.find_last_not_of('0') + 1);
+  char buffer[kDigits];
+  std::to_chars(buffer, buffer + kDigits, rounded);
+  int count = kDigits;
+  while (count > 1 && buffer[count - 1] == '0') --count;
 
   const bool scientific = exponent < -4 || exponent >= kDigits;
   const int before = scientific ? 1 : exponent + 1;
-  if (before <= 0) {
-    digits.insert(0, "0." + std::string(static_cast<std::size_t>(-before), '0'));
-  } else if (static_cast<std::size_t>(before) < digits.size()) {
-    digits.insert(static_cast<std::size_t>(before), ".");
-  } else {
-    digits.append(static_cast<std::size_t>(before) - digits.size(), '0');
+  if (before <= 0) text += "0.";
+  for (int i = before; i < 0; ++i) text += '0';
+  for (int i = 0; i < std::max(before, count); ++i) {
+    if (i == before && i > 0) text += '.';
+    text += i < count ? buffer[i] : '0';
   }
-  text += digits;
   if (!scientific) return;
   text += exponent < 0 ? "e-" : "e+";
   if (std::abs(exponent) < 10) text += '0';
