@@ -139,6 +139,26 @@ test('chapters load when they come near, and figures out of sight are not drawn'
   await page.waitForFunction(() => !document.querySelector('#pipeline canvas'));
 });
 
+test('a figure out of sight keeps its height, so that nothing moves on the way back', async () => {
+  const page = await site.open(weights);
+  const height = () =>
+    page.locator('#weights').evaluate((figure) => figure.getBoundingClientRect().height);
+  const drawn = await height();
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.waitForFunction(() => !document.querySelector('#weights canvas'));
+  assert.ok(Math.abs((await height()) - drawn) < 1, `${await height()} instead of ${drawn}`);
+});
+
+test('what is changed and put back at once is no step of undo', async () => {
+  const page = await site.open(weights);
+  const undo = page.getByRole('button', { name: 'Undo' });
+  const map = weightsMap(page);
+  await map.focus();
+  await map.press('Enter');
+  await map.press('Enter');
+  assert.ok(await undo.isDisabled());
+});
+
 test('the summary of a figure says what it shows', async () => {
   const page = await site.open(weights);
   const summary = page.locator('#weights [data-summary]');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { brief, compact, exact, scientific } from './numbers.js';
+import { brief, compact, exact, inWords, scientific } from './numbers.js';
 
 test('exact tells any two neighbouring float32 values apart', () => {
   const bits = new Uint32Array(1);
@@ -33,4 +33,10 @@ test('small and large numbers are written as powers of ten', () => {
   assert.deepEqual(scientific(-0.25), { mantissa: '−0.250', exponent: null });
   assert.deepEqual(scientific(-2.384e-7), { mantissa: '−2.4', exponent: '−7' });
   assert.deepEqual(scientific(0), { mantissa: '0', exponent: null });
+});
+
+test('in a sentence a power of ten is written out', () => {
+  assert.equal(inWords(4.8e-7), '4.8 · 10^−7');
+  assert.equal(inWords(1.8), '1.80');
+  assert.equal(inWords(0), '0');
 });
