@@ -479,7 +479,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       [
         () => call(x, x, x, { dropout: { probability: 1.5 } }),
         'invalid_argument',
-        'dropout.probability: got 1.5, needs a number from 0 to 1',
+        'dropout: got 1.5, needs a probability between 0 and 1',
       ],
       [
         () => call(x, x, x, { keyLens: [1, 9] }),

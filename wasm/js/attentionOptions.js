@@ -247,7 +247,7 @@ export function writeLengths(call, name, lens, batch, numRows, most) {
     const rows = numRows === undefined ? '' : ` or ${formatShape([batch, numRows])}`;
     throw wrongShape(name, shape, `${formatShape([batch])}${rows}`);
   }
-  call.ints(name, tensor);
+  call.numbers('ints', name, tensor);
 }
 
 /**

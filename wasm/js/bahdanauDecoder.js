@@ -141,7 +141,7 @@ export class BahdanauDecoder extends Layer {
     const [batch, length] = tokens.shape;
     checkEqual('tokens', 'batch', batch, 'batch of the state', state.batch);
     return this.call((call) => {
-      call.ints('tokens', ids);
+      call.numbers('ints', 'tokens', ids);
       call.number(state.address);
       const logits = call.result('logits', [batch, length, this.sizes.vocabSize]);
       const shape = [batch, length, state.numKeys];

@@ -1,15 +1,19 @@
 import { AttnError } from './errors.js';
+import { outOfMemory } from './memory.js';
 import {
+  asTensor,
   checkBroadcast,
   checkChoice,
+  checkEqual,
   checkInteger,
   checkMask,
+  checkOptions,
   checkShape,
+  checkShapeIs,
   checkTensor,
-  checkTensorOf,
   invalid,
-  checkRows,
   rowMajor,
+  rowsOf,
   sizeOf,
   wrongShape,
 } from './tensor.js';
@@ -17,7 +21,7 @@ import { TensorHandle } from './tensorHandle.js';
 
 /** @import { Dropout } from './dropout.js' */
 /** @import { AttnErrorCode } from './errors.js' */
-/** @import { Memory } from './memory.js' */
+/** @import { Memory, Views } from './memory.js' */
 /** @import { Native, Operation } from './runtime.js' */
 /** @import { Mask, NumbersLike, Ranks, Tensor, TensorLike } from './tensor.js' */
 /** @import { Block, ResultKind } from './tensorHandle.js' */
@@ -35,17 +39,16 @@ const utf8Decoder = new TextDecoder();
  * @typedef {object} Copy
  * @property {string} name
  * @property {any} data
- * @property {number} bytes
- * @property {(memory: Memory, address: number, data: any) => void} write
+ * @property {keyof Views} type
  * @property {number} at  where the arguments have its address
  */
 
 /**
- * A result of the core, for which run() makes room.
+ * A result of the core.
  * @typedef {object} Result
  * @property {string} name
  * @property {readonly number[]} shape
- * @property {number} at  where the arguments have its address
+ * @property {number} address
  * @property {Block} [block]  of a result that becomes a handle
  */
 
@@ -53,8 +56,7 @@ const utf8Decoder = new TextDecoder();
  * A call of the core. Its arguments are numbers of 64 bits, one behind the other; Arguments in
  * arguments.hpp has a reader for each of the writers here, and takes them in the same order.
  *
- * Writers check what they write, and copy nothing: data is copied, and memory taken for it and for
- * results, when everything is written.
+ * Writers check what they write, and copy nothing: data is copied when everything is written.
  */
 export class Call {
   #native;
@@ -64,13 +66,10 @@ export class Call {
   /** As many as #numCopies; the others are kept for later calls. @type {Copy[]} */
   #copies = [];
   #numCopies = 0;
-  /** As many as #numResults. @type {Result[]} */
-  #results = [];
-  #numResults = 0;
   /** Where the operation found its arguments, and left numbers of its own. */
   #address = 0;
-  /** Blocks of results that are to become handles. @type {Block[]} */
-  #unclaimed = [];
+  /** Of results that become handles. @type {Block[]} */
+  #blocks = [];
 
   /**
    * @param {Native} native
@@ -89,7 +88,7 @@ export class Call {
    * @param {(message: string) => string} [reword]  the core's message
    */
   run(operation, reword = inJavaScript) {
-    this.#place();
+    this.#copyIn();
     const count = this.#count;
     const address = this.#memory.take('arguments', 8 * Math.max(count, kMostResults));
     const { doubles } = this.#memory;
@@ -97,7 +96,9 @@ export class Call {
     for (let i = 0; i < count; ++i) doubles[address / 8 + i] = values[i];
     this.#address = address;
     this.#forget();
-    if (this.#native._attn_run(this.#native[operation], address)) return;
+    const succeeded = this.#native._attn_run(this.#native[operation], address);
+    this.#memory.reach(address + 8 * kMostResults);
+    if (succeeded) return;
     const code = /** @type {AttnErrorCode} */ (this.givenText(0));
     throw new AttnError(code, reword(this.givenText(2)));
   }
@@ -106,46 +107,38 @@ export class Call {
   end() {
     this.#forget();
     this.#memory.reset();
-    if (this.#unclaimed.length > 0) {
-      for (const { address } of this.#unclaimed.splice(0)) this.#memory.free(address);
+    for (let block; (block = this.#blocks.pop());) {
+      if (block.handles === 0) this.#memory.free(block.address);
     }
   }
 
-  /** Takes memory for what was written, and copies data into it. */
-  #place() {
+  /** Copies the data of what was written. */
+  #copyIn() {
     const memory = this.#memory;
     const values = this.#arguments;
     const copies = this.#copies;
     for (let i = 0; i < this.#numCopies; ++i) {
-      const { name, data, bytes, write, at } = copies[i];
+      const { name, data, type, at } = copies[i];
       // Queries, keys and values are often the same.
       let twin = i - 1;
-      while (twin >= 0 && (copies[twin].data !== data || copies[twin].write !== write)) --twin;
+      while (twin >= 0 && (copies[twin].data !== data || copies[twin].type !== type)) --twin;
       if (twin >= 0) {
         values[at] = values[copies[twin].at];
         continue;
       }
-      values[at] = memory.take(name, bytes);
-      write(memory, values[at], data);
-    }
-    for (let i = 0; i < this.#numResults; ++i) {
-      const result = this.#results[i];
-      const { name, shape, at } = result;
-      const bytes = 4 * sizeOf(shape);
-      if (this.as === 'handle') {
-        values[at] = memory.allocate(name, bytes);
-        result.block = { address: values[at], handles: 0 };
-        this.#unclaimed.push(result.block);
-      } else {
-        values[at] = memory.take(name, bytes);
-      }
+      const { length } = data;
+      const size = memory[type].BYTES_PER_ELEMENT;
+      const address = (values[at] = memory.take(name, size * length));
+      const view = memory[type];
+      const begin = address / size;
+      if (length > kShortCopy) view.set(data, begin);
+      else for (let i = 0; i < length; ++i) view[begin + i] = data[i];
     }
   }
 
   #forget() {
     this.#count = 0;
     while (this.#numCopies > 0) this.#copies[--this.#numCopies].data = undefined;
-    this.#numResults = 0;
   }
 
   // Arguments
@@ -236,16 +229,10 @@ export class Call {
 
   /** @param {Dropout} [dropout] */
   dropout(dropout) {
-    if (dropout === undefined) return this.number(0);
-    if (dropout === null || typeof dropout !== 'object') {
-      throw invalid('dropout', dropout, 'an object { probability, seed, stream }');
-    }
-    const { probability } = dropout;
-    if (!(probability >= 0 && probability <= 1)) {
-      throw invalid('dropout.probability', probability, 'a number from 0 to 1');
-    }
-    this.number(1);
-    this.number(probability);
+    this.has(dropout !== undefined);
+    if (dropout === undefined) return;
+    checkOptions(dropout, 'dropout');
+    this.real('dropout.probability', dropout.probability);
     this.random(dropout);
   }
 
@@ -280,19 +267,17 @@ export class Call {
    * A tensor that is to be copied in.
    * @param {string} name
    * @param {any} data
-   * @param {number} bytes
-   * @param {Copy['write']} write
+   * @param {keyof Views} type
    * @param {readonly number[]} shape
    * @param {readonly number[]} [strides]
    * @returns {number} where the arguments have its address
    */
-  #copy(name, data, bytes, write, shape, strides) {
+  #copy(name, data, type, shape, strides) {
     const at = this.#count + 1;
-    const copy = (this.#copies[this.#numCopies++] ??= { name, data, bytes, write, at });
+    const copy = (this.#copies[this.#numCopies++] ??= { name, data, type, at });
     copy.name = name;
     copy.data = data;
-    copy.bytes = bytes;
-    copy.write = write;
+    copy.type = type;
     copy.at = at;
     this.#view(0, shape, strides);
     return at;
@@ -309,38 +294,6 @@ export class Call {
    */
   floats(name, tensor, ranks, numHeads) {
     checkTensor(name, tensor, ranks);
-    return this.#floats(name, tensor, numHeads);
-  }
-
-  /**
-   * The same with one of certain shapes; a size of −1 is any.
-   * @param {string} name
-   * @param {TensorLike} tensor
-   * @param {...readonly number[]} shapes
-   */
-  floatsOf(name, tensor, ...shapes) {
-    checkTensorOf(name, tensor, ...shapes);
-    return this.#floats(name, tensor);
-  }
-
-  /**
-   * Rows of a width: (N, width) or (B, N, width).
-   * @param {string} name
-   * @param {TensorLike} x
-   * @param {number} width
-   * @param {string} what  the width is, for the message
-   */
-  rows(name, x, width, what) {
-    checkRows(name, x, width, what);
-    return this.#floats(name, x);
-  }
-
-  /**
-   * @param {string} name
-   * @param {TensorLike} tensor
-   * @param {number} [numHeads]
-   */
-  #floats(name, tensor, numHeads) {
     let { shape } = tensor;
     /** @type {readonly number[] | undefined} */
     let strides;
@@ -353,38 +306,56 @@ export class Call {
       this.#view(place.address, shape, strides);
     } else {
       const { data } = /** @type {NumbersLike} */ (tensor);
-      this.#copy(name, data, 4 * data.length, writeFloats, shape, strides);
+      this.#copy(name, data, 'floats', shape, strides);
     }
     return shape;
   }
 
   /**
-   * A tensor of int32, of numbers that have been checked.
+   * The same with one of certain shapes; a size of −1 is any.
    * @param {string} name
-   * @param {NumbersLike} tensor
+   * @param {TensorLike} tensor
+   * @param {...readonly number[]} shapes
    */
-  ints(name, { data, shape }) {
-    return this.#copy(name, data, 4 * data.length, writeInts, shape);
+  floatsOf(name, tensor, ...shapes) {
+    const shape = this.floats(name, tensor);
+    checkShapeIs(name, shape, ...shapes);
+    return shape;
   }
 
   /**
-   * The same as int64.
+   * Rows of a width: (N, width) or (B, N, width).
+   * @param {string} name
+   * @param {TensorLike} x
+   * @param {number} width
+   * @param {string} what  the width is, for the message
+   */
+  rows(name, x, width, what) {
+    const shape = this.floats(name, x, rowsOf(what));
+    checkEqual(name, 'width', shape[shape.length - 1], what, width);
+    return shape;
+  }
+
+  /**
+   * A tensor of int32 or float64, which may be left out.
+   * @param {'ints' | 'doubles'} type
+   * @param {string} name
+   * @param {ArrayLike<number> | NumbersLike} [numbers]
+   */
+  numbers(type, name, numbers) {
+    if (!numbers) return (this.none(), 0);
+    const { data, shape } = asTensor(name, numbers);
+    return this.#copy(name, data, type, shape);
+  }
+
+  /**
+   * The same as int64, of whole numbers.
    * @param {string} name
    * @param {NumbersLike} tensor
    */
   longs(name, { data, shape }) {
-    this.#copy(name, data, 8 * data.length, writeLongs, shape);
-  }
-
-  /**
-   * The same as float64, which may be left out.
-   * @param {string} name
-   * @param {NumbersLike} [tensor]
-   */
-  doubles(name, tensor) {
-    if (!tensor) return (this.none(), 0);
-    const { data, shape } = tensor;
-    return this.#copy(name, data, 8 * data.length, writeDoubles, shape);
+    const halves = Array.from(data, (value) => [value, Math.floor(value / 2 ** 32)]).flat();
+    this.#copy(name, halves, 'ints', shape);
   }
 
   /**
@@ -399,15 +370,15 @@ export class Call {
     checkMask(name, mask);
     const { data, shape } = mask;
     checkBroadcast(name, shape, target, lastMayBeLess);
-    this.#copy(name, data, data.length, writeMask, shape);
+    this.#copy(name, data instanceof Uint8Array ? data : data.map(Boolean), 'bytes', shape);
   }
 
   /**
    * @param {string} name
-   * @param {Uint8Array} bytes
+   * @param {ArrayLike<number>} bytes
    */
   bytes(name, bytes) {
-    this.#copy(name, bytes, bytes.length, writeBytes, [bytes.length]);
+    this.#copy(name, bytes, 'bytes', [bytes.length]);
   }
 
   /**
@@ -425,13 +396,14 @@ export class Call {
    * @param {readonly string[]} texts
    */
   texts(name, texts) {
-    const parts = texts.map((text) => utf8Encoder.encode(text));
-    let length = 0;
-    const ends = parts.map((part) => (length += part.length));
-    const all = new Uint8Array(length);
-    parts.forEach((part, i) => all.set(part, ends[i] - part.length));
-    this.bytes(name, all);
-    this.ints(name, { data: ends, shape: [ends.length] });
+    const parts = texts.map((text) => [...utf8Encoder.encode(text)]);
+    this.bytes(name, parts.flat());
+    let end = 0;
+    this.numbers(
+      'ints',
+      name,
+      parts.map(({ length }) => (end += length)),
+    );
   }
 
   // Results
@@ -445,11 +417,13 @@ export class Call {
    * @returns {Result}
    */
   result(name, shape, seenAs = shape, strides) {
-    checkShape(name, shape);
-    const result = { name, shape, at: this.#count + 1, block: undefined };
-    this.#results[this.#numResults++] = result;
-    this.#view(0, seenAs, strides);
-    return result;
+    const bytes = 4 * checkShape(name, shape);
+    const becomesHandle = this.as === 'handle';
+    const address = this.#memory[becomesHandle ? 'allocate' : 'take'](name, bytes);
+    const block = becomesHandle ? { address, handles: 0 } : undefined;
+    if (block) this.#blocks.push(block);
+    this.#view(address, seenAs, strides);
+    return { name, shape, address, block };
   }
 
   /**
@@ -459,9 +433,8 @@ export class Call {
    * @param {number} [numHeads]  as for floats()
    */
   resultOfHeads(name, shape, numHeads) {
-    if (numHeads === undefined) return this.result(name, shape);
-    const seen = seenAsHeads(name, shape, numHeads);
-    return this.result(name, shape, seen.shape, seen.strides);
+    const seen = numHeads === undefined ? undefined : seenAsHeads(name, shape, numHeads);
+    return this.result(name, shape, seen?.shape, seen?.strides);
   }
 
   /**
@@ -483,10 +456,10 @@ export class Call {
    * @param {Result} result
    * @returns {any}
    */
-  give({ name, shape, at, block }) {
-    if (!block) return this.copyOut(name, shape, this.#arguments[at]);
-    this.#unclaimed.splice(this.#unclaimed.indexOf(block), 1);
-    return new TensorHandle(this.#memory, block, block.address, shape);
+  give({ name, shape, address, block }) {
+    return block
+      ? new TensorHandle(this.#memory, block, address, shape)
+      : this.copyOut(name, shape, address);
   }
 
   /**
@@ -509,8 +482,7 @@ export class Call {
     try {
       return { data: floats.slice(at, at + length), shape: [...shape] };
     } catch (error) {
-      const message = `${name}: ${4 * length} bytes for the copy of the result could not be had`;
-      throw new AttnError('out_of_memory', message, { cause: error });
+      throw outOfMemory(name, 4 * length, error);
     }
   }
 
@@ -518,23 +490,19 @@ export class Call {
    * Copies numbers out that were an argument.
    * @template {'ints' | 'doubles'} V
    * @param {V} type
-   * @param {number} at  what the writer of that name gave
+   * @param {number} at  what numbers() gave
    * @param {number} length
-   * @returns {Memory[V]}
+   * @returns {Views[V]}
    */
   copyBack(type, at, length) {
-    const address = this.#arguments[at];
-    this.#memory.reach(address + 8 * length);
-    const view = this.#memory[type];
-    const begin = address / view.BYTES_PER_ELEMENT;
-    return /** @type {Memory[V]} */ (view.slice(begin, begin + length));
+    const copied = this.#memory.part(type, this.#arguments[at], length).slice();
+    return /** @type {Views[V]} */ (copied);
   }
 
   // What the operation wrote where its arguments were
 
   /** @param {number} index */
   given(index) {
-    this.#memory.reach(this.#address + 8 * (index + 1));
     return this.#memory.doubles[this.#address / 8 + index];
   }
 
@@ -554,10 +522,7 @@ export class Call {
    * @param {number} [index]
    */
   givenBytes(index = 0) {
-    const address = this.given(index);
-    const end = address + this.given(index + 1);
-    this.#memory.reach(end);
-    return this.#memory.bytes.slice(address, end);
+    return this.#memory.part('bytes', this.given(index), this.given(index + 1)).slice();
   }
 
   /** @param {number} [index] */
@@ -570,37 +535,6 @@ export class Call {
     values.set(this.#arguments);
     this.#arguments = values;
   }
-}
-
-/** @type {Copy['write']} */
-function writeFloats({ floats }, address, data) {
-  const { length } = data;
-  const at = address / 4;
-  if (length > kShortCopy) return floats.set(data, at);
-  for (let i = 0; i < length; ++i) floats[at + i] = data[i];
-}
-
-/** @type {Copy['write']} */
-const writeInts = ({ ints }, address, data) => ints.set(data, address / 4);
-
-/** @type {Copy['write']} */
-const writeDoubles = ({ doubles }, address, data) => doubles.set(data, address / 8);
-
-/** @type {Copy['write']} */
-const writeBytes = ({ bytes }, address, data) => bytes.set(data, address);
-
-/** @type {Copy['write']} */
-function writeLongs({ ints }, address, data) {
-  for (let i = 0; i < data.length; ++i) {
-    ints[address / 4 + 2 * i] = data[i];
-    ints[address / 4 + 2 * i + 1] = Math.floor(data[i] / 2 ** 32);
-  }
-}
-
-/** @type {Copy['write']} */
-function writeMask({ bytes }, address, data) {
-  if (data instanceof Uint8Array) return bytes.set(data, address);
-  for (let i = 0; i < data.length; ++i) bytes[address + i] = data[i] ? 1 : 0;
 }
 
 /**

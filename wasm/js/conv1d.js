@@ -1,6 +1,6 @@
 import { sizesOf } from './attentionOptions.js';
 import { Layer } from './layer.js';
-import { checkRows, invalid } from './tensor.js';
+import { checkTensor, invalid, rowsOf } from './tensor.js';
 import { flag, kInit, size } from './options.js';
 
 /** @import { InitOptions } from './layer.js' */
@@ -81,11 +81,12 @@ export class Conv1d extends Layer {
    *   `disposed`
    */
   forward(x) {
-    checkRows('x', x, this.sizes.inChannels, 'inChannels');
+    const { inChannels, outChannels } = this.sizes;
+    checkTensor('x', x, rowsOf('inChannels'));
     const length = this.outputLength(sizesOf(x.shape).length);
-    const shape = x.shape.with(-2, length).with(-1, this.sizes.outChannels);
+    const shape = x.shape.with(-2, length).with(-1, outChannels);
     return this.map('forwardConv1d', (call) => {
-      call.floats('x', x);
+      call.rows('x', x, inChannels, 'inChannels');
       return shape;
     });
   }

@@ -65,7 +65,7 @@ export class Embedding extends Layer {
     const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
     if (tensor.shape.length > 2) throw invalid('ids', `rank ${tensor.shape.length}`, 'rank 1 or 2');
     return this.map('forwardEmbedding', (call) => {
-      call.ints('ids', tensor);
+      call.numbers('ints', 'ids', tensor);
       return [...tensor.shape, this.sizes.embeddingDim];
     });
   }

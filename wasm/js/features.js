@@ -2,6 +2,7 @@
 
 /** @param {number[]} sections */
 const validates = (...sections) =>
+  typeof WebAssembly === 'object' &&
   WebAssembly.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, ...sections]));
 
 /**
@@ -22,17 +23,12 @@ const hasInstruction = (...code) =>
  */
 
 /** @returns {Features} */
-export function detectFeatures() {
-  if (typeof WebAssembly !== 'object') {
-    return { simd128: false, relaxedSimd: false, threads: false };
-  }
-  return {
-    simd128: hasInstruction(253, 98), // i8x16.popcnt
-    relaxedSimd: hasInstruction(253, 129, 2), // i32x4.relaxed_trunc_f32x4_s
-    // Browsers share memory only between what is cross-origin isolated. Node has no such notion.
-    threads:
-      typeof SharedArrayBuffer === 'function' &&
-      globalThis.crossOriginIsolated !== false &&
-      validates(5, 4, 1, 3, 1, 1), // (memory 1 1 shared)
-  };
-}
+export const detectFeatures = () => ({
+  simd128: hasInstruction(253, 98), // i8x16.popcnt
+  relaxedSimd: hasInstruction(253, 129, 2), // i32x4.relaxed_trunc_f32x4_s
+  // Browsers share memory only between what is cross-origin isolated. Node has no such notion.
+  threads:
+    typeof SharedArrayBuffer === 'function' &&
+    globalThis.crossOriginIsolated !== false &&
+    validates(5, 4, 1, 3, 1, 1), // (memory 1 1 shared)
+});

@@ -159,21 +159,16 @@ async function start({ variant, factory, module }, threads) {
       // In Node there are none before the glue runs.
       const early = typeof Worker === 'function' ? numThreads - 1 : 0;
       const ready = Array.from({ length: early }, startWorker);
-      const instantiate = async (/** @type {WebAssembly.Imports} */ imports) =>
-        WebAssembly.instantiate(await module, imports);
       const options = {
         numThreads,
         newWorker: () => ready.pop() ?? startWorker(),
+        // Towards the glue it never fails.
         instantiate: (/** @type {WebAssembly.Imports} */ imports) =>
-          new Promise((done) => instantiate(imports).then(done, reject)),
-        // With threads.
-        instantiateWasm(
-          /** @type {WebAssembly.Imports} */ imports,
-          /** @type {Function} */ receive,
-        ) {
-          instantiate(imports).then(async (instance) => receive(instance, await module), reject);
-          return {};
-        },
+          new Promise((done) => {
+            const instantiate = async (/** @type {WebAssembly.Module} */ module) =>
+              done({ module, instance: await WebAssembly.instantiate(module, imports) });
+            module.then(instantiate).catch(reject);
+          }),
         // How the glue says that a worker could not be started: its promise would stay pending.
         printErr: (/** @type {string} */ message) => reject(new Error(message)),
       };
@@ -235,7 +230,7 @@ async function read(url) {
     url.protocol === 'file:' && globalThis.process?.getBuiltinModule?.('node:fs/promises');
   try {
     if (files) return await files.readFile(url);
-    const response = await fetch(url, { credentials: 'same-origin' });
+    const response = await fetch(url);
     if (!response.ok) {
       throw new Error(`the server answered ${response.status} ${response.statusText}`.trim());
     }

@@ -7,9 +7,10 @@ import { AttnError } from './errors.js';
 const kAlignment = 64;
 /** Memory up to this size is kept from call to call; more is given back when the call ends. */
 const kKeptBytes = 1 << 24;
-const kSmallestBlock = 1 << 16;
 /** Pointers have 32 bits. */
 const kAddressableBytes = 2 ** 32;
+
+/** @typedef {Pick<Memory, 'bytes' | 'ints' | 'floats' | 'doubles'>} Views */
 
 /**
  * The WebAssembly memory of one module: views of it, and a stack of memory for the call that is
@@ -26,6 +27,8 @@ export class Memory {
   #start = 0;
   #size = 0;
   #used = 0;
+  /** How large a block is at least. */
+  #nextSize = 1 << 16;
 
   /** @param {Native} native */
   constructor(native) {
@@ -63,8 +66,13 @@ export class Memory {
    */
   take(name, bytes) {
     const needed = Math.ceil(bytes / kAlignment) * kAlignment;
-    if (needed > this.#size - this.#used && !this.#addBlock(Math.max(needed, kSmallestBlock))) {
-      throw outOfMemory(name, bytes);
+    if (needed > this.#size - this.#used) {
+      const size = Math.max(needed, this.#nextSize);
+      const start = this.allocate(name, bytes, size + kAlignment);
+      this.#blocks.push({ start, size });
+      this.#start = Math.ceil(start / kAlignment) * kAlignment;
+      this.#size = size;
+      this.#used = 0;
     }
     const address = this.#start + this.#used;
     this.#used += needed;
@@ -76,12 +84,13 @@ export class Memory {
    * Allocates memory that stays until it is freed.
    * @param {string} name  as for take()
    * @param {number} bytes
+   * @param {number} [room]  how much to allocate, if more
    * @returns {number} an address, a multiple of 16
    */
-  allocate(name, bytes) {
-    const address = bytes < kAddressableBytes ? this.#native._malloc(bytes) >>> 0 : 0;
-    if (address === 0) throw outOfMemory(name, bytes);
-    return address;
+  allocate(name, bytes, room = bytes) {
+    const address = room < kAddressableBytes ? this.#native._malloc(room) >>> 0 : 0;
+    if (address) return address;
+    throw outOfMemory(name, bytes);
   }
 
   /** @param {number} address */
@@ -98,16 +107,21 @@ export class Memory {
   }
 
   /**
-   * The float32 numbers at an address, as long as the memory does not grow.
+   * The numbers at an address, as long as the memory does not grow.
+   * @template {keyof Views} V
+   * @param {V} type
    * @param {number} address
    * @param {number} length
+   * @returns {Views[V]}
    */
-  floatsAt(address, length) {
-    this.reach(address + 4 * length);
-    return this.floats.subarray(address / 4, address / 4 + length);
+  part(type, address, length) {
+    const size = this[type].BYTES_PER_ELEMENT;
+    this.reach(address + size * length);
+    const begin = address / size;
+    return /** @type {Views[V]} */ (this[type].subarray(begin, begin + length));
   }
 
-  /** Gives back what was taken, but keeps a block that the next call like this one fits in. */
+  /** Gives back what was taken, but keeps one block, or will take one for calls like this. */
   reset() {
     if (this.#blocks.length > 1 || this.#size > kKeptBytes) {
       let size = 0;
@@ -115,28 +129,17 @@ export class Memory {
         size += block.size;
         this.free(block.start);
       }
-      this.#start = this.#size = 0;
-      if (size <= kKeptBytes) this.#addBlock(size);
+      this.#size = 0;
+      if (size <= kKeptBytes) this.#nextSize = size;
     }
     this.#used = 0;
-  }
-
-  /** @param {number} size */
-  #addBlock(size) {
-    const start = size < kAddressableBytes ? this.#native._malloc(size + kAlignment) >>> 0 : 0;
-    if (start === 0) return false;
-    this.#blocks.push({ start, size });
-    this.#start = Math.ceil(start / kAlignment) * kAlignment;
-    this.#size = size;
-    this.#used = 0;
-    return true;
   }
 }
 
 /**
  * @param {string} name
  * @param {number} bytes
+ * @param {unknown} [cause]
  */
-function outOfMemory(name, bytes) {
-  return new AttnError('out_of_memory', `${name}: ${bytes} bytes could not be had`);
-}
+export const outOfMemory = (name, bytes, cause) =>
+  new AttnError('out_of_memory', `${name}: ${bytes} bytes could not be had`, { cause });

@@ -1,6 +1,6 @@
 import { giveStages, sizesOf, writeAttentionOptions, writeInputs } from './attentionOptions.js';
 import { writeAttentionPositions } from './attentionPositions.js';
-import { KeyValueCache, writeCapacity } from './keyValueCache.js';
+import { cacheOf, KeyValueCache, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { checkEqual, checkOptions, invalid, kRowRanks } from './tensor.js';
 import { choice, flag, kRandom, like, size } from './options.js';
@@ -132,11 +132,8 @@ export class MultiHeadAttention extends Layer {
    * @returns {KeyValueCache<As>}
    */
   makeCache(batch = 1, { capacity = 0 } = {}) {
-    const { dModel, numHeads, numKvHeads } = this.sizes;
     const address = this.ask('makeAttentionCache', writeCapacity(batch, capacity));
-    const headDim = dModel / numHeads;
-    const sizes = { batch, numKvHeads, headDim, valueDim: headDim };
-    return new KeyValueCache(this.runtime, sizes, address);
+    return cacheOf(this.runtime, this.sizes, batch, address);
   }
 
   /**

@@ -35,43 +35,40 @@ import { checkOptions, checkShape, invalid } from './tensor.js';
  * @param {Runtime} runtime
  * @param {UniformOptions} options
  */
-export function fillUniform(runtime, options) {
-  checkOptions(options);
-  return fill(runtime, 'fillUniform', options, { low: real(0), high: real(1) });
-}
+export const fillUniform = (runtime, options) =>
+  fill(runtime, 'fillUniform', options, { low: real(0), high: real(1) });
 
 /**
  * @param {Runtime} runtime
  * @param {NormalOptions} options
  */
-export function fillNormal(runtime, options) {
-  checkOptions(options);
-  return fill(runtime, 'fillNormal', options, { mean: real(0), deviation: real(1) });
-}
+export const fillNormal = (runtime, options) =>
+  fill(runtime, 'fillNormal', options, { mean: real(0), deviation: real(1) });
 
 /**
  * @param {Runtime} runtime
  * @param {XavierOptions} options
  */
-export function xavierUniform(runtime, options) {
-  checkOptions(options);
-  const { shape } = options;
-  checkShape('shape', shape);
-  if (shape.length !== 2) throw invalid('shape', `(${shape})`, 'two sizes: fan out and fan in');
-  return fill(runtime, 'xavierUniform', options, { gain: real(1) });
-}
+export const xavierUniform = (runtime, options) =>
+  fill(runtime, 'xavierUniform', options, { gain: real(1) }, true);
 
 /**
  * @param {Runtime} runtime
  * @param {Operation} operation
  * @param {{ shape: readonly number[] } & RandomOptions} options
  * @param {OptionTable} parameters
+ * @param {boolean} [isMatrix]  whether it fills matrices only
  */
-function fill(runtime, operation, options, parameters) {
-  checkShape('shape', options.shape);
+function fill(runtime, operation, options, parameters, isMatrix = false) {
+  checkOptions(options);
+  const { shape } = options;
+  checkShape('shape', shape);
+  if (isMatrix && shape.length !== 2) {
+    throw invalid('shape', `(${shape})`, 'two sizes: fan out and fan in');
+  }
   return runtime.map(
     operation,
-    () => options.shape,
+    () => shape,
     (call) => writeOptions(call, options, { ...kRandom, ...parameters }),
   );
 }

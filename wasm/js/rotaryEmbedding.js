@@ -189,7 +189,7 @@ export class RotaryEmbedding extends NativeObject {
     const data = new Float64Array(length);
     return this.call((call) => {
       call.real('sequenceLength', sequenceLength);
-      const at = call.doubles('frequencies', { data, shape: [length] });
+      const at = call.numbers('doubles', 'frequencies', data);
       call.run('rotaryFrequencies');
       return call.copyBack('doubles', at, length);
     });
@@ -275,7 +275,7 @@ export function writeRotary(call, options) {
   call.choice('pairing', pairing, kPairings);
   call.real('base', base);
   writeScaling(call, scaling);
-  call.doubles('frequencies', frequencies && asTensor('frequencies', frequencies));
+  call.numbers('doubles', 'frequencies', frequencies);
 }
 
 /** @type {Rule} */
@@ -325,7 +325,7 @@ function writeScaling(call, scaling) {
  */
 function writePositions(call, { start = 0, positions, sequenceLength, inverse = false }) {
   call.real('start', start);
-  call.doubles('positions', positions && asTensor('positions', positions));
+  call.numbers('doubles', 'positions', positions);
   call.optionalReal('sequenceLength', sequenceLength);
   call.flag('inverse', inverse);
 }

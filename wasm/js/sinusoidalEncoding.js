@@ -74,7 +74,7 @@ function sinusoidalEncodingAt(runtime, options) {
   return runtime.map(
     'sinusoidalEncodingAt',
     (call) => {
-      call.doubles('positions', positions);
+      call.numbers('doubles', 'positions', positions);
       return [positions.data.length, dModel];
     },
     (call) => writeSinusoids(call, options),

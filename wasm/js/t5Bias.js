@@ -42,7 +42,7 @@ export function t5Buckets(runtime, distances, options) {
     'whole numbers between −2^31 and 2^31',
   );
   return runtime.call((call) => {
-    const at = call.ints('distances', tensor);
+    const at = call.numbers('ints', 'distances', tensor);
     writeOptions(call, options, kT5Options);
     call.run('t5Buckets');
     return call.copyBack('ints', at, tensor.data.length);

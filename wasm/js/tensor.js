@@ -44,6 +44,9 @@ export const kHeadRanks = { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' };
 export const kRowRanks = { 2: '(N, E)', 3: '(B, N, E)' };
 
 /** As TensorView::kMaxRank in C++. */
+/** @param {string} width  what it is called */
+export const rowsOf = (width) => ({ 2: `(N, ${width})`, 3: `(B, N, ${width})` });
+
 const kMaxRank = 6;
 const kMaxSize = 2 ** 31 - 1;
 /** WebAssembly addresses 4 GiB. */
@@ -171,32 +174,18 @@ export function checkTensor(name, tensor, ranks) {
 }
 
 /**
- * Checks a tensor's shape; a size of −1 in `needed` accepts any.
+ * Checks a shape; a size of −1 in `needed` accepts any.
  * @param {string} name
- * @param {TensorLike} tensor
+ * @param {readonly number[]} shape
  * @param {...readonly number[]} needed  the shapes accepted
  */
-export function checkTensorOf(name, tensor, ...needed) {
-  checkTensor(name, tensor);
-  const { shape } = tensor;
+export function checkShapeIs(name, shape, ...needed) {
   const fits = needed.some(
     (want) =>
       want.length === shape.length && want.every((size, i) => size === -1 || size === shape[i]),
   );
   if (fits) return;
   throw wrongShape(name, shape, needed.map(formatShape).join(' or ').replaceAll('-1', '·'));
-}
-
-/**
- * Checks rows of a width.
- * @param {string} name
- * @param {TensorLike} x
- * @param {number} width
- * @param {string} what  the width is, for the message
- */
-export function checkRows(name, x, width, what) {
-  checkTensor(name, x, { 2: `(N, ${what})`, 3: `(B, N, ${what})` });
-  checkEqual(name, 'width', x.shape[x.shape.length - 1], what, width);
 }
 
 /**

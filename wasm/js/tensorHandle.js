@@ -254,7 +254,7 @@ export class TensorHandle {
 
   /** @param {number} length */
   #floats(length) {
-    return this.#memory.floatsAt(this.#address, length);
+    return this.#memory.part('floats', this.#address, length);
   }
 
   /** @param {string} method */
@@ -289,6 +289,6 @@ export function tensor(memory, data, shape) {
   checkTensor('tensor', { data, shape });
   const bytes = 4 * data.length;
   const address = memory.allocate('tensor', bytes);
-  memory.floatsAt(address, data.length).set(data);
+  memory.part('floats', address, data.length).set(data);
   return new TensorHandle(memory, { address, handles: 0 }, address, shape);
 }

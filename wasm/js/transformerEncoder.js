@@ -1,5 +1,5 @@
 import { giveStages, writeAttentionOptions } from './attentionOptions.js';
-import { DecodingState, KeyValueCache, writeCapacity } from './keyValueCache.js';
+import { cacheOf, DecodingState, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { layerSizes, leadingOf, lengthOf } from './multiHeadAttention.js';
 import { checkOptions, invalid } from './tensor.js';
@@ -7,7 +7,7 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 
 /** @import { AttentionOptions } from './attentionOptions.js' */
 /** @import { Dropout } from './dropout.js' */
-/** @import { CapacityOption } from './keyValueCache.js' */
+/** @import { CapacityOption, KeyValueCache } from './keyValueCache.js' */
 /** @import { Place } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
@@ -94,11 +94,8 @@ export class TransformerEncoderLayer extends Layer {
    * @returns {KeyValueCache<As>}
    */
   makeCache(batch = 1, { capacity = 0 } = {}) {
-    const { dModel, numHeads, numKvHeads } = this.sizes;
     const address = this.ask('makeLayerCache', writeCapacity(batch, capacity));
-    const headDim = dModel / numHeads;
-    const sizes = { batch, numKvHeads, headDim, valueDim: headDim };
-    return new KeyValueCache(this.runtime, sizes, address);
+    return cacheOf(this.runtime, this.sizes, batch, address);
   }
 }
 

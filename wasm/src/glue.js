@@ -1,6 +1,6 @@
 // What Emscripten's glue goes without.
 
-/* global addToLibrary, AsciiToString, Module, ___trap */
+/* global addToLibrary, AsciiToString, Module, updateMemoryViews, wasmMemory, ___trap */
 /* eslint no-unused-vars: off -- functions have as many parameters as those that they stand for */
 
 addToLibrary({
@@ -34,6 +34,23 @@ addToLibrary({
   environ_sizes_get__deps: [],
   environ_get: 'environ_sizes_get',
   environ_get__deps: [],
+
+  // Tries a fifth more memory than there was, up to 64 MB more than needed, and then what is needed.
+  emscripten_resize_heap: (needed) => {
+    const size = wasmMemory.buffer.byteLength;
+    const roomy = Math.max(needed, Math.min(1.2 * size, needed + 2 ** 26));
+    for (const wanted of [roomy, needed]) {
+      try {
+        wasmMemory.grow(Math.ceil((wanted - size) / 65536));
+        updateMemoryViews();
+        return true;
+      } catch {
+        // There is not so much.
+      }
+    }
+    return false;
+  },
+  emscripten_resize_heap__deps: [],
 
   // What stops the core is an error of WebAssembly's, as a trap is.
   _abort_js: () => ___trap(),
