@@ -91,36 +91,40 @@ void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noex
   if (sums.distances) std::fill_n(sums.distances, relative_cols<Isa>(head), 0.0F);
 }
 
-/// scores_j = q · k_j, a vector of keys at a time.
+/// scores_j = q · k_j. Keys are read in the order in which they lie in memory and fetched ahead:
+/// processors do so by themselves, but not beyond a page, which is 16 keys of 64, and not where
+/// many rows are read by turns.
 template <class Isa>
 __attribute__((noinline)) void dot_keys(const AttentionHead& head, const float* query, index key0,
                                         index keys, float* scores) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
+  /// A narrow vector of the query serves several keys.
+  constexpr int kKeys = kW < kPanelWidth ? 4 : 1;
+  /// In floats, where keys are contiguous.
+  constexpr index kAhead = 2048;
   const index whole = head.head_dim / kW * kW;
-  for (index j = 0; j < keys; j += kW) {
-    const float* rows[kW];
-    F sums[kW];
+  const index ahead = kAhead / std::max(head.head_dim, kPanelWidth) * head.key_row;
+  for (index j = 0; j < keys; j += kKeys) {
+    const float* rows[kKeys];
+    F sums[kKeys];
+    const auto each_row = [](auto&& body) __attribute__((always_inline)) { unroll<kKeys>(body); };
     // Beyond the last key the last one is read again; its scores are not used.
-    const auto each_row = [](auto&& body) __attribute__((always_inline)) {
-      unroll<static_cast<int>(kW)>(body);
-    };
     each_row([&](auto i) __attribute__((always_inline)) {
-      rows[i] = head.key + (key0 + std::min(j + i, keys - 1)) * head.key_row;
+      rows[i] = head.key + (key0 + std::min<index>(j + i, keys - 1)) * head.key_row;
       sums[i] = F(0.0F);
+      for (index d = 0; d < whole; d += kPanelWidth) __builtin_prefetch(rows[i] + ahead + d);
     });
     for (index d = 0; d < whole; d += kW) {
       const F q = F::load_unaligned(query + d);
       each_row([&](auto i) __attribute__((always_inline)) {
-        // Processors fetch ahead by themselves, but not beyond a page, which is 16 keys of 64.
-        if (d % kPanelWidth == 0) __builtin_prefetch(rows[i] + kW * head.key_row + d);
         sums[i] = Isa::madd(q, F::load_unaligned(rows[i] + d), sums[i]);
       });
     }
     // One by one: xsimd 13.2's haddp, which sums a whole group, is wrong for AVX-512.
     each_row([&](auto i)
                  __attribute__((always_inline)) { scores[j + i] = xsimd::reduce_add(sums[i]); });
-    for (index i = 0; whole < head.head_dim && i < kW; ++i) {
+    for (index i = 0; whole < head.head_dim && i < kKeys; ++i) {
       for (index d = whole; d < head.head_dim; ++d) scores[j + i] += query[d] * rows[i][d];
     }
   }
