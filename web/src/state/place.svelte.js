@@ -7,6 +7,8 @@ class Place {
   wanted = $state(null);
   /** @type {string | undefined} a figure that is to be drawn before it is in sight */
   figure = $state();
+  /** @type {string | undefined} */
+  #going;
 
   /**
    * Scrolls to a chapter, or to a figure of it (`chapter.figure`), and stays there while what lies
@@ -16,7 +18,7 @@ class Place {
   async goTo(place) {
     const [chapter, figure] = place.split('.');
     if (!document.getElementById(chapter)?.matches('[data-chapter]')) return;
-    this.wanted = chapter;
+    this.wanted = this.#going = chapter;
     this.figure = figure;
     document.documentElement.dataset.going = place;
     let moved = false;
@@ -42,7 +44,16 @@ class Place {
     }
     for (const gesture of gestures) removeEventListener(gesture, stop);
     delete document.documentElement.dataset.going;
-    this.figure = undefined;
+    this.figure = this.#going = undefined;
+  }
+
+  /**
+   * The first figure of the chapter that is being gone to will be in sight, if no other was meant.
+   * @param {string} chapter
+   * @param {string} figure
+   */
+  comes(chapter, figure) {
+    if (this.#going === chapter) this.figure ??= figure;
   }
 
   /** Goes to where a link points. @param {string} fragment */
