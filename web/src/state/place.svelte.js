@@ -1,4 +1,7 @@
 import { tick } from 'svelte';
+import { SvelteMap } from 'svelte/reactivity';
+
+/** @typedef {import('./settings.svelte.js').SettingName} SettingName */
 
 /** Where on the page the reader is: the chapter in view, and the one that is being gone to. */
 class Place {
@@ -9,6 +12,8 @@ class Place {
   figure = $state();
   /** @type {string | undefined} */
   #going;
+  /** Figures in sight, with the shared settings that they follow. @type {SvelteMap<string, readonly SettingName[] | undefined>} */
+  #inSight = new SvelteMap();
 
   /**
    * Scrolls to a chapter, or to a figure of it (`chapter.figure`), and stays there while what lies
@@ -54,6 +59,22 @@ class Place {
    */
   comes(chapter, figure) {
     if (this.#going === chapter) this.figure ??= figure;
+  }
+
+  /**
+   * A figure has come in sight. Returns what to call when it goes.
+   * @param {string} figure
+   * @param {readonly SettingName[]} [follows] the shared settings that act on it; all if not given
+   */
+  sees(figure, follows) {
+    this.#inSight.set(figure, follows);
+    return () => this.#inSight.delete(figure);
+  }
+
+  /** Whether a shared setting acts on what is in sight. @param {SettingName} setting */
+  isFor(setting) {
+    const figures = [...this.#inSight.values()];
+    return !figures.length || figures.some((follows) => follows?.includes(setting) ?? true);
   }
 
   /** Goes to where a link points. @param {string} fragment */

@@ -7,16 +7,7 @@ import { load } from 'attn';
 import { parseSettings, formatSettings } from '../../state/url.js';
 import { clampPoint, limits, scoringFunctions } from '../../chapters/pooling/properties.js';
 import { poolingBy } from './equations.js';
-import {
-  drawPoints,
-  error,
-  formOf,
-  noteOn,
-  pool,
-  queries,
-  truth,
-  usesWidth,
-} from './pooling.js';
+import { drawPoints, error, formOf, noteOn, pool, queries, truth, usesWidth } from './pooling.js';
 
 /** @type {import('./pooling.js').PoolingOptions} */
 const options = {
