@@ -1,5 +1,4 @@
 import { tick } from 'svelte';
-import { SvelteMap } from 'svelte/reactivity';
 
 /** @typedef {import('./settings.svelte.js').SettingName} SettingName */
 
@@ -12,8 +11,8 @@ class Place {
   figure = $state();
   /** @type {string | undefined} */
   #going;
-  /** Figures in sight, with the shared settings that they follow. @type {SvelteMap<string, readonly SettingName[] | undefined>} */
-  #inSight = new SvelteMap();
+  /** The shared settings that each figure in sight follows. @type {{ follows?: readonly SettingName[] }[]} */
+  #inSight = $state.raw([]);
 
   /**
    * Scrolls to a chapter, or to a figure of it (`chapter.figure`), and stays there while what lies
@@ -63,18 +62,20 @@ class Place {
 
   /**
    * A figure has come in sight. Returns what to call when it goes.
-   * @param {string} figure
    * @param {readonly SettingName[]} [follows] the shared settings that act on it; all if not given
    */
-  sees(figure, follows) {
-    this.#inSight.set(figure, follows);
-    return () => this.#inSight.delete(figure);
+  sees(follows) {
+    const figure = { follows };
+    this.#inSight = [...this.#inSight, figure];
+    return () => (this.#inSight = this.#inSight.filter((each) => each !== figure));
   }
 
   /** Whether a shared setting acts on what is in sight. @param {SettingName} setting */
   isFor(setting) {
-    const figures = [...this.#inSight.values()];
-    return !figures.length || figures.some((follows) => follows?.includes(setting) ?? true);
+    return (
+      !this.#inSight.length ||
+      this.#inSight.some(({ follows }) => follows?.includes(setting) ?? true)
+    );
   }
 
   /** Goes to where a link points. @param {string} fragment */
