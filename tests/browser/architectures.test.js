@@ -99,7 +99,7 @@ test('short, empty and long sentences are drawn', async () => {
 test('times are measured when asked for, fitted, and the run can be stopped', async () => {
   const page = await open('timings', '&dModel=16');
   const figure = page.locator('#timings');
-  await figure.getByText('Nothing measured yet').waitFor();
+  await figure.getByText('Nothing measured yet: press Run above').waitFor();
   assert.equal(await figure.locator('circle[data-y]').count(), 0);
   await figure.getByRole('button', { name: 'Run' }).click();
   await figure.locator('circle[data-series=recurrence]').nth(3).waitFor({ timeout: 120_000 });

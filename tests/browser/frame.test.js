@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
 
-import { heatmap, openSite, readValues, shownValue, weightsMap } from './site.js';
+import { becomes, heatmap, openSite, readValues, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -212,4 +212,87 @@ test('the links of the README lead to what they name', async () => {
     assert.ok(y > 0 && y < 400, `${fragment}: at ${y}`);
     await page.context().close();
   }
+});
+
+test('putting a control back moves nothing, neither in the bar nor in a figure', async () => {
+  const page = await site.open(weights);
+  const places = () =>
+    page.evaluate(() =>
+      Array.from(
+        document.querySelectorAll('.bar .controls > :not(.masks), #weights .controls > *'),
+        (control) => {
+          const { left, top } = control.getBoundingClientRect();
+          return [Math.round(left), Math.round(top)];
+        },
+      ),
+    );
+  const before = await places();
+  await page.getByRole('radio', { name: '8', exact: true }).first().check({ force: true });
+  await page.getByRole('radio', { name: 'none' }).first().check({ force: true });
+  await page.locator('#weights').getByRole('switch', { name: 'causal mask' }).check();
+  await page.getByRole('slider', { name: 'width' }).first().press('End');
+  for (const name of ['heads', 'positions', 'width', 'causal mask']) {
+    await page
+      .getByRole('button', { name: `Reset ${name}`, exact: true })
+      .first()
+      .waitFor();
+  }
+  assert.deepEqual(await places(), before);
+  await page.getByRole('button', { name: 'Reset heads' }).click();
+  assert.equal(await page.getByRole('button', { name: 'Reset heads' }).count(), 0);
+});
+
+test('settings that do not act on what is in sight say so', async () => {
+  const page = await site.open('#at=self-attention.weights');
+  const names = () =>
+    page
+      .locator('.bar .idle :is(legend, label[for])')
+      .evaluateAll((labels) => labels.map((label) => label.textContent?.trim()));
+  await becomes(names, []);
+  await page.goto(`${site.url}#at=rotation.rotation-shift`);
+  await becomes(names, ['width', 'heads', 'weights', 'positions']);
+  const heads = page.locator('.bar fieldset').first();
+  assert.match((await heads.getAttribute('title')) ?? '', /^Does not act/);
+  await page.goto(`${site.url}#at=pooling.pooling-figure`);
+  await becomes(names, ['width', 'heads', 'weights', 'positions', 'base']);
+  // They work all the same.
+  await page.getByRole('radio', { name: '8', exact: true }).first().check({ force: true });
+  await page.waitForURL(({ hash }) => hash.includes('heads=8'));
+});
+
+test('a sentence longer than its field shows that there is more', async () => {
+  const phone = { viewport: { width: 390, height: 844 } };
+  const page = await site.open('', phone);
+  const field = page.locator('.sentence .field');
+  const hints = () =>
+    field.evaluate(({ classList }) =>
+      ['above', 'below'].filter((name) => classList.contains(name)),
+    );
+  await becomes(hints, ['below']);
+  await field.locator('textarea').evaluate((text) => text.scrollTo(0, 9999));
+  await becomes(hints, ['above']);
+  await field.locator('textarea').fill('one two');
+  await becomes(hints, []);
+});
+
+test('a figure that is scrolled up to for the first time does not move what follows it', async () => {
+  const page = await site.open('#at=transformer');
+  const moved = await page.evaluate(async () => {
+    const [figure, next] = ['paths', 'costs'].map(
+      (id) => /** @type {HTMLElement} */ (document.getElementById(id)),
+    );
+    if (figure.querySelector('.body')) return 'drawn already';
+    const height = figure.offsetHeight;
+    const top = () => next.getBoundingClientRect().top;
+    // Its last pixels come in sight.
+    scrollBy({ top: figure.getBoundingClientRect().bottom - 10, behavior: 'instant' });
+    const before = top();
+    while (!figure.querySelector('.picture canvas, .picture svg')) {
+      await new Promise(requestAnimationFrame);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    return figure.offsetHeight === height ? 'it has not grown' : top() - before;
+  });
+  assert.equal(typeof moved, 'number', String(moved));
+  assert.ok(Math.abs(Number(moved)) < 2, `${moved} pixels`);
 });

@@ -83,6 +83,27 @@ test('a word is pointed at, locked and let go, and the keys reach all', async ()
   await page.waitForURL(({ hash }) => !hash.includes('sentenceCell'));
 });
 
+test('text that is read from right to left is drawn so, and its cells keep their tokens', async () => {
+  const page = await site.open('#at=opening.sentence&text=שלום+עולם+טוב');
+  const names = page.locator(`${figure} .names text`);
+  const places = await names.evaluateAll((texts) =>
+    texts.map((text) => text.getBoundingClientRect().left),
+  );
+  assert.ok(places[0] > places[1] && places[1] > places[2], String(places));
+  const expected = sinusoidalEncoding(3, 64, 10000).reverse();
+  const shown = await readValues(strip(page), columns, 3);
+  const difference = maxAbsDifference(
+    shown,
+    Array.from({ length: columns }, (_, column) => expected.map((row) => row[column])),
+  );
+  assert.ok(difference <= 2 * roundingError, `off by ${difference}`);
+  await names.first().click();
+  assert.match(await readout(page), /^שלום0 looks at /);
+  await page.waitForURL(({ hash }) => /[#&]sentenceCell=\d+\.0(&|$)/.test(hash));
+  await strip(page).press('ArrowLeft');
+  assert.match(await readout(page), /^עולם1 looks at /);
+});
+
 test('without positions nothing is added', async () => {
   const page = await site.open('#at=opening.sentence&encoding=none');
   await page.locator(`${figure} .names text`).first().hover();

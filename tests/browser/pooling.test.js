@@ -3,6 +3,7 @@ import test, { after, before } from 'node:test';
 
 import { load } from 'attn';
 
+import { colourMaps, colourOf } from '../../web/src/drawing/colour.js';
 import {
   additiveAttention,
   attentionPooling,
@@ -239,4 +240,22 @@ test('hostile points in a link are harmless', async () => {
     '#at=pooling&points=9e9.1_x_-5.99999999_%3Cb%3E&kernelWidth=0&scoring=x',
   );
   await drawn(page, 40);
+});
+
+test('the cards of all scoring functions have one scale of colours', async () => {
+  /** @type {import('../../web/src/drawing/colour.js').ColourScale} */
+  const scale = { map: colourMaps(false).weights, domain: [1e-3, 1], log: true };
+  for (const number of [5, 50]) {
+    const page = await site.open(`#at=pooling&pointCount=${number}`);
+    await drawn(page, number);
+    const pixelOf = (/** @type {string} */ scoring) =>
+      page.locator(`label:has(input[value="${scoring}"]) canvas`).evaluate((canvas) => {
+        const context = /** @type {HTMLCanvasElement} */ (canvas).getContext('2d');
+        return `rgb(${context?.getImageData(0, 0, 1, 1).data.slice(0, 3).join(', ')})`;
+      });
+    assert.equal(await pixelOf('average'), colourOf(scale, 1 / number));
+    // The first query is at the left of all points.
+    assert.equal(await pixelOf('hard'), colourOf(scale, 1));
+    await page.close();
+  }
 });

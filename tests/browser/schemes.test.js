@@ -23,15 +23,25 @@ async function open(settings = '') {
 }
 
 test('products of positions depend on their distance, and are the sums of its cosines', async () => {
-  const page = await site.open('#length=8&width=6&base=50&at=encoding.encoding-similarity');
+  const page = await site.open('#length=8&width=6&base=4&at=encoding.encoding-similarity');
   const map = heatmap(page, /^Dot products of 8 positions/);
   await map.waitFor();
   const expected = Array.from({ length: 8 }, (_, i) =>
     Array.from({ length: 8 }, (_, k) =>
-      [0, 1, 2].reduce((sum, j) => sum + Math.cos((i - k) / 50 ** (j / 3)), 0),
+      [0, 1, 2].reduce((sum, j) => sum + Math.cos((i - k) / 4 ** (j / 3)), 0),
     ),
   );
   assert.ok(maxAbsDifference(await readValues(map, 8, 8), expected) <= 2e-6);
+  const legend = page.locator('#encoding-similarity .legend');
+  const lowest = Math.min(...expected.flat());
+  assert.ok(lowest < 0);
+  const [low, high] = [legend.locator('.low'), legend.locator('.high')];
+  assert.ok(Math.abs(numberOf(await low.innerText()) - lowest) < 0.005);
+  assert.equal(numberOf(await high.innerText()), 3);
+  const bar = await legend.locator('.bar').boundingBox();
+  const zero = await legend.locator('.bar i').boundingBox();
+  const at = ((zero?.x ?? 0) - (bar?.x ?? 0)) / (bar?.width ?? 1);
+  assert.ok(Math.abs(at - lowest / (lowest - 3)) < 0.02, `zero at ${at}`);
 });
 
 test('every way shows its weight for the pair of tokens that is looked at', async () => {

@@ -30,6 +30,15 @@ export function tokenize(text) {
   return last.result;
 }
 
+/**
+ * Whether a text is written from right to left: its first letter says so, as for `dir="auto"`.
+ * @param {string} text
+ */
+export const isRightToLeft = (text) =>
+  /^\P{L}*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Samaritan}\p{Script=Mandaic}\p{Script=Adlam}\p{Script=Hanifi_Rohingya}]/u.test(
+    text,
+  );
+
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 /**

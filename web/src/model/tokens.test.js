@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { maxTokens } from '../state/properties.js';
-import { shorten, tokenize } from './tokens.js';
+import { isRightToLeft, shorten, tokenize } from './tokens.js';
 
 test('words and punctuation become tokens, white space does not', () => {
   assert.deepEqual(tokenize('  man bites\tdog,\ndog isn’t amused. ').tokens, [
@@ -46,4 +46,10 @@ test('labels are cut after a number of visible characters', () => {
   assert.equal(shorten('internationalisation', 12), 'internation…');
   assert.equal(shorten('👩‍👩‍👧'.repeat(5), 4), '👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧…');
   assert.equal(shorten('x'.repeat(4000), 12), 'xxxxxxxxxxx…');
+});
+
+test('the first letter of a text says from which side it is read', () => {
+  for (const text of ['שלום', 'القط جلس', '“1: שלום world”', 'ދިވެހި']) assert.ok(isRightToLeft(text));
+  for (const text of ['', '…', '12', 'dog שלום', 'котка', '猫 القط'])
+    assert.ok(!isRightToLeft(text));
 });

@@ -1,5 +1,7 @@
 import { tick } from 'svelte';
 
+/** @typedef {import('./settings.svelte.js').SettingName} SettingName */
+
 /** Where on the page the reader is: the chapter in view, and the one that is being gone to. */
 class Place {
   chapter = $state('');
@@ -7,6 +9,10 @@ class Place {
   wanted = $state(null);
   /** @type {string | undefined} a figure that is to be drawn before it is in sight */
   figure = $state();
+  /** @type {string | undefined} */
+  #going;
+  /** The shared settings that each figure in sight follows. @type {{ follows?: readonly SettingName[] }[]} */
+  #inSight = $state.raw([]);
 
   /**
    * Scrolls to a chapter, or to a figure of it (`chapter.figure`), and stays there while what lies
@@ -16,7 +22,7 @@ class Place {
   async goTo(place) {
     const [chapter, figure] = place.split('.');
     if (!document.getElementById(chapter)?.matches('[data-chapter]')) return;
-    this.wanted = chapter;
+    this.wanted = this.#going = chapter;
     this.figure = figure;
     document.documentElement.dataset.going = place;
     let moved = false;
@@ -42,7 +48,34 @@ class Place {
     }
     for (const gesture of gestures) removeEventListener(gesture, stop);
     delete document.documentElement.dataset.going;
-    this.figure = undefined;
+    this.figure = this.#going = undefined;
+  }
+
+  /**
+   * The first figure of the chapter that is being gone to will be in sight, if no other was meant.
+   * @param {string} chapter
+   * @param {string} figure
+   */
+  comes(chapter, figure) {
+    if (this.#going === chapter) this.figure ??= figure;
+  }
+
+  /**
+   * A figure has come in sight. Returns what to call when it goes.
+   * @param {readonly SettingName[]} [follows] the shared settings that act on it; all if not given
+   */
+  sees(follows) {
+    const figure = { follows };
+    this.#inSight = [...this.#inSight, figure];
+    return () => (this.#inSight = this.#inSight.filter((each) => each !== figure));
+  }
+
+  /** Whether a shared setting acts on what is in sight. @param {SettingName} setting */
+  isFor(setting) {
+    return (
+      !this.#inSight.length ||
+      this.#inSight.some(({ follows }) => follows?.includes(setting) ?? true)
+    );
   }
 
   /** Goes to where a link points. @param {string} fragment */

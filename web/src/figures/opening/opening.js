@@ -32,6 +32,19 @@ export function transposed({ data, rows, columns }) {
 }
 
 /**
+ * A matrix with its last column first.
+ * @param {Matrix} matrix
+ * @returns {Matrix}
+ */
+export function mirrored({ data, rows, columns }) {
+  const turned = data.slice();
+  for (let row = 0; row < rows; row++) {
+    turned.subarray(row * columns, (row + 1) * columns).reverse();
+  }
+  return { data: turned, rows, columns };
+}
+
+/**
  * The keys that a query looks at most, with their weights, the largest first; those without any weight
  * are left out.
  * @param {Matrix} weights

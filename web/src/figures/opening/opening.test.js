@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { firstOf, largestBetween, strongestKeys, transposed } from './opening.js';
+import { firstOf, largestBetween, mirrored, strongestKeys, transposed } from './opening.js';
 
 const matrix = { data: Float32Array.of(1, 2, 3, 4, 5, 6), rows: 2, columns: 3 };
 
@@ -16,6 +16,11 @@ test('rows become columns', () => {
   const turned = transposed(matrix);
   assert.deepEqual(turned, { data: Float32Array.of(1, 4, 2, 5, 3, 6), rows: 3, columns: 2 });
   assert.deepEqual(transposed(turned), matrix);
+});
+
+test('columns from right to left', () => {
+  assert.deepEqual(mirrored(matrix).data, Float32Array.of(3, 2, 1, 6, 5, 4));
+  assert.deepEqual(mirrored(mirrored(matrix)), matrix);
 });
 
 test('the strongest keys of a query, the largest first', () => {

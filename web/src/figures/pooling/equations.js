@@ -1,15 +1,18 @@
 import { part } from '../../frame/equation.js';
 import { weighting } from './pooling.js';
 
-const distance = String.raw`-\frac{(q-k)^2}{2\sigma^2}`;
+const query = part('query', 'q');
+const key = part('key', 'k');
 
-/** a(q, k) of each scoring function. @type {Record<import('./pooling.js').Scoring, string>} */
+/** a(q, k) of each form of a scoring function: σ is there where it acts. */
 const scores = {
-  gaussian: distance,
-  scaledDot: String.raw`\frac{q^\top k}{\sqrt{d}}`,
+  gaussian: String.raw`-\frac{(q-k)^2}{2\sigma^2}`,
+  scaledDot: 'q\\,k',
+  scaledDotOfEncodings: String.raw`\frac{p(q/\sigma)^\top\, p(k/\sigma)}{\sqrt{d}}`,
   additive: String.raw`w_v^\top \tanh(W_q q + W_k k)`,
+  additiveByHand: String.raw`w_v^\top \tanh(W_q q + W_k k) = 4\tanh\Bigl(\frac{q-k}{\sigma}+1\Bigr) - 4\tanh\Bigl(\frac{q-k}{\sigma}-1\Bigr)`,
   average: '1',
-  hard: distance,
+  hard: '-(q-k)^2',
   boxcar: String.raw`1_{|q-k| < \sigma}`,
   epanechnikov: String.raw`\max\Bigl(1-\frac{|q-k|}{\sigma},\,0\Bigr)`,
 };
@@ -20,18 +23,18 @@ const weights = {
   best: String.raw`\bigl[\,i = \arg\max_j a(q, k_j)\bigr]`,
 };
 
-const query = part('query', 'q');
-
-/** @param {import('./pooling.js').Scoring} scoring */
-const pooling = (scoring) => String.raw`\begin{aligned}
-  ${part('output', 'f')}(${query}) &= \sum_i ${part('weight', weights[weighting(scoring)])}\; ${part('value', 'y_i')} \\
-  a(${query}, ${part('key', 'k')}) &= ${scores[scoring]}
+/** @param {import('./pooling.js').Form} form */
+const pooling = (form) => String.raw`\begin{aligned}
+  ${part('output', 'f')}(${query}) &= \sum_i ${part('weight', weights[weighting(form)])}\; ${part('value', 'y_i')} \\
+  a(${query}, ${key}) &= ${scores[form]}
 \end{aligned}`;
 
 export const poolingBy = {
   gaussian: pooling('gaussian'),
   scaledDot: pooling('scaledDot'),
+  scaledDotOfEncodings: pooling('scaledDotOfEncodings'),
   additive: pooling('additive'),
+  additiveByHand: pooling('additiveByHand'),
   average: pooling('average'),
   hard: pooling('hard'),
   boxcar: pooling('boxcar'),

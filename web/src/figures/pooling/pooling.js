@@ -169,7 +169,7 @@ export const descriptions = {
 export function noteOn(scoring, { dotInput, additiveWeights, additiveSeed }) {
   if (scoring === 'scaledDot') {
     return dotInput === 'encoding'
-      ? `Queries and keys are sinusoidal encodings of x/σ, d = ${encodingWidth}. All have the same length, so the dot product is large where they point the same way: where q is near k.`
+      ? `Queries and keys are sinusoidal encodings p of x/σ, d = ${encodingWidth}. All have the same length, so the dot product is large where they point the same way: where q is near k.`
       : 'Of bare numbers the dot product is q·k: no distance, and the largest key draws all attention. This is why keys are vectors, of about the same length.';
   }
   if (scoring === 'additive') {
@@ -188,10 +188,23 @@ export function usesWidth(scoring, { dotInput, additiveWeights }) {
 }
 
 /**
- * How scores become weights: by softmax, as shares of their sum, or the best takes all.
+ * The form of a scoring function as it is set: those that can be set have two.
  * @param {Scoring} scoring
+ * @param {PoolingOptions} options
  */
-export function weighting(scoring) {
-  if (scoring === 'hard') return 'best';
-  return ['boxcar', 'epanechnikov', 'average'].includes(scoring) ? 'share' : 'softmax';
+export function formOf(scoring, { dotInput, additiveWeights }) {
+  if (scoring === 'scaledDot' && dotInput === 'encoding') return 'scaledDotOfEncodings';
+  if (scoring === 'additive' && additiveWeights === 'byHand') return 'additiveByHand';
+  return scoring;
+}
+
+/** @typedef {ReturnType<typeof formOf>} Form */
+
+/**
+ * How scores become weights: by softmax, as shares of their sum, or the best takes all.
+ * @param {Form} form
+ */
+export function weighting(form) {
+  if (form === 'hard') return 'best';
+  return ['boxcar', 'epanechnikov', 'average'].includes(form) ? 'share' : 'softmax';
 }

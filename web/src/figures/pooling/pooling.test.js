@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 
 import { load } from 'attn';
 
 import { parseSettings, formatSettings } from '../../state/url.js';
 import { clampPoint, limits, scoringFunctions } from '../../chapters/pooling/properties.js';
-import { drawPoints, error, noteOn, pool, queries, truth, usesWidth } from './pooling.js';
+import { poolingBy } from './equations.js';
+import { drawPoints, error, formOf, noteOn, pool, queries, truth, usesWidth } from './pooling.js';
 
 /** @type {import('./pooling.js').PoolingOptions} */
 const options = {
@@ -81,11 +83,18 @@ test('the error is the root mean square distance from the true function', () => 
   assert.ok(Math.abs(error(queries.map((x, i) => truth(x) + (i % 2 ? 2 : -2))) - 2) < 1e-12);
 });
 
-test('every scoring function is explained', () => {
+test('every scoring function is explained, by an equation that has σ where it acts', () => {
   for (const scoring of scoringFunctions) {
     for (const dotInput of /** @type {const} */ (['encoding', 'number'])) {
       for (const additiveWeights of /** @type {const} */ (['byHand', 'random'])) {
-        assert.ok(noteOn(scoring, { ...options, dotInput, additiveWeights }).length > 40);
+        const given = { ...options, dotInput, additiveWeights };
+        assert.ok(noteOn(scoring, given).length > 40);
+        const equation = poolingBy[formOf(scoring, given)];
+        assert.equal(equation.includes('\\sigma'), usesWidth(scoring, given), scoring);
+        const [narrow, wide] = [0.3, 3].map(
+          (kernelWidth) => pool(attn, scoring, points, { ...given, kernelWidth }).weights.data,
+        );
+        assert.equal(!isDeepStrictEqual(narrow, wide), usesWidth(scoring, given), scoring);
       }
     }
   }
