@@ -78,9 +78,10 @@ class Place {
     );
   }
 
-  /** Goes to where a link points. @param {string} fragment */
+  /** Goes to where a link points; a chapter's name alone will do. @param {string} fragment */
   follow(fragment) {
-    const at = new URLSearchParams(fragment.replace(/^#/, '')).get('at');
+    const parameters = new URLSearchParams(fragment.replace(/^#/, ''));
+    const at = parameters.get('at') ?? [...parameters.keys()][0];
     if (at) void this.goTo(at);
   }
 }
