@@ -245,10 +245,10 @@ export function wasmSizes(variants) {
       ({ length }) => length,
     );
     const measured = `${kilobytes(raw)}, ${kilobytes(gzip)} with gzip, ${kilobytes(brotli)} with brotli`;
-    return { raw, gzip, measured };
+    return { raw, brotli, measured };
   };
   const own = variants.map((variant) => {
-    const { raw, gzip, measured } = sizesOf(join(kVariantsFolder, `attn-${variant}.wasm`));
+    const { raw, brotli, measured } = sizesOf(join(kVariantsFolder, `attn-${variant}.wasm`));
     return {
       half: /** @type {const} */ ('browser'),
       name: 'size of the .wasm file',
@@ -257,9 +257,9 @@ export function wasmSizes(variants) {
       verdicts: [
         { target: `≤ ${kilobytes(kMaxBytes)}`, measured: raw, isMet: raw <= kMaxBytes },
         {
-          target: `≤ ${kilobytes(kMaxCompressedBytes)} with gzip`,
-          measured: gzip,
-          isMet: gzip <= kMaxCompressedBytes,
+          target: `≤ ${kilobytes(kMaxCompressedBytes)} with brotli`,
+          measured: brotli,
+          isMet: brotli <= kMaxCompressedBytes,
         },
       ],
     };

@@ -242,6 +242,13 @@ test('putting a control back moves nothing, neither in the bar nor in a figure',
   assert.equal(await page.getByRole('button', { name: 'Reset heads' }).count(), 0);
 });
 
+test("a chapter's name alone is a link to it", async () => {
+  const page = await site.open('#order');
+  const top = () =>
+    page.locator('#order').evaluate((chapter) => chapter.getBoundingClientRect().top);
+  await becomes(async () => (await top()) > 0 && (await top()) < 200, true);
+});
+
 test('settings that do not act on what is in sight say so', async () => {
   const page = await site.open('#at=self-attention.weights');
   const names = () =>
