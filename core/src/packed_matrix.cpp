@@ -47,17 +47,19 @@ void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tenso
   const kernels::KernelTable& kernels = run.kernels();
   const index scratch_size = kernels.product_scratch(cols_);
 
-  // One thread takes all rows at once; several take blocks of equal size, the same number of them
-  // each, and none larger than the kernel's.
+  // One thread takes all rows at once; several take blocks that are as equal as whole tiles can be,
+  // the same number of them each, and none much larger than the kernel's.
   const auto blocks_of = [](index count, index block) { return (count + block - 1) / block; };
   const bool shared = run.num_threads() > 1;
-  const index fewest_blocks =
-      shared ? kernels::round_up(std::max<index>(blocks_of(rows, kernels.product_rows), 1),
-                                 run.num_threads())
+  const index tiles = std::max<index>(blocks_of(rows, kernels.product_tile_rows), 1);
+  const index row_blocks =
+      shared ? std::min(kernels::round_up(std::max<index>(blocks_of(rows, kernels.product_rows), 1),
+                                          run.num_threads()),
+                        tiles)
              : 1;
-  const index block_rows = std::max(
-      kernels::round_up(blocks_of(rows, fewest_blocks), kernels.product_tile_rows), index{1});
-  const index row_blocks = blocks_of(rows, block_rows);
+  const auto block_begin = [&](index block) {
+    return std::min(tiles * block / row_blocks * kernels.product_tile_rows, rows);
+  };
   // Few rows are divided by columns as well, so that every thread has work.
   constexpr index kColumnBlock = 16 * kernels::kPanelWidth;
   const bool split_columns = shared && batch * row_blocks < 4 * run.num_threads();
@@ -69,10 +71,11 @@ void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tenso
   const index tasks = batch * row_blocks * column_blocks;
   run.parallel_for(tasks, multiply_adds, [&](index task, int worker) noexcept {
     const index col = task % column_blocks * column_block;
-    const index row = task / column_blocks % row_blocks * block_rows;
+    const index block = task / column_blocks % row_blocks;
+    const index row = block_begin(block);
     const index b = task / column_blocks / row_blocks;
     kernels::ProductArgs args;
-    args.rows = std::min(block_rows, rows - row);
+    args.rows = block_begin(block + 1) - row;
     args.cols = std::min(column_block, rows_ - col);
     args.depth = cols_;
     args.a_row = x.stride(-2);
