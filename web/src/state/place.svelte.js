@@ -9,7 +9,7 @@ class Place {
   wanted = $state(null);
   /** @type {string | undefined} a figure that is to be drawn before it is in sight */
   figure = $state();
-  /** @type {string | undefined} */
+  /** The last call of goTo(): earlier ones give up. @type {{ chapter: string } | undefined} */
   #going;
   /** The shared settings that each figure in sight follows. @type {{ follows?: readonly SettingName[] }[]} */
   #inSight = $state.raw([]);
@@ -22,7 +22,8 @@ class Place {
   async goTo(place) {
     const [chapter, figure] = place.split('.');
     if (!document.getElementById(chapter)?.matches('[data-chapter]')) return;
-    this.wanted = this.#going = chapter;
+    const going = (this.#going = { chapter });
+    this.wanted = chapter;
     this.figure = figure;
     document.documentElement.dataset.going = place;
     let moved = false;
@@ -33,7 +34,9 @@ class Place {
     let [settled, top] = [started, NaN];
     await tick();
     document.getElementById(chapter)?.querySelector('h2')?.focus({ preventScroll: true });
-    for (let now = started; !moved && now - settled < 700 && now - started < 15_000;) {
+    const isOver = (/** @type {number} */ now) =>
+      moved || going !== this.#going || now - settled >= 700 || now - started >= 15_000;
+    for (let now = started; !isOver(now);) {
       const section = document.getElementById(chapter);
       const element = (figure && document.getElementById(figure)) || section;
       element?.scrollIntoView({ behavior: 'instant', block: 'start' });
@@ -47,6 +50,7 @@ class Place {
       top = above + scrollY;
     }
     for (const gesture of gestures) removeEventListener(gesture, stop);
+    if (going !== this.#going) return;
     delete document.documentElement.dataset.going;
     this.figure = this.#going = undefined;
   }
@@ -57,7 +61,7 @@ class Place {
    * @param {string} figure
    */
   comes(chapter, figure) {
-    if (this.#going === chapter) this.figure ??= figure;
+    if (this.#going?.chapter === chapter) this.figure ??= figure;
   }
 
   /**
