@@ -9,8 +9,9 @@ import { inputCode } from '../../model/inputCode.js';
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
  * @param {string} file the exported x, which the Python program reads
+ * @param {string} [readX] how else that program gets its x
  */
-export function layerCode(settings, tokens, file) {
+export function layerCode(settings, tokens, file, readX) {
   const { heads, weights, seed } = settings;
   const input = inputCode(settings, tokens, file);
   const masks = exclusionCode(settings, tokens.length);
@@ -31,7 +32,7 @@ const layer = new attn.MultiHeadAttention({
     },
     python: {
       before: lines(
-        `${input.python}
+        `${readX ?? input.python}
 mha = torch.nn.MultiheadAttention(d_model, ${heads}, bias=False, batch_first=True)
 with torch.no_grad():
 ${
@@ -65,9 +66,10 @@ layer.${identity ? 'initialize_identity()' : `initialize_xavier(${seed})`};`,
  * @param {string[]} tokens
  * @param {number} head
  * @param {string} [file] the exported x
+ * @param {string} [readX] how else the Python program gets its x
  */
-export function attentionCode(settings, tokens, head, file = 'weights-input') {
-  const { javascript, python, cpp } = layerCode(settings, tokens, file);
+export function attentionCode(settings, tokens, head, file = 'weights-input', readX) {
+  const { javascript, python, cpp } = layerCode(settings, tokens, file, readX);
   return {
     python: pythonProgram({
       body: `${python.before}

@@ -1,9 +1,9 @@
-import { testLayerPrograms, tokens } from '../../../../tests/layerPrograms.js';
+import { head, testLayerPrograms, tokens, weightsOfHead } from '../../../../tests/layerPrograms.js';
 import { pipelineCode } from './code.js';
 
 await testLayerPrograms(
-  'what the layer reads',
-  (settings) => pipelineCode(settings, tokens),
-  ({ x }) => ({ data: x.data, columns: x.shape[1] }),
+  'the weights of a head, from the embeddings on',
+  (settings) => pipelineCode(settings, tokens, head),
+  weightsOfHead,
   ({ embedding }) => ({ 'pipeline-embedding': embedding }),
 );
