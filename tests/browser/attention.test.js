@@ -114,10 +114,7 @@ test('the legend ends at the largest weight of all heads', async () => {
     const weights = await readValues(weightsMap(page), n, n);
     largest = Math.max(largest, ...weights.flat());
   }
-  const shown = await page
-    .locator('#weights .legend', { hasText: 'weight' })
-    .locator('.high')
-    .innerText();
+  const shown = await page.locator('#weights .caption .legend').locator('.high').innerText();
   assert.equal(numberOf(shown), Number(largest.toPrecision(3)));
 });
 
