@@ -114,6 +114,17 @@ test('a word is moved by dragging and by the arrow keys', async () => {
   assert.equal(await shownDifference(page), 0);
 });
 
+test('words that are read from right to left stand and move so', async () => {
+  const page = await site.open('#at=order.shuffle&text=אחת+שתיים+שלוש&order=0,1,2');
+  const shown = () => page.locator('#shuffle [data-token]').allInnerTexts();
+  const word = page.getByRole('button', { name: 'אחת,' });
+  const leftOf = async (/** @type {string} */ name) =>
+    (await page.getByRole('button', { name: `${name},` }).boundingBox())?.x ?? NaN;
+  assert.ok((await leftOf('אחת')) > (await leftOf('שתיים')));
+  await word.press('ArrowLeft');
+  assert.match((await shown())[1], /^אחת/);
+});
+
 test('the differences are shown cell by cell, and the largest of them is the number', async () => {
   const page = await site.open(`#${text}`);
   const map = heatmap(page, /^Differences with encoding/);
