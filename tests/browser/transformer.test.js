@@ -185,6 +185,16 @@ test('the switch moves the normalisation, in picture and equation', async () => 
   assert.match((await names())[1], /normalised/);
 });
 
+test('the slider of the decoder counts tokens from 0, and says none without any', async () => {
+  const slider = (/** @type {string} */ settings) =>
+    site
+      .open(`#at=transformer.decoder-cache${settings}`)
+      .then((page) => page.locator('#decoder-cache').getByRole('slider', { name: 'token' }))
+      .then((slider) => slider.getAttribute('aria-valuetext'));
+  assert.equal(await slider('&text=man+bites+dog&decoderStep=1'), 'bites, 1 of 0 to 2');
+  assert.equal(await slider('&text='), 'none');
+});
+
 test('decoding step by step fills the cache and gives what one pass gives', async () => {
   const { figure } = await openFigure('decoder-cache', `${settings}&decoderStep=0`);
   const weights = await parameters();
