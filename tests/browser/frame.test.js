@@ -54,9 +54,15 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
   const svg = await exported(page, 'SVG');
   assert.equal(svg.name, 'weights.svg');
   const text = svg.bytes.toString();
-  for (const part of ['<title>Attention weights', 'data:image/png', '>bites</text>', '>weight<']) {
+  const parts = ['<title>What each token looks at', '<desc>Attention weights', '>bites</text>'];
+  for (const part of [...parts, '>What each token looks at</text>', 'data:image/png', '>weight<']) {
     assert.ok(text.includes(part), part);
   }
+  assert.doesNotMatch(
+    text,
+    /Point at a cell|click to lock/,
+    'no hint of what only the page can do',
+  );
   const png = await exported(page, 'PNG');
   assert.deepEqual([...png.bytes.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
   assert.ok(png.bytes.readUInt32BE(16) > 1000, 'width');

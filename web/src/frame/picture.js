@@ -24,8 +24,8 @@ function copyStyles(from, to) {
 
 /** @param {Element} element */
 function isHidden(element) {
-  // What can be pressed in the page cannot in a picture of it.
-  if (element.matches('button.link')) return true;
+  // What can be pressed or pointed at in the page cannot in a picture of it.
+  if (element.matches('button.link, fieldset, [data-hint]')) return true;
   const { visibility, display, opacity, clipPath } = getComputedStyle(element);
   return (
     visibility === 'hidden' || display === 'none' || opacity === '0' || clipPath === 'inset(50%)'
@@ -161,28 +161,43 @@ function setAll(element, attributes) {
 
 /**
  * @param {HTMLElement} element what to draw
- * @param {string} title
+ * @param {HTMLElement} heading its title, which stands above it
+ * @param {string} description
  * @param {string} [fonts] a style sheet with the fonts in it
  */
-export function toSvg(element, title, fonts = '') {
+export function toSvg(element, heading, description, fonts = '') {
   const box = element.getBoundingClientRect();
   const margin = 16;
-  const [width, height] = [box.width + 2 * margin, box.height + 2 * margin];
+  const titleHeight = 28;
+  const [width, height] = [box.width + 2 * margin, titleHeight + box.height + 2 * margin];
   const svg = document.createElementNS(svgNamespace, 'svg');
   setAll(svg, { xmlns: svgNamespace, width, height, viewBox: `0 0 ${width} ${height}` });
   const name = document.createElementNS(svgNamespace, 'title');
-  name.textContent = title;
+  name.textContent = heading.textContent;
+  const details = document.createElementNS(svgNamespace, 'desc');
+  details.textContent = description;
   const paper = document.createElementNS(svgNamespace, 'rect');
   const fill = getComputedStyle(document.documentElement).backgroundColor;
   setAll(paper, { width, height, fill });
-  svg.append(name, paper);
+  svg.append(name, details, paper);
   if (fonts) {
     const style = document.createElementNS(svgNamespace, 'style');
     style.textContent = fonts;
     svg.append(style);
   }
-  copy(element, svg, box.left - margin, box.top - margin);
-  const text = new XMLSerializer().serializeToString(svg).replaceAll(' data-href="', ' href="');
+  const title = document.createElementNS(svgNamespace, 'text');
+  const { color, fontFamily, fontSize, fontWeight } = getComputedStyle(heading);
+  setAll(title, {
+    ...{ x: margin, y: margin + 15, fill: color, 'font-family': fontFamily.replaceAll('"', "'") },
+    ...{ 'font-size': fontSize, 'font-weight': fontWeight },
+  });
+  title.textContent = heading.textContent;
+  svg.append(title);
+  copy(element, svg, box.left - margin, box.top - margin - titleHeight);
+  const text = new XMLSerializer()
+    .serializeToString(svg)
+    .replaceAll(' data-href="', ' href="')
+    .replaceAll('<!---->', '');
   return { text, width, height };
 }
 
@@ -213,11 +228,11 @@ async function fontsInside() {
 
 /**
  * @param {HTMLElement} element what to draw
- * @param {string} title
+ * @param {HTMLElement} heading its title, which stands above it
  * @returns {Promise<Blob>}
  */
-export async function toPng(element, title) {
-  const { text, width, height } = toSvg(element, title, await fontsInside());
+export async function toPng(element, heading) {
+  const { text, width, height } = toSvg(element, heading, '', await fontsInside());
   const url = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
   try {
     const image = new Image();
