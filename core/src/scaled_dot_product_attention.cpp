@@ -148,6 +148,7 @@ AttentionHead Attention::common_head() const noexcept {
   head.num_keys = p_.num_keys;
   head.head_dim = p_.head_dim;
   head.value_dim = p_.value_dim;
+  head.tile_keys = run_.tile_keys();
   head.query_row = p_.query.stride(2);
   head.query_col = p_.query.stride(3);
   head.key_row = keys_.row;

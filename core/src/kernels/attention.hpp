@@ -28,10 +28,6 @@ inline constexpr index kBlockQueries = 48;
 /// Blocks that pass over the keys together, so that each tile of keys and values is fetched once
 /// for all of them.
 inline constexpr index kPassBlocks = 4;
-/// Keys of a tile: with the block's queries it stays in the first-level cache.
-inline constexpr index kTileKeys = 64;
-/// Floats between the rows of a tile that is transposed back to (queries × keys).
-inline constexpr index kScoreRow = kTileKeys + kPanelWidth;
 /// Tiles start at multiples of this from key 0 at least.
 inline constexpr index kKeyStep = 16;
 
@@ -51,6 +47,10 @@ class BlockScratch {
     return !(head.softcap > 0 || head.bias || head.distance_bias || head.packed_relative_keys);
   }
 
+  /// Floats between the rows of a tile that is transposed back to (queries × keys).
+  static index score_row_of(const AttentionHead& head) noexcept {
+    return head.tile_keys + kPanelWidth;
+  }
   /// Floats that a block needs for itself.
   static index own_size(const AttentionHead& head) noexcept {
     const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
@@ -59,7 +59,7 @@ class BlockScratch {
   }
   /// Floats that the blocks of a pass share.
   static index shared_size(const AttentionHead& head) noexcept {
-    return kBlockQueries * (kTileKeys + 2 + kScoreRow) + RowScratch<Isa>::size(head);
+    return kBlockQueries * (head.tile_keys + 2 + score_row_of(head)) + RowScratch<Isa>::size(head);
   }
 
   BlockScratch(const AttentionHead& head, float* shared, float* own) noexcept {
@@ -68,9 +68,10 @@ class BlockScratch {
       memory += kBlockQueries * count;
       return result;
     };
-    tile = take(shared, kTileKeys + 1);
+    tile = take(shared, head.tile_keys + 1);
     factor = take(shared, 1);
-    rows = take(shared, kScoreRow);
+    score_row = score_row_of(head);
+    rows = take(shared, score_row);
     row_memory = shared;
     queries = take(own, head.head_dim);
     values = take(own, value_cols<Isa>(head));
@@ -82,7 +83,7 @@ class BlockScratch {
     if (head.relative_values) distances = take(own, relative_cols<Isa>(head));
   }
 
-  float* tile;     ///< kTileKeys × kBlockQueries, and a row more: scores, then their exponentials
+  float* tile;     ///< tile_keys × kBlockQueries, and a row more: scores, then their exponentials
   float* queries;  ///< head_dim × kBlockQueries
   float* values;   ///< kBlockQueries × value columns: unnormalised output
   float* max;      ///< per query: an integer near the largest score so far, or −∞
@@ -90,7 +91,8 @@ class BlockScratch {
   float* factor;   ///< per query: what its sums are rescaled by
   std::int32_t* key_begin;
   std::int32_t* key_end;
-  float* rows;                         ///< kBlockQueries × kScoreRow
+  index score_row;
+  float* rows;                         ///< kBlockQueries × score_row
   float* relative_products = nullptr;  ///< kBlockQueries × relative columns
   float* distances = nullptr;  ///< kBlockQueries × relative columns: weights per clipped distance
   float* row_memory;           ///< of a RowScratch
@@ -182,12 +184,13 @@ ATTN_INLINE void exclude_by_range(const QueryBlock& block, index key0, index key
 template <class Isa>
 void modify_rows(const AttentionHead& head, const QueryBlock& block, index key0, index keys,
                  ScoreStage stage, const BlockScratch<Isa>& scratch) noexcept {
-  transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows, kScoreRow);
+  transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows,
+                 scratch.score_row);
   for (index r = 0; r < block.count; ++r) {
     const float* products = scratch.relative_products;
     if (products) products += r * relative_cols<Isa>(head);
     modify_scores<Isa>(head, block.first + r, key0, keys, products, stage,
-                       scratch.rows + r * kScoreRow);
+                       scratch.rows + r * scratch.score_row);
   }
 }
 
@@ -199,7 +202,7 @@ ATTN_INLINE void fill_tile(const AttentionHead& head, const QueryBlock& block, i
   if (BlockScratch<Isa>::works_on_rows(head)) {
     modify_rows<Isa>(head, block, key0, keys, ScoreStage::kWeights, scratch);
     const float unit = BlockScratch<Isa>::scores_in_log2(head) ? 1.0F : kLog2E;
-    transpose<Isa>(block.count, keys, scratch.rows, kScoreRow, 1, unit, scratch.tile,
+    transpose<Isa>(block.count, keys, scratch.rows, scratch.score_row, 1, unit, scratch.tile,
                    kBlockQueries);
     return;
   }
@@ -263,8 +266,9 @@ ATTN_INLINE void soften(index keys, index col, const BlockScratch<Isa>& scratch)
     });
   }
   if (keys % 2 != 0) {
-    unroll<Vectors>(
-        [&](auto v) __attribute__((always_inline)) { meet(v, tile + (keys - 1) * kBlockQueries); });
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      meet(v, tile + (keys - 1) * kBlockQueries);
+    });
   }
   F shift[Vectors], sum[Vectors], factor[Vectors];
   unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
@@ -292,25 +296,27 @@ ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, i
                             const BlockScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   const index cols = value_cols<Isa>(head);
-  for_columns<Isa, Isa::kVectors>(cols, [&](index col,
-                                            auto vectors) __attribute__((always_inline)) {
-    const float* b[vectors];
-    unroll<vectors>([&](auto v) __attribute__((always_inline)) { b[v] = value + col + v * kW; });
-    for (index r = begin; r < end; r += Isa::kValueRows) {
-      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
-          std::min<index>(Isa::kValueRows, end - r), keys, scratch.tile + r, 0, b, value_row,
-          scratch.values + r * cols + col, cols, scratch.factor + r);
-    }
-  });
+  for_columns<Isa, Isa::kVectors>(
+      cols, [&](index col, auto vectors) __attribute__((always_inline)) {
+        const float* b[vectors];
+        unroll<vectors>([&](auto v)
+                            __attribute__((always_inline)) { b[v] = value + col + v * kW; });
+        for (index r = begin; r < end; r += Isa::kValueRows) {
+          product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
+              std::min<index>(Isa::kValueRows, end - r), keys, scratch.tile + r, 0, b, value_row,
+              scratch.values + r * cols + col, cols, scratch.factor + r);
+        }
+      });
 }
 
 /// What is done with the exponentials along the keys of a query: dropout, and sums per distance.
 template <class Isa>
 void spread_weights(const AttentionHead& head, const QueryBlock& block, index key0, index keys,
                     const BlockScratch<Isa>& scratch) noexcept {
-  transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows, kScoreRow);
+  transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows,
+                 scratch.score_row);
   for (index r = 0; r < block.count; ++r) {
-    float* weights = scratch.rows + r * kScoreRow;
+    float* weights = scratch.rows + r * scratch.score_row;
     if (head.random_words) drop_weights<Isa>(head, block.first + r, key0, keys, weights);
     if (scratch.distances) {
       float* distances = scratch.distances + r * relative_cols<Isa>(head);
@@ -320,7 +326,8 @@ void spread_weights(const AttentionHead& head, const QueryBlock& block, index ke
       add_to_distances<Isa>(head, block.first + r, key0, keys, weights, distances);
     }
   }
-  transpose<Isa>(block.count, keys, scratch.rows, kScoreRow, 1, 1.0F, scratch.tile, kBlockQueries);
+  transpose<Isa>(block.count, keys, scratch.rows, scratch.score_row, 1, 1.0F, scratch.tile,
+                 kBlockQueries);
 }
 
 /// Maximum and sum of a query that has met nothing but the sink.
@@ -430,8 +437,8 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
   const bool weights = out.stage == ScoreStage::kWeights;
   const bool in_log2 = weights && BlockScratch<Isa>::scores_in_log2(head);
   load_queries<Isa>(head, block, in_log2 ? head.scale * kLog2E : head.scale, scratch.queries);
-  for (index key0 = 0; key0 < head.num_keys; key0 += kTileKeys) {
-    const index keys = std::min(kTileKeys, head.num_keys - key0);
+  for (index key0 = 0; key0 < head.num_keys; key0 += head.tile_keys) {
+    const index keys = std::min(head.tile_keys, head.num_keys - key0);
     if (weights) {
       fill_tile<Isa>(head, block, key0, keys, scratch);
       for (index i = 0; i < block.lanes; i += kWidth<Isa>) {
@@ -447,13 +454,13 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
         }
       }
       transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows,
-                     kScoreRow);
+                     scratch.score_row);
     } else {
       score_tile<Isa>(head, block, key0, keys, scratch);
       modify_rows<Isa>(head, block, key0, keys, out.stage, scratch);
     }
     for (index r = 0; r < block.count; ++r) {
-      float* scores = scratch.rows + r * kScoreRow;
+      float* scores = scratch.rows + r * scratch.score_row;
       if (weights && std::isnan(scratch.sum[r])) {
         // Excluded keys have weight 0 beside attended ones of NaN, too.
         for (index j = 0; j < keys; ++j) {
@@ -532,9 +539,9 @@ void finish_block(const AttentionHead& head, const QueryBlock& block, const Scor
     // Something is not finite: perhaps a weight of zero has met an infinity or NaN that is
     // excluded.
     begin_block<Isa>(head, block.first, block.count, scratch);
-    for (index key0 = block.key_begin / kTileKeys * kTileKeys; key0 < block.key_end;
-         key0 += kTileKeys) {
-      meet_tile<Isa>(head, block, key0, key0 + kTileKeys, again, scratch);
+    for (index key0 = block.key_begin / head.tile_keys * head.tile_keys; key0 < block.key_end;
+         key0 += head.tile_keys) {
+      meet_tile<Isa>(head, block, key0, key0 + head.tile_keys, again, scratch);
     }
     for (index r = 0; r < block.count; ++r) {
       if (again[r]) finish_query<Isa>(head, block, r, scratch);
@@ -568,9 +575,10 @@ void attend(const AttentionHead& head, index row_begin, index row_end, const Sco
       blocks[count++] = block;
     }
     // Tiles begin at multiples of their size, whatever a block leaves out of them.
-    for (index key0 = key_begin / kTileKeys * kTileKeys; key0 < key_end; key0 += kTileKeys) {
+    for (index key0 = key_begin / head.tile_keys * head.tile_keys; key0 < key_end;
+         key0 += head.tile_keys) {
       for (index i = 0; i < count; ++i) {
-        meet_tile<Isa>(head, blocks[i], key0, key0 + kTileKeys, nullptr, scratch(i));
+        meet_tile<Isa>(head, blocks[i], key0, key0 + head.tile_keys, nullptr, scratch(i));
       }
     }
     for (index i = 0; i < count; ++i) {
