@@ -175,7 +175,7 @@ export function noteOn(scoring, { dotInput, additiveWeights, additiveSeed }) {
   if (scoring === 'additive') {
     return additiveWeights === 'byHand'
       ? 'Two hidden units, set by hand to make a bump of width σ around q = k; learning would have to find them.'
-      : `${numHiddens} hidden units with random (Xavier) weights, seed ${additiveSeed}: before training, it attends to anything.`;
+      : `${numHiddens} hidden units with random (Xavier) parameters, seed ${additiveSeed}: before training, it attends to anything.`;
   }
   return descriptions[scoring].note;
 }
