@@ -108,7 +108,7 @@ export function* measure(attn, { width, base }) {
  * @param {Measurement['usual']} [code]
  */
 export function largestOf(code) {
-  const { data, columns } = code?.error ?? { data: [], columns: 0 };
+  const { data, columns } = code?.error ?? { data: new Float32Array(), columns: 0 };
   const at = (/** @type {number} */ row) =>
     largestMagnitude(data.slice(row * columns, (row + 1) * columns));
   const value = largestMagnitude(data);
