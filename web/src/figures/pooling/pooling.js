@@ -133,7 +133,7 @@ export function error(output) {
 export const descriptions = {
   gaussian: {
     name: 'Gaussian',
-    note: 'Near keys count, far ones hardly: the narrower σ, the closer the curve follows the points.',
+    note: 'Near keys count, far ones hardly. σ is the standard deviation here, half the width of the boxcar, and where Epanechnikov’s slopes end. The narrower it is, the closer the curve follows the points, their noise too.',
   },
   scaledDot: {
     name: 'scaled dot product',
