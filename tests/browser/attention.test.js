@@ -120,11 +120,11 @@ test('the legend ends at the largest weight of all heads', async () => {
 
 test('the page says which weights it uses', async () => {
   const page = await site.open('#at=self-attention.weights');
-  await page.getByText(/^Identity weights: head 1 compares columns 0 to 15/).waitFor();
+  await page.getByText(/^Identity projections: head 1 compares columns 0 to 15/).waitFor();
   await page.getByRole('radio', { name: 'random' }).check({ force: true });
-  await page.getByText(/^Random weights: .* seed 1/).waitFor();
+  await page.getByText(/^Random projections: .* seed 1/).waitFor();
   await page.getByRole('button', { name: 'seed 1' }).click();
-  await page.getByText(/^Random weights: .* seed 2/).waitFor();
+  await page.getByText(/^Random projections: .* seed 2/).waitFor();
 });
 
 test('every keystroke draws anew', async () => {

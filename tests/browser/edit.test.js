@@ -47,9 +47,9 @@ for (const which of /** @type {const} */ (['q', 'k', 'v', 'o'])) {
     const page = await site.open(`#${text}&head=1&editMatrix=${which}&editCell=9.3&editBy=1.5`);
     const edited = identity();
     edited[9][3] += 1.5;
-    assert.equal(await shownValue(heatmap(page, /^Weights of the .* projection/)), 1.5);
+    assert.equal(await shownValue(heatmap(page, /^Numbers of the .* projection/)), 1.5);
     const [before, after] = [layer(x), layer(x, { [which]: edited })];
-    const changes = heatmap(page, /^Change of the weights of head 2/);
+    const changes = heatmap(page, /^Change of the attention weights of head 2/);
     const weights = await readValues(changes, n, n);
     await changes.dispatchEvent('pointerleave', { pointerType: 'mouse' });
     assert.ok(maxAbsDifference(weights, minus(after.weights[1], before.weights[1])) < 1e-5);
@@ -61,7 +61,7 @@ for (const which of /** @type {const} */ (['q', 'k', 'v', 'o'])) {
 
 test('a click chooses the weight, the slider changes it, and the link keeps both', async () => {
   const page = await site.open(`#${text}`);
-  const matrix = heatmap(page, /^Weights of the query projection/);
+  const matrix = heatmap(page, /^Numbers of the query projection/);
   const box = /** @type {{ width: number, height: number }} */ (await matrix.boundingBox());
   const position = { x: (5.5 / dModel) * box.width, y: (2.5 / dModel) * box.height };
   await matrix.click({ position });

@@ -263,11 +263,11 @@ test('settings that do not act on what is in sight say so', async () => {
       .evaluateAll((labels) => labels.map((label) => label.textContent?.trim()));
   await becomes(names, []);
   await page.goto(`${site.url}#at=rotation.rotation-shift`);
-  await becomes(names, ['width', 'heads', 'weights', 'positions']);
+  await becomes(names, ['width', 'heads', 'projections', 'positions']);
   const heads = page.locator('.bar fieldset').first();
   assert.match((await heads.getAttribute('title')) ?? '', /^Does not act/);
   await page.goto(`${site.url}#at=pooling.pooling-figure`);
-  await becomes(names, ['width', 'heads', 'weights', 'positions', 'base']);
+  await becomes(names, ['width', 'heads', 'projections', 'positions', 'base']);
   // They work all the same.
   await page.getByRole('radio', { name: '8', exact: true }).first().check({ force: true });
   await page.waitForURL(({ hash }) => hash.includes('heads=8'));

@@ -178,7 +178,7 @@ for (const kind of ['byHand', 'random']) {
 }
 
 test('the strip says how far each curve is off the true function', async () => {
-  const page = await open();
+  const page = await open('&kernelWidth=1');
   const given = await readPoints(page);
   const { output } = attentionPooling(
     rows(queries),

@@ -8,3 +8,9 @@
  * @param {string} tex
  */
 export const part = (name, tex) => String.raw`\htmlData{part=${name}}{${tex}}`;
+
+/** A mask among the scores, and what it is. */
+export const mask = {
+  term: ` + ${part('masked', 'M')}`,
+  meaning: String.raw`\qquad\allowbreak {${part('masked', 'M_{ij}')} = -\infty \text{ where excluded, else } 0}`,
+};

@@ -16,17 +16,21 @@ export class Stepwise {
   milliseconds = $state.raw();
   /** @type {Generator<unknown, T> | null} */
   #running = null;
+  /** How many figures in sight show the result. */
+  #followers = 0;
 
   /**
    * Begins anew with `steps`, dropping what was being computed. Called in an attachment of what shows
-   * the result, it follows what `make` reads, and nothing is computed while that is out of sight.
+   * the result, it follows what `make` reads, and nothing is computed while all that show it are out
+   * of sight.
    * @param {() => Generator<unknown, T>} make
    */
   follow(make) {
     const steps = make();
+    this.#followers++;
     untrack(() => void this.#run(steps));
     return () => {
-      if (this.#running === steps) this.#running = null;
+      if (--this.#followers === 0) this.#running = null;
     };
   }
 

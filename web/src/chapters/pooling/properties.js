@@ -44,7 +44,7 @@ export const properties = {
   /** The scoring function that is looked at. */
   scoring: choice(/** @type {(typeof scoringFunctions)[number]} */ ('gaussian'), scoringFunctions),
   /** σ, in units of x. */
-  kernelWidth: number(1, limits.kernelWidth),
+  kernelWidth: number(0.5, limits.kernelWidth),
   /** How many training points there are, and the seed that they are drawn from. */
   pointCount: integer(40, limits.points),
   pointSeed: integer(1, limits.seed),

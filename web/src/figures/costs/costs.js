@@ -36,18 +36,18 @@ export function costRows(attn, { n, d, k }) {
     },
     {
       id: 'attention',
-      name: 'self-attention',
+      name: 'self-attention without projections',
       costs: attn.selfAttentionCosts({ n, d }),
-    },
-    {
-      id: 'projections',
-      name: '… with its projections',
-      costs: attn.selfAttentionCosts({ n, d, projections: true }),
     },
     {
       id: 'window',
       name: `… within ${window} ${window === 1 ? 'token' : 'tokens'} on each side`,
       costs: attn.windowAttentionCosts({ n, d, left: window, right: window }),
+    },
+    {
+      id: 'projections',
+      name: 'self-attention with its projections',
+      costs: attn.selfAttentionCosts({ n, d, projections: true }),
     },
   ];
 }

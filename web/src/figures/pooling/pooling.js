@@ -133,7 +133,7 @@ export function error(output) {
 export const descriptions = {
   gaussian: {
     name: 'Gaussian',
-    note: 'Near keys count, far ones hardly: the narrower σ, the closer the curve follows the points.',
+    note: 'Near keys count, far ones hardly. σ is the standard deviation here, half the width of the boxcar, and where Epanechnikov’s slopes end. The narrower it is, the closer the curve follows the points, their noise too.',
   },
   scaledDot: {
     name: 'scaled dot product',
@@ -175,7 +175,7 @@ export function noteOn(scoring, { dotInput, additiveWeights, additiveSeed }) {
   if (scoring === 'additive') {
     return additiveWeights === 'byHand'
       ? 'Two hidden units, set by hand to make a bump of width σ around q = k; learning would have to find them.'
-      : `${numHiddens} hidden units with random (Xavier) weights, seed ${additiveSeed}: before training, it attends to anything.`;
+      : `${numHiddens} hidden units with random (Xavier) parameters, seed ${additiveSeed}: before training, it attends to anything.`;
   }
   return descriptions[scoring].note;
 }

@@ -1,9 +1,17 @@
+import { largestMagnitude } from '../../drawing/matrix.js';
+
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
 /** The last position up to which float32 has every whole number. */
 export const lastPosition = 2 ** 24;
+
+/** Where the compared window starts at first: its positions are float32 numbers, its angles are not. */
+export const driftStart = 2 ** 22;
+
+/** Positions whose errors are told: usual lengths of a text. */
+export const usualLengths = [2 ** 12, 2 ** 16];
 
 /** Positions drawn for each doubling. */
 const perOctave = 4;
@@ -94,6 +102,22 @@ export function* measure(attn, { width, base }) {
  * n), and drift, the largest |difference| of those to the weights at position 0.
  * @typedef {ReturnType<typeof measure> extends Generator<any, infer T> ? T : never} Measurement
  */
+
+/**
+ * The largest error of a code and the position of it, and the largest at each of the usual lengths.
+ * @param {Measurement['usual']} [code]
+ */
+export function largestOf(code) {
+  const { data, columns } = code?.error ?? { data: new Float32Array(), columns: 0 };
+  const at = (/** @type {number} */ row) =>
+    largestMagnitude(data.slice(row * columns, (row + 1) * columns));
+  const value = largestMagnitude(data);
+  return {
+    value,
+    position: positions[columns ? Math.floor(data.indexOf(value) / columns) : 0],
+    usual: usualLengths.map((position) => at(positions.indexOf(position))),
+  };
+}
 
 /**
  * The largest |difference| of each matrix to the first one.

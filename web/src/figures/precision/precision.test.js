@@ -4,7 +4,15 @@ import test, { before } from 'node:test';
 import { load } from 'attn';
 
 import { finish } from '../../model/finish.js';
-import { driftOf, measure, positions, windowLength } from './precision.js';
+import {
+  driftOf,
+  driftStart,
+  largestOf,
+  measure,
+  positions,
+  usualLengths,
+  windowLength,
+} from './precision.js';
 
 /** @type {import('attn').Attn} */
 let attn;
@@ -21,6 +29,22 @@ test('positions are whole, different, ascending, and reach from 0 to 2^24', () =
   for (let i = 1; i < positions.length; i++) {
     assert.ok(Number.isInteger(positions[i]) && positions[i] > positions[i - 1]);
   }
+});
+
+test('the largest error has its position, and is small at the usual lengths of a text', () => {
+  const { usual } = finish(measure(attn, { width: 32, base: 10000 }));
+  const found = largestOf(usual);
+  const row = positions.indexOf(found.position);
+  assert.equal(found.value, largest(usual.error.data));
+  assert.equal(found.value, largest(usual.error.data.subarray(32 * row, 32 * (row + 1))));
+  assert.deepEqual(usualLengths, [4096, 65536]);
+  for (const error of found.usual) assert.ok(error > 1e-6 && error < 1e-3);
+});
+
+test('the window starts at first where positions are float32 numbers and weights change', () => {
+  assert.equal(Math.fround(driftStart + windowLength - 1), driftStart + windowLength - 1);
+  const { usual } = finish(measure(attn, { width: 32, base: 10000 }));
+  assert.ok(usual.drift[positions.indexOf(driftStart)] > 1e-3);
 });
 
 test('the usual code is off by far more than the core, which keeps what it promises', () => {
