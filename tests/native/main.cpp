@@ -7,9 +7,16 @@
 #include "attn/instruction_set.hpp"
 #include "random.hpp"
 
-// A request for more memory than there is shall throw, as without AddressSanitizer.
-extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
-extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+// A request for more memory than there is shall throw, as without sanitizers. Visible, because
+// these may be shared libraries.
+extern "C" {
+[[gnu::visibility("default")]] const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+[[gnu::visibility("default")]] const char* __tsan_default_options() {
+  return "allocator_may_return_null=1";
+}
+}
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleMock(&argc, argv);
