@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 
@@ -66,8 +67,10 @@ export class Site {
    * with its figures drawn: others are drawn only when they come near.
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions} [options]
+   * @param {number} [attempts] for a browser that leaves a page without frames
+   * @returns {Promise<Page>}
    */
-  async open(fragment = '', options = {}) {
+  async open(fragment = '', options = {}, attempts = 3) {
     const context = await this.browser.newContext({
       viewport: { width: 1440, height: 900 },
       ...options,
@@ -85,12 +88,20 @@ export class Site {
         this.problems.push(`another origin: ${request.url()}`);
       }
     });
-    await page.goto(this.url + fragment);
-    await page.getByRole('contentinfo').waitFor();
-    const at = new URLSearchParams(fragment.slice(1)).get('at');
-    if (at) await arrival(page, at);
-    await settled(page);
-    return page;
+    try {
+      await page.goto(this.url + fragment);
+      await page.getByRole('contentinfo').waitFor();
+      const at = new URLSearchParams(fragment.slice(1)).get('at');
+      if (at) await arrival(page, at);
+      await settled(page);
+      return page;
+    } catch (error) {
+      const frames = await Promise.race([framesOf(page), delay(10_000, 'thread is blocked')]);
+      console.error(`${this.url}${fragment} did not open; the page's ${frames}`);
+      if (frames !== 'frames are missing' || attempts === 1) throw error;
+      await context.close();
+      return this.open(fragment, options, attempts - 1);
+    }
   }
 
   /** Ends the browser and the server; fails if any page did what it should not. */
@@ -102,6 +113,20 @@ export class Site {
     await new Promise((resolve) => this.server.close(resolve));
     assert.deepEqual(problems, []);
   }
+}
+
+/**
+ * Why a page may have got stuck: its own thread, or a browser that draws it no more.
+ * @param {Page} page
+ */
+function framesOf(page) {
+  return page.evaluate(
+    () =>
+      new Promise((/** @type {(frames: string) => void} */ resolve) => {
+        requestAnimationFrame(() => resolve('frames come'));
+        setTimeout(() => resolve('frames are missing'), 5000);
+      }),
+  );
 }
 
 /**
@@ -145,7 +170,7 @@ export async function becomes(read, expected) {
   const end = performance.now() + kPatience;
   let found = await read();
   while (!isDeepStrictEqual(found, expected) && performance.now() < end) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await delay(50);
     found = await read();
   }
   assert.deepEqual(found, expected);
