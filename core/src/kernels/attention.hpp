@@ -59,7 +59,7 @@ class BlockScratch {
   }
   /// Floats that the blocks of a pass share.
   static index shared_size(const AttentionHead& head) noexcept {
-    return kBlockQueries * (head.tile_keys + 2 + score_row_of(head)) + RowScratch<Isa>::size(head);
+    return kBlockQueries * (head.tile_keys + 1 + score_row_of(head)) + RowScratch<Isa>::size(head);
   }
 
   BlockScratch(const AttentionHead& head, float* shared, float* own) noexcept {
@@ -68,7 +68,7 @@ class BlockScratch {
       memory += kBlockQueries * count;
       return result;
     };
-    tile = take(shared, head.tile_keys + 1);
+    tile = take(shared, head.tile_keys);
     factor = take(shared, 1);
     score_row = score_row_of(head);
     rows = take(shared, score_row);
@@ -83,7 +83,7 @@ class BlockScratch {
     if (head.relative_values) distances = take(own, relative_cols<Isa>(head));
   }
 
-  float* tile;     ///< tile_keys × kBlockQueries, and a row more: scores, then their exponentials
+  float* tile;     ///< tile_keys × kBlockQueries: scores, then their exponentials
   float* queries;  ///< head_dim × kBlockQueries
   float* values;   ///< kBlockQueries × value columns: unnormalised output
   float* max;      ///< per query: an integer near the largest score so far, or −∞
@@ -218,26 +218,23 @@ template <class Isa, int Vectors>
 ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[Vectors],
                               Floats<Isa> (&sum)[Vectors]) noexcept {
   using F = Floats<Isa>;
-  constexpr int kTwo = 2 * Vectors;
-  F rounder[kTwo], lowest[kTwo];
-  unroll<kTwo>([&](auto i) __attribute__((always_inline)) {
-    rounder[i] = F(kExponentRounder) - max[i % Vectors];
-    lowest[i] = max[i % Vectors] - F(127.0F);
+  F rounder[Vectors], lowest[Vectors];
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    rounder[v] = F(kExponentRounder) - max[v];
+    lowest[v] = max[v] - F(127.0F);
+    sum[v] = F(0.0F);
   });
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] = F(0.0F); });
-  // A key that is beyond the last one is computed and not added.
-  for (index j = 0; j < keys; j += 2) {
-    F e[kTwo];
+  for (index j = 0; j < keys; ++j) {
+    F e[Vectors];
     float* scores = tile + j * kBlockQueries;
-    const auto at = [&](int i) __attribute__((always_inline)) {
-      return scores + i / Vectors * kBlockQueries + i % Vectors * kWidth<Isa>;
-    };
-    unroll<kTwo>([&](auto i) __attribute__((always_inline)) { e[i] = F::load_unaligned(at(i)); });
-    exp2_shifted<Isa, kTwo>(e, rounder, lowest);
-    unroll<kTwo>([&](auto i) __attribute__((always_inline)) { e[i].store_unaligned(at(i)); });
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] += e[v]; });
-    if (j + 1 == keys) break;
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] += e[Vectors + v]; });
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      e[v] = F::load_unaligned(scores + v * kWidth<Isa>);
+    });
+    exp2_shifted<Isa, Vectors>(e, rounder, lowest);
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      e[v].store_unaligned(scores + v * kWidth<Isa>);
+      sum[v] += e[v];
+    });
   }
 }
 
