@@ -19,6 +19,9 @@ using kernels::ScoreStage;
 /// Keys copied by one task.
 constexpr index kCopyBlock = 512;
 
+/// Heads of few keys that one task takes.
+constexpr index kFewKeyHeads = 8;
+
 /// Farther than any two tokens are apart.
 constexpr index kFar = index{1} << 32;
 
@@ -55,6 +58,7 @@ class Attention {
   Rows rows_of(const char* name, const ConstTensor& x, index cols);
   AttentionHead common_head() const noexcept;
   AttentionHead head(index b, index h) const noexcept;
+  void point_to(index b, index h, AttentionHead& head) const noexcept;
   int score_outputs(index b, index h, std::array<ScoreOutput, 4>& outputs) const noexcept;
 
   void fill_key_ranges() noexcept;
@@ -74,6 +78,8 @@ class Attention {
   bool per_batch_;
   bool few_keys_;
   bool one_query_;
+  bool gives_scores_;
+  index heads_per_key_;
   index value_cols_;
 
   std::int32_t* key_begin_;
@@ -96,6 +102,9 @@ Attention::Attention(const AttentionProblem& problem, runtime::Execution& run)
       per_batch_(!p_.options.valid_lens.empty() || !p_.options.key_lens.empty()),
       few_keys_(has_few_keys()),
       one_query_(p_.num_queries == 1),
+      gives_scores_(!(p_.options.scaled_scores.empty() && p_.options.capped_scores.empty() &&
+                      p_.options.biased_scores.empty() && p_.options.weights.empty())),
+      heads_per_key_(p_.query_heads / p_.key_heads),
       value_cols_(few_keys_ ? p_.value_dim
                             : kernels::round_up(p_.value_dim, kernels_.vector_width)) {
   using validation::product;
@@ -189,9 +198,15 @@ AttentionHead Attention::common_head() const noexcept {
 }
 
 AttentionHead Attention::head(index b, index h) const noexcept {
-  const AttentionOptions& o = p_.options;
-  const index kv = h / (p_.query_heads / p_.key_heads);
   AttentionHead head = common_;
+  point_to(b, h, head);
+  return head;
+}
+
+/// Sets all that differs between heads.
+void Attention::point_to(index b, index h, AttentionHead& head) const noexcept {
+  const AttentionOptions& o = p_.options;
+  const index kv = h / heads_per_key_;
   head.query = p_.query.pointer(b, h);
   head.key = keys_.at(b, kv);
   head.value = values_.at(b, kv);
@@ -199,8 +214,8 @@ AttentionHead Attention::head(index b, index h) const noexcept {
   if (!o.log_sum_exp.empty()) head.log_sum_exp = o.log_sum_exp.pointer(b, h);
   head.key_begin = key_begin_ + table_of(b) * p_.num_queries;
   head.key_end = key_end_ + table_of(b) * p_.num_queries;
-  if (head.mask) head.mask = o.mask.pointer(b, h);
-  if (head.bias) head.bias = o.bias.pointer(b, h);
+  if (common_.mask) head.mask = o.mask.pointer(b, h);
+  if (common_.bias) head.bias = o.bias.pointer(b, h);
   if (distance_bias_) {
     head.distance_bias = distance_bias_ +
                          (table_of(b) * p_.query_heads + h) * (p_.num_queries + p_.num_keys) +
@@ -215,10 +230,10 @@ AttentionHead Attention::head(index b, index h) const noexcept {
   }
   if (relative_values_) head.relative_values = relative_values_ + h * distances * value_cols_;
   head.dropout_row = (b * p_.query_heads + h) * p_.num_queries;
-  return head;
 }
 
 int Attention::score_outputs(index b, index h, std::array<ScoreOutput, 4>& outputs) const noexcept {
+  if (!gives_scores_) return 0;
   int count = 0;
   const auto add = [&](ScoreStage stage, const Tensor& t) {
     if (!t.empty()) outputs[count++] = {stage, t.pointer(b, h, 0, 0), t.stride(2), t.stride(3)};
@@ -331,15 +346,25 @@ bool Attention::has_few_keys() const noexcept {
 }
 
 void Attention::attend_few_keys() noexcept {
-  run_.parallel_for(p_.batch * p_.query_heads, multiply_adds(),
-                    [&](index task, int worker) noexcept {
-                      const index b = task / p_.query_heads;
-                      const index h = task % p_.query_heads;
-                      std::array<ScoreOutput, 4> outputs;
-                      const int num_outputs = score_outputs(b, h, outputs);
-                      kernels_.attend_few_keys(head(b, h), outputs.data(), num_outputs,
-                                               scratch_ + worker * scratch_size_);
-                    });
+  const index heads = p_.batch * p_.query_heads;
+  const index tasks = (heads + kFewKeyHeads - 1) / kFewKeyHeads;
+  run_.parallel_for(tasks, multiply_adds(), [&](index task, int worker) noexcept {
+    const index end = std::min((task + 1) * kFewKeyHeads, heads);
+    index b = task * kFewKeyHeads / p_.query_heads;
+    index h = task * kFewKeyHeads % p_.query_heads;
+    AttentionHead head = common_;
+    std::array<ScoreOutput, 4> outputs;
+    for (index i = task * kFewKeyHeads; i < end; ++i) {
+      point_to(b, h, head);
+      const int num_outputs = score_outputs(b, h, outputs);
+      kernels_.attend_few_keys(head, outputs.data(), num_outputs,
+                               scratch_ + worker * scratch_size_);
+      if (++h == p_.query_heads) {
+        h = 0;
+        ++b;
+      }
+    }
+  });
 }
 
 void Attention::attend_tiles() noexcept {
