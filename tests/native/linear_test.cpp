@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
@@ -156,6 +158,28 @@ TEST_P(LinearTest, every_layout_gives_the_same_bits) {
       EXPECT_TRUE(same_bits(output.values(), contiguous));
       EXPECT_TRUE(output.gaps_are_untouched());
     }
+  }
+}
+
+TEST_P(LinearTest, rows_wherever_they_lie_give_the_same_bits) {
+  constexpr std::int64_t kRows = 40, kDepth = 300, kOut = 50;
+  Random random;
+  const Layer layer(kDepth, kOut, true, random);
+  const std::vector<float> x = random.normals(kRows * kDepth);
+  const std::vector<float> contiguous = layer.forward(x, kRows, context());
+  using Strides = std::array<std::int64_t, 2>;
+  // Rows 4 KB apart share a place in a cache; columns apart cannot be read as vectors.
+  for (const auto& [row, col] : {Strides{301, 1}, {1024, 1}, {2048, 1}, {1024, 3}, {1, 64}}) {
+    SCOPED_TRACE(::testing::Message() << "strides " << row << ", " << col);
+    std::vector<float> memory(static_cast<std::size_t>((kRows - 1) * row + (kDepth - 1) * col + 1),
+                              std::numeric_limits<float>::quiet_NaN());
+    for (std::int64_t i = 0; i < kRows * kDepth; ++i) {
+      memory[i / kDepth * row + i % kDepth * col] = x[i];
+    }
+    const attn::ConstTensor input(memory.data(), std::array{kRows, kDepth}, std::array{row, col});
+    std::vector<float> y(kRows * kOut);
+    layer.linear.forward(input, attn::Tensor(y.data(), {kRows, kOut}), context());
+    EXPECT_TRUE(same_bits(y, contiguous));
   }
 }
 

@@ -356,7 +356,8 @@ QueryBlock begin_block(const AttentionHead& head, index first, index count,
         b[v] = packed_column<Isa>(head.packed_relative_keys, head.head_dim, c < columns ? c : 0);
       });
       for (index r = 0; r < block.count; r += Isa::kValueRows) {
-        product_rows<Isa, Isa::kValueRows, kVectors, TileFinish::kStore, 1, kBlockQueries>(
+        product_rows<Isa, Isa::kValueRows, kVectors, TileFinish::kStore, 1, kBlockQueries,
+                     kPackedColumns<Isa, kVectors>>(
             std::min<index>(Isa::kValueRows, block.count - r), head.head_dim, scratch.queries + r,
             0, b, kPanelWidth, scratch.relative_products + r * relative_cols<Isa>(head) + col,
             relative_cols<Isa>(head));

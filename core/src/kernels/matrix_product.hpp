@@ -11,10 +11,12 @@ namespace attn::kernels {
 inline constexpr index kDepthBlock = 256;
 /// Columns of B that stay in the second-level cache, with the depth block, for all rows of A.
 inline constexpr index kColumnBlock = 512;
-/// Rows of A that are packed at a time and stay in the first-level cache for a block of B: one
-/// tile, or several where a tile is low, so that a panel of B is fetched once for all of them.
+/// Rows of A that stay in the first-level cache for a block of B: one tile, or several where a tile
+/// is low, so that a panel of B is fetched once for all of them.
 template <class Isa>
-inline constexpr index kPackedRows = std::max(16 / Isa::kRows, 1) * Isa::kRows;
+inline constexpr index kCachedRows = std::max(16 / Isa::kRows, 1) * Isa::kRows;
+/// Rows so many floats apart take the same place in a first-level cache, and drive each other out.
+inline constexpr index kCacheAlias = 1024;
 
 /// Rows of a task when several threads share a product.
 template <class Isa>
@@ -43,7 +45,7 @@ void pack(index cols, index depth, const float* b, index col_stride, index depth
 template <class Isa>
 index product_scratch(index depth) noexcept {
   constexpr index kTile = Isa::kRows * Isa::kVectors * kWidth<Isa>;
-  return kPackedRows<Isa> * std::min(depth, kDepthBlock) + kPanelWidth + kTile;
+  return kCachedRows<Isa> * std::min(depth, kDepthBlock) + kTile;
 }
 
 /// C (rows × cols) = or += a tile that was computed beside it, because C is narrower or strided.
@@ -85,12 +87,13 @@ void apply_bias(const ProductArgs& p, const ProductBlock& block, bool only) noex
   }
 }
 
-/// C = or += A · B for a block whose rows of A are packed as [depth][kRows], tile by tile.
+/// C = or += A · B for a block, tile by tile, whose rows of A are contiguous.
 template <class Isa>
-void multiply_block(const ProductArgs& p, const ProductBlock& block, const float* packed_a,
+void multiply_block(const ProductArgs& p, const ProductBlock& block, const float* a, index a_row,
                     float* tile) noexcept {
   constexpr int kVectors = Isa::kVectors;
   constexpr index kTileCols = kVectors * kWidth<Isa>;
+  constexpr TileColumns kColumns = kPackedColumns<Isa, kVectors>;
   const bool first = block.k == 0;
   const index end = block.col + block.cols;
   for (index col = block.col; col < end; col += kTileCols) {
@@ -103,15 +106,15 @@ void multiply_block(const ProductArgs& p, const ProductBlock& block, const float
     const bool whole = col + kTileCols <= end && p.c_col == 1;
     for (index r = 0; r < block.rows; r += Isa::kRows) {
       const index rows = std::min<index>(Isa::kRows, block.rows - r);
-      const float* a = packed_a + r * block.depth;
       float* c = p.c + (block.row + r) * p.c_row + col * p.c_col;
       if (whole && !first) {
-        product_rows<Isa, Isa::kRows, kVectors, TileFinish::kAdd, 1, Isa::kRows>(
-            rows, block.depth, a, 0, b, kPanelWidth, c, p.c_row);
+        product_rows<Isa, Isa::kRows, kVectors, TileFinish::kAdd, kAnyStride, 1, kColumns>(
+            rows, block.depth, a + r * a_row, a_row, b, kPanelWidth, c, p.c_row);
         continue;
       }
-      product_rows<Isa, Isa::kRows, kVectors, TileFinish::kStore, 1, Isa::kRows>(
-          rows, block.depth, a, 0, b, kPanelWidth, whole ? c : tile, whole ? p.c_row : kTileCols);
+      product_rows<Isa, Isa::kRows, kVectors, TileFinish::kStore, kAnyStride, 1, kColumns>(
+          rows, block.depth, a + r * a_row, a_row, b, kPanelWidth, whole ? c : tile,
+          whole ? p.c_row : kTileCols);
       if (!whole) {
         store_at_edge<Isa>(tile, kTileCols, rows, std::min(kTileCols, end - col), first, c, p.c_row,
                            p.c_col);
@@ -124,21 +127,22 @@ template <class Isa>
 void product(const ProductArgs& p, float* scratch) noexcept {
   if (p.depth == 0) return apply_bias<Isa>(p, {0, p.rows, 0, p.cols, 0, 0}, true);
   const index depth = depth_block(p.depth);
-  float* const packed_a = scratch;
-  float* const tile = scratch + kPackedRows<Isa> * depth + kPanelWidth;
+  // Rows of A are read where they lie if that is side by side in the cache, too.
+  const bool copies = p.a_col != 1 || p.a_row % kCacheAlias == 0;
+  float* const copy = scratch;
+  float* const tile = scratch + kCachedRows<Isa> * depth;
   ProductBlock block;
   for (block.col = 0; block.col < p.cols; block.col += kColumnBlock) {
     block.cols = std::min(kColumnBlock, p.cols - block.col);
     for (block.k = 0; block.k < p.depth; block.k += depth) {
       block.depth = std::min(depth, p.depth - block.k);
-      for (block.row = 0; block.row < p.rows; block.row += kPackedRows<Isa>) {
-        block.rows = std::min(kPackedRows<Isa>, p.rows - block.row);
-        for (index r = 0; r < block.rows; r += Isa::kRows) {
-          transpose<Isa>(std::min<index>(Isa::kRows, block.rows - r), block.depth,
-                         p.a + (block.row + r) * p.a_row + block.k * p.a_col, p.a_row, p.a_col,
-                         1.0F, packed_a + r * block.depth, Isa::kRows);
+      for (block.row = 0; block.row < p.rows; block.row += kCachedRows<Isa>) {
+        block.rows = std::min(kCachedRows<Isa>, p.rows - block.row);
+        const float* a = p.a + block.row * p.a_row + block.k * p.a_col;
+        for (index r = 0; copies && r < block.rows; ++r) {
+          copy_row<Isa>(block.depth, a + r * p.a_row, p.a_col, copy + r * depth, 1);
         }
-        multiply_block<Isa>(p, block, packed_a, tile);
+        multiply_block<Isa>(p, block, copies ? copy : a, copies ? depth : p.a_row, tile);
         if (p.bias && block.k + block.depth == p.depth) apply_bias<Isa>(p, block, false);
       }
     }

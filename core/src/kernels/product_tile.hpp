@@ -23,13 +23,21 @@ enum class TileFinish {
 /// A tile's strides that are known only at run time.
 inline constexpr index kAnyStride = 0;
 
+/// Whether the vectors of a row of B lie side by side.
+enum class TileColumns { kNeighbours, kApart };
+/// The columns of a packed matrix: a tile no wider than a panel lies in one.
+template <class Isa, int Vectors>
+inline constexpr TileColumns kPackedColumns =
+    Vectors * kWidth<Isa> <= kPanelWidth ? TileColumns::kNeighbours : TileColumns::kApart;
+
 /// Sums[Rows × Vectors·width] = A[Rows × depth] · B[depth × Vectors·width], into C.
 ///
-/// Element (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth, and
-/// vectors are neighbours where A has any stride; row r of C at c + r·c_row, contiguous.
-/// `row_factor` holds the factors per row. Each sum is formed over k in order, one multiply-add
-/// after the other, so its bits do not depend on Rows and Vectors.
-template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth>
+/// Element (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth; row
+/// r of C at c + r·c_row, contiguous. `row_factor` holds the factors per row. Each sum is formed
+/// over k in order, one multiply-add after the other, so its bits do not depend on Rows and
+/// Vectors.
+template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
+          TileColumns Columns>
 ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
                               const float* const (&b)[Vectors], index b_depth, float* c,
                               index c_row, const float* row_factor) noexcept {
@@ -41,8 +49,7 @@ ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
   const auto row = static_cast<std::ptrdiff_t>(ARow == kAnyStride ? a_row : ARow);
   const auto b_stride = static_cast<std::ptrdiff_t>(b_depth);
   constexpr auto kAStride = static_cast<std::ptrdiff_t>(ADepth);
-  // A tile no wider than a panel lies in one.
-  constexpr bool kNeighbours = ARow == kAnyStride || Vectors * kW <= kPanelWidth;
+  constexpr bool kNeighbours = Columns == TileColumns::kNeighbours;
   const float* columns[kNeighbours ? 1 : Vectors];
   std::copy_n(b, std::size(columns), columns);
   F sum[Rows][Vectors];
@@ -81,14 +88,15 @@ ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
 /// The micro-kernel for any number of rows up to Rows: the whole tile if it fits, else tiles of a
 /// power of two, so that only a few shapes are compiled. Not inlined: each exists once, whoever
 /// uses it.
-template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth>
+template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
+          TileColumns Columns = TileColumns::kNeighbours>
 __attribute__((noinline)) void product_rows(index rows, index depth, const float* a, index a_row,
                                             const float* const (&b)[Vectors], index b_depth,
                                             float* c, index c_row,
                                             const float* row_factor = nullptr) noexcept {
   if (rows >= Rows) {
-    product_tile<Isa, Rows, Vectors, Finish, ARow, ADepth>(depth, a, a_row, b, b_depth, c, c_row,
-                                                           row_factor);
+    product_tile<Isa, Rows, Vectors, Finish, ARow, ADepth, Columns>(depth, a, a_row, b, b_depth, c,
+                                                                    c_row, row_factor);
     rows -= Rows;
     if (rows == 0) return;
     a += Rows * (ARow == kAnyStride ? a_row : ARow);
@@ -99,8 +107,8 @@ __attribute__((noinline)) void product_rows(index rows, index depth, const float
   }
   if constexpr (Rows > 1) {
     constexpr int kSmaller = static_cast<int>(std::bit_floor(static_cast<unsigned>(Rows - 1)));
-    product_rows<Isa, kSmaller, Vectors, Finish, ARow, ADepth>(rows, depth, a, a_row, b, b_depth, c,
-                                                               c_row, row_factor);
+    product_rows<Isa, kSmaller, Vectors, Finish, ARow, ADepth, Columns>(
+        rows, depth, a, a_row, b, b_depth, c, c_row, row_factor);
   }
 }
 
