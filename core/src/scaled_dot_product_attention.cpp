@@ -368,23 +368,26 @@ void Attention::attend_few_keys() noexcept {
 }
 
 void Attention::attend_tiles() noexcept {
-  // As many queries at a time as still leave every thread some of them.
+  // Queries in tasks of whole tiles, as equal as these can be, and as many at a time as leave every
+  // thread the same number of some tasks.
   const index heads = p_.batch * p_.query_heads;
-  index rows = kernels_.attention_rows;
-  const auto blocks_of = [&](index r) { return (p_.num_queries + r - 1) / r; };
-  while (run_.num_threads() > 1 && rows > kernels_.attention_step &&
-         heads * blocks_of(rows) < 4 * run_.num_threads()) {
-    rows -= kernels_.attention_step;
-  }
-  const index blocks = blocks_of(rows);
-  run_.parallel_for(heads * blocks, multiply_adds(), [&](index task, int worker) noexcept {
-    const index b = task / blocks / p_.query_heads;
-    const index h = task / blocks % p_.query_heads;
-    const index row = task % blocks * rows;
+  const index threads = run_.num_threads();
+  const auto pieces = [](index count, index piece) { return (count + piece - 1) / piece; };
+  const index tiles = pieces(p_.num_queries, kernels_.attention_step);
+  index parts = pieces(p_.num_queries, kernels_.attention_rows);
+  if (threads > 1) parts = std::clamp(pieces(4 * threads, heads), parts, tiles);
+  while (parts < tiles && heads * parts % threads != 0) ++parts;
+  const auto begin = [&](index part) {
+    return std::min(tiles * part / parts * kernels_.attention_step, p_.num_queries);
+  };
+  run_.parallel_for(heads * parts, multiply_adds(), [&](index task, int worker) noexcept {
+    const index b = task / parts / p_.query_heads;
+    const index h = task / parts % p_.query_heads;
+    const index part = task % parts;
     std::array<ScoreOutput, 4> outputs;
     const int num_outputs = score_outputs(b, h, outputs);
-    kernels_.attend(head(b, h), row, std::min(row + rows, p_.num_queries), outputs.data(),
-                    num_outputs, scratch_ + worker * scratch_size_);
+    kernels_.attend(head(b, h), begin(part), begin(part + 1), outputs.data(), num_outputs,
+                    scratch_ + worker * scratch_size_);
   });
 }
 
