@@ -136,8 +136,8 @@ const kLongHead = 4096;
 const kComparedWithLongHead = 'attention (1,8,2048), D 64';
 const kLongHeadTarget = 0.95;
 const kFlatness = 1.1;
-/** A window's time may grow with N·w, and this much faster as tokens outgrow the caches; N² is 16 ×. */
-const kWindowGrowth = 1.25;
+/** A window's time may grow with N·w, and this much faster. */
+const kWindowGrowth = 1.15;
 
 /**
  * What follows from several rows together.
