@@ -1,7 +1,8 @@
-import { scaledDotProductAttention } from './scaledDotProductAttention.js';
-import { checkInteger, checkOptions, checkShape } from './tensor.js';
+import { writeDiagonal } from './attentionOptions.js';
+import { checkInteger, checkOptions } from './tensor.js';
 
-/** @import { AttentionOptions, Diagonal } from './attentionOptions.js' */
+/** @import { Diagonal } from './attentionOptions.js' */
+/** @import { Call } from './call.js' */
 /** @import { Runtime } from './runtime.js' */
 
 /**
@@ -28,40 +29,26 @@ export function alibiSlopes(runtime, numHeads) {
  */
 export function alibiBias(runtime, options) {
   checkOptions(options);
-  checkInteger('numHeads', options.numHeads, 1);
-  const slopes = alibiSlopes(runtime, options.numHeads);
-  try {
-    return biasOf(runtime, options.numHeads, options, { alibiSlopes: slopes });
-  } finally {
-    slopes.dispose?.();
-  }
+  const { numHeads } = options;
+  checkInteger('numHeads', numHeads, 1);
+  return runtime.map('alibiBias', () => shapeOfBias(numHeads, options), writesDiagonal(options));
 }
 
 /**
- * What terms of positions add to the scores: the scores of queries and keys that are zero.
- * @param {Runtime} runtime
  * @param {number} numHeads
  * @param {BiasSizes} sizes
- * @param {AttentionOptions} terms
  */
-export function biasOf(runtime, numHeads, sizes, terms) {
-  const { numQueries, numKeys = numQueries, diagonal = 'topLeft' } = sizes;
+export function shapeOfBias(numHeads, { numQueries, numKeys = numQueries }) {
   checkInteger('numQueries', numQueries, 0);
   checkInteger('numKeys', numKeys, 0);
-  const shape = [numHeads, numQueries, numKeys];
-  checkShape('bias', shape);
-  const zeros = (/** @type {number} */ length) => ({
-    data: new Float32Array(numHeads * length),
-    shape: [1, numHeads, length, 1],
-  });
-  const key = zeros(numKeys);
-  const { biasedScores } = scaledDotProductAttention(runtime, zeros(numQueries), key, key, {
-    ...terms,
-    relativeDiagonal: diagonal,
-    needBiasedScores: true,
-  });
-  if (runtime.as === 'array') return { ...biasedScores, shape };
-  const bias = biasedScores.reshape(shape);
-  biasedScores.dispose();
-  return bias;
+  return [numHeads, numQueries, numKeys];
 }
+
+/**
+ * Writes what of the sizes is not in the bias' shape.
+ * @param {BiasSizes} sizes
+ */
+export const writesDiagonal = (sizes) => (/** @type {Call} */ call) => {
+  const { diagonal = 'topLeft' } = sizes;
+  writeDiagonal(call, 'diagonal', diagonal);
+};

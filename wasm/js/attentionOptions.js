@@ -1,3 +1,4 @@
+import { flag, size, writeOptions } from './options.js';
 import {
   asTensor,
   checkBroadcast,
@@ -14,6 +15,9 @@ import {
 /** @import { T5BiasOptions } from './t5Bias.js' */
 /** @import { Integers, Mask, Ranks, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+
+/** Which distances share a bucket of T5's bias. */
+export const kT5Rule = { maxDistance: size(128), bidirectional: flag(true) };
 
 /**
  * Where query `i` stands among the keys when both sequences differ in length: at key `i + offset`.
@@ -165,10 +169,8 @@ export function writeAttentionOptions(call, options, sizes, leading) {
   writeOfHeads(call, 'alibiSlopes', options.alibiSlopes, numHeads);
   call.has(t5Bias);
   if (t5Bias) {
-    const { table, bidirectional = true, maxDistance = 128 } = t5Bias;
-    call.floatsOf('t5Bias.table', table, [-1, numHeads]);
-    call.integer('t5Bias.maxDistance', maxDistance, 1);
-    call.flag('t5Bias.bidirectional', bidirectional);
+    call.floatsOf('t5Bias.table', t5Bias.table, [-1, numHeads]);
+    writeOptions(call, t5Bias, kT5Rule, 't5Bias.');
   }
   if (bias) checkBroadcast('bias', call.floats('bias', bias), scores, true);
   else call.none();
@@ -284,7 +286,7 @@ function writeRelative(call, name, table, numHeads, width) {
  * @param {string} name
  * @param {Diagonal} diagonal
  */
-function writeDiagonal(call, name, diagonal) {
+export function writeDiagonal(call, name, diagonal) {
   if (diagonal === 'bottomRight') return call.number(1);
   call.number(2);
   if (diagonal === 'topLeft') return call.number(0);

@@ -85,9 +85,8 @@ export class Call {
   /**
    * Runs an operation with the arguments written so far.
    * @param {Operation} operation
-   * @param {(message: string) => string} [reword]  the core's message
    */
-  run(operation, reword = inJavaScript) {
+  run(operation) {
     this.#copyIn();
     const count = this.#count;
     const address = this.#memory.take('arguments', 8 * Math.max(count, kMostResults));
@@ -100,7 +99,7 @@ export class Call {
     this.#memory.reach(address + 8 * kMostResults);
     if (succeeded) return;
     const code = /** @type {AttnErrorCode} */ (this.givenText(0));
-    throw new AttnError(code, reword(this.givenText(2)));
+    throw new AttnError(code, this.givenText(2));
   }
 
   /** Ends the call, however it went. */
@@ -349,16 +348,6 @@ export class Call {
   }
 
   /**
-   * The same as int64, of whole numbers.
-   * @param {string} name
-   * @param {NumbersLike} tensor
-   */
-  longs(name, { data, shape }) {
-    const halves = Array.from(data, (value) => [value, Math.floor(value / 2 ** 32)]).flat();
-    this.#copy(name, halves, 'ints', shape);
-  }
-
-  /**
    * A boolean tensor that broadcasts to a shape, or may be left out.
    * @param {string} name
    * @param {Mask | undefined} mask
@@ -555,24 +544,4 @@ function seenAsHeads(name, shape, numHeads, strides = rowMajor(shape)) {
     shape: [batch, depth === undefined ? numHeads : width, length, headDim],
     strides: [batchStride, depth === undefined ? headDim * stride : stride, rowStride, last],
   };
-}
-
-/**
- * Names of parameters and of what is in a file have underscores here, too.
- * @param {string} message
- */
-export const asWritten = (message) => message;
-
-/** Names that are PyTorch's and have underscores here, too. */
-const kParameterName = /_proj|_attn$|_[ih]h_l\d|^relative_attention_bias$/;
-
-/**
- * A message of the core with the names of arguments as they are here: `valid_lens` is `validLens`.
- * @param {string} message
- */
-function inJavaScript(message) {
-  return message.replace(/\b[a-z]+(_[a-z0-9]+)+\b/g, (name) => {
-    if (kParameterName.test(name)) return name;
-    return name === 'num_threads' ? 'threads' : name.replace(/_(.)/g, (_, c) => c.toUpperCase());
-  });
 }

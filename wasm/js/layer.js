@@ -1,4 +1,3 @@
-import { asWritten } from './call.js';
 import { NativeObject } from './nativeObject.js';
 import { writeOptions } from './options.js';
 import { withSafetensors } from './safetensors.js';
@@ -81,7 +80,7 @@ export class Layer extends NativeObject {
   parameter(name) {
     return this.call((call) => {
       writeName(call, name);
-      call.run('parameter', asWritten);
+      call.run('parameter');
       return call.givenTensor(name);
     });
   }
@@ -96,7 +95,7 @@ export class Layer extends NativeObject {
     this.call((call) => {
       writeName(call, name);
       call.floats(name, values);
-      call.run('setParameter', asWritten);
+      call.run('setParameter');
     });
   }
 
@@ -132,7 +131,7 @@ export class Layer extends NativeObject {
         call.number(file.address);
         call.text('prefix', prefix);
         call.flag('strict', strict);
-        call.run('loadStateDict', asWritten);
+        call.run('loadStateDict');
         const names = (/** @type {number} */ at) => call.givenText(at).split('\0').slice(0, -1);
         return { missingKeys: names(0), unexpectedKeys: names(2) };
       }),

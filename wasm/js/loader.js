@@ -6,6 +6,7 @@ import { checkOptions, invalid } from './tensor.js';
 import { variants } from './variants.js';
 
 /** @import { Features } from './features.js' */
+/** @import { Native } from './runtime.js' */
 /** @import { Variant } from './variants.js' */
 
 /**
@@ -101,11 +102,16 @@ function requireFeatures(variant, features) {
 
 function defaultThreads() {
   const cores =
-    globalThis.navigator?.hardwareConcurrency ??
-    globalThis.process?.getBuiltinModule?.('node:os').availableParallelism() ??
-    1;
+    globalThis.navigator?.hardwareConcurrency ?? ofNode('os')?.availableParallelism() ?? 1;
   return Math.min(cores, kMaxDefaultThreads);
 }
+
+/**
+ * A module of Node's, where this is Node.
+ * @param {string} name
+ * @returns {any}
+ */
+const ofNode = (name) => globalThis.process?.getBuiltinModule?.(`node:${name}`);
 
 /**
  * A variant that is being fetched and compiled, with the glue that starts it.
@@ -142,47 +148,51 @@ function prepare(variant, url) {
  * @returns {Promise<Attn>}
  */
 async function start({ variant, factory, module }, threads) {
-  const { worker } = variants[variant];
-  const numThreads = worker ? threads : 1;
-  /** @type {Worker[]} */
+  /** @type {any[]} */
   const workers = [];
-  let native;
   try {
-    native = await new Promise((resolve, reject) => {
-      const startWorker = () => {
-        const started = /** @type {() => Worker} */ (worker)();
-        workers.push(started);
-        // A browser's. Where there is none to hear it, it would be lost.
-        started.addEventListener?.('error', reject);
-        return started;
-      };
-      // In Node there are none before the glue runs.
-      const early = typeof Worker === 'function' ? numThreads - 1 : 0;
-      const ready = Array.from({ length: early }, startWorker);
+    const { worker } = variants[variant];
+    const running = [];
+    for (let i = 1; worker && i < threads; ++i) {
+      const started = worker(globalThis.Worker ?? ofNode('worker_threads').Worker);
+      workers.push(started);
+      running.push(
+        new Promise((resolve, reject) => {
+          started.onmessage = resolve;
+          started.onerror = reject;
+          // Node's knows only these.
+          started.on?.('message', resolve).on('error', reject);
+        }),
+      );
+    }
+    const allRun = Promise.all(running);
+    // It is waited for when there is something to run.
+    allRun.catch(() => {});
+
+    const [make, wasm] = await Promise.all([factory, module]);
+    /** @type {Native} */
+    const native = await new Promise((resolve, reject) => {
+      const waiting = [...workers];
       const options = {
-        numThreads,
-        newWorker: () => ready.pop() ?? startWorker(),
         // Towards the glue it never fails.
         instantiate: (/** @type {WebAssembly.Imports} */ imports) =>
-          new Promise((done) => {
-            const instantiate = async (/** @type {WebAssembly.Module} */ module) =>
-              done({ module, instance: await WebAssembly.instantiate(module, imports) });
-            module.then(instantiate).catch(reject);
-          }),
-        // How the glue says that a worker could not be started: its promise would stay pending.
-        printErr: (/** @type {string} */ message) => reject(new Error(message)),
+          new Promise((done) => WebAssembly.instantiate(wasm, imports).then(done, reject)),
+        startThread: (/** @type {object} */ thread) =>
+          waiting.pop().postMessage({ ...thread, wasm }),
       };
-      factory.then((make) => make(options)).then(resolve, reject);
+      make(options).then(resolve);
     });
+    const runtime = new Runtime(native);
+    runtime.ask('start', (call) => call.number(workers.length + 1));
+    // Calls cannot wait for workers to come up: a page may not.
+    await allRun;
+    for (const worker of workers) worker.unref?.();
+    return new Attn(runtime, variant);
   } catch (error) {
     for (const worker of workers) worker.terminate();
-    // What is wrong with its files is said by these.
-    await Promise.all([factory, module]);
+    if (error instanceof AttnError) throw error;
     throw failure(`the WebAssembly module (variant ${variant}) could not be started`, error);
   }
-  const runtime = new Runtime(native);
-  runtime.ask('start', (call) => call.number(numThreads));
-  return new Attn(runtime, variant);
 }
 
 /** @param {string | URL} wasmUrl */
@@ -226,8 +236,7 @@ async function compile(url) {
  * @returns {Promise<Response | Uint8Array<ArrayBuffer>>}
  */
 async function read(url) {
-  const files =
-    url.protocol === 'file:' && globalThis.process?.getBuiltinModule?.('node:fs/promises');
+  const files = url.protocol === 'file:' && ofNode('fs/promises');
   try {
     if (files) return await files.readFile(url);
     const response = await fetch(url);

@@ -252,11 +252,9 @@ export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
     const output = call.resultOfHeads('output', x.shape, options.numHeads);
     const rows = cosShape[cosShape.length - 2];
     if (positionIds) {
-      const what = `a row below ${rows}`;
-      call.longs('positionIds', checkIntegers('positionIds', positionIds, 0, rows - 1, what));
-    } else {
-      call.none();
+      checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
     }
+    call.numbers('doubles', 'positionIds', positionIds);
     call.choice('pairing', pairing, kPairings);
     call.integer('rotaryDim', rotaryDim, 0);
     call.flag('inverse', inverse);

@@ -20,7 +20,7 @@ import { Memory } from './memory.js';
  * What wasm/src makes known.
  * @typedef {'start' | 'describe' | 'scaledDotProductAttention' | 'maskedSoftmax' |
  *   'attentionPooling' | 'makeAdditiveAttention' | 'forwardAdditiveAttention' | 'projectKeys' |
- *   'alibiSlopes' | 't5Buckets' | 'relativeSkew' | 'relativeKeysOfSkew' | 'sinusoidalEncoding' |
+ *   'alibiSlopes' | 'alibiBias' | 't5Bias' | 't5Buckets' | 'relativeSkew' | 'relativeKeysOfSkew' | 'sinusoidalEncoding' |
  *   'sinusoidalEncodingAt' | 'sinusoidalEncodingInFloat32' | 'shiftMatrix' | 'applyShift' |
  *   'positionalEncoding' | 'makeLearnedPositionalEncoding' | 'forwardLearnedPositionalEncoding' |
  *   'makeRotaryEmbedding' | 'deleteRotaryEmbedding' | 'rotaryFrequencies' | 'rotaryTables' |

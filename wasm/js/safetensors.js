@@ -1,4 +1,3 @@
-import { asWritten } from './call.js';
 import { NativeObject } from './nativeObject.js';
 import { checkOptions, invalid } from './tensor.js';
 
@@ -90,7 +89,7 @@ export class Safetensors extends NativeObject {
     return this.call((call) => {
       call.text('name', name);
       const output = call.result(name, shape);
-      call.run('readSafetensors', asWritten);
+      call.run('readSafetensors');
       return call.give(output);
     });
   }
@@ -116,7 +115,7 @@ export function toSafetensors(runtime, tensors, metadata = {}) {
       call.text('metadata', key);
       call.text('metadata', value);
     }
-    call.run('toSafetensors', asWritten);
+    call.run('toSafetensors');
     const file = call.givenBytes();
     call.run('freeFile');
     return file;

@@ -1,6 +1,7 @@
-import { biasOf } from './alibi.js';
-import { flag, size, writeOptions } from './options.js';
-import { checkIntegers, checkOptions, checkTensor } from './tensor.js';
+import { shapeOfBias, writesDiagonal } from './alibi.js';
+import { kT5Rule } from './attentionOptions.js';
+import { size, writeOptions } from './options.js';
+import { checkIntegers } from './tensor.js';
 
 /** @import { BiasSizes } from './alibi.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -20,11 +21,7 @@ import { checkIntegers, checkOptions, checkTensor } from './tensor.js';
 
 /** @typedef {T5BucketRule & BiasSizes} T5BiasMatrixOptions */
 
-export const kT5Options = {
-  numBuckets: size(32),
-  maxDistance: size(128),
-  bidirectional: flag(true),
-};
+export const kT5Options = { numBuckets: size(32), ...kT5Rule };
 
 const kMostDistance = 2 ** 31 - 1;
 
@@ -55,10 +52,13 @@ export function t5Buckets(runtime, distances, options) {
  * @param {T5BiasMatrixOptions} options
  */
 export function t5Bias(runtime, table, options) {
-  checkOptions(options);
-  checkTensor('table', table, { 2: '(numBuckets, H)' });
-  const { bidirectional, maxDistance } = options;
-  return biasOf(runtime, table.shape[1], options, {
-    t5Bias: { table, bidirectional, maxDistance },
-  });
+  return runtime.map(
+    't5Bias',
+    (call) => {
+      const [, numHeads] = call.floats('table', table, { 2: '(numBuckets, H)' });
+      writeOptions(call, options, kT5Rule);
+      return shapeOfBias(numHeads, options);
+    },
+    writesDiagonal(options),
+  );
 }

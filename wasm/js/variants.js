@@ -8,7 +8,8 @@
  * @typedef {object} VariantFiles
  * @property {() => Promise<{ default: (options: object) => Promise<any> }>} glue
  * @property {() => URL} wasm
- * @property {() => Worker} [worker]  starts one; of variants with threads
+ * @property {(Worker: any) => any} [worker]  starts one, the browser's or Node's; of variants with
+ *   threads
  */
 
 /** @type {Record<Variant, VariantFiles>} */
@@ -24,21 +25,23 @@ export const variants = {
   'simd128-threads': {
     glue: () => import('./attn-simd128-threads.js'),
     wasm: () => new URL('./attn-simd128-threads.wasm', import.meta.url),
-    worker: () =>
+    worker: (Worker) =>
       new Worker(new URL('./attn-simd128-threads.js', import.meta.url), {
         type: 'module',
-        name: 'em-pthread',
-        workerData: 'em-pthread',
+        name: 'attn-thread',
+        workerData: 'attn-thread',
+        execArgv: [],
       }),
   },
   'relaxed-simd-threads': {
     glue: () => import('./attn-relaxed-simd-threads.js'),
     wasm: () => new URL('./attn-relaxed-simd-threads.wasm', import.meta.url),
-    worker: () =>
+    worker: (Worker) =>
       new Worker(new URL('./attn-relaxed-simd-threads.js', import.meta.url), {
         type: 'module',
-        name: 'em-pthread',
-        workerData: 'em-pthread',
+        name: 'attn-thread',
+        workerData: 'attn-thread',
+        execArgv: [],
       }),
   },
 };

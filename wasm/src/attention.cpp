@@ -1,5 +1,8 @@
 // Attention and what scores are made of.
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "arguments.hpp"
@@ -132,6 +135,42 @@ void run_alibi_slopes(Arguments& a) {
   alibi_slopes({slopes.data(), static_cast<std::size_t>(slopes.size(0))});
 }
 
+/// What terms of positions add to the scores: those of queries and keys that are zero.
+void run_bias(const Tensor& bias, AttentionOptions& options, Arguments& a) {
+  options.relative_diagonal = a.diagonal();
+  if (std::ranges::count(bias.shape(), 0) != 0) return;
+  const std::int64_t heads = bias.size(0), queries = bias.size(1), keys = bias.size(2);
+  const float zero = 0;
+  const auto zeros = [&](std::int64_t length) {
+    return ConstTensor(&zero, std::array<std::int64_t, 4>{1, heads, length, 1},
+                       std::array<std::int64_t, 4>{});
+  };
+  std::vector<float> output(static_cast<std::size_t>(heads * queries));
+  options.biased_scores = Tensor(bias.data(), {1, heads, queries, keys});
+  scaled_dot_product_attention(zeros(queries), zeros(keys), zeros(keys),
+                               Tensor(output.data(), {1, heads, queries, 1}), options, context());
+}
+
+void run_alibi_bias(Arguments& a) {
+  const Tensor bias = a.result();
+  std::vector<float> slopes(static_cast<std::size_t>(bias.size(0)));
+  alibi_slopes(slopes);
+  AttentionOptions options;
+  options.alibi_slopes = ConstTensor(slopes.data(), {bias.size(0)});
+  run_bias(bias, options, a);
+}
+
+void run_t5_bias(Arguments& a) {
+  T5Bias rule;
+  rule.table = a.floats();
+  rule.max_distance = a.integer();
+  rule.bidirectional = a.flag();
+  const Tensor bias = a.result();
+  AttentionOptions options;
+  options.t5_bias = rule;
+  run_bias(bias, options, a);
+}
+
 /// Distances are replaced by their buckets.
 void run_t5_buckets(Arguments& a) {
   const auto distances = a.tensor<std::int32_t>();
@@ -167,6 +206,8 @@ EMSCRIPTEN_BINDINGS(attention) {
   operation("forwardAdditiveAttention", &run_additive_attention);
   operation("projectKeys", &project_keys);
   operation("alibiSlopes", &run_alibi_slopes);
+  operation("alibiBias", &run_alibi_bias);
+  operation("t5Bias", &run_t5_bias);
   operation("t5Buckets", &run_t5_buckets);
   operation("relativeSkew", &run_relative_skew);
   operation("relativeKeysOfSkew", &run_relative_keys_of_skew);

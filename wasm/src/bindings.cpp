@@ -7,32 +7,90 @@
 #include <emscripten/emscripten.h>
 #include <malloc.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
-#include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "arguments.hpp"
 #include "attn/error.hpp"
 #include "attn/version.hpp"
 
+// Embind tells JavaScript of all of C++'s types, and the C library asks it for the environment. The
+// operations' names are all that is made known here, so neither leaves the module.
+extern "C" char* getenv(const char*) { return nullptr; }
+namespace emscripten::internal {
+extern "C" {
+void _embind_register_void(TYPEID, const char*) {}
+void _embind_register_bool(TYPEID, const char*, bool, bool) {}
+void _embind_register_integer(TYPEID, const char*, std::size_t, std::int32_t, std::uint32_t) {}
+void _embind_register_bigint(TYPEID, const char*, std::size_t, std::int64_t, std::uint64_t) {}
+void _embind_register_float(TYPEID, const char*, std::size_t) {}
+void _embind_register_std_string(TYPEID, const char*) {}
+void _embind_register_std_wstring(TYPEID, std::size_t, const char*) {}
+void _embind_register_emval(TYPEID) {}
+void _embind_register_memory_view(TYPEID, unsigned, const char*) {}
+}
+}  // namespace emscripten::internal
+
 namespace attn::wasm {
 namespace {
 
-/// The last failed call's error, copied: keeping hold of an exception itself leaks memory with
-/// Emscripten 3.1.69.
-std::runtime_error last_error("");
+/// Whether a name with underscores is one of PyTorch's parameters, which have them in JavaScript,
+/// too.
+bool is_parameter(std::string_view name) {
+  constexpr std::string_view kParts[] = {"_proj", "_ih_l", "_hh_l", "relative_attention_bias"};
+  return name.ends_with("_attn") || std::ranges::any_of(kParts, [&](std::string_view part) {
+           return name.find(part) != name.npos;
+         });
+}
 
-// Made while there is memory.
-const std::runtime_error no_memory("memory: WebAssembly's is exhausted");
-const std::runtime_error unknown("the core failed without saying why");
+/// A message with the names of arguments as JavaScript has them: `valid_lens` is `validLens`.
+std::string in_camel_case(std::string_view message) {
+  const auto is_lower = [](char c) { return 'a' <= c && c <= 'z'; };
+  const auto is_part = [&](char c) {
+    return is_lower(c | 0x20) || ('0' <= c && c <= '9') || c == '_';
+  };
+  std::string result;
+  for (auto at = message.begin(); at != message.end();) {
+    const auto end = std::find_if_not(at, message.end(), is_part);
+    if (end == at) {
+      result += *at++;
+      continue;
+    }
+    const bool is_argument = is_lower(*at) && !is_parameter({at, end});
+    for (; at != end; ++at) {
+      const bool starts_word = is_argument && *at == '_' && at + 1 != end && is_lower(at[1]);
+      result += starts_word ? static_cast<char>(*++at - 'a' + 'A') : *at;
+    }
+  }
+  return result;
+}
 
 /// Gives the code and the message of an error.
-bool fail(Arguments results, const char* code, const std::runtime_error& error) noexcept {
-  last_error = error;
+bool fail(Arguments results, const char* code, std::string_view message) noexcept {
   results.give(std::string_view(code));
-  results.give(std::string_view(last_error.what()));
+  results.give(message);
   return false;
+}
+
+bool fail_without_memory(Arguments results) noexcept {
+  return fail(results, to_string(ErrorCode::kOutOfMemory), "memory: WebAssembly's is exhausted");
+}
+
+/// What the last failed call was told.
+std::string last_message;
+
+bool fail(Arguments results, const Error& error, bool keeps_names) noexcept {
+  try {
+    last_message = keeps_names ? std::string(error.what()) : in_camel_case(error.what());
+    return fail(results, to_string(error.code()), last_message);
+  } catch (const std::bad_alloc&) {
+    return fail_without_memory(results);
+  }
 }
 
 std::unique_ptr<Context> the_context;
@@ -80,10 +138,10 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
     reinterpret_cast<wasm::Operation>(operation)(arguments);
     return true;
   } catch (const Error& error) {
-    return wasm::fail(results, to_string(error.code()), error);
+    return wasm::fail(results, error, arguments.keeps_names());
   } catch (const std::bad_alloc&) {
-    return wasm::fail(results, to_string(ErrorCode::kOutOfMemory), wasm::no_memory);
+    return wasm::fail_without_memory(results);
   } catch (...) {
-    return wasm::fail(results, "internal", wasm::unknown);
+    return wasm::fail(results, "internal", "the core failed without saying why");
   }
 }

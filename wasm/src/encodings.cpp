@@ -1,5 +1,9 @@
 // Positions, tokens, random numbers, activations, and the comparison of architectures.
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -192,7 +196,14 @@ void run_apply_rotary_embedding(Arguments& a) {
   const ConstTensor x = a.floats(), cos = a.floats(), sin = a.floats();
   const Tensor output = a.result();
   RotaryCacheOptions options;
-  options.position_ids = a.tensor<const std::int64_t>();
+  const auto rows = a.tensor<const double>();
+  std::vector<std::int64_t> position_ids;
+  if (!rows.empty()) {
+    const auto size = std::accumulate(rows.shape().begin(), rows.shape().end(), std::int64_t{1},
+                                      std::multiplies<>());
+    position_ids.assign(rows.data(), rows.data() + size);
+    options.position_ids = {position_ids.data(), rows.shape()};
+  }
   options.pairing = a.choice<RotaryPairing>();
   options.rotary_dim = a.integer();
   options.inverse = a.flag();

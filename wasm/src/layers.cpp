@@ -48,11 +48,13 @@ void parameter_names(Arguments& a) {
 }
 
 void get_parameter(Arguments& a) {
+  a.keep_names();
   const auto& layer = a.object<Module>();
   a.give(layer.parameter(a.text()));
 }
 
 void set_parameter(Arguments& a) {
+  a.keep_names();
   auto& layer = a.object<Module>();
   const std::string_view name = a.text();
   layer.set_parameter(name, a.floats());

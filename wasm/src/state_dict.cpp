@@ -41,6 +41,7 @@ SafetensorsMetadata metadata(Arguments& a) {
 }
 
 void write_safetensors(Arguments& a) {
+  a.keep_names();
   std::vector<NamedTensor> tensors(static_cast<std::size_t>(a.integer()));
   for (NamedTensor& tensor : tensors) {
     tensor.name = a.text();
@@ -83,6 +84,7 @@ void describe_safetensors(Arguments& a) {
 }
 
 void read_safetensors(Arguments& a) {
+  a.keep_names();
   const auto& opened = a.object<Safetensors>();
   const std::string_view name = a.text();
   opened.read(name, a.result());
@@ -90,6 +92,7 @@ void read_safetensors(Arguments& a) {
 
 /// Gives the names that are missing, each ended by a zero byte, and those that are unexpected.
 void load_state(Arguments& a) {
+  a.keep_names();
   auto& layer = a.object<Module>();
   const auto& opened = a.object<Safetensors>();
   const std::string_view prefix = a.text();

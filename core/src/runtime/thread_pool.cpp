@@ -10,6 +10,11 @@
 
 #if defined(__EMSCRIPTEN__)
 #include <emscripten/threading.h>
+
+/// The variants for WebAssembly share this code, and some of them have no threads. Which is known
+/// when a module is linked: where there are none, the linker drops all that is for them. A program
+/// that brings a pthread_create of its own says so by defining this, too.
+extern "C" [[gnu::weak]] bool attn_has_threads() { return emscripten_has_threading_support() != 0; }
 #endif
 
 namespace attn::runtime {
@@ -19,11 +24,9 @@ namespace {
 /// parallel loops of one call follow each other without a wake-up in between.
 constexpr int kSpins = 4000;
 
-/// The variants for WebAssembly share this code, and some of them have no threads. Which is known
-/// when a module is linked: where there are none, the linker drops all that is for them.
 bool has_threads() noexcept {
 #if defined(__EMSCRIPTEN__)
-  return emscripten_has_threading_support() != 0;
+  return attn_has_threads();
 #else
   return true;
 #endif
@@ -41,10 +44,10 @@ inline void pause_briefly() noexcept {
 
 struct ThreadPool::Shared {
   std::vector<Thread> threads;
-  Mutex mutex;
-  ConditionVariable wake;
   /// Counts the loops started; a worker that sees a new number joins that loop.
-  std::atomic<std::uint64_t> generation{0};
+  std::atomic<std::uint32_t> generation{0};
+  /// Workers that sleep, or are about to.
+  std::atomic<int> sleepers{0};
   std::atomic<bool> stopping{false};
   std::atomic<std::int64_t> next{0};
   std::atomic<int> busy{0};
@@ -59,15 +62,12 @@ struct ThreadPool::Shared {
   }
 
   void worker_loop(int worker) noexcept {
-    std::uint64_t seen = 0;
+    std::uint32_t seen = 0;
     for (;;) {
       for (int i = 0; i < kSpins && generation.load(std::memory_order_acquire) == seen; ++i) {
         pause_briefly();
       }
-      if (generation.load(std::memory_order_acquire) == seen) {
-        Lock<Mutex> lock(mutex);
-        wake.wait(lock, [&] { return generation.load(std::memory_order_acquire) != seen; });
-      }
+      if (generation.load(std::memory_order_acquire) == seen) sleep_until_after(seen);
       if (stopping.load(std::memory_order_acquire)) return;
       ++seen;
       work(worker);
@@ -75,12 +75,18 @@ struct ThreadPool::Shared {
     }
   }
 
+  // Either announce() finds this worker among the sleepers, or the worker finds the new number:
+  // both first write and then read, in one order that all threads agree on.
+
+  void sleep_until_after(std::uint32_t seen) noexcept {
+    sleepers.fetch_add(1, std::memory_order_seq_cst);
+    while (generation.load(std::memory_order_seq_cst) == seen) sleep_while(generation, seen);
+    sleepers.fetch_sub(1, std::memory_order_relaxed);
+  }
+
   void announce() noexcept {
-    {
-      const Lock<Mutex> lock(mutex);
-      generation.fetch_add(1, std::memory_order_release);
-    }
-    wake.notify_all();
+    generation.fetch_add(1, std::memory_order_seq_cst);
+    if (sleepers.load(std::memory_order_seq_cst) != 0) wake_all(generation);
   }
 };
 

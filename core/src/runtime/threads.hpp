@@ -1,14 +1,15 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #if defined(__EMSCRIPTEN__)
 #include <pthread.h>
-#include <sched.h>
 
 #include <memory>
 #include <new>
 #include <utility>
 #else
-#include <condition_variable>
 #include <mutex>
 #include <thread>
 #endif
@@ -20,33 +21,24 @@ namespace attn::runtime {
 
 #if defined(__EMSCRIPTEN__)
 
-class Mutex {
+class RecursiveMutex {
  public:
-  Mutex() noexcept : Mutex(PTHREAD_MUTEX_NORMAL) {}
-  ~Mutex() { pthread_mutex_destroy(&mutex_); }
-  Mutex(const Mutex&) = delete;
-  Mutex& operator=(const Mutex&) = delete;
+  RecursiveMutex() noexcept {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&mutex_, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+  }
+  ~RecursiveMutex() { pthread_mutex_destroy(&mutex_); }
+  RecursiveMutex(const RecursiveMutex&) = delete;
+  RecursiveMutex& operator=(const RecursiveMutex&) = delete;
 
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
 
- protected:
-  explicit Mutex(int kind) noexcept {
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, kind);
-    pthread_mutex_init(&mutex_, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-  }
-
  private:
-  friend class ConditionVariable;
   pthread_mutex_t mutex_;
-};
-
-class RecursiveMutex : public Mutex {
- public:
-  RecursiveMutex() noexcept : Mutex(PTHREAD_MUTEX_RECURSIVE) {}
 };
 
 template <class M>
@@ -57,27 +49,8 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
-  M& mutex() const noexcept { return mutex_; }
-
  private:
   M& mutex_;
-};
-
-class ConditionVariable {
- public:
-  ConditionVariable() noexcept { pthread_cond_init(&condition_, nullptr); }
-  ~ConditionVariable() { pthread_cond_destroy(&condition_); }
-  ConditionVariable(const ConditionVariable&) = delete;
-  ConditionVariable& operator=(const ConditionVariable&) = delete;
-
-  template <class F>
-  void wait(Lock<Mutex>& lock, F&& ready) noexcept {
-    while (!ready()) pthread_cond_wait(&condition_, &lock.mutex().mutex_);
-  }
-  void notify_all() noexcept { pthread_cond_broadcast(&condition_); }
-
- private:
-  pthread_cond_t condition_;
 };
 
 /// To be joined before it is destroyed.
@@ -102,18 +75,45 @@ class Thread {
   pthread_t handle_;
 };
 
-inline void yield() noexcept { sched_yield(); }
+/// There is nothing to call: a thread that computes is interrupted by the system alone.
+inline void yield() noexcept {}
+
+/// In a function of its own, called through a pointer that no optimiser sees through: the baseline
+/// compiler of Node 20 loses the variables of a function that has waited.
+inline int wait_in_memory(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
+  const auto* address = reinterpret_cast<const std::int32_t*>(&word);
+  constexpr std::int64_t kForever = -1;
+  return __builtin_wasm_memory_atomic_wait32(const_cast<std::int32_t*>(address),
+                                             static_cast<std::int32_t>(value), kForever);
+}
+
+/// Sleeps until it is woken, if the word has this value; may return early. Not for a browser's main
+/// thread. The standard library's here would look again and again.
+inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
+  static constinit auto* volatile wait = &wait_in_memory;
+  wait(word, value);
+}
+
+inline void wake_all(std::atomic<std::uint32_t>& word) noexcept {
+  constexpr std::uint32_t kAll = 0xffffffff;
+  __builtin_wasm_memory_atomic_notify(reinterpret_cast<std::int32_t*>(&word), kAll);
+}
 
 #else
 
-using Mutex = std::mutex;
 using RecursiveMutex = std::recursive_mutex;
 template <class M>
 using Lock = std::unique_lock<M>;
-using ConditionVariable = std::condition_variable;
 using Thread = std::thread;
 
 inline void yield() noexcept { std::this_thread::yield(); }
+
+/// Sleeps until it is woken, if the word has this value; may return early.
+inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
+  word.wait(value, std::memory_order_acquire);
+}
+
+inline void wake_all(std::atomic<std::uint32_t>& word) noexcept { word.notify_all(); }
 
 #endif
 
