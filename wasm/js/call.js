@@ -118,11 +118,10 @@ export class Call {
     const copies = this.#copies;
     for (let i = 0; i < this.#numCopies; ++i) {
       const { name, data, type, at } = copies[i];
-      // Queries, keys and values are often the same.
-      let twin = i - 1;
-      while (twin >= 0 && (copies[twin].data !== data || copies[twin].type !== type)) --twin;
-      if (twin >= 0) {
-        values[at] = values[copies[twin].at];
+      // Queries, keys and values, which follow each other, are often the same.
+      const last = copies[Math.max(0, i - 1)];
+      if (i > 0 && last.data === data && last.type === type) {
+        values[at] = values[last.at];
         continue;
       }
       const { length } = data;
@@ -379,22 +378,6 @@ export class Call {
     this.bytes(name, utf8Encoder.encode(text));
   }
 
-  /**
-   * Texts, one behind the other, and where each of them ends.
-   * @param {string} name
-   * @param {readonly string[]} texts
-   */
-  texts(name, texts) {
-    const parts = texts.map((text) => [...utf8Encoder.encode(text)]);
-    this.bytes(name, parts.flat());
-    let end = 0;
-    this.numbers(
-      'ints',
-      name,
-      parts.map(({ length }) => (end += length)),
-    );
-  }
-
   // Results
 
   /**
@@ -514,9 +497,21 @@ export class Call {
     return this.#memory.part('bytes', this.given(index), this.given(index + 1)).slice();
   }
 
-  /** @param {number} [index] */
+  /** @param {number} index */
   givenText(index) {
     return utf8Decoder.decode(this.givenBytes(index));
+  }
+
+  /** Texts: address and length of an array that holds the address and the length of each. */
+  givenTexts() {
+    const memory = this.#memory;
+    const places = memory.part('doubles', this.given(0), this.given(1));
+    /** @type {string[]} */
+    const texts = [];
+    for (let i = 0; i < places.length; i += 2) {
+      texts.push(utf8Decoder.decode(memory.part('bytes', places[i], places[i + 1]).slice()));
+    }
+    return texts;
   }
 
   #grow() {

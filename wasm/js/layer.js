@@ -67,7 +67,7 @@ export class Layer extends NativeObject {
   parameterNames() {
     return this.call((call) => {
       call.run('parameterNames');
-      return call.givenText().split('\n').slice(0, -1);
+      return call.givenTexts();
     });
   }
 
@@ -132,8 +132,8 @@ export class Layer extends NativeObject {
         call.text('prefix', prefix);
         call.flag('strict', strict);
         call.run('loadStateDict');
-        const names = (/** @type {number} */ at) => call.givenText(at).split('\0').slice(0, -1);
-        return { missingKeys: names(0), unexpectedKeys: names(2) };
+        const names = call.givenTexts();
+        return { missingKeys: names.splice(0, call.given(2)), unexpectedKeys: names };
       }),
     );
   }

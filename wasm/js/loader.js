@@ -54,24 +54,12 @@ export async function load(options = {}) {
     throw invalid('wasmUrl', `${wasmUrl}`, 'the variant that this file holds: set variant, too');
   }
   const features = detectFeatures();
-  if (variant) {
-    requireFeatures(variant, features);
-    return start(prepare(variant, url), threads ?? defaultThreads());
-  }
-  requireFeatures('simd128', features);
+  const numThreads = threads ?? defaultThreads();
+  requireFeatures(variant ?? 'simd128', features);
+  if (variant) return start(variant, url, numThreads);
   const single = features.relaxedSimd ? 'relaxed-simd' : 'simd128';
-  const numThreads = features.threads ? (threads ?? defaultThreads()) : 1;
-  if (numThreads > 1) {
-    const prepared = prepare(`${single}-threads`, url);
-    try {
-      return await start(prepared, numThreads);
-    } catch {
-      // Either a file is not as it should be, or it is what cannot be detected: phones refuse to
-      // reserve shared memory, and a content security policy may forbid workers.
-      await Promise.all([prepared.factory, prepared.module]);
-    }
-  }
-  return start(prepare(single, url), 1);
+  if (!features.threads || numThreads === 1) return start(single, url, 1);
+  return start(`${single}-threads`, url, numThreads, single);
 }
 
 /**
@@ -114,83 +102,69 @@ function defaultThreads() {
 const ofNode = (name) => globalThis.process?.getBuiltinModule?.(`node:${name}`);
 
 /**
- * A variant that is being fetched and compiled, with the glue that starts it.
- * @typedef {object} Prepared
- * @property {Variant} variant
- * @property {Promise<(options: object) => Promise<any>>} factory
- * @property {Promise<WebAssembly.Module>} module
- */
-
-/**
- * @param {Variant} variant
- * @param {URL} [url]
- * @returns {Prepared}
- */
-function prepare(variant, url) {
-  let file = url ?? variants[variant].wasm();
-  if (isFolder(file)) file = new URL(`attn-${variant}.wasm`, file);
-  const module = compile(file);
-  const factory = variants[variant].glue().then(
-    (glue) => glue.default,
-    (error) => {
-      throw failure(`attn-${variant}.js could not be loaded`, error);
-    },
-  );
-  // Whoever waits for them hears of it.
-  for (const promise of [factory, module]) promise.catch(() => {});
-  return { variant, factory, module };
-}
-
-/**
  * Starts a variant. Its workers come up while the module is being compiled.
- * @param {Prepared} prepared
+ * @param {Variant} variant
+ * @param {URL | undefined} url
  * @param {number} threads
+ * @param {Variant} [fallback]  without threads
  * @returns {Promise<Attn>}
  */
-async function start({ variant, factory, module }, threads) {
+async function start(variant, url, threads, fallback) {
+  const { glue, wasm, worker } = variants[variant];
+  let file = url ?? wasm();
+  if (isFolder(file)) file = new URL(`attn-${variant}.wasm`, file);
+  const files = Promise.all([
+    glue().catch((error) => {
+      throw failure(`attn-${variant}.js could not be loaded`, error);
+    }),
+    compile(file),
+  ]);
   /** @type {any[]} */
   const workers = [];
   try {
-    const { worker } = variants[variant];
-    const running = [];
-    for (let i = 1; worker && i < threads; ++i) {
-      const started = worker(globalThis.Worker ?? ofNode('worker_threads').Worker);
-      workers.push(started);
-      running.push(
-        new Promise((resolve, reject) => {
-          started.onmessage = resolve;
-          started.onerror = reject;
-          // Node's knows only these.
-          started.on?.('message', resolve).on('error', reject);
-        }),
-      );
+    while (worker && workers.length < threads - 1) {
+      workers.push(worker(globalThis.Worker ?? ofNode('worker_threads').Worker));
     }
-    const allRun = Promise.all(running);
-    // It is waited for when there is something to run.
-    allRun.catch(() => {});
+    const running = Promise.all(
+      workers.map(
+        (worker) =>
+          new Promise((resolve, reject) => {
+            worker.onmessage = resolve;
+            worker.onerror = reject;
+            // Node's knows only these.
+            worker.on?.('message', resolve).on('error', reject);
+          }),
+      ),
+    );
+    // Whoever waits for them hears of it.
+    for (const promise of [files, running]) promise.catch(() => {});
 
-    const [make, wasm] = await Promise.all([factory, module]);
+    const [{ default: make }, module] = await files;
     /** @type {Native} */
     const native = await new Promise((resolve, reject) => {
       const waiting = [...workers];
       const options = {
         // Towards the glue it never fails.
         instantiate: (/** @type {WebAssembly.Imports} */ imports) =>
-          new Promise((done) => WebAssembly.instantiate(wasm, imports).then(done, reject)),
+          new Promise((done) => WebAssembly.instantiate(module, imports).then(done, reject)),
         startThread: (/** @type {object} */ thread) =>
-          waiting.pop().postMessage({ ...thread, wasm }),
+          waiting.pop().postMessage({ ...thread, wasm: module }),
       };
       make(options).then(resolve);
     });
     const runtime = new Runtime(native);
     runtime.ask('start', (call) => call.number(workers.length + 1));
     // Calls cannot wait for workers to come up: a page may not.
-    await allRun;
+    await running;
     for (const worker of workers) worker.unref?.();
     return new Attn(runtime, variant);
   } catch (error) {
     for (const worker of workers) worker.terminate();
-    if (error instanceof AttnError) throw error;
+    // What is wrong with its files is said by these.
+    await files;
+    // It is what cannot be detected: phones refuse to reserve shared memory, and a content security
+    // policy may forbid workers.
+    if (fallback) return start(fallback, url, 1);
     throw failure(`the WebAssembly module (variant ${variant}) could not be started`, error);
   }
 }

@@ -25,7 +25,8 @@ export function ngramEmbedding(runtime, tokens, options) {
   return runtime.map(
     'ngramEmbedding',
     (call) => {
-      call.texts('tokens', tokens);
+      call.number(tokens.length);
+      for (const token of tokens) call.text('tokens', token);
       return [tokens.length, dModel];
     },
     (call) => {

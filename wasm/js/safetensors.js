@@ -26,7 +26,8 @@ import { checkOptions, invalid } from './tensor.js';
  * @template {ResultKind} [As='array']
  */
 export class Safetensors extends NativeObject {
-  #entries;
+  /** @type {SafetensorsEntry[]} */
+  #entries = [];
   /** @type {Record<string, string>} */
   #metadata = {};
 
@@ -41,23 +42,15 @@ export class Safetensors extends NativeObject {
     }
     const address = runtime.ask('openSafetensors', (call) => call.bytes('bytes', view));
     super(runtime, 'deleteSafetensors', address);
-    const parts = runtime.call((call) => {
-      call.number(address);
+    this.call((call) => {
       call.run('describeSafetensors');
-      const description = split(call.givenBytes());
-      call.run('freeFile');
-      return description;
+      const texts = call.givenTexts().values();
+      const next = () => /** @type {string} */ (texts.next().value);
+      for (let i = call.given(2); i > 0; --i) {
+        this.#entries.push({ name: next(), dtype: next(), shape: JSON.parse(next()) });
+      }
+      for (const key of texts) this.#metadata[key] = next();
     });
-    let at = 0;
-    const next = () => parts[at++];
-    const nextNumber = () => Number(next());
-    /** @type {SafetensorsEntry[]} */
-    this.#entries = Array.from({ length: nextNumber() }, () => ({
-      name: next(),
-      dtype: next(),
-      shape: Array.from({ length: nextNumber() }, nextNumber),
-    }));
-    while (at < parts.length) this.#metadata[next()] = next();
   }
 
   /**
@@ -142,21 +135,4 @@ export function withSafetensors(runtime, source, body) {
   } finally {
     file.dispose();
   }
-}
-
-/**
- * Parts, each with its length and a colon before it: in bytes, because names may hold anything.
- * @param {Uint8Array} bytes
- */
-function split(bytes) {
-  const decoder = new TextDecoder();
-  /** @type {string[]} */
-  const parts = [];
-  for (let at = 0; at < bytes.length;) {
-    const colon = bytes.indexOf(0x3a, at);
-    const length = Number(decoder.decode(bytes.subarray(at, colon)));
-    parts.push(decoder.decode(bytes.subarray(colon + 1, colon + 1 + length)));
-    at = colon + 1 + length;
-  }
-  return parts;
 }

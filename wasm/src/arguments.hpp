@@ -8,7 +8,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/dropout.hpp"
@@ -150,6 +152,8 @@ class Arguments {
     give(static_cast<const void*>(text.data()));
     give(static_cast<double>(text.size()));
   }
+  /// The same of an array that holds addresses and lengths in turn. Until the next call.
+  void give(std::vector<std::string> texts);
 
  private:
   double* at_;

@@ -14,6 +14,8 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "arguments.hpp"
 #include "attn/error.hpp"
@@ -70,6 +72,10 @@ std::string in_camel_case(std::string_view message) {
   return result;
 }
 
+/// What the last call gave.
+std::vector<std::string> given_texts;
+std::vector<double> given_places;
+
 /// Gives the code and the message of an error.
 bool fail(Arguments results, const char* code, std::string_view message) noexcept {
   results.give(std::string_view(code));
@@ -120,6 +126,16 @@ void describe(Arguments& a) {
 
 }  // namespace
 
+void Arguments::give(std::vector<std::string> texts) {
+  given_texts = std::move(texts);
+  for (const std::string& text : given_texts) {
+    given_places.push_back(static_cast<double>(reinterpret_cast<Address>(text.data())));
+    given_places.push_back(static_cast<double>(text.size()));
+  }
+  give(static_cast<const void*>(given_places.data()));
+  give(static_cast<double>(given_places.size()));
+}
+
 Context& context() { return *the_context; }
 
 EMSCRIPTEN_BINDINGS(module) {
@@ -134,6 +150,8 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
   using namespace attn;
   wasm::Arguments arguments(address);
   const wasm::Arguments results = arguments;
+  wasm::given_texts = {};
+  wasm::given_places = {};
   try {
     reinterpret_cast<wasm::Operation>(operation)(arguments);
     return true;

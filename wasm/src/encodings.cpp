@@ -1,6 +1,7 @@
 // Positions, tokens, random numbers, activations, and the comparison of architectures.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <numeric>
@@ -212,22 +213,14 @@ void run_apply_rotary_embedding(Arguments& a) {
 
 // Tokens
 
-/// The tokens lie one behind the other; `ends` says where each of them ends.
 void run_ngram_embedding(Arguments& a) {
-  const std::string_view utf8 = a.text();
-  const auto ends = a.span<std::int32_t>();
+  std::vector<std::string_view> tokens(static_cast<std::size_t>(a.integer()));
+  for (std::string_view& token : tokens) token = a.text();
   const Tensor output = a.result();
   NgramEmbeddingOptions options;
   options.seed = a.seed();
   options.min_n = a.choice<int>();
   options.max_n = a.choice<int>();
-  std::vector<std::string_view> tokens;
-  tokens.reserve(ends.size());
-  std::size_t begin = 0;
-  for (const std::int32_t end : ends) {
-    tokens.push_back(utf8.substr(begin, static_cast<std::size_t>(end) - begin));
-    begin = static_cast<std::size_t>(end);
-  }
   ngram_embedding(tokens, output, options, context());
 }
 

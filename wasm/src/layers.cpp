@@ -1,8 +1,6 @@
 // What all layers have, and those that stand by themselves.
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "arguments.hpp"
 #include "attn/multi_head_attention.hpp"
@@ -31,21 +29,7 @@ namespace {
 
 void delete_layer(Arguments& a) { delete &a.object<Module>(); }
 
-/// Given as one text, separated by line feeds; it is there until the next call.
-std::string names;
-
-void join(const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) {
-    names += part;
-    names += '\n';
-  }
-}
-
-void parameter_names(Arguments& a) {
-  names.clear();
-  join(a.object<Module>().parameter_names());
-  a.give(std::string_view(names));
-}
+void parameter_names(Arguments& a) { a.give(a.object<Module>().parameter_names()); }
 
 void get_parameter(Arguments& a) {
   a.keep_names();

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
@@ -14,9 +15,8 @@
 namespace attn::wasm {
 namespace {
 
-/// What is given last, until the next call.
+/// What was given last, until JavaScript has copied it.
 std::vector<std::byte> file;
-std::string text;
 
 std::span<const std::byte> bytes(Arguments& a) { return std::as_bytes(a.span<char>()); }
 
@@ -25,10 +25,7 @@ void give_file(Arguments& a) {
   a.give(static_cast<double>(file.size()));
 }
 
-void free_file(Arguments&) {
-  file = {};
-  text = {};
-}
+void free_file(Arguments&) { file = {}; }
 
 /// Keys and values in turn.
 SafetensorsMetadata metadata(Arguments& a) {
@@ -59,28 +56,27 @@ void open_safetensors(Arguments& a) {
 
 void delete_safetensors(Arguments& a) { delete &a.object<Safetensors>(); }
 
-/// A JSON text would need a writer: lengths before texts do as well, because names may hold
-/// anything. Tensors as name, dtype, rank, sizes; then keys and values.
+/// Gives name, dtype and shape of each tensor, then keys and values; and how many tensors there
+/// are.
 void describe_safetensors(Arguments& a) {
   const auto& opened = a.object<Safetensors>();
-  text.clear();
-  const auto add = [](std::string_view part) {
-    text += std::to_string(part.size());
-    text += ':';
-    text += part;
-  };
-  add(std::to_string(opened.tensors().size()));
+  std::vector<std::string> texts;
   for (const SafetensorsEntry& entry : opened.tensors()) {
-    add(entry.name);
-    add(entry.dtype);
-    add(std::to_string(entry.shape.size()));
-    for (const std::int64_t size : entry.shape) add(std::to_string(size));
+    texts.push_back(entry.name);
+    texts.push_back(entry.dtype);
+    std::string& shape = texts.emplace_back();
+    for (const std::int64_t size : entry.shape) {
+      shape += shape.empty() ? '[' : ',';
+      shape += std::to_string(size);
+    }
+    shape += shape.empty() ? "[]" : "]";
   }
   for (const auto& [key, value] : opened.metadata()) {
-    add(key);
-    add(value);
+    texts.push_back(key);
+    texts.push_back(value);
   }
-  a.give(std::string_view(text));
+  a.give(std::move(texts));
+  a.give(static_cast<double>(opened.tensors().size()));
 }
 
 void read_safetensors(Arguments& a) {
@@ -90,19 +86,18 @@ void read_safetensors(Arguments& a) {
   opened.read(name, a.result());
 }
 
-/// Gives the names that are missing, each ended by a zero byte, and those that are unexpected.
+/// Gives the names that are missing, then those that are unexpected; and how many are missing.
 void load_state(Arguments& a) {
   a.keep_names();
   auto& layer = a.object<Module>();
   const auto& opened = a.object<Safetensors>();
   const std::string_view prefix = a.text();
-  const IncompatibleKeys keys = load_state_dict(layer, opened, prefix, a.flag());
-  text.clear();
-  for (const std::string& name : keys.missing_keys) text.append(name).push_back('\0');
-  const std::size_t missing = text.size();
-  for (const std::string& name : keys.unexpected_keys) text.append(name).push_back('\0');
-  a.give(std::string_view(text).substr(0, missing));
-  a.give(std::string_view(text).substr(missing));
+  IncompatibleKeys keys = load_state_dict(layer, opened, prefix, a.flag());
+  std::vector<std::string>& names = keys.missing_keys;
+  const auto missing = static_cast<double>(names.size());
+  names.insert(names.end(), keys.unexpected_keys.begin(), keys.unexpected_keys.end());
+  a.give(std::move(names));
+  a.give(missing);
 }
 
 }  // namespace
