@@ -30,6 +30,8 @@ import { TensorHandle } from './tensorHandle.js';
 const kMostResults = 16;
 /** Up to this length a loop copies faster than the methods of typed arrays. */
 const kShortCopy = 64;
+/** Room for this many numbers is kept from call to call. */
+const kKeptArguments = 1 << 16;
 
 const utf8Encoder = new TextEncoder();
 const utf8Decoder = new TextDecoder();
@@ -108,6 +110,11 @@ export class Call {
     this.#memory.reset();
     for (let block; (block = this.#blocks.pop());) {
       if (block.handles === 0) this.#memory.free(block.address);
+    }
+    // A text of very many tokens, for example, is not what the next calls will be about.
+    if (this.#arguments.length > kKeptArguments) {
+      this.#arguments = new Float64Array(128);
+      this.#copies = [];
     }
   }
 

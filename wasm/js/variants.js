@@ -1,6 +1,7 @@
 // @ts-nocheck: the modules imported here are made by the build.
 
-// Written out one by one, because bundlers find files by these very expressions.
+// Written out one by one, because bundlers find files by these very expressions. In Node, options of
+// the process that are none for a worker would keep it from starting: no execArgv.
 
 /** @typedef {'simd128' | 'relaxed-simd' | 'simd128-threads' | 'relaxed-simd-threads'} Variant */
 

@@ -135,11 +135,13 @@ void run_alibi_slopes(Arguments& a) {
   alibi_slopes({slopes.data(), static_cast<std::size_t>(slopes.size(0))});
 }
 
+bool has_elements(const Tensor& tensor) { return std::ranges::count(tensor.shape(), 0) == 0; }
+
 /// What terms of positions add to the scores: those of queries and keys that are zero.
 void run_bias(const Tensor& bias, AttentionOptions& options, Arguments& a) {
   options.relative_diagonal = a.diagonal();
-  if (std::ranges::count(bias.shape(), 0) != 0) return;
-  const std::int64_t heads = bias.size(0), queries = bias.size(1), keys = bias.size(2);
+  const std::int64_t heads = bias.size(0), keys = bias.size(2);
+  const std::int64_t queries = has_elements(bias) ? bias.size(1) : 0;
   const float zero = 0;
   const auto zeros = [&](std::int64_t length) {
     return ConstTensor(&zero, std::array<std::int64_t, 4>{1, heads, length, 1},
@@ -153,6 +155,7 @@ void run_bias(const Tensor& bias, AttentionOptions& options, Arguments& a) {
 
 void run_alibi_bias(Arguments& a) {
   const Tensor bias = a.result();
+  if (!has_elements(bias)) return;
   std::vector<float> slopes(static_cast<std::size_t>(bias.size(0)));
   alibi_slopes(slopes);
   AttentionOptions options;

@@ -105,6 +105,8 @@ void start(Arguments& a) {
   ContextOptions options;
   options.num_threads = a.choice<int>();
   the_context = std::make_unique<Context>(options);
+  // The loader waits for every worker that it has started.
+  if (the_context->num_threads() != options.num_threads) throw std::bad_alloc();
 }
 
 /// What malloc has handed out and not got back, as its blocks lie. Emscripten's emmalloc counts the
@@ -150,8 +152,8 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
   using namespace attn;
   wasm::Arguments arguments(address);
   const wasm::Arguments results = arguments;
-  wasm::given_texts = {};
-  wasm::given_places = {};
+  wasm::given_texts = std::vector<std::string>();
+  wasm::given_places = std::vector<double>();
   try {
     reinterpret_cast<wasm::Operation>(operation)(arguments);
     return true;

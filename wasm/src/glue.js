@@ -1,4 +1,4 @@
-// What Emscripten's glue goes without.
+// What of Emscripten's glue is another here, and what threads need.
 
 /* global addToLibrary, Module, wasmMemory, ___trap, __emscripten_wasm_worker_initialize */
 

@@ -25,7 +25,7 @@ void give_file(Arguments& a) {
   a.give(static_cast<double>(file.size()));
 }
 
-void free_file(Arguments&) { file = {}; }
+void free_file(Arguments&) { file = std::vector<std::byte>(); }
 
 /// Keys and values in turn.
 SafetensorsMetadata metadata(Arguments& a) {
@@ -49,6 +49,7 @@ void write_safetensors(Arguments& a) {
 }
 
 void open_safetensors(Arguments& a) {
+  a.keep_names();
   const auto source = bytes(a);
   const auto* opened = new Safetensors(Safetensors::own({source.begin(), source.end()}));
   a.give(static_cast<const void*>(opened));

@@ -2,11 +2,11 @@
 
 /* global Module */
 
-const { workerData: name, parentPort: port } = globalThis.process?.getBuiltinModule?.(
-  'node:worker_threads',
-) ?? { workerData: globalThis.name, parentPort: globalThis };
+const { workerData, parentPort } =
+  globalThis.process?.getBuiltinModule?.('node:worker_threads') ?? {};
 
-if (name === 'attn-thread') {
+if ((workerData ?? globalThis.name) === 'attn-thread') {
+  const port = parentPort ?? globalThis;
   port.onmessage = ({ data }) => {
     // At once, so that what is thrown here reaches the loader.
     data.instantiate = (imports) => ({

@@ -32,7 +32,7 @@ void __wasm_init_tls(void* memory);
 /// Gives a waiting worker its stack and what to run; in glue.js.
 void attn_start_thread(void* stack, std::size_t stack_bytes, void* (*run)(void*), void* argument);
 
-/// For the thread that loads the module, before all other constructors.
+/// For the thread that loads the module: the first constructor but malloc's, which is 47.
 [[gnu::constructor(48)]] void attn_init_thread_locals() {
   __wasm_init_tls(make_thread_memory(0).address);
 }
