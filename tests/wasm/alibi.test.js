@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { assertClose, assertThrows } from './compare.js';
@@ -31,6 +32,24 @@ await everyVariant('alibi', (attn) => {
     for (const diagonal of /** @type {const} */ (['bottomRight', 2])) {
       assertClose(attn.alibiBias({ ...options, diagonal }), [3, 2, 4], expected, 1e-7);
     }
+  });
+
+  test('bias_without_elements_has_its_shape', () => {
+    for (const [numHeads, numQueries, numKeys] of [
+      [2, 0, 3],
+      [2, 3, 0],
+      [2 ** 30, 0, 0],
+    ]) {
+      const { data, shape } = attn.alibiBias({ numHeads, numQueries, numKeys });
+      assert.deepEqual([data.length, shape], [0, [numHeads, numQueries, numKeys]]);
+    }
+  });
+
+  test('bias_as_a_handle_has_the_same_numbers', () => {
+    const options = { numHeads: 3, numQueries: 2, numKeys: 4 };
+    const handle = attn.handles.alibiBias(options);
+    assert.deepEqual(handle.toTensor(), attn.alibiBias(options));
+    handle.dispose();
   });
 
   test('errors_name_the_argument', () => {

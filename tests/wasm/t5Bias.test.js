@@ -57,6 +57,14 @@ await everyVariant('t5Bias', (attn) => {
       'invalid_argument',
       'distances[0]: got 0.5, needs whole numbers between −2^31 and 2^31',
     );
+    const table = { data: new Float32Array(6), shape: [3, 2] };
+    for (const numQueries of [0, 1]) {
+      assertThrows(
+        () => attn.t5Bias(table, { numQueries }),
+        'invalid_argument',
+        /^numBuckets: got 3, needs/,
+      );
+    }
     assertThrows(
       () => attn.t5Buckets([1], { numBuckets: 3 }),
       'invalid_argument',
