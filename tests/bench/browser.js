@@ -12,7 +12,7 @@ import sirv from 'sirv';
 
 import { kVariants } from '../../wasm/toolchain/build.js';
 import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
-import { kModulesFolder } from '../../wasm/toolchain/modules.js';
+import { kModulesFolder, kVariantsFolder } from '../../wasm/toolchain/modules.js';
 import { findChromium, SetupError } from '../../wasm/toolchain/system.js';
 import { duration } from './report.js';
 import { judge } from './result.js';
@@ -30,16 +30,15 @@ const kIsolation = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 
-/** Where the build leaves the variants of the package. */
-const kVariantsFolder = join(kBuildFolder, 'wasm/wasm');
-
 const modules = join(kBenchFolder, 'node_modules');
 
 /** @type {Record<string, string>} */
 const kFolders = {
   '/bench/': kBenchFolder,
   // The package, put together from what it is made of: only the variants measured need be built.
-  ...Object.fromEntries(kVariants.map((variant) => [`/attn/attn-${variant}.`, kVariantsFolder])),
+  ...Object.fromEntries(
+    kVariants.map((variant) => [`/attn/attn-${variant}.wasm`, kVariantsFolder]),
+  ),
   '/attn/': kModulesFolder,
   '/onnxruntime/': join(modules, 'onnxruntime-web/dist'),
   '/tfjs-core/': join(modules, '@tensorflow/tfjs-core/dist'),

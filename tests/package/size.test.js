@@ -1,5 +1,5 @@
-// What a page downloads: a .wasm, and the JavaScript beside it as a bundler minifies it and a server
-// compresses it.
+// What a page downloads: a .wasm, and the JavaScript beside it, as a server compresses it; as it lies in
+// the package, and as a bundler puts it together.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -13,11 +13,15 @@ import { kVariants } from '../../wasm/toolchain/build.js';
 
 const kMaxWasmBytes = 300e3;
 const kMaxWasmGzipBytes = 124e3;
-/** Of the glue of a variant with the whole API: by gzip and by Brotli. */
-const kMaxJavaScriptBytes = [17e3, 15e3];
+/** Of the whole API with the glue of a variant, in KB (1000 bytes) and, without a bundler, in KiB. */
+const kMaxBundled = 15e3;
+const kMaxUnbundled = 15 * 1024;
+const kMaxBundledGzip = 17e3;
 
-/** @type {Map<string, [gzip: number, brotli: number]>} by name */
-const sizes = new Map();
+const kPackage = new URL('.', import.meta.resolve('attn'));
+
+/** The bundle's files by name. @type {Map<string, string>} */
+const bundled = new Map();
 
 before(async () => {
   // Not Vite, which adds a loader of its own to what is imported late.
@@ -31,33 +35,52 @@ before(async () => {
     chunkFileNames: '[name].js',
   });
   await bundle.close();
-  for (const file of output) {
-    if (file.type !== 'chunk') continue;
-    sizes.set(file.name, [gzipSync(file.code).length, brotliCompressSync(file.code).length]);
-  }
+  for (const file of output) if (file.type === 'chunk') bundled.set(file.name, file.code);
 });
 
 /** @param {string} name */
-function size(name) {
-  const bytes = sizes.get(name);
-  assert.ok(bytes, `${name} is not among ${[...sizes.keys()].join(', ')}`);
-  return bytes;
+const inPackage = (name) => readFileSync(new URL(name, kPackage));
+
+/**
+ * What a page loads of the package, in order: a file, and what it imports at once.
+ * @param {string} name
+ * @returns {string[]}
+ */
+function filesOf(name) {
+  const imports = [...`${inPackage(name)}`.matchAll(/(?:from|import)\s*["'`]\.\/([\w.]+)["'`]/g)];
+  return [name, ...imports.flatMap(([, other]) => filesOf(other))];
+}
+
+/**
+ * @param {(string | Buffer | undefined)[]} files
+ * @param {(file: string | Buffer) => Buffer} compress
+ */
+function compressed(files, compress) {
+  return files.reduce((bytes, file) => {
+    assert.ok(file, `not among ${[...bundled.keys()].join(', ')}`);
+    return bytes + compress(file).length;
+  }, 0);
 }
 
 for (const variant of kVariants) {
   test(`the_wasm_of_${variant}_is_small`, () => {
-    const bytes = readFileSync(new URL(import.meta.resolve(`attn/attn-${variant}.wasm`)));
-    const compressed = gzipSync(bytes, { level: 9 }).length;
+    const bytes = inPackage(`attn-${variant}.wasm`);
+    const gzip = gzipSync(bytes, { level: 9 }).length;
     assert.ok(bytes.length <= kMaxWasmBytes, `it has ${bytes.length} bytes`);
-    assert.ok(compressed <= kMaxWasmGzipBytes, `it has ${compressed} bytes of gzip`);
+    assert.ok(gzip <= kMaxWasmGzipBytes, `it has ${gzip} bytes of gzip`);
   });
+}
 
-  test(`the_javascript_of_${variant}_is_small`, () => {
-    const glue = size(`attn-${variant}`);
-    const api = size('main');
-    for (const [i, format] of ['gzip', 'Brotli'].entries()) {
-      const bytes = glue[i] + api[i];
-      assert.ok(bytes <= kMaxJavaScriptBytes[i], `it has ${bytes} bytes of ${format}`);
-    }
+for (const glue of ['glue', 'glueWithThreads']) {
+  test(`the_javascript_with_${glue}_is_small`, (t) => {
+    const parts = [bundled.get('main'), bundled.get(glue)];
+    const brotli = compressed(parts, brotliCompressSync);
+    const gzip = compressed(parts, gzipSync);
+    const files = [...filesOf('index.js'), `${glue}.js`];
+    const unbundled = compressed(files.map(inPackage), brotliCompressSync);
+    t.diagnostic(`bundled ${brotli} bytes of Brotli, ${gzip} of gzip; ${files}: ${unbundled}`);
+    assert.ok(brotli <= kMaxBundled, `bundled: ${brotli} bytes of Brotli`);
+    assert.ok(gzip <= kMaxBundledGzip, `bundled: ${gzip} bytes of gzip`);
+    assert.ok(unbundled <= kMaxUnbundled, `${files}: ${unbundled} bytes of Brotli`);
   });
 }

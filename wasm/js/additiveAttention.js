@@ -1,7 +1,8 @@
 import { giveEach } from './attentionOptions.js';
 import { writePooling } from './attentionPooling.js';
+import { checkOptions } from './errors.js';
 import { Layer } from './layer.js';
-import { checkEqual, checkOptions } from './tensor.js';
+import { checkEqual } from './tensor.js';
 import { kInit, size } from './options.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
@@ -38,7 +39,7 @@ export class AdditiveAttention extends Layer {
    * @param {AdditiveAttentionOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeAdditiveAttention', options, kOptions);
+    super(runtime, 'AdditiveAttention', options, kOptions);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { writeDiagonal } from './attentionOptions.js';
-import { checkInteger, checkOptions } from './tensor.js';
+import { checkOptions } from './errors.js';
+import { checkInteger } from './tensor.js';
 
 /** @import { Diagonal } from './attentionOptions.js' */
 /** @import { Call } from './call.js' */

@@ -1,3 +1,4 @@
+import { invalid } from './errors.js';
 import { flag, size, writeOptions } from './options.js';
 import {
   asTensor,
@@ -5,7 +6,6 @@ import {
   checkEqual,
   checkIntegers,
   formatShape,
-  invalid,
   mismatch,
   wrongShape,
 } from './tensor.js';

@@ -1,5 +1,6 @@
 import { giveEach, writeInputs, writeLengths } from './attentionOptions.js';
-import { checkEqual, checkOptions } from './tensor.js';
+import { checkOptions } from './errors.js';
+import { checkEqual } from './tensor.js';
 
 /** @import { Call, Result } from './call.js' */
 /** @import { Runtime } from './runtime.js' */

@@ -1,7 +1,7 @@
+import { checkOptions } from './errors.js';
 import { writeOptions } from './options.js';
 import { writeRotary } from './rotaryEmbedding.js';
 import { kT5Options } from './t5Bias.js';
-import { checkOptions } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { RotaryRule } from './rotaryEmbedding.js' */

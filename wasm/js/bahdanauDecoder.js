@@ -1,7 +1,8 @@
 import { giveEach, writeLengths } from './attentionOptions.js';
+import { checkOptions, invalid } from './errors.js';
 import { Layer } from './layer.js';
 import { NativeObject } from './nativeObject.js';
-import { checkEqual, checkIntegers, checkOptions, checkTensor, invalid } from './tensor.js';
+import { checkEqual, checkIntegers, checkTensor } from './tensor.js';
 import { kInit, like, size } from './options.js';
 
 /** @import { InitOptions } from './layer.js' */
@@ -37,7 +38,7 @@ export class BahdanauDecoderState extends NativeObject {
    * @param {number} numKeys
    */
   constructor(runtime, address, batch, numKeys) {
-    super(runtime, 'deleteBahdanauState', address);
+    super(runtime, 'BahdanauDecoderState', 'deleteBahdanauState', address);
     /** B. @readonly */
     this.batch = batch;
     /** Length of the encoder's outputs, padding included. @readonly */
@@ -96,7 +97,7 @@ export class BahdanauDecoder extends Layer {
    * @param {BahdanauDecoderOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeBahdanauDecoder', options, kOptions);
+    super(runtime, 'BahdanauDecoder', options, kOptions);
   }
 
   /**

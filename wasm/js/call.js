@@ -1,4 +1,4 @@
-import { AttnError } from './errors.js';
+import { AttnError, checkOptions, invalid } from './errors.js';
 import { outOfMemory } from './memory.js';
 import {
   asTensor,
@@ -7,11 +7,9 @@ import {
   checkEqual,
   checkInteger,
   checkMask,
-  checkOptions,
   checkShape,
   checkShapeIs,
   checkTensor,
-  invalid,
   rowMajor,
   rowsOf,
   sizeOf,

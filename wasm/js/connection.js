@@ -1,6 +1,5 @@
-import { AttnError } from './errors.js';
+import { AttnError, checkOptions, invalid } from './errors.js';
 import { pack, unpack } from './message.js';
-import { checkOptions, invalid } from './tensor.js';
 
 /** @import { Members, Reference } from './message.js' */
 

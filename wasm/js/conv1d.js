@@ -1,6 +1,7 @@
 import { sizesOf } from './attentionOptions.js';
+import { invalid } from './errors.js';
 import { Layer } from './layer.js';
-import { checkTensor, invalid, rowsOf } from './tensor.js';
+import { checkTensor, rowsOf } from './tensor.js';
 import { flag, kInit, size } from './options.js';
 
 /** @import { InitOptions } from './layer.js' */
@@ -61,7 +62,7 @@ export class Conv1d extends Layer {
    * @param {Conv1dOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeConv1d', options, kOptions);
+    super(runtime, 'Conv1d', options, kOptions);
   }
 
   /**

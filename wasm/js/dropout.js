@@ -1,4 +1,4 @@
-import { checkOptions } from './tensor.js';
+import { checkOptions } from './errors.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */

@@ -1,5 +1,6 @@
+import { invalid } from './errors.js';
 import { Layer } from './layer.js';
-import { checkIntegers, invalid } from './tensor.js';
+import { checkIntegers } from './tensor.js';
 import { choice, flag, kRandom, real, size } from './options.js';
 
 /** @import { RandomOptions } from './dropout.js' */
@@ -52,7 +53,7 @@ export class Embedding extends Layer {
    * @param {EmbeddingOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeEmbedding', options, kOptions);
+    super(runtime, 'Embedding', options, kOptions);
   }
 
   /**

@@ -35,3 +35,35 @@ export class AttnError extends Error {
     this.code = code;
   }
 }
+
+/**
+ * @param {object} options
+ * @param {string} [name]
+ */
+export function checkOptions(options, name = 'options') {
+  if (options === null || typeof options !== 'object') {
+    throw invalid(name, options, 'an object');
+  }
+}
+
+/**
+ * A value as a message names it.
+ * @param {unknown} value
+ */
+function describe(value) {
+  if (typeof value === 'string') return `'${value}'`;
+  if (typeof value === 'function') return 'a function';
+  if (Array.isArray(value)) return 'an array';
+  if (value === null || typeof value !== 'object') return String(value);
+  return `an object ${value.constructor?.name ?? ''}`.trim();
+}
+
+/**
+ * @param {string} name
+ * @param {unknown} got
+ * @param {string} needs
+ * @returns {AttnError}
+ */
+export function invalid(name, got, needs) {
+  return new AttnError('invalid_argument', `${name}: got ${describe(got)}, needs ${needs}`);
+}

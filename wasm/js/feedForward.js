@@ -1,6 +1,6 @@
 import { kActivations } from './activation.js';
+import { checkOptions } from './errors.js';
 import { Layer } from './layer.js';
-import { checkOptions } from './tensor.js';
 import { choice, flag, kInit, like, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
@@ -48,7 +48,7 @@ export class FeedForward extends Layer {
    * @param {FeedForwardOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeFeedForward', options, kOptions);
+    super(runtime, 'FeedForward', options, kOptions);
   }
 
   /**

@@ -26,10 +26,11 @@ import { like, natural, size, writeOptions } from './options.js';
 class State extends NativeObject {
   /**
    * @param {Runtime} runtime
+   * @param {string} kind
    * @param {number} address
    */
-  constructor(runtime, address) {
-    super(runtime, 'deleteState', address);
+  constructor(runtime, kind, address) {
+    super(runtime, kind, 'deleteState', address);
   }
 
   /** Tokens kept. */
@@ -72,7 +73,7 @@ export class KeyValueCache extends State {
     const make = (/** @type {Call} */ call) => {
       sizes = writeOptions(call, options, kOptions);
     };
-    super(runtime, address ?? runtime.ask('makeCache', make));
+    super(runtime, 'KeyValueCache', address ?? runtime.ask('makeCache', make));
     this.#sizes = /** @type {CacheSizes} */ (sizes);
   }
 
@@ -139,7 +140,7 @@ export class DecodingState extends State {
    * @param {number} [memoryLength]  of the encoder's output, where there is one
    */
   constructor(runtime, address, batch, memoryLength = 0) {
-    super(runtime, address);
+    super(runtime, 'DecodingState', address);
     /** B. @readonly */
     this.batch = batch;
     /** The length of the encoder's output, where there is one. @readonly */

@@ -1,7 +1,7 @@
+import { checkOptions, invalid } from './errors.js';
 import { NativeObject } from './nativeObject.js';
 import { writeOptions } from './options.js';
 import { withSafetensors } from './safetensors.js';
-import { checkOptions, invalid } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { OptionTable } from './options.js' */
@@ -35,14 +35,15 @@ import { checkOptions, invalid } from './tensor.js';
 export class Layer extends NativeObject {
   /**
    * @param {Runtime} runtime
-   * @param {Operation} operation  makes it
+   * @param {string} kind
    * @param {Sizes} options
    * @param {OptionTable} table
-   * @param {Place} [place]  of a layer of a stack, which the operation then gets instead of options
+   * @param {Place} [place]  of a layer of a stack; the options are then the stack's
    */
-  constructor(runtime, operation, options, table, place) {
+  constructor(runtime, kind, options, table, place) {
+    const operation = place ? `layerOf${place.owner.kind}` : `make${kind}`;
     let sizes = /** @type {any} */ (place?.owner.sizes);
-    const address = runtime.ask(operation, (call) => {
+    const address = runtime.ask(/** @type {Operation} */ (operation), (call) => {
       if (!place) {
         sizes = writeOptions(call, options, table);
         return;
@@ -50,7 +51,7 @@ export class Layer extends NativeObject {
       call.number(place.owner.address);
       call.number(place.index);
     });
-    super(runtime, 'deleteLayer', address, place?.owner);
+    super(runtime, kind, 'deleteLayer', address, place?.owner);
     /**
      * What the layer is made of, defaults included.
      * @protected

@@ -1,5 +1,5 @@
+import { checkOptions } from './errors.js';
 import { Layer } from './layer.js';
-import { checkOptions } from './tensor.js';
 import { flag, real, size } from './options.js';
 
 /** @import { Call } from './call.js' */
@@ -50,7 +50,7 @@ export class LayerNorm extends Layer {
    * @param {LayerNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeLayerNorm', options, kOptions);
+    super(runtime, 'LayerNorm', options, kOptions);
   }
 
   /**
@@ -89,7 +89,7 @@ export class AddNorm extends Layer {
    * @param {AddNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeAddNorm', options, kOptions);
+    super(runtime, 'AddNorm', options, kOptions);
   }
 
   /**

@@ -1,5 +1,6 @@
+import { checkOptions } from './errors.js';
 import { Layer } from './layer.js';
-import { checkOptions, kRowRanks } from './tensor.js';
+import { kRowRanks } from './tensor.js';
 import { natural, real, size } from './options.js';
 
 /** @import { StartAndDropout } from './positionalEncoding.js' */
@@ -39,7 +40,7 @@ export class LearnedPositionalEncoding extends Layer {
    * @param {LearnedPositionalEncodingOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeLearnedPositionalEncoding', options, kOptions);
+    super(runtime, 'LearnedPositionalEncoding', options, kOptions);
   }
 
   /**

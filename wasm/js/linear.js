@@ -31,7 +31,7 @@ export class Linear extends Layer {
    * @param {LinearOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeLinear', options, kOptions);
+    super(runtime, 'Linear', options, kOptions);
   }
 
   /**

@@ -1,8 +1,7 @@
 import { Attn } from './attn.js';
-import { AttnError } from './errors.js';
+import { AttnError, checkOptions, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
 import { Runtime } from './runtime.js';
-import { checkOptions, invalid } from './tensor.js';
 import { variants } from './variants.js';
 
 /** @import { Features } from './features.js' */
@@ -115,7 +114,7 @@ async function start(variant, url, threads, fallback) {
   if (isFolder(file)) file = new URL(`attn-${variant}.wasm`, file);
   const files = Promise.all([
     glue().catch((error) => {
-      throw failure(`attn-${variant}.js could not be loaded`, error);
+      throw failure(`the glue of variant ${variant} could not be loaded`, error);
     }),
     compile(file),
   ]);

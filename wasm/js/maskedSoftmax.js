@@ -1,5 +1,5 @@
 import { sizesOf, writeLengths } from './attentionOptions.js';
-import { checkOptions } from './tensor.js';
+import { checkOptions } from './errors.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, Mask, TensorLike } from './tensor.js' */

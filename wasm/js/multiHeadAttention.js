@@ -1,8 +1,9 @@
 import { giveStages, sizesOf, writeAttentionOptions, writeInputs } from './attentionOptions.js';
 import { writeAttentionPositions } from './attentionPositions.js';
+import { checkOptions, invalid } from './errors.js';
 import { cacheOf, KeyValueCache, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
-import { checkEqual, checkOptions, invalid, kRowRanks } from './tensor.js';
+import { checkEqual, kRowRanks } from './tensor.js';
 import { choice, flag, kRandom, like, size } from './options.js';
 
 /** @import { AttentionOptions, ScoreSizes } from './attentionOptions.js' */
@@ -81,7 +82,7 @@ export class MultiHeadAttention extends Layer {
    * @param {MultiHeadAttentionOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeMultiHeadAttention', options, kOptions);
+    super(runtime, 'MultiHeadAttention', options, kOptions);
   }
 
   /** E, the width of inputs and output. */

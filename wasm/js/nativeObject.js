@@ -10,18 +10,22 @@ import { AttnError } from './errors.js';
 export class NativeObject {
   /** @protected */
   runtime;
+  /** The name of its class, which minifiers change. @protected @readonly */
+  kind;
   #address;
   #remove;
   #owner;
 
   /**
    * @param {Runtime} runtime
+   * @param {string} kind
    * @param {Operation} remove  the operation that deletes it
    * @param {number} address
    * @param {NativeObject} [owner]  of an object that is part of another one, and lives as long
    */
-  constructor(runtime, remove, address, owner) {
+  constructor(runtime, kind, remove, address, owner) {
     this.runtime = runtime;
+    this.kind = kind;
     this.#address = address;
     this.#remove = remove;
     this.#owner = owner;
@@ -95,7 +99,7 @@ export class NativeObject {
    */
   get address() {
     if (this.#address !== 0 && !this.#owner?.disposed) return this.#address;
-    throw new AttnError('disposed', `${this.constructor.name}: used after dispose()`);
+    throw new AttnError('disposed', `${this.kind}: used after dispose()`);
   }
 }
 

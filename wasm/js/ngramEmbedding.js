@@ -1,4 +1,5 @@
-import { checkInteger, checkOptions, invalid } from './tensor.js';
+import { checkOptions, invalid } from './errors.js';
+import { checkInteger } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
 

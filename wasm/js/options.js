@@ -1,7 +1,7 @@
+import { checkOptions } from './errors.js';
+
 // How the options of what is made once are read: tables of rules, in the order in which C++ takes the
 // options. What is called often reads its own, which is faster.
-
-import { checkOptions } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 

@@ -1,5 +1,6 @@
+import { checkOptions } from './errors.js';
 import { writeSinusoids } from './sinusoidalEncoding.js';
-import { checkOptions, kRowRanks } from './tensor.js';
+import { kRowRanks } from './tensor.js';
 
 /** @import { Dropout } from './dropout.js' */
 /** @import { Runtime } from './runtime.js' */

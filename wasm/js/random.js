@@ -1,5 +1,6 @@
+import { checkOptions, invalid } from './errors.js';
 import { kRandom, real, writeOptions } from './options.js';
-import { checkOptions, checkShape, invalid } from './tensor.js';
+import { checkShape } from './tensor.js';
 
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { OptionTable } from './options.js' */

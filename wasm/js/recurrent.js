@@ -1,5 +1,5 @@
+import { checkOptions } from './errors.js';
 import { Layer } from './layer.js';
-import { checkOptions } from './tensor.js';
 import { choice, flag, kInit, size } from './options.js';
 
 /** @import { OptionTable } from './options.js' */
@@ -40,17 +40,14 @@ const kOptions = {
  * @extends {Layer<RecurrentSizes>}
  */
 class Recurrent extends Layer {
-  #forward;
-
   /**
    * @param {Runtime} runtime
+   * @param {'GRU' | 'RNN'} kind
    * @param {GRUOptions} options
-   * @param {[make: Operation, forward: Operation]} operations
    * @param {OptionTable} [further]
    */
-  constructor(runtime, options, [make, forward], further) {
-    super(runtime, make, options, { ...kOptions, ...further, ...kInit });
-    this.#forward = forward;
+  constructor(runtime, kind, options, further) {
+    super(runtime, kind, options, { ...kOptions, ...further, ...kInit });
   }
 
   /**
@@ -71,7 +68,7 @@ class Recurrent extends Layer {
       if (options.h0) call.floatsOf('h0', options.h0, states);
       else call.none();
       const hN = call.result('hN', states);
-      call.run(this.#forward);
+      call.run(/** @type {Operation} */ (`forward${this.kind}`));
       return { output: call.give(output), hN: call.give(hN) };
     });
   }
@@ -97,7 +94,7 @@ export class GRU extends Recurrent {
    * @param {GRUOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, ['makeGru', 'forwardGru']);
+    super(runtime, 'GRU', options);
   }
 }
 
@@ -119,6 +116,6 @@ export class RNN extends Recurrent {
    */
   constructor(runtime, options) {
     const activation = choice(['tanh', 'relu']);
-    super(runtime, options, ['makeRnn', 'forwardRnn'], { activation });
+    super(runtime, 'RNN', options, { activation });
   }
 }

@@ -1,5 +1,6 @@
 import { sizesOf } from './attentionOptions.js';
-import { checkOptions, kHeadRanks } from './tensor.js';
+import { checkOptions } from './errors.js';
+import { kHeadRanks } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */

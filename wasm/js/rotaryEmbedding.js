@@ -1,13 +1,7 @@
+import { checkOptions } from './errors.js';
 import { NativeObject } from './nativeObject.js';
 import { flag, real, writeOptions } from './options.js';
-import {
-  asTensor,
-  checkChoice,
-  checkInteger,
-  checkIntegers,
-  checkOptions,
-  kHeadRanks,
-} from './tensor.js';
+import { asTensor, checkChoice, checkInteger, checkIntegers, kHeadRanks } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { OptionTable, Rule } from './options.js' */
@@ -164,7 +158,7 @@ export class RotaryEmbedding extends NativeObject {
       attentionFactor = call.given(1);
       return call.given(0);
     });
-    super(runtime, 'deleteRotaryEmbedding', address);
+    super(runtime, 'RotaryEmbedding', 'deleteRotaryEmbedding', address);
     this.#rotaryDim = rotaryDim;
     this.#attentionFactor = attentionFactor;
   }

@@ -29,14 +29,14 @@ import { Memory } from './memory.js';
  *   'dilatedConvolutionCosts' | 'recurrentCosts' | 'selfAttentionCosts' | 'windowAttentionCosts' |
  *   'makeLinear' | 'forwardLinear' | 'makeEmbedding' | 'forwardEmbedding' | 'makeLayerNorm' |
  *   'forwardLayerNorm' | 'forwardLayerNormOfSum' | 'makeAddNorm' | 'forwardAddNorm' |
- *   'makeFeedForward' | 'forwardFeedForward' | 'makeGru' | 'forwardGru' | 'makeRnn' | 'forwardRnn' |
+ *   'makeFeedForward' | 'forwardFeedForward' | 'makeGRU' | 'forwardGRU' | 'makeRNN' | 'forwardRNN' |
  *   'makeConv1d' | 'forwardConv1d' | 'conv1dOutputLength' | 'deleteLayer' | 'parameterNames' |
  *   'parameter' | 'setParameter' | 'makeMultiHeadAttention' | 'forwardMultiHeadAttention' |
  *   'deleteState' | 'lengthOfState' | 'truncateState' | 'makeCache' | 'capacityOfCache' |
  *   'readCached' | 'appendToCache' | 'makeAttentionCache' | 'forwardWithCache' | 'appendKeys' |
- *   'attend' | 'makeEncoderLayer' | 'forwardEncoderLayer' | 'makeLayerCache' | 'makeEncoder' |
- *   'layerOfEncoder' | 'forwardEncoder' | 'makeCaches' | 'makeDecoderLayer' | 'forwardDecoderLayer'
- *   | 'startDecoderLayer' | 'makeDecoder' | 'layerOfDecoder' | 'forwardDecoder' | 'startDecoder' |
+ *   'attend' | 'makeTransformerEncoderLayer' | 'forwardTransformerEncoderLayer' | 'makeLayerCache' | 'makeTransformerEncoder' |
+ *   'layerOfTransformerEncoder' | 'forwardTransformerEncoder' | 'makeCaches' | 'makeTransformerDecoderLayer' | 'forwardTransformerDecoderLayer'
+ *   | 'startTransformerDecoderLayer' | 'makeTransformerDecoder' | 'layerOfTransformerDecoder' | 'forwardTransformerDecoder' | 'startTransformerDecoder' |
  *   'makeBahdanauDecoder' | 'startBahdanauDecoder' | 'forwardBahdanauDecoder' |
  *   'deleteBahdanauState' | 'hiddenOfBahdanauState' | 'cloneBahdanauState' | 'toSafetensors' |
  *   'freeFile' | 'openSafetensors' | 'deleteSafetensors' | 'describeSafetensors' | 'readSafetensors'

@@ -1,5 +1,5 @@
+import { checkOptions, invalid } from './errors.js';
 import { NativeObject } from './nativeObject.js';
-import { checkOptions, invalid } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -41,7 +41,7 @@ export class Safetensors extends NativeObject {
       throw invalid('bytes', bytes, 'an ArrayBuffer or a Uint8Array');
     }
     const address = runtime.ask('openSafetensors', (call) => call.bytes('bytes', view));
-    super(runtime, 'deleteSafetensors', address);
+    super(runtime, 'Safetensors', 'deleteSafetensors', address);
     this.call((call) => {
       call.run('describeSafetensors');
       const texts = call.givenTexts().values();

@@ -1,12 +1,6 @@
 import { giveStages, writeAttentionOptions, writeInputs } from './attentionOptions.js';
-import {
-  checkChoice,
-  checkEqual,
-  checkInteger,
-  checkOptions,
-  kHeadRanks,
-  mismatch,
-} from './tensor.js';
+import { checkOptions } from './errors.js';
+import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './tensor.js';
 
 /** @import { AttentionOptions, AttentionStages } from './attentionOptions.js' */
 /** @import { Runtime } from './runtime.js' */

@@ -1,8 +1,7 @@
-import { Attn } from './attn.js';
-import { AttnError } from './errors.js';
-import { load } from './loader.js';
+import { AttnError, load } from './index.js';
 import { pack, unpack } from './message.js';
 
+/** @import { Attn } from './attn.js' */
 /** @import { Members, Reference } from './message.js' */
 /** @import { Answer, Request } from './connection.js' */
 
@@ -171,7 +170,8 @@ class Server {
    * @returns {Reference | undefined}
    */
   #refer(value) {
-    if (!(value instanceof Attn || 'dispose' in value)) return undefined;
+    if (!(value instanceof /** @type {any} */ (this.#attn).constructor || 'dispose' in value))
+      return undefined;
     const id = ++this.#lastId;
     this.#objects.set(id, value);
     const prototype = Object.getPrototypeOf(value);

@@ -1,5 +1,6 @@
+import { checkOptions, invalid } from './errors.js';
 import { writeSinusoids } from './sinusoidalEncoding.js';
-import { checkInteger, checkOptions, invalid } from './tensor.js';
+import { checkInteger } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Runtime } from './runtime.js' */

@@ -1,4 +1,5 @@
-import { asTensor, checkInteger, checkOptions, invalid } from './tensor.js';
+import { checkOptions, invalid } from './errors.js';
+import { asTensor, checkInteger } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Runtime } from './runtime.js' */

@@ -1,10 +1,9 @@
-import { AttnError } from './errors.js';
+import { AttnError, invalid } from './errors.js';
 import {
   checkInteger,
   checkShape,
   checkTensor,
   formatShape,
-  invalid,
   mismatch,
   rowMajor,
   sizeOf,

@@ -1,8 +1,9 @@
 import { giveEach, writeAttentionOptions } from './attentionOptions.js';
+import { checkOptions } from './errors.js';
 import { DecodingState } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { layerSizes, leadingOf } from './multiHeadAttention.js';
-import { checkEqual, checkOptions } from './tensor.js';
+import { checkEqual } from './tensor.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
 /** @import { AttentionOptions, AttentionStages, StageResults } from './attentionOptions.js' */
@@ -53,20 +54,6 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @extends {Layer<TransformerSizes>}
  */
 class Decoder extends Layer {
-  #start;
-
-  /**
-   * @param {Runtime} runtime
-   * @param {[make: Operation, start: Operation]} operations
-   * @param {TransformerOptions} options
-   * @param {OptionTable} table
-   * @param {Place} [place]
-   */
-  constructor(runtime, [make, start], options, table, place) {
-    super(runtime, make, options, table, place);
-    this.#start = start;
-  }
-
   /**
    * A state that holds the projections of `memory`, and no tokens yet.
    * @param {TensorLike} memory  (B, M, E) or (M, E)
@@ -74,7 +61,7 @@ class Decoder extends Layer {
    * @returns {DecodingState}
    */
   start(memory, { capacity = 0 } = {}) {
-    const address = this.ask(this.#start, (call) => {
+    const address = this.ask(/** @type {Operation} */ (`start${this.kind}`), (call) => {
       call.rows('memory', memory, this.sizes.dModel, 'dModel');
       call.integer('capacity', capacity, 0);
     });
@@ -85,7 +72,6 @@ class Decoder extends Layer {
   /**
    * @protected
    * @template R
-   * @param {Operation} operation
    * @param {TensorLike} x
    * @param {TensorLike | DecodingState} memory
    * @param {DecoderCall} options
@@ -93,7 +79,7 @@ class Decoder extends Layer {
    * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
    * @returns {R}
    */
-  run(operation, x, memory, options, numWeights, give) {
+  run(x, memory, options, numWeights, give) {
     checkOptions(options);
     const { selfAttention = {}, crossAttention = {}, dropout } = options;
     const { dModel, numHeads } = this.sizes;
@@ -123,7 +109,7 @@ class Decoder extends Layer {
       call.dropout(dropout);
       const selfWeights = writeLayerWeights(call, numWeights, self, leading);
       const crossWeights = writeLayerWeights(call, numWeights, cross, leading);
-      call.run(operation);
+      call.run(/** @type {Operation} */ (`forward${this.kind}`));
       return give(
         call,
         output,
@@ -157,8 +143,7 @@ export class TransformerDecoderLayer extends Decoder {
    * @param {Place} [place]  of a layer of a stack
    */
   constructor(runtime, options, place) {
-    const make = place ? 'layerOfDecoder' : 'makeDecoderLayer';
-    super(runtime, [make, 'startDecoderLayer'], options, kLayerOptions, place);
+    super(runtime, 'TransformerDecoderLayer', options, kLayerOptions, place);
   }
 
   /**
@@ -171,7 +156,7 @@ export class TransformerDecoderLayer extends Decoder {
    *   `disposed`
    */
   forward(x, memory, options = {}) {
-    return this.run('forwardDecoderLayer', x, memory, options, 0, (call, output, self, cross) => ({
+    return this.run(x, memory, options, 0, (call, output, self, cross) => ({
       output: call.give(output),
       selfAttention: giveEach(call, self.stages),
       crossAttention: giveEach(call, cross.stages),
@@ -192,7 +177,7 @@ export class TransformerDecoder extends Decoder {
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, ['makeDecoder', 'startDecoder'], options, kStackOptions);
+    super(runtime, 'TransformerDecoder', options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attentions. They live as long as the stack.
@@ -216,19 +201,12 @@ export class TransformerDecoder extends Decoder {
   forward(x, memory, options = {}) {
     const { needWeights = false } = options;
     const numWeights = needWeights ? this.layers.length : 0;
-    return this.run(
-      'forwardDecoder',
-      x,
-      memory,
-      options,
-      numWeights,
-      (call, output, self, cross) => ({
-        output: call.give(output),
-        ...(needWeights && {
-          selfAttentionWeights: self.weights.map((result) => call.give(result)),
-          crossAttentionWeights: cross.weights.map((result) => call.give(result)),
-        }),
+    return this.run(x, memory, options, numWeights, (call, output, self, cross) => ({
+      output: call.give(output),
+      ...(needWeights && {
+        selfAttentionWeights: self.weights.map((result) => call.give(result)),
+        crossAttentionWeights: cross.weights.map((result) => call.give(result)),
       }),
-    );
+    }));
   }
 }

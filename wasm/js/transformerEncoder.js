@@ -1,8 +1,8 @@
 import { giveStages, writeAttentionOptions } from './attentionOptions.js';
+import { checkOptions, invalid } from './errors.js';
 import { cacheOf, DecodingState, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { layerSizes, leadingOf, lengthOf } from './multiHeadAttention.js';
-import { checkOptions, invalid } from './tensor.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
 /** @import { AttentionOptions } from './attentionOptions.js' */
@@ -59,8 +59,7 @@ export class TransformerEncoderLayer extends Layer {
    * @param {Place} [place]  of a layer of a stack
    */
   constructor(runtime, options, place) {
-    const make = place ? 'layerOfEncoder' : 'makeEncoderLayer';
-    super(runtime, make, options, kLayerOptions, place);
+    super(runtime, 'TransformerEncoderLayer', options, kLayerOptions, place);
   }
 
   /**
@@ -82,7 +81,7 @@ export class TransformerEncoderLayer extends Layer {
       const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
       const stages = writeAttentionOptions(call, attention, sizes, leadingOf(shape, numHeads));
       call.dropout(dropout);
-      call.run('forwardEncoderLayer');
+      call.run('forwardTransformerEncoderLayer');
       return giveStages(call, output, stages);
     });
   }
@@ -112,7 +111,7 @@ export class TransformerEncoder extends Layer {
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'makeEncoder', options, kStackOptions);
+    super(runtime, 'TransformerEncoder', options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attention. They live as long as the stack.
@@ -148,7 +147,7 @@ export class TransformerEncoder extends Layer {
       writeAttentionOptions(call, attention, sizes, leading);
       call.dropout(dropout);
       const weights = writeLayerWeights(call, needWeights ? numLayers : 0, sizes, leading);
-      call.run('forwardEncoder');
+      call.run('forwardTransformerEncoder');
       return {
         output: call.give(output),
         ...(needWeights && { weights: weights.map((result) => call.give(result)) }),

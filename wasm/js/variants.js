@@ -1,7 +1,5 @@
-// @ts-nocheck: the modules imported here are made by the build.
-
-// Written out one by one, because bundlers find files by these very expressions. In Node, options of
-// the process that are none for a worker would keep it from starting: no execArgv.
+// Where the package's files are. Addresses are written out one by one, because bundlers find files by
+// these very expressions.
 
 /** @typedef {'simd128' | 'relaxed-simd' | 'simd128-threads' | 'relaxed-simd-threads'} Variant */
 
@@ -13,36 +11,39 @@
  *   threads
  */
 
+// @ts-ignore: the build makes it.
+const glue = () => import('./glue.js');
+// @ts-ignore: the build makes it.
+const glueWithThreads = () => import('./glueWithThreads.js');
+
+// In Node, options of the process that are none for a worker would keep it from starting: no execArgv.
+/** @param {any} Worker */
+const worker = (Worker) =>
+  new Worker(new URL('./glueWithThreads.js', import.meta.url), {
+    type: 'module',
+    name: 'attn-thread',
+    workerData: 'attn-thread',
+    execArgv: [],
+  });
+
 /** @type {Record<Variant, VariantFiles>} */
 export const variants = {
   simd128: {
-    glue: () => import('./attn-simd128.js'),
+    glue,
     wasm: () => new URL('./attn-simd128.wasm', import.meta.url),
   },
   'relaxed-simd': {
-    glue: () => import('./attn-relaxed-simd.js'),
+    glue,
     wasm: () => new URL('./attn-relaxed-simd.wasm', import.meta.url),
   },
   'simd128-threads': {
-    glue: () => import('./attn-simd128-threads.js'),
+    glue: glueWithThreads,
     wasm: () => new URL('./attn-simd128-threads.wasm', import.meta.url),
-    worker: (Worker) =>
-      new Worker(new URL('./attn-simd128-threads.js', import.meta.url), {
-        type: 'module',
-        name: 'attn-thread',
-        workerData: 'attn-thread',
-        execArgv: [],
-      }),
+    worker,
   },
   'relaxed-simd-threads': {
-    glue: () => import('./attn-relaxed-simd-threads.js'),
+    glue: glueWithThreads,
     wasm: () => new URL('./attn-relaxed-simd-threads.wasm', import.meta.url),
-    worker: (Worker) =>
-      new Worker(new URL('./attn-relaxed-simd-threads.js', import.meta.url), {
-        type: 'module',
-        name: 'attn-thread',
-        workerData: 'attn-thread',
-        execArgv: [],
-      }),
+    worker,
   },
 };

@@ -1,8 +1,7 @@
 /** @packageDocumentation attn in a worker: the same API, asynchronous, off the main thread. */
 
 import { Connection, notStarted } from './connection.js';
-import { AttnError } from './errors.js';
-import { checkOptions } from './tensor.js';
+import { AttnError, checkOptions } from './errors.js';
 
 /** @import { Attn } from './attn.js' */
 /** @import { CallOptions } from './connection.js' */

@@ -153,10 +153,10 @@ EMSCRIPTEN_BINDINGS(simple_layers) {
   operation("forwardAddNorm", &run_add_norm);
   operation("makeFeedForward", &make_feed_forward);
   operation("forwardFeedForward", &run_feed_forward);
-  operation("makeGru", &make_gru);
-  operation("forwardGru", &run_recurrent<GRU>);
-  operation("makeRnn", &make_rnn);
-  operation("forwardRnn", &run_recurrent<RNN>);
+  operation("makeGRU", &make_gru);
+  operation("forwardGRU", &run_recurrent<GRU>);
+  operation("makeRNN", &make_rnn);
+  operation("forwardRNN", &run_recurrent<RNN>);
   operation("makeConv1d", &make_conv1d);
   operation("forwardConv1d", &run<Conv1d>);
   operation("conv1dOutputLength", &conv1d_output_length);

@@ -321,21 +321,21 @@ EMSCRIPTEN_BINDINGS(transformers) {
   operation("appendKeys", &append_keys);
   operation("attend", &attend);
 
-  operation("makeEncoderLayer", &make_layer<TransformerEncoderLayer>);
-  operation("forwardEncoderLayer", &run_encoder_layer);
+  operation("makeTransformerEncoderLayer", &make_layer<TransformerEncoderLayer>);
+  operation("forwardTransformerEncoderLayer", &run_encoder_layer);
   operation("makeLayerCache", &make_layer_cache);
-  operation("makeEncoder", &make_stack<TransformerEncoder, TransformerEncoderOptions>);
-  operation("layerOfEncoder", &layer_of<TransformerEncoder>);
-  operation("forwardEncoder", &run_encoder);
+  operation("makeTransformerEncoder", &make_stack<TransformerEncoder, TransformerEncoderOptions>);
+  operation("layerOfTransformerEncoder", &layer_of<TransformerEncoder>);
+  operation("forwardTransformerEncoder", &run_encoder);
   operation("makeCaches", &make_caches);
 
-  operation("makeDecoderLayer", &make_layer<TransformerDecoderLayer>);
-  operation("forwardDecoderLayer", &run_decoder<TransformerDecoderLayer>);
-  operation("startDecoderLayer", &start_decoder<TransformerDecoderLayer>);
-  operation("makeDecoder", &make_stack<TransformerDecoder, TransformerDecoderOptions>);
-  operation("layerOfDecoder", &layer_of<TransformerDecoder>);
-  operation("forwardDecoder", &run_decoder<TransformerDecoder>);
-  operation("startDecoder", &start_decoder<TransformerDecoder>);
+  operation("makeTransformerDecoderLayer", &make_layer<TransformerDecoderLayer>);
+  operation("forwardTransformerDecoderLayer", &run_decoder<TransformerDecoderLayer>);
+  operation("startTransformerDecoderLayer", &start_decoder<TransformerDecoderLayer>);
+  operation("makeTransformerDecoder", &make_stack<TransformerDecoder, TransformerDecoderOptions>);
+  operation("layerOfTransformerDecoder", &layer_of<TransformerDecoder>);
+  operation("forwardTransformerDecoder", &run_decoder<TransformerDecoder>);
+  operation("startTransformerDecoder", &start_decoder<TransformerDecoder>);
 
   operation("makeBahdanauDecoder", &make_bahdanau);
   operation("startBahdanauDecoder", &start_bahdanau);

@@ -3,11 +3,11 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { kBuildFolder, kLockFile, kRoot, provideNpmPackages } from './checkout.js';
+import { kLockFile, kRoot, provideNpmPackages } from './checkout.js';
 import { cmakeBuild } from './cmake.js';
 import { buildEnvironment } from './env.js';
 import { withLock } from './lock.js';
-import { buildModules } from './modules.js';
+import { buildModules, kVariantsFolder } from './modules.js';
 import { command, isMain, reportSetupError, requireAll, say, SetupError } from './system.js';
 import { buildTypes } from './types.js';
 
@@ -35,19 +35,13 @@ export async function buildPackage(env) {
 
   /** @type {Map<string, string>} target → source */
   const files = new Map();
-  for (const [folder, extension] of [
-    [await buildModules(), '.js'],
-    [await buildTypes(), '.d.ts'],
-  ]) {
-    for (const name of readdirSync(folder).filter((name) => name.endsWith(extension))) {
-      files.set(join(kPackageFolder, name), join(folder, name));
-    }
+  for (const folder of [await buildModules(kVariants), await buildTypes()]) {
+    const names = readdirSync(folder).filter((name) => !name.startsWith('.'));
+    for (const name of names) files.set(join(kPackageFolder, name), join(folder, name));
   }
   for (const variant of kVariants) {
-    for (const extension of ['js', 'wasm']) {
-      const name = `attn-${variant}.${extension}`;
-      files.set(join(kPackageFolder, name), join(kBuildFolder, 'wasm/wasm', name));
-    }
+    const name = `attn-${variant}.wasm`;
+    files.set(join(kPackageFolder, name), join(kVariantsFolder, name));
   }
   mirror(files);
 }
