@@ -258,6 +258,12 @@ await everyVariant('layers', (attn) => {
     assert.equal(inside.view()[0], 5);
     assertThrows(() => part.view(), 'invalid_argument', /contiguous/);
     assertThrows(() => inside.reshape([3]), 'shape_mismatch', /^reshape: shape \(3,\)/);
+    const options = { validLens: /** @type {any} */ (inside) };
+    assertThrows(
+      () => attn.scaledDotProductAttention(x, x, x, options),
+      'invalid_argument',
+      'validLens: got an object TensorHandle, needs numbers, not a handle',
+    );
     inside.dispose();
     assertThrows(() => inside.data(), 'disposed', 'TensorHandle: used after dispose()');
     assertThrows(() => attn.positionalEncoding(inside), 'disposed', 'x: used after dispose()');

@@ -132,7 +132,7 @@ describe('load', () => {
     const cases = [
       [
         { variant: 'avx2' },
-        "variant: got 'avx2', needs one of simd128, relaxed-simd, simd128-threads, relaxed-simd-threads",
+        "variant: got 'avx2', needs 'simd128' or 'relaxed-simd' or 'simd128-threads' or 'relaxed-simd-threads'",
       ],
       [{ threads: 0 }, 'threads: got 0, needs a whole number from 1 to 64'],
       [{ threads: '2' }, "threads: got '2', needs a whole number from 1 to 64"],

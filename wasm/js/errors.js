@@ -55,7 +55,9 @@ function describe(value) {
   if (typeof value === 'function') return 'a function';
   if (Array.isArray(value)) return 'an array';
   if (value === null || typeof value !== 'object') return String(value);
-  return `an object ${value.constructor?.name ?? ''}`.trim();
+  // attn's own classes say what they are, because minifiers change their names.
+  const { kind, constructor } = /** @type {{ kind?: string, constructor?: Function }} */ (value);
+  return `an object ${kind ?? constructor?.name ?? ''}`.trim();
 }
 
 /**

@@ -2,6 +2,7 @@ import { Attn } from './attn.js';
 import { AttnError, checkOptions, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
 import { Runtime } from './runtime.js';
+import { checkChoice } from './tensor.js';
 import { variants } from './variants.js';
 
 /** @import { Features } from './features.js' */
@@ -39,9 +40,7 @@ const kMaxThreads = 64;
 export async function load(options = {}) {
   checkOptions(options);
   const { variant, threads, wasmUrl } = options;
-  if (variant !== undefined && !Object.hasOwn(variants, variant)) {
-    throw invalid('variant', variant, `one of ${Object.keys(variants).join(', ')}`);
-  }
+  if (variant !== undefined) checkChoice('variant', variant, Object.keys(variants));
   if (
     threads !== undefined &&
     !(Number.isInteger(threads) && 1 <= threads && threads <= kMaxThreads)

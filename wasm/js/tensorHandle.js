@@ -66,6 +66,11 @@ export class TensorHandle {
     memory.droppedHandles.register(this, block, this);
   }
 
+  /** @internal The name of its class, which minifiers change. */
+  get kind() {
+    return 'TensorHandle';
+  }
+
   /** The size of each dimension. */
   get shape() {
     return this.#shape;
@@ -246,7 +251,7 @@ export class TensorHandle {
     return new TensorHandle(this.#memory, this.#live(), address, shape, strides);
   }
 
-  #live(name = 'TensorHandle') {
+  #live(name = this.kind) {
     if (!this.#block) throw new AttnError('disposed', `${name}: used after dispose()`);
     return this.#block;
   }
