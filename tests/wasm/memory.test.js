@@ -105,6 +105,15 @@ await everyVariant('memory', (attn) => {
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x, { needWeights: true }), expected);
   });
 
+  test('it_is_not_taken_for_a_call_that_is_refused', () => {
+    const before = attn.memory();
+    const options = { length: 2 ** 20, dModel: 256, layout: /** @type {any} */ ('diagonal') };
+    for (const results of [attn, attn.handles]) {
+      assertThrows(() => results.sinusoidalEncoding(options), 'invalid_argument', /^layout: got/);
+      assert.deepEqual(attn.memory(), before);
+    }
+  });
+
   test('sizes_beyond_it_are_errors_and_the_module_works_afterwards', () => {
     const expected = attn.scaledDotProductAttention(x, x, x);
     const one = { data: new Float32Array(50000), shape: [50000, 1] };

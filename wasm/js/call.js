@@ -48,7 +48,9 @@ const utf8Decoder = new TextDecoder();
  * @typedef {object} Result
  * @property {string} name
  * @property {readonly number[]} shape
- * @property {number} address
+ * @property {number} bytes
+ * @property {number} at  where the arguments have its address
+ * @property {number} address  once run() has taken the memory
  * @property {Block} [block]  of a result that becomes a handle
  */
 
@@ -56,7 +58,8 @@ const utf8Decoder = new TextDecoder();
  * A call of the core. Its arguments are numbers of 64 bits, one behind the other; Arguments in
  * arguments.hpp has a reader for each of the writers here, and takes them in the same order.
  *
- * Writers check what they write, and copy nothing: data is copied when everything is written.
+ * Writers check what they write, and neither take memory nor copy: run() does, when everything is
+ * written.
  */
 export class Call {
   #native;
@@ -68,8 +71,8 @@ export class Call {
   #numCopies = 0;
   /** Where the operation found its arguments, and left numbers of its own. */
   #address = 0;
-  /** Of results that become handles. @type {Block[]} */
-  #blocks = [];
+  /** @type {Result[]} */
+  #results = [];
 
   /**
    * @param {Native} native
@@ -87,7 +90,7 @@ export class Call {
    * @param {Operation} operation
    */
   run(operation) {
-    this.#copyIn();
+    this.#place();
     const count = this.#count;
     const address = this.#memory.take('arguments', 8 * Math.max(count, kMostResults));
     const { doubles } = this.#memory;
@@ -106,8 +109,8 @@ export class Call {
   end() {
     this.#forget();
     this.#memory.reset();
-    for (let block; (block = this.#blocks.pop());) {
-      if (block.handles === 0) this.#memory.free(block.address);
+    for (let result; (result = this.#results.pop());) {
+      if (result.block?.handles === 0) this.#memory.free(result.address);
     }
     // A text of very many tokens, for example, is not what the next calls will be about.
     if (this.#arguments.length > kKeptArguments) {
@@ -116,10 +119,20 @@ export class Call {
     }
   }
 
-  /** Copies the data of what was written. */
-  #copyIn() {
+  /** Takes the memory of what was written, and copies its data. */
+  #place() {
     const memory = this.#memory;
     const values = this.#arguments;
+    for (const result of this.#results) {
+      const { name, bytes, at } = result;
+      if (this.as === 'handle') {
+        result.address = memory.allocate(name, bytes);
+        result.block = { address: result.address, handles: 0 };
+      } else {
+        result.address = memory.take(name, bytes);
+      }
+      values[at] = result.address;
+    }
     const copies = this.#copies;
     for (let i = 0; i < this.#numCopies; ++i) {
       const { name, data, type, at } = copies[i];
@@ -395,12 +408,11 @@ export class Call {
    */
   result(name, shape, seenAs = shape, strides) {
     const bytes = 4 * checkShape(name, shape);
-    const becomesHandle = this.as === 'handle';
-    const address = this.#memory[becomesHandle ? 'allocate' : 'take'](name, bytes);
-    const block = becomesHandle ? { address, handles: 0 } : undefined;
-    if (block) this.#blocks.push(block);
-    this.#view(address, seenAs, strides);
-    return { name, shape, address, block };
+    /** @type {Result} */
+    const result = { name, shape, bytes, at: this.#count + 1, address: 0 };
+    this.#results.push(result);
+    this.#view(0, seenAs, strides);
+    return result;
   }
 
   /**
