@@ -4,7 +4,7 @@
  * @returns {import('vite').Plugin}
  */
 export function sharedWorkers() {
-  const address = /new URL\(\s*(['"`])(?<file>[^'"`]+\.js)\1,\s*import\.meta\.url\s*\)/;
+  const address = /new URL\(\s*(['"])(?<file>[^'"]+\.js)\1,\s*import\.meta\.url\s*\)/;
   const worker = new RegExp(String.raw`new Worker\(\s*${address.source}`, 'g');
   return {
     name: 'shared-workers',

@@ -34,12 +34,15 @@ const kOptions = { queryDim: size(), keyDim: size(), numHiddens: size(), ...kIni
  * @extends {Layer<AdditiveAttentionSizes>}
  */
 export class AdditiveAttention extends Layer {
+  /** @internal */
+  static name = 'AdditiveAttention';
+
   /**
    * @param {Runtime} runtime
    * @param {AdditiveAttentionOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'AdditiveAttention', options, kOptions);
+    super(runtime, options, kOptions);
   }
 
   /**

@@ -31,6 +31,9 @@ import { kInit, like, size } from './options.js';
 
 /** What a BahdanauDecoder carries from step to step. */
 export class BahdanauDecoderState extends NativeObject {
+  /** @internal */
+  static name = 'BahdanauDecoderState';
+
   /**
    * @param {Runtime} runtime
    * @param {number} address
@@ -38,7 +41,7 @@ export class BahdanauDecoderState extends NativeObject {
    * @param {number} numKeys
    */
   constructor(runtime, address, batch, numKeys) {
-    super(runtime, 'BahdanauDecoderState', 'deleteBahdanauState', address);
+    super(runtime, 'deleteBahdanauState', address);
     /** B. @readonly */
     this.batch = batch;
     /** Length of the encoder's outputs, padding included. @readonly */
@@ -92,12 +95,15 @@ const kOptions = {
  * @extends {Layer<BahdanauDecoderSizes>}
  */
 export class BahdanauDecoder extends Layer {
+  /** @internal */
+  static name = 'BahdanauDecoder';
+
   /**
    * @param {Runtime} runtime
    * @param {BahdanauDecoderOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'BahdanauDecoder', options, kOptions);
+    super(runtime, options, kOptions);
   }
 
   /**

@@ -125,6 +125,8 @@ export class Call {
     const values = this.#arguments;
     for (const result of this.#results) {
       const { name, bytes, at } = result;
+      // Of an operation before this one.
+      if (result.address) continue;
       if (this.as === 'handle') {
         result.address = memory.allocate(name, bytes);
         result.block = { address: result.address, handles: 0 };

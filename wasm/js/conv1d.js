@@ -57,12 +57,15 @@ const kOptions = {
  * @extends {Layer<Conv1dSizes>}
  */
 export class Conv1d extends Layer {
+  /** @internal */
+  static name = 'Conv1d';
+
   /**
    * @param {Runtime} runtime
    * @param {Conv1dOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'Conv1d', options, kOptions);
+    super(runtime, options, kOptions);
   }
 
   /**

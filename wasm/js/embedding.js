@@ -48,12 +48,15 @@ const kOptions = {
  * @extends {Layer<EmbeddingSizes>}
  */
 export class Embedding extends Layer {
+  /** @internal */
+  static name = 'Embedding';
+
   /**
    * @param {Runtime} runtime
    * @param {EmbeddingOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'Embedding', options, kOptions);
+    super(runtime, options, kOptions);
   }
 
   /**

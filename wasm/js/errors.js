@@ -23,6 +23,9 @@
  * `key: length 6 does not match value length 5`. The module stays usable after it.
  */
 export class AttnError extends Error {
+  /** @internal */
+  static name = 'AttnError';
+
   /**
    * @param {AttnErrorCode} code
    * @param {string} message
@@ -55,9 +58,7 @@ function describe(value) {
   if (typeof value === 'function') return 'a function';
   if (Array.isArray(value)) return 'an array';
   if (value === null || typeof value !== 'object') return String(value);
-  // attn's own classes say what they are, because minifiers change their names.
-  const { kind, constructor } = /** @type {{ kind?: string, constructor?: Function }} */ (value);
-  return `an object ${kind ?? constructor?.name ?? ''}`.trim();
+  return `an object ${value.constructor?.name ?? ''}`.trim();
 }
 
 /**

@@ -43,12 +43,15 @@ const kOptions = {
  * @extends {Layer<FeedForwardSizes>}
  */
 export class FeedForward extends Layer {
+  /** @internal */
+  static name = 'FeedForward';
+
   /**
    * @param {Runtime} runtime
    * @param {FeedForwardOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'FeedForward', options, kOptions);
+    super(runtime, options, kOptions);
   }
 
   /**

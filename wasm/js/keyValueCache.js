@@ -26,11 +26,10 @@ import { like, natural, size, writeOptions } from './options.js';
 class State extends NativeObject {
   /**
    * @param {Runtime} runtime
-   * @param {string} kind
    * @param {number} address
    */
-  constructor(runtime, kind, address) {
-    super(runtime, kind, 'deleteState', address);
+  constructor(runtime, address) {
+    super(runtime, 'deleteState', address);
   }
 
   /** Tokens kept. */
@@ -61,6 +60,9 @@ const kOptions = {
  * @template {ResultKind} [As='array']
  */
 export class KeyValueCache extends State {
+  /** @internal */
+  static name = 'KeyValueCache';
+
   #sizes;
 
   /**
@@ -73,7 +75,7 @@ export class KeyValueCache extends State {
     const make = (/** @type {Call} */ call) => {
       sizes = writeOptions(call, options, kOptions);
     };
-    super(runtime, 'KeyValueCache', address ?? runtime.ask('makeCache', make));
+    super(runtime, address ?? runtime.ask('makeCache', make));
     this.#sizes = /** @type {CacheSizes} */ (sizes);
   }
 
@@ -133,6 +135,9 @@ export class KeyValueCache extends State {
 
 /** What a stack of layers keeps of past tokens. */
 export class DecodingState extends State {
+  /** @internal */
+  static name = 'DecodingState';
+
   /**
    * @param {Runtime} runtime
    * @param {number} address
@@ -140,7 +145,7 @@ export class DecodingState extends State {
    * @param {number} [memoryLength]  of the encoder's output, where there is one
    */
   constructor(runtime, address, batch, memoryLength = 0) {
-    super(runtime, 'DecodingState', address);
+    super(runtime, address);
     /** B. @readonly */
     this.batch = batch;
     /** The length of the encoder's output, where there is one. @readonly */

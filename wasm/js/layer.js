@@ -35,13 +35,12 @@ import { withSafetensors } from './safetensors.js';
 export class Layer extends NativeObject {
   /**
    * @param {Runtime} runtime
-   * @param {string} kind
    * @param {Sizes} options
    * @param {OptionTable} table
    * @param {Place} [place]  of a layer of a stack; the options are then the stack's
    */
-  constructor(runtime, kind, options, table, place) {
-    const operation = place ? `layerOf${place.owner.kind}` : `make${kind}`;
+  constructor(runtime, options, table, place) {
+    const operation = place ? `layerOf${place.owner.constructor.name}` : `make${new.target.name}`;
     let sizes = /** @type {any} */ (place?.owner.sizes);
     const address = runtime.ask(/** @type {Operation} */ (operation), (call) => {
       if (!place) {
@@ -51,7 +50,7 @@ export class Layer extends NativeObject {
       call.number(place.owner.address);
       call.number(place.index);
     });
-    super(runtime, kind, 'deleteLayer', address, place?.owner);
+    super(runtime, 'deleteLayer', address, place?.owner);
     /**
      * What the layer is made of, defaults included.
      * @protected

@@ -45,12 +45,15 @@ const writePair = (x, y) => (/** @type {Call} */ call) => {
  * @template {ResultKind} [As='array']
  */
 export class LayerNorm extends Layer {
+  /** @internal */
+  static name = 'LayerNorm';
+
   /**
    * @param {Runtime} runtime
    * @param {LayerNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'LayerNorm', options, kOptions);
+    super(runtime, options, kOptions);
   }
 
   /**
@@ -84,12 +87,15 @@ export class LayerNorm extends Layer {
  * @template {ResultKind} [As='array']
  */
 export class AddNorm extends Layer {
+  /** @internal */
+  static name = 'AddNorm';
+
   /**
    * @param {Runtime} runtime
    * @param {AddNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'AddNorm', options, kOptions);
+    super(runtime, options, kOptions);
   }
 
   /**

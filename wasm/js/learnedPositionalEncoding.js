@@ -35,12 +35,15 @@ const kOptions = {
  * @extends {Layer<LearnedPositionalEncodingOptions>}
  */
 export class LearnedPositionalEncoding extends Layer {
+  /** @internal */
+  static name = 'LearnedPositionalEncoding';
+
   /**
    * @param {Runtime} runtime
    * @param {LearnedPositionalEncodingOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'LearnedPositionalEncoding', options, kOptions);
+    super(runtime, options, kOptions);
   }
 
   /**

@@ -26,12 +26,15 @@ const kOptions = { inFeatures: size(), outFeatures: size(), bias: flag(true), ..
  * @extends {Layer<LinearSizes>}
  */
 export class Linear extends Layer {
+  /** @internal */
+  static name = 'Linear';
+
   /**
    * @param {Runtime} runtime
    * @param {LinearOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'Linear', options, kOptions);
+    super(runtime, options, kOptions);
   }
 
   /**

@@ -189,7 +189,7 @@ async function compile(url) {
     if (!(source instanceof Response)) return await WebAssembly.compile(source);
     // Servers that do not know .wasm files are common; streaming insists on their type.
     const isTyped = source.headers.get('Content-Type')?.startsWith('application/wasm');
-    if (isTyped && WebAssembly.compileStreaming) return await WebAssembly.compileStreaming(source);
+    if (isTyped) return await WebAssembly.compileStreaming(source);
     return await WebAssembly.compile(await source.arrayBuffer());
   } catch (error) {
     if (/content security policy|unsafe-eval|CSP/i.test(String(error))) {

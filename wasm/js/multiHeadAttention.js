@@ -77,12 +77,15 @@ const kOptions = {
  * @extends {Layer<MultiHeadAttentionSizes>}
  */
 export class MultiHeadAttention extends Layer {
+  /** @internal */
+  static name = 'MultiHeadAttention';
+
   /**
    * @param {Runtime} runtime
    * @param {MultiHeadAttentionOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'MultiHeadAttention', options, kOptions);
+    super(runtime, options, kOptions);
   }
 
   /** E, the width of inputs and output. */

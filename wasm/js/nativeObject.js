@@ -5,31 +5,28 @@ import { AttnError } from './errors.js';
 
 /**
  * An object that lives in WebAssembly memory, which is freed by `dispose()`, by `using`, or at last
- * when the object is garbage-collected.
+ * when the object is garbage-collected. Classes name themselves, for errors and for operations that are
+ * called after them: minifiers change the names of classes, but not of what is static.
  */
 export class NativeObject {
   /** @protected */
   runtime;
-  /** The name of its class, which minifiers change. @protected @readonly */
-  kind;
   #address;
   #remove;
   #owner;
 
   /**
    * @param {Runtime} runtime
-   * @param {string} kind
-   * @param {Operation} remove  the operation that deletes it
+   * @param {Operation} operation  deletes it
    * @param {number} address
    * @param {NativeObject} [owner]  of an object that is part of another one, and lives as long
    */
-  constructor(runtime, kind, remove, address, owner) {
+  constructor(runtime, operation, address, owner) {
     this.runtime = runtime;
-    this.kind = kind;
     this.#address = address;
-    this.#remove = remove;
     this.#owner = owner;
-    if (!owner) runtime.dropped.register(this, removal(runtime, remove, address), this);
+    this.#remove = removal(runtime, operation, address);
+    if (!owner) runtime.dropped.register(this, this.#remove, this);
   }
 
   /** Whether `dispose()` was called. */
@@ -39,12 +36,11 @@ export class NativeObject {
 
   /** Frees the memory. Methods throw `disposed` from then on; a second call does nothing. */
   dispose() {
-    if (this.#address === 0) return;
-    const address = this.#address;
+    if (this.disposed) return;
     this.#address = 0;
     if (this.#owner) return;
     this.runtime.dropped.unregister(this);
-    removal(this.runtime, this.#remove, address)();
+    this.#remove();
   }
 
   /**
@@ -98,8 +94,8 @@ export class NativeObject {
    * @returns {number}
    */
   get address() {
-    if (this.#address !== 0 && !this.#owner?.disposed) return this.#address;
-    throw new AttnError('disposed', `${this.kind}: used after dispose()`);
+    if (!this.disposed && !this.#owner?.disposed) return this.#address;
+    throw new AttnError('disposed', `${this.constructor.name}: used after dispose()`);
   }
 }
 

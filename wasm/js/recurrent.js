@@ -42,12 +42,11 @@ const kOptions = {
 class Recurrent extends Layer {
   /**
    * @param {Runtime} runtime
-   * @param {'GRU' | 'RNN'} kind
    * @param {GRUOptions} options
    * @param {OptionTable} [further]
    */
-  constructor(runtime, kind, options, further) {
-    super(runtime, kind, options, { ...kOptions, ...further, ...kInit });
+  constructor(runtime, options, further) {
+    super(runtime, options, { ...kOptions, ...further, ...kInit });
   }
 
   /**
@@ -68,7 +67,7 @@ class Recurrent extends Layer {
       if (options.h0) call.floatsOf('h0', options.h0, states);
       else call.none();
       const hN = call.result('hN', states);
-      call.run(/** @type {Operation} */ (`forward${this.kind}`));
+      call.run(/** @type {Operation} */ (`forward${this.constructor.name}`));
       return { output: call.give(output), hN: call.give(hN) };
     });
   }
@@ -89,12 +88,15 @@ class Recurrent extends Layer {
  * @extends {Recurrent<As>}
  */
 export class GRU extends Recurrent {
+  /** @internal */
+  static name = 'GRU';
+
   /**
    * @param {Runtime} runtime
    * @param {GRUOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'GRU', options);
+    super(runtime, options);
   }
 }
 
@@ -110,12 +112,15 @@ export class GRU extends Recurrent {
  * @extends {Recurrent<As>}
  */
 export class RNN extends Recurrent {
+  /** @internal */
+  static name = 'RNN';
+
   /**
    * @param {Runtime} runtime
    * @param {RNNOptions} options
    */
   constructor(runtime, options) {
     const activation = choice(['tanh', 'relu']);
-    super(runtime, 'RNN', options, { activation });
+    super(runtime, options, { activation });
   }
 }

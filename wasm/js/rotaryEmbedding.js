@@ -140,6 +140,9 @@ const kRanksOfCache = { 2: '(rows, rotaryDim/2)', 3: '(B, N, rotaryDim/2)' };
  * @template {ResultKind} [As='array']
  */
 export class RotaryEmbedding extends NativeObject {
+  /** @internal */
+  static name = 'RotaryEmbedding';
+
   #rotaryDim;
   #attentionFactor;
 
@@ -158,7 +161,7 @@ export class RotaryEmbedding extends NativeObject {
       attentionFactor = call.given(1);
       return call.given(0);
     });
-    super(runtime, 'RotaryEmbedding', 'deleteRotaryEmbedding', address);
+    super(runtime, 'deleteRotaryEmbedding', address);
     this.#rotaryDim = rotaryDim;
     this.#attentionFactor = attentionFactor;
   }

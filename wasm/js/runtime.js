@@ -20,27 +20,30 @@ import { Memory } from './memory.js';
  * What wasm/src makes known.
  * @typedef {'start' | 'describe' | 'scaledDotProductAttention' | 'maskedSoftmax' |
  *   'attentionPooling' | 'makeAdditiveAttention' | 'forwardAdditiveAttention' | 'projectKeys' |
- *   'alibiSlopes' | 'alibiBias' | 't5Bias' | 't5Buckets' | 'relativeSkew' | 'relativeKeysOfSkew' | 'sinusoidalEncoding' |
- *   'sinusoidalEncodingAt' | 'sinusoidalEncodingInFloat32' | 'shiftMatrix' | 'applyShift' |
- *   'positionalEncoding' | 'makeLearnedPositionalEncoding' | 'forwardLearnedPositionalEncoding' |
- *   'makeRotaryEmbedding' | 'deleteRotaryEmbedding' | 'rotaryFrequencies' | 'rotaryTables' |
- *   'forwardRotaryEmbedding' | 'applyRotaryEmbedding' | 'ngramEmbedding' | 'fillUniform' |
- *   'fillNormal' | 'xavierUniform' | 'applyActivation' | 'applyDropout' | 'convolutionCosts' |
- *   'dilatedConvolutionCosts' | 'recurrentCosts' | 'selfAttentionCosts' | 'windowAttentionCosts' |
- *   'makeLinear' | 'forwardLinear' | 'makeEmbedding' | 'forwardEmbedding' | 'makeLayerNorm' |
- *   'forwardLayerNorm' | 'forwardLayerNormOfSum' | 'makeAddNorm' | 'forwardAddNorm' |
- *   'makeFeedForward' | 'forwardFeedForward' | 'makeGRU' | 'forwardGRU' | 'makeRNN' | 'forwardRNN' |
- *   'makeConv1d' | 'forwardConv1d' | 'conv1dOutputLength' | 'deleteLayer' | 'parameterNames' |
- *   'parameter' | 'setParameter' | 'makeMultiHeadAttention' | 'forwardMultiHeadAttention' |
- *   'deleteState' | 'lengthOfState' | 'truncateState' | 'makeCache' | 'capacityOfCache' |
- *   'readCached' | 'appendToCache' | 'makeAttentionCache' | 'forwardWithCache' | 'appendKeys' |
- *   'attend' | 'makeTransformerEncoderLayer' | 'forwardTransformerEncoderLayer' | 'makeLayerCache' | 'makeTransformerEncoder' |
- *   'layerOfTransformerEncoder' | 'forwardTransformerEncoder' | 'makeCaches' | 'makeTransformerDecoderLayer' | 'forwardTransformerDecoderLayer'
- *   | 'startTransformerDecoderLayer' | 'makeTransformerDecoder' | 'layerOfTransformerDecoder' | 'forwardTransformerDecoder' | 'startTransformerDecoder' |
- *   'makeBahdanauDecoder' | 'startBahdanauDecoder' | 'forwardBahdanauDecoder' |
- *   'deleteBahdanauState' | 'hiddenOfBahdanauState' | 'cloneBahdanauState' | 'toSafetensors' |
- *   'freeFile' | 'openSafetensors' | 'deleteSafetensors' | 'describeSafetensors' | 'readSafetensors'
- *   | 'loadStateDict'} Operation
+ *   'alibiSlopes' | 'alibiBias' | 't5Bias' | 't5Buckets' | 'relativeSkew' | 'relativeKeysOfSkew' |
+ *   'sinusoidalEncoding' | 'sinusoidalEncodingAt' | 'sinusoidalEncodingInFloat32' | 'shiftMatrix'
+ *   | 'applyShift' | 'positionalEncoding' | 'makeLearnedPositionalEncoding' |
+ *   'forwardLearnedPositionalEncoding' | 'makeRotaryEmbedding' | 'deleteRotaryEmbedding' |
+ *   'rotaryFrequencies' | 'rotaryTables' | 'forwardRotaryEmbedding' | 'applyRotaryEmbedding' |
+ *   'ngramEmbedding' | 'fillUniform' | 'fillNormal' | 'xavierUniform' | 'applyActivation' |
+ *   'applyDropout' | 'convolutionCosts' | 'dilatedConvolutionCosts' | 'recurrentCosts' |
+ *   'selfAttentionCosts' | 'windowAttentionCosts' | 'makeLinear' | 'forwardLinear' |
+ *   'makeEmbedding' | 'forwardEmbedding' | 'makeLayerNorm' | 'forwardLayerNorm' |
+ *   'forwardLayerNormOfSum' | 'makeAddNorm' | 'forwardAddNorm' | 'makeFeedForward' |
+ *   'forwardFeedForward' | 'makeGRU' | 'forwardGRU' | 'makeRNN' | 'forwardRNN' | 'makeConv1d' |
+ *   'forwardConv1d' | 'conv1dOutputLength' | 'deleteLayer' | 'parameterNames' | 'parameter' |
+ *   'setParameter' | 'makeMultiHeadAttention' | 'forwardMultiHeadAttention' | 'deleteState' |
+ *   'lengthOfState' | 'truncateState' | 'makeCache' | 'capacityOfCache' | 'readCached' |
+ *   'appendToCache' | 'makeAttentionCache' | 'forwardWithCache' | 'appendKeys' | 'attend' |
+ *   'makeTransformerEncoderLayer' | 'forwardTransformerEncoderLayer' | 'makeLayerCache' |
+ *   'makeTransformerEncoder' | 'layerOfTransformerEncoder' | 'forwardTransformerEncoder' |
+ *   'makeCaches' | 'makeTransformerDecoderLayer' | 'forwardTransformerDecoderLayer' |
+ *   'startTransformerDecoderLayer' | 'makeTransformerDecoder' | 'layerOfTransformerDecoder' |
+ *   'forwardTransformerDecoder' | 'startTransformerDecoder' | 'makeBahdanauDecoder' |
+ *   'startBahdanauDecoder' | 'forwardBahdanauDecoder' | 'deleteBahdanauState' |
+ *   'hiddenOfBahdanauState' | 'cloneBahdanauState' | 'toSafetensors' | 'freeFile' |
+ *   'openSafetensors' | 'deleteSafetensors' | 'describeSafetensors' | 'readSafetensors' |
+ *   'loadStateDict'} Operation
  */
 
 /** One loaded module: what all concepts call the core through. */

@@ -26,6 +26,9 @@ import { NativeObject } from './nativeObject.js';
  * @template {ResultKind} [As='array']
  */
 export class Safetensors extends NativeObject {
+  /** @internal */
+  static name = 'Safetensors';
+
   /** @type {SafetensorsEntry[]} */
   #entries = [];
   /** @type {Record<string, string>} */
@@ -41,7 +44,7 @@ export class Safetensors extends NativeObject {
       throw invalid('bytes', bytes, 'an ArrayBuffer or a Uint8Array');
     }
     const address = runtime.ask('openSafetensors', (call) => call.bytes('bytes', view));
-    super(runtime, 'Safetensors', 'deleteSafetensors', address);
+    super(runtime, 'deleteSafetensors', address);
     this.call((call) => {
       call.run('describeSafetensors');
       const texts = call.givenTexts().values();

@@ -170,8 +170,9 @@ class Server {
    * @returns {Reference | undefined}
    */
   #refer(value) {
-    if (!(value instanceof /** @type {any} */ (this.#attn).constructor || 'dispose' in value))
-      return undefined;
+    // Attn itself is not imported: index.js does not export it.
+    const Attn = /** @type {any} */ (this.#attn).constructor;
+    if (!(value instanceof Attn || 'dispose' in value)) return undefined;
     const id = ++this.#lastId;
     this.#objects.set(id, value);
     const prototype = Object.getPrototypeOf(value);

@@ -41,6 +41,9 @@ import {
  * garbage-collected.
  */
 export class TensorHandle {
+  /** @internal */
+  static name = 'TensorHandle';
+
   #memory;
   /** @type {Block | undefined} */
   #block;
@@ -64,11 +67,6 @@ export class TensorHandle {
     this.#strides = strides;
     ++block.handles;
     memory.droppedHandles.register(this, block, this);
-  }
-
-  /** @internal The name of its class, which minifiers change. */
-  get kind() {
-    return 'TensorHandle';
   }
 
   /** The size of each dimension. */
@@ -251,7 +249,7 @@ export class TensorHandle {
     return new TensorHandle(this.#memory, this.#live(), address, shape, strides);
   }
 
-  #live(name = this.kind) {
+  #live(name = TensorHandle.name) {
     if (!this.#block) throw new AttnError('disposed', `${name}: used after dispose()`);
     return this.#block;
   }

@@ -8,7 +8,6 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 
 /** @import { AttentionOptions, AttentionStages, StageResults } from './attentionOptions.js' */
 /** @import { Call, Result } from './call.js' */
-/** @import { OptionTable } from './options.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Place } from './layer.js' */
@@ -61,7 +60,7 @@ class Decoder extends Layer {
    * @returns {DecodingState}
    */
   start(memory, { capacity = 0 } = {}) {
-    const address = this.ask(/** @type {Operation} */ (`start${this.kind}`), (call) => {
+    const address = this.ask(/** @type {Operation} */ (`start${this.constructor.name}`), (call) => {
       call.rows('memory', memory, this.sizes.dModel, 'dModel');
       call.integer('capacity', capacity, 0);
     });
@@ -109,7 +108,7 @@ class Decoder extends Layer {
       call.dropout(dropout);
       const selfWeights = writeLayerWeights(call, numWeights, self, leading);
       const crossWeights = writeLayerWeights(call, numWeights, cross, leading);
-      call.run(/** @type {Operation} */ (`forward${this.kind}`));
+      call.run(/** @type {Operation} */ (`forward${this.constructor.name}`));
       return give(
         call,
         output,
@@ -137,13 +136,16 @@ class Decoder extends Layer {
  * @extends {Decoder<As>}
  */
 export class TransformerDecoderLayer extends Decoder {
+  /** @internal */
+  static name = 'TransformerDecoderLayer';
+
   /**
    * @param {Runtime} runtime
    * @param {TransformerLayerOptions} options
    * @param {Place} [place]  of a layer of a stack
    */
   constructor(runtime, options, place) {
-    super(runtime, 'TransformerDecoderLayer', options, kLayerOptions, place);
+    super(runtime, options, kLayerOptions, place);
   }
 
   /**
@@ -172,12 +174,15 @@ export class TransformerDecoderLayer extends Decoder {
  * @extends {Decoder<As>}
  */
 export class TransformerDecoder extends Decoder {
+  /** @internal */
+  static name = 'TransformerDecoder';
+
   /**
    * @param {Runtime} runtime
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'TransformerDecoder', options, kStackOptions);
+    super(runtime, options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attentions. They live as long as the stack.

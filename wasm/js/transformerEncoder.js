@@ -53,13 +53,16 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @extends {Layer<TransformerLayerSizes>}
  */
 export class TransformerEncoderLayer extends Layer {
+  /** @internal */
+  static name = 'TransformerEncoderLayer';
+
   /**
    * @param {Runtime} runtime
    * @param {TransformerLayerOptions} options
    * @param {Place} [place]  of a layer of a stack
    */
   constructor(runtime, options, place) {
-    super(runtime, 'TransformerEncoderLayer', options, kLayerOptions, place);
+    super(runtime, options, kLayerOptions, place);
   }
 
   /**
@@ -106,12 +109,15 @@ export class TransformerEncoderLayer extends Layer {
  * @extends {Layer<TransformerSizes>}
  */
 export class TransformerEncoder extends Layer {
+  /** @internal */
+  static name = 'TransformerEncoder';
+
   /**
    * @param {Runtime} runtime
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'TransformerEncoder', options, kStackOptions);
+    super(runtime, options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attention. They live as long as the stack.

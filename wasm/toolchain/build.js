@@ -11,7 +11,7 @@ import { buildModules, kVariantsFolder } from './modules.js';
 import { command, isMain, reportSetupError, requireAll, say, SetupError } from './system.js';
 import { buildTypes } from './types.js';
 
-/** Each variant is a .js and a .wasm file; the loader picks the best one that the engine knows. */
+/** Each variant is a .wasm file; the loader picks the best one that the engine knows. */
 export const kVariants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
 
 const kPackageFolder = join(kRoot, 'wasm/dist');
@@ -36,6 +36,7 @@ export async function buildPackage(env) {
   /** @type {Map<string, string>} target → source */
   const files = new Map();
   for (const folder of [await buildModules(kVariants), await buildTypes()]) {
+    // Without what the folder is stamped with.
     const names = readdirSync(folder).filter((name) => !name.startsWith('.'));
     for (const name of names) files.set(join(kPackageFolder, name), join(folder, name));
   }

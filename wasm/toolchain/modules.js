@@ -1,8 +1,8 @@
-// The package's JavaScript: what lies in wasm/js in many small modules, put together in few, and the glue
-// of the variants; minified, with source maps. Without a bundler of its own a page fetches every module by
+// The package's JavaScript, minified: what lies in wasm/js in many small modules, put together in few with
+// source maps, and the glue of the variants. Without a bundler of its own a page fetches every module by
 // itself, one after the other down the imports, and as it is.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { kBuildFolder, kRoot } from './checkout.js';
@@ -16,8 +16,15 @@ export const kModulesFolder = join(kBuildFolder, 'modules');
 /** What others import, and what runs in a worker. */
 const kEntries = ['index', 'worker', 'serve', 'workerScript'];
 
-/** Bundlers find workers by this name. */
-const kMangle = { reserved: ['Worker'] };
+/** @type {import('rolldown').MinifyOptions} */
+const kMinify = {
+  // Without commas between statements the text is longer, but smaller when it is compressed. To read a
+  // property does nothing else; Emscripten's glue reads some that nobody uses.
+  compress: { sequences: false, treeshake: { propertyReadSideEffects: false } },
+  // Bundlers find workers by this name.
+  mangle: { reserved: ['Worker'] },
+  codegen: true,
+};
 
 /**
  * @param {readonly string[]} variants  those that are built
@@ -44,12 +51,25 @@ export async function buildModules(variants) {
     // Addresses are relative to the folder that all of them lie in.
     entryFileNames: '[name].js',
     chunkFileNames: '[name].part.js',
-    minify: { compress: true, mangle: kMangle, codegen: true },
+    minify: kMinify,
     sourcemap: true,
   });
   await bundle.close();
-  await writeGlue(variants, minifySync);
+  writeGlue(variants, minifySync);
+  for (const name of readdirSync(kModulesFolder).filter((name) => name.endsWith('.js'))) {
+    quoteAddresses(join(kModulesFolder, name));
+  }
   return kModulesFolder;
+}
+
+/**
+ * Minifiers write texts between backticks, where not every bundler finds addresses. Nothing moves, so
+ * that source maps stay as they are.
+ * @param {string} file
+ */
+function quoteAddresses(file) {
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, text.replace(/(new URL\(|import\()`([^`$]+)`/g, '$1"$2"'));
 }
 
 /**
@@ -57,20 +77,21 @@ export async function buildModules(variants) {
  * @param {readonly string[]} variants
  * @param {typeof import('rolldown/utils').minifySync} minify
  */
-async function writeGlue(variants, minify) {
+function writeGlue(variants, minify) {
   /** @type {Map<string, string>} name → text */
   const files = new Map();
   for (const variant of variants) {
-    const glue = await readFile(join(kVariantsFolder, `attn-${variant}.js`), 'utf8');
+    const glue = readFileSync(join(kVariantsFolder, `attn-${variant}.js`), 'utf8');
     const name = variant.endsWith('-threads') ? 'glueWithThreads.js' : 'glue.js';
     if ((files.get(name) ?? glue) !== glue) {
-      throw new Error(`${name}: the glue of ${variant} is another than that of its like`);
+      throw new Error(
+        `The glue of ${variant} is not the same as that of others that share ${name}`,
+      );
     }
     files.set(name, glue);
   }
-  const compress = { treeshake: { propertyReadSideEffects: false } };
   for (const [name, glue] of files) {
-    const { code } = minify(name, glue, { module: true, compress });
-    await writeFile(join(kModulesFolder, name), code);
+    const { code } = minify(name, glue, { module: true, ...kMinify });
+    writeFileSync(join(kModulesFolder, name), code);
   }
 }
