@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
+import { freemem } from 'node:os';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-import { AttnError } from 'attn';
+import { AttnError, load } from 'attn';
 
 import { assertThrows } from './compare.js';
 import { everyVariant } from './everyVariant.js';
 import { Random } from './random.js';
 
-/** @import { MultiHeadAttention } from 'attn' */
+/** @import { MultiHeadAttention, TensorHandle } from 'attn' */
 
 await everyVariant('memory', (attn) => {
   const random = new Random();
@@ -185,3 +186,30 @@ await everyVariant('memory', (attn) => {
     assert.deepEqual(attn.scaledDotProductAttention(long, long, long).output.shape, [20000, 16]);
   });
 });
+
+const needs8GB = freemem() < 2 ** 33 && 'there is too little memory';
+for (const [variant, blocks] of /** @type {const} */ ([
+  ['simd128', 127],
+  ['simd128-threads', 63],
+])) {
+  const name = `handles_that_exhaust_it_are_errors_and_${variant}_works_afterwards`;
+  test(name, { skip: needs8GB }, async () => {
+    const module = await load({ variant, threads: 2 });
+    const x = { data: Float32Array.of(1, 2, 3, 4), shape: [2, 2] };
+    const expected = module.maskedSoftmax(x);
+    const numbers = new Float32Array(2 ** 23);
+    /** @type {TensorHandle[]} */
+    const kept = [];
+    const fill = () => {
+      while (kept.length <= blocks) kept.push(module.tensor(numbers, [2 ** 23]));
+    };
+    const message = 'tensor: 33554432 bytes could not be had';
+    assertThrows(fill, 'out_of_memory', message);
+    // A free block far up, and more than there can be.
+    kept.at(-2)?.dispose();
+    const options = { shape: [750e6], seed: 1 };
+    assertThrows(() => module.handles.fillUniform(options), 'out_of_memory', /^output: 3000000000/);
+    for (const tensor of kept) tensor.dispose();
+    assert.deepEqual(module.maskedSoftmax(x), expected);
+  });
+}

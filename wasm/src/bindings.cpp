@@ -39,6 +39,8 @@ void _embind_register_memory_view(TYPEID, unsigned, const char*) {}
 }  // namespace emscripten::internal
 
 namespace attn::wasm {
+extern "C" bool attn_has_threads();
+
 namespace {
 
 /// Whether a name with underscores is one of PyTorch's parameters, which have them in JavaScript,
@@ -109,13 +111,14 @@ void start(Arguments& a) {
   if (the_context->num_threads() != options.num_threads) throw std::bad_alloc();
 }
 
-/// What malloc has handed out and not got back, as its blocks lie. Emscripten's emmalloc counts the
-/// headers of free blocks as used, too.
+/// What malloc has handed out and not got back, with the headers of its blocks. Emscripten's emmalloc,
+/// which the variants with threads have, counts the headers of free blocks as used, too.
 double bytes_in_use() {
-  constexpr double kHeader = 8;
   const struct mallinfo info = mallinfo();
-  return static_cast<double>(static_cast<std::size_t>(info.uordblks)) -
-         kHeader * (static_cast<double>(info.ordblks) + static_cast<double>(info.smblks));
+  const double bytes = static_cast<double>(static_cast<std::size_t>(info.uordblks));
+  if (!attn_has_threads()) return bytes;
+  constexpr double kHeader = 8;
+  return bytes - kHeader * (static_cast<double>(info.ordblks) + static_cast<double>(info.smblks));
 }
 
 /// Gives the number of threads, the bytes in use, the instruction set, and the version.

@@ -1,6 +1,7 @@
 // The threads of a module: as much of pthreads as the core uses, on workers that the loader has
 // started. Emscripten's own library for them stays out of the module.
 
+#include <emscripten/emmalloc.h>
 #include <emscripten/emscripten.h>
 #include <pthread.h>
 
@@ -47,6 +48,10 @@ int pthread_create(pthread_t* /*thread*/, const pthread_attr_t* /*attributes*/, 
   attn_start_thread(memory.address, memory.bytes, run, argument);
   return 0;
 }
+
+/// emmalloc adds a request to the address of a free block without looking for an overflow. There is none
+/// where neither is above 2 GiB, as no block can be here.
+void* malloc(std::size_t bytes) { return bytes >> 31 == 0 ? emmalloc_malloc(bytes) : nullptr; }
 
 /// What the worker calls.
 EMSCRIPTEN_KEEPALIVE void attn_run_thread(void* (*run)(void*), void* argument) { run(argument); }
