@@ -111,8 +111,8 @@ void start(Arguments& a) {
   if (the_context->num_threads() != options.num_threads) throw std::bad_alloc();
 }
 
-/// What malloc has handed out and not got back, with the headers of its blocks. Emscripten's emmalloc,
-/// which the variants with threads have, counts the headers of free blocks as used, too.
+/// What malloc has handed out and not got back, with the headers of its blocks. Emscripten's
+/// emmalloc, which the variants with threads have, counts the headers of free blocks as used, too.
 double bytes_in_use() {
   const struct mallinfo info = mallinfo();
   const double bytes = static_cast<double>(static_cast<std::size_t>(info.uordblks));

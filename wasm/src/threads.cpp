@@ -49,8 +49,8 @@ int pthread_create(pthread_t* /*thread*/, const pthread_attr_t* /*attributes*/, 
   return 0;
 }
 
-/// emmalloc adds a request to the address of a free block without looking for an overflow. There is none
-/// where neither is above 2 GiB, as no block can be here.
+/// emmalloc adds a request to the address of a free block without looking for an overflow. There is
+/// none where neither is above 2 GiB, as no block can be here.
 void* malloc(std::size_t bytes) { return bytes >> 31 == 0 ? emmalloc_malloc(bytes) : nullptr; }
 
 /// What the worker calls.
