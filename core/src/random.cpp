@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <numbers>
 
+#include "positions/sine_series.hpp"
 #include "random_words.hpp"
 #include "row_runs.hpp"
 #include "runtime/execution.hpp"
-#include "sine_series.hpp"
 #include "validation.hpp"
 
 namespace attn {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "attention_problem.hpp"
+#include "attention/attention_problem.hpp"
 #include "choices.hpp"
 
 namespace {

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <vector>
 
-#include "attn/rotary_embedding.hpp"
-#include "attn/shift_matrix.hpp"
-#include "attn/sinusoidal_encoding.hpp"
-#include "attn/t5_bias.hpp"
+#include "attn/positions/rotary_embedding.hpp"
+#include "attn/positions/sinusoidal_encoding.hpp"
+#include "attn/positions/t5_bias.hpp"
+#include "attn/teaching/shift_matrix.hpp"
 #include "choices.hpp"
 #include "compare.hpp"
 #include "host_tensor.hpp"

@@ -1,7 +1,7 @@
 // Reads any bytes as a .safetensors file: they are rejected with an error of the format, or all
 // that they hold can be read and written again.
 
-#include "attn/safetensors.hpp"
+#include "attn/io/safetensors.hpp"
 
 #include <cstdint>
 #include <cstdlib>

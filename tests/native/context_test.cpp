@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "allocation.hpp"
-#include "attention_problem.hpp"
+#include "attention/attention_problem.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
 #include "random.hpp"

@@ -174,7 +174,10 @@ TEST(AllocationFailureOfLayersTest, is_said_and_leaves_nothing_behind) {
       {"GRU", [] { attn::GRU({.input_size = 8, .hidden_size = 8, .num_layers = 2}); }},
       {"Conv1d", [] { attn::Conv1d({.in_channels = 8, .out_channels = 8}); }},
       {"AdditiveAttention", [] { attn::AdditiveAttention(8, 8, 4); }},
-      {"BahdanauDecoder", [] { attn::BahdanauDecoder({9, 8, 8, 2}); }},
+      {"BahdanauDecoder",
+       [] {
+         attn::BahdanauDecoder({9, 8, 8, 2});
+       }},
   };
   for (const auto& [name, make] : all) {
     SCOPED_TRACE(name);
@@ -215,9 +218,13 @@ TEST(LargeNumbersTest, are_said_with_all_their_digits) {
 TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
   std::vector<float> x(8), y(8, kUnset);
   attn::Parameters parameters;
-  EXPECT_EQ(error_of([&] { parameters.add("weight", std::array{kHuge / 2, std::int64_t{1}}); }),
+  EXPECT_EQ(error_of([&] {
+              parameters.add("weight", std::array{kHuge / 2, std::int64_t{1}});
+            }),
             "size_overflow: weight: 2305843009213693952 elements exceed the address space");
-  EXPECT_EQ(error_of([&] { parameters.add("weight", std::array<std::int64_t, 2>{-2, -3}); }),
+  EXPECT_EQ(error_of([&] {
+              parameters.add("weight", std::array<std::int64_t, 2>{-2, -3});
+            }),
             "invalid_argument: weight: got -2, needs 0 or more");
   EXPECT_THAT(parameters.names(), ::testing::IsEmpty());
 

@@ -148,9 +148,13 @@ TEST_F(TensorViewTest, split_heads_needs_a_divisor) {
 }
 
 TEST_F(TensorViewTest, shapes_out_of_range_are_errors) {
-  EXPECT_EQ(error_of([&] { Tensor(numbers_.data(), {1, 1, 1, 1, 1, 1, 1}); }),
+  EXPECT_EQ(error_of([&] {
+              Tensor(numbers_.data(), {1, 1, 1, 1, 1, 1, 1});
+            }),
             "shape_mismatch: shape: rank 7 is more than 6");
-  EXPECT_EQ(error_of([&] { Tensor(numbers_.data(), {2, -1}); }),
+  EXPECT_EQ(error_of([&] {
+              Tensor(numbers_.data(), {2, -1});
+            }),
             "invalid_argument: shape: size -1 of dimension 1 is negative");
   const std::array<std::int64_t, 2> shape{3, 2};
   const std::array<std::int64_t, 1> strides{1};

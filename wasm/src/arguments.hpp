@@ -12,13 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
-#include "attn/dropout.hpp"
-#include "attn/module.hpp"
-#include "attn/multi_head_attention.hpp"
+#include "attn/layers/dropout.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/layers/multi_head_attention.hpp"
+#include "attn/positions/rotary_embedding.hpp"
 #include "attn/random.hpp"
-#include "attn/rotary_embedding.hpp"
-#include "attn/scaled_dot_product_attention.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn::wasm {

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "attn/alibi.hpp"
-#include "attn/attention_pooling.hpp"
-#include "attn/masked_softmax.hpp"
-#include "attn/relative_skew.hpp"
-#include "attn/scaled_dot_product_attention.hpp"
-#include "attn/t5_bias.hpp"
+#include "attn/attention/masked_softmax.hpp"
+#include "attn/attention/scaled_dot_product_attention.hpp"
+#include "attn/pooling/attention_pooling.hpp"
+#include "attn/positions/alibi.hpp"
+#include "attn/positions/t5_bias.hpp"
+#include "attn/teaching/relative_skew.hpp"
 
 namespace attn::wasm {
 

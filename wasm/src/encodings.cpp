@@ -9,17 +9,17 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "attn/activation.hpp"
-#include "attn/architecture_costs.hpp"
-#include "attn/dropout.hpp"
-#include "attn/initialization.hpp"
-#include "attn/learned_positional_encoding.hpp"
-#include "attn/ngram_embedding.hpp"
-#include "attn/positional_encoding.hpp"
+#include "attn/layers/activation.hpp"
+#include "attn/layers/dropout.hpp"
+#include "attn/layers/initialization.hpp"
+#include "attn/positions/learned_positional_encoding.hpp"
+#include "attn/positions/positional_encoding.hpp"
+#include "attn/positions/rotary_embedding.hpp"
+#include "attn/positions/sinusoidal_encoding.hpp"
 #include "attn/random.hpp"
-#include "attn/rotary_embedding.hpp"
-#include "attn/shift_matrix.hpp"
-#include "attn/sinusoidal_encoding.hpp"
+#include "attn/teaching/architecture_costs.hpp"
+#include "attn/teaching/ngram_embedding.hpp"
+#include "attn/teaching/shift_matrix.hpp"
 
 namespace attn::wasm {
 

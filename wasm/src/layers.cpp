@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "arguments.hpp"
-#include "attn/multi_head_attention.hpp"
-#include "attn/state_dict.hpp"
+#include "attn/io/state_dict.hpp"
+#include "attn/layers/multi_head_attention.hpp"
 
 namespace attn::wasm {
 

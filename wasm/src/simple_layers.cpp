@@ -1,14 +1,14 @@
 // Layers that are made of rows, and those over sequences.
 
 #include "arguments.hpp"
-#include "attn/add_norm.hpp"
-#include "attn/conv1d.hpp"
-#include "attn/embedding.hpp"
-#include "attn/feed_forward.hpp"
-#include "attn/gru.hpp"
-#include "attn/layer_norm.hpp"
-#include "attn/linear.hpp"
-#include "attn/rnn.hpp"
+#include "attn/layers/add_norm.hpp"
+#include "attn/layers/conv1d.hpp"
+#include "attn/layers/embedding.hpp"
+#include "attn/layers/feed_forward.hpp"
+#include "attn/layers/gru.hpp"
+#include "attn/layers/layer_norm.hpp"
+#include "attn/layers/linear.hpp"
+#include "attn/layers/rnn.hpp"
 
 namespace attn::wasm {
 namespace {

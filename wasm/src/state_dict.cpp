@@ -1,6 +1,6 @@
 // Weights in files.
 
-#include "attn/state_dict.hpp"
+#include "attn/io/state_dict.hpp"
 
 #include <cstddef>
 #include <span>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "attn/safetensors.hpp"
+#include "attn/io/safetensors.hpp"
 
 namespace attn::wasm {
 namespace {

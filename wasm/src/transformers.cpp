@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "attn/bahdanau_decoder.hpp"
-#include "attn/key_value_cache.hpp"
-#include "attn/multi_head_attention.hpp"
-#include "attn/transformer_decoder.hpp"
-#include "attn/transformer_encoder.hpp"
+#include "attn/attention/key_value_cache.hpp"
+#include "attn/layers/bahdanau_decoder.hpp"
+#include "attn/layers/multi_head_attention.hpp"
+#include "attn/layers/transformer_decoder.hpp"
+#include "attn/layers/transformer_encoder.hpp"
 
 namespace attn::wasm {
 namespace {

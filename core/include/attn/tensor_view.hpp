@@ -59,8 +59,8 @@ class TensorView {
 
   /// A view to mutable elements converts to one of constant elements.
   template <class U>
-    requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
-  TensorView(const TensorView<U>& other)
+  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
+      TensorView(const TensorView<U>& other)
       : TensorView(other.data(), other.shape(), other.strides()) {}
 
   T* data() const noexcept { return data_; }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attn/context.hpp"
-#include "attn/linear.hpp"
+#include "attn/layers/linear.hpp"
 #include "machine_loops.hpp"
 
 #define ATTN_BENCH_EXPORT extern "C" EMSCRIPTEN_KEEPALIVE

@@ -5,9 +5,9 @@
 #include <span>
 
 #include "accuracy/accuracy.hpp"
-#include "attn/alibi.hpp"
-#include "attn/masked_softmax.hpp"
-#include "attn/scaled_dot_product_attention.hpp"
+#include "attn/attention/masked_softmax.hpp"
+#include "attn/attention/scaled_dot_product_attention.hpp"
+#include "attn/positions/alibi.hpp"
 #include "reference/masked_softmax.hpp"
 
 namespace accuracy {

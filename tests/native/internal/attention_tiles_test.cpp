@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "attention_problem.hpp"
+#include "attention/attention_problem.hpp"
 #include "every_instruction_set.hpp"
 #include "runtime/execution.hpp"
 

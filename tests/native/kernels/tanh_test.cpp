@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "attn/scaled_dot_product_attention.hpp"
+#include "attn/attention/scaled_dot_product_attention.hpp"
 #include "every_instruction_set.hpp"
 #include "measure.hpp"
 

@@ -10,9 +10,9 @@
 #include <cmath>
 #include <string>
 
+#include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
-#include "attn/scaled_dot_product_attention.hpp"
-#include "attn/sinusoidal_encoding.hpp"
+#include "attn/positions/sinusoidal_encoding.hpp"
 #include "inputs.hpp"
 #include "kernels/kernel_table.hpp"
 #include "machine_loops.hpp"
@@ -117,10 +117,10 @@ void sinusoid(State& state, attn::InstructionSet isa) {
 void register_all() {
   const attn_bench::MachineLoops* const loops[] = {
 #if defined(__x86_64__)
-      attn_bench::avx512_loops(),
-      attn_bench::avx2_loops(),
+    attn_bench::avx512_loops(),
+    attn_bench::avx2_loops(),
 #endif
-      attn_bench::baseline_loops(),
+    attn_bench::baseline_loops(),
   };
   for (const attn_bench::MachineLoops* loop : loops) {
     if (!loop) continue;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/dropout.hpp"
+#include "attn/layers/layer_norm.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// Residual connection and layer normalisation (D2L 11.7.3, `AddNorm`; the "Add & Norm" of Vaswani
+/// et al. 2017):
+///
+///   output = LayerNorm(dropout(y) + x)
+///
+/// Parameters: "ln.weight" and "ln.bias" (width), as in D2L.
+class ATTN_API AddNorm : public CompositeModule {
+ public:
+  /// Throws what LayerNorm does.
+  explicit AddNorm(std::int64_t width, const LayerNormOptions& options = {});
+
+  std::int64_t width() const noexcept { return norm_.width(); }
+
+  /// x (…, width), y and output of the same shape, any strides; output may be x or y, otherwise it
+  /// must not overlap them. The sum is one float addition; of it, output is the LayerNorm within
+  /// what that one states. Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for null data
+  /// or a dropout probability outside [0, 1]; output is then untouched.
+  void forward(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
+               const Dropout& dropout = {}, Context& context = Context::default_context()) const;
+
+ private:
+  std::vector<Child> children() const override;
+
+  LayerNorm norm_;
+};
+
+}  // namespace attn

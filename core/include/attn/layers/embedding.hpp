@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/layers/parameters.hpp"
+#include "attn/random.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// Indices of tokens.
+using ConstIds = TensorView<const std::int64_t>;
+using ConstIds32 = TensorView<const std::int32_t>;
+
+struct EmbeddingOptions {
+  std::int64_t num_embeddings = 0;  ///< size of the vocabulary
+  std::int64_t embedding_dim = 0;   ///< E
+  /// The row of a token that stands for padding, from the end if negative: zero after
+  /// initialisation. Looked up like any other, as in PyTorch.
+  std::optional<std::int64_t> padding_idx = {};
+  /// Multiplies rows by √E, as Transformers do before they add a positional encoding (Vaswani et
+  /// al. 2017, section 3.4; D2L 11.7.4).
+  bool scale_by_sqrt_dim = false;
+};
+
+/// A table of learned vectors, one per token of a vocabulary, as torch.nn.Embedding:
+///
+///   output[…, :] = weight[ids[…], :] (· √E)
+///
+/// Parameter: "weight" (num_embeddings, embedding_dim), zeros at first. Values are copied exactly;
+/// scaled ones are one float product with √E rounded to float.
+class ATTN_API Embedding : public Module {
+ public:
+  /// Throws kInvalidArgument for a size below 1 or a padding_idx outside the vocabulary;
+  /// kSizeOverflow, kOutOfMemory.
+  explicit Embedding(const EmbeddingOptions& options);
+
+  const EmbeddingOptions& options() const noexcept { return options_; }
+
+  std::vector<std::string> parameter_names() const override;
+  ConstTensor parameter(std::string_view name) const override;
+  void set_parameter(std::string_view name, const ConstTensor& values) override;
+
+  /// The weights drawn by fill_normal, with deviation 1 as PyTorch; the row of padding zero.
+  void initialize_normal(const RandomStream& random, float deviation = 1,
+                         Context& context = Context::default_context());
+
+  /// ids (N) or (B, N), output (N, E) or (B, N, E), any strides. Throws kShapeMismatch, and
+  /// kInvalidArgument for null data or an index outside the vocabulary; output is then untouched.
+  void forward(const ConstIds& ids, const Tensor& output,
+               Context& context = Context::default_context()) const;
+  void forward(const ConstIds32& ids, const Tensor& output,
+               Context& context = Context::default_context()) const;
+  void forward(std::span<const std::int64_t> ids, const Tensor& output,
+               Context& context = Context::default_context()) const;
+  void forward(std::span<const std::int32_t> ids, const Tensor& output,
+               Context& context = Context::default_context()) const;
+
+ private:
+  template <class Id>
+  void look_up(const TensorView<const Id>& ids, const Tensor& output, Context& context) const;
+
+  EmbeddingOptions options_;
+  Parameters parameters_;
+};
+
+}  // namespace attn

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/activation.hpp"
+#include "attn/layers/dropout.hpp"
+#include "attn/layers/linear.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/random.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+struct FeedForwardOptions {
+  std::int64_t d_model = 0;                       ///< width of the input
+  std::int64_t dim_feedforward = 0;               ///< width between the two layers
+  std::optional<std::int64_t> out_features = {};  ///< width of the output; d_model by default
+  Activation activation = Activation::kRelu;
+  bool bias = true;
+};
+
+/// The position-wise feed-forward network of a Transformer (Vaswani et al. 2017, section 3.3; D2L
+/// 11.7.2, `PositionWiseFFN`): the same two layers at every position,
+///
+///   output = dropout(f(x · W_1ᵀ + b_1)) · W_2ᵀ + b_2
+///
+/// Parameters, zeros at first: "linear1.weight" (dim_feedforward, d_model), "linear2.weight"
+/// (out_features, dim_feedforward), and with bias "linear1.bias" and "linear2.bias": the names in
+/// torch.nn.TransformerEncoderLayer. D2L calls the layers dense1 and dense2.
+class ATTN_API FeedForward : public CompositeModule {
+ public:
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  explicit FeedForward(const FeedForwardOptions& options);
+
+  const FeedForwardOptions& options() const noexcept { return options_; }
+
+  /// Both weights drawn by xavier_uniform, from streams random.stream and the next; biases zero.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
+
+  /// x (N, d_model) or (B, N, d_model); output the same with out_features. Any strides; output may
+  /// be x itself, otherwise they must not overlap. Memory of B·N·dim_feedforward floats is needed.
+  /// Errors are those of Linear and of apply_activation: the second layer multiplies those of the
+  /// first by its weights.
+  /// Throws kShapeMismatch, kSizeOverflow, kOutOfMemory, and kInvalidArgument for null data or a
+  /// dropout probability outside [0, 1]; output is then untouched.
+  void forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout = {},
+               Context& context = Context::default_context()) const;
+
+ private:
+  std::vector<Child> children() const override;
+
+  FeedForwardOptions options_;
+  Linear linear1_, linear2_;
+};
+
+}  // namespace attn

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/layers/rnn.hpp"
+#include "attn/random.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// Gated recurrent units (Cho et al. 2014, arXiv:1406.1078; torch.nn.GRU with batch_first):
+///
+///   r_t = σ(W_ir x_t + b_ir + W_hr h_(t−1) + b_hr)
+///   z_t = σ(W_iz x_t + b_iz + W_hz h_(t−1) + b_hz)
+///   n_t = tanh(W_in x_t + b_in + r_t ⊙ (W_hn h_(t−1) + b_hn))
+///   h_t = (1 − z_t) ⊙ n_t + z_t ⊙ h_(t−1)
+///
+/// Parameters, with PyTorch's names and layouts, zeros at first, for each layer l: "weight_ih_l0"
+/// (3·H, E; for later layers 3·H, H) with the rows of r, z and n one below the other,
+/// "weight_hh_l0" (3·H, H), and with bias "bias_ih_l0" (3·H), "bias_hh_l0" (3·H).
+class ATTN_API GRU : public Module {
+ public:
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  explicit GRU(const RecurrentOptions& options);
+  ~GRU() override;
+  GRU(GRU&&) noexcept;
+  GRU& operator=(GRU&&) noexcept;
+
+  const RecurrentOptions& options() const noexcept;
+
+  std::vector<std::string> parameter_names() const override;
+  ConstTensor parameter(std::string_view name) const override;
+  void set_parameter(std::string_view name, const ConstTensor& values) override;
+
+  /// Weights drawn by xavier_uniform, each matrix of three gates as one (as D2L does), from streams
+  /// random.stream and following, one for each matrix in the order of parameter_names(); biases
+  /// zero.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
+
+  /// As RNN::forward, strides, overlap, bits and errors included; σ and tanh are within 4e-7 of the
+  /// exact values, relatively.
+  void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
+               Context& context = Context::default_context()) const;
+
+ private:
+  std::unique_ptr<RecurrentLayers> layers_;
+};
+
+}  // namespace attn

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/layers/parameters.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+struct LayerNormOptions {
+  float eps = 1e-5F;
+  bool elementwise_affine = true;  ///< with weight (and bias)
+  bool bias = true;
+};
+
+/// Layer normalisation over the last dimension (Ba et al. 2016, arXiv:1607.06450), as
+/// torch.nn.LayerNorm:
+///
+///   y = (x − mean(x)) / √(var(x) + eps) · weight + bias,   var(x) = mean((x − mean(x))²)
+///
+/// Parameters: "weight" (width), ones at first, and "bias" (width), zeros at first.
+///
+/// Error: each value is within 1.5e-6·(1 + |ŷ|)·|weight| + 6e-8·|y| of the exact one for widths up
+/// to 16384, ŷ being y before weight and bias, however large the mean is beside the deviation: the
+/// mean is corrected in a second pass. NaN or infinity in a row makes all of that row NaN.
+class ATTN_API LayerNorm : public Module {
+ public:
+  /// Throws kInvalidArgument for a width below 1 or an eps that is not a finite number ≥ 0;
+  /// kSizeOverflow, kOutOfMemory.
+  explicit LayerNorm(std::int64_t width, const LayerNormOptions& options = {});
+
+  std::int64_t width() const noexcept { return width_; }
+  const LayerNormOptions& options() const noexcept { return options_; }
+
+  std::vector<std::string> parameter_names() const override;
+  ConstTensor parameter(std::string_view name) const override;
+  void set_parameter(std::string_view name, const ConstTensor& values) override;
+
+  /// The weight becomes ones, the bias zeros, as in a new layer.
+  void initialize() noexcept;
+
+  /// x (…, width), output of the same shape, any strides; output may be x itself, otherwise they
+  /// must not overlap. Throws kShapeMismatch, kInvalidArgument for null data, kOutOfMemory; output
+  /// is then untouched.
+  void forward(const ConstTensor& x, const Tensor& output,
+               Context& context = Context::default_context()) const;
+
+  /// The same of x + y, which a residual connection needs: y of x's shape. The sum is one float
+  /// addition. output may also be y itself.
+  void forward_sum(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
+                   Context& context = Context::default_context()) const;
+
+ private:
+  void run(const ConstTensor& x, const ConstTensor* y, const Tensor& output,
+           Context& context) const;
+
+  std::int64_t width_;
+  LayerNormOptions options_;
+  Parameters parameters_;
+};
+
+}  // namespace attn

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/attention/key_value_cache.hpp"
+#include "attn/attention/scaled_dot_product_attention.hpp"
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/positions/rotary_embedding.hpp"
+#include "attn/random.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// Which table of T5Bias a layer has; values outside of what t5_bucket() takes are refused.
+struct T5BiasOptions {
+  std::int64_t num_buckets = 32;
+  std::int64_t max_distance = 128;
+  bool bidirectional = true;
+};
+
+/// How a layer's attention knows positions: by none of these, any one, or several together. All
+/// take query i to be at key i + offset, see AttentionOptions::relative_diagonal.
+struct AttentionPositions {
+  /// Rotates projected queries and keys; a rotary_dim of 0 stands for the whole head.
+  std::optional<RotaryEmbeddingOptions> rotary = {};
+  bool alibi = false;                         ///< AttentionOptions::alibi_slopes, of alibi_slopes()
+  std::optional<T5BiasOptions> t5_bias = {};  ///< with a table of the layer's own
+  /// k of Shaw's relative keys and values, with tables of the layer's own.
+  std::optional<std::int64_t> max_relative_distance = {};
+};
+
+struct MultiHeadAttentionOptions {
+  std::int64_t d_model = 0;                       ///< E, width of queries and of the output
+  std::int64_t num_heads = 1;                     ///< H, divides d_model
+  std::optional<std::int64_t> num_kv_heads = {};  ///< heads of keys and values; divides num_heads
+  /// Width of the keys given, before they are projected to heads; d_model by default.
+  std::optional<std::int64_t> key_dim = {};
+  /// The same of the values.
+  std::optional<std::int64_t> value_dim = {};
+  bool bias = false;  ///< biases on all four projections; D2L has none, PyTorch does by default
+  AttentionPositions positions = {};
+  bool sinks = false;  ///< a learned score per head that has no value, see AttentionOptions::sinks
+};
+
+/// Multi-head attention (Vaswani et al. 2017, arXiv:1706.03762; torch.nn.MultiheadAttention; D2L
+/// 11.5):
+///
+///   head_h = attention(query · W_qᵀ, key · W_kᵀ, value · W_vᵀ) of slice h
+///   output = concat(head_1 … head_H) · W_oᵀ
+///
+/// where a slice is D = d_model / num_heads columns wide.
+///
+/// Parameters, with PyTorch's names and layouts, zeros at first:
+///   "in_proj_weight" (3·E, E): W_q, W_k, W_v one below the other; where keys and values have their
+///   own width or number of heads instead "q_proj_weight" (E, E), "k_proj_weight" (Hkv·D, key_dim)
+///   and "v_proj_weight" (Hkv·D, value_dim); "out_proj.weight" (E, E); and with bias "in_proj_bias"
+///   (E + 2·Hkv·D) and "out_proj.bias" (E).
+/// What PyTorch does not have follows: "relative_keys" and "relative_values" (2k+1, D) of Shaw's
+///   positions, "relative_attention_bias.weight" (num_buckets, H) as Hugging Face's T5, and "sinks"
+///   (H).
+class ATTN_API MultiHeadAttention : public Module {
+ public:
+  /// Throws kInvalidArgument where the sizes do not divide or a positional scheme's options are
+  /// outside their domains, kSizeOverflow, kOutOfMemory.
+  explicit MultiHeadAttention(const MultiHeadAttentionOptions& options);
+  ~MultiHeadAttention() override;
+  MultiHeadAttention(MultiHeadAttention&&) noexcept;
+  MultiHeadAttention& operator=(MultiHeadAttention&&) noexcept;
+
+  const MultiHeadAttentionOptions& options() const noexcept;
+  std::vector<std::string> parameter_names() const override;
+  ConstTensor parameter(std::string_view name) const override;
+  void set_parameter(std::string_view name, const ConstTensor& values) override;
+
+  /// All four projections become the identity: head h sees slice h of its inputs as they are.
+  /// Biases and sinks become zero, tables of relative positions stay. Throws kInvalidArgument
+  /// unless keys and values have d_model columns and num_heads heads.
+  void initialize_identity();
+
+  /// Each of the four projections by itself drawn by xavier_uniform, from streams 0 (query) to 3
+  /// (output) of the seed, and tables of relative positions from streams 4 (keys, and T5's) and 5
+  /// (values); biases and sinks are zero.
+  void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
+  /// The same from stream `first.stream` and the five after it.
+  void initialize_xavier(const RandomStream& first, Context& context = Context::default_context());
+
+  /// query (B, Nq, E), key (B, Nk, key_dim), value (B, Nk, value_dim), output (B, Nq, E), or all
+  /// without B. `attention` is as for scaled_dot_product_attention with Hq = num_heads: masks
+  /// broadcast to (B, H, Nq, Nk), and its `weights`, if given, receives (B, H, Nq, Nk). Terms of
+  /// positions and sinks that it gives stand in place of the layer's own, relative keys and values
+  /// together: giving one of the two leaves out both of the layer's.
+  ///
+  /// With rotary positions key j is at j and query i at i + offset of `relative_diagonal`.
+  ///
+  /// Any strides; output must not overlap an input. Errors are those of Linear, four times, and of
+  /// scaled_dot_product_attention, each multiplied by the weights behind it.
+  ///
+  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; outputs are then
+  /// untouched.
+  void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
+               const Tensor& output, const AttentionOptions& attention = {},
+               Context& context = Context::default_context()) const;
+
+  // Decoding token by token, with the projected keys and values of past tokens in a cache.
+
+  /// An empty cache of the sizes that this layer needs, with room for `capacity` tokens at first.
+  /// Throws what KeyValueCache does.
+  KeyValueCache make_cache(std::int64_t batch, std::int64_t capacity = 0) const;
+
+  /// The next tokens of a sequence: key and value (B, N, ·) are projected and appended to the
+  /// cache, then query (B, Nq, E) attends to all that it holds.
+  ///
+  /// Everything counts from the beginning of the sequence: masks and lengths are over past + N
+  /// keys, and the first query and key of the call stand at position past = cache.length(), to
+  /// which the offsets of all diagonals are added. So options that need no other shape give for
+  /// each token what they give when the whole sequence is passed at once.
+  ///
+  /// Dynamic NTK scaling rotates each key for the length at its time, and does not come back to it.
+  ///
+  /// Throws what forward does, and kShapeMismatch for a cache of other sizes; outputs and the cache
+  /// are then as they were.
+  void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
+               const Tensor& output, KeyValueCache& cache, const AttentionOptions& attention = {},
+               Context& context = Context::default_context()) const;
+
+  /// Projects key and value and appends them: for cross attention, whose keys and values are
+  /// projected once and then attended to in every step. Throws what forward does; the cache is then
+  /// as it was.
+  void append(const ConstTensor& key, const ConstTensor& value, KeyValueCache& cache,
+              Context& context = Context::default_context()) const;
+
+  /// query attends to what the cache holds. Diagonals are as given: query i is at key i + offset.
+  /// Throws what forward does.
+  void attend(const ConstTensor& query, const KeyValueCache& cache, const Tensor& output,
+              const AttentionOptions& attention = {},
+              Context& context = Context::default_context()) const;
+
+ private:
+  struct ATTN_LOCAL Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace attn

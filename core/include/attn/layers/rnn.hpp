@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/random.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+class RecurrentLayers;
+
+struct RecurrentOptions {
+  std::int64_t input_size = 0;   ///< E, width of what comes in
+  std::int64_t hidden_size = 0;  ///< H, width of the state and of the output
+  std::int64_t num_layers = 1;   ///< each but the first reads the outputs of the one before
+  bool bias = true;
+};
+
+/// The states around a sequence: (num_layers, B, H), or (num_layers, H)
+/// for a sequence without B. The last layer's is the last row.
+struct RecurrentStates {
+  ConstTensor h_0 = {};  ///< before the first step; zeros when left out
+  Tensor h_n = {};       ///< after the last step, when given; may be h_0
+};
+
+enum class RecurrentActivation : int { kTanh, kRelu };
+
+/// A recurrent network (Elman 1990; torch.nn.RNN with batch_first):
+///
+///   h_t = tanh(W_ih x_t + b_ih + W_hh h_(t−1) + b_hh)        or relu
+///
+/// Parameters, with PyTorch's names and layouts, zeros at first, for each layer l: "weight_ih_l0"
+/// (H, E; for later layers H, H), "weight_hh_l0" (H, H), and with bias "bias_ih_l0" (H),
+/// "bias_hh_l0" (H).
+class ATTN_API RNN : public Module {
+ public:
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  explicit RNN(const RecurrentOptions& options,
+               RecurrentActivation activation = RecurrentActivation::kTanh);
+  ~RNN() override;
+  RNN(RNN&&) noexcept;
+  RNN& operator=(RNN&&) noexcept;
+
+  const RecurrentOptions& options() const noexcept;
+
+  std::vector<std::string> parameter_names() const override;
+  ConstTensor parameter(std::string_view name) const override;
+  void set_parameter(std::string_view name, const ConstTensor& values) override;
+
+  /// Weights drawn by xavier_uniform, from streams random.stream and following, one for each
+  /// matrix in the order of parameter_names(); biases zero.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
+
+  /// x (B, N, E), output (B, N, H): the last layer's h_t; or both without B. Any strides; no
+  /// overlap. Bits of a sequence do not depend on the others, and a sequence in parts, each
+  /// beginning with the state that the one before ended with, gives the bits of the whole.
+  ///
+  /// Error: one step adds at most 3e-7 + (E + H + 2) · 6e-8 · (Σ|W x| + Σ|W h| + Σ|b|) to the error
+  /// that h_(t−1) brings along.
+  ///
+  /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, kOutOfMemory; outputs
+  /// are then untouched.
+  void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
+               Context& context = Context::default_context()) const;
+
+ private:
+  std::unique_ptr<RecurrentLayers> layers_;
+  RecurrentActivation activation_;
+};
+
+}  // namespace attn

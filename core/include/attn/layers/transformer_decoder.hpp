@@ -1,0 +1,184 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attn/attention/key_value_cache.hpp"
+#include "attn/attention/scaled_dot_product_attention.hpp"
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/dropout.hpp"
+#include "attn/layers/feed_forward.hpp"
+#include "attn/layers/layer_norm.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/layers/multi_head_attention.hpp"
+#include "attn/layers/transformer_encoder.hpp"
+#include "attn/random.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// What decoding token by token keeps for a layer: projected keys and values of the tokens so far,
+/// and of the encoder's output, which is projected once.
+struct TransformerDecoderLayerState {
+  KeyValueCache self_attention;
+  KeyValueCache memory;
+};
+
+/// What a pass through a decoder may be given.
+struct TransformerDecoderCall {
+  /// PyTorch's tgt_mask, tgt_key_padding_mask and tgt_is_causal. Nothing is causal unless it is
+  /// asked for here: `.self_attention = {.causal = Diagonal::top_left()}`.
+  AttentionOptions self_attention = {};
+  /// PyTorch's memory_mask and memory_key_padding_mask.
+  AttentionOptions cross_attention = {};
+  /// In training acts in six places: on the weights of self-attention, behind it, on those of cross
+  /// attention, behind it, within and behind the feed-forward network; with streams
+  /// random.stream … + 5, those of layer l of a stack beginning at random.stream + 6·l. It then
+  /// takes the place of attention's own dropout, which otherwise acts.
+  Dropout dropout = {};
+  /// Of stacks (a single layer refuses them): none, or one for each layer, receive attention
+  /// weights (B, H, Nq, Nk). Empty ones are left out.
+  std::span<const Tensor> self_attention_weights = {};
+  std::span<const Tensor> cross_attention_weights = {};
+};
+
+/// A layer of a Transformer's decoder (Vaswani et al. 2017; torch.nn.TransformerDecoderLayer; D2L
+/// 11.7.5, `TransformerDecoderBlock`):
+///
+///   post-norm:  g = norm1(x + dropout(self_attn(x, x, x)))
+///               h = norm2(g + dropout(multihead_attn(g, memory, memory)))
+///               output = norm3(h + dropout(feed_forward(h)))
+///   pre-norm:   g = x + dropout(self_attn(n, n, n)),  n = norm1(x)
+///               h = g + dropout(multihead_attn(norm2(g), memory, memory))
+///               output = h + dropout(feed_forward(norm3(h)))
+///
+/// Parameters, in PyTorch's order: "self_attn.…", "multihead_attn.…", "linear1.…", "linear2.…",
+/// "norm1.…", "norm2.…", "norm3.…". Positional schemes and sinks are those of self-attention. Error
+/// as in TransformerEncoderLayer.
+class ATTN_API TransformerDecoderLayer : public CompositeModule {
+ public:
+  using State = TransformerDecoderLayerState;
+
+  /// Throws what the layers inside do.
+  explicit TransformerDecoderLayer(const TransformerLayerOptions& options);
+
+  const TransformerLayerOptions& options() const noexcept { return options_; }
+  const MultiHeadAttention& self_attention() const noexcept { return self_attention_; }
+  const MultiHeadAttention& cross_attention() const noexcept { return cross_attention_; }
+
+  /// Weight matrices drawn by xavier_uniform, from streams random.stream … + 13; biases zero, norms
+  /// as new.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
+
+  /// x (B, N, E), memory (B, M, E), output as x, or all without B; any strides; output may be x
+  /// itself, otherwise it must not overlap the inputs. Throws kShapeMismatch, kInvalidArgument,
+  /// kSizeOverflow, kOutOfMemory; outputs are then untouched.
+  void forward(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
+               const TransformerDecoderCall& call = {},
+               Context& context = Context::default_context()) const;
+
+  /// A state that holds the projections of memory (B, M, E) or (M, E), and no tokens yet but room
+  /// for `capacity` of them at first. Throws kShapeMismatch, kInvalidArgument (also for B = 0),
+  /// kSizeOverflow, kOutOfMemory.
+  State start(const ConstTensor& memory, std::int64_t capacity = 0,
+              Context& context = Context::default_context()) const;
+
+  /// The next tokens of a sequence, which attend to all before them and are appended to the state.
+  /// Options count from the beginning of the sequence, see MultiHeadAttention::forward: a causal
+  /// layer gives token by token what it gives for the whole sequence. When it throws, outputs and
+  /// state are as they were.
+  void forward(const ConstTensor& x, State& state, const Tensor& output,
+               const TransformerDecoderCall& call = {},
+               Context& context = Context::default_context()) const;
+
+ private:
+  friend class TransformerDecoder;
+  std::vector<Child> children() const override;
+  void check_memory(const ConstTensor& x, const ConstTensor& memory) const;
+  /// Over `memory`, or over `state` if there is one. May have written to outputs of the options,
+  /// and to the state, when it throws.
+  void run(const ConstTensor& x, const ConstTensor& memory, State* state, const Tensor& output,
+           const AttentionOptions& self_options, const AttentionOptions& cross_options,
+           const Dropout& dropout, Context& context) const;
+  void forward_with(const ConstTensor& x, const ConstTensor& memory, State* state,
+                    const Tensor& output, const TransformerDecoderCall& call,
+                    Context& context) const;
+
+  TransformerLayerOptions options_;
+  MultiHeadAttention self_attention_, cross_attention_;
+  FeedForward feed_forward_;
+  LayerNorm norm1_, norm2_, norm3_;
+};
+
+/// What decoding token by token keeps for a stack: made by TransformerDecoder::start(). A copy
+/// branches off, e.g. for beam search.
+class ATTN_API TransformerDecoderState {
+ public:
+  /// Tokens decoded so far.
+  std::int64_t length() const noexcept {
+    return layers_.empty() ? 0 : layers_.front().self_attention.length();
+  }
+
+  /// Forgets all tokens from `length` on. Throws kInvalidArgument unless 0 ≤ length ≤ length().
+  void truncate(std::int64_t length);
+
+  std::span<const TransformerDecoderLayerState> layers() const noexcept { return layers_; }
+
+ private:
+  friend class TransformerDecoder;
+  std::vector<TransformerDecoderLayerState> layers_;
+};
+
+struct TransformerDecoderOptions {
+  TransformerLayerOptions layer = {};
+  std::int64_t num_layers = 1;
+  /// A LayerNorm behind the last layer: PyTorch's argument `norm`, usual with pre-norm.
+  bool final_norm = false;
+};
+
+/// A stack of such layers (torch.nn.TransformerDecoder). Parameters: "layers.0.…" and so on, and
+/// with final_norm "norm.weight" and "norm.bias".
+class ATTN_API TransformerDecoder : public CompositeModule {
+ public:
+  using State = TransformerDecoderState;
+
+  /// Throws what the layers do, and kInvalidArgument for less than one.
+  explicit TransformerDecoder(const TransformerDecoderOptions& options);
+
+  const TransformerDecoderOptions& options() const noexcept { return options_; }
+  std::span<const TransformerDecoderLayer> layers() const noexcept { return layers_; }
+
+  /// Layer l from stream 16·l of the seed on.
+  void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
+
+  /// As for a layer, which see, but attention's options hold for every layer and must not ask for
+  /// outputs, which every layer would write: weights are asked for by self_attention_weights and
+  /// cross_attention_weights. Throws kInvalidArgument otherwise.
+  void forward(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
+               const TransformerDecoderCall& call = {},
+               Context& context = Context::default_context()) const;
+
+  /// As of a layer.
+  State start(const ConstTensor& memory, std::int64_t capacity = 0,
+              Context& context = Context::default_context()) const;
+
+  /// The next tokens, as of a layer. Throws kInvalidArgument for a state of another number of
+  /// layers, kShapeMismatch for one of other sizes.
+  void forward(const ConstTensor& x, State& state, const Tensor& output,
+               const TransformerDecoderCall& call = {},
+               Context& context = Context::default_context()) const;
+
+ private:
+  std::vector<Child> children() const override;
+  void run(const ConstTensor& x, const ConstTensor& memory, State* state, const Tensor& output,
+           const TransformerDecoderCall& call, Context& context) const;
+
+  TransformerDecoderOptions options_;
+  std::vector<TransformerDecoderLayer> layers_;
+  std::optional<LayerNorm> norm_;
+};
+
+}  // namespace attn

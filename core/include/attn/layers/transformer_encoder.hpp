@@ -1,0 +1,160 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attn/attention/key_value_cache.hpp"
+#include "attn/attention/scaled_dot_product_attention.hpp"
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/activation.hpp"
+#include "attn/layers/dropout.hpp"
+#include "attn/layers/feed_forward.hpp"
+#include "attn/layers/layer_norm.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/layers/multi_head_attention.hpp"
+#include "attn/random.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// Of one layer of a Transformer; the names are PyTorch's. With the defaults and norm_first false
+/// it is torch.nn.TransformerEncoderLayer(batch_first=True); D2L's TransformerEncoderBlock (11.7.4)
+/// is attention_bias = false and feed_forward_dropout = false.
+struct TransformerLayerOptions {
+  std::int64_t d_model = 0;
+  std::int64_t num_heads = 1;  ///< PyTorch's nhead
+  std::int64_t dim_feedforward = 2048;
+  Activation activation = Activation::kRelu;
+  float layer_norm_eps = 1e-5F;
+  bool norm_first = false;                  ///< pre-norm instead of post-norm
+  bool bias = true;                         ///< of all linear layers and norms
+  std::optional<bool> attention_bias = {};  ///< of attention's projections; `bias` by default
+  /// In training, drops out between the two layers of the feed-forward network too.
+  bool feed_forward_dropout = true;
+  std::optional<std::int64_t> num_kv_heads = {};  ///< of attention; divides num_heads
+  AttentionPositions positions = {};              ///< of self-attention
+  bool sinks = false;                             ///< of self-attention
+};
+
+/// A layer of a Transformer's encoder (Vaswani et al. 2017; torch.nn.TransformerEncoderLayer):
+///
+///   post-norm:  h = norm1(x + dropout(self_attn(x, x, x)))
+///               output = norm2(h + dropout(feed_forward(h)))
+///   pre-norm:   h = x + dropout(self_attn(n, n, n)),  n = norm1(x)
+///               output = h + dropout(feed_forward(norm2(h)))
+///
+/// Parameters, in PyTorch's order: "self_attn.…" (see MultiHeadAttention), "linear1.…" and
+/// "linear2.…" (FeedForward), "norm1.…" and "norm2.…" (LayerNorm).
+///
+/// Error: with weights of deviation 1/√(their columns), and so values of the order of 1, outputs
+/// are within 1e-5 of the exact ones for d_model up to 64; larger values carry larger errors, see
+/// MultiHeadAttention, FeedForward and LayerNorm.
+///
+/// In PyTorch, src_mask is AttentionOptions::mask (with true for what takes part) or bias,
+/// src_key_padding_mask is valid_lens, or a mask of shape (B, 1, 1, N) where the padding is not at
+/// the end, and is_causal is `causal`.
+class ATTN_API TransformerEncoderLayer : public CompositeModule {
+ public:
+  /// Throws what the layers inside do.
+  explicit TransformerEncoderLayer(const TransformerLayerOptions& options);
+
+  const TransformerLayerOptions& options() const noexcept { return options_; }
+  const MultiHeadAttention& self_attention() const noexcept { return self_attention_; }
+
+  /// Weight matrices drawn by xavier_uniform, from streams random.stream … + 7; biases zero, norms
+  /// as new.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
+
+  /// x (B, N, E) or (N, E), output of the same shape; any strides; output may be x itself,
+  /// otherwise they must not overlap. In training, `dropout` acts in four places (on attention's
+  /// weights, behind attention, within and behind the feed-forward network) with streams
+  /// dropout.random.stream … + 3; it then takes the place of attention.dropout, which otherwise
+  /// acts.
+  ///
+  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; outputs are then
+  /// untouched.
+  void forward(const ConstTensor& x, const Tensor& output, const AttentionOptions& attention = {},
+               const Dropout& dropout = {}, Context& context = Context::default_context()) const;
+
+  /// The next tokens of a sequence, which attend to all before them in the cache of
+  /// self_attention().make_cache(): see MultiHeadAttention. A causal layer then gives token by
+  /// token what it gives for the whole sequence. The cache is untouched as well when it throws.
+  void forward(const ConstTensor& x, const Tensor& output, KeyValueCache& cache,
+               const AttentionOptions& attention = {}, const Dropout& dropout = {},
+               Context& context = Context::default_context()) const;
+
+ private:
+  friend class TransformerEncoder;
+  std::vector<Child> children() const override;
+  void check(const ConstTensor& x, const Tensor& output) const;
+  /// May have written to outputs of `attention`, and to the cache, when it throws.
+  void run(const ConstTensor& x, const Tensor& output, KeyValueCache* cache,
+           const AttentionOptions& attention, const Dropout& dropout, Context& context) const;
+  void forward_with(const ConstTensor& x, const Tensor& output, KeyValueCache* cache,
+                    const AttentionOptions& attention, const Dropout& dropout,
+                    Context& context) const;
+
+  TransformerLayerOptions options_;
+  MultiHeadAttention self_attention_;
+  FeedForward feed_forward_;
+  LayerNorm norm1_, norm2_;
+};
+
+struct TransformerEncoderOptions {
+  TransformerLayerOptions layer = {};
+  std::int64_t num_layers = 1;
+  /// A LayerNorm behind the last layer: PyTorch's argument `norm`, usual with pre-norm.
+  bool final_norm = false;
+};
+
+/// What a pass through a TransformerEncoder may be given.
+struct TransformerEncoderCall {
+  /// For each layer. Outputs other than the output have to be empty: every layer would write them.
+  AttentionOptions attention = {};
+  /// Layer l uses streams random.stream + 4·l … + 3.
+  Dropout dropout = {};
+  /// None, or one for each layer: receives its attention weights, (B, H, Nq, Nk). Empty ones are
+  /// left out.
+  std::span<const Tensor> weights = {};
+  /// None, or those of make_caches(): x are then the next tokens of a sequence, which attend to all
+  /// before them, too, and are appended. With `causal` attention the stack is a decoder without
+  /// cross attention, as GPT. See MultiHeadAttention::forward.
+  std::span<KeyValueCache> caches = {};
+};
+
+/// A stack of such layers (torch.nn.TransformerEncoder). Parameters: "layers.0.…" and so on, and
+/// with final_norm "norm.weight" and "norm.bias".
+class ATTN_API TransformerEncoder : public CompositeModule {
+ public:
+  /// Throws what the layers do, and kInvalidArgument for less than one.
+  explicit TransformerEncoder(const TransformerEncoderOptions& options);
+
+  const TransformerEncoderOptions& options() const noexcept { return options_; }
+  std::span<const TransformerEncoderLayer> layers() const noexcept { return layers_; }
+
+  /// Layer l from stream 8·l of the seed on.
+  void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
+
+  /// x and output as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
+  /// kOutOfMemory; outputs are then untouched, and the caches as they were.
+  void forward(const ConstTensor& x, const Tensor& output, const TransformerEncoderCall& call = {},
+               Context& context = Context::default_context()) const;
+
+  /// An empty cache for each layer, with room for `capacity` tokens at first. Throws what
+  /// KeyValueCache does.
+  std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t capacity = 0) const;
+
+ private:
+  std::vector<Child> children() const override;
+  void run(const ConstTensor& x, const Tensor& output, const TransformerEncoderCall& call,
+           Context& context) const;
+
+  TransformerEncoderOptions options_;
+  std::vector<TransformerEncoderLayer> layers_;
+  std::optional<LayerNorm> norm_;
+};
+
+}  // namespace attn

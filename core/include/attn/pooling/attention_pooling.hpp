@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/layers/parameters.hpp"
+#include "attn/random.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+class PackedMatrix;
+
+/// How a query q and a key k make a score a(q, k), and scores make weights.
+class ScoringFunction {
+ public:
+  enum class Kind : int { kScaledDot, kGaussian, kBoxcar, kEpanechnikov, kAverage };
+
+  /// a = scale · q·k, scale 1/√D by default; weights are the softmax of the scores.
+  static constexpr ScoringFunction scaled_dot(std::optional<float> scale = {}) {
+    return {Kind::kScaledDot, scale};
+  }
+  /// a = −‖q − k‖² / (2·width²); weights are the softmax of the scores, so that far from all keys
+  /// the nearest ones share the weight instead of none.
+  static constexpr ScoringFunction gaussian(float width = 1) { return {Kind::kGaussian, width}; }
+  /// a = 1 where ‖q − k‖ < width, else 0; weights are a / Σa.
+  static constexpr ScoringFunction boxcar(float width = 1) { return {Kind::kBoxcar, width}; }
+  /// a = max(1 − ‖q − k‖ / width, 0); weights are a / Σa. (What D2L calls Epanechnikov; the
+  /// statistical literature calls it triangular.)
+  static constexpr ScoringFunction epanechnikov(float width = 1) {
+    return {Kind::kEpanechnikov, width};
+  }
+  /// a = 1; weights are a / Σa: average pooling, D2L's constant kernel. Queries and keys are not
+  /// read.
+  static constexpr ScoringFunction average() { return {Kind::kAverage, {}}; }
+
+  constexpr Kind kind() const { return kind_; }
+  /// The scale or width given.
+  constexpr std::optional<float> parameter() const { return parameter_; }
+
+ private:
+  constexpr ScoringFunction(Kind kind, std::optional<float> parameter)
+      : kind_(kind), parameter_(parameter) {}
+
+  Kind kind_;
+  std::optional<float> parameter_;
+};
+
+/// Which keys take part, and what is given out besides the result. With tensors of rank 2 B is 1,
+/// and scores and weights are (Nq, Nk).
+struct AttentionPoolingOptions {
+  /// Hard attention: the key with the highest score has weight 1, all others 0. Of several highest
+  /// ones the first wins; a NaN among the scores makes the result NaN.
+  bool hard = false;
+  /// True (not 0) attends; broadcasts to (B, Nq, Nk) from the right.
+  ConstMask mask = {};
+  /// The first valid_lens keys are attended to: (B) or (B, Nq), values in [0, Nk].
+  ConstLengths valid_lens = {};
+  /// (B, Nq, Nk): a(q, k) of the keys that are attended to; of others −∞ where weights are a
+  /// softmax, and 0 where they are a / Σa.
+  Tensor scores = {};
+  Tensor weights = {};  ///< (B, Nq, Nk)
+};
+
+/// Attention pooling (D2L 11.2 and 11.3; Nadaraya 1964, Watson 1964):
+///
+///   output_i = Σ_j weight_ij · v_j
+///
+/// query (B, Nq, D), key (B, Nk, D), value (B, Nk, Dv), output (B, Nq, Dv), or all without B. Any
+/// strides; output must not overlap an input. Memory beyond inputs and outputs is linear in Nq and
+/// Nk.
+///
+/// An excluded key or value is not read into the arithmetic, nor is the value of a key whose
+/// boxcar or Epanechnikov score is 0. A query with nothing to attend to, or to which all of these
+/// scores are 0, gets zeros. NaN in what is attended to comes out. Bits depend on the
+/// sequence itself and the instruction set alone, not on the batch or the number of threads.
+///
+/// Error: distances are relatively within (D + 4)·6e-8. Where the scores themselves are within ε of
+/// the exact ones, weights are within 2ε + (Nk + 16)·6e-8 of theirs, relatively.
+///
+/// Throws kShapeMismatch, kInvalidArgument (lengths out of range, a width outside [1e-18, 1e18],
+/// for scaled_dot a scale that is not finite or D = 0, null data), kSizeOverflow, kOutOfMemory;
+/// outputs are then untouched.
+ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key,
+                                const ConstTensor& value, const Tensor& output,
+                                const ScoringFunction& scoring,
+                                const AttentionPoolingOptions& options = {},
+                                Context& context = Context::default_context());
+
+/// Additive attention (Bahdanau et al. 2015, arXiv:1409.0473; D2L 11.3.3):
+///
+///   a(q, k) = w_vᵀ tanh(W_q q + W_k k),   output_i = Σ_j softmax_j(a(q_i, k_j)) v_j
+///
+/// Parameters, with D2L's names, zeros at first: "W_k.weight" (num_hiddens, key_dim), "W_q.weight"
+/// (num_hiddens, query_dim), "w_v.weight" (1, num_hiddens). No tensor of the size (Nq, Nk,
+/// num_hiddens) is formed. Dropout, which D2L applies to the weights in training, is left out.
+class ATTN_API AdditiveAttention : public Module {
+ public:
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  AdditiveAttention(std::int64_t query_dim, std::int64_t key_dim, std::int64_t num_hiddens);
+  ~AdditiveAttention() override;
+  AdditiveAttention(AdditiveAttention&&) noexcept;
+  AdditiveAttention& operator=(AdditiveAttention&&) noexcept;
+
+  std::int64_t query_dim() const noexcept;
+  std::int64_t key_dim() const noexcept;
+  std::int64_t num_hiddens() const noexcept;
+
+  std::vector<std::string> parameter_names() const override;
+  ConstTensor parameter(std::string_view name) const override;
+  void set_parameter(std::string_view name, const ConstTensor& values) override;
+
+  /// Weights drawn by xavier_uniform, W_k, W_q and w_v from streams random.stream … + 2.
+  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
+
+  /// query (B, Nq, query_dim), key (B, Nk, key_dim), value (B, Nk, Dv), output (B, Nq, Dv), or all
+  /// without B; otherwise as attention_pooling.
+  void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
+               const Tensor& output, const AttentionPoolingOptions& options = {},
+               Context& context = Context::default_context()) const;
+
+  /// W_k · key, for keys that many calls share: key (B, Nk, key_dim), projected (B, Nk,
+  /// num_hiddens), or both without B. forward_projected() then gives the same bits as forward().
+  void project_keys(const ConstTensor& key, const Tensor& projected,
+                    Context& context = Context::default_context()) const;
+  void forward_projected(const ConstTensor& query, const ConstTensor& projected_keys,
+                         const ConstTensor& value, const Tensor& output,
+                         const AttentionPoolingOptions& options = {},
+                         Context& context = Context::default_context()) const;
+
+ private:
+  Parameters parameters_;
+  std::unique_ptr<PackedMatrix> query_;
+  std::unique_ptr<PackedMatrix> key_;
+};
+
+}  // namespace attn

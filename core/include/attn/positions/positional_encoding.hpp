@@ -1,0 +1,45 @@
+#pragma once
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/dropout.hpp"
+#include "attn/positions/sinusoidal_encoding.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+struct PositionalEncodingOptions {
+  double base = 10000;
+  SinusoidalLayout layout = SinusoidalLayout::kInterleaved;
+};
+
+/// The layer that gives tokens their positions (D2L 11.6, `PositionalEncoding`): adds the
+/// sinusoidal encoding P to its input, then drops out. There is no longest length, and odd widths
+/// work. No parameters.
+class ATTN_API PositionalEncoding {
+ public:
+  /// Throws kInvalidArgument for a base that is not in [1e-100, ∞).
+  explicit PositionalEncoding(const PositionalEncodingOptions& options = {});
+
+  const PositionalEncodingOptions& options() const noexcept { return options_; }
+
+  /// output[b, i] = dropout(x[b, i] + P[start + i]), for x (B, N, E) or (N, E) and output of the
+  /// same shape. Any strides; output may be x itself, otherwise they must not overlap. P has the
+  /// bits of sinusoidal_encoding, the sum is one float addition, and dropout is apply_dropout on
+  /// the sum.
+  ///
+  /// `start` is the position of the first token: with a key/value cache, the past length.
+  ///
+  /// Error: that of sinusoidal_encoding and of the addition, within 3.2e-8 + 6e-8·|x + P| up to
+  /// position 10^6, divided by 1 − probability where dropout acts.
+  ///
+  /// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for an E of 0, null data, positions
+  /// beyond ±2^53 or a dropout probability outside [0, 1]; output is then untouched.
+  void forward(const ConstTensor& x, const Tensor& output, double start = 0,
+               const Dropout& dropout = {}, Context& context = Context::default_context()) const;
+
+ private:
+  PositionalEncodingOptions options_;
+};
+
+}  // namespace attn

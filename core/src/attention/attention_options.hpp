@@ -1,0 +1,26 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "attn/attention/scaled_dot_product_attention.hpp"
+
+namespace attn {
+
+/// The options of a call whose first query is token number `past` of its sequence, from options
+/// that count from the sequence's beginning.
+inline AttentionOptions behind(std::int64_t past, const AttentionOptions& options) {
+  AttentionOptions result = options;
+  result.relative_diagonal = result.relative_diagonal.shifted(past);
+  if (result.causal) result.causal = result.causal->shifted(past);
+  if (result.window) result.window->diagonal = result.window->diagonal.shifted(past);
+  return result;
+}
+
+/// What attention writes besides its output.
+inline constexpr std::array kFurtherOutputs = {
+    &AttentionOptions::scaled_scores, &AttentionOptions::capped_scores,
+    &AttentionOptions::biased_scores, &AttentionOptions::weights, &AttentionOptions::log_sum_exp};
+
+}  // namespace attn

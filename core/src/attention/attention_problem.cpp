@@ -1,0 +1,225 @@
+#include "attention/attention_problem.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+using validation::fail;
+using validation::fail_shape;
+using validation::fail_value;
+
+/// (B, H, N, D) from a view of rank 2, 3 or 4; other ranks come back as they are.
+template <class T>
+TensorView<T> with_heads(TensorView<T> view) {
+  if (view.rank() == 2) view = view.unsqueeze(0);
+  if (view.rank() == 3) view = view.unsqueeze(1);
+  return view;
+}
+
+template <class T>
+void require_rank(const char* name, const TensorView<T>& view, int rank) {
+  if (view.rank() != rank) {
+    fail_shape(name, view.shape(), {"rank ", rank, ", as query has"});
+  }
+  validation::require_data(name, view);
+}
+
+void require_equal(const char* name, const char* what, std::int64_t got, const char* other,
+                   std::int64_t needed) {
+  if (got != needed) {
+    fail(ErrorCode::kShapeMismatch,
+         {name, ": ", what, " ", got, " does not match ", other, " ", needed});
+  }
+}
+
+/// Sizes of one head fit into 32 bits, so that products of two of them fit into 64.
+void require_limited(const char* name, const char* what, std::int64_t size) {
+  if (size > INT32_MAX) {
+    fail(ErrorCode::kSizeOverflow, {name, ": ", what, " ", size, " is more than 2147483647"});
+  }
+}
+
+/// An optional tensor: empty, or of the shape needed, with data.
+template <class T>
+void check_optional(const char* name, const TensorView<T>& view,
+                    std::initializer_list<std::int64_t> shape) {
+  if (view.empty()) return;
+  validation::require_shape(name, view, shape);
+  validation::require_data(name, view);
+}
+
+/// Broadcasts to (B, Hq, Nq, Nk), but keeps a last size between 2 and Nk.
+template <class T>
+TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
+                                  const AttentionProblem& p) {
+  if (view.empty()) return view;
+  validation::require_data(name, view);
+  std::int64_t cols = p.num_keys;
+  if (view.rank() > 0 && view.size(-1) > 1) cols = std::min(cols, view.size(-1));
+  return validation::broadcast(name, view, {p.batch, p.query_heads, p.num_queries, cols});
+}
+
+void check_length(const char* name, std::int64_t length, const AttentionProblem& p) {
+  if (length < 0 || length > p.num_keys) {
+    fail_value(name, length, {"a length between 0 and the ", p.num_keys, " keys"});
+  }
+}
+
+void check_lengths(const AttentionProblem& p) {
+  const ConstLengths& lens = p.options.valid_lens;
+  if (!lens.empty()) {
+    const bool per_query = lens.rank() == 2;
+    if (lens.rank() < 1 || lens.rank() > 2 || lens.size(0) != p.batch ||
+        (per_query && lens.size(1) != p.num_queries)) {
+      fail_shape("valid_lens", lens.shape(),
+                 {"shape ", std::array{p.batch}, " or ", std::array{p.batch, p.num_queries}});
+    }
+    validation::require_data("valid_lens", lens);
+    for (std::int64_t b = 0; b < p.batch; ++b) {
+      for (std::int64_t i = 0; i < (per_query ? p.num_queries : 1); ++i) {
+        check_length("valid_lens", per_query ? lens(b, i) : lens(b), p);
+      }
+    }
+  }
+  check_optional("key_lens", p.options.key_lens, {p.batch});
+  if (!p.options.key_lens.empty()) {
+    for (std::int64_t b = 0; b < p.batch; ++b) check_length("key_lens", p.options.key_lens(b), p);
+  }
+}
+
+/// (2k+1, width) or (Hq, 2k+1, width) as the latter; sets or checks k.
+ConstTensor check_relative(const char* name, const ConstTensor& table, std::int64_t width,
+                           AttentionProblem& p) {
+  if (table.empty()) return table;
+  const bool fits = (table.rank() == 2 || (table.rank() == 3 && table.size(0) == p.query_heads)) &&
+                    table.size(-2) % 2 == 1 && table.size(-1) == width;
+  if (!fits) {
+    const std::array any{std::int64_t{-1}, width};
+    const std::array per_head{p.query_heads, std::int64_t{-1}, width};
+    fail_shape(name, table.shape(),
+               {"shape ", any, " or ", per_head, " with an odd number 2k+1 of distances"});
+  }
+  validation::require_data(name, table);
+  const std::int64_t k = table.size(-2) / 2;
+  if (p.max_distance >= 0)
+    require_equal(name, "max distance", k, "that of relative_keys", p.max_distance);
+  p.max_distance = k;
+  return validation::broadcast(name, table, {p.query_heads, 2 * k + 1, width});
+}
+
+void check_bias(const AttentionProblem& p) {
+  const AttentionOptions& o = p.options;
+  check_optional("alibi_slopes", o.alibi_slopes, {p.query_heads});
+  if (o.t5_bias) {
+    validation::require_shape("t5_bias", o.t5_bias->table, {-1, p.query_heads});
+    validation::require_data("t5_bias", o.t5_bias->table);
+    // Throws for what does not fit.
+    t5_bucket(0, o.t5_bias->table.size(0), o.t5_bias->max_distance, o.t5_bias->bidirectional);
+  }
+}
+
+void check_numbers(const AttentionOptions& o) {
+  if (o.scale && !std::isfinite(*o.scale)) fail_value("scale", *o.scale, {"a finite number"});
+  if (!(o.softcap >= 0) || !std::isfinite(o.softcap)) {
+    fail_value("softcap", o.softcap, {"0 (none) or a finite number above it"});
+  }
+  validation::require_probability("dropout", o.dropout);
+  if (o.window) {
+    for (const auto& side : {o.window->left, o.window->right}) {
+      if (side && *side < 0) {
+        fail_value("window", *side, {"0 or more keys to a side"});
+      }
+    }
+  }
+}
+
+void check_sizes(const AttentionProblem& p) {
+  require_equal("key", "batch", p.key.size(0), "query batch", p.batch);
+  require_equal("key", "head dimension", p.key.size(3), "query head dimension", p.head_dim);
+  require_equal("value", "batch", p.value.size(0), "query batch", p.batch);
+  require_equal("value", "heads", p.value.size(1), "key heads", p.key_heads);
+  require_equal("key", "length", p.num_keys, "value length", p.value.size(2));
+  if (p.head_dim < 1) fail_value("query", 0, {"a head dimension of at least 1"});
+  if (p.key_heads < 1 ? p.query_heads != 0 : p.query_heads % p.key_heads != 0) {
+    fail(ErrorCode::kShapeMismatch, {"query: ", p.query_heads, " heads are not a multiple of the ",
+                                     p.key_heads, " key heads"});
+  }
+  require_limited("query", "length", p.num_queries);
+  require_limited("query", "head dimension", p.head_dim);
+  require_limited("key", "length", p.num_keys);
+  require_limited("value", "head dimension", p.value_dim);
+}
+
+}  // namespace
+
+AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& key,
+                                 const ConstTensor& value, const Tensor& output,
+                                 const AttentionOptions& options) {
+  if (query.rank() < 2 || query.rank() > 4) {
+    fail_shape("query", query.shape(), {"rank 2 (N, D), 3 (B, N, D) or 4 (B, H, N, D)"});
+  }
+  validation::require_data("query", query);
+  require_rank("key", key, query.rank());
+  require_rank("value", value, query.rank());
+  require_rank("output", output, query.rank());
+
+  AttentionProblem p{.query = with_heads(query),
+                     .key = with_heads(key),
+                     .value = with_heads(value),
+                     .output = with_heads(output),
+                     .options = options,
+                     .batch = 0,
+                     .query_heads = 0,
+                     .key_heads = 0,
+                     .num_queries = 0,
+                     .num_keys = 0,
+                     .head_dim = 0,
+                     .value_dim = 0,
+                     .max_distance = -1};
+  p.batch = p.query.size(0);
+  p.query_heads = p.query.size(1);
+  p.num_queries = p.query.size(2);
+  p.head_dim = p.query.size(3);
+  p.key_heads = p.key.size(1);
+  p.num_keys = p.key.size(2);
+  p.value_dim = p.value.size(3);
+  check_sizes(p);
+  const std::array output_shape{p.batch, p.query_heads, p.num_queries, p.value_dim};
+  if (!std::ranges::equal(p.output.shape(), output_shape)) {
+    // Named in the rank that the caller uses.
+    const std::array leading{p.batch, p.num_queries, p.value_dim};
+    const std::span<const std::int64_t> wanted =
+        query.rank() == 4
+            ? std::span<const std::int64_t>(output_shape)
+            : std::span<const std::int64_t>(leading).last(static_cast<std::size_t>(query.rank()));
+    fail_shape("output", output.shape(), {"shape ", wanted});
+  }
+
+  check_numbers(options);
+  p.options.relative_keys = check_relative("relative_keys", options.relative_keys, p.head_dim, p);
+  p.options.relative_values =
+      check_relative("relative_values", options.relative_values, p.value_dim, p);
+  p.max_distance = std::max<std::int64_t>(p.max_distance, 0);
+  check_bias(p);
+  p.options.mask = broadcast_to_scores("mask", options.mask, p);
+  p.options.bias = broadcast_to_scores("bias", options.bias, p);
+  check_lengths(p);
+  check_optional("sinks", options.sinks, {p.query_heads});
+  const auto scores = {p.batch, p.query_heads, p.num_queries, p.num_keys};
+  check_optional("scaled_scores", options.scaled_scores, scores);
+  check_optional("capped_scores", options.capped_scores, scores);
+  check_optional("biased_scores", options.biased_scores, scores);
+  check_optional("weights", options.weights, scores);
+  check_optional("log_sum_exp", options.log_sum_exp, {p.batch, p.query_heads, p.num_queries});
+  return p;
+}
+
+}  // namespace attn

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "attn/attention/scaled_dot_product_attention.hpp"
+#include "attn/tensor_view.hpp"
+#include "runtime/execution.hpp"
+
+namespace attn {
+
+/// Scratch memory in the place of an output, so that a call that fails later has written nothing.
+/// An empty output stays empty. Throws kInvalidArgument for null data.
+Tensor staged(const char* name, const Tensor& output, runtime::Execution& run);
+
+/// The same for whatever attention writes besides its output.
+AttentionOptions staged(const AttentionOptions& options, runtime::Execution& run);
+
+/// Copies what was staged to where it belongs.
+void publish(const Tensor& from, const Tensor& output, runtime::Execution& run) noexcept;
+void publish(const AttentionOptions& from, const AttentionOptions& options,
+             runtime::Execution& run) noexcept;
+
+/// out = a + b for (B, N, E); out may be a or b.
+void add(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
+         runtime::Execution& run) noexcept;
+
+}  // namespace attn

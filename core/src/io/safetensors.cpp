@@ -1,0 +1,562 @@
+#include "attn/io/safetensors.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <system_error>
+
+#include "heap_sort.hpp"
+#include "io/json.hpp"
+#include "row_runs.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+using validation::fail;
+using validation::Parts;
+
+constexpr std::int64_t kLengthBytes = 8;
+/// The official implementation's limit, in bytes.
+constexpr std::uint64_t kMaxHeader = 100'000'000;
+constexpr std::size_t kAlignment = 8;
+constexpr const char* kMetadataKey = "__metadata__";
+
+struct Dtype {
+  std::string_view name;
+  std::int64_t bits;
+};
+constexpr Dtype kDtypes[] = {
+    {"BOOL", 8},        {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8},
+    {"I8", 8},          {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
+    {"F8_E5M2FNUZ", 8}, {"I16", 16},    {"U16", 16},    {"F16", 16},    {"BF16", 16},
+    {"I32", 32},        {"U32", 32},    {"F32", 32},    {"C64", 64},    {"F64", 64},
+    {"I64", 64},        {"U64", 64},
+};
+
+[[noreturn]] void fail_format(Parts message) {
+  fail(ErrorCode::kInvalidFormat, {"safetensors: ", validation::join(message)});
+}
+
+/// A name in a message: control characters and quotes escaped, bad UTF-8 replaced, no longer than
+/// a line.
+std::string in_quotes(std::string_view name) {
+  constexpr std::size_t kLongest = 100;
+  std::string text = to_json(name.substr(0, kLongest));
+  if (name.size() > kLongest) text.insert(text.size() - 1, "…");
+  return text;
+}
+
+[[noreturn]] void fail_tensor(std::string_view name, Parts message) {
+  fail_format({"tensor ", in_quotes(name), ": ", validation::join(message)});
+}
+
+/// Takes the header apart. Nothing is kept of what is not asked for, duplicate keys are seen.
+class HeaderReader {
+ public:
+  HeaderReader(std::string_view header, std::vector<SafetensorsEntry>& tensors,
+               SafetensorsMetadata& metadata)
+      : json_("safetensors: header", header), tensors_(tensors), metadata_(metadata) {}
+
+  void read() {
+    bool has_metadata = false;
+    json_.enter();
+    for (bool first = true; json_.next('}', first);) {
+      std::string name = json_.key();
+      if (name != kMetadataKey) {
+        read_tensor(std::move(name));
+        continue;
+      }
+      if (json_.peek() != '{') {
+        fail_format({"header: __metadata__ is ", what_stands_here(), ", needs an object"});
+      }
+      if (has_metadata) fail_format({"header: __metadata__ is there twice"});
+      has_metadata = true;
+      read_metadata();
+    }
+    json_.end();
+  }
+
+ private:
+  enum Field { kDtype, kShape, kOffsets, kFields };
+  static constexpr const char* kFieldNames[] = {"dtype", "shape", "data_offsets"};
+
+  /// Duplicates are looked for at the end, all at once.
+  void read_metadata() {
+    json_.enter();
+    for (bool first = true; json_.next('}', first);) {
+      std::string key = json_.key();
+      if (json_.peek() != '"') {
+        fail_format({"header: __metadata__ ", in_quotes(key), " is ", what_stands_here(),
+                     ", needs a string"});
+      }
+      metadata_.emplace_back(std::move(key), json_.string());
+    }
+  }
+
+  void read_tensor(std::string name) {
+    SafetensorsEntry entry;
+    entry.name = std::move(name);
+    if (json_.peek() != '{') {
+      fail_tensor(entry.name, {"is ", what_stands_here(), ", needs an object"});
+    }
+    bool seen[kFields] = {};
+    json_.enter();
+    for (bool first = true; json_.next('}', first);) {
+      const Field field = read_field(entry.name);
+      if (seen[field]) fail_tensor(entry.name, {"has ", kFieldNames[field], " twice"});
+      seen[field] = true;
+      if (json_.peek() != (field == kDtype ? '"' : '[')) {
+        fail_tensor(entry.name, {kFieldNames[field], " is ", what_stands_here(), ", needs ",
+                                 field == kDtype ? "a string" : "an array of numbers"});
+      }
+      if (field == kDtype) {
+        entry.dtype = json_.string();
+      } else if (field == kShape) {
+        entry.shape = read_numbers(entry.name, field);
+      } else {
+        const std::vector<std::int64_t> place = read_numbers(entry.name, field);
+        if (place.size() != 2) {
+          fail_tensor(entry.name,
+                      {"data_offsets has ", place.size(), " numbers, needs begin and end"});
+        }
+        entry.begin = place[0];
+        entry.end = place[1];
+      }
+    }
+    for (int field = 0; field < kFields; ++field) {
+      if (!seen[field]) fail_tensor(entry.name, {"has no ", kFieldNames[field]});
+    }
+    tensors_.push_back(std::move(entry));
+  }
+
+  Field read_field(const std::string& name) {
+    const std::string key = json_.key();
+    for (int field = 0; field < kFields; ++field) {
+      if (key == kFieldNames[field]) return static_cast<Field>(field);
+    }
+    fail_tensor(name, {"has the unknown field ", in_quotes(key)});
+  }
+
+  std::vector<std::int64_t> read_numbers(const std::string& name, Field field) {
+    std::vector<std::int64_t> numbers;
+    json_.enter();
+    for (bool first = true; json_.next(']', first);) {
+      const char c = json_.peek();
+      if (c != '-' && (c < '0' || c > '9')) {
+        fail_tensor(name,
+                    {kFieldNames[field], " holds ", what_stands_here(), ", needs whole numbers"});
+      }
+      numbers.push_back(read_number(name, field));
+    }
+    return numbers;
+  }
+
+  std::int64_t read_number(const std::string& name, Field field) {
+    const std::string_view text = json_.number();
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const char* wrong = end != text.data() + text.size() ? "a number that is not whole"
+                        : error != std::errc()           ? "a number beyond 2^63 − 1"
+                        : text[0] == '-'                 ? "a negative number"
+                                                         : nullptr;
+    if (!wrong) return value;
+    constexpr std::size_t kLongest = 40;
+    fail_tensor(name, {kFieldNames[field], " holds ", text.substr(0, kLongest),
+                       text.size() > kLongest ? "…, " : ", ", wrong});
+  }
+
+  /// What is there in place of what belongs there.
+  std::string what_stands_here() {
+    return json_.peek() == '"' ? in_quotes(json_.string()) : json_.describe();
+  }
+
+  JsonReader json_;
+  std::vector<SafetensorsEntry>& tensors_;
+  SafetensorsMetadata& metadata_;
+};
+
+/// The bytes that a tensor's dtype and shape ask for.
+std::int64_t bytes_of(const SafetensorsEntry& entry) {
+  const auto* dtype = std::ranges::find(kDtypes, entry.dtype, &Dtype::name);
+  if (dtype == std::end(kDtypes)) {
+    fail_tensor(entry.name, {"the dtype ", in_quotes(entry.dtype), " is unknown"});
+  }
+  std::int64_t bits = dtype->bits;
+  for (const std::int64_t size : entry.shape) {
+    if (__builtin_mul_overflow(bits, size, &bits)) {
+      fail_tensor(entry.name,
+                  {"the shape ", entry.shape, " has more elements than can be addressed"});
+    }
+  }
+  if (bits % 8 != 0) {
+    fail_tensor(entry.name, {bits, " bits of ", entry.dtype, " with shape ", entry.shape,
+                             " are no whole bytes"});
+  }
+  return bits / 8;
+}
+
+/// Checks that the tensors, in the order of their bytes, fill the data without gaps.
+void check_places(const std::vector<SafetensorsEntry>& tensors, std::int64_t data_size) {
+  std::int64_t expected = 0;
+  const SafetensorsEntry* previous = nullptr;
+  for (const SafetensorsEntry& entry : tensors) {
+    const std::string place = validation::join({"[", entry.begin, ", ", entry.end, ")"});
+    if (entry.end < entry.begin) {
+      fail_tensor(entry.name, {"data_offsets ", place, " end before they begin"});
+    }
+    if (entry.end > data_size) {
+      fail_tensor(entry.name,
+                  {"data_offsets ", place, " reach beyond the ", data_size, " bytes of data"});
+    }
+    const std::int64_t bytes = bytes_of(entry);
+    if (entry.end - entry.begin != bytes) {
+      fail_tensor(entry.name,
+                  {"data_offsets ", place, " span ", entry.end - entry.begin, " bytes, ",
+                   entry.dtype, " with shape ", entry.shape, " needs ", bytes});
+    }
+    if (entry.begin < expected) {
+      fail_tensor(entry.name, {"data_offsets ", place, " overlap tensor ",
+                               in_quotes(previous->name), ", which ends at ", expected});
+    }
+    if (entry.begin > expected) {
+      fail_tensor(entry.name,
+                  {"data_offsets ", place, " leave a gap: the data before ends at ", expected});
+    }
+    expected = entry.end;
+    previous = &entry;
+  }
+  if (expected != data_size) {
+    fail_format({data_size - expected, " bytes at the end of the data belong to no tensor"});
+  }
+}
+
+void check_metadata(const SafetensorsMetadata& metadata) {
+  std::vector<std::string_view> keys;
+  for (const auto& [key, value] : metadata) keys.push_back(key);
+  heap_sort(keys);
+  if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
+    fail_format({"header: __metadata__ has ", in_quotes(*twice), " twice"});
+  }
+}
+
+std::uint64_t little_endian(const std::byte* bytes, int count) {
+  std::uint64_t value = 0;
+  for (int i = count - 1; i >= 0; --i)
+    value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  return value;
+}
+
+/// The header's text; checks what comes before the JSON.
+std::string_view header_of(std::span<const std::byte> bytes) {
+  if (bytes.size() < kLengthBytes) {
+    fail_format(
+        {"the file has ", bytes.size(), " bytes, needs at least the 8 of the header's length"});
+  }
+  const std::uint64_t length = little_endian(bytes.data(), kLengthBytes);
+  if (length > kMaxHeader) {
+    fail_format({"header: its length ", length, " is more than ", kMaxHeader});
+  }
+  if (length > bytes.size() - kLengthBytes) {
+    fail_format({"header: its length ", length, " reaches beyond the file, which has ",
+                 bytes.size(), " bytes"});
+  }
+  const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
+                                static_cast<std::size_t>(length));
+  if (!header.starts_with('{')) fail_format({"header: does not begin with {"});
+  return header;
+}
+
+[[noreturn]] void fail_memory(const char* what) {
+  fail(ErrorCode::kOutOfMemory, {"safetensors: memory for ", what, " could not be had"});
+}
+
+float from_f16(std::uint32_t half) {
+  const std::uint32_t sign = (half & 0x8000U) << 16;
+  const std::uint32_t exponent = half >> 10 & 0x1FU;
+  const std::uint32_t mantissa = half & 0x3FFU;
+  if (exponent == 0) {
+    // Subnormal, a multiple of 2^-24, or zero.
+    const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+  }
+  const std::uint32_t wide = exponent == 0x1FU ? 0xFFU : exponent + (127 - 15);
+  return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
+}
+
+using Convert = float (*)(const std::byte*);
+
+struct Readable {
+  Convert convert;
+  int bytes;
+};
+
+/// How a tensor's numbers become float32.
+Readable readable(const SafetensorsEntry& entry) {
+  if (entry.dtype == "F32") {
+    return {[](const std::byte* p) {
+              return std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(p, 4)));
+            },
+            4};
+  }
+  if (entry.dtype == "F16") {
+    return {[](const std::byte* p) {
+              return from_f16(static_cast<std::uint32_t>(little_endian(p, 2)));
+            },
+            2};
+  }
+  if (entry.dtype == "BF16") {
+    return {[](const std::byte* p) {
+              return std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(p, 2)) << 16);
+            },
+            2};
+  }
+  fail(ErrorCode::kUnsupported, {"tensor ", in_quotes(entry.name), ": got dtype ", entry.dtype,
+                                 ", needs F32, F16 or BF16 to be read as float32"});
+}
+
+/// Numbers one after the other, as float32, which F32 is already where memory is little-endian.
+void convert_all(const std::byte* source, const Readable& kind, std::int64_t count, float* target) {
+  if (kind.bytes == sizeof(float) && std::endian::native == std::endian::little) {
+    if (count > 0) std::memcpy(target, source, static_cast<std::size_t>(count) * sizeof(float));
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) target[i] = kind.convert(source + i * kind.bytes);
+}
+
+void append_little_endian(std::vector<std::byte>& bytes, std::uint64_t value, int count) {
+  for (int i = 0; i < count; ++i) bytes.push_back(static_cast<std::byte>(value >> 8 * i & 0xFF));
+}
+
+std::int64_t count_of(const ConstTensor& view) {
+  return validation::product("safetensors", view.shape());
+}
+
+void append_floats(std::vector<std::byte>& bytes, const ConstTensor& values) {
+  const std::int64_t count = count_of(values);
+  if (values.is_contiguous() && std::endian::native == std::endian::little) {
+    const auto* first = reinterpret_cast<const std::byte*>(values.data());
+    bytes.insert(bytes.end(), first, first + count * std::int64_t{sizeof(float)});
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    append_little_endian(bytes, std::bit_cast<std::uint32_t>(*element(values, i)), sizeof(float));
+  }
+}
+
+/// A string as JSON.
+std::string checked_json(const char* what, const std::string& text) {
+  if (!is_utf8(text)) {
+    fail(ErrorCode::kInvalidArgument, {what, ": got ", in_quotes(text), ", which is not UTF-8"});
+  }
+  return to_json(text);
+}
+
+/// The tensors sorted by name; checks them.
+std::vector<const NamedTensor*> sorted(std::span<const NamedTensor> tensors) {
+  std::vector<const NamedTensor*> result;
+  result.reserve(tensors.size());
+  for (const NamedTensor& tensor : tensors) {
+    if (tensor.name == kMetadataKey) {
+      fail(ErrorCode::kInvalidArgument, {"name: got \"__metadata__\", which no tensor can have"});
+    }
+    validation::require_data(in_quotes(tensor.name).c_str(), tensor.values);
+    result.push_back(&tensor);
+  }
+  heap_sort(result, &NamedTensor::name);
+  const auto twice = std::ranges::adjacent_find(result, {}, &NamedTensor::name);
+  if (twice != result.end()) {
+    fail(ErrorCode::kInvalidArgument, {"name: got ", in_quotes((*twice)->name), " twice"});
+  }
+  return result;
+}
+
+std::string header_for(const std::vector<const NamedTensor*>& tensors,
+                       const SafetensorsMetadata& metadata, std::int64_t& data_size) {
+  std::string header = "{";
+  const auto write = [&](Parts parts) { validation::append(header, parts); };
+  if (!metadata.empty()) {
+    std::vector<std::string_view> keys;
+    for (const auto& [key, value] : metadata) {
+      write({keys.empty() ? "\"__metadata__\":{" : ",", checked_json("metadata", key), ":",
+             checked_json("metadata", value)});
+      keys.push_back(key);
+    }
+    write({"}"});
+    heap_sort(keys);
+    if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
+      fail(ErrorCode::kInvalidArgument, {"metadata: got ", in_quotes(*twice), " twice"});
+    }
+  }
+  data_size = 0;
+  for (const NamedTensor* tensor : tensors) {
+    const std::int64_t bytes = count_of(tensor->values) * std::int64_t{sizeof(float)};
+    write({header.size() > 1 ? "," : "", checked_json("name", tensor->name),
+           ":{\"dtype\":\"F32\",\"shape\":["});
+    for (int i = 0; i < tensor->values.rank(); ++i) {
+      write({i > 0 ? "," : "", tensor->values.size(i)});
+    }
+    write({"],\"data_offsets\":[", data_size, ","});
+    if (__builtin_add_overflow(data_size, bytes, &data_size)) {
+      fail(ErrorCode::kSizeOverflow, {"safetensors: the tensors exceed the address space"});
+    }
+    write({data_size, "]}"});
+  }
+  write({"}"});
+  header.append((kAlignment - header.size() % kAlignment) % kAlignment, ' ');
+  if (header.size() > kMaxHeader) {
+    fail(ErrorCode::kSizeOverflow, {"safetensors: a header of ", header.size(),
+                                    " bytes is more than the format's ", kMaxHeader});
+  }
+  return header;
+}
+
+struct CloseFile {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+[[noreturn]] void fail_file(const std::string& path, const char* what) {
+  const std::string reason = std::generic_category().message(errno);
+  fail(ErrorCode::kFileError, {"path: ", in_quotes(path), " could not be ", what, ": ", reason});
+}
+
+}  // namespace
+
+Safetensors Safetensors::view(std::span<const std::byte> bytes) {
+  try {
+    const std::string_view header = header_of(bytes);
+    Safetensors file;
+    HeaderReader(header, file.tensors_, file.metadata_).read();
+    file.data_ = bytes.subspan(static_cast<std::size_t>(kLengthBytes) + header.size());
+
+    heap_sort(file.tensors_,
+              [](const SafetensorsEntry& entry) { return std::pair(entry.begin, entry.end); });
+    file.by_name_.resize(file.tensors_.size());
+    for (std::size_t i = 0; i < file.by_name_.size(); ++i) file.by_name_[i] = i;
+    const auto name_of = [&](std::size_t i) -> const std::string& { return file.tensors_[i].name; };
+    heap_sort(file.by_name_, name_of);
+    if (const auto twice = std::ranges::adjacent_find(file.by_name_, {}, name_of);
+        twice != file.by_name_.end()) {
+      fail_tensor(name_of(*twice), {"the name is there twice"});
+    }
+    check_places(file.tensors_, static_cast<std::int64_t>(file.data_.size()));
+    check_metadata(file.metadata_);
+    return file;
+  } catch (const std::bad_alloc&) {
+    fail_memory("the header");
+  }
+}
+
+Safetensors Safetensors::own(std::vector<std::byte> bytes) {
+  Safetensors file = view(bytes);
+  // Moving a vector leaves its elements where they are.
+  file.owned_ = std::move(bytes);
+  return file;
+}
+
+Safetensors Safetensors::load(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error) {
+    fail(ErrorCode::kFileError,
+         {"path: ", in_quotes(path), " could not be read: ", error.message()});
+  }
+  const File file(std::fopen(path.c_str(), "rb"));
+  if (!file) fail_file(path, "opened");
+  std::vector<std::byte> bytes;
+  try {
+    bytes.resize(validation::allocation("file", static_cast<std::int64_t>(size), 1));
+  } catch (const std::bad_alloc&) {
+    fail_memory("the file");
+  }
+  if (std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) {
+    fail_file(path, "read");
+  }
+  return own(std::move(bytes));
+}
+
+bool Safetensors::contains(std::string_view name) const noexcept {
+  return std::ranges::binary_search(
+      by_name_, name, {}, [&](std::size_t i) { return std::string_view(tensors_[i].name); });
+}
+
+const SafetensorsEntry& Safetensors::entry(std::string_view name) const {
+  const auto found = std::ranges::lower_bound(
+      by_name_, name, {}, [&](std::size_t i) { return std::string_view(tensors_[i].name); });
+  if (found != by_name_.end() && tensors_[*found].name == name) return tensors_[*found];
+  fail(ErrorCode::kNotFound, {"name: got ", in_quotes(name), ", which is not in the file"});
+}
+
+void Safetensors::require_readable(const SafetensorsEntry& entry) { readable(entry); }
+
+void Safetensors::read(std::string_view name, const Tensor& output) const {
+  const SafetensorsEntry& source = entry(name);
+  const Readable kind = readable(source);
+  if (!std::ranges::equal(output.shape(), source.shape)) {
+    validation::fail_shape("output", output.shape(),
+                           {"shape ", source.shape, " of tensor ", in_quotes(name)});
+  }
+  validation::require_data("output", output);
+  const std::byte* first = data_.data() + source.begin;
+  const std::int64_t count = (source.end - source.begin) / kind.bytes;
+  if (output.is_contiguous()) return convert_all(first, kind, count, output.data());
+  for (std::int64_t i = 0; i < count; ++i) {
+    *element(output, i) = kind.convert(first + i * kind.bytes);
+  }
+}
+
+std::vector<float> Safetensors::read(std::string_view name) const {
+  const SafetensorsEntry& source = entry(name);
+  const Readable kind = readable(source);
+  const std::int64_t count = (source.end - source.begin) / kind.bytes;
+  try {
+    std::vector<float> values(validation::allocation("safetensors", count, sizeof(float)));
+    convert_all(data_.data() + source.begin, kind, count, values.data());
+    return values;
+  } catch (const std::bad_alloc&) {
+    fail_memory("a tensor");
+  }
+}
+
+std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
+                                      const SafetensorsMetadata& metadata) {
+  try {
+    const std::vector<const NamedTensor*> order = sorted(tensors);
+    std::int64_t data_size = 0;
+    const std::string header = header_for(order, metadata, data_size);
+    std::int64_t size = kLengthBytes + static_cast<std::int64_t>(header.size());
+    if (__builtin_add_overflow(size, data_size, &size)) size = -1;
+    std::vector<std::byte> bytes;
+    bytes.reserve(validation::allocation("safetensors", size, 1));
+    append_little_endian(bytes, header.size(), kLengthBytes);
+    for (const char c : header) bytes.push_back(static_cast<std::byte>(c));
+    for (const NamedTensor* tensor : order) {
+      append_floats(bytes, tensor->values);
+    }
+    return bytes;
+  } catch (const std::bad_alloc&) {
+    fail_memory("the file");
+  }
+}
+
+void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
+                      const SafetensorsMetadata& metadata) {
+  const std::vector<std::byte> bytes = to_safetensors(tensors, metadata);
+  File file(std::fopen(path.c_str(), "wb"));
+  if (!file) fail_file(path, "opened");
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) {
+    fail_file(path, "written");
+  }
+  // What is still buffered is written by closing, which may fail as well.
+  if (std::fclose(file.release()) != 0) fail_file(path, "written");
+}
+
+}  // namespace attn

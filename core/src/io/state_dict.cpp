@@ -1,0 +1,101 @@
+#include "attn/io/state_dict.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+
+#include "heap_sort.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+/// Names listed in an error message, at most, of each kind.
+constexpr std::size_t kNamesShown = 16;
+
+std::string with_prefix(std::string_view prefix, const std::string& name) {
+  return std::string(prefix) + name;
+}
+
+void list(const char* title, const std::vector<std::string>& names, std::string& message) {
+  if (names.empty()) return;
+  message.append(title);
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {
+    message.append(i > 0 ? ", " : " ").append(names[i]);
+  }
+  if (names.size() > kNamesShown) {
+    message.append(" and ").append(std::to_string(names.size() - kNamesShown)).append(" more");
+  }
+}
+
+IncompatibleKeys compare_names(const std::vector<std::string>& names, const Safetensors& file,
+                               std::string_view prefix) {
+  IncompatibleKeys result;
+  std::vector<std::string> known;
+  for (const std::string& name : names) {
+    known.push_back(with_prefix(prefix, name));
+    if (!file.contains(known.back())) result.missing_keys.push_back(known.back());
+  }
+  heap_sort(known);
+  for (const SafetensorsEntry& entry : file.tensors()) {
+    if (entry.name.starts_with(prefix) && !std::ranges::binary_search(known, entry.name)) {
+      result.unexpected_keys.push_back(entry.name);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<NamedTensor> state_dict(const Module& module, std::string_view prefix) {
+  std::vector<NamedTensor> result;
+  for (const std::string& name : module.parameter_names()) {
+    result.push_back({with_prefix(prefix, name), module.parameter(name)});
+  }
+  return result;
+}
+
+IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::string_view prefix,
+                                 bool strict) {
+  const std::vector<std::string> names = module.parameter_names();
+  IncompatibleKeys keys = compare_names(names, file, prefix);
+  if (strict && !(keys.missing_keys.empty() && keys.unexpected_keys.empty())) {
+    std::string message = "state_dict:";
+    list(" missing", keys.missing_keys, message);
+    if (!keys.missing_keys.empty() && !keys.unexpected_keys.empty()) message += ";";
+    list(" unexpected", keys.unexpected_keys, message);
+    validation::fail(ErrorCode::kNotFound, {message});
+  }
+
+  std::size_t largest = 0;
+  for (const std::string& name : names) {
+    const std::string full_name = with_prefix(prefix, name);
+    if (!file.contains(full_name)) continue;
+    const SafetensorsEntry& entry = file.entry(full_name);
+    const ConstTensor target = module.parameter(name);
+    if (!std::ranges::equal(entry.shape, target.shape())) {
+      validation::fail_shape(full_name.c_str(), entry.shape, {"shape ", target.shape()});
+    }
+    Safetensors::require_readable(entry);
+    largest = std::max(largest,
+                       static_cast<std::size_t>(validation::product(name.c_str(), target.shape())));
+  }
+  // One buffer for all, taken before anything is set.
+  std::vector<float> values;
+  try {
+    values.resize(largest);
+  } catch (const std::bad_alloc&) {
+    validation::fail(ErrorCode::kOutOfMemory, {"state_dict: memory for a tensor could not be had"});
+  }
+  for (const std::string& name : names) {
+    const std::string full_name = with_prefix(prefix, name);
+    if (!file.contains(full_name)) continue;
+    const ConstTensor target = module.parameter(name);
+    const Tensor buffer(values.data(), target.shape());
+    file.read(full_name, buffer);
+    module.set_parameter(name, buffer);
+  }
+  return keys;
+}
+
+}  // namespace attn

@@ -1,0 +1,212 @@
+#include "attn/layers/bahdanau_decoder.hpp"
+
+#include <cstddef>
+#include <initializer_list>
+#include <new>
+
+#include "attn/layers/embedding.hpp"
+#include "attn/layers/gru.hpp"
+#include "attn/layers/linear.hpp"
+#include "attn/pooling/attention_pooling.hpp"
+#include "layers/module_initialization.hpp"
+#include "runtime/execution.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+BahdanauDecoderOptions checked(const BahdanauDecoderOptions& options) {
+  validation::require_at_least("vocab_size", options.vocab_size, 1);
+  validation::require_at_least("embed_size", options.embed_size, 1);
+  validation::require_at_least("num_hiddens", options.num_hiddens, 1);
+  validation::require_at_least("num_layers", options.num_layers, 1);
+  validation::require_at_least("encoder_dim", options.encoder_dim.value_or(1), 1);
+  return options;
+}
+
+/// Copies a tensor of rank 3.
+void copy(const ConstTensor& source, const Tensor& target) noexcept {
+  for (std::int64_t i = 0; i < source.size(0); ++i) {
+    for (std::int64_t j = 0; j < source.size(1); ++j) {
+      for (std::int64_t k = 0; k < source.size(2); ++k) target(i, j, k) = source(i, j, k);
+    }
+  }
+}
+
+std::vector<float> allocate(const char* name, std::initializer_list<std::int64_t> shape) {
+  const std::size_t count =
+      validation::allocation(name, validation::product(name, shape), sizeof(float));
+  try {
+    return std::vector<float>(count);
+  } catch (const std::bad_alloc&) {
+    validation::fail(ErrorCode::kOutOfMemory, {name, ": memory for a copy could not be had"});
+  }
+}
+
+}  // namespace
+
+struct BahdanauDecoder::Layers {
+  explicit Layers(const BahdanauDecoderOptions& o)
+      : attention(o.num_hiddens, o.encoder_dim.value_or(o.num_hiddens), o.num_hiddens),
+        embedding({.num_embeddings = o.vocab_size, .embedding_dim = o.embed_size}),
+        // Their sum overflows nothing: tables of either width are there already.
+        rnn({o.encoder_dim.value_or(o.num_hiddens) + o.embed_size, o.num_hiddens, o.num_layers}),
+        dense(o.num_hiddens, o.vocab_size) {}
+
+  AdditiveAttention attention;
+  Embedding embedding;
+  GRU rnn;
+  Linear dense;
+};
+
+BahdanauDecoder::BahdanauDecoder(const BahdanauDecoderOptions& options)
+    : options_(options), layers_(std::make_unique<Layers>(checked(options))) {}
+
+BahdanauDecoder::~BahdanauDecoder() = default;
+BahdanauDecoder::BahdanauDecoder(BahdanauDecoder&&) noexcept = default;
+BahdanauDecoder& BahdanauDecoder::operator=(BahdanauDecoder&&) noexcept = default;
+
+std::vector<BahdanauDecoder::Child> BahdanauDecoder::children() const {
+  return {{"attention", &layers_->attention},
+          {"embedding", &layers_->embedding},
+          {"rnn", &layers_->rnn},
+          {"dense", &layers_->dense}};
+}
+
+void BahdanauDecoder::initialize_xavier(const RandomStream& random, Context& context) {
+  initialize_parameters(*this, random, context);
+}
+
+ConstTensor BahdanauDecoder::State::hidden() const noexcept {
+  return ConstTensor(hidden_.data(), {num_layers_, batch_, num_hiddens_});
+}
+
+BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_outputs,
+                                                   const ConstTensor& hidden,
+                                                   const ConstLengths& encoder_lens,
+                                                   Context& context) const {
+  const BahdanauDecoderOptions& o = options_;
+  const std::int64_t encoder_dim = layers_->attention.key_dim();
+  validation::require_shape("encoder_outputs", encoder_outputs, {-1, -1, encoder_dim});
+  validation::require_data("encoder_outputs", encoder_outputs);
+  State state;
+  state.batch_ = encoder_outputs.size(0);
+  state.num_keys_ = encoder_outputs.size(1);
+  state.encoder_dim_ = encoder_dim;
+  state.num_layers_ = o.num_layers;
+  state.num_hiddens_ = o.num_hiddens;
+  validation::require_shape("hidden", hidden, {o.num_layers, state.batch_, o.num_hiddens});
+  validation::require_data("hidden", hidden);
+  if (!encoder_lens.empty()) {
+    validation::require_shape("encoder_lens", encoder_lens, {state.batch_});
+    validation::require_data("encoder_lens", encoder_lens);
+    for (std::int64_t b = 0; b < state.batch_; ++b) {
+      if (encoder_lens(b) < 0 || encoder_lens(b) > state.num_keys_) {
+        validation::fail_value(
+            "encoder_lens", encoder_lens(b),
+            {"a length between 0 and the ", state.num_keys_, " outputs of the encoder"});
+      }
+    }
+  }
+  const auto rows = {state.batch_, state.num_keys_, encoder_dim};
+  state.hidden_ = allocate("hidden", {o.num_layers, state.batch_, o.num_hiddens});
+  state.encoder_outputs_ = allocate("encoder_outputs", rows);
+  state.projected_keys_ =
+      allocate("encoder_outputs", {state.batch_, state.num_keys_, o.num_hiddens});
+  try {
+    state.encoder_lens_.resize(static_cast<std::size_t>(state.batch_));
+  } catch (const std::bad_alloc&) {
+    validation::fail(ErrorCode::kOutOfMemory, {"encoder_lens: memory for a copy could not be had"});
+  }
+  for (std::int64_t b = 0; b < state.batch_; ++b) {
+    state.encoder_lens_[static_cast<std::size_t>(b)] =
+        encoder_lens.empty() ? static_cast<std::int32_t>(state.num_keys_) : encoder_lens(b);
+  }
+  copy(hidden, Tensor(state.hidden_.data(), hidden.shape()));
+  const Tensor outputs(state.encoder_outputs_.data(), rows);
+  copy(encoder_outputs, outputs);
+  layers_->attention.project_keys(
+      outputs, {state.projected_keys_.data(), {state.batch_, state.num_keys_, o.num_hiddens}},
+      context);
+  return state;
+}
+
+template <class Id>
+void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, const Tensor& logits,
+                             const Tensor& alignment, Context& context) const {
+  const BahdanauDecoderOptions& o = options_;
+  const std::int64_t batch = state.batch_;
+  const std::int64_t keys = state.num_keys_;
+  const std::int64_t encoder_dim = layers_->attention.key_dim();
+  if (state.encoder_dim_ != encoder_dim || state.num_layers_ != o.num_layers ||
+      state.num_hiddens_ != o.num_hiddens) {
+    validation::fail(ErrorCode::kInvalidArgument,
+                     {"state: is not one of this decoder's init_state"});
+  }
+  validation::require_shape("tokens", tokens, {batch, -1});
+  validation::require_data("tokens", tokens);
+  const std::int64_t steps = tokens.size(1);
+  validation::require_shape("logits", logits, {batch, steps, o.vocab_size});
+  validation::require_data("logits", logits);
+  if (!alignment.empty()) {
+    validation::require_shape("alignment", alignment, {batch, steps, keys});
+    validation::require_data("alignment", alignment);
+  }
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t t = 0; t < steps; ++t) {
+      if (tokens(b, t) < 0 || tokens(b, t) >= o.vocab_size) {
+        validation::fail_value("tokens", tokens(b, t),
+                               {"a token between 0 and ", o.vocab_size - 1});
+      }
+    }
+  }
+  if (steps == 0) return;
+
+  runtime::Execution run(context);
+  const auto take = [&](std::initializer_list<std::int64_t> shape) {
+    return Tensor(run.floats(validation::product("tokens", shape), "Bahdanau decoder"), shape);
+  };
+  const std::int64_t width = encoder_dim + o.embed_size;
+  const Tensor hidden = take({o.num_layers, batch, o.num_hiddens});
+  const Tensor input = take({batch, 1, width});
+  const Tensor output = take({batch, 1, o.num_hiddens});
+  // The first step goes into memory of its own: after it no step asks for memory that is not there,
+  // and so none can fail.
+  const Tensor first_logits = take({batch, 1, o.vocab_size});
+  const Tensor first_weights = take({batch, 1, keys});
+
+  const ConstTensor encoder_outputs(state.encoder_outputs_.data(), {batch, keys, encoder_dim});
+  const ConstTensor projected_keys(state.projected_keys_.data(), {batch, keys, o.num_hiddens});
+  copy(state.hidden(), hidden);
+  for (std::int64_t t = 0; t < steps; ++t) {
+    AttentionPoolingOptions options;
+    options.valid_lens = {state.encoder_lens_.data(), {batch}};
+    if (!alignment.empty()) {
+      options.weights = t == 0 ? first_weights : alignment.slice(1, t, t + 1);
+    }
+    layers_->attention.forward_projected(hidden.select(0, o.num_layers - 1).unsqueeze(1),
+                                         projected_keys, encoder_outputs,
+                                         input.slice(2, 0, encoder_dim), options, context);
+    layers_->embedding.forward(tokens.slice(1, t, t + 1), input.slice(2, encoder_dim, width),
+                               context);
+    layers_->rnn.forward(input, output, {.h_0 = hidden, .h_n = hidden}, context);
+    layers_->dense.forward(output, t == 0 ? first_logits : logits.slice(1, t, t + 1), context);
+  }
+  copy(first_logits, logits.slice(1, 0, 1));
+  if (!alignment.empty()) copy(first_weights, alignment.slice(1, 0, 1));
+  copy(hidden, Tensor(state.hidden_.data(), hidden.shape()));
+}
+
+void BahdanauDecoder::forward(const TensorView<const std::int32_t>& tokens, State& state,
+                              const Tensor& logits, const Tensor& alignment,
+                              Context& context) const {
+  decode(tokens, state, logits, alignment, context);
+}
+
+void BahdanauDecoder::forward(const TensorView<const std::int64_t>& tokens, State& state,
+                              const Tensor& logits, const Tensor& alignment,
+                              Context& context) const {
+  decode(tokens, state, logits, alignment, context);
+}
+
+}  // namespace attn

@@ -1,0 +1,59 @@
+#include "attn/layers/dropout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "random_words.hpp"
+#include "row_runs.hpp"
+#include "runtime/execution.hpp"
+#include "validation.hpp"
+
+namespace attn {
+
+void apply_dropout(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
+                   Context& context) {
+  validation::require_data("x", x);
+  validation::require_same_shape("output", output, x);
+  validation::require_data("output", output);
+  validation::require_probability("dropout", dropout.probability);
+  const ConstTensor from = x.rank() == 0 ? x.unsqueeze(0) : x;
+  const Tensor to = x.rank() == 0 ? output.unsqueeze(0) : output;
+  const bool drops = dropout.training && dropout.probability > 0;
+  if (!drops && x.data() == output.data() && std::ranges::equal(from.strides(), to.strides())) {
+    return;
+  }
+  // The integers w with w·2^-24 < p are those below this one; the product is exact.
+  const auto threshold =
+      static_cast<std::uint32_t>(std::ceil(static_cast<double>(dropout.probability) * 0x1p24));
+  const float scale = dropout.probability < 1 ? 1 / (1 - dropout.probability) : 0.0F;
+  const std::int64_t count = validation::product("x", from.shape());
+
+  const std::int64_t in_stride = from.stride(-1);
+  const std::int64_t out_stride = to.stride(-1);
+
+  runtime::Execution run(context);
+  const auto drop_run = [&](std::int64_t first, std::int64_t size) noexcept {
+    const float* const in = element(from, first);
+    float* const out = element(to, first);
+    if (!drops) {
+      for (std::int64_t i = 0; i < size; ++i) out[i * out_stride] = in[i * in_stride];
+      return;
+    }
+    for_random_words(run.kernels(), dropout.random, first, size,
+                     [&](std::int64_t i, std::int64_t n, std::int64_t skip,
+                         const std::uint32_t* words) noexcept {
+                       for (std::int64_t k = i; k < i + n; ++k) {
+                         const float kept = in[k * in_stride] * scale;
+                         out[k * out_stride] = words[skip + k - i] >> 8 < threshold ? 0.0F : kept;
+                       }
+                     });
+  };
+  run.parallel_for(
+      (count + kElementsPerTask - 1) / kElementsPerTask, [&](std::int64_t task, int) noexcept {
+        const std::int64_t begin = task * kElementsPerTask;
+        for_row_runs(from.size(-1), begin, std::min(begin + kElementsPerTask, count), drop_run);
+      });
+}
+
+}  // namespace attn

@@ -1,0 +1,23 @@
+#include "attn/layers/initialization.hpp"
+
+#include <cmath>
+
+#include "validation.hpp"
+
+namespace attn {
+
+void xavier_uniform(const Tensor& weight, const RandomStream& random, float gain,
+                    Context& context) {
+  validation::require_shape("weight", weight, {-1, -1});
+  validation::require_at_least("weight fan_out", weight.size(0), 1);
+  validation::require_at_least("weight fan_in", weight.size(1), 1);
+  validation::require_data("weight", weight);
+  if (!(gain >= 0) || !std::isfinite(gain)) {
+    validation::fail_value("gain", gain, {"a finite number of at least 0"});
+  }
+  const double fans = static_cast<double>(weight.size(0)) + static_cast<double>(weight.size(1));
+  const auto bound = static_cast<float>(gain * std::sqrt(6 / fans));
+  fill_uniform(weight, random, -bound, bound, context);
+}
+
+}  // namespace attn

@@ -1,0 +1,255 @@
+#include "attn/layers/transformer_decoder.hpp"
+
+#include <cstddef>
+#include <string>
+
+#include "layers/transformer.hpp"
+
+namespace attn {
+namespace {
+
+MultiHeadAttentionOptions cross_attention_of(const TransformerLayerOptions& options) {
+  MultiHeadAttentionOptions result = self_attention_of(options);
+  result.positions = {};
+  result.sinks = false;
+  return result;
+}
+
+void require_no_weights(const TransformerDecoderCall& call) {
+  if (!call.self_attention_weights.empty() || !call.cross_attention_weights.empty()) {
+    validation::fail(ErrorCode::kInvalidArgument,
+                     {"weights: got a list, needs none for one layer, whose weights are those of "
+                      "self_attention and cross_attention"});
+  }
+}
+
+}  // namespace
+
+TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& options)
+    : options_(options),
+      self_attention_(self_attention_of(options)),
+      cross_attention_(cross_attention_of(options)),
+      feed_forward_(feed_forward_of(options)),
+      norm1_(norm_of(options)),
+      norm2_(norm_of(options)),
+      norm3_(norm_of(options)) {}
+
+std::vector<CompositeModule::Child> TransformerDecoderLayer::children() const {
+  auto& self = const_cast<TransformerDecoderLayer&>(*this);
+  return {{"self_attn", &self.self_attention_},
+          {"multihead_attn", &self.cross_attention_},
+          {"", &self.feed_forward_},
+          {"norm1", &self.norm1_},
+          {"norm2", &self.norm2_},
+          {"norm3", &self.norm3_}};
+}
+
+void TransformerDecoderLayer::initialize_xavier(const RandomStream& random, Context& context) {
+  self_attention_.initialize_xavier(random, context);
+  cross_attention_.initialize_xavier({random.seed, random.stream + 6}, context);
+  feed_forward_.initialize_xavier({random.seed, random.stream + 12}, context);
+  for (LayerNorm* norm : {&norm1_, &norm2_, &norm3_}) norm->initialize();
+}
+
+void TransformerDecoderLayer::check_memory(const ConstTensor& x, const ConstTensor& memory) const {
+  if (x.rank() == 3) {
+    validation::require_shape("memory", memory, {x.size(0), -1, options_.d_model});
+  } else {
+    validation::require_shape("memory", memory, {-1, options_.d_model});
+  }
+  validation::require_data("memory", memory);
+}
+
+void TransformerDecoderLayer::run(const ConstTensor& x, const ConstTensor& memory, State* state,
+                                  const Tensor& output, const AttentionOptions& self_options,
+                                  const AttentionOptions& cross_options, const Dropout& dropout,
+                                  Context& context) const {
+  runtime::Execution run(context);
+  const auto take = [&] {
+    return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
+  };
+  const Tensor a = take();
+  const Tensor b = take();
+  const std::int64_t past = state ? state->self_attention.length() : 0;
+  const AttentionOptions to_self = with_dropout(self_options, dropout, 0);
+  const AttentionOptions to_memory = with_dropout(behind(past, cross_options), dropout, 2);
+  const auto attend_to_self = [&](const ConstTensor& tokens, const Tensor& to) {
+    if (state) {
+      self_attention_.forward(tokens, tokens, tokens, to, state->self_attention, to_self, context);
+    } else {
+      self_attention_.forward(tokens, tokens, tokens, to, to_self, context);
+    }
+    apply_dropout(to, to, dropout_at(dropout, 1), context);
+  };
+  const auto attend_to_memory = [&](const ConstTensor& tokens, const Tensor& to) {
+    if (state) {
+      cross_attention_.attend(tokens, state->memory, to, to_memory, context);
+    } else {
+      cross_attention_.forward(tokens, memory, memory, to, to_memory, context);
+    }
+    apply_dropout(to, to, dropout_at(dropout, 3), context);
+  };
+  const auto feed_forward = [&](const ConstTensor& tokens, const Tensor& to) {
+    feed_forward_.forward(
+        tokens, to, options_.feed_forward_dropout ? dropout_at(dropout, 4) : Dropout{}, context);
+    apply_dropout(to, to, dropout_at(dropout, 5), context);
+  };
+  if (options_.norm_first) {
+    norm1_.forward(x, a, context);
+    attend_to_self(a, b);
+    add(x, b, b, run);
+    norm2_.forward(b, a, context);
+    attend_to_memory(a, a);
+    add(b, a, b, run);
+    norm3_.forward(b, a, context);
+    feed_forward(a, a);
+    add(b, a, output, run);
+  } else {
+    attend_to_self(x, a);
+    norm1_.forward_sum(x, a, a, context);
+    attend_to_memory(a, b);
+    norm2_.forward_sum(a, b, a, context);
+    feed_forward(a, b);
+    norm3_.forward_sum(a, b, output, context);
+  }
+}
+
+void TransformerDecoderLayer::forward_with(const ConstTensor& x, const ConstTensor& memory,
+                                           State* state, const Tensor& output,
+                                           const TransformerDecoderCall& call,
+                                           Context& context) const {
+  check_tokens(x, output, options_.d_model);
+  if (!state) check_memory(x, memory);
+  validation::require_probability("dropout", call.dropout.probability);
+  require_no_weights(call);
+  runtime::Execution execution(context);
+  const AttentionOptions to_self = staged(call.self_attention, execution);
+  const AttentionOptions to_memory = staged(call.cross_attention, execution);
+  const std::int64_t past = state ? state->self_attention.length() : 0;
+  try {
+    run(with_batch(x), with_batch(memory), state, with_batch(output), to_self, to_memory,
+        call.dropout, context);
+  } catch (...) {
+    if (state) state->self_attention.truncate(past);
+    throw;
+  }
+  publish(to_self, call.self_attention, execution);
+  publish(to_memory, call.cross_attention, execution);
+}
+
+void TransformerDecoderLayer::forward(const ConstTensor& x, const ConstTensor& memory,
+                                      const Tensor& output, const TransformerDecoderCall& call,
+                                      Context& context) const {
+  forward_with(x, memory, nullptr, output, call, context);
+}
+
+void TransformerDecoderLayer::forward(const ConstTensor& x, State& state, const Tensor& output,
+                                      const TransformerDecoderCall& call, Context& context) const {
+  forward_with(x, {}, &state, output, call, context);
+}
+
+TransformerDecoderLayer::State TransformerDecoderLayer::start(const ConstTensor& memory,
+                                                              std::int64_t capacity,
+                                                              Context& context) const {
+  check_memory(memory, memory);
+  const std::int64_t batch = memory.rank() == 3 ? memory.size(0) : 1;
+  State state{.self_attention = self_attention_.make_cache(batch, capacity),
+              .memory = cross_attention_.make_cache(batch, memory.size(-2))};
+  cross_attention_.append(memory, memory, state.memory, context);
+  return state;
+}
+
+void TransformerDecoderState::truncate(std::int64_t length) {
+  for (TransformerDecoderLayerState& layer : layers_) layer.self_attention.truncate(length);
+}
+
+TransformerDecoder::TransformerDecoder(const TransformerDecoderOptions& options)
+    : options_(options) {
+  validation::require_at_least("num_layers", options.num_layers, 1);
+  for (std::int64_t l = 0; l < options.num_layers; ++l) layers_.emplace_back(options.layer);
+  if (options.final_norm) norm_.emplace(norm_of(options.layer));
+}
+
+std::vector<CompositeModule::Child> TransformerDecoder::children() const {
+  auto& self = const_cast<TransformerDecoder&>(*this);
+  std::vector<Child> result;
+  result.reserve(layers_.size() + 1);
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    result.push_back({"layers." + std::to_string(l), &self.layers_[l]});
+  }
+  if (norm_) result.push_back({"norm", &*self.norm_});
+  return result;
+}
+
+void TransformerDecoder::initialize_xavier(std::uint64_t seed, Context& context) {
+  std::uint64_t stream = 0;
+  for (TransformerDecoderLayer& layer : layers_) {
+    layer.initialize_xavier({seed, stream}, context);
+    stream += 16;
+  }
+  if (norm_) norm_->initialize();
+}
+
+void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, State* state,
+                             const Tensor& output, const TransformerDecoderCall& call,
+                             Context& context) const {
+  check_tokens(x, output, options_.layer.d_model);
+  if (!state) layers_.front().check_memory(x, memory);
+  validation::require_probability("dropout", call.dropout.probability);
+  check_stack_outputs("self_attention", call.self_attention, call.self_attention_weights,
+                      layers_.size());
+  check_stack_outputs("cross_attention", call.cross_attention, call.cross_attention_weights,
+                      layers_.size());
+  runtime::Execution run(context);
+  float* const* self_weights = staged_weights(call.self_attention_weights, run);
+  float* const* cross_weights = staged_weights(call.cross_attention_weights, run);
+  const ConstTensor from = with_batch(x);
+  const Tensor tokens(run.floats(validation::product("x", from.shape()), "transformer decoder"),
+                      from.shape());
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    AttentionOptions to_self = call.self_attention;
+    to_self.weights = staged_weight(call.self_attention_weights, self_weights, l);
+    AttentionOptions to_memory = call.cross_attention;
+    to_memory.weights = staged_weight(call.cross_attention_weights, cross_weights, l);
+    const bool last = l + 1 == layers_.size() && !norm_;
+    layers_[l].run(l == 0 ? from : ConstTensor(tokens), with_batch(memory),
+                   state ? &state->layers_[l] : nullptr, last ? with_batch(output) : tokens,
+                   to_self, to_memory, dropout_at(call.dropout, 6 * l), context);
+  }
+  if (norm_) norm_->forward(tokens, with_batch(output), context);
+  publish_weights(call.self_attention_weights, self_weights, run);
+  publish_weights(call.cross_attention_weights, cross_weights, run);
+}
+
+void TransformerDecoder::forward(const ConstTensor& x, const ConstTensor& memory,
+                                 const Tensor& output, const TransformerDecoderCall& call,
+                                 Context& context) const {
+  run(x, memory, nullptr, output, call, context);
+}
+
+TransformerDecoder::State TransformerDecoder::start(const ConstTensor& memory,
+                                                    std::int64_t capacity, Context& context) const {
+  State state;
+  state.layers_.reserve(layers_.size());
+  for (const TransformerDecoderLayer& layer : layers_) {
+    state.layers_.push_back(layer.start(memory, capacity, context));
+  }
+  return state;
+}
+
+void TransformerDecoder::forward(const ConstTensor& x, State& state, const Tensor& output,
+                                 const TransformerDecoderCall& call, Context& context) const {
+  if (state.layers_.size() != layers_.size()) {
+    validation::fail_value("state", state.layers_.size(),
+                           {"the ", layers_.size(), " layers of this decoder"});
+  }
+  const std::int64_t past = state.length();
+  try {
+    run(x, {}, &state, output, call, context);
+  } catch (...) {
+    for (TransformerDecoderLayerState& layer : state.layers_) layer.self_attention.truncate(past);
+    throw;
+  }
+}
+
+}  // namespace attn

@@ -1,0 +1,183 @@
+#include "attn/layers/transformer_encoder.hpp"
+
+#include <cstddef>
+#include <string>
+
+#include "layers/transformer.hpp"
+
+namespace attn {
+
+TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& options)
+    : options_(options),
+      self_attention_(self_attention_of(options)),
+      feed_forward_(feed_forward_of(options)),
+      norm1_(norm_of(options)),
+      norm2_(norm_of(options)) {}
+
+std::vector<CompositeModule::Child> TransformerEncoderLayer::children() const {
+  auto& self = const_cast<TransformerEncoderLayer&>(*this);
+  return {{"self_attn", &self.self_attention_},
+          {"", &self.feed_forward_},
+          {"norm1", &self.norm1_},
+          {"norm2", &self.norm2_}};
+}
+
+void TransformerEncoderLayer::initialize_xavier(const RandomStream& random, Context& context) {
+  self_attention_.initialize_xavier(random, context);
+  feed_forward_.initialize_xavier({random.seed, random.stream + 6}, context);
+  norm1_.initialize();
+  norm2_.initialize();
+}
+
+void TransformerEncoderLayer::run(const ConstTensor& x, const Tensor& output, KeyValueCache* cache,
+                                  const AttentionOptions& attention, const Dropout& dropout,
+                                  Context& context) const {
+  runtime::Execution run(context);
+  const auto take = [&] {
+    return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
+  };
+  const Tensor a = take();
+  const Tensor b = take();
+  const AttentionOptions options = with_dropout(attention, dropout, 0);
+  const auto attend = [&](const ConstTensor& tokens, const Tensor& to) {
+    if (cache) {
+      self_attention_.forward(tokens, tokens, tokens, to, *cache, options, context);
+    } else {
+      self_attention_.forward(tokens, tokens, tokens, to, options, context);
+    }
+    apply_dropout(to, to, dropout_at(dropout, 1), context);
+  };
+  const auto feed_forward = [&](const ConstTensor& tokens, const Tensor& to) {
+    feed_forward_.forward(
+        tokens, to, options_.feed_forward_dropout ? dropout_at(dropout, 2) : Dropout{}, context);
+    apply_dropout(to, to, dropout_at(dropout, 3), context);
+  };
+  if (options_.norm_first) {
+    norm1_.forward(x, a, context);
+    attend(a, b);
+    add(x, b, b, run);
+    norm2_.forward(b, a, context);
+    feed_forward(a, a);
+    add(b, a, output, run);
+  } else {
+    attend(x, a);
+    norm1_.forward_sum(x, a, a, context);
+    feed_forward(a, b);
+    norm2_.forward_sum(a, b, output, context);
+  }
+}
+
+void TransformerEncoderLayer::forward_with(const ConstTensor& x, const Tensor& output,
+                                           KeyValueCache* cache, const AttentionOptions& attention,
+                                           const Dropout& dropout, Context& context) const {
+  check_tokens(x, output, options_.d_model);
+  validation::require_probability("dropout", dropout.probability);
+  runtime::Execution execution(context);
+  const AttentionOptions inner = staged(attention, execution);
+  const std::int64_t past = cache ? cache->length() : 0;
+  try {
+    run(with_batch(x), with_batch(output), cache, inner, dropout, context);
+  } catch (...) {
+    if (cache) cache->truncate(past);
+    throw;
+  }
+  publish(inner, attention, execution);
+}
+
+void TransformerEncoderLayer::forward(const ConstTensor& x, const Tensor& output,
+                                      const AttentionOptions& attention, const Dropout& dropout,
+                                      Context& context) const {
+  forward_with(x, output, nullptr, attention, dropout, context);
+}
+
+void TransformerEncoderLayer::forward(const ConstTensor& x, const Tensor& output,
+                                      KeyValueCache& cache, const AttentionOptions& attention,
+                                      const Dropout& dropout, Context& context) const {
+  forward_with(x, output, &cache, attention, dropout, context);
+}
+
+TransformerEncoder::TransformerEncoder(const TransformerEncoderOptions& options)
+    : options_(options) {
+  validation::require_at_least("num_layers", options.num_layers, 1);
+  for (std::int64_t l = 0; l < options.num_layers; ++l) layers_.emplace_back(options.layer);
+  if (options.final_norm) norm_.emplace(norm_of(options.layer));
+}
+
+std::vector<CompositeModule::Child> TransformerEncoder::children() const {
+  auto& self = const_cast<TransformerEncoder&>(*this);
+  std::vector<Child> result;
+  result.reserve(layers_.size() + 1);
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    result.push_back({"layers." + std::to_string(l), &self.layers_[l]});
+  }
+  if (norm_) result.push_back({"norm", &*self.norm_});
+  return result;
+}
+
+void TransformerEncoder::initialize_xavier(std::uint64_t seed, Context& context) {
+  std::uint64_t stream = 0;
+  for (TransformerEncoderLayer& layer : layers_) {
+    layer.initialize_xavier({seed, stream}, context);
+    stream += 8;
+  }
+  if (norm_) norm_->initialize();
+}
+
+void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
+                             const TransformerEncoderCall& call, Context& context) const {
+  check_tokens(x, output, options_.layer.d_model);
+  validation::require_probability("dropout", call.dropout.probability);
+  check_stack_outputs("attention", call.attention, call.weights, layers_.size());
+  runtime::Execution run(context);
+  float* const* weights = staged_weights(call.weights, run);
+  const ConstTensor from = with_batch(x);
+  const Tensor tokens(run.floats(validation::product("x", from.shape()), "transformer encoder"),
+                      from.shape());
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    AttentionOptions attention = call.attention;
+    attention.weights = staged_weight(call.weights, weights, l);
+    const bool last = l + 1 == layers_.size() && !norm_;
+    layers_[l].run(l == 0 ? from : ConstTensor(tokens), last ? with_batch(output) : tokens,
+                   call.caches.empty() ? nullptr : &call.caches[l], attention,
+                   dropout_at(call.dropout, 4 * l), context);
+  }
+  if (norm_) norm_->forward(tokens, with_batch(output), context);
+  publish_weights(call.weights, weights, run);
+}
+
+std::vector<KeyValueCache> TransformerEncoder::make_caches(std::int64_t batch,
+                                                           std::int64_t capacity) const {
+  std::vector<KeyValueCache> caches;
+  caches.reserve(layers_.size());
+  for (const TransformerEncoderLayer& layer : layers_) {
+    caches.push_back(layer.self_attention().make_cache(batch, capacity));
+  }
+  return caches;
+}
+
+void TransformerEncoder::forward(const ConstTensor& x, const Tensor& output,
+                                 const TransformerEncoderCall& call, Context& context) const {
+  if (call.caches.empty()) {
+    run(x, output, call, context);
+    return;
+  }
+  if (call.caches.size() != layers_.size()) {
+    validation::fail_value("caches", call.caches.size(),
+                           {"none or one for each of the ", layers_.size(), " layers"});
+  }
+  const std::int64_t past = call.caches[0].length();
+  for (const KeyValueCache& cache : call.caches) {
+    if (cache.length() != past) {
+      validation::fail(ErrorCode::kShapeMismatch, {"caches: length ", cache.length(),
+                                                   " does not match that of the first, ", past});
+    }
+  }
+  try {
+    run(x, output, call, context);
+  } catch (...) {
+    for (KeyValueCache& cache : call.caches) cache.truncate(past);
+    throw;
+  }
+}
+
+}  // namespace attn

@@ -1,0 +1,327 @@
+#include "attn/pooling/attention_pooling.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "attn/attention/scaled_dot_product_attention.hpp"
+#include "layers/module_initialization.hpp"
+#include "layers/packed_matrix.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+using kernels::index;
+using kernels::PairScore;
+using runtime::Execution;
+
+/// Queries pooled per task.
+constexpr index kRowsPerTask = 8;
+
+/// A checked call: every view of rank 3.
+struct Problem {
+  ConstTensor query, key, value;  ///< (B, N, ·)
+  Tensor output;
+  ConstMask mask;  ///< broadcast to (B, Nq, Nk), or empty
+  ConstLengths valid_lens;
+  Tensor scores, weights;  ///< (B, Nq, Nk), or empty
+  bool hard = false;
+  index batch = 0, num_queries = 0, num_keys = 0;
+
+  index length(index b, index i) const {
+    if (valid_lens.empty()) return num_keys;
+    return valid_lens.rank() == 2 ? valid_lens(b, i) : valid_lens(b);
+  }
+};
+
+void check_lengths(const Problem& p) {
+  const ConstLengths& lens = p.valid_lens;
+  if (lens.empty()) return;
+  const bool fits = (lens.rank() == 1 || lens.rank() == 2) && lens.size(0) == p.batch &&
+                    (lens.rank() == 1 || lens.size(1) == p.num_queries);
+  if (!fits) {
+    validation::fail_shape(
+        "valid_lens", lens.shape(),
+        {"shape ", std::array{p.batch}, " or ", std::array{p.batch, p.num_queries}});
+  }
+  validation::require_data("valid_lens", lens);
+  for (index b = 0; b < p.batch; ++b) {
+    for (index i = 0; i < p.num_queries; ++i) {
+      if (p.length(b, i) < 0 || p.length(b, i) > p.num_keys) {
+        validation::fail_value("valid_lens", p.length(b, i),
+                               {"a length between 0 and the ", p.num_keys, " keys"});
+      }
+    }
+  }
+}
+
+/// `query_dim` and `key_dim` of −1 stand for any width that both share.
+Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
+              const Tensor& output, const AttentionPoolingOptions& options, index query_dim,
+              index key_dim) {
+  if (query.rank() != 2 && query.rank() != 3) {
+    validation::fail_shape("query", query.shape(), {"rank 2 (N, D) or 3 (B, N, D)"});
+  }
+  const bool batched = query.rank() == 3;
+  const auto require = [&](const char* name, const auto& view, index batch, index length,
+                           index width) {
+    if (batched) {
+      validation::require_shape(name, view, {batch, length, width});
+    } else {
+      validation::require_shape(name, view, {length, width});
+    }
+    validation::require_data(name, view);
+  };
+  const auto with_batch = [&](auto view) {
+    return batched || view.empty() ? view : view.unsqueeze(0);
+  };
+  Problem p;
+  p.batch = batched ? query.size(0) : 1;
+  require("query", query, -1, -1, query_dim);
+  p.num_queries = query.size(-2);
+  require("key", key, p.batch, -1, key_dim < 0 ? query.size(-1) : key_dim);
+  p.num_keys = key.size(-2);
+  require("value", value, p.batch, p.num_keys, -1);
+  require("output", output, p.batch, p.num_queries, value.size(-1));
+  if (p.num_keys > INT32_MAX) {
+    validation::fail(ErrorCode::kSizeOverflow,
+                     {"key: length ", p.num_keys, " is more than 2147483647"});
+  }
+  if (!options.mask.empty()) {
+    validation::require_data("mask", options.mask);
+    p.mask = validation::broadcast("mask", options.mask, {p.batch, p.num_queries, p.num_keys});
+  }
+  p.valid_lens = options.valid_lens;
+  check_lengths(p);
+  for (const auto& [name, view] :
+       {std::pair("scores", &options.scores), std::pair("weights", &options.weights)}) {
+    if (!view->empty()) require(name, *view, p.batch, p.num_queries, p.num_keys);
+  }
+  p.query = with_batch(query);
+  p.key = with_batch(key);
+  p.value = with_batch(value);
+  p.output = with_batch(output);
+  p.scores = with_batch(options.scores);
+  p.weights = with_batch(options.weights);
+  p.hard = options.hard;
+  return p;
+}
+
+/// Pools with keys of `depth` columns; `args` says how scores are formed.
+void pool(const Problem& p, const ConstTensor& queries, const ConstTensor& keys, index depth,
+          kernels::PoolingArgs args, Execution& run) {
+  const index packed_size = kernels::packed_size(p.num_keys, depth);
+  float* packed = run.floats(validation::product("key", {p.batch, packed_size}), "packed keys");
+  auto* key_end = run.take<std::int32_t>(validation::product("query", {p.batch, p.num_queries}),
+                                         "attention pooling");
+  const index sums_size = kernels::round_up(p.value.size(2), kernels::kPanelWidth);
+  float* sums =
+      run.floats(validation::product("value", {run.num_threads(), sums_size}), "attention pooling");
+  for (index b = 0; b < p.batch; ++b) {
+    for (index i = 0; i < p.num_queries; ++i) {
+      key_end[b * p.num_queries + i] = static_cast<std::int32_t>(p.length(b, i));
+    }
+  }
+  // Keys are packed a few panels per task.
+  constexpr index kPackedKeys = 4 * kernels::kPanelWidth;
+  const index packs = depth > 0 ? (p.num_keys + kPackedKeys - 1) / kPackedKeys : 0;
+  run.parallel_for(p.batch * packs, [&](index task, int) noexcept {
+    const index b = task / packs;
+    const index first = task % packs * kPackedKeys;
+    run.kernels().pack(std::min(kPackedKeys, p.num_keys - first), depth, keys.pointer(b, first, 0),
+                       keys.stride(1), keys.stride(2), packed + b * packed_size + first * depth);
+  });
+
+  args.hard = p.hard;
+  args.num_keys = p.num_keys;
+  args.depth = depth;
+  args.value_dim = p.value.size(2);
+  args.query_row = queries.stride(1);
+  args.query_col = queries.stride(2);
+  args.value_row = p.value.stride(1);
+  args.value_col = p.value.stride(2);
+  args.output_row = p.output.stride(1);
+  args.output_col = p.output.stride(2);
+  const index blocks = (p.num_queries + kRowsPerTask - 1) / kRowsPerTask;
+  run.parallel_for(p.batch * blocks, [&](index task, int worker) noexcept {
+    const index b = task / blocks;
+    const index row = task % blocks * kRowsPerTask;
+    kernels::PoolingArgs a = args;
+    a.query = queries.pointer(b);
+    a.packed_keys = packed + b * packed_size;
+    a.value = p.value.pointer(b);
+    a.output = p.output.pointer(b);
+    a.key_end = key_end + b * p.num_queries;
+    if (!p.mask.empty()) {
+      a.mask = p.mask.pointer(b);
+      a.mask_row = p.mask.stride(1);
+      a.mask_col = p.mask.stride(2);
+    }
+    if (!p.scores.empty()) {
+      a.scores = p.scores.pointer(b);
+      a.scores_row = p.scores.stride(1);
+      a.scores_col = p.scores.stride(2);
+    }
+    if (!p.weights.empty()) {
+      a.weights = p.weights.pointer(b);
+      a.weights_row = p.weights.stride(1);
+      a.weights_col = p.weights.stride(2);
+    }
+    run.kernels().pool(a, row, std::min(row + kRowsPerTask, p.num_queries),
+                       sums + worker * sums_size);
+  });
+}
+
+/// Scaled dot-product attention is tiled for many queries.
+void pool_scaled_dot(const Problem& p, float scale, Context& context) {
+  AttentionOptions options;
+  options.scale = scale;
+  if (!p.mask.empty()) options.mask = p.mask.unsqueeze(1);
+  options.valid_lens = p.valid_lens;
+  if (!p.scores.empty()) options.biased_scores = p.scores.unsqueeze(1);
+  if (!p.weights.empty()) options.weights = p.weights.unsqueeze(1);
+  scaled_dot_product_attention(p.query, p.key, p.value, p.output, options, context);
+}
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+float checked_width(const ScoringFunction& scoring) {
+  const float width = scoring.parameter().value_or(1.0F);
+  // A width whose square or reciprocal is no number would make every score NaN or 0.
+  if (!(width >= 1e-18F && width <= 1e18F)) {
+    validation::fail_value("width", width, {"a number between 1e-18 and 1e18"});
+  }
+  return width;
+}
+
+}  // namespace
+
+void attention_pooling(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
+                       const Tensor& output, const ScoringFunction& scoring,
+                       const AttentionPoolingOptions& options, Context& context) {
+  using Kind = ScoringFunction::Kind;
+  const Problem p = check(query, key, value, output, options, -1, -1);
+  index depth = p.query.size(2);
+  kernels::PoolingArgs args;
+  switch (scoring.kind()) {
+    case Kind::kScaledDot: {
+      validation::require_at_least("query width", depth, 1);
+      const float scale = scoring.parameter().value_or(1.0F / std::sqrt(static_cast<float>(depth)));
+      if (!std::isfinite(scale)) validation::fail_value("scale", scale, {"a finite number"});
+      if (!p.hard) return pool_scaled_dot(p, scale, context);
+      args.score = PairScore::kDot;
+      args.factor = scale;
+      args.excluded_score = kMinusInfinity;
+      break;
+    }
+    case Kind::kGaussian: {
+      const double width = checked_width(scoring);
+      args.score = PairScore::kGaussian;
+      args.factor = static_cast<float>(-0.5 / (width * width));
+      args.excluded_score = kMinusInfinity;
+      break;
+    }
+    case Kind::kBoxcar:
+      args.score = PairScore::kBoxcar;
+      args.factor = 1.0F / checked_width(scoring);
+      break;
+    case Kind::kEpanechnikov:
+      args.score = PairScore::kEpanechnikov;
+      args.factor = 1.0F / checked_width(scoring);
+      break;
+    case Kind::kAverage:
+      args.score = PairScore::kConstant;
+      depth = 0;
+      break;
+  }
+  Execution run(context);
+  pool(p, p.query, p.key, depth, args, run);
+}
+
+AdditiveAttention::AdditiveAttention(std::int64_t query_dim, std::int64_t key_dim,
+                                     std::int64_t num_hiddens) {
+  validation::require_at_least("query_dim", query_dim, 1);
+  validation::require_at_least("key_dim", key_dim, 1);
+  validation::require_at_least("num_hiddens", num_hiddens, 1);
+  parameters_.add("W_k.weight", std::array{num_hiddens, key_dim});
+  parameters_.add("W_q.weight", std::array{num_hiddens, query_dim});
+  parameters_.add("w_v.weight", std::array{std::int64_t{1}, num_hiddens});
+  query_ = std::make_unique<PackedMatrix>(num_hiddens, query_dim);
+  key_ = std::make_unique<PackedMatrix>(num_hiddens, key_dim);
+}
+
+AdditiveAttention::~AdditiveAttention() = default;
+AdditiveAttention::AdditiveAttention(AdditiveAttention&&) noexcept = default;
+AdditiveAttention& AdditiveAttention::operator=(AdditiveAttention&&) noexcept = default;
+
+std::int64_t AdditiveAttention::query_dim() const noexcept { return query_->cols(); }
+std::int64_t AdditiveAttention::key_dim() const noexcept { return key_->cols(); }
+std::int64_t AdditiveAttention::num_hiddens() const noexcept { return key_->rows(); }
+
+std::vector<std::string> AdditiveAttention::parameter_names() const { return parameters_.names(); }
+
+ConstTensor AdditiveAttention::parameter(std::string_view name) const {
+  return parameters_.get(name);
+}
+
+void AdditiveAttention::set_parameter(std::string_view name, const ConstTensor& values) {
+  parameters_.set(name, values);
+  if (name == "W_k.weight") key_->pack(parameters_.get(name));
+  if (name == "W_q.weight") query_->pack(parameters_.get(name));
+}
+
+void AdditiveAttention::initialize_xavier(const RandomStream& random, Context& context) {
+  initialize_parameters(*this, random, context);
+}
+
+void AdditiveAttention::project_keys(const ConstTensor& key, const Tensor& projected,
+                                     Context& context) const {
+  if (key.rank() == 2) {
+    validation::require_shape("key", key, {-1, key_dim()});
+    validation::require_shape("projected", projected, {key.size(0), num_hiddens()});
+  } else {
+    validation::require_shape("key", key, {-1, -1, key_dim()});
+    validation::require_shape("projected", projected, {key.size(0), key.size(1), num_hiddens()});
+  }
+  validation::require_data("key", key);
+  validation::require_data("projected", projected);
+  Execution run(context);
+  key_->multiply(key, nullptr, projected, run, key_->take_scratch(run));
+}
+
+void AdditiveAttention::forward(const ConstTensor& query, const ConstTensor& key,
+                                const ConstTensor& value, const Tensor& output,
+                                const AttentionPoolingOptions& options, Context& context) const {
+  const Problem p = check(query, key, value, output, options, query_dim(), key_dim());
+  Execution run(context);
+  const std::array shape{p.batch, p.num_keys, num_hiddens()};
+  const Tensor projected(run.floats(validation::product("key", shape), "additive attention"),
+                         shape);
+  project_keys(p.key, projected, context);
+  forward_projected(p.query, projected, p.value, p.output,
+                    {options.hard, options.mask, options.valid_lens, p.scores, p.weights}, context);
+}
+
+void AdditiveAttention::forward_projected(const ConstTensor& query,
+                                          const ConstTensor& projected_keys,
+                                          const ConstTensor& value, const Tensor& output,
+                                          const AttentionPoolingOptions& options,
+                                          Context& context) const {
+  const Problem p =
+      check(query, projected_keys, value, output, options, query_dim(), num_hiddens());
+  Execution run(context);
+  const std::array shape{p.batch, p.num_queries, num_hiddens()};
+  const Tensor projected(run.floats(validation::product("query", shape), "additive attention"),
+                         shape);
+  query_->multiply(p.query, nullptr, projected, run, query_->take_scratch(run));
+  kernels::PoolingArgs args;
+  args.score = PairScore::kAdditive;
+  args.column_weights = parameters_.get("w_v.weight").data();
+  args.excluded_score = kMinusInfinity;
+  pool(p, projected, p.key, num_hiddens(), args, run);
+}
+
+}  // namespace attn

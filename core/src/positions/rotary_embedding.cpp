@@ -1,0 +1,515 @@
+#include "attn/positions/rotary_embedding.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+
+#include "positions/sinusoidal_table.hpp"
+#include "runtime/execution.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+/// Rows rotated by one task: their tables stay in the first-level cache from head to head.
+constexpr std::int64_t kBlockRows = 16;
+
+/// Rows whose tables are kept at a time: some megabytes at most, however long the sequence.
+constexpr std::int64_t kTableRows = 2048;
+
+/// Keeps frequencies times 2^53 finite.
+constexpr double kLargestFrequency = 1e100;
+
+void require_positive(const char* name, double value) {
+  if (!(value > 0) || !std::isfinite(value)) {
+    validation::fail_value(name, value, {"a finite number above 0"});
+  }
+}
+
+void require_finite(const char* name, double value) {
+  if (!std::isfinite(value)) validation::fail_value(name, value, {"a finite number"});
+}
+
+/// What a scaling rule does to the frequencies of a width d.
+struct Scaled {
+  std::int64_t width;
+  double base;
+  double sequence_length;
+
+  double frequency(double scaled_base, std::int64_t j) const {
+    return std::pow(scaled_base, -2.0 * static_cast<double>(j) / static_cast<double>(width));
+  }
+  double pair(const std::monostate&, std::int64_t j) const { return frequency(base, j); }
+  double pair(const LinearRotaryScaling& rule, std::int64_t j) const {
+    return frequency(base, j) / rule.factor;
+  }
+  double pair(const DynamicNtkRotaryScaling& rule, std::int64_t j) const {
+    const auto longest = static_cast<double>(rule.max_position_embeddings);
+    if (!(sequence_length > longest)) return frequency(base, j);
+    const auto d = static_cast<double>(width);
+    const double growth = rule.factor * (sequence_length / longest - 1) + 1;
+    return frequency(base * std::pow(growth, d / (d - 2)), j);
+  }
+  double pair(const YarnRotaryScaling& rule, std::int64_t j) const {
+    const auto d = static_cast<double>(width);
+    // The pair that turns `turns` times within the original length.
+    const auto pair_of_turns = [&](double turns) {
+      const auto length = static_cast<double>(rule.original_max_position_embeddings);
+      return d * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(base));
+    };
+    double low = pair_of_turns(rule.beta_fast);
+    double high = pair_of_turns(rule.beta_slow);
+    if (rule.truncate) {
+      low = std::floor(low);
+      high = std::ceil(high);
+    }
+    low = std::max(low, 0.0);
+    high = std::min(high, d - 1);
+    if (low == high) high += 0.001;
+    const double ramp = std::clamp((static_cast<double>(j) - low) / (high - low), 0.0, 1.0);
+    const double plain = frequency(base, j);
+    return (1 - ramp) * plain + ramp * (plain / rule.factor);
+  }
+  double pair(const Llama3RotaryScaling& rule, std::int64_t j) const {
+    const double plain = frequency(base, j);
+    const double turns =
+        static_cast<double>(rule.original_max_position_embeddings) * plain / (2 * std::numbers::pi);
+    const double smooth = std::clamp(
+        (turns - rule.low_freq_factor) / (rule.high_freq_factor - rule.low_freq_factor), 0.0, 1.0);
+    return (1 - smooth) * (plain / rule.factor) + smooth * plain;
+  }
+};
+
+/// Checks a rule's parameters.
+struct CheckRule {
+  double base;
+
+  void operator()(const std::monostate&) const {}
+  void operator()(const LinearRotaryScaling& rule) const {
+    require_positive("scaling.factor", rule.factor);
+  }
+  void operator()(const DynamicNtkRotaryScaling& rule) const {
+    require_positive("scaling.factor", rule.factor);
+    validation::require_at_least("scaling.max_position_embeddings", rule.max_position_embeddings,
+                                 1);
+  }
+  void operator()(const YarnRotaryScaling& rule) const {
+    require_positive("scaling.factor", rule.factor);
+    validation::require_at_least("scaling.original_max_position_embeddings",
+                                 rule.original_max_position_embeddings, 1);
+    require_positive("scaling.beta_slow", rule.beta_slow);
+    require_positive("scaling.beta_fast", rule.beta_fast);
+    if (rule.beta_fast < rule.beta_slow) {
+      validation::fail_value("scaling.beta_fast", rule.beta_fast, {"beta_slow or more"});
+    }
+    if (rule.attention_factor) {
+      require_positive("scaling.attention_factor", *rule.attention_factor);
+    }
+    if (rule.mscale) require_finite("scaling.mscale", *rule.mscale);
+    if (rule.mscale_all_dim) require_finite("scaling.mscale_all_dim", *rule.mscale_all_dim);
+    if (!(base > 1)) validation::fail_value("base", base, {"more than 1 with YaRN"});
+  }
+  void operator()(const Llama3RotaryScaling& rule) const {
+    require_positive("scaling.factor", rule.factor);
+    validation::require_at_least("scaling.original_max_position_embeddings",
+                                 rule.original_max_position_embeddings, 1);
+    require_positive("scaling.low_freq_factor", rule.low_freq_factor);
+    require_positive("scaling.high_freq_factor", rule.high_freq_factor);
+    if (rule.high_freq_factor <= rule.low_freq_factor) {
+      validation::fail_value("scaling.high_freq_factor", rule.high_freq_factor,
+                             {"more than low_freq_factor"});
+    }
+  }
+};
+
+double attention_factor_of(const RotaryScaling& scaling) {
+  const auto* yarn = std::get_if<YarnRotaryScaling>(&scaling);
+  if (!yarn) return 1;
+  if (yarn->attention_factor) return *yarn->attention_factor;
+  const auto magnitude = [&](double mscale) {
+    return yarn->factor > 1 ? 0.1 * mscale * std::log(yarn->factor) + 1 : 1;
+  };
+  const double mscale = yarn->mscale.value_or(0);
+  const double mscale_all_dim = yarn->mscale_all_dim.value_or(0);
+  if (mscale == 0 || mscale_all_dim == 0) return magnitude(1);
+  return magnitude(mscale) / magnitude(mscale_all_dim);
+}
+
+/// Batch entries, heads, rows and columns of what is rotated, each with its stride.
+struct Rotated {
+  std::int64_t batch, heads, rows, head_dim;
+  const float* x;
+  std::int64_t x_strides[4];
+  float* out;
+  std::int64_t out_strides[4];
+  bool in_place;
+};
+
+Rotated check_rotated(const ConstTensor& x, const Tensor& output) {
+  if (x.rank() < 2 || x.rank() > 4) {
+    validation::fail_shape("x", x.shape(), {"(N, D), (B, N, D) or (B, H, N, D)"});
+  }
+  validation::require_data("x", x);
+  validation::require_same_shape("output", output, x);
+  validation::require_data("output", output);
+  Rotated r{
+      .batch = x.rank() > 2 ? x.size(0) : 1,
+      .heads = x.rank() > 3 ? x.size(1) : 1,
+      .rows = x.size(-2),
+      .head_dim = x.size(-1),
+      .x = x.data(),
+      .x_strides = {},
+      .out = output.data(),
+      .out_strides = {},
+      .in_place = x.data() == output.data() && std::ranges::equal(x.strides(), output.strides())};
+  const auto fill = [&](const auto& view, std::int64_t(&strides)[4]) {
+    strides[0] = view.rank() > 2 ? view.stride(0) : 0;
+    strides[1] = view.rank() > 3 ? view.stride(1) : 0;
+    strides[2] = view.stride(-2);
+    strides[3] = view.stride(-1);
+  };
+  fill(x, r.x_strides);
+  fill(output, r.out_strides);
+  return r;
+}
+
+void require_rotary_dim(std::int64_t rotary_dim, const ConstTensor& x) {
+  if (x.size(-1) < rotary_dim) {
+    validation::fail_shape(
+        "x", x.shape(),
+        {"at least the ", rotary_dim, " columns in its last dimension that are rotated"});
+  }
+}
+
+/// Checks what says where the rows are, a number or an index for each: (N) or (B, N), or empty.
+template <class T>
+void require_per_row(const char* name, const TensorView<T>& view, std::int64_t batch,
+                     std::int64_t rows) {
+  if (view.empty()) return;
+  if (view.rank() == 2) {
+    validation::require_shape(name, view, {batch, rows});
+  } else {
+    validation::require_shape(name, view, {rows});
+  }
+  validation::require_data(name, view);
+}
+
+/// A row of tables as rotate_pairs takes them: the factor of each column itself, and the factor of
+/// its partner.
+void expand_row(const float* cos, std::int64_t cos_stride, const float* sin,
+                std::int64_t sin_stride, std::int64_t half, RotaryPairing pairing, bool inverse,
+                float* keep, float* cross) noexcept {
+  const bool interleaved = pairing == RotaryPairing::kInterleaved;
+  const std::int64_t step = interleaved ? 2 : 1;
+  const std::int64_t partner = interleaved ? 1 : half;
+  const float sign = inverse ? -1.0F : 1.0F;
+  for (std::int64_t j = 0; j < half; ++j) {
+    const float c = cos[j * cos_stride];
+    const float s = sign * sin[j * sin_stride];
+    keep[j * step] = c;
+    keep[j * step + partner] = c;
+    cross[j * step] = -s;
+    cross[j * step + partner] = s;
+  }
+}
+
+/// Rotates some rows of all heads of a batch entry. `args` lacks where they are.
+void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::RotationArgs args,
+                  const kernels::KernelTable& kernels) noexcept {
+  args.x_row = r.x_strides[2];
+  args.x_col = r.x_strides[3];
+  args.out_row = r.out_strides[2];
+  args.out_col = r.out_strides[3];
+  for (std::int64_t h = 0; h < r.heads; ++h) {
+    args.x = r.x + b * r.x_strides[0] + h * r.x_strides[1] + row * args.x_row;
+    args.out = r.out + b * r.out_strides[0] + h * r.out_strides[1] + row * args.out_row;
+    kernels.rotate_pairs(args);
+    if (r.in_place) continue;
+    for (std::int64_t i = 0; i < args.rows; ++i) {
+      for (std::int64_t c = args.cols; c < r.head_dim; ++c) {
+        args.out[i * args.out_row + c * args.out_col] = args.x[i * args.x_row + c * args.x_col];
+      }
+    }
+  }
+}
+
+/// Rotates with the tables that fill_row(i, keep, cross, worker) gives: i is a row, or with
+/// per_batch a row of all batch entries one after the other.
+template <class F>
+void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bool per_batch,
+            runtime::Execution& run, const F& fill_row) {
+  // Tables are made for so many rows at a time, of several batch entries where they are short.
+  const std::int64_t chunk_rows = std::min(r.rows, kTableRows);
+  const std::int64_t chunk_batch =
+      per_batch ? std::clamp<std::int64_t>(kTableRows / r.rows, 1, r.batch) : r.batch;
+  const std::int64_t table_row = validation::product("rotary_dim", {2, rotary_dim});
+  float* tables =
+      run.floats(validation::product("x", {per_batch ? chunk_batch : 1, chunk_rows, table_row}),
+                 "rotary tables");
+
+  for (std::int64_t first_b = 0; first_b < r.batch; first_b += chunk_batch) {
+    const std::int64_t batch = std::min(chunk_batch, r.batch - first_b);
+    for (std::int64_t first_row = 0; first_row < r.rows; first_row += chunk_rows) {
+      const std::int64_t rows = std::min(chunk_rows, r.rows - first_row);
+      const std::int64_t table_rows = per_batch ? batch * rows : rows;
+      run.parallel_for(
+          (table_rows + kBlockRows - 1) / kBlockRows, [&](std::int64_t task, int worker) noexcept {
+            const std::int64_t begin = task * kBlockRows;
+            const std::int64_t end = std::min(begin + kBlockRows, table_rows);
+            for (std::int64_t i = begin; i < end; ++i) {
+              const std::int64_t b = per_batch ? first_b + i / rows : 0;
+              float* keep = tables + i * table_row;
+              fill_row(b * r.rows + first_row + i % rows, keep, keep + rotary_dim, worker);
+            }
+          });
+
+      const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+      run.parallel_for(batch * blocks, [&](std::int64_t task, int) noexcept {
+        const std::int64_t b = task / blocks;
+        const std::int64_t row = task % blocks * kBlockRows;
+        kernels::RotationArgs args;
+        args.rows = std::min(kBlockRows, rows - row);
+        args.cols = rotary_dim;
+        args.interleaved = pairing == RotaryPairing::kInterleaved;
+        args.keep = tables + (row + (per_batch ? b * rows : 0)) * table_row;
+        args.cross = args.keep + rotary_dim;
+        args.table_row = table_row;
+        rotate_heads(r, first_b + b, first_row + row, args, run.kernels());
+      });
+    }
+  }
+}
+
+/// Positions of a call, checked.
+struct CheckedPositions {
+  double start;
+  TensorView<const double> positions;
+  std::int64_t rows;
+  bool per_batch;
+  double largest;
+
+  CheckedPositions(const RotaryPositions& given, std::int64_t batch, std::int64_t rows_)
+      : start(given.start),
+        positions(given.positions),
+        rows(rows_),
+        per_batch(given.positions.rank() == 2),
+        largest(given.start + static_cast<double>(std::max<std::int64_t>(rows_ - 1, 0))) {
+    require_per_row("positions", positions, batch, rows);
+    if (given.sequence_length &&
+        !(*given.sequence_length >= 0 && *given.sequence_length <= 0x1p53)) {
+      validation::fail_value("sequence_length", *given.sequence_length,
+                             {"a length between 0 and 2^53"});
+    }
+    if (positions.empty()) {
+      require_position("start", start);
+      require_position("start + length - 1", largest);
+      return;
+    }
+    largest = 0;
+    for (std::int64_t i = 0; i < (per_batch ? batch * rows : rows); ++i) {
+      require_position("positions", at(i));
+      largest = std::max(largest, at(i));
+    }
+  }
+
+  /// Of row i of all batch entries, or of one where they share positions.
+  double at(std::int64_t i) const noexcept {
+    if (positions.empty()) return start + static_cast<double>(i % rows);
+    return per_batch ? positions(i / rows, i % rows) : positions(i);
+  }
+};
+
+/// Turns per position of a table's columns for sequences of a length: those of short ones, or new
+/// ones in scratch memory.
+const double* turns_for(const RotaryEmbeddingOptions& options, const std::vector<double>& turns,
+                        double sequence_length, runtime::Execution& run) {
+  const auto* rule = std::get_if<DynamicNtkRotaryScaling>(&options.scaling);
+  if (!rule || !options.frequencies.empty() ||
+      sequence_length <= static_cast<double>(rule->max_position_embeddings)) {
+    return turns.data();
+  }
+  const std::int64_t half = options.rotary_dim / 2;
+  const Scaled scaled{options.rotary_dim, options.base, sequence_length};
+  auto* longer = run.take<double>(static_cast<std::int64_t>(turns.size()), "rotary frequencies");
+  std::copy(turns.begin(), turns.end(), longer);
+  for (std::int64_t j = 0; j < half; ++j) {
+    longer[j] = longer[half + j] = scaled.pair(*rule, j) / (2 * std::numbers::pi);
+  }
+  return longer;
+}
+
+}  // namespace
+
+RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : options_(options) {
+  const std::int64_t d = options.rotary_dim;
+  if (d < 2 || d % 2 != 0) {
+    validation::fail_value("rotary_dim", d, {"an even number of at least 2"});
+  }
+  validation::allocation("rotary_dim", d, 2 * sizeof(double));
+  require_sinusoidal_base(options.base);
+  if (options.frequencies.empty()) {
+    std::visit(CheckRule{options.base}, options.scaling);
+    attention_factor_ = attention_factor_of(options.scaling);
+    require_positive("attention_factor", attention_factor_);
+  } else if (static_cast<std::int64_t>(options.frequencies.size()) != d / 2) {
+    validation::fail(ErrorCode::kShapeMismatch, {"frequencies: got ", options.frequencies.size(),
+                                                 ", needs one per pair, ", d / 2});
+  }
+  const std::vector<double> radians = frequencies();
+  for (const double frequency : radians) {
+    if (!(std::abs(frequency) <= kLargestFrequency)) {
+      validation::fail_value("frequencies", frequency, {"numbers between -1e100 and 1e100"});
+    }
+  }
+  const auto half = static_cast<std::size_t>(d / 2);
+  turns_.assign(2 * half + kernels::kPanelWidth, 0.0);
+  offsets_.assign(turns_.size(), 0.0);
+  for (std::size_t j = 0; j < half; ++j) {
+    turns_[j] = turns_[half + j] = radians[j] / (2 * std::numbers::pi);
+    offsets_[j] = 0.25;
+  }
+}
+
+std::vector<double> RotaryEmbedding::frequencies(double sequence_length) const {
+  if (!options_.frequencies.empty()) return options_.frequencies;
+  std::vector<double> result(static_cast<std::size_t>(options_.rotary_dim / 2));
+  const Scaled scaled{options_.rotary_dim, options_.base, sequence_length};
+  std::visit(
+      [&](const auto& rule) {
+        for (std::size_t j = 0; j < result.size(); ++j) {
+          result[j] = scaled.pair(rule, static_cast<std::int64_t>(j));
+        }
+      },
+      options_.scaling);
+  return result;
+}
+
+void RotaryEmbedding::forward(const ConstTensor& x, const Tensor& output,
+                              const RotaryPositions& positions, Context& context) const {
+  const Rotated rotated = check_rotated(x, output);
+  require_rotary_dim(options_.rotary_dim, x);
+  const CheckedPositions where(positions, rotated.batch, rotated.rows);
+  if (rotated.batch == 0 || rotated.heads == 0 || rotated.rows == 0) return;
+
+  runtime::Execution run(context);
+  const std::int64_t d = options_.rotary_dim;
+  kernels::SinusoidColumns columns;
+  columns.count = d;
+  columns.frequency =
+      turns_for(options_, turns_, positions.sequence_length.value_or(where.largest + 1), run);
+  columns.offset = offsets_.data();
+  columns.amplitude = attention_factor_;
+  float* rows =
+      run.floats(validation::product("rotary_dim", {d, run.num_threads()}), "rotary tables");
+  rotate(rotated, d, options_.pairing, where.per_batch, run,
+         [&](std::int64_t i, float* keep, float* cross, int worker) noexcept {
+           float* row = rows + worker * d;
+           const double position = where.at(i);
+           run.kernels().sinusoids(columns, &position, 1, row, d, 1);
+           expand_row(row, 1, row + d / 2, 1, d / 2, options_.pairing, positions.inverse, keep,
+                      cross);
+         });
+}
+
+void RotaryEmbedding::tables(const Tensor& cos, const Tensor& sin, const RotaryPositions& positions,
+                             Context& context) const {
+  const std::int64_t half = options_.rotary_dim / 2;
+  if (cos.rank() == 3) {
+    validation::require_shape("cos", cos, {-1, -1, half});
+  } else {
+    validation::require_shape("cos", cos, {-1, half});
+  }
+  validation::require_same_shape("sin", sin, cos);
+  validation::require_data("cos", cos);
+  validation::require_data("sin", sin);
+  const std::int64_t batch = cos.rank() == 3 ? cos.size(0) : 1;
+  const std::int64_t rows = cos.size(-2);
+  const CheckedPositions where(positions, batch, rows);
+  if (batch == 0 || rows == 0) return;
+
+  runtime::Execution run(context);
+  const double* frequency =
+      turns_for(options_, turns_, positions.sequence_length.value_or(where.largest + 1), run);
+  const auto write = [&](std::int64_t i, const Tensor& to, std::int64_t first,
+                         double amplitude) noexcept {
+    kernels::SinusoidColumns part;
+    part.count = half;
+    part.frequency = frequency + first;
+    part.offset = offsets_.data() + first;
+    part.amplitude = amplitude;
+    const double position = where.at(where.per_batch ? i : i % rows);
+    float* row =
+        to.data() + (to.rank() == 3 ? i / rows * to.stride(0) : 0) + i % rows * to.stride(-2);
+    run.kernels().sinusoids(part, &position, 1, row, 0, to.stride(-1));
+  };
+  const std::int64_t all_rows = batch * rows;
+  run.parallel_for((all_rows + kBlockRows - 1) / kBlockRows, [&](std::int64_t task, int) noexcept {
+    const std::int64_t begin = task * kBlockRows;
+    for (std::int64_t i = begin; i < std::min(begin + kBlockRows, all_rows); ++i) {
+      write(i, cos, 0, attention_factor_);
+      write(i, sin, half, positions.inverse ? -attention_factor_ : attention_factor_);
+    }
+  });
+}
+
+void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
+                            const ConstTensor& sin_cache, const Tensor& output,
+                            const RotaryCacheOptions& options, Context& context) {
+  const Rotated rotated = check_rotated(x, output);
+  const bool by_id = !options.position_ids.empty();
+  const bool per_row = cos_cache.rank() == 3 && !by_id;
+  const bool fits =
+      (cos_cache.rank() == 2 && (by_id || cos_cache.size(0) >= rotated.rows)) ||
+      (per_row && cos_cache.size(0) == rotated.batch && cos_cache.size(1) == rotated.rows);
+  const std::int64_t half = options.rotary_dim != 0 ? options.rotary_dim / 2
+                            : fits                  ? cos_cache.size(-1)
+                                                    : -1;
+  if (options.rotary_dim < 0 || options.rotary_dim % 2 != 0) {
+    validation::fail_value("rotary_dim", options.rotary_dim,
+                           {"an even number, or 0 for that of the caches"});
+  }
+  if (!fits || cos_cache.size(-1) != half || half < 1) {
+    const validation::Part width =
+        half < 1 ? validation::Part("rotary_dim/2") : validation::Part(half);
+    if (by_id) {
+      validation::fail_shape("cos_cache", cos_cache.shape(), {"shape (any, ", width, ")"});
+    }
+    validation::fail_shape("cos_cache", cos_cache.shape(),
+                           {"shape (", rotated.batch, ", ", rotated.rows, ", ", width, ") or (",
+                            rotated.rows, " or more, ", width, ") without position_ids"});
+  }
+  validation::require_same_shape("sin_cache", sin_cache, cos_cache);
+  validation::require_data("cos_cache", cos_cache);
+  validation::require_data("sin_cache", sin_cache);
+  require_rotary_dim(2 * half, x);
+  const TensorView<const std::int64_t>& ids = options.position_ids;
+  require_per_row("position_ids", ids, rotated.batch, rotated.rows);
+  const bool ids_per_batch = ids.rank() == 2;
+  const auto id = [&](std::int64_t i) noexcept {
+    return ids_per_batch ? ids(i / rotated.rows, i % rotated.rows) : ids(i);
+  };
+  if (by_id) {
+    for (std::int64_t i = 0; i < (ids_per_batch ? rotated.batch : 1) * rotated.rows; ++i) {
+      if (id(i) < 0 || id(i) >= cos_cache.size(0)) {
+        validation::fail_value("position_ids", id(i),
+                               {"rows of the caches, 0 to ", cos_cache.size(0) - 1});
+      }
+    }
+  }
+  if (rotated.batch == 0 || rotated.heads == 0 || rotated.rows == 0) return;
+
+  runtime::Execution run(context);
+  const auto row_of = [&](const ConstTensor& cache, std::int64_t i) noexcept {
+    if (by_id) return cache.data() + id(i) * cache.stride(0);
+    if (!per_row) return cache.data() + i * cache.stride(0);
+    return cache.data() + i / rotated.rows * cache.stride(0) + i % rotated.rows * cache.stride(1);
+  };
+  rotate(rotated, 2 * half, options.pairing, per_row || ids_per_batch, run,
+         [&](std::int64_t i, float* keep, float* cross, int) noexcept {
+           expand_row(row_of(cos_cache, i), cos_cache.stride(-1), row_of(sin_cache, i),
+                      sin_cache.stride(-1), half, options.pairing, options.inverse, keep, cross);
+         });
+}
+
+}  // namespace attn

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+
+#include "attn/positions/sinusoidal_encoding.hpp"
+#include "kernels/kernel_table.hpp"
+#include "runtime/execution.hpp"
+
+namespace attn {
+
+/// Throws kInvalidArgument unless `base` can be the base of a sinusoidal encoding.
+void require_sinusoidal_base(double base);
+
+/// Throws kInvalidArgument unless |position| ≤ 2^53.
+void require_position(const char* name, double position);
+
+/// Throws kInvalidArgument unless all positions of a table have such values.
+void require_sinusoidal_positions(std::int64_t rows, const SinusoidalEncodingOptions& options);
+
+/// The columns of a sinusoidal encoding as the kernels take them, in scratch memory, without steps.
+/// Throws kOutOfMemory.
+kernels::SinusoidColumns make_sinusoid_columns(std::int64_t width, double base,
+                                               SinusoidalLayout layout, runtime::Execution& run);
+
+/// cos and sin of 2π·turns.
+struct Rotation {
+  double cos;
+  double sin;
+};
+Rotation rotation_of_turns(double turns) noexcept;
+
+/// A sinusoidal encoding at evenly spaced positions, written block by block.
+///
+/// Positions are counted in whole steps from start mod step, and blocks begin at multiples of 64
+/// steps, whatever the first row is. So in every table that contains a row it is reached from the
+/// same exact row in the same number of rotations.
+class SinusoidalTable {
+ public:
+  /// Throws kInvalidArgument, kOutOfMemory.
+  SinusoidalTable(std::int64_t rows, std::int64_t width, const SinusoidalEncodingOptions& options,
+                  runtime::Execution& run);
+
+  std::int64_t num_blocks() const noexcept { return num_blocks_; }
+
+  /// The rows [begin, end) that block `block` holds: at most kSinusoidRows.
+  std::int64_t begin(std::int64_t block) const noexcept;
+  std::int64_t end(std::int64_t block) const noexcept;
+
+  /// Writes the rows of a block; `out` is where the first of them belongs.
+  void write(std::int64_t block, float* out, std::int64_t out_row,
+             std::int64_t out_col) const noexcept;
+
+ private:
+  double position(std::int64_t index) const noexcept;
+
+  const kernels::KernelTable& kernels_;
+  std::int64_t rows_;
+  double step_;
+  bool rotated_;
+  double origin_ = 0;             ///< start mod step
+  std::int64_t first_index_ = 0;  ///< steps from the origin to row 0
+  std::int64_t first_skip_ = 0;   ///< rows of the first block that lie before row 0
+  std::int64_t num_blocks_ = 0;
+  kernels::SinusoidColumns columns_;
+};
+
+}  // namespace attn

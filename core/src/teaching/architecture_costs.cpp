@@ -1,0 +1,83 @@
+#include "attn/teaching/architecture_costs.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+std::int64_t product(std::initializer_list<std::int64_t> factors) {
+  return validation::product("multiply_adds", factors);
+}
+
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  if (__builtin_add_overflow(a, b, &a)) {
+    validation::fail(ErrorCode::kSizeOverflow, {"multiply_adds: the count exceeds 2^63 - 1"});
+  }
+  return a;
+}
+
+void check(std::int64_t n, std::int64_t d) {
+  validation::require_at_least("n", n, 1);
+  validation::require_at_least("d", d, 1);
+}
+
+/// Layers until the first and the last of n tokens meet, when each layer sees `reach` tokens more.
+std::optional<std::int64_t> layers_to_meet(std::int64_t n, std::int64_t reach) {
+  if (n == 1) return 1;
+  if (reach == 0) return std::nullopt;
+  return (n - 2) / reach + 1;
+}
+
+std::int64_t projection_costs(std::int64_t n, std::int64_t d, bool projections) {
+  return projections ? product({4, n, d, d}) : 0;
+}
+
+}  // namespace
+
+ArchitectureCosts convolution_costs(std::int64_t n, std::int64_t d, std::int64_t k) {
+  check(n, d);
+  validation::require_at_least("k", k, 1);
+  return {product({n, k, d, d}), 1, layers_to_meet(n, k - 1)};
+}
+
+ArchitectureCosts dilated_convolution_costs(std::int64_t n, std::int64_t d, std::int64_t k) {
+  ArchitectureCosts costs = convolution_costs(n, d, k);
+  if (k == 1) return costs;
+  std::int64_t layers = 1;
+  // Divided instead of multiplied, so that nothing can overflow: ⌈n / k^layers⌉ tokens are left.
+  for (std::int64_t left = (n - 1) / k + 1; left > 1; left = (left - 1) / k + 1) ++layers;
+  costs.max_path_length = layers;
+  return costs;
+}
+
+ArchitectureCosts recurrent_costs(std::int64_t n, std::int64_t d, std::int64_t gates) {
+  check(n, d);
+  validation::require_at_least("gates", gates, 1);
+  return {product({2, gates, n, d, d}), n, n};
+}
+
+ArchitectureCosts self_attention_costs(std::int64_t n, std::int64_t d, bool projections) {
+  check(n, d);
+  return {sum(product({2, n, n, d}), projection_costs(n, d, projections)), 1, 1};
+}
+
+ArchitectureCosts window_attention_costs(std::int64_t n, std::int64_t d, std::int64_t left,
+                                         std::int64_t right, bool projections) {
+  check(n, d);
+  validation::require_at_least("left", left, 0);
+  validation::require_at_least("right", right, 0);
+  const std::int64_t l = std::min(left, n - 1);
+  const std::int64_t r = std::min(right, n - 1);
+  // Of a factor that is even one half is taken before it is multiplied.
+  const auto triangle = [](std::int64_t side) {
+    return side % 2 == 0 ? product({side / 2, side + 1}) : product({side, side / 2 + 1});
+  };
+  const std::int64_t pairs = product({n, sum(sum(l, r), 1)}) - triangle(l) - triangle(r);
+  return {sum(product({2, pairs, d}), projection_costs(n, d, projections)), 1,
+          layers_to_meet(n, l + r)};
+}
+
+}  // namespace attn

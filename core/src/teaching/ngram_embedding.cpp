@@ -1,0 +1,176 @@
+#include "attn/teaching/ngram_embedding.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/execution.hpp"
+#include "teaching/unicode.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+// Beyond Unicode, so that they equal no character.
+constexpr std::uint32_t kBeginMark = 0x110000;
+constexpr std::uint32_t kEndMark = 0x110001;
+
+// What hashing starts from: a whole word is not the n-gram of the same letters.
+constexpr std::uint64_t kNgramHash = 0x6E6772616D000000;
+constexpr std::uint64_t kWordHash = 0x776F726400000000;
+
+/// Random bytes, and so vector entries, in a block of the generator.
+constexpr std::int64_t kBlock = 16;
+
+/// Extends the hash of a text by one character: the finaliser of SplitMix64 (Steele et al. 2014), a
+/// bijection that spreads every bit over all others.
+std::uint64_t extend(std::uint64_t hash, std::uint32_t code_point) noexcept {
+  std::uint64_t z = (hash ^ code_point) + 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+/// A token's characters between their marks: as spelled, and in small letters.
+struct Spelling {
+  std::uint32_t* exact;
+  std::uint32_t* lower;
+  std::int64_t size;
+};
+
+void decode(std::string_view token, Spelling& spelling) noexcept {
+  std::int64_t n = 0;
+  const auto push = [&](std::uint32_t code_point) {
+    spelling.exact[n] = code_point;
+    spelling.lower[n++] = to_lower(code_point);
+  };
+  push(kBeginMark);
+  while (!token.empty()) {
+    const DecodedCharacter character = decode_utf8(token);
+    push(character.code_point);
+    token.remove_prefix(character.size);
+  }
+  push(kEndMark);
+  spelling.size = n;
+}
+
+/// The sum of the vectors of one token. Bytes are summed modulo 2^32 and centred at the end, which
+/// is exact as long as no entry of the result exceeds 2^31.
+class VectorSum {
+ public:
+  /// `sum` holds d entries rounded up to whole blocks, `words` as many bytes.
+  VectorSum(const kernels::KernelTable& kernels, std::uint64_t seed, std::int64_t d,
+            std::uint32_t* sum, std::uint32_t* words) noexcept
+      : kernels_(kernels), seed_(seed), d_(d), sum_(sum), words_(words) {
+    std::fill_n(sum_, kernels::round_up(d_, kBlock), 0U);
+  }
+
+  /// Adds Weight · v(g), for the n-gram of this hash.
+  template <std::uint32_t Weight>
+  void add(std::uint64_t hash) noexcept {
+    const std::int64_t padded = kernels::round_up(d_, kBlock);
+    kernels_.random_words(seed_, hash, 0, padded / kBlock, words_);
+    const auto* bytes = reinterpret_cast<const unsigned char*>(words_);
+    for (std::int64_t c = 0; c < padded; ++c) sum_[c] += Weight * bytes[c];
+    weight_ += Weight;
+  }
+
+  /// Adds 2·v(lower(g)) + v(g).
+  void add_both_spellings(std::uint64_t exact, std::uint64_t lower) noexcept {
+    if (exact == lower) {
+      add<3>(exact);
+    } else {
+      add<2>(lower);
+      add<1>(exact);
+    }
+  }
+
+  /// Entries of v are 2·byte − 255: odd, and even around 0.
+  double entry(std::int64_t c) const noexcept {
+    return static_cast<std::int32_t>(2 * sum_[c] - 255 * weight_);
+  }
+
+  bool is_zero() const noexcept {
+    for (std::int64_t c = 0; c < d_; ++c) {
+      if (entry(c) != 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  const kernels::KernelTable& kernels_;
+  std::uint64_t seed_;
+  std::int64_t d_;
+  std::uint32_t* sum_;
+  std::uint32_t* words_;
+  std::uint32_t weight_ = 0;
+};
+
+void embed(const Spelling& s, const NgramEmbeddingOptions& options, VectorSum& sum) noexcept {
+  for (std::int64_t begin = 0; begin < s.size; ++begin) {
+    std::uint64_t exact = kNgramHash;
+    std::uint64_t lower = kNgramHash;
+    const std::int64_t longest = std::min<std::int64_t>(options.max_n, s.size - begin);
+    for (std::int64_t n = 1; n <= longest; ++n) {
+      exact = extend(exact, s.exact[begin + n - 1]);
+      lower = extend(lower, s.lower[begin + n - 1]);
+      if (n >= options.min_n) sum.add_both_spellings(exact, lower);
+    }
+  }
+  std::uint64_t exact = kWordHash;
+  std::uint64_t lower = kWordHash;
+  for (std::int64_t i = 0; i < s.size; ++i) {
+    exact = extend(exact, s.exact[i]);
+    lower = extend(lower, s.lower[i]);
+  }
+  sum.add_both_spellings(exact, lower);
+  // In very few dimensions the vectors may cancel. The word's own, of odd numbers, is never zero.
+  if (sum.is_zero()) sum.add<1>(lower);
+}
+
+}  // namespace
+
+void ngram_embedding(std::span<const std::string_view> tokens, const Tensor& output,
+                     const NgramEmbeddingOptions& options, Context& context) {
+  const auto num_tokens = static_cast<std::int64_t>(tokens.size());
+  validation::require_shape("output", output, {num_tokens, -1});
+  const std::int64_t d = output.size(1);
+  validation::require_at_least("output width", d, 1);
+  validation::require_data("output", output);
+  if (options.min_n < 1 || options.min_n > options.max_n) {
+    validation::fail_value("min_n", options.min_n,
+                           {"a number between 1 and max_n, ", options.max_n});
+  }
+  if (options.max_n > 64) validation::fail_value("max_n", options.max_n, {"at most 64"});
+
+  runtime::Execution run(context);
+  std::int64_t longest = 0;
+  for (const std::string_view token : tokens) {
+    longest = std::max(longest, static_cast<std::int64_t>(token.size()));
+  }
+  const std::int64_t max_size = longest + 2;
+  const std::int64_t padded = kernels::round_up(d, kBlock);
+  const std::int64_t workers = run.num_threads();
+  auto* characters = run.take<std::uint32_t>(validation::product("tokens", {2 * max_size, workers}),
+                                             "n-gram embedding");
+  auto* sums =
+      run.take<std::uint32_t>(validation::product("output", {padded, workers}), "n-gram embedding");
+  auto* words = run.take<std::uint32_t>(padded / 4 * workers, "n-gram embedding");
+  run.parallel_for(num_tokens, [&](std::int64_t i, int worker) noexcept {
+    std::uint32_t* memory = characters + worker * 2 * max_size;
+    Spelling spelling{memory, memory + max_size, 0};
+    decode(tokens[i], spelling);
+    VectorSum sum(run.kernels(), options.seed, d, sums + worker * padded,
+                  words + worker * padded / 4);
+    embed(spelling, options, sum);
+    double squares = 0;
+    for (std::int64_t c = 0; c < d; ++c) {
+      squares += sum.entry(c) * sum.entry(c);
+    }
+    const double factor = std::sqrt(static_cast<double>(d) / squares);
+    for (std::int64_t c = 0; c < d; ++c) {
+      output(i, c) = static_cast<float>(sum.entry(c) * factor);
+    }
+  });
+}
+
+}  // namespace attn

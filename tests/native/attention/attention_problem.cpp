@@ -1,0 +1,168 @@
+#include "attention/attention_problem.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+#include "compare.hpp"
+
+namespace attn_test {
+namespace {
+
+/// Drops the dimensions of size 1 that a call of lower rank leaves out: heads, then batch.
+std::vector<std::int64_t> of_rank(std::vector<std::int64_t> shape, int rank) {
+  if (rank < 4) shape.erase(shape.begin() + 1);
+  if (rank < 3) shape.erase(shape.begin());
+  return shape;
+}
+
+/// The b-th of as many equal parts; nothing of nothing.
+template <class T>
+std::vector<T> part_of(const std::vector<T>& all, std::int64_t parts, std::int64_t b) {
+  const std::ptrdiff_t each = std::ssize(all) / parts;
+  return {all.begin() + b * each, all.begin() + (b + 1) * each};
+}
+
+}  // namespace
+
+AttentionProblem entry_of(const AttentionProblem& batch, std::int64_t b) {
+  const std::int64_t entries = batch.sizes.batch;
+  AttentionProblem alone = batch;
+  alone.sizes.batch = 1;
+  alone.query = part_of(batch.query, entries, b);
+  alone.key = part_of(batch.key, entries, b);
+  alone.value = part_of(batch.value, entries, b);
+  alone.valid_lens = part_of(batch.valid_lens, entries, b);
+  alone.key_lens = part_of(batch.key_lens, entries, b);
+  const auto cut = [&](auto& values, std::vector<std::int64_t>& shape) {
+    if (shape.size() < 4 || shape[0] == 1) return;
+    values = part_of(values, entries, b);
+    shape[0] = 1;
+  };
+  cut(alone.bias, alone.bias_shape);
+  cut(alone.mask, alone.mask_shape);
+  return alone;
+}
+
+attn::Diagonal random_diagonal(const AttentionSizes& sizes, Random& random) {
+  if (random.chance(0.3)) return attn::Diagonal::top_left();
+  if (random.chance(0.4)) return attn::Diagonal::bottom_right();
+  return attn::Diagonal::offset(random.integer(-sizes.num_queries, sizes.num_keys));
+}
+
+attn::Window random_window(const AttentionSizes& sizes, Random& random) {
+  attn::Window window;
+  if (random.chance(0.7)) window.left = random.integer(0, sizes.num_keys);
+  if (random.chance(0.7)) window.right = random.integer(0, sizes.num_keys);
+  window.diagonal = random_diagonal(sizes, random);
+  return window;
+}
+
+std::vector<std::int32_t> random_lengths(std::int64_t count, std::int64_t num_keys,
+                                         Random& random) {
+  std::vector<std::int32_t> lengths;
+  for (std::int64_t i = 0; i < count; ++i) {
+    lengths.push_back(static_cast<std::int32_t>(random.integer(0, num_keys)));
+  }
+  return lengths;
+}
+
+AttentionOutputs entry_of(const AttentionOutputs& outputs, const AttentionSizes& sizes,
+                          std::int64_t b) {
+  AttentionOutputs alone;
+  alone.output = part_of(outputs.output, sizes.batch, b);
+  alone.weights = part_of(outputs.weights, sizes.batch, b);
+  return alone;
+}
+
+AttentionOutputs attend(const AttentionProblem& p, attn::Context& context,
+                        const AttentionWants& wants) {
+  const FloatTensor query(of_rank(p.query_shape(), p.rank), p.query, p.layout);
+  const FloatTensor key(of_rank(p.key_shape(), p.rank), p.key, p.layout);
+  const FloatTensor value(of_rank(p.value_shape(), p.rank), p.value, p.layout);
+  constexpr float kUnset = -12345.678F;
+  const auto output_of = [&](bool wanted, std::vector<std::int64_t> shape) {
+    return wanted ? FloatTensor::filled(std::move(shape), kUnset, p.layout) : FloatTensor();
+  };
+  FloatTensor output = output_of(true, of_rank(p.output_shape(), p.rank));
+  FloatTensor log_sum_exp = output_of(wants.log_sum_exp, p.row_shape());
+  FloatTensor scaled = output_of(wants.scores, p.score_shape());
+  FloatTensor capped = output_of(wants.scores, p.score_shape());
+  FloatTensor biased = output_of(wants.scores, p.score_shape());
+  FloatTensor weights = output_of(wants.weights, p.score_shape());
+
+  HostTensor<std::uint8_t> mask;
+  if (!p.mask.empty()) mask = HostTensor<std::uint8_t>(p.mask_shape, p.mask, p.layout);
+  FloatTensor bias;
+  if (!p.bias.empty()) bias = FloatTensor(p.bias_shape, p.bias, p.layout);
+  HostTensor<std::int32_t> valid_lens;
+  if (!p.valid_lens.empty()) {
+    valid_lens = HostTensor<std::int32_t>(p.valid_lens_shape(), p.valid_lens, p.layout);
+  }
+
+  HostTensor<std::int32_t> key_lens;
+  if (!p.key_lens.empty()) {
+    key_lens = HostTensor<std::int32_t>({p.sizes.batch}, p.key_lens, p.layout);
+  }
+  const auto optional = [&](std::vector<std::int64_t> shape, const std::vector<float>& values) {
+    return values.empty() ? FloatTensor() : FloatTensor(std::move(shape), values, p.layout);
+  };
+  const FloatTensor relative_keys = optional(p.relative_shape(p.sizes.head_dim), p.relative_keys);
+  const FloatTensor relative_values =
+      optional(p.relative_shape(p.sizes.value_dim), p.relative_values);
+  const FloatTensor alibi_slopes = optional({p.sizes.query_heads}, p.alibi_slopes);
+  const FloatTensor t5_table = optional(p.t5_shape(), p.t5_table);
+  const FloatTensor sinks = optional({p.sizes.query_heads}, p.sinks);
+
+  attn::AttentionOptions options;
+  options.key_lens = key_lens.view();
+  options.relative_diagonal = p.relative_diagonal;
+  options.relative_keys = relative_keys.view();
+  options.relative_values = relative_values.view();
+  options.alibi_slopes = alibi_slopes.view();
+  if (!p.t5_table.empty()) {
+    options.t5_bias = attn::T5Bias{t5_table.view(), p.t5_bidirectional, p.t5_max_distance};
+  }
+  options.sinks = sinks.view();
+  options.dropout = p.dropout;
+  options.dropout_random = p.dropout_random;
+  options.scale = p.scale;
+  options.softcap = p.softcap;
+  options.bias = bias.view();
+  options.mask = mask.view();
+  options.causal = p.causal;
+  options.window = p.window;
+  options.valid_lens = valid_lens.view();
+  options.scaled_scores = scaled.view();
+  options.capped_scores = capped.view();
+  options.biased_scores = biased.view();
+  options.weights = weights.view();
+  options.log_sum_exp = log_sum_exp.view();
+  attn::scaled_dot_product_attention(query.view(), key.view(), value.view(), output.view(), options,
+                                     context);
+
+  for (const FloatTensor* tensor : {&output, &log_sum_exp, &scaled, &capped, &biased, &weights}) {
+    EXPECT_TRUE(tensor->gaps_are_untouched()) << "written outside of an output";
+  }
+  return {output.values(), log_sum_exp.values(), scaled.values(),
+          capped.values(), biased.values(),      weights.values()};
+}
+
+void expect_matches_reference(const AttentionProblem& p, attn::Context& context) {
+  const AttentionOutputs got = attend(p, context);
+  const reference::AttentionResult exact = p.expected();
+  EXPECT_TRUE(is_within(got.scaled_scores, exact.scaled_scores, exact.scaled_scores_error))
+      << "scaled scores";
+  EXPECT_TRUE(is_within(got.capped_scores, exact.capped_scores, exact.capped_scores_error))
+      << "scores after softcap";
+  EXPECT_TRUE(is_within(got.biased_scores, exact.biased_scores, exact.biased_scores_error))
+      << "scores after bias";
+  EXPECT_TRUE(is_within(got.weights, exact.weights, exact.weights_error)) << "weights";
+  EXPECT_TRUE(is_within(got.log_sum_exp, exact.log_sum_exp, exact.log_sum_exp_error))
+      << "log-sum-exp";
+  EXPECT_TRUE(is_within(got.output, exact.output, exact.output_error)) << "output";
+}
+
+}  // namespace attn_test

@@ -1,0 +1,211 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "attn/attention/scaled_dot_product_attention.hpp"
+#include "host_tensor.hpp"
+#include "random.hpp"
+#include "reference/attention.hpp"
+
+namespace attn_test {
+
+struct AttentionSizes {
+  std::int64_t batch = 1;
+  std::int64_t query_heads = 1;
+  std::int64_t key_heads = 1;
+  std::int64_t num_queries = 1;
+  std::int64_t num_keys = 1;
+  std::int64_t head_dim = 1;
+  std::int64_t value_dim = 1;
+};
+
+/// One call of scaled_dot_product_attention, with memory for all it reads. Values are row-major;
+/// `layout` says how they lie in memory.
+struct AttentionProblem {
+  AttentionSizes sizes;
+  int rank = 4;  ///< of query, key, value and output; 3 wants one head, 2 also batch 1
+  Layout layout = Layout::kContiguous;
+
+  std::vector<float> query, key, value;
+
+  std::optional<float> scale;
+  float softcap = 0;
+  std::vector<float> bias;
+  std::vector<std::int64_t> bias_shape;
+  std::vector<std::uint8_t> mask;
+  std::vector<std::int64_t> mask_shape;
+  std::optional<attn::Diagonal> causal;
+  std::optional<attn::Window> window;
+  std::vector<std::int32_t> valid_lens;  ///< batch, or batch · num_queries values
+  std::vector<std::int32_t> key_lens;    ///< batch values
+
+  attn::Diagonal relative_diagonal = attn::Diagonal::top_left();
+  std::int64_t max_distance = 0;  ///< of the relative keys and values
+  bool relative_per_head = false;
+  std::vector<float> relative_keys, relative_values;
+  std::vector<float> alibi_slopes;
+  std::vector<float> t5_table;  ///< buckets · query_heads values
+  bool t5_bidirectional = true;
+  std::int64_t t5_max_distance = 128;
+
+  std::vector<float> sinks;
+  float dropout = 0;
+  attn::RandomStream dropout_random;
+
+  /// Standard normal query, key and value.
+  AttentionProblem(const AttentionSizes& sizes_, Random& random)
+      : sizes(sizes_),
+        query(random.normals(count(query_shape()))),
+        key(random.normals(count(key_shape()))),
+        value(random.normals(count(value_shape()))) {}
+
+  std::vector<std::int64_t> query_shape() const {
+    return {sizes.batch, sizes.query_heads, sizes.num_queries, sizes.head_dim};
+  }
+  std::vector<std::int64_t> key_shape() const {
+    return {sizes.batch, sizes.key_heads, sizes.num_keys, sizes.head_dim};
+  }
+  std::vector<std::int64_t> value_shape() const {
+    return {sizes.batch, sizes.key_heads, sizes.num_keys, sizes.value_dim};
+  }
+  std::vector<std::int64_t> output_shape() const {
+    return {sizes.batch, sizes.query_heads, sizes.num_queries, sizes.value_dim};
+  }
+  std::vector<std::int64_t> score_shape() const {
+    return {sizes.batch, sizes.query_heads, sizes.num_queries, sizes.num_keys};
+  }
+  std::vector<std::int64_t> row_shape() const {
+    return {sizes.batch, sizes.query_heads, sizes.num_queries};
+  }
+  std::vector<std::int64_t> valid_lens_shape() const {
+    if (static_cast<std::int64_t>(valid_lens.size()) == sizes.batch) return {sizes.batch};
+    return {sizes.batch, sizes.num_queries};
+  }
+
+  static std::int64_t count(const std::vector<std::int64_t>& shape) {
+    std::int64_t result = 1;
+    for (const std::int64_t size : shape) result *= size;
+    return result;
+  }
+
+  /// What the double-precision reference makes of it.
+  reference::AttentionResult expected() const {
+    reference::Attention p;
+    p.query = reference::Array(query_shape(), query);
+    p.key = reference::Array(key_shape(), key);
+    p.value = reference::Array(value_shape(), value);
+    if (scale) p.scale = *scale;
+    p.softcap = softcap;
+    if (!bias.empty()) p.bias = reference::Array(bias_shape, bias);
+    if (!mask.empty()) p.mask = reference::Array(mask_shape, mask);
+    if (causal) p.causal_offset = offsets(*causal);
+    if (window) {
+      p.window_left = window->left;
+      p.window_right = window->right;
+      p.window_offset = offsets(window->diagonal);
+    }
+    if (!valid_lens.empty()) p.valid_lens = reference::Array(valid_lens_shape(), valid_lens);
+    if (!key_lens.empty()) p.key_lens = reference::Array({sizes.batch}, key_lens);
+
+    p.relative_offset = offsets(relative_diagonal);
+    const std::int64_t distances = 2 * max_distance + 1;
+    const std::int64_t tables = relative_per_head ? sizes.query_heads : 1;
+    if (!relative_keys.empty()) {
+      p.relative_keys = reference::Array({tables, distances, sizes.head_dim}, relative_keys);
+    }
+    if (!relative_values.empty()) {
+      p.relative_values = reference::Array({tables, distances, sizes.value_dim}, relative_values);
+    }
+    if (!alibi_slopes.empty()) {
+      p.alibi_slopes = reference::Array({sizes.query_heads}, alibi_slopes);
+    }
+    if (!t5_table.empty()) p.t5_table = reference::Array(t5_shape(), t5_table);
+    p.t5_bidirectional = t5_bidirectional;
+    p.t5_max_distance = t5_max_distance;
+
+    if (!sinks.empty()) p.sinks = reference::Array({sizes.query_heads}, sinks);
+    if (dropout > 0) p.kept = kept_by_dropout();
+    return reference::attention(p);
+  }
+
+  std::vector<std::int64_t> t5_shape() const {
+    const std::int64_t heads = sizes.query_heads;
+    return {t5_table.empty() ? 0 : static_cast<std::int64_t>(t5_table.size()) / heads, heads};
+  }
+  std::vector<std::int64_t> relative_shape(std::int64_t width) const {
+    if (relative_per_head) return {sizes.query_heads, 2 * max_distance + 1, width};
+    return {2 * max_distance + 1, width};
+  }
+
+ private:
+  /// The offset of a diagonal in each batch entry.
+  reference::Array offsets(const attn::Diagonal& diagonal) const {
+    reference::Array result({sizes.batch});
+    for (std::int64_t b = 0; b < sizes.batch; ++b) {
+      const std::int64_t keys =
+          key_lens.empty() ? sizes.num_keys : key_lens[static_cast<std::size_t>(b)];
+      result.at({b}) = static_cast<double>(diagonal.resolve(sizes.num_queries, keys));
+    }
+    return result;
+  }
+
+  /// What dropout multiplies each weight by: row r of all rows of weights takes its words from
+  /// block r·⌈Nk/4⌉ on, one word per key.
+  reference::Array kept_by_dropout() const {
+    reference::Array kept(score_shape());
+    const std::int64_t blocks = (sizes.num_keys + 3) / 4;
+    for (std::size_t at = 0; at < kept.values.size(); ++at) {
+      const std::int64_t row = static_cast<std::int64_t>(at) / sizes.num_keys;
+      const std::int64_t key = static_cast<std::int64_t>(at) % sizes.num_keys;
+      const auto words = dropout_random.words(static_cast<std::uint64_t>(row * blocks + key / 4));
+      const double uniform = words[static_cast<std::size_t>(key % 4)] * 0x1p-32;
+      kept.values[at] = uniform >= dropout ? 1 / (1 - static_cast<double>(dropout)) : 0;
+    }
+    return kept;
+  }
+};
+
+/// (B, H, N, D) = (2, 4, 60, 20) with grouped heads, over more than one block of keys.
+inline AttentionProblem grouped_problem(Random& random) {
+  return AttentionProblem({.batch = 2,
+                           .query_heads = 4,
+                           .key_heads = 2,
+                           .num_queries = 60,
+                           .num_keys = 300,
+                           .head_dim = 20,
+                           .value_dim = 12},
+                          random);
+}
+
+/// Entry b of a batch as a call of its own. Bias and mask may have a dimension for the batch.
+AttentionProblem entry_of(const AttentionProblem& batch, std::int64_t b);
+
+/// Diagonals, windows and lengths that fit the sizes, edges and extremes among them.
+attn::Diagonal random_diagonal(const AttentionSizes&, Random&);
+attn::Window random_window(const AttentionSizes&, Random&);
+std::vector<std::int32_t> random_lengths(std::int64_t count, std::int64_t num_keys, Random&);
+
+/// Which outputs to ask for beside the output itself.
+struct AttentionWants {
+  bool scores = false;  ///< scaled, capped and biased ones
+  bool weights = false;
+  bool log_sum_exp = false;
+};
+
+struct AttentionOutputs {
+  std::vector<float> output, log_sum_exp, scaled_scores, capped_scores, biased_scores, weights;
+};
+
+/// Those of entry b of a batch, output and weights alone.
+AttentionOutputs entry_of(const AttentionOutputs&, const AttentionSizes&, std::int64_t b);
+
+/// Calls the core. Outputs start as a number that no result has, in the layout of the problem.
+AttentionOutputs attend(const AttentionProblem&, attn::Context&,
+                        const AttentionWants& = {true, true, true});
+
+/// Calls the core, with all outputs, and compares each with the reference.
+void expect_matches_reference(const AttentionProblem&, attn::Context&);
+
+}  // namespace attn_test

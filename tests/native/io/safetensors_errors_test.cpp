@@ -1,0 +1,424 @@
+// What the safetensors reader and writer say of what they cannot do, hostile files above all.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "allocation.hpp"
+#include "attn/io/safetensors.hpp"
+#include "compare.hpp"
+#include "io/safetensors_file.hpp"
+#include "random.hpp"
+
+namespace {
+
+using attn::NamedTensor;
+using attn::Safetensors;
+using attn_test::Bytes;
+using attn_test::error_of;
+using attn_test::safetensors_file;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string error_for(const Bytes& bytes) {
+  return error_of([&] { Safetensors::view(bytes); });
+}
+std::string error_for(std::string_view header, std::size_t data_size = 0) {
+  return error_for(safetensors_file(header, data_size));
+}
+
+TEST(SafetensorsErrorTest, what_cannot_be_written) {
+  const std::vector<float> x{1, 2};
+  const auto error = [&](std::vector<NamedTensor> tensors,
+                         attn::SafetensorsMetadata metadata = {}) {
+    return error_of([&] { attn::to_safetensors(tensors, metadata); });
+  };
+  EXPECT_EQ(error({{"x", {x.data(), {2}}}, {"y", {x.data(), {2}}}, {"x", {x.data(), {1}}}}),
+            "invalid_argument: name: got \"x\" twice");
+  EXPECT_EQ(error({{"__metadata__", {x.data(), {2}}}}),
+            "invalid_argument: name: got \"__metadata__\", which no tensor can have");
+  EXPECT_EQ(error({{"a\xFF", {x.data(), {2}}}}),
+            "invalid_argument: name: got \"a\uFFFD\", which is not UTF-8");
+  EXPECT_EQ(error({}, {{"k", "\xC3"}}),
+            "invalid_argument: metadata: got \"\uFFFD\", which is not UTF-8");
+  EXPECT_EQ(error({}, {{"k", "1"}, {"k", "2"}}), "invalid_argument: metadata: got \"k\" twice");
+  EXPECT_EQ(error({{"x", {nullptr, {2}}}}), "invalid_argument: \"x\": data is null");
+  constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+  const std::int64_t shape[] = {kHuge, kHuge}, strides[] = {0, 0};
+  EXPECT_THAT(error({{"x", {x.data(), shape, strides}}}), StartsWith("size_overflow: \"x\": "));
+  const std::int64_t large[] = {std::int64_t{1} << 60};
+  const std::vector<NamedTensor> too_much{{"x", {x.data(), large, {strides, 1}}},
+                                          {"y", {x.data(), large, {strides, 1}}}};
+  EXPECT_THAT(error(too_much), StartsWith("size_overflow: safetensors: "));
+}
+
+// ---- What is asked of a file
+
+TEST(SafetensorsErrorTest, unknown_names_and_wrong_shapes) {
+  const Safetensors file = Safetensors::own(
+      safetensors_file(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8));
+  std::vector<float> output(3, 5.0F);
+  EXPECT_EQ(error_of([&] { file.entry("y"); }),
+            "not_found: name: got \"y\", which is not in the file");
+  EXPECT_EQ(error_of([&] { file.read("y"); }),
+            "not_found: name: got \"y\", which is not in the file");
+  EXPECT_EQ(error_of([&] {
+              file.read("x", {output.data(), {3}});
+            }),
+            "shape_mismatch: output: got shape (3), needs shape (2) of tensor \"x\"");
+  EXPECT_EQ(error_of([&] {
+              file.read("x", {nullptr, {2}});
+            }),
+            "invalid_argument: output: data is null");
+  EXPECT_THAT(output, ::testing::Each(5.0F));
+}
+
+// ---- Hostile files
+
+TEST(SafetensorsErrorTest, a_file_without_room_for_the_length) {
+  EXPECT_EQ(error_for(Bytes{}),
+            "invalid_format: safetensors: the file has 0 bytes, needs at least the 8 of the "
+            "header's length");
+  EXPECT_EQ(error_for(Bytes(7)),
+            "invalid_format: safetensors: the file has 7 bytes, needs at least the 8 of the "
+            "header's length");
+}
+
+TEST(SafetensorsErrorTest, a_header_length_beyond_the_limit_or_the_file) {
+  Bytes bytes = safetensors_file("{}");
+  bytes[0] = std::byte{3};
+  EXPECT_EQ(error_for(bytes),
+            "invalid_format: safetensors: header: its length 3 reaches beyond the file, which has "
+            "10 bytes");
+  for (std::size_t i = 0; i < 8; ++i) bytes[i] = std::byte{0xFF};
+  EXPECT_EQ(error_for(bytes),
+            "invalid_format: safetensors: header: its length 18446744073709551615 is more than "
+            "100000000");
+  const std::uint64_t limit = 100'000'000;
+  for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<std::byte>(limit >> 8 * i & 0xFF);
+  EXPECT_THAT(error_for(bytes), HasSubstr("its length 100000000 reaches beyond the file"));
+  bytes[0] = static_cast<std::byte>((limit & 0xFF) + 1);
+  EXPECT_THAT(error_for(bytes), HasSubstr("its length 100000001 is more than 100000000"));
+}
+
+TEST(SafetensorsErrorTest, a_header_that_is_no_json) {
+  const std::string start = "invalid_format: safetensors: header: ";
+  EXPECT_EQ(error_for(""), start + "does not begin with {");
+  EXPECT_EQ(error_for(" {}"), start + "does not begin with {");
+  EXPECT_EQ(error_for("[]"), start + "does not begin with {");
+  EXPECT_EQ(error_for("\xEF\xBB\xBF{}"), start + "does not begin with {");
+  EXPECT_THAT(error_for("{"), StartsWith(start + "no JSON at byte 2: "));
+  EXPECT_THAT(error_for("{} {}"), StartsWith(start + "no JSON at byte 4: "));
+  EXPECT_THAT(error_for("{}}"), StartsWith(start + "no JSON at byte 3: "));
+  EXPECT_THAT(error_for(R"({"a":{},})"), HasSubstr("has no dtype"));
+  EXPECT_THAT(error_for(R"({"__metadata__":{},})"), StartsWith(start + "no JSON at byte "));
+  EXPECT_THAT(error_for(R"({'a':1})"), StartsWith(start + "no JSON at byte "));
+  EXPECT_THAT(error_for("{/**/}"), StartsWith(start + "no JSON at byte "));
+  EXPECT_THAT(error_for(R"({"a":NaN})"), StartsWith(start + "no JSON at byte "));
+}
+
+TEST(SafetensorsErrorTest, zero_bytes_in_the_header) {
+  EXPECT_EQ(error_for(std::string_view("{}\0", 3)),
+            "invalid_format: safetensors: header: no JSON at byte 3: a zero byte");
+  EXPECT_EQ(error_for(std::string_view("{}\0garbage", 10)),
+            "invalid_format: safetensors: header: no JSON at byte 3: a zero byte");
+}
+
+TEST(SafetensorsErrorTest, text_that_is_not_utf8) {
+  for (const char* bad : {"\xFF", "\xC3", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\xC0\x80"}) {
+    EXPECT_THAT(
+        error_for(std::string("{\"") + bad + "\":{}}"),
+        ::testing::AllOf(StartsWith("invalid_format: safetensors: header: no JSON at byte "),
+                         HasSubstr("UTF-8")));
+  }
+  EXPECT_THAT(error_for(R"({"\ud800":{}})"),
+              StartsWith("invalid_format: safetensors: header: no JSON at byte "));
+}
+
+TEST(SafetensorsErrorTest, escapes_that_are_none) {
+  const std::string start = "invalid_format: safetensors: header: no JSON at byte ";
+  const auto name = [](const char* escape) {
+    return error_for(std::string("{\"") + escape + "\":{}}");
+  };
+  for (const char* unknown : {"\\x", "\\'", "\\0", "\\U0041"}) {
+    EXPECT_EQ(name(unknown), start + "4: an unknown escape") << unknown;
+  }
+  for (const char* half :
+       {"\\udc00", "\\ud800", "\\ud800\\n", "\\ud800\\u0041", "\\udbff\\ue000"}) {
+    EXPECT_THAT(name(half),
+                ::testing::AllOf(StartsWith(start), HasSubstr("half of a surrogate pair")))
+        << half;
+  }
+  EXPECT_THAT(name("\\u12g4"), HasSubstr("needs four hexadecimal digits"));
+  EXPECT_THAT(name("\x1F"), HasSubstr("a control character in a string"));
+}
+
+TEST(SafetensorsErrorTest, deep_nesting_is_refused_at_once) {
+  std::string header = R"({"a":)";
+  header.append(200000, '[');
+  EXPECT_EQ(error_for(header),
+            "invalid_format: safetensors: tensor \"a\": is an array, needs an object");
+  std::string objects = R"({"a":{"shape":)";
+  for (int i = 0; i < 100000; ++i) objects += R"({"a":)";
+  EXPECT_EQ(error_for(objects),
+            "invalid_format: safetensors: tensor \"a\": shape is an object, needs an array of "
+            "numbers");
+  std::string arrays = R"({"a":{"shape":)";
+  arrays.append(100000, '[');
+  EXPECT_EQ(error_for(arrays),
+            "invalid_format: safetensors: tensor \"a\": shape holds an array, needs whole numbers");
+}
+
+TEST(SafetensorsErrorTest, values_of_the_wrong_kind) {
+  const auto tensor = [](std::string_view fields) {
+    return error_for("{\"a\":{" + std::string(fields) + "}}");
+  };
+  const std::string start = "invalid_format: safetensors: tensor \"a\": ";
+  EXPECT_EQ(error_for(R"({"a":1})"), start + "is 1, needs an object");
+  EXPECT_EQ(error_for(R"({"a":-1})"), start + "is -1, needs an object");
+  EXPECT_EQ(error_for(R"({"a":1.5})"), start + "is 1.5, needs an object");
+  EXPECT_EQ(error_for(R"({"a":null})"), start + "is null, needs an object");
+  EXPECT_EQ(error_for(R"({"a":true})"), start + "is true, needs an object");
+  EXPECT_EQ(error_for(R"({"a":"F32"})"), start + "is \"F32\", needs an object");
+  EXPECT_EQ(tensor(R"("dtype":32)"), start + "dtype is 32, needs a string");
+  EXPECT_EQ(tensor(R"("dtype":["F32"])"), start + "dtype is an array, needs a string");
+  EXPECT_EQ(tensor(R"("shape":3)"), start + "shape is 3, needs an array of numbers");
+  EXPECT_EQ(tensor(R"("shape":"3")"), start + "shape is \"3\", needs an array of numbers");
+  EXPECT_EQ(tensor(R"("shape":["3"])"), start + "shape holds \"3\", needs whole numbers");
+  EXPECT_EQ(tensor(R"("shape":[null])"), start + "shape holds null, needs whole numbers");
+  EXPECT_EQ(tensor(R"("shape":[{}])"), start + "shape holds an object, needs whole numbers");
+  EXPECT_EQ(tensor(R"("data_offsets":{"begin":0})"),
+            start + "data_offsets is an object, needs an array of numbers");
+}
+
+TEST(SafetensorsErrorTest, numbers_that_no_size_can_be) {
+  const auto shape = [](const char* number) {
+    return error_for(std::string(R"({"a":{"shape":[)") + number + "]}}");
+  };
+  const std::string start = "invalid_format: safetensors: tensor \"a\": shape holds ";
+  EXPECT_EQ(shape("-1"), start + "-1, a negative number");
+  EXPECT_EQ(shape("1.5"), start + "1.5, a number that is not whole");
+  EXPECT_EQ(shape("1.0"), start + "1.0, a number that is not whole");
+  EXPECT_EQ(shape("1e3"), start + "1e3, a number that is not whole");
+  EXPECT_EQ(shape("9223372036854775808"), start + "9223372036854775808, a number beyond 2^63 − 1");
+  EXPECT_EQ(shape("18446744073709551616"),
+            start + "18446744073709551616, a number beyond 2^63 − 1");
+  EXPECT_EQ(shape("-9223372036854775809"),
+            start + "-9223372036854775809, a number beyond 2^63 − 1");
+  EXPECT_EQ(shape("100000000000000000000000000000000000000000000000000"),
+            start + "1000000000000000000000000000000000000000…, a number beyond 2^63 − 1");
+  EXPECT_EQ(error_for(R"({"a":{"data_offsets":[0,-8]}})"),
+            "invalid_format: safetensors: tensor \"a\": data_offsets holds -8, a negative number");
+  EXPECT_THAT(shape("1e999"), StartsWith("invalid_format: safetensors: "));
+  for (const char* number : {"1.", "1.e3", "1e", "1e+", "-", "-x"}) {
+    EXPECT_THAT(shape(number), ::testing::AllOf(StartsWith("invalid_format: safetensors: header: "),
+                                                HasSubstr("needs a digit")))
+        << number;
+  }
+  EXPECT_THAT(shape("01"), StartsWith("invalid_format: safetensors: header: no JSON at byte "));
+}
+
+TEST(SafetensorsErrorTest, missing_unknown_and_duplicate_fields) {
+  const std::string start = "invalid_format: safetensors: tensor \"a\": ";
+  EXPECT_EQ(error_for(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4), start + "has no dtype");
+  EXPECT_EQ(error_for(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4), start + "has no shape");
+  EXPECT_EQ(error_for(R"({"a":{"dtype":"F32","shape":[1]}})", 4), start + "has no data_offsets");
+  EXPECT_EQ(error_for(R"({"a":{"dtype":"F32","type":"F32"}})"),
+            start + "has the unknown field \"type\"");
+  EXPECT_EQ(error_for(R"({"a":{"dtype":"F32","dtype":"F32"}})"), start + "has dtype twice");
+  EXPECT_EQ(error_for(R"({"a":{"shape":[1],"shape":[1]}})"), start + "has shape twice");
+  EXPECT_EQ(error_for(R"({"a":{"data_offsets":[0,4],"data_offsets":[0,4]}})"),
+            start + "has data_offsets twice");
+  EXPECT_EQ(error_for(R"({"a":{"data_offsets":[0]}})"),
+            start + "data_offsets has 1 numbers, needs begin and end");
+  EXPECT_EQ(error_for(R"({"a":{"data_offsets":[0,4,8]}})"),
+            start + "data_offsets has 3 numbers, needs begin and end");
+}
+
+TEST(SafetensorsErrorTest, duplicate_names) {
+  EXPECT_EQ(error_for(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                      R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},)"
+                      R"("\u0061":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})",
+                      12),
+            "invalid_format: safetensors: tensor \"a\": the name is there twice");
+}
+
+TEST(SafetensorsErrorTest, metadata) {
+  const std::string start = "invalid_format: safetensors: header: __metadata__ ";
+  EXPECT_EQ(error_for(R"({"__metadata__":{"k":1}})"), start + "\"k\" is 1, needs a string");
+  EXPECT_EQ(error_for(R"({"__metadata__":{"k":null}})"), start + "\"k\" is null, needs a string");
+  EXPECT_EQ(error_for(R"({"__metadata__":{"k":{"l":"m"}}})"),
+            start + "\"k\" is an object, needs a string");
+  EXPECT_EQ(error_for(R"({"__metadata__":{"k":["m"]}})"),
+            start + "\"k\" is an array, needs a string");
+  EXPECT_EQ(error_for(R"({"__metadata__":"pt"})"), start + "is \"pt\", needs an object");
+  EXPECT_EQ(error_for(R"({"__metadata__":{"k":"1","k":"2"}})"), start + "has \"k\" twice");
+  EXPECT_EQ(error_for(R"({"__metadata__":{},"__metadata__":{}})"), start + "is there twice");
+}
+
+TEST(SafetensorsErrorTest, unknown_dtypes) {
+  EXPECT_EQ(error_for(R"({"a":{"dtype":"f32","shape":[1],"data_offsets":[0,4]}})", 4),
+            "invalid_format: safetensors: tensor \"a\": the dtype \"f32\" is unknown");
+  EXPECT_EQ(error_for(R"({"a":{"dtype":"","shape":[1],"data_offsets":[0,4]}})", 4),
+            "invalid_format: safetensors: tensor \"a\": the dtype \"\" is unknown");
+}
+
+TEST(SafetensorsErrorTest, places_that_do_not_fit) {
+  const std::string start = "invalid_format: safetensors: tensor \"a\": data_offsets ";
+  const auto at = [](const std::string& place, std::size_t data = 8) {
+    return error_for(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":)" + place + "}}", data);
+  };
+  EXPECT_EQ(at("[8,0]"), start + "[8, 0) end before they begin");
+  EXPECT_EQ(at("[0,9]"), start + "[0, 9) reach beyond the 8 bytes of data");
+  EXPECT_EQ(at("[0,9223372036854775807]"),
+            start + "[0, 9223372036854775807) reach beyond the 8 bytes of data");
+  EXPECT_EQ(at("[9223372036854775807,9223372036854775807]"),
+            start + "[9223372036854775807, 9223372036854775807) reach beyond the 8 bytes of data");
+  EXPECT_EQ(at("[0,4]"), start + "[0, 4) span 4 bytes, F32 with shape (2) needs 8");
+  EXPECT_EQ(at("[0,12]", 12), start + "[0, 12) span 12 bytes, F32 with shape (2) needs 8");
+  EXPECT_EQ(at("[4,12]", 12), start + "[4, 12) leave a gap: the data before ends at 0");
+  EXPECT_EQ(at("[0,8]", 11),
+            "invalid_format: safetensors: 3 bytes at the end of the data belong to no tensor");
+  EXPECT_EQ(error_for("{}", 1),
+            "invalid_format: safetensors: 1 bytes at the end of the data belong to no tensor");
+}
+
+TEST(SafetensorsErrorTest, truncated_files) {
+  const Bytes whole =
+      safetensors_file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_THAT(error_for(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))),
+                StartsWith("invalid_format: safetensors: "))
+        << size;
+  }
+}
+
+TEST(SafetensorsErrorTest, overlaps_and_gaps) {
+  const auto two = [](const char* a, const char* b) {
+    return error_for(std::string(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)") + a +
+                         R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + b + "}}",
+                     9);
+  };
+  EXPECT_EQ(two("[0,4]", "[3,7]"),
+            "invalid_format: safetensors: tensor \"b\": data_offsets [3, 7) overlap tensor \"a\", "
+            "which ends at 4");
+  EXPECT_EQ(two("[0,4]", "[0,4]"),
+            "invalid_format: safetensors: tensor \"b\": data_offsets [0, 4) overlap tensor \"a\", "
+            "which ends at 4");
+  EXPECT_EQ(two("[5,9]", "[0,4]"),
+            "invalid_format: safetensors: tensor \"a\": data_offsets [5, 9) leave a gap: the data "
+            "before ends at 4");
+  // A tensor without elements inside another one.
+  EXPECT_EQ(error_for(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                      R"("b":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}})",
+                      4),
+            "invalid_format: safetensors: tensor \"b\": data_offsets [2, 2) overlap tensor \"a\", "
+            "which ends at 4");
+}
+
+TEST(SafetensorsErrorTest, shapes_that_overflow) {
+  EXPECT_EQ(
+      error_for(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],)"
+                R"("data_offsets":[0,0]}})"),
+      "invalid_format: safetensors: tensor \"a\": the shape (4294967296, 4294967296) has more "
+      "elements than can be addressed");
+  EXPECT_THAT(error_for(R"({"a":{"dtype":"F32","shape":[4611686018427387904],)"
+                        R"("data_offsets":[0,0]}})"),
+              HasSubstr("more elements than can be addressed"));
+  EXPECT_EQ(error_for(R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1),
+            "invalid_format: safetensors: tensor \"a\": 12 bits of F4 with shape (3) are no whole "
+            "bytes");
+}
+
+TEST(SafetensorsErrorTest, long_names_are_cut_in_messages) {
+  const std::string error = error_for("{\"" + std::string(5000, 'x') + "\":1}");
+  EXPECT_LT(error.size(), 200U);
+  EXPECT_THAT(error, HasSubstr("xxx…\": is 1, needs an object"));
+}
+
+TEST(SafetensorsErrorTest, damaged_files_are_errors_or_read) {
+  attn_test::Random random;
+  const std::vector<float> x{1, 2, 3, 4, 5, 6};
+  const Bytes whole = attn::to_safetensors(
+      std::vector<NamedTensor>{{"weight", {x.data(), {2, 3}}}, {"bias", {x.data(), {2}}}},
+      {{"format", "pt"}});
+  int errors = 0;
+  for (int i = 0; i < 3000; ++i) {
+    Bytes bytes = whole;
+    for (std::int64_t n = random.integer(1, 4); n > 0; --n) {
+      const auto at =
+          static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(bytes.size()) - 1));
+      switch (random.integer(0, 2)) {
+        case 0:
+          bytes[at] = static_cast<std::byte>(random.integer(0, 255));
+          break;
+        case 1:
+          bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(at));
+          break;
+        default:
+          bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                       static_cast<std::byte>("{}[]\",:0129"[random.integer(0, 10)]));
+      }
+    }
+    // Whatever is thrown is an attn::Error of the reader's; anything else ends the test.
+    const std::string error = error_of([&] {
+      const Safetensors file = Safetensors::view(bytes);
+      for (const attn::SafetensorsEntry& entry : file.tensors()) {
+        if (entry.dtype == "F32") file.read(entry.name);
+      }
+    });
+    if (error != "nothing") {
+      ++errors;
+      ASSERT_THAT(error, StartsWith("invalid_format: safetensors: "));
+    }
+  }
+  EXPECT_GT(errors, 1000);
+}
+
+/// Calls use() with less and less memory missing, until it succeeds.
+template <class Use>
+void expect_errors_while_memory_lasts(const Use& use) {
+  int successes = 0;
+  for (bool done = false; !done; ++successes) {
+    ASSERT_LT(successes, 100);
+    try {
+      attn_test::AllocationProbe probe;
+      probe.fail_after(successes);
+      use();
+      done = true;
+    } catch (const attn::Error& error) {
+      ASSERT_EQ(error.code(), attn::ErrorCode::kOutOfMemory) << error.what();
+    } catch (const std::bad_alloc&) {
+      // Not even the message's memory could be had.
+    }
+  }
+  EXPECT_GT(successes, 3);
+}
+
+TEST(SafetensorsErrorTest, memory_that_cannot_be_had) {
+  const Bytes bytes =
+      safetensors_file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
+  expect_errors_while_memory_lasts([&] { Safetensors::view(bytes).read("a"); });
+  const std::string path = ::testing::TempDir() + "attn_safetensors_errors_test.safetensors";
+  const std::vector<float> x{1, 2};
+  attn::save_safetensors(path, std::vector<NamedTensor>{{"a", {x.data(), {2}}}});
+  expect_errors_while_memory_lasts([&] { Safetensors::load(path).read("a"); });
+  std::remove(path.c_str());
+}
+
+#ifdef __linux__
+TEST(SafetensorsErrorTest, a_disk_that_is_full) {
+  EXPECT_THAT(error_of([&] { attn::save_safetensors("/dev/full", {}); }),
+              ::testing::AllOf(StartsWith("file_error: path: \"/dev/full\""),
+                               HasSubstr("could not be written")));
+}
+#endif
+
+}  // namespace

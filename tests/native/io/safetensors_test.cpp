@@ -1,0 +1,287 @@
+#include "attn/io/safetensors.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "allocation.hpp"
+#include "compare.hpp"
+#include "host_tensor.hpp"
+#include "io/safetensors_file.hpp"
+#include "random.hpp"
+
+namespace {
+
+using attn::NamedTensor;
+using attn::Safetensors;
+using attn_test::Bytes;
+using attn_test::error_of;
+using attn_test::FloatTensor;
+using attn_test::Layout;
+using attn_test::safetensors_file;
+using attn_test::safetensors_file_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string text_of(const Bytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// ---- Reading
+
+TEST(SafetensorsTest, reads_names_shapes_and_numbers) {
+  const Bytes bytes = safetensors_file_of<std::uint32_t>(
+      R"({"b":{"dtype":"F32","shape":[2,3],"data_offsets":[4,28]},)"
+      R"( "a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}   )",
+      {0x3F800000, 0x40000000, 0xC0400000, 0, 0x80000000, 0x7F800000, 1});
+  const Safetensors file = Safetensors::view(bytes);
+  ASSERT_EQ(file.tensors().size(), 2U);
+  EXPECT_EQ(file.tensors()[0].name, "a");
+  EXPECT_EQ(file.tensors()[1].name, "b");
+  EXPECT_EQ(file.entry("b").dtype, "F32");
+  EXPECT_THAT(file.entry("b").shape, ElementsAre(2, 3));
+  EXPECT_THAT(file.entry("a").shape, ElementsAre());
+  EXPECT_THAT(file.read("a"), ElementsAre(1.0F));
+  const std::vector<float> b = file.read("b");
+  EXPECT_TRUE(attn_test::same_bits(
+      b, {2.0F, -3.0F, 0.0F, -0.0F, std::numeric_limits<float>::infinity(), 0x1p-149F}));
+  EXPECT_TRUE(file.contains("a"));
+  EXPECT_FALSE(file.contains("c"));
+  EXPECT_TRUE(file.metadata().empty());
+}
+
+TEST(SafetensorsTest, a_file_may_be_empty) {
+  EXPECT_TRUE(Safetensors::view(safetensors_file("{}")).tensors().empty());
+  EXPECT_TRUE(Safetensors::view(safetensors_file("{}      ")).tensors().empty());
+}
+
+TEST(SafetensorsTest, reads_metadata) {
+  const Safetensors file =
+      Safetensors::own(safetensors_file(R"({"__metadata__":{"format":"pt","note":"größer"}})"));
+  EXPECT_THAT(file.metadata(), ElementsAre(std::pair<std::string, std::string>("format", "pt"),
+                                           std::pair<std::string, std::string>("note", "größer")));
+  EXPECT_TRUE(file.tensors().empty());
+}
+
+TEST(SafetensorsTest, names_may_be_escaped_and_empty) {
+  const Safetensors file = Safetensors::own(
+      safetensors_file(R"({"":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                       R"("\u00e9\n\"":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+                       8));
+  EXPECT_TRUE(file.contains(""));
+  EXPECT_TRUE(file.contains("é\n\""));
+  const Safetensors beyond = Safetensors::own(
+      safetensors_file(R"({"\uD83d\uDE00":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})"));
+  EXPECT_TRUE(beyond.contains("😀"));
+}
+
+TEST(SafetensorsTest, text_comes_back_as_it_was_written) {
+  const std::string text = "\x01\x0F\x1F\b\t\n\f\r\"\\/é😀\x7F";
+  const auto bytes = attn::to_safetensors({}, {{"note", text}});
+  const Safetensors file = Safetensors::view(bytes);
+  EXPECT_THAT(file.metadata(), ElementsAre(std::pair<std::string, std::string>("note", text)));
+  // A control character in a string is no JSON: all of them are escaped.
+  for (std::size_t i = 8; i < bytes.size(); ++i) EXPECT_GE(std::to_integer<int>(bytes[i]), 0x20);
+}
+
+TEST(SafetensorsTest, tensors_without_elements_take_no_place) {
+  const Safetensors file = Safetensors::own(
+      safetensors_file(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                       R"("none":{"dtype":"F32","shape":[3,0],"data_offsets":[4,4]},)"
+                       R"("also":{"dtype":"BF16","shape":[0],"data_offsets":[0,0]}})",
+                       4));
+  EXPECT_TRUE(file.read("none").empty());
+  EXPECT_TRUE(file.read("also").empty());
+  file.read("none", {nullptr, {3, 0}});
+}
+
+TEST(SafetensorsTest, every_layout_can_be_read_to) {
+  const Bytes bytes = safetensors_file_of<std::uint32_t>(
+      R"({"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})",
+      {0x3F800000, 0x40000000, 0x40400000, 0x40800000, 0x40A00000, 0x40C00000});
+  const Safetensors file = Safetensors::view(bytes);
+  for (const Layout layout :
+       {Layout::kContiguous, Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
+    FloatTensor output = FloatTensor::filled({2, 3}, 77.0F, layout);
+    file.read("x", output.view());
+    EXPECT_THAT(output.values(), ElementsAre(1, 2, 3, 4, 5, 6));
+    EXPECT_TRUE(output.gaps_are_untouched());
+  }
+}
+
+/// All 65536 numbers of a 16-bit type.
+std::vector<float> all_of(const char* dtype) {
+  std::vector<std::uint16_t> words(1 << 16);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::uint16_t>(i);
+  return Safetensors::own(
+             safetensors_file_of(std::string(R"({"x":{"dtype":")") + dtype +
+                                     R"(","shape":[65536],"data_offsets":[0,131072]}})",
+                                 words))
+      .read("x");
+}
+
+TEST(SafetensorsTest, every_float16_is_read_exactly) {
+  const std::vector<float> got = all_of("F16");
+  ASSERT_EQ(got.size(), 1U << 16);
+  for (int bits = 0; bits < 1 << 16; ++bits) {
+    const double sign = bits & 0x8000 ? -1 : 1;
+    const int exponent = bits >> 10 & 31;
+    const int mantissa = bits & 1023;
+    const float value = got[static_cast<std::size_t>(bits)];
+    if (exponent == 31 && mantissa != 0) {
+      ASSERT_TRUE(std::isnan(value)) << bits;
+    } else if (exponent == 31) {
+      ASSERT_EQ(value, sign * std::numeric_limits<double>::infinity()) << bits;
+    } else {
+      const double magnitude =
+          exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
+      ASSERT_EQ(static_cast<double>(value), sign * magnitude) << bits;
+    }
+    ASSERT_EQ(std::signbit(value), (bits & 0x8000) != 0) << bits;
+  }
+}
+
+TEST(SafetensorsTest, every_bfloat16_is_read_exactly) {
+  const std::vector<float> got = all_of("BF16");
+  for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
+    const float want = std::bit_cast<float>(bits << 16);
+    if (std::isnan(want)) {
+      ASSERT_TRUE(std::isnan(got[bits])) << bits;
+    } else {
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(got[bits]), bits << 16);
+    }
+  }
+}
+
+TEST(SafetensorsTest, other_dtypes_are_listed) {
+  std::string header = "{";
+  std::int64_t end = 0;
+  for (const auto& [dtype, bytes] : std::vector<std::pair<std::string, int>>{{"BOOL", 1},
+                                                                             {"U8", 1},
+                                                                             {"I8", 1},
+                                                                             {"F8_E5M2", 1},
+                                                                             {"F8_E4M3", 1},
+                                                                             {"F8_E8M0", 1},
+                                                                             {"F8_E4M3FNUZ", 1},
+                                                                             {"F8_E5M2FNUZ", 1},
+                                                                             {"I16", 2},
+                                                                             {"U16", 2},
+                                                                             {"I32", 4},
+                                                                             {"U32", 4},
+                                                                             {"F64", 8},
+                                                                             {"C64", 8},
+                                                                             {"I64", 8},
+                                                                             {"U64", 8}}) {
+    header += (end > 0 ? ",\"" : "\"");
+    header += dtype + R"(":{"dtype":")" + dtype + R"(","shape":[3],"data_offsets":[)" +
+              std::to_string(end) + "," + std::to_string(end + 3 * bytes) + "]}";
+    end += 3 * bytes;
+  }
+  // Four and six bits: eight elements are four and six bytes.
+  for (const auto& [dtype, bytes] :
+       std::vector<std::pair<std::string, int>>{{"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}}) {
+    header += ",\"" + dtype + R"(":{"dtype":")" + dtype + R"(","shape":[2,4],"data_offsets":[)" +
+              std::to_string(end) + "," + std::to_string(end + bytes) + "]}";
+    end += bytes;
+  }
+  const Safetensors file =
+      Safetensors::own(safetensors_file(header + "}", static_cast<std::size_t>(end)));
+  EXPECT_EQ(file.tensors().size(), 19U);
+  for (const attn::SafetensorsEntry& entry : file.tensors()) {
+    EXPECT_EQ(entry.name, entry.dtype);
+    EXPECT_EQ(error_of([&] { file.read(entry.name); }),
+              "unsupported: tensor \"" + entry.name + "\": got dtype " + entry.dtype +
+                  ", needs F32, F16 or BF16 to be read as float32");
+  }
+}
+
+TEST(SafetensorsTest, a_moved_file_can_be_read) {
+  Safetensors file = Safetensors::own(
+      safetensors_file(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4));
+  const std::vector<float> before = file.read("x");
+  const Safetensors moved = std::move(file);
+  EXPECT_TRUE(attn_test::same_bits(moved.read("x"), before));
+}
+
+// ---- Writing
+
+TEST(SafetensorsTest, writes_the_official_bytes) {
+  const std::vector<float> b{1, -2, 0.5F, 3, 4, 5}, a{7};
+  const Bytes bytes = attn::to_safetensors(
+      std::vector<NamedTensor>{{"b", {b.data(), {2, 3}}}, {"a", {a.data(), {1}}}},
+      {{"format", "pt"}});
+  const std::string header = R"({"__metadata__":{"format":"pt"},)"
+                             R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                             R"("b":{"dtype":"F32","shape":[2,3],"data_offsets":[4,28]}}   )";
+  ASSERT_EQ(header.size() % 8, 0U);
+  EXPECT_EQ(bytes, safetensors_file_of<std::uint32_t>(
+                       header, {0x40E00000, 0x3F800000, 0xC0000000, 0x3F000000, 0x40400000,
+                                0x40800000, 0x40A00000}));
+}
+
+TEST(SafetensorsTest, nothing_is_a_file_too) {
+  EXPECT_EQ(text_of(attn::to_safetensors({})), std::string("\10\0\0\0\0\0\0\0{}      ", 16));
+}
+
+TEST(SafetensorsTest, what_was_written_is_read) {
+  attn_test::Random random;
+  const std::vector<float> values = random.normals(4 * 5 * 6);
+  std::vector<FloatTensor> tensors;
+  for (const Layout layout : {Layout::kContiguous, Layout::kSpread, Layout::kReversed}) {
+    tensors.emplace_back(std::vector<std::int64_t>{4, 5, 6}, values, layout);
+  }
+  const float one = 1.5F;
+  const std::vector<NamedTensor> named{{"x.weight", std::as_const(tensors[0]).view()},
+                                       {"x.\"bias\"\n", std::as_const(tensors[1]).view()},
+                                       {"größe", std::as_const(tensors[2]).view()},
+                                       {"scalar", {&one, {}}},
+                                       {"none", {nullptr, {2, 0}}}};
+  const Safetensors file = Safetensors::own(attn::to_safetensors(named, {{"a\"b", "c\\d"}}));
+  EXPECT_EQ(file.tensors().size(), named.size());
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(attn_test::same_bits(file.read(named[i].name), values));
+    EXPECT_THAT(file.entry(named[i].name).shape, ElementsAre(4, 5, 6));
+  }
+  EXPECT_THAT(file.read("scalar"), ElementsAre(1.5F));
+  EXPECT_THAT(file.entry("none").shape, ElementsAre(2, 0));
+  EXPECT_THAT(file.metadata(), ElementsAre(std::pair<std::string, std::string>("a\"b", "c\\d")));
+}
+
+TEST(SafetensorsTest, files_are_saved_and_loaded) {
+  const std::string path = ::testing::TempDir() + "attn_safetensors_test.safetensors";
+  const std::vector<float> x{1, 2, 3};
+  attn::save_safetensors(path, std::vector<NamedTensor>{{"x", {x.data(), {3}}}});
+  EXPECT_EQ(Safetensors::load(path).read("x"), x);
+  std::remove(path.c_str());
+  EXPECT_THAT(error_of([&] { Safetensors::load(path); }),
+              ::testing::AllOf(StartsWith("file_error: path: \""), HasSubstr("could not be read")));
+  EXPECT_THAT(
+      error_of([&] { attn::save_safetensors(path + "/no/such/folder/x", {}); }),
+      ::testing::AllOf(StartsWith("file_error: path: \""), HasSubstr("could not be opened")));
+}
+
+TEST(SafetensorsTest, running_out_of_memory) {
+  const std::vector<float> numbers(6, 9.0F);
+  const std::vector<NamedTensor> tensors{{"weight", {numbers.data(), {3, 2}}}};
+  const Bytes bytes = attn::to_safetensors(tensors);
+  EXPECT_THAT(
+      attn_test::out_of_memory_messages([&] { Safetensors::view(bytes); }),
+      ::testing::Contains("out_of_memory: safetensors: memory for the header could not be had"));
+  EXPECT_THAT(
+      attn_test::out_of_memory_messages([&] { attn::to_safetensors(tensors); }),
+      ::testing::Contains("out_of_memory: safetensors: memory for the file could not be had"));
+}
+
+}  // namespace

@@ -1,0 +1,154 @@
+#include "attn/layers/activation.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "compare.hpp"
+#include "every_instruction_set.hpp"
+#include "host_tensor.hpp"
+#include "measure.hpp"
+#include "random.hpp"
+#include "reference/activation.hpp"
+
+namespace {
+
+using attn::Activation;
+using attn::apply_activation;
+using attn_test::error_of;
+using attn_test::FloatTensor;
+using attn_test::LargestError;
+using attn_test::Layout;
+using attn_test::Random;
+using attn_test::same_bits;
+
+constexpr Activation kAll[] = {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh};
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<float> activated(const std::vector<float>& x, Activation activation,
+                             attn::Context& context) {
+  std::vector<float> y(x.size(), 77.0F);
+  const std::int64_t count = std::ssize(x);
+  apply_activation({x.data(), {count}}, {y.data(), {count}}, activation, context);
+  return y;
+}
+
+using ActivationTest = attn_test::EveryInstructionSet;
+INSTANTIATE_EVERY_INSTRUCTION_SET(ActivationTest);
+
+// Every sign and binade from 2^-126 to 2^40, with some mantissas each, and the middle densely.
+TEST_P(ActivationTest, is_within_the_stated_error) {
+  std::vector<float> x;
+  for (int exponent = -126; exponent <= 40; ++exponent) {
+    for (const float mantissa : {1.0F, 1.2345F, 1.7F, 1.9999999F}) {
+      x.push_back(std::ldexp(mantissa, exponent));
+      x.push_back(-x.back());
+    }
+  }
+  for (float v = -15; v <= 15; v += 0.0037F) x.push_back(v);
+  const std::vector<float> relu = activated(x, Activation::kRelu, context());
+  const std::vector<float> gelu = activated(x, Activation::kGelu, context());
+  const std::vector<float> approximated = activated(x, Activation::kGeluTanh, context());
+  LargestError gelu_error("GELU, relative, x >= -1", 5e-7);
+  LargestError gelu_left("GELU, relative / (1 + 0.3 x^2), x < -1", 1e-6);
+  LargestError gelu_absolute("GELU / |x|", 5e-7);
+  LargestError tanh_error("GELU by tanh, relative, x >= -1", 1e-6);
+  LargestError tanh_left("GELU by tanh, relative / (1 + 0.3 x^2), x < -1", 1e-6);
+  LargestError tanh_absolute("GELU by tanh / |x|", 5e-7);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_EQ(relu[i], x[i] < 0 ? 0 : x[i]);
+    const double v = x[i];
+    const auto measure = [&](float got, double want, LargestError& right, LargestError& left,
+                             LargestError& absolute) {
+      absolute.add((got - want) / v);
+      // Below the smallest normal float exp is zero.
+      if (std::abs(want) < 2e-38 * std::abs(v)) {
+        EXPECT_LE(std::abs(got - want), 2e-38 * std::abs(v)) << v;
+        return;
+      }
+      const double error = (got - want) / want;
+      if (v >= -1) {
+        right.add(error);
+      } else {
+        left.add(error / (1 + 0.3 * v * v));
+      }
+    };
+    measure(gelu[i], reference::gelu(v), gelu_error, gelu_left, gelu_absolute);
+    measure(approximated[i], reference::gelu_tanh(v), tanh_error, tanh_left, tanh_absolute);
+  }
+}
+
+TEST_P(ActivationTest, nan_and_infinity_come_out_as_in_pytorch) {
+  const std::vector<float> x{kNan, kInfinity, -kInfinity, 0.0F, -0.0F, 3e38F, -3e38F};
+  for (const Activation activation : kAll) {
+    const std::vector<float> y = activated(x, activation, context());
+    EXPECT_TRUE(std::isnan(y[0]));
+    EXPECT_EQ(y[1], kInfinity);
+    if (activation == Activation::kRelu) {
+      EXPECT_EQ(y[2], 0.0F);
+    } else {
+      EXPECT_TRUE(std::isnan(y[2]));
+    }
+    EXPECT_EQ(y[3], 0.0F);
+    EXPECT_EQ(y[4], 0.0F);
+    EXPECT_EQ(y[5], 3e38F);
+    EXPECT_EQ(y[6], 0.0F);
+  }
+}
+
+TEST_P(ActivationTest, every_size_layout_and_number_of_threads_gives_the_same_bits) {
+  Random random;
+  const std::vector<float> x = random.normals(17 * 1031, 2);
+  for (const Activation activation : kAll) {
+    const std::vector<float> want = activated(x, activation, context(1));
+    EXPECT_TRUE(same_bits(activated(x, activation, context(2)), want));
+    for (const std::int64_t count : {1, 2, 3, 5, 15, 16, 17, 31}) {
+      EXPECT_TRUE(same_bits(activated({x.begin(), x.begin() + count}, activation, context()),
+                            {want.begin(), want.begin() + count}));
+    }
+    for (const Layout layout : {Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
+      const FloatTensor in({17, 1031}, x, layout);
+      FloatTensor out = FloatTensor::filled({17, 1031}, 77.0F, layout);
+      apply_activation(in.view(), out.view(), activation, context());
+      EXPECT_TRUE(same_bits(out.values(), want));
+      EXPECT_TRUE(out.gaps_are_untouched());
+    }
+    std::vector<float> in_place = x;
+    const attn::Tensor view(in_place.data(), {17, 1031});
+    apply_activation(view, view, activation, context());
+    EXPECT_TRUE(same_bits(in_place, want));
+  }
+}
+
+TEST(ActivationErrorTest, shapes_data_and_kind) {
+  const std::vector<float> x(6, 1.0F);
+  std::vector<float> y(6, 5.0F);
+  EXPECT_EQ(error_of([&] {
+              apply_activation({x.data(), {2, 3}}, {y.data(), {3, 2}}, Activation::kRelu);
+            }),
+            "shape_mismatch: output: got shape (3, 2), needs shape (2, 3)");
+  EXPECT_EQ(error_of([&] {
+              apply_activation({nullptr, {6}}, {y.data(), {6}}, Activation::kRelu);
+            }),
+            "invalid_argument: x: data is null");
+  EXPECT_EQ(error_of([&] {
+              apply_activation({x.data(), {6}}, {nullptr, {6}}, Activation::kRelu);
+            }),
+            "invalid_argument: output: data is null");
+  EXPECT_EQ(error_of([&] {
+              apply_activation({x.data(), {6}}, {y.data(), {6}}, static_cast<Activation>(9));
+            }),
+            "invalid_argument: activation: got 9, needs one that is defined");
+  EXPECT_THAT(y, ::testing::Each(5.0F));
+  EXPECT_EQ(error_of([&] {
+              apply_activation({nullptr, {0, 3}}, {nullptr, {0, 3}}, kAll[1]);
+            }),
+            "nothing");
+}
+
+}  // namespace

@@ -1,0 +1,202 @@
+#include "attn/layers/gru.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "allocation.hpp"
+#include "compare.hpp"
+#include "every_instruction_set.hpp"
+#include "layers/recurrent_case.hpp"
+
+namespace {
+
+using attn::GRU;
+using attn::RecurrentOptions;
+using attn_test::error_of;
+using attn_test::is_within;
+using attn_test::Layout;
+using attn_test::of_batch;
+using attn_test::Random;
+using attn_test::RecurrentParameters;
+using attn_test::RecurrentResult;
+using attn_test::run_recurrent;
+using attn_test::same_bits;
+using ::testing::ElementsAre;
+
+void expect_right(const RecurrentOptions& o, std::int64_t batch, std::int64_t steps,
+                  bool with_state, Random& random, attn::Context& context) {
+  SCOPED_TRACE(std::to_string(o.input_size) + " → " + std::to_string(o.hidden_size) + ", layers " +
+               std::to_string(o.num_layers) + ", batch " + std::to_string(batch) + ", steps " +
+               std::to_string(steps));
+  GRU layer(o);
+  const RecurrentParameters parameters(layer, o, random);
+  const std::vector<float> x = random.normals(batch * steps * o.input_size);
+  const std::vector<float> h_0 =
+      random.normals(with_state ? o.num_layers * batch * o.hidden_size : 0);
+  const RecurrentResult got = run_recurrent(layer, x, h_0, batch, steps, context);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    reference::Array state;
+    if (with_state) {
+      state = reference::Array({o.num_layers, o.hidden_size},
+                               of_batch(h_0, o.num_layers, batch, o.hidden_size, b));
+    }
+    const reference::RecurrentResult want = reference::recurrent(
+        reference::Cell::kGru, parameters.layers(),
+        reference::Array({steps, o.input_size}, of_batch(x, 1, batch, steps * o.input_size, b)),
+        state);
+    EXPECT_TRUE(is_within(of_batch(got.output, 1, batch, steps * o.hidden_size, b),
+                          want.output.exact, want.output.error));
+    EXPECT_TRUE(is_within(of_batch(got.h_n, o.num_layers, batch, o.hidden_size, b), want.h_n.exact,
+                          want.h_n.error));
+  }
+}
+
+using GruTest = attn_test::EveryInstructionSet;
+INSTANTIATE_EVERY_INSTRUCTION_SET(GruTest);
+
+TEST_P(GruTest, matches_the_reference) {
+  Random random;
+  for (const std::int64_t hidden : {1, 3, 15, 16, 17, 40}) {
+    for (const std::int64_t layers : {1, 3}) {
+      expect_right({5, hidden, layers, hidden % 2 == 1}, 2, 4, hidden != 3, random, context());
+    }
+  }
+  for (const std::int64_t input : {1, 16, 33}) {
+    expect_right({input, 7, 2}, 1, 6, true, random, context());
+  }
+  for (const std::int64_t batch : {1, 7, 300}) {
+    expect_right({3, 18, 1}, batch, 2, false, random, context());
+  }
+  expect_right({2, 4, 1}, 1, 1, true, random, context());
+}
+
+TEST_P(GruTest, gates_follow_the_equations) {
+  // One input, one unit: r = σ(1), z = σ(2), n = tanh(3 + r·0.5), h = (1 − z)·n + z·0.25.
+  GRU layer({1, 1});
+  const std::vector<float> weight_ih{1, 2, 3}, bias_hh{0, 0, 0.5F}, x{1}, h_0{0.25F};
+  layer.set_parameter("weight_ih_l0", {weight_ih.data(), {3, 1}});
+  layer.set_parameter("bias_hh_l0", {bias_hh.data(), {3}});
+  std::vector<float> output(1);
+  layer.forward({x.data(), {1, 1}}, {output.data(), {1, 1}}, {.h_0 = {h_0.data(), {1, 1}}},
+                context());
+  const double r = 1 / (1 + std::exp(-1.0)), z = 1 / (1 + std::exp(-2.0));
+  EXPECT_NEAR(output[0], (1 - z) * std::tanh(3 + r * 0.5) + z * 0.25, 1e-6);
+}
+
+TEST_P(GruTest, extreme_arguments_saturate) {
+  GRU layer({1, 1});
+  const std::vector<float> weight_ih{1, 1, 1};
+  layer.set_parameter("weight_ih_l0", {weight_ih.data(), {3, 1}});
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float x : {-kInfinity, -3e38F, -1e4F}) {
+    float output = 77;
+    layer.forward({&x, {1, 1}}, {&output, {1, 1}}, {}, context());
+    EXPECT_EQ(output, -1.0F) << x;  // z = 0, n = −1
+  }
+  for (const float x : {1e4F, 3e38F, kInfinity}) {
+    float output = 77;
+    const float h_0 = 0.5F;
+    layer.forward({&x, {1, 1}}, {&output, {1, 1}}, {.h_0 = {&h_0, {1, 1}}}, context());
+    EXPECT_EQ(output, 0.5F) << x;  // z = 1
+  }
+}
+
+TEST_P(GruTest, a_sequence_in_parts_gives_the_bits_of_the_whole) {
+  Random random;
+  GRU layer({3, 20, 2});
+  const RecurrentParameters parameters(layer, layer.options(), random);
+  const std::vector<float> x = random.normals(7 * 3);
+  const RecurrentResult whole = run_recurrent(layer, x, {}, 1, 7, context());
+  std::vector<float> output(7 * 20), state(2 * 20);
+  for (const auto& [begin, end] : {std::pair(0, 1), {1, 5}, {5, 7}}) {
+    layer.forward({x.data() + begin * 3, {end - begin, 3}},
+                  {output.data() + begin * 20, {end - begin, 20}},
+                  {{state.data(), {2, 20}}, {state.data(), {2, 20}}}, context());
+  }
+  EXPECT_TRUE(same_bits(output, whole.output));
+  EXPECT_TRUE(same_bits(state, whole.h_n));
+}
+
+TEST_P(GruTest, any_number_of_threads_any_batch_and_layout_give_the_same_bits) {
+  Random random;
+  GRU layer({6, 37, 2});
+  const RecurrentParameters parameters(layer, layer.options(), random);
+  const std::vector<float> x = random.normals(5 * 4 * 6), h_0 = random.normals(2 * 5 * 37);
+  const RecurrentResult one = run_recurrent(layer, x, h_0, 5, 4, context(1));
+  const RecurrentResult two = run_recurrent(layer, x, h_0, 5, 4, context(2));
+  EXPECT_TRUE(same_bits(two.output, one.output));
+  EXPECT_TRUE(same_bits(two.h_n, one.h_n));
+  const RecurrentResult alone =
+      run_recurrent(layer, of_batch(x, 1, 5, 24, 3), of_batch(h_0, 2, 5, 37, 3), 1, 4, context());
+  EXPECT_TRUE(same_bits(alone.output, of_batch(one.output, 1, 5, 4 * 37, 3)));
+  for (const Layout layout : {Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
+    const RecurrentResult got = run_recurrent(layer, x, h_0, 5, 4, context(), layout);
+    EXPECT_TRUE(same_bits(got.output, one.output));
+    EXPECT_TRUE(same_bits(got.h_n, one.h_n));
+  }
+}
+
+TEST_P(GruTest, nan_comes_out_from_its_step_on) {
+  Random random;
+  GRU layer({2, 5});
+  const RecurrentParameters parameters(layer, layer.options(), random);
+  std::vector<float> x = random.normals(2 * 4 * 2);
+  x[2 * 2] = std::numeric_limits<float>::quiet_NaN();
+  const RecurrentResult got = run_recurrent(layer, x, {}, 2, 4, context());
+  for (std::size_t i = 0; i < got.output.size(); ++i) {
+    EXPECT_EQ(std::isnan(got.output[i]), i / 20 == 0 && i / 5 >= 2) << i;
+  }
+}
+
+TEST_P(GruTest, a_moved_layer_keeps_its_weights) {
+  Random random;
+  GRU layer({2, 5});
+  const RecurrentParameters parameters(layer, layer.options(), random);
+  const std::vector<float> x = random.normals(3 * 2);
+  const RecurrentResult before = run_recurrent(layer, x, {}, 1, 3, context());
+  const GRU moved = std::move(layer);
+  EXPECT_TRUE(same_bits(run_recurrent(moved, x, {}, 1, 3, context()).output, before.output));
+}
+
+// ---- Parameters and errors
+
+TEST(GruParametersTest, have_pytorch_names_and_shapes) {
+  const GRU layer({3, 4, 2});
+  EXPECT_THAT(layer.parameter_names(),
+              ElementsAre("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0",
+                          "weight_ih_l1", "weight_hh_l1", "bias_ih_l1", "bias_hh_l1"));
+  EXPECT_THAT(layer.parameter("weight_ih_l0").shape(), ElementsAre(12, 3));
+  EXPECT_THAT(layer.parameter("weight_hh_l0").shape(), ElementsAre(12, 4));
+  EXPECT_THAT(layer.parameter("weight_ih_l1").shape(), ElementsAre(12, 4));
+  EXPECT_THAT(layer.parameter("bias_ih_l1").shape(), ElementsAre(12));
+}
+
+TEST(GruErrorTest, sizes_and_shapes) {
+  EXPECT_EQ(error_of([] { GRU({0, 1}); }), "invalid_argument: input_size: got 0, needs 1 or more");
+  constexpr std::int64_t kHuge = std::int64_t{1} << 62;
+  EXPECT_EQ(error_of([] {
+              GRU({1, kHuge});
+            }),
+            "size_overflow: hidden_size: the product of the sizes (3, 4611686018427387904) exceeds "
+            "the address space");
+  const GRU layer({2, 3});
+  const std::vector<float> x(100);
+  std::vector<float> y(100, 5.0F);
+  EXPECT_EQ(error_of([&] {
+              layer.forward({x.data(), {4, 3}}, {y.data(), {4, 3}});
+            }),
+            "shape_mismatch: x: got shape (4, 3), needs shape (any, 2)");
+  EXPECT_EQ(error_of([&] {
+              layer.forward({x.data(), {4, 2}}, {y.data(), {4, 3}}, {.h_0 = {x.data(), {2, 3}}});
+            }),
+            "shape_mismatch: h_0: got shape (2, 3), needs shape (1, 3)");
+  EXPECT_THAT(y, ::testing::Each(5.0F));
+}
+
+}  // namespace

@@ -1,0 +1,348 @@
+#include "attn/layers/linear.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "allocation.hpp"
+#include "compare.hpp"
+#include "every_instruction_set.hpp"
+#include "host_tensor.hpp"
+#include "measure.hpp"
+#include "random.hpp"
+#include "reference/linear.hpp"
+
+namespace {
+
+using attn::Linear;
+using attn_test::FloatTensor;
+using attn_test::is_within;
+using attn_test::Layout;
+using attn_test::Random;
+using attn_test::same_bits;
+
+/// A layer with normal weights, and the same numbers for the reference.
+struct Layer {
+  std::vector<float> weight, bias;
+  Linear linear;
+
+  Layer(std::int64_t in, std::int64_t out, bool with_bias, Random& random)
+      : weight(random.normals(in * out)),
+        bias(random.normals(with_bias ? out : 0)),
+        linear(in, out, with_bias) {
+    linear.set_parameter("weight", {weight.data(), {out, in}});
+    if (with_bias) linear.set_parameter("bias", {bias.data(), {out}});
+  }
+
+  reference::Bounded expected(const std::vector<float>& x, std::int64_t rows) const {
+    return reference::linear(
+        {reference::Array({rows, linear.in_features()}, x), {}},
+        reference::Array({linear.out_features(), linear.in_features()}, weight),
+        bias.empty() ? reference::Array() : reference::Array({linear.out_features()}, bias));
+  }
+
+  std::vector<float> forward(const std::vector<float>& x, std::int64_t rows,
+                             attn::Context& context) const {
+    FloatTensor output = FloatTensor::filled({rows, linear.out_features()}, 77.0F);
+    linear.forward({x.data(), {rows, linear.in_features()}}, output.view(), context);
+    EXPECT_TRUE(output.gaps_are_untouched());
+    return output.values();
+  }
+};
+
+using LinearTest = attn_test::EveryInstructionSet;
+INSTANTIATE_EVERY_INSTRUCTION_SET(LinearTest);
+
+TEST_P(LinearTest, computes_x_times_weight_transposed_plus_bias) {
+  Linear linear(3, 2);
+  const std::vector<float> weight{1, 2, 3, -1, 0, 1}, bias{0.5F, -0.5F}, x{1, 1, 1, 2, 0, -1};
+  linear.set_parameter("weight", {weight.data(), {2, 3}});
+  linear.set_parameter("bias", {bias.data(), {2}});
+  std::vector<float> y(4);
+  linear.forward({x.data(), {2, 3}}, {y.data(), {2, 2}}, context());
+  EXPECT_THAT(y, ::testing::ElementsAre(6.5F, -0.5F, -0.5F, -3.5F));
+}
+
+TEST_P(LinearTest, is_zero_at_first) {
+  const Linear linear(3, 2);
+  const std::vector<float> x{1, 1, 1};
+  std::vector<float> y(2, 9);
+  linear.forward({x.data(), {1, 3}}, {y.data(), {1, 2}}, context());
+  EXPECT_THAT(y, ::testing::Each(0.0F));
+}
+
+TEST_P(LinearTest, matches_the_reference_at_every_width) {
+  Random random;
+  for (const std::int64_t in : {1, 2, 3, 16, 17, 100, 255, 256, 257, 515}) {
+    for (const std::int64_t out : {1, 3, 4, 15, 16, 17, 31, 32, 33, 100}) {
+      for (const bool bias : {false, true}) {
+        SCOPED_TRACE(std::to_string(in) + " → " + std::to_string(out) + (bias ? " + bias" : ""));
+        const Layer layer(in, out, bias, random);
+        const std::vector<float> x = random.normals(5 * in);
+        const reference::Bounded expected = layer.expected(x, 5);
+        EXPECT_TRUE(is_within(layer.forward(x, 5, context()), expected.exact, expected.error));
+      }
+    }
+  }
+}
+
+TEST_P(LinearTest, is_as_accurate_as_stated) {
+  Random random;
+  attn_test::LargestError largest("linear / ((in_features + 1) · (sum|x·w| + |b|))", 6e-8);
+  for (const std::int64_t in : {1, 2, 3, 10, 100, 257, 768, 3000}) {
+    for (const bool with_bias : {false, true}) {
+      const Layer layer(in, 40, with_bias, random);
+      const std::vector<float> x = random.normals(20 * in);
+      const std::vector<float> got = layer.forward(x, 20, context());
+      const reference::Bounded expected = layer.expected(x, 20);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        const std::size_t row = i / 40, out = i % 40, width = static_cast<std::size_t>(in);
+        double magnitude = with_bias ? std::abs(layer.bias[out]) : 0;
+        for (std::size_t k = 0; k < width; ++k) {
+          magnitude +=
+              std::abs(static_cast<double>(x[row * width + k]) * layer.weight[out * width + k]);
+        }
+        largest.add((got[i] - expected.exact.values[i]) / magnitude / static_cast<double>(in + 1));
+      }
+    }
+  }
+}
+
+TEST_P(LinearTest, matches_the_reference_at_every_number_of_rows) {
+  Random random;
+  const Layer layer(37, 45, true, random);
+  for (const std::int64_t rows :
+       {1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 15, 47, 48, 49, 55, 56, 57, 96, 97, 113}) {
+    SCOPED_TRACE(rows);
+    const std::vector<float> x = random.normals(rows * 37);
+    const reference::Bounded expected = layer.expected(x, rows);
+    EXPECT_TRUE(is_within(layer.forward(x, rows, context()), expected.exact, expected.error));
+  }
+}
+
+TEST_P(LinearTest, any_number_of_threads_and_rows_gives_the_same_bits) {
+  Random random;
+  const Layer layer(300, 700, true, random);
+  const std::vector<float> x = random.normals(60 * 300);
+  const std::vector<float> one = layer.forward(x, 60, context(1));
+  for (const int threads : {2, 3, 5}) {
+    EXPECT_TRUE(same_bits(layer.forward(x, 60, context(threads)), one)) << threads;
+  }
+  for (const std::int64_t row : {0, 1, 47, 59}) {
+    EXPECT_TRUE(
+        same_bits(layer.forward({x.begin() + row * 300, x.begin() + (row + 1) * 300}, 1, context()),
+                  {one.begin() + row * 700, one.begin() + (row + 1) * 700}))
+        << row;
+  }
+}
+
+TEST_P(LinearTest, every_layout_gives_the_same_bits) {
+  Random random;
+  const Layer layer(33, 50, true, random);
+  const std::vector<float> x = random.normals(3 * 20 * 33);
+  const std::vector<float> contiguous = layer.forward(x, 60, context());
+  for (const Layout from :
+       {Layout::kContiguous, Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
+    for (const Layout to :
+         {Layout::kContiguous, Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
+      const FloatTensor input({3, 20, 33}, x, from);
+      FloatTensor output = FloatTensor::filled({3, 20, 50}, 77.0F, to);
+      layer.linear.forward(input.view(), output.view(), context());
+      EXPECT_TRUE(same_bits(output.values(), contiguous));
+      EXPECT_TRUE(output.gaps_are_untouched());
+    }
+  }
+}
+
+TEST_P(LinearTest, rows_wherever_they_lie_give_the_same_bits) {
+  constexpr std::int64_t kRows = 40, kDepth = 300, kOut = 50;
+  Random random;
+  const Layer layer(kDepth, kOut, true, random);
+  const std::vector<float> x = random.normals(kRows * kDepth);
+  const std::vector<float> contiguous = layer.forward(x, kRows, context());
+  using Strides = std::array<std::int64_t, 2>;
+  // Rows 4 KB apart share a place in a cache; columns apart cannot be read as vectors.
+  for (const auto& [row, col] : {Strides{301, 1}, {1024, 1}, {2048, 1}, {1024, 3}, {1, 64}}) {
+    SCOPED_TRACE(::testing::Message() << "strides " << row << ", " << col);
+    std::vector<float> memory(static_cast<std::size_t>((kRows - 1) * row + (kDepth - 1) * col + 1),
+                              std::numeric_limits<float>::quiet_NaN());
+    for (std::int64_t i = 0; i < kRows * kDepth; ++i) {
+      memory[i / kDepth * row + i % kDepth * col] = x[i];
+    }
+    const attn::ConstTensor input(memory.data(), std::array{kRows, kDepth}, std::array{row, col});
+    std::vector<float> y(kRows * kOut);
+    layer.linear.forward(input, attn::Tensor(y.data(), {kRows, kOut}), context());
+    EXPECT_TRUE(same_bits(y, contiguous));
+  }
+}
+
+TEST_P(LinearTest, parameters_of_every_layout_are_taken) {
+  Random random;
+  const Layer layer(33, 50, true, random);
+  const std::vector<float> x = random.normals(33);
+  const std::vector<float> expected = layer.forward(x, 1, context());
+  for (const Layout layout : {Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
+    Linear other(33, 50);
+    const FloatTensor weight({50, 33}, layer.weight, layout), bias({50}, layer.bias, layout);
+    other.set_parameter("weight", weight.view());
+    other.set_parameter("bias", bias.view());
+    std::vector<float> y(50);
+    other.forward({x.data(), {1, 33}}, {y.data(), {1, 50}}, context());
+    EXPECT_TRUE(same_bits(y, expected));
+  }
+}
+
+TEST_P(LinearTest, no_row_leaves_nothing_to_do) {
+  const Linear linear(3, 2);
+  linear.forward({nullptr, {0, 3}}, {nullptr, {0, 2}}, context());
+  linear.forward({nullptr, {2, 0, 3}}, {nullptr, {2, 0, 2}}, context());
+  linear.forward({nullptr, {0, 4, 3}}, {nullptr, {0, 4, 2}}, context());
+}
+
+TEST_P(LinearTest, nan_spoils_its_own_row_only) {
+  Random random;
+  const Layer layer(20, 40, true, random);
+  std::vector<float> x = random.normals(30 * 20);
+  const std::vector<float> clean = layer.forward(x, 30, context());
+  x[7 * 20 + 3] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> got = layer.forward(x, 30, context());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (i / 40 == 7) {
+      ASSERT_TRUE(std::isnan(got[i])) << i;
+    } else {
+      ASSERT_EQ(got[i], clean[i]) << i;
+    }
+  }
+}
+
+TEST_P(LinearTest, a_moved_layer_keeps_its_weights) {
+  Random random;
+  Layer layer(5, 6, true, random);
+  const std::vector<float> x = random.normals(5);
+  const std::vector<float> before = layer.forward(x, 1, context());
+  Linear moved = std::move(layer.linear);
+  std::vector<float> y(6);
+  moved.forward({x.data(), {1, 5}}, {y.data(), {1, 6}}, context());
+  EXPECT_TRUE(same_bits(y, before));
+}
+
+TEST_P(LinearTest, a_steady_loop_of_calls_allocates_nothing) {
+  Random random;
+  const Layer layer(300, 100, true, random);
+  const std::vector<float> x = random.normals(60 * 300);
+  std::vector<float> y(60 * 100);
+  const auto call = [&] {
+    layer.linear.forward({x.data(), {60, 300}}, {y.data(), {60, 100}}, context());
+  };
+  call();
+  call();
+  const attn_test::AllocationProbe probe;
+  call();
+  EXPECT_EQ(probe.count(), 0);
+}
+
+// ---- Parameters and errors
+
+TEST(LinearParametersTest, have_pytorch_names_and_shapes) {
+  const Linear with_bias(3, 2), without(3, 2, false);
+  EXPECT_THAT(with_bias.parameter_names(), ::testing::ElementsAre("weight", "bias"));
+  EXPECT_THAT(without.parameter_names(), ::testing::ElementsAre("weight"));
+  EXPECT_THAT(with_bias.parameter("weight").shape(), ::testing::ElementsAre(2, 3));
+  EXPECT_THAT(with_bias.parameter("bias").shape(), ::testing::ElementsAre(2));
+}
+
+TEST(LinearParametersTest, are_read_as_they_were_set) {
+  Linear linear(2, 2);
+  const std::vector<float> weight{1, 2, 3, 4};
+  linear.set_parameter("weight", {weight.data(), {2, 2}});
+  const attn::ConstTensor got = linear.parameter("weight");
+  EXPECT_EQ(std::vector<float>(got.data(), got.data() + 4), weight);
+}
+
+TEST(LinearErrorTest, sizes_below_one) {
+  EXPECT_EQ(attn_test::error_of([] { Linear(0, 2); }),
+            "invalid_argument: in_features: got 0, needs 1 or more");
+  EXPECT_EQ(attn_test::error_of([] { Linear(2, -3); }),
+            "invalid_argument: out_features: got -3, needs 1 or more");
+}
+
+TEST(LinearErrorTest, sizes_beyond_the_address_space) {
+  constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+  EXPECT_THAT(attn_test::error_of([] { Linear(kHuge, kHuge); }),
+              ::testing::StartsWith("size_overflow: weight: "));
+  EXPECT_THAT(attn_test::error_of([] { Linear(kHuge, kHuge / 4); }),
+              ::testing::AnyOf(::testing::StartsWith("size_overflow: "),
+                               ::testing::StartsWith("out_of_memory: ")));
+}
+
+TEST(LinearErrorTest, shapes) {
+  const Linear linear(3, 2);
+  const std::vector<float> x(100);
+  std::vector<float> y(100, 5.0F);
+  const auto error = [&](std::initializer_list<std::int64_t> in,
+                         std::initializer_list<std::int64_t> out) {
+    return attn_test::error_of([&] { linear.forward({x.data(), in}, {y.data(), out}); });
+  };
+  EXPECT_EQ(error({3}, {2}),
+            "shape_mismatch: x: got shape (3), needs rank 2 (N, in_features) or 3 (B, N, "
+            "in_features)");
+  EXPECT_EQ(error({1, 1, 1, 3}, {1, 1, 1, 2}),
+            "shape_mismatch: x: got shape (1, 1, 1, 3), needs rank 2 (N, in_features) or 3 (B, N, "
+            "in_features)");
+  EXPECT_EQ(error({4, 2}, {4, 2}), "shape_mismatch: x: got shape (4, 2), needs shape (any, 3)");
+  EXPECT_EQ(error({4, 3}, {4, 3}), "shape_mismatch: output: got shape (4, 3), needs shape (4, 2)");
+  EXPECT_EQ(error({5, 4, 3}, {4, 2}),
+            "shape_mismatch: output: got shape (4, 2), needs shape (5, 4, 2)");
+  EXPECT_THAT(y, ::testing::Each(5.0F));
+}
+
+TEST(LinearErrorTest, missing_memory) {
+  const Linear linear(3, 2);
+  std::vector<float> y(2);
+  EXPECT_EQ(attn_test::error_of([&] {
+              linear.forward({nullptr, {1, 3}}, {y.data(), {1, 2}});
+            }),
+            "invalid_argument: x: data is null");
+  EXPECT_EQ(attn_test::error_of([&] {
+              linear.forward({y.data(), {0, 3}}, {nullptr, {0, 2}});
+            }),
+            "nothing");
+}
+
+TEST(LinearErrorTest, parameters) {
+  Linear linear(3, 2, false);
+  const std::vector<float> x(6, 1.0F);
+  EXPECT_EQ(attn_test::error_of([&] {
+              linear.set_parameter("bias", {x.data(), {2}});
+            }),
+            "not_found: name: got \"bias\", needs one of: weight");
+  EXPECT_EQ(attn_test::error_of([&] {
+              linear.set_parameter("weight", {x.data(), {3, 2}});
+            }),
+            "shape_mismatch: weight: got shape (3, 2), needs shape (2, 3)");
+  EXPECT_EQ(attn_test::error_of([&] {
+              linear.set_parameter("weight", {nullptr, {2, 3}});
+            }),
+            "invalid_argument: weight: data is null");
+  EXPECT_EQ(attn_test::error_of([&] { linear.parameter("Weight"); }),
+            "not_found: name: got \"Weight\", needs one of: weight");
+}
+
+TEST(LinearErrorTest, running_out_of_memory) {
+  const std::vector<std::string> messages =
+      attn_test::out_of_memory_messages([] { const attn::Linear layer(8, 3); });
+  EXPECT_THAT(
+      messages,
+      ::testing::Contains("out_of_memory: weight: memory for 128 packed weights could not be had"));
+  EXPECT_THAT(messages, ::testing::Contains(
+                            "out_of_memory: parameters: memory for 24 weights could not be had"));
+}
+
+}  // namespace
