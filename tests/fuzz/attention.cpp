@@ -232,7 +232,7 @@ void call_any(Choices& choices) {
   options.relative_values = relative_values.view();
   options.alibi_slopes = slopes.view();
   options.sinks = sinks.view();
-  if (!t5_table.view().empty()) {
+  if (!t5_table.view().is_none()) {
     options.t5_bias = attn::T5Bias{t5_table.view(), choices.one_in(2), choices.integer(-5, 300)};
   }
   options.valid_lens = valid_lens.view();

@@ -31,7 +31,7 @@ class TensorViewTest : public ::testing::Test {
 
 TEST_F(TensorViewTest, default_made_view_is_empty) {
   const Tensor view;
-  EXPECT_TRUE(view.empty());
+  EXPECT_TRUE(view.is_none());
   EXPECT_EQ(view.rank(), 0);
   EXPECT_EQ(view.data(), nullptr);
   EXPECT_THAT(view.shape(), ElementsAre());
@@ -44,7 +44,7 @@ TEST_F(TensorViewTest, is_row_major_by_default) {
   EXPECT_THAT(view.strides(), ElementsAre(12, 4, 1));
   EXPECT_EQ(view(1, 2, 3), 23.0F);
   EXPECT_TRUE(view.is_contiguous());
-  EXPECT_FALSE(view.empty());
+  EXPECT_FALSE(view.is_none());
 }
 
 TEST_F(TensorViewTest, takes_any_strides) {
@@ -77,7 +77,7 @@ TEST_F(TensorViewTest, mutable_view_converts_to_constant_but_not_back) {
   EXPECT_EQ(constant.data(), view.data());
   EXPECT_THAT(constant.shape(), ElementsAre(3, 2));
   EXPECT_THAT(constant.strides(), ElementsAre(1, 3));
-  EXPECT_TRUE(ConstTensor(Tensor()).empty());
+  EXPECT_TRUE(ConstTensor(Tensor()).is_none());
 }
 
 TEST_F(TensorViewTest, select_fixes_a_dimension) {

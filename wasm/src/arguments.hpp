@@ -98,7 +98,7 @@ class Arguments {
   template <class T>
   std::span<const T> span() {
     const TensorView<const T> view = tensor<const T>();
-    return {view.data(), view.empty() ? 0 : static_cast<std::size_t>(view.size(0))};
+    return {view.data(), view.is_none() ? 0 : static_cast<std::size_t>(view.size(0))};
   }
 
   std::string_view text() {

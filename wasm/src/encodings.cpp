@@ -199,7 +199,7 @@ void run_apply_rotary_embedding(Arguments& a) {
   RotaryCacheOptions options;
   const auto rows = a.tensor<const double>();
   std::vector<std::int64_t> position_ids;
-  if (!rows.empty()) {
+  if (!rows.is_none()) {
     const auto size = std::accumulate(rows.shape().begin(), rows.shape().end(), std::int64_t{1},
                                       std::multiplies<>());
     position_ids.assign(rows.data(), rows.data() + size);

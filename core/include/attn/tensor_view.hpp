@@ -67,7 +67,7 @@ class TensorView {
   /// The number of dimensions.
   int rank() const noexcept { return rank_; }
   /// Whether this is the view that stands for "none"; one of shape (0, 4) is not.
-  [[nodiscard]] bool empty() const noexcept { return data_ == nullptr && rank_ == 0; }
+  [[nodiscard]] bool is_none() const noexcept { return data_ == nullptr && rank_ == 0; }
   /// Shape and strides; valid as long as this view.
   std::span<const std::int64_t> shape() const noexcept {
     return {shape_, static_cast<std::size_t>(rank_)};

@@ -51,7 +51,7 @@ void require_limited(const char* name, const char* what, std::int64_t size) {
 template <class T>
 void check_optional(const char* name, const TensorView<T>& view,
                     std::initializer_list<std::int64_t> shape) {
-  if (view.empty()) return;
+  if (view.is_none()) return;
   validation::require_shape(name, view, shape);
   validation::require_data(name, view);
 }
@@ -60,7 +60,7 @@ void check_optional(const char* name, const TensorView<T>& view,
 template <class T>
 TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
                                   const AttentionProblem& p) {
-  if (view.empty()) return view;
+  if (view.is_none()) return view;
   validation::require_data(name, view);
   std::int64_t cols = p.num_keys;
   if (view.rank() > 0 && view.size(-1) > 1) cols = std::min(cols, view.size(-1));
@@ -75,7 +75,7 @@ void check_length(const char* name, std::int64_t length, const AttentionProblem&
 
 void check_lengths(const AttentionProblem& p) {
   const ConstLengths& lens = p.options.valid_lens;
-  if (!lens.empty()) {
+  if (!lens.is_none()) {
     const bool per_query = lens.rank() == 2;
     if (lens.rank() < 1 || lens.rank() > 2 || lens.size(0) != p.batch ||
         (per_query && lens.size(1) != p.num_queries)) {
@@ -90,7 +90,7 @@ void check_lengths(const AttentionProblem& p) {
     }
   }
   check_optional("key_lens", p.options.key_lens, {p.batch});
-  if (!p.options.key_lens.empty()) {
+  if (!p.options.key_lens.is_none()) {
     for (std::int64_t b = 0; b < p.batch; ++b) check_length("key_lens", p.options.key_lens(b), p);
   }
 }
@@ -98,7 +98,7 @@ void check_lengths(const AttentionProblem& p) {
 /// (2k+1, width) or (Hq, 2k+1, width) as the latter; sets or checks k.
 ConstTensor check_relative(const char* name, const ConstTensor& table, std::int64_t width,
                            AttentionProblem& p) {
-  if (table.empty()) return table;
+  if (table.is_none()) return table;
   const bool fits = (table.rank() == 2 || (table.rank() == 3 && table.size(0) == p.query_heads)) &&
                     table.size(-2) % 2 == 1 && table.size(-1) == width;
   if (!fits) {

@@ -21,11 +21,11 @@ struct AttentionProblem {
 
   /// Keys that batch entry b really has.
   std::int64_t keys_of(std::int64_t b) const {
-    return options.key_lens.empty() ? num_keys : options.key_lens(b);
+    return options.key_lens.is_none() ? num_keys : options.key_lens(b);
   }
 
   bool has_distance_bias() const {
-    return !options.alibi_slopes.empty() || options.t5_bias.has_value();
+    return !options.alibi_slopes.is_none() || options.t5_bias.has_value();
   }
 };
 

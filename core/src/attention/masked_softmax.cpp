@@ -24,7 +24,7 @@ TensorView<T> with_rank_4(TensorView<T> view) {
 /// Checks the lengths; gives them a stride for each of A, H and N.
 std::array<std::int64_t, 3> check_lengths(const ConstLengths& lens, const ConstTensor& x) {
   std::array<std::int64_t, 3> strides{};
-  if (lens.empty()) return strides;
+  if (lens.is_none()) return strides;
   const bool per_row = lens.rank() == 2 && x.rank() > 2;
   if (per_row) {
     validation::require_shape("valid_lens", lens, {x.size(0), x.size(-2)});
@@ -63,7 +63,7 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
   const std::int64_t rows = from.size(2);
   const std::int64_t cols = from.size(3);
   ConstMask mask;
-  if (!options.mask.empty()) {
+  if (!options.mask.is_none()) {
     validation::require_data("mask", options.mask);
     mask = validation::broadcast("mask", options.mask, {from.size(0), heads, rows, cols});
   }
@@ -88,12 +88,12 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
     args.out = to.pointer(b, h, row);
     args.out_row = to.stride(2);
     args.out_col = to.stride(3);
-    if (!options.valid_lens.empty()) {
+    if (!options.valid_lens.is_none()) {
       args.lengths = options.valid_lens.data() + b * length_strides[0] + h * length_strides[1] +
                      row * length_strides[2];
       args.length_row = length_strides[2];
     }
-    if (!mask.empty()) {
+    if (!mask.is_none()) {
       args.mask = mask.pointer(b, h, row);
       args.mask_row = mask.stride(2);
       args.mask_col = mask.stride(3);

@@ -99,11 +99,11 @@ Attention::Attention(const AttentionProblem& problem, runtime::Execution& run)
     : p_(problem),
       run_(run),
       kernels_(run.kernels()),
-      per_batch_(!p_.options.valid_lens.empty() || !p_.options.key_lens.empty()),
+      per_batch_(!p_.options.valid_lens.is_none() || !p_.options.key_lens.is_none()),
       few_keys_(has_few_keys()),
       one_query_(p_.num_queries == 1),
-      gives_scores_(!(p_.options.scaled_scores.empty() && p_.options.capped_scores.empty() &&
-                      p_.options.biased_scores.empty() && p_.options.weights.empty())),
+      gives_scores_(!(p_.options.scaled_scores.is_none() && p_.options.capped_scores.is_none() &&
+                      p_.options.biased_scores.is_none() && p_.options.weights.is_none())),
       heads_per_key_(p_.query_heads / p_.key_heads),
       value_cols_(few_keys_ ? p_.value_dim
                             : kernels::round_up(p_.value_dim, kernels_.vector_width)) {
@@ -119,12 +119,12 @@ Attention::Attention(const AttentionProblem& problem, runtime::Execution& run)
                    "attention distance bias");
   }
   const index distances = 2 * p_.max_distance + 1;
-  if (!o.relative_keys.empty()) {
+  if (!o.relative_keys.is_none()) {
     packed_relative_keys_ = run.floats(
         product("relative_keys", {p_.query_heads, kernels::packed_size(distances, p_.head_dim)}),
         "attention relative keys");
   }
-  if (!o.relative_values.empty()) {
+  if (!o.relative_values.is_none()) {
     relative_values_ =
         run.floats(product("relative_values", {p_.query_heads, distances, value_cols_}),
                    "attention relative values");
@@ -164,17 +164,17 @@ AttentionHead Attention::common_head() const noexcept {
   head.value_row = values_.row;
   head.output_row = p_.output.stride(2);
   head.output_col = p_.output.stride(3);
-  if (!o.log_sum_exp.empty()) head.log_sum_exp_row = o.log_sum_exp.stride(2);
+  if (!o.log_sum_exp.is_none()) head.log_sum_exp_row = o.log_sum_exp.stride(2);
   head.scale = o.scale.value_or(1.0F / std::sqrt(static_cast<float>(p_.head_dim)));
   head.softcap = o.softcap;
 
-  if (!o.mask.empty()) {
+  if (!o.mask.is_none()) {
     head.mask = o.mask.data();
     head.mask_row = o.mask.stride(2);
     head.mask_col = o.mask.stride(3);
     head.mask_cols = o.mask.size(3);
   }
-  if (!o.bias.empty()) {
+  if (!o.bias.is_none()) {
     head.bias = o.bias.data();
     head.bias_row = o.bias.stride(2);
     head.bias_col = o.bias.stride(3);
@@ -211,7 +211,7 @@ void Attention::point_to(index b, index h, AttentionHead& head) const noexcept {
   head.key = keys_.at(b, kv);
   head.value = values_.at(b, kv);
   head.output = p_.output.pointer(b, h);
-  if (!o.log_sum_exp.empty()) head.log_sum_exp = o.log_sum_exp.pointer(b, h);
+  if (!o.log_sum_exp.is_none()) head.log_sum_exp = o.log_sum_exp.pointer(b, h);
   head.key_begin = key_begin_ + table_of(b) * p_.num_queries;
   head.key_end = key_end_ + table_of(b) * p_.num_queries;
   if (common_.mask) head.mask = o.mask.pointer(b, h);
@@ -221,7 +221,7 @@ void Attention::point_to(index b, index h, AttentionHead& head) const noexcept {
                          (table_of(b) * p_.query_heads + h) * (p_.num_queries + p_.num_keys) +
                          p_.num_queries - 1;
   }
-  if (!o.sinks.empty()) head.sink = o.sinks(h);
+  if (!o.sinks.is_none()) head.sink = o.sinks(h);
   const index distances = 2 * p_.max_distance + 1;
   head.relative_offset = offset_of(o.relative_diagonal, b);
   if (packed_relative_keys_) {
@@ -236,7 +236,7 @@ int Attention::score_outputs(index b, index h, std::array<ScoreOutput, 4>& outpu
   if (!gives_scores_) return 0;
   int count = 0;
   const auto add = [&](ScoreStage stage, const Tensor& t) {
-    if (!t.empty()) outputs[count++] = {stage, t.pointer(b, h, 0, 0), t.stride(2), t.stride(3)};
+    if (!t.is_none()) outputs[count++] = {stage, t.pointer(b, h, 0, 0), t.stride(2), t.stride(3)};
   };
   add(ScoreStage::kScaled, p_.options.scaled_scores);
   add(ScoreStage::kCapped, p_.options.capped_scores);
@@ -263,7 +263,7 @@ void Attention::fill_key_ranges() noexcept {
         }
       }
       const ConstLengths& lens = o.valid_lens;
-      if (!lens.empty()) high = std::min<index>(high, lens.rank() == 2 ? lens(b, i) : lens(b));
+      if (!lens.is_none()) high = std::min<index>(high, lens.rank() == 2 ? lens(b, i) : lens(b));
       key_begin_[b * p_.num_queries + i] =
           static_cast<std::int32_t>(std::clamp<index>(low, 0, num_keys));
       key_end_[b * p_.num_queries + i] =
@@ -283,7 +283,7 @@ void Attention::fill_distance_bias() noexcept {
     for (index i = 0; i < size; ++i) {
       const index distance = i - (p_.num_queries - 1) - offset;
       float bias = 0.0F;
-      if (!o.alibi_slopes.empty()) {
+      if (!o.alibi_slopes.is_none()) {
         bias -= o.alibi_slopes(h) * static_cast<float>(std::abs(distance));
       }
       if (o.t5_bias) {
@@ -340,9 +340,9 @@ double Attention::multiply_adds() const noexcept {
 bool Attention::has_few_keys() const noexcept {
   const AttentionOptions& o = p_.options;
   return p_.num_queries > 1 && p_.num_keys > 0 && p_.num_keys <= kernels::kFewKeys &&
-         p_.value_dim >= kernels_.vector_width && p_.output.stride(3) == 1 && o.mask.empty() &&
-         o.bias.empty() && !p_.has_distance_bias() && o.relative_keys.empty() &&
-         o.relative_values.empty() && o.sinks.empty() && o.softcap == 0 && o.dropout == 0;
+         p_.value_dim >= kernels_.vector_width && p_.output.stride(3) == 1 && o.mask.is_none() &&
+         o.bias.is_none() && !p_.has_distance_bias() && o.relative_keys.is_none() &&
+         o.relative_values.is_none() && o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
 }
 
 void Attention::attend_few_keys() noexcept {

@@ -28,7 +28,7 @@ void for_all_rows(const ConstTensor& view, runtime::Execution& run, F&& body) no
 }  // namespace
 
 Tensor staged(const char* name, const Tensor& output, runtime::Execution& run) {
-  if (output.empty()) return {};
+  if (output.is_none()) return {};
   validation::require_data(name, output);
   return Tensor(run.floats(validation::product(name, output.shape()), name), output.shape());
 }
@@ -42,7 +42,7 @@ AttentionOptions staged(const AttentionOptions& options, runtime::Execution& run
 }
 
 void publish(const Tensor& from, const Tensor& output, runtime::Execution& run) noexcept {
-  if (output.empty()) return;
+  if (output.is_none()) return;
   const std::int64_t step = output.stride(-1);
   for_all_rows(from, run, [&](std::int64_t first, std::int64_t count) noexcept {
     const float* in = element(from, first);

@@ -97,7 +97,7 @@ BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_ou
   state.num_hiddens_ = o.num_hiddens;
   validation::require_shape("hidden", hidden, {o.num_layers, state.batch_, o.num_hiddens});
   validation::require_data("hidden", hidden);
-  if (!encoder_lens.empty()) {
+  if (!encoder_lens.is_none()) {
     validation::require_shape("encoder_lens", encoder_lens, {state.batch_});
     validation::require_data("encoder_lens", encoder_lens);
     for (std::int64_t b = 0; b < state.batch_; ++b) {
@@ -120,7 +120,7 @@ BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_ou
   }
   for (std::int64_t b = 0; b < state.batch_; ++b) {
     state.encoder_lens_[static_cast<std::size_t>(b)] =
-        encoder_lens.empty() ? static_cast<std::int32_t>(state.num_keys_) : encoder_lens(b);
+        encoder_lens.is_none() ? static_cast<std::int32_t>(state.num_keys_) : encoder_lens(b);
   }
   copy(hidden, Tensor(state.hidden_.data(), hidden.shape()));
   const Tensor outputs(state.encoder_outputs_.data(), rows);
@@ -148,7 +148,7 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
   const std::int64_t steps = tokens.size(1);
   validation::require_shape("logits", logits, {batch, steps, o.vocab_size});
   validation::require_data("logits", logits);
-  if (!alignment.empty()) {
+  if (!alignment.is_none()) {
     validation::require_shape("alignment", alignment, {batch, steps, keys});
     validation::require_data("alignment", alignment);
   }
@@ -181,7 +181,7 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
   for (std::int64_t t = 0; t < steps; ++t) {
     AttentionPoolingOptions options;
     options.valid_lens = {state.encoder_lens_.data(), {batch}};
-    if (!alignment.empty()) {
+    if (!alignment.is_none()) {
       options.weights = t == 0 ? first_weights : alignment.slice(1, t, t + 1);
     }
     layers_->attention.forward_projected(hidden.select(0, o.num_layers - 1).unsqueeze(1),
@@ -193,7 +193,7 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
     layers_->dense.forward(output, t == 0 ? first_logits : logits.slice(1, t, t + 1), context);
   }
   copy(first_logits, logits.slice(1, 0, 1));
-  if (!alignment.empty()) copy(first_weights, alignment.slice(1, 0, 1));
+  if (!alignment.is_none()) copy(first_weights, alignment.slice(1, 0, 1));
   copy(hidden, Tensor(state.hidden_.data(), hidden.shape()));
 }
 

@@ -320,7 +320,7 @@ Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int6
         {.start = static_cast<double>(first), .sequence_length = static_cast<double>(num_keys)},
         context);
   };
-  if (attention.key_lens.empty()) {
+  if (attention.key_lens.is_none()) {
     rotate(heads, num_keys);
   } else {
     // Where the last query stands depends on the number of keys that an entry really has.
@@ -336,7 +336,7 @@ Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int6
 AttentionOptions MultiHeadAttention::Impl::with_terms(const AttentionOptions& attention) const {
   AttentionOptions result = attention;
   const AttentionPositions& positions = options.positions;
-  if (positions.alibi && result.alibi_slopes.empty()) {
+  if (positions.alibi && result.alibi_slopes.is_none()) {
     result.alibi_slopes = ConstTensor(slopes.data(), {options.num_heads});
   }
   if (positions.t5_bias && !result.t5_bias) {
@@ -345,12 +345,12 @@ AttentionOptions MultiHeadAttention::Impl::with_terms(const AttentionOptions& at
                             .max_distance = positions.t5_bias->max_distance};
   }
   if (positions.max_relative_distance) {
-    if (result.relative_keys.empty() && result.relative_values.empty()) {
+    if (result.relative_keys.is_none() && result.relative_values.is_none()) {
       result.relative_keys = parameters.get("relative_keys");
       result.relative_values = parameters.get("relative_values");
     }
   }
-  if (options.sinks && result.sinks.empty()) result.sinks = parameters.get("sinks");
+  if (options.sinks && result.sinks.is_none()) result.sinks = parameters.get("sinks");
   return result;
 }
 

@@ -82,7 +82,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
   const index batch = batched ? x.size(0) : 1;
   const index steps = x.size(-2);
   const auto check_state = [&](const char* name, const auto& state) {
-    if (state.empty()) return state;
+    if (state.is_none()) return state;
     if (batched) {
       validation::require_shape(name, state, {layers, batch, hidden});
     } else {
@@ -141,7 +141,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
     layer.from_input.multiply(layer_input, bias("bias_ih", l), from_input, run, scratch);
     const float* state_bias = bias("bias_hh", l);
     std::fill_n(state, state_size, 0.0F);
-    if (!h_0.empty()) copy(h_0.select(0, l), state_view(state));
+    if (!h_0.is_none()) copy(h_0.select(0, l), state_view(state));
     for (index t = 0; t < steps; ++t) {
       layer.from_state.multiply(state_view(state), state_bias, from_state, run, scratch);
       const index tasks = (batch + rows_per_task - 1) / rows_per_task;
@@ -166,7 +166,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
       });
       std::swap(state, next_state);
     }
-    if (!h_n.empty()) copy(state_view(state), h_n.select(0, l));
+    if (!h_n.is_none()) copy(state_view(state), h_n.select(0, l));
     layer_input = layer_output;
   }
 }

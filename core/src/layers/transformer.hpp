@@ -67,7 +67,7 @@ inline void check_tokens(const ConstTensor& x, const Tensor& output, std::int64_
 inline void check_stack_outputs(const char* name, const AttentionOptions& attention,
                                 std::span<const Tensor> weights, std::size_t num_layers) {
   for (const auto output : kFurtherOutputs) {
-    if (!(attention.*output).empty()) {
+    if (!(attention.*output).is_none()) {
       validation::fail(ErrorCode::kInvalidArgument,
                        {name,
                         ": got an output that every layer would write, needs none; weights of "
@@ -108,7 +108,7 @@ inline float** staged_weights(std::span<const Tensor> weights, runtime::Executio
 }
 
 inline Tensor staged_weight(std::span<const Tensor> weights, float* const* memory, std::size_t l) {
-  if (l >= weights.size() || weights[l].empty()) return {};
+  if (l >= weights.size() || weights[l].is_none()) return {};
   return Tensor(memory[l], weights[l].shape());
 }
 

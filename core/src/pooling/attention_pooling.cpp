@@ -32,14 +32,14 @@ struct Problem {
   index batch = 0, num_queries = 0, num_keys = 0;
 
   index length(index b, index i) const {
-    if (valid_lens.empty()) return num_keys;
+    if (valid_lens.is_none()) return num_keys;
     return valid_lens.rank() == 2 ? valid_lens(b, i) : valid_lens(b);
   }
 };
 
 void check_lengths(const Problem& p) {
   const ConstLengths& lens = p.valid_lens;
-  if (lens.empty()) return;
+  if (lens.is_none()) return;
   const bool fits = (lens.rank() == 1 || lens.rank() == 2) && lens.size(0) == p.batch &&
                     (lens.rank() == 1 || lens.size(1) == p.num_queries);
   if (!fits) {
@@ -76,7 +76,7 @@ Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTenso
     validation::require_data(name, view);
   };
   const auto with_batch = [&](auto view) {
-    return batched || view.empty() ? view : view.unsqueeze(0);
+    return batched || view.is_none() ? view : view.unsqueeze(0);
   };
   Problem p;
   p.batch = batched ? query.size(0) : 1;
@@ -90,7 +90,7 @@ Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTenso
     validation::fail(ErrorCode::kSizeOverflow,
                      {"key: length ", p.num_keys, " is more than 2147483647"});
   }
-  if (!options.mask.empty()) {
+  if (!options.mask.is_none()) {
     validation::require_data("mask", options.mask);
     p.mask = validation::broadcast("mask", options.mask, {p.batch, p.num_queries, p.num_keys});
   }
@@ -98,7 +98,7 @@ Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTenso
   check_lengths(p);
   for (const auto& [name, view] :
        {std::pair("scores", &options.scores), std::pair("weights", &options.weights)}) {
-    if (!view->empty()) require(name, *view, p.batch, p.num_queries, p.num_keys);
+    if (!view->is_none()) require(name, *view, p.batch, p.num_queries, p.num_keys);
   }
   p.query = with_batch(query);
   p.key = with_batch(key);
@@ -155,17 +155,17 @@ void pool(const Problem& p, const ConstTensor& queries, const ConstTensor& keys,
     a.value = p.value.pointer(b);
     a.output = p.output.pointer(b);
     a.key_end = key_end + b * p.num_queries;
-    if (!p.mask.empty()) {
+    if (!p.mask.is_none()) {
       a.mask = p.mask.pointer(b);
       a.mask_row = p.mask.stride(1);
       a.mask_col = p.mask.stride(2);
     }
-    if (!p.scores.empty()) {
+    if (!p.scores.is_none()) {
       a.scores = p.scores.pointer(b);
       a.scores_row = p.scores.stride(1);
       a.scores_col = p.scores.stride(2);
     }
-    if (!p.weights.empty()) {
+    if (!p.weights.is_none()) {
       a.weights = p.weights.pointer(b);
       a.weights_row = p.weights.stride(1);
       a.weights_col = p.weights.stride(2);
@@ -179,10 +179,10 @@ void pool(const Problem& p, const ConstTensor& queries, const ConstTensor& keys,
 void pool_scaled_dot(const Problem& p, float scale, Context& context) {
   AttentionOptions options;
   options.scale = scale;
-  if (!p.mask.empty()) options.mask = p.mask.unsqueeze(1);
+  if (!p.mask.is_none()) options.mask = p.mask.unsqueeze(1);
   options.valid_lens = p.valid_lens;
-  if (!p.scores.empty()) options.biased_scores = p.scores.unsqueeze(1);
-  if (!p.weights.empty()) options.weights = p.weights.unsqueeze(1);
+  if (!p.scores.is_none()) options.biased_scores = p.scores.unsqueeze(1);
+  if (!p.weights.is_none()) options.weights = p.weights.unsqueeze(1);
   scaled_dot_product_attention(p.query, p.key, p.value, p.output, options, context);
 }
 

@@ -186,7 +186,7 @@ void require_rotary_dim(std::int64_t rotary_dim, const ConstTensor& x) {
 template <class T>
 void require_per_row(const char* name, const TensorView<T>& view, std::int64_t batch,
                      std::int64_t rows) {
-  if (view.empty()) return;
+  if (view.is_none()) return;
   if (view.rank() == 2) {
     validation::require_shape(name, view, {batch, rows});
   } else {
@@ -301,7 +301,7 @@ struct CheckedPositions {
       validation::fail_value("sequence_length", *given.sequence_length,
                              {"a length between 0 and 2^53"});
     }
-    if (positions.empty()) {
+    if (positions.is_none()) {
       require_position("start", start);
       require_position("start + length - 1", largest);
       return;
@@ -315,7 +315,7 @@ struct CheckedPositions {
 
   /// Of row i of all batch entries, or of one where they share positions.
   double at(std::int64_t i) const noexcept {
-    if (positions.empty()) return start + static_cast<double>(i % rows);
+    if (positions.is_none()) return start + static_cast<double>(i % rows);
     return per_batch ? positions(i / rows, i % rows) : positions(i);
   }
 };
@@ -457,7 +457,7 @@ void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
                             const ConstTensor& sin_cache, const Tensor& output,
                             const RotaryCacheOptions& options, Context& context) {
   const Rotated rotated = check_rotated(x, output);
-  const bool by_id = !options.position_ids.empty();
+  const bool by_id = !options.position_ids.is_none();
   const bool per_row = cos_cache.rank() == 3 && !by_id;
   const bool fits =
       (cos_cache.rank() == 2 && (by_id || cos_cache.size(0) >= rotated.rows)) ||

@@ -65,9 +65,9 @@ void sinusoidal_encoding_at(std::span<const double> positions, const Tensor& out
 
 void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
                                     const SinusoidalEncodingOptions& options, Context& context) {
-  const Tensor& any = encoding.empty() ? error : encoding;
-  require_output(any, encoding.empty() ? "error" : "encoding");
-  if (!encoding.empty() && !error.empty()) {
+  const Tensor& any = encoding.is_none() ? error : encoding;
+  require_output(any, encoding.is_none() ? "error" : "encoding");
+  if (!encoding.is_none() && !error.is_none()) {
     validation::require_same_shape("error", error, encoding);
     validation::require_data("error", error);
   }
@@ -93,8 +93,8 @@ void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
     for (std::int64_t c = 0; c < width; ++c) {
       const double angle = static_cast<float>(position) / columns[c].divisor;
       const auto value = static_cast<float>(columns[c].cosine ? std::cos(angle) : std::sin(angle));
-      if (!encoding.empty()) encoding(i, c) = value;
-      if (error.empty()) continue;
+      if (!encoding.is_none()) encoding(i, c) = value;
+      if (error.is_none()) continue;
       const Rotation rotation = rotation_of_turns(position * columns[c].turns);
       error(i, c) = static_cast<float>(value - (columns[c].cosine ? rotation.cos : rotation.sin));
     }

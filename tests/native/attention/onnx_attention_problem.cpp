@@ -36,7 +36,7 @@ void onnx_attention(const OnnxNode& node, const attn::Tensor& y,
   attn::ConstTensor value = merged ? node.v.split_heads(node.kv_num_heads) : node.v;
   const attn::Tensor output = merged ? y.split_heads(node.q_num_heads) : y;
 
-  const std::int64_t past = node.past_key.empty() ? 0 : node.past_key.size(2);
+  const std::int64_t past = node.past_key.is_none() ? 0 : node.past_key.size(2);
   if (present) {
     if (past > 0) present->append(node.past_key, node.past_value);
     present->append(key, value);
@@ -53,10 +53,10 @@ void onnx_attention(const OnnxNode& node, const attn::Tensor& y,
   // ONNX pads a mask that is too short with false or −∞, one of length 1 as well, which broadcasts
   // in attn as any size of 1 does; and one of length 0 leaves nothing.
   std::vector<std::int32_t> mask_lengths;
-  const bool masked = !node.bool_mask.empty() || !node.float_mask.empty();
-  const std::int64_t mask_length = !node.bool_mask.empty() ? node.bool_mask.size(-1)
-                                   : masked                ? node.float_mask.size(-1)
-                                                           : 0;
+  const bool masked = !node.bool_mask.is_none() || !node.float_mask.is_none();
+  const std::int64_t mask_length = !node.bool_mask.is_none() ? node.bool_mask.size(-1)
+                                   : masked                  ? node.float_mask.size(-1)
+                                                             : 0;
   if (masked && mask_length <= 1 && key.size(2) > mask_length) {
     mask_lengths.assign(static_cast<std::size_t>(query.size(0)),
                         static_cast<std::int32_t>(mask_length));
@@ -68,7 +68,7 @@ void onnx_attention(const OnnxNode& node, const attn::Tensor& y,
   }
 
   options.key_lens = node.nonpad_kv_seqlen;
-  const attn::Diagonal diagonal = !node.nonpad_kv_seqlen.empty() && node.past_key.empty()
+  const attn::Diagonal diagonal = !node.nonpad_kv_seqlen.is_none() && node.past_key.is_none()
                                       ? attn::Diagonal::bottom_right()
                                       : attn::Diagonal::offset(past);
   if (node.is_causal) options.causal = diagonal;
