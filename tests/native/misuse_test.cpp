@@ -188,15 +188,19 @@ TEST(AllocationFailureOfLayersTest, is_said_and_leaves_nothing_behind) {
   }
 }
 
+class OwnLayer : public attn::Module {
+ public:
+  using Module::add_parameter;
+};
+
 TEST(AllocationFailureOfParametersTest, adds_nothing) {
-  attn::Parameters parameters;
+  OwnLayer layer;
   const std::vector<std::string> messages = attn_test::out_of_memory_messages([&] {
-    attn::Parameters fresh;
-    fresh.add("a weight whose name is too long to be kept in place",
-              std::array<std::int64_t, 1>{3});
+    if (!layer.parameter_names().empty()) layer = OwnLayer();
+    layer.add_parameter("a weight whose name is too long to be kept in place", {3});
   });
   EXPECT_FALSE(messages.empty());
-  EXPECT_THAT(parameters.names(), ::testing::IsEmpty());
+  EXPECT_EQ(layer.parameter_names().size(), 1);
 }
 
 // Every digit of a size is said, also where a double has no room for them.
@@ -217,16 +221,16 @@ TEST(LargeNumbersTest, are_said_with_all_their_digits) {
 
 TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
   std::vector<float> x(8), y(8, kUnset);
-  attn::Parameters parameters;
+  OwnLayer layer;
   EXPECT_EQ(error_of([&] {
-              parameters.add("weight", std::array{kHuge / 2, std::int64_t{1}});
+              layer.add_parameter("weight", {kHuge / 2, 1});
             }),
             "size_overflow: weight: 2305843009213693952 elements exceed the address space");
   EXPECT_EQ(error_of([&] {
-              parameters.add("weight", std::array<std::int64_t, 2>{-2, -3});
+              layer.add_parameter("weight", {-2, -3});
             }),
             "invalid_argument: weight: got -2, needs 0 or more");
-  EXPECT_THAT(parameters.names(), ::testing::IsEmpty());
+  EXPECT_THAT(layer.parameter_names(), ::testing::IsEmpty());
 
   const std::int64_t keys = std::int64_t{1} << 31;
   const std::array<std::int64_t, 2> shape{keys, 1}, strides{0, 0};

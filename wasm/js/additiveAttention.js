@@ -6,7 +6,7 @@ import { checkEqual } from './tensor.js';
 import { kInit, size } from './options.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
-/** @import { InitOptions } from './layer.js' */
+/** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -49,8 +49,8 @@ export class AdditiveAttention extends Layer {
    * @param {TensorLike} query  (B, Nq, queryDim), or without B, as all
    * @param {TensorLike} key  (B, Nk, keyDim)
    * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {PoolingOptions} [options]
-   * @returns {AttentionPoolingResult<As>}
+   * @param {PoolingOptions & IntermediatesOption} [options]
+   * @returns {AttentionPoolingResult<As> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -76,8 +76,8 @@ export class AdditiveAttention extends Layer {
    * @param {TensorLike} query  (B, Nq, queryDim), or without B, as all
    * @param {TensorLike} projectedKeys  (B, Nk, numHiddens)
    * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {PoolingOptions} [options]
-   * @returns {AttentionPoolingResult<As>}
+   * @param {PoolingOptions & IntermediatesOption} [options]
+   * @returns {AttentionPoolingResult<As> & ShownIntermediates<As>}
    */
   forwardProjected(query, projectedKeys, value, options = {}) {
     return this.#forward(query, projectedKeys, value, options, 'numHiddens');
@@ -87,7 +87,7 @@ export class AdditiveAttention extends Layer {
    * @param {TensorLike} query
    * @param {TensorLike} key
    * @param {TensorLike} value
-   * @param {PoolingOptions} options
+   * @param {PoolingOptions & IntermediatesOption} options
    * @param {'keyDim' | 'numHiddens'} keyWidth  that of keys as they are, or projected
    */
   #forward(query, key, value, options, keyWidth) {
@@ -98,8 +98,9 @@ export class AdditiveAttention extends Layer {
         checkEqual('query', 'width', queryWidth, 'queryDim', this.sizes.queryDim);
         checkEqual('key', 'width', width, keyWidth, this.sizes[keyWidth]);
       });
+      call.intermediates(options.intermediates);
       call.run('forwardAdditiveAttention');
-      return giveEach(call, results);
+      return { ...giveEach(call, results), ...call.shown(options.intermediates) };
     });
   }
 }

@@ -5,7 +5,7 @@ import { NativeObject } from './nativeObject.js';
 import { checkEqual, checkIntegers, checkTensor } from './tensor.js';
 import { kInit, like, size } from './options.js';
 
-/** @import { InitOptions } from './layer.js' */
+/** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, Tensor, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -132,8 +132,8 @@ export class BahdanauDecoder extends Layer {
    * calls.
    * @param {NumbersLike} tokens  (B, T), from 0 to V − 1
    * @param {BahdanauDecoderState} state  moves on
-   * @param {{ needAlignment?: boolean }} [options]
-   * @returns {BahdanauDecoderResult<As>}
+   * @param {{ needAlignment?: boolean } & IntermediatesOption} [options]
+   * @returns {BahdanauDecoderResult<As> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the state
    *   is then as it was
    */
@@ -153,8 +153,9 @@ export class BahdanauDecoder extends Layer {
       const logits = call.result('logits', [batch, length, this.sizes.vocabSize]);
       const shape = [batch, length, state.numKeys];
       const alignment = call.resultIf(options.needAlignment, 'alignment', shape);
+      call.intermediates(options.intermediates);
       call.run('forwardBahdanauDecoder');
-      return giveEach(call, { logits, alignment });
+      return { ...giveEach(call, { logits, alignment }), ...call.shown(options.intermediates) };
     });
   }
 }

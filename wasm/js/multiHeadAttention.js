@@ -11,6 +11,7 @@ import { choice, flag, kRandom, like, size } from './options.js';
 /** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
+/** @import { IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -40,7 +41,12 @@ import { choice, flag, kRandom, like, size } from './options.js';
  *   lengths are over past + N keys, and diagonals count from the beginning of the sequence
  */
 
-/** @typedef {AttentionOptions & CacheOption} MultiHeadAttentionForwardOptions */
+/** @typedef {AttentionOptions & CacheOption & IntermediatesOption} MultiHeadAttentionForwardOptions */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @typedef {AttentionResult<As> & ShownIntermediates<As>} MultiHeadAttentionResult
+ */
 
 const kOptions = {
   dModel: size(),
@@ -108,7 +114,7 @@ export class MultiHeadAttention extends Layer {
    * @param {TensorLike} [key]  (B, Nk, keyDim), of the same rank; `query` by default
    * @param {TensorLike} [value]  (B, Nk, valueDim), of the same rank; `key` by default
    * @param {MultiHeadAttentionForwardOptions} [options]
-   * @returns {AttentionResult<As>} `output` of the shape of `query`, and the stages asked for, (B, H,
+   * @returns {MultiHeadAttentionResult<As>} `output` of the shape of `query`, and the stages asked for, (B, H,
    *   Nq, Nk), or (H, Nq, Nk) without B
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
@@ -124,8 +130,9 @@ export class MultiHeadAttention extends Layer {
       const output = call.result('output', shape);
       if (cache) call.number(cache.address);
       const stages = this.#writeOptions(call, options, shape, past + k.length);
+      call.intermediates(options.intermediates);
       call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
-      return giveStages(call, output, stages);
+      return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
     });
   }
 
@@ -164,8 +171,8 @@ export class MultiHeadAttention extends Layer {
    * Attends to what a cache holds. Diagonals are as given: query i is at key i + offset.
    * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
    * @param {KeyValueCache<any>} cache
-   * @param {AttentionOptions} [options]
-   * @returns {AttentionResult<As>}
+   * @param {AttentionOptions & IntermediatesOption} [options]
+   * @returns {MultiHeadAttentionResult<As>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -177,8 +184,9 @@ export class MultiHeadAttention extends Layer {
       call.number(cache.address);
       const output = call.result('output', shape);
       const stages = this.#writeOptions(call, options, shape, numKeys);
+      call.intermediates(options.intermediates);
       call.run('attend');
-      return giveStages(call, output, stages);
+      return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
     });
   }
 

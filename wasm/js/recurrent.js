@@ -3,7 +3,7 @@ import { Layer } from './layer.js';
 import { choice, flag, kInit, size } from './options.js';
 
 /** @import { OptionTable } from './options.js' */
-/** @import { InitOptions } from './layer.js' */
+/** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -51,9 +51,9 @@ class Recurrent extends Layer {
 
   /**
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {{ h0?: TensorLike }} [options]  `h0` is the state before the first step, (numLayers, B, H),
+   * @param {{ h0?: TensorLike } & IntermediatesOption} [options]  `h0` is the state before the first step, (numLayers, B, H),
    *   or (numLayers, H) without B; zeros by default
-   * @returns {RecurrentResult<As>}
+   * @returns {RecurrentResult<As> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `size_overflow`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
@@ -67,8 +67,13 @@ class Recurrent extends Layer {
       if (options.h0) call.floatsOf('h0', options.h0, states);
       else call.none();
       const hN = call.result('hN', states);
+      call.intermediates(options.intermediates);
       call.run(/** @type {Operation} */ (`forward${this.constructor.name}`));
-      return { output: call.give(output), hN: call.give(hN) };
+      return {
+        output: call.give(output),
+        hN: call.give(hN),
+        ...call.shown(options.intermediates),
+      };
     });
   }
 }

@@ -10,7 +10,7 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
-/** @import { Place } from './layer.js' */
+/** @import { IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -73,7 +73,7 @@ class Decoder extends Layer {
    * @template R
    * @param {TensorLike} x
    * @param {TensorLike | DecodingState} memory
-   * @param {DecoderCall} options
+   * @param {DecoderCall & IntermediatesOption} options
    * @param {number} numWeights  of how many layers the weights are to be had
    * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
    * @returns {R}
@@ -108,6 +108,7 @@ class Decoder extends Layer {
       call.dropout(dropout);
       const selfWeights = writeLayerWeights(call, numWeights, self, leading);
       const crossWeights = writeLayerWeights(call, numWeights, cross, leading);
+      call.intermediates(options.intermediates);
       call.run(/** @type {Operation} */ (`forward${this.constructor.name}`));
       return give(
         call,
@@ -152,8 +153,8 @@ export class TransformerDecoderLayer extends Decoder {
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {TensorLike | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
-   * @param {DecoderLayerCall} [options]
-   * @returns {DecoderLayerResult<As>}
+   * @param {DecoderLayerCall & IntermediatesOption} [options]
+   * @returns {DecoderLayerResult<As> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -162,6 +163,7 @@ export class TransformerDecoderLayer extends Decoder {
       output: call.give(output),
       selfAttention: giveEach(call, self.stages),
       crossAttention: giveEach(call, cross.stages),
+      ...call.shown(options.intermediates),
     }));
   }
 }
@@ -198,8 +200,8 @@ export class TransformerDecoder extends Decoder {
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {TensorLike | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
-   * @param {DecoderCall} [options]
-   * @returns {DecoderResult<As>}
+   * @param {DecoderCall & IntermediatesOption} [options]
+   * @returns {DecoderResult<As> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -212,6 +214,7 @@ export class TransformerDecoder extends Decoder {
         selfAttentionWeights: self.weights.map((result) => call.give(result)),
         crossAttentionWeights: cross.weights.map((result) => call.give(result)),
       }),
+      ...call.shown(options.intermediates),
     }));
   }
 }

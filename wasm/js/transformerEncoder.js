@@ -8,9 +8,9 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 /** @import { AttentionOptions } from './attentionOptions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption, KeyValueCache } from './keyValueCache.js' */
-/** @import { Place } from './layer.js' */
+/** @import { IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
+/** @import { MultiHeadAttentionResult } from './multiHeadAttention.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { AttentionResult } from './scaledDotProductAttention.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerLayerSizes, TransformerOptions, TransformerSizes } from './transformer.js' */
@@ -67,8 +67,8 @@ export class TransformerEncoderLayer extends Layer {
 
   /**
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {EncoderLayerCall} [options]
-   * @returns {AttentionResult<As>} `output` of the shape of `x`, and the stages of attention asked for
+   * @param {EncoderLayerCall & IntermediatesOption} [options]
+   * @returns {MultiHeadAttentionResult<As>} `output` of the shape of `x`, and the stages of attention asked for
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -84,8 +84,9 @@ export class TransformerEncoderLayer extends Layer {
       const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
       const stages = writeAttentionOptions(call, attention, sizes, leadingOf(shape, numHeads));
       call.dropout(dropout);
+      call.intermediates(options.intermediates);
       call.run('forwardTransformerEncoderLayer');
-      return giveStages(call, output, stages);
+      return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
     });
   }
 
@@ -131,8 +132,8 @@ export class TransformerEncoder extends Layer {
 
   /**
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {EncoderCall} [options]
-   * @returns {EncoderResult<As>}
+   * @param {EncoderCall & IntermediatesOption} [options]
+   * @returns {EncoderResult<As> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -153,10 +154,12 @@ export class TransformerEncoder extends Layer {
       writeAttentionOptions(call, attention, sizes, leading);
       call.dropout(dropout);
       const weights = writeLayerWeights(call, needWeights ? numLayers : 0, sizes, leading);
+      call.intermediates(options.intermediates);
       call.run('forwardTransformerEncoder');
       return {
         output: call.give(output),
         ...(needWeights && { weights: weights.map((result) => call.give(result)) }),
+        ...call.shown(options.intermediates),
       };
     });
   }

@@ -77,6 +77,7 @@ std::string in_camel_case(std::string_view message) {
 /// What the last call gave.
 std::vector<std::string> given_texts;
 std::vector<double> given_places;
+Intermediates shown;
 
 /// Gives the code and the message of an error.
 bool fail(Arguments results, const char* code, std::string_view message) noexcept {
@@ -141,6 +142,29 @@ void Arguments::give(std::vector<std::string> texts) {
   give(static_cast<double>(given_places.size()));
 }
 
+Intermediates* Arguments::intermediates() {
+  std::vector<std::string> names(static_cast<std::size_t>(integer()));
+  for (std::string& name : names) name = text();
+  shown = Intermediates(std::move(names));
+  return shown.names().empty() ? nullptr : &shown;
+}
+
+void Arguments::give_intermediates() {
+  for (const std::string& name : shown.names()) {
+    if (!shown.contains(name)) {
+      given_places.insert(given_places.end(), {0, -1});
+      continue;
+    }
+    const ConstTensor values = shown[name];
+    given_places.push_back(static_cast<double>(reinterpret_cast<Address>(values.data())));
+    given_places.push_back(values.rank());
+    for (const std::int64_t size : values.shape()) {
+      given_places.push_back(static_cast<double>(size));
+    }
+  }
+  give(static_cast<const void*>(given_places.data()));
+}
+
 Context& context() { return *the_context; }
 
 EMSCRIPTEN_BINDINGS(module) {
@@ -157,6 +181,7 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
   const wasm::Arguments results = arguments;
   wasm::given_texts = std::vector<std::string>();
   wasm::given_places = std::vector<double>();
+  wasm::shown = Intermediates();
   try {
     reinterpret_cast<wasm::Operation>(operation)(arguments);
     return true;

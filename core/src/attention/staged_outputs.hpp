@@ -18,8 +18,4 @@ void publish(const Tensor& from, const Tensor& output, runtime::Execution& run) 
 void publish(const AttentionOptions& from, const AttentionOptions& options,
              runtime::Execution& run) noexcept;
 
-/// out = a + b for (B, N, E); out may be a or b.
-void add(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
-         runtime::Execution& run) noexcept;
-
 }  // namespace attn
