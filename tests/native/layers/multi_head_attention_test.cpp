@@ -554,8 +554,8 @@ TEST(MultiHeadAttentionErrorTest, parameters) {
       "shape_mismatch: in_proj_weight: got shape (4, 4), needs shape (12, 4)");
   MultiHeadAttention grouped({.d_model = 4, .num_heads = 2, .num_kv_heads = 1});
   EXPECT_EQ(attn_test::error_of([&] { grouped.initialize_identity(); }),
-            "invalid_argument: initialize_identity: needs keys and values with d_model columns and "
-            "as many heads as queries");
+            "invalid_argument: initialize_identity: got keys and values of other widths or other "
+            "heads than the queries, needs the same ones");
 }
 
 }  // namespace
