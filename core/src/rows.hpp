@@ -1,8 +1,6 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <span>
 
 #include "attn/tensor_view.hpp"
 #include "validation.hpp"
@@ -10,13 +8,17 @@
 /// Rows of a width, one for each token, in a batch or without: what most layers take and give.
 namespace attn {
 
-/// Requires (N, width) or (B, N, width), and data. A width of −1 is any.
+/// Requires (N, width) or (B, N, width), and data; `width_name` is what callers call the width. A
+/// width of −1 is any.
 template <class T>
-void require_rows(const char* name, const TensorView<T>& rows, std::int64_t width) {
-  if ((rows.rank() != 2 && rows.rank() != 3) || (width >= 0 && rows.size(-1) != width)) {
-    const std::array one{std::int64_t{-1}, width};
-    const std::array many{std::int64_t{-1}, std::int64_t{-1}, width};
-    validation::fail_shape(name, rows.shape(), {"shape ", one, " or ", many});
+void require_rows(const char* name, const TensorView<T>& rows, const char* width_name,
+                  std::int64_t width) {
+  if (rows.rank() == 3) {
+    validation::require_shape(name, rows, {-1, -1, width});
+  } else if (rows.rank() == 2) {
+    validation::require_shape(name, rows, {-1, width});
+  } else {
+    validation::fail_rows(name, rows.shape(), width_name);
   }
   validation::require_data(name, rows);
 }

@@ -133,11 +133,6 @@ class Arguments {
   /// Names of intermediates that a layer's call is to show; null for none.
   Intermediates* intermediates();
 
-  /// For names of parameters and of what is in a file: errors tell them as they are. In others the
-  /// names are arguments', and become JavaScript's.
-  void keep_names() noexcept { keeps_names_ = true; }
-  bool keeps_names() const noexcept { return keeps_names_; }
-
   // What an operation returns is written where its arguments were.
 
   void give(double value) noexcept { *results_++ = value; }
@@ -165,7 +160,6 @@ class Arguments {
  private:
   double* at_;
   double* results_;
-  bool keeps_names_ = false;
 };
 
 using Operation = void (*)(Arguments&);

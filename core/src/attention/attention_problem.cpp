@@ -15,6 +15,7 @@ namespace {
 using validation::fail;
 using validation::fail_shape;
 using validation::fail_value;
+using validation::Name;
 
 /// (B, H, N, D) from a view of rank 2, 3 or 4; other ranks come back as they are.
 template <class T>
@@ -27,23 +28,25 @@ TensorView<T> with_heads(TensorView<T> view) {
 template <class T>
 void require_rank(const char* name, const TensorView<T>& view, int rank) {
   if (view.rank() != rank) {
-    fail_shape(name, view.shape(), {"rank ", rank, ", as query has"});
+    fail_shape(name, view.shape(), {"rank ", rank, ", that of query"});
   }
   validation::require_data(name, view);
 }
 
+/// Requires that a size of one tensor is that of another: `key: got length 6, needs 5, the length
+/// of value`.
 void require_equal(const char* name, const char* what, std::int64_t got, const char* other,
                    std::int64_t needed) {
   if (got != needed) {
-    fail(ErrorCode::kShapeMismatch,
-         {name, ": ", what, " ", got, " does not match ", other, " ", needed});
+    fail(ErrorCode::kShapeMismatch, name, {what, " ", got},
+         {needed, ", the ", what, " of ", Name(other)});
   }
 }
 
 /// Sizes of one head fit into 32 bits, so that products of two of them fit into 64.
 void require_limited(const char* name, const char* what, std::int64_t size) {
   if (size > INT32_MAX) {
-    fail(ErrorCode::kSizeOverflow, {name, ": ", what, " ", size, " is more than 2147483647"});
+    fail(ErrorCode::kSizeOverflow, name, {what, " ", size}, {"at most ", INT32_MAX});
   }
 }
 
@@ -59,7 +62,7 @@ void check_optional(const char* name, const TensorView<T>& view,
 /// Broadcasts to (B, Hq, Nq, Nk), but keeps a last size between 2 and Nk.
 template <class T>
 TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
-                                  const AttentionProblem& p) {
+                                  const AttentionTerms& p) {
   if (view.is_none()) return view;
   validation::require_data(name, view);
   std::int64_t cols = p.num_keys;
@@ -67,13 +70,13 @@ TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
   return validation::broadcast(name, view, {p.batch, p.query_heads, p.num_queries, cols});
 }
 
-void check_length(const char* name, std::int64_t length, const AttentionProblem& p) {
+void check_length(const char* name, std::int64_t length, const AttentionTerms& p) {
   if (length < 0 || length > p.num_keys) {
     fail_value(name, length, {"a length between 0 and the ", p.num_keys, " keys"});
   }
 }
 
-void check_lengths(const AttentionProblem& p) {
+void check_lengths(const AttentionTerms& p) {
   const ConstLengths& lens = p.options.valid_lens;
   if (!lens.is_none()) {
     const bool per_query = lens.rank() == 2;
@@ -97,7 +100,7 @@ void check_lengths(const AttentionProblem& p) {
 
 /// (2k+1, width) or (Hq, 2k+1, width) as the latter; sets or checks k.
 ConstTensor check_relative(const char* name, const ConstTensor& table, std::int64_t width,
-                           AttentionProblem& p) {
+                           AttentionTerms& p) {
   if (table.is_none()) return table;
   const bool fits = (table.rank() == 2 || (table.rank() == 3 && table.size(0) == p.query_heads)) &&
                     table.size(-2) % 2 == 1 && table.size(-1) == width;
@@ -110,12 +113,12 @@ ConstTensor check_relative(const char* name, const ConstTensor& table, std::int6
   validation::require_data(name, table);
   const std::int64_t k = table.size(-2) / 2;
   if (p.max_distance >= 0)
-    require_equal(name, "max distance", k, "that of relative_keys", p.max_distance);
+    require_equal(name, "largest distance", k, "relative_keys", p.max_distance);
   p.max_distance = k;
   return validation::broadcast(name, table, {p.query_heads, 2 * k + 1, width});
 }
 
-void check_bias(const AttentionProblem& p) {
+void check_bias(const AttentionTerms& p) {
   const AttentionOptions& o = p.options;
   check_optional("alibi_slopes", o.alibi_slopes, {p.query_heads});
   if (o.t5_bias) {
@@ -142,15 +145,15 @@ void check_numbers(const AttentionOptions& o) {
 }
 
 void check_sizes(const AttentionProblem& p) {
-  require_equal("key", "batch", p.key.size(0), "query batch", p.batch);
-  require_equal("key", "head dimension", p.key.size(3), "query head dimension", p.head_dim);
-  require_equal("value", "batch", p.value.size(0), "query batch", p.batch);
-  require_equal("value", "heads", p.value.size(1), "key heads", p.key_heads);
-  require_equal("key", "length", p.num_keys, "value length", p.value.size(2));
-  if (p.head_dim < 1) fail_value("query", 0, {"a head dimension of at least 1"});
+  require_equal("key", "batch", p.key.size(0), "query", p.batch);
+  require_equal("key", "head dimension", p.key.size(3), "query", p.head_dim);
+  require_equal("value", "batch", p.value.size(0), "query", p.batch);
+  require_equal("value", "number of heads", p.value.size(1), "key", p.key_heads);
+  require_equal("key", "length", p.num_keys, "value", p.value.size(2));
+  if (p.head_dim < 1) fail_value("query", "head dimension 0", {"at least 1"});
   if (p.key_heads < 1 ? p.query_heads != 0 : p.query_heads % p.key_heads != 0) {
-    fail(ErrorCode::kShapeMismatch, {"query: ", p.query_heads, " heads are not a multiple of the ",
-                                     p.key_heads, " key heads"});
+    fail(ErrorCode::kShapeMismatch, "query", {p.query_heads, " heads"},
+         {"a multiple of the ", p.key_heads, " heads of key"});
   }
   require_limited("query", "length", p.num_queries);
   require_limited("query", "head dimension", p.head_dim);
@@ -159,6 +162,30 @@ void check_sizes(const AttentionProblem& p) {
 }
 
 }  // namespace
+
+AttentionTerms check_attention_options(const AttentionOptions& options,
+                                       const AttentionSizes& sizes) {
+  AttentionTerms terms{sizes, options, -1};
+  check_numbers(options);
+  terms.options.relative_keys =
+      check_relative("relative_keys", options.relative_keys, sizes.head_dim, terms);
+  terms.options.relative_values =
+      check_relative("relative_values", options.relative_values, sizes.value_dim, terms);
+  terms.max_distance = std::max<std::int64_t>(terms.max_distance, 0);
+  check_bias(terms);
+  terms.options.mask = broadcast_to_scores("mask", options.mask, terms);
+  terms.options.bias = broadcast_to_scores("bias", options.bias, terms);
+  check_lengths(terms);
+  check_optional("sinks", options.sinks, {sizes.query_heads});
+  const auto scores = {sizes.batch, sizes.query_heads, sizes.num_queries, sizes.num_keys};
+  check_optional("scaled_scores", options.scaled_scores, scores);
+  check_optional("capped_scores", options.capped_scores, scores);
+  check_optional("biased_scores", options.biased_scores, scores);
+  check_optional("weights", options.weights, scores);
+  check_optional("log_sum_exp", options.log_sum_exp,
+                 {sizes.batch, sizes.query_heads, sizes.num_queries});
+  return terms;
+}
 
 AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& key,
                                  const ConstTensor& value, const Tensor& output,
@@ -171,19 +198,11 @@ AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& ke
   require_rank("value", value, query.rank());
   require_rank("output", output, query.rank());
 
-  AttentionProblem p{.query = with_heads(query),
-                     .key = with_heads(key),
-                     .value = with_heads(value),
-                     .output = with_heads(output),
-                     .options = options,
-                     .batch = 0,
-                     .query_heads = 0,
-                     .key_heads = 0,
-                     .num_queries = 0,
-                     .num_keys = 0,
-                     .head_dim = 0,
-                     .value_dim = 0,
-                     .max_distance = -1};
+  AttentionProblem p;
+  p.query = with_heads(query);
+  p.key = with_heads(key);
+  p.value = with_heads(value);
+  p.output = with_heads(output);
   p.batch = p.query.size(0);
   p.query_heads = p.query.size(1);
   p.num_queries = p.query.size(2);
@@ -202,23 +221,7 @@ AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& ke
             : std::span<const std::int64_t>(leading).last(static_cast<std::size_t>(query.rank()));
     fail_shape("output", output.shape(), {"shape ", wanted});
   }
-
-  check_numbers(options);
-  p.options.relative_keys = check_relative("relative_keys", options.relative_keys, p.head_dim, p);
-  p.options.relative_values =
-      check_relative("relative_values", options.relative_values, p.value_dim, p);
-  p.max_distance = std::max<std::int64_t>(p.max_distance, 0);
-  check_bias(p);
-  p.options.mask = broadcast_to_scores("mask", options.mask, p);
-  p.options.bias = broadcast_to_scores("bias", options.bias, p);
-  check_lengths(p);
-  check_optional("sinks", options.sinks, {p.query_heads});
-  const auto scores = {p.batch, p.query_heads, p.num_queries, p.num_keys};
-  check_optional("scaled_scores", options.scaled_scores, scores);
-  check_optional("capped_scores", options.capped_scores, scores);
-  check_optional("biased_scores", options.biased_scores, scores);
-  check_optional("weights", options.weights, scores);
-  check_optional("log_sum_exp", options.log_sum_exp, {p.batch, p.query_heads, p.num_queries});
+  static_cast<AttentionTerms&>(p) = check_attention_options(options, p);
   return p;
 }
 

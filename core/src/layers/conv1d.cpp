@@ -17,7 +17,8 @@ using kernels::index;
 std::int64_t sum_of_product(const char* name, std::int64_t a, std::int64_t b, std::int64_t c) {
   std::int64_t result = validation::product(name, {b, c});
   if (__builtin_add_overflow(a, result, &result)) {
-    validation::fail(ErrorCode::kSizeOverflow, {name, ": the sizes exceed the address space"});
+    validation::fail(ErrorCode::kSizeOverflow, name, {a, " + ", b, "·", c},
+                     {"a sum that fits into the address space"});
   }
   return result;
 }
@@ -33,10 +34,10 @@ Conv1d::Conv1d(const Conv1dOptions& options) : options_(options) {
   validation::require_at_least("padding", o.padding, 0);
   validation::require_at_least("dilation", o.dilation, 1);
   if (o.same && o.stride != 1) {
-    validation::fail_value("stride", o.stride, {"1 when padding is \"same\""});
+    validation::fail_value("stride", o.stride, {"1 where padding is \"same\""});
   }
   if (o.same && o.padding != 0) {
-    validation::fail_value("padding", o.padding, {"0 when it is \"same\" already"});
+    validation::fail_value("padding", o.padding, {"0 where it is \"same\" already"});
   }
   const std::int64_t reach = validation::product("dilation", {o.dilation, o.kernel_size - 1});
   padding_before_ = o.same ? reach / 2 : o.padding;
@@ -46,10 +47,10 @@ Conv1d::Conv1d(const Conv1dOptions& options) : options_(options) {
   const Tensor weight = add_parameter("weight", {o.out_channels, o.in_channels, o.kernel_size},
                                       Initialization::xavier_uniform());
   weight_ = std::make_shared<PackedMatrix>(o.out_channels, window);
-  when_changed([packed = weight_, weight](Context&) {
+  when_changed([packed = weight_, weight](Context& context) {
     // As a matrix whose columns lie as windows do in memory: token by token, each with its channels.
     for (std::int64_t k = 0; k < weight.size(2); ++k) {
-      packed->pack(weight.select(2, k), k * weight.size(1));
+      packed->pack(weight.select(2, k), context, k * weight.size(1));
     }
   });
   if (o.bias) bias_ = add_parameter("bias", {o.out_channels});
@@ -60,9 +61,10 @@ std::int64_t Conv1d::output_length(std::int64_t length) const {
   const std::int64_t padded =
       sum_of_product("x", length, 1, padding_before_ + padding_after_) - reach;
   if (length < 0 || padded < 1) {
-    validation::fail_value("x length", length,
-                           {"enough tokens for one window of ", reach + 1, " with ",
-                            padding_before_ + padding_after_, " of padding"});
+    const std::int64_t padding = padding_before_ + padding_after_;
+    validation::fail(ErrorCode::kInvalidArgument, "x", {"length ", length},
+                     {"at least ", std::max<std::int64_t>(reach + 1 - padding, 0),
+                      " for one window of ", reach + 1, " with ", padding, " of padding"});
   }
   return (padded - 1) / options_.stride + 1;
 }
@@ -70,7 +72,7 @@ std::int64_t Conv1d::output_length(std::int64_t length) const {
 void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& context) const {
   const Conv1dOptions& o = options_;
   const index channels = o.in_channels;
-  require_rows("x", x, channels);
+  require_rows("x", x, "in_channels", channels);
   const index length = x.size(-2);
   const index outputs = output_length(length);
   require_rows_like("output", output, x, outputs, o.out_channels);

@@ -32,7 +32,7 @@ FeedForward::FeedForward(const FeedForwardOptions& options)
 
 void FeedForward::forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
                           Context& context, Intermediates* intermediates) const {
-  require_rows("x", x, options_.d_model);
+  require_rows("x", x, "d_model", options_.d_model);
   require_rows_like("output", output, x, x.size(-2), linear2_.out_features());
   validation::require_probability("dropout", dropout.probability);
   Showing show(*this, intermediates, x.rank() == 3);

@@ -36,9 +36,9 @@ bool Intermediates::contains(std::string_view name) const noexcept {
 
 ConstTensor Intermediates::operator[](std::string_view name) const {
   if (!contains(name)) {
-    validation::fail(ErrorCode::kNotFound,
-                     {"name: got \"", name, "\", needs an intermediate that the last call ",
-                      find(name) ? "computed" : "was asked for"});
+    validation::fail(
+        ErrorCode::kNotFound, "name", {"\"", name, "\""},
+        {"an intermediate that the last call ", find(name) ? "computed" : "was asked for"});
   }
   const Entry& entry = *find(name);
   return ConstTensor(entry.values.data(), entry.shape);
@@ -52,13 +52,12 @@ Showing::Showing(const Module& module, Intermediates* target, bool batched)
   for (const Intermediates::Entry& entry : target_->entries_) {
     if (std::ranges::find(known, entry.name) != known.end()) continue;
     if (known.empty()) {
-      validation::fail(ErrorCode::kNotFound, {"intermediates: got \"", entry.name,
-                                              "\", needs none for a layer that has none"});
+      validation::fail(ErrorCode::kNotFound, "intermediates", {"\"", entry.name, "\""},
+                       {"none for a layer that has none"});
     }
-    validation::fail(ErrorCode::kNotFound,
-                     {"intermediates: got \"", entry.name,
-                      "\", needs a name among the layer's intermediate_names(), of which \"",
-                      nearest_name(entry.name, known), "\" is the nearest"});
+    validation::fail(ErrorCode::kNotFound, "intermediates", {"\"", entry.name, "\""},
+                     {"a name among the layer's ", validation::Name("intermediate_names"),
+                      "(), of which \"", nearest_name(entry.name, known), "\" is the nearest"});
   }
   outermost_ = target_->running_ = true;
 }
@@ -80,13 +79,12 @@ Tensor Showing::take_asked(std::string_view name, std::span<const std::int64_t> 
       continue;
     }
     const std::size_t count = validation::allocation(
-        entry.name.c_str(), validation::product(entry.name.c_str(), shape), sizeof(float));
+        entry.name, validation::product(entry.name, shape), sizeof(float));
     try {
       entry.values.resize(count);
       entry.shape.assign(shape.begin(), shape.end());
     } catch (const std::bad_alloc&) {
-      validation::fail(ErrorCode::kOutOfMemory,
-                       {entry.name, ": no memory for the ", count, " values of an intermediate"});
+      validation::fail_memory(entry.name, {count, " values"});
     }
     entry.computed = true;
     return Tensor(entry.values.data(), shape);

@@ -14,14 +14,14 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool bias)
   const Tensor weight = add_parameter("weight", {out_features, in_features},
                                       Initialization::xavier_uniform());
   weight_ = std::make_shared<PackedMatrix>(out_features, in_features);
-  when_changed([packed = weight_, weight](Context&) { packed->pack(weight); });
+  when_changed([packed = weight_, weight](Context& context) { packed->pack(weight, context); });
   if (bias) bias_ = add_parameter("bias", {out_features});
   add_intermediates({"output"});
 }
 
 void Linear::forward(const ConstTensor& x, const Tensor& output, Context& context,
                      Intermediates* intermediates) const {
-  require_rows("x", x, in_features_);
+  require_rows("x", x, "in_features", in_features_);
   require_rows_like("output", output, x, x.size(-2), out_features_);
   Showing show(*this, intermediates);
   runtime::Execution run(context);

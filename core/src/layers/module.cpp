@@ -23,14 +23,14 @@ std::optional<std::string_view> within(std::string_view name, std::string_view c
 }
 
 [[noreturn]] void fail_unknown(std::string_view name, const std::vector<std::string>& known) {
-  std::string message = "name: got \"" + std::string(name) + "\", needs one of: ";
+  std::string names;
   for (std::size_t i = 0; i < std::min(known.size(), kNamesShown); ++i) {
-    message += (i > 0 ? ", " : "") + known[i];
+    names += (i > 0 ? ", " : "") + known[i];
   }
   if (known.size() > kNamesShown) {
-    message += " and " + std::to_string(known.size() - kNamesShown) + " more";
+    names += " and " + std::to_string(known.size() - kNamesShown) + " more";
   }
-  validation::fail(ErrorCode::kNotFound, {message});
+  validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\""}, {"one of: ", names});
 }
 
 void draw(const Tensor& values, const Initialization& rule, const RandomStream& first,
@@ -161,9 +161,8 @@ ConstTensor Module::parameter(std::string_view name) const {
 void Module::set_parameter(std::string_view name, const ConstTensor& values, Context& context) {
   Node::Entry* entry = Node::find(*node_, name);
   if (!entry) fail_unknown(name, parameter_names());
-  const std::string full_name(name);
-  validation::require_same_shape(full_name.c_str(), values, entry->view());
-  validation::require_data(full_name.c_str(), values);
+  validation::require_same_shape(name, values, entry->view());
+  validation::require_data(name, values);
   runtime::Execution run(context);
   copy(values, entry->view(), run);
   entry->changed(context);
@@ -207,10 +206,10 @@ Tensor Module::add_parameter(std::string name, std::span<const std::int64_t> sha
                              const Initialization& initialization) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
-    validation::require_at_least(name.c_str(), size, 0);
-    count = validation::product(name.c_str(), {count, size});
+    validation::require_at_least(name, size, 0);
+    count = validation::product(name, {count, size});
   }
-  const std::size_t size = validation::allocation(name.c_str(), count, sizeof(float));
+  const std::size_t size = validation::allocation(name, count, sizeof(float));
   const float first = initialization.kind == Initialization::Kind::kOnes ? 1.0F : 0.0F;
   try {
     node_->entries.push_back({.name = std::move(name),
@@ -218,8 +217,7 @@ Tensor Module::add_parameter(std::string name, std::span<const std::int64_t> sha
                               .values = std::vector<float>(size, first),
                               .initialization = initialization});
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory,
-                     {"parameters: no memory for ", count, " weights"});
+    validation::fail_memory("parameters", {count, " weights"});
   }
   return node_->entries.back().view();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attention/attention_options.hpp"
+#include "attention/attention_problem.hpp"
 #include "attn/positions/alibi.hpp"
 #include "layers/packed_matrix.hpp"
 #include "layers/showing.hpp"
@@ -98,6 +99,9 @@ struct MultiHeadAttention::Impl {
               Context& context) const;
   /// The options of a call, completed by the layer's own terms.
   AttentionOptions with_terms(const AttentionOptions& attention) const;
+  /// Refuses options that do not fit, before anything is computed.
+  void check_options(const AttentionOptions& attention, const ConstTensor& query,
+                     std::int64_t num_keys) const;
   /// What follows the input projections: q attends to k and v, and is projected to the output.
   void attend(const Tensor& q, const ConstTensor& k, const ConstTensor& v, const Tensor& output,
               const AttentionOptions& attention, Showing& show, runtime::Execution& run,
@@ -140,7 +144,7 @@ void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
     return layer.add_parameter(name, {size.rows(), size.cols()}, Initialization::xavier_uniform());
   };
   const auto pack = [&](const std::shared_ptr<PackedMatrix>& matrix, const Tensor& weight) {
-    layer.when_changed([matrix, weight](Context&) { matrix->pack(weight); });
+    layer.when_changed([matrix, weight](Context& context) { matrix->pack(weight, context); });
   };
   if (joined()) {
     const Tensor all =
@@ -179,7 +183,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
   validation::require_at_least("num_heads", options.num_heads, 1);
   if (options.d_model % options.num_heads != 0) {
     validation::fail_value("num_heads", options.num_heads,
-                           {"a divisor of d_model ", options.d_model});
+                           {"a divisor of ", validation::Name("d_model"), " ", options.d_model});
   }
   Impl& impl = *impl_;
   impl.options = options;
@@ -191,8 +195,9 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
   validation::require_at_least("key_dim", impl.key_dim, 1);
   validation::require_at_least("value_dim", impl.value_dim, 1);
   if (options.num_heads % impl.kv_heads != 0) {
-    validation::fail_value("num_kv_heads", impl.kv_heads,
-                           {"a divisor of num_heads ", options.num_heads});
+    validation::fail_value(
+        "num_kv_heads", impl.kv_heads,
+        {"a divisor of ", validation::Name("num_heads"), " ", options.num_heads});
   }
   // The largest of the parameters' sizes; none of what follows can then overflow.
   validation::product("d_model", {3, options.d_model, options.d_model});
@@ -216,9 +221,9 @@ const MultiHeadAttentionOptions& MultiHeadAttention::options() const noexcept {
 void MultiHeadAttention::initialize_identity(Context& context) {
   const Impl& impl = *impl_;
   if (!impl.joined()) {
-    validation::fail(ErrorCode::kInvalidArgument,
-                     {"initialize_identity: needs keys and values with d_model columns and as many "
-                      "heads as queries"});
+    validation::fail_value("initialize_identity",
+                           "keys and values of other widths or other heads than the queries",
+                           {"the same ones"});
   }
   update_parameters(
       [&](const Parameter& parameter) {
@@ -237,7 +242,7 @@ void MultiHeadAttention::initialize_identity(Context& context) {
 }
 
 void MultiHeadAttention::Impl::check_query(const ConstTensor& query, const Tensor& output) const {
-  require_rows("query", query, options.d_model);
+  require_rows("query", query, "d_model", options.d_model);
   require_rows_like("output", output, query, query.size(-2), options.d_model);
 }
 
@@ -279,8 +284,6 @@ Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int6
     rotate(heads, num_keys);
   } else {
     // Where the last query stands depends on the number of keys that an entry really has.
-    validation::require_shape("key_lens", attention.key_lens, {heads.size(0)});
-    validation::require_data("key_lens", attention.key_lens);
     for (std::int64_t b = 0; b < heads.size(0); ++b) {
       rotate(heads.slice(0, b, b + 1), attention.key_lens(b));
     }
@@ -327,6 +330,18 @@ AttentionOptions MultiHeadAttention::Impl::with_terms(const AttentionOptions& at
   return result;
 }
 
+void MultiHeadAttention::Impl::check_options(const AttentionOptions& attention,
+                                             const ConstTensor& query,
+                                             std::int64_t num_keys) const {
+  check_attention_options(with_terms(attention), {.batch = batch_of(query),
+                                                  .query_heads = options.num_heads,
+                                                  .key_heads = kv_heads,
+                                                  .num_queries = query.size(-2),
+                                                  .num_keys = num_keys,
+                                                  .head_dim = head_dim,
+                                                  .value_dim = head_dim});
+}
+
 void MultiHeadAttention::Impl::attend(const Tensor& q, const ConstTensor& k, const ConstTensor& v,
                                       const Tensor& to, const AttentionOptions& attention,
                                       Showing& show, runtime::Execution& run,
@@ -367,6 +382,7 @@ void MultiHeadAttention::forward(const ConstTensor& query, const ConstTensor& ke
   const Impl& impl = *impl_;
   impl.check_query(query, output);
   impl.check_keys(query, key, value);
+  impl.check_options(attention, query, key.size(-2));
   Showing show(*this, intermediates, query.rank() == 3);
   runtime::Execution run(context);
   const Tensor q = impl.project_queries(query, key.size(-2), attention, show, run, context);
@@ -383,7 +399,7 @@ KeyValueCache MultiHeadAttention::make_cache(std::int64_t batch, std::int64_t ca
 void MultiHeadAttention::append(const ConstTensor& key, const ConstTensor& value,
                                 KeyValueCache& cache, Context& context) const {
   const Impl& impl = *impl_;
-  require_rows("key", key, impl.key_dim);
+  require_rows("key", key, "key_dim", impl.key_dim);
   impl.check_keys(key, key, value);
   impl.check_cache(cache, batch_of(key));
   Showing show(*this, nullptr);
@@ -396,6 +412,7 @@ void MultiHeadAttention::attend(const ConstTensor& query, const KeyValueCache& c
   const Impl& impl = *impl_;
   impl.check_query(query, output);
   impl.check_cache(cache, batch_of(query));
+  impl.check_options(attention, query, cache.length());
   Showing show(*this, intermediates, query.rank() == 3);
   runtime::Execution run(context);
   const Tensor q = impl.project_queries(query, cache.length(), attention, show, run, context);
@@ -413,9 +430,11 @@ void MultiHeadAttention::forward(const ConstTensor& query, const ConstTensor& ke
   impl.check_cache(cache, batch_of(query));
   Showing show(*this, intermediates, query.rank() == 3);
   const std::int64_t past = cache.length();
+  const AttentionOptions shifted = behind(past, attention);
+  impl.check_options(shifted, query, past + key.size(-2));
   impl.append(key, value, cache, show, context);
   try {
-    attend(query, cache, output, behind(past, attention), context, show.within(""));
+    attend(query, cache, output, shifted, context, show.within(""));
   } catch (...) {
     cache.truncate(past);
     throw;

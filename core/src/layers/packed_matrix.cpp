@@ -15,19 +15,24 @@ PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols) : rows_(rows), 
     packed_.assign(validation::allocation("weight", size / kernels::kPanelWidth, sizeof(PanelRow)),
                    {});
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory,
-                     {"weight: memory for ", size, " packed weights could not be had"});
+    validation::fail_memory("weight", {size, " packed weights"});
   }
 }
 
-void PackedMatrix::pack(const ConstTensor& weight, std::int64_t first_col) noexcept {
-  for (index row = 0; row < rows_; ++row) {
-    const index panel = row / kernels::kPanelWidth * kernels::kPanelWidth;
-    float* column = packed() + panel * cols_ + row % kernels::kPanelWidth;
-    for (index k = 0; k < weight.size(1); ++k) {
-      column[(first_col + k) * kernels::kPanelWidth] = weight(row, k);
-    }
-  }
+void PackedMatrix::pack(const ConstTensor& weight, Context& context, std::int64_t first_col) {
+  runtime::Execution run(context);
+  // Packed a few panels per task.
+  constexpr index kRowsPerTask = 4 * kernels::kPanelWidth;
+  const double elements = static_cast<double>(rows_) * static_cast<double>(weight.size(1));
+  run.parallel_for(
+      (rows_ + kRowsPerTask - 1) / kRowsPerTask, elements, [&](index task, int) noexcept {
+        const index end = std::min(rows_, (task + 1) * kRowsPerTask);
+        for (index row = task * kRowsPerTask; row < end; row += kernels::kPanelWidth) {
+          run.kernels().pack(std::min(kernels::kPanelWidth, end - row), weight.size(1),
+                             weight.pointer(row, 0), weight.stride(0), weight.stride(1),
+                             packed() + row * cols_ + first_col * kernels::kPanelWidth);
+        }
+      });
 }
 
 float* PackedMatrix::take_scratch(runtime::Execution& run) const {

@@ -33,7 +33,7 @@ RecurrentLayers::RecurrentLayers(const RecurrentOptions& options, std::int64_t g
       const Tensor weight =
           add_parameter(name + suffix, {rows, columns}, Initialization::xavier_uniform());
       auto packed = std::make_shared<PackedMatrix>(rows, columns);
-      when_changed([packed, weight](Context&) { packed->pack(weight); });
+      when_changed([packed, weight](Context& context) { packed->pack(weight, context); });
       return packed;
     };
     Layer layer{.from_input = add_weight("weight_ih", input),
@@ -53,7 +53,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
   const index inputs = options_.input_size;
   const index hidden = options_.hidden_size;
   const index layers = options_.num_layers;
-  require_rows("x", x, inputs);
+  require_rows("x", x, "input_size", inputs);
   require_rows_like("output", output, x, x.size(-2), hidden);
   const bool batched = x.rank() == 3;
   const index batch = batch_of(x);

@@ -51,7 +51,7 @@ inline LayerNorm norm_of(const TransformerLayerOptions& options) {
 
 /// Requires x (B, N, E) or (N, E) and output of the same shape.
 inline void check_tokens(const ConstTensor& x, const Tensor& output, std::int64_t d_model) {
-  require_rows("x", x, d_model);
+  require_rows("x", x, "d_model", d_model);
   require_rows_like("output", output, x, x.size(-2), d_model);
 }
 
@@ -61,10 +61,8 @@ inline void check_stack_outputs(const char* name, const AttentionOptions& attent
                                 std::span<const Tensor> weights, std::size_t num_layers) {
   for (const auto output : kFurtherOutputs) {
     if (!(attention.*output).is_none()) {
-      validation::fail(ErrorCode::kInvalidArgument,
-                       {name,
-                        ": got an output that every layer would write, needs none; weights of "
-                        "each layer have an argument of their own"});
+      validation::fail_value(name, "an output that every layer would write",
+                             {"none: the weights of each layer have an argument of their own"});
     }
   }
   if (!weights.empty() && weights.size() != num_layers) {

@@ -63,7 +63,7 @@ void check_lengths(const Problem& p) {
 Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
               const Tensor& output, const AttentionPoolingOptions& options, index query_dim,
               index key_dim) {
-  require_rows("query", query, query_dim);
+  require_rows("query", query, "D", query_dim);
   Problem p;
   p.batch = batch_of(query);
   p.num_queries = query.size(-2);
@@ -72,8 +72,8 @@ Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTenso
   require_rows_like("value", value, query, p.num_keys, -1);
   require_rows_like("output", output, query, p.num_queries, value.size(-1));
   if (p.num_keys > INT32_MAX) {
-    validation::fail(ErrorCode::kSizeOverflow,
-                     {"key: length ", p.num_keys, " is more than 2147483647"});
+    validation::fail(ErrorCode::kSizeOverflow, "key", {"length ", p.num_keys},
+                     {"at most 2147483647"});
   }
   if (!options.mask.is_none()) {
     validation::require_data("mask", options.mask);
@@ -193,7 +193,7 @@ void attention_pooling(const ConstTensor& query, const ConstTensor& key, const C
   kernels::PoolingArgs args;
   switch (scoring.kind()) {
     case Kind::kScaledDot: {
-      validation::require_at_least("query width", depth, 1);
+      if (depth < 1) validation::fail_value("query", "width 0", {"at least 1"});
       const float scale = scoring.parameter().value_or(1.0F / std::sqrt(static_cast<float>(depth)));
       if (!std::isfinite(scale)) validation::fail_value("scale", scale, {"a finite number"});
       if (!p.hard) return pool_scaled_dot(p, scale, context);
@@ -236,7 +236,7 @@ AdditiveAttention::AdditiveAttention(std::int64_t query_dim, std::int64_t key_di
     const Tensor weight =
         add_parameter(name, {num_hiddens, width}, Initialization::xavier_uniform());
     auto packed = std::make_shared<PackedMatrix>(num_hiddens, width);
-    when_changed([packed, weight](Context&) { packed->pack(weight); });
+    when_changed([packed, weight](Context& context) { packed->pack(weight, context); });
     return packed;
   };
   key_ = add_projection("W_k.weight", key_dim);
@@ -247,7 +247,7 @@ AdditiveAttention::AdditiveAttention(std::int64_t query_dim, std::int64_t key_di
 
 void AdditiveAttention::project_keys(const ConstTensor& key, const Tensor& projected,
                                      Context& context) const {
-  require_rows("key", key, key_dim_);
+  require_rows("key", key, "key_dim", key_dim_);
   require_rows_like("projected", projected, key, key.size(-2), num_hiddens_);
   Execution run(context);
   key_->multiply(key, nullptr, projected, run, key_->take_scratch(run));

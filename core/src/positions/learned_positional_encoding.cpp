@@ -30,7 +30,7 @@ void LearnedPositionalEncoding::initialize_normal(std::uint64_t seed, float devi
 void LearnedPositionalEncoding::forward(const ConstTensor& x, const Tensor& output,
                                         std::int64_t start, const Dropout& dropout,
                                         Context& context) const {
-  require_rows("x", x, d_model_);
+  require_rows("x", x, "d_model", d_model_);
   require_rows_like("output", output, x, x.size(-2), d_model_);
   const ConstTensor from = with_batch(x);
   const Tensor to = with_batch(output);
@@ -38,8 +38,9 @@ void LearnedPositionalEncoding::forward(const ConstTensor& x, const Tensor& outp
   validation::require_probability("dropout", dropout.probability);
   validation::require_at_least("start", start, 0);
   if (rows > max_length_ || start > max_length_ - rows) {
-    validation::fail(ErrorCode::kInvalidArgument, {"x: length ", rows, " from position ", start,
-                                                   " on reaches past max_length ", max_length_});
+    validation::fail(
+        ErrorCode::kInvalidArgument, "x", {"length ", rows, " from position ", start},
+        {"an end within the ", max_length_, " positions of ", validation::Name("max_length")});
   }
 
   {
