@@ -212,7 +212,7 @@ await everyVariant('layers', (attn) => {
     const source = new attn.TransformerEncoderLayer({ ...sizes, seed: 4 });
     const weights = source.stateDict({ prefix: 'model.' });
     const bytes = attn.toSafetensors(weights, { format: 'pt', 'a:b': '12:\n' });
-    const file = attn.safetensors(bytes);
+    const file = new attn.Safetensors(bytes);
     assert.deepEqual(file.metadata, { format: 'pt', 'a:b': '12:\n' });
     assert.equal(file.tensors.length, source.parameterNames().length);
     assert.deepEqual(file.read('model.norm1.weight'), weights['model.norm1.weight']);
@@ -229,7 +229,7 @@ await everyVariant('layers', (attn) => {
       unexpectedKeys: ['more'],
     });
     assertThrows(() => layer.loadStateDict(partly), 'not_found', /missing bias.*more/);
-    assertThrows(() => attn.safetensors(bytes.slice(0, 20)), 'invalid_format', /./);
+    assertThrows(() => new attn.Safetensors(bytes.slice(0, 20)), 'invalid_format', /./);
   });
 
   test('handles_stay_in_memory_and_are_read_in_place', () => {

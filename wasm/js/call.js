@@ -1,5 +1,6 @@
-import { AttnError, checkOptions, invalid } from './errors.js';
+import { AttnError, invalid } from './errors.js';
 import { outOfMemory } from './memory.js';
+import { checkOptions, kDropout } from './options.js';
 import {
   asTensor,
   checkBroadcast,
@@ -239,19 +240,18 @@ export class Call {
     return value;
   }
 
-  /** @param {{ seed?: number, stream?: number }} random */
-  random({ seed = 0, stream = 0 }) {
-    this.integer('seed', seed, 0);
-    this.integer('stream', stream, 0);
-  }
-
-  /** @param {Dropout} [dropout] */
-  dropout(dropout) {
+  /**
+   * @param {Dropout} [dropout]
+   * @param {string} [path]  of the option
+   */
+  dropout(dropout, path = 'dropout') {
     this.has(dropout !== undefined);
     if (dropout === undefined) return;
-    checkOptions(dropout, 'dropout');
-    this.real('dropout.probability', dropout.probability);
-    this.random(dropout);
+    checkOptions(dropout, kDropout, path);
+    this.real(`${path}.probability`, dropout.probability);
+    const { seed = 0, stream = 0 } = dropout;
+    this.integer(`${path}.seed`, seed, 0);
+    this.integer(`${path}.stream`, stream, 0);
   }
 
   /** A tensor that is left out. */
@@ -361,7 +361,7 @@ export class Call {
    * @param {ArrayLike<number> | NumbersLike} [numbers]
    */
   numbers(type, name, numbers) {
-    if (!numbers) return (this.none(), 0);
+    if (numbers === undefined) return (this.none(), 0);
     const { data, shape } = asTensor(name, numbers);
     return this.#copy(name, data, type, shape);
   }
@@ -374,7 +374,7 @@ export class Call {
    * @param {boolean} [lastMayBeLess]  see checkBroadcast
    */
   mask(name, mask, target, lastMayBeLess) {
-    if (!mask) return this.none();
+    if (mask === undefined) return this.none();
     checkMask(name, mask);
     const { data, shape } = mask;
     checkBroadcast(name, shape, target, lastMayBeLess);
@@ -395,6 +395,7 @@ export class Call {
    * @param {string} text
    */
   text(name, text) {
+    if (typeof text !== 'string') throw invalid(name, text, 'a text');
     this.bytes(name, utf8Encoder.encode(text));
   }
 
