@@ -1,4 +1,4 @@
-import { AttnError, invalid } from './errors.js';
+import { argumentError, invalid } from './errors.js';
 import { outOfMemory } from './memory.js';
 import { checkOptions, kDropout } from './options.js';
 import {
@@ -103,7 +103,7 @@ export class Call {
     this.#memory.reach(address + 8 * kMostResults);
     if (succeeded) return;
     const code = /** @type {AttnErrorCode} */ (this.givenText(0));
-    throw new AttnError(code, this.givenText(2));
+    throw argumentError(code, this.givenText(2), this.givenText(4), this.givenText(6));
   }
 
   /** Ends the call, however it went. */
@@ -240,18 +240,15 @@ export class Call {
     return value;
   }
 
-  /**
-   * @param {Dropout} [dropout]
-   * @param {string} [path]  of the option
-   */
-  dropout(dropout, path = 'dropout') {
+  /** @param {Dropout} [dropout] */
+  dropout(dropout) {
     this.has(dropout !== undefined);
     if (dropout === undefined) return;
-    checkOptions(dropout, kDropout, path);
-    this.real(`${path}.probability`, dropout.probability);
+    checkOptions(dropout, kDropout, 'dropout');
+    this.real('dropout.probability', dropout.probability);
     const { seed = 0, stream = 0 } = dropout;
-    this.integer(`${path}.seed`, seed, 0);
-    this.integer(`${path}.stream`, stream, 0);
+    this.integer('dropout.seed', seed, 0);
+    this.integer('dropout.stream', stream, 0);
   }
 
   /** A tensor that is left out. */
@@ -350,7 +347,7 @@ export class Call {
    */
   rows(name, x, width, what) {
     const shape = this.floats(name, x, rowsOf(what));
-    checkEqual(name, 'width', shape[shape.length - 1], what, width);
+    checkEqual(name, 'width', shape[shape.length - 1], `the ${what} of this layer`, width);
     return shape;
   }
 

@@ -1,4 +1,4 @@
-import { AttnError, invalid } from './errors.js';
+import { argumentError, invalid } from './errors.js';
 
 // How options are read. Those of what is made once have tables of rules, in the order in which C++ takes
 // them. What is called often reads its own, which is faster; there a table has their names alone.
@@ -44,8 +44,7 @@ function unknownName(path, name, known) {
   const nearest = known[distances.indexOf(Math.min(...distances))] ?? '';
   const isNear = Math.min(...distances) < Math.max(name.length, nearest.length) / 2;
   const needs = isNear ? `'${nearest}'` : `one of ${known.join(', ') || 'none'}`;
-  const message = `${path}: got the unknown name '${name}', needs ${needs}`;
-  return new AttnError('invalid_argument', message);
+  return argumentError('invalid_argument', path, `the unknown name '${name}'`, needs);
 }
 
 /** As other languages may write it: num_heads is numHeads. @param {string} name */
