@@ -1,9 +1,8 @@
 import { giveEach } from './attentionOptions.js';
-import { writePooling } from './attentionPooling.js';
-import { checkOptions } from './errors.js';
+import { kPooling, writePooling } from './attentionPooling.js';
 import { Layer } from './layer.js';
 import { checkEqual } from './tensor.js';
-import { kInit, size } from './options.js';
+import { checkOptions, kInit, size } from './options.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
 /** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
@@ -20,6 +19,7 @@ import { kInit, size } from './options.js';
 
 /** @typedef {AdditiveAttentionSizes & InitOptions} AdditiveAttentionOptions */
 
+const kCall = { ...kPooling, intermediates: true };
 const kOptions = { queryDim: size(), keyDim: size(), numHiddens: size(), ...kInit };
 
 /**
@@ -42,7 +42,7 @@ export class AdditiveAttention extends Layer {
    * @param {AdditiveAttentionOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'AdditiveAttention', options, kOptions);
   }
 
   /**
@@ -91,7 +91,7 @@ export class AdditiveAttention extends Layer {
    * @param {'keyDim' | 'numHiddens'} keyWidth  that of keys as they are, or projected
    */
   #forward(query, key, value, options, keyWidth) {
-    checkOptions(options);
+    checkOptions(options, kCall);
     return this.call((call) => {
       call.has(keyWidth === 'numHiddens');
       const results = writePooling(call, query, key, value, options, (queryWidth, width) => {

@@ -1,6 +1,5 @@
-import { checkOptions } from './errors.js';
 import { Layer } from './layer.js';
-import { flag, real, size } from './options.js';
+import { checkOptions, flag, real, size } from './options.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -25,6 +24,8 @@ const kOptions = {
   bias: flag(true),
   eps: real(1e-5),
 };
+
+const kCall = { dropout: true, intermediates: true };
 
 /**
  * Two tensors of one shape.
@@ -54,7 +55,7 @@ export class LayerNorm extends Layer {
    * @param {LayerNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'LayerNorm', options, kOptions);
   }
 
   /**
@@ -96,7 +97,7 @@ export class AddNorm extends Layer {
    * @param {AddNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'AddNorm', options, kOptions);
   }
 
   /**
@@ -109,7 +110,7 @@ export class AddNorm extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(x, y, options = /** @type {O} */ ({})) {
-    checkOptions(options);
+    checkOptions(options, kCall);
     return this.show('forwardAddNorm', writePair(x, y), options);
   }
 }

@@ -40,7 +40,7 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
   add_child("norm1", norm1_);
   add_child("norm2", norm2_);
   add_child("norm3", norm3_);
-  // As many as a layer with both tables of relative positions might once need; stacks count on it.
+  // More than its matrices need: layer l of a stack begins at stream 16·l.
   reserve_streams(16);
   add_intermediates({"resid_pre", "resid_mid", "resid_mid_cross", "resid_post", "output"});
 }

@@ -43,7 +43,7 @@ struct Initialization {
   std::optional<std::int64_t> zero_row = {};  ///< a row that becomes zero after the draw
 };
 
-/// A parameter as it is shown to a visitor.
+/// A parameter as a visitor sees it.
 template <class T>
 struct VisitedParameter {
   std::string_view name;  ///< the path to the layer included; valid during the visit
@@ -104,9 +104,10 @@ class ATTN_API Module {
   /// random.stream on, in the order of parameter_names().
   ///
   /// Some layers take more streams than they have matrices, so that a matrix which an option adds
-  /// does not change those after it: MultiHeadAttention takes 6, its three input projections one
-  /// each even when they are one parameter; a TransformerDecoderLayer takes 16. So a
-  /// TransformerEncoderLayer takes 8, and layer l of a stack begins at stream 8·l, or 16·l.
+  /// does not change those after it: MultiHeadAttention takes 6, for its four projections (one each,
+  /// also where three of them are one parameter) and two tables of relative positions; a
+  /// TransformerDecoderLayer takes 16. So a TransformerEncoderLayer takes 8, and layer l of a stack
+  /// begins at stream 8·l, or 16·l. A T5 table beside Shaw's two is a third, and takes one more.
   void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
   /// The same from stream 0.
   void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
