@@ -30,10 +30,15 @@ const kPatience = 60_000;
  * @param {Record<string, ReturnType<typeof sirv>>} [beside] other folders of that server
  */
 export async function serveSite(folder = '/', beside = {}) {
-  const folders = Object.entries({ ...beside, [folder]: sirv(dist) });
+  // As of hosts that let a new version be seen at once.
+  const setHeaders = (/** @type {import('node:http').ServerResponse} */ response) =>
+    response.setHeader('Cache-Control', 'no-cache');
+  const folders = new Map(Object.entries(beside));
+  const deploy = (/** @type {string} */ root) => void folders.set(folder, sirv(root, { setHeaders }));
+  deploy(dist);
   const server = createServer((request, response) => {
     const notFound = () => void response.writeHead(404).end();
-    const found = folders.find(([folder]) => request.url?.startsWith(folder));
+    const found = [...folders].find(([folder]) => request.url?.startsWith(folder));
     if (!found) return notFound();
     const [{ length }, serve] = found;
     request.url = request.url?.slice(length - 1);
@@ -41,7 +46,7 @@ export async function serveSite(folder = '/', beside = {}) {
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   const address = /** @type {import('node:net').AddressInfo} */ (server.address());
-  return { server, origin: `http://127.0.0.1:${address.port}` };
+  return { server, origin: `http://127.0.0.1:${address.port}`, deploy };
 }
 
 /**
@@ -49,12 +54,12 @@ export async function serveSite(folder = '/', beside = {}) {
  * @param {string} [folder] with slashes around it
  */
 export async function openSite(folder = '/') {
-  const { server, origin } = await serveSite(folder);
+  const { server, origin, deploy } = await serveSite(folder);
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || findChromium(),
     args: chromiumFlags,
   });
-  return new Site(browser, server, origin, folder);
+  return new Site(browser, server, origin, folder, deploy);
 }
 
 export class Site {
@@ -66,12 +71,14 @@ export class Site {
    * @param {import('node:http').Server} server
    * @param {string} origin
    * @param {string} folder
+   * @param {(root: string) => void} deploy serves another version from now on
    */
-  constructor(browser, server, origin, folder) {
+  constructor(browser, server, origin, folder, deploy) {
     this.browser = browser;
     this.server = server;
     this.origin = origin;
     this.url = origin + folder;
+    this.deploy = deploy;
   }
 
   /**
