@@ -34,7 +34,8 @@ export async function serveSite(folder = '/', beside = {}) {
   const setHeaders = (/** @type {import('node:http').ServerResponse} */ response) =>
     response.setHeader('Cache-Control', 'no-cache');
   const folders = new Map(Object.entries(beside));
-  const deploy = (/** @type {string} */ root) => void folders.set(folder, sirv(root, { setHeaders }));
+  const deploy = (/** @type {string} */ root) =>
+    void folders.set(folder, sirv(root, { setHeaders }));
   deploy(dist);
   const server = createServer((request, response) => {
     const notFound = () => void response.writeHead(404).end();
