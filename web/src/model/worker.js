@@ -4,7 +4,7 @@ import { serve } from 'attn/worker/serve';
 
 import { mostLines, strongestArcs } from '../figures/attention/arcs.js';
 import { headStatistics } from '../figures/attention/statistics.js';
-import { attend, changes, editedLayer, editOf, projectionOf } from '../figures/edit/edit.js';
+import { editOf, effectOf, projectionOf } from '../figures/edit/edit.js';
 import { orderEffects } from '../figures/shuffle/effects.js';
 import { stagesOf } from '../figures/stages/stages.js';
 import { coarse, largestMagnitude, matrixOf } from '../drawing/matrix.js';
@@ -89,14 +89,8 @@ export const tasks = {
     const { value, milliseconds } = withSentence(attn, given, ({ x, layer, exclusion }) =>
       timed(() => {
         const which = given.editMatrix;
-        const edit = editOf(projectionOf(layer, which), given);
-        const edited = editedLayer(attn, layer, { which, ...edit });
-        try {
-          const before = attend(layer, x, exclusion);
-          return changes(attend(edited, x, exclusion), before, given.head);
-        } finally {
-          edited.dispose();
-        }
+        const edit = { which, ...editOf(projectionOf(layer, which), given) };
+        return effectOf(attn, layer, edit, x, exclusion, given.head);
       }),
     );
     yield 0;
