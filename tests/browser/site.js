@@ -25,11 +25,12 @@ const flags = [
 const kPatience = 60_000;
 
 /**
- * Serves web/dist from a folder of a static server and starts a browser.
+ * Serves a built page from a folder of a static server and starts a browser.
  * @param {string} [folder] with slashes around it
+ * @param {string} [files] where the page was built
  */
-export async function openSite(folder = '/') {
-  const serve = sirv(dist);
+export async function openSite(folder = '/', files = dist) {
+  const serve = sirv(files);
   const server = createServer((request, response) => {
     const notFound = () => void response.writeHead(404).end();
     if (!request.url?.startsWith(folder)) return notFound();
