@@ -33,7 +33,8 @@ before(async () => {
     plugins: [svelte({ configFile: false }), equations()],
     build: { outDir: folder, emptyOutDir: true, target: 'es2023', assetsInlineLimit: 0 },
   });
-  site = await openSite('/', folder);
+  site = await openSite();
+  site.deploy(folder);
   page = await site.open();
 });
 after(async () => {
