@@ -136,19 +136,20 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
                       const FewKeysScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   const index keys = head.num_keys;
-  const bool weights = out.stage == ScoreStage::kWeights;
-  if (!weights) {
-    score_few_keys<Isa>(head, first, rows, head.scale, scratch.queries, scratch.stage);
-  }
-  for (index r = 0; r < rows; ++r) {
-    float* row = scratch.row;
-    if (weights) {
-      for (index j = 0; j < keys; ++j) row[j] = scratch.tile[j * kW + r] * scratch.factor[r];
-      store_weights<Isa>(head, out, first + r, 0, keys, scratch.sum[r], row);
-    } else {
-      for (index j = 0; j < keys; ++j) row[j] = scratch.stage[j * kW + r];
-      store_scores<Isa>(head, out, first + r, 0, keys, nullptr, row);
+  if (out.stage == ScoreStage::kWeights) {
+    // All are numbers, and nothing is dropped here.
+    for (index r = 0; r < rows; ++r) {
+      float* weights = out.data + (first + r) * out.row;
+      for (index j = 0; j < keys; ++j) {
+        weights[j * out.col] = scratch.tile[j * kW + r] * scratch.factor[r];
+      }
     }
+    return;
+  }
+  score_few_keys<Isa>(head, first, rows, head.scale, scratch.queries, scratch.stage);
+  for (index r = 0; r < rows; ++r) {
+    for (index j = 0; j < keys; ++j) scratch.row[j] = scratch.stage[j * kW + r];
+    store_scores<Isa>(head, out, first + r, 0, keys, nullptr, scratch.row);
   }
 }
 
