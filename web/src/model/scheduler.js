@@ -88,10 +88,7 @@ export class TaskWorker {
   async #start() {
     const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
     /** @type {Remote} */
-    const remote = await load({ worker, ...this.#options }).catch((error) => {
-      worker.terminate();
-      throw error;
-    });
+    const remote = await load({ worker, ...this.#options });
     this.#remote = remote;
     void this.#watch(remote).catch(() => {});
     return remote;
