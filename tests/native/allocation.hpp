@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <new>
+#include <string>
+
+#include "compare.hpp"
 
 namespace attn_test {
 
@@ -36,6 +39,16 @@ bool succeeds_with_allocations(std::int64_t allowed, F&& call) {
     return true;
   } catch (const std::bad_alloc&) {
     return false;
+  }
+}
+
+/// "bad_alloc", or what error_of() gives.
+template <class F>
+std::string error_or_bad_alloc(F&& call) {
+  try {
+    return error_of(call);
+  } catch (const std::bad_alloc&) {
+    return "bad_alloc";
   }
 }
 

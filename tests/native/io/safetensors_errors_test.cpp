@@ -311,8 +311,12 @@ TEST(SafetensorsErrorTest, truncated_files) {
   const Bytes whole =
       safetensors_file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_THAT(error_for(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))),
-                StartsWith("invalid_format: safetensors"))
+    EXPECT_THAT(
+        error_for(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))),
+        ::testing::AnyOf(StartsWith("invalid_format: safetensors: got "),
+                         StartsWith("invalid_format: safetensors header: got length "),
+                         StartsWith("invalid_format: tensor \"a\": got data_offsets [0, 8), "
+                                    "needs an end within the ")))
         << size;
   }
 }
