@@ -1,6 +1,8 @@
 import { Attn } from './attn.js';
-import { AttnError, checkOptions, invalid } from './errors.js';
+import { AttnError, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
+import { kLoadOptions } from './loadOptions.js';
+import { checkOptions } from './options.js';
 import { Runtime } from './runtime.js';
 import { checkChoice } from './tensor.js';
 import { variants } from './variants.js';
@@ -38,7 +40,7 @@ const kMaxThreads = 64;
  *   had; `invalid_argument`
  */
 export async function load(options = {}) {
-  checkOptions(options);
+  checkOptions(options, kLoadOptions);
   const { variant, threads, wasmUrl } = options;
   if (variant !== undefined) checkChoice('variant', variant, Object.keys(variants));
   if (
@@ -170,6 +172,7 @@ async function start(variant, url, threads, fallback) {
 /** @param {string | URL} wasmUrl */
 function resolve(wasmUrl) {
   try {
+    if (typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) throw TypeError();
     return new URL(wasmUrl, globalThis.location?.href ?? import.meta.url);
   } catch {
     throw invalid('wasmUrl', wasmUrl, 'the address of a .wasm file or of its folder');

@@ -1,5 +1,6 @@
 import { Embedder, encoded, layerOf } from './sentence.js';
 import { exclusionOf } from './exclusion.js';
+import { attentionTask } from './tasks/attention.js';
 import { timed } from './timed.js';
 
 /** @typedef {import('attn').Attn} Attn */
@@ -12,7 +13,7 @@ import { timed } from './timed.js';
  * @property {Tensor} output (n, E)
  * @property {Tensor} weights (heads, n, n)
  * @property {number} [largest] weight of all; this and the next for long sentences only
- * @property {import('./worker.js').Survey[]} [heads] what is drawn of each
+ * @property {import('./tasks/attention.js').Survey[]} [heads] what is drawn of each
  */
 
 /**
@@ -25,8 +26,9 @@ export class Pipeline {
   #given;
   #work;
   #embedder;
-  /** @type {InstanceType<Attn['MultiHeadAttention']> | null} */
-  #current = null;
+  /** All that have been made and not been disposed of. @type {Set<InstanceType<Attn['MultiHeadAttention']>>} */
+  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing follows it
+  #layers = new Set();
 
   #embedding = $derived.by(() => {
     const { tokens, dModel } = this.#given;
@@ -45,12 +47,11 @@ export class Pipeline {
   #layer = $derived.by(() => {
     const { dModel, heads, weights } = this.#given;
     const seed = weights === 'xavier' ? this.#given.seed : 0;
-    this.#current?.dispose();
-    this.#current = null;
-    this.#current = layerOf(this.#attn, { dModel, heads, weights, seed });
-    return this.#current;
+    const layer = layerOf(this.#attn, { dModel, heads, weights, seed });
+    this.#layers.add(layer);
+    return layer;
   });
-  #attention = $derived.by(() => this.#work.of('attention', () => this.#attend()));
+  #attention = $derived.by(() => this.#work.of(attentionTask, () => this.#attend()));
 
   /**
    * @param {Attn} attn the loaded module
@@ -62,6 +63,15 @@ export class Pipeline {
     this.#work = work;
     this.#given = work[which];
     this.#embedder = new Embedder(attn);
+    // Once there is another layer, nothing reads the ones before it.
+    $effect.root(() => {
+      $effect(() => {
+        const { layer } = this;
+        for (const each of this.#layers) if (each !== layer) each.dispose();
+        this.#layers.clear();
+        this.#layers.add(layer);
+      });
+    });
   }
 
   /** The settings that it was computed from, and the tokens: what figures draw belongs to these. */
