@@ -263,9 +263,8 @@ ATTN_INLINE void soften(index keys, index col, const BlockScratch<Isa>& scratch)
     });
   }
   if (keys % 2 != 0) {
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      meet(v, tile + (keys - 1) * kBlockQueries);
-    });
+    unroll<Vectors>(
+        [&](auto v) __attribute__((always_inline)) { meet(v, tile + (keys - 1) * kBlockQueries); });
   }
   F shift[Vectors], sum[Vectors], factor[Vectors];
   unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
@@ -293,17 +292,16 @@ ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, i
                             const BlockScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   const index cols = value_cols<Isa>(head);
-  for_columns<Isa, Isa::kVectors>(
-      cols, [&](index col, auto vectors) __attribute__((always_inline)) {
-        const float* b[vectors];
-        unroll<vectors>([&](auto v)
-                            __attribute__((always_inline)) { b[v] = value + col + v * kW; });
-        for (index r = begin; r < end; r += Isa::kValueRows) {
-          product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
-              std::min<index>(Isa::kValueRows, end - r), keys, scratch.tile + r, 0, b, value_row,
-              scratch.values + r * cols + col, cols, scratch.factor + r);
-        }
-      });
+  for_columns<Isa, Isa::kVectors>(cols, [&](index col,
+                                            auto vectors) __attribute__((always_inline)) {
+    const float* b[vectors];
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) { b[v] = value + col + v * kW; });
+    for (index r = begin; r < end; r += Isa::kValueRows) {
+      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
+          std::min<index>(Isa::kValueRows, end - r), keys, scratch.tile + r, 0, b, value_row,
+          scratch.values + r * cols + col, cols, scratch.factor + r);
+    }
+  });
 }
 
 /// What is done with the exponentials along the keys of a query: dropout, and sums per distance.
