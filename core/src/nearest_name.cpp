@@ -28,8 +28,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 const std::string& nearest_name(std::string_view name, std::span<const std::string> names) {
-  return *std::ranges::min_element(
-      names, {}, [&](const std::string& known) { return distance(name, known); });
+  return *std::ranges::min_element(names, {},
+                                   [&](const std::string& known) { return distance(name, known); });
 }
 
 }  // namespace attn

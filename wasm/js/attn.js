@@ -72,6 +72,9 @@ import { tensor } from './tensorHandle.js';
  * @template {ResultKind} [As='array']
  */
 export class Attn {
+  /** @internal */
+  static name = 'Attn';
+
   #runtime;
   #variant;
   /** @type {Attn<'handle'> | undefined} */

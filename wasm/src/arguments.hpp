@@ -154,7 +154,8 @@ class Arguments {
   /// The same of an array that holds addresses and lengths in turn. Until the next call.
   void give(std::vector<std::string> texts);
   /// Address, rank and sizes of each intermediate that was asked for, one after the other: gives
-  /// where they lie. A rank of −1 stands for one that the call did not compute. Until the next call.
+  /// where they lie. A rank of −1 stands for one that the call did not compute. Until the next
+  /// call.
   void give_intermediates();
 
  private:

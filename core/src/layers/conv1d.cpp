@@ -48,7 +48,8 @@ Conv1d::Conv1d(const Conv1dOptions& options) : options_(options) {
                                       Initialization::xavier_uniform());
   weight_ = std::make_shared<PackedMatrix>(o.out_channels, window);
   when_changed([packed = weight_, weight](Context& context) {
-    // As a matrix whose columns lie as windows do in memory: token by token, each with its channels.
+    // As a matrix whose columns lie as windows do in memory: token by token, each with its
+    // channels.
     for (std::int64_t k = 0; k < weight.size(2); ++k) {
       packed->pack(weight.select(2, k), context, k * weight.size(1));
     }

@@ -4,8 +4,7 @@
 
 namespace attn {
 
-GRU::GRU(const RecurrentOptions& options)
-    : layers_(std::make_shared<RecurrentLayers>(options, 3)) {
+GRU::GRU(const RecurrentOptions& options) : layers_(std::make_shared<RecurrentLayers>(options, 3)) {
   add_child("", *layers_);
 }
 
@@ -13,7 +12,8 @@ const RecurrentOptions& GRU::options() const noexcept { return layers_->options(
 
 void GRU::forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states,
                   Context& context, Intermediates* intermediates) const {
-  layers_->forward(x, output, states, &kernels::KernelTable::gru_cell, false, context, intermediates);
+  layers_->forward(x, output, states, &kernels::KernelTable::gru_cell, false, context,
+                   intermediates);
 }
 
 }  // namespace attn

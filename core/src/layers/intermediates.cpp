@@ -1,7 +1,6 @@
 #include "attn/layers/intermediates.hpp"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "layers/showing.hpp"
@@ -78,14 +77,10 @@ Tensor Showing::take_asked(std::string_view name, std::span<const std::int64_t> 
         !entry.name.ends_with(name)) {
       continue;
     }
-    const std::size_t count = validation::allocation(
-        entry.name, validation::product(entry.name, shape), sizeof(float));
-    try {
-      entry.values.resize(count);
-      entry.shape.assign(shape.begin(), shape.end());
-    } catch (const std::bad_alloc&) {
-      validation::fail_memory(entry.name, {count, " values"});
-    }
+    const std::size_t count =
+        validation::allocation(entry.name, validation::product(entry.name, shape), sizeof(float));
+    entry.values.resize(count);
+    entry.shape.assign(shape.begin(), shape.end());
     entry.computed = true;
     return Tensor(entry.values.data(), shape);
   }

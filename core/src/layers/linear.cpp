@@ -11,8 +11,8 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool bias)
     : in_features_(in_features), out_features_(out_features) {
   validation::require_at_least("in_features", in_features, 1);
   validation::require_at_least("out_features", out_features, 1);
-  const Tensor weight = add_parameter("weight", {out_features, in_features},
-                                      Initialization::xavier_uniform());
+  const Tensor weight =
+      add_parameter("weight", {out_features, in_features}, Initialization::xavier_uniform());
   weight_ = std::make_shared<PackedMatrix>(out_features, in_features);
   when_changed([packed = weight_, weight](Context& context) { packed->pack(weight, context); });
   if (bias) bias_ = add_parameter("bias", {out_features});

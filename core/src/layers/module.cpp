@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <new>
 #include <utility>
 
 #include "elementwise.hpp"
@@ -56,8 +55,8 @@ void draw(const Tensor& values, const Initialization& rule, const RandomStream& 
 
 }  // namespace
 
-/// The parameters of a layer and the nodes of the layers inside: it stays where it is when the layer
-/// is moved.
+/// The parameters of a layer and the nodes of the layers inside: it stays where it is when the
+/// layer is moved.
 struct Module::Node {
   struct Entry {
     std::string name;
@@ -211,14 +210,10 @@ Tensor Module::add_parameter(std::string name, std::span<const std::int64_t> sha
   }
   const std::size_t size = validation::allocation(name, count, sizeof(float));
   const float first = initialization.kind == Initialization::Kind::kOnes ? 1.0F : 0.0F;
-  try {
-    node_->entries.push_back({.name = std::move(name),
-                              .shape = {shape.begin(), shape.end()},
-                              .values = std::vector<float>(size, first),
-                              .initialization = initialization});
-  } catch (const std::bad_alloc&) {
-    validation::fail_memory("parameters", {count, " weights"});
-  }
+  node_->entries.push_back({.name = std::move(name),
+                            .shape = {shape.begin(), shape.end()},
+                            .values = std::vector<float>(size, first),
+                            .initialization = initialization});
   return node_->entries.back().view();
 }
 

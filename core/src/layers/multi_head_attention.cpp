@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attention/attention_options.hpp"
-#include "attention/attention_problem.hpp"
+#include "attention/check_attention.hpp"
 #include "attn/positions/alibi.hpp"
 #include "layers/packed_matrix.hpp"
 #include "layers/showing.hpp"
@@ -368,8 +368,7 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const ConstTensor& k, con
 }
 
 void MultiHeadAttention::Impl::append(const ConstTensor& k, const ConstTensor& v,
-                                      KeyValueCache& cache, Showing& show,
-                                      Context& context) const {
+                                      KeyValueCache& cache, Showing& show, Context& context) const {
   runtime::Execution run(context);
   const Tensor keys = project_keys(k, cache.length(), show, run, context);
   cache.append(keys, project_values(v, run));

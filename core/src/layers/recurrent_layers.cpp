@@ -48,7 +48,7 @@ RecurrentLayers::RecurrentLayers(const RecurrentOptions& options, std::int64_t g
 }
 
 void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
-                              const RecurrentStates& states, Cell kernels::KernelTable::*cell,
+                              const RecurrentStates& states, Cell kernels::KernelTable::* cell,
                               bool relu, Context& context, Intermediates* intermediates) const {
   const index inputs = options_.input_size;
   const index hidden = options_.hidden_size;
@@ -117,7 +117,8 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
     std::fill_n(state, state_size, 0.0F);
     if (!h_0.is_none()) copy(h_0.select(0, l), state_view(state), run);
     for (index t = 0; t < steps; ++t) {
-      layer.from_state->multiply(state_view(state), layer.state_bias.data(), from_state, run, scratch);
+      layer.from_state->multiply(state_view(state), layer.state_bias.data(), from_state, run,
+                                 scratch);
       const index tasks = (batch + rows_per_task - 1) / rows_per_task;
       run.parallel_for(tasks, [&](index task, int) noexcept {
         const index first = task * rows_per_task;

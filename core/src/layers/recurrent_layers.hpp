@@ -26,7 +26,7 @@ class RecurrentLayers : public Module {
 
   /// `cell` is one of kernels::KernelTable, `relu` what it is told.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states,
-               Cell kernels::KernelTable::*cell, bool relu, Context& context,
+               Cell kernels::KernelTable::* cell, bool relu, Context& context,
                Intermediates* intermediates) const;
 
  private:

@@ -32,7 +32,7 @@ class Showing {
   explicit operator bool() const noexcept { return target_ != nullptr; }
 
   /// Memory for an intermediate of this layer, to be filled before the call ends; none unless it is
-  /// asked for. Throws kOutOfMemory, and so has to come before the call writes its output.
+  /// asked for. Throws std::bad_alloc, and so has to come before the call writes its output.
   Tensor take(std::string_view name, std::span<const std::int64_t> shape) {
     return target_ ? take_asked(name, shape) : Tensor();
   }
@@ -76,7 +76,7 @@ class Showing {
    public:
     Steps(Showing& show, std::int64_t count, std::string_view constant);
     Within within(std::string_view child) { return Within(show_ ? &step_ : nullptr, child, {}); }
-    /// Keeps what step t has computed. Only the first one may throw kOutOfMemory.
+    /// Keeps what step t has computed. Only the first one may throw std::bad_alloc.
     void keep(std::int64_t t, runtime::Execution& run);
 
    private:

@@ -84,9 +84,9 @@ void TransformerDecoderLayer::run(const ConstTensor& x, const ConstTensor& memor
     apply_dropout(to, to, dropout_at(dropout, 3), context);
   };
   const auto feed_forward = [&](const ConstTensor& tokens, const Tensor& to) {
-    feed_forward_.forward(
-        tokens, to, options_.feed_forward_dropout ? dropout_at(dropout, 4) : Dropout{}, context,
-        show.within(""));
+    feed_forward_.forward(tokens, to,
+                          options_.feed_forward_dropout ? dropout_at(dropout, 4) : Dropout{},
+                          context, show.within(""));
     apply_dropout(to, to, dropout_at(dropout, 5), context);
   };
   const auto show_sum = [&](const char* name, const ConstTensor& p, const ConstTensor& q) {

@@ -42,9 +42,9 @@ void TransformerEncoderLayer::run(const ConstTensor& x, const Tensor& output, Ke
     apply_dropout(to, to, dropout_at(dropout, 1), context);
   };
   const auto feed_forward = [&](const ConstTensor& tokens, const Tensor& to) {
-    feed_forward_.forward(
-        tokens, to, options_.feed_forward_dropout ? dropout_at(dropout, 2) : Dropout{}, context,
-        show.within(""));
+    feed_forward_.forward(tokens, to,
+                          options_.feed_forward_dropout ? dropout_at(dropout, 2) : Dropout{},
+                          context, show.within(""));
     apply_dropout(to, to, dropout_at(dropout, 3), context);
   };
   const auto show_sum = [&](const char* name, const ConstTensor& p, const ConstTensor& q) {

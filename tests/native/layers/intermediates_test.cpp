@@ -43,8 +43,7 @@ struct Array {
     values = random.normals(static_cast<std::int64_t>(values.size()));
   }
   /// What was shown.
-  explicit Array(const ConstTensor& view)
-      : shape(view.shape().begin(), view.shape().end()) {
+  explicit Array(const ConstTensor& view) : shape(view.shape().begin(), view.shape().end()) {
     std::int64_t count = 1;
     for (const std::int64_t size : shape) count *= size;
     EXPECT_TRUE(view.is_contiguous());
@@ -117,7 +116,8 @@ TEST(IntermediatesTest, names_are_paths) {
 
 TEST(IntermediatesTest, attention_shows_every_step) {
   Random random;
-  attn::MultiHeadAttention attention({.d_model = 8, .num_heads = 4, .num_kv_heads = 2, .bias = true});
+  attn::MultiHeadAttention attention(
+      {.d_model = 8, .num_heads = 4, .num_kv_heads = 2, .bias = true});
   randomize(attention, random);
   const Array x({2, 5, 8}, random);
   Array y({2, 5, 8});
@@ -395,7 +395,8 @@ TEST(IntermediatesTest, additive_attention_shows_projections_scores_and_weights)
 
 TEST(IntermediatesTest, bahdanaus_decoder_shows_all_steps) {
   Random random;
-  attn::BahdanauDecoder decoder({.vocab_size = 7, .embed_size = 3, .num_hiddens = 4, .num_layers = 2});
+  attn::BahdanauDecoder decoder(
+      {.vocab_size = 7, .embed_size = 3, .num_hiddens = 4, .num_layers = 2});
   randomize(decoder, random);
   const Array outputs({2, 5, 4}, random), hidden({2, 2, 4}, random);
   const std::vector<std::int32_t> tokens{1, 2, 6, 0, 3, 5};

@@ -23,13 +23,13 @@ namespace attn {
 /// "weight_hh_l0" (3·H, H), and with bias "bias_ih_l0" (3·H), "bias_hh_l0" (3·H).
 class ATTN_API GRU : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   explicit GRU(const RecurrentOptions& options);
 
   const RecurrentOptions& options() const noexcept;
 
-  /// As RNN::forward, strides, overlap, bits, errors and intermediates included; σ and tanh are within 4e-7 of the
-  /// exact values, relatively.
+  /// As RNN::forward, strides, overlap, bits, errors and intermediates included; σ and tanh are
+  /// within 4e-7 of the exact values, relatively.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;

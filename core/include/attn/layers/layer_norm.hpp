@@ -29,15 +29,15 @@ struct LayerNormOptions {
 class ATTN_API LayerNorm : public Module {
  public:
   /// Throws kInvalidArgument for a width below 1 or an eps that is not a finite number ≥ 0;
-  /// kSizeOverflow, kOutOfMemory.
+  /// kSizeOverflow, std::bad_alloc.
   explicit LayerNorm(std::int64_t width, const LayerNormOptions& options = {});
 
   std::int64_t width() const noexcept { return width_; }
   const LayerNormOptions& options() const noexcept { return options_; }
 
   /// x (…, width), output of the same shape, any strides; output may be x itself, otherwise they
-  /// must not overlap. Throws kShapeMismatch, kInvalidArgument for null data, kOutOfMemory; output
-  /// is then untouched. Intermediate: "output".
+  /// must not overlap. Throws kShapeMismatch, kInvalidArgument for null data, std::bad_alloc;
+  /// output is then untouched. Intermediate: "output".
   void forward(const ConstTensor& x, const Tensor& output,
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
@@ -49,8 +49,8 @@ class ATTN_API LayerNorm : public Module {
                    Intermediates* intermediates = nullptr) const;
 
  private:
-  void run(const ConstTensor& x, const ConstTensor* y, const Tensor& output,
-           Context& context, Intermediates* intermediates) const;
+  void run(const ConstTensor& x, const ConstTensor* y, const Tensor& output, Context& context,
+           Intermediates* intermediates) const;
 
   std::int64_t width_;
   LayerNormOptions options_;

@@ -86,7 +86,7 @@ class ATTN_API Module {
   ConstTensor parameter(std::string_view name) const;
 
   /// Copies values of the same shape in, with any strides. Throws kNotFound, kShapeMismatch,
-  /// kInvalidArgument for null data, or kOutOfMemory; the layer is then as it was.
+  /// kInvalidArgument for null data, or std::bad_alloc; the layer is then as it was.
   void set_parameter(std::string_view name, const ConstTensor& values,
                      Context& context = Context::default_context());
 
@@ -104,8 +104,8 @@ class ATTN_API Module {
   /// random.stream on, in the order of parameter_names().
   ///
   /// Some layers take more streams than they have matrices, so that a matrix which an option adds
-  /// does not change those after it: MultiHeadAttention takes 6, for its four projections (one each,
-  /// also where three of them are one parameter) and two tables of relative positions; a
+  /// does not change those after it: MultiHeadAttention takes 6, for its four projections (one
+  /// each, also where three of them are one parameter) and two tables of relative positions; a
   /// TransformerDecoderLayer takes 16. So a TransformerEncoderLayer takes 8, and layer l of a stack
   /// begins at stream 8·l, or 16·l. A T5 table beside Shaw's two is a third, and takes one more.
   void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
@@ -117,28 +117,29 @@ class ATTN_API Module {
   std::vector<std::string> intermediate_names() const;
 
  protected:
-  /// Throws kOutOfMemory.
+  /// Throws std::bad_alloc.
   Module();
   Module(Module&&) noexcept;
   Module& operator=(Module&&) noexcept;
 
   /// Adds a parameter of zeros, or of ones where it is initialised to them; the view is valid as
   /// long as the layer, wherever that is moved. Throws kInvalidArgument for a negative size,
-  /// kSizeOverflow, kOutOfMemory; nothing is then added.
+  /// kSizeOverflow, std::bad_alloc; nothing is then added.
   Tensor add_parameter(std::string name, std::span<const std::int64_t> shape,
                        const Initialization& initialization = {});
   Tensor add_parameter(std::string name, std::initializer_list<std::int64_t> shape,
                        const Initialization& initialization = {}) {
-    return add_parameter(std::move(name), std::span<const std::int64_t>(shape.begin(), shape.size()),
+    return add_parameter(std::move(name),
+                         std::span<const std::int64_t>(shape.begin(), shape.size()),
                          initialization);
   }
 
   /// `refresh` is called after each change of the parameter added last.
   void when_changed(std::function<void(Context&)> refresh);
 
-  /// Adds the parameters and intermediates of another layer, `name` and a dot in front of theirs; an
-  /// empty name leaves theirs as they are. The child may be moved, but a layer that is assigned to
-  /// it has to be added anew: it then takes the place of the one of that name.
+  /// Adds the parameters and intermediates of another layer, `name` and a dot in front of theirs;
+  /// an empty name leaves theirs as they are. The child may be moved, but a layer that is assigned
+  /// to it has to be added anew: it then takes the place of the one of that name.
   void add_child(std::string name, const Module& child);
 
   /// Takes at least so many random streams, see initialize_xavier().

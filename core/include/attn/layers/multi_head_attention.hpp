@@ -65,7 +65,7 @@ struct MultiHeadAttentionOptions {
 class ATTN_API MultiHeadAttention : public Module {
  public:
   /// Throws kInvalidArgument where the sizes do not divide or a positional scheme's options are
-  /// outside their domains, kSizeOverflow, kOutOfMemory.
+  /// outside their domains, kSizeOverflow, std::bad_alloc.
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options);
 
   const MultiHeadAttentionOptions& options() const noexcept;
@@ -86,16 +86,16 @@ class ATTN_API MultiHeadAttention : public Module {
   /// Any strides; output must not overlap an input. Errors are those of Linear, four times, and of
   /// scaled_dot_product_attention, each multiplied by the weights that follow.
   ///
-  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; outputs are then
+  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; outputs are then
   /// untouched.
   ///
   /// Intermediates, those of a cache included where there is one:
   ///   "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): as they enter the scores, so rotated where
   ///   positions are rotary; then "projected_q" and "projected_k" are what this call has projected,
   ///   before rotation;
-  ///   "scaled_scores", "capped_scores", "biased_scores", "weights" (B, H, Nq, Nk) and "log_sum_exp"
-  ///   (B, H, Nq): as in AttentionOptions;
-  ///   "head_output" (B, H, Nq, D): weights · v; and "output".
+  ///   "scaled_scores", "capped_scores", "biased_scores", "weights" (B, H, Nq, Nk) and
+  ///   "log_sum_exp" (B, H, Nq): as in AttentionOptions; "head_output" (B, H, Nq, D): weights · v;
+  ///   and "output".
   void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
                const Tensor& output, const AttentionOptions& attention = {},
                Context& context = Context::default_context(),
@@ -133,8 +133,7 @@ class ATTN_API MultiHeadAttention : public Module {
   /// query attends to what the cache holds. Diagonals are as given: query i is at key i + offset.
   /// Throws what forward does.
   void attend(const ConstTensor& query, const KeyValueCache& cache, const Tensor& output,
-              const AttentionOptions& attention = {},
-              Context& context = Context::default_context(),
+              const AttentionOptions& attention = {}, Context& context = Context::default_context(),
               Intermediates* intermediates = nullptr) const;
 
  private:

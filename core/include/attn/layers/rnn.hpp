@@ -20,7 +20,8 @@ struct RecurrentOptions {
   bool bias = true;
 };
 
-/// The states around a sequence: (num_layers, B, H), or (num_layers, H) for a sequence without B. The last layer's is the last row.
+/// The states around a sequence: (num_layers, B, H), or (num_layers, H) for a sequence without B.
+/// The last layer's is the last row.
 struct RecurrentStates {
   ConstTensor h_0 = {};  ///< before the first step; zeros when left out
   Tensor h_n = {};       ///< after the last step, when given; may be h_0
@@ -37,7 +38,7 @@ enum class RecurrentActivation : int { kTanh, kRelu };
 /// "bias_hh_l0" (H).
 class ATTN_API RNN : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   explicit RNN(const RecurrentOptions& options,
                RecurrentActivation activation = RecurrentActivation::kTanh);
 
@@ -50,7 +51,7 @@ class ATTN_API RNN : public Module {
   /// Error: one step adds at most 3e-7 + (E + H + 2) · 6e-8 · (Σ|W x| + Σ|W h| + Σ|b|) to the error
   /// that h_(t−1) brings along.
   ///
-  /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, kOutOfMemory; outputs
+  /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, std::bad_alloc; outputs
   /// are then untouched.
   ///
   /// Intermediates: "output_l0" (B, N, H) of the first layer, and so on.

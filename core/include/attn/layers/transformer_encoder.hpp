@@ -70,14 +70,14 @@ class ATTN_API TransformerEncoderLayer : public Module {
   /// dropout.random.stream … + 3; it then takes the place of attention.dropout, which otherwise
   /// acts.
   ///
-  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; outputs are then
+  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; outputs are then
   /// untouched.
   ///
   /// Intermediates: "self_attn.…" (see MultiHeadAttention), "linear1.output", "hidden" and
   /// "linear2.output" (FeedForward), "norm1.output" and "norm2.output"; the residual stream, with
   /// TransformerLens' names, "resid_pre" (x), "resid_mid" (x + dropout(self_attn(…))) and
-  /// "resid_post" (h + dropout(feed_forward(…))), where post-norm has yet to normalise the last two;
-  /// and "output".
+  /// "resid_post" (h + dropout(feed_forward(…))), where post-norm has yet to normalise the last
+  /// two; and "output".
   void forward(const ConstTensor& x, const Tensor& output, const AttentionOptions& attention = {},
                const Dropout& dropout = {}, Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
@@ -141,7 +141,7 @@ class ATTN_API TransformerEncoder : public Module {
   std::span<const TransformerEncoderLayer> layers() const noexcept { return layers_; }
 
   /// x and output as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
-  /// kOutOfMemory; outputs are then untouched, and the caches as they were.
+  /// std::bad_alloc; outputs are then untouched, and the caches as they were.
   void forward(const ConstTensor& x, const Tensor& output, const TransformerEncoderCall& call = {},
                Context& context = Context::default_context()) const;
 
