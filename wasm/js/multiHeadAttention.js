@@ -49,11 +49,25 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
  *   lengths are over past + N keys, and diagonals count from the beginning of the sequence
  */
 
-/** @typedef {AttentionOptions & CacheOption & IntermediatesOption} MultiHeadAttentionForwardOptions */
+/**
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ *   & CacheOption & IntermediatesOption} MultiHeadAttentionForwardOptions
+ */
 
 /**
  * @template {ResultKind} [As='array']
- * @typedef {AttentionResult<As> & ShownIntermediates<As>} MultiHeadAttentionResult
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>
+ *   & ShownIntermediates<As>} MultiHeadAttentionResult
  */
 
 const kOptions = {
@@ -123,12 +137,17 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
+   * @template {boolean} [Scaled=false]
+   * @template {boolean} [Capped=false]
+   * @template {boolean} [Biased=false]
+   * @template {boolean} [Weights=false]
+   * @template {boolean} [LogSumExp=false]
    * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
    * @param {TensorLike} [key]  (B, Nk, keyDim), of the same rank; `query` by default
    * @param {TensorLike} [value]  (B, Nk, valueDim), of the same rank; `key` by default
-   * @param {MultiHeadAttentionForwardOptions} [options]
-   * @returns {MultiHeadAttentionResult<As>} `output` of the shape of `query`, and the stages asked for, (B, H,
-   *   Nq, Nk), or (H, Nq, Nk) without B
+   * @param {MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output` of the shape
+   *   of `query`, and the stages asked for, (B, H, Nq, Nk), or (H, Nq, Nk) without B
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -182,10 +201,15 @@ export class MultiHeadAttention extends Layer {
 
   /**
    * Attends to what a cache holds. Diagonals are as given: query i is at key i + offset.
+   * @template {boolean} [Scaled=false]
+   * @template {boolean} [Capped=false]
+   * @template {boolean} [Biased=false]
+   * @template {boolean} [Weights=false]
+   * @template {boolean} [LogSumExp=false]
    * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
    * @param {KeyValueCache<any>} cache
-   * @param {AttentionOptions & IntermediatesOption} [options]
-   * @returns {MultiHeadAttentionResult<As>}
+   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & IntermediatesOption} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */

@@ -200,7 +200,10 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
         {"a divisor of ", validation::Name("num_heads"), " ", options.num_heads});
   }
   // The largest of the parameters' sizes; none of what follows can then overflow.
-  validation::product("d_model", {3, options.d_model, options.d_model});
+  const std::int64_t joined = validation::product("d_model", {3, options.d_model, options.d_model});
+  if (impl.joined()) {
+    validation::allocation(std::string_view("in_proj_weight"), joined, sizeof(float));
+  }
   validation::product("key_dim", {impl.kv_width(), impl.key_dim});
   validation::product("value_dim", {impl.kv_width(), impl.value_dim});
   impl.check_positions();
