@@ -329,8 +329,8 @@ await everyVariant('layers', (attn) => {
     assert.deepEqual(heads.intermediates?.q.shape, [2, 5, 4]);
     const cache = attention.makeCache();
     attention.forward(x, x, x, { cache });
-    const attended = attention.attend(x, cache, { intermediates: ['k'] });
-    assert.deepEqual(attended.intermediates?.k.shape, [2, 5, 4]);
+    const cached = attention.attend(x, cache, { intermediates: ['k'] });
+    assert.deepEqual(cached.intermediates?.k.shape, [2, 5, 4]);
     for (const each of [encoder, feedForward, norm, attention, cache]) each.dispose();
   });
 
