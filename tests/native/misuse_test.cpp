@@ -1,4 +1,4 @@
-// What callers get wrong, across all entry points: memory that cannot be had at each single
+// What callers get wrong, across all entry points: memory that is refused at each single
 // request, sizes beyond what can be counted, outputs that overlap inputs. Ranks, sizes, lengths and
 // null data are tested with the function they belong to.
 

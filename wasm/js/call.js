@@ -56,7 +56,7 @@ const utf8Decoder = new TextDecoder();
  */
 
 /**
- * A call of the core. Its arguments are numbers of 64 bits, one behind the other; Arguments in
+ * A call of the core. Its arguments are numbers of 64 bits, one after the other; Arguments in
  * arguments.hpp has a reader for each of the writers here, and takes them in the same order.
  *
  * Writers check what they write, and neither take memory nor copy: run() does, when everything is

@@ -138,7 +138,7 @@ class Decoder extends Layer {
    * @param {TensorLike | DecodingState} memory
    * @param {DecoderLayerCall & IntermediatesOption} options
    * @param {Names} names  of what attention may be given
-   * @param {number} numWeights  of how many layers the weights are to be had
+   * @param {number} numWeights  of how many layers the weights are asked for
    * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
    * @returns {R}
    */

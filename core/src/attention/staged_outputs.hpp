@@ -6,7 +6,7 @@
 
 namespace attn {
 
-/// Scratch memory in the place of an output, so that a call that fails later has written nothing.
+/// Scratch memory instead of an output, so that a call that fails later has written nothing.
 /// An empty output stays empty. Throws kInvalidArgument for null data.
 Tensor staged(const char* name, const Tensor& output, runtime::Execution& run);
 
