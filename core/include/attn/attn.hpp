@@ -49,6 +49,9 @@
 #include "attn/io/safetensors.hpp"
 #include "attn/io/state_dict.hpp"
 
+// Training
+#include "attn/training/attention_backward.hpp"
+
 // For teaching only
 #include "attn/teaching/architecture_costs.hpp"
 #include "attn/teaching/ngram_embedding.hpp"
