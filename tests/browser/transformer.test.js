@@ -129,9 +129,6 @@ for (const norm of /** @type {const} */ (['post', 'pre'])) {
     near(feedForward, project(hidden, weights.feedForward), 'feed-forward');
     assert.deepEqual(sums[1], add(pre ? sums[0] : fed, feedForward));
     if (!pre) near(await read(/^output/, dModel), layerNorm(sums[1]), 'output');
-
-    const difference = figure.locator('[data-difference]');
-    assert.equal(await difference.getAttribute('data-difference'), '0');
   });
 }
 

@@ -69,7 +69,6 @@ export const block = {
       ...{ feedForward: counted([3, 4], 12), sum2: counted([3, 4], 13) },
     },
     scores: { weights0: counted([3, 3], -2) },
-    difference: 0,
   },
   parameters: {
     ...{ q: counted([4, 4], 0), k: counted([4, 4], 1), v: counted([4, 4], 2) },
