@@ -49,7 +49,11 @@ export class Decoder {
     }
     for (let t = this.#steps.length; t < length; t++) {
       const token = { data: row(t), shape: [1, dModel] };
-      const { output, weights, intermediates } = this.#layer.forward(token, {
+      const {
+        output,
+        weights,
+        intermediates = {},
+      } = this.#layer.forward(token, {
         attention: { causal: true, needWeights: true },
         cache: this.#cache,
         intermediates: ['self_attn.q'],

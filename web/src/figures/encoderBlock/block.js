@@ -49,16 +49,16 @@ export class EncoderBlock {
    * @returns {BlockRun}
    */
   forward(x, exclusion) {
-    const { intermediates: shown } = this.#layer.forward(x, {
+    const { intermediates: shown = {} } = this.#layer.forward(x, {
       attention: exclusion,
       intermediates,
     });
-    const named = (
-      /** @type {Record<string, string>} */ names,
-      all = (/** @type {Tensor} */ t) => t,
-    ) => Object.fromEntries(Object.entries(names).map(([id, name]) => [id, all(shown[name])]));
+    /** @type {Record<string, Tensor>} */
+    const stages = {};
+    for (const [id, name] of Object.entries(matrices)) stages[id] = shown[name];
+    for (const [id, name] of Object.entries(byHead)) stages[id] = joinHeads(shown[name]);
     return {
-      stages: { ...named(matrices), ...named(byHead, joinHeads), ...eachHead(shown[weights]) },
+      stages: { ...stages, ...eachHead(shown[weights]) },
       scores: eachHead(shown[scores]),
     };
   }

@@ -4,6 +4,8 @@ import { maxAbsDifference } from '../../model/shuffle.js';
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
+/** @typedef {ReturnType<typeof rotate>} Rotation */
+
 /** The width that is drawn: the last sine of an odd one has no cosine to turn with. */
 export const evenWidth = (/** @type {number} */ width) => Math.max(2, width - (width % 2));
 

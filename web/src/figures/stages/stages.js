@@ -31,7 +31,7 @@ import { joinHeads } from '../../model/heads.js';
  * @returns {Stages}
  */
 export function stagesOf(attn, x, layer, exclusion, head) {
-  const { output, intermediates } = layer.forward(x, x, x, {
+  const { output, intermediates = {} } = layer.forward(x, x, x, {
     ...exclusion,
     intermediates: ['q', 'k', 'v', 'head_output'],
   });
