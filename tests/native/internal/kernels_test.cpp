@@ -580,7 +580,7 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
       const auto call = [&](Matrix& to) {
         Guarded scratch((cols + kernels().vector_width - 1) / kernels().vector_width *
                         kernels().vector_width);
-        kernels().layer_norm({.rows = rows,
+        kernels().norm({.rows = rows,
                               .cols = cols,
                               .x = x.data(),
                               .x_row = x.row(),

@@ -11,6 +11,9 @@ enum class Activation : int {
   kRelu,      ///< max(x, 0): torch.nn.ReLU
   kGelu,      ///< x·Φ(x) = x·(1 + erf(x/√2))/2: torch.nn.GELU (Hendrycks & Gimpel 2016)
   kGeluTanh,  ///< x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2: torch.nn.GELU(approximate="tanh")
+  kSilu,      ///< x/(1 + exp(−x)): torch.nn.SiLU, Swish
+  kTanh,      ///< torch.nn.Tanh
+  kSigmoid,   ///< 1/(1 + exp(−x)): torch.nn.Sigmoid
 };
 
 /// output = f(x) element by element: x of any shape and strides, output of the same shape; output
