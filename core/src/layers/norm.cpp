@@ -1,7 +1,6 @@
 #include "layers/norm.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "elementwise.hpp"
 #include "layers/showing.hpp"
@@ -22,9 +21,7 @@ TensorView<T> row_starts(const TensorView<T>& view) {
 
 void check_norm_options(std::int64_t width, float eps) {
   validation::require_at_least("width", width, 1);
-  if (!(eps >= 0) || !std::isfinite(eps)) {
-    validation::fail_value("eps", eps, {"a finite number of at least 0"});
-  }
+  validation::require_finite_at_least_zero("eps", eps);
 }
 
 void normalize(const Module& layer, const kernels::NormArgs& how, const ConstTensor& x,

@@ -3,7 +3,10 @@
 #include "kernels/training/activation_gradient.hpp"
 #include "kernels/training/attention_gradient.hpp"
 #include "kernels/training/column_sums.hpp"
+#include "kernels/training/cross_entropy.hpp"
+#include "kernels/training/differences.hpp"
 #include "kernels/training/norm_gradient.hpp"
+#include "kernels/training/optimizers.hpp"
 #include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {
@@ -24,6 +27,11 @@ constexpr TrainingTable make_training_table() noexcept {
       .tanh_gradient = &activation_gradient<Isa, TanhGradient>,
       .sigmoid_gradient = &activation_gradient<Isa, SigmoidGradient>,
       .norm_gradient = &norm_gradient<Isa>,
+      .sum_of_squares = &sum_of_squares<Isa>,
+      .scaled_difference = &scaled_difference<Isa>,
+      .cross_entropy = &cross_entropy<Isa>,
+      .sgd = &sgd<Isa>,
+      .adam = &adam<Isa>,
       .load_keys = &load_keys<Isa>,
       .attention_gradient_scratch = &attention_gradient_scratch<Isa>,
       .meet_keys = &meet_keys<Isa>,
