@@ -20,7 +20,7 @@ import { TensorHandle } from './tensorHandle.js';
 /** @import { Dropout } from './dropout.js' */
 /** @import { AttnErrorCode } from './errors.js' */
 /** @import { Memory, Views } from './memory.js' */
-/** @import { Native, Operation } from './runtime.js' */
+/** @import { Operation } from './runtime.js' */
 /** @import { Mask, NumbersLike, Ranks, Tensor, TensorLike } from './tensor.js' */
 /** @import { Block, ResultKind } from './tensorHandle.js' */
 
@@ -62,7 +62,6 @@ const utf8Decoder = new TextDecoder();
  * written.
  */
 export class Call {
-  #native;
   #memory;
   #arguments = new Float64Array(128);
   #count = 0;
@@ -74,12 +73,8 @@ export class Call {
   /** @type {Result[]} */
   #results = [];
 
-  /**
-   * @param {Native} native
-   * @param {Memory} memory
-   */
-  constructor(native, memory) {
-    this.#native = native;
+  /** @param {Memory} memory */
+  constructor(memory) {
     this.#memory = memory;
     /** What its results become. @type {ResultKind} */
     this.as = 'array';
@@ -93,12 +88,12 @@ export class Call {
     this.#place();
     const count = this.#count;
     const address = this.#memory.take('arguments', 8 * Math.max(count, kMostResults));
-    const { doubles } = this.#memory;
+    const { doubles, native } = this.#memory;
     const values = this.#arguments;
     for (let i = 0; i < count; ++i) doubles[address / 8 + i] = values[i];
     this.#address = address;
     this.#forget();
-    const succeeded = this.#native._attn_run(this.#native[operation], address);
+    const succeeded = native._attn_run(native[operation], address);
     this.#memory.reach(address + 8 * kMostResults);
     if (succeeded) return;
     const code = /** @type {AttnErrorCode} */ (this.givenText(0));

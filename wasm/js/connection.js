@@ -87,10 +87,10 @@ export class Connection {
     if (this.#worker.on) {
       // Node's. Whatever its module throws ends it.
       this.#worker.on('error', (/** @type {unknown} */ error) => this.end(this.#stopped(error)));
-      this.#worker.on('exit', () => this.end(this.#stopped('it has ended by itself')));
+      this.#worker.on('exit', () => void this.end(this.#stopped('it has ended by itself')));
     } else {
       worker.addEventListener('error', ({ message }) => {
-        if (!this.#loaded) this.end(notStarted(message));
+        if (!this.#loaded) void this.end(notStarted(message));
       });
     }
     worker.postMessage({ attn: port2 }, [port2]);
@@ -154,14 +154,16 @@ export class Connection {
    * Ends the worker.
    * @param {unknown} reason
    */
-  end(reason) {
+  async end(reason) {
     if (this.#ended) return;
     this.#ended = reason;
-    this.#worker.terminate();
+    // Node's tells when it has ended.
+    const ended = this.#worker.terminate();
     this.#port.close();
     for (const { reject } of [...this.#sent.values(), ...this.#waiting]) reject(reason);
     this.#sent.clear();
     this.#waiting = [];
+    await ended;
   }
 
   /** One call after the other, so that those which have not begun can still be dropped. */
@@ -272,6 +274,8 @@ function prototypeOf({ functions, values }) {
   }
   for (const name of functions) {
     Object.defineProperty(prototype, name, {
+      // The module's own take the place of some.
+      configurable: true,
       // Made anew for each object, so that classes know the one they belong to.
       get() {
         const object = this;
@@ -304,12 +308,20 @@ const moduleMembers = Object.getOwnPropertyDescriptors({
     return request(this, 'run', name, args);
   },
   terminate() {
-    known(this).state.connection.end(
+    void known(this).state.connection.end(
       new AttnError('disposed', 'attn: used after terminate() of its worker'),
+    );
+  },
+  dispose() {
+    return known(this).state.connection.end(
+      new AttnError('disposed', 'attn: used after dispose()'),
     );
   },
   [Symbol.dispose]() {
     this.terminate();
+  },
+  [Symbol.asyncDispose]() {
+    return this.dispose();
   },
 });
 

@@ -17,11 +17,19 @@ import { variants } from './variants.js';
  *   wherever the page is not cross-origin isolated, one thread does the work.
  * @property {string | URL} [wasmUrl]  the folder that holds the .wasm files of all variants, with a
  *   slash at its end, or the file of the `variant` that is named; by default beside this module
+ * @property {WasmSource} [wasm]  the .wasm file itself, instead of its address: for engines that do
+ *   not fetch files, or compile none, as at the edge of a network. `variant` need not be given then.
+ */
+
+/**
+ * A .wasm file: compiled, its bytes, or the answer to a request for it.
+ * @typedef {WebAssembly.Module | ArrayBuffer | Uint8Array<ArrayBuffer> | Response} WasmSource
  */
 
 /** As TensorFlow.js and ONNX Runtime Web: more need to be asked for. */
 const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
+const kVariants = /** @type {Variant[]} */ (Object.keys(variants));
 
 /**
  * Loads the WebAssembly module: picks the variant, fetches and compiles it. Every call gives a
@@ -39,25 +47,30 @@ const kMaxThreads = 64;
  */
 export async function load(options = {}) {
   checkOptions(options);
-  const { variant, threads, wasmUrl } = options;
-  if (variant !== undefined) checkChoice('variant', variant, Object.keys(variants));
+  const { variant, threads, wasmUrl, wasm } = options;
+  if (variant !== undefined) checkChoice('variant', variant, kVariants);
   if (
     threads !== undefined &&
     !(Number.isInteger(threads) && 1 <= threads && threads <= kMaxThreads)
   ) {
     throw invalid('threads', threads, `a whole number from 1 to ${kMaxThreads}`);
   }
+  if (wasm !== undefined && wasmUrl !== undefined) {
+    throw invalid('wasmUrl', `${wasmUrl}`, 'no wasm, which is given, too');
+  }
+  const numThreads = threads ?? defaultThreads();
+  if (wasm !== undefined) return loadSource(wasm, variant, numThreads);
+
   const url = wasmUrl === undefined ? undefined : resolve(wasmUrl);
   if (url && !isFolder(url) && !variant) {
     throw invalid('wasmUrl', `${wasmUrl}`, 'the variant that this file holds: set variant, too');
   }
   const features = detectFeatures();
-  const numThreads = threads ?? defaultThreads();
   requireFeatures(variant ?? 'simd128', features);
-  if (variant) return start(variant, url, numThreads);
+  if (variant) return loadVariant(variant, url, numThreads);
   const single = features.relaxedSimd ? 'relaxed-simd' : 'simd128';
-  if (!features.threads || numThreads === 1) return start(single, url, 1);
-  return start(`${single}-threads`, url, numThreads, single);
+  if (!features.threads || numThreads === 1) return loadVariant(single, url, 1);
+  return loadVariant(`${single}-threads`, url, numThreads, single);
 }
 
 /**
@@ -81,7 +94,8 @@ function requireFeatures(variant, features) {
   if (variant.endsWith('-threads') && !features.threads) {
     fail(
       `variant ${variant}: threads need a page that is cross-origin isolated ` +
-        '(headers Cross-Origin-Opener-Policy: same-origin, Cross-Origin-Embedder-Policy: require-corp)',
+        '(headers Cross-Origin-Opener-Policy: same-origin, Cross-Origin-Embedder-Policy: ' +
+        'require-corp), or a Node that runs without --input-type',
     );
   }
 }
@@ -100,70 +114,131 @@ function defaultThreads() {
 const ofNode = (name) => globalThis.process?.getBuiltinModule?.(`node:${name}`);
 
 /**
- * Starts a variant. Its workers come up while the module is being compiled.
  * @param {Variant} variant
  * @param {URL | undefined} url
  * @param {number} threads
  * @param {Variant} [fallback]  without threads
  * @returns {Promise<Attn>}
  */
-async function start(variant, url, threads, fallback) {
-  const { glue, wasm, worker } = variants[variant];
-  let file = url ?? wasm();
+async function loadVariant(variant, url, threads, fallback) {
+  let file = url ?? variants[variant].wasm();
   if (isFolder(file)) file = new URL(`attn-${variant}.wasm`, file);
-  const files = Promise.all([
-    glue().catch((error) => {
-      throw failure(`the glue of variant ${variant} could not be loaded`, error);
-    }),
-    compile(file),
-  ]);
-  /** @type {any[]} */
-  const workers = [];
+  const [glue, module] = await Promise.all([glueOf(variant), read(file).then(compile(file.href))]);
   try {
-    while (worker && workers.length < threads - 1) {
-      workers.push(worker(globalThis.Worker ?? ofNode('worker_threads').Worker));
-    }
-    const running = Promise.all(
-      workers.map(
-        (worker) =>
-          new Promise((resolve, reject) => {
-            worker.onmessage = resolve;
-            worker.onerror = reject;
-            // Node's knows only these.
-            worker.on?.('message', resolve).on('error', reject);
-          }),
-      ),
-    );
-    // Whoever waits for them hears of it.
-    for (const promise of [files, running]) promise.catch(() => {});
-
-    const [{ default: make }, module] = await files;
-    /** @type {Native} */
-    const native = await new Promise((resolve, reject) => {
-      const waiting = [...workers];
-      const options = {
-        // Towards the glue it never fails.
-        instantiate: (/** @type {WebAssembly.Imports} */ imports) =>
-          new Promise((done) => WebAssembly.instantiate(module, imports).then(done, reject)),
-        startThread: (/** @type {object} */ thread) =>
-          waiting.pop().postMessage({ ...thread, wasm: module }),
-      };
-      make(options).then(resolve);
-    });
-    const runtime = new Runtime(native);
-    runtime.ask('start', (call) => call.number(workers.length + 1));
-    // Calls cannot wait for workers to come up: a page may not.
-    await running;
-    for (const worker of workers) worker.unref?.();
-    return new Attn(runtime, variant);
+    return new Attn(await start(glue, module, poolSize(variant, threads)), variant);
   } catch (error) {
-    for (const worker of workers) worker.terminate();
-    // What is wrong with its files is said by these.
-    await files;
     // It is what cannot be detected: phones refuse to reserve shared memory, and a content security
     // policy may forbid workers.
-    if (fallback) return start(fallback, url, 1);
-    throw failure(`the WebAssembly module (variant ${variant}) could not be started`, error);
+    if (fallback) return loadVariant(fallback, url, 1);
+    throw notStarted(variant, error);
+  }
+}
+
+/**
+ * Loads the file that was given. Which variant it holds is asked of itself.
+ * @param {WasmSource} source
+ * @param {Variant | undefined} wanted
+ * @param {number} threads
+ */
+async function loadSource(source, wanted, threads) {
+  const module = await compile('wasm')(source);
+  // Threads share a memory that is made for them, and one that others see has to come from outside.
+  const shares = WebAssembly.Module.imports(module).some(({ kind }) => kind === 'memory');
+  /** @type {Variant} */
+  const alike = shares ? 'simd128-threads' : 'simd128';
+  if (wanted && wanted.endsWith('-threads') !== shares) throw otherVariant(wanted, alike);
+  if (shares) requireFeatures(alike, detectFeatures());
+  const glue = await glueOf(wanted ?? alike);
+  /** @type {Runtime} */
+  let runtime;
+  try {
+    runtime = await start(glue, module, poolSize(alike, threads));
+  } catch (error) {
+    throw notStarted(wanted ?? alike, error);
+  }
+  const attn = new Attn(runtime, wanted ?? alike);
+  const relaxed = attn.instructionSet === 'wasm_relaxed_simd';
+  /** @type {Variant} */
+  const variant = `${relaxed ? 'relaxed-simd' : 'simd128'}${shares ? '-threads' : ''}`;
+  if (variant === attn.variant) return attn;
+  if (!wanted) return new Attn(runtime, variant);
+  attn.dispose();
+  throw otherVariant(wanted, variant);
+}
+
+/**
+ * @param {Variant} wanted
+ * @param {Variant} found
+ */
+const otherVariant = (wanted, found) =>
+  invalid(
+    'wasm',
+    `the module of variant ${found}`,
+    `that of ${wanted}: set no variant, or this one`,
+  );
+
+/** @param {Variant} variant */
+const glueOf = (variant) =>
+  variants[variant].glue().catch((error) => {
+    throw failure(`the glue of variant ${variant} could not be loaded`, error);
+  });
+
+/**
+ * How many threads there are to be besides the calling one.
+ * @param {Variant} variant
+ * @param {number} threads
+ */
+const poolSize = (variant, threads) => (variant.endsWith('-threads') ? threads - 1 : 0);
+
+/**
+ * @param {Variant} variant
+ * @param {unknown} cause
+ */
+const notStarted = (variant, cause) =>
+  failure(`the WebAssembly module (variant ${variant}) could not be started`, cause);
+
+/**
+ * @param {{ default: (options: object) => Promise<any> }} glue
+ * @param {WebAssembly.Module} module
+ * @param {number} poolSize  workers for threads
+ * @returns {Promise<Runtime>}
+ */
+async function start(glue, module, poolSize) {
+  const { Worker } = globalThis;
+  /** @type {(reason: unknown) => void} */
+  let fail = () => {};
+  const failed = new Promise((_, reject) => (fail = reject));
+  /** @type {Native} */
+  const native = await Promise.race([
+    glue.default({
+      instantiateWasm(
+        /** @type {WebAssembly.Imports} */ imports,
+        /** @type {(instance: WebAssembly.Instance, module: WebAssembly.Module) => void} */ receive,
+      ) {
+        WebAssembly.instantiate(module, imports).then((instance) => {
+          receive(instance, module);
+        }, fail);
+        return {};
+      },
+      // Nothing is said there unless something is wrong, as with a worker that does not start.
+      printErr: (/** @type {string} */ text) => fail(new Error(text)),
+      poolSize,
+      // Only dispose() ends it.
+      noExitRuntime: true,
+    }),
+    failed,
+  ]);
+  const runtime = new Runtime(native);
+  try {
+    // Calls cannot wait for workers to come up: a page may not.
+    await Promise.race([native.pthreadPoolReady, failed]);
+    // The glue has made Node's known to everybody, who may take it for a browser's.
+    if (!Worker) Reflect.deleteProperty(globalThis, 'Worker');
+    runtime.ask('start', (call) => call.number(poolSize + 1));
+    return runtime;
+  } catch (error) {
+    runtime.dispose();
+    throw error;
   }
 }
 
@@ -180,13 +255,18 @@ function resolve(wasmUrl) {
 const isFolder = (url) => url.pathname.endsWith('/');
 
 /**
- * @param {URL} url
- * @returns {Promise<WebAssembly.Module>}
+ * @param {string} name  of what is compiled
+ * @returns {(source: WasmSource) => Promise<WebAssembly.Module>}
  */
-async function compile(url) {
-  const source = await read(url);
+const compile = (name) => async (source) => {
+  const isBytes = source instanceof ArrayBuffer || ArrayBuffer.isView(source);
+  const isAnswer = typeof Response === 'function' && source instanceof Response;
+  if (source instanceof WebAssembly.Module) return source;
+  if (!isBytes && !isAnswer) {
+    throw invalid(name, source, 'a WebAssembly.Module, an ArrayBuffer, a Uint8Array or a Response');
+  }
   try {
-    if (!(source instanceof Response)) return await WebAssembly.compile(source);
+    if (isBytes) return await WebAssembly.compile(source);
     // Servers that do not know .wasm files are common; streaming insists on their type.
     const isTyped = source.headers.get('Content-Type')?.startsWith('application/wasm');
     if (isTyped) return await WebAssembly.compileStreaming(source);
@@ -199,9 +279,9 @@ async function compile(url) {
         error,
       );
     }
-    throw failure(`${url.href} could not be compiled`, error);
+    throw failure(`${name} could not be compiled`, error);
   }
-}
+};
 
 /**
  * @param {URL} url

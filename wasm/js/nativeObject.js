@@ -105,5 +105,7 @@ export class NativeObject {
  * @param {number} address
  */
 function removal(runtime, operation, address) {
-  return () => runtime.ask(operation, (call) => call.number(address));
+  return () => {
+    if (!runtime.disposed) runtime.ask(operation, (call) => call.number(address));
+  };
 }

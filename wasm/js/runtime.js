@@ -1,17 +1,20 @@
 import { Call } from './call.js';
 import { AttnError } from './errors.js';
-import { Memory } from './memory.js';
+import { Memory, moduleDisposed } from './memory.js';
 
 /** @import { ResultKind } from './tensorHandle.js' */
 
 /**
  * What the module offers. A number stands for an operation: `_attn_run` runs it with the arguments
- * at an address, and returns whether it succeeded.
+ * at an address, and returns whether it succeeded. `_attn_exit` ends the module, by Emscripten's
+ * `ExitStatus`.
  * @typedef {object} NativeModule
  * @property {WebAssembly.Memory} wasmMemory
+ * @property {Promise<void>} [pthreadPoolReady]  the workers that threads run on
  * @property {(bytes: number) => number} _malloc
  * @property {(address: number) => void} _free
  * @property {(operation: number, address: number) => number} _attn_run
+ * @property {() => void} _attn_exit
  */
 
 /** @typedef {NativeModule & Record<Operation, number>} Native */
@@ -57,10 +60,9 @@ export class Runtime {
    * @param {ResultKind} [as]  what results become
    */
   constructor(native, other, as = 'array') {
-    this.native = native;
     this.as = as;
     this.memory = other?.memory ?? new Memory(native);
-    this.#call = other ? other.#call : new Call(native, this.memory);
+    this.#call = other ? other.#call : new Call(this.memory);
     /**
      * Deletes the native objects that were dropped without dispose().
      * @type {FinalizationRegistry<() => void>}
@@ -73,6 +75,33 @@ export class Runtime {
     return new Runtime(this.native, this, 'handle');
   }
 
+  /** @throws {AttnError} `disposed` */
+  get native() {
+    return this.memory.native;
+  }
+
+  /** Whether `dispose()` was called, here or of a runtime of the same module. */
+  get disposed() {
+    return this.memory.disposed;
+  }
+
+  /** Ends the module, with its threads and its memory. A second call does nothing. */
+  dispose() {
+    if (this.disposed) return;
+    const { native } = this;
+    this.memory.dispose();
+    const { process } = globalThis;
+    const exitCode = process?.exitCode;
+    try {
+      native._attn_exit();
+    } catch (error) {
+      if (/** @type {any} */ (error)?.name !== 'ExitStatus') throw error;
+    } finally {
+      // In Node it would be that of the module, which is nobody's.
+      if (process) process.exitCode = exitCode;
+    }
+  }
+
   /**
    * Makes one call of the core: `body` writes arguments, runs an operation and takes the results.
    * Whatever it took of the memory is given back, also when it throws.
@@ -81,6 +110,7 @@ export class Runtime {
    * @returns {T}
    */
   call(body) {
+    if (this.disposed) throw moduleDisposed();
     const call = this.#call;
     call.as = this.as;
     try {

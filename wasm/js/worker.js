@@ -22,7 +22,7 @@ export { AttnError };
  * A value of attn's API as one side of a worker sees it: objects that can be disposed of stay in
  * the worker, everything else is copied.
  * @template T
- * @typedef {T extends { dispose(): void } | Pick<Attn, 'memory'> ? Remote<T>
+ * @typedef {T extends { dispose(): void } ? Remote<T>
  *   : T extends ArrayLike<number> | ArrayBuffer | Function ? T
  *   : T extends object ? { [K in keyof T]: Sent<T[K]> }
  *   : T} Sent
@@ -67,6 +67,8 @@ export { AttnError };
  *   Promise<TaskResult<T[N]>>} run  runs a task of the worker
  * @property {() => void} terminate  ends the worker at once. Calls that were not answered, and all
  *   later ones, are rejected with `disposed`.
+ * @property {() => Promise<void>} dispose  the same; it fulfils when the worker has ended, where that
+ *   can be known, which is in Node
  */
 
 /**
@@ -84,9 +86,10 @@ export { AttnError };
 /**
  * A module in a worker: {@link Attn} with promises.
  * @template {Tasks} [T=Tasks]
- * @typedef {RemoteMembers<Attn> & Running<T> & {
+ * @typedef {Omit<RemoteMembers<Attn>, 'dispose'> & Running<T> & {
  *   with(options: CallOptions): RemoteAttn<T>,
  *   [Symbol.dispose](): void,
+ *   [Symbol.asyncDispose](): Promise<void>,
  * }} RemoteAttn
  */
 
@@ -116,13 +119,20 @@ export { AttnError };
  */
 export async function load(options = {}) {
   checkOptions(options);
-  const { worker, wasmUrl, ...others } = options;
+  const { worker, wasmUrl, wasm, ...others } = options;
   const connection = new Connection(worker ?? startWorker());
   try {
-    const args = [{ ...others, ...(wasmUrl !== undefined && { wasmUrl: resolve(wasmUrl) }) }];
-    return await connection.load(args);
+    const given = {
+      ...others,
+      ...(wasmUrl !== undefined && { wasmUrl: resolve(wasmUrl) }),
+      // An answer can be read, but not sent.
+      ...(wasm !== undefined && {
+        wasm: wasm instanceof Response ? await wasm.arrayBuffer() : wasm,
+      }),
+    };
+    return await connection.load([given]);
   } catch (error) {
-    connection.end(error);
+    void connection.end(error);
     throw error;
   }
 }

@@ -21,26 +21,7 @@
 #include "attn/error.hpp"
 #include "attn/version.hpp"
 
-// Embind tells JavaScript of all of C++'s types, and the C library asks it for the environment. The
-// operations' names are all that is made known here, so neither leaves the module.
-extern "C" char* getenv(const char*) { return nullptr; }
-namespace emscripten::internal {
-extern "C" {
-void _embind_register_void(TYPEID, const char*) {}
-void _embind_register_bool(TYPEID, const char*, bool, bool) {}
-void _embind_register_integer(TYPEID, const char*, std::size_t, std::int32_t, std::uint32_t) {}
-void _embind_register_bigint(TYPEID, const char*, std::size_t, std::int64_t, std::uint64_t) {}
-void _embind_register_float(TYPEID, const char*, std::size_t) {}
-void _embind_register_std_string(TYPEID, const char*) {}
-void _embind_register_std_wstring(TYPEID, std::size_t, const char*) {}
-void _embind_register_emval(TYPEID) {}
-void _embind_register_memory_view(TYPEID, unsigned, const char*) {}
-}
-}  // namespace emscripten::internal
-
 namespace attn::wasm {
-extern "C" bool attn_has_threads();
-
 namespace {
 
 /// Whether a name with underscores is one of PyTorch's parameters, which have them in JavaScript,
@@ -107,19 +88,12 @@ void start(Arguments& a) {
   ContextOptions options;
   options.num_threads = a.choice<int>();
   the_context = std::make_unique<Context>(options);
-  // The loader waits for every worker that it has started.
+  // The loader has started a worker for each.
   if (the_context->num_threads() != options.num_threads) throw std::bad_alloc();
 }
 
-/// What malloc has handed out and not got back, with the headers of its blocks. Emscripten's
-/// emmalloc, which the variants with threads have, counts the headers of free blocks as used, too.
-double bytes_in_use() {
-  const struct mallinfo info = mallinfo();
-  const double bytes = static_cast<double>(static_cast<std::size_t>(info.uordblks));
-  if (!attn_has_threads()) return bytes;
-  constexpr double kHeader = 8;
-  return bytes - kHeader * (static_cast<double>(info.ordblks) + static_cast<double>(info.smblks));
-}
+/// What malloc has handed out and not got back, with the headers of its blocks.
+double bytes_in_use() { return static_cast<double>(static_cast<std::size_t>(mallinfo().uordblks)); }
 
 /// Gives the number of threads, the bytes in use, the instruction set, and the version.
 void describe(Arguments& a) {
@@ -167,4 +141,10 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
   } catch (...) {
     return wasm::fail(results, "internal", "the core failed without saying why");
   }
+}
+
+/// Ends the module: its threads first, then the runtime with the workers that they ran on.
+extern "C" EMSCRIPTEN_KEEPALIVE void attn_exit() {
+  attn::wasm::the_context.reset();
+  emscripten_force_exit(0);
 }

@@ -38,7 +38,7 @@ export async function buildModules(variants) {
     cwd: kSources,
     input: Object.fromEntries(kEntries.map((name) => [name, join(kSources, `${name}.js`)])),
     // Loaded when the variant is known.
-    external: /\/glue(WithThreads)?\.js$/,
+    external: /\/attn-[\w-]+\.js$/,
     treeshake: { moduleSideEffects: false },
     platform: 'neutral',
     // The loader is to lie in index.js, not in a file beside it, although serve.js uses it, too.
@@ -73,24 +73,14 @@ function quoteAddresses(file) {
 }
 
 /**
- * One file for all variants without threads, and one for those with them: their glue is the same.
+ * Emscripten's JavaScript of each variant.
  * @param {readonly string[]} variants
  * @param {typeof import('rolldown/utils').minifySync} minify
  */
 function writeGlue(variants, minify) {
-  /** @type {Map<string, string>} name → text */
-  const files = new Map();
   for (const variant of variants) {
-    const glue = readFileSync(join(kVariantsFolder, `attn-${variant}.js`), 'utf8');
-    const name = variant.endsWith('-threads') ? 'glueWithThreads.js' : 'glue.js';
-    if ((files.get(name) ?? glue) !== glue) {
-      throw new Error(
-        `The glue of ${variant} is not the same as that of others that share ${name}`,
-      );
-    }
-    files.set(name, glue);
-  }
-  for (const [name, glue] of files) {
+    const name = `attn-${variant}.js`;
+    const glue = readFileSync(join(kVariantsFolder, name), 'utf8');
     const { code } = minify(name, glue, { module: true, ...kMinify });
     writeFileSync(join(kModulesFolder, name), code);
   }
