@@ -92,57 +92,22 @@ async function renderedModule(file) {
   return rendered(await import(url));
 }
 
-/** Signs that stand for tags: letters that no equation has, of two bytes each. */
-const kFirst = 0x400;
-const kLast = 0x7ff;
-
 /**
  * Modules of the name `equations.js` export TeX, or objects of it; the page gets it rendered, so that
- * it needs neither KaTeX nor the time to run it. In the built page each tag is one sign of text, and
- * the tags, which are mostly the same, are listed once.
+ * it needs neither KaTeX nor the time to run it.
  * @returns {import('vite').Plugin}
  */
 export function equations() {
-  const tagsModule = 'virtual:equation-tags';
-  /** @type {string[] | undefined} */
-  let tags;
   return {
     name: 'equations',
     enforce: 'pre',
-    async buildStart() {
-      if (this.environment.mode !== 'build') return;
-      const all = await allEquations();
-      tags = [...new Set(all.flatMap((html) => html.match(/<[^>]+>/g) ?? []))];
-      const taken = /[\u0400-\u07ff]/.exec(all.join(''));
-      if (taken) this.error(`an equation contains ${taken[0]}`);
-      if (kFirst + tags.length > kLast) this.error(`equations have ${tags.length} different tags`);
-    },
-    resolveId: (source) => (source === tagsModule ? `\0${source}` : undefined),
-    load: (id) =>
-      id === `\0${tagsModule}`
-        ? `const tags = ${JSON.stringify(tags?.join(''))}.match(/<[^>]+>/g);
-          export const html = (text) =>
-            text.replace(/[\u0400-\u07ff]/g, (sign) => tags[sign.charCodeAt(0) - ${kFirst}]);`
-        : undefined,
     async transform(_, id) {
       if (!isEquations(id)) return undefined;
-      const signs = tags && new Map(tags.map((tag, i) => [tag, String.fromCharCode(kFirst + i)]));
-      /** @type {(value: any) => string} */
-      const source = (value) => {
-        if (typeof value !== 'string') {
-          const entries = Object.entries(value);
-          return `{${entries.map(([name, each]) => `${JSON.stringify(name)}:${source(each)}`)}}`;
-        }
-        if (!signs) return JSON.stringify(value);
-        const text = value.replace(/<[^>]+>/g, (tag) => signs.get(tag) ?? tag);
-        return `/*#__PURE__*/ html(${JSON.stringify(text)})`;
-      };
       const exported = Object.entries(await renderedModule(id));
       return {
-        code: [
-          signs ? `import { html } from '${tagsModule}';` : '',
-          ...exported.map(([name, value]) => `export const ${name} = ${source(value)};`),
-        ].join('\n'),
+        code: exported
+          .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`)
+          .join('\n'),
         map: null,
       };
     },

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { build } from 'vite';
 
 /**
- * Puts the service worker beside the built page, with the list of the files that it keeps: all but
- * the WebAssembly variants, of which a browser uses one or two.
+ * Puts the service worker beside the built page, with the list of the files that it keeps.
  * @returns {import('vite').Plugin}
  */
 export function offline() {
@@ -15,24 +17,46 @@ export function offline() {
       sequential: true,
       order: 'post',
       async handler({ dir = '' }) {
-        const own = await readdir(dir, { withFileTypes: true });
-        const assets = await readdir(join(dir, 'assets'));
+        const entries = await readdir(dir, { withFileTypes: true });
+        const own = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+        const assets = (await readdir(join(dir, 'assets'))).map((name) => `assets/${name}`);
+        const isModule = (/** @type {string} */ name) => name.endsWith('.wasm');
         const files = [
-          ...own.filter((entry) => entry.isFile()).map(({ name }) => name),
-          ...assets.map((name) => `assets/${name}`),
-        ]
-          .filter((name) => !/\.wasm$|^serviceWorker\.js$/.test(name))
-          .sort();
-        const digest = createHash('sha256');
-        for (const name of files) digest.update(name).update(await readFile(join(dir, name)));
-        const listed = ['./', ...files.filter((name) => name !== 'index.html')];
-        const source = await readFile(new URL('serviceWorker.js', import.meta.url), 'utf8');
-        const version = JSON.stringify(`attn-${digest.digest('hex').slice(0, 16)}`);
-        await writeFile(
-          join(dir, 'serviceWorker.js'),
-          source.replace("'VERSION'", version).replace("['FILES']", JSON.stringify(listed)),
-        );
+          ...(await Promise.all(
+            own.map(async (name) => ({ url: name, revision: await digest(join(dir, name)) })),
+          )),
+          // Their names tell their contents.
+          ...assets
+            .filter((name) => !isModule(name))
+            .map((name) => ({ url: name, revision: null })),
+        ];
+        await build({
+          configFile: false,
+          logLevel: 'warn',
+          publicDir: false,
+          define: {
+            'globalThis.__FILES__': JSON.stringify(files),
+            'globalThis.__MODULES__': JSON.stringify(assets.filter(isModule)),
+          },
+          build: {
+            outDir: dir,
+            emptyOutDir: false,
+            target: 'es2023',
+            rolldownOptions: {
+              input: fileURLToPath(new URL('serviceWorker.js', import.meta.url)),
+              output: { format: 'iife', entryFileNames: '[name].js' },
+            },
+          },
+        });
       },
     },
   };
+}
+
+/** @param {string} file */
+async function digest(file) {
+  return createHash('sha256')
+    .update(await readFile(file))
+    .digest('hex')
+    .slice(0, 16);
 }

@@ -1,74 +1,57 @@
-// Keeps the page in the browser, so that it opens without a network after the first visit. The build
-// puts this file beside index.html, with the names of its files in place of FILES and a digest of
-// their contents in place of VERSION.
+// Keeps the page in the browser, so that it opens without a network after the first visit.
+//
+// A new version is installed beside the old one and waits until no tab of this page is open: tabs of
+// the old version still find the chapters that they have not loaded. All caches are named after this
+// project and the folder that the page lies in; those of others are left alone.
 
-const kVersion = 'VERSION';
+import { clientsClaim, setCacheNameDetails } from 'workbox-core';
+import { precacheAndRoute, PrecacheFallbackPlugin } from 'workbox-precaching';
+import { registerRoute } from 'workbox-routing';
+import { CacheFirst, NetworkOnly } from 'workbox-strategies';
+
+const { registration } = /** @type {any} */ (globalThis);
+/** @type {string} */
+const scope = registration.scope;
+
+/** The files of this version, and the addresses of its WebAssembly variants; the build fills them in. */
+const files = /** @type {any} */ (globalThis).__FILES__;
 /** @type {string[]} */
-const kFiles = ['FILES'];
-const worker = /** @type {any} */ (globalThis);
+const modules = /** @type {any} */ (globalThis).__MODULES__;
 
-worker.addEventListener('install', (/** @type {any} */ event) => {
-  // Past the browser's own cache: files may have changed under their names.
-  const requests = kFiles.map(
-    (/** @type {string} */ file) => new Request(file, { cache: 'reload' }),
-  );
-  event.waitUntil(
-    caches
-      .open(kVersion)
-      .then((cache) => cache.addAll(requests))
-      .then(() => worker.skipWaiting()),
-  );
-});
+setCacheNameDetails({ prefix: 'attn', suffix: scope });
+clientsClaim();
 
-worker.addEventListener('activate', (/** @type {any} */ event) => {
-  event.waitUntil(
-    caches
-      .keys()
-      .then((names) =>
-        Promise.all(names.filter((name) => name !== kVersion).map((name) => caches.delete(name))),
-      )
-      .then(() => worker.clients.claim()),
-  );
-});
+// The page itself comes from the network where there is one, so that a new version is seen at once.
+// Not so the reference, which is not kept.
+const { pathname: folder } = new URL(scope);
+registerRoute(
+  ({ request, url }) =>
+    request.mode === 'navigate' && [folder, `${folder}index.html`].includes(url.pathname),
+  new NetworkOnly({
+    networkTimeoutSeconds: 5,
+    plugins: [new PrecacheFallbackPlugin({ fallbackURL: 'index.html' })],
+  }),
+);
 
-/** What the page had loaded before this worker was there: the variant of the module, above all. */
-worker.addEventListener('message', (/** @type {any} */ event) => {
-  if (!Array.isArray(event.data)) return;
-  const urls = event.data.filter((/** @type {string} */ url) =>
-    url.startsWith(worker.registration.scope),
-  );
-  event.waitUntil(
-    caches.open(kVersion).then(async (cache) => {
-      for (const url of urls) if (!(await cache.match(url))) await cache.add(url);
-    }),
-  );
-});
+// Of the WebAssembly variants a browser uses one or two: these are kept once they have been used.
+const moduleCache = `attn-modules-${scope}`;
+registerRoute(
+  ({ url }) => url.href.startsWith(scope) && url.pathname.endsWith('.wasm'),
+  new CacheFirst({ cacheName: moduleCache }),
+);
+addEventListener('activate', (/** @type {any} */ event) => event.waitUntil(forgetOldModules()));
 
-worker.addEventListener('fetch', (/** @type {any} */ event) => {
-  const { request } = event;
-  if (request.method !== 'GET' || !request.url.startsWith(worker.registration.scope)) return;
-  event.respondWith(request.mode === 'navigate' ? page(request) : file(request));
-});
-
-/** The page itself from the network where there is one, so that a new version is seen at once. */
-async function page(/** @type {Request} */ request) {
-  const cache = await caches.open(kVersion);
-  const kept = await cache.match(request, { ignoreSearch: true });
-  if (kept && !navigator.onLine) return kept;
-  try {
-    return await fetch(request);
-  } catch (error) {
-    if (kept) return kept;
-    throw error;
-  }
+async function forgetOldModules() {
+  const current = new Set(modules.map((module) => new URL(module, scope).href));
+  const cache = await caches.open(moduleCache);
+  for (const { url } of await cache.keys()) if (!current.has(url)) await cache.delete(url);
 }
 
-/** Files from the cache; those that are missing are kept once fetched. */
-async function file(/** @type {Request} */ request) {
-  const cache = await caches.open(kVersion);
-  const kept = await cache.match(request);
-  if (kept) return kept;
-  const response = await fetch(request);
-  if (response.ok && response.status === 200) await cache.put(request, response.clone());
-  return response;
-}
+// The names of the assets tell their contents. A tab may be of another version than this worker: one
+// that waits has kept its files already.
+registerRoute(
+  ({ url }) => url.href.startsWith(`${scope}assets/`),
+  async ({ request }) => (await caches.match(request.url, { ignoreVary: true })) ?? fetch(request),
+);
+
+precacheAndRoute(files);

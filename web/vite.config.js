@@ -5,9 +5,7 @@ import { defineConfig } from 'vite';
 import { equations } from './equations.js';
 import { offline } from './offline.js';
 import { rebuildOnChange } from './rebuildOnChange.js';
-import { sharedWorkers } from './sharedWorkers.js';
 import { smallFonts } from './smallFonts.js';
-import { smallModules } from './smallModules.js';
 
 const policy = [
   "default-src 'none'",
@@ -35,16 +33,6 @@ const contentSecurityPolicy = {
   ],
 };
 
-/** What runs in workers too, where there is no window: it must not come with the page's components. */
-const sharedWithWorkers = new RegExp(
-  [
-    'd3-(?:random|array|color|interpolate)|preload-helper',
-    'drawing.(?:matrix|colour)\\.js',
-    'model.(?:exclusion|product|sentence|shuffle|timed)\\.js',
-    'figures.(?:attention.(?:arcs|statistics)|edit.edit|shuffle.effects|stages.stages)\\.js',
-  ].join('|'),
-);
-
 /** With these headers a page may use threads; without them it works too, on one. */
 const crossOriginIsolation = {
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -56,7 +44,6 @@ export default defineConfig({
   // Relative addresses, so that the site works from any folder of any static host.
   base: './',
   plugins: [
-    smallModules(),
     svelte({
       configFile: false,
       compilerOptions: { cssHash: ({ hash, css }) => `s${hash(css).slice(0, 4)}` },
@@ -64,7 +51,6 @@ export default defineConfig({
     equations(),
     smallFonts(),
     offline(),
-    sharedWorkers(),
     contentSecurityPolicy,
     rebuildOnChange(),
   ],
@@ -80,23 +66,10 @@ export default defineConfig({
     assetsInlineLimit: 0,
     // The polyfill is for browsers without WebAssembly SIMD.
     modulePreload: { polyfill: false },
-    // One file is smaller than ten that resemble each other; so are the equations.
+    // One file is smaller than ten that resemble each other.
     cssCodeSplit: false,
     rolldownOptions: {
-      output: {
-        codeSplitting: {
-          groups: [
-            { name: 'equations', test: /[\\/]equations\.js$|virtual:equation-tags$/ },
-            // What workers share with the page, without the page's components.
-            { name: 'base', test: sharedWithWorkers },
-            {
-              name: 'shared',
-              minShareCount: 2,
-              test: (id) => !/wasm.dist|measurement|orker/.test(id),
-            },
-          ],
-        },
-      },
+      output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2 }] } },
     },
   },
 });

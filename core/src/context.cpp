@@ -23,8 +23,8 @@ InstructionSet choose_instruction_set(const ContextOptions& options) {
       known += known.empty() ? "" : ", ";
       known += to_string(isa);
     }
-    throw Error(ErrorCode::kInvalidArgument,
-                "ATTN_ISA: got \"" + std::string(name) + "\", needs one of: " + known);
+    throw Error(ErrorCode::kInvalidArgument, "ATTN_ISA", '"' + std::string(name) + '"',
+                "one of: " + known);
   }
 #endif
   return supported_instruction_sets().front();
@@ -41,16 +41,15 @@ Context::Context(const ContextOptions& options) {
   const InstructionSet isa = choose_instruction_set(options);
   const kernels::KernelTable* table = runtime::find_kernels(isa);
   if (!table) {
-    throw Error(ErrorCode::kUnsupported, "instruction_set: this build or machine has no " +
-                                             std::string(to_string(isa)) + " kernels");
+    validation::fail(ErrorCode::kUnsupported, "instruction_set", {to_string(isa)},
+                     {"one that this build has and this machine runs"});
   }
   const int num_threads =
       options.num_threads == 0 ? runtime::hardware_threads() : options.num_threads;
   try {
     impl_ = std::make_unique<Impl>(num_threads, *table);
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kOutOfMemory,
-                "context: memory for " + std::to_string(num_threads) + " threads could not be had");
+    validation::fail_memory("context", {num_threads, " threads"});
   }
 }
 

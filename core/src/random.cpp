@@ -128,7 +128,7 @@ void fill_uniform(const Tensor& output, const RandomStream& random, float low, f
                   Context& context) {
   require_finite("low", low);
   require_finite("high", high);
-  if (low > high) validation::fail_value("low", low, {"a number not above high"});
+  if (low > high) validation::fail_value("low", low, {"at most high, ", high});
   const double scale = (static_cast<double>(high) - static_cast<double>(low)) * 0x1p-24;
   fill(output, random, context,
        [&](std::int64_t n, const std::uint32_t* words, double* values) noexcept {

@@ -75,13 +75,28 @@ void append_shape(std::string& text, std::span<const std::int64_t> shape) {
 
 }  // namespace
 
+AppendArgument append_argument = [](std::string& message, std::string_view name) {
+  message += name;
+};
+
 std::string to_string(std::span<const std::int64_t> shape) { return join({shape}); }
+
+void Name::append_to(std::string& message) const {
+  if (is_argument_) {
+    append_argument(message, name_);
+  } else {
+    message += name_;
+  }
+}
 
 void Part::append_to(std::string& message) const {
   const auto size = static_cast<std::size_t>(number_);
   switch (kind_) {
     case Kind::kLiteral:
       message += static_cast<const char*>(data_);
+      break;
+    case Kind::kName:
+      static_cast<const Name*>(data_)->append_to(message);
       break;
     case Kind::kText:
       message.append(static_cast<const char*>(data_), size);
@@ -111,55 +126,67 @@ std::string join(Parts parts) {
   return message;
 }
 
-void fail(ErrorCode code, Parts message) { throw Error(code, join(message)); }
-
-void fail_value(const char* name, Part got, Parts needs) {
-  fail(ErrorCode::kInvalidArgument, {name, ": got ", got, ", needs ", join(needs)});
+void fail(ErrorCode code, Name name, Parts got, Parts needs) {
+  throw Error(code, join({name}), join(got), join(needs));
 }
 
-void fail_shape(const char* name, std::span<const std::int64_t> got, Parts needs) {
-  fail(ErrorCode::kShapeMismatch, {name, ": got shape ", got, ", needs ", join(needs)});
+void fail_value(Name name, Part got, Parts needs) {
+  fail(ErrorCode::kInvalidArgument, name, {got}, needs);
 }
 
-void require_at_least(const char* name, std::int64_t value, std::int64_t least) {
+void fail_shape(Name name, std::span<const std::int64_t> got, Parts needs) {
+  fail(ErrorCode::kShapeMismatch, name, {"shape ", got}, needs);
+}
+
+void fail_rows(Name name, std::span<const std::int64_t> got, const char* width) {
+  const Name w(width);
+  fail_shape(name, got, {"rank 2 (N, ", w, ") or 3 (B, N, ", w, ")"});
+}
+
+void fail_memory(Name name, Parts room_for) {
+  fail(ErrorCode::kOutOfMemory, name, {"too little memory"}, {"room for ", join(room_for)});
+}
+
+void require_at_least(Name name, std::int64_t value, std::int64_t least) {
   if (value < least) fail_value(name, value, {least, " or more"});
 }
 
-void require_probability(const char* name, double value) {
+void require_probability(Name name, double value) {
   if (!(value >= 0 && value <= 1)) fail_value(name, value, {"a probability between 0 and 1"});
 }
 
-std::int64_t product(const char* name, std::span<const std::int64_t> sizes) {
+std::int64_t product(Name name, std::span<const std::int64_t> sizes) {
   std::int64_t result = 1;
   for (const std::int64_t size : sizes) {
     if (__builtin_mul_overflow(result, size, &result)) {
-      fail(ErrorCode::kSizeOverflow,
-           {name, ": the product of the sizes ", sizes, " exceeds the address space"});
+      fail(ErrorCode::kSizeOverflow, name, {"sizes ", sizes},
+           {"a product of them that fits into the address space"});
     }
   }
   return result;
 }
 
-std::size_t allocation(const char* name, std::int64_t count, std::size_t bytes) {
+std::size_t allocation(Name name, std::int64_t count, std::size_t bytes) {
   if (count < 0 || static_cast<std::uint64_t>(count) > PTRDIFF_MAX / bytes) {
-    fail(ErrorCode::kSizeOverflow, {name, ": ", count, " elements exceed the address space"});
+    fail(ErrorCode::kSizeOverflow, name, {count, " elements"},
+         {"no more than fit into the address space"});
   }
   return static_cast<std::size_t>(count);
 }
 
-void require_shape(const char* name, std::span<const std::int64_t> shape,
+void require_shape(Name name, std::span<const std::int64_t> shape,
                    std::initializer_list<std::int64_t> needed) {
   const std::span<const std::int64_t> want(needed.begin(), needed.size());
   const auto fits = [](std::int64_t got, std::int64_t size) { return size < 0 || got == size; };
   if (!std::ranges::equal(shape, want, fits)) fail_shape(name, shape, {"shape ", want});
 }
 
-void require_same_shape(const char* name, std::span<const std::int64_t> shape,
+void require_same_shape(Name name, std::span<const std::int64_t> shape,
                         std::span<const std::int64_t> other) {
   if (!std::ranges::equal(shape, other)) fail_shape(name, shape, {"shape ", other});
 }
 
-void require_data(const char* name, std::span<const std::int64_t> shape, const void* data,
+void require_data(Name name, std::span<const std::int64_t> shape, const void* data,
                   std::size_t element_bytes) {
   for (const std::int64_t size : shape) {
     if (size == 0) return;
@@ -167,15 +194,15 @@ void require_data(const char* name, std::span<const std::int64_t> shape, const v
   auto bytes = static_cast<std::int64_t>(element_bytes);
   for (const std::int64_t size : shape) {
     if (__builtin_mul_overflow(bytes, size, &bytes)) {
-      fail(ErrorCode::kSizeOverflow,
-           {name, ": shape ", shape, " has more elements than can be addressed"});
+      fail(ErrorCode::kSizeOverflow, name, {"shape ", shape},
+           {"no more elements than can be addressed"});
     }
   }
-  if (data == nullptr) fail(ErrorCode::kInvalidArgument, {name, ": data is null"});
+  if (data == nullptr) fail_value(name, "a null pointer", {"data"});
 }
 
 std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
-    const char* name, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+    Name name, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
     std::span<const std::int64_t> wanted) {
   std::array<std::int64_t, ConstTensor::kMaxRank> result{};
   bool fits = shape.size() <= wanted.size();

@@ -15,18 +15,40 @@
 #include "attn/error.hpp"
 #include "attn/tensor_view.hpp"
 
-/// How the public boundary says what is wrong: the argument's name first, then what it got, then
-/// what it needs.
+/// How the public boundary says what is wrong: the name of the argument, what it got, and what it
+/// needs.
 namespace attn::validation {
 
 /// "(2, 4, 100)"
 std::string to_string(std::span<const std::int64_t> shape);
 
-/// A part of a message: text, a number or a shape. It refers to what it is made of, and messages
-/// are put together out of line, so that a check costs its caller few instructions.
+/// What an error is about. A literal is the name of an argument, as C++ spells it: "valid_lens". A
+/// string is the name of a parameter, say, and stays as it is.
+class Name {
+ public:
+  Name(const char* argument) noexcept : name_(argument), is_argument_(true) {}
+  Name(std::string_view name) noexcept : name_(name) {}
+  Name(const std::string& name) noexcept : name_(name) {}
+
+  void append_to(std::string& message) const;
+
+ private:
+  std::string_view name_;
+  bool is_argument_ = false;
+};
+
+/// Appends the name of an argument to a message. C++'s spelling is kept unless a binding sets
+/// another, before its first call.
+using AppendArgument = void (*)(std::string& message, std::string_view name);
+extern AppendArgument append_argument;
+
+/// A part of a message: text, a number, a shape, or the name of another argument, Name("key"). It
+/// refers to what it is made of, and messages are put together out of line, so that a check costs
+/// its caller few instructions.
 class Part {
  public:
   Part(const char* text) noexcept : kind_(Kind::kLiteral), data_(text) {}
+  Part(const Name& name) noexcept : kind_(Kind::kName), data_(&name) {}
   Part(std::string_view text) noexcept : Part(Kind::kText, text.data(), text.size()) {}
   Part(const std::string& text) noexcept : Part(std::string_view(text)) {}
   template <std::integral T>
@@ -44,7 +66,7 @@ class Part {
   void append_to(std::string& message) const;
 
  private:
-  enum class Kind { kLiteral, kText, kSigned, kUnsigned, kReal, kShape };
+  enum class Kind { kLiteral, kName, kText, kSigned, kUnsigned, kReal, kShape };
   Part(Kind kind, const void* data, std::size_t size) noexcept
       : kind_(kind), data_(data), number_(static_cast<std::int64_t>(size)) {}
 
@@ -60,65 +82,72 @@ using Parts = std::initializer_list<Part>;
 void append(std::string& text, Parts parts);
 std::string join(Parts parts);
 
-[[noreturn]] void fail(ErrorCode code, Parts message);
+/// Throws `name: got …, needs …`.
+[[noreturn]] void fail(ErrorCode code, Name name, Parts got, Parts needs);
 
 /// Throws kInvalidArgument: `name: got 3, needs …`.
-[[noreturn]] void fail_value(const char* name, Part got, Parts needs);
+[[noreturn]] void fail_value(Name name, Part got, Parts needs);
 
 /// Throws kShapeMismatch: `name: got shape (2, 3), needs …`.
-[[noreturn]] void fail_shape(const char* name, std::span<const std::int64_t> got, Parts needs);
+[[noreturn]] void fail_shape(Name name, std::span<const std::int64_t> got, Parts needs);
+
+/// Throws kShapeMismatch for what is not (N, width) or (B, N, width), `width` being an argument.
+[[noreturn]] void fail_rows(Name name, std::span<const std::int64_t> got, const char* width);
+
+/// Throws kOutOfMemory: `name: got too little memory, needs room for …`.
+[[noreturn]] void fail_memory(Name name, Parts room_for);
 
 /// Requires value ≥ least.
-void require_at_least(const char* name, std::int64_t value, std::int64_t least);
+void require_at_least(Name name, std::int64_t value, std::int64_t least);
 
 /// Requires 0 ≤ value ≤ 1.
-void require_probability(const char* name, double value);
+void require_probability(Name name, double value);
 
 /// The product of sizes; throws kSizeOverflow when it does not fit.
-std::int64_t product(const char* name, std::span<const std::int64_t> sizes);
-inline std::int64_t product(const char* name, std::initializer_list<std::int64_t> sizes) {
+std::int64_t product(Name name, std::span<const std::int64_t> sizes);
+inline std::int64_t product(Name name, std::initializer_list<std::int64_t> sizes) {
   return product(name, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
 }
 
 /// `count` elements of `bytes` each as a size to allocate; throws kSizeOverflow when they exceed
 /// the address space, which on 32-bit machines is far smaller than a count may be.
-std::size_t allocation(const char* name, std::int64_t count, std::size_t bytes);
+std::size_t allocation(Name name, std::int64_t count, std::size_t bytes);
 
 /// Requires a shape; a size of −1 in `needed` accepts any.
-void require_shape(const char* name, std::span<const std::int64_t> shape,
+void require_shape(Name name, std::span<const std::int64_t> shape,
                    std::initializer_list<std::int64_t> needed);
 template <class T>
-void require_shape(const char* name, const TensorView<T>& view,
+void require_shape(Name name, const TensorView<T>& view,
                    std::initializer_list<std::int64_t> needed) {
   require_shape(name, view.shape(), needed);
 }
 
 /// Requires the shape of another tensor.
-void require_same_shape(const char* name, std::span<const std::int64_t> shape,
+void require_same_shape(Name name, std::span<const std::int64_t> shape,
                         std::span<const std::int64_t> other);
 template <class T, class U>
-void require_same_shape(const char* name, const TensorView<T>& view, const TensorView<U>& other) {
+void require_same_shape(Name name, const TensorView<T>& view, const TensorView<U>& other) {
   require_same_shape(name, view.shape(), other.shape());
 }
 
 /// Requires that a view's elements can be counted and addressed, and memory behind them if there
 /// are any.
-void require_data(const char* name, std::span<const std::int64_t> shape, const void* data,
+void require_data(Name name, std::span<const std::int64_t> shape, const void* data,
                   std::size_t element_bytes);
 template <class T>
-void require_data(const char* name, const TensorView<T>& view) {
+void require_data(Name name, const TensorView<T>& view) {
   require_data(name, view.shape(), view.data(), sizeof(T));
 }
 
 /// The strides of a view of `shape` seen with the leading and missing dimensions of `wanted`.
 std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
-    const char* name, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+    Name name, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
     std::span<const std::int64_t> wanted);
 
 /// `view` seen with the leading and missing dimensions of `shape`, those of size 1 repeated with
 /// stride 0 (NumPy's broadcasting, from the right). Throws when the shapes do not fit.
 template <class T>
-TensorView<T> broadcast(const char* name, const TensorView<T>& view,
+TensorView<T> broadcast(Name name, const TensorView<T>& view,
                         std::initializer_list<std::int64_t> shape) {
   const std::span<const std::int64_t> wanted(shape.begin(), shape.size());
   const auto strides = broadcast_strides(name, view.shape(), view.strides(), wanted);

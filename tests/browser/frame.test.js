@@ -183,27 +183,6 @@ test('symbols of the equation and parts of the picture light up together', async
   await page.locator('#weights g.lit').waitFor();
 });
 
-test('after the first visit the page opens without a network', async () => {
-  const context = await site.browser.newContext();
-  context.setDefaultTimeout(60_000);
-  const page = await context.newPage();
-  await page.goto(site.url);
-  await page.getByRole('contentinfo').waitFor();
-  await page.evaluate(() => navigator.serviceWorker.ready);
-  // The variant of the module is kept last.
-  await page.waitForFunction(async () => {
-    const [name] = await caches.keys();
-    const kept = await (await caches.open(name)).keys();
-    return kept.some(({ url }) => url.endsWith('.wasm'));
-  });
-  await context.setOffline(true);
-  await page.goto(`${site.url}#at=self-attention.weights`);
-  await page.reload();
-  await page.getByRole('contentinfo').waitFor();
-  await page.locator('#weights canvas').first().waitFor();
-  await context.close();
-});
-
 test('the links of the README lead to what they name', async () => {
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
   const fragments = [...readme.matchAll(/\(http:\/\/localhost:8000\/(#[^)]*)\)/g)].map(

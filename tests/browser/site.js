@@ -29,20 +29,24 @@ const kPatience = 60_000;
  * @param {string} [folder] with slashes around it
  */
 export async function openSite(folder = '/') {
-  const serve = sirv(dist);
+  // As of hosts that let a new version be seen at once.
+  const setHeaders = (/** @type {import('node:http').ServerResponse} */ response) =>
+    response.setHeader('Cache-Control', 'no-cache');
+  let serve = sirv(dist, { setHeaders });
   const server = createServer((request, response) => {
     const notFound = () => void response.writeHead(404).end();
     if (!request.url?.startsWith(folder)) return notFound();
     request.url = request.url.slice(folder.length - 1);
     serve(request, response, notFound);
   });
+  const deploy = (/** @type {string} */ root) => void (serve = sirv(root, { setHeaders }));
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   const address = /** @type {import('node:net').AddressInfo} */ (server.address());
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || findChromium(),
     args: flags,
   });
-  return new Site(browser, server, `http://127.0.0.1:${address.port}`, folder);
+  return new Site(browser, server, `http://127.0.0.1:${address.port}`, folder, deploy);
 }
 
 export class Site {
@@ -54,12 +58,14 @@ export class Site {
    * @param {import('node:http').Server} server
    * @param {string} origin
    * @param {string} folder
+   * @param {(root: string) => void} deploy serves another version from now on
    */
-  constructor(browser, server, origin, folder) {
+  constructor(browser, server, origin, folder, deploy) {
     this.browser = browser;
     this.server = server;
     this.origin = origin;
     this.url = origin + folder;
+    this.deploy = deploy;
   }
 
   /**

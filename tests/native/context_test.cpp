@@ -194,8 +194,9 @@ TEST(ContextInstructionSetTest, one_that_the_machine_lacks_is_an_error) {
 #else
   const InstructionSet missing = InstructionSet::kAvx2;
 #endif
-  const std::string message = "unsupported: instruction_set: this build or machine has no " +
-                              std::string(to_string(missing)) + " kernels";
+  const std::string message = "unsupported: instruction_set: got " +
+                              std::string(to_string(missing)) +
+                              ", needs one that this build has and this machine runs";
   EXPECT_EQ(error_of([&] { Context context({.num_threads = 1, .instruction_set = missing}); }),
             message);
   if (!kReadsEnvironment) return;

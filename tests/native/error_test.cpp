@@ -4,6 +4,8 @@
 
 #include <set>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace {
 
@@ -16,13 +18,43 @@ constexpr ErrorCode kCodes[] = {ErrorCode::kInvalidArgument, ErrorCode::kShapeMi
                                 ErrorCode::kInvalidFormat,   ErrorCode::kFileError};
 
 TEST(ErrorTest, carries_its_code_and_message) {
-  const Error error(ErrorCode::kShapeMismatch, "key: length 6 does not match value length 5");
+  const Error error(ErrorCode::kShapeMismatch, "key", "length 6", "5, the length of value");
   EXPECT_EQ(error.code(), ErrorCode::kShapeMismatch);
-  EXPECT_STREQ(error.what(), "key: length 6 does not match value length 5");
+  EXPECT_STREQ(error.what(), "key: got length 6, needs 5, the length of value");
+}
+
+TEST(ErrorTest, says_of_the_argument_what_it_got_and_needs) {
+  const Error error(ErrorCode::kShapeMismatch, "key", "length 6, needs", "5: got, needs 6");
+  EXPECT_EQ(error.argument(), "key");
+  EXPECT_EQ(error.got(), "length 6, needs");
+  EXPECT_EQ(error.needs(), "5: got, needs 6");
+}
+
+TEST(ErrorTest, a_copy_outlives_the_original) {
+  static_assert(std::is_nothrow_copy_constructible_v<Error>);
+  static_assert(std::is_nothrow_copy_assignable_v<Error>);
+  Error copy(ErrorCode::kNotFound, "name", "\"b\"", "\"a\"");
+  {
+    const Error error(ErrorCode::kShapeMismatch, "key", "length 6", "5");
+    copy = error;
+  }
+  EXPECT_EQ(copy.code(), ErrorCode::kShapeMismatch);
+  EXPECT_EQ(copy.argument(), "key");
+  EXPECT_EQ(copy.got(), "length 6");
+  EXPECT_EQ(copy.needs(), "5");
+}
+
+TEST(ErrorTest, a_zero_byte_cuts_nothing_off) {
+  using namespace std::string_view_literals;
+  const Error error(ErrorCode::kNotFound, "a\0b"sv, "c\0d"sv, "e\0f"sv);
+  EXPECT_STREQ(error.what(), "a b: got c d, needs e f");
+  EXPECT_EQ(error.argument(), "a b");
+  EXPECT_EQ(error.got(), "c d");
+  EXPECT_EQ(error.needs(), "e f");
 }
 
 TEST(ErrorTest, can_be_caught_as_runtime_error) {
-  EXPECT_THROW(throw Error(ErrorCode::kNotFound, "parameter: no \"x\""), std::runtime_error);
+  EXPECT_THROW(throw Error(ErrorCode::kNotFound, "name", "\"x\"", "\"y\""), std::runtime_error);
 }
 
 TEST(ErrorTest, numbers_and_names_are_stable) {

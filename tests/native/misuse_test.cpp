@@ -145,7 +145,7 @@ TEST(AllocationFailureOfContextTest, is_an_error_or_fewer_threads_and_leaves_not
     ASSERT_LT(++allowed, 1000);
   }
   EXPECT_THAT(attn_test::out_of_memory_messages([] { attn::Context context({.num_threads = 4}); }),
-              Each("out_of_memory: context: memory for 4 threads could not be had"));
+              Each("out_of_memory: context: got too little memory, needs room for 4 threads"));
 }
 
 // What grows with the sizes asked for is an Error; for a name or the like there is std::bad_alloc.
@@ -174,10 +174,7 @@ TEST(AllocationFailureOfLayersTest, is_said_and_leaves_nothing_behind) {
       {"GRU", [] { attn::GRU({.input_size = 8, .hidden_size = 8, .num_layers = 2}); }},
       {"Conv1d", [] { attn::Conv1d({.in_channels = 8, .out_channels = 8}); }},
       {"AdditiveAttention", [] { attn::AdditiveAttention(8, 8, 4); }},
-      {"BahdanauDecoder",
-       [] {
-         attn::BahdanauDecoder({9, 8, 8, 2});
-       }},
+      {"BahdanauDecoder", [] { attn::BahdanauDecoder({9, 8, 8, 2}); }},
   };
   for (const auto& [name, make] : all) {
     SCOPED_TRACE(name);
@@ -218,13 +215,10 @@ TEST(LargeNumbersTest, are_said_with_all_their_digits) {
 TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
   std::vector<float> x(8), y(8, kUnset);
   attn::Parameters parameters;
-  EXPECT_EQ(error_of([&] {
-              parameters.add("weight", std::array{kHuge / 2, std::int64_t{1}});
-            }),
-            "size_overflow: weight: 2305843009213693952 elements exceed the address space");
-  EXPECT_EQ(error_of([&] {
-              parameters.add("weight", std::array<std::int64_t, 2>{-2, -3});
-            }),
+  EXPECT_EQ(error_of([&] { parameters.add("weight", std::array{kHuge / 2, std::int64_t{1}}); }),
+            "size_overflow: weight: got 2305843009213693952 elements, needs no more than fit into "
+            "the address space");
+  EXPECT_EQ(error_of([&] { parameters.add("weight", std::array<std::int64_t, 2>{-2, -3}); }),
             "invalid_argument: weight: got -2, needs 0 or more");
   EXPECT_THAT(parameters.names(), ::testing::IsEmpty());
 
@@ -235,19 +229,21 @@ TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
               attn::attention_pooling(query, many, many, Tensor(y.data(), {1, 1}),
                                       attn::ScoringFunction::average());
             }),
-            "size_overflow: key: length 2147483648 is more than 2147483647");
+            "size_overflow: key: got length 2147483648, needs at most 2147483647");
 
   const attn::Conv1d conv(
       {.in_channels = 1, .out_channels = 1, .kernel_size = 1, .padding = (std::int64_t{1} << 61)});
   EXPECT_EQ(error_of([&] { conv.output_length(INT64_MAX); }),
-            "size_overflow: x: the sizes exceed the address space");
+            "size_overflow: x: got 9223372036854775807 + 1·4611686018427387904, needs a sum that "
+            "fits into the address space");
 
   // Rows that lie on one another: three tensors of half the address space each.
   const std::array<std::int64_t, 1> half{std::int64_t{1} << 60}, still{0};
   const ConstTensor large(x.data(), half, still);
   const std::array<attn::NamedTensor, 3> tensors{{{"a", large}, {"b", large}, {"c", large}}};
   EXPECT_EQ(error_of([&] { attn::to_safetensors(tensors); }),
-            "size_overflow: safetensors: the tensors exceed the address space");
+            "size_overflow: safetensors: got 2^63 bytes or more, needs no more than fit into the "
+            "address space");
   EXPECT_THAT(y, Each(kUnset));
 }
 

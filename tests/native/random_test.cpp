@@ -205,10 +205,8 @@ TEST(RandomFillErrorTest, names_the_argument_and_what_it_needs) {
               StartsWith("invalid_argument: mean: got nan"));
   EXPECT_THAT(error_of([&] { attn::fill_normal(output, {}, 0, -1); }),
               StartsWith("invalid_argument: deviation: got -1"));
-  EXPECT_EQ(error_of([] {
-              attn::fill_uniform({nullptr, {3}}, {});
-            }),
-            "invalid_argument: output: data is null");
+  EXPECT_EQ(error_of([] { attn::fill_uniform({nullptr, {3}}, {}); }),
+            "invalid_argument: output: got a null pointer, needs data");
   EXPECT_THAT(memory, ::testing::Each(7.0F));
 }
 

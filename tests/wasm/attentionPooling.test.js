@@ -85,12 +85,12 @@ await everyVariant('attentionPooling', (attn) => {
     assertThrows(
       () => attn.attentionPooling(query, random.tensor(2, 7, 4), value),
       'shape_mismatch',
-      'key: width 4 does not match query width 5',
+      'key: got width 4, needs 5, the width of query',
     );
     assertThrows(
       () => attn.attentionPooling(query, key, random.tensor(2, 6, 4)),
       'shape_mismatch',
-      'key: length 7 does not match value length 6',
+      'key: got length 7, needs 6, the length of value',
     );
   });
 
@@ -132,7 +132,7 @@ await everyVariant('attentionPooling', (attn) => {
     assertThrows(
       () => attention.forward(query, key, value),
       'shape_mismatch',
-      'key: width 5 does not match keyDim 6',
+      'key: got width 5, needs 6, the keyDim of this layer',
     );
   });
 });

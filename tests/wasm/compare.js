@@ -57,5 +57,8 @@ function isError(error, code, message) {
   if (typeof message === 'string') assert.equal(error.message, message);
   else assert.match(error.message, message);
   assert.equal(error.code, code);
+  const { argument, got, needs } = error;
+  if (argument === undefined) assert.ok(got === undefined && needs === undefined);
+  else assert.equal(error.message, `${argument}: got ${got}, needs ${needs}`);
   return true;
 }

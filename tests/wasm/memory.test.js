@@ -121,22 +121,22 @@ await everyVariant('memory', (attn) => {
     assertThrows(
       () => attn.sinusoidalEncoding({ length: 2 ** 24, dModel: 512 }),
       'size_overflow',
-      'output: shape (16777216, 512) needs more than the 4 GiB that WebAssembly can address',
+      'output: got shape (16777216, 512), needs no more than the 4 GiB that WebAssembly can address',
     );
     assertThrows(
       () => attn.scaledDotProductAttention(one, one, one, { needWeights: true }),
       'size_overflow',
-      'weights: shape (50000, 50000) needs more than the 4 GiB that WebAssembly can address',
+      'weights: got shape (50000, 50000), needs no more than the 4 GiB that WebAssembly can address',
     );
     assertThrows(
       () => attn.sinusoidalEncoding({ length: 1073700, dModel: 1000 }),
       'out_of_memory',
-      'output: 4294800000 bytes could not be had',
+      'output: got too little memory, needs room for 4294800000 bytes',
     );
     assertThrows(
       () => new attn.MultiHeadAttention({ dModel: 18900, numHeads: 1 }),
       'size_overflow',
-      'in_proj_weight: 1071630000 elements exceed the address space',
+      'in_proj_weight: got 1071630000 elements, needs no more than fit into the address space',
     );
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x), expected);
   });
@@ -178,7 +178,7 @@ await everyVariant('memory', (attn) => {
     assertThrows(
       () => attn.scaledDotProductAttention(long, long, long),
       'out_of_memory',
-      /could not be had/,
+      /got too little memory/,
     );
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x), expected);
     for (const layer of layers) layer.dispose();
@@ -203,7 +203,7 @@ for (const [variant, blocks] of /** @type {const} */ ([
     const fill = () => {
       while (kept.length <= blocks) kept.push(module.tensor(numbers, [2 ** 23]));
     };
-    const message = 'tensor: 33554432 bytes could not be had';
+    const message = 'tensor: got too little memory, needs room for 33554432 bytes';
     assertThrows(fill, 'out_of_memory', message);
     // A free block far up, and more than there can be.
     kept.at(-2)?.dispose();

@@ -246,17 +246,17 @@ await everyVariant('MultiHeadAttention', (attn) => {
       [
         () => mha.forward(random.tensor(3, 7)),
         'shape_mismatch',
-        'query: width 7 does not match dModel 8',
+        'query: got width 7, needs 8, the dModel of this layer',
       ],
       [
         () => mha.forward(x, random.tensor(2, 8), x),
         'shape_mismatch',
-        'key: length 2 does not match value length 3',
+        'key: got length 2, needs 3, the length of value',
       ],
       [
         () => mha.forward(random.tensor(2, 3, 8), random.tensor(1, 3, 8)),
         'shape_mismatch',
-        'key: batch 1 does not match query batch 2',
+        'key: got batch 1, needs 2, the batch of query',
       ],
       [
         () => mha.forward(x, x, x, { mask: { data: [true], shape: [1, 1, 1, 1, 1] } }),

@@ -366,27 +366,27 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       [
         () => call(t(4, 8), t(6, 8), t(5, 8)),
         'shape_mismatch',
-        'key: length 6 does not match value length 5',
+        'key: got length 6, needs 5, the length of value',
       ],
       [
         () => call(t(4, 8), t(6, 7), t(6, 8)),
         'shape_mismatch',
-        'key: head dimension 7 does not match query head dimension 8',
+        'key: got head dimension 7, needs 8, the head dimension of query',
       ],
       [
         () => call(x, t(1, 3, 4, 8), t(1, 3, 4, 8)),
         'shape_mismatch',
-        'key: batch 1 does not match query batch 2',
+        'key: got batch 1, needs 2, the batch of query',
       ],
       [
         () => call(x, x, t(2, 1, 4, 8)),
         'shape_mismatch',
-        'value: heads 1 does not match key heads 3',
+        'value: got number of heads 1, needs 3, the number of heads of key',
       ],
       [
         () => call(x, t(2, 2, 4, 8), t(2, 2, 4, 8)),
         'shape_mismatch',
-        'query: 3 heads are not a multiple of the 2 key heads',
+        'query: got 3 heads, needs a multiple of the 2 heads of key',
       ],
       [
         () => call(x, t(4, 8), x),
@@ -401,7 +401,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       [
         () => call({ data: new Float32Array(5), shape: [2, 3] }, x, x),
         'shape_mismatch',
-        'query: data has length 5, shape (2, 3) needs 6',
+        'query: got data of length 5, needs 6 for shape (2, 3)',
       ],
       [
         // @ts-expect-error: that is the test

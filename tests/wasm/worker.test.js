@@ -141,9 +141,13 @@ describe('a module in a worker', () => {
     assert.equal(buffer.byteLength, 0);
   });
 
-  test('errors_have_the_code_and_the_message_of_the_original', async () => {
+  test('errors_say_what_those_of_the_original_say', async () => {
     const wrong = { data: [1], shape: [1, 2] };
-    const message = 'query: data has length 1, shape (1, 2) needs 2';
+    const error = await attn.scaledDotProductAttention(wrong, x, x).catch((e) => e);
+    assert.equal(error.argument, 'query');
+    assert.equal(error.got, 'data of length 1');
+    assert.equal(error.needs, '2 for shape (1, 2)');
+    const message = 'query: got data of length 1, needs 2 for shape (1, 2)';
     await assertRejects(attn.scaledDotProductAttention(wrong, x, x), 'shape_mismatch', message);
     await assertRejects(
       new attn.MultiHeadAttention({ dModel: 0, numHeads: 1 }),
@@ -155,7 +159,8 @@ describe('a module in a worker', () => {
 
   test('what_cannot_be_sent_is_named', async () => {
     const wrong = /** @type {any} */ (() => 1);
-    const message = /^positionalEncoding: \(\) => 1 could not be cloned/;
+    const message =
+      /^positionalEncoding: got what cannot be sent \(\(\) => 1 could not be cloned.*\), needs /;
     await assertRejects(attn.positionalEncoding(wrong), 'invalid_argument', message);
     assert.equal((await attn.positionalEncoding(x)).data.length, 48);
   });
@@ -360,7 +365,7 @@ describe('tasks', () => {
     assert.equal(error.code, 'not_found');
     assert.match(
       error.message,
-      /^run: got the task 'nothing', the worker has encodeAll, forever, /,
+      /^run: got the task 'nothing', needs one of the worker's: encodeAll, forever, /,
     );
   });
 });

@@ -95,8 +95,8 @@ export class AdditiveAttention extends Layer {
     return this.call((call) => {
       call.has(keyWidth === 'numHiddens');
       const results = writePooling(call, query, key, value, options, (queryWidth, width) => {
-        checkEqual('query', 'width', queryWidth, 'queryDim', this.sizes.queryDim);
-        checkEqual('key', 'width', width, keyWidth, this.sizes[keyWidth]);
+        checkEqual('query', 'width', queryWidth, 'the queryDim of this layer', this.sizes.queryDim);
+        checkEqual('key', 'width', width, `the ${keyWidth} of this layer`, this.sizes[keyWidth]);
       });
       call.run('forwardAdditiveAttention');
       return giveEach(call, results);

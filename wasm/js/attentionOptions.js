@@ -142,9 +142,9 @@ export function writeInputs(call, query, key, value, ranks, numHeads, numKvHeads
   const q = sizesOf(shape);
   const k = sizesOf(call.floats('key', key, sameRank, numKvHeads));
   const v = sizesOf(call.floats('value', value, sameRank, numKvHeads));
-  checkEqual('key', 'batch', k.batch, 'query batch', q.batch);
-  checkEqual('value', 'batch', v.batch, 'query batch', q.batch);
-  checkEqual('key', 'length', k.length, 'value length', v.length);
+  checkEqual('key', 'batch', k.batch, 'the batch of query', q.batch);
+  checkEqual('value', 'batch', v.batch, 'the batch of query', q.batch);
+  checkEqual('key', 'length', k.length, 'the length of value', v.length);
   return { shape, q, k, v };
 }
 
@@ -277,7 +277,7 @@ function writeRelative(call, name, table, numHeads, width) {
   if (!table) return call.none();
   const shape = call.floatsOf(name, table, [-1, width], [numHeads, -1, width]);
   const rows = shape[shape.length - 2];
-  if (rows % 2 === 0) throw mismatch(name, `got ${rows} rows, needs an odd number 2k+1 of them`);
+  if (rows % 2 === 0) throw mismatch(name, `${rows} rows`, 'an odd number 2k+1 of them');
 }
 
 /**

@@ -62,7 +62,7 @@ export function attentionPooling(runtime, query, key, value, options) {
   const { scoring = 'scaledDot', scale, width = 1 } = options;
   return runtime.call((call) => {
     const results = writePooling(call, query, key, value, options, (queryWidth, keyWidth) => {
-      checkEqual('key', 'width', keyWidth, 'query width', queryWidth);
+      checkEqual('key', 'width', keyWidth, 'the width of query', queryWidth);
       call.choice('scoring', scoring, kScorings);
       if (scoring === 'scaledDot') call.optionalReal('scale', scale);
       else call.real('width', width);

@@ -146,7 +146,7 @@ export class BahdanauDecoder extends Layer {
       throw invalid('state', state, 'what initState() gives');
     }
     const [batch, length] = tokens.shape;
-    checkEqual('tokens', 'batch', batch, 'batch of the state', state.batch);
+    checkEqual('tokens', 'batch', batch, 'the batch of state', state.batch);
     return this.call((call) => {
       call.numbers('ints', 'tokens', ids);
       call.number(state.address);

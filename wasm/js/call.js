@@ -1,4 +1,4 @@
-import { AttnError, checkOptions, invalid } from './errors.js';
+import { argumentError, checkOptions, invalid } from './errors.js';
 import { outOfMemory } from './memory.js';
 import {
   asTensor,
@@ -97,7 +97,7 @@ export class Call {
     this.#memory.reach(address + 8 * kMostResults);
     if (succeeded) return;
     const code = /** @type {AttnErrorCode} */ (this.givenText(0));
-    throw new AttnError(code, this.givenText(2));
+    throw argumentError(code, this.givenText(2), this.givenText(4), this.givenText(6));
   }
 
   /** Ends the call, however it went. */
@@ -345,7 +345,7 @@ export class Call {
    */
   rows(name, x, width, what) {
     const shape = this.floats(name, x, rowsOf(what));
-    checkEqual(name, 'width', shape[shape.length - 1], what, width);
+    checkEqual(name, 'width', shape[shape.length - 1], `the ${what} of this layer`, width);
     return shape;
   }
 

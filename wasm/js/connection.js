@@ -1,6 +1,7 @@
-import { AttnError, checkOptions, invalid } from './errors.js';
+import { argumentError, AttnError, checkOptions, invalid } from './errors.js';
 import { pack, unpack } from './message.js';
 
+/** @import { AttnErrorDetails } from './errors.js' */
 /** @import { Members, Reference } from './message.js' */
 
 /**
@@ -126,8 +127,8 @@ export class Connection {
         const remote = remotes.get(value);
         if (!remote) return undefined;
         if (remote.state.connection !== this) {
-          const message = `${name}: got an object of another worker, needs one of its own`;
-          throw new AttnError('invalid_argument', message);
+          const got = 'an object of another worker';
+          throw argumentError('invalid_argument', name, got, 'one of its own');
         }
         states.push(remote.state);
         return { id: remote.state.id };
@@ -176,7 +177,9 @@ export class Connection {
         this.#port.postMessage(request, buffers);
       } catch (error) {
         const why = error instanceof Error ? error.message : error;
-        reject(new AttnError('invalid_argument', `${request.name}: ${why}`, { cause: error }));
+        const got = `what cannot be sent (${why})`;
+        const needs = 'data that can be cloned';
+        reject(argumentError('invalid_argument', request.name, got, needs, { cause: error }));
         continue;
       }
       pending.buffers = [];
@@ -345,10 +348,12 @@ function known(object) {
 
 /**
  * The error that was thrown in the worker.
- * @param {{ code?: any, name: string, message: string, stack?: string }} error
+ * @param {{ code?: any, name: string, message: string, stack?: string, details: AttnErrorDetails }} error
  */
-function toError({ code, name, message, stack }) {
-  if (code && name === 'AttnError') return Object.assign(new AttnError(code, message), { stack });
+function toError({ code, name, message, stack, details }) {
+  if (code && name === 'AttnError') {
+    return Object.assign(new AttnError(code, message, details), { stack });
+  }
   return Object.assign(new Error(message), { name, stack });
 }
 

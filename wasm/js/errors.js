@@ -4,7 +4,7 @@
  * - `invalid_argument`: a value of the wrong type or outside its domain
  * - `shape_mismatch`: ranks or sizes of tensors that do not fit together
  * - `size_overflow`: more elements than WebAssembly memory can address
- * - `out_of_memory`: the memory asked for could not be had
+ * - `out_of_memory`: there is too little memory for what was asked
  * - `unsupported`: this build or machine cannot do it
  * - `not_found`: a name, for example of a parameter, that does not exist
  * - `invalid_format`: data that is not what its format says, for example a truncated file
@@ -19,8 +19,18 @@
  */
 
 /**
- * What everything in attn throws. The message names the argument, what it got and what it needs:
- * `key: length 6 does not match value length 5`. The module stays usable after it.
+ * What an error says besides its message.
+ * @typedef {object} AttnErrorDetails
+ * @property {string} [argument]
+ * @property {string} [got]
+ * @property {string} [needs]
+ * @property {unknown} [cause]
+ */
+
+/**
+ * What everything in attn throws. The message says which argument is wrong, what it got and what it
+ * needs: `key: got length 6, needs 5, the length of value`. The three are there one by one, too. The
+ * module stays usable after it.
  */
 export class AttnError extends Error {
   /** @internal */
@@ -29,14 +39,37 @@ export class AttnError extends Error {
   /**
    * @param {AttnErrorCode} code
    * @param {string} message
-   * @param {ErrorOptions} [options]
+   * @param {AttnErrorDetails} [details]
    */
-  constructor(code, message, options) {
-    super(message, options);
+  constructor(code, message, details = {}) {
+    super(message, 'cause' in details ? { cause: details.cause } : undefined);
     this.name = 'AttnError';
     /** @readonly The stable reason of the failure. */
     this.code = code;
+    /**
+     * The argument that is wrong, for example `validLens`; or else the parameter, or the tensor in a
+     * file. Undefined where an error is about none: with `load_failed`, `disposed` and `internal`.
+     * @readonly
+     */
+    this.argument = details.argument;
+    /** @readonly What the argument got, for example `length 6`. */
+    this.got = details.got;
+    /** @readonly What it needs, for example `5, the length of value`. */
+    this.needs = details.needs;
   }
+}
+
+/**
+ * The error of an argument.
+ * @param {AttnErrorCode} code
+ * @param {string} argument
+ * @param {string} got
+ * @param {string} needs
+ * @param {ErrorOptions} [options]
+ */
+export function argumentError(code, argument, got, needs, options) {
+  const message = `${argument}: got ${got}, needs ${needs}`;
+  return new AttnError(code, message, { argument, got, needs, ...options });
 }
 
 /**
@@ -68,5 +101,5 @@ function describe(value) {
  * @returns {AttnError}
  */
 export function invalid(name, got, needs) {
-  return new AttnError('invalid_argument', `${name}: got ${describe(got)}, needs ${needs}`);
+  return argumentError('invalid_argument', name, describe(got), needs);
 }

@@ -25,6 +25,7 @@ export { load } from './loader.js';
  * @typedef {import('./attn.js').Attn} Attn
  * @typedef {import('./dropout.js').Dropout} Dropout
  * @typedef {import('./errors.js').AttnErrorCode} AttnErrorCode
+ * @typedef {import('./errors.js').AttnErrorDetails} AttnErrorDetails
  * @typedef {import('./learnedPositionalEncoding.js').LearnedPositionalEncoding} LearnedPositionalEncoding
  * @typedef {import('./learnedPositionalEncoding.js').LearnedPositionalEncodingOptions} LearnedPositionalEncodingOptions
  * @typedef {import('./loader.js').LoadOptions} LoadOptions

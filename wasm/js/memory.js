@@ -1,4 +1,4 @@
-import { AttnError } from './errors.js';
+import { argumentError } from './errors.js';
 
 /** @import { Native } from './runtime.js' */
 /** @import { Block } from './tensorHandle.js' */
@@ -169,4 +169,4 @@ export const moduleDisposed = () => new AttnError('disposed', 'attn: used after 
  * @param {unknown} [cause]
  */
 export const outOfMemory = (name, bytes, cause) =>
-  new AttnError('out_of_memory', `${name}: ${bytes} bytes could not be had`, { cause });
+  argumentError('out_of_memory', name, 'too little memory', `room for ${bytes} bytes`, { cause });

@@ -119,7 +119,7 @@ export class MultiHeadAttention extends Layer {
     const past = cache ? lengthOf(cache) : 0;
     return this.call((call) => {
       const { shape, q, k, v } = writeInputs(call, query, key, value, kRowRanks);
-      checkEqual('query', 'width', q.width, 'dModel', this.sizes.dModel);
+      checkEqual('query', 'width', q.width, 'the dModel of this layer', this.sizes.dModel);
       this.#checkWidths(k.width, v.width);
       const output = call.result('output', shape);
       if (cache) call.number(cache.address);
@@ -154,8 +154,8 @@ export class MultiHeadAttention extends Layer {
       const k = sizesOf(call.floats('key', key, kRowRanks));
       const v = sizesOf(call.floats('value', value, kRowRanks));
       this.#checkWidths(k.width, v.width);
-      checkEqual('value', 'batch', v.batch, 'key batch', k.batch);
-      checkEqual('key', 'length', k.length, 'value length', v.length);
+      checkEqual('value', 'batch', v.batch, 'the batch of key', k.batch);
+      checkEqual('key', 'length', k.length, 'the length of value', v.length);
       call.number(cache.address);
     });
   }
@@ -188,8 +188,10 @@ export class MultiHeadAttention extends Layer {
    */
   #checkWidths(width, valueWidth) {
     const { dModel, keyDim, valueDim } = this.sizes;
-    checkEqual('key', 'width', width, keyDim === dModel ? 'dModel' : 'keyDim', keyDim);
-    checkEqual('value', 'width', valueWidth, valueDim === dModel ? 'dModel' : 'valueDim', valueDim);
+    const key = keyDim === dModel ? 'dModel' : 'keyDim';
+    const value = valueDim === dModel ? 'dModel' : 'valueDim';
+    checkEqual('key', 'width', width, `the ${key} of this layer`, keyDim);
+    checkEqual('value', 'width', valueWidth, `the ${value} of this layer`, valueDim);
   }
 
   /**

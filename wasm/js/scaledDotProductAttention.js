@@ -57,10 +57,10 @@ export function scaledDotProductAttention(runtime, query, key, value, options) {
 
   return runtime.call((call) => {
     const { shape, q, k, v } = writeInputs(call, query, key, value, ranks, heads, kvHeads);
-    checkEqual('key', 'head dimension', k.width, 'query head dimension', q.width);
-    checkEqual('value', 'heads', v.heads, 'key heads', k.heads);
+    checkEqual('key', 'head dimension', k.width, 'the head dimension of query', q.width);
+    checkEqual('value', 'number of heads', v.heads, 'the number of heads of key', k.heads);
     if (k.heads === 0 ? q.heads !== 0 : q.heads % k.heads !== 0) {
-      throw mismatch('query', `${q.heads} heads are not a multiple of the ${k.heads} key heads`);
+      throw mismatch('query', `${q.heads} heads`, `a multiple of the ${k.heads} heads of key`);
     }
     const outputShape = query.shape.with(-1, numHeads === undefined ? v.width : numHeads * v.width);
     const output = call.resultOfHeads('output', outputShape, heads);

@@ -1,4 +1,5 @@
-import { AttnError, load } from './index.js';
+import { argumentError } from './errors.js';
+import { load } from './index.js';
 import { pack, unpack } from './message.js';
 
 /** @import { Attn } from './attn.js' */
@@ -111,7 +112,12 @@ class Server {
     const task = Object.hasOwn(this.#tasks, name) ? this.#tasks[name] : undefined;
     if (!task) {
       const known = Object.keys(this.#tasks).join(', ') || 'none';
-      throw new AttnError('not_found', `run: got the task '${name}', the worker has ${known}`);
+      throw argumentError(
+        'not_found',
+        'run',
+        `the task '${name}'`,
+        `one of the worker's: ${known}`,
+      );
     }
     const values = this.#unpack(args);
     const controller = new AbortController();
@@ -143,10 +149,11 @@ class Server {
       const result = body();
       this.#send({ id, value: result instanceof Promise ? await result : result }, buffers);
     } catch (error) {
-      const { code, name, message, stack } = /** @type {any} */ (
+      const { code, name, message, stack, argument, got, needs } = /** @type {any} */ (
         error instanceof Error ? error : new Error(String(error))
       );
-      this.#port.postMessage({ id, error: { code, name, message, stack } });
+      const details = code && name === 'AttnError' ? { argument, got, needs } : {};
+      this.#port.postMessage({ id, error: { code, name, message, stack, details } });
     }
   }
 

@@ -1,4 +1,4 @@
-import { AttnError, invalid } from './errors.js';
+import { argumentError, invalid } from './errors.js';
 import { TensorHandle } from './tensorHandle.js';
 
 /**
@@ -82,9 +82,10 @@ export const formatShape = (shape) => `(${shape.join(', ')}${shape.length === 1 
 
 /**
  * @param {string} name
- * @param {string} what  does not fit
+ * @param {string} got
+ * @param {string} needs
  */
-export const mismatch = (name, what) => new AttnError('shape_mismatch', `${name}: ${what}`);
+export const mismatch = (name, got, needs) => argumentError('shape_mismatch', name, got, needs);
 
 /**
  * @param {string} name
@@ -92,7 +93,7 @@ export const mismatch = (name, what) => new AttnError('shape_mismatch', `${name}
  * @param {string} needs
  */
 export const wrongShape = (name, shape, needs) =>
-  mismatch(name, `got shape ${formatShape(shape)}, needs ${needs}`);
+  mismatch(name, `shape ${formatShape(shape)}`, needs);
 
 /**
  * Checks a shape and returns its number of elements.
@@ -113,10 +114,8 @@ export function checkShape(name, shape) {
     if (size > largest) largest = size;
   }
   if (length > kMaxElements || largest > kMaxSize) {
-    throw new AttnError(
-      'size_overflow',
-      `${name}: shape ${formatShape(shape)} needs more than the 4 GiB that WebAssembly can address`,
-    );
+    const needs = 'no more than the 4 GiB that WebAssembly can address';
+    throw argumentError('size_overflow', name, `shape ${formatShape(shape)}`, needs);
   }
   return length;
 }
@@ -189,7 +188,7 @@ function checkHasData(name, tensor, what) {
  */
 function checkLength(name, got, shape, needed) {
   if (got === needed) return;
-  throw mismatch(name, `data has length ${got}, shape ${formatShape(shape)} needs ${needed}`);
+  throw mismatch(name, `data of length ${got}`, `${needed} for shape ${formatShape(shape)}`);
 }
 
 /**
@@ -274,12 +273,12 @@ export function checkBroadcast(name, shape, target, lastMayBeLess = false) {
  * @param {string} name
  * @param {string} what
  * @param {number} got
- * @param {string} other
+ * @param {string} source  of the number that is needed: what else has it
  * @param {number} needed
  */
-export function checkEqual(name, what, got, other, needed) {
+export function checkEqual(name, what, got, source, needed) {
   if (got === needed) return;
-  throw mismatch(name, `${what} ${got} does not match ${other} ${needed}`);
+  throw mismatch(name, `${what} ${got}`, `${needed}, ${source}`);
 }
 
 /**

@@ -146,10 +146,8 @@ export class TensorHandle {
     this.#live();
     const length = checkShape('reshape', shape);
     if (length !== sizeOf(this.#shape)) {
-      throw mismatch(
-        'reshape',
-        `shape ${formatShape(shape)} has ${length} elements, that of the tensor ${formatShape(this.#shape)}`,
-      );
+      const needs = `as many as shape ${formatShape(this.#shape)} has, ${sizeOf(this.#shape)}`;
+      throw mismatch('shape', `${formatShape(shape)} of ${length} elements`, needs);
     }
     this.#requireContiguous('reshape');
     return this.#part(shape);

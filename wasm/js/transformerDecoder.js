@@ -92,13 +92,13 @@ class Decoder extends Layer {
       call.number(state ? state.address : 0);
       let numKeys;
       if (state) {
-        checkEqual('x', 'batch', self.batch, 'batch of the state', state.batch);
+        checkEqual('x', 'batch', self.batch, 'the batch of state', state.batch);
         numKeys = state.memoryLength;
         call.none();
       } else {
         const other = call.rows('memory', /** @type {TensorLike} */ (memory), dModel, 'dModel');
-        checkEqual('memory', 'rank', other.length, 'rank of x', rank);
-        if (rank === 3) checkEqual('memory', 'batch', other[0], 'batch of x', self.batch);
+        checkEqual('memory', 'rank', other.length, 'the rank of x', rank);
+        if (rank === 3) checkEqual('memory', 'batch', other[0], 'the batch of x', self.batch);
         numKeys = other[rank - 2];
       }
       const cross = { ...self, numKeys };

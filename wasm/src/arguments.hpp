@@ -129,11 +129,6 @@ class Arguments {
   }
   Diagonal diagonal() noexcept { return optional_diagonal().value_or(Diagonal::top_left()); }
 
-  /// For names of parameters and of what is in a file: errors tell them as they are. In others the
-  /// names are arguments', and become JavaScript's.
-  void keep_names() noexcept { keeps_names_ = true; }
-  bool keeps_names() const noexcept { return keeps_names_; }
-
   // What an operation returns is written where its arguments were.
 
   void give(double value) noexcept { *results_++ = value; }
@@ -158,7 +153,6 @@ class Arguments {
  private:
   double* at_;
   double* results_;
-  bool keeps_names_ = false;
 };
 
 using Operation = void (*)(Arguments&);

@@ -1,17 +1,18 @@
 // What JavaScript calls. Embind tells the names of the operations; a call itself passes two
 // numbers, the operation and where its arguments lie, because values that go through Embind one by
 // one cost more than a small attention does. Nothing is thrown across: a call returns whether it
-// succeeded, and one that did not gives the code and the message of its error.
+// succeeded, and one that did not gives the code of its error, the argument, what it got and what
+// it needs.
 
 #include <emscripten/bind.h>
 #include <emscripten/emscripten.h>
 #include <malloc.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,71 +21,50 @@
 #include "arguments.hpp"
 #include "attn/error.hpp"
 #include "attn/version.hpp"
+#include "validation.hpp"
 
 namespace attn::wasm {
 namespace {
 
-/// Whether a name with underscores is one of PyTorch's parameters, which have them in JavaScript,
-/// too.
-bool is_parameter(std::string_view name) {
-  constexpr std::string_view kParts[] = {"_proj", "_ih_l", "_hh_l", "relative_attention_bias"};
-  return name.ends_with("_attn") || std::ranges::any_of(kParts, [&](std::string_view part) {
-           return name.find(part) != name.npos;
-         });
-}
-
-/// A message with the names of arguments as JavaScript has them: `valid_lens` is `validLens`.
-std::string in_camel_case(std::string_view message) {
-  const auto is_lower = [](char c) { return 'a' <= c && c <= 'z'; };
-  const auto is_part = [&](char c) {
-    return is_lower(c | 0x20) || ('0' <= c && c <= '9') || c == '_';
-  };
-  std::string result;
-  for (auto at = message.begin(); at != message.end();) {
-    const auto end = std::find_if_not(at, message.end(), is_part);
-    if (end == at) {
-      result += *at++;
-      continue;
-    }
-    const bool is_argument = is_lower(*at) && !is_parameter({at, end});
-    for (; at != end; ++at) {
-      const bool starts_word = is_argument && *at == '_' && at + 1 != end && is_lower(at[1]);
-      result += starts_word ? static_cast<char>(*++at - 'a' + 'A') : *at;
-    }
+/// Appends the name of an argument as JavaScript spells it: `valid_lens` is `validLens`.
+void append_in_camel_case(std::string& text, std::string_view name) {
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool starts_word = name[i] == '_' && i + 1 < name.size();
+    text += starts_word ? static_cast<char>(name[++i] - 'a' + 'A') : name[i];
   }
-  return result;
 }
 
 /// What the last call gave.
 std::vector<std::string> given_texts;
 std::vector<double> given_places;
 
-/// Gives the code and the message of an error.
-bool fail(Arguments results, const char* code, std::string_view message) noexcept {
+/// Why the last failed call failed, until JavaScript has copied it.
+std::optional<Error> last_error;
+
+/// Gives the code of an error, and what it says of the argument.
+bool fail(Arguments results, const char* code, std::string_view argument, std::string_view got,
+          std::string_view needs) noexcept {
   results.give(std::string_view(code));
-  results.give(message);
+  results.give(argument);
+  results.give(got);
+  results.give(needs);
   return false;
 }
 
-bool fail_without_memory(Arguments results) noexcept {
-  return fail(results, to_string(ErrorCode::kOutOfMemory), "memory: WebAssembly's is exhausted");
+bool fail(Arguments results, const Error& error) noexcept {
+  const Error& kept = last_error.emplace(error);
+  return fail(results, to_string(kept.code()), kept.argument(), kept.got(), kept.needs());
 }
 
-/// What the last failed call was told.
-std::string last_message;
-
-bool fail(Arguments results, const Error& error, bool keeps_names) noexcept {
-  try {
-    last_message = keeps_names ? std::string(error.what()) : in_camel_case(error.what());
-    return fail(results, to_string(error.code()), last_message);
-  } catch (const std::bad_alloc&) {
-    return fail_without_memory(results);
-  }
+bool fail_without_memory(Arguments results) noexcept {
+  return fail(results, to_string(ErrorCode::kOutOfMemory), "memory", "too little memory",
+              "more than WebAssembly has");
 }
 
 std::unique_ptr<Context> the_context;
 
 void start(Arguments& a) {
+  validation::append_argument = append_in_camel_case;
   ContextOptions options;
   options.num_threads = a.choice<int>();
   the_context = std::make_unique<Context>(options);
@@ -135,11 +115,12 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
     reinterpret_cast<wasm::Operation>(operation)(arguments);
     return true;
   } catch (const Error& error) {
-    return wasm::fail(results, error, arguments.keeps_names());
+    return wasm::fail(results, error);
   } catch (const std::bad_alloc&) {
     return wasm::fail_without_memory(results);
   } catch (...) {
-    return wasm::fail(results, "internal", "the core failed without saying why");
+    return wasm::fail(results, "internal", "attn", "a failure without a reason",
+                      "a report of this bug");
   }
 }
 

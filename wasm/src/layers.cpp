@@ -32,13 +32,11 @@ void delete_layer(Arguments& a) { delete &a.object<Module>(); }
 void parameter_names(Arguments& a) { a.give(a.object<Module>().parameter_names()); }
 
 void get_parameter(Arguments& a) {
-  a.keep_names();
   const auto& layer = a.object<Module>();
   a.give(layer.parameter(a.text()));
 }
 
 void set_parameter(Arguments& a) {
-  a.keep_names();
   auto& layer = a.object<Module>();
   const std::string_view name = a.text();
   layer.set_parameter(name, a.floats());

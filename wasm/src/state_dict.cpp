@@ -38,7 +38,6 @@ SafetensorsMetadata metadata(Arguments& a) {
 }
 
 void write_safetensors(Arguments& a) {
-  a.keep_names();
   std::vector<NamedTensor> tensors(static_cast<std::size_t>(a.integer()));
   for (NamedTensor& tensor : tensors) {
     tensor.name = a.text();
@@ -49,7 +48,6 @@ void write_safetensors(Arguments& a) {
 }
 
 void open_safetensors(Arguments& a) {
-  a.keep_names();
   const auto source = bytes(a);
   const auto* opened = new Safetensors(Safetensors::own({source.begin(), source.end()}));
   a.give(static_cast<const void*>(opened));
@@ -81,7 +79,6 @@ void describe_safetensors(Arguments& a) {
 }
 
 void read_safetensors(Arguments& a) {
-  a.keep_names();
   const auto& opened = a.object<Safetensors>();
   const std::string_view name = a.text();
   opened.read(name, a.result());
@@ -89,7 +86,6 @@ void read_safetensors(Arguments& a) {
 
 /// Gives the names that are missing, then those that are unexpected; and how many are missing.
 void load_state(Arguments& a) {
-  a.keep_names();
   auto& layer = a.object<Module>();
   const auto& opened = a.object<Safetensors>();
   const std::string_view prefix = a.text();

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
-#include <string>
+#include <string_view>
 
 #include "attn/export.hpp"
 
@@ -12,7 +13,7 @@ enum class ErrorCode : int {
   kInvalidArgument = 1,  ///< A value outside its domain, e.g. a negative length.
   kShapeMismatch = 2,    ///< Ranks or sizes of tensors do not fit together.
   kSizeOverflow = 3,     ///< A product of sizes does not fit into the address space.
-  kOutOfMemory = 4,      ///< The memory asked for could not be had.
+  kOutOfMemory = 4,      ///< There is too little memory for what was asked.
   kUnsupported = 5,      ///< This build or machine cannot do it, e.g. an instruction set it lacks.
   kNotFound = 6,         ///< A name, e.g. of a parameter, that does not exist.
   kInvalidFormat = 7,    ///< Data that is not what its format says, e.g. a truncated file.
@@ -22,9 +23,10 @@ enum class ErrorCode : int {
 /// The stable name of a code, e.g. "shape_mismatch".
 ATTN_API const char* to_string(ErrorCode code) noexcept;
 
-/// What every attn function throws at the public boundary. The message names the argument, what it
-/// got and what it needs: `key: length 6 does not match value length 5`; programs decide by the
-/// code, as the words may change. A call that throws has not written to its outputs.
+/// What every attn function throws at the public boundary. The message says which argument is
+/// wrong, what it got and what it needs: `key: got length 6, needs 5, the length of value`. The
+/// three are there one by one, too. Programs decide by the code, as the words may change. A call
+/// that throws has not written to its outputs.
 ///
 /// Beside the codes that a function lists, any may throw kSizeOverflow for a tensor with more
 /// elements than can be addressed, kInvalidArgument for null data where there are elements, and,
@@ -35,7 +37,8 @@ ATTN_API const char* to_string(ErrorCode code) noexcept;
 /// message.
 class ATTN_API Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  /// The message becomes `argument: got …, needs …`.
+  Error(ErrorCode code, std::string_view argument, std::string_view got, std::string_view needs);
   Error(const Error&) noexcept = default;
   Error& operator=(const Error&) noexcept = default;
   // In the library, and with it the type's identity: programs compiled without RTTI catch it too.
@@ -43,8 +46,19 @@ class ATTN_API Error : public std::runtime_error {
 
   ErrorCode code() const noexcept { return code_; }
 
+  /// The argument that is wrong, e.g. "valid_lens"; or else the parameter, the file or the tensor
+  /// in it. Valid as long as this error, as what() is.
+  std::string_view argument() const noexcept;
+  /// What the argument got, e.g. "length 6".
+  std::string_view got() const noexcept;
+  /// What it needs, e.g. "5, the length of value".
+  std::string_view needs() const noexcept;
+
  private:
   ErrorCode code_;
+  // Both are parts of what(); what is needed is its end.
+  std::size_t argument_size_;
+  std::size_t got_size_;
 };
 
 }  // namespace attn

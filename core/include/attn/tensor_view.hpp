@@ -50,17 +50,16 @@ class TensorView {
       : data_(data) {
     set_shape(shape);
     if (strides.size() != shape.size()) {
-      throw Error(ErrorCode::kShapeMismatch, "strides: got " + std::to_string(strides.size()) +
-                                                 " for a shape of rank " +
-                                                 std::to_string(shape.size()));
+      throw Error(ErrorCode::kShapeMismatch, "strides", std::to_string(strides.size()) + " strides",
+                  std::to_string(shape.size()) + ", one for each size");
     }
     for (std::size_t i = 0; i < strides.size(); ++i) strides_[i] = strides[i];
   }
 
   /// A view to mutable elements converts to one of constant elements.
   template <class U>
-  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
-      TensorView(const TensorView<U>& other)
+    requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
+  TensorView(const TensorView<U>& other)
       : TensorView(other.data(), other.shape(), other.strides()) {}
 
   T* data() const noexcept { return data_; }
@@ -122,7 +121,8 @@ class TensorView {
   TensorView unsqueeze(int i) const {
     if (i < 0) i += rank_ + 1;
     if (rank_ == kMaxRank) {
-      throw Error(ErrorCode::kInvalidArgument, "unsqueeze: the view already has the largest rank");
+      throw Error(ErrorCode::kInvalidArgument, "unsqueeze", "a view of the largest rank",
+                  "one of a smaller rank");
     }
     TensorView result = *this;
     for (int j = rank_; j > i; --j) {
@@ -139,9 +139,10 @@ class TensorView {
   /// and the last size a multiple of num_heads ≥ 1.
   TensorView split_heads(std::int64_t num_heads) const {
     if (rank_ != 3 || num_heads < 1 || shape_[2] % num_heads != 0) {
-      throw Error(ErrorCode::kShapeMismatch,
-                  "split_heads: needs (B, N, H*D) with a last size divisible by " +
-                      std::to_string(num_heads));
+      throw Error(
+          ErrorCode::kShapeMismatch, "split_heads",
+          rank_ == 3 ? "width " + std::to_string(shape_[2]) : "rank " + std::to_string(rank_),
+          "shape (B, N, H·D) with H = " + std::to_string(num_heads));
     }
     const std::int64_t head_dim = shape_[2] / num_heads;
     const std::array<std::int64_t, 4> shape{shape_[0], num_heads, shape_[1], head_dim};
@@ -164,15 +165,15 @@ class TensorView {
  private:
   void set_shape(std::span<const std::int64_t> shape) {
     if (shape.size() > kMaxRank) {
-      throw Error(ErrorCode::kShapeMismatch, "shape: rank " + std::to_string(shape.size()) +
-                                                 " is more than " + std::to_string(kMaxRank));
+      throw Error(ErrorCode::kShapeMismatch, "shape", "rank " + std::to_string(shape.size()),
+                  "at most " + std::to_string(kMaxRank));
     }
     rank_ = static_cast<int>(shape.size());
     for (std::size_t i = 0; i < shape.size(); ++i) {
       if (shape[i] < 0) {
-        throw Error(ErrorCode::kInvalidArgument, "shape: size " + std::to_string(shape[i]) +
-                                                     " of dimension " + std::to_string(i) +
-                                                     " is negative");
+        throw Error(ErrorCode::kInvalidArgument, "shape",
+                    "size " + std::to_string(shape[i]) + " of dimension " + std::to_string(i),
+                    "0 or more");
       }
       shape_[i] = shape[i];
     }

@@ -15,6 +15,7 @@ namespace {
 using validation::fail;
 using validation::fail_shape;
 using validation::fail_value;
+using validation::Name;
 
 /// (B, H, N, D) from a view of rank 2, 3 or 4; other ranks come back as they are.
 template <class T>
@@ -27,23 +28,25 @@ TensorView<T> with_heads(TensorView<T> view) {
 template <class T>
 void require_rank(const char* name, const TensorView<T>& view, int rank) {
   if (view.rank() != rank) {
-    fail_shape(name, view.shape(), {"rank ", rank, ", as query has"});
+    fail_shape(name, view.shape(), {"rank ", rank, ", that of query"});
   }
   validation::require_data(name, view);
 }
 
+/// Requires that a size of one tensor is that of another: `key: got length 6, needs 5, the length
+/// of value`.
 void require_equal(const char* name, const char* what, std::int64_t got, const char* other,
                    std::int64_t needed) {
   if (got != needed) {
-    fail(ErrorCode::kShapeMismatch,
-         {name, ": ", what, " ", got, " does not match ", other, " ", needed});
+    fail(ErrorCode::kShapeMismatch, name, {what, " ", got},
+         {needed, ", the ", what, " of ", Name(other)});
   }
 }
 
 /// Sizes of one head fit into 32 bits, so that products of two of them fit into 64.
 void require_limited(const char* name, const char* what, std::int64_t size) {
   if (size > INT32_MAX) {
-    fail(ErrorCode::kSizeOverflow, {name, ": ", what, " ", size, " is more than 2147483647"});
+    fail(ErrorCode::kSizeOverflow, name, {what, " ", size}, {"at most ", INT32_MAX});
   }
 }
 
@@ -110,7 +113,7 @@ ConstTensor check_relative(const char* name, const ConstTensor& table, std::int6
   validation::require_data(name, table);
   const std::int64_t k = table.size(-2) / 2;
   if (p.max_distance >= 0)
-    require_equal(name, "max distance", k, "that of relative_keys", p.max_distance);
+    require_equal(name, "largest distance", k, "relative_keys", p.max_distance);
   p.max_distance = k;
   return validation::broadcast(name, table, {p.query_heads, 2 * k + 1, width});
 }
@@ -142,15 +145,15 @@ void check_numbers(const AttentionOptions& o) {
 }
 
 void check_sizes(const AttentionProblem& p) {
-  require_equal("key", "batch", p.key.size(0), "query batch", p.batch);
-  require_equal("key", "head dimension", p.key.size(3), "query head dimension", p.head_dim);
-  require_equal("value", "batch", p.value.size(0), "query batch", p.batch);
-  require_equal("value", "heads", p.value.size(1), "key heads", p.key_heads);
-  require_equal("key", "length", p.num_keys, "value length", p.value.size(2));
-  if (p.head_dim < 1) fail_value("query", 0, {"a head dimension of at least 1"});
+  require_equal("key", "batch", p.key.size(0), "query", p.batch);
+  require_equal("key", "head dimension", p.key.size(3), "query", p.head_dim);
+  require_equal("value", "batch", p.value.size(0), "query", p.batch);
+  require_equal("value", "number of heads", p.value.size(1), "key", p.key_heads);
+  require_equal("key", "length", p.num_keys, "value", p.value.size(2));
+  if (p.head_dim < 1) fail_value("query", "head dimension 0", {"at least 1"});
   if (p.key_heads < 1 ? p.query_heads != 0 : p.query_heads % p.key_heads != 0) {
-    fail(ErrorCode::kShapeMismatch, {"query: ", p.query_heads, " heads are not a multiple of the ",
-                                     p.key_heads, " key heads"});
+    fail(ErrorCode::kShapeMismatch, "query", {p.query_heads, " heads"},
+         {"a multiple of the ", p.key_heads, " heads of key"});
   }
   require_limited("query", "length", p.num_queries);
   require_limited("query", "head dimension", p.head_dim);

@@ -55,14 +55,13 @@ std::array<std::vector<float>, 2> KeyValueCache::reserve(std::int64_t capacity) 
   const auto allocate = [&](std::int64_t dim) {
     const std::int64_t count = validation::product("cache", {batch_, num_kv_heads_, capacity, dim});
     if (static_cast<std::uint64_t>(count) > PTRDIFF_MAX / sizeof(float)) {
-      validation::fail(ErrorCode::kSizeOverflow,
-                       {"cache: ", capacity, " tokens exceed the address space"});
+      validation::fail(ErrorCode::kSizeOverflow, "cache", {capacity, " tokens"},
+                       {"no more than fit into the address space"});
     }
     try {
       return std::vector<float>(static_cast<std::size_t>(count));
     } catch (const std::bad_alloc&) {
-      validation::fail(ErrorCode::kOutOfMemory,
-                       {"cache: memory for ", capacity, " tokens could not be had"});
+      validation::fail_memory("cache", {capacity, " tokens"});
     }
   };
   std::vector<float> keys = allocate(head_dim_);
@@ -94,7 +93,8 @@ void KeyValueCache::append(const ConstTensor& key, const ConstTensor& value) {
 
 void KeyValueCache::truncate(std::int64_t length) {
   if (length < 0 || length > length_) {
-    validation::fail_value("length", length, {"a length between 0 and the ", length_, " stored"});
+    validation::fail_value("length", length,
+                           {"at most the ", length_, " tokens stored, and at least 0"});
   }
   length_ = length;
 }

@@ -32,7 +32,7 @@ void append_utf8(std::string& text, std::uint32_t code_point) {
   append_rest(0);
 }
 
-/// Escapes of one letter, each behind what it stands for.
+/// Escapes of one letter: what each stands for, then the letter.
 constexpr std::string_view kEscapes = "\"\"\\\\//\bb\ff\nn\rr\tt";
 
 }  // namespace
@@ -73,11 +73,12 @@ bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-void JsonReader::fail(const char* reason) const {
-  validation::fail(ErrorCode::kInvalidFormat, {what_, ": no JSON at byte ", at_ + 1, ": ",
-                                               at_ >= text_.size()  ? "the end, needs more"
-                                               : text_[at_] == '\0' ? "a zero byte"
-                                                                    : reason});
+void JsonReader::fail(const char* needs) const {
+  if (at_ >= text_.size()) {
+    validation::fail(ErrorCode::kInvalidFormat, what_, {"the end of the text"}, {needs});
+  }
+  const std::string character = to_json(text_.substr(at_, decode_utf8(text_.substr(at_)).size));
+  validation::fail(ErrorCode::kInvalidFormat, what_, {character, " at byte ", at_ + 1}, {needs});
 }
 
 void JsonReader::skip_space() noexcept {
@@ -96,7 +97,7 @@ char JsonReader::peek() {
   skip_space();
   const char c = current();
   if (!is_digit(c) && (c == '\0' || std::string_view("{[\"tfn-").find(c) == std::string::npos)) {
-    fail("needs a value");
+    fail("a value of JSON");
   }
   return c;
 }
@@ -107,7 +108,7 @@ bool JsonReader::next(char end, bool& first) {
     ++at_;
     return false;
   }
-  if (!first) expect(',', end == '}' ? "needs , or }" : "needs , or ]");
+  if (!first) expect(',', end == '}' ? "a comma or }" : "a comma or ]");
   first = false;
   return true;
 }
@@ -115,17 +116,18 @@ bool JsonReader::next(char end, bool& first) {
 std::string JsonReader::key() {
   skip_space();
   std::string result = string();
-  expect(':', "needs :");
+  expect(':', "a colon");
   return result;
 }
 
 std::string JsonReader::string() {
-  expect('"', "needs \"");
+  expect('"', "a string");
   std::string result;
   while (current() != '"') {
     const DecodedCharacter c = decode_utf8(text_.substr(at_));
-    if (c.code_point < 0x20 || at_ >= text_.size()) fail("a control character in a string");
-    if (is_no_utf8(c)) fail("text that is not UTF-8");
+    if (at_ >= text_.size()) fail("the closing quote of a string");
+    if (c.code_point < 0x20) fail("a string without control characters");
+    if (is_no_utf8(c)) fail("UTF-8");
     if (c.code_point == '\\') {
       ++at_;
       append_escaped(result);
@@ -146,11 +148,11 @@ void JsonReader::append_escaped(std::string& result) {
       ++at_;
       return;
     }
-    fail("an unknown escape");
+    fail("one of JSON's escapes");
   }
   std::uint32_t code_point = code_unit();
   if (code_point >= 0xD800 && code_point < 0xDC00) {
-    constexpr const char* kReason = "half of a surrogate pair";
+    constexpr const char* kReason = "the other half of a surrogate pair";
     if (current() != '\\') fail(kReason);
     ++at_;
     if (current() != 'u') fail(kReason);
@@ -158,19 +160,19 @@ void JsonReader::append_escaped(std::string& result) {
     if (low < 0xDC00 || low > 0xDFFF) fail(kReason);
     code_point = 0x10000 + ((code_point - 0xD800) << 10 | (low - 0xDC00));
   } else if (code_point >= 0xDC00 && code_point <= 0xDFFF) {
-    fail("half of a surrogate pair");
+    fail("the first half of a surrogate pair before the second");
   }
   append_utf8(result, code_point);
 }
 
-/// The four digits behind the u of an escape.
+/// The four digits after the u of an escape.
 unsigned JsonReader::code_unit() {
   unsigned value = 0;
   for (int i = 0; i < 4; ++i) {
     ++at_;
     const char c = current();
     const char letter = static_cast<char>(c | 0x20);
-    if (!is_digit(c) && (letter < 'a' || letter > 'f')) fail("needs four hexadecimal digits");
+    if (!is_digit(c) && (letter < 'a' || letter > 'f')) fail("four hexadecimal digits");
     value = value << 4 | static_cast<unsigned>(is_digit(c) ? c - '0' : letter - 'a' + 10);
   }
   ++at_;
@@ -190,19 +192,19 @@ std::string_view JsonReader::number() {
   if (current() == '0') {
     ++at_;
   } else if (!skip_digits()) {
-    fail("needs a digit");
+    fail("a digit");
   }
   if (current() == '.') {
     ++at_;
-    if (!skip_digits()) fail("needs a digit");
+    if (!skip_digits()) fail("a digit");
   }
   if (current() == 'e' || current() == 'E') {
     ++at_;
     if (current() == '+' || current() == '-') ++at_;
-    if (!skip_digits()) fail("needs a digit");
+    if (!skip_digits()) fail("a digit");
   }
   // What cannot follow a number is seen before its value is judged.
-  if (is_digit(current())) fail("a digit behind a leading 0");
+  if (is_digit(current())) fail("a number without a leading 0");
   return text_.substr(start, at_ - start);
 }
 
@@ -217,12 +219,12 @@ std::string JsonReader::describe() {
     at_ += word.size();
     return std::string(word);
   }
-  fail("needs a value");
+  fail("a value of JSON");
 }
 
 void JsonReader::end() {
   skip_space();
-  if (at_ < text_.size()) fail("needs the end");
+  if (at_ < text_.size()) fail("the end of the text");
 }
 
 }  // namespace attn

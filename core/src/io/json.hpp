@@ -13,7 +13,7 @@ bool is_utf8(std::string_view text) noexcept;
 
 /// Reads JSON (RFC 8259) from front to end, as whoever calls it expects: there is no tree and no
 /// recursion, so that depth and size of hostile text cost nothing. Throws Error(kInvalidFormat),
-/// `<what>: no JSON at byte 17: …`; bytes are counted from 1.
+/// `<what>: got "x" at byte 17, needs a digit`; bytes are counted from 1.
 class JsonReader {
  public:
   JsonReader(const char* what, std::string_view text) noexcept : what_(what), text_(text) {}
@@ -46,7 +46,7 @@ class JsonReader {
   bool skip_digits() noexcept;
   unsigned code_unit();
   void append_escaped(std::string& result);
-  [[noreturn]] void fail(const char* reason) const;
+  [[noreturn]] void fail(const char* needs) const;
 
   const char* what_;
   std::string_view text_;

@@ -21,6 +21,7 @@ namespace attn {
 namespace {
 
 using validation::fail;
+using validation::fail_memory;
 using validation::Parts;
 
 constexpr std::int64_t kLengthBytes = 8;
@@ -41,8 +42,12 @@ constexpr Dtype kDtypes[] = {
     {"I64", 64},        {"U64", 64},
 };
 
-[[noreturn]] void fail_format(Parts message) {
-  fail(ErrorCode::kInvalidFormat, {"safetensors: ", validation::join(message)});
+/// What an error of the file as a whole is about.
+constexpr const char* kFile = "safetensors";
+constexpr const char* kHeader = "safetensors header";
+
+[[noreturn]] void fail_header(Parts got, Parts needs) {
+  fail(ErrorCode::kInvalidFormat, kHeader, got, needs);
 }
 
 /// A name in a message: control characters and quotes escaped, bad UTF-8 replaced, no longer than
@@ -54,8 +59,8 @@ std::string in_quotes(std::string_view name) {
   return text;
 }
 
-[[noreturn]] void fail_tensor(std::string_view name, Parts message) {
-  fail_format({"tensor ", in_quotes(name), ": ", validation::join(message)});
+[[noreturn]] void fail_tensor(std::string_view name, Parts got, Parts needs) {
+  fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(name), got, needs);
 }
 
 /// Takes the header apart. Nothing is kept of what is not asked for, duplicate keys are seen.
@@ -63,7 +68,7 @@ class HeaderReader {
  public:
   HeaderReader(std::string_view header, std::vector<SafetensorsEntry>& tensors,
                SafetensorsMetadata& metadata)
-      : json_("safetensors: header", header), tensors_(tensors), metadata_(metadata) {}
+      : json_(kHeader, header), tensors_(tensors), metadata_(metadata) {}
 
   void read() {
     bool has_metadata = false;
@@ -75,9 +80,9 @@ class HeaderReader {
         continue;
       }
       if (json_.peek() != '{') {
-        fail_format({"header: __metadata__ is ", what_stands_here(), ", needs an object"});
+        fail_header({describe_next(), " as __metadata__"}, {"an object"});
       }
-      if (has_metadata) fail_format({"header: __metadata__ is there twice"});
+      if (has_metadata) fail_header({"__metadata__ twice"}, {"it once"});
       has_metadata = true;
       read_metadata();
     }
@@ -94,8 +99,7 @@ class HeaderReader {
     for (bool first = true; json_.next('}', first);) {
       std::string key = json_.key();
       if (json_.peek() != '"') {
-        fail_format({"header: __metadata__ ", in_quotes(key), " is ", what_stands_here(),
-                     ", needs a string"});
+        fail_header({describe_next(), " as __metadata__ ", in_quotes(key)}, {"a string"});
       }
       metadata_.emplace_back(std::move(key), json_.string());
     }
@@ -105,17 +109,17 @@ class HeaderReader {
     SafetensorsEntry entry;
     entry.name = std::move(name);
     if (json_.peek() != '{') {
-      fail_tensor(entry.name, {"is ", what_stands_here(), ", needs an object"});
+      fail_tensor(entry.name, {describe_next()}, {"an object"});
     }
     bool seen[kFields] = {};
     json_.enter();
     for (bool first = true; json_.next('}', first);) {
       const Field field = read_field(entry.name);
-      if (seen[field]) fail_tensor(entry.name, {"has ", kFieldNames[field], " twice"});
+      if (seen[field]) fail_tensor(entry.name, {kFieldNames[field], " twice"}, {"it once"});
       seen[field] = true;
       if (json_.peek() != (field == kDtype ? '"' : '[')) {
-        fail_tensor(entry.name, {kFieldNames[field], " is ", what_stands_here(), ", needs ",
-                                 field == kDtype ? "a string" : "an array of numbers"});
+        fail_tensor(entry.name, {describe_next(), " as ", kFieldNames[field]},
+                    {field == kDtype ? "a string" : "an array of numbers"});
       }
       if (field == kDtype) {
         entry.dtype = json_.string();
@@ -124,15 +128,15 @@ class HeaderReader {
       } else {
         const std::vector<std::int64_t> place = read_numbers(entry.name, field);
         if (place.size() != 2) {
-          fail_tensor(entry.name,
-                      {"data_offsets has ", place.size(), " numbers, needs begin and end"});
+          fail_tensor(entry.name, {"data_offsets of ", place.size(), " numbers"},
+                      {"two: begin and end"});
         }
         entry.begin = place[0];
         entry.end = place[1];
       }
     }
     for (int field = 0; field < kFields; ++field) {
-      if (!seen[field]) fail_tensor(entry.name, {"has no ", kFieldNames[field]});
+      if (!seen[field]) fail_tensor(entry.name, {"no ", kFieldNames[field]}, {"one"});
     }
     tensors_.push_back(std::move(entry));
   }
@@ -142,7 +146,7 @@ class HeaderReader {
     for (int field = 0; field < kFields; ++field) {
       if (key == kFieldNames[field]) return static_cast<Field>(field);
     }
-    fail_tensor(name, {"has the unknown field ", in_quotes(key)});
+    fail_tensor(name, {"the field ", in_quotes(key)}, {"dtype, shape and data_offsets only"});
   }
 
   std::vector<std::int64_t> read_numbers(const std::string& name, Field field) {
@@ -151,8 +155,7 @@ class HeaderReader {
     for (bool first = true; json_.next(']', first);) {
       const char c = json_.peek();
       if (c != '-' && (c < '0' || c > '9')) {
-        fail_tensor(name,
-                    {kFieldNames[field], " holds ", what_stands_here(), ", needs whole numbers"});
+        fail_tensor(name, {describe_next(), " in ", kFieldNames[field]}, {"whole numbers"});
       }
       numbers.push_back(read_number(name, field));
     }
@@ -163,18 +166,20 @@ class HeaderReader {
     const std::string_view text = json_.number();
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const char* wrong = end != text.data() + text.size() ? "a number that is not whole"
-                        : error != std::errc()           ? "a number beyond 2^63 − 1"
-                        : text[0] == '-'                 ? "a negative number"
+    const char* needs = end != text.data() + text.size() ? "whole numbers"
+                        : error != std::errc()           ? "numbers below 2^63"
+                        : text[0] == '-'                 ? "numbers of 0 or more"
                                                          : nullptr;
-    if (!wrong) return value;
+    if (!needs) return value;
     constexpr std::size_t kLongest = 40;
-    fail_tensor(name, {kFieldNames[field], " holds ", text.substr(0, kLongest),
-                       text.size() > kLongest ? "…, " : ", ", wrong});
+    fail_tensor(
+        name,
+        {text.substr(0, kLongest), text.size() > kLongest ? "…" : "", " in ", kFieldNames[field]},
+        {needs});
   }
 
-  /// What is there in place of what belongs there.
-  std::string what_stands_here() {
+  /// The next value, for a message about one of the wrong kind.
+  std::string describe_next() {
     return json_.peek() == '"' ? in_quotes(json_.string()) : json_.describe();
   }
 
@@ -187,18 +192,17 @@ class HeaderReader {
 std::int64_t bytes_of(const SafetensorsEntry& entry) {
   const auto* dtype = std::ranges::find(kDtypes, entry.dtype, &Dtype::name);
   if (dtype == std::end(kDtypes)) {
-    fail_tensor(entry.name, {"the dtype ", in_quotes(entry.dtype), " is unknown"});
+    fail_tensor(entry.name, {"dtype ", in_quotes(entry.dtype)}, {"one that safetensors knows"});
   }
   std::int64_t bits = dtype->bits;
   for (const std::int64_t size : entry.shape) {
     if (__builtin_mul_overflow(bits, size, &bits)) {
-      fail_tensor(entry.name,
-                  {"the shape ", entry.shape, " has more elements than can be addressed"});
+      fail_tensor(entry.name, {"shape ", entry.shape}, {"no more elements than can be addressed"});
     }
   }
   if (bits % 8 != 0) {
-    fail_tensor(entry.name, {bits, " bits of ", entry.dtype, " with shape ", entry.shape,
-                             " are no whole bytes"});
+    fail_tensor(entry.name, {bits, " bits of ", entry.dtype, " in shape ", entry.shape},
+                {"whole bytes"});
   }
   return bits / 8;
 }
@@ -208,33 +212,34 @@ void check_places(const std::vector<SafetensorsEntry>& tensors, std::int64_t dat
   std::int64_t expected = 0;
   const SafetensorsEntry* previous = nullptr;
   for (const SafetensorsEntry& entry : tensors) {
-    const std::string place = validation::join({"[", entry.begin, ", ", entry.end, ")"});
+    const std::string offsets =
+        validation::join({"data_offsets [", entry.begin, ", ", entry.end, ")"});
     if (entry.end < entry.begin) {
-      fail_tensor(entry.name, {"data_offsets ", place, " end before they begin"});
+      fail_tensor(entry.name, {offsets}, {"a begin that is not after its end"});
     }
     if (entry.end > data_size) {
-      fail_tensor(entry.name,
-                  {"data_offsets ", place, " reach beyond the ", data_size, " bytes of data"});
+      fail_tensor(entry.name, {offsets}, {"an end within the ", data_size, " bytes of data"});
     }
     const std::int64_t bytes = bytes_of(entry);
     if (entry.end - entry.begin != bytes) {
-      fail_tensor(entry.name,
-                  {"data_offsets ", place, " span ", entry.end - entry.begin, " bytes, ",
-                   entry.dtype, " with shape ", entry.shape, " needs ", bytes});
+      fail_tensor(entry.name, {offsets},
+                  {bytes, " bytes for ", entry.dtype, " of shape ", entry.shape});
     }
     if (entry.begin < expected) {
-      fail_tensor(entry.name, {"data_offsets ", place, " overlap tensor ",
-                               in_quotes(previous->name), ", which ends at ", expected});
+      fail_tensor(entry.name, {offsets},
+                  {"a begin at ", expected, ", the end of tensor ", in_quotes(previous->name)});
     }
     if (entry.begin > expected) {
-      fail_tensor(entry.name,
-                  {"data_offsets ", place, " leave a gap: the data before ends at ", expected});
+      fail_tensor(entry.name, {offsets},
+                  {"a begin at ", expected, ", the end of the data before it"});
     }
     expected = entry.end;
     previous = &entry;
   }
   if (expected != data_size) {
-    fail_format({data_size - expected, " bytes at the end of the data belong to no tensor"});
+    fail(ErrorCode::kInvalidFormat, kFile,
+         {data_size - expected, " bytes at the end of the data that belong to no tensor"},
+         {"none"});
   }
 }
 
@@ -243,7 +248,7 @@ void check_metadata(const SafetensorsMetadata& metadata) {
   for (const auto& [key, value] : metadata) keys.push_back(key);
   heap_sort(keys);
   if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
-    fail_format({"header: __metadata__ has ", in_quotes(*twice), " twice"});
+    fail_header({"__metadata__ ", in_quotes(*twice), " twice"}, {"it once"});
   }
 }
 
@@ -257,25 +262,22 @@ std::uint64_t little_endian(const std::byte* bytes, int count) {
 /// The header's text; checks what comes before the JSON.
 std::string_view header_of(std::span<const std::byte> bytes) {
   if (bytes.size() < kLengthBytes) {
-    fail_format(
-        {"the file has ", bytes.size(), " bytes, needs at least the 8 of the header's length"});
+    fail(ErrorCode::kInvalidFormat, kFile, {bytes.size(), " bytes"},
+         {"at least the 8 of the header's length"});
   }
   const std::uint64_t length = little_endian(bytes.data(), kLengthBytes);
   if (length > kMaxHeader) {
-    fail_format({"header: its length ", length, " is more than ", kMaxHeader});
+    fail_header({"length ", length}, {"at most ", kMaxHeader});
   }
   if (length > bytes.size() - kLengthBytes) {
-    fail_format({"header: its length ", length, " reaches beyond the file, which has ",
-                 bytes.size(), " bytes"});
+    fail_header({"length ", length}, {"an end within the ", bytes.size(), " bytes of the file"});
   }
   const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
                                 static_cast<std::size_t>(length));
-  if (!header.starts_with('{')) fail_format({"header: does not begin with {"});
+  if (!header.starts_with('{')) {
+    fail_header({in_quotes(header.substr(0, 1)), " at byte 1"}, {"{"});
+  }
   return header;
-}
-
-[[noreturn]] void fail_memory(const char* what) {
-  fail(ErrorCode::kOutOfMemory, {"safetensors: memory for ", what, " could not be had"});
 }
 
 float from_f16(std::uint32_t half) {
@@ -318,8 +320,8 @@ Readable readable(const SafetensorsEntry& entry) {
             },
             2};
   }
-  fail(ErrorCode::kUnsupported, {"tensor ", in_quotes(entry.name), ": got dtype ", entry.dtype,
-                                 ", needs F32, F16 or BF16 to be read as float32"});
+  fail(ErrorCode::kUnsupported, "tensor " + in_quotes(entry.name), {"dtype ", entry.dtype},
+       {"F32, F16 or BF16 to be read as float32"});
 }
 
 /// Numbers one after the other, as float32, which F32 is already where memory is little-endian.
@@ -335,9 +337,7 @@ void append_little_endian(std::vector<std::byte>& bytes, std::uint64_t value, in
   for (int i = 0; i < count; ++i) bytes.push_back(static_cast<std::byte>(value >> 8 * i & 0xFF));
 }
 
-std::int64_t count_of(const ConstTensor& view) {
-  return validation::product("safetensors", view.shape());
-}
+std::int64_t count_of(const ConstTensor& view) { return validation::product(kFile, view.shape()); }
 
 void append_floats(std::vector<std::byte>& bytes, const ConstTensor& values) {
   const std::int64_t count = count_of(values);
@@ -354,7 +354,7 @@ void append_floats(std::vector<std::byte>& bytes, const ConstTensor& values) {
 /// A string as JSON.
 std::string checked_json(const char* what, const std::string& text) {
   if (!is_utf8(text)) {
-    fail(ErrorCode::kInvalidArgument, {what, ": got ", in_quotes(text), ", which is not UTF-8"});
+    fail(ErrorCode::kInvalidArgument, what, {in_quotes(text)}, {"UTF-8"});
   }
   return to_json(text);
 }
@@ -365,15 +365,16 @@ std::vector<const NamedTensor*> sorted(std::span<const NamedTensor> tensors) {
   result.reserve(tensors.size());
   for (const NamedTensor& tensor : tensors) {
     if (tensor.name == kMetadataKey) {
-      fail(ErrorCode::kInvalidArgument, {"name: got \"__metadata__\", which no tensor can have"});
+      fail(ErrorCode::kInvalidArgument, "name", {"\"__metadata__\""},
+           {"one that a tensor can have"});
     }
-    validation::require_data(in_quotes(tensor.name).c_str(), tensor.values);
+    validation::require_data(in_quotes(tensor.name), tensor.values);
     result.push_back(&tensor);
   }
   heap_sort(result, &NamedTensor::name);
   const auto twice = std::ranges::adjacent_find(result, {}, &NamedTensor::name);
   if (twice != result.end()) {
-    fail(ErrorCode::kInvalidArgument, {"name: got ", in_quotes((*twice)->name), " twice"});
+    fail(ErrorCode::kInvalidArgument, "name", {in_quotes((*twice)->name), " twice"}, {"it once"});
   }
   return result;
 }
@@ -392,7 +393,7 @@ std::string header_for(const std::vector<const NamedTensor*>& tensors,
     write({"}"});
     heap_sort(keys);
     if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
-      fail(ErrorCode::kInvalidArgument, {"metadata: got ", in_quotes(*twice), " twice"});
+      fail(ErrorCode::kInvalidArgument, "metadata", {in_quotes(*twice), " twice"}, {"it once"});
     }
   }
   data_size = 0;
@@ -405,15 +406,15 @@ std::string header_for(const std::vector<const NamedTensor*>& tensors,
     }
     write({"],\"data_offsets\":[", data_size, ","});
     if (__builtin_add_overflow(data_size, bytes, &data_size)) {
-      fail(ErrorCode::kSizeOverflow, {"safetensors: the tensors exceed the address space"});
+      fail(ErrorCode::kSizeOverflow, kFile, {"2^63 bytes or more"},
+           {"no more than fit into the address space"});
     }
     write({data_size, "]}"});
   }
   write({"}"});
   header.append((kAlignment - header.size() % kAlignment) % kAlignment, ' ');
   if (header.size() > kMaxHeader) {
-    fail(ErrorCode::kSizeOverflow, {"safetensors: a header of ", header.size(),
-                                    " bytes is more than the format's ", kMaxHeader});
+    fail(ErrorCode::kSizeOverflow, kHeader, {header.size(), " bytes"}, {"at most ", kMaxHeader});
   }
   return header;
 }
@@ -423,9 +424,14 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-[[noreturn]] void fail_file(const std::string& path, const char* what) {
-  const std::string reason = std::generic_category().message(errno);
-  fail(ErrorCode::kFileError, {"path: ", in_quotes(path), " could not be ", what, ": ", reason});
+[[noreturn]] void fail_file(const std::string& path, const char* purpose,
+                            const std::string& reason) {
+  fail(ErrorCode::kFileError, "path", {in_quotes(path), " (", reason, ")"},
+       {"a file that can be ", purpose});
+}
+
+[[noreturn]] void fail_file(const std::string& path, const char* purpose) {
+  fail_file(path, purpose, std::generic_category().message(errno));
 }
 
 }  // namespace
@@ -445,13 +451,13 @@ Safetensors Safetensors::view(std::span<const std::byte> bytes) {
     heap_sort(file.by_name_, name_of);
     if (const auto twice = std::ranges::adjacent_find(file.by_name_, {}, name_of);
         twice != file.by_name_.end()) {
-      fail_tensor(name_of(*twice), {"the name is there twice"});
+      fail_tensor(name_of(*twice), {"its name twice"}, {"it once"});
     }
     check_places(file.tensors_, static_cast<std::int64_t>(file.data_.size()));
     check_metadata(file.metadata_);
     return file;
   } catch (const std::bad_alloc&) {
-    fail_memory("the header");
+    fail_memory(kFile, {"the header"});
   }
 }
 
@@ -465,17 +471,14 @@ Safetensors Safetensors::own(std::vector<std::byte> bytes) {
 Safetensors Safetensors::load(const std::string& path) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error) {
-    fail(ErrorCode::kFileError,
-         {"path: ", in_quotes(path), " could not be read: ", error.message()});
-  }
+  if (error) fail_file(path, "read", error.message());
   const File file(std::fopen(path.c_str(), "rb"));
   if (!file) fail_file(path, "opened");
   std::vector<std::byte> bytes;
   try {
     bytes.resize(validation::allocation("file", static_cast<std::int64_t>(size), 1));
   } catch (const std::bad_alloc&) {
-    fail_memory("the file");
+    fail_memory(kFile, {"the file"});
   }
   if (std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) {
     fail_file(path, "read");
@@ -492,7 +495,7 @@ const SafetensorsEntry& Safetensors::entry(std::string_view name) const {
   const auto found = std::ranges::lower_bound(
       by_name_, name, {}, [&](std::size_t i) { return std::string_view(tensors_[i].name); });
   if (found != by_name_.end() && tensors_[*found].name == name) return tensors_[*found];
-  fail(ErrorCode::kNotFound, {"name: got ", in_quotes(name), ", which is not in the file"});
+  fail(ErrorCode::kNotFound, "name", {in_quotes(name)}, {"the name of a tensor in the file"});
 }
 
 void Safetensors::require_readable(const SafetensorsEntry& entry) { readable(entry); }
@@ -518,11 +521,11 @@ std::vector<float> Safetensors::read(std::string_view name) const {
   const Readable kind = readable(source);
   const std::int64_t count = (source.end - source.begin) / kind.bytes;
   try {
-    std::vector<float> values(validation::allocation("safetensors", count, sizeof(float)));
+    std::vector<float> values(validation::allocation(kFile, count, sizeof(float)));
     convert_all(data_.data() + source.begin, kind, count, values.data());
     return values;
   } catch (const std::bad_alloc&) {
-    fail_memory("a tensor");
+    fail_memory(kFile, {"a tensor"});
   }
 }
 
@@ -535,7 +538,7 @@ std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
     std::int64_t size = kLengthBytes + static_cast<std::int64_t>(header.size());
     if (__builtin_add_overflow(size, data_size, &size)) size = -1;
     std::vector<std::byte> bytes;
-    bytes.reserve(validation::allocation("safetensors", size, 1));
+    bytes.reserve(validation::allocation(kFile, size, 1));
     append_little_endian(bytes, header.size(), kLengthBytes);
     for (const char c : header) bytes.push_back(static_cast<std::byte>(c));
     for (const NamedTensor* tensor : order) {
@@ -543,7 +546,7 @@ std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
     }
     return bytes;
   } catch (const std::bad_alloc&) {
-    fail_memory("the file");
+    fail_memory(kFile, {"the file"});
   }
 }
 

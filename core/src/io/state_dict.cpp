@@ -17,15 +17,16 @@ std::string with_prefix(std::string_view prefix, const std::string& name) {
   return std::string(prefix) + name;
 }
 
-void list(const char* title, const std::vector<std::string>& names, std::string& message) {
-  if (names.empty()) return;
-  message.append(title);
+/// "a, b and 3 more"
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {
-    message.append(i > 0 ? ", " : " ").append(names[i]);
+    text.append(i > 0 ? ", " : "").append(names[i]);
   }
   if (names.size() > kNamesShown) {
-    message.append(" and ").append(std::to_string(names.size() - kNamesShown)).append(" more");
+    text.append(" and ").append(std::to_string(names.size() - kNamesShown)).append(" more");
   }
+  return text;
 }
 
 IncompatibleKeys compare_names(const std::vector<std::string>& names, const Safetensors& file,
@@ -60,11 +61,13 @@ IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::s
   const std::vector<std::string> names = module.parameter_names();
   IncompatibleKeys keys = compare_names(names, file, prefix);
   if (strict && !(keys.missing_keys.empty() && keys.unexpected_keys.empty())) {
-    std::string message = "state_dict:";
-    list(" missing", keys.missing_keys, message);
-    if (!keys.missing_keys.empty() && !keys.unexpected_keys.empty()) message += ";";
-    list(" unexpected", keys.unexpected_keys, message);
-    validation::fail(ErrorCode::kNotFound, {message});
+    std::string got;
+    if (!keys.missing_keys.empty()) got += "no " + listed(keys.missing_keys);
+    if (!keys.unexpected_keys.empty()) {
+      got += (got.empty() ? "the unknown " : " and the unknown ") + listed(keys.unexpected_keys);
+    }
+    validation::fail(ErrorCode::kNotFound, "state_dict", {got},
+                     {"this module's parameters and no others"});
   }
 
   std::size_t largest = 0;
@@ -74,18 +77,18 @@ IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::s
     const SafetensorsEntry& entry = file.entry(full_name);
     const ConstTensor target = module.parameter(name);
     if (!std::ranges::equal(entry.shape, target.shape())) {
-      validation::fail_shape(full_name.c_str(), entry.shape, {"shape ", target.shape()});
+      validation::fail_shape(full_name, entry.shape, {"shape ", target.shape()});
     }
     Safetensors::require_readable(entry);
-    largest = std::max(largest,
-                       static_cast<std::size_t>(validation::product(name.c_str(), target.shape())));
+    largest =
+        std::max(largest, static_cast<std::size_t>(validation::product(name, target.shape())));
   }
   // One buffer for all, taken before anything is set.
   std::vector<float> values;
   try {
     values.resize(largest);
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory, {"state_dict: memory for a tensor could not be had"});
+    validation::fail_memory("state_dict", {"a tensor"});
   }
   for (const std::string& name : names) {
     const std::string full_name = with_prefix(prefix, name);

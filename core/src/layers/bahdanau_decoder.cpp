@@ -39,7 +39,7 @@ std::vector<float> allocate(const char* name, std::initializer_list<std::int64_t
   try {
     return std::vector<float>(count);
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory, {name, ": memory for a copy could not be had"});
+    validation::fail_memory(name, {"a copy"});
   }
 }
 
@@ -116,7 +116,7 @@ BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_ou
   try {
     state.encoder_lens_.resize(static_cast<std::size_t>(state.batch_));
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory, {"encoder_lens: memory for a copy could not be had"});
+    validation::fail_memory("encoder_lens", {"a copy"});
   }
   for (std::int64_t b = 0; b < state.batch_; ++b) {
     state.encoder_lens_[static_cast<std::size_t>(b)] =
@@ -140,8 +140,8 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
   const std::int64_t encoder_dim = layers_->attention.key_dim();
   if (state.encoder_dim_ != encoder_dim || state.num_layers_ != o.num_layers ||
       state.num_hiddens_ != o.num_hiddens) {
-    validation::fail(ErrorCode::kInvalidArgument,
-                     {"state: is not one of this decoder's init_state"});
+    validation::fail_value("state", "a state of another decoder",
+                           {"one that ", validation::Name("init_state"), " of this decoder made"});
   }
   validation::require_shape("tokens", tokens, {batch, -1});
   validation::require_data("tokens", tokens);

@@ -17,7 +17,8 @@ using kernels::index;
 std::int64_t sum_of_product(const char* name, std::int64_t a, std::int64_t b, std::int64_t c) {
   std::int64_t result = validation::product(name, {b, c});
   if (__builtin_add_overflow(a, result, &result)) {
-    validation::fail(ErrorCode::kSizeOverflow, {name, ": the sizes exceed the address space"});
+    validation::fail(ErrorCode::kSizeOverflow, name, {a, " + ", b, "·", c},
+                     {"a sum that fits into the address space"});
   }
   return result;
 }
@@ -33,10 +34,10 @@ Conv1d::Conv1d(const Conv1dOptions& options) : options_(options) {
   validation::require_at_least("padding", o.padding, 0);
   validation::require_at_least("dilation", o.dilation, 1);
   if (o.same && o.stride != 1) {
-    validation::fail_value("stride", o.stride, {"1 when padding is \"same\""});
+    validation::fail_value("stride", o.stride, {"1 where padding is \"same\""});
   }
   if (o.same && o.padding != 0) {
-    validation::fail_value("padding", o.padding, {"0 when it is \"same\" already"});
+    validation::fail_value("padding", o.padding, {"0 where it is \"same\" already"});
   }
   const std::int64_t reach = validation::product("dilation", {o.dilation, o.kernel_size - 1});
   padding_before_ = o.same ? reach / 2 : o.padding;
@@ -57,9 +58,10 @@ std::int64_t Conv1d::output_length(std::int64_t length) const {
   const std::int64_t padded =
       sum_of_product("x", length, 1, padding_before_ + padding_behind_) - reach;
   if (length < 0 || padded < 1) {
-    validation::fail_value("x length", length,
-                           {"enough tokens for one window of ", reach + 1, " with ",
-                            padding_before_ + padding_behind_, " of padding"});
+    const std::int64_t padding = padding_before_ + padding_behind_;
+    validation::fail(ErrorCode::kInvalidArgument, "x", {"length ", length},
+                     {"at least ", std::max<std::int64_t>(reach + 1 - padding, 0),
+                      " for one window of ", reach + 1, " with ", padding, " of padding"});
   }
   return (padded - 1) / options_.stride + 1;
 }
@@ -86,7 +88,7 @@ void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& contex
   const Conv1dOptions& o = options_;
   const index channels = o.in_channels;
   if (x.rank() != 2 && x.rank() != 3) {
-    validation::fail_shape("x", x.shape(), {"rank 2 (N, in_channels) or 3 (B, N, in_channels)"});
+    validation::fail_rows("x", x.shape(), "in_channels");
   }
   const bool batched = x.rank() == 3;
   if (batched) {

@@ -37,7 +37,7 @@ void FeedForward::initialize_xavier(const RandomStream& random, Context& context
 void FeedForward::forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
                           Context& context) const {
   if (x.rank() != 2 && x.rank() != 3) {
-    validation::fail_shape("x", x.shape(), {"rank 2 (N, d_model) or 3 (B, N, d_model)"});
+    validation::fail_rows("x", x.shape(), "d_model");
   }
   const std::int64_t batch = x.rank() == 3 ? x.size(0) : 1;
   const std::int64_t length = x.size(-2);

@@ -9,8 +9,10 @@ namespace attn {
 void xavier_uniform(const Tensor& weight, const RandomStream& random, float gain,
                     Context& context) {
   validation::require_shape("weight", weight, {-1, -1});
-  validation::require_at_least("weight fan_out", weight.size(0), 1);
-  validation::require_at_least("weight fan_in", weight.size(1), 1);
+  if (weight.size(0) < 1 || weight.size(1) < 1) {
+    validation::fail(ErrorCode::kInvalidArgument, "weight", {"shape ", weight.shape()},
+                     {"sizes of at least 1"});
+  }
   validation::require_data("weight", weight);
   if (!(gain >= 0) || !std::isfinite(gain)) {
     validation::fail_value("gain", gain, {"a finite number of at least 0"});

@@ -42,7 +42,7 @@ void Linear::initialize_xavier(const RandomStream& random, Context& context) {
 
 void Linear::forward(const ConstTensor& x, const Tensor& output, Context& context) const {
   if (x.rank() != 2 && x.rank() != 3) {
-    validation::fail_shape("x", x.shape(), {"rank 2 (N, in_features) or 3 (B, N, in_features)"});
+    validation::fail_rows("x", x.shape(), "in_features");
   }
   if (x.rank() == 2) {
     validation::require_shape("x", x, {-1, in_features_});

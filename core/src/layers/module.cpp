@@ -20,14 +20,14 @@ std::optional<std::string_view> within(std::string_view name, std::string_view c
 }
 
 [[noreturn]] void fail_unknown(std::string_view name, const std::vector<std::string>& known) {
-  std::string message = "name: got \"" + std::string(name) + "\", needs one of: ";
+  std::string names;
   for (std::size_t i = 0; i < std::min(known.size(), kNamesShown); ++i) {
-    message += (i > 0 ? ", " : "") + known[i];
+    names += (i > 0 ? ", " : "") + known[i];
   }
   if (known.size() > kNamesShown) {
-    message += " and " + std::to_string(known.size() - kNamesShown) + " more";
+    names += " and " + std::to_string(known.size() - kNamesShown) + " more";
   }
-  validation::fail(ErrorCode::kNotFound, {message});
+  validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\""}, {"one of: ", names});
 }
 
 }  // namespace
@@ -55,9 +55,8 @@ ConstTensor CompositeModule::parameter(std::string_view name) const {
 }
 
 void CompositeModule::set_parameter(std::string_view name, const ConstTensor& values) {
-  const std::string full_name(name);
-  validation::require_same_shape(full_name.c_str(), values, parameter(name));
-  validation::require_data(full_name.c_str(), values);
+  validation::require_same_shape(name, values, parameter(name));
+  validation::require_data(name, values);
   for (const Child& child : children()) {
     const auto rest = within(name, child.name);
     if (!rest) continue;

@@ -16,15 +16,14 @@ void initialize_parameters(Module& module, const RandomStream& first, Context& c
   const std::vector<std::string> names = module.parameter_names();
   std::int64_t largest = 0;
   for (const std::string& name : names) {
-    const std::int64_t count = validation::product(name.c_str(), module.parameter(name).shape());
+    const std::int64_t count = validation::product(name, module.parameter(name).shape());
     largest = std::max(largest, count);
   }
   std::vector<float> values;
   try {
     values.resize(static_cast<std::size_t>(largest));
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory,
-                     {"parameters: memory for ", largest, " weights could not be had"});
+    validation::fail_memory("parameters", {largest, " weights"});
   }
   RandomStream random = first;
   for (const std::string& name : names) {

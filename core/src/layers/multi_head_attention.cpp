@@ -147,7 +147,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
   validation::require_at_least("num_heads", options.num_heads, 1);
   if (options.d_model % options.num_heads != 0) {
     validation::fail_value("num_heads", options.num_heads,
-                           {"a divisor of d_model ", options.d_model});
+                           {"a divisor of ", validation::Name("d_model"), " ", options.d_model});
   }
   Impl& impl = *impl_;
   impl.options = options;
@@ -159,8 +159,9 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
   validation::require_at_least("key_dim", impl.key_dim, 1);
   validation::require_at_least("value_dim", impl.value_dim, 1);
   if (options.num_heads % impl.kv_heads != 0) {
-    validation::fail_value("num_kv_heads", impl.kv_heads,
-                           {"a divisor of num_heads ", options.num_heads});
+    validation::fail_value(
+        "num_kv_heads", impl.kv_heads,
+        {"a divisor of ", validation::Name("num_heads"), " ", options.num_heads});
   }
   // The largest of the parameters' sizes; none of what follows can then overflow.
   validation::product("d_model", {3, options.d_model, options.d_model});
@@ -202,9 +203,9 @@ void MultiHeadAttention::set_parameter(std::string_view name, const ConstTensor&
 void MultiHeadAttention::initialize_identity() {
   Impl& impl = *impl_;
   if (!impl.joined()) {
-    validation::fail(ErrorCode::kInvalidArgument,
-                     {"initialize_identity: needs keys and values with d_model columns and as many "
-                      "heads as queries"});
+    validation::fail_value("initialize_identity",
+                           "keys and values of other widths or other heads than the queries",
+                           {"the same ones"});
   }
   const std::int64_t e = impl.options.d_model;
   for (const char* name : {"in_proj_weight", "out_proj.weight"}) {
@@ -251,7 +252,7 @@ void MultiHeadAttention::initialize_xavier(const RandomStream& first, Context& c
 
 void MultiHeadAttention::Impl::check_query(const ConstTensor& query, const Tensor& output) const {
   if (query.rank() != 2 && query.rank() != 3) {
-    validation::fail_shape("query", query.shape(), {"rank 2 (N, d_model) or 3 (B, N, d_model)"});
+    validation::fail_rows("query", query.shape(), "d_model");
   }
   if (query.rank() == 3) {
     validation::require_shape("query", query, {-1, -1, options.d_model});
@@ -399,7 +400,7 @@ void MultiHeadAttention::append(const ConstTensor& key, const ConstTensor& value
                                 KeyValueCache& cache, Context& context) const {
   const Impl& impl = *impl_;
   if (key.rank() != 2 && key.rank() != 3) {
-    validation::fail_shape("key", key.shape(), {"rank 2 (N, key_dim) or 3 (B, N, key_dim)"});
+    validation::fail_rows("key", key.shape(), "key_dim");
   }
   const bool batched = key.rank() == 3;
   const std::int64_t batch = batched ? key.size(0) : 1;

@@ -15,8 +15,7 @@ PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols) : rows_(rows), 
     packed_.assign(validation::allocation("weight", size / kernels::kPanelWidth, sizeof(PanelRow)),
                    {});
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory,
-                     {"weight: memory for ", size, " packed weights could not be had"});
+    validation::fail_memory("weight", {size, " packed weights"});
   }
 }
 

@@ -31,15 +31,14 @@ float* copy_row_major(const ConstTensor& source, float* target) {
 void Parameters::add(std::string name, std::span<const std::int64_t> shape) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
-    validation::require_at_least(name.c_str(), size, 0);
-    count = validation::product(name.c_str(), {count, size});
+    validation::require_at_least(name, size, 0);
+    count = validation::product(name, {count, size});
   }
-  const std::size_t size = validation::allocation(name.c_str(), count, sizeof(float));
+  const std::size_t size = validation::allocation(name, count, sizeof(float));
   try {
     entries_.push_back({std::move(name), {shape.begin(), shape.end()}, std::vector<float>(size)});
   } catch (const std::bad_alloc&) {
-    validation::fail(ErrorCode::kOutOfMemory,
-                     {"parameters: memory for ", count, " weights could not be had"});
+    validation::fail_memory("parameters", {count, " weights"});
   }
 }
 
@@ -60,7 +59,7 @@ const Parameters::Entry& Parameters::find(std::string_view name) const {
   }
   std::string known;
   for (const Entry& entry : entries_) known += (known.empty() ? "" : ", ") + entry.name;
-  validation::fail(ErrorCode::kNotFound, {"name: got \"", name, "\", needs one of: ", known});
+  validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\""}, {"one of: ", known});
 }
 
 ConstTensor Parameters::get(std::string_view name) const {
@@ -76,9 +75,9 @@ Tensor Parameters::mutable_view(std::string_view name) {
 void Parameters::set(std::string_view name, const ConstTensor& values) {
   const Tensor target = mutable_view(name);
   if (!std::ranges::equal(values.shape(), target.shape())) {
-    validation::fail_shape(std::string(name).c_str(), values.shape(), {"shape ", target.shape()});
+    validation::fail_shape(name, values.shape(), {"shape ", target.shape()});
   }
-  validation::require_data(std::string(name).c_str(), values);
+  validation::require_data(name, values);
   copy_row_major(values, target.data());
 }
 

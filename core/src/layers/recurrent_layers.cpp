@@ -70,13 +70,13 @@ const float* RecurrentLayers::bias(const char* kind, std::int64_t layer) const {
 }
 
 void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
-                              const RecurrentStates& states, Cell kernels::KernelTable::*cell,
+                              const RecurrentStates& states, Cell kernels::KernelTable::* cell,
                               bool relu, Context& context) const {
   const index inputs = options_.input_size;
   const index hidden = options_.hidden_size;
   const index layers = options_.num_layers;
   if (x.rank() != 2 && x.rank() != 3) {
-    validation::fail_shape("x", x.shape(), {"rank 2 (N, input_size) or 3 (B, N, input_size)"});
+    validation::fail_rows("x", x.shape(), "input_size");
   }
   const bool batched = x.rank() == 3;
   const index batch = batched ? x.size(0) : 1;

@@ -68,10 +68,8 @@ inline void check_stack_outputs(const char* name, const AttentionOptions& attent
                                 std::span<const Tensor> weights, std::size_t num_layers) {
   for (const auto output : kFurtherOutputs) {
     if (!(attention.*output).is_none()) {
-      validation::fail(ErrorCode::kInvalidArgument,
-                       {name,
-                        ": got an output that every layer would write, needs none; weights of "
-                        "each layer have an argument of their own"});
+      validation::fail_value(name, "an output that every layer would write",
+                             {"none: the weights of each layer have an argument of their own"});
     }
   }
   if (!weights.empty() && weights.size() != num_layers) {

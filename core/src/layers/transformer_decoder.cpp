@@ -17,9 +17,10 @@ MultiHeadAttentionOptions cross_attention_of(const TransformerLayerOptions& opti
 
 void require_no_weights(const TransformerDecoderCall& call) {
   if (!call.self_attention_weights.empty() || !call.cross_attention_weights.empty()) {
-    validation::fail(ErrorCode::kInvalidArgument,
-                     {"weights: got a list, needs none for one layer, whose weights are those of "
-                      "self_attention and cross_attention"});
+    validation::fail_value(
+        "weights", "a list",
+        {"none: the weights of a single layer are those of ", validation::Name("self_attention"),
+         " and ", validation::Name("cross_attention")});
   }
 }
 
@@ -240,8 +241,8 @@ TransformerDecoder::State TransformerDecoder::start(const ConstTensor& memory,
 void TransformerDecoder::forward(const ConstTensor& x, State& state, const Tensor& output,
                                  const TransformerDecoderCall& call, Context& context) const {
   if (state.layers_.size() != layers_.size()) {
-    validation::fail_value("state", state.layers_.size(),
-                           {"the ", layers_.size(), " layers of this decoder"});
+    validation::fail(ErrorCode::kInvalidArgument, "state", {state.layers_.size(), " layers"},
+                     {layers_.size(), ", as this decoder has"});
   }
   const std::int64_t past = state.length();
   try {

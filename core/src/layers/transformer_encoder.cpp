@@ -168,8 +168,8 @@ void TransformerEncoder::forward(const ConstTensor& x, const Tensor& output,
   const std::int64_t past = call.caches[0].length();
   for (const KeyValueCache& cache : call.caches) {
     if (cache.length() != past) {
-      validation::fail(ErrorCode::kShapeMismatch, {"caches: length ", cache.length(),
-                                                   " does not match that of the first, ", past});
+      validation::fail(ErrorCode::kShapeMismatch, "caches", {"length ", cache.length()},
+                       {past, ", the length of the first"});
     }
   }
   try {

@@ -87,8 +87,8 @@ Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTenso
   require("value", value, p.batch, p.num_keys, -1);
   require("output", output, p.batch, p.num_queries, value.size(-1));
   if (p.num_keys > INT32_MAX) {
-    validation::fail(ErrorCode::kSizeOverflow,
-                     {"key: length ", p.num_keys, " is more than 2147483647"});
+    validation::fail(ErrorCode::kSizeOverflow, "key", {"length ", p.num_keys},
+                     {"at most 2147483647"});
   }
   if (!options.mask.is_none()) {
     validation::require_data("mask", options.mask);
@@ -208,7 +208,7 @@ void attention_pooling(const ConstTensor& query, const ConstTensor& key, const C
   kernels::PoolingArgs args;
   switch (scoring.kind()) {
     case Kind::kScaledDot: {
-      validation::require_at_least("query width", depth, 1);
+      if (depth < 1) validation::fail_value("query", "width 0", {"at least 1"});
       const float scale = scoring.parameter().value_or(1.0F / std::sqrt(static_cast<float>(depth)));
       if (!std::isfinite(scale)) validation::fail_value("scale", scale, {"a finite number"});
       if (!p.hard) return pool_scaled_dot(p, scale, context);

@@ -44,13 +44,14 @@ void LearnedPositionalEncoding::forward(const ConstTensor& x, const Tensor& outp
                                         std::int64_t start, const Dropout& dropout,
                                         Context& context) const {
   if (x.rank() != 2 && x.rank() != 3) {
-    validation::fail_shape("x", x.shape(), {"rank 2 (N, d_model) or 3 (B, N, d_model)"});
+    validation::fail_rows("x", x.shape(), "d_model");
   }
   const ConstTensor from = x.rank() == 2 ? x.unsqueeze(0) : x;
   const Tensor to = output.rank() == 2 ? output.unsqueeze(0) : output;
   const std::int64_t rows = from.size(1);
   if (from.size(2) != d_model_) {
-    validation::fail_shape("x", x.shape(), {"d_model ", d_model_, " in its last dimension"});
+    validation::fail_shape("x", x.shape(),
+                           {validation::Name("d_model"), " ", d_model_, " in its last dimension"});
   }
   validation::require_data("x", x);
   validation::require_same_shape("output", output, x);
@@ -58,8 +59,9 @@ void LearnedPositionalEncoding::forward(const ConstTensor& x, const Tensor& outp
   validation::require_probability("dropout", dropout.probability);
   validation::require_at_least("start", start, 0);
   if (rows > max_length_ || start > max_length_ - rows) {
-    validation::fail(ErrorCode::kInvalidArgument, {"x: length ", rows, " from position ", start,
-                                                   " on reaches past max_length ", max_length_});
+    validation::fail(
+        ErrorCode::kInvalidArgument, "x", {"length ", rows, " from position ", start},
+        {"an end within the ", max_length_, " positions of ", validation::Name("max_length")});
   }
 
   {

@@ -20,7 +20,7 @@ void PositionalEncoding::forward(const ConstTensor& x, const Tensor& output, dou
   validation::require_data("x", x);
   validation::require_same_shape("output", output, x);
   validation::require_data("output", output);
-  validation::require_at_least("x width", x.size(-1), 1);
+  if (x.size(-1) < 1) validation::fail_value("x", "width 0", {"at least 1"});
   validation::require_probability("dropout", dropout.probability);
   const ConstTensor from = x.rank() == 2 ? x.unsqueeze(0) : x;
   const Tensor to = output.rank() == 2 ? output.unsqueeze(0) : output;

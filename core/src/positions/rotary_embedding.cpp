@@ -101,7 +101,8 @@ struct CheckRule {
     require_positive("scaling.beta_slow", rule.beta_slow);
     require_positive("scaling.beta_fast", rule.beta_fast);
     if (rule.beta_fast < rule.beta_slow) {
-      validation::fail_value("scaling.beta_fast", rule.beta_fast, {"beta_slow or more"});
+      validation::fail_value("scaling.beta_fast", rule.beta_fast,
+                             {validation::Name("beta_slow"), " ", rule.beta_slow, " or more"});
     }
     if (rule.attention_factor) {
       require_positive("scaling.attention_factor", *rule.attention_factor);
@@ -117,8 +118,9 @@ struct CheckRule {
     require_positive("scaling.low_freq_factor", rule.low_freq_factor);
     require_positive("scaling.high_freq_factor", rule.high_freq_factor);
     if (rule.high_freq_factor <= rule.low_freq_factor) {
-      validation::fail_value("scaling.high_freq_factor", rule.high_freq_factor,
-                             {"more than low_freq_factor"});
+      validation::fail_value(
+          "scaling.high_freq_factor", rule.high_freq_factor,
+          {"more than ", validation::Name("low_freq_factor"), " ", rule.low_freq_factor});
     }
   }
 };
@@ -303,7 +305,7 @@ struct CheckedPositions {
     }
     if (positions.is_none()) {
       require_position("start", start);
-      require_position("start + length - 1", largest);
+      require_position("start", largest, "the last position, ");
       return;
     }
     largest = 0;
@@ -353,8 +355,8 @@ RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : option
     attention_factor_ = attention_factor_of(options.scaling);
     require_positive("attention_factor", attention_factor_);
   } else if (static_cast<std::int64_t>(options.frequencies.size()) != d / 2) {
-    validation::fail(ErrorCode::kShapeMismatch, {"frequencies: got ", options.frequencies.size(),
-                                                 ", needs one per pair, ", d / 2});
+    validation::fail(ErrorCode::kShapeMismatch, "frequencies",
+                     {"length ", options.frequencies.size()}, {d / 2, ", one for each pair"});
   }
   const std::vector<double> radians = frequencies();
   for (const double frequency : radians) {
@@ -467,17 +469,17 @@ void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
                                                     : -1;
   if (options.rotary_dim < 0 || options.rotary_dim % 2 != 0) {
     validation::fail_value("rotary_dim", options.rotary_dim,
-                           {"an even number, or 0 for that of the caches"});
+                           {"an even number, or 0 for the width of the caches"});
   }
   if (!fits || cos_cache.size(-1) != half || half < 1) {
-    const validation::Part width =
-        half < 1 ? validation::Part("rotary_dim/2") : validation::Part(half);
+    const validation::Part width = half < 1 ? validation::Part("R/2") : validation::Part(half);
     if (by_id) {
       validation::fail_shape("cos_cache", cos_cache.shape(), {"shape (any, ", width, ")"});
     }
-    validation::fail_shape("cos_cache", cos_cache.shape(),
-                           {"shape (", rotated.batch, ", ", rotated.rows, ", ", width, ") or (",
-                            rotated.rows, " or more, ", width, ") without position_ids"});
+    validation::fail_shape(
+        "cos_cache", cos_cache.shape(),
+        {"shape (", rotated.batch, ", ", rotated.rows, ", ", width, ") or (", rotated.rows,
+         " or more, ", width, ") without ", validation::Name("position_ids")});
   }
   validation::require_same_shape("sin_cache", sin_cache, cos_cache);
   validation::require_data("cos_cache", cos_cache);
@@ -493,7 +495,7 @@ void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
     for (std::int64_t i = 0; i < (ids_per_batch ? rotated.batch : 1) * rotated.rows; ++i) {
       if (id(i) < 0 || id(i) >= cos_cache.size(0)) {
         validation::fail_value("position_ids", id(i),
-                               {"rows of the caches, 0 to ", cos_cache.size(0) - 1});
+                               {"a row of the caches, from 0 to ", cos_cache.size(0) - 1});
       }
     }
   }

@@ -13,10 +13,7 @@ namespace {
 
 void require_output(const Tensor& output, const char* name = "output") {
   validation::require_shape(name, output, {-1, -1});
-  // Put together only when it is needed: a name of this length would be an allocation per call.
-  if (output.size(1) < 1) {
-    validation::require_at_least((std::string(name) + " width").c_str(), output.size(1), 1);
-  }
+  if (output.size(1) < 1) validation::fail_value(name, "width 0", {"at least 1"});
   validation::require_data(name, output);
 }
 
@@ -45,8 +42,8 @@ void sinusoidal_encoding_at(std::span<const double> positions, const Tensor& out
   require_output(output);
   const std::int64_t rows = output.size(0);
   if (rows != static_cast<std::int64_t>(positions.size())) {
-    validation::fail(ErrorCode::kShapeMismatch, {"positions: length ", positions.size(),
-                                                 " does not match output length ", rows});
+    validation::fail(ErrorCode::kShapeMismatch, "positions", {"length ", positions.size()},
+                     {rows, ", the length of output"});
   }
   require_sinusoidal_base(options.base);
   for (const double position : positions) require_position("positions", position);

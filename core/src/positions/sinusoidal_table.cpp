@@ -25,9 +25,10 @@ void require_sinusoidal_base(double base) {
   }
 }
 
-void require_position(const char* name, double position) {
+void require_position(const char* name, double position, const char* what) {
   if (!(std::fabs(position) <= kLargestPosition)) {
-    validation::fail_value(name, position, {"positions between -2^53 and 2^53"});
+    validation::fail(ErrorCode::kInvalidArgument, name, {what, position},
+                     {"positions between -2^53 and 2^53"});
   }
 }
 

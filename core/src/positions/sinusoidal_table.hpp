@@ -12,7 +12,7 @@ namespace attn {
 void require_sinusoidal_base(double base);
 
 /// Throws kInvalidArgument unless |position| ≤ 2^53.
-void require_position(const char* name, double position);
+void require_position(const char* name, double position, const char* what = "");
 
 /// Throws kInvalidArgument unless all positions of a table have such values.
 void require_sinusoidal_positions(std::int64_t rows, const SinusoidalEncodingOptions& options);

@@ -11,7 +11,7 @@ std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int
                        bool bidirectional) {
   validation::require_at_least("num_buckets", num_buckets, bidirectional ? 4 : 2);
   if (bidirectional && num_buckets % 2 != 0) {
-    validation::fail_value("num_buckets", num_buckets, {"an even number when two-sided"});
+    validation::fail_value("num_buckets", num_buckets, {"an even number for both directions"});
   }
   const std::int64_t buckets = bidirectional ? num_buckets / 2 : num_buckets;
   const std::int64_t exact = buckets / 2;

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <string>
 #include <type_traits>
 
 #include "attn/context.hpp"
@@ -13,6 +12,7 @@
 #include "runtime/dispatch.hpp"
 #include "runtime/thread_pool.hpp"
 #include "runtime/threads.hpp"
+#include "validation.hpp"
 
 namespace attn {
 
@@ -80,14 +80,13 @@ class Execution {
     std::int64_t bytes = 0;
     if (__builtin_mul_overflow(count, static_cast<std::int64_t>(element_bytes), &bytes) ||
         bytes < 0 || static_cast<std::uint64_t>(bytes) > SIZE_MAX / 2) {
-      throw Error(ErrorCode::kSizeOverflow,
-                  std::string(purpose) + ": the memory needed exceeds the address space");
+      validation::fail(ErrorCode::kSizeOverflow, purpose, {count, " elements"},
+                       {"no more than fit into the address space"});
     }
     try {
       return impl_.arena.take(static_cast<std::size_t>(bytes));
     } catch (const std::bad_alloc&) {
-      throw Error(ErrorCode::kOutOfMemory, std::string(purpose) + ": " + std::to_string(bytes) +
-                                               " bytes of scratch memory could not be had");
+      validation::fail_memory(purpose, {bytes, " bytes of scratch"});
     }
   }
 

@@ -14,7 +14,8 @@ std::int64_t product(std::initializer_list<std::int64_t> factors) {
 
 std::int64_t sum(std::int64_t a, std::int64_t b) {
   if (__builtin_add_overflow(a, b, &a)) {
-    validation::fail(ErrorCode::kSizeOverflow, {"multiply_adds: the count exceeds 2^63 - 1"});
+    validation::fail(ErrorCode::kSizeOverflow, "multiply_adds", {"a count of 2^63 or more"},
+                     {"smaller sizes"});
   }
   return a;
 }

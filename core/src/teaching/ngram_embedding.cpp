@@ -134,11 +134,12 @@ void ngram_embedding(std::span<const std::string_view> tokens, const Tensor& out
   const auto num_tokens = static_cast<std::int64_t>(tokens.size());
   validation::require_shape("output", output, {num_tokens, -1});
   const std::int64_t d = output.size(1);
-  validation::require_at_least("output width", d, 1);
+  if (d < 1) validation::fail_value("output", "width 0", {"at least 1"});
   validation::require_data("output", output);
   if (options.min_n < 1 || options.min_n > options.max_n) {
-    validation::fail_value("min_n", options.min_n,
-                           {"a number between 1 and max_n, ", options.max_n});
+    validation::fail_value(
+        "min_n", options.min_n,
+        {"a number between 1 and ", validation::Name("max_n"), ", ", options.max_n});
   }
   if (options.max_n > 64) validation::fail_value("max_n", options.max_n, {"at most 64"});
 

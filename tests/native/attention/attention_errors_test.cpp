@@ -57,54 +57,54 @@ TEST_F(AttentionErrorTest, ranks) {
             "shape_mismatch: query: got shape (), needs rank 2 (N, D), 3 (B, N, D) or 4 (B, H, N, "
             "D)");
   EXPECT_EQ(error(in({3, 5}), in({1, 6, 5}), in({6, 7}), out({3, 7})),
-            "shape_mismatch: key: got shape (1, 6, 5), needs rank 2, as query has");
+            "shape_mismatch: key: got shape (1, 6, 5), needs rank 2, that of query");
   EXPECT_EQ(error(in({3, 5}), in({6, 5}), in({7}), out({3, 7})),
-            "shape_mismatch: value: got shape (7), needs rank 2, as query has");
+            "shape_mismatch: value: got shape (7), needs rank 2, that of query");
   EXPECT_EQ(error(in({3, 5}), in({6, 5}), in({6, 7}), out({1, 1, 3, 7})),
-            "shape_mismatch: output: got shape (1, 1, 3, 7), needs rank 2, as query has");
+            "shape_mismatch: output: got shape (1, 1, 3, 7), needs rank 2, that of query");
 }
 
 TEST_F(AttentionErrorTest, sizes_that_do_not_match) {
   EXPECT_EQ(error(in({3, 5}), in({6, 4}), in({6, 7}), out({3, 7})),
-            "shape_mismatch: key: head dimension 4 does not match query head dimension 5");
+            "shape_mismatch: key: got head dimension 4, needs 5, the head dimension of query");
   EXPECT_EQ(error(in({3, 5}), in({6, 5}), in({5, 7}), out({3, 7})),
-            "shape_mismatch: key: length 6 does not match value length 5");
+            "shape_mismatch: key: got length 6, needs 5, the length of value");
   EXPECT_EQ(error(in({2, 3, 5}), in({1, 6, 5}), in({1, 6, 7}), out({2, 3, 7})),
-            "shape_mismatch: key: batch 1 does not match query batch 2");
+            "shape_mismatch: key: got batch 1, needs 2, the batch of query");
   EXPECT_EQ(error(in({2, 3, 5}), in({2, 6, 5}), in({3, 6, 7}), out({2, 3, 7})),
-            "shape_mismatch: value: batch 3 does not match query batch 2");
+            "shape_mismatch: value: got batch 3, needs 2, the batch of query");
   EXPECT_EQ(error(in({1, 4, 3, 5}), in({1, 2, 6, 5}), in({1, 4, 6, 7}), out({1, 4, 3, 7})),
-            "shape_mismatch: value: heads 4 does not match key heads 2");
+            "shape_mismatch: value: got number of heads 4, needs 2, the number of heads of key");
   EXPECT_EQ(error(in({1, 4, 3, 5}), in({1, 3, 6, 5}), in({1, 3, 6, 7}), out({1, 4, 3, 7})),
-            "shape_mismatch: query: 4 heads are not a multiple of the 3 key heads");
+            "shape_mismatch: query: got 4 heads, needs a multiple of the 3 heads of key");
   EXPECT_EQ(error(in({1, 4, 3, 5}), in({1, 0, 6, 5}), in({1, 0, 6, 7}), out({1, 4, 3, 7})),
-            "shape_mismatch: query: 4 heads are not a multiple of the 0 key heads");
+            "shape_mismatch: query: got 4 heads, needs a multiple of the 0 heads of key");
   EXPECT_EQ(error(in({3, 5}), in({6, 5}), in({6, 7}), out({3, 5})),
             "shape_mismatch: output: got shape (3, 5), needs shape (3, 7)");
   EXPECT_EQ(error(in({3, 0}), in({6, 0}), in({6, 7}), out({3, 7})),
-            "invalid_argument: query: got 0, needs a head dimension of at least 1");
+            "invalid_argument: query: got head dimension 0, needs at least 1");
 }
 
 TEST_F(AttentionErrorTest, missing_memory) {
   EXPECT_EQ(error({nullptr, {3, 5}}, in({6, 5}), in({6, 7}), out({3, 7})),
-            "invalid_argument: query: data is null");
+            "invalid_argument: query: got a null pointer, needs data");
   EXPECT_EQ(error(in({3, 5}), {nullptr, {6, 5}}, in({6, 7}), out({3, 7})),
-            "invalid_argument: key: data is null");
+            "invalid_argument: key: got a null pointer, needs data");
   EXPECT_EQ(error(in({3, 5}), in({6, 5}), {nullptr, {6, 7}}, out({3, 7})),
-            "invalid_argument: value: data is null");
+            "invalid_argument: value: got a null pointer, needs data");
   EXPECT_EQ(error(in({3, 5}), in({6, 5}), in({6, 7}), {nullptr, {3, 7}}),
-            "invalid_argument: output: data is null");
+            "invalid_argument: output: got a null pointer, needs data");
   options_.mask = {nullptr, {3, 6}};
-  EXPECT_EQ(error_of_options(), "invalid_argument: mask: data is null");
+  EXPECT_EQ(error_of_options(), "invalid_argument: mask: got a null pointer, needs data");
   options_ = {};
   options_.bias = {nullptr, {3, 6}};
-  EXPECT_EQ(error_of_options(), "invalid_argument: bias: data is null");
+  EXPECT_EQ(error_of_options(), "invalid_argument: bias: got a null pointer, needs data");
   options_ = {};
   options_.valid_lens = {nullptr, {2}};
-  EXPECT_EQ(error_of_options(), "invalid_argument: valid_lens: data is null");
+  EXPECT_EQ(error_of_options(), "invalid_argument: valid_lens: got a null pointer, needs data");
   options_ = {};
   options_.weights = {nullptr, {2, 4, 3, 6}};
-  EXPECT_EQ(error_of_options(), "invalid_argument: weights: data is null");
+  EXPECT_EQ(error_of_options(), "invalid_argument: weights: got a null pointer, needs data");
 }
 
 TEST_F(AttentionErrorTest, scale_and_softcap) {

@@ -320,9 +320,9 @@ TEST(AttentionTermsErrorTest, messages_name_the_argument) {
             "with an odd number 2k+1 of distances");
   options.relative_keys = attn::ConstTensor(n.data(), {3, 5});
   options.relative_values = attn::ConstTensor(n.data(), {5, 7});
-  EXPECT_EQ(
-      error(),
-      "shape_mismatch: relative_values: max distance 2 does not match that of relative_keys 1");
+  EXPECT_EQ(error(),
+            "shape_mismatch: relative_values: got largest distance 2, needs 1, the largest "
+            "distance of relative_keys");
   options.alibi_slopes = attn::ConstTensor(n.data(), {2});
   EXPECT_EQ(error(), "shape_mismatch: alibi_slopes: got shape (2), needs shape (4)");
   options.t5_bias = attn::T5Bias{attn::ConstTensor(n.data(), {32, 2})};
@@ -341,7 +341,8 @@ TEST(AttentionTermsErrorTest, messages_name_the_argument) {
             "shape_mismatch: relative_values: got shape (2, 3, 7), needs shape (any, 7) or (4, "
             "any, 7) with an odd number 2k+1 of distances");
   options.t5_bias = attn::T5Bias{attn::ConstTensor(n.data(), {7, 4})};
-  EXPECT_EQ(error(), "invalid_argument: num_buckets: got 7, needs an even number when two-sided");
+  EXPECT_EQ(error(),
+            "invalid_argument: num_buckets: got 7, needs an even number for both directions");
   options.t5_bias = attn::T5Bias{attn::ConstTensor(n.data(), {32, 4}), true, 8};
   EXPECT_EQ(error(), "invalid_argument: max_distance: got 8, needs more than the 8 exact buckets");
   for (const float dropout : {-0.1F, 1.5F, NAN}) {
@@ -367,46 +368,26 @@ TEST(AttentionTermsErrorTest, null_data_of_any_optional_tensor) {
   };
   using Options = attn::AttentionOptions;
   const std::initializer_list<std::int64_t> scores{2, 4, 3, 6};
-  EXPECT_EQ(error([](Options& o) {
-              o.relative_keys = {nullptr, {3, 5}};
-            }),
-            "invalid_argument: relative_keys: data is null");
-  EXPECT_EQ(error([](Options& o) {
-              o.relative_values = {nullptr, {3, 7}};
-            }),
-            "invalid_argument: relative_values: data is null");
-  EXPECT_EQ(error([](Options& o) {
-              o.alibi_slopes = {nullptr, {4}};
-            }),
-            "invalid_argument: alibi_slopes: data is null");
-  EXPECT_EQ(error([](Options& o) {
-              o.t5_bias = attn::T5Bias{{nullptr, {32, 4}}};
-            }),
-            "invalid_argument: t5_bias: data is null");
-  EXPECT_EQ(error([](Options& o) {
-              o.sinks = {nullptr, {4}};
-            }),
-            "invalid_argument: sinks: data is null");
-  EXPECT_EQ(error([](Options& o) {
-              o.key_lens = {nullptr, {2}};
-            }),
-            "invalid_argument: key_lens: data is null");
-  EXPECT_EQ(error([&](Options& o) {
-              o.scaled_scores = {nullptr, scores};
-            }),
-            "invalid_argument: scaled_scores: data is null");
-  EXPECT_EQ(error([&](Options& o) {
-              o.capped_scores = {nullptr, scores};
-            }),
-            "invalid_argument: capped_scores: data is null");
-  EXPECT_EQ(error([&](Options& o) {
-              o.biased_scores = {nullptr, scores};
-            }),
-            "invalid_argument: biased_scores: data is null");
-  EXPECT_EQ(error([](Options& o) {
-              o.log_sum_exp = {nullptr, {2, 4, 3}};
-            }),
-            "invalid_argument: log_sum_exp: data is null");
+  EXPECT_EQ(error([](Options& o) { o.relative_keys = {nullptr, {3, 5}}; }),
+            "invalid_argument: relative_keys: got a null pointer, needs data");
+  EXPECT_EQ(error([](Options& o) { o.relative_values = {nullptr, {3, 7}}; }),
+            "invalid_argument: relative_values: got a null pointer, needs data");
+  EXPECT_EQ(error([](Options& o) { o.alibi_slopes = {nullptr, {4}}; }),
+            "invalid_argument: alibi_slopes: got a null pointer, needs data");
+  EXPECT_EQ(error([](Options& o) { o.t5_bias = attn::T5Bias{{nullptr, {32, 4}}}; }),
+            "invalid_argument: t5_bias: got a null pointer, needs data");
+  EXPECT_EQ(error([](Options& o) { o.sinks = {nullptr, {4}}; }),
+            "invalid_argument: sinks: got a null pointer, needs data");
+  EXPECT_EQ(error([](Options& o) { o.key_lens = {nullptr, {2}}; }),
+            "invalid_argument: key_lens: got a null pointer, needs data");
+  EXPECT_EQ(error([&](Options& o) { o.scaled_scores = {nullptr, scores}; }),
+            "invalid_argument: scaled_scores: got a null pointer, needs data");
+  EXPECT_EQ(error([&](Options& o) { o.capped_scores = {nullptr, scores}; }),
+            "invalid_argument: capped_scores: got a null pointer, needs data");
+  EXPECT_EQ(error([&](Options& o) { o.biased_scores = {nullptr, scores}; }),
+            "invalid_argument: biased_scores: got a null pointer, needs data");
+  EXPECT_EQ(error([](Options& o) { o.log_sum_exp = {nullptr, {2, 4, 3}}; }),
+            "invalid_argument: log_sum_exp: got a null pointer, needs data");
 }
 
 TEST(AttentionTermsErrorTest, sizes_beyond_32_bits) {
@@ -425,12 +406,13 @@ TEST(AttentionTermsErrorTest, sizes_beyond_32_bits) {
     });
   };
   EXPECT_EQ(error(kHuge, 1, 1, 1),
-            "size_overflow: query: length 2147483648 is more than 2147483647");
-  EXPECT_EQ(error(1, kHuge, 1, 1), "size_overflow: key: length 2147483648 is more than 2147483647");
+            "size_overflow: query: got length 2147483648, needs at most 2147483647");
+  EXPECT_EQ(error(1, kHuge, 1, 1),
+            "size_overflow: key: got length 2147483648, needs at most 2147483647");
   EXPECT_EQ(error(1, 1, kHuge, 1),
-            "size_overflow: query: head dimension 2147483648 is more than 2147483647");
+            "size_overflow: query: got head dimension 2147483648, needs at most 2147483647");
   EXPECT_EQ(error(1, 1, 1, kHuge),
-            "size_overflow: value: head dimension 2147483648 is more than 2147483647");
+            "size_overflow: value: got head dimension 2147483648, needs at most 2147483647");
   EXPECT_EQ(memory, 5.0F);
 }
 

@@ -326,22 +326,14 @@ TEST(MaskedSoftmaxErrorTest, names_the_argument_and_what_it_needs) {
   const auto call = [&](const MaskedSoftmaxOptions& options) {
     return error_of([&] { attn::masked_softmax({p, {2, 2, 3}}, {p + 32, {2, 2, 3}}, options); });
   };
-  EXPECT_EQ(error_of([&] {
-              attn::masked_softmax({p, {4}}, {p, {4}});
-            }),
+  EXPECT_EQ(error_of([&] { attn::masked_softmax({p, {4}}, {p, {4}}); }),
             "shape_mismatch: x: got shape (4), needs (N, K), (B, N, K) or (B, H, N, K)");
-  EXPECT_EQ(error_of([&] {
-              attn::masked_softmax({p, {2, 4}}, {p, {4, 2}});
-            }),
+  EXPECT_EQ(error_of([&] { attn::masked_softmax({p, {2, 4}}, {p, {4, 2}}); }),
             "shape_mismatch: output: got shape (4, 2), needs shape (2, 4)");
-  EXPECT_EQ(error_of([&] {
-              attn::masked_softmax({nullptr, {2, 4}}, {p, {2, 4}});
-            }),
-            "invalid_argument: x: data is null");
-  EXPECT_EQ(error_of([&] {
-              attn::masked_softmax({p, {2, 4}}, {nullptr, {2, 4}});
-            }),
-            "invalid_argument: output: data is null");
+  EXPECT_EQ(error_of([&] { attn::masked_softmax({nullptr, {2, 4}}, {p, {2, 4}}); }),
+            "invalid_argument: x: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { attn::masked_softmax({p, {2, 4}}, {nullptr, {2, 4}}); }),
+            "invalid_argument: output: got a null pointer, needs data");
   EXPECT_EQ(call({.valid_lens = {lens.data(), {3}}}),
             "shape_mismatch: valid_lens: got shape (3), needs shape (2)");
   EXPECT_EQ(call({.valid_lens = {lens.data(), {2, 3}}}),
@@ -349,14 +341,16 @@ TEST(MaskedSoftmaxErrorTest, names_the_argument_and_what_it_needs) {
   EXPECT_EQ(call({.valid_lens = {lens.data() + 1, {2}}}),
             "invalid_argument: valid_lens: got 4, needs a length between 0 and the 3 columns of x");
   EXPECT_THAT(call({.valid_lens = {lens.data() + 3, {1}}}), HasSubstr("valid_lens: got shape (1)"));
-  EXPECT_THAT(
-      error_of([&] {
-        attn::masked_softmax({p, {1, 3}}, {p, {1, 3}}, {.valid_lens = {lens.data() + 3, {1}}});
-      }),
-      StartsWith("invalid_argument: valid_lens: got -1"));
-  EXPECT_EQ(call({.valid_lens = {nullptr, {2}}}), "invalid_argument: valid_lens: data is null");
+  EXPECT_THAT(error_of([&] {
+                attn::masked_softmax({p, {1, 3}}, {p, {1, 3}},
+                                     {.valid_lens = {lens.data() + 3, {1}}});
+              }),
+              StartsWith("invalid_argument: valid_lens: got -1"));
+  EXPECT_EQ(call({.valid_lens = {nullptr, {2}}}),
+            "invalid_argument: valid_lens: got a null pointer, needs data");
   EXPECT_THAT(call({.mask = {&flag, {2}}}), StartsWith("shape_mismatch: mask: got shape (2)"));
-  EXPECT_EQ(call({.mask = {nullptr, {3}}}), "invalid_argument: mask: data is null");
+  EXPECT_EQ(call({.mask = {nullptr, {3}}}),
+            "invalid_argument: mask: got a null pointer, needs data");
   EXPECT_THAT(memory, ::testing::Each(7.0F));
 }
 

@@ -103,11 +103,14 @@ TEST(StateDictTest, what_is_missing_and_unexpected_is_listed) {
   tensors.push_back({"scale", source.parameter("weight")});
   const Safetensors file = Safetensors::own(attn::to_safetensors(tensors));
   EXPECT_EQ(error_of([&] { attn::load_state_dict(target, file); }),
-            "not_found: state_dict: missing bias; unexpected scale");
-  EXPECT_EQ(error_of([&] { attn::load_state_dict(source, file); }),
-            "not_found: state_dict: unexpected scale");
+            "not_found: state_dict: got no bias and the unknown scale, needs this module's "
+            "parameters and no others");
+  EXPECT_EQ(
+      error_of([&] { attn::load_state_dict(source, file); }),
+      "not_found: state_dict: got the unknown scale, needs this module's parameters and no others");
   EXPECT_EQ(error_of([&] { attn::load_state_dict(target, file, "layers.0."); }),
-            "not_found: state_dict: missing layers.0.weight, layers.0.bias");
+            "not_found: state_dict: got no layers.0.weight, layers.0.bias, needs this module's "
+            "parameters and no others");
   EXPECT_EQ(values_of(target, "weight"), before);
 
   const attn::IncompatibleKeys keys = attn::load_state_dict(target, file, "", false);
@@ -124,8 +127,9 @@ TEST(StateDictTest, long_lists_of_names_are_cut) {
   }
   const Safetensors file = Safetensors::own(attn::to_safetensors(tensors));
   const std::string error = error_of([&] { attn::load_state_dict(layer, file); });
-  EXPECT_THAT(error, ::testing::StartsWith("not_found: state_dict: unexpected x10, x11, "));
-  EXPECT_THAT(error, ::testing::EndsWith(", x25 and 4 more"));
+  EXPECT_THAT(error, ::testing::StartsWith("not_found: state_dict: got the unknown x10, x11, "));
+  EXPECT_THAT(
+      error, ::testing::EndsWith(", x25 and 4 more, needs this module's parameters and no others"));
 }
 
 TEST(StateDictTest, nothing_is_set_when_one_tensor_does_not_fit) {
@@ -162,17 +166,17 @@ TEST(StateDictTest, running_out_of_memory_sets_nothing) {
       {"weight", {numbers.data(), {3, 2}}}, {"bias", {numbers.data(), {3}}}}));
   Linear layer(2, 3);
   bool untouched = true;
-  EXPECT_THAT(
-      attn_test::out_of_memory_messages([&] {
-        const std::vector<float> before = values_of(layer, "weight");
-        try {
-          attn::load_state_dict(layer, file);
-        } catch (...) {
-          untouched = untouched && layer.parameter("weight")(0, 0) == before[0];
-          throw;
-        }
-      }),
-      ::testing::Contains("out_of_memory: state_dict: memory for a tensor could not be had"));
+  EXPECT_THAT(attn_test::out_of_memory_messages([&] {
+                const std::vector<float> before = values_of(layer, "weight");
+                try {
+                  attn::load_state_dict(layer, file);
+                } catch (...) {
+                  untouched = untouched && layer.parameter("weight")(0, 0) == before[0];
+                  throw;
+                }
+              }),
+              ::testing::Contains(
+                  "out_of_memory: state_dict: got too little memory, needs room for a tensor"));
   EXPECT_TRUE(untouched);
 }
 

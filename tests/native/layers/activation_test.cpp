@@ -132,22 +132,16 @@ TEST(ActivationErrorTest, shapes_data_and_kind) {
               apply_activation({x.data(), {2, 3}}, {y.data(), {3, 2}}, Activation::kRelu);
             }),
             "shape_mismatch: output: got shape (3, 2), needs shape (2, 3)");
-  EXPECT_EQ(error_of([&] {
-              apply_activation({nullptr, {6}}, {y.data(), {6}}, Activation::kRelu);
-            }),
-            "invalid_argument: x: data is null");
-  EXPECT_EQ(error_of([&] {
-              apply_activation({x.data(), {6}}, {nullptr, {6}}, Activation::kRelu);
-            }),
-            "invalid_argument: output: data is null");
+  EXPECT_EQ(error_of([&] { apply_activation({nullptr, {6}}, {y.data(), {6}}, Activation::kRelu); }),
+            "invalid_argument: x: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { apply_activation({x.data(), {6}}, {nullptr, {6}}, Activation::kRelu); }),
+            "invalid_argument: output: got a null pointer, needs data");
   EXPECT_EQ(error_of([&] {
               apply_activation({x.data(), {6}}, {y.data(), {6}}, static_cast<Activation>(9));
             }),
             "invalid_argument: activation: got 9, needs one that is defined");
   EXPECT_THAT(y, ::testing::Each(5.0F));
-  EXPECT_EQ(error_of([&] {
-              apply_activation({nullptr, {0, 3}}, {nullptr, {0, 3}}, kAll[1]);
-            }),
+  EXPECT_EQ(error_of([&] { apply_activation({nullptr, {0, 3}}, {nullptr, {0, 3}}, kAll[1]); }),
             "nothing");
 }
 

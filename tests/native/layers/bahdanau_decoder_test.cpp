@@ -315,9 +315,7 @@ TEST(BahdanauDecoderErrorTest, sizes_beyond_the_address_space) {
   const BahdanauDecoder decoder({1, 1, 1});
   const float x = 0;
   const std::int64_t still[] = {0, 0, 0}, outputs[] = {1, std::int64_t{1} << 62, 1};
-  EXPECT_THAT(error_of([&] {
-                decoder.init_state({&x, outputs, still}, {&x, {1, 1, 1}});
-              }),
+  EXPECT_THAT(error_of([&] { decoder.init_state({&x, outputs, still}, {&x, {1, 1, 1}}); }),
               ::testing::StartsWith("size_overflow: encoder_outputs: "));
 }
 
@@ -340,14 +338,10 @@ TEST(BahdanauDecoderErrorTest, states) {
   EXPECT_EQ(error({2, 6, 4}, {2, 2, 4}, {lens.data(), {2}}),
             "invalid_argument: encoder_lens: got 7, needs a length between 0 and the 6 outputs of "
             "the encoder");
-  EXPECT_EQ(error_of([&] {
-              decoder.init_state({nullptr, {2, 6, 4}}, {x.data(), {2, 2, 4}});
-            }),
-            "invalid_argument: encoder_outputs: data is null");
-  EXPECT_EQ(error_of([&] {
-              decoder.init_state({x.data(), {2, 6, 4}}, {nullptr, {2, 2, 4}});
-            }),
-            "invalid_argument: hidden: data is null");
+  EXPECT_EQ(error_of([&] { decoder.init_state({nullptr, {2, 6, 4}}, {x.data(), {2, 2, 4}}); }),
+            "invalid_argument: encoder_outputs: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { decoder.init_state({x.data(), {2, 6, 4}}, {nullptr, {2, 2, 4}}); }),
+            "invalid_argument: hidden: got a null pointer, needs data");
 }
 
 TEST(BahdanauDecoderErrorTest, steps_leave_everything_as_it_was) {
@@ -384,7 +378,8 @@ TEST(BahdanauDecoderErrorTest, steps_leave_everything_as_it_was) {
                 other.forward(attn::TensorView<const std::int32_t>(tokens.data(), {2, 3}), state,
                               {y.data(), {2, 3, 5}});
               }),
-              "invalid_argument: state: is not one of this decoder's init_state");
+              "invalid_argument: state: got a state of another decoder, needs one that init_state "
+              "of this decoder made");
   }
   EXPECT_THAT(y, Each(5.0F));
   EXPECT_TRUE(same_bits(Case::values_of(state), c.hidden));
@@ -427,7 +422,7 @@ TEST(BahdanauDecoderErrorTest, running_out_of_memory) {
   });
   for (const char* name : {"hidden", "encoder_outputs", "encoder_lens"}) {
     EXPECT_THAT(messages, ::testing::Contains("out_of_memory: " + std::string(name) +
-                                              ": memory for a copy could not be had"));
+                                              ": got too little memory, needs room for a copy"));
   }
 }
 

@@ -145,11 +145,11 @@ TEST_P(Conv1dTest, any_number_of_threads_any_batch_and_layout_give_the_same_bits
        {Conv1dOptions{.in_channels = 5, .out_channels = 30, .kernel_size = 3},
         Conv1dOptions{.in_channels = 5, .out_channels = 30, .kernel_size = 1, .stride = 2},
         Conv1dOptions{.in_channels = 5,
-        .out_channels = 30,
-        .kernel_size = 4,
-        .stride = 2,
-        .padding = 3,
-        .dilation = 3}}) {
+                      .out_channels = 30,
+                      .kernel_size = 4,
+                      .stride = 2,
+                      .padding = 3,
+                      .dilation = 3}}) {
     const Layer layer(o, random);
     const std::vector<float> x = random.normals(3 * 40 * 5);
     const std::vector<float> one = layer.run(x, 3, 40, context(1));
@@ -252,16 +252,14 @@ TEST(Conv1dErrorTest, shapes) {
   EXPECT_EQ(error({6, 2}, {6, 3}), "shape_mismatch: output: got shape (6, 3), needs shape (2, 3)");
   EXPECT_EQ(error({4, 6, 2}, {2, 3}),
             "shape_mismatch: output: got shape (2, 3), needs shape (4, 2, 3)");
-  EXPECT_EQ(error({4, 2}, {1, 3}),
-            "invalid_argument: x length: got 4, needs enough tokens for one window of 5 with 0 of "
-            "padding");
-  EXPECT_EQ(error_of([&] { conv.output_length(-1); }),
-            "invalid_argument: x length: got -1, needs enough tokens for one window of 5 with 0 of "
-            "padding");
-  EXPECT_EQ(error_of([&] {
-              conv.forward({nullptr, {6, 2}}, {y.data(), {2, 3}});
-            }),
-            "invalid_argument: x: data is null");
+  EXPECT_EQ(
+      error({4, 2}, {1, 3}),
+      "invalid_argument: x: got length 4, needs at least 5 for one window of 5 with 0 of padding");
+  EXPECT_EQ(
+      error_of([&] { conv.output_length(-1); }),
+      "invalid_argument: x: got length -1, needs at least 5 for one window of 5 with 0 of padding");
+  EXPECT_EQ(error_of([&] { conv.forward({nullptr, {6, 2}}, {y.data(), {2, 3}}); }),
+            "invalid_argument: x: got a null pointer, needs data");
   EXPECT_THAT(y, ::testing::Each(5.0F));
 }
 

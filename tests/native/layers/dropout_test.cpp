@@ -107,14 +107,11 @@ TEST(DropoutErrorTest, names_the_argument_and_what_it_needs) {
     EXPECT_THAT(drop(p, true), StartsWith("invalid_argument: dropout: got"));
     EXPECT_THAT(drop(p, false), StartsWith("invalid_argument: dropout: got"));
   }
-  EXPECT_EQ(error_of([&] {
-              attn::apply_dropout({memory.data(), {4}}, {memory.data(), {2, 2}}, {});
-            }),
-            "shape_mismatch: output: got shape (2, 2), needs shape (4)");
-  EXPECT_EQ(error_of([&] {
-              attn::apply_dropout({nullptr, {4}}, {memory.data(), {4}}, {});
-            }),
-            "invalid_argument: x: data is null");
+  EXPECT_EQ(
+      error_of([&] { attn::apply_dropout({memory.data(), {4}}, {memory.data(), {2, 2}}, {}); }),
+      "shape_mismatch: output: got shape (2, 2), needs shape (4)");
+  EXPECT_EQ(error_of([&] { attn::apply_dropout({nullptr, {4}}, {memory.data(), {4}}, {}); }),
+            "invalid_argument: x: got a null pointer, needs data");
   EXPECT_THAT(memory, ::testing::Each(7.0F));
 }
 

@@ -74,9 +74,9 @@ TEST_P(FeedForwardTest, matches_the_reference) {
        {FeedForwardOptions{.d_model = 1, .dim_feedforward = 1},
         FeedForwardOptions{.d_model = 5, .dim_feedforward = 17, .activation = Activation::kGelu},
         FeedForwardOptions{.d_model = 24,
-        .dim_feedforward = 50,
-        .out_features = 7,
-        .activation = Activation::kGeluTanh},
+                           .dim_feedforward = 50,
+                           .out_features = 7,
+                           .activation = Activation::kGeluTanh},
         FeedForwardOptions{.d_model = 64, .dim_feedforward = 256, .bias = false}}) {
     const Network network(options, random);
     const std::vector<float> x = random.normals(2 * 9 * options.d_model);
@@ -184,26 +184,18 @@ TEST(FeedForwardErrorTest, sizes_and_shapes) {
             "invalid_argument: out_features: got 0, needs 1 or more");
   const FeedForward network({.d_model = 3, .dim_feedforward = 2});
   std::vector<float> x(100, 1.0F), y(100, 5.0F);
-  EXPECT_EQ(error_of([&] {
-              network.forward({x.data(), {3}}, {y.data(), {3}});
-            }),
+  EXPECT_EQ(error_of([&] { network.forward({x.data(), {3}}, {y.data(), {3}}); }),
             "shape_mismatch: x: got shape (3), needs rank 2 (N, d_model) or 3 (B, N, d_model)");
-  EXPECT_EQ(error_of([&] {
-              network.forward({x.data(), {4, 2}}, {y.data(), {4, 3}});
-            }),
+  EXPECT_EQ(error_of([&] { network.forward({x.data(), {4, 2}}, {y.data(), {4, 3}}); }),
             "shape_mismatch: x: got shape (4, 2), needs shape (any, 3)");
-  EXPECT_EQ(error_of([&] {
-              network.forward({x.data(), {2, 4, 3}}, {y.data(), {2, 3, 3}});
-            }),
+  EXPECT_EQ(error_of([&] { network.forward({x.data(), {2, 4, 3}}, {y.data(), {2, 3, 3}}); }),
             "shape_mismatch: output: got shape (2, 3, 3), needs shape (2, 4, 3)");
   EXPECT_EQ(error_of([&] {
               network.forward({x.data(), {4, 3}}, {y.data(), {4, 3}}, {.probability = -1});
             }),
             "invalid_argument: dropout: got -1, needs a probability between 0 and 1");
-  EXPECT_EQ(error_of([&] {
-              network.forward({nullptr, {4, 3}}, {y.data(), {4, 3}});
-            }),
-            "invalid_argument: x: data is null");
+  EXPECT_EQ(error_of([&] { network.forward({nullptr, {4, 3}}, {y.data(), {4, 3}}); }),
+            "invalid_argument: x: got a null pointer, needs data");
   EXPECT_THAT(y, ::testing::Each(5.0F));
   EXPECT_THAT(network.parameter_names(), ::testing::ElementsAre("linear1.weight", "linear1.bias",
                                                                 "linear2.weight", "linear2.bias"));

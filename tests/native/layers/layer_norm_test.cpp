@@ -214,30 +214,20 @@ TEST(LayerNormErrorTest, sizes_and_shapes) {
   const LayerNorm norm(3);
   const std::vector<float> x(12, 1.0F);
   std::vector<float> y(12, 5.0F);
-  EXPECT_EQ(error_of([&] {
-              norm.forward({x.data(), {3, 4}}, {y.data(), {3, 4}});
-            }),
+  EXPECT_EQ(error_of([&] { norm.forward({x.data(), {3, 4}}, {y.data(), {3, 4}}); }),
             "shape_mismatch: x: got shape (3, 4), needs a last size of 3");
-  EXPECT_EQ(error_of([&] {
-              norm.forward({x.data(), {}}, {y.data(), {}});
-            }),
+  EXPECT_EQ(error_of([&] { norm.forward({x.data(), {}}, {y.data(), {}}); }),
             "shape_mismatch: x: got shape (), needs a last size of 3");
-  EXPECT_EQ(error_of([&] {
-              norm.forward({x.data(), {4, 3}}, {y.data(), {3, 3}});
-            }),
+  EXPECT_EQ(error_of([&] { norm.forward({x.data(), {4, 3}}, {y.data(), {3, 3}}); }),
             "shape_mismatch: output: got shape (3, 3), needs shape (4, 3)");
   EXPECT_EQ(error_of([&] {
               norm.forward_sum({x.data(), {4, 3}}, {x.data(), {1, 3}}, {y.data(), {4, 3}});
             }),
             "shape_mismatch: y: got shape (1, 3), needs shape (4, 3)");
-  EXPECT_EQ(error_of([&] {
-              norm.forward({nullptr, {4, 3}}, {y.data(), {4, 3}});
-            }),
-            "invalid_argument: x: data is null");
-  EXPECT_EQ(error_of([&] {
-              norm.forward({x.data(), {4, 3}}, {nullptr, {4, 3}});
-            }),
-            "invalid_argument: output: data is null");
+  EXPECT_EQ(error_of([&] { norm.forward({nullptr, {4, 3}}, {y.data(), {4, 3}}); }),
+            "invalid_argument: x: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { norm.forward({x.data(), {4, 3}}, {nullptr, {4, 3}}); }),
+            "invalid_argument: output: got a null pointer, needs data");
   EXPECT_THAT(y, ::testing::Each(5.0F));
   EXPECT_EQ(error_of([&] { norm.forward({nullptr, {0, 3}}, {nullptr, {0, 3}}); }), "nothing");
 }
@@ -248,13 +238,9 @@ TEST(LayerNormErrorTest, parameters) {
   EXPECT_THAT(LayerNorm(3, {.elementwise_affine = false}).parameter_names(), ::testing::IsEmpty());
   LayerNorm norm(3, {.bias = false});
   const std::vector<float> x(4, 1.0F);
-  EXPECT_EQ(error_of([&] {
-              norm.set_parameter("bias", {x.data(), {3}});
-            }),
+  EXPECT_EQ(error_of([&] { norm.set_parameter("bias", {x.data(), {3}}); }),
             "not_found: name: got \"bias\", needs one of: weight");
-  EXPECT_EQ(error_of([&] {
-              norm.set_parameter("weight", {x.data(), {4}});
-            }),
+  EXPECT_EQ(error_of([&] { norm.set_parameter("weight", {x.data(), {4}}); }),
             "shape_mismatch: weight: got shape (4), needs shape (3)");
 }
 

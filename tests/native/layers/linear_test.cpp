@@ -306,31 +306,21 @@ TEST(LinearErrorTest, shapes) {
 TEST(LinearErrorTest, missing_memory) {
   const Linear linear(3, 2);
   std::vector<float> y(2);
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.forward({nullptr, {1, 3}}, {y.data(), {1, 2}});
-            }),
-            "invalid_argument: x: data is null");
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.forward({y.data(), {0, 3}}, {nullptr, {0, 2}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.forward({nullptr, {1, 3}}, {y.data(), {1, 2}}); }),
+            "invalid_argument: x: got a null pointer, needs data");
+  EXPECT_EQ(attn_test::error_of([&] { linear.forward({y.data(), {0, 3}}, {nullptr, {0, 2}}); }),
             "nothing");
 }
 
 TEST(LinearErrorTest, parameters) {
   Linear linear(3, 2, false);
   const std::vector<float> x(6, 1.0F);
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.set_parameter("bias", {x.data(), {2}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.set_parameter("bias", {x.data(), {2}}); }),
             "not_found: name: got \"bias\", needs one of: weight");
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.set_parameter("weight", {x.data(), {3, 2}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.set_parameter("weight", {x.data(), {3, 2}}); }),
             "shape_mismatch: weight: got shape (3, 2), needs shape (2, 3)");
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.set_parameter("weight", {nullptr, {2, 3}});
-            }),
-            "invalid_argument: weight: data is null");
+  EXPECT_EQ(attn_test::error_of([&] { linear.set_parameter("weight", {nullptr, {2, 3}}); }),
+            "invalid_argument: weight: got a null pointer, needs data");
   EXPECT_EQ(attn_test::error_of([&] { linear.parameter("Weight"); }),
             "not_found: name: got \"Weight\", needs one of: weight");
 }
@@ -340,9 +330,11 @@ TEST(LinearErrorTest, running_out_of_memory) {
       attn_test::out_of_memory_messages([] { const attn::Linear layer(8, 3); });
   EXPECT_THAT(
       messages,
-      ::testing::Contains("out_of_memory: weight: memory for 128 packed weights could not be had"));
-  EXPECT_THAT(messages, ::testing::Contains(
-                            "out_of_memory: parameters: memory for 24 weights could not be had"));
+      ::testing::Contains(
+          "out_of_memory: weight: got too little memory, needs room for 128 packed weights"));
+  EXPECT_THAT(messages,
+              ::testing::Contains(
+                  "out_of_memory: parameters: got too little memory, needs room for 24 weights"));
 }
 
 }  // namespace

@@ -92,7 +92,8 @@ TEST(ModuleInitializationErrorTest, running_out_of_memory) {
   attn::Conv1d layer({.in_channels = 2, .out_channels = 3, .kernel_size = 4});
   EXPECT_THAT(
       attn_test::out_of_memory_messages([&] { layer.initialize_xavier({.seed = 1}, context); }),
-      ::testing::Contains("out_of_memory: parameters: memory for 24 weights could not be had"));
+      ::testing::Contains(
+          "out_of_memory: parameters: got too little memory, needs room for 24 weights"));
 }
 
 }  // namespace

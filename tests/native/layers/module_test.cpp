@@ -88,17 +88,12 @@ TEST(ModuleTest, a_parameter_that_is_set_takes_part_in_forward) {
 TEST(ModuleTest, errors_give_the_whole_name) {
   Outer outer;
   const std::vector<float> values(6, 1.0F);
-  EXPECT_EQ(error_of([&] {
-              outer.set_parameter("layers.0.linear1.weight", {values.data(), {2, 3}});
-            }),
-            "shape_mismatch: layers.0.linear1.weight: got shape (2, 3), needs shape (3, 2)");
-  EXPECT_EQ(error_of([&] {
-              outer.set_parameter("layers.0.linear1.weight", {nullptr, {3, 2}});
-            }),
-            "invalid_argument: layers.0.linear1.weight: data is null");
-  EXPECT_EQ(error_of([&] {
-              outer.set_parameter("layers.1.linear1.weight", {values.data(), {}});
-            }),
+  EXPECT_EQ(
+      error_of([&] { outer.set_parameter("layers.0.linear1.weight", {values.data(), {2, 3}}); }),
+      "shape_mismatch: layers.0.linear1.weight: got shape (2, 3), needs shape (3, 2)");
+  EXPECT_EQ(error_of([&] { outer.set_parameter("layers.0.linear1.weight", {nullptr, {3, 2}}); }),
+            "invalid_argument: layers.0.linear1.weight: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { outer.set_parameter("layers.1.linear1.weight", {values.data(), {}}); }),
             "not_found: name: got \"layers.1.linear1.weight\", needs one of: "
             "layers.0.linear1.weight, layers.0.linear1.bias, layers.0.linear2.weight, "
             "linear1.weight, linear1.bias, linear2.weight, linear.weight, linear.bias");

@@ -499,28 +499,24 @@ TEST(MultiHeadAttentionErrorTest, options_of_attention) {
   AttentionOptions options;
   options.valid_lens = {valid_lens.data(), {1}};
   const attn::ConstTensor in(x.data(), {6, 4});
-  EXPECT_EQ(attn_test::error_of([&] {
-              attention.forward(in, in, in, {y.data(), {6, 4}}, options);
-            }),
-            "invalid_argument: valid_lens: got 7, needs a length between 0 and the 6 keys");
+  EXPECT_EQ(
+      attn_test::error_of([&] { attention.forward(in, in, in, {y.data(), {6, 4}}, options); }),
+      "invalid_argument: valid_lens: got 7, needs a length between 0 and the 6 keys");
   EXPECT_THAT(y, ::testing::Each(5.0F));
 }
 
 TEST(MultiHeadAttentionErrorTest, parameters) {
   MultiHeadAttention attention({.d_model = 4, .num_heads = 2});
   const std::vector<float> x(1000);
-  EXPECT_EQ(attn_test::error_of([&] {
-              attention.set_parameter("W_q", {x.data(), {4, 4}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { attention.set_parameter("W_q", {x.data(), {4, 4}}); }),
             "not_found: name: got \"W_q\", needs one of: in_proj_weight, out_proj.weight");
-  EXPECT_EQ(attn_test::error_of([&] {
-              attention.set_parameter("in_proj_weight", {x.data(), {4, 4}});
-            }),
-            "shape_mismatch: in_proj_weight: got shape (4, 4), needs shape (12, 4)");
+  EXPECT_EQ(
+      attn_test::error_of([&] { attention.set_parameter("in_proj_weight", {x.data(), {4, 4}}); }),
+      "shape_mismatch: in_proj_weight: got shape (4, 4), needs shape (12, 4)");
   MultiHeadAttention grouped({.d_model = 4, .num_heads = 2, .num_kv_heads = 1});
   EXPECT_EQ(attn_test::error_of([&] { grouped.initialize_identity(); }),
-            "invalid_argument: initialize_identity: needs keys and values with d_model columns and "
-            "as many heads as queries");
+            "invalid_argument: initialize_identity: got keys and values of other widths or other "
+            "heads than the queries, needs the same ones");
 }
 
 }  // namespace

@@ -169,14 +169,10 @@ TEST(RnnParametersTest, have_pytorch_names_and_shapes) {
 TEST(RnnErrorTest, sizes) {
   EXPECT_EQ(error_of([] { RNN({0, 1}); }), "invalid_argument: input_size: got 0, needs 1 or more");
   EXPECT_EQ(error_of([] { RNN({1, 0}); }), "invalid_argument: hidden_size: got 0, needs 1 or more");
-  EXPECT_EQ(error_of([] {
-              RNN({1, 1, -1});
-            }),
+  EXPECT_EQ(error_of([] { RNN({1, 1, -1}); }),
             "invalid_argument: num_layers: got -1, needs 1 or more");
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
-  EXPECT_THAT(error_of([] {
-                RNN({1, kHuge});
-              }),
+  EXPECT_THAT(error_of([] { RNN({1, kHuge}); }),
               ::testing::AnyOf(::testing::StartsWith("size_overflow: weight_hh_l0: "),
                                ::testing::StartsWith("size_overflow: weight_ih_l0: "),
                                ::testing::StartsWith("out_of_memory: ")));
@@ -202,15 +198,12 @@ TEST(RnnErrorTest, shapes) {
   EXPECT_EQ(error({5, 4, 2}, {5, 4, 3}, {.h_n = {y.data(), {1, 5, 3}}}),
             "shape_mismatch: h_n: got shape (1, 5, 3), needs shape (2, 5, 3)");
   EXPECT_EQ(error({4, 2}, {4, 3}, {.h_0 = {nullptr, {2, 3}}}),
-            "invalid_argument: h_0: data is null");
-  EXPECT_EQ(error_of([&] {
-              layer.forward({nullptr, {4, 2}}, {y.data(), {4, 3}});
-            }),
-            "invalid_argument: x: data is null");
-  EXPECT_EQ(error_of([&] {
-              layer.set_parameter("weight_hr_l0", {x.data(), {3, 3}});
-            }).substr(0, 45),
-            "not_found: name: got \"weight_hr_l0\", needs on");
+            "invalid_argument: h_0: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { layer.forward({nullptr, {4, 2}}, {y.data(), {4, 3}}); }),
+            "invalid_argument: x: got a null pointer, needs data");
+  EXPECT_EQ(
+      error_of([&] { layer.set_parameter("weight_hr_l0", {x.data(), {3, 3}}); }).substr(0, 45),
+      "not_found: name: got \"weight_hr_l0\", needs on");
   EXPECT_THAT(y, ::testing::Each(5.0F));
 }
 

@@ -431,7 +431,8 @@ TEST(TransformerDecoderErrorTest, calls) {
               "shape_mismatch: memory: got shape (1, 5, 4), needs shape (2, any, 4)");
     EXPECT_EQ(error({x.data(), {3, 4}}, memory, {y.data(), {3, 4}}),
               "shape_mismatch: memory: got shape (2, 5, 4), needs shape (any, 4)");
-    EXPECT_EQ(error(in, {nullptr, {2, 5, 4}}, out), "invalid_argument: memory: data is null");
+    EXPECT_EQ(error(in, {nullptr, {2, 5, 4}}, out),
+              "invalid_argument: memory: got a null pointer, needs data");
     EXPECT_EQ(error(in, memory, {y.data(), {3, 4}}),
               "shape_mismatch: output: got shape (3, 4), needs shape (2, 3, 4)");
   }
@@ -439,37 +440,33 @@ TEST(TransformerDecoderErrorTest, calls) {
   call.cross_attention.weights = {w.data(), {2, 2, 3, 5}};
   EXPECT_EQ(error_of([&] { decoder.forward(in, memory, out, call); }),
             "invalid_argument: cross_attention: got an output that every layer would write, needs "
-            "none; weights of each layer have an argument of their own");
+            "none: the weights of each layer have an argument of their own");
   const std::vector<Tensor> one(1);
   call = {};
   call.self_attention_weights = one;
   EXPECT_EQ(error_of([&] { decoder.forward(in, memory, out, call); }),
             "invalid_argument: weights: got 1, needs none or one for each of the 2 layers");
   EXPECT_EQ(error_of([&] { layer.forward(in, memory, out, call); }),
-            "invalid_argument: weights: got a list, needs none for one layer, whose weights are "
+            "invalid_argument: weights: got a list, needs none: the weights of a single layer are "
             "those of self_attention and cross_attention");
   EXPECT_EQ(error_of([&] { layer.forward(in, memory, out, {.dropout = {.probability = -1}}); }),
             "invalid_argument: dropout: got -1, needs a probability between 0 and 1");
 
-  EXPECT_EQ(error_of([&] {
-              decoder.start({x.data(), {2, 5, 3}});
-            }),
+  EXPECT_EQ(error_of([&] { decoder.start({x.data(), {2, 5, 3}}); }),
             "shape_mismatch: memory: got shape (2, 5, 3), needs shape (2, any, 4)");
   TransformerDecoder::State empty;
   EXPECT_EQ(empty.length(), 0);
   EXPECT_EQ(error_of([&] { decoder.forward(in, empty, out); }),
-            "invalid_argument: state: got 0, needs the 2 layers of this decoder");
+            "invalid_argument: state: got 0 layers, needs 2, as this decoder has");
   TransformerDecoder::State state = decoder.start(memory);
-  EXPECT_EQ(error_of([&] {
-              decoder.forward({x.data(), {1, 3, 4}}, state, {y.data(), {1, 3, 4}});
-            }),
+  EXPECT_EQ(error_of([&] { decoder.forward({x.data(), {1, 3, 4}}, state, {y.data(), {1, 3, 4}}); }),
             "shape_mismatch: cache: got shape (2, 2, 0, 2), needs shape (1, 2, any, 2)");
   EXPECT_EQ(
       error_of([&] { decoder.forward(in, state, out, {.cross_attention = {.softcap = -1}}); }),
       "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
   EXPECT_EQ(state.length(), 0);
   EXPECT_EQ(error_of([&] { state.truncate(1); }),
-            "invalid_argument: length: got 1, needs a length between 0 and the 0 stored");
+            "invalid_argument: length: got 1, needs at most the 0 tokens stored, and at least 0");
   EXPECT_THAT(y, ::testing::Each(5.0F));
   EXPECT_THAT(w, ::testing::Each(5.0F));
 }

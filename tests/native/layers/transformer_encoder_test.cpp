@@ -428,7 +428,8 @@ TEST(TransformerEncoderErrorTest, calls) {
               "shape_mismatch: x: got shape (2, 3, 5), needs shape (N, 4) or (B, N, 4)");
     EXPECT_EQ(error(in, {y.data(), {3, 4}}),
               "shape_mismatch: output: got shape (3, 4), needs shape (2, 3, 4)");
-    EXPECT_EQ(error({nullptr, {2, 3, 4}}, out), "invalid_argument: x: data is null");
+    EXPECT_EQ(error({nullptr, {2, 3, 4}}, out),
+              "invalid_argument: x: got a null pointer, needs data");
   }
   const auto error = [&](const TransformerEncoderCall& call) {
     return error_of([&] { encoder.forward(in, out, call); });
@@ -436,8 +437,8 @@ TEST(TransformerEncoderErrorTest, calls) {
   TransformerEncoderCall call;
   call.attention.weights = {w.data(), {2, 2, 3, 3}};
   EXPECT_EQ(error(call),
-            "invalid_argument: attention: got an output that every layer would write, needs none; "
-            "weights of each layer have an argument of their own");
+            "invalid_argument: attention: got an output that every layer would write, needs none: "
+            "the weights of each layer have an argument of their own");
   const std::vector<Tensor> one(1);
   EXPECT_EQ(error({.weights = one}),
             "invalid_argument: weights: got 1, needs none or one for each of the 2 layers");
@@ -451,7 +452,7 @@ TEST(TransformerEncoderErrorTest, calls) {
             "invalid_argument: caches: got 1, needs none or one for each of the 2 layers");
   encoder.layers()[1].self_attention().append(in, in, caches[1]);
   EXPECT_EQ(error({.caches = caches}),
-            "shape_mismatch: caches: length 3 does not match that of the first, 0");
+            "shape_mismatch: caches: got length 3, needs 0, the length of the first");
   EXPECT_EQ(error_of([&] { layer.forward(in, out, caches[0], {.softcap = -1}); }),
             "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
   EXPECT_EQ(caches[0].length(), 0);

@@ -463,13 +463,9 @@ TEST(AdditiveAttentionTest, parameters_have_d2l_s_names) {
   EXPECT_THAT(layer.parameter("W_q.weight").shape(), ElementsAre(5, 3));
   EXPECT_THAT(layer.parameter("w_v.weight").shape(), ElementsAre(1, 5));
   const std::vector<float> x(20);
-  EXPECT_EQ(error_of([&] {
-              layer.set_parameter("w_v.bias", {x.data(), {1}});
-            }),
+  EXPECT_EQ(error_of([&] { layer.set_parameter("w_v.bias", {x.data(), {1}}); }),
             "not_found: name: got \"w_v.bias\", needs one of: W_k.weight, W_q.weight, w_v.weight");
-  EXPECT_EQ(error_of([&] {
-              layer.set_parameter("w_v.weight", {x.data(), {5}});
-            }),
+  EXPECT_EQ(error_of([&] { layer.set_parameter("w_v.weight", {x.data(), {5}}); }),
             "shape_mismatch: w_v.weight: got shape (5), needs shape (1, 5)");
 }
 
@@ -513,13 +509,9 @@ TEST(AttentionPoolingErrorTest, shapes) {
                             {y.data(), {1, 2}});
             }),
             "shape_mismatch: key: got shape (1, 2), needs shape (any, 3)");
-  EXPECT_EQ(error_of([&] {
-              layer.project_keys({x.data(), {1, 3}}, {y.data(), {1, 3}});
-            }),
+  EXPECT_EQ(error_of([&] { layer.project_keys({x.data(), {1, 3}}, {y.data(), {1, 3}}); }),
             "shape_mismatch: projected: got shape (1, 3), needs shape (1, 4)");
-  EXPECT_EQ(error_of([&] {
-              layer.project_keys({x.data(), {1, 2, 2}}, {y.data(), {1, 2, 4}});
-            }),
+  EXPECT_EQ(error_of([&] { layer.project_keys({x.data(), {1, 2, 2}}, {y.data(), {1, 2, 4}}); }),
             "shape_mismatch: key: got shape (1, 2, 2), needs shape (any, any, 3)");
   EXPECT_THAT(y, Each(5.0F));
 }
@@ -556,7 +548,7 @@ TEST(AttentionPoolingErrorTest, options) {
   EXPECT_EQ(error(ScoringFunction::average(), {.weights = {y.data(), {2, 4, 4}}}),
             "shape_mismatch: weights: got shape (2, 4, 4), needs shape (2, 3, 4)");
   EXPECT_EQ(error(ScoringFunction::average(), {.weights = {nullptr, {2, 3, 4}}}),
-            "invalid_argument: weights: data is null");
+            "invalid_argument: weights: got a null pointer, needs data");
   EXPECT_THAT(y, Each(5.0F));
 }
 

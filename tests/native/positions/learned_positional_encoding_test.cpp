@@ -150,9 +150,8 @@ TEST(LearnedPositionalEncodingErrorTest, names_the_argument_and_what_it_needs) {
   float* p = memory.data();
   LearnedPositionalEncoding layer(4, 3);
   const auto call = [&](std::int64_t length, std::int64_t start, const Dropout& dropout = {}) {
-    return error_of([&] {
-      layer.forward({p, {length, 3}}, {p + 32, {length, 3}}, start, dropout);
-    });
+    return error_of(
+        [&] { layer.forward({p, {length, 3}}, {p + 32, {length, 3}}, start, dropout); });
   };
   EXPECT_EQ(error_of([] { LearnedPositionalEncoding(0, 3); }),
             "invalid_argument: max_length: got 0, needs 1 or more");
@@ -161,37 +160,27 @@ TEST(LearnedPositionalEncodingErrorTest, names_the_argument_and_what_it_needs) {
   EXPECT_THAT(error_of([] { LearnedPositionalEncoding(std::int64_t{1} << 40, 1 << 30); }),
               StartsWith("size_overflow: weight: "));
   EXPECT_EQ(call(5, 0),
-            "invalid_argument: x: length 5 from position 0 on reaches past max_length 4");
+            "invalid_argument: x: got length 5 from position 0, needs an end within the 4 "
+            "positions of max_length");
   EXPECT_EQ(call(2, 3),
-            "invalid_argument: x: length 2 from position 3 on reaches past max_length 4");
+            "invalid_argument: x: got length 2 from position 3, needs an end within the 4 "
+            "positions of max_length");
   EXPECT_THAT(call(1, INT64_MAX), StartsWith("invalid_argument: x: length 1 from position 9"));
   EXPECT_EQ(call(1, -1), "invalid_argument: start: got -1, needs 0 or more");
   EXPECT_THAT(call(1, 0, {.probability = 2}), StartsWith("invalid_argument: dropout: got 2"));
-  EXPECT_THAT(error_of([&] {
-                layer.forward({p, {3}}, {p, {3}});
-              }),
+  EXPECT_THAT(error_of([&] { layer.forward({p, {3}}, {p, {3}}); }),
               StartsWith("shape_mismatch: x: got shape (3), needs rank 2"));
-  EXPECT_EQ(error_of([&] {
-              layer.forward({p, {2, 4}}, {p, {2, 4}});
-            }),
+  EXPECT_EQ(error_of([&] { layer.forward({p, {2, 4}}, {p, {2, 4}}); }),
             "shape_mismatch: x: got shape (2, 4), needs d_model 3 in its last dimension");
-  EXPECT_EQ(error_of([&] {
-              layer.forward({p, {2, 3}}, {p, {1, 3}});
-            }),
+  EXPECT_EQ(error_of([&] { layer.forward({p, {2, 3}}, {p, {1, 3}}); }),
             "shape_mismatch: output: got shape (1, 3), needs shape (2, 3)");
-  EXPECT_EQ(error_of([&] {
-              layer.forward({nullptr, {2, 3}}, {p, {2, 3}});
-            }),
-            "invalid_argument: x: data is null");
-  EXPECT_EQ(error_of([&] {
-              layer.forward({p, {2, 3}}, {nullptr, {2, 3}});
-            }),
-            "invalid_argument: output: data is null");
+  EXPECT_EQ(error_of([&] { layer.forward({nullptr, {2, 3}}, {p, {2, 3}}); }),
+            "invalid_argument: x: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { layer.forward({p, {2, 3}}, {nullptr, {2, 3}}); }),
+            "invalid_argument: output: got a null pointer, needs data");
   EXPECT_THAT(error_of([&] { layer.parameter("wpe"); }),
               StartsWith("not_found: name: got \"wpe\""));
-  EXPECT_THAT(error_of([&] {
-                layer.set_parameter("weight", {p, {3, 4}});
-              }),
+  EXPECT_THAT(error_of([&] { layer.set_parameter("weight", {p, {3, 4}}); }),
               StartsWith("shape_mismatch: weight: got shape (3, 4)"));
   EXPECT_THAT(error_of([&] { layer.initialize_normal(1, -1); }),
               StartsWith("invalid_argument: deviation: got -1"));

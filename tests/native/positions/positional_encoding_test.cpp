@@ -154,27 +154,19 @@ TEST(PositionalEncodingErrorTest, names_the_argument_and_what_it_needs) {
   const PositionalEncoding layer;
   EXPECT_THAT(error_of([] { PositionalEncoding({.base = -1}); }),
               StartsWith("invalid_argument: base: got -1"));
-  EXPECT_THAT(error_of([&] {
-                layer.forward({p, {4}}, {p, {4}});
-              }),
+  EXPECT_THAT(error_of([&] { layer.forward({p, {4}}, {p, {4}}); }),
               StartsWith("shape_mismatch: x: got shape (4), needs rank 2"));
-  EXPECT_EQ(error_of([&] {
-              layer.forward({p, {2, 4}}, {p + 32, {4, 2}});
-            }),
+  EXPECT_EQ(error_of([&] { layer.forward({p, {2, 4}}, {p + 32, {4, 2}}); }),
             "shape_mismatch: output: got shape (4, 2), needs shape (2, 4)");
-  EXPECT_THAT(error_of([&] {
-                layer.forward({p, {2, 0}}, {p + 32, {2, 0}});
-              }),
-              StartsWith("invalid_argument: x width: got 0"));
-  EXPECT_THAT(error_of([&] {
-                layer.forward({p, {2, 4}}, {p + 32, {2, 4}}, std::nan(""));
-              }),
+  EXPECT_THAT(error_of([&] { layer.forward({p, {2, 0}}, {p + 32, {2, 0}}); }),
+              StartsWith("invalid_argument: x: got width 0"));
+  EXPECT_THAT(error_of([&] { layer.forward({p, {2, 4}}, {p + 32, {2, 4}}, std::nan("")); }),
               StartsWith("invalid_argument: start: got nan"));
-  EXPECT_THAT(
-      error_of([&] {
-        layer.forward({p, {2, 4}}, {p + 32, {2, 4}}, 0, {.probability = 2, .training = true});
-      }),
-      StartsWith("invalid_argument: dropout: got 2"));
+  EXPECT_THAT(error_of([&] {
+                layer.forward({p, {2, 4}}, {p + 32, {2, 4}}, 0,
+                              {.probability = 2, .training = true});
+              }),
+              StartsWith("invalid_argument: dropout: got 2"));
   EXPECT_THAT(memory, ::testing::Each(7.0F));
 }
 

@@ -30,7 +30,7 @@ TEST(RotaryEmbeddingErrorTest, options_are_checked) {
   EXPECT_THAT(make({.rotary_dim = std::int64_t{1} << 62}), StartsWith("size_overflow: rotary_dim"));
   EXPECT_THAT(make({.rotary_dim = 4, .base = 0}), StartsWith("invalid_argument: base: got 0"));
   EXPECT_EQ(make({.rotary_dim = 4, .frequencies = {1, 2, 3}}),
-            "shape_mismatch: frequencies: got 3, needs one per pair, 2");
+            "shape_mismatch: frequencies: got length 3, needs 2, one for each pair");
   EXPECT_THAT(make({.rotary_dim = 2, .frequencies = {std::nan("")}}),
               StartsWith("invalid_argument: frequencies: got nan"));
   const auto scaled = [&](const attn::RotaryScaling& scaling, double base = 10000) {
@@ -81,53 +81,37 @@ TEST(RotaryEmbeddingErrorTest, calls_name_the_argument_and_what_it_needs) {
   const auto call = [&](const RotaryPositions& positions) {
     return error_of([&] { rotary.forward({p, {2, 3, 4}}, {p + 32, {2, 3, 4}}, positions); });
   };
-  EXPECT_EQ(error_of([&] {
-              rotary.forward({p, {4}}, {p, {4}});
-            }),
+  EXPECT_EQ(error_of([&] { rotary.forward({p, {4}}, {p, {4}}); }),
             "shape_mismatch: x: got shape (4), needs (N, D), (B, N, D) or (B, H, N, D)");
-  EXPECT_EQ(error_of([&] {
-              rotary.forward({p, {2, 3}}, {p, {2, 3}});
-            }),
+  EXPECT_EQ(error_of([&] { rotary.forward({p, {2, 3}}, {p, {2, 3}}); }),
             "shape_mismatch: x: got shape (2, 3), needs at least the 4 columns in its last "
             "dimension that are rotated");
-  EXPECT_EQ(error_of([&] {
-              rotary.forward({p, {2, 4}}, {p + 32, {3, 4}});
-            }),
+  EXPECT_EQ(error_of([&] { rotary.forward({p, {2, 4}}, {p + 32, {3, 4}}); }),
             "shape_mismatch: output: got shape (3, 4), needs shape (2, 4)");
-  EXPECT_EQ(error_of([&] {
-              rotary.forward({nullptr, {2, 4}}, {p + 32, {2, 4}});
-            }),
-            "invalid_argument: x: data is null");
-  EXPECT_EQ(error_of([&] {
-              rotary.forward({p, {2, 4}}, {nullptr, {2, 4}});
-            }),
-            "invalid_argument: output: data is null");
+  EXPECT_EQ(error_of([&] { rotary.forward({nullptr, {2, 4}}, {p + 32, {2, 4}}); }),
+            "invalid_argument: x: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { rotary.forward({p, {2, 4}}, {nullptr, {2, 4}}); }),
+            "invalid_argument: output: got a null pointer, needs data");
   EXPECT_THAT(call({.start = 0x1p54}), StartsWith("invalid_argument: start: got"));
-  EXPECT_THAT(call({.start = 0x1p53}), StartsWith("invalid_argument: start + length - 1: got"));
+  EXPECT_THAT(call({.start = 0x1p53}),
+              StartsWith("invalid_argument: start: got the last position, "));
   EXPECT_EQ(call({.positions = {numbers.data(), {2}}}),
             "shape_mismatch: positions: got shape (2), needs shape (3)");
   EXPECT_EQ(call({.positions = {numbers.data(), {1, 3}}}),
             "shape_mismatch: positions: got shape (1, 3), needs shape (2, 3)");
-  EXPECT_EQ(call({.positions = {nullptr, {3}}}), "invalid_argument: positions: data is null");
+  EXPECT_EQ(call({.positions = {nullptr, {3}}}),
+            "invalid_argument: positions: got a null pointer, needs data");
   const std::vector<double> wrong{0, std::nan(""), 0};
   EXPECT_THAT(call({.positions = {wrong.data(), {3}}}), HasSubstr("positions: got nan"));
   EXPECT_THAT(call({.sequence_length = -1}), HasSubstr("sequence_length: got -1"));
-  EXPECT_EQ(error_of([&] {
-              rotary.tables({p, {3, 4}}, {p, {3, 4}});
-            }),
+  EXPECT_EQ(error_of([&] { rotary.tables({p, {3, 4}}, {p, {3, 4}}); }),
             "shape_mismatch: cos: got shape (3, 4), needs shape (any, 2)");
-  EXPECT_EQ(error_of([&] {
-              rotary.tables({p, {1, 3, 4}}, {p, {3, 4}});
-            }),
+  EXPECT_EQ(error_of([&] { rotary.tables({p, {1, 3, 4}}, {p, {3, 4}}); }),
             "shape_mismatch: cos: got shape (1, 3, 4), needs shape (any, any, 2)");
-  EXPECT_EQ(error_of([&] {
-              rotary.tables({p, {3, 2}}, {p + 32, {4, 2}});
-            }),
+  EXPECT_EQ(error_of([&] { rotary.tables({p, {3, 2}}, {p + 32, {4, 2}}); }),
             "shape_mismatch: sin: got shape (4, 2), needs shape (3, 2)");
-  EXPECT_EQ(error_of([&] {
-              rotary.tables({p, {3, 2}}, {nullptr, {3, 2}});
-            }),
-            "invalid_argument: sin: data is null");
+  EXPECT_EQ(error_of([&] { rotary.tables({p, {3, 2}}, {nullptr, {3, 2}}); }),
+            "invalid_argument: sin: got a null pointer, needs data");
   EXPECT_THAT(memory, ::testing::Each(7.0F));
 }
 
@@ -157,13 +141,13 @@ TEST(RotaryEmbeddingErrorTest, caches_are_checked) {
   EXPECT_THAT(call({3, 2}, {3, 2}, {.rotary_dim = 3}), HasSubstr("rotary_dim: got 3"));
   const std::vector<std::int64_t> ids{0, 9, 10};
   EXPECT_EQ(call({10, 2}, {10, 2}, {.position_ids = {ids.data(), {3}}}),
-            "invalid_argument: position_ids: got 10, needs rows of the caches, 0 to 9");
+            "invalid_argument: position_ids: got 10, needs a row of the caches, from 0 to 9");
   EXPECT_THAT(call({10, 2}, {10, 2}, {.position_ids = {ids.data(), {1, 3}}}),
               StartsWith("shape_mismatch: position_ids: got shape (1, 3)"));
   EXPECT_EQ(call({1, 10, 2}, {1, 10, 2}, {.position_ids = {ids.data(), {3}}}),
             "shape_mismatch: cos_cache: got shape (1, 10, 2), needs shape (any, rotary_dim/2)");
   EXPECT_EQ(call({10, 2}, {10, 2}, {.position_ids = {nullptr, {3}}}),
-            "invalid_argument: position_ids: data is null");
+            "invalid_argument: position_ids: got a null pointer, needs data");
   EXPECT_THAT(memory, ::testing::Each(7.0F));
 }
 

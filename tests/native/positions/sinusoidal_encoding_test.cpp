@@ -368,18 +368,12 @@ TEST(SinusoidalEncodingErrorTest, of_float32_code_name_the_argument) {
   const Tensor table(memory.data(), {4, 4});
   EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding_in_float32({}, {}); }),
             "shape_mismatch: error: got shape (), needs shape (any, any)");
-  EXPECT_EQ(error_of([&] {
-              attn::sinusoidal_encoding_in_float32(table, {memory.data(), {4, 3}});
-            }),
+  EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding_in_float32(table, {memory.data(), {4, 3}}); }),
             "shape_mismatch: error: got shape (4, 3), needs shape (4, 4)");
-  EXPECT_EQ(error_of([&] {
-              attn::sinusoidal_encoding_in_float32(table, {nullptr, {4, 4}});
-            }),
-            "invalid_argument: error: data is null");
-  EXPECT_EQ(error_of([&] {
-              attn::sinusoidal_encoding_in_float32({nullptr, {4, 4}}, table);
-            }),
-            "invalid_argument: encoding: data is null");
+  EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding_in_float32(table, {nullptr, {4, 4}}); }),
+            "invalid_argument: error: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding_in_float32({nullptr, {4, 4}}, table); }),
+            "invalid_argument: encoding: got a null pointer, needs data");
   EXPECT_THAT(error_of([&] { attn::sinusoidal_encoding_in_float32(table, {}, {.base = 0}); }),
               StartsWith("invalid_argument: base: got 0"));
   EXPECT_THAT(error_of([&] { attn::sinusoidal_encoding_in_float32({}, table, {.start = 1e17}); }),
@@ -393,15 +387,12 @@ TEST(SinusoidalEncodingErrorTest, scratch_memory_beyond_the_address_space_is_an_
   // The output alone could be addressed; its frequencies in double precision cannot.
   constexpr std::int64_t kWide = std::int64_t{1} << (sizeof(void*) == 8 ? 60 : 28);
   float memory = 7;
-  EXPECT_EQ(error_of([&] {
-              attn::sinusoidal_encoding({&memory, {1, kWide}});
-            }),
-            "size_overflow: sinusoidal columns: the memory needed exceeds the address space");
-  EXPECT_EQ(error_of([&] {
-              attn::sinusoidal_encoding({&memory, {1, INT64_MAX}});
-            }),
-            "size_overflow: output: shape (1, 9223372036854775807) has more elements than can be "
-            "addressed");
+  EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding({&memory, {1, kWide}}); }),
+            std::string("size_overflow: sinusoidal columns: got ") + std::to_string(2 * kWide) +
+                " elements, needs no more than fit into the address space");
+  EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding({&memory, {1, INT64_MAX}}); }),
+            "size_overflow: output: got shape (1, 9223372036854775807), needs no more elements "
+            "than can be addressed");
   EXPECT_EQ(memory, 7.0F);
 }
 
@@ -428,7 +419,8 @@ TEST(SinusoidalEncodingErrorTest, names_the_argument_and_what_it_needs) {
     });
   };
   EXPECT_EQ(encode({4}), "shape_mismatch: output: got shape (4), needs shape (any, any)");
-  EXPECT_THAT(encode({4, 0}), StartsWith("invalid_argument: output width: got 0"));
+  EXPECT_THAT(encode({4, 0}),
+              StartsWith("invalid_argument: output: got width 0, needs at least 1"));
   for (const double base : {0.0, -1.0, 1e-101, HUGE_VAL, std::nan("")}) {
     EXPECT_THAT(encode({4, 4}, {.base = base}), StartsWith("invalid_argument: base: got")) << base;
   }
@@ -438,22 +430,19 @@ TEST(SinusoidalEncodingErrorTest, names_the_argument_and_what_it_needs) {
   }
   EXPECT_THAT(encode({4, 4}, {.start = 0x1p53, .step = 100}),
               StartsWith("invalid_argument: start + (length - 1) * step: got"));
-  EXPECT_EQ(error_of([] {
-              attn::sinusoidal_encoding({nullptr, {4, 4}});
-            }),
-            "invalid_argument: output: data is null");
+  EXPECT_EQ(error_of([] { attn::sinusoidal_encoding({nullptr, {4, 4}}); }),
+            "invalid_argument: output: got a null pointer, needs data");
   EXPECT_THAT(memory, ::testing::Each(7.0F)) << "a failed call must leave its output untouched";
 }
 
 TEST(SinusoidalEncodingErrorTest, explicit_positions_are_checked) {
   std::vector<float> memory(64, 7.0F);
   const auto encode = [&](const std::vector<double>& positions, double base = 10000) {
-    return error_of([&] {
-      attn::sinusoidal_encoding_at(positions, {memory.data(), {4, 4}}, {.base = base});
-    });
+    return error_of(
+        [&] { attn::sinusoidal_encoding_at(positions, {memory.data(), {4, 4}}, {.base = base}); });
   };
   EXPECT_EQ(encode({1, 2, 3}),
-            "shape_mismatch: positions: length 3 does not match output length 4");
+            "shape_mismatch: positions: got length 3, needs 4, the length of output");
   EXPECT_THAT(encode({1, 2, 3, std::nan("")}), HasSubstr("positions: got nan"));
   EXPECT_THAT(encode({1, 2, 3, -HUGE_VAL}), HasSubstr("positions: got -inf"));
   EXPECT_THAT(encode({1, 2, 3, 4}, -3), HasSubstr("base: got -3"));

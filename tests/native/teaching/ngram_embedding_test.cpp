@@ -269,15 +269,13 @@ TEST(NgramEmbeddingErrorTest, names_the_argument_and_what_it_needs) {
     });
   };
   EXPECT_EQ(embed({3, 2}), "shape_mismatch: output: got shape (3, 2), needs shape (2, any)");
-  EXPECT_THAT(embed({2, 0}), StartsWith("invalid_argument: output width: got 0"));
+  EXPECT_THAT(embed({2, 0}), StartsWith("invalid_argument: output: got width 0"));
   EXPECT_THAT(embed({2, 4}, {.min_n = 0}), StartsWith("invalid_argument: min_n: got 0"));
   EXPECT_THAT(embed({2, 4}, {.min_n = 5, .max_n = 4}),
               StartsWith("invalid_argument: min_n: got 5"));
   EXPECT_THAT(embed({2, 4}, {.max_n = 65}), StartsWith("invalid_argument: max_n: got 65"));
-  EXPECT_EQ(error_of([&] {
-              attn::ngram_embedding(tokens, {nullptr, {2, 4}});
-            }),
-            "invalid_argument: output: data is null");
+  EXPECT_EQ(error_of([&] { attn::ngram_embedding(tokens, {nullptr, {2, 4}}); }),
+            "invalid_argument: output: got a null pointer, needs data");
   EXPECT_THAT(memory, ::testing::Each(7.0F));
 }
 

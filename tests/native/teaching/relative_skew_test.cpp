@@ -269,39 +269,23 @@ TEST(RelativeSkewErrorTest, names_the_argument_and_what_it_needs) {
             "shape_mismatch: output: got shape (4, 3), needs the shape of query with 4 columns");
   EXPECT_THAT(call({4, 3}, {4, 3}, {4, 4}, {.scale = std::nanf("")}),
               StartsWith("invalid_argument: scale: got nan"));
-  EXPECT_EQ(error_of([&] {
-              attn::relative_skew({nullptr, {2, 2}}, {p, {2, 2}}, {p, {2, 2}});
-            }),
-            "invalid_argument: query: data is null");
-  EXPECT_EQ(error_of([&] {
-              attn::relative_skew({p, {2, 2}}, {nullptr, {2, 2}}, {p, {2, 2}});
-            }),
-            "invalid_argument: embeddings: data is null");
-  EXPECT_EQ(error_of([&] {
-              attn::relative_skew({p, {2, 2}}, {p, {2, 2}}, {nullptr, {2, 2}});
-            }),
-            "invalid_argument: output: data is null");
+  EXPECT_EQ(error_of([&] { attn::relative_skew({nullptr, {2, 2}}, {p, {2, 2}}, {p, {2, 2}}); }),
+            "invalid_argument: query: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { attn::relative_skew({p, {2, 2}}, {nullptr, {2, 2}}, {p, {2, 2}}); }),
+            "invalid_argument: embeddings: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { attn::relative_skew({p, {2, 2}}, {p, {2, 2}}, {nullptr, {2, 2}}); }),
+            "invalid_argument: output: got a null pointer, needs data");
   EXPECT_EQ(
-      error_of([&] {
-        attn::relative_keys_of_skew({p, {2}}, {p, {3}});
-      }),
+      error_of([&] { attn::relative_keys_of_skew({p, {2}}, {p, {3}}); }),
       "shape_mismatch: embeddings: got shape (2), needs (L, D) or (H, L, D), L of at least 1");
-  EXPECT_EQ(error_of([&] {
-              attn::relative_keys_of_skew({p, {4, 2}}, {p, {8, 2}});
-            }),
+  EXPECT_EQ(error_of([&] { attn::relative_keys_of_skew({p, {4, 2}}, {p, {8, 2}}); }),
             "shape_mismatch: relative_keys: got shape (8, 2), needs shape (7, 2)");
-  EXPECT_EQ(error_of([&] {
-              attn::relative_keys_of_skew({p, {3, 4, 2}}, {p, {2, 7, 2}});
-            }),
+  EXPECT_EQ(error_of([&] { attn::relative_keys_of_skew({p, {3, 4, 2}}, {p, {2, 7, 2}}); }),
             "shape_mismatch: relative_keys: got shape (2, 7, 2), needs shape (3, 7, 2)");
-  EXPECT_EQ(error_of([&] {
-              attn::relative_keys_of_skew({p, {4, 2}}, {nullptr, {7, 2}});
-            }),
-            "invalid_argument: relative_keys: data is null");
-  EXPECT_EQ(error_of([&] {
-              attn::relative_keys_of_skew({nullptr, {4, 2}}, {p, {7, 2}});
-            }),
-            "invalid_argument: embeddings: data is null");
+  EXPECT_EQ(error_of([&] { attn::relative_keys_of_skew({p, {4, 2}}, {nullptr, {7, 2}}); }),
+            "invalid_argument: relative_keys: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] { attn::relative_keys_of_skew({nullptr, {4, 2}}, {p, {7, 2}}); }),
+            "invalid_argument: embeddings: got a null pointer, needs data");
   EXPECT_THAT(memory, ::testing::Each(7.0F));
 }
 

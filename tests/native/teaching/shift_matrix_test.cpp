@@ -284,14 +284,10 @@ TEST_P(ShiftMatrixTest, no_rows_are_no_work) {
 TEST(ShiftMatrixErrorTest, odd_widths_have_no_shift_matrix) {
   std::vector<float> memory(64, 7.0F);
   float* p = memory.data();
-  EXPECT_EQ(error_of([&] {
-              attn::shift_matrix({p, {5, 5}}, 1);
-            }),
+  EXPECT_EQ(error_of([&] { attn::shift_matrix({p, {5, 5}}, 1); }),
             "shape_mismatch: output: got width 5, needs an even one: the last sine of an odd width "
             "has no cosine, and alone it cannot be shifted");
-  EXPECT_THAT(error_of([&] {
-                attn::apply_shift({p, {2, 3}}, 1, {p + 32, {2, 3}});
-              }),
+  EXPECT_THAT(error_of([&] { attn::apply_shift({p, {2, 3}}, 1, {p + 32, {2, 3}}); }),
               StartsWith("shape_mismatch: encoding: got width 3"));
   EXPECT_THAT(memory, ::testing::Each(7.0F));
 }
@@ -299,31 +295,19 @@ TEST(ShiftMatrixErrorTest, odd_widths_have_no_shift_matrix) {
 TEST(ShiftMatrixErrorTest, names_the_argument_and_what_it_needs) {
   std::vector<float> memory(64, 7.0F);
   float* p = memory.data();
-  EXPECT_EQ(error_of([&] {
-              attn::shift_matrix({p, {4, 6}}, 1);
-            }),
+  EXPECT_EQ(error_of([&] { attn::shift_matrix({p, {4, 6}}, 1); }),
             "shape_mismatch: output: got shape (4, 6), needs shape (6, 6)");
   EXPECT_THAT(error_of([&] { attn::shift_matrix({p, {0, 0}}, 1); }), HasSubstr("got width 0"));
-  EXPECT_THAT(error_of([&] {
-                attn::shift_matrix({p, {4, 4}}, std::nan(""));
-              }),
+  EXPECT_THAT(error_of([&] { attn::shift_matrix({p, {4, 4}}, std::nan("")); }),
               StartsWith("invalid_argument: delta: got nan"));
-  EXPECT_THAT(error_of([&] {
-                attn::shift_matrix({p, {4, 4}}, 1, {.base = 0});
-              }),
+  EXPECT_THAT(error_of([&] { attn::shift_matrix({p, {4, 4}}, 1, {.base = 0}); }),
               StartsWith("invalid_argument: base: got 0"));
-  EXPECT_THAT(error_of([&] {
-                attn::apply_shift({p, {4}}, 1, {p, {4}});
-              }),
+  EXPECT_THAT(error_of([&] { attn::apply_shift({p, {4}}, 1, {p, {4}}); }),
               StartsWith("shape_mismatch: encoding: got shape (4), needs rank 2"));
-  EXPECT_EQ(error_of([&] {
-              attn::apply_shift({p, {2, 4}}, 1, {p + 32, {3, 4}});
-            }),
+  EXPECT_EQ(error_of([&] { attn::apply_shift({p, {2, 4}}, 1, {p + 32, {3, 4}}); }),
             "shape_mismatch: output: got shape (3, 4), needs shape (2, 4)");
-  EXPECT_EQ(error_of([&] {
-              attn::apply_shift({nullptr, {2, 4}}, 1, {p, {2, 4}});
-            }),
-            "invalid_argument: encoding: data is null");
+  EXPECT_EQ(error_of([&] { attn::apply_shift({nullptr, {2, 4}}, 1, {p, {2, 4}}); }),
+            "invalid_argument: encoding: got a null pointer, needs data");
   EXPECT_THAT(memory, ::testing::Each(7.0F));
 }
 

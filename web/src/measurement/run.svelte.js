@@ -1,4 +1,5 @@
-import { load } from 'attn/worker';
+import { TaskWorker } from '../model/scheduler.js';
+import { measureTask } from '../model/tasks/measure.js';
 
 /** @typedef {import('./works.js').Job} Job */
 
@@ -26,8 +27,8 @@ export class Run {
   /** How the last run ended. @type {'none' | 'running' | 'done' | 'stopped'} */
   state = $state('none');
 
-  /** @type {Worker | null} */
-  #worker = null;
+  /** @type {TaskWorker | undefined} */
+  #worker;
   /** Tells a run from the one that was started after it. */
   #number = 0;
 
@@ -40,8 +41,8 @@ export class Run {
     this.state = 'running';
     for (const [index, job] of jobs.entries()) {
       this.current = { job, length: job.lengths[0] };
-      // eslint-disable-next-line svelte/prefer-svelte-reactivity -- an address, no state
-      const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+      const { variant, threads } = job;
+      const worker = new TaskWorker({ ...(variant && { variant }), ...(threads && { threads }) });
       this.#worker = worker;
       try {
         await this.#measure(worker, job, (length) => {
@@ -51,24 +52,22 @@ export class Run {
           this.progress = (index + next / job.lengths.length) / jobs.length;
         });
       } catch (error) {
+        if (number !== this.#number) return;
         this.#update(job, { failure: error instanceof Error ? error.message : String(error) });
       } finally {
-        worker.terminate();
+        worker.end();
       }
+      if (number !== this.#number) return;
       this.progress = (index + 1) / jobs.length;
     }
-    if (number !== this.#number) return;
     this.state = 'done';
     this.current = null;
   }
 
-  /**
-   * Ends a run at once; what was measured stays. Its worker is gone then, and with it whatever it was
-   * still to answer.
-   */
+  /** Ends a run at once; what was measured stays. */
   stop() {
     if (this.state !== 'running') return;
-    this.#worker?.terminate();
+    this.#worker?.end();
     this.#number += 1;
     this.state = 'stopped';
     this.current = null;
@@ -82,17 +81,15 @@ export class Run {
   }
 
   /**
-   * @param {Worker} worker
+   * @param {TaskWorker} worker
    * @param {Job} job
    * @param {(length: number) => void} onpoint
    */
   async #measure(worker, job, onpoint) {
-    const { variant, threads } = job;
-    const attn = await load({ worker, ...(variant && { variant }), ...(threads && { threads }) });
-    this.#update(job, { threads: await attn.numThreads });
+    this.#update(job, { threads: await worker.numThreads() });
     /** @type {Result['points']} */
     const points = [];
-    const onProgress = (/** @type {import('./worker.js').Report} */ report) => {
+    const onProgress = (/** @type {import('../model/tasks/measure.js').Report} */ report) => {
       if ('difference' in report) {
         this.#update(job, { comparison: report });
         return;
@@ -101,6 +98,6 @@ export class Run {
       this.#update(job, { points: [...points] });
       onpoint(report.length);
     };
-    await attn.with({ onProgress }).run('measure', job);
+    await worker.run(measureTask, job, { onProgress });
   }
 }

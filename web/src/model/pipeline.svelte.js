@@ -1,5 +1,6 @@
 import { Embedder, encoded, layerOf } from './sentence.js';
 import { exclusionOf } from './exclusion.js';
+import { attentionTask } from './tasks/attention.js';
 import { timed } from './timed.js';
 
 /** @typedef {import('attn').Attn} Attn */
@@ -12,7 +13,7 @@ import { timed } from './timed.js';
  * @property {Tensor} output (n, E)
  * @property {Tensor} weights (heads, n, n)
  * @property {number} [largest] weight of all; this and the next for long sentences only
- * @property {import('./worker.js').Survey[]} [heads] what is drawn of each
+ * @property {import('./tasks/attention.js').Survey[]} [heads] what is drawn of each
  */
 
 /**
@@ -50,7 +51,7 @@ export class Pipeline {
     this.#current = layerOf(this.#attn, { dModel, heads, weights, seed });
     return this.#current;
   });
-  #attention = $derived.by(() => this.#work.of('attention', () => this.#attend()));
+  #attention = $derived.by(() => this.#work.of(attentionTask, () => this.#attend()));
 
   /**
    * @param {Attn} attn the loaded module

@@ -1,7 +1,5 @@
 import { untrack } from 'svelte';
-
-/** Longest that one slice of work may hold up the page, in ms. */
-const slice = 8;
+import { inSlices } from './scheduler.js';
 
 /**
  * A result that takes long to compute: a generator whose steps are taken in slices, with the page
@@ -14,8 +12,8 @@ export class Stepwise {
   value = $state.raw(null);
   /** That the steps of this result took. @type {number | undefined} */
   milliseconds = $state.raw();
-  /** @type {Generator<unknown, T> | null} */
-  #running = null;
+  /** @type {AbortController | undefined} of what is being computed */
+  #running;
   /** How many figures in sight show the result. */
   #followers = 0;
 
@@ -30,29 +28,17 @@ export class Stepwise {
     this.#followers++;
     untrack(() => void this.#run(steps));
     return () => {
-      if (--this.#followers === 0) this.#running = null;
+      if (--this.#followers === 0) this.#running?.abort();
     };
   }
 
   /** @param {Generator<unknown, T>} steps */
   async #run(steps) {
-    this.#running = steps;
-    let milliseconds = 0;
-    while (this.#running === steps) {
-      const start = performance.now();
-      let now;
-      do {
-        const { done, value } = steps.next();
-        now = performance.now();
-        if (done) {
-          this.milliseconds = milliseconds + now - start;
-          this.value = value;
-          this.#running = null;
-          return;
-        }
-      } while (now - start < slice);
-      milliseconds += now - start;
-      await new Promise((resolve) => setTimeout(resolve));
-    }
+    this.#running?.abort();
+    const { signal } = (this.#running = new AbortController());
+    const result = await inSlices(steps, signal);
+    if (!result || signal.aborted) return;
+    this.milliseconds = result.milliseconds;
+    this.value = result.value;
   }
 }

@@ -1,15 +1,12 @@
-import { load } from 'attn/worker';
 import { untrack } from 'svelte';
 import { settings } from '../state/settings.svelte.js';
+import { TaskWorker } from './scheduler.js';
 import { names } from './sentence.js';
 import { timed } from './timed.js';
 import { tokenize } from './tokens.js';
 
 /** @typedef {import('./sentence.js').Given} Given */
-/** @typedef {typeof import('./worker.js').tasks} Tasks */
-/** @typedef {Exclude<keyof Tasks, 'hold'>} TaskName */
-
-/** @typedef {import('attn/worker').RemoteAttn<Tasks>} Remote */
+/** @typedef {import('./tasks/task.js').Task<string, any, any, Timed<any>>} AnyTask */
 
 /**
  * A result, and the time that the core took for it, in ms.
@@ -23,29 +20,11 @@ import { tokenize } from './tokens.js';
  */
 const mostHere = 8e6;
 
-/**
- * How long a worker may take to start, in ms. Nothing tells when the browser ends one that has not:
- * one that takes longer is given up.
- */
-const longestStart = 20_000;
-
 /** @param {Given} given */
 function isLong({ tokens: { length }, dModel, heads }) {
   // Four projections, two products for each head, and the exponentials, which cost about 8 each.
   return length * dModel * dModel * 4 + length * length * (2 * dModel + 8 * heads) > mostHere;
 }
-
-const layer = /** @type {const} */ (['dModel', 'heads', 'weights', 'seed']);
-const masks = /** @type {const} */ (['causal', 'window', 'validLen', 'blocked']);
-const attention = /** @type {const} */ ([...layer, ...masks, 'encoding', 'base']);
-
-/** What each task reads besides the tokens: it is done anew when any of that has changed. */
-const reads = /** @satisfies {Record<TaskName, readonly (typeof names)[number][]>} */ ({
-  attention,
-  stages: [...attention, 'head'],
-  edit: [...attention, 'head', 'editMatrix', 'editCell', 'editBy'],
-  shuffle: [...layer, ...masks, 'base', 'shuffle', 'order'],
-});
 
 /** @typedef {{ key: string, controller: AbortController, result: Promise<Timed<any>> }} Job */
 
@@ -62,11 +41,7 @@ export class Work {
   problem = $state('');
   /** Whether that is that the worker could not be started: it stays so. */
   here = $state(false);
-  #attn;
-  /** @type {Promise<Remote> | undefined} */
-  #remote;
-  /** What that gave at last. @type {Remote | undefined} */
-  #started;
+  #worker;
 
   #tokens = $derived(tokenize(settings.text).tokens);
   #latest = $derived.by(() => {
@@ -76,7 +51,7 @@ export class Work {
   });
   /** The last of `#latest` whose results are complete. @type {{ given: Given, long: boolean } | null} */
   #before = null;
-  /** @type {{ given: Given, results: Partial<Record<TaskName, Timed<any>>> } | null} */
+  /** @type {{ given: Given, results: Record<string, Timed<any>> } | null} */
   #computed = $state.raw(null);
   #current = $derived.by(() => {
     const latest = this.#latest;
@@ -94,17 +69,18 @@ export class Work {
   /** What figures show. */
   shown = view(() => this.#current.given);
 
-  /** How many figures in sight ask for a task. @type {Record<TaskName, number>} */
-  #counts = { attention: 0, stages: 0, edit: 0, shuffle: 0 };
-  /** @type {TaskName[]} */
+  /** How many figures in sight ask for a task. @type {Map<AnyTask, number>} */
+  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- `#asked` is the state
+  #counts = new Map();
+  /** @type {AnyTask[]} */
   #asked = $state.raw([]);
-  /** @type {Partial<Record<TaskName, Job>>} */
+  /** By the names of their tasks. @type {Record<string, Job>} */
   #jobs = {};
   #turn = 0;
 
   /** @param {import('attn').Attn} attn the module on this thread */
   constructor(attn) {
-    this.#attn = attn;
+    this.#worker = new TaskWorker({ variant: attn.variant, threads: 1 });
     $effect.root(() => {
       $effect(() => {
         const { given, long } = this.#latest;
@@ -117,28 +93,30 @@ export class Work {
   /**
    * What a task gives for `shown`; null as long as it is being computed in the worker.
    * @template T
-   * @param {TaskName} name
+   * @param {AnyTask} task
    * @param {() => T} compute the same on this thread
    * @returns {Timed<T> | null}
    */
-  of(name, compute) {
+  of({ name }, compute) {
     return this.#long ? (this.#results[name] ?? null) : timed(compute);
   }
 
   /**
    * An attachment to what shows these tasks' results: out of sight, nobody asks for them, and until
    * they are there, there is nothing to point at.
-   * @param {TaskName[]} names
+   * @param {AnyTask[]} tasks
    */
-  wants(...names) {
+  wants(...tasks) {
     const add = (/** @type {number} */ difference) => {
-      for (const name of names) this.#counts[name] += difference;
-      this.#asked = namesOf(this.#counts).filter((name) => this.#counts[name] > 0);
+      for (const task of tasks) {
+        this.#counts.set(task, (this.#counts.get(task) ?? 0) + difference);
+      }
+      this.#asked = [...this.#counts].filter(([, count]) => count > 0).map(([task]) => task);
     };
     return (/** @type {HTMLElement} */ element) => {
       untrack(() => add(1));
       $effect(() => {
-        element.inert = this.#long && names.some((name) => !this.#results[name]);
+        element.inert = this.#long && tasks.some(({ name }) => !this.#results[name]);
       });
       return () => add(-1);
     };
@@ -147,14 +125,13 @@ export class Work {
   /**
    * @param {Given} given
    * @param {boolean} long
-   * @param {TaskName[]} asked
+   * @param {AnyTask[]} asked
    */
   async #compute(given, long, asked) {
     const turn = ++this.#turn;
-    /** @type {Partial<Record<TaskName, Job>>} */
-    const jobs = Object.fromEntries(asked.map((name) => [name, this.#job(name, given)]));
-    for (const name of namesOf(this.#jobs)) {
-      if (this.#jobs[name] !== jobs[name]) this.#jobs[name]?.controller.abort();
+    const jobs = Object.fromEntries(asked.map((task) => [task.name, this.#job(task, given)]));
+    for (const [name, job] of Object.entries(this.#jobs)) {
+      if (job !== jobs[name]) job.controller.abort();
     }
     this.#jobs = jobs;
     this.busy = asked.length > 0;
@@ -165,7 +142,7 @@ export class Work {
     }
     try {
       const results = await Promise.all(
-        asked.map(async (name) => [name, await jobs[name]?.result]),
+        asked.map(async ({ name }) => [name, await jobs[name].result]),
       );
       if (turn !== this.#turn) return;
       this.#computed = { given, results: Object.fromEntries(results) };
@@ -178,53 +155,18 @@ export class Work {
 
   /**
    * The one that is under way or done already, if it was given the same.
-   * @param {TaskName} name @param {Given} given @returns {Job}
+   * @param {AnyTask} task @param {Given} given @returns {Job}
    */
-  #job(name, given) {
-    const needed = { tokens: given.tokens, ...pick(given, reads[name]) };
+  #job(task, given) {
+    const needed = { tokens: given.tokens, ...pick(given, task.reads) };
     const key = JSON.stringify(needed);
-    const job = this.#jobs[name];
+    const job = this.#jobs[task.name];
     if (job?.key === key) return job;
     const controller = new AbortController();
-    const result = this.#run(name, needed, controller.signal);
+    const result = this.#worker.run(task, needed, { signal: controller.signal });
     // Whoever still waits for it hears of it all the same.
     result.catch(() => {});
     return { key, controller, result };
-  }
-
-  /** @param {TaskName} name @param {any} given @param {AbortSignal} signal */
-  async #run(name, given, signal) {
-    const remote = await (this.#remote ??= this.#start()).catch((cause) => {
-      throw Object.assign(new Error('no worker', { cause }), { code: 'load_failed' });
-    });
-    return /** @type {any} */ (remote.with({ signal })).run(name, given);
-  }
-
-  async #start() {
-    // eslint-disable-next-line svelte/prefer-svelte-reactivity -- an address, no state
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
-    /** @type {Promise<Remote>} */
-    const loading = load({ worker, variant: this.#attn.variant, threads: 1 });
-    const remote = await within(longestStart, loading).catch((error) => {
-      worker.terminate();
-      throw error;
-    });
-    // Nothing else tells that the browser has ended a worker: what it held is free then. Where the
-    // page came unsafely there are no locks, and it goes unnoticed.
-    if (navigator.locks) {
-      const lock = crypto.randomUUID();
-      remote
-        .run('hold', lock)
-        .then(() => navigator.locks.request(lock, () => this.#end(remote)))
-        .catch(() => {});
-    }
-    return (this.#started = remote);
-  }
-
-  /** The next computation starts another. @param {Remote} remote */
-  #end(remote) {
-    if (remote === this.#started) this.#remote = undefined;
-    remote.terminate();
   }
 
   /** @param {any} error */
@@ -243,30 +185,13 @@ export class Work {
     } else {
       this.problem = `This sentence could not be computed: ${error.message}`;
       // Whatever it was, it may have left the module there unusable.
-      void this.#remote?.then((remote) => this.#end(remote));
+      this.#worker.end();
     }
   }
 }
 
-const none = /** @type {Record<string, never>} */ ({});
-
-/**
- * What is promised, or an error if it is late.
- * @template T
- * @param {number} milliseconds @param {Promise<T>} promise @returns {Promise<T>}
- */
-function within(milliseconds, promise) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('it took too long')), milliseconds);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
-
-/**
- * @template {object} T
- * @param {T} object
- */
-const namesOf = (object) => /** @type {(keyof T)[]} */ (Object.keys(object));
+/** @type {Record<string, Timed<any>>} */
+const none = {};
 
 /**
  * @template {object} T

@@ -1,9 +1,5 @@
-// Measures off the main thread, and reports length by length.
-
-import { serve } from 'attn/worker/serve';
-
-import { defaultPace, isTooLong, timeCall } from './time.js';
-import { works } from './works.js';
+import { defaultPace, isTooLong, timeCall } from '../../measurement/time.js';
+import { works } from '../../measurement/works.js';
 
 /**
  * @typedef {{ length: number, seconds: number, calls: number }
@@ -21,13 +17,16 @@ function maxAbsDifference(a, b) {
   return largest;
 }
 
-const tasks = {
+/** Times one kind of work, and reports length by length. */
+export const measureTask = {
+  name: /** @type {const} */ ('measure'),
+  reads: [],
   /**
    * @param {import('attn').Attn} attn
-   * @param {import('./works.js').Job} job
+   * @param {import('../../measurement/works.js').Job} job
    * @returns {Generator<Report, void>}
    */
-  *measure(attn, job) {
+  *run(attn, job) {
     const { prepare, exact } = works[job.work](attn, job);
     /** @type {{ length: number, seconds: number }[]} */
     const measured = [];
@@ -43,5 +42,3 @@ const tasks = {
     }
   },
 };
-
-serve(tasks);

@@ -1,0 +1,168 @@
+// What the service worker keeps, and what it leaves alone.
+
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { after, afterEach, before, beforeEach } from 'node:test';
+
+import { arrival, becomes, dist, openSite } from './site.js';
+
+/** @import { BrowserContext, Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+let nextVersion = '';
+/** @type {BrowserContext} */
+let context;
+
+before(async () => {
+  // Signs that a regular expression would read otherwise.
+  site = await openSite('/a.folder+/of(a)host/');
+  nextVersion = anotherVersion();
+});
+after(async () => {
+  rmSync(nextVersion, { recursive: true, force: true });
+  await site.close();
+});
+beforeEach(async () => {
+  site.deploy(dist);
+  context = await site.browser.newContext();
+  context.setDefaultTimeout(60_000);
+});
+afterEach(() => context.close());
+
+/** The site as it would be after every one of its files has changed. */
+function anotherVersion() {
+  const folder = mkdtempSync(join(tmpdir(), 'attn-site-'));
+  cpSync(dist, folder, {
+    recursive: true,
+    filter: (file) => !file.startsWith(join(dist, 'reference')),
+  });
+  const assets = readdirSync(join(folder, 'assets'));
+  const renamed = (/** @type {string} */ name) => name.replace(/-([\w-]{8})(?=\.\w+$)/, '-next$1');
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    if (!/\.(?:js|css|html)$/.test(name)) continue;
+    let text = readFileSync(join(folder, name), 'utf8');
+    for (const asset of assets) text = text.replaceAll(asset, renamed(asset));
+    if (name === 'index.html') text = text.replace('<title>', '<title>Next: ');
+    text = text.replace(/(url:[`"']index\.html[`"'],revision:[`"'])/, '$1next');
+    writeFileSync(join(folder, name), text);
+  }
+  for (const asset of assets) {
+    cpSync(join(folder, 'assets', asset), join(folder, 'assets', renamed(asset)));
+    rmSync(join(folder, 'assets', asset));
+  }
+  return folder;
+}
+
+/** A tab that the service worker serves, with its module kept. @param {string} [fragment] */
+async function visit(fragment = '') {
+  const page = await context.newPage();
+  await page.goto(site.url + fragment);
+  await page.getByRole('contentinfo').waitFor();
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  await page.waitForFunction(() => navigator.serviceWorker.controller);
+  await becomes(async () => (await keptUrls(page)).some((url) => url.endsWith('.wasm')), true);
+  return page;
+}
+
+/** A page of another project on the same host. */
+async function elsewhere() {
+  const page = await context.newPage();
+  await page.route('**/elsewhere', (route) => route.fulfill({ body: 'elsewhere' }));
+  await page.goto(`${site.origin}/elsewhere`);
+  return page;
+}
+
+/** Addresses of all that the caches of this page hold. @param {Page} page @returns {Promise<string[]>} */
+const keptUrls = (page) =>
+  page.evaluate(async (scope) => {
+    const names = (await caches.keys()).filter((name) => name.endsWith(scope));
+    const kept = names.map(async (name) => (await caches.open(name)).keys());
+    return (await Promise.all(kept)).flat().map(({ url }) => url);
+  }, site.url);
+
+/** Waits until the next version is installed, and waits itself. @param {Page} page */
+const waits = (page) =>
+  page.waitForFunction(async () => (await navigator.serviceWorker.getRegistration())?.waiting);
+
+/** @param {Page} page @param {string} chapter */
+async function read(page, chapter) {
+  await page.evaluate((chapter) => (location.hash = `#at=${chapter}`), chapter);
+  await arrival(page, chapter);
+  await page.locator(`#${chapter} figure`).first().waitFor();
+}
+
+test('after the first visit the page opens without a network', async () => {
+  const page = await visit();
+  await context.setOffline(true);
+  await page.goto(`${site.url}?a=search#at=self-attention.weights`);
+  await page.reload();
+  await page.getByRole('contentinfo').waitFor();
+  await page.locator('#weights canvas').first().waitFor();
+  await read(page, 'speed');
+});
+
+test('a tab of the old version reads chapters that it had not loaded', async () => {
+  const old = await visit();
+  site.deploy(nextVersion);
+  const fresh = await visit();
+  assert.match(await fresh.title(), /^Next: /, 'a new version is seen at once');
+  assert.doesNotMatch(await old.title(), /^Next: /);
+  await waits(fresh);
+  for (const page of [old, fresh]) await read(page, 'speed');
+
+  // A third version takes the place of the one that waits; its tab is served all the same.
+  site.deploy(dist);
+  await fresh.evaluate(async () => (await navigator.serviceWorker.getRegistration())?.update());
+  for (const page of [old, fresh]) await read(page, 'transformer');
+});
+
+test('when its tabs are closed the old version goes, and the new one needs no network', async () => {
+  const old = await visit();
+  site.deploy(nextVersion);
+  const fresh = await visit();
+  await waits(fresh);
+  const other = await elsewhere();
+  await old.close();
+  await fresh.close();
+  await becomes(async () => {
+    const urls = await keptUrls(other);
+    return urls.filter((url) => url.includes('/assets/') && !url.includes('-next'));
+  }, []);
+  await context.setOffline(true);
+  const page = await context.newPage();
+  await page.goto(`${site.url}#at=self-attention.weights`);
+  assert.match(await page.title(), /^Next: /);
+  await page.locator('#weights canvas').first().waitFor();
+});
+
+test('caches of others on the same host are left alone', async () => {
+  const page = await elsewhere();
+  const others = ['photos', 'attn-0123456789abcdef', `attn-precache-v2-${site.origin}/other/`];
+  await page.evaluate(async (others) => {
+    for (const name of others) await (await caches.open(name)).put('/kept', new Response(name));
+  }, others);
+  const survivors = () =>
+    page.evaluate(async (others) => {
+      const texts = others.map(async (name) => {
+        const response = (await caches.has(name)) && (await caches.open(name)).match('/kept');
+        return response ? (await response)?.text() : undefined;
+      });
+      return Promise.all(texts);
+    }, others);
+
+  const first = await visit();
+  assert.deepEqual(await survivors(), others);
+  site.deploy(nextVersion);
+  const second = await visit();
+  await waits(second);
+  await first.close();
+  await second.close();
+  await becomes(
+    async () => (await keptUrls(page)).some((url) => url.endsWith('.js') && !url.includes('-next')),
+    false,
+  );
+  assert.deepEqual(await survivors(), others);
+});

@@ -1,0 +1,133 @@
+// Where and when the page's computations run: in slices on its own thread, or in a worker. What they
+// are is told by generators and by the modules of `tasks`; what becomes of the results is up to those
+// who ask.
+
+import { load } from 'attn/worker';
+
+import { holdTask } from './tasks/hold.js';
+
+/** @typedef {import('attn/worker').RemoteAttn<any>} Remote */
+
+/** Longest that one slice of work may hold up the page, in ms. */
+const slice = 8;
+
+/**
+ * How long a worker may take to start, in ms. Nothing tells when the browser ends one that has not
+ * started: one that takes longer is given up.
+ */
+const longestStart = 20_000;
+
+/**
+ * Takes the steps of a generator on this thread, in slices with the page alive between them.
+ * @template T
+ * @param {Generator<unknown, T>} steps
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ value: T, milliseconds: number } | null>} the result and the time that the steps
+ *   took; null if it was no longer wanted
+ */
+export async function inSlices(steps, signal) {
+  let milliseconds = 0;
+  while (!signal.aborted) {
+    const start = performance.now();
+    let now;
+    do {
+      const { done, value } = steps.next();
+      now = performance.now();
+      if (done) return { value, milliseconds: milliseconds + now - start };
+    } while (now - start < slice);
+    milliseconds += now - start;
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  steps.return(/** @type {any} */ (undefined));
+  return null;
+}
+
+/**
+ * A worker for tasks. It starts when the first one comes, and anew when the browser or `end` has
+ * ended it.
+ */
+export class TaskWorker {
+  #options;
+  /** @type {Promise<Remote> | undefined} */
+  #starting;
+  /** What that gave at last. @type {Remote | undefined} */
+  #remote;
+
+  /** @param {Pick<import('attn').LoadOptions, 'variant' | 'threads'>} options of the module there */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /**
+   * @template Given, Progress, Result
+   * @param {import('./tasks/task.js').Task<string, Given, Progress, Result>} task
+   * @param {Given} given
+   * @param {{ signal?: AbortSignal, onProgress?: (value: Progress) => void }} [options]
+   * @returns {Promise<Result>} with code `load_failed`, an error says that there is no worker
+   */
+  async run({ name }, given, options = {}) {
+    const remote = await this.#started();
+    return /** @type {any} */ (remote.with(options)).run(name, given);
+  }
+
+  /** Threads that share the work there. */
+  async numThreads() {
+    return (await this.#started()).numThreads;
+  }
+
+  /** Ends the worker at once; what it was still to answer fails. */
+  end() {
+    const starting = this.#starting;
+    this.#starting = undefined;
+    starting?.then(
+      (remote) => remote.terminate(),
+      () => {},
+    );
+  }
+
+  #started() {
+    return (this.#starting ??= this.#start().catch((cause) => {
+      throw Object.assign(new Error(cause.message, { cause }), { code: 'load_failed' });
+    }));
+  }
+
+  async #start() {
+    const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+    /** @type {Promise<Remote>} */
+    const loading = load({ worker, ...this.#options });
+    const remote = await within(longestStart, loading).catch((error) => {
+      worker.terminate();
+      throw error;
+    });
+    this.#remote = remote;
+    void this.#watch(remote).catch(() => {});
+    return remote;
+  }
+
+  /**
+   * Nothing else tells that the browser has ended a worker: what it held is free then. Where the page
+   * came unsafely there are no locks, and it goes unnoticed.
+   * @param {Remote} remote
+   */
+  async #watch(remote) {
+    if (!navigator.locks) return;
+    const lock = crypto.randomUUID();
+    await remote.run(holdTask.name, lock);
+    await navigator.locks.request(lock, () => {
+      if (remote === this.#remote) this.#starting = undefined;
+      remote.terminate();
+    });
+  }
+}
+
+/**
+ * What is promised, or an error if it is late.
+ * @template T
+ * @param {number} milliseconds @param {Promise<T>} promise @returns {Promise<T>}
+ */
+function within(milliseconds, promise) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('it took too long to start')), milliseconds);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

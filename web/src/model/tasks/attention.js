@@ -1,0 +1,47 @@
+import { coarse, largestMagnitude, matrixOf } from '../../drawing/matrix.js';
+import { mostLines, strongestArcs } from '../../figures/attention/arcs.js';
+import { headStatistics } from '../../figures/attention/statistics.js';
+import { withSentence } from '../sentence.js';
+import { timed } from '../timed.js';
+import { sentence } from './task.js';
+
+/** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
+
+/**
+ * What is drawn of a head, and would take too long to find out on the page's thread.
+ * @typedef {object} Survey
+ * @property {Matrix} [coarse]
+ * @property {Matrix} [small]
+ * @property {import('../../figures/attention/arcs.js').Arc[]} arcs the strongest
+ * @property {import('../../figures/attention/statistics.js').HeadStatistics} statistics
+ */
+
+/** Cells along a side of the small picture of a head. */
+const thumbnail = 128;
+
+/** The layer's output and weights, and what is drawn of each head. */
+export const attentionTask = {
+  name: /** @type {const} */ ('attention'),
+  reads: sentence,
+  /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
+  *run(attn, given) {
+    yield 0;
+    const { value, milliseconds } = withSentence(attn, given, ({ x, layer, exclusion }) =>
+      timed(() => layer.forward(x, x, x, { ...exclusion, needWeights: true })),
+    );
+    const weights = /** @type {import('attn').Tensor} */ (value.weights);
+    const heads = [];
+    let largest = 0;
+    for (let head = 0; head < given.heads; head++) {
+      yield 0;
+      const matrix = matrixOf(weights, head);
+      heads.push({
+        ...{ coarse: coarse(matrix), small: coarse(matrix, thumbnail) },
+        arcs: strongestArcs(matrix, null, mostLines),
+        statistics: headStatistics(weights, head),
+      });
+      largest = Math.max(largest, largestMagnitude(matrix.data));
+    }
+    return { value: { output: value.output, weights, heads, largest }, milliseconds };
+  },
+};

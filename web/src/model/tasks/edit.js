@@ -1,0 +1,33 @@
+import { coarse, largestMagnitude } from '../../drawing/matrix.js';
+import { attend, changes, editedLayer, editOf, projectionOf } from '../../figures/edit/edit.js';
+import { withSentence } from '../sentence.js';
+import { timed } from '../timed.js';
+import { sentence } from './task.js';
+
+/** What changing one number of a projection changes. */
+export const editTask = {
+  name: /** @type {const} */ ('edit'),
+  reads: /** @type {const} */ ([...sentence, 'head', 'editMatrix', 'editCell', 'editBy']),
+  /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
+  *run(attn, given) {
+    yield 0;
+    const { value, milliseconds } = withSentence(attn, given, ({ x, layer, exclusion }) =>
+      timed(() => {
+        const which = given.editMatrix;
+        const edit = editOf(projectionOf(layer, which), given);
+        const edited = editedLayer(attn, layer, { which, ...edit });
+        try {
+          const before = attend(layer, x, exclusion);
+          return changes(attend(edited, x, exclusion), before, given.head);
+        } finally {
+          edited.dispose();
+        }
+      }),
+    );
+    yield 0;
+    const { weights } = value;
+    weights.coarse = coarse(weights);
+    weights.largest = largestMagnitude(weights.data);
+    return { value, milliseconds };
+  },
+};

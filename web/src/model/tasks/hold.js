@@ -1,0 +1,18 @@
+/** Holds a lock for as long as the worker lives: the page hears of its end. */
+export const holdTask = {
+  name: /** @type {const} */ ('hold'),
+  reads: [],
+  /**
+   * @param {import('attn').Attn} _
+   * @param {string} lock
+   * @returns {Promise<void>}
+   */
+  run: (_, lock) =>
+    new Promise((held, failed) => {
+      const holding = navigator.locks.request(lock, () => {
+        held();
+        return new Promise(() => {});
+      });
+      holding.catch(failed);
+    }),
+};

@@ -1,0 +1,21 @@
+import { orderEffects } from '../../figures/shuffle/effects.js';
+import { withSentence } from '../sentence.js';
+import { orderOf } from '../shuffle.js';
+import { timed } from '../timed.js';
+import { layer, masks } from './task.js';
+
+/** What the order of the tokens changes, with and without an encoding. */
+export const shuffleTask = {
+  name: /** @type {const} */ ('shuffle'),
+  reads: /** @type {const} */ ([...layer, ...masks, 'base', 'shuffle', 'order']),
+  /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
+  *run(attn, given) {
+    yield 0;
+    return withSentence(attn, given, ({ embedding, layer, exclusion }) =>
+      timed(() => {
+        const order = orderOf(given.tokens.length, given);
+        return orderEffects(attn, layer, embedding, exclusion, { base: given.base, order });
+      }),
+    );
+  },
+};

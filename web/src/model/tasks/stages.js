@@ -1,0 +1,25 @@
+import { coarse, largestMagnitude } from '../../drawing/matrix.js';
+import { stagesOf } from '../../figures/stages/stages.js';
+import { withSentence } from '../sentence.js';
+import { timed } from '../timed.js';
+import { sentence } from './task.js';
+
+/** Scores, scaled and masked scores, and weights of a head. */
+export const stagesTask = {
+  name: /** @type {const} */ ('stages'),
+  reads: /** @type {const} */ ([...sentence, 'head']),
+  /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
+  *run(attn, given) {
+    yield 0;
+    const { value, milliseconds } = withSentence(attn, given, ({ x, layer, exclusion }) =>
+      timed(() => stagesOf(attn, x, layer, exclusion, given.head)),
+    );
+    const { scores, scaled, masked, weights } = value;
+    for (const matrix of [scores, scaled, masked, weights]) {
+      yield 0;
+      matrix.coarse = coarse(matrix);
+      matrix.largest = largestMagnitude(matrix.data);
+    }
+    return { value, milliseconds };
+  },
+};
