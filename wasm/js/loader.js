@@ -1,5 +1,5 @@
 import { Attn } from './attn.js';
-import { AttnError, checkOptions, invalid } from './errors.js';
+import { argumentError, AttnError, checkOptions, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
 import { Runtime } from './runtime.js';
 import { checkChoice } from './tensor.js';
@@ -56,7 +56,7 @@ export async function load(options = {}) {
     throw invalid('threads', threads, `a whole number from 1 to ${kMaxThreads}`);
   }
   if (wasm !== undefined && wasmUrl !== undefined) {
-    throw invalid('wasmUrl', `${wasmUrl}`, 'no wasm, which is given, too');
+    throw invalid('wasmUrl', `${wasmUrl}`, 'to be left out where wasm is given');
   }
   const numThreads = threads ?? defaultThreads();
   if (wasm !== undefined) return loadSource(wasm, variant, numThreads);
@@ -171,11 +171,7 @@ async function loadSource(source, wanted, threads) {
  * @param {Variant} found
  */
 const otherVariant = (wanted, found) =>
-  invalid(
-    'wasm',
-    `the module of variant ${found}`,
-    `that of ${wanted}: set no variant, or this one`,
-  );
+  argumentError('invalid_argument', 'wasm', `the module of variant ${found}`, `that of ${wanted}`);
 
 /** @param {Variant} variant */
 const glueOf = (variant) =>
@@ -215,9 +211,9 @@ async function start(glue, module, poolSize) {
         /** @type {WebAssembly.Imports} */ imports,
         /** @type {(instance: WebAssembly.Instance, module: WebAssembly.Module) => void} */ receive,
       ) {
-        WebAssembly.instantiate(module, imports).then((instance) => {
-          receive(instance, module);
-        }, fail);
+        WebAssembly.instantiate(module, imports)
+          .then((instance) => receive(instance, module))
+          .catch(fail);
         return {};
       },
       // Nothing is said there unless something is wrong, as with a worker that does not start.

@@ -1,4 +1,4 @@
-import { argumentError } from './errors.js';
+import { argumentError, AttnError } from './errors.js';
 
 /** @import { Native } from './runtime.js' */
 /** @import { Block } from './tensorHandle.js' */
