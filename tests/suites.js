@@ -138,7 +138,7 @@ const kAllSuites = [
   },
   {
     name: 'browser',
-    needs: [...kWasmNeeds, 'chromium'],
+    needs: [...kWasmNeeds, 'chromium', 'firefox'],
     needsEmscripten: true,
     run: nodeTest(
       'browser',

@@ -16,7 +16,7 @@ import { findChromium } from '../../wasm/toolchain/system.js';
 
 export const dist = fileURLToPath(new URL('../../web/dist', import.meta.url));
 
-const flags = [
+export const chromiumFlags = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-sync'],
   ...['--disable-background-networking', '--disable-component-update'],
 ];
@@ -25,28 +25,42 @@ const flags = [
 const kPatience = 60_000;
 
 /**
+ * Serves web/dist from a folder of a static server.
+ * @param {string} [folder] with slashes around it
+ * @param {Record<string, ReturnType<typeof sirv>>} [beside] other folders of that server
+ */
+export async function serveSite(folder = '/', beside = {}) {
+  // As of hosts that let a new version be seen at once.
+  const setHeaders = (/** @type {import('node:http').ServerResponse} */ response) =>
+    response.setHeader('Cache-Control', 'no-cache');
+  const folders = new Map(Object.entries(beside));
+  const deploy = (/** @type {string} */ root) =>
+    void folders.set(folder, sirv(root, { setHeaders }));
+  deploy(dist);
+  const server = createServer((request, response) => {
+    const notFound = () => void response.writeHead(404).end();
+    const found = [...folders].find(([folder]) => request.url?.startsWith(folder));
+    if (!found) return notFound();
+    const [{ length }, serve] = found;
+    request.url = request.url?.slice(length - 1);
+    serve(request, response, notFound);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return { server, origin: `http://127.0.0.1:${address.port}`, deploy };
+}
+
+/**
  * Serves web/dist from a folder of a static server and starts a browser.
  * @param {string} [folder] with slashes around it
  */
 export async function openSite(folder = '/') {
-  // As of hosts that let a new version be seen at once.
-  const setHeaders = (/** @type {import('node:http').ServerResponse} */ response) =>
-    response.setHeader('Cache-Control', 'no-cache');
-  let serve = sirv(dist, { setHeaders });
-  const server = createServer((request, response) => {
-    const notFound = () => void response.writeHead(404).end();
-    if (!request.url?.startsWith(folder)) return notFound();
-    request.url = request.url.slice(folder.length - 1);
-    serve(request, response, notFound);
-  });
-  const deploy = (/** @type {string} */ root) => void (serve = sirv(root, { setHeaders }));
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { server, origin, deploy } = await serveSite(folder);
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || findChromium(),
-    args: flags,
+    args: chromiumFlags,
   });
-  return new Site(browser, server, `http://127.0.0.1:${address.port}`, folder, deploy);
+  return new Site(browser, server, origin, folder, deploy);
 }
 
 export class Site {
@@ -203,7 +217,43 @@ export async function shownValue(heatmap) {
 }
 
 /**
- * Every value of a heatmap, read off its readout while the pointer passes over the cells.
+ * What the readout of a heatmap says of each cell, row by row, while the pointer passes over them. It
+ * runs in the page.
+ * @param {Element} heatmap
+ * @param {[rows: number, columns: number]} size
+ */
+export async function readCells(heatmap, [rows, columns]) {
+  const readout = /** @type {HTMLElement} */ (
+    document.getElementById(heatmap.getAttribute('aria-describedby') ?? '')
+  );
+  // A message, unlike a timer, comes back at once.
+  const { port1, port2 } = new MessageChannel();
+  const redrawn = () =>
+    new Promise((resolve) => {
+      port1.onmessage = resolve;
+      port2.postMessage(null);
+    });
+  const texts = [];
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      const box = heatmap.getBoundingClientRect();
+      heatmap.dispatchEvent(
+        new PointerEvent('pointermove', {
+          bubbles: true,
+          pointerType: 'mouse',
+          clientX: box.left + ((column + 0.5) / columns) * box.width,
+          clientY: box.top + ((row + 0.5) / rows) * box.height,
+        }),
+      );
+      await redrawn();
+      texts.push(readout.querySelector('[data-value]')?.textContent ?? '');
+    }
+  }
+  return texts;
+}
+
+/**
+ * Every value of a heatmap.
  * @param {Locator} heatmap
  * @param {number} rows
  * @param {number} columns
@@ -211,36 +261,8 @@ export async function shownValue(heatmap) {
  */
 export async function readValues(heatmap, rows, columns) {
   const texts = await heatmap.evaluate(
-    async (element, [rows, columns]) => {
-      const readout = /** @type {HTMLElement} */ (
-        document.getElementById(element.getAttribute('aria-describedby') ?? '')
-      );
-      // A message, unlike a timer, comes back at once.
-      const { port1, port2 } = new MessageChannel();
-      const redrawn = () =>
-        new Promise((resolve) => {
-          port1.onmessage = resolve;
-          port2.postMessage(null);
-        });
-      const texts = [];
-      for (let row = 0; row < rows; row++) {
-        for (let column = 0; column < columns; column++) {
-          const box = element.getBoundingClientRect();
-          element.dispatchEvent(
-            new PointerEvent('pointermove', {
-              bubbles: true,
-              pointerType: 'mouse',
-              clientX: box.left + ((column + 0.5) / columns) * box.width,
-              clientY: box.top + ((row + 0.5) / rows) * box.height,
-            }),
-          );
-          await redrawn();
-          texts.push(readout.querySelector('[data-value]')?.textContent ?? '');
-        }
-      }
-      return texts;
-    },
-    [rows, columns],
+    readCells,
+    /** @type {[number, number]} */ ([rows, columns]),
   );
   const values = texts.map(numberOf);
   return Array.from({ length: rows }, (_, row) => values.slice(row * columns, (row + 1) * columns));

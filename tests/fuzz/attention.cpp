@@ -22,18 +22,18 @@ using attn_test::Random;
 AttentionSizes choose_sizes(Choices& choices) {
   AttentionSizes sizes;
   sizes.batch = choices.integer(0, 3);
-  sizes.key_heads = choices.integer(1, 3);
-  sizes.query_heads = sizes.key_heads * choices.integer(1, 3);
-  sizes.num_queries = choices.integer(0, 20);
-  sizes.num_keys = choices.integer(0, 40);
-  sizes.head_dim = choices.integer(1, 20);
-  sizes.value_dim = choices.integer(1, 20);
+  sizes.key_heads = choices.size(1, 3);
+  sizes.query_heads = sizes.key_heads * choices.size(1, 3);
+  sizes.num_queries = choices.size(0, 20);
+  sizes.num_keys = choices.size(0, 40);
+  sizes.head_dim = choices.size(1, 20);
+  sizes.value_dim = choices.size(1, 20);
   // Beyond one tile of queries or keys.
   if (choices.one_in(16)) sizes.num_queries = choices.integer(40, 110);
   if (choices.one_in(16)) sizes.num_keys = choices.integer(200, 700);
   if (choices.one_in(8)) sizes.num_queries = 1;
   // Tiles are those of one head: what is long has few of them, and no call takes long.
-  constexpr std::int64_t kMaxScores = 8192;
+  constexpr std::int64_t kMaxScores = 2048;
   const std::int64_t scores = std::max<std::int64_t>(1, sizes.num_queries * sizes.num_keys);
   sizes.batch = std::min(sizes.batch, std::max<std::int64_t>(1, kMaxScores / scores));
   const std::int64_t most_heads = kMaxScores / (scores * std::max<std::int64_t>(1, sizes.batch));
@@ -149,7 +149,7 @@ attn::Context& context_of(Choices& choices) {
   static const Contexts together = of_every_instruction_set(2);
   // Few calls of two threads: waiting for another one takes longer than most calls.
   const auto choice = choices.bits<std::uint8_t>();
-  const Contexts& contexts = choice < 224 ? alone : together;
+  const Contexts& contexts = choice < 240 ? alone : together;
   return *contexts[choice % contexts.size()];
 }
 

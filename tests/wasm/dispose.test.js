@@ -63,6 +63,7 @@ for (const variant of variants.filter((name) => !name.startsWith('relaxed'))) {
       ]) {
         assertThrows(call, 'disposed', kDisposed);
       }
+      assert.equal(JSON.stringify(layer), '{"type":"Linear","disposed":true}');
       layer.dispose();
       handle.dispose();
       attn.dispose();

@@ -147,7 +147,7 @@ describe('load', () => {
         { wasmUrl: 'https://a.example/some.wasm' },
         "wasmUrl: got 'https://a.example/some.wasm', needs the variant that this file holds: set variant, too",
       ],
-      [null, 'options: got null, needs an object'],
+      [null, 'options: got null, needs a plain object'],
     ];
     for (const [options, message] of cases) {
       await assertRejects(load(options), 'invalid_argument', message);

@@ -235,7 +235,7 @@ await everyVariant('MultiHeadAttention', (attn) => {
         // @ts-expect-error: that is the test
         () => new attn.MultiHeadAttention(),
         'invalid_argument',
-        'options: got undefined, needs an object',
+        'options: got undefined, needs a plain object',
       ],
       [
         // @ts-expect-error: that is the test

@@ -7,7 +7,7 @@ import { philox } from './reference.js';
 
 await everyVariant('random', (attn) => {
   test('uniform_numbers_are_the_words_of_philox', () => {
-    const { data } = attn.fillUniform({ shape: [3, 5], seed: 7, stream: 9, low: -2, high: 2 });
+    const { data } = attn.randomUniform({ shape: [3, 5], seed: 7, stream: 9, low: -2, high: 2 });
     data.forEach((value, i) => {
       const word = philox([Math.floor(i / 4), 0, 9, 0], [7, 0])[i % 4];
       assert.equal(value, Math.fround(-2 + (4 * Math.floor(word / 256)) / 2 ** 24));
@@ -15,7 +15,7 @@ await everyVariant('random', (attn) => {
   });
 
   test('normal_numbers_are_those_of_box_and_muller', () => {
-    const { data } = attn.fillNormal({ shape: [9], seed: 2 ** 40 + 1, mean: 1, deviation: 0.5 });
+    const { data } = attn.randomNormal({ shape: [9], seed: 2 ** 40 + 1, mean: 1, deviation: 0.5 });
     data.forEach((value, i) => {
       const words = philox([Math.floor(i / 4), 0, 0, 0], [1, 256]);
       const [w0, w1] = words.slice(i % 4 < 2 ? 0 : 2);
@@ -45,12 +45,12 @@ await everyVariant('random', (attn) => {
 
   test('errors_name_the_argument', () => {
     assertThrows(
-      () => attn.fillUniform({ shape: [2], low: 1, high: 0 }),
+      () => attn.randomUniform({ shape: [2], low: 1, high: 0 }),
       'invalid_argument',
       /low|high/,
     );
     assertThrows(
-      () => attn.fillNormal({ shape: [2], seed: 0.5 }),
+      () => attn.randomNormal({ shape: [2], seed: 0.5 }),
       'invalid_argument',
       'seed: got 0.5, needs a whole number of at least 0',
     );

@@ -490,7 +490,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
         // @ts-expect-error: that is the test
         () => call(x, x, x, null),
         'invalid_argument',
-        'options: got null, needs an object',
+        'options: got null, needs a plain object',
       ],
     ];
     for (const [wrong, code, message] of cases) assertThrows(wrong, code, message);

@@ -92,7 +92,7 @@ await everyVariant('sinusoidalEncoding', (attn) => {
   test('errors_name_the_option', () => {
     /** @type {[any, string][]} */
     const cases = [
-      [undefined, 'options: got undefined, needs an object'],
+      [undefined, 'options: got undefined, needs a plain object'],
       [{ dModel: 4 }, 'length: got undefined, needs a whole number of at least 0'],
       [{ length: 4, dModel: 0 }, 'dModel: got 0, needs a whole number of at least 1'],
       [{ length: 4, dModel: '4' }, "dModel: got '4', needs a whole number of at least 1"],

@@ -47,7 +47,9 @@ await everyVariant('t5Bias', (attn) => {
         [0, 1, 2, 3, 4].map((j) => table.data[3 * bucket(j - i - 1, rule) + h]),
       ),
     );
-    const actual = attn.t5Bias(table, { ...rule, numQueries: 4, numKeys: 5, diagonal: 1 });
+    const { maxDistance, bidirectional } = rule;
+    const sizes = { numQueries: 4, numKeys: 5, diagonal: 1 };
+    const actual = attn.t5Bias(table, { maxDistance, bidirectional, ...sizes });
     assertClose(actual, [3, 4, 5], expected, 0);
   });
 

@@ -1,9 +1,8 @@
 import { giveEach } from './attentionOptions.js';
-import { writePooling } from './attentionPooling.js';
-import { checkOptions } from './errors.js';
+import { kPooling, writePooling } from './attentionPooling.js';
 import { Layer } from './layer.js';
 import { checkEqual } from './tensor.js';
-import { kInit, size } from './options.js';
+import { checkOptions, kInit, size } from './options.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
 /** @import { InitOptions } from './layer.js' */
@@ -42,7 +41,7 @@ export class AdditiveAttention extends Layer {
    * @param {AdditiveAttentionOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'AdditiveAttention', options, kOptions);
   }
 
   /**
@@ -91,7 +90,7 @@ export class AdditiveAttention extends Layer {
    * @param {'keyDim' | 'numHiddens'} keyWidth  that of keys as they are, or projected
    */
   #forward(query, key, value, options, keyWidth) {
-    checkOptions(options);
+    checkOptions(options, kPooling);
     return this.call((call) => {
       call.has(keyWidth === 'numHiddens');
       const results = writePooling(call, query, key, value, options, (queryWidth, width) => {

@@ -1,9 +1,10 @@
 import { writeDiagonal } from './attentionOptions.js';
-import { checkOptions } from './errors.js';
+import { checkOptions } from './options.js';
 import { checkInteger } from './tensor.js';
 
 /** @import { Diagonal } from './attentionOptions.js' */
 /** @import { Call } from './call.js' */
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 
 /**
@@ -14,6 +15,11 @@ import { checkInteger } from './tensor.js';
  */
 
 /** @typedef {BiasSizes & { numHeads: number }} AlibiBiasOptions  `numHeads` is H */
+
+/** @type {Names<BiasSizes>} */
+export const kBiasSizes = { numQueries: true, numKeys: true, diagonal: true };
+/** @type {Names<AlibiBiasOptions>} */
+const kOptions = { numHeads: true, ...kBiasSizes };
 
 /**
  * @param {Runtime} runtime
@@ -29,7 +35,7 @@ export function alibiSlopes(runtime, numHeads) {
  * @param {AlibiBiasOptions} options
  */
 export function alibiBias(runtime, options) {
-  checkOptions(options);
+  checkOptions(options, kOptions);
   const { numHeads } = options;
   checkInteger('numHeads', numHeads, 1);
   return runtime.map('alibiBias', () => shapeOfBias(numHeads, options), writesDiagonal(options));

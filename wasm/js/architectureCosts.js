@@ -1,6 +1,8 @@
 import { flag, natural, size, writeOptions } from './options.js';
 
-/** @import { Runtime } from './runtime.js' */
+/** @import { AttnError } from './errors.js' */
+/** @import { OptionTable } from './options.js' */
+/** @import { Operation, Runtime } from './runtime.js' */
 
 /**
  * What one layer over a sequence costs.
@@ -16,7 +18,7 @@ import { flag, natural, size, writeOptions } from './options.js';
 /**
  * @typedef {object} SequenceSizes
  * @property {number} n  tokens
- * @property {number} d  width of each before and behind the layer
+ * @property {number} d  width of each, before and after the layer
  */
 
 /** @typedef {SequenceSizes & { k: number }} ConvolutionSizes  `k` is the size of the kernel */
@@ -45,26 +47,87 @@ import { flag, natural, size, writeOptions } from './options.js';
 
 const kSequence = { n: size(), d: size() };
 const kConvolution = { ...kSequence, k: size() };
-const kProjections = { projections: flag(false) };
-
-/** The sizes of each architecture, by its operation. */
-const kSizes = {
-  convolutionCosts: kConvolution,
-  dilatedConvolutionCosts: kConvolution,
-  recurrentCosts: { ...kSequence, gates: size(1) },
-  selfAttentionCosts: { ...kSequence, ...kProjections },
-  windowAttentionCosts: { ...kSequence, left: natural(), right: natural(), ...kProjections },
+const kRecurrent = { ...kSequence, gates: size(1) };
+const kSelfAttention = { ...kSequence, projections: flag(false) };
+const kWindowAttention = {
+  ...kSequence,
+  left: natural(),
+  right: natural(),
+  projections: flag(false),
 };
 
 /**
+ * What each architecture of Vaswani et al. 2017, table 1, costs (D2L 11.6.1).
  * @param {Runtime} runtime
- * @param {keyof typeof kSizes} operation
+ */
+export const architectureCosts = (runtime) =>
+  Object.freeze({
+    /**
+     * A convolution with kernel size k that keeps the length: n·k·d² multiply-adds, 1 sequential
+     * operation, path length ⌈(n − 1) / (k − 1)⌉.
+     * @param {ConvolutionSizes} sizes
+     * @returns {ArchitectureCosts}
+     * @throws {AttnError} `invalid_argument`, `size_overflow`
+     */
+    convolution(sizes) {
+      return costs(runtime, 'convolutionCosts', kConvolution, sizes);
+    },
+
+    /**
+     * The same with dilations 1, k, k², … from layer to layer: path length ⌈log_k n⌉.
+     * @param {ConvolutionSizes} sizes
+     * @returns {ArchitectureCosts}
+     * @throws {AttnError} `invalid_argument`, `size_overflow`
+     */
+    dilatedConvolution(sizes) {
+      return costs(runtime, 'dilatedConvolutionCosts', kConvolution, sizes);
+    },
+
+    /**
+     * A recurrent layer: 2·gates·n·d² multiply-adds, n sequential operations, path length n.
+     * @param {RecurrentSizes} sizes
+     * @returns {ArchitectureCosts}
+     * @throws {AttnError} `invalid_argument`, `size_overflow`
+     */
+    recurrent(sizes) {
+      return costs(runtime, 'recurrentCosts', kRecurrent, sizes);
+    },
+
+    /**
+     * Self-attention: 2·n²·d multiply-adds, with projections 4·n·d² more, 1 sequential operation, path
+     * length 1.
+     * @param {SelfAttentionSizes} sizes
+     * @returns {ArchitectureCosts}
+     * @throws {AttnError} `invalid_argument`, `size_overflow`
+     */
+    selfAttention(sizes) {
+      return costs(runtime, 'selfAttentionCosts', kSelfAttention, sizes);
+    },
+
+    /**
+     * Self-attention in a window: 2·pairs·d multiply-adds, with projections 4·n·d² more, 1 sequential
+     * operation, path length ⌈(n − 1) / (left + right)⌉.
+     * @param {WindowAttentionSizes} sizes
+     * @returns {ArchitectureCosts}
+     * @throws {AttnError} `invalid_argument`, `size_overflow`
+     */
+    windowAttention(sizes) {
+      return costs(runtime, 'windowAttentionCosts', kWindowAttention, sizes);
+    },
+  });
+
+/** @typedef {ReturnType<typeof architectureCosts>} CostsOfArchitectures */
+
+/**
+ * @param {Runtime} runtime
+ * @param {Operation} operation
+ * @param {OptionTable} table
  * @param {object} sizes
  * @returns {ArchitectureCosts}
  */
-export function costs(runtime, operation, sizes) {
+function costs(runtime, operation, table, sizes) {
   return runtime.call((call) => {
-    writeOptions(call, sizes, kSizes[operation]);
+    writeOptions(call, sizes, table);
     call.run(operation);
     const pathLength = call.given(2);
     return {

@@ -1,5 +1,5 @@
 import { invalid } from './errors.js';
-import { flag, size, writeOptions } from './options.js';
+import { checkOptions, flag, size, wanted, writeValues } from './options.js';
 import {
   asTensor,
   checkBroadcast,
@@ -12,12 +12,19 @@ import {
 
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { Names } from './options.js' */
 /** @import { T5BiasOptions } from './t5Bias.js' */
 /** @import { Integers, Mask, Ranks, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /** Which distances share a bucket of T5's bias. */
 export const kT5Rule = { maxDistance: size(128), bidirectional: flag(true) };
+
+/** @type {Names<T5BiasOptions>} */
+const kT5Bias = { table: true, ...kT5Rule };
+
+/** @type {Names<Window>} */
+const kWindow = { left: true, right: true, diagonal: true };
 
 /**
  * Where query `i` stands among the keys when both sequences differ in length: at key `i + offset`.
@@ -108,6 +115,35 @@ export const kT5Rule = { maxDistance: size(128), bidirectional: flag(true) };
 
 /** @typedef {Partial<Record<keyof AttentionStages, Result>>} StageResults */
 
+/** @type {Names<ScoreOptions & ExclusionOptions>} */
+export const kScoreNames = {
+  scale: true,
+  relativeDiagonal: true,
+  relativeKeys: true,
+  relativeValues: true,
+  softcap: true,
+  alibiSlopes: true,
+  t5Bias: true,
+  bias: true,
+  sinks: true,
+  dropout: true,
+  causal: true,
+  window: true,
+  validLens: true,
+  keyLens: true,
+  mask: true,
+};
+
+/** @type {Names<AttentionOptions>} */
+export const kAttentionNames = {
+  ...kScoreNames,
+  needScaledScores: true,
+  needCappedScores: true,
+  needBiasedScores: true,
+  needWeights: true,
+  needLogSumExp: true,
+};
+
 /** Of keys and values, by the rank of the query. @type {Record<number, Ranks>} */
 const kSameRank = {
   2: { 2: 'as query has' },
@@ -149,7 +185,7 @@ export function writeInputs(call, query, key, value, ranks, numHeads, numKvHeads
 }
 
 /**
- * Writes options, as attention_options() in C++ reads them.
+ * Writes options, whose names are checked, as attention_options() in C++ reads them.
  * @param {Call} call
  * @param {AttentionOptions} options
  * @param {ScoreSizes} sizes
@@ -161,25 +197,27 @@ export function writeAttentionOptions(call, options, sizes, leading) {
   const { batch, numHeads, numQueries, numKeys, headDim, valueDim } = sizes;
   const { scale, relativeDiagonal = 'topLeft', softcap = 0, t5Bias, bias } = options;
   const scores = [batch, numHeads, numQueries, numKeys];
-  call.optionalReal('scale', scale === undefined ? scale : Math.fround(scale));
+  call.optionalReal('scale', scale);
   writeDiagonal(call, 'relativeDiagonal', relativeDiagonal);
   writeRelative(call, 'relativeKeys', options.relativeKeys, numHeads, headDim);
   writeRelative(call, 'relativeValues', options.relativeValues, numHeads, valueDim);
   call.real('softcap', softcap);
   writeOfHeads(call, 'alibiSlopes', options.alibiSlopes, numHeads);
-  call.has(t5Bias);
-  if (t5Bias) {
+  call.has(t5Bias !== undefined);
+  if (t5Bias !== undefined) {
+    checkOptions(t5Bias, kT5Bias, 't5Bias');
     call.floatsOf('t5Bias.table', t5Bias.table, [-1, numHeads]);
-    writeOptions(call, t5Bias, kT5Rule, 't5Bias.');
+    writeValues(call, t5Bias, kT5Rule, 't5Bias');
   }
-  if (bias) checkBroadcast('bias', call.floats('bias', bias), scores, true);
-  else call.none();
+  if (bias === undefined) call.none();
+  else checkBroadcast('bias', call.floats('bias', bias), scores, true);
   call.mask('mask', options.mask, scores, true);
   const { causal = false, window } = options;
   if (causal === false) call.number(0);
   else writeDiagonal(call, 'causal', causal === true ? 'topLeft' : causal);
-  call.has(window);
-  if (window) {
+  call.has(window !== undefined);
+  if (window !== undefined) {
+    checkOptions(window, kWindow, 'window');
     const { left, right, diagonal = causal } = window;
     writeSide(call, 'window.left', left);
     writeSide(call, 'window.right', right);
@@ -188,10 +226,13 @@ export function writeAttentionOptions(call, options, sizes, leading) {
   writeLengths(call, 'validLens', options.validLens, batch, numQueries, numKeys);
   writeLengths(call, 'keyLens', options.keyLens, batch, undefined, numKeys);
   writeOfHeads(call, 'sinks', options.sinks, numHeads);
-  call.dropout(options.dropout || undefined);
+  call.dropout(options.dropout);
 
-  const { needScaledScores, needCappedScores, needBiasedScores, needWeights, needLogSumExp } =
-    options;
+  const needScaledScores = wanted('needScaledScores', options.needScaledScores);
+  const needCappedScores = wanted('needCappedScores', options.needCappedScores);
+  const needBiasedScores = wanted('needBiasedScores', options.needBiasedScores);
+  const needWeights = wanted('needWeights', options.needWeights);
+  const needLogSumExp = wanted('needLogSumExp', options.needLogSumExp);
   if (!(needWeights || needScaledScores || needCappedScores || needBiasedScores || needLogSumExp)) {
     for (let i = 0; i < 5; ++i) call.none();
     return undefined;
@@ -240,7 +281,7 @@ export const giveStages = (call, output, stages) =>
  * @param {number} most
  */
 export function writeLengths(call, name, lens, batch, numRows, most) {
-  if (!lens) return call.none();
+  if (lens === undefined) return call.none();
   const tensor = checkIntegers(name, lens, 0, most, `a length between 0 and the ${most} keys`);
   const { shape } = tensor;
   const fits =
@@ -260,8 +301,8 @@ export function writeLengths(call, name, lens, batch, numRows, most) {
  * @param {number} numHeads
  */
 function writeOfHeads(call, name, values, numHeads) {
-  if (!values) return call.none();
-  const isTensor = typeof values === 'object' && 'shape' in values;
+  if (values === undefined) return call.none();
+  const isTensor = values !== null && typeof values === 'object' && 'shape' in values;
   call.floatsOf(name, isTensor ? values : asTensor(name, values), [numHeads]);
 }
 
@@ -274,7 +315,7 @@ function writeOfHeads(call, name, values, numHeads) {
  * @param {number} width
  */
 function writeRelative(call, name, table, numHeads, width) {
-  if (!table) return call.none();
+  if (table === undefined) return call.none();
   const shape = call.floatsOf(name, table, [-1, width], [numHeads, -1, width]);
   const rows = shape[shape.length - 2];
   if (rows % 2 === 0) throw mismatch(name, `${rows} rows`, 'an odd number 2k+1 of them');

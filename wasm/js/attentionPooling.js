@@ -1,8 +1,9 @@
 import { giveEach, writeInputs, writeLengths } from './attentionOptions.js';
-import { checkOptions } from './errors.js';
+import { checkOptions, wanted } from './options.js';
 import { checkEqual } from './tensor.js';
 
 /** @import { Call, Result } from './call.js' */
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, Mask, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -50,6 +51,17 @@ const kScorings = ['scaledDot', 'gaussian', 'boxcar', 'epanechnikov', 'average']
  * @property {ResultTensor<As>} [weights]  (B, Nq, Nk), with `needWeights`
  */
 
+/** @type {Names<PoolingOptions>} */
+export const kPooling = {
+  hard: true,
+  mask: true,
+  validLens: true,
+  needScores: true,
+  needWeights: true,
+};
+/** @type {Names<AttentionPoolingOptions>} */
+const kOptions = { scoring: true, scale: true, width: true, ...kPooling };
+
 /**
  * @param {Runtime} runtime
  * @param {TensorLike} query
@@ -58,7 +70,7 @@ const kScorings = ['scaledDot', 'gaussian', 'boxcar', 'epanechnikov', 'average']
  * @param {AttentionPoolingOptions} options
  */
 export function attentionPooling(runtime, query, key, value, options) {
-  checkOptions(options);
+  checkOptions(options, kOptions);
   const { scoring = 'scaledDot', scale, width = 1 } = options;
   return runtime.call((call) => {
     const results = writePooling(call, query, key, value, options, (queryWidth, keyWidth) => {
@@ -88,14 +100,14 @@ export function writePooling(call, query, key, value, options, writeScoring) {
   const { shape, q, k, v } = writeInputs(call, query, key, value, kRanks);
   const output = call.result('output', shape.with(-1, v.width));
   writeScoring(q.width, k.width);
-  const { hard = false, mask, validLens, needScores, needWeights } = options;
+  const { hard = false, mask, validLens } = options;
   call.flag('hard', hard);
   call.mask('mask', mask, [q.batch, q.length, k.length]);
   writeLengths(call, 'validLens', validLens, q.batch, q.length, k.length);
   const seen = shape.with(-1, k.length);
   return {
     output,
-    scores: call.resultIf(needScores, 'scores', seen),
-    weights: call.resultIf(needWeights, 'weights', seen),
+    scores: call.resultIf(wanted('needScores', options.needScores), 'scores', seen),
+    weights: call.resultIf(wanted('needWeights', options.needWeights), 'weights', seen),
   };
 }

@@ -1,9 +1,8 @@
-import { checkOptions } from './errors.js';
-import { writeOptions } from './options.js';
-import { writeRotary } from './rotaryEmbedding.js';
+import { checkOptions, flag, optionalNatural, writeOptions } from './options.js';
+import { kRotaryRule, writeRotary } from './rotaryEmbedding.js';
 import { kT5Options } from './t5Bias.js';
 
-/** @import { Call } from './call.js' */
+/** @import { Names, Rule } from './options.js' */
 /** @import { RotaryRule } from './rotaryEmbedding.js' */
 /** @import { T5BucketOptions } from './t5Bias.js' */
 
@@ -23,24 +22,29 @@ import { kT5Options } from './t5Bias.js';
  *   layer's own
  */
 
+/** @type {Rule} */
+const rotary = (call, name, value) => {
+  call.has(value !== undefined);
+  if (value === undefined) return undefined;
+  checkOptions(value, kRotary, name);
+  const { rotaryDim = 0 } = value;
+  call.integer(`${name}.rotaryDim`, rotaryDim, 0);
+  return writeRotary(call, value, name);
+};
+
+/** @type {Rule} */
+const t5Bias = (call, name, value) => {
+  call.has(value !== undefined);
+  return value === undefined ? undefined : writeOptions(call, value, kT5Options, name);
+};
+
+/** @type {Names<LayerRotaryOptions>} */
+const kRotary = { rotaryDim: true, ...kRotaryRule };
+
+const kPositions = { rotary, alibi: flag(false), t5Bias, maxRelativeDistance: optionalNatural };
+
 /**
- * Writes positions, as attention_positions() in C++ reads them.
- * @param {Call} call
- * @param {string} name
- * @param {AttentionPositions} [positions]
+ * Positions, as attention_positions() in C++ reads them.
+ * @type {Rule}
  */
-export function writeAttentionPositions(call, name, positions = {}) {
-  checkOptions(positions, name);
-  const { rotary, alibi = false, t5Bias, maxRelativeDistance } = positions;
-  call.has(rotary);
-  if (rotary) {
-    checkOptions(rotary, 'positions.rotary');
-    const { rotaryDim = 0 } = rotary;
-    call.integer('rotaryDim', rotaryDim, 0);
-    writeRotary(call, rotary);
-  }
-  call.flag('positions.alibi', alibi);
-  call.has(t5Bias);
-  if (t5Bias) writeOptions(call, t5Bias, kT5Options, 't5Bias.');
-  call.optionalInteger('maxRelativeDistance', maxRelativeDistance, 0);
-}
+export const positions = (call, name, value = {}) => writeOptions(call, value, kPositions, name);

@@ -1,7 +1,7 @@
 import { applyActivation } from './activation.js';
 import { AdditiveAttention } from './additiveAttention.js';
 import { alibiBias, alibiSlopes } from './alibi.js';
-import { costs } from './architectureCosts.js';
+import { architectureCosts } from './architectureCosts.js';
 import { attentionPooling } from './attentionPooling.js';
 import { applyDropout } from './dropout.js';
 import { Linear } from './linear.js';
@@ -20,7 +20,8 @@ import { maskedSoftmax } from './maskedSoftmax.js';
 import { MultiHeadAttention } from './multiHeadAttention.js';
 import { ngramEmbedding } from './ngramEmbedding.js';
 import { positionalEncoding } from './positionalEncoding.js';
-import { fillNormal, fillUniform, xavierUniform } from './random.js';
+import { randomNormal, randomUniform, xavierUniform } from './random.js';
+import { printsBriefly } from './print.js';
 import { relativeKeysOfSkew, relativeSkew } from './relativeSkew.js';
 import { applyRotaryEmbedding, RotaryEmbedding } from './rotaryEmbedding.js';
 import { scaledDotProductAttention } from './scaledDotProductAttention.js';
@@ -32,7 +33,7 @@ import { tensor } from './tensorHandle.js';
 /** @import { Activation } from './activation.js' */
 /** @import { AdditiveAttentionOptions } from './additiveAttention.js' */
 /** @import { AlibiBiasOptions } from './alibi.js' */
-/** @import * as architecture from './architectureCosts.js' */
+/** @import { CostsOfArchitectures } from './architectureCosts.js' */
 /** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -55,6 +56,7 @@ import { tensor } from './tensorHandle.js';
 /** @import { RotaryCacheOptions, RotaryEmbeddingOptions } from './rotaryEmbedding.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult, ScaledDotProductAttentionOptions } from './scaledDotProductAttention.js' */
+/** @import { Named } from './safetensors.js' */
 /** @import { ShiftMatrixOptions, ShiftOptions } from './shiftMatrix.js' */
 /** @import * as sinusoidal from './sinusoidalEncoding.js' */
 /** @import { T5BiasMatrixOptions, T5BucketOptions } from './t5Bias.js' */
@@ -89,118 +91,137 @@ export class Attn {
      * @readonly
      * @type {new (options: MultiHeadAttentionOptions) => MultiHeadAttention<As>}
      */
-    this.MultiHeadAttention = MultiHeadAttention.bind(null, runtime);
+    this.MultiHeadAttention = madeIn(runtime, MultiHeadAttention);
 
     /**
      * The class of additive attention; see there.
      * @readonly
      * @type {new (options: AdditiveAttentionOptions) => AdditiveAttention<As>}
      */
-    this.AdditiveAttention = AdditiveAttention.bind(null, runtime);
+    this.AdditiveAttention = madeIn(runtime, AdditiveAttention);
 
     /**
      * The class of learned positional encodings; see there.
      * @readonly
      * @type {new (options: LearnedPositionalEncodingOptions) => LearnedPositionalEncoding<As>}
      */
-    this.LearnedPositionalEncoding = LearnedPositionalEncoding.bind(null, runtime);
+    this.LearnedPositionalEncoding = madeIn(runtime, LearnedPositionalEncoding);
 
     /**
      * The class of rotary positional embeddings; see there.
      * @readonly
      * @type {new (options: RotaryEmbeddingOptions) => RotaryEmbedding<As>}
      */
-    this.RotaryEmbedding = RotaryEmbedding.bind(null, runtime);
+    this.RotaryEmbedding = madeIn(runtime, RotaryEmbedding);
     /**
      * The class of dense layers; see there.
      * @readonly
      * @type {new (options: LinearOptions) => Linear<As>}
      */
-    this.Linear = Linear.bind(null, runtime);
+    this.Linear = madeIn(runtime, Linear);
     /**
      * The class of tables of learned vectors; see there.
      * @readonly
      * @type {new (options: EmbeddingOptions) => Embedding<As>}
      */
-    this.Embedding = Embedding.bind(null, runtime);
+    this.Embedding = madeIn(runtime, Embedding);
     /**
      * The class of layer normalisations; see there.
      * @readonly
      * @type {new (options: LayerNormOptions) => LayerNorm<As>}
      */
-    this.LayerNorm = LayerNorm.bind(null, runtime);
+    this.LayerNorm = madeIn(runtime, LayerNorm);
     /**
      * The class of residual connections with layer normalisation; see there.
      * @readonly
      * @type {new (options: AddNormOptions) => AddNorm<As>}
      */
-    this.AddNorm = AddNorm.bind(null, runtime);
+    this.AddNorm = madeIn(runtime, AddNorm);
     /**
      * The class of position-wise feed-forward networks; see there.
      * @readonly
      * @type {new (options: FeedForwardOptions) => FeedForward<As>}
      */
-    this.FeedForward = FeedForward.bind(null, runtime);
+    this.FeedForward = madeIn(runtime, FeedForward);
     /**
      * The class of caches of keys and values; see there.
      * @readonly
      * @type {new (options: KeyValueCacheOptions) => KeyValueCache<As>}
      */
-    this.KeyValueCache = KeyValueCache.bind(null, runtime);
+    this.KeyValueCache = madeIn(runtime, KeyValueCache);
     /**
      * The class of layers of a Transformer encoder; see there.
      * @readonly
      * @type {new (options: TransformerLayerOptions) => TransformerEncoderLayer<As>}
      */
-    this.TransformerEncoderLayer = TransformerEncoderLayer.bind(null, runtime);
+    this.TransformerEncoderLayer = madeIn(runtime, TransformerEncoderLayer);
     /**
      * The class of Transformer encoders; see there.
      * @readonly
      * @type {new (options: TransformerOptions) => TransformerEncoder<As>}
      */
-    this.TransformerEncoder = TransformerEncoder.bind(null, runtime);
+    this.TransformerEncoder = madeIn(runtime, TransformerEncoder);
     /**
      * The class of layers of a Transformer decoder; see there.
      * @readonly
      * @type {new (options: TransformerLayerOptions) => TransformerDecoderLayer<As>}
      */
-    this.TransformerDecoderLayer = TransformerDecoderLayer.bind(null, runtime);
+    this.TransformerDecoderLayer = madeIn(runtime, TransformerDecoderLayer);
     /**
      * The class of Transformer decoders; see there.
      * @readonly
      * @type {new (options: TransformerOptions) => TransformerDecoder<As>}
      */
-    this.TransformerDecoder = TransformerDecoder.bind(null, runtime);
+    this.TransformerDecoder = madeIn(runtime, TransformerDecoder);
     /**
      * The class of gated recurrent units; see there.
      * @readonly
      * @type {new (options: GRUOptions) => GRU<As>}
      */
-    this.GRU = GRU.bind(null, runtime);
+    this.GRU = madeIn(runtime, GRU);
     /**
      * The class of plain recurrent networks; see there.
      * @readonly
      * @type {new (options: RNNOptions) => RNN<As>}
      */
-    this.RNN = RNN.bind(null, runtime);
+    this.RNN = madeIn(runtime, RNN);
     /**
      * The class of convolutions along a sequence; see there.
      * @readonly
      * @type {new (options: Conv1dOptions) => Conv1d<As>}
      */
-    this.Conv1d = Conv1d.bind(null, runtime);
+    this.Conv1d = madeIn(runtime, Conv1d);
     /**
      * The class of Bahdanau's decoders; see there.
      * @readonly
      * @type {new (options: BahdanauDecoderOptions) => BahdanauDecoder<As>}
      */
-    this.BahdanauDecoder = BahdanauDecoder.bind(null, runtime);
+    this.BahdanauDecoder = madeIn(runtime, BahdanauDecoder);
     /**
-     * Opens a .safetensors file; see the class.
+     * The class of .safetensors files: `new attn.Safetensors(bytes)` opens one. It copies the bytes, and
+     * throws `invalid_format` with the name of the tensor and what is wrong with it.
      * @readonly
      * @type {new (bytes: ArrayBuffer | Uint8Array) => Safetensors<As>}
      */
-    this.Safetensors = Safetensors.bind(null, runtime);
+    this.Safetensors = madeIn(runtime, Safetensors);
+    /**
+     * What convolutions, recurrent layers and attention cost, for comparison.
+     * @readonly
+     * @type {CostsOfArchitectures}
+     */
+    this.architectureCosts = architectureCosts(runtime);
+  }
+
+  /**
+   * What prints in place of the module.
+   * @returns {{ type: string }}
+   */
+  toJSON() {
+    return { type: 'Attn', ...{ variant: this.#variant } };
+  }
+
+  static {
+    printsBriefly(this.prototype);
   }
 
   /** Whether `dispose()` was called. */
@@ -558,25 +579,25 @@ export class Attn {
   }
 
   /**
-   * Uniform random numbers from [low, high), by Philox4x32-10: the same bits on every machine.
+   * A tensor of uniform random numbers from [low, high), by Philox4x32-10: the same bits on every machine.
    *
    * @param {UniformOptions} options
    * @returns {ResultTensor<As>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
    */
-  fillUniform(options) {
-    return fillUniform(this.#runtime, options);
+  randomUniform(options) {
+    return randomUniform(this.#runtime, options);
   }
 
   /**
-   * Normally distributed random numbers, none further than 6.77 deviations from the mean.
+   * A tensor of normally distributed random numbers, none further than 6.77 deviations from the mean.
    *
    * @param {NormalOptions} options
    * @returns {ResultTensor<As>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
    */
-  fillNormal(options) {
-    return fillNormal(this.#runtime, options);
+  randomNormal(options) {
+    return randomNormal(this.#runtime, options);
   }
 
   /**
@@ -592,88 +613,20 @@ export class Attn {
   }
 
   /**
-   * Opens a .safetensors file: `new attn.Safetensors(bytes)`.
-   * @param {ArrayBuffer | Uint8Array} bytes  copied
-   * @returns {Safetensors<As>}
-   * @throws {AttnError} `invalid_format` with the name of the tensor and what is wrong with it;
-   *   `out_of_memory`
-   */
-  safetensors(bytes) {
-    return new this.Safetensors(bytes);
-  }
-
-  /**
    * The bytes of a .safetensors file with these tensors as F32: those of the official implementation.
    *
    * ```js
    * const bytes = attn.toSafetensors(model.stateDict(), { format: 'pt' });
    * ```
    *
-   * @param {Record<string, TensorLike>} tensors  by name
-   * @param {Record<string, string>} [metadata]
+   * @param {Named<TensorLike>} tensors  by name: a plain object, a Map or [name, tensor] pairs. With none
+   *   the file is valid, and holds none
+   * @param {Named<string>} [metadata]  likewise
    * @returns {Uint8Array<ArrayBuffer>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
    */
   toSafetensors(tensors, metadata = {}) {
     return toSafetensors(this.#runtime, tensors, metadata);
-  }
-
-  /**
-   * What a convolution with kernel size k costs that keeps the length (Vaswani et al. 2017, table 1; D2L
-   * 11.6.1): n·k·d² multiply-adds, 1 sequential operation, path length ⌈(n − 1) / (k − 1)⌉.
-   *
-   * @param {architecture.ConvolutionSizes} sizes
-   * @returns {architecture.ArchitectureCosts}
-   * @throws {AttnError} `invalid_argument`, `size_overflow`
-   */
-  convolutionCosts(sizes) {
-    return costs(this.#runtime, 'convolutionCosts', sizes);
-  }
-
-  /**
-   * The same with dilations 1, k, k², … from layer to layer: path length ⌈log_k n⌉.
-   *
-   * @param {architecture.ConvolutionSizes} sizes
-   * @returns {architecture.ArchitectureCosts}
-   * @throws {AttnError} `invalid_argument`, `size_overflow`
-   */
-  dilatedConvolutionCosts(sizes) {
-    return costs(this.#runtime, 'dilatedConvolutionCosts', sizes);
-  }
-
-  /**
-   * What a recurrent layer costs: 2·gates·n·d² multiply-adds, n sequential operations, path length n.
-   *
-   * @param {architecture.RecurrentSizes} sizes
-   * @returns {architecture.ArchitectureCosts}
-   * @throws {AttnError} `invalid_argument`, `size_overflow`
-   */
-  recurrentCosts(sizes) {
-    return costs(this.#runtime, 'recurrentCosts', sizes);
-  }
-
-  /**
-   * What self-attention costs: 2·n²·d multiply-adds, with projections 4·n·d² more, 1 sequential operation,
-   * path length 1.
-   *
-   * @param {architecture.SelfAttentionSizes} sizes
-   * @returns {architecture.ArchitectureCosts}
-   * @throws {AttnError} `invalid_argument`, `size_overflow`
-   */
-  selfAttentionCosts(sizes) {
-    return costs(this.#runtime, 'selfAttentionCosts', sizes);
-  }
-
-  /**
-   * What self-attention in a window costs: 2·pairs·d multiply-adds, with projections 4·n·d² more, 1
-   * sequential operation, path length ⌈(n − 1) / (left + right)⌉.
-   *
-   * @param {architecture.WindowAttentionSizes} sizes
-   * @returns {architecture.ArchitectureCosts}
-   * @throws {AttnError} `invalid_argument`, `size_overflow`
-   */
-  windowAttentionCosts(sizes) {
-    return costs(this.#runtime, 'windowAttentionCosts', sizes);
   }
 
   /**
@@ -687,3 +640,16 @@ export class Attn {
     });
   }
 }
+
+/**
+ * A class as its users see it: the constructor takes options alone, and the objects are of this module.
+ * A proxy has the prototype, the name and the static members of the class itself, so that it can be
+ * extended.
+ * @param {Runtime} runtime
+ * @param {new (runtime: Runtime, ...args: any[]) => any} Class
+ * @returns {any}
+ */
+const madeIn = (runtime, Class) =>
+  new Proxy(Class, {
+    construct: (_, args, target) => Reflect.construct(Class, [runtime, ...args], target),
+  });

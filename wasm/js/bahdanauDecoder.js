@@ -1,9 +1,9 @@
 import { giveEach, writeLengths } from './attentionOptions.js';
-import { checkOptions, invalid } from './errors.js';
+import { invalid } from './errors.js';
 import { Layer } from './layer.js';
-import { NativeObject } from './nativeObject.js';
+import { NativeObject, runtimeOf } from './nativeObject.js';
 import { checkEqual, checkIntegers, checkTensor } from './tensor.js';
-import { kInit, like, size } from './options.js';
+import { checkOptions, kInit, like, size, wanted } from './options.js';
 
 /** @import { InitOptions } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -48,6 +48,12 @@ export class BahdanauDecoderState extends NativeObject {
     this.numKeys = numKeys;
   }
 
+  /** @protected */
+  facts() {
+    const { batch, numKeys } = this;
+    return { batch, numKeys };
+  }
+
   /**
    * A copy of the hidden state.
    * @returns {Tensor} (numLayers, B, H)
@@ -65,7 +71,7 @@ export class BahdanauDecoderState extends NativeObject {
    */
   clone() {
     const address = this.ask('cloneBahdanauState');
-    return new BahdanauDecoderState(this.runtime, address, this.batch, this.numKeys);
+    return new BahdanauDecoderState(runtimeOf(this), address, this.batch, this.numKeys);
   }
 }
 
@@ -77,6 +83,9 @@ const kOptions = {
   encoderDim: like('numHiddens', size()),
   ...kInit,
 };
+
+const kState = { encoderLens: true };
+const kStep = { needAlignment: true };
 
 /**
  * The decoder of Bahdanau et al. (2015), which learned to align and translate, as D2L 11.4 has it
@@ -103,7 +112,7 @@ export class BahdanauDecoder extends Layer {
    * @param {BahdanauDecoderOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'BahdanauDecoder', options, kOptions);
   }
 
   /**
@@ -115,7 +124,7 @@ export class BahdanauDecoder extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   initState(encoderOutputs, hidden, options = {}) {
-    checkOptions(options);
+    checkOptions(options, kState);
     const { encoderDim, numLayers, numHiddens } = this.sizes;
     const address = this.ask('startBahdanauDecoder', (call) => {
       const needed = [-1, -1, encoderDim];
@@ -124,7 +133,7 @@ export class BahdanauDecoder extends Layer {
       writeLengths(call, 'encoderLens', options.encoderLens, batch, undefined, numKeys);
     });
     const [batch, numKeys] = encoderOutputs.shape;
-    return new BahdanauDecoderState(this.runtime, address, batch, numKeys);
+    return new BahdanauDecoderState(runtimeOf(this), address, batch, numKeys);
   }
 
   /**
@@ -138,7 +147,8 @@ export class BahdanauDecoder extends Layer {
    *   is then as it was
    */
   forward(tokens, state, options = {}) {
-    checkOptions(options);
+    checkOptions(options, kStep);
+    const needAlignment = wanted('needAlignment', options.needAlignment);
     checkTensor('tokens', tokens, { 2: '(B, T)' });
     const most = this.sizes.vocabSize - 1;
     const ids = checkIntegers('tokens', tokens, 0, most, `a token from 0 to ${most}`);
@@ -152,7 +162,7 @@ export class BahdanauDecoder extends Layer {
       call.number(state.address);
       const logits = call.result('logits', [batch, length, this.sizes.vocabSize]);
       const shape = [batch, length, state.numKeys];
-      const alignment = call.resultIf(options.needAlignment, 'alignment', shape);
+      const alignment = call.resultIf(needAlignment, 'alignment', shape);
       call.run('forwardBahdanauDecoder');
       return giveEach(call, { logits, alignment });
     });

@@ -1,5 +1,6 @@
-import { argumentError, checkOptions, invalid } from './errors.js';
+import { argumentError, invalid } from './errors.js';
 import { outOfMemory } from './memory.js';
+import { checkOptions, kDropout } from './options.js';
 import {
   asTensor,
   checkBroadcast,
@@ -234,19 +235,15 @@ export class Call {
     return value;
   }
 
-  /** @param {{ seed?: number, stream?: number }} random */
-  random({ seed = 0, stream = 0 }) {
-    this.integer('seed', seed, 0);
-    this.integer('stream', stream, 0);
-  }
-
   /** @param {Dropout} [dropout] */
   dropout(dropout) {
     this.has(dropout !== undefined);
     if (dropout === undefined) return;
-    checkOptions(dropout, 'dropout');
+    checkOptions(dropout, kDropout, 'dropout');
     this.real('dropout.probability', dropout.probability);
-    this.random(dropout);
+    const { seed = 0, stream = 0 } = dropout;
+    this.integer('dropout.seed', seed, 0);
+    this.integer('dropout.stream', stream, 0);
   }
 
   /** A tensor that is left out. */
@@ -356,7 +353,7 @@ export class Call {
    * @param {ArrayLike<number> | NumbersLike} [numbers]
    */
   numbers(type, name, numbers) {
-    if (!numbers) return (this.none(), 0);
+    if (numbers === undefined) return (this.none(), 0);
     const { data, shape } = asTensor(name, numbers);
     return this.#copy(name, data, type, shape);
   }
@@ -369,7 +366,7 @@ export class Call {
    * @param {boolean} [lastMayBeLess]  see checkBroadcast
    */
   mask(name, mask, target, lastMayBeLess) {
-    if (!mask) return this.none();
+    if (mask === undefined) return this.none();
     checkMask(name, mask);
     const { data, shape } = mask;
     checkBroadcast(name, shape, target, lastMayBeLess);
@@ -390,6 +387,7 @@ export class Call {
    * @param {string} text
    */
   text(name, text) {
+    if (typeof text !== 'string') throw invalid(name, text, 'a text');
     this.bytes(name, utf8Encoder.encode(text));
   }
 

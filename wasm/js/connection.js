@@ -1,8 +1,11 @@
-import { argumentError, AttnError, checkOptions, invalid } from './errors.js';
-import { pack, unpack } from './message.js';
+import { argumentError, AttnError, invalid } from './errors.js';
+import { kServing, kWhoServes, pack, unpack } from './message.js';
+import { checkOptions } from './options.js';
+import { printsBriefly } from './print.js';
 
 /** @import { AttnErrorDetails } from './errors.js' */
 /** @import { Members, Reference } from './message.js' */
+/** @import { Names } from './options.js' */
 
 /**
  * How a call is made, whatever its arguments are.
@@ -15,6 +18,9 @@ import { pack, unpack } from './message.js';
  *   them; they are of no use to the caller afterwards
  * @property {(progress: any) => void} [onProgress]  receives what a task yields
  */
+
+/** @type {Names<CallOptions>} */
+const kCallOptions = { signal: true, transfer: true, onProgress: true };
 
 /**
  * What a page asks of its worker.
@@ -54,11 +60,17 @@ import { pack, unpack } from './message.js';
  * @property {boolean} aborted
  */
 
+/** Where remote objects have the name of their class. */
+const kType = Symbol('type');
+
 /**
  * What objects made by `Connection` stand for.
  * @type {WeakMap<object, { state: State, options: CallOptions }>}
  */
 const remotes = new WeakMap();
+
+/** Longer ones are what setTimeout() takes for none. */
+const kLongestTimeout = 2 ** 31;
 
 /** One worker. */
 export class Connection {
@@ -79,23 +91,50 @@ export class Connection {
   /** @type {FinalizationRegistry<number>} */
   #released = new FinalizationRegistry((target) => this.#post({ verb: 'release', target }));
 
-  /** @param {Worker} worker */
-  constructor(worker) {
+  /** @type {MessagePort | undefined} the worker's, until it is known to serve */
+  #theirPort;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+
+  /**
+   * @param {Worker} worker
+   * @param {number} startTimeout  in ms
+   */
+  constructor(worker, startTimeout) {
     this.#worker = /** @type {any} */ (worker);
     const { port1, port2 } = new MessageChannel();
     this.#port = /** @type {any} */ (port1);
+    this.#theirPort = port2;
     port1.onmessage = ({ data }) => this.#receive(data);
+    port1.onmessageerror = () => this.end(this.#stopped('its answer could not be read'));
+    const hear = (/** @type {any} */ message) => {
+      if (message?.attn === kServing) this.#connect();
+    };
     if (this.#worker.on) {
       // Node's. Whatever its module throws ends it.
-      this.#worker.on('error', (/** @type {unknown} */ error) => this.end(this.#stopped(error)));
+      this.#worker.on('error', (/** @type {unknown} */ error) => void this.end(this.#stopped(error)));
       this.#worker.on('exit', () => void this.end(this.#stopped('it has ended by itself')));
+      this.#worker.on('message', hear);
     } else {
+      worker.addEventListener('message', ({ data }) => hear(data));
       worker.addEventListener('error', ({ message }) => {
         if (!this.#loaded) void this.end(notStarted(message));
       });
     }
-    worker.postMessage({ attn: port2 }, [port2]);
+    // One that serves already answers. Of one that does not yet, the question may be lost: it tells by
+    // itself when it does.
+    worker.postMessage({ attn: kWhoServes });
+    if (startTimeout < kLongestTimeout) {
+      this.#timer = setTimeout(() => void this.end(doesNotServe(startTimeout)), startTimeout);
+    }
     this.#stayAlive();
+  }
+
+  #connect() {
+    clearTimeout(this.#timer);
+    const port = this.#theirPort;
+    this.#theirPort = undefined;
+    if (port) this.#worker.postMessage({ attn: port }, [port]);
   }
 
   /**
@@ -158,6 +197,7 @@ export class Connection {
   async end(reason) {
     if (this.#ended) return;
     this.#ended = reason;
+    clearTimeout(this.#timer);
     // Node's tells when it has ended.
     const ended = this.#worker.terminate();
     this.#port.close();
@@ -266,8 +306,9 @@ function remote(prototype, state, options) {
  * Of the objects that stand for those of one class.
  * @param {Members} members
  */
-function prototypeOf({ functions, values }) {
+function prototypeOf({ type, functions, values, groups }) {
   const prototype = Object.create(commonMembers);
+  Object.defineProperty(prototype, kType, { value: type });
   for (const name of values) {
     Object.defineProperty(prototype, name, {
       get() {
@@ -281,28 +322,67 @@ function prototypeOf({ functions, values }) {
       configurable: true,
       // Made anew for each object, so that classes know the one they belong to.
       get() {
-        const object = this;
-        return function (/** @type {unknown[]} */ ...args) {
-          return request(object, new.target ? 'new' : 'call', name, args);
-        };
+        return caller(this, name);
+      },
+    });
+  }
+  for (const [group, names] of Object.entries(groups)) {
+    Object.defineProperty(prototype, group, {
+      get() {
+        return Object.fromEntries(names.map((name) => [name, caller(this, `${group}.${name}`)]));
       },
     });
   }
   return prototype;
 }
 
+/**
+ * @param {object} object
+ * @param {string} name
+ */
+function caller(object, name) {
+  return function (/** @type {unknown[]} */ ...args) {
+    return request(object, new.target ? 'new' : 'call', name, args);
+  };
+}
+
+/** @param {CallOptions} options */
+function checkCallOptions(options) {
+  checkOptions(options, kCallOptions);
+  const { signal, transfer, onProgress } = options;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw invalid('signal', signal, 'an AbortSignal');
+  }
+  const buffers = transfer ?? [];
+  if (
+    transfer === null ||
+    !Array.isArray(buffers) ||
+    buffers.some((buffer) => !(buffer instanceof ArrayBuffer))
+  ) {
+    throw invalid('transfer', transfer, 'an array of ArrayBuffers');
+  }
+  if (onProgress !== undefined && typeof onProgress !== 'function') {
+    throw invalid('onProgress', onProgress, 'a function');
+  }
+}
+
 /** What all objects that stand for others have. */
 const commonMembers = {
   /** @param {CallOptions} options */
   with(options) {
-    checkOptions(options);
+    checkCallOptions(options);
     const { state, options: earlier } = known(this);
     return remote(Object.getPrototypeOf(this), state, { ...earlier, ...options });
   },
   [Symbol.dispose]() {
     request(this, 'call', 'dispose', []).catch(() => {});
   },
+  /** What prints in its place. */
+  toJSON() {
+    return { type: `Remote${/** @type {any} */ (this)[kType]}` };
+  },
 };
+printsBriefly(commonMembers);
 
 /** What the one that stands for the module has besides. */
 const moduleMembers = Object.getOwnPropertyDescriptors({
@@ -355,6 +435,16 @@ function toError({ code, name, message, stack, details }) {
     return Object.assign(new AttnError(code, message, details), { stack });
   }
   return Object.assign(new Error(message), { name, stack });
+}
+
+/** @param {number} startTimeout */
+function doesNotServe(startTimeout) {
+  return argumentError(
+    'load_failed',
+    'worker',
+    `no answer in ${startTimeout} ms`,
+    "a module that calls serve() of 'attn/worker/serve' by then, or a longer startTimeout",
+  );
 }
 
 /** @param {unknown} reason */

@@ -65,7 +65,7 @@ export class Conv1d extends Layer {
    * @param {Conv1dOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'Conv1d', options, kOptions);
   }
 
   /**

@@ -56,7 +56,7 @@ export class Embedding extends Layer {
    * @param {EmbeddingOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'Embedding', options, kOptions);
   }
 
   /**

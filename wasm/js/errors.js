@@ -73,16 +73,6 @@ export function argumentError(code, argument, got, needs, options) {
 }
 
 /**
- * @param {object} options
- * @param {string} [name]
- */
-export function checkOptions(options, name = 'options') {
-  if (options === null || typeof options !== 'object') {
-    throw invalid(name, options, 'an object');
-  }
-}
-
-/**
  * A value as a message names it.
  * @param {unknown} value
  */

@@ -1,7 +1,6 @@
 import { kActivations } from './activation.js';
-import { checkOptions } from './errors.js';
 import { Layer } from './layer.js';
-import { choice, flag, kInit, like, size } from './options.js';
+import { checkOptions, choice, flag, kInit, like, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -30,6 +29,8 @@ const kOptions = {
   ...kInit,
 };
 
+const kCall = { dropout: true };
+
 /**
  * The position-wise feed-forward network of a Transformer (Vaswani et al. 2017; D2L 11.7.2,
  * `PositionWiseFFN`):
@@ -51,7 +52,7 @@ export class FeedForward extends Layer {
    * @param {FeedForwardOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'FeedForward', options, kOptions);
   }
 
   /**
@@ -62,7 +63,7 @@ export class FeedForward extends Layer {
    *   `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options);
+    checkOptions(options, kCall);
     const { dModel, outFeatures } = this.sizes;
     return this.map(
       'forwardFeedForward',

@@ -100,6 +100,11 @@ export class KeyValueCache extends State {
     return this.#cached(true, this.#sizes.valueDim);
   }
 
+  /** @protected */
+  facts() {
+    return { ...this.#sizes, length: this.length };
+  }
+
   /**
    * Appends keys and values of N tokens.
    * @param {TensorLike} key  (B, Hkv, N, D)
@@ -151,6 +156,12 @@ export class DecodingState extends State {
     /** The length of the encoder's output, where there is one. @readonly */
     this.memoryLength = memoryLength;
   }
+
+  /** @protected */
+  facts() {
+    const { batch, length, memoryLength } = this;
+    return { batch, length, memoryLength };
+  }
 }
 
 /**
@@ -167,11 +178,13 @@ export function cacheOf(runtime, { dModel, numHeads, numKvHeads }, batch, addres
   return new KeyValueCache(runtime, sizes, address);
 }
 
+export const kCapacity = { capacity: natural(0) };
+
 /**
  * @param {number} batch
- * @param {number} capacity
+ * @param {CapacityOption} options
  */
-export const writeCapacity = (batch, capacity) => (/** @type {Call} */ call) => {
+export const writeCapacity = (batch, options) => (/** @type {Call} */ call) => {
   call.integer('batch', batch, 1);
-  call.integer('capacity', capacity, 0);
+  writeOptions(call, options, kCapacity);
 };

@@ -1,13 +1,14 @@
-import { checkOptions, invalid } from './errors.js';
-import { NativeObject } from './nativeObject.js';
-import { writeOptions } from './options.js';
+import { invalid } from './errors.js';
+import { NativeObject, runtimeOf } from './nativeObject.js';
+import { checkOptions, writeOptions } from './options.js';
+import { brief } from './print.js';
 import { withSafetensors } from './safetensors.js';
 
 /** @import { Call } from './call.js' */
-/** @import { OptionTable } from './options.js' */
+/** @import { Names, OptionTable } from './options.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
-/** @import { IncompatibleKeys, Safetensors } from './safetensors.js' */
+/** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
 /** @import { Tensor, TensorLike } from './tensor.js' */
 
 /**
@@ -20,11 +21,27 @@ import { withSafetensors } from './safetensors.js';
 /** @typedef {InitOption & RandomOptions} InitOptions */
 
 /**
+ * @typedef {object} StateDictOptions
+ * @property {string} [prefix]  put in front of each name; none by default
+ */
+
+/**
+ * @typedef {object} LoadStateDictOptions
+ * @property {string} [prefix]  of the names; none by default
+ * @property {boolean} [strict]  whether missing and unexpected names are an error; `true` by default
+ */
+
+/**
  * Where a layer of a stack is found.
  * @typedef {object} Place
  * @property {Layer} owner
  * @property {number} index
  */
+
+/** @type {Names<StateDictOptions>} */
+const kStateDict = { prefix: true };
+/** @type {Names<LoadStateDictOptions>} */
+const kLoadStateDict = { prefix: true, strict: true };
 
 /**
  * What all layers have: parameters with PyTorch's names and layouts, and memory that is freed by
@@ -33,15 +50,21 @@ import { withSafetensors } from './safetensors.js';
  * @template {object} [Sizes=any]  what it is made of
  */
 export class Layer extends NativeObject {
+  #kind;
+  /** @type {Required<Sizes>} */
+  #sizes;
+  #given;
+
   /**
    * @param {Runtime} runtime
+   * @param {string} kind  what operations call it
    * @param {Sizes} options
    * @param {OptionTable} table
    * @param {Place} [place]  of a layer of a stack; the options are then the stack's
    */
-  constructor(runtime, options, table, place) {
-    const operation = place ? `layerOf${place.owner.constructor.name}` : `make${new.target.name}`;
-    let sizes = /** @type {any} */ (place?.owner.sizes);
+  constructor(runtime, kind, options, table, place) {
+    const operation = place ? `layerOf${place.owner.#kind}` : `make${kind}`;
+    let sizes = /** @type {any} */ (place && place.owner.#sizes);
     const address = runtime.ask(/** @type {Operation} */ (operation), (call) => {
       if (!place) {
         sizes = writeOptions(call, options, table);
@@ -51,13 +74,32 @@ export class Layer extends NativeObject {
       call.number(place.index);
     });
     super(runtime, 'deleteLayer', address, place?.owner);
-    /**
-     * What the layer is made of, defaults included.
-     * @protected
-     * @readonly
-     * @type {Required<Sizes>}
-     */
-    this.sizes = sizes;
+    this.#kind = kind;
+    this.#sizes = sizes;
+    this.#given = brief(options);
+  }
+
+  /**
+   * What operations call it.
+   * @protected
+   * @returns {string}
+   */
+  get kind() {
+    return this.#kind;
+  }
+
+  /**
+   * What the layer is made of, defaults included.
+   * @protected
+   * @returns {Required<Sizes>}
+   */
+  get sizes() {
+    return this.#sizes;
+  }
+
+  /** @protected */
+  facts() {
+    return this.#given;
   }
 
   /**
@@ -101,10 +143,13 @@ export class Layer extends NativeObject {
 
   /**
    * The weights by name, as PyTorch's `state_dict`: copies.
-   * @param {{ prefix?: string }} [options]  `prefix` is put in front of each name
+   * @param {StateDictOptions} [options]
    * @returns {Record<string, Tensor>}
    */
-  stateDict({ prefix = '' } = {}) {
+  stateDict(options = {}) {
+    checkOptions(options, kStateDict);
+    const { prefix = '' } = options;
+    if (typeof prefix !== 'string') throw invalid('prefix', prefix, 'a text');
     const names = this.parameterNames();
     return Object.fromEntries(names.map((name) => [prefix + name, this.parameter(name)]));
   }
@@ -113,20 +158,19 @@ export class Layer extends NativeObject {
    * Sets the weights from a file or from tensors, as torch.nn.Module.load_state_dict: each from what
    * is named `prefix` + its name. What begins otherwise is left alone. Everything is checked before
    * anything is set.
-   * @param {ArrayBuffer | Uint8Array | Safetensors | Record<string, TensorLike>} source  a
+   * @param {ArrayBuffer | Uint8Array | Safetensors | Named<TensorLike>} source  a
    *   .safetensors file, as bytes or opened, or tensors by name
-   * @param {{ prefix?: string, strict?: boolean }} [options]  `strict`, as by default, makes missing
-   *   and unexpected names an error
+   * @param {LoadStateDictOptions} [options]
    * @returns {IncompatibleKeys}
    * @throws {AttnError} `not_found` with all names that are missing or unexpected; `shape_mismatch`,
    *   `unsupported` (a dtype other than F32, F16 and BF16), `invalid_format`, `out_of_memory`
    */
   loadStateDict(source, options = {}) {
-    checkOptions(options);
+    checkOptions(options, kLoadStateDict);
     const { prefix = '', strict = true } = options;
     const address = this.address;
-    return withSafetensors(this.runtime, source, (file) =>
-      this.runtime.call((call) => {
+    return withSafetensors(runtimeOf(this), source, (file) =>
+      runtimeOf(this).call((call) => {
         call.number(address);
         call.number(file.address);
         call.text('prefix', prefix);

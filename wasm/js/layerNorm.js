@@ -1,6 +1,5 @@
-import { checkOptions } from './errors.js';
 import { Layer } from './layer.js';
-import { flag, real, size } from './options.js';
+import { checkOptions, flag, real, size } from './options.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -24,6 +23,8 @@ const kOptions = {
   bias: flag(true),
   eps: real(1e-5),
 };
+
+const kCall = { dropout: true };
 
 /**
  * Two tensors of one shape.
@@ -53,7 +54,7 @@ export class LayerNorm extends Layer {
    * @param {LayerNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'LayerNorm', options, kOptions);
   }
 
   /**
@@ -95,7 +96,7 @@ export class AddNorm extends Layer {
    * @param {AddNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'AddNorm', options, kOptions);
   }
 
   /**
@@ -106,7 +107,7 @@ export class AddNorm extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(x, y, options = {}) {
-    checkOptions(options);
+    checkOptions(options, kCall);
     return this.map('forwardAddNorm', writePair(x, y), (call) => call.dropout(options.dropout));
   }
 }

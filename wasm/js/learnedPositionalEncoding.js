@@ -1,9 +1,9 @@
-import { checkOptions } from './errors.js';
 import { Layer } from './layer.js';
 import { kRowRanks } from './tensor.js';
-import { natural, real, size } from './options.js';
+import { checkOptions, natural, real, size } from './options.js';
 
 /** @import { StartAndDropout } from './positionalEncoding.js' */
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -24,6 +24,9 @@ const kOptions = {
   deviation: real(0.02),
 };
 
+/** @type {Names<StartAndDropout>} */
+const kCall = { start: true, dropout: true };
+
 /**
  * Positions as a learned table, as in BERT and GPT-2:
  *
@@ -43,7 +46,7 @@ export class LearnedPositionalEncoding extends Layer {
    * @param {LearnedPositionalEncodingOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'LearnedPositionalEncoding', options, kOptions);
   }
 
   /**
@@ -53,7 +56,7 @@ export class LearnedPositionalEncoding extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options);
+    checkOptions(options, kCall);
     const { start = 0, dropout } = options;
     return this.map(
       'forwardLearnedPositionalEncoding',

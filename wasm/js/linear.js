@@ -34,7 +34,7 @@ export class Linear extends Layer {
    * @param {LinearOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'Linear', options, kOptions);
   }
 
   /**

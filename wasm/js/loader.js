@@ -1,6 +1,8 @@
 import { Attn } from './attn.js';
-import { argumentError, AttnError, checkOptions, invalid } from './errors.js';
+import { argumentError, AttnError, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
+import { kLoadOptions } from './loadOptions.js';
+import { checkOptions } from './options.js';
 import { Runtime } from './runtime.js';
 import { checkChoice } from './tensor.js';
 import { variants } from './variants.js';
@@ -46,7 +48,7 @@ const kVariants = /** @type {Variant[]} */ (Object.keys(variants));
  *   had; `invalid_argument`
  */
 export async function load(options = {}) {
-  checkOptions(options);
+  checkOptions(options, kLoadOptions);
   const { variant, threads, wasmUrl, wasm } = options;
   if (variant !== undefined) checkChoice('variant', variant, kVariants);
   if (
@@ -241,6 +243,7 @@ async function start(glue, module, poolSize) {
 /** @param {string | URL} wasmUrl */
 function resolve(wasmUrl) {
   try {
+    if (typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) throw TypeError();
     return new URL(wasmUrl, globalThis.location?.href ?? import.meta.url);
   } catch {
     throw invalid('wasmUrl', wasmUrl, 'the address of a .wasm file or of its folder');

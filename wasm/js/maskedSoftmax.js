@@ -1,6 +1,7 @@
 import { sizesOf, writeLengths } from './attentionOptions.js';
-import { checkOptions } from './errors.js';
+import { checkOptions } from './options.js';
 
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, Mask, TensorLike } from './tensor.js' */
 
@@ -12,13 +13,16 @@ import { checkOptions } from './errors.js';
  * @property {Mask} [mask]  `true` takes part; broadcasts to the shape of `x` from the right
  */
 
+/** @type {Names<MaskedSoftmaxOptions>} */
+const kOptions = { validLens: true, mask: true };
+
 /**
  * @param {Runtime} runtime
  * @param {TensorLike} x
  * @param {MaskedSoftmaxOptions} options
  */
 export function maskedSoftmax(runtime, x, options) {
-  checkOptions(options);
+  checkOptions(options, kOptions);
   const { validLens, mask } = options;
   return runtime.call((call) => {
     const shape = call.floats('x', x, { 2: '(N, K)', 3: '(B, N, K)', 4: '(B, H, N, K)' });

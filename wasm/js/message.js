@@ -1,6 +1,10 @@
 // What passes between a page and its worker. Data is copied once and then moved; objects of attn's
 // classes stay where they are, and a reference stands for them.
 
+/** The page asks whether the worker serves, and the worker says that it does, under the key `attn`. */
+export const kWhoServes = 'who serves?';
+export const kServing = 'serving';
+
 /** The key by which a packed reference is known. */
 const kReference = '$attn';
 
@@ -15,8 +19,10 @@ const kReference = '$attn';
 /**
  * The public members of a class.
  * @typedef {object} Members
+ * @property {string} type  the name of the class
  * @property {string[]} functions  methods and inner classes
  * @property {string[]} values  everything else
+ * @property {Record<string, string[]>} groups  functions that lie together under a name
  */
 
 /**
@@ -74,9 +80,10 @@ export function pack(value, { refer, moves }) {
       return data;
     }
     /** @type {any} */
-    const copies = Array.isArray(value) ? [] : {};
+    const copies = value instanceof Map ? new Map() : Array.isArray(value) ? [] : {};
     packed.set(value, copies);
-    if (Array.isArray(value)) for (const item of value) copies.push(visit(item));
+    if (value instanceof Map) for (const [key, item] of value) copies.set(key, visit(item));
+    else if (Array.isArray(value)) for (const item of value) copies.push(visit(item));
     else for (const [key, item] of Object.entries(value)) copies[key] = visit(item);
     return copies;
   };
@@ -99,7 +106,8 @@ export function unpack(message, find) {
     const reference = value[kReference];
     seen.set(value, reference ? find(reference) : value);
     if (reference) return seen.get(value);
-    if (Array.isArray(value)) value.forEach((item, i) => (value[i] = visit(item)));
+    if (value instanceof Map) value.forEach((item, key) => value.set(key, visit(item)));
+    else if (Array.isArray(value)) value.forEach((item, i) => (value[i] = visit(item)));
     else for (const [key, item] of Object.entries(value)) value[key] = visit(item);
     return value;
   };
@@ -107,11 +115,11 @@ export function unpack(message, find) {
 }
 
 /**
- * Whether `value` is made of its entries alone: an array or an object without a class.
+ * Whether `value` is made of its entries alone: an array, a Map or an object without a class.
  * @param {object} value
  */
 function isPlain(value) {
-  if (Array.isArray(value)) return true;
+  if (Array.isArray(value) || value instanceof Map) return true;
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype;
 }

@@ -1,16 +1,24 @@
-import { giveStages, sizesOf, writeAttentionOptions, writeInputs } from './attentionOptions.js';
-import { writeAttentionPositions } from './attentionPositions.js';
-import { checkOptions, invalid } from './errors.js';
+import {
+  giveStages,
+  kAttentionNames,
+  sizesOf,
+  writeAttentionOptions,
+  writeInputs,
+} from './attentionOptions.js';
+import { positions } from './attentionPositions.js';
+import { invalid } from './errors.js';
 import { cacheOf, KeyValueCache, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
+import { runtimeOf } from './nativeObject.js';
 import { checkEqual, kRowRanks } from './tensor.js';
-import { choice, flag, kRandom, like, size } from './options.js';
+import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
 
 /** @import { AttentionOptions, ScoreSizes } from './attentionOptions.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
 /** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -50,10 +58,13 @@ const kOptions = {
   valueDim: like('dModel', size()),
   bias: flag(false),
   sinks: flag(false),
-  positions: writeAttentionPositions,
+  positions,
   init: choice(['xavier', 'identity', 'zeros']),
   ...kRandom,
 };
+
+/** @type {Names<MultiHeadAttentionForwardOptions>} */
+const kForwardNames = { cache: true, ...kAttentionNames };
 
 /**
  * Multi-head attention (Vaswani et al. 2017; torch.nn.MultiheadAttention; D2L 11.5):
@@ -85,7 +96,7 @@ export class MultiHeadAttention extends Layer {
    * @param {MultiHeadAttentionOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kOptions);
+    super(runtime, 'MultiHeadAttention', options, kOptions);
   }
 
   /** E, the width of inputs and output. */
@@ -114,9 +125,9 @@ export class MultiHeadAttention extends Layer {
    *   `disposed`
    */
   forward(query, key = query, value = key, options = {}) {
-    checkOptions(options);
+    checkOptions(options, kForwardNames);
     const { cache } = options;
-    const past = cache ? lengthOf(cache) : 0;
+    const past = cache === undefined ? 0 : lengthOf(cache);
     return this.call((call) => {
       const { shape, q, k, v } = writeInputs(call, query, key, value, kRowRanks);
       checkEqual('query', 'width', q.width, 'the dModel of this layer', this.sizes.dModel);
@@ -135,9 +146,9 @@ export class MultiHeadAttention extends Layer {
    * @param {CapacityOption} [options]
    * @returns {KeyValueCache<As>}
    */
-  makeCache(batch = 1, { capacity = 0 } = {}) {
-    const address = this.ask('makeAttentionCache', writeCapacity(batch, capacity));
-    return cacheOf(this.runtime, this.sizes, batch, address);
+  makeCache(batch = 1, options = {}) {
+    const address = this.ask('makeAttentionCache', writeCapacity(batch, options));
+    return cacheOf(runtimeOf(this), this.sizes, batch, address);
   }
 
   /**
@@ -170,7 +181,7 @@ export class MultiHeadAttention extends Layer {
    *   `disposed`
    */
   attend(query, cache, options = {}) {
-    checkOptions(options);
+    checkOptions(options, kAttentionNames);
     const numKeys = lengthOf(cache);
     return this.call((call) => {
       const shape = call.rows('query', query, this.sizes.dModel, 'dModel');

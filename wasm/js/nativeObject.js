@@ -1,7 +1,14 @@
 import { AttnError } from './errors.js';
+import { printsBriefly } from './print.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
+
+/**
+ * The module that an object belongs to.
+ * @type {(object: NativeObject) => Runtime}
+ */
+export let runtimeOf;
 
 /**
  * An object that lives in WebAssembly memory, which is freed by `dispose()`, by `using`, or at last
@@ -9,8 +16,7 @@ import { AttnError } from './errors.js';
  * called after them: minifiers change the names of classes, but not of what is static.
  */
 export class NativeObject {
-  /** @protected */
-  runtime;
+  #runtime;
   #address;
   #remove;
   #owner;
@@ -22,16 +28,16 @@ export class NativeObject {
    * @param {NativeObject} [owner]  of an object that is part of another one, and lives as long
    */
   constructor(runtime, operation, address, owner) {
-    this.runtime = runtime;
+    this.#runtime = runtime;
     this.#address = address;
     this.#owner = owner;
     this.#remove = removal(runtime, operation, address);
     if (!owner) runtime.dropped.register(this, this.#remove, this);
   }
 
-  /** Whether `dispose()` was called. */
+  /** Whether `dispose()` was called, of the object or of its module. */
   get disposed() {
-    return this.#address === 0;
+    return this.#address === 0 || this.#runtime.disposed;
   }
 
   /** Frees the memory. Methods throw `disposed` from then on; a second call does nothing. */
@@ -39,7 +45,7 @@ export class NativeObject {
     if (this.disposed) return;
     this.#address = 0;
     if (this.#owner) return;
-    this.runtime.dropped.unregister(this);
+    this.#runtime.dropped.unregister(this);
     this.#remove();
   }
 
@@ -51,7 +57,7 @@ export class NativeObject {
    * @returns {T}
    */
   call(body) {
-    return this.runtime.call((call) => {
+    return this.#runtime.call((call) => {
       call.number(this.address);
       return body(call);
     });
@@ -64,7 +70,7 @@ export class NativeObject {
    * @param {(call: Call) => void} [write]
    */
   ask(operation, write) {
-    return this.runtime.ask(operation, (call) => {
+    return this.#runtime.ask(operation, (call) => {
       call.number(this.address);
       write?.(call);
     });
@@ -82,11 +88,34 @@ export class NativeObject {
       call.number(this.address);
       return writeInputs(call);
     };
-    return this.runtime.map(operation, write, writeFurther);
+    return this.#runtime.map(operation, write, writeFurther);
   }
 
   [Symbol.dispose]() {
     this.dispose();
+  }
+
+  /**
+   * What prints in place of the object: its class and a few facts.
+   * @returns {{ type: string }}
+   */
+  toJSON() {
+    const facts = this.disposed ? { disposed: true } : this.facts();
+    return { type: this.constructor.name, ...facts };
+  }
+
+  /**
+   * What tells the object from others of its class.
+   * @protected
+   * @returns {object}
+   */
+  facts() {
+    return {};
+  }
+
+  static {
+    runtimeOf = (object) => object.#runtime;
+    printsBriefly(this.prototype);
   }
 
   /**

@@ -1,6 +1,8 @@
-import { checkOptions, invalid } from './errors.js';
+import { invalid } from './errors.js';
+import { checkOptions } from './options.js';
 import { checkInteger } from './tensor.js';
 
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 
 /**
@@ -11,13 +13,16 @@ import { checkInteger } from './tensor.js';
  * @property {number} [seed]  0 by default
  */
 
+/** @type {Names<NgramEmbeddingOptions>} */
+const kOptions = { dModel: true, minN: true, maxN: true, seed: true };
+
 /**
  * @param {Runtime} runtime
  * @param {readonly string[]} tokens
  * @param {NgramEmbeddingOptions} options
  */
 export function ngramEmbedding(runtime, tokens, options) {
-  checkOptions(options);
+  checkOptions(options, kOptions);
   const { dModel, minN = 2, maxN = 4, seed = 0 } = options;
   if (!Array.isArray(tokens)) throw invalid('tokens', tokens, 'an array of strings');
   const wrong = tokens.findIndex((token) => typeof token !== 'string');

@@ -1,9 +1,10 @@
-import { checkOptions } from './errors.js';
+import { argumentError, invalid } from './errors.js';
 
-// How the options of what is made once are read: tables of rules, in the order in which C++ takes the
-// options. What is called often reads its own, which is faster.
+// How options are read. Those of what is made once have tables of rules, in the order in which C++ takes
+// them. What is called often reads its own, which is faster; there a table has their names alone.
 
 /** @import { Call } from './call.js' */
+/** @import { Dropout } from './dropout.js' */
 
 /**
  * Checks and writes an option, and gives its value; `values` are those of the options before it.
@@ -11,6 +12,72 @@ import { checkOptions } from './errors.js';
  */
 
 /** @typedef {Readonly<Record<string, Rule>>} OptionTable */
+
+/**
+ * The names of all options that there are.
+ * @template {object} [Options=any]
+ * @typedef {Readonly<Record<keyof Options, unknown>>} Names
+ */
+
+/**
+ * Checks that options are an object and have no other names than these.
+ * @param {object} options
+ * @param {Names} names
+ * @param {string} [path]  of the option that holds them; they are an argument by default
+ */
+export function checkOptions(options, names, path = 'options') {
+  if (options === null || typeof options !== 'object' || Symbol.iterator in options) {
+    throw invalid(path, options, 'a plain object');
+  }
+  for (const name in options) {
+    if (!Object.hasOwn(names, name)) throw unknownName(path, name, Object.keys(names));
+  }
+}
+
+/**
+ * @param {string} path
+ * @param {string} name
+ * @param {string[]} known
+ */
+function unknownName(path, name, known) {
+  const distances = known.map((other) => distance(plain(name), plain(other)));
+  const nearest = known[distances.indexOf(Math.min(...distances))] ?? '';
+  const isNear = Math.min(...distances) < Math.max(name.length, nearest.length) / 2;
+  const needs = isNear ? `'${nearest}'` : `one of ${known.join(', ') || 'none'}`;
+  return argumentError('invalid_argument', path, `the unknown name '${name}'`, needs);
+}
+
+/** As other languages may write it: num_heads is numHeads. @param {string} name */
+const plain = (name) => name.toLowerCase().replaceAll('_', '');
+
+/**
+ * How many letters have to be put in, left out or changed to make one word of another (Levenshtein
+ * 1966).
+ * @param {string} from
+ * @param {string} to
+ */
+function distance(from, to) {
+  let row = Array.from({ length: to.length + 1 }, (_, j) => j);
+  for (let i = 0; i < from.length; ++i) {
+    const next = [i + 1];
+    for (let j = 0; j < to.length; ++j) {
+      const changed = row[j] + (from[i] === to[j] ? 0 : 1);
+      next.push(Math.min(changed, row[j + 1] + 1, next[j] + 1));
+    }
+    row = next;
+  }
+  return row[to.length];
+}
+
+/**
+ * A switch that is off by default.
+ * @param {string} name
+ * @param {boolean} [value]
+ */
+export function wanted(name, value = false) {
+  if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
+  return value;
+}
 
 /**
  * A whole number of at least 1.
@@ -43,6 +110,18 @@ export const real =
     call.real(name, value);
 
 /**
+ * A finite number that may be left out.
+ * @type {Rule}
+ */
+export const optionalReal = (call, name, value) => call.optionalReal(name, value);
+
+/**
+ * A whole number of at least 0 that may be left out.
+ * @type {Rule}
+ */
+export const optionalNatural = (call, name, value) => call.optionalInteger(name, value, 0);
+
+/**
  * @param {boolean} [fallback]
  * @returns {Rule}
  */
@@ -72,24 +151,39 @@ export const choice =
 
 export const kRandom = { seed: natural(0), stream: natural(0) };
 
+/** @type {Names<Dropout>} */
+export const kDropout = { probability: real(), ...kRandom };
+
 /** The first weights of a layer: drawn from a stream, or zeros. */
 export const kInit = { init: choice(['xavier', 'zeros']), ...kRandom };
 
 /**
- * Writes options as a table says.
+ * Checks the names of options, and writes them as a table says.
  * @param {Call} call
  * @param {object} options
  * @param {OptionTable} table
- * @param {string} [prefix]  of their names in messages
+ * @param {string} [path]  of the option that holds them
  * @returns {any} each with its value
  */
-export function writeOptions(call, options, table, prefix = '') {
-  checkOptions(options);
+export function writeOptions(call, options, table, path) {
+  checkOptions(options, table, path);
+  return writeValues(call, options, table, path);
+}
+
+/**
+ * Writes options, among which there may be others.
+ * @param {Call} call
+ * @param {object} options
+ * @param {OptionTable} table
+ * @param {string} [path]
+ * @returns {any} each with its value
+ */
+export function writeValues(call, options, table, path) {
   /** @type {Record<string, any>} */
   const values = {};
   for (const [name, rule] of Object.entries(table)) {
     const { [name]: value } = /** @type {Record<string, any>} */ (options);
-    values[name] = rule(call, prefix + name, value, values);
+    values[name] = rule(call, path === undefined ? name : `${path}.${name}`, value, values);
   }
   return values;
 }

@@ -1,8 +1,9 @@
-import { checkOptions } from './errors.js';
-import { writeSinusoids } from './sinusoidalEncoding.js';
+import { checkOptions } from './options.js';
+import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
 import { kRowRanks } from './tensor.js';
 
 /** @import { Dropout } from './dropout.js' */
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { SinusoidOptions } from './sinusoidalEncoding.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -16,13 +17,16 @@ import { kRowRanks } from './tensor.js';
 
 /** @typedef {SinusoidOptions & StartAndDropout} PositionalEncodingOptions */
 
+/** @type {Names<PositionalEncodingOptions>} */
+const kOptions = { start: true, dropout: true, ...kSinusoid };
+
 /**
  * @param {Runtime} runtime
  * @param {TensorLike} x
  * @param {PositionalEncodingOptions} options
  */
 export function positionalEncoding(runtime, x, options) {
-  checkOptions(options);
+  checkOptions(options, kOptions);
   const { start = 0, dropout } = options;
   return runtime.map(
     'positionalEncoding',

@@ -1,5 +1,5 @@
-import { checkOptions, invalid } from './errors.js';
-import { kRandom, real, writeOptions } from './options.js';
+import { invalid } from './errors.js';
+import { checkOptions, kRandom, real, writeValues } from './options.js';
 import { checkShape } from './tensor.js';
 
 /** @import { RandomOptions } from './dropout.js' */
@@ -36,32 +36,33 @@ import { checkShape } from './tensor.js';
  * @param {Runtime} runtime
  * @param {UniformOptions} options
  */
-export const fillUniform = (runtime, options) =>
-  fill(runtime, 'fillUniform', options, { low: real(0), high: real(1) });
+export const randomUniform = (runtime, options) =>
+  random(runtime, 'fillUniform', options, { low: real(0), high: real(1) });
 
 /**
  * @param {Runtime} runtime
  * @param {NormalOptions} options
  */
-export const fillNormal = (runtime, options) =>
-  fill(runtime, 'fillNormal', options, { mean: real(0), deviation: real(1) });
+export const randomNormal = (runtime, options) =>
+  random(runtime, 'fillNormal', options, { mean: real(0), deviation: real(1) });
 
 /**
  * @param {Runtime} runtime
  * @param {XavierOptions} options
  */
 export const xavierUniform = (runtime, options) =>
-  fill(runtime, 'xavierUniform', options, { gain: real(1) }, true);
+  random(runtime, 'xavierUniform', options, { gain: real(1) }, true);
 
 /**
  * @param {Runtime} runtime
  * @param {Operation} operation
  * @param {{ shape: readonly number[] } & RandomOptions} options
  * @param {OptionTable} parameters
- * @param {boolean} [isMatrix]  whether it fills matrices only
+ * @param {boolean} [isMatrix]  whether it is of matrices only
  */
-function fill(runtime, operation, options, parameters, isMatrix = false) {
-  checkOptions(options);
+function random(runtime, operation, options, parameters, isMatrix = false) {
+  const table = { ...kRandom, ...parameters };
+  checkOptions(options, { shape: true, ...table });
   const { shape } = options;
   checkShape('shape', shape);
   if (isMatrix && shape.length !== 2) {
@@ -70,6 +71,6 @@ function fill(runtime, operation, options, parameters, isMatrix = false) {
   return runtime.map(
     operation,
     () => shape,
-    (call) => writeOptions(call, options, { ...kRandom, ...parameters }),
+    (call) => writeValues(call, options, table),
   );
 }

@@ -1,6 +1,5 @@
-import { checkOptions } from './errors.js';
 import { Layer } from './layer.js';
-import { choice, flag, kInit, size } from './options.js';
+import { checkOptions, choice, flag, kInit, size } from './options.js';
 
 /** @import { OptionTable } from './options.js' */
 /** @import { InitOptions } from './layer.js' */
@@ -34,6 +33,8 @@ const kOptions = {
   bias: flag(true),
 };
 
+const kCall = { h0: true };
+
 /**
  * What recurrent layers have in common.
  * @template {ResultKind} [As='array']
@@ -42,11 +43,12 @@ const kOptions = {
 class Recurrent extends Layer {
   /**
    * @param {Runtime} runtime
+   * @param {string} kind
    * @param {GRUOptions} options
    * @param {OptionTable} [further]
    */
-  constructor(runtime, options, further) {
-    super(runtime, options, { ...kOptions, ...further, ...kInit });
+  constructor(runtime, kind, options, further) {
+    super(runtime, kind, options, { ...kOptions, ...further, ...kInit });
   }
 
   /**
@@ -57,17 +59,17 @@ class Recurrent extends Layer {
    * @throws {AttnError} `shape_mismatch`, `size_overflow`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options);
+    checkOptions(options, kCall);
     const { inputSize, hiddenSize, numLayers } = this.sizes;
     return this.call((call) => {
       const shape = call.rows('x', x, inputSize, 'inputSize');
       const batch = shape.length === 3 ? [shape[0]] : [];
       const states = [numLayers, ...batch, hiddenSize];
       const output = call.result('output', shape.with(-1, hiddenSize));
-      if (options.h0) call.floatsOf('h0', options.h0, states);
-      else call.none();
+      if (options.h0 === undefined) call.none();
+      else call.floatsOf('h0', options.h0, states);
       const hN = call.result('hN', states);
-      call.run(/** @type {Operation} */ (`forward${this.constructor.name}`));
+      call.run(/** @type {Operation} */ (`forward${this.kind}`));
       return { output: call.give(output), hN: call.give(hN) };
     });
   }
@@ -96,7 +98,7 @@ export class GRU extends Recurrent {
    * @param {GRUOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options);
+    super(runtime, 'GRU', options);
   }
 }
 
@@ -121,6 +123,6 @@ export class RNN extends Recurrent {
    */
   constructor(runtime, options) {
     const activation = choice(['tanh', 'relu']);
-    super(runtime, options, { activation });
+    super(runtime, 'RNN', options, { activation });
   }
 }

@@ -1,10 +1,10 @@
-import { checkOptions } from './errors.js';
+import { invalid } from './errors.js';
 import { NativeObject } from './nativeObject.js';
-import { flag, real, writeOptions } from './options.js';
+import { checkOptions, flag, optionalReal, real, writeValues } from './options.js';
 import { asTensor, checkChoice, checkInteger, checkIntegers, kHeadRanks } from './tensor.js';
 
 /** @import { Call } from './call.js' */
-/** @import { OptionTable, Rule } from './options.js' */
+/** @import { Names, OptionTable } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -126,6 +126,25 @@ const kPairings = ['interleaved', 'halfSplit'];
 const kRanksOfAllHeads = { 3: '(B, N, H·D)' };
 const kRanksOfCache = { 2: '(rows, rotaryDim/2)', 3: '(B, N, rotaryDim/2)' };
 
+/** @type {Names<RotaryRule>} */
+export const kRotaryRule = { pairing: true, base: true, scaling: true, frequencies: true };
+/** @type {Names<RotaryEmbeddingOptions>} */
+const kOptions = { rotaryDim: true, ...kRotaryRule };
+/** @type {Names<RotaryPositions>} */
+const kPositions = { start: true, positions: true, sequenceLength: true, inverse: true };
+/** @type {Names<RotaryForwardOptions>} */
+const kForwardOptions = { ...kPositions, numHeads: true };
+/** @type {Names<RotaryTableOptions>} */
+const kTableOptions = { ...kPositions, length: true };
+/** @type {Names<RotaryCacheOptions>} */
+const kCacheOptions = {
+  positionIds: true,
+  pairing: true,
+  rotaryDim: true,
+  inverse: true,
+  numHeads: true,
+};
+
 /**
  * Rotary positional embedding (RoPE; Su et al. 2021): rotates each pair (x, y) of columns of queries
  * and keys by an angle that grows with the position,
@@ -151,7 +170,7 @@ export class RotaryEmbedding extends NativeObject {
    * @param {RotaryEmbeddingOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options);
+    checkOptions(options, kOptions);
     const { rotaryDim } = options;
     let attentionFactor = 1;
     const address = runtime.call((call) => {
@@ -164,6 +183,11 @@ export class RotaryEmbedding extends NativeObject {
     super(runtime, 'deleteRotaryEmbedding', address);
     this.#rotaryDim = rotaryDim;
     this.#attentionFactor = attentionFactor;
+  }
+
+  /** @protected */
+  facts() {
+    return { rotaryDim: this.#rotaryDim };
   }
 
   /** d, the columns of each head that are rotated. */
@@ -200,7 +224,7 @@ export class RotaryEmbedding extends NativeObject {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options);
+    checkOptions(options, kForwardOptions);
     return this.call((call) => {
       writeHeads(call, x, options);
       const output = call.resultOfHeads('output', x.shape, options.numHeads);
@@ -217,10 +241,13 @@ export class RotaryEmbedding extends NativeObject {
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
    */
   tables(options) {
-    checkOptions(options);
+    checkOptions(options, kTableOptions);
     const { length, positions } = options;
-    if (!positions) checkInteger('length', /** @type {number} */ (length), 0);
-    const rows = positions ? asTensor('positions', positions).shape : [length];
+    if (positions === undefined) checkInteger('length', /** @type {number} */ (length), 0);
+    else if (length !== undefined) {
+      throw invalid('length', length, 'to be left out where positions are given');
+    }
+    const rows = positions === undefined ? [length] : asTensor('positions', positions).shape;
     const shape = /** @type {number[]} */ ([...rows, this.#rotaryDim / 2]);
     return this.call((call) => {
       const cos = call.result('cos', shape);
@@ -240,7 +267,7 @@ export class RotaryEmbedding extends NativeObject {
  * @param {RotaryCacheOptions} options
  */
 export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
-  checkOptions(options);
+  checkOptions(options, kCacheOptions);
   const { positionIds, pairing = 'halfSplit', rotaryDim = 0, inverse = false } = options;
   return runtime.call((call) => {
     writeHeads(call, x, options);
@@ -248,7 +275,7 @@ export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
     call.floats('sinCache', sinCache, kRanksOfCache);
     const output = call.resultOfHeads('output', x.shape, options.numHeads);
     const rows = cosShape[cosShape.length - 2];
-    if (positionIds) {
+    if (positionIds !== undefined) {
       checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
     }
     call.numbers('doubles', 'positionIds', positionIds);
@@ -264,17 +291,16 @@ export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
  * Writes the latter part of what rotary_options() in C++ reads: all but the width.
  * @param {Call} call
  * @param {RotaryRule} options
+ * @param {string} [path]  of the option that holds them
  */
-export function writeRotary(call, options) {
+export function writeRotary(call, options, path) {
   const { pairing = 'halfSplit', base = 10000, scaling, frequencies } = options;
-  call.choice('pairing', pairing, kPairings);
-  call.real('base', base);
-  writeScaling(call, scaling);
-  call.numbers('doubles', 'frequencies', frequencies);
+  const prefix = path === undefined ? '' : `${path}.`;
+  call.choice(`${prefix}pairing`, pairing, kPairings);
+  call.real(`${prefix}base`, base);
+  writeScaling(call, `${prefix}scaling`, scaling);
+  call.numbers('doubles', `${prefix}frequencies`, frequencies);
 }
-
-/** @type {Rule} */
-const optional = (call, name, value) => call.optionalReal(name, value);
 
 /**
  * The parameters of each kind, the kinds in the order of C++.
@@ -286,11 +312,11 @@ const kScalings = {
   yarn: {
     factor: real(),
     originalMaxPositionEmbeddings: real(2048),
-    attentionFactor: optional,
+    attentionFactor: optionalReal,
     betaFast: real(32),
     betaSlow: real(1),
-    mscale: optional,
-    mscaleAllDim: optional,
+    mscale: optionalReal,
+    mscaleAllDim: optionalReal,
     truncate: flag(true),
   },
   llama3: {
@@ -303,15 +329,19 @@ const kScalings = {
 
 /**
  * @param {Call} call
+ * @param {string} path
  * @param {RotaryScaling} [scaling]
  */
-function writeScaling(call, scaling) {
-  if (!scaling) return call.number(0);
+function writeScaling(call, path, scaling) {
+  if (scaling === undefined) return call.number(0);
+  if (scaling === null || typeof scaling !== 'object')
+    throw invalid(path, scaling, 'a plain object');
   const { type } = scaling;
   const kinds = Object.keys(kScalings);
-  checkChoice('scaling.type', type, kinds);
+  checkChoice(`${path}.type`, type, kinds);
+  checkOptions(scaling, { type: true, ...kScalings[type] }, path);
   call.number(1 + kinds.indexOf(type));
-  writeOptions(call, scaling, kScalings[type], 'scaling.');
+  writeValues(call, scaling, kScalings[type], path);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { checkOptions, invalid } from './errors.js';
+import { invalid } from './errors.js';
 import { NativeObject } from './nativeObject.js';
 
 /** @import { Runtime } from './runtime.js' */
@@ -56,6 +56,11 @@ export class Safetensors extends NativeObject {
     });
   }
 
+  /** @protected */
+  facts() {
+    return { tensors: this.#entries.length };
+  }
+
   /**
    * In the order of their bytes.
    * @returns {readonly SafetensorsEntry[]}
@@ -92,24 +97,30 @@ export class Safetensors extends NativeObject {
 }
 
 /**
+ * Values by name: an object without a class, a Map, or what else gives pairs of a name and a value.
+ * @template T
+ * @typedef {Readonly<Record<string, T>> | Iterable<readonly [string, T]>} Named
+ */
+
+/**
  * @param {Runtime} runtime
- * @param {Record<string, TensorLike>} tensors
- * @param {Record<string, string>} [metadata]
+ * @param {Named<TensorLike>} tensors
+ * @param {Named<string>} [metadata]
  * @returns {Uint8Array<ArrayBuffer>}
  */
 export function toSafetensors(runtime, tensors, metadata = {}) {
-  checkOptions(tensors, 'tensors');
-  checkOptions(metadata, 'metadata');
+  const named = entriesOf('tensors', tensors);
+  const texts = entriesOf('metadata', metadata);
   return runtime.call((call) => {
-    call.number(Object.keys(tensors).length);
-    for (const [name, tensor] of Object.entries(tensors)) {
+    call.number(named.size);
+    for (const [name, tensor] of named) {
       call.text('name', name);
       call.floats(name, tensor);
     }
-    call.number(Object.keys(metadata).length);
-    for (const [key, value] of Object.entries(metadata)) {
+    call.number(texts.size);
+    for (const [key, value] of texts) {
       call.text('metadata', key);
-      call.text('metadata', value);
+      call.text(`metadata.${key}`, value);
     }
     call.run('toSafetensors');
     const file = call.givenBytes();
@@ -119,10 +130,37 @@ export function toSafetensors(runtime, tensors, metadata = {}) {
 }
 
 /**
+ * @template T
+ * @param {string} argument
+ * @param {Named<T>} named
+ * @returns {Map<string, T>}
+ */
+function entriesOf(argument, named) {
+  const fail = (
+    /** @type {unknown} */ got,
+    needs = 'a plain object, a Map or [name, value] pairs',
+  ) => invalid(argument, got, needs);
+  if (named === null || typeof named !== 'object') throw fail(named);
+  const isIterable = Symbol.iterator in named;
+  // What has a class of its own, such as a layer, holds something else.
+  const prototype = Object.getPrototypeOf(named);
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  if (!isIterable && !isPlain) throw fail(named);
+  const pairs = isIterable ? [...named] : Object.entries(named);
+  for (const pair of pairs) {
+    if (!Array.isArray(pair) || pair.length !== 2 || typeof pair[0] !== 'string') throw fail(pair);
+  }
+  const entries = new Map(/** @type {[string, T][]} */ (pairs));
+  const twice = pairs.find(([name], i) => pairs.findIndex(([other]) => other === name) !== i);
+  if (twice) throw fail(`${twice[0]} twice`, 'each name once');
+  return entries;
+}
+
+/**
  * Opens what weights are loaded from, as long as `body` needs it.
  * @template R
  * @param {Runtime} runtime
- * @param {ArrayBuffer | Uint8Array | Safetensors | Record<string, TensorLike>} source
+ * @param {ArrayBuffer | Uint8Array | Safetensors | Named<TensorLike>} source
  * @param {(file: Safetensors) => R} body
  * @returns {R}
  */

@@ -1,8 +1,14 @@
-import { giveStages, writeAttentionOptions, writeInputs } from './attentionOptions.js';
-import { checkOptions } from './errors.js';
+import {
+  giveStages,
+  kAttentionNames,
+  writeAttentionOptions,
+  writeInputs,
+} from './attentionOptions.js';
+import { checkOptions } from './options.js';
 import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './tensor.js';
 
 /** @import { AttentionOptions, AttentionStages } from './attentionOptions.js' */
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -28,6 +34,9 @@ import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './t
  * @typedef {AttentionOutput<As> & AttentionStages<As>} AttentionResult
  */
 
+/** @type {Names<ScaledDotProductAttentionOptions>} */
+const kNames = { layout: true, numHeads: true, numKvHeads: true, ...kAttentionNames };
+
 const kRanksOfLayout = { 4: 'of the heads apart, as layout is given' };
 const kRanksOfAllHeads = { 3: '(B, N, H·D), as numHeads is given' };
 
@@ -39,16 +48,16 @@ const kRanksOfAllHeads = { 3: '(B, N, H·D), as numHeads is given' };
  * @param {ScaledDotProductAttentionOptions} options
  */
 export function scaledDotProductAttention(runtime, query, key, value, options) {
-  checkOptions(options);
+  checkOptions(options, kNames);
   const { layout, numHeads, numKvHeads = numHeads } = options;
   let ranks = kHeadRanks;
   if (layout !== undefined) {
     checkChoice('layout', layout, ['bhnd', 'bnhd']);
     ranks = kRanksOfLayout;
   }
+  if (numKvHeads !== undefined) checkInteger('numKvHeads', numKvHeads, 1);
   if (numHeads !== undefined) {
     checkInteger('numHeads', numHeads, 1);
-    checkInteger('numKvHeads', /** @type {number} */ (numKvHeads), 1);
     ranks = kRanksOfAllHeads;
   }
   // Of (B, N, H, D) any number will do: the shape says how many heads there are.

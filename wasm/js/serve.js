@@ -1,6 +1,6 @@
 import { argumentError } from './errors.js';
 import { load } from './index.js';
-import { pack, unpack } from './message.js';
+import { kServing, kWhoServes, pack, unpack } from './message.js';
 
 /** @import { Attn } from './attn.js' */
 /** @import { Members, Reference } from './message.js' */
@@ -20,7 +20,7 @@ import { pack, unpack } from './message.js';
 
 /**
  * Makes this worker serve `attn/worker`, with tasks of your own beside the methods of attn. Call it
- * in the worker's module, before any `await` at its top level.
+ * in the worker's module, once what the tasks need is there: the page waits, `startTimeout` long.
  *
  * ```js
  * // squares.js
@@ -43,11 +43,17 @@ import { pack, unpack } from './message.js';
  */
 export function serve(tasks = {}) {
   const { parentPort } = globalThis.process?.getBuiltinModule?.('node:worker_threads') ?? {};
-  const parent = /** @type {EventTarget} */ (parentPort ?? globalThis);
-  parent.addEventListener('message', (event) => {
-    const { data } = /** @type {MessageEvent} */ (event);
+  /** @type {Pick<Worker, 'addEventListener' | 'postMessage'>} */
+  const parent = parentPort ?? /** @type {any} */ (globalThis);
+  if (typeof parent.postMessage !== 'function' || 'document' in globalThis) {
+    throw argumentError('unsupported', 'serve', 'the main thread', 'a worker');
+  }
+  const sayServing = () => parent.postMessage({ attn: kServing });
+  parent.addEventListener('message', ({ data }) => {
+    if (data?.attn === kWhoServes) sayServing();
     if (data?.attn instanceof MessagePort) new Server(data.attn, tasks);
   });
+  sayServing();
 }
 
 /** One module of attn and the objects that the page holds references to. */
@@ -102,9 +108,11 @@ class Server {
 
   /** @param {Request} request */
   #call({ verb, target, name, args }) {
-    const object = this.#objects.get(target);
+    const path = name.split('.');
+    const member = /** @type {string} */ (path.pop());
+    const object = path.reduce((owner, group) => owner[group], this.#objects.get(target));
     const values = this.#unpack(args);
-    return verb === 'new' ? new object[name](...values) : object[name](...values);
+    return verb === 'new' ? new object[member](...values) : object[member](...values);
   }
 
   /** @param {Request} request */
@@ -199,14 +207,29 @@ class Server {
  */
 function membersOf(object) {
   /** @type {Members} */
-  const members = { functions: [], values: [] };
+  const members = { type: object.constructor.name, functions: [], values: [], groups: {} };
+  // Those who stand for the object print by themselves.
+  const seen = new Set(['constructor', 'toJSON']);
   for (let at = object; at !== Object.prototype && at; at = Object.getPrototypeOf(at)) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
-      if (name === 'constructor') continue;
-      members[typeof value === 'function' ? 'functions' : 'values'].push(name);
+      // A class may have its own version of what it inherits.
+      if (seen.has(name)) continue;
+      seen.add(name);
+      if (isGroup(value)) members.groups[name] = Object.keys(value);
+      else members[typeof value === 'function' ? 'functions' : 'values'].push(name);
     }
   }
   return members;
+}
+
+/**
+ * Whether functions lie together under a name, and nothing else.
+ * @param {unknown} value
+ */
+function isGroup(value) {
+  if (typeof value !== 'object' || value === null) return false;
+  const members = Object.values(value);
+  return members.length > 0 && members.every((member) => typeof member === 'function');
 }
 
 /** Lets those messages in that have arrived already. */

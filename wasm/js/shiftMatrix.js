@@ -1,8 +1,10 @@
-import { checkOptions, invalid } from './errors.js';
-import { writeSinusoids } from './sinusoidalEncoding.js';
+import { invalid } from './errors.js';
+import { checkOptions } from './options.js';
+import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
 import { checkInteger } from './tensor.js';
 
 /** @import { Call } from './call.js' */
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { SinusoidOptions } from './sinusoidalEncoding.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -17,12 +19,15 @@ import { checkInteger } from './tensor.js';
 
 /** @typedef {ShiftMatrixSizes & ShiftOptions} ShiftMatrixOptions */
 
+/** @type {Names<ShiftMatrixOptions>} */
+const kOptions = { dModel: true, delta: true, ...kSinusoid };
+
 /**
  * @param {Runtime} runtime
  * @param {ShiftMatrixOptions} options
  */
 export function shiftMatrix(runtime, options) {
-  checkOptions(options);
+  checkOptions(options, kOptions);
   const { dModel, delta } = options;
   checkInteger('dModel', dModel, 1);
   if (dModel % 2 !== 0) {
@@ -38,7 +43,7 @@ export function shiftMatrix(runtime, options) {
  * @param {ShiftOptions} options
  */
 export function applyShift(runtime, encoding, delta, options) {
-  checkOptions(options);
+  checkOptions(options, kSinusoid);
   return runtime.map(
     'applyShift',
     (call) => call.floats('encoding', encoding, { 2: '(N, d)', 3: '(B, N, d)' }),

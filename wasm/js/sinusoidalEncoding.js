@@ -1,7 +1,9 @@
-import { checkOptions, invalid } from './errors.js';
+import { invalid } from './errors.js';
+import { checkOptions } from './options.js';
 import { asTensor, checkInteger } from './tensor.js';
 
 /** @import { Call } from './call.js' */
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
@@ -45,12 +47,18 @@ const kLayouts = ['interleaved', 'concatenated'];
  * @property {ResultTensor<As>} error  (N, d): its values less the exact ones
  */
 
+/** @type {Names<SinusoidOptions>} */
+export const kSinusoid = { base: true, layout: true };
+/** @type {Names<SinusoidalTableOptions>} */
+const kTable = { length: true, dModel: true, start: true, step: true, ...kSinusoid };
+const kOptions = { positions: true, ...kTable };
+
 /**
  * @param {Runtime} runtime
  * @param {SinusoidalEncodingOptions} options
  */
 export function sinusoidalEncoding(runtime, options) {
-  checkOptions(options);
+  checkOptions(options, kOptions);
   if ('positions' in options) return sinusoidalEncodingAt(runtime, options);
   const shape = shapeOf(options);
   return runtime.map(
@@ -87,7 +95,7 @@ function sinusoidalEncodingAt(runtime, options) {
  * @param {SinusoidalTableOptions} options
  */
 export function sinusoidalEncodingInFloat32(runtime, options) {
-  checkOptions(options);
+  checkOptions(options, kTable);
   const shape = shapeOf(options);
   return runtime.call((call) => {
     const encoding = call.result('encoding', shape);

@@ -1,9 +1,10 @@
-import { shapeOfBias, writesDiagonal } from './alibi.js';
+import { kBiasSizes, shapeOfBias, writesDiagonal } from './alibi.js';
 import { kT5Rule } from './attentionOptions.js';
-import { size, writeOptions } from './options.js';
+import { checkOptions, size, writeOptions, writeValues } from './options.js';
 import { checkIntegers } from './tensor.js';
 
 /** @import { BiasSizes } from './alibi.js' */
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 
@@ -22,6 +23,9 @@ import { checkIntegers } from './tensor.js';
 /** @typedef {T5BucketRule & BiasSizes} T5BiasMatrixOptions */
 
 export const kT5Options = { numBuckets: size(32), ...kT5Rule };
+
+/** @type {Names<T5BiasMatrixOptions>} */
+const kMatrixOptions = { ...kT5Rule, ...kBiasSizes };
 
 const kMostDistance = 2 ** 31 - 1;
 
@@ -52,11 +56,12 @@ export function t5Buckets(runtime, distances, options) {
  * @param {T5BiasMatrixOptions} options
  */
 export function t5Bias(runtime, table, options) {
+  checkOptions(options, kMatrixOptions);
   return runtime.map(
     't5Bias',
     (call) => {
       const [, numHeads] = call.floats('table', table, { 2: '(numBuckets, H)' });
-      writeOptions(call, options, kT5Rule);
+      writeValues(call, options, kT5Rule);
       return shapeOfBias(numHeads, options);
     },
     writesDiagonal(options),

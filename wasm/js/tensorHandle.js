@@ -1,4 +1,5 @@
 import { AttnError, invalid } from './errors.js';
+import { printsBriefly } from './print.js';
 import {
   checkInteger,
   checkShape,
@@ -223,6 +224,19 @@ export class TensorHandle {
 
   [Symbol.dispose]() {
     this.dispose();
+  }
+
+  /**
+   * What prints in place of the handle.
+   * @returns {{ type: string }}
+   */
+  toJSON() {
+    const facts = this.disposed ? { disposed: true } : { shape: this.#shape };
+    return { type: TensorHandle.name, ...facts };
+  }
+
+  static {
+    printsBriefly(this.prototype);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { kActivations } from './activation.js';
-import { writeAttentionPositions } from './attentionPositions.js';
+import { positions } from './attentionPositions.js';
 import { choice, flag, kInit, like, real, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
@@ -52,7 +52,7 @@ const kBlock = {
   feedForwardDropout: flag(true),
   numKvHeads: like('numHeads', size()),
   sinks: flag(false),
-  positions: writeAttentionPositions,
+  positions,
 };
 
 export const kLayerOptions = { ...kBlock, ...kInit };

@@ -1,16 +1,23 @@
-import { giveEach, writeAttentionOptions } from './attentionOptions.js';
-import { checkOptions } from './errors.js';
-import { DecodingState } from './keyValueCache.js';
+import {
+  giveEach,
+  kAttentionNames,
+  kScoreNames,
+  writeAttentionOptions,
+} from './attentionOptions.js';
+import { DecodingState, kCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { layerSizes, leadingOf } from './multiHeadAttention.js';
+import { runtimeOf } from './nativeObject.js';
+import { checkOptions, wanted, writeOptions } from './options.js';
 import { checkEqual } from './tensor.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
-/** @import { AttentionOptions, AttentionStages, StageResults } from './attentionOptions.js' */
+/** @import { AttentionOptions, AttentionStages, ExclusionOptions, ScoreOptions, StageResults } from './attentionOptions.js' */
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Place } from './layer.js' */
+/** @import { Names } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -24,7 +31,13 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @property {Dropout} [dropout]  acts in six places, with streams stream … + 5; for training
  */
 
-/** @typedef {DecoderLayerCall & { needWeights?: boolean }} DecoderCall  of every layer, without stages */
+/**
+ * @typedef {object} DecoderCall
+ * @property {ScoreOptions & ExclusionOptions} [selfAttention]  of every layer, as of one
+ * @property {ScoreOptions & ExclusionOptions} [crossAttention]  of every layer
+ * @property {Dropout} [dropout]  layer l uses streams stream + 6·l … + 5; for training
+ * @property {boolean} [needWeights]  whether to return the attention weights of every layer
+ */
 
 /**
  * @template {ResultKind} [As='array']
@@ -47,6 +60,11 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @typedef {{ stages?: StageResults, weights: Result[] }} Attended
  */
 
+/** @type {Names<DecoderLayerCall>} */
+const kLayerCall = { selfAttention: true, crossAttention: true, dropout: true };
+/** @type {Names<DecoderCall>} */
+const kCall = { ...kLayerCall, needWeights: true };
+
 /**
  * What a layer and a stack of them have in common.
  * @template {ResultKind} [As='array']
@@ -59,13 +77,13 @@ class Decoder extends Layer {
    * @param {CapacityOption} [options]
    * @returns {DecodingState}
    */
-  start(memory, { capacity = 0 } = {}) {
-    const address = this.ask(/** @type {Operation} */ (`start${this.constructor.name}`), (call) => {
+  start(memory, options = {}) {
+    const address = this.ask(/** @type {Operation} */ (`start${this.kind}`), (call) => {
       call.rows('memory', memory, this.sizes.dModel, 'dModel');
-      call.integer('capacity', capacity, 0);
+      writeOptions(call, options, kCapacity);
     });
     const [length, batch = 1] = memory.shape.slice(0, -1).reverse();
-    return new DecodingState(this.runtime, address, batch, length);
+    return new DecodingState(runtimeOf(this), address, batch, length);
   }
 
   /**
@@ -73,14 +91,16 @@ class Decoder extends Layer {
    * @template R
    * @param {TensorLike} x
    * @param {TensorLike | DecodingState} memory
-   * @param {DecoderCall} options
+   * @param {DecoderLayerCall} options
+   * @param {Names} names  of what attention may be given
    * @param {number} numWeights  of how many layers the weights are to be had
    * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
    * @returns {R}
    */
-  run(x, memory, options, numWeights, give) {
-    checkOptions(options);
+  run(x, memory, options, names, numWeights, give) {
     const { selfAttention = {}, crossAttention = {}, dropout } = options;
+    checkOptions(selfAttention, names, 'selfAttention');
+    checkOptions(crossAttention, names, 'crossAttention');
     const { dModel, numHeads } = this.sizes;
     const state = memory instanceof DecodingState ? memory : undefined;
     const past = state ? state.length : 0;
@@ -108,7 +128,7 @@ class Decoder extends Layer {
       call.dropout(dropout);
       const selfWeights = writeLayerWeights(call, numWeights, self, leading);
       const crossWeights = writeLayerWeights(call, numWeights, cross, leading);
-      call.run(/** @type {Operation} */ (`forward${this.constructor.name}`));
+      call.run(/** @type {Operation} */ (`forward${this.kind}`));
       return give(
         call,
         output,
@@ -145,7 +165,7 @@ export class TransformerDecoderLayer extends Decoder {
    * @param {Place} [place]  of a layer of a stack
    */
   constructor(runtime, options, place) {
-    super(runtime, options, kLayerOptions, place);
+    super(runtime, 'TransformerDecoderLayer', options, kLayerOptions, place);
   }
 
   /**
@@ -158,7 +178,8 @@ export class TransformerDecoderLayer extends Decoder {
    *   `disposed`
    */
   forward(x, memory, options = {}) {
-    return this.run(x, memory, options, 0, (call, output, self, cross) => ({
+    checkOptions(options, kLayerCall);
+    return this.run(x, memory, options, kAttentionNames, 0, (call, output, self, cross) => ({
       output: call.give(output),
       selfAttention: giveEach(call, self.stages),
       crossAttention: giveEach(call, cross.stages),
@@ -182,7 +203,7 @@ export class TransformerDecoder extends Decoder {
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kStackOptions);
+    super(runtime, 'TransformerDecoder', options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attentions. They live as long as the stack.
@@ -204,9 +225,10 @@ export class TransformerDecoder extends Decoder {
    *   `disposed`
    */
   forward(x, memory, options = {}) {
-    const { needWeights = false } = options;
+    checkOptions(options, kCall);
+    const needWeights = wanted('needWeights', options.needWeights);
     const numWeights = needWeights ? this.layers.length : 0;
-    return this.run(x, memory, options, numWeights, (call, output, self, cross) => ({
+    return this.run(x, memory, options, kScoreNames, numWeights, (call, output, self, cross) => ({
       output: call.give(output),
       ...(needWeights && {
         selfAttentionWeights: self.weights.map((result) => call.give(result)),

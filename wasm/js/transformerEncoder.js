@@ -1,14 +1,22 @@
-import { giveStages, writeAttentionOptions } from './attentionOptions.js';
-import { checkOptions, invalid } from './errors.js';
+import {
+  giveStages,
+  kAttentionNames,
+  kScoreNames,
+  writeAttentionOptions,
+} from './attentionOptions.js';
+import { invalid } from './errors.js';
 import { cacheOf, DecodingState, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { layerSizes, leadingOf, lengthOf } from './multiHeadAttention.js';
+import { runtimeOf } from './nativeObject.js';
+import { checkOptions, wanted } from './options.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
-/** @import { AttentionOptions } from './attentionOptions.js' */
+/** @import { AttentionOptions, ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption, KeyValueCache } from './keyValueCache.js' */
 /** @import { Place } from './layer.js' */
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -25,7 +33,7 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 
 /**
  * @typedef {object} EncoderCall
- * @property {AttentionOptions} [attention]  of self-attention in every layer, without its stages
+ * @property {ScoreOptions & ExclusionOptions} [attention]  of self-attention in every layer
  * @property {Dropout} [dropout]  layer l uses streams stream + 4·l … + 3; for training
  * @property {boolean} [needWeights]  whether to return the attention weights of every layer
  * @property {DecodingState} [caches]  of `makeCaches()`, as `cache` of a layer
@@ -37,6 +45,11 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @property {ResultTensor<As>} output  the shape of `x`
  * @property {ResultTensor<As>[]} [weights]  of each layer (B, H, Nq, Nk), with `needWeights`
  */
+
+/** @type {Names<EncoderLayerCall>} */
+const kLayerCall = { attention: true, dropout: true, cache: true };
+/** @type {Names<EncoderCall>} */
+const kCall = { attention: true, dropout: true, needWeights: true, caches: true };
 
 /**
  * A layer of a Transformer's encoder (Vaswani et al. 2017; torch.nn.TransformerEncoderLayer):
@@ -62,7 +75,7 @@ export class TransformerEncoderLayer extends Layer {
    * @param {Place} [place]  of a layer of a stack
    */
   constructor(runtime, options, place) {
-    super(runtime, options, kLayerOptions, place);
+    super(runtime, 'TransformerEncoderLayer', options, kLayerOptions, place);
   }
 
   /**
@@ -73,10 +86,11 @@ export class TransformerEncoderLayer extends Layer {
    *   `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options);
+    checkOptions(options, kLayerCall);
     const { attention = {}, dropout, cache } = options;
+    checkOptions(attention, kAttentionNames, 'attention');
     const { dModel, numHeads } = this.sizes;
-    const past = cache ? lengthOf(cache) : 0;
+    const past = cache === undefined ? 0 : lengthOf(cache);
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
@@ -95,9 +109,9 @@ export class TransformerEncoderLayer extends Layer {
    * @param {CapacityOption} [options]
    * @returns {KeyValueCache<As>}
    */
-  makeCache(batch = 1, { capacity = 0 } = {}) {
-    const address = this.ask('makeLayerCache', writeCapacity(batch, capacity));
-    return cacheOf(this.runtime, this.sizes, batch, address);
+  makeCache(batch = 1, options = {}) {
+    const address = this.ask('makeLayerCache', writeCapacity(batch, options));
+    return cacheOf(runtimeOf(this), this.sizes, batch, address);
   }
 }
 
@@ -117,7 +131,7 @@ export class TransformerEncoder extends Layer {
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, options, kStackOptions);
+    super(runtime, 'TransformerEncoder', options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attention. They live as long as the stack.
@@ -137,10 +151,12 @@ export class TransformerEncoder extends Layer {
    *   `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options);
-    const { attention = {}, dropout, needWeights = false, caches } = options;
+    checkOptions(options, kCall);
+    const { attention = {}, dropout, caches } = options;
+    checkOptions(attention, kScoreNames, 'attention');
+    const needWeights = wanted('needWeights', options.needWeights);
     const { dModel, numHeads, numLayers } = this.sizes;
-    if (caches && !(caches instanceof DecodingState)) {
+    if (caches !== undefined && !(caches instanceof DecodingState)) {
       throw invalid('caches', caches, 'what makeCaches() gives');
     }
     const past = caches ? caches.length : 0;
@@ -168,8 +184,8 @@ export class TransformerEncoder extends Layer {
    * @param {CapacityOption} [options]
    * @returns {DecodingState}
    */
-  makeCaches(batch = 1, { capacity = 0 } = {}) {
-    const address = this.ask('makeCaches', writeCapacity(batch, capacity));
-    return new DecodingState(this.runtime, address, batch);
+  makeCaches(batch = 1, options = {}) {
+    const address = this.ask('makeCaches', writeCapacity(batch, options));
+    return new DecodingState(runtimeOf(this), address, batch);
   }
 }

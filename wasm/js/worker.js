@@ -1,11 +1,14 @@
 /** @packageDocumentation attn in a worker: the same API, asynchronous, off the main thread. */
 
 import { Connection, notStarted } from './connection.js';
-import { AttnError, checkOptions } from './errors.js';
+import { AttnError, invalid } from './errors.js';
+import { kLoadOptions } from './loadOptions.js';
+import { checkOptions } from './options.js';
 
 /** @import { Attn } from './attn.js' */
 /** @import { CallOptions } from './connection.js' */
 /** @import { LoadOptions } from './loader.js' */
+/** @import { Names } from './options.js' */
 /** @import { Tasks } from './serve.js' */
 
 export { AttnError };
@@ -14,9 +17,15 @@ export { AttnError };
  * @typedef {object} WorkerOption
  * @property {Worker} [worker]  a worker of your own, whose module calls `serve` of
  *   `attn/worker/serve`; it belongs to attn from then on
+ * @property {number} [startTimeout]  how long to wait until the worker serves, in ms: its script has to
+ *   be fetched and run. 20 000 by default; `Infinity` waits as long as it takes
  */
 
 /** @typedef {LoadOptions & WorkerOption} WorkerLoadOptions */
+
+/** @type {Names<WorkerLoadOptions>} */
+const kOptions = { ...kLoadOptions, worker: true, startTimeout: true };
+const kStartTimeout = 20_000;
 
 /**
  * A value of attn's API as one side of a worker sees it: objects that can be disposed of stay in
@@ -115,12 +124,18 @@ export { AttnError };
  * @param {WorkerLoadOptions} [options]
  * @returns {Promise<RemoteAttn<T>>}
  * @throws {AttnError} what `load()` of `attn` throws; `load_failed` also where the worker cannot be
- *   started
+ *   started, or does not call `serve()` in time
  */
 export async function load(options = {}) {
-  checkOptions(options);
-  const { worker, wasmUrl, wasm, ...others } = options;
-  const connection = new Connection(worker ?? startWorker());
+  checkOptions(options, kOptions);
+  const { worker, startTimeout = kStartTimeout, wasmUrl, wasm, ...others } = options;
+  if (worker !== undefined && typeof worker?.postMessage !== 'function') {
+    throw invalid('worker', worker, 'a Worker');
+  }
+  if (typeof startTimeout !== 'number' || !(startTimeout >= 0)) {
+    throw invalid('startTimeout', startTimeout, 'milliseconds, 0 or more');
+  }
+  const connection = new Connection(worker ?? startWorker(), startTimeout);
   try {
     const given = {
       ...others,

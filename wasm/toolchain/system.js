@@ -211,6 +211,11 @@ const kRequirements = {
     packages: ['chromium'],
     description: 'Chromium or Chrome, named by CHROMIUM if it is not on PATH',
   },
+  firefox: {
+    isThere: () => findFirefox() !== undefined,
+    packages: ['firefox-esr'],
+    description: 'Firefox, named by FIREFOX if it is not on PATH',
+  },
   aarch64: {
     isThere: programs('aarch64-linux-gnu-g++', 'qemu-aarch64'),
     packages: ['g++-aarch64-linux-gnu', 'qemu-user'],
@@ -219,14 +224,18 @@ const kRequirements = {
 };
 
 /** @returns {string | undefined} */
-export function findChromium() {
-  const { CHROMIUM } = process.env;
-  if (CHROMIUM) return CHROMIUM;
-  for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
-    const path = findProgram(name);
-    if (path) return path;
-  }
-}
+export const findChromium = () =>
+  findBrowser('CHROMIUM', 'chromium', 'chromium-browser', 'google-chrome');
+
+/** @returns {string | undefined} */
+export const findFirefox = () => findBrowser('FIREFOX', 'firefox-esr', 'firefox');
+
+/**
+ * @param {string} variable  of the environment, which comes first
+ * @param {...string} names  of programs
+ */
+const findBrowser = (variable, ...names) =>
+  process.env[variable] || names.map(findProgram).find((path) => path !== undefined);
 
 /**
  * Makes sure that the machine has what `names` asks for: on Debian by installing packages, on any

@@ -62,7 +62,7 @@ void check_optional(const char* name, const TensorView<T>& view,
 /// Broadcasts to (B, Hq, Nq, Nk), but keeps a last size between 2 and Nk.
 template <class T>
 TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
-                                  const AttentionProblem& p) {
+                                  const AttentionTerms& p) {
   if (view.is_none()) return view;
   validation::require_data(name, view);
   std::int64_t cols = p.num_keys;
@@ -70,13 +70,13 @@ TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
   return validation::broadcast(name, view, {p.batch, p.query_heads, p.num_queries, cols});
 }
 
-void check_length(const char* name, std::int64_t length, const AttentionProblem& p) {
+void check_length(const char* name, std::int64_t length, const AttentionTerms& p) {
   if (length < 0 || length > p.num_keys) {
     fail_value(name, length, {"a length between 0 and the ", p.num_keys, " keys"});
   }
 }
 
-void check_lengths(const AttentionProblem& p) {
+void check_lengths(const AttentionTerms& p) {
   const ConstLengths& lens = p.options.valid_lens;
   if (!lens.is_none()) {
     const bool per_query = lens.rank() == 2;
@@ -100,7 +100,7 @@ void check_lengths(const AttentionProblem& p) {
 
 /// (2k+1, width) or (Hq, 2k+1, width) as the latter; sets or checks k.
 ConstTensor check_relative(const char* name, const ConstTensor& table, std::int64_t width,
-                           AttentionProblem& p) {
+                           AttentionTerms& p) {
   if (table.is_none()) return table;
   const bool fits = (table.rank() == 2 || (table.rank() == 3 && table.size(0) == p.query_heads)) &&
                     table.size(-2) % 2 == 1 && table.size(-1) == width;
@@ -118,7 +118,7 @@ ConstTensor check_relative(const char* name, const ConstTensor& table, std::int6
   return validation::broadcast(name, table, {p.query_heads, 2 * k + 1, width});
 }
 
-void check_bias(const AttentionProblem& p) {
+void check_bias(const AttentionTerms& p) {
   const AttentionOptions& o = p.options;
   check_optional("alibi_slopes", o.alibi_slopes, {p.query_heads});
   if (o.t5_bias) {
@@ -163,6 +163,30 @@ void check_sizes(const AttentionProblem& p) {
 
 }  // namespace
 
+AttentionTerms check_attention_options(const AttentionOptions& options,
+                                       const AttentionSizes& sizes) {
+  AttentionTerms terms{sizes, options, -1};
+  check_numbers(options);
+  terms.options.relative_keys =
+      check_relative("relative_keys", options.relative_keys, sizes.head_dim, terms);
+  terms.options.relative_values =
+      check_relative("relative_values", options.relative_values, sizes.value_dim, terms);
+  terms.max_distance = std::max<std::int64_t>(terms.max_distance, 0);
+  check_bias(terms);
+  terms.options.mask = broadcast_to_scores("mask", options.mask, terms);
+  terms.options.bias = broadcast_to_scores("bias", options.bias, terms);
+  check_lengths(terms);
+  check_optional("sinks", options.sinks, {sizes.query_heads});
+  const auto scores = {sizes.batch, sizes.query_heads, sizes.num_queries, sizes.num_keys};
+  check_optional("scaled_scores", options.scaled_scores, scores);
+  check_optional("capped_scores", options.capped_scores, scores);
+  check_optional("biased_scores", options.biased_scores, scores);
+  check_optional("weights", options.weights, scores);
+  check_optional("log_sum_exp", options.log_sum_exp,
+                 {sizes.batch, sizes.query_heads, sizes.num_queries});
+  return terms;
+}
+
 AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& key,
                                  const ConstTensor& value, const Tensor& output,
                                  const AttentionOptions& options) {
@@ -174,19 +198,11 @@ AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& ke
   require_rank("value", value, query.rank());
   require_rank("output", output, query.rank());
 
-  AttentionProblem p{.query = with_heads(query),
-                     .key = with_heads(key),
-                     .value = with_heads(value),
-                     .output = with_heads(output),
-                     .options = options,
-                     .batch = 0,
-                     .query_heads = 0,
-                     .key_heads = 0,
-                     .num_queries = 0,
-                     .num_keys = 0,
-                     .head_dim = 0,
-                     .value_dim = 0,
-                     .max_distance = -1};
+  AttentionProblem p;
+  p.query = with_heads(query);
+  p.key = with_heads(key);
+  p.value = with_heads(value);
+  p.output = with_heads(output);
   p.batch = p.query.size(0);
   p.query_heads = p.query.size(1);
   p.num_queries = p.query.size(2);
@@ -205,23 +221,7 @@ AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& ke
             : std::span<const std::int64_t>(leading).last(static_cast<std::size_t>(query.rank()));
     fail_shape("output", output.shape(), {"shape ", wanted});
   }
-
-  check_numbers(options);
-  p.options.relative_keys = check_relative("relative_keys", options.relative_keys, p.head_dim, p);
-  p.options.relative_values =
-      check_relative("relative_values", options.relative_values, p.value_dim, p);
-  p.max_distance = std::max<std::int64_t>(p.max_distance, 0);
-  check_bias(p);
-  p.options.mask = broadcast_to_scores("mask", options.mask, p);
-  p.options.bias = broadcast_to_scores("bias", options.bias, p);
-  check_lengths(p);
-  check_optional("sinks", options.sinks, {p.query_heads});
-  const auto scores = {p.batch, p.query_heads, p.num_queries, p.num_keys};
-  check_optional("scaled_scores", options.scaled_scores, scores);
-  check_optional("capped_scores", options.capped_scores, scores);
-  check_optional("biased_scores", options.biased_scores, scores);
-  check_optional("weights", options.weights, scores);
-  check_optional("log_sum_exp", options.log_sum_exp, {p.batch, p.query_heads, p.num_queries});
+  static_cast<AttentionTerms&>(p) = check_attention_options(options, p);
   return p;
 }
 

@@ -8,16 +8,22 @@
 
 namespace attn {
 
-/// A checked call of scaled_dot_product_attention: every view of rank 4 or broadcast to the rank
-/// that its use needs.
-struct AttentionProblem {
-  ConstTensor query, key, value;  ///< (B, H, N, D)
-  Tensor output;
+struct AttentionSizes {
+  std::int64_t batch = 0;
+  std::int64_t query_heads = 0;
+  std::int64_t key_heads = 0;
+  std::int64_t num_queries = 0;
+  std::int64_t num_keys = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t value_dim = 0;
+};
+
+/// What happens to scores of these sizes, checked.
+struct AttentionTerms : AttentionSizes {
   /// The options, with mask and bias broadcast to (B, Hq, Nq, their own last size), relative keys
   /// and values to (Hq, 2k+1, D).
   AttentionOptions options;
-  std::int64_t batch, query_heads, key_heads, num_queries, num_keys, head_dim, value_dim;
-  std::int64_t max_distance;  ///< k of the relative keys and values
+  std::int64_t max_distance = 0;  ///< k of the relative keys and values
 
   /// Keys that batch entry b really has.
   std::int64_t keys_of(std::int64_t b) const {
@@ -28,6 +34,17 @@ struct AttentionProblem {
     return !options.alibi_slopes.is_none() || options.t5_bias.has_value();
   }
 };
+
+/// A checked call of scaled_dot_product_attention.
+struct AttentionProblem : AttentionTerms {
+  ConstTensor query, key, value;  ///< (B, H, N, D)
+  Tensor output;
+};
+
+/// Throws Error for options that do not fit the sizes: a caller that has to compute queries and
+/// keys first asks before it does.
+AttentionTerms check_attention_options(const AttentionOptions& options,
+                                       const AttentionSizes& sizes);
 
 /// Throws Error for whatever does not fit.
 AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& key,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attention/attention_options.hpp"
+#include "attention/attention_problem.hpp"
 #include "attn/layers/initialization.hpp"
 #include "attn/layers/parameters.hpp"
 #include "attn/positions/alibi.hpp"
@@ -56,6 +57,9 @@ struct MultiHeadAttention::Impl {
                          Context& context) const;
   /// The options of a call, completed by the layer's own terms.
   AttentionOptions with_terms(const AttentionOptions& attention) const;
+  /// Refuses options that do not fit, before anything is computed.
+  void check_options(const AttentionOptions& attention, const ConstTensor& query,
+                     std::int64_t num_keys) const;
   /// Memory for what comes behind attention, taken before anything is written.
   struct Heads {
     Tensor joined;  ///< (B, Nq, E)
@@ -325,8 +329,6 @@ Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int6
     rotate(heads, num_keys);
   } else {
     // Where the last query stands depends on the number of keys that an entry really has.
-    validation::require_shape("key_lens", attention.key_lens, {heads.size(0)});
-    validation::require_data("key_lens", attention.key_lens);
     for (std::int64_t b = 0; b < heads.size(0); ++b) {
       rotate(heads.slice(0, b, b + 1), attention.key_lens(b));
     }
@@ -355,6 +357,18 @@ AttentionOptions MultiHeadAttention::Impl::with_terms(const AttentionOptions& at
   return result;
 }
 
+void MultiHeadAttention::Impl::check_options(const AttentionOptions& attention,
+                                             const ConstTensor& query,
+                                             std::int64_t num_keys) const {
+  check_attention_options(with_terms(attention), {.batch = query.rank() == 3 ? query.size(0) : 1,
+                                                  .query_heads = options.num_heads,
+                                                  .key_heads = kv_heads,
+                                                  .num_queries = query.size(-2),
+                                                  .num_keys = num_keys,
+                                                  .head_dim = head_dim,
+                                                  .value_dim = head_dim});
+}
+
 MultiHeadAttention::Impl::Heads MultiHeadAttention::Impl::take_heads(
     std::int64_t batch, std::int64_t num_queries, runtime::Execution& run) const {
   const std::int64_t e = options.d_model;
@@ -379,6 +393,7 @@ void MultiHeadAttention::forward(const ConstTensor& query, const ConstTensor& ke
   const bool batched = query.rank() == 3;
   const std::int64_t batch = batched ? query.size(0) : 1;
   impl.check_keys(key, value, batched, batch);
+  impl.check_options(attention, query, key.size(-2));
 
   runtime::Execution run(context);
   const Tensor q = impl.project_queries(query, key.size(-2), attention, run, context);
@@ -419,6 +434,7 @@ void MultiHeadAttention::attend(const ConstTensor& query, const KeyValueCache& c
   impl.check_query(query, output);
   const std::int64_t batch = query.rank() == 3 ? query.size(0) : 1;
   impl.check_cache(cache, batch);
+  impl.check_options(attention, query, cache.length());
   runtime::Execution run(context);
   const Tensor q = impl.project_queries(query, cache.length(), attention, run, context);
   const Impl::Heads heads = impl.take_heads(batch, query.size(-2), run);
@@ -439,9 +455,11 @@ void MultiHeadAttention::forward(const ConstTensor& query, const ConstTensor& ke
   impl.check_keys(key, value, batched, batch);
   impl.check_cache(cache, batch);
   const std::int64_t past = cache.length();
+  const AttentionOptions shifted = behind(past, attention);
+  impl.check_options(shifted, query, past + key.size(-2));
   append(key, value, cache, context);
   try {
-    attend(query, cache, output, behind(past, attention), context);
+    attend(query, cache, output, shifted, context);
   } catch (...) {
     cache.truncate(past);
     throw;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "runtime/dispatch.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -20,12 +21,13 @@ PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols) : rows_(rows), 
 }
 
 void PackedMatrix::pack(const ConstTensor& weight, std::int64_t first_col) noexcept {
-  for (index row = 0; row < rows_; ++row) {
-    const index panel = row / kernels::kPanelWidth * kernels::kPanelWidth;
-    float* column = packed() + panel * cols_ + row % kernels::kPanelWidth;
-    for (index k = 0; k < weight.size(1); ++k) {
-      column[(first_col + k) * kernels::kPanelWidth] = weight(row, k);
-    }
+  // Packing moves numbers and computes none: any instruction set's kernel gives the same.
+  const kernels::KernelTable& kernels =
+      *runtime::find_kernels(supported_instruction_sets().front());
+  for (index row = 0; row < rows_; row += kernels::kPanelWidth) {
+    kernels.pack(std::min(kernels::kPanelWidth, rows_ - row), weight.size(1),
+                 weight.data() + row * weight.stride(0), weight.stride(0), weight.stride(1),
+                 packed() + row * cols_ + first_col * kernels::kPanelWidth);
   }
 }
 

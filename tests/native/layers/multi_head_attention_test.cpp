@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -502,6 +503,44 @@ TEST(MultiHeadAttentionErrorTest, options_of_attention) {
   EXPECT_EQ(
       attn_test::error_of([&] { attention.forward(in, in, in, {y.data(), {6, 4}}, options); }),
       "invalid_argument: valid_lens: got 7, needs a length between 0 and the 6 keys");
+  EXPECT_THAT(y, ::testing::Each(5.0F));
+}
+
+// As many queries and keys as no machine has memory to project: rows that all lie in one place.
+TEST(MultiHeadAttentionErrorTest, options_are_refused_before_anything_is_projected) {
+  constexpr std::int64_t kMany = (std::int64_t{1} << 31) - 1;
+  const MultiHeadAttention attention({.d_model = 256, .num_heads = 2});
+  const std::vector<float> x(256);
+  std::vector<float> y(256, 5.0F);
+  const std::array<std::int64_t, 2> shape{kMany, 256}, strides{0, 1};
+  const attn::ConstTensor in(x.data(), shape, strides);
+  const attn::Tensor out(y.data(), shape, strides);
+  const std::uint8_t mask[3] = {1, 1, 1};
+  AttentionOptions options;
+  options.mask = {mask, {3, 1}};
+  attn::Context context({.num_threads = 1});
+  std::string refusal;
+  const auto allocations_of_a_call = [&](auto&& call) {
+    const attn_test::AllocationProbe probe;
+    refusal = attn_test::error_of(call);
+    return probe.count();
+  };
+  const std::string expected =
+      "shape_mismatch: mask: got shape (3, 1), needs a shape that broadcasts to (1, 2, "
+      "2147483647, ";
+  const auto forward = [&] { attention.forward(in, in, in, out, options, context); };
+  const std::int64_t first = allocations_of_a_call(forward);
+  EXPECT_EQ(refusal, expected + "2147483647)");
+  // Scratch memory would be kept, and not asked for again.
+  EXPECT_EQ(allocations_of_a_call(forward), first);
+
+  attn::KeyValueCache cache = attention.make_cache(1, 4);
+  const attn::ConstTensor token(x.data(), {1, 256});
+  const auto cached = [&] { attention.forward(in, token, token, out, cache, options, context); };
+  const std::int64_t first_cached = allocations_of_a_call(cached);
+  EXPECT_EQ(refusal, expected + "1)");
+  EXPECT_EQ(allocations_of_a_call(cached), first_cached);
+  EXPECT_EQ(cache.length(), 0);
   EXPECT_THAT(y, ::testing::Each(5.0F));
 }
 

@@ -10,7 +10,7 @@ const bytes = globalThis.process
   : await (await fetch(file)).arrayBuffer();
 
 // What is in the file?
-const opened = attn.safetensors(bytes);
+const opened = new attn.Safetensors(bytes);
 for (const { name, dtype, shape } of opened.tensors) console.log(name, dtype, shape);
 
 // torch.nn.MultiheadAttention(2, 1, bias=False), saved as `attention.…`.

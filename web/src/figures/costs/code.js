@@ -35,9 +35,9 @@ const attn = await load();
 const [n, d, k] = [${n}, ${d}, ${k}];
 const print = ({ multiplyAdds, sequentialOperations, maxPathLength }) =>
   console.log(multiplyAdds, sequentialOperations, maxPathLength);
-print(attn.convolutionCosts({ n, d, k }));
-print(attn.recurrentCosts({ n, d }));
-print(attn.selfAttentionCosts({ n, d }));
+print(attn.architectureCosts.convolution({ n, d, k }));
+print(attn.architectureCosts.recurrent({ n, d }));
+print(attn.architectureCosts.selfAttention({ n, d }));
 `,
   };
 }

@@ -22,32 +22,32 @@ export function costRows(attn, { n, d, k }) {
     {
       id: 'convolution',
       name: `convolution, k = ${k}`,
-      costs: attn.convolutionCosts({ n, d, k }),
+      costs: attn.architectureCosts.convolution({ n, d, k }),
     },
     {
       id: 'dilated',
       name: 'convolution, dilated 1, k, k² …',
-      costs: attn.dilatedConvolutionCosts({ n, d, k }),
+      costs: attn.architectureCosts.dilatedConvolution({ n, d, k }),
     },
     {
       id: 'recurrence',
       name: 'RNN',
-      costs: attn.recurrentCosts({ n, d }),
+      costs: attn.architectureCosts.recurrent({ n, d }),
     },
     {
       id: 'attention',
       name: 'self-attention without projections',
-      costs: attn.selfAttentionCosts({ n, d }),
+      costs: attn.architectureCosts.selfAttention({ n, d }),
     },
     {
       id: 'window',
       name: `… within ${window} ${window === 1 ? 'token' : 'tokens'} on each side`,
-      costs: attn.windowAttentionCosts({ n, d, left: window, right: window }),
+      costs: attn.architectureCosts.windowAttention({ n, d, left: window, right: window }),
     },
     {
       id: 'projections',
       name: 'self-attention with its projections',
-      costs: attn.selfAttentionCosts({ n, d, projections: true }),
+      costs: attn.architectureCosts.selfAttention({ n, d, projections: true }),
     },
   ];
 }

@@ -35,9 +35,9 @@ int main() {
 const attn = await load();
 // CNN, RNN, self-attention: between tokens ${first} and ${second}, and between the furthest two
 for (const n of [${between}, ${n}]) {
-  const cnn = attn.convolutionCosts({ n, d: 1, k: ${k} }).maxPathLength;
-  const rnn = attn.recurrentCosts({ n, d: 1 }).maxPathLength;
-  const attention = attn.selfAttentionCosts({ n, d: 1 }).maxPathLength;
+  const cnn = attn.architectureCosts.convolution({ n, d: 1, k: ${k} }).maxPathLength;
+  const rnn = attn.architectureCosts.recurrent({ n, d: 1 }).maxPathLength;
+  const attention = attn.architectureCosts.selfAttention({ n, d: 1 }).maxPathLength;
   console.log(cnn, rnn, attention);
 }
 `,

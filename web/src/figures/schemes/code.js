@@ -155,7 +155,7 @@ for (std::int64_t i = 0; i < length; ++i) {
   }),
   javascript: javascriptProgram({
     body: `const length = ${length};
-const table = attn.fillNormal({ shape: [${t5.numBuckets}, ${heads}], seed: ${seed}, stream: ${streams.t5} });
+const table = attn.randomNormal({ shape: [${t5.numBuckets}, ${heads}], seed: ${seed}, stream: ${streams.t5} });
 const all = attn.t5Bias(table, { numQueries: length, maxDistance: ${t5.maxDistance} });
 const head = ${head} * length * length;
 const bias = { data: all.data.subarray(head, head + length * length), shape: [length, length] };`,
@@ -180,7 +180,7 @@ attn::fill_normal(attn::Tensor(relative_keys.data(), {rows, columns}),
       ...{ result: 'relative_keys', rows: 'rows', columns: 'columns' },
     }),
     javascript: javascriptProgram({
-      body: `const relativeKeys = attn.fillNormal({
+      body: `const relativeKeys = attn.randomNormal({
   shape: [${rows}, ${columns}],
   seed: ${seed},
   stream: ${streams.shaw},

@@ -164,7 +164,7 @@ class Head {
         };
       case 't5': {
         const { numBuckets, maxDistance } = t5;
-        const table = attn.fillNormal({
+        const table = attn.randomNormal({
           ...{ shape: [numBuckets, heads], seed, stream: streams.t5, deviation },
         });
         const column = {
@@ -177,7 +177,7 @@ class Head {
         };
       }
       case 'shaw': {
-        const relativeKeys = attn.fillNormal({
+        const relativeKeys = attn.randomNormal({
           ...{ shape: [2 * clip + 1, dModel / heads], seed, stream: streams.shaw, deviation },
         });
         return { matrix: matrixOf(relativeKeys), weights: this.#attend(x, { relativeKeys }) };

@@ -68,7 +68,7 @@ int main() {
 
 const attn = await load({ threads: 1 });
 const [n, d, k] = [${n}, ${d}, ${k}];
-const x = attn.fillNormal({ shape: [n, d], seed: 1 });
+const x = attn.randomNormal({ shape: [n, d], seed: 1 });
 const cnn = new attn.Conv1d({ inChannels: d, outChannels: d, kernelSize: k, padding: 'same' });
 const rnn = new attn.RNN({ inputSize: d, hiddenSize: d });
 

@@ -1,0 +1,167 @@
+// The page in Firefox, driven by WebDriver BiDi, beside Chromium, both without relaxed SIMD: what they
+// show and compute has the same bits.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { load } from 'attn';
+import puppeteer from 'puppeteer-core';
+import sirv from 'sirv';
+
+import { findChromium, findFirefox } from '../../wasm/toolchain/system.js';
+import { bitsOf } from './sameBits.js';
+import { chromiumFlags, numberOf, readCells, serveSite } from './site.js';
+
+/** @import { Browser, ElementHandle, Page } from 'puppeteer-core' */
+
+const kBrowsers = /** @type {const} */ (['Firefox', 'Chromium']);
+/** @typedef {(typeof kBrowsers)[number]} BrowserName */
+
+const packageFolder = sirv(fileURLToPath(new URL('../../wasm/dist', import.meta.url)), {
+  dev: true,
+});
+const testsFolder = sirv(import.meta.dirname, { dev: true });
+
+/** Longest wait for anything, in ms. */
+const kPatience = 60_000;
+
+/** @type {Awaited<ReturnType<typeof serveSite>>} */
+let site;
+/** @type {Record<BrowserName, Browser>} */
+let browsers;
+before(async () => {
+  site = await serveSite('/', { '/attn/': packageFolder, '/tests/': testsFolder });
+  const options = { headless: true, timeout: kPatience, protocolTimeout: 3 * kPatience };
+  const [Firefox, Chromium] = await Promise.all([
+    puppeteer.launch({ ...options, browser: 'firefox', executablePath: findFirefox() }),
+    puppeteer.launch({
+      ...options,
+      browser: 'chrome',
+      executablePath: process.env.CHROMIUM || findChromium(),
+      args: chromiumFlags,
+    }),
+  ]);
+  browsers = { Firefox, Chromium };
+});
+after(async () => {
+  await Promise.all(Object.values(browsers ?? {}).map((browser) => browser.close()));
+  site?.server.closeAllConnections();
+  site?.server.close();
+});
+
+/** Runs before a page's own scripts: an engine without relaxed SIMD. */
+function hideRelaxedSimd() {
+  const { validate } = WebAssembly;
+  // i32x4.relaxed_trunc_f32x4_s, by which the package knows it.
+  const opcode = [253, 129, 2, 11];
+  WebAssembly.validate = (bytes) => {
+    const end = Array.from(/** @type {Uint8Array} */ (bytes).slice(-opcode.length));
+    return end.join() !== opcode.join() && validate(bytes);
+  };
+}
+
+/**
+ * A page in a fresh profile, and whatever it should not do.
+ * @param {BrowserName} name
+ * @param {string} [fragment] with '#'
+ */
+async function open(name, fragment = '') {
+  const context = await browsers[name].createBrowserContext();
+  const page = await context.newPage();
+  page.setDefaultTimeout(kPatience);
+  /** @type {string[]} */
+  const problems = [];
+  page.on('console', (message) => problems.push(`${message.type()}: ${message.text()}`));
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('requestfailed', (request) => problems.push(`failed: ${request.url()}`));
+  page.on('request', (request) => {
+    if (new URL(request.url()).origin !== site.origin) {
+      problems.push(`another origin: ${request.url()}`);
+    }
+  });
+  await page.evaluateOnNewDocument(hideRelaxedSimd);
+  await page.setViewport({ width: 1440, height: 900 });
+  await page.goto(`${site.origin}/${fragment}`);
+  await page.waitForSelector('[data-variant]');
+  const close = async () => {
+    await context.close();
+    assert.deepEqual(problems, [], name);
+  };
+  return { page, close };
+}
+
+/**
+ * Types a sentence in place of the page's.
+ * @param {Page} page
+ * @param {string} sentence
+ */
+async function type(page, sentence) {
+  await page.waitForSelector('textarea');
+  await page.$eval('textarea', (field) => {
+    field.focus();
+    field.select();
+  });
+  await page.keyboard.type(sentence);
+}
+
+/**
+ * Every number of a heatmap, as the page writes it.
+ * @param {Page} page
+ * @param {string} figure
+ * @param {string} label
+ * @param {number} rows
+ * @param {number} columns
+ */
+async function shownNumbers(page, figure, label, rows, columns) {
+  const name = `${label}, ${rows} ${label.startsWith('Input') ? 'tokens' : 'queries'} by ${columns}`;
+  const heatmap = /** @type {ElementHandle<Element>} */ (
+    await page.waitForSelector(`#${figure} [role="application"][aria-label^="${name} "]`)
+  );
+  const texts = await heatmap.evaluate(
+    readCells,
+    /** @type {[number, number]} */ ([rows, columns]),
+  );
+  assert.ok(texts.every((text) => Number.isFinite(numberOf(text || 'none'))));
+  return texts;
+}
+
+test('Firefox opens the page, and what it shows as one types is what Chromium shows', async () => {
+  const tokens = 'a cat , a dog and a mouse saw the same cat'.split(' ').length;
+  /** @type {Partial<Record<BrowserName, object>>} */
+  const shown = {};
+  await Promise.all(
+    kBrowsers.map(async (name) => {
+      const { page, close } = await open(
+        name,
+        '#at=self-attention.weights&weights=xavier&dModel=16',
+      );
+      assert.equal(await page.$eval('[data-variant]', (label) => label.textContent), 'simd128');
+      await type(page, 'a cat, a dog and a mouse saw the same cat');
+      shown[name] = {
+        input: await shownNumbers(page, 'pipeline', 'Input of the layer', tokens, 16),
+        weights: await shownNumbers(page, 'weights', 'Attention weights of head 1', tokens, tokens),
+      };
+      await close();
+    }),
+  );
+  assert.deepEqual(shown.Firefox, shown.Chromium);
+});
+
+test('SIMD128 gives the same bits in Firefox, Chromium and Node', async () => {
+  const expected = await bitsOf(await load({ variant: 'simd128' }));
+  await Promise.all(
+    kBrowsers.map(async (name) => {
+      const { page, close } = await open(name);
+      const found = await page.evaluate(async () => {
+        const [{ load }, { bitsOf }] = await Promise.all([
+          import(String('/attn/index.js')),
+          import(String('/tests/sameBits.js')),
+        ]);
+        return bitsOf(await load({ variant: 'simd128' }));
+      });
+      await close();
+      assert.deepEqual(found, expected, name);
+    }),
+  );
+});

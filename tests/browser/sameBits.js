@@ -1,0 +1,95 @@
+// A fixed set of calls whose every bit is to be the same wherever SIMD128 runs: in each browser and in
+// Node. It takes the module as it is, and imports nothing, so that a page can import it, too.
+
+/** @import { Attn, Tensor } from 'attn' */
+
+/**
+ * Numbers from −1 to 1 that need no generator: by Weyl's sequence.
+ * @param {number} stream
+ * @param {...number} shape
+ * @returns {Tensor}
+ */
+function numbers(stream, ...shape) {
+  const length = shape.reduce((product, size) => product * size, 1);
+  const at = (/** @type {number} */ i) =>
+    (Math.imul(i + 1 + 7919 * stream, 0x9e3779b1) >>> 0) / 2 ** 31;
+  return { data: Float32Array.from({ length }, (_, i) => at(i) - 1), shape };
+}
+
+/** @param {ArrayBuffer} bytes */
+const hex = (bytes) =>
+  Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/**
+ * The results, each as its SHA-256 by name.
+ * @param {Attn} attn
+ * @returns {Promise<Record<string, string>>}
+ */
+export async function bitsOf(attn) {
+  /** @type {Record<string, Float32Array>} */
+  const results = {};
+  const [batch, heads, queries, keys, width] = [2, 3, 37, 301, 20];
+  const query = numbers(1, batch, heads, queries, width);
+  const key = numbers(2, batch, heads, keys, width);
+  const value = numbers(3, batch, heads, keys, 13);
+  const mask = numbers(4, queries, keys);
+  const attended = { data: Uint8Array.from(mask.data, (x) => Number(x < 0.5)), shape: mask.shape };
+  const masks = {
+    none: {},
+    causal: { causal: /** @type {const} */ ('bottomRight') },
+    window: { window: { left: 40, right: 3 } },
+    lengths: { validLens: [0, 123] },
+    boolean: { mask: attended },
+    bias: { bias: mask, softcap: 5, causal: true },
+  };
+  for (const [name, options] of Object.entries(masks)) {
+    const { output, weights } = attn.scaledDotProductAttention(query, key, value, {
+      ...options,
+      needWeights: true,
+    });
+    results[`attention, ${name}`] = output.data;
+    results[`weights, ${name}`] = /** @type {{ data: Float32Array }} */ (weights).data;
+  }
+  const single = { data: query.data.slice(0, 1 * width), shape: [1, width] };
+  const long = attn.sinusoidalEncoding({ length: 3000, dModel: width });
+  results['one query of 3000 keys'] = attn.scaledDotProductAttention(
+    single,
+    long,
+    long,
+  ).output.data;
+
+  results['encoding far away'] = attn.sinusoidalEncoding({
+    length: 200,
+    dModel: 63,
+    start: 1e6,
+  }).data;
+  results['rotation'] = new attn.RotaryEmbedding({ rotaryDim: 16 }).forward(
+    numbers(5, 50, 16),
+  ).data;
+  const x = numbers(6, 2, 33, 48);
+  results['layer norm'] = new attn.LayerNorm({ width: 48 }).forward(x).data;
+  for (const activation of /** @type {const} */ (['relu', 'gelu'])) {
+    const encoder = new attn.TransformerEncoder({
+      numLayers: 2,
+      dModel: 48,
+      numHeads: 4,
+      dimFeedforward: 96,
+      activation,
+      seed: 7,
+    });
+    results[`encoder, ${activation}`] = encoder.forward(x, {
+      attention: { causal: true },
+    }).output.data;
+    encoder.dispose();
+  }
+  const gru = new attn.GRU({ inputSize: 48, hiddenSize: 17, seed: 3 });
+  results['recurrence'] = gru.forward(x).output.data;
+
+  /** @type {Record<string, string>} */
+  const bits = {};
+  for (const [name, data] of Object.entries(results)) {
+    if (!data.every(Number.isFinite)) throw new Error(`${name} holds what is no number`);
+    bits[name] = hex(await crypto.subtle.digest('SHA-256', data.slice().buffer));
+  }
+  return bits;
+}

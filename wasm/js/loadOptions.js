@@ -1,0 +1,5 @@
+/** @import { LoadOptions } from './loader.js' */
+/** @import { Names } from './options.js' */
+
+/** @type {Names<LoadOptions>} */
+export const kLoadOptions = { variant: true, threads: true, wasmUrl: true, wasm: true };
