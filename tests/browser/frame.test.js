@@ -244,7 +244,7 @@ test('settings that do not act on what is in sight say so', async () => {
   await page.goto(`${site.url}#at=rotation.rotation-shift`);
   await becomes(names, ['width', 'heads', 'projections', 'positions']);
   const heads = page.locator('.bar fieldset').first();
-  assert.match((await heads.getAttribute('title')) ?? '', /^Does not act/);
+  assert.match((await heads.getAttribute('title')) ?? '', /^Has no effect/);
   await page.goto(`${site.url}#at=pooling.pooling-figure`);
   await becomes(names, ['width', 'heads', 'projections', 'positions', 'base']);
   // They work all the same.

@@ -105,7 +105,7 @@ test('a long sentence leaves the page’s thread alone, and without a worker giv
     );
   });
   const here = await measured(alone);
-  await alone.getByText('Long sentences are computed where the page is drawn').waitFor();
+  await alone.getByText('Long sentences are computed on the page’s own thread').waitFor();
   await alone.context().close();
 
   context.diagnostic(
@@ -245,7 +245,7 @@ test('a worker that never starts is given up, and the page computes by itself', 
   await page.getByRole('status').filter({ hasText: 'computing …' }).waitFor();
   await end();
   await page.clock.runFor(20_000);
-  await page.getByText('Long sentences are computed where the page is drawn').waitFor();
+  await page.getByText('Long sentences are computed on the page’s own thread').waitFor();
   await shows(page, 300);
 });
 

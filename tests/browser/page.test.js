@@ -107,6 +107,18 @@ test('following a link to other settings on the open page takes them over', asyn
   assert.equal(await page.getByRole('textbox').inputValue(), 'two words');
 });
 
+test('a link of a later version says so and stays as it is, until something is changed', async () => {
+  const page = await site.open('#v=99&heads=8&new=1');
+  const notice = page.getByText('This link was made by a later version of this page');
+  await notice.waitFor();
+  assert.ok(await page.getByRole('radio', { name: '8', exact: true }).first().isChecked());
+  await page.waitForTimeout(400);
+  assert.equal(new URL(page.url()).hash, '#v=99&heads=8&new=1');
+  await page.getByRole('textbox').first().fill('man bites dog');
+  await notice.waitFor({ state: 'detached' });
+  await page.waitForURL(({ hash }) => /^#v=1&.*heads=8/.test(hash) && !hash.includes('new'));
+});
+
 test('hostile links are harmless', async () => {
   for (const fragment of [
     '#text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E',

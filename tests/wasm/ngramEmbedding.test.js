@@ -29,15 +29,8 @@ await everyVariant('ngramEmbedding', (attn) => {
   });
 
   test('words_spelled_alike_lie_close_together', () => {
-    const [attention, attentive, banana, capital] = rows(
-      'attention',
-      'attentive',
-      'banana',
-      'Attention',
-    );
+    const [attention, attentive, banana] = rows('attention', 'attentive', 'banana');
     assert.ok(cosine(attention, attentive) > 0.4);
-    assert.ok(cosine(attention, capital) > 0.6);
-    assert.ok(cosine(attention, capital) < 0.9999);
     // Random directions in 64 dimensions: four standard deviations.
     assert.ok(Math.abs(cosine(attention, banana)) < 4 / Math.sqrt(dModel));
   });

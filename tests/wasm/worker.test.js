@@ -221,6 +221,47 @@ describe('a module in a worker', () => {
 });
 
 describe('load in a worker', () => {
+  /** @param {string} code */
+  const workerOf = (code) => /** @type {any} */ (new Worker(code, { eval: true }));
+  const serveUrl = JSON.stringify(import.meta.resolve('attn/worker/serve'));
+
+  test('a_worker_that_serves_late_is_waited_for', async () => {
+    // What it is asked before it serves is lost, as in a browser after a top-level await.
+    const worker = workerOf(`
+      require('node:worker_threads').parentPort.on('message', () => {});
+      setTimeout(() => import(${serveUrl}).then(({ serve }) => serve()), 100);`);
+    const attn = await loadInWorker({ ...options, worker });
+    assert.equal(await attn.variant, 'simd128');
+    attn.terminate();
+  });
+
+  test('a_worker_that_has_served_long_since_answers', async () => {
+    const worker = ownWorker();
+    await new Promise((resolve) => worker.once('message', resolve));
+    await setTimeout(50);
+    const attn = await loadInWorker({ ...options, worker });
+    assert.equal(await attn.variant, 'simd128');
+    attn.terminate();
+  });
+
+  test('a_worker_that_never_serves_is_found', async () => {
+    const worker = workerOf('setInterval(() => {}, 1000)');
+    await assertRejects(
+      loadInWorker({ ...options, worker, startTimeout: 100 }),
+      'load_failed',
+      "worker: got no answer in 100 ms, needs a module that calls serve() of 'attn/worker/serve' by then, or a longer startTimeout",
+    );
+  });
+
+  test('serve_is_for_workers_only', async () => {
+    const { serve } = await import('attn/worker/serve');
+    await assertRejects(
+      (async () => serve())(),
+      'unsupported',
+      'serve: got the main thread, needs a worker',
+    );
+  });
+
   test('options_are_those_of_load', async (t) => {
     const wasmUrl = new URL('../../wasm/dist/', import.meta.url);
     const attn = await loadInWorker({ variant: 'simd128-threads', threads: 2, wasmUrl });

@@ -218,10 +218,10 @@ export function writeAttentionOptions(call, options, sizes, leading) {
   call.has(window !== undefined);
   if (window !== undefined) {
     checkOptions(window, kWindow, 'window');
-    const { left, right, diagonal = causal } = window;
+    const { left, right, diagonal = typeof causal === 'boolean' ? 'topLeft' : causal } = window;
     writeSide(call, 'window.left', left);
     writeSide(call, 'window.right', right);
-    writeDiagonal(call, 'window.diagonal', typeof diagonal === 'boolean' ? 'topLeft' : diagonal);
+    writeDiagonal(call, 'window.diagonal', diagonal);
   }
   writeLengths(call, 'validLens', options.validLens, batch, numQueries, numKeys);
   writeLengths(call, 'keyLens', options.keyLens, batch, undefined, numKeys);

@@ -1,4 +1,5 @@
 import { giveEach, writeInputs, writeLengths } from './attentionOptions.js';
+import { invalid } from './errors.js';
 import { checkOptions, wanted } from './options.js';
 import { checkEqual } from './tensor.js';
 
@@ -72,6 +73,10 @@ const kOptions = { scoring: true, scale: true, width: true, ...kPooling };
 export function attentionPooling(runtime, query, key, value, options) {
   checkOptions(options, kOptions);
   const { scoring = 'scaledDot', scale, width = 1 } = options;
+  for (const [name, value] of Object.entries({ scale, width })) {
+    if (value !== undefined && !Number.isFinite(value))
+      throw invalid(name, value, 'a finite number');
+  }
   return runtime.call((call) => {
     const results = writePooling(call, query, key, value, options, (queryWidth, keyWidth) => {
       checkEqual('key', 'width', keyWidth, 'the width of query', queryWidth);

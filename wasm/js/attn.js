@@ -72,6 +72,9 @@ import { tensor } from './tensorHandle.js';
  * @template {ResultKind} [As='array']
  */
 export class Attn {
+  /** @internal */
+  static name = 'Attn';
+
   #runtime;
   #variant;
   /** @type {Attn<'handle'> | undefined} */
@@ -542,7 +545,8 @@ export class Attn {
    * Embeddings for tokens without a trained model: the normalised sum of pseudo-random vectors, one
    * for each of a token's character n-grams (2 to 4 characters) and one for the whole word. Words
    * spelled alike lie close together, identical ones coincide, and others are nearly orthogonal.
-   * Every row has root mean square 1, and does not depend on the tokens around it.
+   * Capitals are characters of their own: where case is not to matter, lower-case the tokens. Every
+   * row has root mean square 1, and does not depend on the tokens around it.
    *
    * @param {readonly string[]} tokens  N of them
    * @param {NgramEmbeddingOptions} options

@@ -338,10 +338,12 @@ function writeScaling(call, path, scaling) {
     throw invalid(path, scaling, 'a plain object');
   const { type } = scaling;
   const kinds = Object.keys(kScalings);
+  // Of an unknown kind any may be the name that is wrong.
+  const table = kScalings[type] ?? Object.assign({}, ...Object.values(kScalings));
+  checkOptions(scaling, { type: true, ...table }, path);
   checkChoice(`${path}.type`, type, kinds);
-  checkOptions(scaling, { type: true, ...kScalings[type] }, path);
   call.number(1 + kinds.indexOf(type));
-  writeValues(call, scaling, kScalings[type], path);
+  writeValues(call, scaling, table, path);
 }
 
 /**

@@ -59,12 +59,15 @@ const kOptions = { positions: true, ...kTable };
  */
 export function sinusoidalEncoding(runtime, options) {
   checkOptions(options, kOptions);
-  if ('positions' in options) return sinusoidalEncodingAt(runtime, options);
-  const shape = shapeOf(options);
+  if ('positions' in options && options.positions !== undefined) {
+    return sinusoidalEncodingAt(runtime, options);
+  }
+  const table = /** @type {SinusoidalTableOptions} */ (options);
+  const shape = shapeOf(table);
   return runtime.map(
     'sinusoidalEncoding',
     () => shape,
-    (call) => writeTable(call, options),
+    (call) => writeTable(call, table),
   );
 }
 

@@ -49,7 +49,9 @@ const kStartTimeout = 20_000;
  *   ? new (...args: SentArguments<A>) => Promise<Sent<R>>
  *   : M extends (...args: infer A) => infer R
  *     ? (...args: SentArguments<A>) => Promise<Sent<Awaited<R>>>
- *     : Promise<Sent<M>>} RemoteMember
+ *     : M extends Readonly<Record<string, (...args: any[]) => any>>
+ *       ? { [K in keyof M]: RemoteMember<M[K]> }
+ *       : Promise<Sent<M>>} RemoteMember
  */
 
 /**
@@ -66,7 +68,7 @@ const kStartTimeout = 20_000;
 
 /**
  * @template T
- * @typedef {{ [K in keyof T as Exclude<K, symbol>]: RemoteMember<T[K]> }} RemoteMembers
+ * @typedef {{ [K in keyof T as Exclude<K, symbol | 'toJSON'>]: RemoteMember<T[K]> }} RemoteMembers
  */
 
 /**
@@ -175,6 +177,8 @@ function startWorker() {
  * @param {string | URL} wasmUrl
  */
 function resolve(wasmUrl) {
+  // What is none is said there.
+  if (typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) return wasmUrl;
   try {
     return new URL(wasmUrl, globalThis.location?.href ?? import.meta.url).href;
   } catch {

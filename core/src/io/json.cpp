@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "teaching/unicode.hpp"
+#include "io/utf8.hpp"
 #include "validation.hpp"
 
 namespace attn {

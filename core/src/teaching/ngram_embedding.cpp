@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "io/utf8.hpp"
 #include "runtime/execution.hpp"
-#include "teaching/unicode.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -30,27 +30,17 @@ std::uint64_t extend(std::uint64_t hash, std::uint32_t code_point) noexcept {
   return z ^ (z >> 31);
 }
 
-/// A token's characters between their marks: as spelled, and in small letters.
-struct Spelling {
-  std::uint32_t* exact;
-  std::uint32_t* lower;
-  std::int64_t size;
-};
-
-void decode(std::string_view token, Spelling& spelling) noexcept {
+/// Writes a token's characters between their marks; returns how many these are.
+std::int64_t decode(std::string_view token, std::uint32_t* characters) noexcept {
   std::int64_t n = 0;
-  const auto push = [&](std::uint32_t code_point) {
-    spelling.exact[n] = code_point;
-    spelling.lower[n++] = to_lower(code_point);
-  };
-  push(kBeginMark);
+  characters[n++] = kBeginMark;
   while (!token.empty()) {
     const DecodedCharacter character = decode_utf8(token);
-    push(character.code_point);
+    characters[n++] = character.code_point;
     token.remove_prefix(character.size);
   }
-  push(kEndMark);
-  spelling.size = n;
+  characters[n++] = kEndMark;
+  return n;
 }
 
 /// The sum of the vectors of one token. Bytes are summed modulo 2^32 and centred at the end, which
@@ -64,29 +54,18 @@ class VectorSum {
     std::fill_n(sum_, kernels::round_up(d_, kBlock), 0U);
   }
 
-  /// Adds Weight · v(g), for the n-gram of this hash.
-  template <std::uint32_t Weight>
+  /// Adds v(g), for the n-gram of this hash.
   void add(std::uint64_t hash) noexcept {
     const std::int64_t padded = kernels::round_up(d_, kBlock);
     kernels_.random_words(seed_, hash, 0, padded / kBlock, words_);
     const auto* bytes = reinterpret_cast<const unsigned char*>(words_);
-    for (std::int64_t c = 0; c < padded; ++c) sum_[c] += Weight * bytes[c];
-    weight_ += Weight;
-  }
-
-  /// Adds 2·v(lower(g)) + v(g).
-  void add_both_spellings(std::uint64_t exact, std::uint64_t lower) noexcept {
-    if (exact == lower) {
-      add<3>(exact);
-    } else {
-      add<2>(lower);
-      add<1>(exact);
-    }
+    for (std::int64_t c = 0; c < padded; ++c) sum_[c] += bytes[c];
+    ++count_;
   }
 
   /// Entries of v are 2·byte − 255: odd, and even around 0.
   double entry(std::int64_t c) const noexcept {
-    return static_cast<std::int32_t>(2 * sum_[c] - 255 * weight_);
+    return static_cast<std::int32_t>(2 * sum_[c] - 255 * count_);
   }
 
   bool is_zero() const noexcept {
@@ -102,29 +81,25 @@ class VectorSum {
   std::int64_t d_;
   std::uint32_t* sum_;
   std::uint32_t* words_;
-  std::uint32_t weight_ = 0;
+  std::uint32_t count_ = 0;
 };
 
-void embed(const Spelling& s, const NgramEmbeddingOptions& options, VectorSum& sum) noexcept {
-  for (std::int64_t begin = 0; begin < s.size; ++begin) {
-    std::uint64_t exact = kNgramHash;
-    std::uint64_t lower = kNgramHash;
-    const std::int64_t longest = std::min<std::int64_t>(options.max_n, s.size - begin);
+void embed(std::span<const std::uint32_t> characters, const NgramEmbeddingOptions& options,
+           VectorSum& sum) noexcept {
+  const auto size = static_cast<std::int64_t>(characters.size());
+  for (std::int64_t begin = 0; begin < size; ++begin) {
+    std::uint64_t ngram = kNgramHash;
+    const std::int64_t longest = std::min<std::int64_t>(options.max_n, size - begin);
     for (std::int64_t n = 1; n <= longest; ++n) {
-      exact = extend(exact, s.exact[begin + n - 1]);
-      lower = extend(lower, s.lower[begin + n - 1]);
-      if (n >= options.min_n) sum.add_both_spellings(exact, lower);
+      ngram = extend(ngram, characters[begin + n - 1]);
+      if (n >= options.min_n) sum.add(ngram);
     }
   }
-  std::uint64_t exact = kWordHash;
-  std::uint64_t lower = kWordHash;
-  for (std::int64_t i = 0; i < s.size; ++i) {
-    exact = extend(exact, s.exact[i]);
-    lower = extend(lower, s.lower[i]);
-  }
-  sum.add_both_spellings(exact, lower);
+  std::uint64_t word = kWordHash;
+  for (const std::uint32_t character : characters) word = extend(word, character);
+  sum.add(word);
   // In very few dimensions the vectors may cancel. The word's own, of odd numbers, is never zero.
-  if (sum.is_zero()) sum.add<1>(lower);
+  if (sum.is_zero()) sum.add(word);
 }
 
 }  // namespace
@@ -151,18 +126,17 @@ void ngram_embedding(std::span<const std::string_view> tokens, const Tensor& out
   const std::int64_t max_size = longest + 2;
   const std::int64_t padded = kernels::round_up(d, kBlock);
   const std::int64_t workers = run.num_threads();
-  auto* characters = run.take<std::uint32_t>(validation::product("tokens", {2 * max_size, workers}),
+  auto* characters = run.take<std::uint32_t>(validation::product("tokens", {max_size, workers}),
                                              "n-gram embedding");
   auto* sums =
       run.take<std::uint32_t>(validation::product("output", {padded, workers}), "n-gram embedding");
   auto* words = run.take<std::uint32_t>(padded / 4 * workers, "n-gram embedding");
   run.parallel_for(num_tokens, [&](std::int64_t i, int worker) noexcept {
-    std::uint32_t* memory = characters + worker * 2 * max_size;
-    Spelling spelling{memory, memory + max_size, 0};
-    decode(tokens[i], spelling);
+    std::uint32_t* const token = characters + worker * max_size;
+    const std::int64_t size = decode(tokens[i], token);
     VectorSum sum(run.kernels(), options.seed, d, sums + worker * padded,
                   words + worker * padded / 4);
-    embed(spelling, options, sum);
+    embed({token, static_cast<std::size_t>(size)}, options, sum);
     double squares = 0;
     for (std::int64_t c = 0; c < d; ++c) {
       squares += sum.entry(c) * sum.entry(c);

@@ -2,9 +2,10 @@
  * How long a call is timed.
  * @typedef {object} Pace
  * @property {number} seconds  spent on one size, roughly
- * @property {number} sample  least length of what the clock is read around, in seconds: browsers
- *   round their clocks to 0.1 ms, and some to 1 ms. Short ones are more: one of them is not disturbed.
- * @property {number} longest  calls that would take longer than this, in seconds, are not made
+ * @property {number} sample  shortest time between two readings of the clock, in seconds: browsers
+ *   round their clocks to 0.1 ms, and some to 1 ms. The shorter the samples, the more there are, and
+ *   the likelier it is that one of them runs undisturbed.
+ * @property {number} longest  seconds; a call that would take longer is not made
  */
 
 /** @type {Pace} */

@@ -14,7 +14,7 @@ import { scalarAttention } from './scalarAttention.js';
  * @property {number} [threads]  as many as there are cores, but at most four, by default
  * @property {Record<string, number>} shape  what the work needs to know besides the length
  * @property {number[]} lengths  ascending
- * @property {number} power  of the length, that the work grows with
+ * @property {number} power  the work grows as the length to this power
  * @property {number} [compareAt]  the length at which the result is compared with the same in doubles
  */
 

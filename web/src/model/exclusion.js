@@ -1,7 +1,19 @@
 /**
+ * Which keys a query may not look at: later ones; ones further away than the window (0: no limit);
+ * ones from the valid length on (0: none); and single cells, row and column being query and key.
+ * @typedef {object} Masks
+ * @property {boolean} causal
+ * @property {number} window
+ * @property {number} validLen
+ * @property {{ row: number, column: number }[]} blocked
+ */
+
+/** @type {Masks} */
+export const noMasks = { causal: false, window: 0, validLen: 0, blocked: [] };
+
+/**
  * The masks of the settings as options of the core.
- * @param {{ causal: boolean, window: number, validLen: number,
- *   blocked: { row: number, column: number }[] }} masks
+ * @param {Masks} masks
  * @param {number} length of the sentence
  * @returns {import('attn').ExclusionOptions}
  */
@@ -22,8 +34,7 @@ export function exclusionOf({ causal, window, validLen, blocked }, length) {
 
 /**
  * Which keys each query may not look at, as runs `begin … end − 1` in row `row`.
- * @param {{ causal: boolean, window: number, validLen: number,
- *   blocked: { row: number, column: number }[] }} masks
+ * @param {Masks} masks
  * @param {number} length of the sentence
  */
 export function excludedRuns({ causal, window, validLen, blocked }, length) {
@@ -50,10 +61,12 @@ export function excludedRuns({ causal, window, validLen, blocked }, length) {
   return runs;
 }
 
+/** Whether the masks take anything away from so many tokens. @param {Masks} masks @param {number} length */
+export const isMasked = (masks, length) => excludedRuns(masks, length).length > 0;
+
 /**
  * Why a query may not look at a key, in words; null if it may.
- * @param {{ causal: boolean, window: number, validLen: number,
- *   blocked: { row: number, column: number }[] }} masks
+ * @param {Masks} masks
  * @param {number} query
  * @param {number} key
  */

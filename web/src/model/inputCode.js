@@ -1,4 +1,5 @@
 import { double, literal } from '../frame/programs.js';
+import { uncased } from './sentence.js';
 
 /** @typedef {import('../state/properties.js').Settings} Settings */
 
@@ -10,7 +11,7 @@ import { double, literal } from '../frame/programs.js';
  * @returns {Record<'python' | 'cpp' | 'javascript', string>}
  */
 export function inputCode({ dModel, encoding, base }, tokens, file) {
-  const words = tokens.map(literal).join(', ');
+  const words = uncased(tokens).map(literal).join(', ');
   const encoded = encoding === 'sinusoidal';
   return {
     javascript: `const tokens = [${words}];

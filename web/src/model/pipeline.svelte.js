@@ -26,8 +26,9 @@ export class Pipeline {
   #given;
   #work;
   #embedder;
-  /** @type {InstanceType<Attn['MultiHeadAttention']> | null} */
-  #current = null;
+  /** All that have been made and not been disposed of. @type {Set<InstanceType<Attn['MultiHeadAttention']>>} */
+  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing follows it
+  #layers = new Set();
 
   #embedding = $derived.by(() => {
     const { tokens, dModel } = this.#given;
@@ -46,10 +47,9 @@ export class Pipeline {
   #layer = $derived.by(() => {
     const { dModel, heads, weights } = this.#given;
     const seed = weights === 'xavier' ? this.#given.seed : 0;
-    this.#current?.dispose();
-    this.#current = null;
-    this.#current = layerOf(this.#attn, { dModel, heads, weights, seed });
-    return this.#current;
+    const layer = layerOf(this.#attn, { dModel, heads, weights, seed });
+    this.#layers.add(layer);
+    return layer;
   });
   #attention = $derived.by(() => this.#work.of(attentionTask, () => this.#attend()));
 
@@ -63,6 +63,15 @@ export class Pipeline {
     this.#work = work;
     this.#given = work[which];
     this.#embedder = new Embedder(attn);
+    // Once there is another layer, nothing reads the ones before it.
+    $effect.root(() => {
+      $effect(() => {
+        const { layer } = this;
+        for (const each of this.#layers) if (each !== layer) each.dispose();
+        this.#layers.clear();
+        this.#layers.add(layer);
+      });
+    });
   }
 
   /** The settings that it was computed from, and the tokens: what figures draw belongs to these. */

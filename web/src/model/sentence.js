@@ -14,10 +14,16 @@ export const names = /** @type {const} */ ([
 /** @typedef {Pick<Settings, (typeof names)[number]>} SentenceSettings */
 /** @typedef {SentenceSettings & { tokens: string[] }} Given */
 
+/**
+ * Tokens as they are embedded: with or without capitals, a word is the same.
+ * @param {readonly string[]} tokens
+ */
+export const uncased = (tokens) => tokens.map((token) => token.toLowerCase());
+
 /** Most different words that are remembered. */
 const mostWords = 8192;
 
-/** Embeds sentences, each different word but once: all the same words stay while one is typed. */
+/** Embeds sentences, each different word only once: while one is typed, all others stay. */
 export class Embedder {
   #attn;
   #dModel = 0;
@@ -33,14 +39,15 @@ export class Embedder {
   embed(tokens, dModel) {
     if (dModel !== this.#dModel || this.#rows.size > mostWords) this.#rows.clear();
     this.#dModel = dModel;
-    const words = [...new Set(tokens)].filter((token) => !this.#rows.has(token));
+    const all = uncased(tokens);
+    const words = [...new Set(all)].filter((word) => !this.#rows.has(word));
     if (words.length) {
       const { data } = this.#attn.ngramEmbedding(words, { dModel, seed: 0 });
       words.forEach((word, i) => this.#rows.set(word, data.slice(i * dModel, (i + 1) * dModel)));
     }
     const data = new Float32Array(tokens.length * dModel);
-    tokens.forEach((token, i) => {
-      data.set(/** @type {Float32Array} */ (this.#rows.get(token)), i * dModel);
+    all.forEach((word, i) => {
+      data.set(/** @type {Float32Array} */ (this.#rows.get(word)), i * dModel);
     });
     return { data, shape: [tokens.length, dModel] };
   }

@@ -32,10 +32,10 @@ function isLong({ tokens: { length }, dModel, heads }) {
  * Where what figures show of the whole sentence is computed: on the page's thread while that is short,
  * so that it is drawn in the frame of the key, else in a worker. There the latest settings win, and
  * until all that is in sight has been computed from them, figures show what they showed: `shown`
- * stays behind `live`, as a whole.
+ * lags behind `live`, as a whole.
  */
 export class Work {
-  /** Whether figures are behind the settings. */
+  /** Whether figures lag behind the settings. */
   busy = $state(false);
   /** What went wrong, in words for the reader. */
   problem = $state('');
@@ -174,14 +174,14 @@ export class Work {
     this.#jobs = {};
     if (error.code === 'out_of_memory') {
       this.problem =
-        'The matrices of so many tokens need more memory than this browser gives. Fewer tokens or heads will do.';
+        'The matrices of so many tokens need more memory than this browser gives. Take fewer tokens or heads.';
     } else if (error.code === 'disposed') {
       this.problem =
         'The browser ended the worker that computes long sentences. The next change starts another.';
     } else if (error.code === 'load_failed') {
       this.here = true;
       this.problem =
-        'Long sentences are computed where the page is drawn, because their worker could not be started: typing may falter.';
+        'Long sentences are computed on the page’s own thread, because their worker could not be started: typing may stutter.';
     } else {
       this.problem = `This sentence could not be computed: ${error.message}`;
       // Whatever it was, it may have left the module there unusable.

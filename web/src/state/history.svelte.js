@@ -12,7 +12,7 @@ const pause = 800;
 function changed(a, b) {
   const [from, to] = [new URLSearchParams(a), new URLSearchParams(b)];
   const names = new Set([...from.keys(), ...to.keys()]);
-  return [...names].filter((name) => from.get(name) !== to.get(name)).join();
+  return [...names].filter((name) => name !== 'v' && from.get(name) !== to.get(name)).join();
 }
 
 /** Undo and redo: the fragments of the URL that the settings went through. */

@@ -1,8 +1,19 @@
 import { initial } from './properties.js';
-import { formatSettings, parseSettings } from './url.js';
+import { formatSettings, isFromLaterVersion, parseSettings } from './url.js';
 
 /** What the page is set to: the one state object, mirrored in the URL. */
 export const settings = $state(parseSettings(location.hash));
+
+/** The link that was followed: whether a later version of the page made it, and what was read of it. */
+let link = $state.raw(linkOf(location.hash));
+
+/** @param {string} hash */
+function linkOf(hash) {
+  return { later: isFromLaterVersion(hash), read: formatSettings(parseSettings(hash)) };
+}
+
+/** Whether the page shows a link of a later version, of which it may know but a part. */
+export const isLinkFromLaterVersion = () => link.later && link.read === fragment;
 
 /** @typedef {keyof import('./properties.js').Settings} SettingName */
 
@@ -19,6 +30,8 @@ export const currentFragment = () => fragment;
 export function mirrorSettingsInUrl() {
   $effect(() => {
     const next = fragment;
+    // Such a link stays as it is, for the later version to read.
+    if (isLinkFromLaterVersion()) return;
     const timer = setTimeout(() => {
       if (next === location.hash.slice(1)) return;
       history.replaceState(null, '', next ? `#${next}` : location.pathname + location.search);
@@ -26,7 +39,10 @@ export function mirrorSettingsInUrl() {
     return () => clearTimeout(timer);
   });
   $effect(() => {
-    const read = () => Object.assign(settings, parseSettings(location.hash));
+    const read = () => {
+      link = linkOf(location.hash);
+      Object.assign(settings, parseSettings(location.hash));
+    };
     addEventListener('hashchange', read);
     return () => removeEventListener('hashchange', read);
   });

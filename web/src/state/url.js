@@ -1,10 +1,25 @@
 import { properties } from './properties.js';
 
+/**
+ * Of the links that this page makes. It grows when what a link says can no longer be read as before;
+ * links of every earlier version are still read. The first ones did not tell their version.
+ */
+export const version = 1;
+
 /** @typedef {import('./properties.js').Settings} Settings */
 /** @typedef {import('./property.js').Property<any>} AnyProperty */
 
 /** @type {[keyof Settings, AnyProperty][]} */
 const entries = /** @type {any} */ (Object.entries(properties));
+
+/**
+ * Whether a link was made by a later version of this page, which may know more settings.
+ * @param {string} fragment with or without its leading '#'
+ */
+export function isFromLaterVersion(fragment) {
+  const given = new URLSearchParams(fragment.replace(/^#/, '')).get('v');
+  return /^\d+$/.test(given ?? '') && Number(given) > version;
+}
 
 /**
  * The settings that a URL fragment describes; whatever it leaves out has its initial value.
@@ -34,5 +49,5 @@ export function formatSettings(settings) {
     const text = property.format(settings[name]);
     if (text !== property.format(property.initial)) given.set(name, text);
   }
-  return given.toString();
+  return given.size ? `v=${version}&${given}` : '';
 }

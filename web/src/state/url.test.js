@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { limits, maxColumns } from '../chapters/encoding/properties.js';
 import { limits as shared, maxTextLength, properties } from './properties.js';
-import { formatSettings, parseSettings } from './url.js';
+import { formatSettings, isFromLaterVersion, parseSettings, version } from './url.js';
 
 const initial = parseSettings('');
 
@@ -88,4 +88,23 @@ test('text is cut without splitting a character', () => {
 
 test('broken percent escapes do no harm', () => {
   assert.equal(parseSettings('text=%E0%A4%A').text, '\ufffd%A');
+});
+
+test('a link tells its version, and one without is read as the first', () => {
+  const settings = { ...initial, heads: 8, text: 'v=9' };
+  const link = formatSettings(settings);
+  assert.ok(link.startsWith(`v=${version}&`));
+  assert.equal(isFromLaterVersion(`#${link}`), false);
+  assert.deepEqual(parseSettings(link), settings);
+  assert.deepEqual(parseSettings('heads=8&text=v%3D9'), settings);
+  for (const fragment of ['', '#heads=8', '#order', '#v=0', '#v=', '#v=x', '#v=-2', '#text=v=9']) {
+    assert.equal(isFromLaterVersion(fragment), false, fragment);
+  }
+});
+
+test('a link of a later version says so, and what is known of it is read', () => {
+  const later = `v=${version + 1}&heads=8&colourOfTheSky=blue`;
+  assert.ok(isFromLaterVersion(later));
+  assert.ok(isFromLaterVersion(`#${later}`));
+  assert.deepEqual(parseSettings(later), { ...initial, heads: 8 });
 });

@@ -21,7 +21,7 @@ struct NgramEmbeddingOptions {
 /// whole (as in fastText: Bojanowski et al. 2017, arXiv:1607.04606, but with the vectors drawn from
 /// a hash instead of learned):
 ///
-///   x_i = Σ_g (2·v(lower(g)) + v(g)),   output[i] = x_i / √(mean of x_i²)
+///   x_i = Σ_g v(g),   output[i] = x_i / √(mean of x_i²)
 ///
 /// tokens (N) in UTF-8, output (N, d_model), any strides. Every row has root mean square 1. The
 /// same token always gives the same row, whatever stands around it; words that share much of their
@@ -29,11 +29,10 @@ struct NgramEmbeddingOptions {
 ///
 /// - Characters are Unicode code points, as given: no normalisation, so an accent written as a
 ///   character of its own makes another spelling.
-/// - A mark that equals no character is put before the first and behind the last one, so that
-///   beginnings and ends count as such.
-/// - lower() maps Latin, Greek, Cyrillic and Armenian capitals to small letters. Because both
-///   spellings are added up, words that differ in case alone lie close together, but do not
-///   coincide.
+/// - A mark that equals no character is put before the first one, and another after the last, so
+///   that beginnings and ends count as such.
+/// - A capital is another character than its small letter: where case is not to matter, the tokens
+///   have to be in lower case.
 /// - Each byte that is no part of valid UTF-8 counts as a character of its own kind.
 /// - An empty token consists of its two marks, and has a row like any other.
 /// - v(g) has entries spread evenly over the odd numbers from −255 to 255, the bytes of

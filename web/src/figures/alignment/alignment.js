@@ -1,3 +1,5 @@
+import { uncased } from '../../model/sentence.js';
+
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 
@@ -57,7 +59,11 @@ export function comparingWeights(width, sharpness) {
   ];
 }
 
-/** A column of ones behind a matrix. @param {Tensor} tensor (n, width) @returns {Tensor} */
+/** @param {Attn} attn @param {string[]} tokens */
+const embeddingOf = (attn, tokens) =>
+  attn.ngramEmbedding(uncased(tokens), { dModel: wordWidth, seed: 0 });
+
+/** A matrix with another column, of ones. @param {Tensor} tensor (n, width) @returns {Tensor} */
 export function withOnes({ data, shape: [length, width] }) {
   const wider = new Float32Array(length * (width + 1)).fill(1);
   for (let i = 0; i < length; i++) {
@@ -76,8 +82,7 @@ export function withOnes({ data, shape: [length, width] }) {
  * @returns {Alignment}
  */
 export function align(attn, source, target, settings) {
-  const keys = attn.ngramEmbedding(source, { dModel: wordWidth, seed: 0 });
-  const words = attn.ngramEmbedding(target, { dModel: wordWidth, seed: 0 });
+  const [keys, words] = [source, target].map((tokens) => embeddingOf(attn, tokens));
   const queries = settings.byHand ? withOnes(words) : words;
   const layer = new attn.AdditiveAttention({
     queryDim: queries.shape[1],
@@ -114,7 +119,8 @@ export function align(attn, source, target, settings) {
  * @returns {Omit<Alignment, 'scores'>} queries are what the decoder reads, word by word
  */
 export function alignByDecoder(attn, source, target, seed) {
-  const vocabulary = [...new Set(target)];
+  const words = uncased(target);
+  const vocabulary = [...new Set(words)];
   const encoder = new attn.GRU({ inputSize: wordWidth, hiddenSize: numHiddens, seed });
   const decoder = new attn.BahdanauDecoder({
     ...{ vocabSize: vocabulary.length, embedSize: wordWidth, numHiddens },
@@ -122,14 +128,12 @@ export function alignByDecoder(attn, source, target, seed) {
   });
   let state;
   try {
-    const words = attn.ngramEmbedding(vocabulary, { dModel: wordWidth, seed: 0 });
-    decoder.setParameter('embedding.weight', words);
-    const keys = attn.ngramEmbedding(source, { dModel: wordWidth, seed: 0 });
-    const queries = attn.ngramEmbedding(target, { dModel: wordWidth, seed: 0 });
+    decoder.setParameter('embedding.weight', embeddingOf(attn, vocabulary));
+    const [keys, queries] = [source, words].map((tokens) => embeddingOf(attn, tokens));
     const { output, hN } = encoder.forward({ ...keys, shape: [1, ...keys.shape] });
     state = decoder.initState(output, hN);
     const tokens = {
-      data: target.map((word) => vocabulary.indexOf(word)),
+      data: words.map((word) => vocabulary.indexOf(word)),
       shape: [1, target.length],
     };
     const { alignment } = decoder.forward(tokens, state, { needAlignment: true });

@@ -1,4 +1,5 @@
 import { cppProgram, javascriptProgram, literal, pythonProgram } from '../../frame/programs.js';
+import { uncased } from '../../model/sentence.js';
 import { numHiddens, shift, wordWidth } from './alignment.js';
 
 /** @typedef {import('../../state/properties.js').Settings} Settings */
@@ -9,10 +10,11 @@ const list = (words) => words.map(literal).join(', ');
 /**
  * Programs for the alignment.
  * @param {Settings} settings
- * @param {string[]} source
- * @param {string[]} target
+ * @param {string[]} sourceTokens
+ * @param {string[]} targetTokens
  */
-export function alignmentCode(settings, source, target) {
+export function alignmentCode(settings, sourceTokens, targetTokens) {
+  const [source, target] = [sourceTokens, targetTokens].map(uncased);
   if (settings.alignment === 'decoder') return decoderPrograms(settings, source, target);
   const byHand = settings.alignment === 'spelling';
   const hiddens = byHand ? 2 * wordWidth : numHiddens;

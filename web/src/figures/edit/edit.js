@@ -4,6 +4,9 @@ import { matrixOf } from '../../drawing/matrix.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {'q' | 'k' | 'v' | 'o'} Projection */
 
+/** @type {Record<Projection, string>} */
+export const projectionNames = { q: 'query', k: 'key', v: 'value', o: 'output' };
+
 /**
  * One of the four projections of a multi-head attention layer, a copy.
  * @param {{ parameter: (name: string) => Tensor }} layer
@@ -17,6 +20,26 @@ export function projectionOf(layer, which) {
   const size = dModel * dModel;
   const at = 'qkv'.indexOf(which) * size;
   return { data: data.slice(at, at + size), shape: [dModel, dModel] };
+}
+
+/**
+ * What another number in one projection changes of a layer's output.
+ * @param {Attn} attn
+ * @param {InstanceType<Attn['MultiHeadAttention']>} layer left as it is
+ * @param {{ which: Projection, row: number, column: number, value: number }} edit
+ * @param {Tensor} x (n, E)
+ * @param {import('attn').ExclusionOptions} exclusion
+ * @param {number} head
+ * @param {{ output: Tensor, weights: Tensor }} [before] what the layer gives, if that is known
+ */
+export function effectOf(attn, layer, edit, x, exclusion, head, before) {
+  const edited = editedLayer(attn, layer, edit);
+  try {
+    const after = attend(edited, x, exclusion);
+    return changes(after, before ?? attend(layer, x, exclusion), head);
+  } finally {
+    edited.dispose();
+  }
 }
 
 /**
@@ -63,12 +86,14 @@ export function editOf({ data }, { dModel, heads, head, editCell, editBy }) {
   return { row, column, original, value: Math.fround(original + editBy) };
 }
 
+/** @typedef {{ weights: import('../../drawing/matrix.js').Matrix, output: Tensor }} Changes of the head, of all */
+
 /**
  * What another layer changes.
  * @param {{ output: Tensor, weights: Tensor }} after (n, E) and (heads, n, n)
  * @param {{ output: Tensor, weights: Tensor }} before
  * @param {number} head
- * @returns {{ weights: import('../../drawing/matrix.js').Matrix, output: Tensor }} of the head, of all
+ * @returns {Changes}
  */
 export function changes(after, before, head) {
   return {

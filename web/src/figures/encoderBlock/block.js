@@ -6,6 +6,14 @@ import { encoderLayer } from './layer.js';
 /** @typedef {import('./layer.js').BlockOptions} BlockOptions */
 
 /**
+ * @typedef {object} BlockRun
+ * @property {Record<string, Tensor>} stages every matrix on the way, by the id of its stage
+ * @property {Record<string, Tensor>} scores Q Kᵀ / √D of each head
+ * @property {number} difference the largest one between the last stage and the output of the core's
+ *   layer, run as one
+ */
+
+/**
  * One encoder block, taken apart: the core's TransformerEncoderLayer keeps its intermediate matrices
  * to itself, so each step is run by a layer of its own with the same parameters.
  */
@@ -65,15 +73,9 @@ export class EncoderBlock {
   }
 
   /**
-   * Every matrix on the way, by the id of its stage.
    * @param {Tensor} x (n, E)
    * @param {import('attn').ExclusionOptions} exclusion
-   * @returns {{
-   *   stages: Record<string, Tensor>,
-   *   scores: Record<string, Tensor>,
-   *   difference: number,
-   * }} scores: Q Kᵀ / √D of each head; difference: the largest one between the last stage and the
-   *   output of the core's layer, run as one
+   * @returns {BlockRun}
    */
   forward(x, exclusion) {
     const { normFirst, heads } = this.options;

@@ -5,6 +5,7 @@ import {
   literal,
   pythonProgram,
 } from '../../frame/programs.js';
+import { uncased } from '../../model/sentence.js';
 import { scalingOf, schemes, streams, t5 } from './schemes.js';
 
 /** @typedef {import('./schemes.js').SchemeName} SchemeName */
@@ -277,7 +278,7 @@ const withoutPositions = ({ tokens, dModel, heads, head, weights, seed, causal }
   cpp: cppProgram({
     includes: ['<string_view>'],
     body: `const std::int64_t length = ${tokens.length}, width = ${dModel}, heads = ${heads}, head = ${head};
-const std::vector<std::string_view> tokens = {${tokens.map(literal).join(', ')}};
+const std::vector<std::string_view> tokens = {${uncased(tokens).map(literal).join(', ')}};
 std::vector<float> x(length * width), output(length * width), weights(heads * length * length);
 const attn::Tensor X(x.data(), {1, length, width}), Y(output.data(), {1, length, width});
 attn::ngram_embedding(tokens, X.select(0, 0));
@@ -290,7 +291,7 @@ const float* const shown = weights.data() + head * length * length;`,
     ...{ result: 'shown', rows: 'length', columns: 'length' },
   }),
   javascript: javascriptProgram({
-    body: `const tokens = [${tokens.map(literal).join(', ')}];
+    body: `const tokens = [${uncased(tokens).map(literal).join(', ')}];
 const x = attn.ngramEmbedding(tokens, { dModel: ${dModel} });
 const mha = new attn.MultiHeadAttention({
   ...{ dModel: ${dModel}, numHeads: ${heads}, init: '${weights}', seed: ${seed} },

@@ -3,6 +3,8 @@ import { orderEffect } from '../../model/shuffle.js';
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 
+/** @typedef {ReturnType<typeof orderEffects>} OrderEffects */
+
 /**
  * What the order of the tokens makes of the layer's output, without and with their positions.
  * @param {Attn} attn

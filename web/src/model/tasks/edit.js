@@ -1,5 +1,5 @@
 import { coarse, largestMagnitude } from '../../drawing/matrix.js';
-import { attend, changes, editedLayer, editOf, projectionOf } from '../../figures/edit/edit.js';
+import { editOf, effectOf, projectionOf } from '../../figures/edit/edit.js';
 import { withSentence } from '../sentence.js';
 import { timed } from '../timed.js';
 import { sentence } from './task.js';
@@ -15,13 +15,7 @@ export const editTask = {
       timed(() => {
         const which = given.editMatrix;
         const edit = editOf(projectionOf(layer, which), given);
-        const edited = editedLayer(attn, layer, { which, ...edit });
-        try {
-          const before = attend(layer, x, exclusion);
-          return changes(attend(edited, x, exclusion), before, given.head);
-        } finally {
-          edited.dispose();
-        }
+        return effectOf(attn, layer, { which, ...edit }, x, exclusion, given.head);
       }),
     );
     yield 0;

@@ -15,8 +15,4 @@ struct DecodedCharacter {
 };
 DecodedCharacter decode_utf8(std::string_view text) noexcept;
 
-/// The small letter of a Latin, Greek, Cyrillic or Armenian capital (Unicode's simple, one to one,
-/// mapping); every other code point as it is.
-std::uint32_t to_lower(std::uint32_t code_point) noexcept;
-
 }  // namespace attn

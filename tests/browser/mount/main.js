@@ -1,0 +1,6 @@
+import { mount } from 'svelte';
+
+import '../../../web/src/app.css';
+import Figures from './Figures.svelte';
+
+mount(Figures, { target: document.body });

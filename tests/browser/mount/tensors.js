@@ -1,0 +1,79 @@
+// Tensors that no layer of the page has computed: their numbers say where they stand.
+
+/** @typedef {import('attn').Tensor} Tensor */
+
+/**
+ * Halves, quarters and so on are written and read without rounding.
+ * @param {number[]} shape
+ * @param {number} first
+ * @returns {Tensor}
+ */
+export function counted(shape, first) {
+  const length = shape.reduce((product, size) => product * size);
+  return { data: Float32Array.from({ length }, (_, i) => first + i / 8), shape };
+}
+
+/** @param {Tensor} tensor @returns {import('../../../web/src/drawing/matrix.js').Matrix} */
+const asMatrix = ({ data, shape: [rows, columns] }) => ({ data, rows, columns });
+
+/** @param {Tensor} tensor @param {number} [index] @returns {number[][]} */
+export function rowsOf({ data, shape }, index = 0) {
+  const [rows, columns] = shape.slice(-2);
+  return Array.from({ length: rows }, (_, row) => {
+    const first = (index * rows + row) * columns;
+    return [...data.subarray(first, first + columns)];
+  });
+}
+
+export const tokens = ['zu', 'Fuß', 'gehen'];
+
+/** Two heads of weights that no softmax gives. */
+export const weights = {
+  data: Float32Array.of(
+    ...[0.5, 0.25, 0.25, 0, 1, 0, 0.125, 0.125, 0.75],
+    ...[1, 0, 0, 1, 0, 0, 0.5, 0, 0.5],
+  ),
+  shape: [2, 3, 3],
+};
+
+/** E = 4, two heads of width 2, with biases. */
+export const x = counted([3, 4], 1);
+export const parameters = {
+  in_proj_weight: counted([12, 4], -3),
+  in_proj_bias: counted([12], 0.5),
+  'out_proj.weight': counted([4, 4], 2),
+  'out_proj.bias': counted([4], -1),
+};
+const square = (/** @type {number} */ first) => asMatrix(counted([3, 3], first));
+export const stages = {
+  query: asMatrix(counted([3, 2], 10)),
+  key: asMatrix(counted([3, 2], 20)),
+  value: asMatrix(counted([3, 2], 30)),
+  ...{ scores: square(40), scaled: square(50), masked: square(60) },
+  weights: asMatrix({ data: weights.data.subarray(9), shape: [3, 3] }),
+  attended: asMatrix(counted([3, 4], 70)),
+  output: asMatrix(counted([3, 4], 80)),
+};
+
+/** Of a learned encoding: not the same along a diagonal, and not symmetric. */
+export const products = counted([5, 5], -1);
+
+/** A pre-norm block of one head, with three times as wide a hidden layer. */
+export const block = {
+  run: {
+    stages: {
+      ...{ x, norm1: counted([3, 4], 2), q: counted([3, 4], 3), k: counted([3, 4], 4) },
+      ...{ v: counted([3, 4], 5), heads: counted([3, 4], 6), attention: counted([3, 4], 7) },
+      weights0: { data: weights.data.subarray(0, 9), shape: [3, 3] },
+      ...{ sum1: counted([3, 4], 8), norm2: counted([3, 4], 9), hidden: counted([3, 12], 10) },
+      ...{ feedForward: counted([3, 4], 12), sum2: counted([3, 4], 13) },
+    },
+    scores: { weights0: counted([3, 3], -2) },
+    difference: 0,
+  },
+  parameters: {
+    ...{ q: counted([4, 4], 0), k: counted([4, 4], 1), v: counted([4, 4], 2) },
+    ...{ attention: counted([4, 4], 3), hidden: counted([12, 4], 4) },
+    feedForward: counted([4, 12], 5),
+  },
+};

@@ -1,0 +1,117 @@
+// Figures show tensors of whatever origin: here of none of the page's layers, in a page of their own
+// without the core, the sentence and the pipeline.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { after, before } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { build } from 'vite';
+
+import { equations } from '../../web/equations.js';
+import * as tensors from './mount/tensors.js';
+import { heatmap, openSite, readValues } from './site.js';
+
+const { block, products, rowsOf, stages, weights } = tensors;
+
+/** @type {import('./site.js').Site} */
+let site;
+/** @type {import('playwright-core').Page} */
+let page;
+let folder = '';
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'attn-figures-'));
+  await build({
+    configFile: false,
+    logLevel: 'error',
+    root: fileURLToPath(new URL('mount', import.meta.url)),
+    base: './',
+    plugins: [svelte({ configFile: false }), equations()],
+    build: { outDir: folder, emptyOutDir: true, target: 'es2023', assetsInlineLimit: 0 },
+  });
+  site = await openSite();
+  site.deploy(folder);
+  page = await site.open();
+});
+after(async () => {
+  await site?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A figure with its picture, which is drawn when it comes near. @param {string} id */
+async function figureOf(id) {
+  const figure = page.locator(`#${id}`);
+  await figure.scrollIntoViewIfNeeded();
+  await figure.getByRole('application').first().waitFor();
+  return figure;
+}
+
+test('attention: each head as it was given, and what it is like', async () => {
+  const figure = await figureOf('weights');
+  const map = heatmap(figure, /^Attention weights of head/);
+  for (const head of [0, 1]) {
+    const choice = figure.getByRole('radio', { name: `head ${head + 1}` });
+    await choice.check({ force: true });
+    assert.deepEqual(await readValues(map, 3, 3), rowsOf(weights, head));
+  }
+  const entropies = figure.locator('[data-entropy]');
+  // Heads of (1.5 + 0 + 1.06) / 3 and (0 + 0 + 1) / 3 bits.
+  assert.deepEqual(await entropies.allInnerTexts(), ['0.85', '0.33']);
+  await map.hover({ position: { x: 3, y: 3 } });
+  assert.match(await figure.locator('[id$="-readout"]').innerText(), /zu0 attends to zu0/);
+});
+
+test('stages: every matrix, and the terms of a sum with its bias', async () => {
+  const figure = await figureOf('stages');
+  for (const [name, { data, rows, columns }] of /** @type {const} */ ([
+    [/^Queries/, stages.query],
+    [/^Keys/, stages.key],
+    [/^Values/, stages.value],
+    [/^Scores/, stages.scores],
+    [/^Scaled scores/, stages.scaled],
+    [/^Weights/, stages.weights],
+    [/^Output of the layer/, stages.output],
+  ])) {
+    const shown = await readValues(heatmap(figure, name), rows, columns);
+    assert.deepEqual(shown, rowsOf({ data, shape: [rows, columns] }), String(name));
+  }
+  await heatmap(figure, /^Queries/).focus();
+  // Of head 2: row 2 of W_q, and its bias.
+  assert.match(await figure.locator('.total').innerText(), /\+ bias: 0\.75\s*= 10$/);
+  assert.equal(await figure.locator('path[fill^="url("]').count(), 2, 'masked cells are hatched');
+});
+
+test('similarity: products of any encoding', async () => {
+  const figure = await figureOf('encoding-similarity');
+  const map = heatmap(figure, /^Dot products/);
+  assert.deepEqual(await readValues(map, 5, 5), rowsOf(products));
+  // The last cell was looked at; two rows up it is another.
+  await map.press('ArrowUp');
+  await map.press('ArrowUp');
+  const readout = figure.locator('[id$="-readout"]');
+  assert.match(await readout.innerText(), /^positions 20 and 40, 20 apart: 0\.75$/);
+});
+
+test('encoder block: every matrix, whatever the width of its hidden layer', async () => {
+  const figure = await figureOf('encoder-block');
+  for (const [name, id] of /** @type {const} */ ([
+    [/^input/, 'x'],
+    [/^queries/, 'q'],
+    [/^head 1/, 'weights0'],
+    [/^hidden, ReLU/, 'hidden'],
+    [/^H \+ F, output/, 'sum2'],
+  ])) {
+    const tensor = block.run.stages[id];
+    const [rows, columns] = tensor.shape;
+    const shown = await readValues(heatmap(figure, name), rows, columns);
+    assert.deepEqual(shown, rowsOf(tensor), id);
+  }
+  await heatmap(figure, /^head 1/).focus();
+  const readout = await figure.locator('[id$="-readout"]').innerText();
+  assert.match(readout, /zu0 attends to zu0\s*0\.5\s*= softmax over 3 keys, score −2 = /);
+  assert.match(await figure.innerText(), /From a file\./);
+});

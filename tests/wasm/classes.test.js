@@ -1,0 +1,177 @@
+// What classes are to those who extend them, print them and write them to files.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+
+import { load } from 'attn';
+import { load as loadInWorker } from 'attn/worker';
+
+import { assertThrows } from './compare.js';
+
+const attn = await load({ variant: 'simd128' });
+const x = { data: new Float32Array(12).fill(0.5), shape: [3, 4] };
+const ids = [0, 1, 2];
+
+const block = { dModel: 4, dimFeedforward: 4 };
+const tokens = { data: [0, 1], shape: [1, 2] };
+const outputs = { data: new Float32Array(8).fill(0.25), shape: [1, 2, 4] };
+
+/**
+ * Every class that has a forward(): its options and the arguments of a call.
+ * @type {[string, object, (layer: any) => any[]][]}
+ */
+const layers = [
+  ['MultiHeadAttention', { dModel: 4 }, () => [x, x, x, { causal: true }]],
+  ['AdditiveAttention', { queryDim: 4, keyDim: 4, numHiddens: 2 }, () => [x, x, x]],
+  ['LearnedPositionalEncoding', { maxLength: 4, dModel: 4 }, () => [x]],
+  ['RotaryEmbedding', { rotaryDim: 4 }, () => [x]],
+  ['Linear', { inFeatures: 4, outFeatures: 2 }, () => [x]],
+  ['Embedding', { numEmbeddings: 4, embeddingDim: 4 }, () => [ids]],
+  ['LayerNorm', { width: 4 }, () => [x]],
+  ['AddNorm', { width: 4 }, () => [x, x]],
+  ['FeedForward', { dModel: 4, dimFeedforward: 4 }, () => [x]],
+  ['TransformerEncoderLayer', block, () => [x]],
+  ['TransformerEncoder', block, () => [x]],
+  ['TransformerDecoderLayer', block, () => [x, x]],
+  ['TransformerDecoder', block, (layer) => [x, layer.start(x)]],
+  ['GRU', { inputSize: 4, hiddenSize: 4 }, () => [x]],
+  ['RNN', { inputSize: 4, hiddenSize: 4 }, () => [x]],
+  ['Conv1d', { inChannels: 4, outChannels: 2 }, () => [x]],
+  [
+    'BahdanauDecoder',
+    { vocabSize: 4, embedSize: 4, numHiddens: 4 },
+    (layer) => {
+      const hidden = { data: new Float32Array(4), shape: [1, 1, 4] };
+      return [tokens, layer.initState(outputs, hidden)];
+    },
+  ],
+];
+
+test('every_layer_is_listed_here', () => {
+  const others = ['KeyValueCache', 'Safetensors', 'architectureCosts'];
+  assert.deepEqual(Object.keys(attn).sort(), [...layers.map(([name]) => name), ...others].sort());
+});
+
+for (const [name, options, argumentsOf] of layers) {
+  /** @type {new (options: any) => any} */
+  const Base = Reflect.get(attn, name);
+
+  test(`${name}_can_be_extended`, () => {
+    class Mine extends Base {
+      calls = 0;
+      /** @param {any[]} args */
+      forward(...args) {
+        ++this.calls;
+        return super.forward(...args);
+      }
+      twice() {
+        return 2 * this.calls;
+      }
+    }
+    class Plain extends Base {}
+    const mine = /** @type {any} */ (new Mine(options));
+    const plain = /** @type {any} */ (new Plain(options));
+    const base = new Base(options);
+    assert.ok(mine instanceof Mine && mine instanceof Base && base instanceof Base);
+    const expected = base.forward(...argumentsOf(base));
+    assert.deepEqual(mine.forward(...argumentsOf(mine)), expected);
+    assert.deepEqual(plain.forward(...argumentsOf(plain)), expected);
+    assert.equal(mine.twice(), 2);
+    assert.equal(Base.name, name);
+    for (const layer of [mine, plain, base]) layer.dispose();
+    assertThrows(() => mine.address, 'disposed', 'Mine: used after dispose()');
+    assertThrows(() => base.address, 'disposed', `${name}: used after dispose()`);
+    assert.throws(() => /** @type {any} */ (Base)(options), /cannot be invoked without 'new'/);
+  });
+
+  test(`${name}_prints_as_something_short`, () => {
+    const layer = new Base(options);
+    const text = inspect(layer, { breakLength: Infinity });
+    const names = Object.keys(options).map((key) => `${key}: ${Reflect.get(options, key)}`);
+    assert.equal(text, `${name} { ${names.join(', ')} }`);
+    assert.deepEqual(JSON.parse(JSON.stringify(layer)), { type: name, ...options });
+    layer.dispose();
+    assert.equal(inspect(layer), `${name} { disposed: true }`);
+  });
+}
+
+test('layers_of_a_stack_are_of_its_classes', () => {
+  const stack = new attn.TransformerEncoder({ dModel: 4, dimFeedforward: 4, numLayers: 2 });
+  assert.ok(stack.layers[1] instanceof attn.TransformerEncoderLayer);
+  class Mine extends attn.TransformerDecoder {}
+  const mine = new Mine({ dModel: 4, dimFeedforward: 4, numLayers: 2 });
+  assert.deepEqual(mine.layers[1].parameterNames().length, 18);
+});
+
+test('all_that_lives_in_memory_prints_as_something_short', () => {
+  const { handles } = attn;
+  const inside = attn.tensor(x.data, x.shape);
+  assert.equal(inspect(inside), 'TensorHandle { shape: [ 3, 4 ] }');
+  assert.equal(JSON.stringify({ inside }), '{"inside":{"type":"TensorHandle","shape":[3,4]}}');
+  assert.equal(inspect(attn), "Attn { variant: 'simd128' }");
+  assert.equal(JSON.stringify(handles), '{"type":"Attn","variant":"simd128"}');
+  const mha = new attn.MultiHeadAttention({ dModel: 100, numHeads: 5 });
+  assert.equal(inspect(mha), 'MultiHeadAttention { dModel: 100, numHeads: 5 }');
+  assert.match(JSON.stringify(mha.makeCache()), /^\{"type":"KeyValueCache".*"length":0\}$/);
+  const positions = { rotary: { frequencies: new Float64Array(10) } };
+  const rotated = new attn.MultiHeadAttention({ dModel: 20, positions });
+  assert.match(inspect(rotated), /frequencies: 'Float64Array\(10\)'/);
+  const encoder = new attn.TransformerEncoder({ dModel: 4, dimFeedforward: 4 });
+  assert.equal(
+    inspect(encoder.makeCaches()),
+    'DecodingState { batch: 1, length: 0, memoryLength: 0 }',
+  );
+  const file = new attn.Safetensors(attn.toSafetensors({ x }));
+  assert.equal(inspect(file), 'Safetensors { tensors: 1 }');
+  inside.dispose();
+  assert.equal(inspect(inside), 'TensorHandle { disposed: true }');
+});
+
+test('what_stands_for_others_prints_as_something_short', async () => {
+  const remote = await loadInWorker({ variant: 'simd128' });
+  try {
+    const layer = await new remote.Linear({ inFeatures: 2, outFeatures: 2 });
+    assert.equal(inspect(layer), 'RemoteLinear');
+    assert.equal(JSON.stringify(remote), '{"type":"RemoteAttn"}');
+    const costs = await remote.architectureCosts.convolution({ n: 4, d: 2, k: 3 });
+    assert.deepEqual(costs, attn.architectureCosts.convolution({ n: 4, d: 2, k: 3 }));
+    const named = new Map([['weight', { data: [1, 2], shape: [2] }]]);
+    assert.deepEqual(await remote.toSafetensors(named), attn.toSafetensors(named));
+  } finally {
+    remote.terminate();
+  }
+});
+
+test('files_are_written_from_all_that_has_names_and_from_nothing_else', () => {
+  const expected = attn.toSafetensors({ x, y: x }, { format: 'pt' });
+  const pairs = /** @type {[string, typeof x][]} */ ([
+    ['x', x],
+    ['y', x],
+  ]);
+  assert.deepEqual(attn.toSafetensors(new Map(pairs), new Map([['format', 'pt']])), expected);
+  assert.deepEqual(attn.toSafetensors(pairs, [['format', 'pt']]), expected);
+  const bare = Object.assign(Object.create(null), { x, y: x });
+  assert.deepEqual(attn.toSafetensors(bare, { format: 'pt' }), expected);
+  // None is none.
+  for (const none of [{}, new Map(), []]) {
+    assert.deepEqual(new attn.Safetensors(attn.toSafetensors(none)).tensors, []);
+  }
+  const needs = 'a plain object, a Map or [name, value] pairs';
+  const layer = new attn.Linear({ inFeatures: 2, outFeatures: 2 });
+  for (const wrong of [null, 3, 'x', layer, new Date(), Promise.resolve({}), [x], new Set(['a'])]) {
+    assertThrows(
+      () => attn.toSafetensors(/** @type {any} */ (wrong)),
+      'invalid_argument',
+      new RegExp(`^tensors: got .*, needs ${needs.replaceAll(/[[\]]/g, '\\$&')}$`),
+    );
+  }
+  assertThrows(
+    () => attn.toSafetensors([...pairs, ['x', x]]),
+    'invalid_argument',
+    "tensors: got 'x twice', needs each name once",
+  );
+  const linear = new attn.Linear({ inFeatures: 2, outFeatures: 2 });
+  linear.loadStateDict(new Map(Object.entries(layer.stateDict())));
+  assert.deepEqual(linear.stateDict(), layer.stateDict());
+});

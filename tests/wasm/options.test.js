@@ -1,0 +1,379 @@
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+
+import { AttnError, load } from 'attn';
+import { load as loadInWorker } from 'attn/worker';
+
+const attn = await load({ variant: 'simd128' });
+const remote = await loadInWorker({ variant: 'simd128' });
+after(() => remote.terminate());
+
+const zeros = (/** @type {number[]} */ ...shape) => ({
+  data: new Float32Array(shape.reduce((size, length) => size * length, 1)),
+  shape,
+});
+const x = zeros(2, 3, 4);
+const row = zeros(2, 1, 4);
+const mask = { data: [true], shape: [1] };
+const random = { seed: 1, stream: 1 };
+const dropout = { probability: 0.5, ...random };
+const init = { init: 'zeros', ...random };
+const scores = {
+  ...{ scale: 1, relativeDiagonal: 'topLeft', softcap: 0, alibiSlopes: [1], sinks: [0] },
+  ...{ relativeKeys: zeros(3, 4), relativeValues: zeros(3, 4), bias: zeros(1), dropout },
+  t5Bias: { table: zeros(4, 1), maxDistance: 8, bidirectional: false },
+  ...{ causal: true, window: { left: 1, right: 1, diagonal: 'topLeft' } },
+  ...{ validLens: [1, 1], keyLens: [1, 1], mask },
+};
+const stages = {
+  ...{ needScaledScores: true, needCappedScores: true, needBiasedScores: true },
+  ...{ needWeights: true, needLogSumExp: true },
+};
+const attention = { ...scores, ...stages };
+const pooling = { hard: false, mask, validLens: [1, 1], needScores: true, needWeights: true };
+const sinusoid = { base: 100, layout: 'interleaved' };
+const biasSizes = { numQueries: 2, numKeys: 2, diagonal: 'topLeft' };
+const t5Rule = { maxDistance: 8, bidirectional: true };
+const rotaryRule = {
+  ...{ pairing: 'halfSplit', base: 100 },
+  scaling: {
+    ...{ type: 'yarn', factor: 2, originalMaxPositionEmbeddings: 8, attentionFactor: 1 },
+    ...{ betaFast: 32, betaSlow: 1, mscale: 1, mscaleAllDim: 1, truncate: true },
+  },
+  frequencies: [1, 1],
+};
+const positions = {
+  rotary: { rotaryDim: 4, ...rotaryRule },
+  ...{ alibi: false, t5Bias: { numBuckets: 4, ...t5Rule }, maxRelativeDistance: 1 },
+};
+const rotaryPositions = { start: 0, positions: [0, 1, 2], sequenceLength: 3, inverse: false };
+const sizes = { n: 4, d: 2 };
+const recurrent = { inputSize: 4, hiddenSize: 4, numLayers: 1, bias: true, ...init };
+const norm = { width: 4, eps: 1e-5, elementwiseAffine: true, bias: true };
+const block = {
+  ...{ dModel: 4, numHeads: 1, dimFeedforward: 4, activation: 'relu', layerNormEps: 1e-5 },
+  ...{ normFirst: false, bias: true, attentionBias: true, feedForwardDropout: true },
+  ...{ numKvHeads: 1, sinks: false, positions, ...init },
+};
+const stack = { ...block, numLayers: 1, finalNorm: false };
+const decoderSizes = { vocabSize: 4, embedSize: 4, numHiddens: 4, numLayers: 1, encoderDim: 4 };
+
+const mha = new attn.MultiHeadAttention({ dModel: 4 });
+const encoderLayer = new attn.TransformerEncoderLayer({ dModel: 4, dimFeedforward: 4 });
+const encoder = new attn.TransformerEncoder({ dModel: 4, dimFeedforward: 4 });
+const decoderLayer = new attn.TransformerDecoderLayer({ dModel: 4, dimFeedforward: 4 });
+const decoder = new attn.TransformerDecoder({ dModel: 4, dimFeedforward: 4 });
+const bahdanau = new attn.BahdanauDecoder({ vocabSize: 4, embedSize: 4, numHiddens: 4 });
+const additive = new attn.AdditiveAttention({ queryDim: 4, keyDim: 4, numHiddens: 4 });
+const rotary = new attn.RotaryEmbedding({ rotaryDim: 4 });
+const learned = new attn.LearnedPositionalEncoding({ maxLength: 8, dModel: 4 });
+const feedForward = new attn.FeedForward({ dModel: 4, dimFeedforward: 4 });
+const addNorm = new attn.AddNorm({ width: 4 });
+const gru = new attn.GRU({ inputSize: 4, hiddenSize: 4 });
+const state = bahdanau.initState(x, zeros(1, 2, 4));
+const tokens = { data: [0, 0], shape: [2, 1] };
+
+/**
+ * Everything that takes options: a call, and a value of the right type for each option.
+ * @type {[string, (options: any) => unknown, Record<string, any>][]}
+ */
+const calls = [
+  [
+    'scaledDotProductAttention',
+    (o) => attn.scaledDotProductAttention(x, x, x, o),
+    { ...attention, layout: 'bhnd', numHeads: 1, numKvHeads: 1 },
+  ],
+  ['maskedSoftmax', (o) => attn.maskedSoftmax(x, o), { validLens: [1, 1], mask }],
+  [
+    'attentionPooling',
+    (o) => attn.attentionPooling(x, x, x, o),
+    { scoring: 'gaussian', width: 1, ...pooling, scale: 1 },
+  ],
+  ['alibiBias', (o) => attn.alibiBias(o), { numHeads: 1, ...biasSizes }],
+  ['t5Buckets', (o) => attn.t5Buckets([1], o), { numBuckets: 4, ...t5Rule }],
+  ['t5Bias', (o) => attn.t5Bias(zeros(4, 1), o), { ...t5Rule, ...biasSizes }],
+  ['relativeSkew', (o) => attn.relativeSkew(x, zeros(3, 4), o), { bidirectional: false, scale: 1 }],
+  [
+    'sinusoidalEncoding',
+    (o) => attn.sinusoidalEncoding(o),
+    { length: 2, dModel: 4, start: 0, step: 1, ...sinusoid, positions: undefined },
+  ],
+  [
+    'sinusoidalEncodingInFloat32',
+    (o) => attn.sinusoidalEncodingInFloat32(o),
+    { length: 2, dModel: 4, start: 0, step: 1, ...sinusoid },
+  ],
+  ['shiftMatrix', (o) => attn.shiftMatrix(o), { dModel: 4, delta: 1, ...sinusoid }],
+  ['applyShift', (o) => attn.applyShift(x, 1, o), sinusoid],
+  ['positionalEncoding', (o) => attn.positionalEncoding(x, o), { start: 0, dropout, ...sinusoid }],
+  [
+    'applyRotaryEmbedding',
+    (o) => attn.applyRotaryEmbedding(x, zeros(3, 2), zeros(3, 2), o),
+    { positionIds: [0, 1, 2], pairing: 'halfSplit', rotaryDim: 4, inverse: false, numHeads: 1 },
+  ],
+  [
+    'ngramEmbedding',
+    (o) => attn.ngramEmbedding(['a'], o),
+    { dModel: 4, minN: 2, maxN: 4, seed: 1 },
+  ],
+  ['applyDropout', (o) => attn.applyDropout(x, o), dropout],
+  ['randomUniform', (o) => attn.randomUniform(o), { shape: [2], low: 0, high: 1, ...random }],
+  ['randomNormal', (o) => attn.randomNormal(o), { shape: [2], mean: 0, deviation: 1, ...random }],
+  ['xavierUniform', (o) => attn.xavierUniform(o), { shape: [2, 2], gain: 1, ...random }],
+  ['architectureCosts', (o) => attn.architectureCosts.convolution(o), { ...sizes, k: 3 }],
+  ['architectureCosts', (o) => attn.architectureCosts.dilatedConvolution(o), { ...sizes, k: 3 }],
+  ['architectureCosts', (o) => attn.architectureCosts.recurrent(o), { ...sizes, gates: 1 }],
+  [
+    'architectureCosts',
+    (o) => attn.architectureCosts.selfAttention(o),
+    { ...sizes, projections: true },
+  ],
+  [
+    'architectureCosts',
+    (o) => attn.architectureCosts.windowAttention(o),
+    { ...sizes, left: 1, right: 1, projections: true },
+  ],
+  [
+    'MultiHeadAttention',
+    (o) => new attn.MultiHeadAttention(o),
+    {
+      ...{ dModel: 4, numHeads: 1, numKvHeads: 1, keyDim: 4, valueDim: 4, bias: false },
+      ...{ sinks: false, positions, ...init },
+    },
+  ],
+  ['MultiHeadAttention', (o) => mha.forward(x, x, x, o), { ...attention, cache: undefined }],
+  [
+    'MultiHeadAttention',
+    (o) => mha.attend(row, mha.makeCache(2), o),
+    { ...stages, scale: 1, ...scoresOfNoKeys() },
+  ],
+  ['MultiHeadAttention', (o) => mha.makeCache(1, o), { capacity: 1 }],
+  ['MultiHeadAttention', (o) => mha.stateDict(o), { prefix: 'a' }],
+  [
+    'MultiHeadAttention',
+    (o) => mha.loadStateDict(mha.stateDict(), o),
+    { strict: false, prefix: '' },
+  ],
+  [
+    'AdditiveAttention',
+    (o) => new attn.AdditiveAttention(o),
+    { queryDim: 4, keyDim: 4, numHiddens: 4, ...init },
+  ],
+  ['AdditiveAttention', (o) => additive.forward(x, x, x, o), pooling],
+  ['AdditiveAttention', (o) => additive.forwardProjected(x, x, x, o), pooling],
+  [
+    'LearnedPositionalEncoding',
+    (o) => new attn.LearnedPositionalEncoding(o),
+    { maxLength: 4, dModel: 4, seed: 1, deviation: 1 },
+  ],
+  ['LearnedPositionalEncoding', (o) => learned.forward(x, o), { start: 0, dropout }],
+  ['RotaryEmbedding', (o) => new attn.RotaryEmbedding(o), { rotaryDim: 4, ...rotaryRule }],
+  ['RotaryEmbedding', (o) => rotary.forward(x, o), { ...rotaryPositions, numHeads: 1 }],
+  ['RotaryEmbedding', (o) => rotary.tables(o), { ...rotaryPositions, length: undefined }],
+  ['Linear', (o) => new attn.Linear(o), { inFeatures: 4, outFeatures: 4, bias: true, ...init }],
+  [
+    'Embedding',
+    (o) => new attn.Embedding(o),
+    {
+      ...{ numEmbeddings: 4, embeddingDim: 4, paddingIdx: 0, scaleBySqrtDim: false },
+      ...{ ...init, deviation: 1 },
+    },
+  ],
+  ['LayerNorm', (o) => new attn.LayerNorm(o), norm],
+  ['AddNorm', (o) => new attn.AddNorm(o), norm],
+  ['AddNorm', (o) => addNorm.forward(x, x, o), { dropout }],
+  [
+    'FeedForward',
+    (o) => new attn.FeedForward(o),
+    { dModel: 4, dimFeedforward: 4, outFeatures: 4, activation: 'relu', bias: true, ...init },
+  ],
+  ['FeedForward', (o) => feedForward.forward(x, o), { dropout }],
+  [
+    'KeyValueCache',
+    (o) => new attn.KeyValueCache(o),
+    { batch: 1, numKvHeads: 1, headDim: 4, valueDim: 4, capacity: 0 },
+  ],
+  ['TransformerEncoderLayer', (o) => new attn.TransformerEncoderLayer(o), block],
+  [
+    'TransformerEncoderLayer',
+    (o) => encoderLayer.forward(x, o),
+    { attention, dropout, cache: undefined },
+  ],
+  ['TransformerEncoderLayer', (o) => encoderLayer.makeCache(1, o), { capacity: 1 }],
+  ['TransformerEncoder', (o) => new attn.TransformerEncoder(o), stack],
+  [
+    'TransformerEncoder',
+    (o) => encoder.forward(x, o),
+    { attention: scores, dropout, needWeights: true, caches: undefined },
+  ],
+  ['TransformerEncoder', (o) => encoder.makeCaches(1, o), { capacity: 1 }],
+  ['TransformerDecoderLayer', (o) => new attn.TransformerDecoderLayer(o), block],
+  [
+    'TransformerDecoderLayer',
+    (o) => decoderLayer.forward(x, x, o),
+    { selfAttention: attention, crossAttention: attention, dropout },
+  ],
+  ['TransformerDecoderLayer', (o) => decoderLayer.start(x, o), { capacity: 1 }],
+  ['TransformerDecoder', (o) => new attn.TransformerDecoder(o), stack],
+  [
+    'TransformerDecoder',
+    (o) => decoder.forward(x, x, o),
+    { selfAttention: scores, crossAttention: scores, dropout, needWeights: true },
+  ],
+  ['GRU', (o) => new attn.GRU(o), recurrent],
+  ['GRU', (o) => gru.forward(x, o), { h0: zeros(1, 2, 4) }],
+  ['RNN', (o) => new attn.RNN(o), { ...recurrent, activation: 'tanh' }],
+  [
+    'Conv1d',
+    (o) => new attn.Conv1d(o),
+    {
+      ...{ inChannels: 4, outChannels: 4, kernelSize: 1, stride: 1, padding: 0, dilation: 1 },
+      ...{ bias: true, ...init },
+    },
+  ],
+  ['BahdanauDecoder', (o) => new attn.BahdanauDecoder(o), { ...decoderSizes, ...init }],
+  ['BahdanauDecoder', (o) => bahdanau.initState(x, zeros(1, 2, 4), o), { encoderLens: [1, 1] }],
+  ['BahdanauDecoder', (o) => bahdanau.forward(tokens, state, o), { needAlignment: true }],
+  ['load', (o) => load(o), { variant: 'simd128', threads: 1, wasmUrl: undefined }],
+  [
+    'load in a worker',
+    (o) => loadInWorker(o),
+    {
+      variant: 'simd128',
+      threads: 1,
+      wasmUrl: undefined,
+
+      worker: undefined,
+      startTimeout: 9000,
+    },
+  ],
+  ['with', (o) => remote.with(o), { signal: undefined, transfer: [], onProgress: undefined }],
+];
+
+/** Of a cache without tokens every score option is checked, but none fits its sizes. */
+function scoresOfNoKeys() {
+  return Object.fromEntries(Object.keys(scores).map((name) => [name, undefined]));
+}
+
+/** What takes no options. */
+const kOthers = [
+  ...[
+    'constructor',
+    'toJSON',
+    'variant',
+    'instructionSet',
+    'numThreads',
+    'version',
+    'memory',
+    'tensor',
+  ],
+  ...['handles', 'alibiSlopes', 'relativeKeysOfSkew', 'applyActivation', 'toSafetensors'],
+  ...['Safetensors', 'disposed', 'dispose'],
+];
+
+/**
+ * @param {(options: any) => unknown} call
+ * @param {any} options
+ * @returns {Promise<AttnError>} what it throws
+ */
+async function errorOf(call, options) {
+  try {
+    const result = await call(options);
+    if (typeof (/** @type {any} */ (result)?.terminate) === 'function')
+      /** @type {any} */ (result).terminate();
+  } catch (error) {
+    assert.ok(error instanceof AttnError, `${error}`);
+    assert.equal(error.code, 'invalid_argument', error.message);
+    return error;
+  }
+  assert.fail(`nothing was thrown for ${JSON.stringify(options)}`);
+}
+
+/** @param {any} value */
+const isNested = (value) => value?.constructor === Object && !('shape' in value && 'data' in value);
+
+/**
+ * Every object among the options: those themselves, and those in them.
+ * @param {Record<string, any>} options
+ * @param {string} [path]
+ * @returns {[string, Record<string, any>, (part: any) => any][]} path, object, and the options with another
+ *   in its place
+ */
+function partsOf(options, path = 'options') {
+  const own = /** @type {[string, any, (part: any) => any]} */ ([path, options, (part) => part]);
+  const nested = Object.entries(options)
+    .filter(([, value]) => isNested(value))
+    .flatMap(([name, value]) =>
+      partsOf(value, path === 'options' ? name : `${path}.${name}`).map(
+        ([inner, part, put]) =>
+          /** @type {[string, any, (part: any) => any]} */ ([
+            inner,
+            part,
+            (other) => ({ ...options, [name]: put(other) }),
+          ]),
+      ),
+    );
+  return [own, ...nested];
+}
+
+/** @param {any} value */
+function wrongFor(value) {
+  if (typeof value === 'number') return [null, '2', [], true, {}, NaN];
+  if (typeof value === 'boolean') return [null, 'yes', [], NaN, {}];
+  if (typeof value === 'string') return [null, [], true, {}];
+  // Of an object of others; arrays and tensors may be given as several kinds of them.
+  return isNested(value) ? [null, 1, 'x', true, [], new Map()] : [null, 1.5, 'x', true];
+}
+
+test('all_that_takes_options_is_listed_here', () => {
+  const listed = new Set([...calls.map(([name]) => name), ...kOthers]);
+  const members = [
+    ...Object.getOwnPropertyNames(Object.getPrototypeOf(attn)),
+    ...Object.keys(attn),
+  ];
+  for (const name of members) assert.ok(listed.has(name), name);
+});
+
+for (const [name, call, options] of calls) {
+  describe(`${name}: ${`${call}`.replaceAll(/\s+/g, ' ')}`, () => {
+    test('unknown_names_are_errors_that_name_the_nearest_known_one', async () => {
+      for (const [path, part, put] of partsOf(options)) {
+        const error = await errorOf(call, put({ ...part, qqqqqqqqqqqqqqqqqqqqqqqq: undefined }));
+        // Options of attention are named as such, wherever they are given.
+        assert.ok(path.endsWith(error.argument ?? 'nothing'), error.message);
+        assert.equal(error.got, "the unknown name 'qqqqqqqqqqqqqqqqqqqqqqqq'");
+        // So none is missing from the list above.
+        const known = error.needs?.replace('one of ', '').split(', ').sort();
+        assert.deepEqual(known, Object.keys(part).sort());
+        for (const key of Object.keys(part).filter((key) => key.length > 2)) {
+          const { [key]: value, ...others } = part;
+          const misspelt = `${key.slice(0, 2)}${key.slice(1)}`;
+          const { message } = await errorOf(call, put({ ...others, [misspelt]: value }));
+          assert.ok(
+            `${path}: got the unknown name '${misspelt}', needs '${key}'`.endsWith(message),
+            message,
+          );
+        }
+      }
+    });
+
+    test('wrong_types_are_errors_that_name_the_option', async () => {
+      for (const wrong of [null, 3, 'x', true, [], new Map()]) {
+        assert.equal((await errorOf(call, wrong)).argument, 'options');
+      }
+      for (const [path, part, put] of partsOf(options)) {
+        for (const [key, value] of Object.entries(part)) {
+          const inside = path === 'options' ? key : `${path}.${key}`;
+          const wrongs = value === undefined ? [null] : wrongFor(value);
+          for (const wrong of wrongs) {
+            const error = await errorOf(call, put({ ...part, [key]: wrong }));
+            assert.ok(
+              error.argument?.includes(key),
+              `${inside} = ${JSON.stringify(wrong)}: ${error.message}`,
+            );
+          }
+        }
+      }
+    });
+  });
+}

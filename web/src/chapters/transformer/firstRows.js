@@ -1,0 +1,12 @@
+/**
+ * At most so many rows of a matrix.
+ * @param {import('attn').Tensor | null} matrix (n, columns)
+ * @param {number} most
+ * @returns {import('attn').Tensor | null}
+ */
+export function firstRows(matrix, most) {
+  if (!matrix) return null;
+  const [length, columns] = matrix.shape;
+  const rows = Math.min(length, most);
+  return { data: matrix.data.subarray(0, rows * columns), shape: [rows, columns] };
+}
