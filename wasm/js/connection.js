@@ -112,7 +112,10 @@ export class Connection {
     };
     if (this.#worker.on) {
       // Node's. Whatever its module throws ends it.
-      this.#worker.on('error', (/** @type {unknown} */ error) => void this.end(this.#stopped(error)));
+      this.#worker.on(
+        'error',
+        (/** @type {unknown} */ error) => void this.end(this.#stopped(error)),
+      );
       this.#worker.on('exit', () => void this.end(this.#stopped('it has ended by itself')));
       this.#worker.on('message', hear);
     } else {
