@@ -1,14 +1,35 @@
-# Defines attn_xsimd, the headers of xsimd 13.2 or newer.
-include(${CMAKE_CURRENT_LIST_DIR}/HeaderLibrary.cmake)
+# Defines attn_xsimd, the headers of xsimd 13.2 or newer: those that are installed, or that xsimd_DIR
+# or CMAKE_PREFIX_PATH name, or that the npm scripts have put into the user's cache. Where there are
+# none, CMake fetches them.
+set(_attn_cache "$ENV{XDG_CACHE_HOME}")
+if(NOT _attn_cache)
+  set(_attn_cache "$ENV{HOME}/.cache")
+endif()
+file(GLOB _attn_hints "${_attn_cache}/attn/*")
+# Beside the system's copy lie the headers of the system's C library, which is not that of a cross
+# build.
+if(CMAKE_CROSSCOMPILING)
+  set(_attn_elsewhere NO_CMAKE_SYSTEM_PATH NO_SYSTEM_ENVIRONMENT_PATH)
+endif()
+find_package(xsimd 13.2 QUIET CONFIG HINTS ${_attn_hints} NO_CMAKE_FIND_ROOT_PATH
+             ${_attn_elsewhere})
 
-attn_header_library(attn_xsimd xsimd 13.2 xsimd.js)
-if(NOT TARGET attn_xsimd)
+add_library(attn_xsimd INTERFACE)
+if(NOT xsimd_FOUND)
+  message(
+    NOTICE
+    "attn needs the headers of xsimd 13.2 or newer, and finds none: fetching them from GitHub. If "
+    "that fails, install them (Debian: libxsimd-dev), or say where xsimdConfig.cmake lies by "
+    "-Dxsimd_DIR=<folder>.")
   include(FetchContent)
   # Without its CMakeLists.txt, whose install rules would become attn's: hence the subfolder.
   FetchContent_Declare(
     xsimd GIT_REPOSITORY https://github.com/xtensor-stack/xsimd.git GIT_TAG 13.2.0 GIT_SHALLOW ON
     SOURCE_SUBDIR include)
   FetchContent_MakeAvailable(xsimd)
-  add_library(attn_xsimd INTERFACE)
   target_include_directories(attn_xsimd SYSTEM INTERFACE ${xsimd_SOURCE_DIR}/include)
+elseif(DEFINED xsimd_INCLUDE_DIRS)
+  target_include_directories(attn_xsimd SYSTEM INTERFACE ${xsimd_INCLUDE_DIRS})
+else()
+  target_link_libraries(attn_xsimd INTERFACE xsimd::xsimd)
 endif()

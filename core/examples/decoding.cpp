@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <attn/attn.hpp>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <vector>
 
@@ -16,28 +17,26 @@ int main() {
   attn::TransformerEncoder decoder(options);
   decoder.initialize_xavier(/*seed=*/3);
 
-  std::vector<float> embeddings(length * width);
-  const attn::Tensor tokens(embeddings.data(), {1, length, width});
+  attn::OwnedTensor tokens({1, length, width});
   attn::fill_normal(tokens, {.seed = 5});
 
   std::vector<attn::KeyValueCache> caches = decoder.make_caches(/*batch=*/1, /*capacity=*/length);
   attn::TransformerEncoderCall call;
   call.attention.causal = attn::Diagonal::top_left();
   call.caches = caches;
-  std::vector<float> one_by_one(embeddings.size());
-  const attn::Tensor outputs(one_by_one.data(), {1, length, width});
+  attn::OwnedTensor one_by_one(tokens.shape());
   for (std::int64_t i = 0; i < length; ++i) {
     // A real decoder would choose the next token from the last output.
-    decoder.forward(tokens.slice(1, i, i + 1), outputs.slice(1, i, i + 1), call);
+    decoder.forward(tokens.view().slice(1, i, i + 1), one_by_one.view().slice(1, i, i + 1), call);
   }
 
   // The whole sequence at once gives the same numbers, but for rounding.
   call.caches = {};
-  std::vector<float> at_once(embeddings.size());
-  decoder.forward(tokens, attn::Tensor(at_once.data(), {1, length, width}), call);
+  attn::OwnedTensor at_once(tokens.shape());
+  decoder.forward(tokens, at_once, call);
   float difference = 0;
-  for (std::size_t i = 0; i < at_once.size(); ++i) {
-    difference = std::max(difference, std::abs(at_once[i] - one_by_one[i]));
+  for (std::size_t i = 0; i < at_once.values().size(); ++i) {
+    difference = std::max(difference, std::abs(at_once.values()[i] - one_by_one.values()[i]));
   }
   std::printf("%lld tokens, largest difference %.1e\n", static_cast<long long>(caches[0].length()),
               static_cast<double>(difference));

@@ -4,7 +4,15 @@
 #include <attn/attn.hpp>
 #include <cstdio>
 #include <fstream>
-#include <vector>
+
+namespace {
+
+/// A byte of a colour that is less by a fraction of itself.
+char fade(float fraction) {
+  return static_cast<char>(static_cast<unsigned char>(255 - 255 * fraction));
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -12,15 +20,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::int64_t positions = 128, width = 256;
-  std::vector<float> encoding(positions * width);
-  attn::sinusoidal_encoding(attn::Tensor(encoding.data(), {positions, width}));
+  attn::OwnedTensor encoding({positions, width});
+  attn::sinusoidal_encoding(encoding);
 
   std::ofstream image(argv[1], std::ios::binary);
   image << "P6 " << width << ' ' << positions << " 255\n";
-  for (const float value : encoding) {
-    const auto fade = [](float by) {
-      return static_cast<char>(static_cast<unsigned char>(255 - 255 * by));
-    };
+  for (const float value : encoding.values()) {
     const float above = value > 0 ? value : 0, below = value < 0 ? -value : 0;
     image.put(fade(below)).put(fade(above + below)).put(fade(above));
   }

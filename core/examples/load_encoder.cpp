@@ -42,17 +42,15 @@ int main(int argc, char** argv) {
 
     // Two sentences, the second one shorter and padded.
     const std::int64_t batch = 2, length = 10;
-    std::vector<float> x(static_cast<std::size_t>(batch * length * layer.d_model));
-    std::vector<float> output(x.size());
-    const attn::Tensor tokens(x.data(), {batch, length, layer.d_model});
+    attn::OwnedTensor tokens({batch, length, layer.d_model}), output(tokens.shape());
     attn::fill_normal(tokens, {.seed = 1});
     const std::vector<std::int32_t> lengths{10, 6};
 
     attn::TransformerEncoderCall call;
-    call.attention.valid_lens = attn::ConstLengths(lengths.data(), {batch});
-    encoder.forward(tokens, attn::Tensor(output.data(), tokens.shape()), call);
+    call.attention.valid_lens = attn::ConstLengths(lengths, {batch});
+    encoder.forward(tokens, output, call);
 
-    for (const float value : {output[0], output[1], output[2]}) {
+    for (const float value : output.values().first(3)) {
       std::printf("%.6f ", static_cast<double>(value));
     }
     std::puts("…");

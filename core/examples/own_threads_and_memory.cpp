@@ -1,46 +1,56 @@
-// Attention inside a program that has its own threads and its own memory layout: every thread works
-// in a context of its own, and views address queries, keys and values where they lie, interleaved
-// in one buffer, as a fused projection leaves them.
+// Attention inside a program that has its own threads and its own memory layout: a context works on
+// the program's threads, and views address queries, keys and values where they lie, interleaved in
+// one buffer, as a fused projection leaves them.
 
 #include <attn/attn.hpp>
 #include <cstdio>
+#include <functional>
 #include <thread>
 #include <vector>
+
+namespace {
+
+/// Stands for the program's own pool: makes threads for each call.
+void parallel_for(int count, const std::function<void(int)>& function) {
+  std::vector<std::thread> threads;
+  for (int i = 1; i < count; ++i) threads.emplace_back([&function, i] { function(i); });
+  function(0);
+  for (std::thread& thread : threads) thread.join();
+}
+
+void attend(const attn::ConstTensor& projections, const attn::Tensor& output, std::int64_t heads,
+            attn::Context& context) {
+  // Each part is (B, H, N, D), without a copy.
+  const std::int64_t width = output.size(2);
+  const attn::ConstTensor q = projections.slice(2, 0, width).split_heads(heads);
+  const attn::ConstTensor k = projections.slice(2, width, 2 * width).split_heads(heads);
+  const attn::ConstTensor v = projections.slice(2, 2 * width, 3 * width).split_heads(heads);
+  attn::scaled_dot_product_attention(q, k, v, output.split_heads(heads), {}, context);
+}
+
+}  // namespace
 
 int main() {
   const std::int64_t batch = 4, length = 100, heads = 4, dim = 32, width = heads * dim;
 
   // (B, N, 3·E): for each token its query, key and value one after the other.
-  std::vector<float> projections(batch * length * 3 * width);
-  attn::fill_normal(attn::Tensor(projections.data(), {batch, length, 3 * width}), {.seed = 2});
-  const attn::ConstTensor qkv(projections.data(), {batch, length, 3 * width});
-  const auto part = [&](int i) {
-    return qkv.slice(2, i * width, (i + 1) * width).split_heads(heads);  // (B, H, N, D), no copy
-  };
-  std::vector<float> result(batch * length * width);
-  const attn::Tensor output =
-      attn::Tensor(result.data(), {batch, length, width}).split_heads(heads);
+  std::vector<float> memory(batch * length * 3 * width);
+  const attn::Tensor projections(memory, {batch, length, 3 * width});
+  attn::fill_normal(projections, {.seed = 2});
 
-  const auto attend = [&](std::int64_t begin, std::int64_t end, const attn::Tensor& to,
-                          attn::Context& context) {
-    const auto rows = [&](auto view) { return view.slice(0, begin, end); };
-    attn::scaled_dot_product_attention(rows(part(0)), rows(part(1)), rows(part(2)), rows(to), {},
-                                       context);
-  };
+  attn::Context own({.num_threads = 3, .parallel_for = parallel_for});
+  attn::OwnedTensor output({batch, length, width});
+  attend(projections, output, heads, own);
 
-  std::vector<std::thread> threads;
-  for (std::int64_t b = 0; b < batch; ++b) {
-    threads.emplace_back([&, b] {
-      attn::Context context({.num_threads = 1});  // a real program keeps it as long as the thread
-      attend(b, b + 1, output, context);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-
-  // The same bits as the whole batch on a context with threads of its own.
-  std::vector<float> whole(result.size());
-  attn::Context context({.num_threads = 2});
-  attend(0, batch, attn::Tensor(whole.data(), {batch, length, width}).split_heads(heads), context);
-  std::puts(whole == result ? "same bits" : "different bits");
-  return whole == result ? 0 : 1;
+  // The same bits as on one thread, and as each sequence on a thread and a context of its own.
+  attn::Context one_thread({.num_threads = 1});
+  attn::OwnedTensor expected(output.shape()), by_sequence(output.shape());
+  attend(projections, expected, heads, one_thread);
+  parallel_for(batch, [&](int b) {
+    attn::Context context({.num_threads = 1});  // a real program keeps it as long as the thread
+    attend(projections.slice(0, b, b + 1), by_sequence.view().slice(0, b, b + 1), heads, context);
+  });
+  const bool same = output == expected && by_sequence == expected;
+  std::puts(same ? "same bits" : "different bits");
+  return same ? 0 : 1;
 }

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 
 #include "attn/error.hpp"
@@ -46,14 +45,12 @@ Context::Context(const ContextOptions& options) {
   }
   const int num_threads =
       options.num_threads == 0 ? runtime::hardware_threads() : options.num_threads;
-  try {
-    impl_ = std::make_unique<Impl>(num_threads, *table);
-  } catch (const std::bad_alloc&) {
-    validation::fail_memory("context", {num_threads, " threads"});
-  }
+  impl_ = std::make_unique<Impl>(num_threads, options.parallel_for, *table);
 }
 
 Context::~Context() = default;
+Context::Context(Context&&) noexcept = default;
+Context& Context::operator=(Context&&) noexcept = default;
 
 int Context::num_threads() const noexcept { return impl_->pool.num_threads(); }
 

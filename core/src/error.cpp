@@ -45,8 +45,6 @@ const char* to_string(ErrorCode code) noexcept {
       return "shape_mismatch";
     case ErrorCode::kSizeOverflow:
       return "size_overflow";
-    case ErrorCode::kOutOfMemory:
-      return "out_of_memory";
     case ErrorCode::kUnsupported:
       return "unsupported";
     case ErrorCode::kNotFound:

@@ -143,10 +143,6 @@ void fail_rows(Name name, std::span<const std::int64_t> got, const char* width) 
   fail_shape(name, got, {"rank 2 (N, ", w, ") or 3 (B, N, ", w, ")"});
 }
 
-void fail_memory(Name name, Parts room_for) {
-  fail(ErrorCode::kOutOfMemory, name, {"too little memory"}, {"room for ", join(room_for)});
-}
-
 void require_at_least(Name name, std::int64_t value, std::int64_t least) {
   if (value < least) fail_value(name, value, {least, " or more"});
 }
@@ -216,3 +212,10 @@ std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
 }
 
 }  // namespace attn::validation
+
+void attn::detail::require_elements(std::size_t got, std::span<const std::int64_t> shape) {
+  const std::int64_t needed = validation::product("shape", shape);
+  if (got != static_cast<std::uint64_t>(needed)) {
+    validation::fail(ErrorCode::kShapeMismatch, "elements", {got}, {needed, " for shape ", shape});
+  }
+}

@@ -94,9 +94,6 @@ std::string join(Parts parts);
 /// Throws kShapeMismatch for what is not (N, width) or (B, N, width), `width` being an argument.
 [[noreturn]] void fail_rows(Name name, std::span<const std::int64_t> got, const char* width);
 
-/// Throws kOutOfMemory: `name: got too little memory, needs room for …`.
-[[noreturn]] void fail_memory(Name name, Parts room_for);
-
 /// Requires value ≥ least.
 void require_at_least(Name name, std::int64_t value, std::int64_t least);
 

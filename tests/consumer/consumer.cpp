@@ -31,11 +31,11 @@ class Scale : public attn::Module {
 bool throws_error_with_code() {
   try {
     std::vector<float> x(4);
-    const attn::Tensor row(x.data(), {2, 2}), column(x.data(), {4, 1});
+    const attn::Tensor row(x, {2, 2}), column(x, {4, 1});
     attn::scaled_dot_product_attention(row, row, column, row);
   } catch (const attn::Error& error) {
-    return error.code() == attn::ErrorCode::kShapeMismatch &&
-           std::string(error.what()).find("key") != std::string::npos;
+    return error.code() == attn::ErrorCode::kShapeMismatch && error.argument() == "key" &&
+           std::string(error.what()).starts_with("key: got ");
   }
   return false;
 }
@@ -43,9 +43,9 @@ bool throws_error_with_code() {
 }  // namespace
 
 int main() {
-  std::vector<float> q{1, 2}, k{3, 4}, v{5, 6}, output(2);
-  const auto view = [](std::vector<float>& x) { return attn::Tensor(x.data(), {1, 2}); };
-  attn::scaled_dot_product_attention(view(q), view(k), view(v), view(output));
+  const attn::OwnedTensor q({1, 2}, {1, 2}), k({1, 2}, {3, 4}), v({1, 2}, {5, 6});
+  attn::OwnedTensor output({1, 2});
+  attn::scaled_dot_product_attention(q, k, v, output);
 
   const bool attends = output == v;  // to its only key
   const bool throws = throws_error_with_code();

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "allocation.hpp"
@@ -143,6 +145,61 @@ TEST_P(ContextTest, contexts_work_side_by_side) {
   for (const AttentionOutputs& outputs : got) {
     EXPECT_TRUE(same_bits(outputs.output, expected.output));
   }
+}
+
+/// Runs functions on threads that are made for each call.
+void on_own_threads(int count, const std::function<void(int)>& function) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back([&function, i] { function(i); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(ContextTest, the_callers_threads_give_the_same_bits) {
+  Random random;
+  const AttentionProblem p({.query_heads = 3,
+                            .key_heads = 3,
+                            .num_queries = 70,
+                            .num_keys = 300,
+                            .head_dim = 9,
+                            .value_dim = 5},
+                           random);
+  const AttentionOutputs expected = attend(p, context(1));
+  std::vector<int> counts;
+  const auto one_after_the_other = [&](int count, const std::function<void(int)>& function) {
+    counts.push_back(count);
+    for (int i = count; i-- > 0;) function(i);
+  };
+  for (const bool threads : {false, true}) {
+    if (threads && !has_threads()) continue;
+    Context own({.num_threads = 3,
+                 .instruction_set = GetParam(),
+                 .parallel_for = threads ? attn::ParallelFor(on_own_threads)
+                                         : attn::ParallelFor(one_after_the_other)});
+    EXPECT_EQ(own.num_threads(), 3);
+    const AttentionOutputs got = attend(p, own);
+    EXPECT_TRUE(same_bits(got.output, expected.output));
+    EXPECT_TRUE(same_bits(got.weights, expected.weights));
+  }
+  EXPECT_FALSE(counts.empty());
+  EXPECT_THAT(counts, ::testing::Each(::testing::AllOf(::testing::Ge(2), ::testing::Le(3))));
+}
+
+TEST_P(ContextTest, can_be_moved) {
+  Random random;
+  const AttentionProblem p({.num_queries = 60, .num_keys = 300, .head_dim = 9, .value_dim = 5},
+                           random);
+  const AttentionOutputs expected = attend(p, context(1));
+  Context first({.num_threads = 2, .instruction_set = GetParam()});
+  const int num_threads = first.num_threads();
+  Context second = std::move(first);
+  EXPECT_EQ(second.num_threads(), num_threads);
+  EXPECT_EQ(second.instruction_set(), GetParam());
+  EXPECT_TRUE(same_bits(attend(p, second).output, expected.output));
+  first = std::move(second);
+  EXPECT_TRUE(same_bits(attend(p, first).output, expected.output));
+  std::vector<Context> many;
+  for (int i = 0; i < 3; ++i) many.emplace_back(attn::ContextOptions{.num_threads = 1});
+  EXPECT_EQ(many.back().num_threads(), 1);
 }
 
 TEST(ContextThreadsTest, number_of_threads_is_as_asked_for) {

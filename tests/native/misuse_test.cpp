@@ -24,7 +24,6 @@ using attn::ConstTensor;
 using attn::Tensor;
 using attn_test::error_of;
 using ::testing::AnyOf;
-using ::testing::Contains;
 using ::testing::Each;
 using ::testing::StartsWith;
 
@@ -138,18 +137,17 @@ TEST_F(AllocationFailureTest, leaves_outputs_alone_wherever_memory_ends) {
   }
 }
 
-TEST(AllocationFailureOfContextTest, is_an_error_or_fewer_threads_and_leaves_nothing_behind) {
+TEST(AllocationFailureOfContextTest, is_bad_alloc_or_fewer_threads_and_leaves_nothing_behind) {
   std::int64_t allowed = 0;
   while (!attn_test::succeeds_with_allocations(allowed,
                                                [] { attn::Context context({.num_threads = 4}); })) {
     ASSERT_LT(++allowed, 1000);
   }
-  EXPECT_THAT(attn_test::out_of_memory_messages([] { attn::Context context({.num_threads = 4}); }),
-              Each("out_of_memory: context: got too little memory, needs room for 4 threads"));
+  EXPECT_GE(attn_test::out_of_memory_failures([] { attn::Context context({.num_threads = 4}); }),
+            1);
 }
 
-// What grows with the sizes asked for is an Error; for a name or the like there is std::bad_alloc.
-TEST(AllocationFailureOfLayersTest, is_said_and_leaves_nothing_behind) {
+TEST(AllocationFailureOfLayersTest, is_bad_alloc_and_leaves_nothing_behind) {
   const attn::TransformerLayerOptions layer{.d_model = 8, .num_heads = 2, .dim_feedforward = 16};
   const attn::MultiHeadAttentionOptions heads{
       .d_model = 8,
@@ -178,21 +176,18 @@ TEST(AllocationFailureOfLayersTest, is_said_and_leaves_nothing_behind) {
   };
   for (const auto& [name, make] : all) {
     SCOPED_TRACE(name);
-    const std::vector<std::string> messages = attn_test::out_of_memory_messages(make);
-    EXPECT_FALSE(messages.empty());
-    EXPECT_THAT(messages, Each(AnyOf("bad_alloc", StartsWith("out_of_memory: "))));
-    EXPECT_THAT(messages, Contains(StartsWith("out_of_memory: ")));
+    EXPECT_GE(attn_test::out_of_memory_failures(make), 1);
   }
 }
 
 TEST(AllocationFailureOfParametersTest, adds_nothing) {
   attn::Parameters parameters;
-  const std::vector<std::string> messages = attn_test::out_of_memory_messages([&] {
+  const int failures = attn_test::out_of_memory_failures([&] {
     attn::Parameters fresh;
     fresh.add("a weight whose name is too long to be kept in place",
               std::array<std::int64_t, 1>{3});
   });
-  EXPECT_FALSE(messages.empty());
+  EXPECT_GE(failures, 1);
   EXPECT_THAT(parameters.names(), ::testing::IsEmpty());
 }
 
@@ -201,8 +196,8 @@ TEST(AllocationFailureOfParametersTest, adds_nothing) {
 TEST(LargeNumbersTest, are_said_with_all_their_digits) {
   attn::KeyValueCache cache(1, 1, 1, 1);
   EXPECT_EQ(error_of([&] { cache.truncate(9007199254740993); }),
-            "invalid_argument: length: got 9007199254740993, needs a length between 0 and the 0 "
-            "stored");
+            "invalid_argument: length: got 9007199254740993, needs at most the 0 tokens stored, "
+            "and at least 0");
   EXPECT_EQ(error_of([] { attn::Linear(-1234567890123, 1); }),
             "invalid_argument: in_features: got -1234567890123, needs 1 or more");
   EXPECT_EQ(error_of([] {
@@ -252,10 +247,10 @@ TEST(LargeNumbersTest, of_a_header_are_more_than_the_format_has) {
   const std::array<attn::NamedTensor, 1> tensors{
       {{std::string(100'000'001, 'a'), ConstTensor(x.data(), {1})}}};
   EXPECT_THAT(
-      error_of([&] { attn::to_safetensors(tensors); }),
-      AnyOf(::testing::MatchesRegex("size_overflow: safetensors: a header of 1000000.. bytes is "
-                                    "more than the format's 100000000"),
-            StartsWith("out_of_memory")));
+      attn_test::error_or_bad_alloc([&] { attn::to_safetensors(tensors); }),
+      AnyOf(::testing::MatchesRegex("size_overflow: safetensors header: got 1000000.. bytes, "
+                                    "needs at most 100000000"),
+            "bad_alloc"));
 }
 
 class MisuseTest : public attn_test::EveryInstructionSet {};

@@ -161,6 +161,43 @@ TEST_F(TensorViewTest, shapes_out_of_range_are_errors) {
             "shape_mismatch: strides: got 1 strides, needs 2, one for each size");
 }
 
+TEST_F(TensorViewTest, elements_of_a_span_are_counted) {
+  std::vector<float> numbers(6);
+  const Tensor view(numbers, {2, 3});
+  EXPECT_EQ(view.data(), numbers.data());
+  EXPECT_THAT(view.strides(), ElementsAre(3, 1));
+  const std::vector<float>& constant = numbers;
+  EXPECT_EQ(attn::ConstTensor(constant, {6}).data(), numbers.data());
+  EXPECT_EQ(attn::ConstTensor(numbers, {3, 2}).size(1), 2);
+  const std::array<std::int32_t, 2> lengths{4, 5};
+  EXPECT_EQ(attn::ConstLengths(lengths, {2})(1), 5);
+  EXPECT_EQ(Tensor(std::span<float>(), {0, 4}).size(1), 4);
+
+  EXPECT_EQ(error_of([&] { Tensor(numbers, {2, 2}); }),
+            "shape_mismatch: elements: got 6, needs 4 for shape (2, 2)");
+  EXPECT_EQ(error_of([&] { Tensor(numbers, {7}); }),
+            "shape_mismatch: elements: got 6, needs 7 for shape (7)");
+  EXPECT_THAT(error_of([&] { Tensor(numbers, {INT64_MAX, 4}); }),
+              ::testing::StartsWith("size_overflow: shape: "));
+}
+
+#ifdef __cpp_lib_mdspan
+TEST_F(TensorViewTest, a_std_mdspan_is_viewed_as_it_lies) {
+  std::vector<float> numbers(24);
+  const std::mdspan rows(numbers.data(), 4, 6);
+  const Tensor view = rows;
+  EXPECT_EQ(view.data(), numbers.data());
+  EXPECT_THAT(view.shape(), ElementsAre(4, 6));
+  EXPECT_THAT(view.strides(), ElementsAre(6, 1));
+  const std::mdspan<const float, std::extents<int, 2, std::dynamic_extent, 4>, std::layout_left>
+      columns(numbers.data(), 3);
+  const attn::ConstTensor turned = columns;
+  EXPECT_THAT(turned.shape(), ElementsAre(2, 3, 4));
+  EXPECT_THAT(turned.strides(), ElementsAre(1, 2, 6));
+  static_assert(!std::is_constructible_v<Tensor, decltype(columns)>);
+}
+#endif
+
 TEST_F(TensorViewTest, a_shape_beyond_the_address_space_can_be_described) {
   constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
   const Tensor view(numbers_.data(), {kHuge, kHuge, kHuge});

@@ -57,8 +57,7 @@ bool fail(Arguments results, const Error& error) noexcept {
 }
 
 bool fail_without_memory(Arguments results) noexcept {
-  return fail(results, to_string(ErrorCode::kOutOfMemory), "memory", "too little memory",
-              "more than WebAssembly has");
+  return fail(results, "out_of_memory", "memory", "too little memory", "more than WebAssembly has");
 }
 
 std::unique_ptr<Context> the_context;

@@ -2,14 +2,28 @@
 
 /// Everything that attn offers. Needs C++20, and GCC or Clang.
 
-#include "attn/attention/key_value_cache.hpp"
-#include "attn/attention/masked_softmax.hpp"
-#include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
 #include "attn/error.hpp"
 #include "attn/instruction_set.hpp"
-#include "attn/io/safetensors.hpp"
-#include "attn/io/state_dict.hpp"
+#include "attn/owned_tensor.hpp"
+#include "attn/random.hpp"
+#include "attn/tensor_view.hpp"
+#include "attn/version.hpp"
+
+// Attention
+#include "attn/attention/key_value_cache.hpp"
+#include "attn/attention/masked_softmax.hpp"
+#include "attn/attention/scaled_dot_product_attention.hpp"
+
+// Positions
+#include "attn/positions/alibi.hpp"
+#include "attn/positions/learned_positional_encoding.hpp"
+#include "attn/positions/positional_encoding.hpp"
+#include "attn/positions/rotary_embedding.hpp"
+#include "attn/positions/sinusoidal_encoding.hpp"
+#include "attn/positions/t5_bias.hpp"
+
+// Layers
 #include "attn/layers/activation.hpp"
 #include "attn/layers/add_norm.hpp"
 #include "attn/layers/bahdanau_decoder.hpp"
@@ -27,17 +41,16 @@
 #include "attn/layers/rnn.hpp"
 #include "attn/layers/transformer_decoder.hpp"
 #include "attn/layers/transformer_encoder.hpp"
+
+// Pooling
 #include "attn/pooling/attention_pooling.hpp"
-#include "attn/positions/alibi.hpp"
-#include "attn/positions/learned_positional_encoding.hpp"
-#include "attn/positions/positional_encoding.hpp"
-#include "attn/positions/rotary_embedding.hpp"
-#include "attn/positions/sinusoidal_encoding.hpp"
-#include "attn/positions/t5_bias.hpp"
-#include "attn/random.hpp"
+
+// Files
+#include "attn/io/safetensors.hpp"
+#include "attn/io/state_dict.hpp"
+
+// For teaching only
 #include "attn/teaching/architecture_costs.hpp"
 #include "attn/teaching/ngram_embedding.hpp"
 #include "attn/teaching/relative_skew.hpp"
 #include "attn/teaching/shift_matrix.hpp"
-#include "attn/tensor_view.hpp"
-#include "attn/version.hpp"

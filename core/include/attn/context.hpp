@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -8,6 +9,14 @@
 
 namespace attn {
 
+namespace runtime {
+struct ContextAccess;
+}
+
+/// Calls function(0) … function(count − 1), each once and on any threads, even all on one, and
+/// returns when all have returned. Must not throw.
+using ParallelFor = std::function<void(int count, const std::function<void(int)>& function)>;
+
 struct ContextOptions {
   /// Threads that share the work, the calling one included, at most 1024; 0 asks for one per
   /// logical processor.
@@ -15,24 +24,34 @@ struct ContextOptions {
   /// Kernels to use; by default ATTN_ISA from the environment (which WebAssembly has none of), else
   /// the best of the machine.
   std::optional<InstructionSet> instruction_set = {};
+  /// Runs the work on the program's own threads: the context then starts none. It is called with a
+  /// count of num_threads at most.
+  ParallelFor parallel_for = {};
 };
 
 /// Where work is done: threads, an instruction set, and scratch memory that is kept between calls,
 /// so that a steady loop of calls allocates nothing.
 ///
-/// Results have the same bits for any number of threads. Calls on one context from several threads
-/// are safe and run one after the other; for independent calls side by side make one context each.
+/// Results have the same bits for any number of threads, the context's or the caller's. Calls on
+/// one context from several threads are safe and run one after the other; for independent calls
+/// side by side make one context each.
+///
+/// A context that has been moved from can be destroyed or assigned to, and nothing else. Nobody may
+/// use a context while it is moved.
 class ATTN_API Context {
  public:
   /// Throws kInvalidArgument for a thread count out of range or an unknown name in ATTN_ISA,
-  /// kUnsupported for an instruction set that this build or machine lacks, and kOutOfMemory.
+  /// kUnsupported for an instruction set that this build or machine lacks, and std::bad_alloc.
   /// Threads that the system refuses to start are no error: see num_threads().
   explicit Context(const ContextOptions& options = {});
   ~Context();
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  /// How many there are, the calling one included: where the system refuses, fewer than asked for.
+  /// Threads that share the work, the calling one included: fewer than asked for where the system
+  /// refuses.
   int num_threads() const noexcept;
   InstructionSet instruction_set() const noexcept;
 
@@ -44,11 +63,9 @@ class ATTN_API Context {
   /// call.
   static Context& default_context();
 
-  /// For the library's own sources.
-  struct ATTN_LOCAL Impl;
-  Impl& impl() noexcept { return *impl_; }
-
  private:
+  struct ATTN_LOCAL Impl;
+  friend struct runtime::ContextAccess;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -13,11 +13,11 @@ enum class ErrorCode : int {
   kInvalidArgument = 1,  ///< A value outside its domain, e.g. a negative length.
   kShapeMismatch = 2,    ///< Ranks or sizes of tensors do not fit together.
   kSizeOverflow = 3,     ///< A product of sizes does not fit into the address space.
-  kOutOfMemory = 4,      ///< There is too little memory for what was asked.
-  kUnsupported = 5,      ///< This build or machine cannot do it, e.g. an instruction set it lacks.
-  kNotFound = 6,         ///< A name, e.g. of a parameter, that does not exist.
-  kInvalidFormat = 7,    ///< Data that is not what its format says, e.g. a truncated file.
-  kFileError = 8,        ///< A file that cannot be read or written.
+  // 4 was for memory that runs out, which is std::bad_alloc.
+  kUnsupported = 5,    ///< This build or machine cannot do it, e.g. an instruction set it lacks.
+  kNotFound = 6,       ///< A name, e.g. of a parameter, that does not exist.
+  kInvalidFormat = 7,  ///< Data that is not what its format says, e.g. a truncated file.
+  kFileError = 8,      ///< A file that cannot be read or written.
 };
 
 /// The stable name of a code, e.g. "shape_mismatch".
@@ -32,9 +32,8 @@ ATTN_API const char* to_string(ErrorCode code) noexcept;
 /// elements than can be addressed, kInvalidArgument for null data where there are elements, and,
 /// called without a context, what Context::default_context() does.
 ///
-/// kOutOfMemory is for memory that grows with the sizes asked for. std::bad_alloc comes instead
-/// from copies of objects, from RotaryEmbedding, and where there is not even enough for a name or a
-/// message.
+/// Where memory runs out, every function throws std::bad_alloc instead, and nothing but it. What is
+/// promised of an Error holds then, too: outputs, caches and layers are as they were.
 class ATTN_API Error : public std::runtime_error {
  public:
   /// The message becomes `argument: got …, needs …`.

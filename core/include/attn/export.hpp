@@ -1,21 +1,10 @@
 #pragma once
 
-/// ATTN_API marks what the library exports. Everything else is compiled with hidden visibility;
-/// ATTN_LOCAL says so of what lies inside of an exported class.
-#if defined(_WIN32) && defined(ATTN_SHARED)
-#if defined(ATTN_BUILDING)
-#define ATTN_API __declspec(dllexport)
-#else
-#define ATTN_API __declspec(dllimport)
-#endif
-#elif defined(__GNUC__)
-#define ATTN_API __attribute__((visibility("default")))
-#else
-#define ATTN_API
+#if !defined(__GNUC__)
+#error "attn is compiled by GCC or Clang; it uses functions that other compilers do not have"
 #endif
 
-#if defined(__GNUC__) && !defined(_WIN32)
+/// ATTN_API marks what the library exports. Everything else is compiled with hidden visibility;
+/// ATTN_LOCAL hides what lies inside an exported class.
+#define ATTN_API __attribute__((visibility("default")))
 #define ATTN_LOCAL __attribute__((visibility("hidden")))
-#else
-#define ATTN_LOCAL
-#endif

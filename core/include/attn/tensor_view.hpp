@@ -7,20 +7,32 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <version>
+
+#ifdef __cpp_lib_mdspan
+#include <mdspan>
+#endif
 
 #include "attn/error.hpp"
+#include "attn/export.hpp"
 
 namespace attn {
+
+namespace detail {
+/// Throws kShapeMismatch unless a tensor of this shape has so many elements.
+ATTN_API void require_elements(std::size_t got, std::span<const std::int64_t> shape);
+}  // namespace detail
 
 /// A non-owning view of elements in memory: a pointer, a shape and a stride per dimension, counted
 /// in elements. Strides may be zero (a broadcast dimension) or negative. attn never copies a tensor
 /// to change its layout: (B, H, N, D) and (B, N, H·D) are both read in place, see split_heads().
 ///
-/// A default-made view is empty: rank 0, no data. Optional tensor arguments are empty views.
+/// A default-made view stands for "none": rank 0, no data. Optional tensor arguments are such
+/// views.
 ///
 /// Views are made with checks and used without: dimensions, indices and ranges that a view does not
-/// have are undefined behaviour, as in std::span. Whether there is memory behind the pointer nobody
-/// can check.
+/// have are undefined behaviour, as in std::span. How much memory a pointer points to nobody can
+/// check; a view made from a std::span is checked.
 template <class T>
 class TensorView {
  public:
@@ -44,6 +56,16 @@ class TensorView {
   TensorView(T* data, std::initializer_list<std::int64_t> shape)
       : TensorView(data, std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
+  /// A row-major view of all of `elements`, e.g. of a std::vector. Throws the same, and
+  /// kShapeMismatch unless a tensor of this shape has as many.
+  TensorView(std::span<T> elements, std::span<const std::int64_t> shape)
+      : TensorView(elements.data(), shape) {
+    detail::require_elements(elements.size(), shape);
+  }
+
+  TensorView(std::span<T> elements, std::initializer_list<std::int64_t> shape)
+      : TensorView(elements, std::span<const std::int64_t>(shape.begin(), shape.size())) {}
+
   /// A view of `shape` at `data` with one stride per dimension, in elements. Throws the same, and
   /// kShapeMismatch unless there are as many strides as sizes.
   TensorView(T* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides)
@@ -62,6 +84,21 @@ class TensorView {
   TensorView(const TensorView<U>& other)
       : TensorView(other.data(), other.shape(), other.strides()) {}
 
+#ifdef __cpp_lib_mdspan
+  /// A view of what a std::mdspan views, where the standard library has it. Its layout has strides,
+  /// as all of the standard's have.
+  template <class U, class Extents, class Layout>
+    requires(std::is_convertible_v<U (*)[], T (*)[]> && Extents::rank() <= std::size_t{kMaxRank} &&
+             Layout::template mapping<Extents>::is_always_strided())
+  TensorView(const std::mdspan<U, Extents, Layout>& view)
+      : data_(view.data_handle()), rank_(static_cast<int>(Extents::rank())) {
+    for (std::size_t i = 0; i < Extents::rank(); ++i) {
+      shape_[i] = static_cast<std::int64_t>(view.extent(i));
+      strides_[i] = static_cast<std::int64_t>(view.stride(i));
+    }
+  }
+#endif
+
   T* data() const noexcept { return data_; }
   /// The number of dimensions.
   int rank() const noexcept { return rank_; }
@@ -79,7 +116,7 @@ class TensorView {
   std::int64_t size(int i) const noexcept { return shape_[i < 0 ? i + rank_ : i]; }
   std::int64_t stride(int i) const noexcept { return strides_[i < 0 ? i + rank_ : i]; }
 
-  /// Where the element at the given indices lies, unchecked; there need not be one.
+  /// The address of the element at the given indices, unchecked; there need not be one.
   template <class... Index>
   T* pointer(Index... index) const noexcept {
     std::int64_t offset = 0;
@@ -116,7 +153,7 @@ class TensorView {
     return result;
   }
 
-  /// The view with a dimension of size 1 put in front of dimension `i`; −1 puts it behind the last.
+  /// The view with a dimension of size 1 inserted before dimension `i`; −1 appends it.
   /// Throws kInvalidArgument when the view already has the largest rank.
   TensorView unsqueeze(int i) const {
     if (i < 0) i += rank_ + 1;
@@ -186,11 +223,11 @@ class TensorView {
   std::int64_t strides_[kMaxRank] = {};
 };
 
-/// What outputs are taken as; a const one is a view that stays, of elements that are written, as
+/// The type of outputs. A const Tensor always views the same elements, which may be written, as
 /// with std::span. No two elements of an output may share memory (a stride of 0 with a size above
 /// 1), which nobody checks.
 using Tensor = TensorView<float>;
-/// What inputs are taken as; a Tensor converts to it.
+/// The type of inputs. A Tensor converts to it.
 using ConstTensor = TensorView<const float>;
 
 /// Booleans are one byte each: zero is false, anything else is true.

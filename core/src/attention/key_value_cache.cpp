@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <utility>
 
 #include "validation.hpp"
@@ -58,11 +57,7 @@ std::array<std::vector<float>, 2> KeyValueCache::reserve(std::int64_t capacity) 
       validation::fail(ErrorCode::kSizeOverflow, "cache", {capacity, " tokens"},
                        {"no more than fit into the address space"});
     }
-    try {
-      return std::vector<float>(static_cast<std::size_t>(count));
-    } catch (const std::bad_alloc&) {
-      validation::fail_memory("cache", {capacity, " tokens"});
-    }
+    return std::vector<float>(static_cast<std::size_t>(count));
   };
   std::vector<float> keys = allocate(head_dim_);
   std::vector<float> values = allocate(value_dim_);

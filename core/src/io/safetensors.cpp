@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
-#include <new>
 #include <system_error>
 
 #include "heap_sort.hpp"
@@ -21,7 +20,6 @@ namespace attn {
 namespace {
 
 using validation::fail;
-using validation::fail_memory;
 using validation::Parts;
 
 constexpr std::int64_t kLengthBytes = 8;
@@ -437,28 +435,24 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 }  // namespace
 
 Safetensors Safetensors::view(std::span<const std::byte> bytes) {
-  try {
-    const std::string_view header = header_of(bytes);
-    Safetensors file;
-    HeaderReader(header, file.tensors_, file.metadata_).read();
-    file.data_ = bytes.subspan(static_cast<std::size_t>(kLengthBytes) + header.size());
+  const std::string_view header = header_of(bytes);
+  Safetensors file;
+  HeaderReader(header, file.tensors_, file.metadata_).read();
+  file.data_ = bytes.subspan(static_cast<std::size_t>(kLengthBytes) + header.size());
 
-    heap_sort(file.tensors_,
-              [](const SafetensorsEntry& entry) { return std::pair(entry.begin, entry.end); });
-    file.by_name_.resize(file.tensors_.size());
-    for (std::size_t i = 0; i < file.by_name_.size(); ++i) file.by_name_[i] = i;
-    const auto name_of = [&](std::size_t i) -> const std::string& { return file.tensors_[i].name; };
-    heap_sort(file.by_name_, name_of);
-    if (const auto twice = std::ranges::adjacent_find(file.by_name_, {}, name_of);
-        twice != file.by_name_.end()) {
-      fail_tensor(name_of(*twice), {"its name twice"}, {"it once"});
-    }
-    check_places(file.tensors_, static_cast<std::int64_t>(file.data_.size()));
-    check_metadata(file.metadata_);
-    return file;
-  } catch (const std::bad_alloc&) {
-    fail_memory(kFile, {"the header"});
+  heap_sort(file.tensors_,
+            [](const SafetensorsEntry& entry) { return std::pair(entry.begin, entry.end); });
+  file.by_name_.resize(file.tensors_.size());
+  for (std::size_t i = 0; i < file.by_name_.size(); ++i) file.by_name_[i] = i;
+  const auto name_of = [&](std::size_t i) -> const std::string& { return file.tensors_[i].name; };
+  heap_sort(file.by_name_, name_of);
+  if (const auto twice = std::ranges::adjacent_find(file.by_name_, {}, name_of);
+      twice != file.by_name_.end()) {
+    fail_tensor(name_of(*twice), {"its name twice"}, {"it once"});
   }
+  check_places(file.tensors_, static_cast<std::int64_t>(file.data_.size()));
+  check_metadata(file.metadata_);
+  return file;
 }
 
 Safetensors Safetensors::own(std::vector<std::byte> bytes) {
@@ -475,11 +469,7 @@ Safetensors Safetensors::load(const std::string& path) {
   const File file(std::fopen(path.c_str(), "rb"));
   if (!file) fail_file(path, "opened");
   std::vector<std::byte> bytes;
-  try {
-    bytes.resize(validation::allocation("file", static_cast<std::int64_t>(size), 1));
-  } catch (const std::bad_alloc&) {
-    fail_memory(kFile, {"the file"});
-  }
+  bytes.resize(validation::allocation("file", static_cast<std::int64_t>(size), 1));
   if (std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) {
     fail_file(path, "read");
   }
@@ -520,34 +510,26 @@ std::vector<float> Safetensors::read(std::string_view name) const {
   const SafetensorsEntry& source = entry(name);
   const Readable kind = readable(source);
   const std::int64_t count = (source.end - source.begin) / kind.bytes;
-  try {
-    std::vector<float> values(validation::allocation(kFile, count, sizeof(float)));
-    convert_all(data_.data() + source.begin, kind, count, values.data());
-    return values;
-  } catch (const std::bad_alloc&) {
-    fail_memory(kFile, {"a tensor"});
-  }
+  std::vector<float> values(validation::allocation(kFile, count, sizeof(float)));
+  convert_all(data_.data() + source.begin, kind, count, values.data());
+  return values;
 }
 
 std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
                                       const SafetensorsMetadata& metadata) {
-  try {
-    const std::vector<const NamedTensor*> order = sorted(tensors);
-    std::int64_t data_size = 0;
-    const std::string header = header_for(order, metadata, data_size);
-    std::int64_t size = kLengthBytes + static_cast<std::int64_t>(header.size());
-    if (__builtin_add_overflow(size, data_size, &size)) size = -1;
-    std::vector<std::byte> bytes;
-    bytes.reserve(validation::allocation(kFile, size, 1));
-    append_little_endian(bytes, header.size(), kLengthBytes);
-    for (const char c : header) bytes.push_back(static_cast<std::byte>(c));
-    for (const NamedTensor* tensor : order) {
-      append_floats(bytes, tensor->values);
-    }
-    return bytes;
-  } catch (const std::bad_alloc&) {
-    fail_memory(kFile, {"the file"});
+  const std::vector<const NamedTensor*> order = sorted(tensors);
+  std::int64_t data_size = 0;
+  const std::string header = header_for(order, metadata, data_size);
+  std::int64_t size = kLengthBytes + static_cast<std::int64_t>(header.size());
+  if (__builtin_add_overflow(size, data_size, &size)) size = -1;
+  std::vector<std::byte> bytes;
+  bytes.reserve(validation::allocation(kFile, size, 1));
+  append_little_endian(bytes, header.size(), kLengthBytes);
+  for (const char c : header) bytes.push_back(static_cast<std::byte>(c));
+  for (const NamedTensor* tensor : order) {
+    append_floats(bytes, tensor->values);
   }
+  return bytes;
 }
 
 void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,

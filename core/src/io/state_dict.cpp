@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <new>
 
 #include "heap_sort.hpp"
 #include "validation.hpp"
@@ -85,11 +84,7 @@ IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::s
   }
   // One buffer for all, taken before anything is set.
   std::vector<float> values;
-  try {
-    values.resize(largest);
-  } catch (const std::bad_alloc&) {
-    validation::fail_memory("state_dict", {"a tensor"});
-  }
+  values.resize(largest);
   for (const std::string& name : names) {
     const std::string full_name = with_prefix(prefix, name);
     if (!file.contains(full_name)) continue;

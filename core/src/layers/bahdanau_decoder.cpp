@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <initializer_list>
-#include <new>
 
 #include "attn/layers/embedding.hpp"
 #include "attn/layers/gru.hpp"
@@ -36,11 +35,7 @@ void copy(const ConstTensor& source, const Tensor& target) noexcept {
 std::vector<float> allocate(const char* name, std::initializer_list<std::int64_t> shape) {
   const std::size_t count =
       validation::allocation(name, validation::product(name, shape), sizeof(float));
-  try {
-    return std::vector<float>(count);
-  } catch (const std::bad_alloc&) {
-    validation::fail_memory(name, {"a copy"});
-  }
+  return std::vector<float>(count);
 }
 
 }  // namespace
@@ -113,11 +108,7 @@ BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_ou
   state.encoder_outputs_ = allocate("encoder_outputs", rows);
   state.projected_keys_ =
       allocate("encoder_outputs", {state.batch_, state.num_keys_, o.num_hiddens});
-  try {
-    state.encoder_lens_.resize(static_cast<std::size_t>(state.batch_));
-  } catch (const std::bad_alloc&) {
-    validation::fail_memory("encoder_lens", {"a copy"});
-  }
+  state.encoder_lens_.resize(static_cast<std::size_t>(state.batch_));
   for (std::int64_t b = 0; b < state.batch_; ++b) {
     state.encoder_lens_[static_cast<std::size_t>(b)] =
         encoder_lens.is_none() ? static_cast<std::int32_t>(state.num_keys_) : encoder_lens(b);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -20,11 +19,7 @@ void initialize_parameters(Module& module, const RandomStream& first, Context& c
     largest = std::max(largest, count);
   }
   std::vector<float> values;
-  try {
-    values.resize(static_cast<std::size_t>(largest));
-  } catch (const std::bad_alloc&) {
-    validation::fail_memory("parameters", {largest, " weights"});
-  }
+  values.resize(static_cast<std::size_t>(largest));
   RandomStream random = first;
   for (const std::string& name : names) {
     const ConstTensor parameter = module.parameter(name);

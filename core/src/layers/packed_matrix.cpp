@@ -1,7 +1,6 @@
 #include "layers/packed_matrix.hpp"
 
 #include <algorithm>
-#include <new>
 
 #include "runtime/dispatch.hpp"
 #include "validation.hpp"
@@ -12,12 +11,8 @@ using kernels::index;
 
 PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols) : rows_(rows), cols_(cols) {
   const index size = kernels::packed_size(rows_, cols_);
-  try {
-    packed_.assign(validation::allocation("weight", size / kernels::kPanelWidth, sizeof(PanelRow)),
-                   {});
-  } catch (const std::bad_alloc&) {
-    validation::fail_memory("weight", {size, " packed weights"});
-  }
+  packed_.assign(validation::allocation("weight", size / kernels::kPanelWidth, sizeof(PanelRow)),
+                 {});
 }
 
 void PackedMatrix::pack(const ConstTensor& weight, std::int64_t first_col) noexcept {

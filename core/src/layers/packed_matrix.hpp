@@ -14,7 +14,7 @@ class PackedMatrix {
  public:
   PackedMatrix() = default;
 
-  /// Zeros (out, in). Throws kOutOfMemory.
+  /// Zeros (out, in). Throws std::bad_alloc.
   PackedMatrix(std::int64_t rows, std::int64_t cols);
 
   /// Takes the weights of a (rows, cols) matrix over, or those of its columns from `first_col` on.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <new>
 #include <utility>
 
 #include "validation.hpp"
@@ -35,11 +34,7 @@ void Parameters::add(std::string name, std::span<const std::int64_t> shape) {
     count = validation::product(name, {count, size});
   }
   const std::size_t size = validation::allocation(name, count, sizeof(float));
-  try {
-    entries_.push_back({std::move(name), {shape.begin(), shape.end()}, std::vector<float>(size)});
-  } catch (const std::bad_alloc&) {
-    validation::fail_memory("parameters", {count, " weights"});
-  }
+  entries_.push_back({std::move(name), {shape.begin(), shape.end()}, std::vector<float>(size)});
 }
 
 std::vector<std::string> Parameters::names() const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numbers>
+#include <string>
 
 #include "positions/sinusoidal_table.hpp"
 #include "runtime/execution.hpp"
@@ -472,7 +473,12 @@ void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
                            {"an even number, or 0 for the width of the caches"});
   }
   if (!fits || cos_cache.size(-1) != half || half < 1) {
-    const validation::Part width = half < 1 ? validation::Part("R/2") : validation::Part(half);
+    std::string width;
+    if (half < 1) {
+      validation::append(width, {validation::Name("rotary_dim"), "/2"});
+    } else {
+      validation::append(width, {half});
+    }
     if (by_id) {
       validation::fail_shape("cos_cache", cos_cache.shape(), {"shape (any, ", width, ")"});
     }

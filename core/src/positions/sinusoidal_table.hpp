@@ -18,7 +18,7 @@ void require_position(const char* name, double position, const char* what = "");
 void require_sinusoidal_positions(std::int64_t rows, const SinusoidalEncodingOptions& options);
 
 /// The columns of a sinusoidal encoding as the kernels take them, in scratch memory, without steps.
-/// Throws kOutOfMemory.
+/// Throws std::bad_alloc.
 kernels::SinusoidColumns make_sinusoid_columns(std::int64_t width, double base,
                                                SinusoidalLayout layout, runtime::Execution& run);
 
@@ -36,7 +36,7 @@ Rotation rotation_of_turns(double turns) noexcept;
 /// same exact row in the same number of rotations.
 class SinusoidalTable {
  public:
-  /// Throws kInvalidArgument, kOutOfMemory.
+  /// Throws kInvalidArgument, std::bad_alloc.
   SinusoidalTable(std::int64_t rows, std::int64_t width, const SinusoidalEncodingOptions& options,
                   runtime::Execution& run);
 

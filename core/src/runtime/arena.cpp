@@ -7,7 +7,7 @@ namespace attn::runtime {
 
 Arena::Block Arena::make_block(std::size_t size) {
   return {std::unique_ptr<std::byte, Free>(
-              static_cast<std::byte*>(::operator new (size, std::align_val_t{kAlignment}))),
+              static_cast<std::byte*>(::operator new(size, std::align_val_t{kAlignment}))),
           size, 0};
 }
 

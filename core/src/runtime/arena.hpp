@@ -31,7 +31,7 @@ class Arena {
  private:
   struct Free {
     void operator()(std::byte* p) const noexcept {
-      ::operator delete (p, std::align_val_t{kAlignment});
+      ::operator delete(p, std::align_val_t{kAlignment});
     }
   };
   struct Block {

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <type_traits>
 
 #include "attn/context.hpp"
@@ -17,8 +16,8 @@
 namespace attn {
 
 struct Context::Impl {
-  explicit Impl(int num_threads, const kernels::KernelTable& table)
-      : kernels(table), pool(num_threads) {}
+  Impl(int num_threads, const ParallelFor& parallel_for, const kernels::KernelTable& table)
+      : kernels(table), pool(num_threads, parallel_for) {}
 
   const kernels::KernelTable& kernels;
   kernels::index tile_keys = kernels::tile_keys_for(runtime::first_level_cache());
@@ -32,12 +31,18 @@ struct Context::Impl {
 
 namespace attn::runtime {
 
+/// What the library's own sources see of a context.
+struct ContextAccess {
+  using Impl = Context::Impl;
+  static Impl& impl(Context& context) noexcept { return *context.impl_; }
+};
+
 /// One running call: holds the context for itself, hands out its kernels, scratch memory and
 /// threads, and gives the memory back at the end.
 class Execution {
  public:
   explicit Execution(Context& context)
-      : impl_(context.impl()), lock_(impl_.mutex), mark_(impl_.arena.mark()) {}
+      : impl_(ContextAccess::impl(context)), lock_(impl_.mutex), mark_(impl_.arena.mark()) {}
   ~Execution() { impl_.arena.give_back(mark_); }
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
@@ -47,7 +52,7 @@ class Execution {
   int num_threads() const noexcept { return impl_.pool.num_threads(); }
 
   /// Scratch memory for `count` elements, aligned to a cache line, valid until this call ends.
-  /// Throws Error(kOutOfMemory) with `purpose` in the message.
+  /// Throws std::bad_alloc, and kSizeOverflow with `purpose` as the argument.
   template <class T>
   T* take(std::int64_t count, const char* purpose) {
     static_assert(std::is_trivial_v<T>);
@@ -83,14 +88,10 @@ class Execution {
       validation::fail(ErrorCode::kSizeOverflow, purpose, {count, " elements"},
                        {"no more than fit into the address space"});
     }
-    try {
-      return impl_.arena.take(static_cast<std::size_t>(bytes));
-    } catch (const std::bad_alloc&) {
-      validation::fail_memory(purpose, {bytes, " bytes of scratch"});
-    }
+    return impl_.arena.take(static_cast<std::size_t>(bytes));
   }
 
-  Context::Impl& impl_;
+  ContextAccess::Impl& impl_;
   Lock<RecursiveMutex> lock_;
   Arena::Mark mark_;
 };

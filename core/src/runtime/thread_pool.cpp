@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "runtime/threads.hpp"
@@ -41,6 +42,9 @@ inline void pause_briefly() noexcept {
 
 struct ThreadPool::Shared {
   std::vector<Thread> threads;
+  /// The caller's threads, if it has brought some, and how many it may take.
+  ParallelFor parallel_for;
+  int most_threads = 1;
   /// Counts the loops started; a worker that sees a new number joins that loop.
   std::atomic<std::uint32_t> generation{0};
   /// Workers that sleep, or are about to.
@@ -87,7 +91,13 @@ struct ThreadPool::Shared {
   }
 };
 
-ThreadPool::ThreadPool(int num_threads) : shared_(std::make_unique<Shared>()) {
+ThreadPool::ThreadPool(int num_threads, ParallelFor parallel_for)
+    : shared_(std::make_unique<Shared>()) {
+  if (parallel_for) {
+    shared_->parallel_for = std::move(parallel_for);
+    shared_->most_threads = num_threads;
+    return;
+  }
   if (!has_threads()) return;
   shared_->threads.reserve(static_cast<std::size_t>(num_threads - 1));
   try {
@@ -109,11 +119,20 @@ ThreadPool::~ThreadPool() {
 }
 
 int ThreadPool::num_threads() const noexcept {
-  return static_cast<int>(shared_->threads.size()) + 1;
+  return shared_->parallel_for ? shared_->most_threads
+                               : static_cast<int>(shared_->threads.size()) + 1;
 }
 
 void ThreadPool::run(std::int64_t count, Body body) noexcept {
   Shared& shared = *shared_;
+  if (shared.parallel_for && count > 1 && shared.most_threads > 1) {
+    shared.body = body;
+    shared.count = count;
+    shared.next.store(0, std::memory_order_relaxed);
+    const auto threads = static_cast<int>(std::min<std::int64_t>(count, shared.most_threads));
+    shared.parallel_for(threads, [&shared](int worker) { shared.work(worker); });
+    return;
+  }
   if (!has_threads() || shared.threads.empty() || count < 2) {
     for (std::int64_t i = 0; i < count; ++i) body.call(body.closure, i, 0);
     return;

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <memory>
 
+#include "attn/context.hpp"
+
 namespace attn::runtime {
 
-/// A fixed set of threads that share loops. The calling thread works too: a pool of one has no
-/// thread of its own.
+/// A fixed set of threads that share loops: its own, or those of the caller's parallel_for. The
+/// calling thread works too: a pool of one has no thread of its own.
 class ThreadPool {
  public:
   /// A loop body: called once per index with the number, 0 … num_threads-1, of the worker it runs
@@ -17,7 +19,7 @@ class ThreadPool {
   };
 
   /// Uses fewer threads when the system refuses to start as many.
-  explicit ThreadPool(int num_threads);
+  explicit ThreadPool(int num_threads, ParallelFor parallel_for = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -110,12 +110,7 @@ TEST(KeyValueCacheTest, running_out_of_memory_leaves_the_cache_as_it_was) {
       probe.fail_after(allowed);
       try {
         cache.append(key, value);
-      } catch (const attn::Error& error) {
-        failed = true;
-        EXPECT_EQ(error.code(), attn::ErrorCode::kOutOfMemory) << error.what();
-        EXPECT_STREQ(error.what(), "cache: got too little memory, needs room for 8 tokens");
       } catch (const std::bad_alloc&) {
-        // Not even the message could be made.
         failed = true;
       }
     }

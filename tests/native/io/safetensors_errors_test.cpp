@@ -311,8 +311,12 @@ TEST(SafetensorsErrorTest, truncated_files) {
   const Bytes whole =
       safetensors_file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_THAT(error_for(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))),
-                StartsWith("invalid_format: safetensors"))
+    EXPECT_THAT(
+        error_for(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))),
+        ::testing::AnyOf(StartsWith("invalid_format: safetensors: got "),
+                         StartsWith("invalid_format: safetensors header: got length "),
+                         StartsWith("invalid_format: tensor \"a\": got data_offsets [0, 8), "
+                                    "needs an end within the ")))
         << size;
   }
 }
@@ -400,9 +404,10 @@ TEST(SafetensorsErrorTest, damaged_files_are_errors_or_read) {
   EXPECT_GT(errors, 1000);
 }
 
-/// Calls use() with less and less memory missing, until it succeeds.
+/// Calls use() with less and less memory missing, until it succeeds. What it throws until then is
+/// std::bad_alloc: anything else ends the test.
 template <class Use>
-void expect_errors_while_memory_lasts(const Use& use) {
+void expect_bad_alloc_until_there_is_memory(const Use& use) {
   int successes = 0;
   for (bool done = false; !done; ++successes) {
     ASSERT_LT(successes, 100);
@@ -411,23 +416,20 @@ void expect_errors_while_memory_lasts(const Use& use) {
       probe.fail_after(successes);
       use();
       done = true;
-    } catch (const attn::Error& error) {
-      ASSERT_EQ(error.code(), attn::ErrorCode::kOutOfMemory) << error.what();
     } catch (const std::bad_alloc&) {
-      // There is not even memory for the message.
     }
   }
   EXPECT_GT(successes, 3);
 }
 
-TEST(SafetensorsErrorTest, memory_that_cannot_be_had) {
+TEST(SafetensorsErrorTest, running_out_of_memory) {
   const Bytes bytes =
       safetensors_file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
-  expect_errors_while_memory_lasts([&] { Safetensors::view(bytes).read("a"); });
+  expect_bad_alloc_until_there_is_memory([&] { Safetensors::view(bytes).read("a"); });
   const std::string path = ::testing::TempDir() + "attn_safetensors_errors_test.safetensors";
   const std::vector<float> x{1, 2};
   attn::save_safetensors(path, std::vector<NamedTensor>{{"a", {x.data(), {2}}}});
-  expect_errors_while_memory_lasts([&] { Safetensors::load(path).read("a"); });
+  expect_bad_alloc_until_there_is_memory([&] { Safetensors::load(path).read("a"); });
   std::remove(path.c_str());
 }
 

@@ -278,12 +278,8 @@ TEST(SafetensorsTest, running_out_of_memory) {
   const std::vector<float> numbers(6, 9.0F);
   const std::vector<NamedTensor> tensors{{"weight", {numbers.data(), {3, 2}}}};
   const Bytes bytes = attn::to_safetensors(tensors);
-  EXPECT_THAT(attn_test::out_of_memory_messages([&] { Safetensors::view(bytes); }),
-              ::testing::Contains(
-                  "out_of_memory: safetensors: got too little memory, needs room for the header"));
-  EXPECT_THAT(attn_test::out_of_memory_messages([&] { attn::to_safetensors(tensors); }),
-              ::testing::Contains(
-                  "out_of_memory: safetensors: got too little memory, needs room for the file"));
+  EXPECT_GE(attn_test::out_of_memory_failures([&] { Safetensors::view(bytes); }), 1);
+  EXPECT_GE(attn_test::out_of_memory_failures([&] { attn::to_safetensors(tensors); }), 1);
 }
 
 }  // namespace

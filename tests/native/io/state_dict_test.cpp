@@ -166,17 +166,16 @@ TEST(StateDictTest, running_out_of_memory_sets_nothing) {
       {"weight", {numbers.data(), {3, 2}}}, {"bias", {numbers.data(), {3}}}}));
   Linear layer(2, 3);
   bool untouched = true;
-  EXPECT_THAT(attn_test::out_of_memory_messages([&] {
-                const std::vector<float> before = values_of(layer, "weight");
-                try {
-                  attn::load_state_dict(layer, file);
-                } catch (...) {
-                  untouched = untouched && layer.parameter("weight")(0, 0) == before[0];
-                  throw;
-                }
-              }),
-              ::testing::Contains(
-                  "out_of_memory: state_dict: got too little memory, needs room for a tensor"));
+  EXPECT_GE(attn_test::out_of_memory_failures([&] {
+              const std::vector<float> before = values_of(layer, "weight");
+              try {
+                attn::load_state_dict(layer, file);
+              } catch (...) {
+                untouched = untouched && layer.parameter("weight")(0, 0) == before[0];
+                throw;
+              }
+            }),
+            1);
   EXPECT_TRUE(untouched);
 }
 

@@ -401,9 +401,7 @@ TEST(BahdanauDecoderErrorTest, memory_that_runs_out_leaves_everything_as_it_was)
       c.decoder.forward(attn::TensorView<const std::int64_t>(c.tokens.data(), {3, 4}), state,
                         {logits.data(), {3, 4, 23}}, {alignment.data(), {3, 4, 300}}, context);
       done = true;
-    } catch (const attn::Error&) {
     } catch (const std::bad_alloc&) {
-      // Not even the message's memory could be had.
     }
     if (done) break;
     EXPECT_THAT(logits, Each(5.0F)) << successes;
@@ -417,13 +415,11 @@ TEST(BahdanauDecoderErrorTest, running_out_of_memory) {
       {.vocab_size = 5, .embed_size = 4, .num_hiddens = 6, .num_layers = 1});
   const std::vector<float> numbers(2 * 3 * 6, 0.5F);
   attn::Context context({.num_threads = 1});
-  const std::vector<std::string> messages = attn_test::out_of_memory_messages([&] {
+  const int failures = attn_test::out_of_memory_failures([&] {
     decoder.init_state({numbers.data(), {2, 3, 6}}, {numbers.data(), {1, 2, 6}}, {}, context);
   });
-  for (const char* name : {"hidden", "encoder_outputs", "encoder_lens"}) {
-    EXPECT_THAT(messages, ::testing::Contains("out_of_memory: " + std::string(name) +
-                                              ": got too little memory, needs room for a copy"));
-  }
+  // For copies of the hidden state, of the encoder's outputs and of their lengths, at least.
+  EXPECT_GE(failures, 3);
 }
 
 }  // namespace

@@ -225,9 +225,9 @@ TEST(Conv1dErrorTest, options) {
   EXPECT_EQ(error({.in_channels = 1, .out_channels = 1, .dilation = 0}),
             "invalid_argument: dilation: got 0, needs 1 or more");
   EXPECT_EQ(error({.in_channels = 1, .out_channels = 1, .stride = 2, .same = true}),
-            "invalid_argument: stride: got 2, needs 1 when padding is \"same\"");
+            "invalid_argument: stride: got 2, needs 1 where padding is \"same\"");
   EXPECT_EQ(error({.in_channels = 1, .out_channels = 1, .padding = 2, .same = true}),
-            "invalid_argument: padding: got 2, needs 0 when it is \"same\" already");
+            "invalid_argument: padding: got 2, needs 0 where it is \"same\" already");
   constexpr std::int64_t kHuge = std::int64_t{1} << 62;
   EXPECT_THAT(error({.in_channels = 1, .out_channels = 1, .kernel_size = 5, .dilation = kHuge}),
               ::testing::StartsWith("size_overflow: dilation: "));

@@ -90,10 +90,8 @@ TEST(ModuleInitializationTest, is_what_the_layer_computes_with) {
 TEST(ModuleInitializationErrorTest, running_out_of_memory) {
   attn::Context context({.num_threads = 1});
   attn::Conv1d layer({.in_channels = 2, .out_channels = 3, .kernel_size = 4});
-  EXPECT_THAT(
-      attn_test::out_of_memory_messages([&] { layer.initialize_xavier({.seed = 1}, context); }),
-      ::testing::Contains(
-          "out_of_memory: parameters: got too little memory, needs room for 24 weights"));
+  EXPECT_GE(
+      attn_test::out_of_memory_failures([&] { layer.initialize_xavier({.seed = 1}, context); }), 1);
 }
 
 }  // namespace

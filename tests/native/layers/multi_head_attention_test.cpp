@@ -313,17 +313,13 @@ TEST_P(MultiHeadAttentionTest, running_out_of_memory_is_an_error_and_leaves_the_
   attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
   for (int allowed = 0;; ++allowed) {
     ASSERT_LT(allowed, 1000);
-    std::string error;
     {
       attn_test::AllocationProbe probe;
       probe.fail_after(allowed);
       try {
         layer.attention.forward(in, in, in, {y.data(), {300, 60}}, options, fresh);
         break;
-      } catch (const attn::Error& e) {
-        EXPECT_EQ(e.code(), attn::ErrorCode::kOutOfMemory) << e.what();
       } catch (const std::bad_alloc&) {
-        // Not even the message could be made.
       }
     }
     ASSERT_EQ(std::count(y.begin(), y.end(), 5.0F), std::ssize(y)) << allowed;

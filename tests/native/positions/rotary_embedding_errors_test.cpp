@@ -54,7 +54,7 @@ TEST(RotaryEmbeddingErrorTest, options_are_checked) {
   EXPECT_THAT(scaled(attn::YarnRotaryScaling{.beta_fast = std::nan("")}),
               HasSubstr("scaling.beta_fast: got nan"));
   EXPECT_THAT(scaled(attn::YarnRotaryScaling{.beta_fast = 1, .beta_slow = 2}),
-              HasSubstr("scaling.beta_fast: got 1, needs beta_slow or more"));
+              HasSubstr("scaling.beta_fast: got 1, needs beta_slow 2 or more"));
   EXPECT_THAT(scaled(attn::YarnRotaryScaling{.mscale = HUGE_VAL}),
               HasSubstr("scaling.mscale: got inf"));
   EXPECT_THAT(scaled(attn::YarnRotaryScaling{.mscale_all_dim = HUGE_VAL}),
@@ -68,7 +68,7 @@ TEST(RotaryEmbeddingErrorTest, options_are_checked) {
   EXPECT_THAT(scaled(attn::Llama3RotaryScaling{.high_freq_factor = HUGE_VAL}),
               HasSubstr("scaling.high_freq_factor: got inf"));
   EXPECT_EQ(scaled(attn::Llama3RotaryScaling{.low_freq_factor = 4}),
-            "invalid_argument: scaling.high_freq_factor: got 4, needs more than low_freq_factor");
+            "invalid_argument: scaling.high_freq_factor: got 4, needs more than low_freq_factor 4");
   EXPECT_THAT(scaled(attn::Llama3RotaryScaling{.original_max_position_embeddings = -1}),
               HasSubstr("scaling.original_max_position_embeddings: got -1"));
 }

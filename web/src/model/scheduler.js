@@ -12,12 +12,6 @@ import { holdTask } from './tasks/hold.js';
 const slice = 8;
 
 /**
- * How long a worker may take to start, in ms. Nothing tells when the browser ends one that has not
- * started: one that takes longer is given up.
- */
-const longestStart = 20_000;
-
-/**
  * Takes the steps of a generator on this thread, in slices with the page alive between them.
  * @template T
  * @param {Generator<unknown, T>} steps
@@ -93,12 +87,8 @@ export class TaskWorker {
 
   async #start() {
     const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
-    /** @type {Promise<Remote>} */
-    const loading = load({ worker, ...this.#options });
-    const remote = await within(longestStart, loading).catch((error) => {
-      worker.terminate();
-      throw error;
-    });
+    /** @type {Remote} */
+    const remote = await load({ worker, ...this.#options });
     this.#remote = remote;
     void this.#watch(remote).catch(() => {});
     return remote;
@@ -118,16 +108,4 @@ export class TaskWorker {
       remote.terminate();
     });
   }
-}
-
-/**
- * What is promised, or an error if it is late.
- * @template T
- * @param {number} milliseconds @param {Promise<T>} promise @returns {Promise<T>}
- */
-function within(milliseconds, promise) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('it took too long to start')), milliseconds);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }

@@ -25,7 +25,7 @@ class ATTN_API KeyValueCache {
   /// head_dim is D and value_dim Dv, both of one head; a layer makes the cache that it needs, see
   /// MultiHeadAttention::make_cache(). Room for `capacity` tokens at first; it doubles when it is
   /// used up. Throws kInvalidArgument
-  /// for a size below 1 (capacity may be 0), kSizeOverflow, kOutOfMemory.
+  /// for a size below 1 (capacity may be 0), kSizeOverflow, std::bad_alloc.
   KeyValueCache(std::int64_t batch, std::int64_t num_kv_heads, std::int64_t head_dim,
                 std::int64_t value_dim, std::int64_t capacity = 0);
 
@@ -38,7 +38,7 @@ class ATTN_API KeyValueCache {
 
   /// Appends key (B, Hkv, N, D) and value (B, Hkv, N, Dv), any strides; they may be views
   /// of this cache. Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow,
-  /// kOutOfMemory; the cache is then as it was.
+  /// std::bad_alloc; the cache is then as it was.
   void append(const ConstTensor& key, const ConstTensor& value);
 
   /// Forgets all tokens from `length` on. Throws kInvalidArgument unless 0 ≤ length ≤ length().

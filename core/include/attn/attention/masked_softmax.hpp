@@ -33,7 +33,7 @@ struct MaskedSoftmaxOptions {
 ///
 /// Bits: a row depends on what takes part in it, its place in the row, and the instruction set.
 ///
-/// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for lengths outside [0, K] and null
+/// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for lengths outside [0, K] and null
 /// data; output is then untouched.
 ATTN_API void masked_softmax(const ConstTensor& x, const Tensor& output,
                              const MaskedSoftmaxOptions& options = {},

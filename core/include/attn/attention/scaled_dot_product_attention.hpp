@@ -146,7 +146,7 @@ struct AttentionOptions {
 ///
 /// Throws kShapeMismatch where ranks or sizes do not fit together; kInvalidArgument for null data,
 /// D = 0 (other sizes may be 0), lengths outside [0, Nk], and options outside their domains;
-/// kSizeOverflow for lengths and widths above 2^31 − 1; kOutOfMemory. Outputs are then untouched.
+/// kSizeOverflow for lengths and widths above 2^31 − 1; std::bad_alloc. Outputs are then untouched.
 ATTN_API void scaled_dot_product_attention(const ConstTensor& query, const ConstTensor& key,
                                            const ConstTensor& value, const Tensor& output,
                                            const AttentionOptions& options = {},

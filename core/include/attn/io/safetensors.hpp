@@ -36,7 +36,7 @@ struct SafetensorsEntry {
 class ATTN_API Safetensors {
  public:
   /// Reads the file in `bytes`, which must outlive this object.
-  /// Throws kInvalidFormat with the name of the tensor and what is wrong with it; kOutOfMemory.
+  /// Throws kInvalidFormat with the name of the tensor and what is wrong with it; std::bad_alloc.
   static Safetensors view(std::span<const std::byte> bytes);
   /// Reads the file in `bytes` and keeps it. Throws as view() does.
   static Safetensors own(std::vector<std::byte> bytes);
@@ -62,7 +62,7 @@ class ATTN_API Safetensors {
   /// kShapeMismatch, kInvalidArgument for null data, and kUnsupported for a dtype other than F32,
   /// F16 and BF16.
   void read(std::string_view name, const Tensor& output) const;
-  /// A tensor's values, row-major. Throws kNotFound, kUnsupported, kOutOfMemory.
+  /// A tensor's values, row-major. Throws kNotFound, kUnsupported, std::bad_alloc.
   std::vector<float> read(std::string_view name) const;
 
  private:
@@ -84,7 +84,7 @@ struct NamedTensor {
 /// The bytes of a .safetensors file with these tensors as F32: the same bytes as the official
 /// implementation's, which sorts tensors by name and fills the header up to a multiple of eight.
 /// Throws kInvalidArgument for a name that is given twice, is "__metadata__" or is not UTF-8, for
-/// metadata of the same kind and for null data; kSizeOverflow, kOutOfMemory.
+/// metadata of the same kind and for null data; kSizeOverflow, std::bad_alloc.
 ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
                                                const SafetensorsMetadata& metadata = {});
 

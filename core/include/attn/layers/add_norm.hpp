@@ -27,8 +27,8 @@ class ATTN_API AddNorm : public CompositeModule {
 
   /// x (…, width), y and output of the same shape, any strides; output may be x or y, otherwise it
   /// must not overlap them. The sum is one float addition; of it, output is the LayerNorm within
-  /// what that one states. Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for null data
-  /// or a dropout probability outside [0, 1]; output is then untouched.
+  /// what that one states. Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for null
+  /// data or a dropout probability outside [0, 1]; output is then untouched.
   void forward(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
                const Dropout& dropout = {}, Context& context = Context::default_context()) const;
 

@@ -36,7 +36,7 @@ struct BahdanauDecoderOptions {
 /// "dense.weight" (V, H), "dense.bias" (V).
 class ATTN_API BahdanauDecoder : public CompositeModule {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   explicit BahdanauDecoder(const BahdanauDecoderOptions& options);
   ~BahdanauDecoder() override;
   BahdanauDecoder(BahdanauDecoder&&) noexcept;
@@ -69,7 +69,7 @@ class ATTN_API BahdanauDecoder : public CompositeModule {
 
   /// encoder_outputs (B, Nk, encoder_dim), the encoder's final hidden state (num_layers, B, H),
   /// encoder_lens (B) in [0, Nk], or none where nothing is padded. All is copied.
-  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory.
+  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc.
   State init_state(const ConstTensor& encoder_outputs, const ConstTensor& hidden,
                    const ConstLengths& encoder_lens = {},
                    Context& context = Context::default_context()) const;
@@ -82,8 +82,8 @@ class ATTN_API BahdanauDecoder : public CompositeModule {
   /// are within 1e-6 of the exact values, alignments within 3e-7.
   ///
   /// Throws kShapeMismatch, kInvalidArgument (a token outside the vocabulary, a state that
-  /// is not of this decoder, null data), kSizeOverflow, kOutOfMemory; state and outputs are then as
-  /// they were.
+  /// is not of this decoder, null data), kSizeOverflow, std::bad_alloc; state and outputs are then
+  /// as they were.
   void forward(const TensorView<const std::int32_t>& tokens, State& state, const Tensor& logits,
                const Tensor& alignment = {}, Context& context = Context::default_context()) const;
   void forward(const TensorView<const std::int64_t>& tokens, State& state, const Tensor& logits,

@@ -42,7 +42,7 @@ struct Conv1dOptions {
 /// in_channels, k) and, with bias, "bias" (out_channels).
 class ATTN_API Conv1d : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1 (padding: 0), kSizeOverflow, kOutOfMemory.
+  /// Throws kInvalidArgument for a size below 1 (padding: 0), kSizeOverflow, std::bad_alloc.
   explicit Conv1d(const Conv1dOptions& options);
   ~Conv1d() override;
   Conv1d(Conv1d&&) noexcept;
@@ -66,7 +66,7 @@ class ATTN_API Conv1d : public Module {
   /// between tokens cost a copy of x, and nothing ever one of the windows.
   ///
   /// Each output is within (in_channels·k + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value.
-  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; the output is then
+  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; the output is then
   /// untouched.
   void forward(const ConstTensor& x, const Tensor& output,
                Context& context = Context::default_context()) const;

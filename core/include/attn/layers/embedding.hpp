@@ -40,7 +40,7 @@ struct EmbeddingOptions {
 class ATTN_API Embedding : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1 or a padding_idx outside the vocabulary;
-  /// kSizeOverflow, kOutOfMemory.
+  /// kSizeOverflow, std::bad_alloc.
   explicit Embedding(const EmbeddingOptions& options);
 
   const EmbeddingOptions& options() const noexcept { return options_; }

@@ -33,7 +33,7 @@ struct FeedForwardOptions {
 /// torch.nn.TransformerEncoderLayer. D2L calls the layers dense1 and dense2.
 class ATTN_API FeedForward : public CompositeModule {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   explicit FeedForward(const FeedForwardOptions& options);
 
   const FeedForwardOptions& options() const noexcept { return options_; }
@@ -45,7 +45,7 @@ class ATTN_API FeedForward : public CompositeModule {
   /// be x itself, otherwise they must not overlap. Memory of B·N·dim_feedforward floats is needed.
   /// Errors are those of Linear and of apply_activation: the second layer multiplies those of the
   /// first by its weights.
-  /// Throws kShapeMismatch, kSizeOverflow, kOutOfMemory, and kInvalidArgument for null data or a
+  /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data or a
   /// dropout probability outside [0, 1]; output is then untouched.
   void forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout = {},
                Context& context = Context::default_context()) const;

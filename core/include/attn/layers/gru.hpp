@@ -26,7 +26,7 @@ namespace attn {
 /// "weight_hh_l0" (3·H, H), and with bias "bias_ih_l0" (3·H), "bias_hh_l0" (3·H).
 class ATTN_API GRU : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   explicit GRU(const RecurrentOptions& options);
   ~GRU() override;
   GRU(GRU&&) noexcept;

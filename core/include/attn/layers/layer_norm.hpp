@@ -32,7 +32,7 @@ struct LayerNormOptions {
 class ATTN_API LayerNorm : public Module {
  public:
   /// Throws kInvalidArgument for a width below 1 or an eps that is not a finite number ≥ 0;
-  /// kSizeOverflow, kOutOfMemory.
+  /// kSizeOverflow, std::bad_alloc.
   explicit LayerNorm(std::int64_t width, const LayerNormOptions& options = {});
 
   std::int64_t width() const noexcept { return width_; }
@@ -46,8 +46,8 @@ class ATTN_API LayerNorm : public Module {
   void initialize() noexcept;
 
   /// x (…, width), output of the same shape, any strides; output may be x itself, otherwise they
-  /// must not overlap. Throws kShapeMismatch, kInvalidArgument for null data, kOutOfMemory; output
-  /// is then untouched.
+  /// must not overlap. Throws kShapeMismatch, kInvalidArgument for null data, std::bad_alloc;
+  /// output is then untouched.
   void forward(const ConstTensor& x, const Tensor& output,
                Context& context = Context::default_context()) const;
 

@@ -21,7 +21,7 @@ class PackedMatrix;
 /// in_features) and, with bias, "bias" (out_features); zeros at first.
 class ATTN_API Linear : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true);
   ~Linear() override;
   Linear(Linear&&) noexcept;
@@ -39,8 +39,8 @@ class ATTN_API Linear : public Module {
 
   /// x (N, in_features) or (B, N, in_features); output the same with out_features. Any strides; no
   /// overlap. Each output is within (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value.
-  /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, kOutOfMemory; output is
-  /// then untouched.
+  /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, std::bad_alloc; output
+  /// is then untouched.
   void forward(const ConstTensor& x, const Tensor& output,
                Context& context = Context::default_context()) const;
 

@@ -68,7 +68,7 @@ struct MultiHeadAttentionOptions {
 class ATTN_API MultiHeadAttention : public Module {
  public:
   /// Throws kInvalidArgument where the sizes do not divide or a positional scheme's options are
-  /// outside their domains, kSizeOverflow, kOutOfMemory.
+  /// outside their domains, kSizeOverflow, std::bad_alloc.
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options);
   ~MultiHeadAttention() override;
   MultiHeadAttention(MultiHeadAttention&&) noexcept;
@@ -102,7 +102,7 @@ class ATTN_API MultiHeadAttention : public Module {
   /// Any strides; output must not overlap an input. Errors are those of Linear, four times, and of
   /// scaled_dot_product_attention, each multiplied by the weights behind it.
   ///
-  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; outputs are then
+  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; outputs are then
   /// untouched.
   void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
                const Tensor& output, const AttentionOptions& attention = {},

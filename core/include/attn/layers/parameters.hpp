@@ -16,7 +16,7 @@ namespace attn {
 class ATTN_API Parameters {
  public:
   /// Adds a parameter of zeros. Throws kInvalidArgument for a negative size, kSizeOverflow,
-  /// kOutOfMemory; nothing is then added.
+  /// std::bad_alloc; nothing is then added.
   void add(std::string name, std::span<const std::int64_t> shape);
 
   std::vector<std::string> names() const;

@@ -41,7 +41,7 @@ enum class RecurrentActivation : int { kTanh, kRelu };
 /// "bias_hh_l0" (H).
 class ATTN_API RNN : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   explicit RNN(const RecurrentOptions& options,
                RecurrentActivation activation = RecurrentActivation::kTanh);
   ~RNN() override;
@@ -65,7 +65,7 @@ class ATTN_API RNN : public Module {
   /// Error: one step adds at most 3e-7 + (E + H + 2) · 6e-8 · (Σ|W x| + Σ|W h| + Σ|b|) to the error
   /// that h_(t−1) brings along.
   ///
-  /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, kOutOfMemory; outputs
+  /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, std::bad_alloc; outputs
   /// are then untouched.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
                Context& context = Context::default_context()) const;

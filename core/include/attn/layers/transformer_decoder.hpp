@@ -75,14 +75,14 @@ class ATTN_API TransformerDecoderLayer : public CompositeModule {
 
   /// x (B, N, E), memory (B, M, E), output as x, or all without B; any strides; output may be x
   /// itself, otherwise it must not overlap the inputs. Throws kShapeMismatch, kInvalidArgument,
-  /// kSizeOverflow, kOutOfMemory; outputs are then untouched.
+  /// kSizeOverflow, std::bad_alloc; outputs are then untouched.
   void forward(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;
 
   /// A state that holds the projections of memory (B, M, E) or (M, E), and no tokens yet but room
   /// for `capacity` of them at first. Throws kShapeMismatch, kInvalidArgument (also for B = 0),
-  /// kSizeOverflow, kOutOfMemory.
+  /// kSizeOverflow, std::bad_alloc.
   State start(const ConstTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context()) const;
 

@@ -74,7 +74,7 @@ class ATTN_API TransformerEncoderLayer : public CompositeModule {
   /// dropout.random.stream … + 3; it then takes the place of attention.dropout, which otherwise
   /// acts.
   ///
-  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, kOutOfMemory; outputs are then
+  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; outputs are then
   /// untouched.
   void forward(const ConstTensor& x, const Tensor& output, const AttentionOptions& attention = {},
                const Dropout& dropout = {}, Context& context = Context::default_context()) const;
@@ -139,7 +139,7 @@ class ATTN_API TransformerEncoder : public CompositeModule {
   void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
 
   /// x and output as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
-  /// kOutOfMemory; outputs are then untouched, and the caches as they were.
+  /// std::bad_alloc; outputs are then untouched, and the caches as they were.
   void forward(const ConstTensor& x, const Tensor& output, const TransformerEncoderCall& call = {},
                Context& context = Context::default_context()) const;
 

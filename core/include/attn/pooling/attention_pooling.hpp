@@ -86,7 +86,7 @@ struct AttentionPoolingOptions {
 /// the exact ones, weights are within 2ε + (Nk + 16)·6e-8 of theirs, relatively.
 ///
 /// Throws kShapeMismatch, kInvalidArgument (lengths out of range, a width outside [1e-18, 1e18],
-/// for scaled_dot a scale that is not finite or D = 0, null data), kSizeOverflow, kOutOfMemory;
+/// for scaled_dot a scale that is not finite or D = 0, null data), kSizeOverflow, std::bad_alloc;
 /// outputs are then untouched.
 ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key,
                                 const ConstTensor& value, const Tensor& output,
@@ -103,7 +103,7 @@ ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key
 /// num_hiddens) is formed. Dropout, which D2L applies to the weights in training, is left out.
 class ATTN_API AdditiveAttention : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   AdditiveAttention(std::int64_t query_dim, std::int64_t key_dim, std::int64_t num_hiddens);
   ~AdditiveAttention() override;
   AdditiveAttention(AdditiveAttention&&) noexcept;

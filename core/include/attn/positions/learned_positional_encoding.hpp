@@ -19,7 +19,7 @@ namespace attn {
 /// Parameter: "weight" (max_length, d_model); zeros at first.
 class ATTN_API LearnedPositionalEncoding : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, kOutOfMemory.
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   LearnedPositionalEncoding(std::int64_t max_length, std::int64_t d_model);
 
   std::int64_t max_length() const noexcept { return max_length_; }

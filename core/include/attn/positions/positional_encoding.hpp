@@ -33,8 +33,8 @@ class ATTN_API PositionalEncoding {
   /// Error: that of sinusoidal_encoding and of the addition, within 3.2e-8 + 6e-8·|x + P| up to
   /// position 10^6, divided by 1 − probability where dropout acts.
   ///
-  /// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for an E of 0, null data, positions
-  /// beyond ±2^53 or a dropout probability outside [0, 1]; output is then untouched.
+  /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for an E of 0, null data,
+  /// positions beyond ±2^53 or a dropout probability outside [0, 1]; output is then untouched.
   void forward(const ConstTensor& x, const Tensor& output, double start = 0,
                const Dropout& dropout = {}, Context& context = Context::default_context()) const;
 

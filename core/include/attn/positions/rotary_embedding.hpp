@@ -140,8 +140,8 @@ class ATTN_API RotaryEmbedding {
   ///
   /// Bits: a row depends on its values, position, frequencies, and the instruction set alone.
   ///
-  /// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for positions beyond ±2^53 and null
-  /// data; output is then untouched.
+  /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for positions beyond ±2^53 and
+  /// null data; output is then untouched.
   void forward(const ConstTensor& x, const Tensor& output, const RotaryPositions& positions = {},
                Context& context = Context::default_context()) const;
 
@@ -185,7 +185,7 @@ struct RotaryCacheOptions {
 ///
 /// Error: 1.2e-7 · (|x·cos| + |y·sin|), resp. with sin and cos exchanged.
 ///
-/// Throws kShapeMismatch, kOutOfMemory, and kInvalidArgument for a rotary_dim that is odd or
+/// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for a rotary_dim that is odd or
 /// negative, position_ids outside the caches and null data; output is then untouched.
 ATTN_API void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
                                      const ConstTensor& sin_cache, const Tensor& output,

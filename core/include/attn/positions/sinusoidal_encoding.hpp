@@ -44,7 +44,7 @@ struct SinusoidalEncodingOptions {
 ///
 /// Throws kShapeMismatch unless output has rank 2; kInvalidArgument for a width of 0, a base that
 /// is not in [1e-100, ∞), positions or a step beyond ±2^53, where whole numbers end, and null data;
-/// kSizeOverflow, kOutOfMemory. output is then untouched.
+/// kSizeOverflow, std::bad_alloc. output is then untouched.
 ATTN_API void sinusoidal_encoding(const Tensor& output,
                                   const SinusoidalEncodingOptions& options = {},
                                   Context& context = Context::default_context());

@@ -39,7 +39,7 @@ struct NgramEmbeddingOptions {
 ///   RandomStream{seed, hash of g}. Sums of integers are exact: the same bits on every machine.
 ///
 /// Throws kShapeMismatch when output is not (N, d_model) for the N tokens; kInvalidArgument for a
-/// d_model of 0 and unless 1 ≤ min_n ≤ max_n ≤ 64; kOutOfMemory.
+/// d_model of 0 and unless 1 ≤ min_n ≤ max_n ≤ 64; std::bad_alloc.
 ATTN_API void ngram_embedding(std::span<const std::string_view> tokens, const Tensor& output,
                               const NgramEmbeddingOptions& options = {},
                               Context& context = Context::default_context());

@@ -30,7 +30,7 @@ struct RelativeSkewOptions {
 /// Error: within (D + 2) · 6e-8 · |scale| · Σ|q·e| of the exact value.
 ///
 /// Throws kShapeMismatch; kInvalidArgument for a scale that is not finite or null data;
-/// kSizeOverflow, kOutOfMemory; output is then untouched.
+/// kSizeOverflow, std::bad_alloc; output is then untouched.
 ATTN_API void relative_skew(const ConstTensor& query, const ConstTensor& embeddings,
                             const Tensor& output, const RelativeSkewOptions& options = {},
                             Context& context = Context::default_context());

@@ -32,7 +32,7 @@ struct ShiftOptions {
 /// Error: each entry is within 3.1e-8 + 4.5e-16·|δ| of the exact one, for base ≥ 1.
 ///
 /// Throws kShapeMismatch unless output is square and of even width ≥ 2; kInvalidArgument for a
-/// base that is not in [1e-100, ∞) or a |δ| > 2^53; kOutOfMemory.
+/// base that is not in [1e-100, ∞) or a |δ| > 2^53; std::bad_alloc.
 ATTN_API void shift_matrix(const Tensor& output, double delta, const ShiftOptions& options = {},
                            Context& context = Context::default_context());
 
