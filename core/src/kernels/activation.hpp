@@ -34,22 +34,19 @@ ATTN_INLINE void map(const MapArgs& p, Function f) noexcept {
 template <class Isa>
 void relu_all(const MapArgs& p) noexcept {
   using F = Floats<Isa>;
-  map<Isa>(
-      p, [](F x) __attribute__((always_inline)) { return Isa::at_least(x, F(0.0F)); });
+  map<Isa>(p, [](F x) __attribute__((always_inline)) { return Isa::at_least(x, F(0.0F)); });
 }
 
 template <class Isa>
 void gelu_all(const MapArgs& p) noexcept {
   using F = Floats<Isa>;
-  map<Isa>(
-      p, [](F x) __attribute__((always_inline)) { return gelu<Isa>(x); });
+  map<Isa>(p, [](F x) __attribute__((always_inline)) { return gelu<Isa>(x); });
 }
 
 template <class Isa>
 void gelu_tanh_all(const MapArgs& p) noexcept {
   using F = Floats<Isa>;
-  map<Isa>(
-      p, [](F x) __attribute__((always_inline)) { return gelu_tanh<Isa>(x); });
+  map<Isa>(p, [](F x) __attribute__((always_inline)) { return gelu_tanh<Isa>(x); });
 }
 
 }  // namespace attn::kernels

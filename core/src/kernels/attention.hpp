@@ -1,7 +1,7 @@
 #pragma once
 
-// Tiled attention with an online softmax: a block of queries meets one tile of keys after the
-// other, and only a running maximum, a running sum and an unnormalised output row per query are
+// Tiled attention with an online softmax: a block of queries passes over one tile of keys after
+// the other, and only a running maximum, a running sum and an unnormalised output row per query are
 // carried along.
 //
 //   s_ij = bias(cap(scale · q_i·k_j))          for the keys j that query i may attend to
@@ -48,9 +48,7 @@ class BlockScratch {
   }
 
   /// Floats between the rows of a tile that is transposed back to (queries × keys).
-  static index score_row_of(const AttentionHead& head) noexcept {
-    return head.tile_keys + kPanelWidth;
-  }
+  static constexpr index kScoreRow = Isa::kTileKeys + kPanelWidth;
   /// Floats that a block needs for itself.
   static index own_size(const AttentionHead& head) noexcept {
     const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
@@ -59,7 +57,7 @@ class BlockScratch {
   }
   /// Floats that the blocks of a pass share.
   static index shared_size(const AttentionHead& head) noexcept {
-    return kBlockQueries * (head.tile_keys + 1 + score_row_of(head)) + RowScratch<Isa>::size(head);
+    return kBlockQueries * (Isa::kTileKeys + 1 + kScoreRow) + RowScratch<Isa>::size(head);
   }
 
   BlockScratch(const AttentionHead& head, float* shared, float* own) noexcept {
@@ -68,10 +66,9 @@ class BlockScratch {
       memory += kBlockQueries * count;
       return result;
     };
-    tile = take(shared, head.tile_keys);
+    tile = take(shared, Isa::kTileKeys);
     factor = take(shared, 1);
-    score_row = score_row_of(head);
-    rows = take(shared, score_row);
+    rows = take(shared, kScoreRow);
     row_memory = shared;
     queries = take(own, head.head_dim);
     values = take(own, value_cols<Isa>(head));
@@ -83,7 +80,7 @@ class BlockScratch {
     if (head.relative_values) distances = take(own, relative_cols<Isa>(head));
   }
 
-  float* tile;     ///< tile_keys × kBlockQueries: scores, then their exponentials
+  float* tile;     ///< Isa::kTileKeys × kBlockQueries: scores, then their exponentials
   float* queries;  ///< head_dim × kBlockQueries
   float* values;   ///< kBlockQueries × value columns: unnormalised output
   float* max;      ///< per query: an integer near the largest score so far, or −∞
@@ -91,8 +88,7 @@ class BlockScratch {
   float* factor;   ///< per query: what its sums are rescaled by
   std::int32_t* key_begin;
   std::int32_t* key_end;
-  index score_row;
-  float* rows;                         ///< kBlockQueries × score_row
+  float* rows;                         ///< kBlockQueries × kScoreRow
   float* relative_products = nullptr;  ///< kBlockQueries × relative columns
   float* distances = nullptr;  ///< kBlockQueries × relative columns: weights per clipped distance
   float* row_memory;           ///< of a RowScratch
@@ -179,19 +175,20 @@ ATTN_INLINE void exclude_by_range(const QueryBlock& block, index key0, index key
   }
 }
 
-/// Takes a tile of scale · q·k through the steps that work along the keys of a query, up to
-/// `stage`, into scratch.rows.
+/// Transposes a tile back, into scratch.rows.
 template <class Isa>
-void modify_rows(const AttentionHead& head, const QueryBlock& block, index key0, index keys,
-                 ScoreStage stage, const BlockScratch<Isa>& scratch) noexcept {
+ATTN_INLINE void lay_out_rows(const QueryBlock& block, index keys,
+                              const BlockScratch<Isa>& scratch) noexcept {
   transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows,
-                 scratch.score_row);
-  for (index r = 0; r < block.count; ++r) {
-    const float* products = scratch.relative_products;
-    if (products) products += r * relative_cols<Isa>(head);
-    modify_scores<Isa>(head, block.first + r, key0, keys, products, stage,
-                       scratch.rows + r * scratch.score_row);
-  }
+                 BlockScratch<Isa>::kScoreRow);
+}
+
+/// The products of query r of a block with the Shaw table, or null.
+template <class Isa>
+ATTN_INLINE const float* relative_products_of(const AttentionHead& head, index r,
+                                              const BlockScratch<Isa>& scratch) noexcept {
+  return scratch.relative_products ? scratch.relative_products + r * relative_cols<Isa>(head)
+                                   : nullptr;
 }
 
 /// The scores of a tile, excluded ones −∞, in units of ln 2.
@@ -200,10 +197,15 @@ ATTN_INLINE void fill_tile(const AttentionHead& head, const QueryBlock& block, i
                            index keys, const BlockScratch<Isa>& scratch) noexcept {
   score_tile<Isa>(head, block, key0, keys, scratch);
   if (BlockScratch<Isa>::works_on_rows(head)) {
-    modify_rows<Isa>(head, block, key0, keys, ScoreStage::kWeights, scratch);
+    lay_out_rows<Isa>(block, keys, scratch);
+    for (index r = 0; r < block.count; ++r) {
+      modify_scores<Isa>(head, block.first + r, key0, keys,
+                         relative_products_of<Isa>(head, r, scratch), ScoreStage::kWeights,
+                         scratch.rows + r * BlockScratch<Isa>::kScoreRow);
+    }
     const float unit = BlockScratch<Isa>::scores_in_log2(head) ? 1.0F : kLog2E;
-    transpose<Isa>(block.count, keys, scratch.rows, scratch.score_row, 1, unit, scratch.tile,
-                   kBlockQueries);
+    transpose<Isa>(block.count, keys, scratch.rows, BlockScratch<Isa>::kScoreRow, 1, unit,
+                   scratch.tile, kBlockQueries);
     return;
   }
   bool whole = true;
@@ -238,7 +240,7 @@ ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[
   }
 }
 
-/// What is taken off the scores of a query: its maximum, or 0 when it has met no key yet.
+/// What is taken off the scores of a query: its maximum, or 0 before the first key.
 template <class Isa>
 ATTN_INLINE Floats<Isa> shift_of(Floats<Isa> max) noexcept {
   return xsimd::select(max == Floats<Isa>(kMinusInfinity), Floats<Isa>(0.0F), max);
@@ -246,7 +248,7 @@ ATTN_INLINE Floats<Isa> shift_of(Floats<Isa> max) noexcept {
 
 /// Takes a tile of scores into the running maxima and sums; the exponentials stay in it.
 template <class Isa, int Vectors>
-ATTN_INLINE void soften(index keys, index col, const BlockScratch<Isa>& scratch) noexcept {
+ATTN_INLINE void update_softmax(index keys, index col, const BlockScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   float* tile = scratch.tile + col;
@@ -254,18 +256,17 @@ ATTN_INLINE void soften(index keys, index col, const BlockScratch<Isa>& scratch)
   F largest[2 * Vectors];
   unroll<2 * Vectors>([&](auto i)
                           __attribute__((always_inline)) { largest[i] = F(kMinusInfinity); });
-  const auto meet = [&](auto i, const float* scores) __attribute__((always_inline)) {
+  const auto take = [&](auto i, const float* scores) __attribute__((always_inline)) {
     largest[i] = xsimd::max(F::load_unaligned(scores + i % Vectors * kW), largest[i]);
   };
   for (index j = 0; j + 2 <= keys; j += 2) {
     unroll<2 * Vectors>([&](auto i) __attribute__((always_inline)) {
-      meet(i, tile + (j + i / Vectors) * kBlockQueries);
+      take(i, tile + (j + i / Vectors) * kBlockQueries);
     });
   }
   if (keys % 2 != 0) {
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      meet(v, tile + (keys - 1) * kBlockQueries);
-    });
+    unroll<Vectors>(
+        [&](auto v) __attribute__((always_inline)) { take(v, tile + (keys - 1) * kBlockQueries); });
   }
   F shift[Vectors], sum[Vectors], factor[Vectors];
   unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
@@ -293,27 +294,25 @@ ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, i
                             const BlockScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   const index cols = value_cols<Isa>(head);
-  for_columns<Isa, Isa::kVectors>(
-      cols, [&](index col, auto vectors) __attribute__((always_inline)) {
-        const float* b[vectors];
-        unroll<vectors>([&](auto v)
-                            __attribute__((always_inline)) { b[v] = value + col + v * kW; });
-        for (index r = begin; r < end; r += Isa::kValueRows) {
-          product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
-              std::min<index>(Isa::kValueRows, end - r), keys, scratch.tile + r, 0, b, value_row,
-              scratch.values + r * cols + col, cols, scratch.factor + r);
-        }
-      });
+  for_columns<Isa, Isa::kVectors>(cols, [&](index col,
+                                            auto vectors) __attribute__((always_inline)) {
+    const float* b[vectors];
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) { b[v] = value + col + v * kW; });
+    for (index r = begin; r < end; r += Isa::kValueRows) {
+      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
+          std::min<index>(Isa::kValueRows, end - r), keys, scratch.tile + r, 0, b, value_row,
+          scratch.values + r * cols + col, cols, scratch.factor + r);
+    }
+  });
 }
 
 /// What is done with the exponentials along the keys of a query: dropout, and sums per distance.
 template <class Isa>
-void spread_weights(const AttentionHead& head, const QueryBlock& block, index key0, index keys,
+void modify_weights(const AttentionHead& head, const QueryBlock& block, index key0, index keys,
                     const BlockScratch<Isa>& scratch) noexcept {
-  transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows,
-                 scratch.score_row);
+  lay_out_rows<Isa>(block, keys, scratch);
   for (index r = 0; r < block.count; ++r) {
-    float* weights = scratch.rows + r * scratch.score_row;
+    float* weights = scratch.rows + r * BlockScratch<Isa>::kScoreRow;
     if (head.random_words) drop_weights<Isa>(head, block.first + r, key0, keys, weights);
     if (scratch.distances) {
       float* distances = scratch.distances + r * relative_cols<Isa>(head);
@@ -323,11 +322,11 @@ void spread_weights(const AttentionHead& head, const QueryBlock& block, index ke
       add_to_distances<Isa>(head, block.first + r, key0, keys, weights, distances);
     }
   }
-  transpose<Isa>(block.count, keys, scratch.rows, scratch.score_row, 1, 1.0F, scratch.tile,
-                 kBlockQueries);
+  transpose<Isa>(block.count, keys, scratch.rows, BlockScratch<Isa>::kScoreRow, 1, 1.0F,
+                 scratch.tile, kBlockQueries);
 }
 
-/// Maximum and sum of a query that has met nothing but the sink.
+/// Maximum and sum of a query before its first key: the sink alone.
 struct SinkStart {
   float max;
   float sum;
@@ -338,10 +337,10 @@ ATTN_INLINE SinkStart sink_start(const AttentionHead& head) noexcept {
   if (head.sink == kMinusInfinity) return {kMinusInfinity, 0.0F};
   const double sink = head.sink * 1.4426950408889634;
   const double max = std::nearbyint(sink);
-  return {static_cast<float>(max), static_cast<float>(std::exp2(sink - max))};
+  return {static_cast<float>(max), static_cast<float>(exp2_near_zero<Isa>(sink - max))};
 }
 
-/// Starts queries [first, first + count): nothing met but the sink.
+/// Starts queries [first, first + count).
 template <class Isa>
 QueryBlock begin_block(const AttentionHead& head, index first, index count,
                        const BlockScratch<Isa>& scratch) noexcept {
@@ -408,7 +407,7 @@ template <class Isa>
 float log_sum_exp(const AttentionHead& head, float max, float sum) noexcept {
   const SinkStart sink = sink_start<Isa>(head);
   if (max == sink.max && sum == sink.sum) return head.sink;  // no key has changed it
-  return static_cast<float>(max * 0.6931471805599453 + std::log(static_cast<double>(sum)));
+  return static_cast<float>(max * 0.6931471805599453 + natural_log<Isa>(sum));
 }
 
 /// Writes output and log-sum-exp of query r of a block. Returns whether all is finite.
@@ -435,8 +434,8 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
   const bool weights = out.stage == ScoreStage::kWeights;
   const bool in_log2 = weights && BlockScratch<Isa>::scores_in_log2(head);
   load_queries<Isa>(head, block, in_log2 ? head.scale * kLog2E : head.scale, scratch.queries);
-  for (index key0 = 0; key0 < head.num_keys; key0 += head.tile_keys) {
-    const index keys = std::min(head.tile_keys, head.num_keys - key0);
+  for (index key0 = 0; key0 < head.num_keys; key0 += Isa::kTileKeys) {
+    const index keys = std::min(Isa::kTileKeys, head.num_keys - key0);
     if (weights) {
       fill_tile<Isa>(head, block, key0, keys, scratch);
       for (index i = 0; i < block.lanes; i += kWidth<Isa>) {
@@ -451,24 +450,18 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
           (F::load_unaligned(weights) * factor).store_unaligned(weights);
         }
       }
-      transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows,
-                     scratch.score_row);
     } else {
       score_tile<Isa>(head, block, key0, keys, scratch);
-      modify_rows<Isa>(head, block, key0, keys, out.stage, scratch);
     }
+    lay_out_rows<Isa>(block, keys, scratch);
     for (index r = 0; r < block.count; ++r) {
-      float* scores = scratch.rows + r * scratch.score_row;
-      if (weights && std::isnan(scratch.sum[r])) {
-        // Excluded keys have weight 0 beside attended ones of NaN, too.
-        for (index j = 0; j < keys; ++j) {
-          if (!is_attended<Isa>(head, block.first + r, key0 + j)) scores[j] = 0.0F;
-        }
+      float* scores = scratch.rows + r * BlockScratch<Isa>::kScoreRow;
+      if (weights) {
+        store_weights<Isa>(head, out, block.first + r, key0, keys, scratch.sum[r], scores);
+      } else {
+        store_scores<Isa>(head, out, block.first + r, key0, keys,
+                          relative_products_of<Isa>(head, r, scratch), scores);
       }
-      if (weights && head.random_words) {
-        drop_weights<Isa>(head, block.first + r, key0, keys, scores);
-      }
-      store_scores<Isa>(out, block.first + r, key0, keys, scores);
     }
   }
 }
@@ -480,10 +473,8 @@ void attend_row(const AttentionHead& head, index row, const ScoreOutput* outputs
   const RowScratch<Isa> scratch(head, memory);
   prepare_row<Isa>(head, row, scratch);
   begin_row<Isa>(head, head.sink, scratch.sums);
-  if (head.key_begin[row] < head.key_end[row]) {
-    meet_keys<Isa>(head, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
-                   scratch, scratch.sums);
-  }
+  add_keys<Isa>(head, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
+                scratch, scratch.sums);
   finish_row<Isa>(head, row, scratch.sums);
   for (int i = 0; i < num_outputs; ++i) {
     if (outputs[i].stage == ScoreStage::kWeights) {
@@ -496,18 +487,18 @@ void attend_row(const AttentionHead& head, index row, const ScoreOutput* outputs
 /// these queries are done, and values that they may not attend to are not even multiplied by zero;
 /// their bits are those that finite values would have given.
 template <class Isa>
-void meet_tile(const AttentionHead& head, const QueryBlock& block, index key_begin, index key_end,
-               const bool* chosen, const BlockScratch<Isa>& scratch) noexcept {
+void attend_tile(const AttentionHead& head, const QueryBlock& block, index key_begin, index key_end,
+                 const bool* chosen, const BlockScratch<Isa>& scratch) noexcept {
   const index key0 = std::max(key_begin, block.key_begin);
   const index keys = std::min(key_end, block.key_end) - key0;
   if (keys <= 0) return;
   fill_tile<Isa>(head, block, key0, keys, scratch);
   for_columns<Isa, Isa::kSoftmaxVectors>(
       block.lanes, [&](index col, auto vectors) __attribute__((always_inline)) {
-        soften<Isa, vectors>(keys, col, scratch);
+        update_softmax<Isa, vectors>(keys, col, scratch);
       });
   if (head.random_words || scratch.distances) {
-    spread_weights<Isa>(head, block, key0, keys, scratch);
+    modify_weights<Isa>(head, block, key0, keys, scratch);
   }
   if (chosen) {
     const RowScratch<Isa> row_scratch(head, scratch.row_memory);
@@ -523,7 +514,37 @@ void meet_tile(const AttentionHead& head, const QueryBlock& block, index key_beg
   }
 }
 
-/// Writes everything that is asked for of a block that has met all of its keys.
+/// Attends the chosen ones of queries [first, first + count) once more, because something in their
+/// outputs is not finite: perhaps a weight of zero has been multiplied with an infinity or NaN that
+/// is excluded.
+template <class Isa>
+QueryBlock attend_again(const AttentionHead& head, index first, index count, const bool* chosen,
+                        const BlockScratch<Isa>& scratch) noexcept {
+  const QueryBlock block = begin_block<Isa>(head, first, count, scratch);
+  for (index key0 = block.key_begin / Isa::kTileKeys * Isa::kTileKeys; key0 < block.key_end;
+       key0 += Isa::kTileKeys) {
+    attend_tile<Isa>(head, block, key0, key0 + Isa::kTileKeys, chosen, scratch);
+  }
+  for (index r = 0; r < count; ++r) {
+    if (chosen[r]) finish_query<Isa>(head, block, r, scratch);
+  }
+  return block;
+}
+
+/// Writes the stages that are asked for of a block whose outputs are written, and attends queries
+/// row by row whose scores tiles cannot hold.
+template <class Isa>
+void finish_scores(const AttentionHead& head, const QueryBlock& block, const ScoreOutput* outputs,
+                   int num_outputs, const BlockScratch<Isa>& scratch) noexcept {
+  for (int i = 0; i < num_outputs; ++i) write_block<Isa>(head, block, outputs[i], scratch);
+  for (index r = 0; r < block.count; ++r) {
+    if (!has_exponent<Isa>(head, block, r, scratch)) {
+      attend_row<Isa>(head, block.first + r, outputs, num_outputs, scratch.row_memory);
+    }
+  }
+}
+
+/// Writes everything that is asked for of a block that has passed over all of its keys.
 template <class Isa>
 void finish_block(const AttentionHead& head, const QueryBlock& block, const ScoreOutput* outputs,
                   int num_outputs, const BlockScratch<Isa>& scratch) noexcept {
@@ -533,24 +554,8 @@ void finish_block(const AttentionHead& head, const QueryBlock& block, const Scor
     again[r] = !finish_query<Isa>(head, block, r, scratch);
     any_again |= again[r];
   }
-  if (any_again) {
-    // Something is not finite: perhaps a weight of zero has met an infinity or NaN that is
-    // excluded.
-    begin_block<Isa>(head, block.first, block.count, scratch);
-    for (index key0 = block.key_begin / head.tile_keys * head.tile_keys; key0 < block.key_end;
-         key0 += head.tile_keys) {
-      meet_tile<Isa>(head, block, key0, key0 + head.tile_keys, again, scratch);
-    }
-    for (index r = 0; r < block.count; ++r) {
-      if (again[r]) finish_query<Isa>(head, block, r, scratch);
-    }
-  }
-  for (int i = 0; i < num_outputs; ++i) write_block<Isa>(head, block, outputs[i], scratch);
-  for (index r = 0; r < block.count; ++r) {
-    if (!has_exponent<Isa>(head, block, r, scratch)) {
-      attend_row<Isa>(head, block.first + r, outputs, num_outputs, scratch.row_memory);
-    }
-  }
+  if (any_again) attend_again<Isa>(head, block.first, block.count, again, scratch);
+  finish_scores<Isa>(head, block, outputs, num_outputs, scratch);
 }
 
 template <class Isa>
@@ -573,10 +578,10 @@ void attend(const AttentionHead& head, index row_begin, index row_end, const Sco
       blocks[count++] = block;
     }
     // Tiles begin at multiples of their size, whatever a block leaves out of them.
-    for (index key0 = key_begin / head.tile_keys * head.tile_keys; key0 < key_end;
-         key0 += head.tile_keys) {
+    for (index key0 = key_begin / Isa::kTileKeys * Isa::kTileKeys; key0 < key_end;
+         key0 += Isa::kTileKeys) {
       for (index i = 0; i < count; ++i) {
-        meet_tile<Isa>(head, blocks[i], key0, key0 + head.tile_keys, nullptr, scratch(i));
+        attend_tile<Isa>(head, blocks[i], key0, key0 + Isa::kTileKeys, nullptr, scratch(i));
       }
     }
     for (index i = 0; i < count; ++i) {

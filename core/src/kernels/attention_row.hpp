@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "kernels/attention_scores.hpp"
+#include "kernels/logarithm.hpp"
 #include "kernels/product_tile.hpp"
 
 namespace attn::kernels {
@@ -24,7 +25,7 @@ ATTN_INLINE index relative_cols(const AttentionHead& head) noexcept {
   return round_up(2 * head.max_distance + 1, Isa::kVectors * kWidth<Isa>);
 }
 
-/// What a query has met so far.
+/// What a query has gathered from the keys so far.
 struct RowSums {
   float* row_max;
   float* row_sum;
@@ -82,7 +83,7 @@ void prepare_row(const AttentionHead& head, index row, const RowScratch<Isa>& sc
   }
 }
 
-/// Nothing met but an extra score, which may be −∞ for none.
+/// No key yet, only an extra score, which may be −∞ for none.
 template <class Isa>
 void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noexcept {
   *sums.row_max = extra;
@@ -164,11 +165,11 @@ void add_weighted_values(index keys, const float* weights, const float* value, i
   }
 }
 
-/// Meets keys [key_begin, key_end) from a multiple of kKeyTile on. With `skip_excluded` values of
-/// excluded keys are not even multiplied by zero.
+/// Adds keys [key_begin, key_end), from a multiple of kKeyTile on, to the sums. With
+/// `skip_excluded` values of excluded keys are not even multiplied by zero.
 template <class Isa>
-void meet_keys(const AttentionHead& head, index row, index key_begin, index key_end,
-               bool skip_excluded, const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {
+void add_keys(const AttentionHead& head, index row, index key_begin, index key_end,
+              bool skip_excluded, const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {
   for (index key0 = key_begin; key0 < key_end; key0 += kKeyTile) {
     const index keys = std::min(kKeyTile, key_end - key0);
     const index padded_keys = round_up(keys, kWidth<Isa>);
@@ -197,6 +198,21 @@ void meet_keys(const AttentionHead& head, index row, index key_begin, index key_
     add_weighted_values<Isa>(keys, scratch.scores, value, value_row, value_cols<Isa>(head), factor,
                              sums.values);
   }
+}
+
+/// Whether all of x is finite: x − x is 0 for a finite number and NaN otherwise.
+template <class Isa>
+ATTN_INLINE bool is_finite(const float* x, index count) noexcept {
+  using F = Floats<Isa>;
+  index c = 0;
+  F checks(0.0F);
+  for (; c + kWidth<Isa> <= count; c += kWidth<Isa>) {
+    const F value = F::load_unaligned(x + c);
+    checks += value - value;
+  }
+  float check = 0.0F;
+  for (; c < count; ++c) check += x[c] - x[c];
+  return check == 0.0F && xsimd::all(checks == F(0.0F));
 }
 
 /// values += Σ_c distances_c · a^V_c.
@@ -240,22 +256,43 @@ bool write_output(const AttentionHead& head, index row, const float* values,
   return check == 0.0F && xsimd::all(checks == F(0.0F));
 }
 
-/// Output and log-sum-exp of a query from what it has met.
+/// Output and log-sum-exp of a query from its sums.
 template <class Isa>
 void finish_row(const AttentionHead& head, index row, const RowSums& sums) noexcept {
   if (sums.distances) add_relative_values<Isa>(head, sums.distances, sums.values);
   write_output<Isa>(head, row, sums.values, reciprocal_sum<Isa>(*sums.row_sum));
   if (head.log_sum_exp) {
     head.log_sum_exp[row * head.log_sum_exp_row] =
-        *sums.row_sum == 0.0F ? kMinusInfinity : *sums.row_max + std::log(*sums.row_sum);
+        static_cast<float>(static_cast<double>(*sums.row_max) + natural_log<Isa>(*sums.row_sum));
   }
 }
 
 template <class Isa>
-void store_scores(const ScoreOutput& out, index row, index key0, index keys,
-                  const float* scores) noexcept {
-  float* target = out.data + row * out.row + key0 * out.col;
-  copy_row<Isa>(keys, scores, 1, target, out.col);
+ATTN_INLINE void store_row(const ScoreOutput& out, index row, index key0, index keys,
+                           const float* scores) noexcept {
+  copy_row<Isa>(keys, scores, 1, out.data + row * out.row + key0 * out.col, out.col);
+}
+
+/// Takes a row of scale · q·k to the stage that is asked for, and stores it.
+template <class Isa>
+void store_scores(const AttentionHead& head, const ScoreOutput& out, index row, index key0,
+                  index keys, const float* relative_products, float* scores) noexcept {
+  modify_scores<Isa>(head, row, key0, keys, relative_products, out.stage, scores);
+  store_row<Isa>(out, row, key0, keys, scores);
+}
+
+/// Stores a row of exponentials divided by `sum`, after dropout.
+template <class Isa>
+void store_weights(const AttentionHead& head, const ScoreOutput& out, index row, index key0,
+                   index keys, float sum, float* weights) noexcept {
+  if (std::isnan(sum)) {
+    // Excluded keys have weight 0 beside attended ones of NaN, too.
+    for (index j = 0; j < keys; ++j) {
+      if (!is_attended<Isa>(head, row, key0 + j)) weights[j] = 0.0F;
+    }
+  }
+  if (head.random_words) drop_weights<Isa>(head, row, key0, keys, weights);
+  store_row<Isa>(out, row, key0, keys, weights);
 }
 
 /// Fills one stage of the scores of a finished query.
@@ -266,20 +303,14 @@ void write_row(const AttentionHead& head, index row, const ScoreOutput& out,
   for (index key0 = 0; key0 < head.num_keys; key0 += kKeyTile) {
     const index keys = std::min(kKeyTile, head.num_keys - key0);
     dot_keys<Isa>(head, scratch.query, key0, keys, scores);
-    modify_scores<Isa>(head, row, key0, keys, scratch.relative_products, out.stage, scores);
-    if (out.stage == ScoreStage::kWeights) {
-      if (std::isnan(*sums.row_sum)) {
-        // Excluded keys have weight 0 beside attended ones of NaN, too.
-        for (index j = 0; j < keys; ++j) {
-          scores[j] = scores[j] == kMinusInfinity ? 0.0F : *sums.row_sum;
-        }
-      } else {
-        exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), safe_shift<Isa>(*sums.row_max),
-                     reciprocal_sum<Isa>(*sums.row_sum));
-      }
-      if (head.random_words) drop_weights<Isa>(head, row, key0, keys, scores);
+    if (out.stage != ScoreStage::kWeights) {
+      store_scores<Isa>(head, out, row, key0, keys, scratch.relative_products, scores);
+      continue;
     }
-    store_scores<Isa>(out, row, key0, keys, scores);
+    modify_scores<Isa>(head, row, key0, keys, scratch.relative_products, out.stage, scores);
+    exp_all<Isa>(scores, round_up(keys, kWidth<Isa>), safe_shift<Isa>(*sums.row_max),
+                 reciprocal_sum<Isa>(*sums.row_sum));
+    store_weights<Isa>(head, out, row, key0, keys, *sums.row_sum, scores);
   }
 }
 

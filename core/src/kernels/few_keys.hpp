@@ -23,14 +23,16 @@ struct FewKeysScratch {
         max(tile + kFewKeys * kWidth<Isa>),
         sum(max + kWidth<Isa>),
         factor(sum + kWidth<Isa>),
-        row_memory(factor + kWidth<Isa>) {}
+        stage(factor + kWidth<Isa>),
+        row(stage + kFewKeys * kWidth<Isa>) {}
 
-  float* queries;     ///< head_dim × vector, scaled, in units of ln 2
-  float* tile;        ///< kFewKeys × vector: scores, then their exponentials
-  float* max;         ///< per query: an integer near the largest score
-  float* sum;         ///< per query: of the exponentials
-  float* factor;      ///< per query: 1 / sum
-  float* row_memory;  ///< of a RowScratch
+  float* queries;  ///< head_dim × vector, scaled
+  float* tile;     ///< kFewKeys × vector: scores in units of ln 2, then their exponentials
+  float* max;      ///< per query: an integer near the largest score
+  float* sum;      ///< per query: of the exponentials
+  float* factor;   ///< per query: 1 / sum
+  float* stage;    ///< kFewKeys × vector: scores that are asked for
+  float* row;      ///< kFewKeys, in whole vectors
 };
 
 /// Scores outside the key ranges of queries first … become −∞. Returns whether there are any.
@@ -50,10 +52,11 @@ ATTN_INLINE bool exclude_few_keys(const AttentionHead& head, index first, index 
   return true;
 }
 
-/// Turns a tile of scores into exponentials. Returns a bit per query: whether its largest score can
+/// Turns scratch.tile into exponentials. Returns a bit per query: whether its largest score can
 /// be taken off as an exponent, and its exponentials are numbers.
 template <class Isa>
-ATTN_INLINE std::uint64_t soften_few_keys(index keys, const FewKeysScratch<Isa>& scratch) noexcept {
+ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
+                                           const FewKeysScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   const auto scores = [&](index j) __attribute__((always_inline)) { return scratch.tile + j * kW; };
@@ -84,22 +87,22 @@ ATTN_INLINE std::uint64_t soften_few_keys(index keys, const FewKeysScratch<Isa>&
   return ((xsimd::abs(max) < F(kLargestExponent)) & (sum == sum)).mask();
 }
 
-/// output = exponentialsᵀ · V · factor for queries [begin, end) of the vector that begins with
-/// query `first`. Where columns are left over, the last vector of them includes some that are there
-/// already, and gives them the same bits.
+/// output = exponentialsᵀ · V · factor for the queries from `first` on. Where columns are left
+/// over, the last vector of them includes some that are there already, and gives them the same
+/// bits.
 template <class Isa>
-void write_few_keys(const AttentionHead& head, index first, index begin, index end,
-                    const float* value, index value_row,
+void write_few_keys(const AttentionHead& head, index first, index rows,
                     const FewKeysScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = Isa::kVectors;
   const auto write = [&](index col, auto vectors) __attribute__((always_inline)) {
     const float* b[vectors];
-    unroll<vectors>([&](auto v) __attribute__((always_inline)) { b[v] = value + col + v * kW; });
-    for (index r = begin; r < end; r += Isa::kValueRows) {
+    unroll<vectors>([&](auto v)
+                        __attribute__((always_inline)) { b[v] = head.value + col + v * kW; });
+    for (index r = 0; r < rows; r += Isa::kValueRows) {
       product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScale, 1, kW>(
-          std::min<index>(Isa::kValueRows, end - r), head.num_keys, scratch.tile + r, 0, b,
-          value_row, head.output + (first + r) * head.output_row + col, head.output_row,
+          std::min<index>(Isa::kValueRows, rows - r), head.num_keys, scratch.tile + r, 0, b,
+          head.value_row, head.output + (first + r) * head.output_row + col, head.output_row,
           scratch.factor + r);
     }
   };
@@ -112,72 +115,54 @@ void write_few_keys(const AttentionHead& head, index first, index begin, index e
   }
 }
 
-template <class Isa>
-ATTN_INLINE bool is_finite_output(const AttentionHead& head, index row) noexcept {
-  // x − x is 0 for finite x and NaN otherwise.
-  const float* output = head.output + row * head.output_row;
-  float check = 0.0F;
-  for (index c = 0; c < head.value_dim; ++c) check += output[c] - output[c];
-  return check == 0.0F;
-}
-
 /// tile_ji = factor · q_i·k_j for the queries from `first` on.
 template <class Isa>
 void score_few_keys(const AttentionHead& head, index first, index rows, float factor,
-                    const FewKeysScratch<Isa>& scratch) noexcept {
+                    float* queries, float* tile) noexcept {
   constexpr index kW = kWidth<Isa>;
   transpose<Isa>(rows, head.head_dim, head.query + first * head.query_row, head.query_row,
-                 head.query_col, factor, scratch.queries, kW);
-  const float* const queries[1] = {scratch.queries};
+                 head.query_col, factor, queries, kW);
+  const float* const columns[1] = {queries};
   for (index j = 0; j < head.num_keys; j += kFewKeyRows) {
     product_rows<Isa, kFewKeyRows, 1, TileFinish::kStore, kAnyStride, 1>(
         std::min<index>(kFewKeyRows, head.num_keys - j), head.head_dim, head.key + j * head.key_row,
-        head.key_row, queries, kW, scratch.tile + j * kW, kW);
+        head.key_row, columns, kW, tile + j * kW, kW);
   }
 }
 
-/// Writes what is asked for beside the output, and does queries again that the short way does not
-/// fit. `good` is what soften_few_keys returned.
+/// Fills one stage of the scores of the queries from `first` on.
 template <class Isa>
-void finish_few_keys(const AttentionHead& head, index first, index rows, bool excludes,
-                     std::uint64_t good, const ScoreOutput* outputs, int num_outputs,
-                     const FewKeysScratch<Isa>& scratch) noexcept {
+void write_few_scores(const AttentionHead& head, index first, index rows, const ScoreOutput& out,
+                      const FewKeysScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   const index keys = head.num_keys;
-  const RowScratch<Isa> row_scratch(head, scratch.row_memory);
-  for (index r = 0; r < rows; ++r) {
-    const index row = first + r;
-    if ((good >> r & 1) == 0) {
-      attend_row<Isa>(head, row, outputs, num_outputs, scratch.row_memory);
-      continue;
-    }
-    if (excludes && !is_finite_output<Isa>(head, row)) {
-      // Perhaps a weight of zero has met an infinity or NaN that is excluded.
-      keep_attended<Isa>(head, row, 0, keys, row_scratch.kept_values);
-      write_few_keys<Isa>(head, first, r, r + 1, row_scratch.kept_values, value_cols<Isa>(head),
-                          scratch);
-    }
-    if (head.log_sum_exp) {
-      head.log_sum_exp[row * head.log_sum_exp_row] =
-          log_sum_exp<Isa>(head, scratch.max[r], scratch.sum[r]);
-    }
-    for (int i = 0; i < num_outputs; ++i) {
-      const ScoreOutput& out = outputs[i];
-      if (out.stage != ScoreStage::kWeights) continue;
+  if (out.stage == ScoreStage::kWeights) {
+    // All are numbers, and nothing is dropped here.
+    for (index r = 0; r < rows; ++r) {
+      float* weights = out.data + (first + r) * out.row;
       for (index j = 0; j < keys; ++j) {
-        out.data[row * out.row + j * out.col] = scratch.tile[j * kW + r] * scratch.factor[r];
+        weights[j * out.col] = scratch.tile[j * kW + r] * scratch.factor[r];
       }
     }
+    return;
   }
-  for (int i = 0; i < num_outputs; ++i) {
-    if (outputs[i].stage == ScoreStage::kWeights) continue;
-    score_few_keys<Isa>(head, first, rows, head.scale, scratch);
-    for (index r = 0; r < rows; ++r) {
-      for (index j = 0; j < keys; ++j) row_scratch.scores[j] = scratch.tile[j * kW + r];
-      modify_scores<Isa>(head, first + r, 0, keys, nullptr, outputs[i].stage, row_scratch.scores);
-      store_scores<Isa>(outputs[i], first + r, 0, keys, row_scratch.scores);
-    }
+  score_few_keys<Isa>(head, first, rows, head.scale, scratch.queries, scratch.stage);
+  for (index r = 0; r < rows; ++r) {
+    for (index j = 0; j < keys; ++j) scratch.row[j] = scratch.stage[j * kW + r];
+    store_scores<Isa>(head, out, first + r, 0, keys, nullptr, scratch.row);
   }
+}
+
+/// Does all of the queries from `first` on as a block: for scores and values that the short way
+/// does not fit.
+template <class Isa>
+void attend_few_keys_again(const AttentionHead& head, index first, index rows,
+                           const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {
+  const BlockScratch<Isa> scratch(head, memory, memory + BlockScratch<Isa>::shared_size(head));
+  bool chosen[kBlockQueries];
+  std::fill_n(chosen, rows, true);
+  const QueryBlock block = attend_again<Isa>(head, first, rows, chosen, scratch);
+  finish_scores<Isa>(head, block, outputs, num_outputs, scratch);
 }
 
 template <class Isa>
@@ -186,13 +171,26 @@ void attend_few_keys(const AttentionHead& head, const ScoreOutput* outputs, int 
   const FewKeysScratch<Isa> scratch(head, memory);
   for (index first = 0; first < head.num_queries; first += kWidth<Isa>) {
     const index rows = std::min(kWidth<Isa>, head.num_queries - first);
-    score_few_keys<Isa>(head, first, rows, head.scale * kLog2E, scratch);
+    score_few_keys<Isa>(head, first, rows, head.scale * kLog2E, scratch.queries, scratch.tile);
     const bool excludes = exclude_few_keys<Isa>(head, first, rows, scratch.tile);
-    const std::uint64_t good = soften_few_keys<Isa>(head.num_keys, scratch);
-    write_few_keys<Isa>(head, first, 0, rows, head.value, head.value_row, scratch);
+    const std::uint64_t good = softmax_few_keys<Isa>(head.num_keys, scratch);
+    write_few_keys<Isa>(head, first, rows, scratch);
     const std::uint64_t all = (std::uint64_t{1} << rows) - 1;
-    if ((good & all) == all && !excludes && num_outputs == 0 && !head.log_sum_exp) continue;
-    finish_few_keys<Isa>(head, first, rows, excludes, good, outputs, num_outputs, scratch);
+    bool done = (good & all) == all;
+    for (index r = 0; excludes && done && r < rows; ++r) {
+      done = is_finite<Isa>(head.output + (first + r) * head.output_row, head.value_dim);
+    }
+    if (!done) {
+      attend_few_keys_again<Isa>(head, first, rows, outputs, num_outputs, memory);
+      continue;
+    }
+    for (index r = 0; head.log_sum_exp && r < rows; ++r) {
+      head.log_sum_exp[(first + r) * head.log_sum_exp_row] =
+          log_sum_exp<Isa>(head, scratch.max[r], scratch.sum[r]);
+    }
+    for (int i = 0; i < num_outputs; ++i) {
+      write_few_scores<Isa>(head, first, rows, outputs[i], scratch);
+    }
   }
 }
 

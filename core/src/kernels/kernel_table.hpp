@@ -23,11 +23,6 @@ inline constexpr index kKeyTile = 256;
 /// Keys that count as few: one tile holds them.
 inline constexpr index kFewKeys = 16;
 
-/// Keys of a tile of scores: as many as stay in the first-level cache with a block of queries and
-/// what becomes of it.
-constexpr index tile_keys_for(index cache_bytes) noexcept {
-  return cache_bytes >= (index{48} << 10) ? 128 : 64;
-}
 /// Keys per part of a split query: a multiple of kKeyTile.
 inline constexpr index kSplitKeys = 2 * kKeyTile;
 
@@ -67,7 +62,6 @@ struct AttentionHead {
   index num_keys = 0;
   index head_dim = 0;
   index value_dim = 0;
-  index tile_keys = tile_keys_for(0);
 
   const float* query = nullptr;  ///< (num_queries, head_dim)
   index query_row = 0;

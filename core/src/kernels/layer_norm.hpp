@@ -39,9 +39,8 @@ void layer_norm(const LayerNormArgs& p, float* scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   const index padded = round_up(p.cols, kW);
   const auto count = static_cast<float>(p.cols);
-  const auto row_at = [&](index j) __attribute__((always_inline)) {
-    return F::load_unaligned(scratch + j);
-  };
+  const auto row_at = [&](index j)
+                          __attribute__((always_inline)) { return F::load_unaligned(scratch + j); };
   for (index i = 0; i < p.rows; ++i) {
     const float* x = p.x + i * p.x_row;
     float* out = p.out + i * p.out_row;
@@ -60,28 +59,26 @@ void layer_norm(const LayerNormArgs& p, float* scratch) noexcept {
     // What pads the row deviates by nothing.
     for (index c = p.cols; c < padded; ++c) scratch[c] = mean;
     const F means(mean);
-    const auto deviation_at = [&](index j) __attribute__((always_inline)) {
-      return row_at(j) - means;
-    };
+    const auto deviation_at = [&](index j)
+                                  __attribute__((always_inline)) { return row_at(j) - means; };
     const float shift = sum_of<Isa>(padded, deviation_at) / count;
-    const float square = sum_of<Isa>(
-                             padded,
-                             [&](index j) __attribute__((always_inline)) {
-                               const F d = deviation_at(j);
-                               return d * d;
-                             }) /
+    const float square = sum_of<Isa>(padded,
+                                     [&](index j) __attribute__((always_inline)) {
+                                       const F d = deviation_at(j);
+                                       return d * d;
+                                     }) /
                          count;
     const float variance = square - shift * shift;
     const F shifts(shift);
     const F factor(1.0F / std::sqrt((variance < 0.0F ? 0.0F : variance) + p.epsilon));
 
     const auto finish = [&](index j, const float* weight, const float* bias)
-        __attribute__((always_inline)) {
-      const F y = (deviation_at(j) - shifts) * factor;
-      if (!weight) return y;
-      const F w = F::load_unaligned(weight);
-      return bias ? Isa::madd(y, w, F::load_unaligned(bias)) : y * w;
-    };
+                            __attribute__((always_inline)) {
+                              const F y = (deviation_at(j) - shifts) * factor;
+                              if (!weight) return y;
+                              const F w = F::load_unaligned(weight);
+                              return bias ? Isa::madd(y, w, F::load_unaligned(bias)) : y * w;
+                            };
     index j = 0;
     for (; j + kW <= p.cols; j += kW) {
       finish(j, p.weight ? p.weight + j : nullptr, p.bias ? p.bias + j : nullptr)

@@ -122,9 +122,8 @@ ATTN_INLINE void add_value_columns(const PoolingArgs& p, const std::int32_t* key
       sum[v] = Isa::madd(weight, load_values<Isa, Whole>(p, keys[n], col + v * kW), sum[v]);
     });
   }
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-    sum[v].store_unaligned(sums + col + v * kW);
-  });
+  unroll<Vectors>(
+      [&](auto v) __attribute__((always_inline)) { sum[v].store_unaligned(sums + col + v * kW); });
 }
 
 /// sums = old_factor · sums + Σ_n weights[n] · value of keys[n].

@@ -27,8 +27,7 @@ template <int N, class F>
 ATTN_INLINE void unroll(F&& body) noexcept {
   [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
     (body(std::integral_constant<int, I>{}), ...);
-  }
-  (std::make_integer_sequence<int, N>{});
+  }(std::make_integer_sequence<int, N>{});
 }
 
 /// Writes `count` floats to another place, whole vectors at a time where they lie side by side.

@@ -20,13 +20,11 @@ void attend_part(const AttentionHead& head, index row, index key_begin, index ke
   const RowSums sums = RowScratch<Isa>::sums_at(head, part);
   prepare_row<Isa>(head, row, scratch);
   begin_row<Isa>(head, kMinusInfinity, sums);
-  meet_keys<Isa>(head, row, key_begin, key_end, false, scratch, sums);
-  float check = 0.0F;
-  for (index c = 0; c < head.value_dim; ++c) check += sums.values[c] - sums.values[c];
-  if (check == 0.0F) return;
-  // Perhaps a weight of zero has met an infinity or NaN that is excluded.
+  add_keys<Isa>(head, row, key_begin, key_end, false, scratch, sums);
+  if (is_finite<Isa>(sums.values, head.value_dim)) return;
+  // Perhaps a weight of zero has been multiplied with an infinity or NaN that is excluded.
   begin_row<Isa>(head, kMinusInfinity, sums);
-  meet_keys<Isa>(head, row, key_begin, key_end, true, scratch, sums);
+  add_keys<Isa>(head, row, key_begin, key_end, true, scratch, sums);
 }
 
 /// Merges the parts of a query in order, writes its results, and the stages of its scores.

@@ -91,11 +91,11 @@ ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index e
   });
   // Overwrites the row before with the row after.
   const auto advance = [&](D(&now)[2 * Vectors], D(&other)[2 * Vectors])
-      __attribute__((always_inline)) {
-    unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {
-      other[v] = Isa::msub(factor[v], now[v], other[v]);
-    });
-  };
+                           __attribute__((always_inline)) {
+                             unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {
+                               other[v] = Isa::msub(factor[v], now[v], other[v]);
+                             });
+                           };
   const auto store = [&](const D(&now)[2 * Vectors]) __attribute__((always_inline)) {
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
       const Floats<Isa> narrow = Isa::narrow(now[2 * v], now[2 * v + 1]);

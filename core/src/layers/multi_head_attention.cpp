@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attention/attention_options.hpp"
-#include "attention/attention_problem.hpp"
+#include "attention/check_attention.hpp"
 #include "attn/layers/initialization.hpp"
 #include "attn/layers/parameters.hpp"
 #include "attn/positions/alibi.hpp"

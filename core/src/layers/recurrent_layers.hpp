@@ -27,7 +27,7 @@ class RecurrentLayers {
 
   /// `cell` is one of kernels::KernelTable, `relu` what it is told.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states,
-               Cell kernels::KernelTable::*cell, bool relu, Context& context) const;
+               Cell kernels::KernelTable::* cell, bool relu, Context& context) const;
 
  private:
   struct Layer {

@@ -1,15 +1,10 @@
 #include "runtime/dispatch.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
 #include <string_view>
-
-#if defined(__unix__) && !defined(__EMSCRIPTEN__)
-#include <unistd.h>
-#endif
 
 namespace attn {
 namespace {
@@ -115,14 +110,6 @@ const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept {
     }
   }
   return nullptr;
-}
-
-kernels::index first_level_cache() noexcept {
-#if defined(_SC_LEVEL1_DCACHE_SIZE)
-  return std::max<kernels::index>(sysconf(_SC_LEVEL1_DCACHE_SIZE), 0);
-#else
-  return 0;
-#endif
 }
 
 }  // namespace runtime

@@ -9,7 +9,4 @@ namespace attn::runtime {
 /// them.
 const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept;
 
-/// Bytes of a core's first-level cache for data; 0 where the system does not tell.
-kernels::index first_level_cache() noexcept;
-
 }  // namespace attn::runtime

@@ -20,7 +20,6 @@ struct Context::Impl {
       : kernels(table), pool(num_threads, parallel_for) {}
 
   const kernels::KernelTable& kernels;
-  kernels::index tile_keys = kernels::tile_keys_for(runtime::first_level_cache());
   runtime::ThreadPool pool;
   runtime::Arena arena;
   /// Recursive, because layers call other public functions on the same context.
@@ -48,7 +47,6 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   const kernels::KernelTable& kernels() const noexcept { return impl_.kernels; }
-  kernels::index tile_keys() const noexcept { return impl_.tile_keys; }
   int num_threads() const noexcept { return impl_.pool.num_threads(); }
 
   /// Scratch memory for `count` elements, aligned to a cache line, valid until this call ends.

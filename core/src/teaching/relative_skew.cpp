@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "attention/check_attention.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -11,14 +12,6 @@ namespace attn {
 namespace {
 
 using kernels::index;
-
-/// (B, H, N, X) from rank 2, 3 or 4.
-template <class T>
-TensorView<T> with_heads(TensorView<T> view) {
-  if (view.rank() == 2) view = view.unsqueeze(0);
-  if (view.rank() == 3) view = view.unsqueeze(1);
-  return view;
-}
 
 void check(const ConstTensor& query, const ConstTensor& embeddings, const Tensor& output,
            const RelativeSkewOptions& options) {

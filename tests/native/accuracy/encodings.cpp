@@ -71,47 +71,51 @@ const Row kAt("sinusoidal_encoding_at", "fractional |p| ≤ 2^24, d 33", kSinuso
                 }
               });
 
-const Row kFloat32Error(
-    "sinusoidal_encoding_in_float32, error", "p = 1e6 … 1e6 + 127, d 64",
-    "6e-8·|error| + 4.5e-16·|p|", [](Case& c) {
-      constexpr std::int64_t kRows = 128;
-      std::vector<float> encoding(kRows * kWidth), error(kRows * kWidth);
-      attn::sinusoidal_encoding_in_float32({encoding.data(), {kRows, kWidth}},
-                                           {error.data(), {kRows, kWidth}}, {.start = 1e6},
-                                           c.context());
-      const Array exact = reference::sinusoidal_encoding({positions_from(1e6, kRows), kWidth});
-      for (std::size_t i = 0; i < error.size(); ++i) {
-        const double difference = encoding[i] - exact.values[i];
-        c.add(error[i], difference, 6e-8 * std::abs(difference) + 4.5e-16 * (1e6 + kRows));
-      }
-    });
+const Row kFloat32Error("sinusoidal_encoding_in_float32, error", "p = 1e6 … 1e6 + 127, d 64",
+                        "6e-8·|error| + 4.5e-16·|p|", [](Case& c) {
+                          constexpr std::int64_t kRows = 128;
+                          std::vector<float> encoding(kRows * kWidth), error(kRows * kWidth);
+                          attn::sinusoidal_encoding_in_float32({encoding.data(), {kRows, kWidth}},
+                                                               {error.data(), {kRows, kWidth}},
+                                                               {.start = 1e6}, c.context());
+                          const Array exact =
+                              reference::sinusoidal_encoding({positions_from(1e6, kRows), kWidth});
+                          for (std::size_t i = 0; i < error.size(); ++i) {
+                            const double difference = encoding[i] - exact.values[i];
+                            c.add(error[i], difference,
+                                  6e-8 * std::abs(difference) + 4.5e-16 * (1e6 + kRows));
+                          }
+                        });
 
-const Row kPositionalEncoding(
-    "PositionalEncoding", "(2, 200, 48), start 1000", "3.2e-8 + 6e-8·|x + P|", [](Case& c) {
-      const std::vector<float> x = c.normals(2 * 200 * 48);
-      std::vector<float> output(x.size());
-      attn::PositionalEncoding().forward({x.data(), {2, 200, 48}}, {output.data(), {2, 200, 48}},
-                                         1000, {}, c.context());
-      const Array table = reference::sinusoidal_encoding({positions_from(1000, 200), 48});
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double exact = x[i] + table.values[i % table.values.size()];
-        c.add(output[i], exact, 3.2e-8 + 6e-8 * std::abs(exact));
-      }
-    });
+const Row kPositionalEncoding("PositionalEncoding", "(2, 200, 48), start 1000",
+                              "3.2e-8 + 6e-8·|x + P|", [](Case& c) {
+                                const std::vector<float> x = c.normals(2 * 200 * 48);
+                                std::vector<float> output(x.size());
+                                attn::PositionalEncoding().forward({x.data(), {2, 200, 48}},
+                                                                   {output.data(), {2, 200, 48}},
+                                                                   1000, {}, c.context());
+                                const Array table =
+                                    reference::sinusoidal_encoding({positions_from(1000, 200), 48});
+                                for (std::size_t i = 0; i < x.size(); ++i) {
+                                  const double exact = x[i] + table.values[i % table.values.size()];
+                                  c.add(output[i], exact, 3.2e-8 + 6e-8 * std::abs(exact));
+                                }
+                              });
 
-const Row kLearned(
-    "LearnedPositionalEncoding", "(2, 200, 48), start 7", "6e-8·|x + weight|", [](Case& c) {
-      attn::LearnedPositionalEncoding layer(256, 48);
-      layer.initialize_normal(3, 1, c.context());
-      const std::vector<float> x = c.normals(2 * 200 * 48);
-      std::vector<float> output(x.size());
-      layer.forward({x.data(), {2, 200, 48}}, {output.data(), {2, 200, 48}}, 7, {}, c.context());
-      const float* row = layer.parameter("weight").data() + 7 * 48;
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double exact = double{x[i]} + row[i % (200 * 48)];
-        c.add(output[i], exact, 6e-8 * std::abs(exact));
-      }
-    });
+const Row kLearned("LearnedPositionalEncoding", "(2, 200, 48), start 7", "6e-8·|x + weight|",
+                   [](Case& c) {
+                     attn::LearnedPositionalEncoding layer(256, 48);
+                     layer.initialize_normal(3, 1, c.context());
+                     const std::vector<float> x = c.normals(2 * 200 * 48);
+                     std::vector<float> output(x.size());
+                     layer.forward({x.data(), {2, 200, 48}}, {output.data(), {2, 200, 48}}, 7, {},
+                                   c.context());
+                     const float* row = layer.parameter("weight").data() + 7 * 48;
+                     for (std::size_t i = 0; i < x.size(); ++i) {
+                       const double exact = double{x[i]} + row[i % (200 * 48)];
+                       c.add(output[i], exact, 6e-8 * std::abs(exact));
+                     }
+                   });
 
 /// cos and sin of δ·ω_j.
 long double shifted(double delta, std::int64_t j, bool cosine) {

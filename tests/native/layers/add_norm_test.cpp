@@ -60,20 +60,16 @@ TEST(AddNormErrorTest, parameters_and_arguments) {
   std::vector<float> x(9, 1.0F);
   std::vector<float> output(9, 5.0F);
   const attn::Tensor out(output.data(), {2, 3});
-  EXPECT_EQ(error_of([&] {
-              add_norm.set_parameter("ln.bias", {x.data(), {2}});
-            }),
+  EXPECT_EQ(error_of([&] { add_norm.set_parameter("ln.bias", {x.data(), {2}}); }),
             "shape_mismatch: ln.bias: got shape (2), needs shape (3)");
   for (const bool training : {false, true}) {
     const Dropout dropout{.probability = 0.5F, .training = training};
-    EXPECT_EQ(error_of([&] {
-                add_norm.forward({x.data(), {2, 3}}, {x.data(), {3, 3}}, out, dropout);
-              }),
-              "shape_mismatch: y: got shape (3, 3), needs shape (2, 3)");
-    EXPECT_EQ(error_of([&] {
-                add_norm.forward({x.data(), {3, 2}}, {x.data(), {3, 2}}, out, dropout);
-              }),
-              "shape_mismatch: x: got shape (3, 2), needs a last size of 3");
+    EXPECT_EQ(
+        error_of([&] { add_norm.forward({x.data(), {2, 3}}, {x.data(), {3, 3}}, out, dropout); }),
+        "shape_mismatch: y: got shape (3, 3), needs shape (2, 3)");
+    EXPECT_EQ(
+        error_of([&] { add_norm.forward({x.data(), {3, 2}}, {x.data(), {3, 2}}, out, dropout); }),
+        "shape_mismatch: x: got shape (3, 2), needs a last size of 3");
   }
   EXPECT_EQ(error_of([&] {
               add_norm.forward({x.data(), {2, 3}}, {x.data(), {2, 3}}, out, {.probability = 2});

@@ -160,17 +160,12 @@ TEST(MultiHeadAttentionCacheErrorTest, sizes_of_the_cache) {
   EXPECT_EQ(attn_test::error_of([&] { attention.append(tokens, tokens, other); }),
             "shape_mismatch: cache: got shape (2, 2, 0, 5), needs shape (2, 2, any, 4)");
   attn::KeyValueCache smaller = attention.make_cache(1);
-  EXPECT_EQ(attn_test::error_of([&] {
-              attention.forward(tokens, tokens, tokens, {y.data(), {2, 3, 8}}, smaller);
-            }),
+  EXPECT_EQ(attn_test::error_of(
+                [&] { attention.forward(tokens, tokens, tokens, {y.data(), {2, 3, 8}}, smaller); }),
             "shape_mismatch: cache: got shape (1, 2, 0, 4), needs shape (2, 2, any, 4)");
-  EXPECT_EQ(attn_test::error_of([&] {
-              attention.append({x.data(), {8}}, tokens, smaller);
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { attention.append({x.data(), {8}}, tokens, smaller); }),
             "shape_mismatch: key: got shape (8), needs rank 2 (N, key_dim) or 3 (B, N, key_dim)");
-  EXPECT_EQ(attn_test::error_of([&] {
-              attention.attend(tokens, smaller, {y.data(), {3, 8}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { attention.attend(tokens, smaller, {y.data(), {3, 8}}); }),
             "shape_mismatch: output: got shape (3, 8), needs shape (2, 3, 8)");
   EXPECT_THAT(y, ::testing::Each(5.0F));
 }

@@ -134,10 +134,10 @@ struct AttentionOptions {
 ///
 /// Same bits: a result depends on its own batch entry and head (queries, keys, values and options),
 /// on Nq and Nk, and on the instruction set. It does not depend on the other entries of the batch,
-/// nor on the number of threads, nor on strides, nor on which further outputs are asked for. It may
-/// differ in its last bits when the number of queries differs: a single query (Nq = 1, as in
-/// decoding) is summed in another order than the same query among several. And with dropout the
-/// place in the batch counts, see above.
+/// nor on the number of threads, nor on strides, nor on which further outputs are asked for, nor on
+/// the caches and the C library of the machine. It may differ in its last bits when the number of
+/// queries differs: a single query (Nq = 1, as in decoding) is summed in another order than the
+/// same query among several. And with dropout the place in the batch counts, see above.
 ///
 /// Error: rounding of the scores, and so proportional to their size, outweighs the rest. For
 /// |scores| ≤ 20 each output is within 2.5e-6·√D·max|v| of the exact value, each weight within

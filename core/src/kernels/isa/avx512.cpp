@@ -12,6 +12,7 @@ struct Isa {
   static constexpr int kScoreVectors = 3;
   static constexpr int kSoftmaxVectors = kScoreVectors;
   static constexpr int kValueRows = 12;
+  static constexpr index kTileKeys = 128;
   static constexpr int kSteps = 2;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;

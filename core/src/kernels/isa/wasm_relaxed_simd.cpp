@@ -12,6 +12,7 @@ struct Isa {
   static constexpr int kScoreVectors = 2;
   static constexpr int kSoftmaxVectors = 1;
   static constexpr int kValueRows = 6;
+  static constexpr index kTileKeys = 64;
   static constexpr int kSteps = 1;
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;

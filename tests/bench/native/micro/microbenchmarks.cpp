@@ -117,10 +117,10 @@ void sinusoid(State& state, attn::InstructionSet isa) {
 void register_all() {
   const attn_bench::MachineLoops* const loops[] = {
 #if defined(__x86_64__)
-    attn_bench::avx512_loops(),
-    attn_bench::avx2_loops(),
+      attn_bench::avx512_loops(),
+      attn_bench::avx2_loops(),
 #endif
-    attn_bench::baseline_loops(),
+      attn_bench::baseline_loops(),
   };
   for (const attn_bench::MachineLoops* loop : loops) {
     if (!loop) continue;

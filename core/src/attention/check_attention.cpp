@@ -1,4 +1,4 @@
-#include "attention/attention_problem.hpp"
+#include "attention/check_attention.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,14 +16,6 @@ using validation::fail;
 using validation::fail_shape;
 using validation::fail_value;
 using validation::Name;
-
-/// (B, H, N, D) from a view of rank 2, 3 or 4; other ranks come back as they are.
-template <class T>
-TensorView<T> with_heads(TensorView<T> view) {
-  if (view.rank() == 2) view = view.unsqueeze(0);
-  if (view.rank() == 3) view = view.unsqueeze(1);
-  return view;
-}
 
 template <class T>
 void require_rank(const char* name, const TensorView<T>& view, int rank) {
@@ -161,29 +153,33 @@ void check_sizes(const AttentionProblem& p) {
   require_limited("value", "head dimension", p.value_dim);
 }
 
+/// Checks the options, and broadcasts them in place.
+void check_terms(AttentionTerms& p) {
+  AttentionOptions& o = p.options;
+  check_numbers(o);
+  p.max_distance = -1;
+  o.relative_keys = check_relative("relative_keys", o.relative_keys, p.head_dim, p);
+  o.relative_values = check_relative("relative_values", o.relative_values, p.value_dim, p);
+  p.max_distance = std::max<std::int64_t>(p.max_distance, 0);
+  check_bias(p);
+  o.mask = broadcast_to_scores("mask", o.mask, p);
+  o.bias = broadcast_to_scores("bias", o.bias, p);
+  check_lengths(p);
+  check_optional("sinks", o.sinks, {p.query_heads});
+  const auto scores = {p.batch, p.query_heads, p.num_queries, p.num_keys};
+  check_optional("scaled_scores", o.scaled_scores, scores);
+  check_optional("capped_scores", o.capped_scores, scores);
+  check_optional("biased_scores", o.biased_scores, scores);
+  check_optional("weights", o.weights, scores);
+  check_optional("log_sum_exp", o.log_sum_exp, {p.batch, p.query_heads, p.num_queries});
+}
+
 }  // namespace
 
 AttentionTerms check_attention_options(const AttentionOptions& options,
                                        const AttentionSizes& sizes) {
-  AttentionTerms terms{sizes, options, -1};
-  check_numbers(options);
-  terms.options.relative_keys =
-      check_relative("relative_keys", options.relative_keys, sizes.head_dim, terms);
-  terms.options.relative_values =
-      check_relative("relative_values", options.relative_values, sizes.value_dim, terms);
-  terms.max_distance = std::max<std::int64_t>(terms.max_distance, 0);
-  check_bias(terms);
-  terms.options.mask = broadcast_to_scores("mask", options.mask, terms);
-  terms.options.bias = broadcast_to_scores("bias", options.bias, terms);
-  check_lengths(terms);
-  check_optional("sinks", options.sinks, {sizes.query_heads});
-  const auto scores = {sizes.batch, sizes.query_heads, sizes.num_queries, sizes.num_keys};
-  check_optional("scaled_scores", options.scaled_scores, scores);
-  check_optional("capped_scores", options.capped_scores, scores);
-  check_optional("biased_scores", options.biased_scores, scores);
-  check_optional("weights", options.weights, scores);
-  check_optional("log_sum_exp", options.log_sum_exp,
-                 {sizes.batch, sizes.query_heads, sizes.num_queries});
+  AttentionTerms terms{sizes, options};
+  check_terms(terms);
   return terms;
 }
 
@@ -198,11 +194,8 @@ AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& ke
   require_rank("value", value, query.rank());
   require_rank("output", output, query.rank());
 
-  AttentionProblem p;
-  p.query = with_heads(query);
-  p.key = with_heads(key);
-  p.value = with_heads(value);
-  p.output = with_heads(output);
+  AttentionProblem p{
+      {{}, options}, with_heads(query), with_heads(key), with_heads(value), with_heads(output)};
   p.batch = p.query.size(0);
   p.query_heads = p.query.size(1);
   p.num_queries = p.query.size(2);
@@ -221,7 +214,7 @@ AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& ke
             : std::span<const std::int64_t>(leading).last(static_cast<std::size_t>(query.rank()));
     fail_shape("output", output.shape(), {"shape ", wanted});
   }
-  static_cast<AttentionTerms&>(p) = check_attention_options(options, p);
+  check_terms(p);
   return p;
 }
 

@@ -1,4 +1,4 @@
-// Machines with a small and with a large first-level cache take keys in tiles of different size.
+// Keys are taken in tiles: what happens around their ends.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,6 @@
 
 #include "attention/attention_problem.hpp"
 #include "every_instruction_set.hpp"
-#include "runtime/execution.hpp"
 
 namespace {
 
@@ -16,23 +15,11 @@ using attn_test::Random;
 
 class AttentionTilesTest : public attn_test::EveryInstructionSet {
  protected:
-  /// Compares with the reference, by tiles of either size.
   void expect_matches_reference(const AttentionProblem& problem) const {
-    for (const attn::kernels::index cache_bytes : {32 << 10, 48 << 10}) {
-      attn::Context own({.num_threads = 2, .instruction_set = GetParam()});
-      attn::runtime::ContextAccess::impl(own).tile_keys = attn::kernels::tile_keys_for(cache_bytes);
-      SCOPED_TRACE("tiles of " + std::to_string(attn::runtime::ContextAccess::impl(own).tile_keys));
-      attn_test::expect_matches_reference(problem, own);
-    }
+    attn_test::expect_matches_reference(problem, context());
   }
 };
 INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionTilesTest);
-
-TEST_P(AttentionTilesTest, the_larger_one_needs_48_kilobytes) {
-  EXPECT_EQ(attn::kernels::tile_keys_for(0), 64);
-  EXPECT_EQ(attn::kernels::tile_keys_for((48 << 10) - 1), 64);
-  EXPECT_EQ(attn::kernels::tile_keys_for(48 << 10), 128);
-}
 
 TEST_P(AttentionTilesTest, matches_the_reference_around_the_ends_of_tiles) {
   Random random;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -7,6 +8,14 @@
 #include "attn/tensor_view.hpp"
 
 namespace attn {
+
+/// (B, H, N, D) from a view of rank 2, 3 or 4; other ranks come back as they are.
+template <class T>
+TensorView<T> with_heads(TensorView<T> view) {
+  if (view.rank() == 2) view = view.unsqueeze(0);
+  if (view.rank() == 3) view = view.unsqueeze(1);
+  return view;
+}
 
 struct AttentionSizes {
   std::int64_t batch = 0;
@@ -24,6 +33,25 @@ struct AttentionTerms : AttentionSizes {
   /// and values to (Hq, 2k+1, D).
   AttentionOptions options;
   std::int64_t max_distance = 0;  ///< k of the relative keys and values
+
+  /// Farther than any two tokens are apart. Beyond ±2^32 an offset changes nothing any more;
+  /// within, sums with it stay exact.
+  static constexpr std::int64_t kFar = std::int64_t{1} << 32;
+
+  /// Distances that the relative keys and values tell apart.
+  std::int64_t distances() const { return 2 * max_distance + 1; }
+
+  /// What depends on the batch entry is tabulated once per entry, other things once.
+  bool differs_by_entry() const {
+    return !(options.valid_lens.is_none() && options.key_lens.is_none());
+  }
+  std::int64_t tables() const { return differs_by_entry() ? batch : 1; }
+  std::int64_t table_of(std::int64_t b) const { return differs_by_entry() ? b : 0; }
+
+  /// The key that query 0 of batch entry b is at.
+  std::int64_t offset_of(const Diagonal& diagonal, std::int64_t b) const {
+    return std::clamp(diagonal.resolve(num_queries, keys_of(b)), -kFar, kFar);
+  }
 
   /// Keys that batch entry b really has.
   std::int64_t keys_of(std::int64_t b) const {

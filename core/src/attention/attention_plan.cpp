@@ -1,0 +1,219 @@
+#include "attention/attention_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+using kernels::AttentionHead;
+using kernels::index;
+using validation::product;
+
+/// Keys copied by one task.
+constexpr index kCopyBlock = 512;
+
+/// Causal order, window, valid lengths and key lengths each leave an interval of keys to a query,
+/// and so do they together.
+KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
+  const index count = p.tables() * p.num_queries;
+  const KeyRanges ranges{run.take<std::int32_t>(count, "attention key ranges"),
+                         run.take<std::int32_t>(count, "attention key ranges")};
+  const AttentionOptions& o = p.options;
+  for (index b = 0; b < p.tables(); ++b) {
+    const index num_keys = p.keys_of(b);
+    for (index i = 0; i < p.num_queries; ++i) {
+      index low = 0;
+      index high = num_keys;
+      if (o.causal) high = std::min(high, i + p.offset_of(*o.causal, b) + 1);
+      if (o.window) {
+        const index diagonal = i + p.offset_of(o.window->diagonal, b);
+        const auto far = [](index side) { return std::min(side, 2 * AttentionTerms::kFar); };
+        if (o.window->left) low = std::max(low, diagonal - far(*o.window->left));
+        if (o.window->right) high = std::min(high, diagonal + far(*o.window->right) + 1);
+      }
+      const ConstLengths& lens = o.valid_lens;
+      if (!lens.is_none()) high = std::min<index>(high, lens.rank() == 2 ? lens(b, i) : lens(b));
+      ranges.begin[b * p.num_queries + i] =
+          static_cast<std::int32_t>(std::clamp<index>(low, 0, num_keys));
+      ranges.end[b * p.num_queries + i] =
+          static_cast<std::int32_t>(std::clamp<index>(high, 0, num_keys));
+    }
+  }
+  return ranges;
+}
+
+/// The rows of x, (B, Hkv, Nk, its columns), with `cols` columns side by side: where they lie, or
+/// copied and filled up with zeros.
+HeadRows make_rows(const char* name, const ConstTensor& x, index cols, runtime::Execution& run) {
+  if (x.stride(3) == 1 && x.size(3) == cols) {
+    return {x.data(), x.stride(0), x.stride(1), x.stride(2)};
+  }
+  const index heads = x.size(1);
+  const index length = x.size(2);
+  float* const copy = run.floats(product(name, {x.size(0), heads, length, cols}), "attention copy");
+  const index blocks = (length + kCopyBlock - 1) / kCopyBlock;
+  run.parallel_for(x.size(0) * heads * blocks, [&](index task, int) noexcept {
+    const index head = task / blocks;
+    const index begin = task % blocks * kCopyBlock;
+    for (index j = begin; j < std::min(begin + kCopyBlock, length); ++j) {
+      const float* from = x.pointer(head / heads, head % heads, j, 0);
+      float* row = copy + (head * length + j) * cols;
+      for (index c = 0; c < x.size(3); ++c) row[c] = from[c * x.stride(3)];
+      std::fill(row + x.size(3), row + cols, 0.0F);
+    }
+  });
+  return {copy, heads * length * cols, length * cols, cols};
+}
+
+const float* make_distance_bias(const AttentionProblem& p, runtime::Execution& run) {
+  if (!p.has_distance_bias()) return nullptr;
+  const AttentionOptions& o = p.options;
+  const index size = p.num_queries + p.num_keys;
+  float* const table =
+      run.floats(product("query", {p.tables(), p.query_heads, size}), "attention distance bias");
+  run.parallel_for(p.tables() * p.query_heads, [&](index task, int) noexcept {
+    const index h = task % p.query_heads;
+    const index offset = p.offset_of(o.relative_diagonal, task / p.query_heads);
+    for (index i = 0; i < size; ++i) {
+      const index distance = i - (p.num_queries - 1) - offset;
+      float bias = 0.0F;
+      if (!o.alibi_slopes.is_none()) {
+        bias -= o.alibi_slopes(h) * static_cast<float>(std::abs(distance));
+      }
+      if (o.t5_bias) {
+        bias += o.t5_bias->table(t5_bucket(distance, o.t5_bias->table.size(0),
+                                           o.t5_bias->max_distance, o.t5_bias->bidirectional),
+                                 h);
+      }
+      table[task * size + i] = bias;
+    }
+  });
+  return table;
+}
+
+const float* make_relative_keys(const AttentionProblem& p, runtime::Execution& run) {
+  const ConstTensor& keys = p.options.relative_keys;
+  if (keys.is_none()) return nullptr;
+  const index size = kernels::packed_size(p.distances(), p.head_dim);
+  float* const packed =
+      run.floats(product("relative_keys", {p.query_heads, size}), "attention relative keys");
+  for (index h = 0; h < p.query_heads; ++h) {
+    run.kernels().pack(p.distances(), p.head_dim, keys.pointer(h, 0, 0), keys.stride(1),
+                       keys.stride(2), packed + h * size);
+  }
+  return packed;
+}
+
+const float* make_relative_values(const AttentionProblem& p, index cols, runtime::Execution& run) {
+  const ConstTensor& values = p.options.relative_values;
+  if (values.is_none()) return nullptr;
+  float* const table = run.floats(product("relative_values", {p.query_heads, p.distances(), cols}),
+                                  "attention relative values");
+  float* row = table;
+  for (index h = 0; h < p.query_heads; ++h) {
+    for (index c = 0; c < p.distances(); ++c, row += cols) {
+      for (index d = 0; d < p.value_dim; ++d) row[d] = values(h, c, d);
+      std::fill(row + p.value_dim, row + cols, 0.0F);
+    }
+  }
+  return table;
+}
+
+/// Sizes, strides and numbers: what all heads share.
+AttentionHead common_head(const AttentionProblem& p, const HeadRows& keys, const HeadRows& values,
+                          const kernels::KernelTable& kernels) noexcept {
+  const AttentionOptions& o = p.options;
+  AttentionHead head;
+  head.num_queries = p.num_queries;
+  head.num_keys = p.num_keys;
+  head.head_dim = p.head_dim;
+  head.value_dim = p.value_dim;
+  head.query_row = p.query.stride(2);
+  head.query_col = p.query.stride(3);
+  head.key_row = keys.row;
+  head.value_row = values.row;
+  head.output_row = p.output.stride(2);
+  head.output_col = p.output.stride(3);
+  head.scale = o.scale.value_or(1.0F / std::sqrt(static_cast<float>(p.head_dim)));
+  head.softcap = o.softcap;
+  head.max_distance = p.max_distance;
+  if (!o.log_sum_exp.is_none()) head.log_sum_exp_row = o.log_sum_exp.stride(2);
+  if (!o.mask.is_none()) {
+    head.mask_row = o.mask.stride(2);
+    head.mask_col = o.mask.stride(3);
+    head.mask_cols = o.mask.size(3);
+  }
+  if (!o.bias.is_none()) {
+    head.bias_row = o.bias.stride(2);
+    head.bias_col = o.bias.stride(3);
+    head.bias_cols = o.bias.size(3);
+  }
+  if (o.dropout > 0) {
+    head.random_words = kernels.random_words;
+    head.random_seed = o.dropout_random.seed;
+    head.random_stream = o.dropout_random.stream;
+    // With probability 1 the largest word is kept, and multiplied by 0.
+    head.drop_below = static_cast<std::uint32_t>(
+        std::min(static_cast<double>(o.dropout) * 0x1p32, static_cast<double>(UINT32_MAX)));
+    head.kept_factor = o.dropout < 1 ? 1.0F / (1.0F - o.dropout) : 0.0F;
+  }
+  return head;
+}
+
+}  // namespace
+
+AttentionPlan::AttentionPlan(const AttentionProblem& problem, index value_cols,
+                             runtime::Execution& run)
+    : problem_(problem),
+      value_cols_(value_cols),
+      key_ranges_(make_key_ranges(problem, run)),
+      keys_(make_rows("key", problem.key, problem.head_dim, run)),
+      values_(make_rows("value", problem.value, value_cols, run)),
+      distance_bias_(make_distance_bias(problem, run)),
+      relative_keys_(make_relative_keys(problem, run)),
+      relative_values_(make_relative_values(problem, value_cols, run)),
+      first_head_(common_head(problem, keys_, values_, run.kernels())) {
+  point_to(0, 0, first_head_);
+}
+
+AttentionHead AttentionPlan::head(index b, index h) const noexcept {
+  AttentionHead head = first_head_;
+  point_to(b, h, head);
+  return head;
+}
+
+void AttentionPlan::point_to(index b, index h, AttentionHead& head) const noexcept {
+  const AttentionProblem& p = problem_;
+  const AttentionOptions& o = p.options;
+  const index kv = h / (p.query_heads / p.key_heads);
+  const index table = p.table_of(b);
+  head.query = p.query.pointer(b, h);
+  head.key = keys_.at(b, kv);
+  head.value = values_.at(b, kv);
+  head.output = p.output.pointer(b, h);
+  if (!o.log_sum_exp.is_none()) head.log_sum_exp = o.log_sum_exp.pointer(b, h);
+  head.key_begin = key_ranges_.begin + table * p.num_queries;
+  head.key_end = key_ranges_.end + table * p.num_queries;
+  if (!o.mask.is_none()) head.mask = o.mask.pointer(b, h);
+  if (!o.bias.is_none()) head.bias = o.bias.pointer(b, h);
+  if (distance_bias_) {
+    head.distance_bias = distance_bias_ +
+                         (table * p.query_heads + h) * (p.num_queries + p.num_keys) +
+                         p.num_queries - 1;
+  }
+  if (!o.sinks.is_none()) head.sink = o.sinks(h);
+  head.relative_offset = p.offset_of(o.relative_diagonal, b);
+  if (relative_keys_) {
+    head.packed_relative_keys =
+        relative_keys_ + h * kernels::packed_size(p.distances(), p.head_dim);
+  }
+  if (relative_values_) {
+    head.relative_values = relative_values_ + h * p.distances() * value_cols_;
+  }
+  head.dropout_row = (b * p.query_heads + h) * p.num_queries;
+}
+
+}  // namespace attn
