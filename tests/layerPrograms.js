@@ -43,7 +43,7 @@ const cases = /** @type {Settings[]} */ (
 /** @param {Model} model */
 export function weightsOfHead({ layer, x, exclusion }) {
   const { weights } = layer.forward(x, x, x, { ...exclusion, needWeights: true });
-  const { data } = /** @type {Tensor} */ (weights);
+  const { data } = weights;
   const { length } = tokens;
   return { data: data.subarray(head * length ** 2, (head + 1) * length ** 2), columns: length };
 }

@@ -173,7 +173,7 @@ async function expected() {
   mha.dispose();
   return {
     output: [...output.data],
-    weights: [...(weights?.data ?? [])],
+    weights: [...weights.data],
     long: [...attended.data.slice(-64)],
   };
 }

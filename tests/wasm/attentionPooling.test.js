@@ -66,7 +66,7 @@ await everyVariant('attentionPooling', (attn) => {
       { scoring: 'average', needWeights: true },
     );
     assert.deepEqual(output.shape, [3, 4]);
-    assert.deepEqual(weights?.shape, [3, 7]);
+    assert.deepEqual(weights.shape, [3, 7]);
     assertClose(weights, [3, 7], new Array(21).fill(1 / 7), 1e-7);
   });
 

@@ -60,11 +60,11 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     const x3 = { data: x.data, shape: [2, 4, 6] };
     const three = attn.scaledDotProductAttention(x3, x3, x3, { needWeights: true });
     assertClose(three.output, [2, 4, 6], expected.output, outputTolerance(6));
-    assert.deepEqual(three.weights?.shape, [2, 4, 4]);
+    assert.deepEqual(three.weights.shape, [2, 4, 4]);
     const x2 = { data: x.data.slice(0, 24), shape: [4, 6] };
     const two = attn.scaledDotProductAttention(x2, x2, x2, { needWeights: true });
     assertClose(two.output, [4, 6], expected.output.slice(0, 24), outputTolerance(6));
-    assert.deepEqual(two.weights?.shape, [4, 4]);
+    assert.deepEqual(two.weights.shape, [4, 4]);
   });
 
   test('weights_are_returned_only_when_asked_for', () => {
@@ -150,7 +150,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       needWeights: true,
     });
     assert.deepEqual([...output.data.slice(4, 8)], [0, 0, 0, 0]);
-    assert.deepEqual([...(weights?.data.slice(3, 6) ?? [])], [0, 0, 0]);
+    assert.deepEqual([...weights.data.slice(3, 6)], [0, 0, 0]);
   });
 
   test('nan_and_infinity_in_excluded_keys_and_values_have_no_effect', () => {

@@ -89,35 +89,155 @@ export { variant, weights, first, matrix, shifted, positioned };
 export { remoteVariant, remoteResult, counted, heads, notAwaited };
 `;
 
-test('examples_compile_in_strict_mode_for_browsers_and_node', () => {
-  // In the checkout, so that the package is found by its own name.
-  const folder = mkdtempSync(join(root, 'build/types-test-'));
-  try {
-    writeFileSync(join(folder, 'example.mts'), example);
-    for (const [name, options] of Object.entries({
-      bundler: { module: 'esnext', moduleResolution: 'bundler' },
-      node: { module: 'nodenext', moduleResolution: 'nodenext' },
-    })) {
-      const config = {
-        compilerOptions: {
-          ...options,
-          strict: true,
-          noUncheckedIndexedAccess: true,
-          exactOptionalPropertyTypes: true,
-          noEmit: true,
-          target: 'es2022',
-          lib: ['es2022', 'esnext.disposable', 'dom'],
-          types: [],
-        },
-        files: ['example.mts'],
-      };
-      const file = join(folder, `${name}.json`);
-      writeFileSync(file, JSON.stringify(config));
-      const tsc = join(root, 'node_modules/typescript/bin/tsc');
-      const { stdout } = spawnSync(process.execPath, [tsc, '-p', file], { encoding: 'utf8' });
-      assert.equal(stdout, '');
-    }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+/** Results follow the options, on this thread and in a worker; the lines marked must not compile. */
+const asked = `
+import { load } from 'attn';
+import type { AttentionOptions, AttentionResult, Tensor, TensorHandle } from 'attn';
+import { load as loadInWorker } from 'attn/worker';
+
+type Same<A, B> =
+  (<T,>() => T extends A ? 1 : 2) extends <T,>() => T extends B ? 1 : 2 ? true : false;
+/** Whether the type of a value is exactly E. */
+const is = <E,>() => <V,>(value: V, same: Same<V, E>) => {};
+
+const x: Tensor = { data: Float32Array.of(1), shape: [1, 1] };
+const maybe = x.data[0] === 1;
+const needed = { needWeights: true } as const;
+const some: AttentionOptions = {};
+const ids = { data: [1], shape: [1, 1] };
+
+const attn = await load();
+const attention = (options: AttentionOptions) => attn.scaledDotProductAttention(x, x, x, options);
+is<Tensor>()(attn.scaledDotProductAttention(x, x, x, { needWeights: true }).weights, true);
+is<Tensor>()(attn.scaledDotProductAttention(x, x, x, { ...some, ...needed }).weights, true);
+is<undefined>()(attn.scaledDotProductAttention(x, x, x).weights, true);
+is<undefined>()(attn.scaledDotProductAttention(x, x, x, { causal: true }).weights, true);
+is<undefined>()(attn.scaledDotProductAttention(x, x, x, { needWeights: false }).weights, true);
+is<undefined>()(attn.scaledDotProductAttention(x, x, x, { needWeights: true }).logSumExp, true);
+is<Tensor | undefined>()(attn.scaledDotProductAttention(x, x, x, { needWeights: maybe }).weights, true);
+is<Tensor | undefined>()(attention({ needWeights: true }).weights, true);
+is<TensorHandle>()(attn.handles.scaledDotProductAttention(x, x, x, needed).weights, true);
+const stages = attn.scaledDotProductAttention(x, x, x, {
+  needScaledScores: true,
+  needCappedScores: true,
+  needBiasedScores: true,
+  needLogSumExp: true,
 });
+is<Tensor>()(stages.scaledScores, true);
+is<Tensor>()(stages.cappedScores, true);
+is<Tensor>()(stages.biasedScores, true);
+is<Tensor>()(stages.logSumExp, true);
+const results: AttentionResult[] = [
+  attn.scaledDotProductAttention(x, x, x),
+  attn.scaledDotProductAttention(x, x, x, { needWeights: maybe }),
+  stages,
+];
+is<Tensor>()(attn.attentionPooling(x, x, x, { needScores: true }).scores, true);
+is<undefined>()(attn.attentionPooling(x, x, x, { needScores: true }).weights, true);
+
+const mha = new attn.MultiHeadAttention({ dModel: 1 });
+is<Tensor>()(mha.forward(x, x, x, { validLens: [1], needWeights: true }).weights, true);
+is<Tensor>()(mha.attend(x, mha.makeCache(), { needWeights: true }).weights, true);
+const additive = new attn.AdditiveAttention({ queryDim: 1, keyDim: 1, numHiddens: 1 });
+is<Tensor>()(additive.forward(x, x, x, { needWeights: true }).weights, true);
+is<Tensor>()(additive.forwardProjected(x, x, x, { needScores: true }).scores, true);
+const bahdanau = new attn.BahdanauDecoder({ vocabSize: 2, embedSize: 1, numHiddens: 1 });
+const state = bahdanau.initState(x, x);
+is<Tensor>()(bahdanau.forward(ids, state, { needAlignment: true }).alignment, true);
+is<undefined>()(bahdanau.forward(ids, state).alignment, true);
+const encoderLayer = new attn.TransformerEncoderLayer({ dModel: 1 });
+is<Tensor>()(encoderLayer.forward(x, { attention: { needWeights: true } }).weights, true);
+const encoder = new attn.TransformerEncoder({ dModel: 1 });
+is<Tensor[]>()(encoder.forward(x, { needWeights: true }).weights, true);
+is<undefined>()(encoder.forward(x).weights, true);
+const decoderLayer = new attn.TransformerDecoderLayer({ dModel: 1 });
+const decoded = decoderLayer.forward(x, x, { crossAttention: { needWeights: true } });
+is<undefined>()(decoded.selfAttention.weights, true);
+is<Tensor>()(decoded.crossAttention.weights, true);
+const decoder = new attn.TransformerDecoder({ dModel: 1 });
+is<Tensor[]>()(decoder.forward(x, x, { needWeights: true }).crossAttentionWeights, true);
+
+const remote = await loadInWorker();
+is<Tensor>()((await remote.scaledDotProductAttention(x, x, x, { needWeights: true })).weights, true);
+is<undefined>()((await remote.scaledDotProductAttention(x, x, x)).weights, true);
+is<Tensor | undefined>()(
+  (await remote.scaledDotProductAttention(x, x, x, { needWeights: maybe })).weights,
+  true,
+);
+is<Tensor>()((await remote.attentionPooling(x, x, x, { needWeights: true })).weights, true);
+const remoteMha = await new remote.MultiHeadAttention({ dModel: 1 });
+is<Tensor>()((await remoteMha.with({}).forward(x, x, x, { needWeights: true })).weights, true);
+const cache = await remoteMha.makeCache();
+is<Tensor>()((await remoteMha.forward(x, x, x, { cache, needWeights: true })).weights, true);
+is<Tensor>()((await remoteMha.attend(x, cache, { needWeights: true })).weights, true);
+const remoteAdditive = await new remote.AdditiveAttention({ queryDim: 1, keyDim: 1, numHiddens: 1 });
+is<Tensor>()((await remoteAdditive.forward(x, x, x, { needWeights: true })).weights, true);
+is<Tensor>()((await remoteAdditive.forwardProjected(x, x, x, { needScores: true })).scores, true);
+const remoteBahdanau = await new remote.BahdanauDecoder({ vocabSize: 2, embedSize: 1, numHiddens: 1 });
+const remoteState = await remoteBahdanau.initState(x, x);
+is<Tensor>()((await remoteBahdanau.forward(ids, remoteState, { needAlignment: true })).alignment, true);
+const remoteEncoderLayer = await new remote.TransformerEncoderLayer({ dModel: 1 });
+is<Tensor>()((await remoteEncoderLayer.forward(x, { attention: { needWeights: true } })).weights, true);
+const remoteEncoder = await new remote.TransformerEncoder({ dModel: 1 });
+is<Tensor[]>()((await remoteEncoder.forward(x, { needWeights: true })).weights, true);
+const remoteDecoderLayer = await new remote.TransformerDecoderLayer({ dModel: 1 });
+const remoteDecoded = await remoteDecoderLayer.forward(x, x, { crossAttention: { needWeights: true } });
+is<undefined>()(remoteDecoded.selfAttention.weights, true);
+is<Tensor>()(remoteDecoded.crossAttention.weights, true);
+const remoteDecoder = await new remote.TransformerDecoder({ dModel: 1 });
+is<Tensor[]>()((await remoteDecoder.forward(x, x, { needWeights: true })).selfAttentionWeights, true);
+
+// @ts-expect-error: the name is misspelt
+attn.scaledDotProductAttention(x, x, x, { needWeight: true });
+// @ts-expect-error: the name is misspelt
+attn.scaledDotProductAttention(x, x, x, { needWeights: true, casual: true });
+// @ts-expect-error: a flag is no number
+attn.scaledDotProductAttention(x, x, x, { needWeights: 1 });
+// @ts-expect-error: the name is misspelt
+mha.forward(x, x, x, { needWeights: true, casual: true });
+// @ts-expect-error: the name is misspelt
+decoderLayer.forward(x, x, { crossAttention: { needWeight: true } });
+// @ts-expect-error: the name is misspelt
+await remote.scaledDotProductAttention(x, x, x, { needWeights: true, casual: true });
+// @ts-expect-error: the name is misspelt
+await remoteMha.forward(x, x, x, { needWeight: true });
+// @ts-expect-error: the name is misspelt
+await remoteDecoderLayer.forward(x, x, { crossAttention: { needWeight: true } });
+
+export { results };
+`;
+
+/** What a user may tell the compiler of the language. Nothing else is in scope. */
+const kLibraries = { lowest: ['es2022', 'dom'], newest: ['esnext', 'dom'] };
+
+for (const [which, lib] of Object.entries(kLibraries)) {
+  test(`examples_compile_in_strict_mode_for_browsers_and_node_with_the_${which}_library`, () => {
+    // In the checkout, so that the package is found by its own name.
+    const folder = mkdtempSync(join(root, 'build/types-test-'));
+    try {
+      writeFileSync(join(folder, 'example.mts'), example);
+      writeFileSync(join(folder, 'asked.mts'), asked);
+      for (const [name, options] of Object.entries({
+        bundler: { module: 'esnext', moduleResolution: 'bundler' },
+        node: { module: 'nodenext', moduleResolution: 'nodenext' },
+        lenient: { module: 'nodenext', exactOptionalPropertyTypes: false },
+      })) {
+        const config = {
+          compilerOptions: {
+            ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
+            ...options,
+            ...{ noEmit: true, skipLibCheck: false, target: 'es2022', lib, types: [] },
+          },
+          files: ['example.mts', 'asked.mts'],
+        };
+        const file = join(folder, `${name}.json`);
+        writeFileSync(file, JSON.stringify(config));
+        const tsc = join(root, 'node_modules/typescript/bin/tsc');
+        const { stdout } = spawnSync(process.execPath, [tsc, '-p', file], { encoding: 'utf8' });
+        assert.equal(stdout, '');
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+}

@@ -45,11 +45,13 @@ export class AdditiveAttention extends Layer {
   }
 
   /**
+   * @template {boolean} [Scores=false]
+   * @template {boolean} [Weights=false]
    * @param {TensorLike} query  (B, Nq, queryDim), or without B, as all
    * @param {TensorLike} key  (B, Nk, keyDim)
    * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {PoolingOptions} [options]
-   * @returns {AttentionPoolingResult<As>}
+   * @param {PoolingOptions<Scores, Weights>} [options]
+   * @returns {AttentionPoolingResult<As, Scores, Weights>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -72,11 +74,13 @@ export class AdditiveAttention extends Layer {
 
   /**
    * As `forward`, with keys that projectKeys() gave; the same bits.
+   * @template {boolean} [Scores=false]
+   * @template {boolean} [Weights=false]
    * @param {TensorLike} query  (B, Nq, queryDim), or without B, as all
    * @param {TensorLike} projectedKeys  (B, Nk, numHiddens)
    * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {PoolingOptions} [options]
-   * @returns {AttentionPoolingResult<As>}
+   * @param {PoolingOptions<Scores, Weights>} [options]
+   * @returns {AttentionPoolingResult<As, Scores, Weights>}
    */
   forwardProjected(query, projectedKeys, value, options = {}) {
     return this.#forward(query, projectedKeys, value, options, 'numHiddens');

@@ -80,26 +80,65 @@ const kWindow = { left: true, right: true, diagonal: true };
 
 /**
  * Which further results are wanted. Those of shape (B, Hq, Nq, Nk) cost a second pass.
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
  * @typedef {object} StageOptions
- * @property {boolean} [needScaledScores]  scale · q·k, and the term of relative keys
- * @property {boolean} [needCappedScores]  after softcap
- * @property {boolean} [needBiasedScores]  after bias and exclusion: −∞ where excluded
- * @property {boolean} [needWeights]  after softmax and dropout
- * @property {boolean} [needLogSumExp]  ln Σ_j exp(score_ij) over attended keys, and the sink
+ * @property {Scaled} [needScaledScores]  scale · q·k, and the term of relative keys
+ * @property {Capped} [needCappedScores]  after softcap
+ * @property {Biased} [needBiasedScores]  after bias and exclusion: −∞ where excluded
+ * @property {Weights} [needWeights]  after softmax and dropout
+ * @property {LogSumExp} [needLogSumExp]  ln Σ_j exp(score_ij) over attended keys, and the sink
  */
 
-/** @typedef {ScoreOptions & ExclusionOptions & StageOptions} AttentionOptions */
+/**
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {ScoreOptions & ExclusionOptions
+ *   & StageOptions<Scaled, Capped, Biased, Weights, LogSumExp>} AttentionOptions
+ */
 
 /**
- * The stages of attention that were asked for: (B, Hq, Nq, Nk), without the dimensions that `query`
- * lacks.
+ * Those of the results `T` that a call gives whose flags are of the types in `Flags`: with `true` a
+ * result is there, with `false` it is not, and with `boolean` nobody knows.
+ * @template T
+ * @template {Record<keyof T, boolean>} Flags
+ * @typedef {{ [K in keyof T as Flags[K] extends true ? K : never]: T[K] }
+ *   & { [K in keyof T as Flags[K] extends true ? never : K]?:
+ *     Flags[K] extends false ? never : T[K] }} AskedFor
+ */
+
+/**
+ * Every stage of attention: (B, Hq, Nq, Nk), without the dimensions that `query` lacks.
  * @template {ResultKind} [As='array']
- * @typedef {object} AttentionStages
- * @property {ResultTensor<As>} [scaledScores]  with `needScaledScores`
- * @property {ResultTensor<As>} [cappedScores]  with `needCappedScores`
- * @property {ResultTensor<As>} [biasedScores]  with `needBiasedScores`
- * @property {ResultTensor<As>} [weights]  with `needWeights`
- * @property {ResultTensor<As>} [logSumExp]  with `needLogSumExp`: (B, Hq, Nq)
+ * @typedef {object} EveryStage
+ * @property {ResultTensor<As>} scaledScores  with `needScaledScores`
+ * @property {ResultTensor<As>} cappedScores  with `needCappedScores`
+ * @property {ResultTensor<As>} biasedScores  with `needBiasedScores`
+ * @property {ResultTensor<As>} weights  with `needWeights`
+ * @property {ResultTensor<As>} logSumExp  with `needLogSumExp`: (B, Hq, Nq)
+ */
+
+/**
+ * The stages of attention that were asked for.
+ * @template {ResultKind} [As='array']
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {AskedFor<EveryStage<As>, {
+ *   scaledScores: Scaled,
+ *   cappedScores: Capped,
+ *   biasedScores: Biased,
+ *   weights: Weights,
+ *   logSumExp: LogSumExp,
+ * }>} AttentionStages
  */
 
 /**
@@ -113,7 +152,7 @@ const kWindow = { left: true, right: true, diagonal: true };
  * @property {number} valueDim
  */
 
-/** @typedef {Partial<Record<keyof AttentionStages, Result>>} StageResults */
+/** @typedef {Partial<Record<keyof EveryStage, Result>>} StageResults */
 
 /** @type {Names<ScoreOptions & ExclusionOptions>} */
 export const kScoreNames = {

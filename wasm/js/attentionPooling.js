@@ -3,6 +3,7 @@ import { invalid } from './errors.js';
 import { checkOptions, wanted } from './options.js';
 import { checkEqual } from './tensor.js';
 
+/** @import { AskedFor } from './attentionOptions.js' */
 /** @import { Call, Result } from './call.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -26,13 +27,15 @@ const kScorings = ['scaledDot', 'gaussian', 'boxcar', 'epanechnikov', 'average']
 
 /**
  * Which keys take part, and what is given besides the output.
+ * @template {boolean} [Scores=boolean]
+ * @template {boolean} [Weights=boolean]
  * @typedef {object} PoolingOptions
  * @property {boolean} [hard]  the key with the highest score has weight 1, all others 0; not by default
  * @property {Mask} [mask]  `true` attends; broadcasts to (B, Nq, Nk) from the right
  * @property {Integers} [validLens]  the first validLens keys are attended to: (B,) or (B, Nq)
- * @property {boolean} [needScores]  a(q, k) of the keys that are attended to; of others −∞ where
+ * @property {Scores} [needScores]  a(q, k) of the keys that are attended to; of others −∞ where
  *   weights are a softmax, else 0
- * @property {boolean} [needWeights]
+ * @property {Weights} [needWeights]
  */
 
 /**
@@ -42,14 +45,31 @@ const kScorings = ['scaledDot', 'gaussian', 'boxcar', 'epanechnikov', 'average']
  * @property {number} [width]  of the kernels; 1 by default
  */
 
-/** @typedef {ScoringOptions & PoolingOptions} AttentionPoolingOptions */
+/**
+ * @template {boolean} [Scores=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @typedef {ScoringOptions & PoolingOptions<Scores, Weights>} AttentionPoolingOptions
+ */
 
 /**
  * @template {ResultKind} [As='array']
- * @typedef {object} AttentionPoolingResult
+ * @typedef {object} PoolingOutput
  * @property {ResultTensor<As>} output  (B, Nq, Dv)
- * @property {ResultTensor<As>} [scores]  (B, Nq, Nk), with `needScores`
- * @property {ResultTensor<As>} [weights]  (B, Nq, Nk), with `needWeights`
+ */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @typedef {object} PoolingStages
+ * @property {ResultTensor<As>} scores  (B, Nq, Nk), with `needScores`
+ * @property {ResultTensor<As>} weights  (B, Nq, Nk), with `needWeights`
+ */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @template {boolean} [Scores=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @typedef {PoolingOutput<As>
+ *   & AskedFor<PoolingStages<As>, { scores: Scores, weights: Weights }>} AttentionPoolingResult
  */
 
 /** @type {Names<PoolingOptions>} */

@@ -323,12 +323,18 @@ export class Attn {
    * A query with nothing to attend to gives output 0, weights 0 and log-sum-exp −∞. Memory is linear in
    * N, unless a stage is asked for.
    *
+   * @template {boolean} [Scaled=false]
+   * @template {boolean} [Capped=false]
+   * @template {boolean} [Biased=false]
+   * @template {boolean} [Weights=false]
+   * @template {boolean} [LogSumExp=false]
    * @param {TensorLike} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
    * @param {TensorLike} key  (B, Hkv, Nk, D), of the same rank; Hq is a multiple of Hkv, and query head h
    *   reads key head h / (Hq/Hkv)
    * @param {TensorLike} value  (B, Hkv, Nk, Dv), of the same rank
-   * @param {ScaledDotProductAttentionOptions} [options]
-   * @returns {AttentionResult<As>} `output` (B, Hq, Nq, Dv), and the stages asked for, (B, Hq, Nq, Nk)
+   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
+   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output`
+   *   (B, Hq, Nq, Dv), and the stages asked for, (B, Hq, Nq, Nk)
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
    */
   scaledDotProductAttention(query, key, value, options = {}) {
@@ -360,11 +366,13 @@ export class Attn {
    * with weights made of scores a(q_i, k_j), see `Scoring`. A query with nothing to attend to, or to which
    * all scores of a kernel are 0, gets zeros.
    *
+   * @template {boolean} [Scores=false]
+   * @template {boolean} [Weights=false]
    * @param {TensorLike} query  (B, Nq, D), or without B, as all
    * @param {TensorLike} key  (B, Nk, D)
    * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {AttentionPoolingOptions} [options]
-   * @returns {AttentionPoolingResult<As>}
+   * @param {AttentionPoolingOptions<Scores, Weights>} [options]
+   * @returns {AttentionPoolingResult<As, Scores, Weights>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
    */
   attentionPooling(query, key, value, options = {}) {

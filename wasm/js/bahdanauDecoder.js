@@ -5,6 +5,7 @@ import { NativeObject, runtimeOf } from './nativeObject.js';
 import { checkEqual, checkIntegers, checkTensor } from './tensor.js';
 import { checkOptions, kInit, like, size, wanted } from './options.js';
 
+/** @import { AskedFor } from './attentionOptions.js' */
 /** @import { InitOptions } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, Tensor, TensorLike } from './tensor.js' */
@@ -23,10 +24,22 @@ import { checkOptions, kInit, like, size, wanted } from './options.js';
 
 /**
  * @template {ResultKind} [As='array']
- * @typedef {object} BahdanauDecoderResult
+ * @typedef {object} BahdanauDecoderOutput
  * @property {ResultTensor<As>} logits  (B, T, V)
- * @property {ResultTensor<As>} [alignment]  (B, T, Nk), with `needAlignment`: row t is how strongly
+ */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @typedef {object} BahdanauDecoderStages
+ * @property {ResultTensor<As>} alignment  (B, T, Nk), with `needAlignment`: row t is how strongly
  *   step t looks at each of the encoder's outputs
+ */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @template {boolean} [Alignment=boolean]
+ * @typedef {BahdanauDecoderOutput<As>
+ *   & AskedFor<BahdanauDecoderStages<As>, { alignment: Alignment }>} BahdanauDecoderResult
  */
 
 /** What a BahdanauDecoder carries from step to step. */
@@ -139,10 +152,11 @@ export class BahdanauDecoder extends Layer {
   /**
    * Decodes T tokens one after the other: all at once (teacher forcing) gives the same bits as T
    * calls.
+   * @template {boolean} [Alignment=false]
    * @param {NumbersLike} tokens  (B, T), from 0 to V − 1
    * @param {BahdanauDecoderState} state  moves on
-   * @param {{ needAlignment?: boolean }} [options]
-   * @returns {BahdanauDecoderResult<As>}
+   * @param {{ needAlignment?: Alignment }} [options]
+   * @returns {BahdanauDecoderResult<As, Alignment>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the state
    *   is then as it was
    */

@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { argumentError, AttnError, invalid } from './errors.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
 import { checkOptions } from './options.js';

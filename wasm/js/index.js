@@ -98,10 +98,17 @@ export { load } from './loader.js';
 
 /**
  * @template {import('./tensorHandle.js').ResultKind} [As='array']
- * @typedef {import('./scaledDotProductAttention.js').AttentionResult<As>} AttentionResult
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {import('./scaledDotProductAttention.js').AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} AttentionResult
  */
 
 /**
  * @template {import('./tensorHandle.js').ResultKind} [As='array']
- * @typedef {import('./attentionPooling.js').AttentionPoolingResult<As>} AttentionPoolingResult
+ * @template {boolean} [Scores=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @typedef {import('./attentionPooling.js').AttentionPoolingResult<As, Scores, Weights>} AttentionPoolingResult
  */

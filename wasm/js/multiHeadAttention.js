@@ -48,7 +48,15 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
  *   lengths are over past + N keys, and diagonals count from the beginning of the sequence
  */
 
-/** @typedef {AttentionOptions & CacheOption} MultiHeadAttentionForwardOptions */
+/**
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ *   & CacheOption} MultiHeadAttentionForwardOptions
+ */
 
 const kOptions = {
   dModel: size(),
@@ -115,12 +123,17 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
+   * @template {boolean} [Scaled=false]
+   * @template {boolean} [Capped=false]
+   * @template {boolean} [Biased=false]
+   * @template {boolean} [Weights=false]
+   * @template {boolean} [LogSumExp=false]
    * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
    * @param {TensorLike} [key]  (B, Nk, keyDim), of the same rank; `query` by default
    * @param {TensorLike} [value]  (B, Nk, valueDim), of the same rank; `key` by default
-   * @param {MultiHeadAttentionForwardOptions} [options]
-   * @returns {AttentionResult<As>} `output` of the shape of `query`, and the stages asked for, (B, H,
-   *   Nq, Nk), or (H, Nq, Nk) without B
+   * @param {MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
+   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output` of the shape
+   *   of `query`, and the stages asked for, (B, H, Nq, Nk), or (H, Nq, Nk) without B
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -173,10 +186,15 @@ export class MultiHeadAttention extends Layer {
 
   /**
    * Attends to what a cache holds. Diagonals are as given: query i is at key i + offset.
+   * @template {boolean} [Scaled=false]
+   * @template {boolean} [Capped=false]
+   * @template {boolean} [Biased=false]
+   * @template {boolean} [Weights=false]
+   * @template {boolean} [LogSumExp=false]
    * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
    * @param {KeyValueCache<any>} cache
-   * @param {AttentionOptions} [options]
-   * @returns {AttentionResult<As>}
+   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
+   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */

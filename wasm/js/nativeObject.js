@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { AttnError } from './errors.js';
 import { printsBriefly } from './print.js';
 

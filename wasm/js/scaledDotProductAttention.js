@@ -21,7 +21,15 @@ import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './t
  * @property {number} [numKvHeads]  Hkv of these; `numHeads` by default
  */
 
-/** @typedef {AttentionOptions & LayoutOptions} ScaledDotProductAttentionOptions */
+/**
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ *   & LayoutOptions} ScaledDotProductAttentionOptions
+ */
 
 /**
  * @template {ResultKind} [As='array']
@@ -31,7 +39,13 @@ import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './t
 
 /**
  * @template {ResultKind} [As='array']
- * @typedef {AttentionOutput<As> & AttentionStages<As>} AttentionResult
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {AttentionOutput<As>
+ *   & AttentionStages<As, Scaled, Capped, Biased, Weights, LogSumExp>} AttentionResult
  */
 
 /** @type {Names<ScaledDotProductAttentionOptions>} */

@@ -12,7 +12,7 @@ import { checkOptions, wanted, writeOptions } from './options.js';
 import { checkEqual } from './tensor.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
-/** @import { AttentionOptions, AttentionStages, ExclusionOptions, ScoreOptions, StageResults } from './attentionOptions.js' */
+/** @import { AskedFor, AttentionOptions, AttentionStages, ExclusionOptions, ScoreOptions, StageResults } from './attentionOptions.js' */
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
@@ -24,35 +24,75 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 /** @import { TransformerLayerOptions, TransformerOptions, TransformerSizes } from './transformer.js' */
 
 /**
+ * @template {boolean} [SelfScaled=boolean]
+ * @template {boolean} [SelfCapped=boolean]
+ * @template {boolean} [SelfBiased=boolean]
+ * @template {boolean} [SelfWeights=boolean]
+ * @template {boolean} [SelfLogSumExp=boolean]
+ * @template {boolean} [CrossScaled=boolean]
+ * @template {boolean} [CrossCapped=boolean]
+ * @template {boolean} [CrossBiased=boolean]
+ * @template {boolean} [CrossWeights=boolean]
+ * @template {boolean} [CrossLogSumExp=boolean]
  * @typedef {object} DecoderLayerCall
- * @property {AttentionOptions} [selfAttention]  its stages included. Nothing is causal unless it is
- *   asked for: `{ causal: true }`
- * @property {AttentionOptions} [crossAttention]  its stages included
+ * @property {AttentionOptions<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp>
+ *   } [selfAttention]  its stages included. Nothing is causal unless it is asked for:
+ *   `{ causal: true }`
+ * @property {AttentionOptions<CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
+ *   } [crossAttention]  its stages included
  * @property {Dropout} [dropout]  acts in six places, with streams stream … + 5; for training
  */
 
 /**
+ * @template {boolean} [Weights=boolean]
  * @typedef {object} DecoderCall
  * @property {ScoreOptions & ExclusionOptions} [selfAttention]  of every layer, as of one
  * @property {ScoreOptions & ExclusionOptions} [crossAttention]  of every layer
  * @property {Dropout} [dropout]  layer l uses streams stream + 6·l … + 5; for training
- * @property {boolean} [needWeights]  whether to return the attention weights of every layer
+ * @property {Weights} [needWeights]  whether to return the attention weights of every layer
  */
 
 /**
  * @template {ResultKind} [As='array']
+ * @template {boolean} [SelfScaled=boolean]
+ * @template {boolean} [SelfCapped=boolean]
+ * @template {boolean} [SelfBiased=boolean]
+ * @template {boolean} [SelfWeights=boolean]
+ * @template {boolean} [SelfLogSumExp=boolean]
+ * @template {boolean} [CrossScaled=boolean]
+ * @template {boolean} [CrossCapped=boolean]
+ * @template {boolean} [CrossBiased=boolean]
+ * @template {boolean} [CrossWeights=boolean]
+ * @template {boolean} [CrossLogSumExp=boolean]
  * @typedef {object} DecoderLayerResult
  * @property {ResultTensor<As>} output  the shape of `x`
- * @property {AttentionStages<As>} selfAttention  the stages asked for
- * @property {AttentionStages<As>} crossAttention  the stages asked for
+ * @property {AttentionStages<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp>
+ *   } selfAttention  the stages asked for
+ * @property {AttentionStages<As, CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
+ *   } crossAttention  the stages asked for
  */
 
 /**
  * @template {ResultKind} [As='array']
- * @typedef {object} DecoderResult
+ * @typedef {object} DecoderOutput
  * @property {ResultTensor<As>} output  the shape of `x`
- * @property {ResultTensor<As>[]} [selfAttentionWeights]  of each layer (B, H, N, past + N)
- * @property {ResultTensor<As>[]} [crossAttentionWeights]  of each layer (B, H, N, M)
+ */
+
+/**
+ * With `needWeights`.
+ * @template {ResultKind} [As='array']
+ * @typedef {object} DecoderStages
+ * @property {ResultTensor<As>[]} selfAttentionWeights  of each layer (B, H, N, past + N)
+ * @property {ResultTensor<As>[]} crossAttentionWeights  of each layer (B, H, N, M)
+ */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @template {boolean} [Weights=boolean]
+ * @typedef {DecoderOutput<As> & AskedFor<DecoderStages<As>, {
+ *   selfAttentionWeights: Weights,
+ *   crossAttentionWeights: Weights,
+ * }>} DecoderResult
  */
 
 /**
@@ -169,11 +209,23 @@ export class TransformerDecoderLayer extends Decoder {
   }
 
   /**
+   * @template {boolean} [SelfScaled=false]
+   * @template {boolean} [SelfCapped=false]
+   * @template {boolean} [SelfBiased=false]
+   * @template {boolean} [SelfWeights=false]
+   * @template {boolean} [SelfLogSumExp=false]
+   * @template {boolean} [CrossScaled=false]
+   * @template {boolean} [CrossCapped=false]
+   * @template {boolean} [CrossBiased=false]
+   * @template {boolean} [CrossWeights=false]
+   * @template {boolean} [CrossLogSumExp=false]
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {TensorLike | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
-   * @param {DecoderLayerCall} [options]
-   * @returns {DecoderLayerResult<As>}
+   * @param {DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
+   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>} [options]
+   * @returns {DecoderLayerResult<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
+   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -216,11 +268,12 @@ export class TransformerDecoder extends Decoder {
   }
 
   /**
+   * @template {boolean} [Weights=false]
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {TensorLike | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
-   * @param {DecoderCall} [options]
-   * @returns {DecoderResult<As>}
+   * @param {DecoderCall<Weights>} [options]
+   * @returns {DecoderResult<As, Weights>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -228,12 +281,14 @@ export class TransformerDecoder extends Decoder {
     checkOptions(options, kCall);
     const needWeights = wanted('needWeights', options.needWeights);
     const numWeights = needWeights ? this.layers.length : 0;
-    return this.run(x, memory, options, kScoreNames, numWeights, (call, output, self, cross) => ({
-      output: call.give(output),
-      ...(needWeights && {
-        selfAttentionWeights: self.weights.map((result) => call.give(result)),
-        crossAttentionWeights: cross.weights.map((result) => call.give(result)),
-      }),
-    }));
+    return this.run(x, memory, options, kScoreNames, numWeights, (call, output, self, cross) => {
+      return /** @type {any} */ ({
+        output: call.give(output),
+        ...(needWeights && {
+          selfAttentionWeights: self.weights.map((result) => call.give(result)),
+          crossAttentionWeights: cross.weights.map((result) => call.give(result)),
+        }),
+      });
+    });
   }
 }

@@ -12,7 +12,7 @@ import { runtimeOf } from './nativeObject.js';
 import { checkOptions, wanted } from './options.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
-/** @import { AttentionOptions, ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
+/** @import { AskedFor, AttentionOptions, ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption, KeyValueCache } from './keyValueCache.js' */
 /** @import { Place } from './layer.js' */
@@ -24,26 +24,44 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 /** @import { TransformerLayerOptions, TransformerLayerSizes, TransformerOptions, TransformerSizes } from './transformer.js' */
 
 /**
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
  * @typedef {object} EncoderLayerCall
- * @property {AttentionOptions} [attention]  of self-attention, its stages included
+ * @property {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [attention]  of
+ *   self-attention, its stages included
  * @property {Dropout} [dropout]  acts in four places, with streams stream … + 3; for training
  * @property {KeyValueCache<any>} [cache]  of `makeCache()`: `x` are then the next tokens of a
  *   sequence, which attend to all before them, too, and are appended
  */
 
 /**
+ * @template {boolean} [Weights=boolean]
  * @typedef {object} EncoderCall
  * @property {ScoreOptions & ExclusionOptions} [attention]  of self-attention in every layer
  * @property {Dropout} [dropout]  layer l uses streams stream + 4·l … + 3; for training
- * @property {boolean} [needWeights]  whether to return the attention weights of every layer
+ * @property {Weights} [needWeights]  whether to return the attention weights of every layer
  * @property {DecodingState} [caches]  of `makeCaches()`, as `cache` of a layer
  */
 
 /**
  * @template {ResultKind} [As='array']
- * @typedef {object} EncoderResult
+ * @typedef {object} EncoderOutput
  * @property {ResultTensor<As>} output  the shape of `x`
- * @property {ResultTensor<As>[]} [weights]  of each layer (B, H, Nq, Nk), with `needWeights`
+ */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @typedef {object} EncoderStages
+ * @property {ResultTensor<As>[]} weights  of each layer (B, H, Nq, Nk), with `needWeights`
+ */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @template {boolean} [Weights=boolean]
+ * @typedef {EncoderOutput<As> & AskedFor<EncoderStages<As>, { weights: Weights }>} EncoderResult
  */
 
 /** @type {Names<EncoderLayerCall>} */
@@ -79,9 +97,15 @@ export class TransformerEncoderLayer extends Layer {
   }
 
   /**
+   * @template {boolean} [Scaled=false]
+   * @template {boolean} [Capped=false]
+   * @template {boolean} [Biased=false]
+   * @template {boolean} [Weights=false]
+   * @template {boolean} [LogSumExp=false]
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {EncoderLayerCall} [options]
-   * @returns {AttentionResult<As>} `output` of the shape of `x`, and the stages of attention asked for
+   * @param {EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
+   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output` of the shape
+   *   of `x`, and the stages of attention asked for
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -144,9 +168,10 @@ export class TransformerEncoder extends Layer {
   }
 
   /**
+   * @template {boolean} [Weights=false]
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {EncoderCall} [options]
-   * @returns {EncoderResult<As>}
+   * @param {EncoderCall<Weights>} [options]
+   * @returns {EncoderResult<As, Weights>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -170,10 +195,10 @@ export class TransformerEncoder extends Layer {
       call.dropout(dropout);
       const weights = writeLayerWeights(call, needWeights ? numLayers : 0, sizes, leading);
       call.run('forwardTransformerEncoder');
-      return {
+      return /** @type {any} */ ({
         output: call.give(output),
         ...(needWeights && { weights: weights.map((result) => call.give(result)) }),
-      };
+      });
     });
   }
 

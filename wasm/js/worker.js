@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /** @packageDocumentation attn in a worker: the same API, asynchronous, off the main thread. */
 
 import { Connection, notStarted } from './connection.js';
@@ -9,6 +11,7 @@ import { checkOptions } from './options.js';
 /** @import { CallOptions } from './connection.js' */
 /** @import { LoadOptions } from './loader.js' */
 /** @import { Names } from './options.js' */
+/** @import { RemoteCalls } from './remoteCalls.js' */
 /** @import { Tasks } from './serve.js' */
 
 export { AttnError };
@@ -68,7 +71,8 @@ const kStartTimeout = 20_000;
 
 /**
  * @template T
- * @typedef {{ [K in keyof T as Exclude<K, symbol | 'toJSON'>]: RemoteMember<T[K]> }} RemoteMembers
+ * @typedef {RemoteCalls<T>
+ *   & { [K in keyof T as Exclude<K, symbol | 'toJSON'>]: RemoteMember<T[K]> }} RemoteMembers
  */
 
 /**

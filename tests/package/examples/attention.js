@@ -11,5 +11,5 @@ const value = { data: Float32Array.of(10, 20, 60), shape: [3, 1] };
 const { output, weights } = attn.scaledDotProductAttention(query, key, value, {
   needWeights: true,
 });
-console.log('weights', weights?.data); // softmax of (0, 4, 0) / √2
+console.log('weights', weights.data); // softmax of (0, 4, 0) / √2
 console.log('output', output.data, output.shape);

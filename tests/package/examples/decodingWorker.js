@@ -24,7 +24,7 @@ export const tasks = {
         };
         const x = attn.positionalEncoding(embedding, { start: i });
         const { output, weights } = layer.forward(x, x, x, { cache, needWeights: true });
-        yield { token, output: output.data, weights: weights?.data };
+        yield { token, output: output.data, weights: weights.data };
       }
       return cache.length;
     } finally {

@@ -17,9 +17,9 @@ const x = attn.positionalEncoding({ data: tokens.data, shape: [2, 5, dModel] });
 
 const layer = new attn.MultiHeadAttention({ dModel, numHeads: 4, seed: 1 });
 const { output, weights } = layer.forward(x, x, x, { validLens, needWeights: true });
-console.log('output', output.shape, 'weights', weights?.shape);
+console.log('output', output.shape, 'weights', weights.shape);
 
 // What the first word of the second sentence attends to, in the first head: nothing that is padded.
-const row = weights?.data.subarray(1 * 4 * 5 * 5, 1 * 4 * 5 * 5 + 5);
+const row = weights.data.subarray(1 * 4 * 5 * 5, 1 * 4 * 5 * 5 + 5);
 console.log('row', row);
 layer.dispose();

@@ -137,8 +137,6 @@ export class Pipeline {
   #attend() {
     const { input, layer, exclusion } = this;
     if (!input) return null;
-    const options = { ...exclusion, needWeights: true };
-    const result = layer.forward(input, input, input, options);
-    return { output: result.output, weights: /** @type {Tensor} */ (result.weights) };
+    return layer.forward(input, input, input, { ...exclusion, needWeights: true });
   }
 }

@@ -97,13 +97,10 @@ export function align(attn, source, target, settings) {
       }
     }
     const { scores, weights } = layer.forward(queries, keys, keys, {
-      ...{ needScores: true, needWeights: true },
+      needScores: true,
+      needWeights: true,
     });
-    return {
-      scores: /** @type {Tensor} */ (scores),
-      weights: /** @type {Tensor} */ (weights),
-      ...{ queries, keys },
-    };
+    return { scores, weights, queries, keys };
   } finally {
     layer.dispose();
   }
@@ -137,7 +134,7 @@ export function alignByDecoder(attn, source, target, seed) {
       shape: [1, target.length],
     };
     const { alignment } = decoder.forward(tokens, state, { needAlignment: true });
-    const { data } = /** @type {Tensor} */ (alignment);
+    const { data } = alignment;
     return { weights: { data, shape: [target.length, source.length] }, queries, keys };
   } finally {
     state?.dispose();

@@ -55,11 +55,10 @@ export class Decoder {
         attention: { causal: true, needWeights: true },
         cache: this.#cache,
       });
-      const { data } = /** @type {Tensor} */ (weights);
       this.#steps.push({
         x: token.data,
         output: output.data,
-        weights: { data, shape: [options.heads, t + 1] },
+        weights: { data: weights.data, shape: [options.heads, t + 1] },
       });
     }
     const output = new Float32Array(length * dModel);

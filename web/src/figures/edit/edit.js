@@ -69,8 +69,7 @@ export function editedLayer(attn, layer, { which, row, column, value }) {
  * @returns {{ output: Tensor, weights: Tensor }} (n, E) and (heads, n, n)
  */
 export function attend(layer, x, exclusion) {
-  const { output, weights } = layer.forward(x, x, x, { ...exclusion, needWeights: true });
-  return { output, weights: /** @type {Tensor} */ (weights) };
+  return layer.forward(x, x, x, { ...exclusion, needWeights: true });
 }
 
 /**

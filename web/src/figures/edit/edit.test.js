@@ -10,7 +10,7 @@ const [dModel, numHeads] = [16, 2];
 const layer = new attn.MultiHeadAttention({ dModel, numHeads, init: 'xavier', seed: 4 });
 const x = attn.positionalEncoding(attn.ngramEmbedding(['man', 'bites', 'dog'], { dModel }));
 const before = layer.forward(x, x, x, { needWeights: true });
-const weights = /** @type {import('attn').Tensor} */ (before.weights);
+const { weights } = before;
 
 /** @param {Parameters<typeof editedLayer>[2]} edit */
 function attendEdited(edit) {

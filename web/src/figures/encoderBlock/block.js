@@ -105,12 +105,12 @@ export class EncoderBlock {
     const stages = {
       ...{ x, q, k, v, heads: joined, attention, sum1, hidden, feedForward, sum2 },
       ...(normFirst ? { norm1: attended, norm2: fed } : { norm1: fed, norm2: last }),
-      ...eachHead('weights', /** @type {Tensor} */ (weights)),
+      ...eachHead('weights', weights),
     };
     const whole = this.#layer.forward(x, { attention: exclusion }).output;
     return {
       stages,
-      scores: eachHead('weights', /** @type {Tensor} */ (scaledScores)),
+      scores: eachHead('weights', scaledScores),
       difference: maxAbsDifference(last, whole),
     };
   }

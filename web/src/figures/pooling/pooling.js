@@ -79,10 +79,6 @@ export function pool(attn, scoring, points, options) {
   const xs = points.map(({ x }) => x);
   const needWeights = true;
   const width = options.kernelWidth;
-  const complete = (/** @type {{ output: any, weights?: any }} */ { output, weights }) => ({
-    output,
-    weights,
-  });
   if (scoring === 'additive') {
     const byHand = options.additiveWeights === 'byHand';
     const layer = new attn.AdditiveAttention({
@@ -95,7 +91,7 @@ export function pool(attn, scoring, points, options) {
       if (byHand) {
         for (const [name, tensor] of Object.entries(bump(width))) layer.setParameter(name, tensor);
       }
-      return complete(layer.forward(withOne(queries), withOne(xs), value, { needWeights }));
+      return layer.forward(withOne(queries), withOne(xs), value, { needWeights });
     } finally {
       layer.dispose();
     }
@@ -107,17 +103,15 @@ export function pool(attn, scoring, points, options) {
         dModel: encodingWidth,
       }),
     );
-    return complete(attn.attentionPooling(query, key, value, { needWeights }));
+    return attn.attentionPooling(query, key, value, { needWeights });
   }
   const kernel = scoring === 'hard' ? 'gaussian' : scoring;
-  return complete(
-    attn.attentionPooling(column(queries), column(xs), value, {
-      scoring: kernel,
-      hard: scoring === 'hard',
-      needWeights,
-      ...(kernel !== 'average' && kernel !== 'scaledDot' && { width }),
-    }),
-  );
+  return attn.attentionPooling(column(queries), column(xs), value, {
+    scoring: kernel,
+    hard: scoring === 'hard',
+    needWeights,
+    ...(kernel !== 'average' && kernel !== 'scaledDot' && { width }),
+  });
 }
 
 /**

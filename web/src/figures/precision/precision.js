@@ -77,7 +77,7 @@ export function* measure(attn, { width, base }) {
       const { weights } = attn.scaledDotProductAttention(encoding, encoding, encoding, {
         needWeights: true,
       });
-      code.weights.data.set(/** @type {Tensor} */ (weights).data, i * windowLength ** 2);
+      code.weights.data.set(weights.data, i * windowLength ** 2);
     }
     for (let column = 0; column < width; column++) {
       const at = i * width + column;

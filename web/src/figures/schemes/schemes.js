@@ -219,9 +219,11 @@ class Head {
   /** @param {Tensor} query @param {Tensor} key @param {object} [terms] */
   #weights(query, key, terms = {}) {
     const { weights } = this.#attn.scaledDotProductAttention(query, key, key, {
-      ...{ ...terms, causal: this.#settings.causal, needWeights: true },
+      ...terms,
+      causal: this.#settings.causal,
+      needWeights: true,
     });
-    return matrixOf(/** @type {Tensor} */ (weights));
+    return matrixOf(weights);
   }
 }
 

@@ -58,9 +58,7 @@ export function stagesOf(attn, x, layer, exclusion, head) {
     numHeads,
   });
   const attended = { data: output.data, shape: [n, dModel] };
-  const square = (/** @type {Tensor | undefined} */ tensor) => ({
-    ...{ data: /** @type {Tensor} */ (tensor).data, rows: n, columns: n },
-  });
+  const square = (/** @type {Tensor} */ { data }) => ({ data, rows: n, columns: n });
   return {
     ...{ query, key, value },
     ...{ scores: square(scores), scaled: square(scaledScores), masked: square(biasedScores) },

@@ -29,7 +29,7 @@ export const attentionTask = {
     const { value, milliseconds } = withSentence(attn, given, ({ x, layer, exclusion }) =>
       timed(() => layer.forward(x, x, x, { ...exclusion, needWeights: true })),
     );
-    const weights = /** @type {import('attn').Tensor} */ (value.weights);
+    const { output, weights } = value;
     const heads = [];
     let largest = 0;
     for (let head = 0; head < given.heads; head++) {
@@ -42,6 +42,6 @@ export const attentionTask = {
       });
       largest = Math.max(largest, largestMagnitude(matrix.data));
     }
-    return { value: { output: value.output, weights, heads, largest }, milliseconds };
+    return { value: { output, weights, heads, largest }, milliseconds };
   },
 };
