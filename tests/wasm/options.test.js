@@ -234,7 +234,7 @@ const calls = [
   ['BahdanauDecoder', (o) => new attn.BahdanauDecoder(o), { ...decoderSizes, ...init }],
   ['BahdanauDecoder', (o) => bahdanau.initState(x, zeros(1, 2, 4), o), { encoderLens: [1, 1] }],
   ['BahdanauDecoder', (o) => bahdanau.forward(tokens, state, o), { needAlignment: true }],
-  ['load', (o) => load(o), { variant: 'simd128', threads: 1, wasmUrl: undefined }],
+  ['load', (o) => load(o), { variant: 'simd128', threads: 1, wasmUrl: undefined, wasm: undefined }],
   [
     'load in a worker',
     (o) => loadInWorker(o),
@@ -242,7 +242,7 @@ const calls = [
       variant: 'simd128',
       threads: 1,
       wasmUrl: undefined,
-
+      wasm: undefined,
       worker: undefined,
       startTimeout: 9000,
     },
