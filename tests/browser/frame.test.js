@@ -183,8 +183,8 @@ test('symbols of the equation and parts of the picture light up together', async
   await page.locator('#weights g.lit').waitFor();
 });
 
-test('the links of the README lead to what they name', async () => {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+test('the links of the README of the page lead to what they name', async () => {
+  const readme = await readFile(new URL('../../web/README.md', import.meta.url), 'utf8');
   const fragments = [...readme.matchAll(/\(http:\/\/localhost:8000\/(#[^)]*)\)/g)].map(
     ([, f]) => f,
   );

@@ -49,9 +49,15 @@ function assertClose(actual, expected) {
   actual.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) < 1e-5, `${actual}`));
 }
 
-test('it_holds_the_build_and_nothing_else', () => {
+test('it_holds_the_build_and_what_its_guide_links_to_and_nothing_else', () => {
   const others = project.files.filter((path) => !path.startsWith('wasm/dist/'));
-  assert.deepEqual(others.sort(), ['LICENSE', 'README.md', 'package.json']);
+  assert.deepEqual(others.sort(), [
+    ...['LICENSE', 'README.md', 'core/docs/coming_from.md', 'package.json'],
+    ...readdirSync(kExamples)
+      .map((name) => `tests/package/examples/${name}`)
+      .sort(),
+    'wasm/README.md',
+  ]);
   for (const variant of kVariants) {
     assert.ok(project.files.includes(`wasm/dist/attn-${variant}.wasm`), variant);
   }
@@ -82,11 +88,36 @@ test('types_come_first_among_the_conditions_of_every_export', () => {
   }
 });
 
-test('its_documents_link_to_files_that_exist', () => {
-  for (const document of ['README.md', 'wasm/README.md']) {
-    const text = readFileSync(join(kRoot, document), 'utf8');
-    for (const [, link] of text.matchAll(/\]\((?!https?:)([^)#\s]+)\)/g)) {
-      assert.ok(existsSync(join(kRoot, document, '..', link)), `${document}: ${link}`);
+/** Where the links and pictures of a document lead, without the parts of pages. @param {string} file */
+const linksOf = (file) =>
+  [...readFileSync(file, 'utf8').matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, link]) => link);
+
+test('documents_link_to_files_that_exist', () => {
+  const folders = [
+    '.',
+    'core',
+    'wasm',
+    'wasm/js',
+    'web',
+    'tests/native',
+    'tests/fuzz',
+    'tests/bench',
+  ];
+  for (const document of folders.map((folder) => `${folder}/README.md`)) {
+    for (const link of linksOf(join(kRoot, document))) {
+      const exists = /^https?:/.test(link) || existsSync(join(kRoot, document, '..', link));
+      assert.ok(exists, `${document}: ${link}`);
+    }
+  }
+});
+
+test('every_link_of_a_packed_document_leads_into_the_package_or_to_a_public_site', () => {
+  const documents = project.files.filter((path) => path.endsWith('.md'));
+  assert.ok(documents.includes('README.md') && documents.includes('wasm/README.md'));
+  for (const document of documents) {
+    for (const link of linksOf(join(project.folder, 'node_modules/attn', document))) {
+      const leads = /^https:\/\//.test(link) || project.files.includes(join(document, '..', link));
+      assert.ok(leads, `${document}: ${link}`);
     }
   }
 });
