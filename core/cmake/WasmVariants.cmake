@@ -13,7 +13,7 @@ target_precompile_headers(attn_common PRIVATE ${ATTN_PRECOMPILED_HEADERS})
 
 foreach(isa IN ITEMS simd128 relaxed_simd)
   attn_add_kernels(attn_kernels_${isa} wasm_${isa})
-  target_sources(attn_kernels_${isa} PRIVATE src/runtime/dispatch.cpp)
+  target_sources(attn_kernels_${isa} PRIVATE src/runtime/dispatch.cpp src/runtime/training_dispatch.cpp)
   target_compile_options(attn_kernels_${isa} PRIVATE ${ATTN_FLAGS_wasm_${isa}})
   add_library(attn_${isa} STATIC $<TARGET_OBJECTS:attn_common> $<TARGET_OBJECTS:attn_kernels_${isa}>)
   attn_core_target(attn_${isa})

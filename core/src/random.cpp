@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <numbers>
 
+#include "elementwise.hpp"
 #include "positions/sine_series.hpp"
 #include "random_words.hpp"
-#include "row_runs.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -75,7 +75,7 @@ template <class F>
 void fill(const Tensor& output, const RandomStream& random, Context& context, F&& make) {
   validation::require_data("output", output);
   const Tensor out = output.rank() == 0 ? output.unsqueeze(0) : output;
-  const std::int64_t count = validation::product("output", out.shape());
+  validation::product("output", out.shape());
   const std::int64_t stride = out.stride(-1);
   runtime::Execution run(context);
   const auto fill_run = [&](std::int64_t first, std::int64_t size) noexcept {
@@ -90,11 +90,7 @@ void fill(const Tensor& output, const RandomStream& random, Context& context, F&
                        }
                      });
   };
-  run.parallel_for(
-      (count + kElementsPerTask - 1) / kElementsPerTask, [&](std::int64_t task, int) noexcept {
-        const std::int64_t begin = task * kElementsPerTask;
-        for_row_runs(out.size(-1), begin, std::min(begin + kElementsPerTask, count), fill_run);
-      });
+  for_all_row_runs(out, run, fill_run);
 }
 
 /// Two 64-bit counters as one of the generator, low words first.

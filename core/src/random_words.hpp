@@ -8,9 +8,6 @@
 
 namespace attn {
 
-/// Elements given random numbers by one task.
-inline constexpr std::int64_t kElementsPerTask = 8192;
-
 /// Words handed out at a time, from 64 blocks of the generator.
 inline constexpr std::int64_t kRandomWords = 256;
 

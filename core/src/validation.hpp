@@ -127,7 +127,7 @@ void require_same_shape(Name name, const TensorView<T>& view, const TensorView<U
   require_same_shape(name, view.shape(), other.shape());
 }
 
-/// Requires that a view's elements can be counted and addressed, and memory behind them if there
+/// Requires that a view's elements can be counted and addressed, and that they have memory if there
 /// are any.
 void require_data(Name name, std::span<const std::int64_t> shape, const void* data,
                   std::size_t element_bytes);

@@ -180,7 +180,7 @@ test('symbols of the equation and parts of the picture light up together', async
   await weightsMap(page).hover({ position: { x: 20, y: 20 } });
   await page.locator('#weights [data-part=weights].lit').first().waitFor();
   await page.locator('#weights [data-part=columns]').first().hover();
-  await page.locator('#weights g.lit').waitFor();
+  await page.locator('#weights g[data-lit]').first().waitFor();
 });
 
 test('the links of the README of the page lead to what they name', async () => {

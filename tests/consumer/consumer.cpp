@@ -12,20 +12,7 @@ namespace {
 /// A user's own layer.
 class Scale : public attn::Module {
  public:
-  std::vector<std::string> parameter_names() const override { return parameters_.names(); }
-  attn::ConstTensor parameter(std::string_view name) const override {
-    return parameters_.get(name);
-  }
-  void set_parameter(std::string_view name, const attn::ConstTensor& values) override {
-    parameters_.set(name, values);
-  }
-  Scale() {
-    const std::int64_t shape[] = {1};
-    parameters_.add("weight", shape);
-  }
-
- private:
-  attn::Parameters parameters_;
+  Scale() { add_parameter("weight", {1}, attn::Initialization::ones()); }
 };
 
 bool throws_error_with_code() {

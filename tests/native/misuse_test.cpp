@@ -1,4 +1,4 @@
-// What callers get wrong, across all entry points: memory that cannot be had at each single
+// What callers get wrong, across all entry points: memory that is refused at each single
 // request, sizes beyond what can be counted, outputs that overlap inputs. Ranks, sizes, lengths and
 // null data are tested with the function they belong to.
 
@@ -180,15 +180,19 @@ TEST(AllocationFailureOfLayersTest, is_bad_alloc_and_leaves_nothing_behind) {
   }
 }
 
+class OwnLayer : public attn::Module {
+ public:
+  using Module::add_parameter;
+};
+
 TEST(AllocationFailureOfParametersTest, adds_nothing) {
-  attn::Parameters parameters;
+  OwnLayer layer;
   const int failures = attn_test::out_of_memory_failures([&] {
-    attn::Parameters fresh;
-    fresh.add("a weight whose name is too long to be kept in place",
-              std::array<std::int64_t, 1>{3});
+    if (!layer.parameter_names().empty()) layer = OwnLayer();
+    layer.add_parameter("a weight whose name is too long to be kept in place", {3});
   });
   EXPECT_GE(failures, 1);
-  EXPECT_THAT(parameters.names(), ::testing::IsEmpty());
+  EXPECT_EQ(layer.parameter_names().size(), 1);
 }
 
 // Every digit of a size is said, also where a double has no room for them.
@@ -209,13 +213,13 @@ TEST(LargeNumbersTest, are_said_with_all_their_digits) {
 
 TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
   std::vector<float> x(8), y(8, kUnset);
-  attn::Parameters parameters;
-  EXPECT_EQ(error_of([&] { parameters.add("weight", std::array{kHuge / 2, std::int64_t{1}}); }),
+  OwnLayer layer;
+  EXPECT_EQ(error_of([&] { layer.add_parameter("weight", {kHuge / 2, 1}); }),
             "size_overflow: weight: got 2305843009213693952 elements, needs no more than fit into "
             "the address space");
-  EXPECT_EQ(error_of([&] { parameters.add("weight", std::array<std::int64_t, 2>{-2, -3}); }),
+  EXPECT_EQ(error_of([&] { layer.add_parameter("weight", {-2, -3}); }),
             "invalid_argument: weight: got -2, needs 0 or more");
-  EXPECT_THAT(parameters.names(), ::testing::IsEmpty());
+  EXPECT_THAT(layer.parameter_names(), ::testing::IsEmpty());
 
   const std::int64_t keys = std::int64_t{1} << 31;
   const std::array<std::int64_t, 2> shape{keys, 1}, strides{0, 0};

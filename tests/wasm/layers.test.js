@@ -278,4 +278,70 @@ await everyVariant('layers', (attn) => {
     encoded.dispose();
     assert.ok(attn.memory().bytesInUse <= before + 2 ** 25);
   });
+
+  test('layers_show_what_lies_between_their_steps_by_name', () => {
+    const options = { dModel: 8, numHeads: 2, dimFeedforward: 12, numLayers: 2, normFirst: true };
+    const encoder = new attn.TransformerEncoder({ ...options, seed: 3 });
+    const x = random.tensor(5, 8);
+    const names = encoder.intermediateNames();
+    assert.ok(names.includes('layers.1.self_attn.weights') && names.includes('layers.0.resid_mid'));
+    const { output, weights, intermediates } = encoder.forward(x, {
+      needWeights: true,
+      intermediates: names,
+    });
+    assert.ok(intermediates);
+    assert.deepEqual(Object.keys(intermediates), names);
+    assert.deepEqual(output, encoder.forward(x).output);
+    assert.equal(encoder.forward(x).intermediates, undefined);
+    assert.deepEqual(intermediates['layers.1.self_attn.weights'], weights[1]);
+    assert.deepEqual(intermediates['layers.1.output'], output);
+    assert.deepEqual(intermediates['layers.0.resid_pre'], x);
+    const { data: before } = intermediates['layers.1.resid_pre'];
+    const { data: attended } = intermediates['layers.1.self_attn.output'];
+    assert.deepEqual(
+      intermediates['layers.1.resid_mid'].data,
+      before.map((value, i) => value + attended[i]),
+    );
+    assert.throws(
+      () => encoder.forward(x, { intermediates: ['layers.0.self_attn.weigths'] }),
+      /layers\.0\.self_attn\.weights" is the nearest/,
+    );
+    for (const wrong of /** @type {any[]} */ (['layers.0.resid_mid', [1], {}])) {
+      assert.throws(() => encoder.forward(x, { intermediates: wrong }), {
+        code: 'invalid_argument',
+      });
+    }
+
+    const feedForward = new attn.FeedForward({ dModel: 8, dimFeedforward: 3, seed: 4 });
+    const shown = feedForward.forward(x, { intermediates: ['hidden', 'hidden'] });
+    assert.deepEqual(shown.output, feedForward.forward(x));
+    assert.deepEqual(shown.intermediates.hidden.shape, [5, 3]);
+
+    const norm = new attn.AddNorm({ width: 8 });
+    const sum = norm.forward(x, x, { intermediates: ['sum'] }).intermediates.sum;
+    assert.deepEqual(
+      sum.data,
+      x.data.map((value) => 2 * value),
+    );
+
+    const attention = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, seed: 5 });
+    const heads = attention.forward(x, x, x, { intermediates: ['q', 'head_output'] });
+    assert.deepEqual(heads.intermediates?.q.shape, [2, 5, 4]);
+    const cache = attention.makeCache();
+    attention.forward(x, x, x, { cache });
+    const cached = attention.attend(x, cache, { intermediates: ['k'] });
+    assert.deepEqual(cached.intermediates?.k.shape, [2, 5, 4]);
+    for (const each of [encoder, feedForward, norm, attention, cache]) each.dispose();
+  });
+
+  test('intermediates_become_handles_where_results_do', () => {
+    const layer = new attn.handles.FeedForward({ dModel: 8, dimFeedforward: 3, seed: 4 });
+    const x = random.tensor(5, 8);
+    const { output, intermediates } = layer.forward(x, { intermediates: ['hidden'] });
+    assert.deepEqual(intermediates.hidden.shape, [5, 3]);
+    assert.ok(intermediates.hidden.data().some((value) => value > 0));
+    output.dispose();
+    intermediates.hidden.dispose();
+    layer.dispose();
+  });
 });

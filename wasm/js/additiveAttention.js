@@ -5,7 +5,7 @@ import { checkEqual } from './tensor.js';
 import { checkOptions, kInit, size } from './options.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
-/** @import { InitOptions } from './layer.js' */
+/** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -19,6 +19,7 @@ import { checkOptions, kInit, size } from './options.js';
 
 /** @typedef {AdditiveAttentionSizes & InitOptions} AdditiveAttentionOptions */
 
+const kCall = { ...kPooling, intermediates: true };
 const kOptions = { queryDim: size(), keyDim: size(), numHiddens: size(), ...kInit };
 
 /**
@@ -50,8 +51,8 @@ export class AdditiveAttention extends Layer {
    * @param {TensorLike} query  (B, Nq, queryDim), or without B, as all
    * @param {TensorLike} key  (B, Nk, keyDim)
    * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {PoolingOptions<Scores, Weights>} [options]
-   * @returns {AttentionPoolingResult<As, Scores, Weights>}
+   * @param {PoolingOptions<Scores, Weights> & IntermediatesOption} [options]
+   * @returns {AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -79,8 +80,8 @@ export class AdditiveAttention extends Layer {
    * @param {TensorLike} query  (B, Nq, queryDim), or without B, as all
    * @param {TensorLike} projectedKeys  (B, Nk, numHiddens)
    * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {PoolingOptions<Scores, Weights>} [options]
-   * @returns {AttentionPoolingResult<As, Scores, Weights>}
+   * @param {PoolingOptions<Scores, Weights> & IntermediatesOption} [options]
+   * @returns {AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As>}
    */
   forwardProjected(query, projectedKeys, value, options = {}) {
     return this.#forward(query, projectedKeys, value, options, 'numHiddens');
@@ -90,19 +91,20 @@ export class AdditiveAttention extends Layer {
    * @param {TensorLike} query
    * @param {TensorLike} key
    * @param {TensorLike} value
-   * @param {PoolingOptions} options
+   * @param {PoolingOptions & IntermediatesOption} options
    * @param {'keyDim' | 'numHiddens'} keyWidth  that of keys as they are, or projected
    */
   #forward(query, key, value, options, keyWidth) {
-    checkOptions(options, kPooling);
+    checkOptions(options, kCall);
     return this.call((call) => {
       call.has(keyWidth === 'numHiddens');
       const results = writePooling(call, query, key, value, options, (queryWidth, width) => {
         checkEqual('query', 'width', queryWidth, 'the queryDim of this layer', this.sizes.queryDim);
         checkEqual('key', 'width', width, `the ${keyWidth} of this layer`, this.sizes[keyWidth]);
       });
+      call.intermediates(options.intermediates);
       call.run('forwardAdditiveAttention');
-      return giveEach(call, results);
+      return { ...giveEach(call, results), ...call.shown(options.intermediates) };
     });
   }
 }

@@ -319,7 +319,7 @@ export class Attn {
    *   output_i = Σ_j softmax_j(scale · q_i·k_j) v_j
    *
    * Scores go through: scale and relative keys, softcap, bias (ALiBi, T5, additive), exclusion, softmax,
-   * dropout; each stage can be had. What is excluded is skipped: NaN and infinity in it have no effect.
+   * dropout; each stage can be asked for. What is excluded is skipped: NaN and infinity in it have no effect.
    * A query with nothing to attend to gives output 0, weights 0 and log-sum-exp −∞. Memory is linear in
    * N, unless a stage is asked for.
    *

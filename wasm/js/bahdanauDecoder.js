@@ -6,7 +6,7 @@ import { checkEqual, checkIntegers, checkTensor } from './tensor.js';
 import { checkOptions, kInit, like, size, wanted } from './options.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
-/** @import { InitOptions } from './layer.js' */
+/** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, Tensor, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -98,7 +98,7 @@ const kOptions = {
 };
 
 const kState = { encoderLens: true };
-const kStep = { needAlignment: true };
+const kStep = { needAlignment: true, intermediates: true };
 
 /**
  * The decoder of Bahdanau et al. (2015), which learned to align and translate, as D2L 11.4 has it
@@ -155,8 +155,8 @@ export class BahdanauDecoder extends Layer {
    * @template {boolean} [Alignment=false]
    * @param {NumbersLike} tokens  (B, T), from 0 to V − 1
    * @param {BahdanauDecoderState} state  moves on
-   * @param {{ needAlignment?: Alignment }} [options]
-   * @returns {BahdanauDecoderResult<As, Alignment>}
+   * @param {{ needAlignment?: Alignment } & IntermediatesOption} [options]
+   * @returns {BahdanauDecoderResult<As, Alignment> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the state
    *   is then as it was
    */
@@ -177,8 +177,9 @@ export class BahdanauDecoder extends Layer {
       const logits = call.result('logits', [batch, length, this.sizes.vocabSize]);
       const shape = [batch, length, state.numKeys];
       const alignment = call.resultIf(needAlignment, 'alignment', shape);
+      call.intermediates(options.intermediates);
       call.run('forwardBahdanauDecoder');
-      return giveEach(call, { logits, alignment });
+      return { ...giveEach(call, { logits, alignment }), ...call.shown(options.intermediates) };
     });
   }
 }

@@ -56,7 +56,7 @@ const utf8Decoder = new TextDecoder();
  */
 
 /**
- * A call of the core. Its arguments are numbers of 64 bits, one behind the other; Arguments in
+ * A call of the core. Its arguments are numbers of 64 bits, one after the other; Arguments in
  * arguments.hpp has a reader for each of the writers here, and takes them in the same order.
  *
  * Writers check what they write, and neither take memory nor copy: run() does, when everything is
@@ -391,6 +391,18 @@ export class Call {
     this.bytes(name, utf8Encoder.encode(text));
   }
 
+  /**
+   * The names of the intermediates that a layer is to show. What it then gives is read by shown().
+   * @param {readonly string[]} [names]
+   */
+  intermediates(names = []) {
+    if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) {
+      throw invalid('intermediates', names, 'an array of names, of those in intermediateNames()');
+    }
+    this.number(names.length);
+    for (const name of names) this.text('intermediates', name);
+  }
+
   // Results
 
   /**
@@ -524,6 +536,46 @@ export class Call {
       texts.push(utf8Decoder.decode(memory.part('bytes', places[i], places[i + 1]).slice()));
     }
     return texts;
+  }
+
+  /**
+   * The intermediates that were asked for, by name, to be added to the results; nothing if none
+   * were. One that this call had no need to compute is left out.
+   * @param {readonly string[]} [names]
+   * @returns {{ intermediates?: Record<string, any> }}
+   */
+  shown(names = []) {
+    if (names.length === 0) return {};
+    let at = this.given(0) / 8;
+    /** @type {Record<string, any>} */
+    const intermediates = {};
+    for (const name of new Set(names)) {
+      this.#memory.reach(8 * (at + 8));
+      const { doubles } = this.#memory;
+      const [address, rank] = [doubles[at++], doubles[at++]];
+      if (rank < 0) continue;
+      const shape = Array.from(doubles.subarray(at, (at += rank)));
+      intermediates[name] =
+        this.as === 'handle'
+          ? this.#handleOf(name, shape, address)
+          : this.copyOut(name, shape, address);
+    }
+    return { intermediates };
+  }
+
+  /**
+   * A handle of its own on a copy of a tensor of float32.
+   * @param {string} name
+   * @param {readonly number[]} shape
+   * @param {number} from
+   */
+  #handleOf(name, shape, from) {
+    const memory = this.#memory;
+    const bytes = 4 * sizeOf(shape);
+    const address = memory.allocate(name, bytes);
+    memory.reach(Math.max(address, from) + bytes);
+    memory.bytes.copyWithin(address, from, from + bytes);
+    return new TensorHandle(memory, { address, handles: 0 }, address, shape);
   }
 
   #grow() {

@@ -16,7 +16,7 @@ import { flag, kInit, size } from './options.js';
  * @property {number} outChannels
  * @property {number} [kernelSize]  k; 1 by default
  * @property {number} [stride]  1 by default
- * @property {number | 'same'} [padding]  zeros before and behind the sequence, or as many as keep its
+ * @property {number | 'same'} [padding]  zeros before and after the sequence, or as many as keep its
  *   length; 0 by default
  * @property {number} [dilation]  distance between the tokens that one output sees; 1 by default
  * @property {boolean} [bias]  `true` by default

@@ -4,7 +4,7 @@ import { checkOptions, choice, flag, kInit, like, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
-/** @import { InitOptions } from './layer.js' */
+/** @import { InitOptions, IntermediatesOption, OutputOrShown } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -29,7 +29,7 @@ const kOptions = {
   ...kInit,
 };
 
-const kCall = { dropout: true };
+const kCall = { dropout: true, intermediates: true };
 
 /**
  * The position-wise feed-forward network of a Transformer (Vaswani et al. 2017; D2L 11.7.2,
@@ -57,18 +57,20 @@ export class FeedForward extends Layer {
 
   /**
    * @param {TensorLike} x  (N, dModel) or (B, N, dModel)
-   * @param {{ dropout?: Dropout }} [options]
-   * @returns {ResultTensor<As>} (N, outFeatures) or (B, N, outFeatures)
+   * @template {{ dropout?: Dropout } & IntermediatesOption} [O={}]
+   * @param {O} [options]
+   * @returns {OutputOrShown<O, As>} (N, outFeatures) or (B, N, outFeatures); with `intermediates`
+   *   that is `output`, and they stand beside it
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
-  forward(x, options = {}) {
+  forward(x, options = /** @type {O} */ ({})) {
     checkOptions(options, kCall);
     const { dModel, outFeatures } = this.sizes;
-    return this.map(
+    return this.show(
       'forwardFeedForward',
       (call) => call.rows('x', x, dModel, 'dModel').with(-1, outFeatures),
-      (call) => call.dropout(options.dropout),
+      options,
     );
   }
 }

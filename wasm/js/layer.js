@@ -5,11 +5,12 @@ import { brief } from './print.js';
 import { withSafetensors } from './safetensors.js';
 
 /** @import { Call } from './call.js' */
+/** @import { Dropout, RandomOptions } from './dropout.js' */
 /** @import { Names, OptionTable } from './options.js' */
-/** @import { RandomOptions } from './dropout.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
 /** @import { Tensor, TensorLike } from './tensor.js' */
+/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
  * The first weights.
@@ -19,6 +20,27 @@ import { withSafetensors } from './safetensors.js';
  */
 
 /** @typedef {InitOption & RandomOptions} InitOptions */
+
+/**
+ * @typedef {object} IntermediatesOption
+ * @property {readonly string[]} [intermediates]  names of what the layer is to show of its steps, of
+ *   those in `intermediateNames()`; what is not asked for costs nothing
+ */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @typedef {object} ShownIntermediates
+ * @property {Record<string, ResultTensor<As>>} [intermediates]  those that were asked for, by name
+ */
+
+/**
+ * A result by itself, or with the intermediates that were asked for beside it.
+ * @template {IntermediatesOption} O
+ * @template {ResultKind} As
+ * @typedef {O extends { intermediates: readonly string[] }
+ *   ? { output: ResultTensor<As>, intermediates: Record<string, ResultTensor<As>> }
+ *   : ResultTensor<As>} OutputOrShown
+ */
 
 /**
  * @typedef {object} StateDictOptions
@@ -114,6 +136,19 @@ export class Layer extends NativeObject {
   }
 
   /**
+   * All names that the option `intermediates` of `forward` may ask for: a path to a layer inside, as
+   * in the names of parameters, and what it computes. Of a TransformerEncoder, for example,
+   * `layers.0.self_attn.weights` and `layers.0.resid_mid`.
+   * @returns {string[]}
+   */
+  intermediateNames() {
+    return this.call((call) => {
+      call.run('intermediateNames');
+      return call.givenTexts();
+    });
+  }
+
+  /**
    * A copy of a parameter.
    * @param {string} name
    * @returns {Tensor}
@@ -124,6 +159,26 @@ export class Layer extends NativeObject {
       writeName(call, name);
       call.run('parameter');
       return call.givenTensor(name);
+    });
+  }
+
+  /**
+   * Runs an operation that has one result, may drop out, and shows intermediates.
+   * @protected
+   * @template {{ dropout?: Dropout } & IntermediatesOption} O
+   * @param {Operation} operation
+   * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the result
+   * @param {O} options
+   * @returns {OutputOrShown<O, any>}
+   */
+  show(operation, writeInputs, { dropout, intermediates }) {
+    return this.call((call) => {
+      const result = call.result('output', writeInputs(call));
+      call.dropout(dropout);
+      call.intermediates(intermediates);
+      call.run(operation);
+      const output = call.give(result);
+      return intermediates ? { output, ...call.shown(intermediates) } : output;
     });
   }
 

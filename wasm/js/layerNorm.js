@@ -3,6 +3,7 @@ import { checkOptions, flag, real, size } from './options.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { IntermediatesOption, OutputOrShown } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -24,7 +25,7 @@ const kOptions = {
   eps: real(1e-5),
 };
 
-const kCall = { dropout: true };
+const kCall = { dropout: true, intermediates: true };
 
 /**
  * Two tensors of one shape.
@@ -102,12 +103,14 @@ export class AddNorm extends Layer {
   /**
    * @param {TensorLike} x  (…, width)
    * @param {TensorLike} y  of the same shape
-   * @param {{ dropout?: Dropout }} [options]
-   * @returns {ResultTensor<As>} the shape of `x`
+   * @template {{ dropout?: Dropout } & IntermediatesOption} [O={}]
+   * @param {O} [options]
+   * @returns {OutputOrShown<O, As>} the shape of `x`; with `intermediates` that is `output`, and they
+   *   stand beside it
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
-  forward(x, y, options = {}) {
+  forward(x, y, options = /** @type {O} */ ({})) {
     checkOptions(options, kCall);
-    return this.map('forwardAddNorm', writePair(x, y), (call) => call.dropout(options.dropout));
+    return this.show('forwardAddNorm', writePair(x, y), options);
   }
 }

@@ -15,7 +15,7 @@ import { variants } from './variants.js';
  * @typedef {object} LoadOptions
  * @property {Variant} [variant]  which build to load; by default the best that this engine runs
  * @property {number} [threads]  how many threads share the work, the calling one included; by
- *   default one per core, but at most four. Where threads are not to be had, which in a browser is
+ *   default one per core, but at most four. Where there are no threads, which in a browser is
  *   wherever the page is not cross-origin isolated, one thread does the work.
  * @property {string | URL} [wasmUrl]  the folder that holds the .wasm files of all variants, with a
  *   slash at its end, or the file of the `variant` that is named; by default beside this module
@@ -294,7 +294,7 @@ async function read(url) {
     if (!response.ok) {
       throw new Error(`the server answered ${response.status} ${response.statusText}`.trim());
     }
-    // What many servers send, with status 200, in the place of a file that is not there.
+    // What many servers send, with status 200, instead of a file that is not there.
     if (response.headers.get('Content-Type')?.startsWith('text/html')) {
       throw new Error('the server answered with a page (text/html); the file may be missing');
     }

@@ -92,7 +92,7 @@ export function pack(value, { refer, moves }) {
 }
 
 /**
- * Puts objects in the place of references.
+ * Replaces references by objects.
  * @param {any} message  as `pack` made it; is changed
  * @param {(reference: Reference) => unknown} find
  * @returns {any}

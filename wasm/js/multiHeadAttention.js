@@ -18,6 +18,7 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
 /** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
+/** @import { IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
@@ -55,7 +56,18 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
  * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
- *   & CacheOption} MultiHeadAttentionForwardOptions
+ *   & CacheOption & IntermediatesOption} MultiHeadAttentionForwardOptions
+ */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>
+ *   & ShownIntermediates<As>} MultiHeadAttentionResult
  */
 
 const kOptions = {
@@ -71,8 +83,10 @@ const kOptions = {
   ...kRandom,
 };
 
+/** @type {Names<AttentionOptions & IntermediatesOption>} */
+const kAttendNames = { ...kAttentionNames, intermediates: true };
 /** @type {Names<MultiHeadAttentionForwardOptions>} */
-const kForwardNames = { cache: true, ...kAttentionNames };
+const kForwardNames = { cache: true, ...kAttendNames };
 
 /**
  * Multi-head attention (Vaswani et al. 2017; torch.nn.MultiheadAttention; D2L 11.5):
@@ -132,7 +146,7 @@ export class MultiHeadAttention extends Layer {
    * @param {TensorLike} [key]  (B, Nk, keyDim), of the same rank; `query` by default
    * @param {TensorLike} [value]  (B, Nk, valueDim), of the same rank; `key` by default
    * @param {MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
-   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output` of the shape
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output` of the shape
    *   of `query`, and the stages asked for, (B, H, Nq, Nk), or (H, Nq, Nk) without B
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
@@ -148,8 +162,9 @@ export class MultiHeadAttention extends Layer {
       const output = call.result('output', shape);
       if (cache) call.number(cache.address);
       const stages = this.#writeOptions(call, options, shape, past + k.length);
+      call.intermediates(options.intermediates);
       call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
-      return giveStages(call, output, stages);
+      return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
     });
   }
 
@@ -193,21 +208,22 @@ export class MultiHeadAttention extends Layer {
    * @template {boolean} [LogSumExp=false]
    * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
    * @param {KeyValueCache<any>} cache
-   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
-   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>}
+   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & IntermediatesOption} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
   attend(query, cache, options = {}) {
-    checkOptions(options, kAttentionNames);
+    checkOptions(options, kAttendNames);
     const numKeys = lengthOf(cache);
     return this.call((call) => {
       const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
       call.number(cache.address);
       const output = call.result('output', shape);
       const stages = this.#writeOptions(call, options, shape, numKeys);
+      call.intermediates(options.intermediates);
       call.run('attend');
-      return giveStages(call, output, stages);
+      return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
     });
   }
 

@@ -2,7 +2,7 @@ import { Layer } from './layer.js';
 import { checkOptions, choice, flag, kInit, size } from './options.js';
 
 /** @import { OptionTable } from './options.js' */
-/** @import { InitOptions } from './layer.js' */
+/** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -33,7 +33,7 @@ const kOptions = {
   bias: flag(true),
 };
 
-const kCall = { h0: true };
+const kCall = { h0: true, intermediates: true };
 
 /**
  * What recurrent layers have in common.
@@ -53,9 +53,9 @@ class Recurrent extends Layer {
 
   /**
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {{ h0?: TensorLike }} [options]  `h0` is the state before the first step, (numLayers, B, H),
+   * @param {{ h0?: TensorLike } & IntermediatesOption} [options]  `h0` is the state before the first step, (numLayers, B, H),
    *   or (numLayers, H) without B; zeros by default
-   * @returns {RecurrentResult<As>}
+   * @returns {RecurrentResult<As> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `size_overflow`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
@@ -69,8 +69,13 @@ class Recurrent extends Layer {
       if (options.h0 === undefined) call.none();
       else call.floatsOf('h0', options.h0, states);
       const hN = call.result('hN', states);
+      call.intermediates(options.intermediates);
       call.run(/** @type {Operation} */ (`forward${this.kind}`));
-      return { output: call.give(output), hN: call.give(hN) };
+      return {
+        output: call.give(output),
+        hN: call.give(hN),
+        ...call.shown(options.intermediates),
+      };
     });
   }
 }

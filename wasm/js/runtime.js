@@ -35,6 +35,7 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'forwardLayerNormOfSum' | 'makeAddNorm' | 'forwardAddNorm' | 'makeFeedForward' |
  *   'forwardFeedForward' | 'makeGRU' | 'forwardGRU' | 'makeRNN' | 'forwardRNN' | 'makeConv1d' |
  *   'forwardConv1d' | 'conv1dOutputLength' | 'deleteLayer' | 'parameterNames' | 'parameter' |
+ *   'intermediateNames' |
  *   'setParameter' | 'makeMultiHeadAttention' | 'forwardMultiHeadAttention' | 'deleteState' |
  *   'lengthOfState' | 'truncateState' | 'makeCache' | 'capacityOfCache' | 'readCached' |
  *   'appendToCache' | 'makeAttentionCache' | 'forwardWithCache' | 'appendKeys' | 'attend' |

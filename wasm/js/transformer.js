@@ -33,7 +33,7 @@ import { choice, flag, kInit, like, real, size } from './options.js';
 /**
  * @typedef {object} StackSizes
  * @property {number} [numLayers]  1 by default
- * @property {boolean} [finalNorm]  a LayerNorm behind the last layer; none by default
+ * @property {boolean} [finalNorm]  a LayerNorm after the last layer; none by default
  */
 
 /** @typedef {TransformerLayerSizes & StackSizes} TransformerSizes */

@@ -16,7 +16,7 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
-/** @import { Place } from './layer.js' */
+/** @import { IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
 /** @import { Names } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -100,9 +100,14 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @typedef {{ stages?: StageResults, weights: Result[] }} Attended
  */
 
-/** @type {Names<DecoderLayerCall>} */
-const kLayerCall = { selfAttention: true, crossAttention: true, dropout: true };
-/** @type {Names<DecoderCall>} */
+/** @type {Names<DecoderLayerCall & IntermediatesOption>} */
+const kLayerCall = {
+  selfAttention: true,
+  crossAttention: true,
+  dropout: true,
+  intermediates: true,
+};
+/** @type {Names<DecoderCall & IntermediatesOption>} */
 const kCall = { ...kLayerCall, needWeights: true };
 
 /**
@@ -131,9 +136,9 @@ class Decoder extends Layer {
    * @template R
    * @param {TensorLike} x
    * @param {TensorLike | DecodingState} memory
-   * @param {DecoderLayerCall} options
+   * @param {DecoderLayerCall & IntermediatesOption} options
    * @param {Names} names  of what attention may be given
-   * @param {number} numWeights  of how many layers the weights are to be had
+   * @param {number} numWeights  of how many layers the weights are asked for
    * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
    * @returns {R}
    */
@@ -168,6 +173,7 @@ class Decoder extends Layer {
       call.dropout(dropout);
       const selfWeights = writeLayerWeights(call, numWeights, self, leading);
       const crossWeights = writeLayerWeights(call, numWeights, cross, leading);
+      call.intermediates(options.intermediates);
       call.run(/** @type {Operation} */ (`forward${this.kind}`));
       return give(
         call,
@@ -223,9 +229,9 @@ export class TransformerDecoderLayer extends Decoder {
    * @param {TensorLike | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
    * @param {DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
-   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>} [options]
+   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & IntermediatesOption} [options]
    * @returns {DecoderLayerResult<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
-   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>}
+   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -235,6 +241,7 @@ export class TransformerDecoderLayer extends Decoder {
       output: call.give(output),
       selfAttention: giveEach(call, self.stages),
       crossAttention: giveEach(call, cross.stages),
+      ...call.shown(options.intermediates),
     }));
   }
 }
@@ -272,8 +279,8 @@ export class TransformerDecoder extends Decoder {
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {TensorLike | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
-   * @param {DecoderCall<Weights>} [options]
-   * @returns {DecoderResult<As, Weights>}
+   * @param {DecoderCall<Weights> & IntermediatesOption} [options]
+   * @returns {DecoderResult<As, Weights> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -288,6 +295,7 @@ export class TransformerDecoder extends Decoder {
           selfAttentionWeights: self.weights.map((result) => call.give(result)),
           crossAttentionWeights: cross.weights.map((result) => call.give(result)),
         }),
+        ...call.shown(options.intermediates),
       });
     });
   }

@@ -15,10 +15,10 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 /** @import { AskedFor, AttentionOptions, ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption, KeyValueCache } from './keyValueCache.js' */
-/** @import { Place } from './layer.js' */
+/** @import { IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
+/** @import { MultiHeadAttentionResult } from './multiHeadAttention.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { AttentionResult } from './scaledDotProductAttention.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerLayerSizes, TransformerOptions, TransformerSizes } from './transformer.js' */
@@ -64,10 +64,16 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @typedef {EncoderOutput<As> & AskedFor<EncoderStages<As>, { weights: Weights }>} EncoderResult
  */
 
-/** @type {Names<EncoderLayerCall>} */
-const kLayerCall = { attention: true, dropout: true, cache: true };
-/** @type {Names<EncoderCall>} */
-const kCall = { attention: true, dropout: true, needWeights: true, caches: true };
+/** @type {Names<EncoderLayerCall & IntermediatesOption>} */
+const kLayerCall = { attention: true, dropout: true, cache: true, intermediates: true };
+/** @type {Names<EncoderCall & IntermediatesOption>} */
+const kCall = {
+  attention: true,
+  dropout: true,
+  needWeights: true,
+  caches: true,
+  intermediates: true,
+};
 
 /**
  * A layer of a Transformer's encoder (Vaswani et al. 2017; torch.nn.TransformerEncoderLayer):
@@ -103,8 +109,8 @@ export class TransformerEncoderLayer extends Layer {
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
-   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output` of the shape
+   * @param {EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp> & IntermediatesOption} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output` of the shape
    *   of `x`, and the stages of attention asked for
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
@@ -122,8 +128,9 @@ export class TransformerEncoderLayer extends Layer {
       const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
       const stages = writeAttentionOptions(call, attention, sizes, leadingOf(shape, numHeads));
       call.dropout(dropout);
+      call.intermediates(options.intermediates);
       call.run('forwardTransformerEncoderLayer');
-      return giveStages(call, output, stages);
+      return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
     });
   }
 
@@ -170,8 +177,8 @@ export class TransformerEncoder extends Layer {
   /**
    * @template {boolean} [Weights=false]
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {EncoderCall<Weights>} [options]
-   * @returns {EncoderResult<As, Weights>}
+   * @param {EncoderCall<Weights> & IntermediatesOption} [options]
+   * @returns {EncoderResult<As, Weights> & ShownIntermediates<As>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -194,10 +201,12 @@ export class TransformerEncoder extends Layer {
       writeAttentionOptions(call, attention, sizes, leading);
       call.dropout(dropout);
       const weights = writeLayerWeights(call, needWeights ? numLayers : 0, sizes, leading);
+      call.intermediates(options.intermediates);
       call.run('forwardTransformerEncoder');
       return /** @type {any} */ ({
         output: call.give(output),
         ...(needWeights && { weights: weights.map((result) => call.give(result)) }),
+        ...call.shown(options.intermediates),
       });
     });
   }

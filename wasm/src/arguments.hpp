@@ -15,6 +15,7 @@
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
 #include "attn/layers/dropout.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/multi_head_attention.hpp"
 #include "attn/positions/rotary_embedding.hpp"
@@ -25,7 +26,7 @@ namespace attn::wasm {
 
 using Address = std::uintptr_t;
 
-/// What an operation is called with: numbers of 64 bits, one behind the other, as wasm/js/call.js
+/// What an operation is called with: numbers of 64 bits, one after the other, as wasm/js/call.js
 /// has written them. Each reader takes what the writer of the same name puts there.
 class Arguments {
  public:
@@ -129,6 +130,9 @@ class Arguments {
   }
   Diagonal diagonal() noexcept { return optional_diagonal().value_or(Diagonal::top_left()); }
 
+  /// Names of intermediates that a layer's call is to show; null for none.
+  Intermediates* intermediates();
+
   // What an operation returns is written where its arguments were.
 
   void give(double value) noexcept { *results_++ = value; }
@@ -149,6 +153,10 @@ class Arguments {
   }
   /// The same of an array that holds addresses and lengths in turn. Until the next call.
   void give(std::vector<std::string> texts);
+  /// Address, rank and sizes of each intermediate that was asked for, one after the other: gives
+  /// where they lie. A rank of −1 stands for one that the call did not compute. Until the next
+  /// call.
+  void give_intermediates();
 
  private:
   double* at_;
@@ -166,15 +174,10 @@ inline void operation(const char* name, Operation function) {
 Context& context();
 
 /// Gives a new layer with its first weights: drawn from a stream, or zeros.
-template <class L>
-void give_initialized(Arguments& a, std::unique_ptr<L> layer) {
+inline void give_initialized(Arguments& a, std::unique_ptr<Module> layer) {
   const bool drawn = a.choice<int>() == 0;
   const RandomStream random = a.random();
-  if constexpr (requires { layer->initialize_xavier(random, context()); }) {
-    if (drawn) layer->initialize_xavier(random, context());
-  } else {
-    if (drawn) layer->initialize_xavier(random.seed, context());
-  }
+  if (drawn) layer->initialize_xavier(random, context());
   a.give_layer(layer.release());
 }
 

@@ -117,11 +117,13 @@ void run_additive_attention(Arguments& a) {
   const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
   const Tensor output = a.result();
   const AttentionPoolingOptions options = pooling_options(a);
+  Intermediates* const intermediates = a.intermediates();
   if (projected) {
-    attention.forward_projected(query, key, value, output, options, context());
+    attention.forward_projected(query, key, value, output, options, context(), intermediates);
   } else {
-    attention.forward(query, key, value, output, options, context());
+    attention.forward(query, key, value, output, options, context(), intermediates);
   }
+  a.give_intermediates();
 }
 
 void project_keys(Arguments& a) {

@@ -37,6 +37,7 @@ void append_in_camel_case(std::string& text, std::string_view name) {
 /// What the last call gave.
 std::vector<std::string> given_texts;
 std::vector<double> given_places;
+Intermediates shown;
 
 /// Why the last failed call failed, until JavaScript has copied it.
 std::optional<Error> last_error;
@@ -94,6 +95,29 @@ void Arguments::give(std::vector<std::string> texts) {
   give(static_cast<double>(given_places.size()));
 }
 
+Intermediates* Arguments::intermediates() {
+  std::vector<std::string> names(static_cast<std::size_t>(integer()));
+  for (std::string& name : names) name = text();
+  shown = Intermediates(std::move(names));
+  return shown.names().empty() ? nullptr : &shown;
+}
+
+void Arguments::give_intermediates() {
+  for (const std::string& name : shown.names()) {
+    if (!shown.contains(name)) {
+      given_places.insert(given_places.end(), {0, -1});
+      continue;
+    }
+    const ConstTensor values = shown[name];
+    given_places.push_back(static_cast<double>(reinterpret_cast<Address>(values.data())));
+    given_places.push_back(values.rank());
+    for (const std::int64_t size : values.shape()) {
+      given_places.push_back(static_cast<double>(size));
+    }
+  }
+  give(static_cast<const void*>(given_places.data()));
+}
+
 Context& context() { return *the_context; }
 
 EMSCRIPTEN_BINDINGS(module) {
@@ -110,6 +134,7 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
   const wasm::Arguments results = arguments;
   wasm::given_texts = std::vector<std::string>();
   wasm::given_places = std::vector<double>();
+  wasm::shown = Intermediates();
   try {
     reinterpret_cast<wasm::Operation>(operation)(arguments);
     return true;

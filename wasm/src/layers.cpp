@@ -31,6 +31,8 @@ void delete_layer(Arguments& a) { delete &a.object<Module>(); }
 
 void parameter_names(Arguments& a) { a.give(a.object<Module>().parameter_names()); }
 
+void intermediate_names(Arguments& a) { a.give(a.object<Module>().intermediate_names()); }
+
 void get_parameter(Arguments& a) {
   const auto& layer = a.object<Module>();
   a.give(layer.parameter(a.text()));
@@ -39,7 +41,7 @@ void get_parameter(Arguments& a) {
 void set_parameter(Arguments& a) {
   auto& layer = a.object<Module>();
   const std::string_view name = a.text();
-  layer.set_parameter(name, a.floats());
+  layer.set_parameter(name, a.floats(), context());
 }
 
 // Multi-head attention
@@ -60,7 +62,7 @@ void make_multi_head_attention(Arguments& a) {
   const auto init = a.choice<Init>();
   const RandomStream random = a.random();
   if (init == Init::kXavier) attention->initialize_xavier(random, context());
-  if (init == Init::kIdentity) attention->initialize_identity();
+  if (init == Init::kIdentity) attention->initialize_identity(context());
   a.give_layer(attention.release());
 }
 
@@ -68,7 +70,9 @@ void run_multi_head_attention(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
   const Tensor output = a.result();
-  attention.forward(query, key, value, output, attention_options(a), context());
+  const AttentionOptions options = attention_options(a);
+  attention.forward(query, key, value, output, options, context(), a.intermediates());
+  a.give_intermediates();
 }
 
 }  // namespace
@@ -76,6 +80,7 @@ void run_multi_head_attention(Arguments& a) {
 EMSCRIPTEN_BINDINGS(layers) {
   operation("deleteLayer", &delete_layer);
   operation("parameterNames", &parameter_names);
+  operation("intermediateNames", &intermediate_names);
   operation("parameter", &get_parameter);
   operation("setParameter", &set_parameter);
   operation("makeMultiHeadAttention", &make_multi_head_attention);

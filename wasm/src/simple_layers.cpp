@@ -74,7 +74,9 @@ void run_add_norm(Arguments& a) {
   const auto& norm = a.layer<AddNorm>();
   const ConstTensor x = a.floats(), y = a.floats();
   const Tensor output = a.result();
-  norm.forward(x, y, output, a.dropout(), context());
+  const Dropout dropout = a.dropout();
+  norm.forward(x, y, output, dropout, context(), a.intermediates());
+  a.give_intermediates();
 }
 
 void make_feed_forward(Arguments& a) {
@@ -91,7 +93,9 @@ void run_feed_forward(Arguments& a) {
   const auto& layer = a.layer<FeedForward>();
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
-  layer.forward(x, output, a.dropout(), context());
+  const Dropout dropout = a.dropout();
+  layer.forward(x, output, dropout, context(), a.intermediates());
+  a.give_intermediates();
 }
 
 RecurrentOptions recurrent_options(Arguments& a) {
@@ -118,7 +122,8 @@ void run_recurrent(Arguments& a) {
   RecurrentStates states;
   states.h_0 = a.floats();
   states.h_n = a.result();
-  layer.forward(x, output, states, context());
+  layer.forward(x, output, states, context(), a.intermediates());
+  a.give_intermediates();
 }
 
 void make_conv1d(Arguments& a) {

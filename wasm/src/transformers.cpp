@@ -132,7 +132,9 @@ void run_with_cache(Arguments& a) {
   const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
   const Tensor output = a.result();
   auto& cache = state_of<KeyValueCache>(a);
-  attention.forward(query, key, value, output, cache, attention_options(a), context());
+  const AttentionOptions options = attention_options(a);
+  attention.forward(query, key, value, output, cache, options, context(), a.intermediates());
+  a.give_intermediates();
 }
 
 void append_keys(Arguments& a) {
@@ -146,7 +148,9 @@ void attend(Arguments& a) {
   const ConstTensor query = a.floats();
   const auto& cache = state_of<KeyValueCache>(a);
   const Tensor output = a.result();
-  attention.attend(query, cache, output, attention_options(a), context());
+  const AttentionOptions options = attention_options(a);
+  attention.attend(query, cache, output, options, context(), a.intermediates());
+  a.give_intermediates();
 }
 
 // Transformer
@@ -209,11 +213,13 @@ void run_encoder_layer(Arguments& a) {
   auto* cache = optional_state<KeyValueCache>(a);
   const AttentionOptions attention = attention_options(a);
   const Dropout dropout = a.dropout();
+  Intermediates* const intermediates = a.intermediates();
   if (cache) {
-    layer.forward(x, output, *cache, attention, dropout, context());
+    layer.forward(x, output, *cache, attention, dropout, context(), intermediates);
   } else {
-    layer.forward(x, output, attention, dropout, context());
+    layer.forward(x, output, attention, dropout, context(), intermediates);
   }
+  a.give_intermediates();
 }
 
 void run_encoder(Arguments& a) {
@@ -226,7 +232,9 @@ void run_encoder(Arguments& a) {
   call.dropout = a.dropout();
   const std::vector<Tensor> weights = weights_of_layers(a);
   call.weights = weights;
+  call.intermediates = a.intermediates();
   encoder.forward(x, output, call, context());
+  a.give_intermediates();
 }
 
 void make_caches(Arguments& a) {
@@ -257,11 +265,13 @@ void run_decoder(Arguments& a) {
   const std::vector<Tensor> cross_weights = weights_of_layers(a);
   call.self_attention_weights = self_weights;
   call.cross_attention_weights = cross_weights;
+  call.intermediates = a.intermediates();
   if (state) {
     decoder.forward(x, *state, output, call, context());
   } else {
     decoder.forward(x, memory, output, call, context());
   }
+  a.give_intermediates();
 }
 
 template <class L>
@@ -295,7 +305,9 @@ void run_bahdanau(Arguments& a) {
   const ConstLengths tokens = a.lengths();
   auto& state = a.object<BahdanauDecoder::State>();
   const Tensor logits = a.result();
-  decoder.forward(tokens, state, logits, a.result(), context());
+  const Tensor alignment = a.result();
+  decoder.forward(tokens, state, logits, alignment, context(), a.intermediates());
+  a.give_intermediates();
 }
 
 void bahdanau_hidden(Arguments& a) { a.give(a.object<BahdanauDecoder::State>().hidden()); }

@@ -84,7 +84,7 @@ export async function buildCppReference(folder) {
   await command('doxygen', ['core/docs/Doxyfile'], { cwd: kRoot, env });
 }
 
-/** Puts the C++ reference into the site, where Doxygen can be had. */
+/** Puts the C++ reference into the site, where Doxygen is. */
 async function addCppReference() {
   try {
     requireAll('for the C++ reference', ['doxygen']);

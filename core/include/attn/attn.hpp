@@ -33,11 +33,11 @@
 #include "attn/layers/feed_forward.hpp"
 #include "attn/layers/gru.hpp"
 #include "attn/layers/initialization.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/linear.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/multi_head_attention.hpp"
-#include "attn/layers/parameters.hpp"
 #include "attn/layers/rnn.hpp"
 #include "attn/layers/transformer_decoder.hpp"
 #include "attn/layers/transformer_encoder.hpp"
@@ -48,6 +48,9 @@
 // Files
 #include "attn/io/safetensors.hpp"
 #include "attn/io/state_dict.hpp"
+
+// Training
+#include "attn/training/attention_backward.hpp"
 
 // For teaching only
 #include "attn/teaching/architecture_costs.hpp"

@@ -183,19 +183,16 @@ AttentionTerms check_attention_options(const AttentionOptions& options,
   return terms;
 }
 
-AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& key,
-                                 const ConstTensor& value, const Tensor& output,
-                                 const AttentionOptions& options) {
+AttentionProblem check_attention_inputs(const ConstTensor& query, const ConstTensor& key,
+                                        const ConstTensor& value, const AttentionOptions& options) {
   if (query.rank() < 2 || query.rank() > 4) {
     fail_shape("query", query.shape(), {"rank 2 (N, D), 3 (B, N, D) or 4 (B, H, N, D)"});
   }
   validation::require_data("query", query);
   require_rank("key", key, query.rank());
   require_rank("value", value, query.rank());
-  require_rank("output", output, query.rank());
 
-  AttentionProblem p{
-      {{}, options}, with_heads(query), with_heads(key), with_heads(value), with_heads(output)};
+  AttentionProblem p{{{}, options}, with_heads(query), with_heads(key), with_heads(value), {}};
   p.batch = p.query.size(0);
   p.query_heads = p.query.size(1);
   p.num_queries = p.query.size(2);
@@ -204,17 +201,29 @@ AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& ke
   p.num_keys = p.key.size(2);
   p.value_dim = p.value.size(3);
   check_sizes(p);
-  const std::array output_shape{p.batch, p.query_heads, p.num_queries, p.value_dim};
-  if (!std::ranges::equal(p.output.shape(), output_shape)) {
-    // Named in the rank that the caller uses.
-    const std::array leading{p.batch, p.num_queries, p.value_dim};
-    const std::span<const std::int64_t> wanted =
-        query.rank() == 4
-            ? std::span<const std::int64_t>(output_shape)
-            : std::span<const std::int64_t>(leading).last(static_cast<std::size_t>(query.rank()));
-    fail_shape("output", output.shape(), {"shape ", wanted});
-  }
   check_terms(p);
+  return p;
+}
+
+void check_attention_output(const char* name, const ConstTensor& output, int rank,
+                            const AttentionSizes& sizes) {
+  require_rank(name, output, rank);
+  const std::array shape{sizes.batch, sizes.query_heads, sizes.num_queries, sizes.value_dim};
+  if (std::ranges::equal(with_heads(output).shape(), shape)) return;
+  // Named in the rank that the caller uses.
+  const std::array leading{sizes.batch, sizes.num_queries, sizes.value_dim};
+  const std::span<const std::int64_t> wanted =
+      rank == 4 ? std::span<const std::int64_t>(shape)
+                : std::span<const std::int64_t>(leading).last(static_cast<std::size_t>(rank));
+  fail_shape(name, output.shape(), {"shape ", wanted});
+}
+
+AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& key,
+                                 const ConstTensor& value, const Tensor& output,
+                                 const AttentionOptions& options) {
+  AttentionProblem p = check_attention_inputs(query, key, value, options);
+  check_attention_output("output", output, query.rank(), p);
+  p.output = with_heads(output);
   return p;
 }
 

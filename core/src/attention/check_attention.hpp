@@ -74,6 +74,12 @@ struct AttentionProblem : AttentionTerms {
 AttentionTerms check_attention_options(const AttentionOptions& options,
                                        const AttentionSizes& sizes);
 
+/// The parts of check_attention: all but the output, and a tensor that has its shape.
+AttentionProblem check_attention_inputs(const ConstTensor& query, const ConstTensor& key,
+                                        const ConstTensor& value, const AttentionOptions& options);
+void check_attention_output(const char* name, const ConstTensor& output, int rank,
+                            const AttentionSizes& sizes);
+
 /// Throws Error for whatever does not fit.
 AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& key,
                                  const ConstTensor& value, const Tensor& output,

@@ -6,7 +6,7 @@
 
 namespace attn {
 
-/// Scratch memory in the place of an output, so that a call that fails later has written nothing.
+/// Scratch memory instead of an output, so that a call that fails later has written nothing.
 /// An empty output stays empty. Throws kInvalidArgument for null data.
 Tensor staged(const char* name, const Tensor& output, runtime::Execution& run);
 
@@ -17,9 +17,5 @@ AttentionOptions staged(const AttentionOptions& options, runtime::Execution& run
 void publish(const Tensor& from, const Tensor& output, runtime::Execution& run) noexcept;
 void publish(const AttentionOptions& from, const AttentionOptions& options,
              runtime::Execution& run) noexcept;
-
-/// out = a + b for (B, N, E); out may be a or b.
-void add(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
-         runtime::Execution& run) noexcept;
 
 }  // namespace attn

@@ -28,7 +28,7 @@ class JsonReader {
   /// array, closed by `end`, when there is none.
   bool next(char end, bool& first);
 
-  /// A member's key, and the colon behind it.
+  /// A member's key, and the colon after it.
   std::string key();
   std::string string();
   /// A number as it is written.

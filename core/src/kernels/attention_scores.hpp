@@ -83,25 +83,20 @@ ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index
   for (index j = end; j < round_up(keys, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
 }
 
-/// Takes a row of scale · q·k to the stage asked for, in place. `relative_products` is the row's
-/// for add_relative_keys, or null.
+/// scores_j = c · tanh(scores_j / c), in whole vectors.
 template <class Isa>
-void modify_scores(const AttentionHead& head, index row, index key0, index keys,
-                   const float* relative_products, ScoreStage stage, float* scores) noexcept {
+ATTN_INLINE void cap_scores(const AttentionHead& head, index keys, float* scores) noexcept {
   using F = Floats<Isa>;
-  constexpr index kW = kWidth<Isa>;
-  if (relative_products) {
-    add_relative_keys<Isa>(head, row, key0, keys, relative_products, scores);
+  const F cap(head.softcap);
+  for (index j = 0; j < keys; j += kWidth<Isa>) {
+    (cap * tanh<Isa>(divide<Isa>(F::load_unaligned(scores + j), cap))).store_unaligned(scores + j);
   }
-  if (stage == ScoreStage::kScaled) return;
-  if (head.softcap > 0) {
-    const F cap(head.softcap);
-    for (index j = 0; j < keys; j += kW) {
-      (cap * tanh<Isa>(divide<Isa>(F::load_unaligned(scores + j), cap)))
-          .store_unaligned(scores + j);
-    }
-  }
-  if (stage == ScoreStage::kCapped) return;
+}
+
+/// Adds the bias by distance and the additive one, whose −∞ excludes.
+template <class Isa>
+ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, index keys,
+                             float* scores) noexcept {
   if (head.distance_bias) {
     const float* bias = head.distance_bias + key0 - row;
     for (index j = 0; j < keys; ++j) scores[j] += bias[j];
@@ -116,6 +111,20 @@ void modify_scores(const AttentionHead& head, index row, index key0, index keys,
     }
     for (index j = within; j < keys; ++j) scores[j] = kMinusInfinity;
   }
+}
+
+/// Takes a row of scale · q·k to the stage asked for, in place. `relative_products` is the row's
+/// for add_relative_keys, or null.
+template <class Isa>
+void modify_scores(const AttentionHead& head, index row, index key0, index keys,
+                   const float* relative_products, ScoreStage stage, float* scores) noexcept {
+  if (relative_products) {
+    add_relative_keys<Isa>(head, row, key0, keys, relative_products, scores);
+  }
+  if (stage == ScoreStage::kScaled) return;
+  if (head.softcap > 0) cap_scores<Isa>(head, keys, scores);
+  if (stage == ScoreStage::kCapped) return;
+  bias_scores<Isa>(head, row, key0, keys, scores);
   exclude<Isa>(head, row, key0, keys, scores);
 }
 

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "row_runs.hpp"
+#include "elementwise.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
 namespace attn {
 namespace {
-
-/// Elements computed by one task, at most a row more.
-constexpr std::int64_t kElementsPerTask = 8192;
 
 auto kernel_of(Activation activation, const kernels::KernelTable& kernels) {
   switch (activation) {
@@ -48,11 +45,7 @@ void apply_activation(const ConstTensor& x, const Tensor& output, Activation act
     args.out_col = to.stride(-1);
     kernel(args);
   };
-  run.parallel_for(
-      (count + kElementsPerTask - 1) / kElementsPerTask, [&](std::int64_t task, int) noexcept {
-        const std::int64_t begin = task * kElementsPerTask;
-        for_row_runs(from.size(-1), begin, std::min(begin + kElementsPerTask, count), map_run);
-      });
+  for_all_row_runs(from, run, map_run);
 }
 
 }  // namespace attn

@@ -7,7 +7,8 @@
 #include "attn/layers/gru.hpp"
 #include "attn/layers/linear.hpp"
 #include "attn/pooling/attention_pooling.hpp"
-#include "layers/module_initialization.hpp"
+#include "elementwise.hpp"
+#include "layers/showing.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -21,15 +22,6 @@ BahdanauDecoderOptions checked(const BahdanauDecoderOptions& options) {
   validation::require_at_least("num_layers", options.num_layers, 1);
   validation::require_at_least("encoder_dim", options.encoder_dim.value_or(1), 1);
   return options;
-}
-
-/// Copies a tensor of rank 3.
-void copy(const ConstTensor& source, const Tensor& target) noexcept {
-  for (std::int64_t i = 0; i < source.size(0); ++i) {
-    for (std::int64_t j = 0; j < source.size(1); ++j) {
-      for (std::int64_t k = 0; k < source.size(2); ++k) target(i, j, k) = source(i, j, k);
-    }
-  }
 }
 
 std::vector<float> allocate(const char* name, std::initializer_list<std::int64_t> shape) {
@@ -55,21 +47,12 @@ struct BahdanauDecoder::Layers {
 };
 
 BahdanauDecoder::BahdanauDecoder(const BahdanauDecoderOptions& options)
-    : options_(options), layers_(std::make_unique<Layers>(checked(options))) {}
-
-BahdanauDecoder::~BahdanauDecoder() = default;
-BahdanauDecoder::BahdanauDecoder(BahdanauDecoder&&) noexcept = default;
-BahdanauDecoder& BahdanauDecoder::operator=(BahdanauDecoder&&) noexcept = default;
-
-std::vector<BahdanauDecoder::Child> BahdanauDecoder::children() const {
-  return {{"attention", &layers_->attention},
-          {"embedding", &layers_->embedding},
-          {"rnn", &layers_->rnn},
-          {"dense", &layers_->dense}};
-}
-
-void BahdanauDecoder::initialize_xavier(const RandomStream& random, Context& context) {
-  initialize_parameters(*this, random, context);
+    : options_(options), layers_(std::make_shared<Layers>(checked(options))) {
+  add_child("attention", layers_->attention);
+  add_child("embedding", layers_->embedding);
+  add_child("rnn", layers_->rnn);
+  add_child("dense", layers_->dense);
+  add_intermediates({"embedding.output"});
 }
 
 ConstTensor BahdanauDecoder::State::hidden() const noexcept {
@@ -113,9 +96,10 @@ BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_ou
     state.encoder_lens_[static_cast<std::size_t>(b)] =
         encoder_lens.is_none() ? static_cast<std::int32_t>(state.num_keys_) : encoder_lens(b);
   }
-  copy(hidden, Tensor(state.hidden_.data(), hidden.shape()));
+  runtime::Execution run(context);
+  copy(hidden, Tensor(state.hidden_.data(), hidden.shape()), run);
   const Tensor outputs(state.encoder_outputs_.data(), rows);
-  copy(encoder_outputs, outputs);
+  copy(encoder_outputs, outputs, run);
   layers_->attention.project_keys(
       outputs, {state.projected_keys_.data(), {state.batch_, state.num_keys_, o.num_hiddens}},
       context);
@@ -124,7 +108,8 @@ BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_ou
 
 template <class Id>
 void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, const Tensor& logits,
-                             const Tensor& alignment, Context& context) const {
+                             const Tensor& alignment, Context& context,
+                             Intermediates* intermediates) const {
   const BahdanauDecoderOptions& o = options_;
   const std::int64_t batch = state.batch_;
   const std::int64_t keys = state.num_keys_;
@@ -151,7 +136,8 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
       }
     }
   }
-  if (steps == 0) return;
+  Showing show(*this, intermediates);
+  if (steps == 0) return show.done();
 
   runtime::Execution run(context);
   const auto take = [&](std::initializer_list<std::int64_t> shape) {
@@ -168,36 +154,45 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
 
   const ConstTensor encoder_outputs(state.encoder_outputs_.data(), {batch, keys, encoder_dim});
   const ConstTensor projected_keys(state.projected_keys_.data(), {batch, keys, o.num_hiddens});
-  copy(state.hidden(), hidden);
+  copy(state.hidden(), hidden, run);
+  Showing::Steps shown(show, steps, "attention.projected_keys");
+  const Tensor embedded = show.take("embedding.output", {batch, steps, o.embed_size});
   for (std::int64_t t = 0; t < steps; ++t) {
     AttentionPoolingOptions options;
     options.valid_lens = {state.encoder_lens_.data(), {batch}};
     if (!alignment.is_none()) {
       options.weights = t == 0 ? first_weights : alignment.slice(1, t, t + 1);
     }
-    layers_->attention.forward_projected(hidden.select(0, o.num_layers - 1).unsqueeze(1),
-                                         projected_keys, encoder_outputs,
-                                         input.slice(2, 0, encoder_dim), options, context);
+    layers_->attention.forward_projected(
+        hidden.select(0, o.num_layers - 1).unsqueeze(1), projected_keys, encoder_outputs,
+        input.slice(2, 0, encoder_dim), options, context, shown.within("attention"));
     layers_->embedding.forward(tokens.slice(1, t, t + 1), input.slice(2, encoder_dim, width),
                                context);
-    layers_->rnn.forward(input, output, {.h_0 = hidden, .h_n = hidden}, context);
-    layers_->dense.forward(output, t == 0 ? first_logits : logits.slice(1, t, t + 1), context);
+    if (!embedded.is_none()) {
+      copy(input.slice(2, encoder_dim, width), embedded.slice(1, t, t + 1), run);
+    }
+    layers_->rnn.forward(input, output, {.h_0 = hidden, .h_n = hidden}, context,
+                         shown.within("rnn"));
+    layers_->dense.forward(output, t == 0 ? first_logits : logits.slice(1, t, t + 1), context,
+                           shown.within("dense"));
+    shown.keep(t, run);
   }
-  copy(first_logits, logits.slice(1, 0, 1));
-  if (!alignment.is_none()) copy(first_weights, alignment.slice(1, 0, 1));
-  copy(hidden, Tensor(state.hidden_.data(), hidden.shape()));
+  copy(first_logits, logits.slice(1, 0, 1), run);
+  if (!alignment.is_none()) copy(first_weights, alignment.slice(1, 0, 1), run);
+  copy(hidden, Tensor(state.hidden_.data(), hidden.shape()), run);
+  show.done();
 }
 
 void BahdanauDecoder::forward(const TensorView<const std::int32_t>& tokens, State& state,
-                              const Tensor& logits, const Tensor& alignment,
-                              Context& context) const {
-  decode(tokens, state, logits, alignment, context);
+                              const Tensor& logits, const Tensor& alignment, Context& context,
+                              Intermediates* intermediates) const {
+  decode(tokens, state, logits, alignment, context, intermediates);
 }
 
 void BahdanauDecoder::forward(const TensorView<const std::int64_t>& tokens, State& state,
-                              const Tensor& logits, const Tensor& alignment,
-                              Context& context) const {
-  decode(tokens, state, logits, alignment, context);
+                              const Tensor& logits, const Tensor& alignment, Context& context,
+                              Intermediates* intermediates) const {
+  decode(tokens, state, logits, alignment, context, intermediates);
 }
 
 }  // namespace attn

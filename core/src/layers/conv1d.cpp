@@ -4,8 +4,8 @@
 #include <array>
 #include <numeric>
 
-#include "layers/module_initialization.hpp"
 #include "layers/packed_matrix.hpp"
+#include "rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -41,24 +41,28 @@ Conv1d::Conv1d(const Conv1dOptions& options) : options_(options) {
   }
   const std::int64_t reach = validation::product("dilation", {o.dilation, o.kernel_size - 1});
   padding_before_ = o.same ? reach / 2 : o.padding;
-  padding_behind_ = o.same ? reach - reach / 2 : o.padding;
+  padding_after_ = o.same ? reach - reach / 2 : o.padding;
   sum_of_product("padding", reach, 2, o.padding);
   const std::int64_t window = validation::product("kernel_size", {o.in_channels, o.kernel_size});
-  parameters_.add("weight", std::array{o.out_channels, o.in_channels, o.kernel_size});
-  if (o.bias) parameters_.add("bias", std::array{o.out_channels});
-  packed_ = std::make_unique<PackedMatrix>(o.out_channels, window);
+  const Tensor weight = add_parameter("weight", {o.out_channels, o.in_channels, o.kernel_size},
+                                      Initialization::xavier_uniform());
+  weight_ = std::make_shared<PackedMatrix>(o.out_channels, window);
+  when_changed([packed = weight_, weight](Context& context) {
+    // As a matrix whose columns lie as windows do in memory: token by token, each with its
+    // channels.
+    for (std::int64_t k = 0; k < weight.size(2); ++k) {
+      packed->pack(weight.select(2, k), context, k * weight.size(1));
+    }
+  });
+  if (o.bias) bias_ = add_parameter("bias", {o.out_channels});
 }
-
-Conv1d::~Conv1d() = default;
-Conv1d::Conv1d(Conv1d&&) noexcept = default;
-Conv1d& Conv1d::operator=(Conv1d&&) noexcept = default;
 
 std::int64_t Conv1d::output_length(std::int64_t length) const {
   const std::int64_t reach = options_.dilation * (options_.kernel_size - 1);
   const std::int64_t padded =
-      sum_of_product("x", length, 1, padding_before_ + padding_behind_) - reach;
+      sum_of_product("x", length, 1, padding_before_ + padding_after_) - reach;
   if (length < 0 || padded < 1) {
-    const std::int64_t padding = padding_before_ + padding_behind_;
+    const std::int64_t padding = padding_before_ + padding_after_;
     validation::fail(ErrorCode::kInvalidArgument, "x", {"length ", length},
                      {"at least ", std::max<std::int64_t>(reach + 1 - padding, 0),
                       " for one window of ", reach + 1, " with ", padding, " of padding"});
@@ -66,47 +70,15 @@ std::int64_t Conv1d::output_length(std::int64_t length) const {
   return (padded - 1) / options_.stride + 1;
 }
 
-std::vector<std::string> Conv1d::parameter_names() const { return parameters_.names(); }
-
-ConstTensor Conv1d::parameter(std::string_view name) const { return parameters_.get(name); }
-
-void Conv1d::set_parameter(std::string_view name, const ConstTensor& values) {
-  parameters_.set(name, values);
-  if (name != "weight") return;
-  // As a matrix whose columns lie as windows do in memory: token by token, each with its channels.
-  const ConstTensor weight = parameters_.get(name);
-  for (std::int64_t k = 0; k < options_.kernel_size; ++k) {
-    packed_->pack(weight.select(2, k), k * options_.in_channels);
-  }
-}
-
-void Conv1d::initialize_xavier(const RandomStream& random, Context& context) {
-  initialize_parameters(*this, random, context);
-}
-
 void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& context) const {
   const Conv1dOptions& o = options_;
   const index channels = o.in_channels;
-  if (x.rank() != 2 && x.rank() != 3) {
-    validation::fail_rows("x", x.shape(), "in_channels");
-  }
-  const bool batched = x.rank() == 3;
-  if (batched) {
-    validation::require_shape("x", x, {-1, -1, channels});
-  } else {
-    validation::require_shape("x", x, {-1, channels});
-  }
+  require_rows("x", x, "in_channels", channels);
   const index length = x.size(-2);
   const index outputs = output_length(length);
-  if (batched) {
-    validation::require_shape("output", output, {x.size(0), outputs, o.out_channels});
-  } else {
-    validation::require_shape("output", output, {outputs, o.out_channels});
-  }
-  validation::require_data("x", x);
-  validation::require_data("output", output);
-  const ConstTensor in = batched ? x : x.unsqueeze(0);
-  const Tensor out = batched ? output : output.unsqueeze(0);
+  require_rows_like("output", output, x, outputs, o.out_channels);
+  const ConstTensor in = with_batch(x);
+  const Tensor out = with_batch(output);
   const index batch = in.size(0);
 
   runtime::Execution run(context);
@@ -114,7 +86,7 @@ void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& contex
   // With a dilation they are made to be: token t is stored in phase t mod dilation, as number
   // t / dilation of it.
   const index dilation = o.kernel_size == 1 ? 1 : o.dilation;
-  const bool in_place = padding_before_ == 0 && padding_behind_ == 0 && dilation == 1 &&
+  const bool in_place = padding_before_ == 0 && padding_after_ == 0 && dilation == 1 &&
                         in.stride(2) == 1 && (o.kernel_size == 1 || in.stride(1) == channels);
   ConstTensor phases;  // (B, dilation, tokens of a phase, channels)
   if (in_place) {
@@ -122,7 +94,7 @@ void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& contex
     const std::array strides{in.stride(0), index{0}, in.stride(1), index{1}};
     phases = ConstTensor(in.data(), shape, strides);
   } else {
-    const index padded = length + padding_before_ + padding_behind_;
+    const index padded = length + padding_before_ + padding_after_;
     const index tokens = (padded - 1) / dilation + 1;
     const std::array shape{batch, dilation, tokens, channels};
     const Tensor copy(run.floats(validation::product("x", shape), "convolution"), shape);
@@ -145,8 +117,7 @@ void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& contex
     phases = copy;
   }
 
-  float* scratch = packed_->take_scratch(run);
-  const float* bias = o.bias ? parameters_.get("bias").data() : nullptr;
+  float* scratch = weight_->take_scratch(run);
   // Outputs whose windows begin in the same phase: every period-th one.
   const index common = std::gcd(dilation, o.stride);
   const index period = dilation / common;
@@ -154,14 +125,14 @@ void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& contex
     const index start = first * o.stride;
     const index count = (outputs - first - 1) / period + 1;
     const index row = phases.stride(2);
-    const std::array window_shape{batch, count, packed_->cols()};
+    const std::array window_shape{batch, count, weight_->cols()};
     const std::array window_strides{phases.stride(0), o.stride / common * row, index{1}};
     const ConstTensor windows(phases.pointer(index{0}, start % dilation, start / dilation),
                               window_shape, window_strides);
     const std::array out_shape{batch, count, o.out_channels};
     const std::array out_strides{out.stride(0), period * out.stride(1), out.stride(2)};
     const Tensor target(out.pointer(index{0}, first), out_shape, out_strides);
-    packed_->multiply(windows, bias, target, run, scratch);
+    weight_->multiply(windows, bias_.data(), target, run, scratch);
   }
 }
 

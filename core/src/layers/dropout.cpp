@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "elementwise.hpp"
 #include "random_words.hpp"
-#include "row_runs.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -27,7 +27,7 @@ void apply_dropout(const ConstTensor& x, const Tensor& output, const Dropout& dr
   const auto threshold =
       static_cast<std::uint32_t>(std::ceil(static_cast<double>(dropout.probability) * 0x1p24));
   const float scale = dropout.probability < 1 ? 1 / (1 - dropout.probability) : 0.0F;
-  const std::int64_t count = validation::product("x", from.shape());
+  validation::product("x", from.shape());
 
   const std::int64_t in_stride = from.stride(-1);
   const std::int64_t out_stride = to.stride(-1);
@@ -49,11 +49,7 @@ void apply_dropout(const ConstTensor& x, const Tensor& output, const Dropout& dr
                        }
                      });
   };
-  run.parallel_for(
-      (count + kElementsPerTask - 1) / kElementsPerTask, [&](std::int64_t task, int) noexcept {
-        const std::int64_t begin = task * kElementsPerTask;
-        for_row_runs(from.size(-1), begin, std::min(begin + kElementsPerTask, count), drop_run);
-      });
+  for_all_row_runs(from, run, drop_run);
 }
 
 }  // namespace attn

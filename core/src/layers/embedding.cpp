@@ -1,18 +1,21 @@
 #include "attn/layers/embedding.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 
+#include "elementwise.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
 namespace attn {
 namespace {
 
-/// Floats copied by one task, at most a row more.
-constexpr std::int64_t kElementsPerTask = 8192;
+/// A row's number, which may count from the end, from the beginning.
+std::optional<std::int64_t> from_beginning(std::optional<std::int64_t> row, std::int64_t rows) {
+  return row && *row < 0 ? *row + rows : row;
+}
 
 }  // namespace
 
@@ -26,24 +29,16 @@ Embedding::Embedding(const EmbeddingOptions& options) : options_(options) {
                              {"an index into the ", options.num_embeddings, " embeddings"});
     }
   }
-  parameters_.add("weight", std::array{options.num_embeddings, options.embedding_dim});
-}
-
-std::vector<std::string> Embedding::parameter_names() const { return parameters_.names(); }
-
-ConstTensor Embedding::parameter(std::string_view name) const { return parameters_.get(name); }
-
-void Embedding::set_parameter(std::string_view name, const ConstTensor& values) {
-  parameters_.set(name, values);
+  const auto padding = from_beginning(options.padding_idx, options.num_embeddings);
+  weight_ = add_parameter("weight", {options.num_embeddings, options.embedding_dim},
+                          Initialization::normal(1, padding));
 }
 
 void Embedding::initialize_normal(const RandomStream& random, float deviation, Context& context) {
-  const Tensor weight = parameters_.mutable_view("weight");
-  fill_normal(weight, random, 0, deviation, context);
-  if (!options_.padding_idx) return;
-  const std::int64_t index = *options_.padding_idx;
-  const std::int64_t row = index < 0 ? index + options_.num_embeddings : index;
-  std::fill_n(weight.pointer(row, 0), options_.embedding_dim, 0.0F);
+  fill_normal(weight_, random, 0, deviation, context);
+  if (const auto row = from_beginning(options_.padding_idx, options_.num_embeddings)) {
+    std::fill_n(weight_.pointer(*row, 0), options_.embedding_dim, 0.0F);
+  }
 }
 
 template <class Id>
@@ -72,7 +67,6 @@ void Embedding::look_up(const TensorView<const Id>& ids, const Tensor& output,
   }
 
   runtime::Execution run(context);
-  const ConstTensor weight = parameters_.get("weight");
   const float factor =
       options_.scale_by_sqrt_dim ? static_cast<float>(std::sqrt(static_cast<double>(width))) : 1.0F;
   const std::int64_t length = tokens.size(1);
@@ -81,7 +75,7 @@ void Embedding::look_up(const TensorView<const Id>& ids, const Tensor& output,
   run.parallel_for((count + per_task - 1) / per_task, [&](std::int64_t task, int) noexcept {
     const std::int64_t end = std::min(count, (task + 1) * per_task);
     for (std::int64_t t = task * per_task; t < end; ++t) {
-      const float* from = weight.pointer(tokens(t / length, t % length), 0);
+      const float* from = weight_.pointer(tokens(t / length, t % length), 0);
       float* to = rows.pointer(t / length, t % length, 0);
       const std::int64_t step = rows.stride(2);
       for (std::int64_t c = 0; c < width; ++c) to[c * step] = from[c] * factor;

@@ -1,18 +1,15 @@
 #include "attn/layers/layer_norm.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "row_runs.hpp"
+#include "elementwise.hpp"
+#include "layers/showing.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
 namespace attn {
 namespace {
-
-/// Elements computed by one task, at most a row more.
-constexpr std::int64_t kElementsPerTask = 8192;
 
 /// The first elements of the rows: the view without its last dimension.
 template <class T>
@@ -29,38 +26,24 @@ LayerNorm::LayerNorm(std::int64_t width, const LayerNormOptions& options)
   if (!(options.eps >= 0) || !std::isfinite(options.eps)) {
     validation::fail_value("eps", options.eps, {"a finite number of at least 0"});
   }
+  add_intermediates({"output"});
   if (!options.elementwise_affine) return;
-  parameters_.add("weight", std::array{width});
-  if (options.bias) parameters_.add("bias", std::array{width});
-  initialize();
+  weight_ = add_parameter("weight", {width}, Initialization::ones());
+  if (options.bias) bias_ = add_parameter("bias", {width});
 }
 
-void LayerNorm::initialize() noexcept {
-  for (const char* name : {"weight", "bias"}) {
-    if (!parameters_.contains(name)) continue;
-    std::fill_n(parameters_.mutable_view(name).data(), width_, *name == 'w' ? 1.0F : 0.0F);
-  }
-}
-
-std::vector<std::string> LayerNorm::parameter_names() const { return parameters_.names(); }
-
-ConstTensor LayerNorm::parameter(std::string_view name) const { return parameters_.get(name); }
-
-void LayerNorm::set_parameter(std::string_view name, const ConstTensor& values) {
-  parameters_.set(name, values);
-}
-
-void LayerNorm::forward(const ConstTensor& x, const Tensor& output, Context& context) const {
-  run(x, nullptr, output, context);
+void LayerNorm::forward(const ConstTensor& x, const Tensor& output, Context& context,
+                        Intermediates* intermediates) const {
+  run(x, nullptr, output, context, intermediates);
 }
 
 void LayerNorm::forward_sum(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
-                            Context& context) const {
-  run(x, &y, output, context);
+                            Context& context, Intermediates* intermediates) const {
+  run(x, &y, output, context, intermediates);
 }
 
 void LayerNorm::run(const ConstTensor& x, const ConstTensor* y, const Tensor& output,
-                    Context& context) const {
+                    Context& context, Intermediates* intermediates) const {
   if (x.rank() < 1 || x.size(-1) != width_) {
     validation::fail_shape("x", x.shape(), {"a last size of ", width_});
   }
@@ -72,18 +55,17 @@ void LayerNorm::run(const ConstTensor& x, const ConstTensor* y, const Tensor& ou
   validation::require_same_shape("output", output, x);
   validation::require_data("output", output);
 
+  Showing show(*this, intermediates);
   runtime::Execution run(context);
+  const Tensor shown = show.take("output", output.shape());
   const std::int64_t scratch_size = kernels::round_up(width_, run.kernels().vector_width);
   float* scratch =
       run.floats(validation::product("x", {scratch_size, run.num_threads()}), "layer norm");
   const std::int64_t count = validation::product("x", x.shape()) / width_;
-  if (count == 0) return;
+  if (count == 0) return show.done();
   const ConstTensor from = row_starts(x);
   const ConstTensor addend = y ? row_starts(*y) : ConstTensor();
   const Tensor to = row_starts(output);
-  const bool has_weight = options_.elementwise_affine;
-  const float* weight = has_weight ? parameters_.get("weight").data() : nullptr;
-  const float* bias = has_weight && options_.bias ? parameters_.get("bias").data() : nullptr;
 
   const std::int64_t rows_per_task = std::max<std::int64_t>(1, kElementsPerTask / width_);
   run.parallel_for(
@@ -101,8 +83,8 @@ void LayerNorm::run(const ConstTensor& x, const ConstTensor* y, const Tensor& ou
             args.addend_row = addend.stride(-1);
             args.addend_col = y->stride(-1);
           }
-          args.weight = weight;
-          args.bias = bias;
+          args.weight = weight_.data();
+          args.bias = bias_.data();
           args.epsilon = options_.eps;
           args.out = element(to, first);
           args.out_row = to.stride(-1);
@@ -111,6 +93,8 @@ void LayerNorm::run(const ConstTensor& x, const ConstTensor* y, const Tensor& ou
         };
         for_row_runs(from.size(-1), begin, std::min(begin + rows_per_task, count), normalize_run);
       });
+  show.fill(shown, output, run);
+  show.done();
 }
 
 }  // namespace attn

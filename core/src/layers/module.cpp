@@ -1,9 +1,11 @@
 #include "attn/layers/module.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
-#include <optional>
+#include <utility>
 
+#include "elementwise.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -12,7 +14,7 @@ namespace {
 /// Names listed in an error message, at most: stacks of layers have hundreds.
 constexpr std::size_t kNamesShown = 16;
 
-/// What is left of `name` behind the child's own; none when it belongs to another.
+/// What is left of `name` after the child's own; none when it belongs to another.
 std::optional<std::string_view> within(std::string_view name, std::string_view child) {
   if (child.empty()) return name;
   if (!name.starts_with(child) || !name.substr(child.size()).starts_with('.')) return std::nullopt;
@@ -30,41 +32,209 @@ std::optional<std::string_view> within(std::string_view name, std::string_view c
   validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\""}, {"one of: ", names});
 }
 
+void draw(const Tensor& values, const Initialization& rule, const RandomStream& first,
+          Context& context) {
+  using Kind = Initialization::Kind;
+  if (rule.kind == Kind::kNormal) {
+    fill_normal(values, first, 0, rule.deviation, context);
+    if (rule.zero_row) {
+      const Tensor row = values.select(0, *rule.zero_row);
+      std::fill_n(row.data(), row.size(0), 0.0F);
+    }
+    return;
+  }
+  RandomStream random = first;
+  const std::int64_t rows = values.size(0) / rule.parts;
+  for (int part = 0; part < rule.parts; ++part, ++random.stream) {
+    double fans = static_cast<double>(rows) + static_cast<double>(values.size(1));
+    for (int i = 2; i < values.rank(); ++i) fans *= static_cast<double>(values.size(i));
+    const auto bound = static_cast<float>(std::sqrt(6 / fans));
+    fill_uniform(values.slice(0, part * rows, (part + 1) * rows), random, -bound, bound, context);
+  }
+}
+
 }  // namespace
 
-Module::~Module() = default;
+/// The parameters of a layer and the nodes of the layers inside: it stays where it is when the
+/// layer is moved.
+struct Module::Node {
+  struct Entry {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::vector<float> values;
+    Initialization initialization;
+    std::vector<std::function<void(Context&)>> refreshes = {};
 
-std::vector<std::string> CompositeModule::parameter_names() const {
-  std::vector<std::string> names;
-  for (const Child& child : children()) {
-    for (const std::string& name : child.module->parameter_names()) {
-      names.push_back(child.name.empty() ? name : child.name + "." + name);
+    Tensor view() { return Tensor(values.data(), shape); }
+    ConstTensor view() const { return ConstTensor(values.data(), shape); }
+
+    /// The one place that says that what was made of this parameter is stale.
+    void changed(Context& context) {
+      for (const auto& refresh : refreshes) refresh(context);
+    }
+
+    void fill(float value) { std::ranges::fill(values, value); }
+  };
+  struct Child {
+    std::string name;  ///< empty: the child's names stand as they are
+    std::shared_ptr<Node> node;
+  };
+
+  std::vector<Entry> entries;
+  std::vector<Child> children;
+  std::vector<std::string> intermediates;
+  std::uint64_t least_streams = 0;
+
+  /// Calls visit(name, entry) for each parameter, of a node or a constant one.
+  template <class Self, class F>
+  static void visit(Self& self, const std::string& path, F&& call) {
+    for (auto& entry : self.entries) call(path + entry.name, entry);
+    for (const Child& child : self.children) {
+      Self& inner = *child.node;
+      visit(inner, child.name.empty() ? path : path + child.name + ".", call);
     }
   }
+
+  /// Null for an unknown name.
+  template <class Self>
+  static auto find(Self& self, std::string_view name) -> decltype(self.entries.data()) {
+    for (auto& entry : self.entries) {
+      if (entry.name == name) return &entry;
+    }
+    for (const Child& child : self.children) {
+      const auto rest = within(name, child.name);
+      if (!rest) continue;
+      Self& inner = *child.node;
+      if (auto* entry = find(inner, *rest)) return entry;
+    }
+    return nullptr;
+  }
+
+  /// Returns how many streams were taken.
+  std::uint64_t initialize(const RandomStream& first, Context& context) {
+    RandomStream random = first;
+    for (Entry& entry : entries) {
+      switch (entry.initialization.kind) {
+        case Initialization::Kind::kZeros:
+          entry.fill(0);
+          break;
+        case Initialization::Kind::kOnes:
+          entry.fill(1);
+          break;
+        default:
+          draw(entry.view(), entry.initialization, random, context);
+          random.stream += static_cast<std::uint64_t>(entry.initialization.parts);
+      }
+      entry.changed(context);
+    }
+    for (const Child& child : children) random.stream += child.node->initialize(random, context);
+    return std::max(random.stream - first.stream, least_streams);
+  }
+
+  void list_intermediates(const std::string& path, std::vector<std::string>& names) const {
+    for (const std::string& name : intermediates) names.push_back(path + name);
+    for (const Child& child : children) {
+      child.node->list_intermediates(child.name.empty() ? path : path + child.name + ".", names);
+    }
+  }
+};
+
+Module::Module() : node_(std::make_shared<Node>()) {}
+Module::~Module() = default;
+Module::Module(Module&&) noexcept = default;
+Module& Module::operator=(Module&&) noexcept = default;
+
+std::vector<std::string> Module::parameter_names() const {
+  std::vector<std::string> names;
+  visit_parameters([&](const ConstParameter& p) { names.emplace_back(p.name); });
   return names;
 }
 
-ConstTensor CompositeModule::parameter(std::string_view name) const {
-  for (const Child& child : children()) {
-    const auto rest = within(name, child.name);
-    if (!rest) continue;
-    const std::vector<std::string> names = child.module->parameter_names();
-    if (std::ranges::find(names, *rest) != names.end()) return child.module->parameter(*rest);
-  }
-  fail_unknown(name, parameter_names());
+ConstTensor Module::parameter(std::string_view name) const {
+  const Node& node = *node_;
+  const Node::Entry* entry = Node::find(node, name);
+  if (!entry) fail_unknown(name, parameter_names());
+  return entry->view();
 }
 
-void CompositeModule::set_parameter(std::string_view name, const ConstTensor& values) {
-  validation::require_same_shape(name, values, parameter(name));
+void Module::set_parameter(std::string_view name, const ConstTensor& values, Context& context) {
+  Node::Entry* entry = Node::find(*node_, name);
+  if (!entry) fail_unknown(name, parameter_names());
+  validation::require_same_shape(name, values, entry->view());
   validation::require_data(name, values);
-  for (const Child& child : children()) {
-    const auto rest = within(name, child.name);
-    if (!rest) continue;
-    const std::vector<std::string> names = child.module->parameter_names();
-    if (std::ranges::find(names, *rest) == names.end()) continue;
-    child.module->set_parameter(*rest, values);
-    return;
+  runtime::Execution run(context);
+  copy(values, entry->view(), run);
+  entry->changed(context);
+}
+
+void Module::visit_parameters(const std::function<void(const ConstParameter&)>& visit) const {
+  const Node& node = *node_;
+  Node::visit(node, "", [&](const std::string& name, const Node::Entry& entry) {
+    visit({name, entry.view(), entry.initialization});
+  });
+}
+
+void Module::update_parameters(const std::function<void(const Parameter&)>& update,
+                               Context& context) {
+  Node::visit(*node_, "", [&](const std::string& name, Node::Entry& entry) {
+    try {
+      update({name, entry.view(), entry.initialization});
+    } catch (...) {
+      entry.changed(context);
+      throw;
+    }
+    entry.changed(context);
+  });
+}
+
+void Module::initialize_xavier(const RandomStream& random, Context& context) {
+  node_->initialize(random, context);
+}
+
+void Module::initialize_xavier(std::uint64_t seed, Context& context) {
+  initialize_xavier(RandomStream{seed, 0}, context);
+}
+
+std::vector<std::string> Module::intermediate_names() const {
+  std::vector<std::string> names;
+  node_->list_intermediates("", names);
+  return names;
+}
+
+Tensor Module::add_parameter(std::string name, std::span<const std::int64_t> shape,
+                             const Initialization& initialization) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) {
+    validation::require_at_least(name, size, 0);
+    count = validation::product(name, {count, size});
   }
+  const std::size_t size = validation::allocation(name, count, sizeof(float));
+  const float first = initialization.kind == Initialization::Kind::kOnes ? 1.0F : 0.0F;
+  node_->entries.push_back({.name = std::move(name),
+                            .shape = {shape.begin(), shape.end()},
+                            .values = std::vector<float>(size, first),
+                            .initialization = initialization});
+  return node_->entries.back().view();
+}
+
+void Module::when_changed(std::function<void(Context&)> refresh) {
+  node_->entries.back().refreshes.push_back(std::move(refresh));
+}
+
+void Module::add_child(std::string name, const Module& child) {
+  for (Node::Child& known : node_->children) {
+    if (!name.empty() && known.name == name) {
+      known.node = child.node_;
+      return;
+    }
+  }
+  node_->children.push_back({std::move(name), child.node_});
+}
+
+void Module::reserve_streams(std::uint64_t count) { node_->least_streams = count; }
+
+void Module::add_intermediates(std::initializer_list<const char*> names) {
+  node_->intermediates.insert(node_->intermediates.end(), names.begin(), names.end());
 }
 
 }  // namespace attn

@@ -1,19 +1,61 @@
 #include "attn/layers/multi_head_attention.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <string>
+#include <initializer_list>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "attention/attention_options.hpp"
 #include "attention/check_attention.hpp"
-#include "attn/layers/initialization.hpp"
-#include "attn/layers/parameters.hpp"
 #include "attn/positions/alibi.hpp"
 #include "layers/packed_matrix.hpp"
+#include "layers/showing.hpp"
+#include "rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
+namespace {
+
+/// The stages of attention that a call is asked to show: attention writes them in place, or where
+/// the caller wants them as well, they are copied.
+class ShownStages {
+ public:
+  ShownStages(AttentionOptions& options, Showing& show,
+              std::initializer_list<std::int64_t> score_shape)
+      : options_(options) {
+    if (!show) return;
+    const std::span<const std::int64_t> scores(score_shape.begin(), score_shape.size());
+    for (std::size_t i = 0; i < kStages.size(); ++i) {
+      const auto [name, output] = kStages[i];
+      const bool per_query = output == &AttentionOptions::log_sum_exp;
+      shown_[i] = show.take(name, per_query ? scores.first(3) : scores);
+      if ((options_.*output).is_none()) std::swap(options_.*output, shown_[i]);
+    }
+  }
+
+  void fill(runtime::Execution& run) const noexcept {
+    for (std::size_t i = 0; i < kStages.size(); ++i) {
+      Showing::fill(shown_[i], options_.*kStages[i].second, run);
+    }
+  }
+
+ private:
+  static constexpr std::array<std::pair<const char*, Tensor AttentionOptions::*>, 5> kStages = {{
+      {"scaled_scores", &AttentionOptions::scaled_scores},
+      {"capped_scores", &AttentionOptions::capped_scores},
+      {"biased_scores", &AttentionOptions::biased_scores},
+      {"weights", &AttentionOptions::weights},
+      {"log_sum_exp", &AttentionOptions::log_sum_exp},
+  }};
+
+  AttentionOptions& options_;
+  std::array<Tensor, kStages.size()> shown_ = {};
+};
+
+}  // namespace
 
 struct MultiHeadAttention::Impl {
   MultiHeadAttentionOptions options;
@@ -21,8 +63,9 @@ struct MultiHeadAttention::Impl {
   std::int64_t kv_heads = 0;
   std::int64_t key_dim = 0;
   std::int64_t value_dim = 0;
-  Parameters parameters;
-  PackedMatrix query, key, value, output;
+  /// Those that the layer does not have are none.
+  Tensor input_biases, output_bias, relative_keys, relative_values, t5_table, sinks;
+  std::shared_ptr<PackedMatrix> query, key, value, output;
   std::optional<RotaryEmbedding> rotary;
   std::vector<float> slopes;
 
@@ -33,40 +76,36 @@ struct MultiHeadAttention::Impl {
            kv_heads == options.num_heads;
   }
   void check_positions();
-  void add_parameters();
-  void pack_input_projections();
-  void clear_biases();
-  const float* input_bias(std::int64_t offset) const {
-    return options.bias ? parameters.get("in_proj_bias").data() + offset : nullptr;
-  }
+  void add_parameters(MultiHeadAttention& layer);
 
   void check_query(const ConstTensor& query, const Tensor& output) const;
-  void check_keys(const ConstTensor& key, const ConstTensor& value, bool batched,
-                  std::int64_t batch) const;
+  void check_keys(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value) const;
   void check_cache(const KeyValueCache& cache, std::int64_t batch) const;
 
   /// x · Wᵀ + bias in scratch memory, (B, N, ·).
   Tensor project(const PackedMatrix& weight, std::int64_t bias_offset, const ConstTensor& x,
                  runtime::Execution& run) const;
-  /// Projected keys, rotated to the positions from `first` on.
-  Tensor project_keys(const ConstTensor& x, std::int64_t first, runtime::Execution& run,
-                      Context& context) const;
-  /// Projected queries, rotated to the positions that the options give them.
+  /// Projected queries (B, H, Nq, D), rotated to the positions that the options give them.
   Tensor project_queries(const ConstTensor& x, std::int64_t num_keys,
-                         const AttentionOptions& attention, runtime::Execution& run,
+                         const AttentionOptions& attention, Showing& show, runtime::Execution& run,
                          Context& context) const;
+  /// Projected keys (B, Hkv, N, D), rotated to the positions from `first` on.
+  Tensor project_keys(const ConstTensor& x, std::int64_t first, Showing& show,
+                      runtime::Execution& run, Context& context) const;
+  /// Projected values (B, Hkv, N, D).
+  Tensor project_values(const ConstTensor& x, runtime::Execution& run) const;
+  /// Projects the next keys and values into a cache.
+  void append(const ConstTensor& key, const ConstTensor& value, KeyValueCache& cache, Showing& show,
+              Context& context) const;
   /// The options of a call, completed by the layer's own terms.
   AttentionOptions with_terms(const AttentionOptions& attention) const;
   /// Refuses options that do not fit, before anything is computed.
   void check_options(const AttentionOptions& attention, const ConstTensor& query,
                      std::int64_t num_keys) const;
-  /// Memory for what comes behind attention, taken before anything is written.
-  struct Heads {
-    Tensor joined;  ///< (B, Nq, E)
-    float* scratch;
-  };
-  Heads take_heads(std::int64_t batch, std::int64_t num_queries, runtime::Execution& run) const;
-  void finish(const Heads& heads, const Tensor& output, runtime::Execution& run) const;
+  /// What follows the input projections: q attends to k and v, and is projected to the output.
+  void attend(const Tensor& q, const ConstTensor& k, const ConstTensor& v, const Tensor& output,
+              const AttentionOptions& attention, Showing& show, runtime::Execution& run,
+              Context& context) const;
 };
 
 void MultiHeadAttention::Impl::check_positions() {
@@ -98,55 +137,48 @@ void MultiHeadAttention::Impl::check_positions() {
   }
 }
 
-void MultiHeadAttention::Impl::add_parameters() {
+void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
   const std::int64_t e = options.d_model;
+  // Each projection is packed by itself when its weights change.
+  const auto add_projection = [&](const char* name, const PackedMatrix& size) {
+    return layer.add_parameter(name, {size.rows(), size.cols()}, Initialization::xavier_uniform());
+  };
+  const auto pack = [&](const std::shared_ptr<PackedMatrix>& matrix, const Tensor& weight) {
+    layer.when_changed([matrix, weight](Context& context) { matrix->pack(weight, context); });
+  };
   if (joined()) {
-    parameters.add("in_proj_weight", std::array{3 * e, e});
+    const Tensor all =
+        layer.add_parameter("in_proj_weight", {3 * e, e}, Initialization::xavier_uniform(3));
+    pack(query, all.slice(0, 0, e));
+    pack(key, all.slice(0, e, 2 * e));
+    pack(value, all.slice(0, 2 * e, 3 * e));
   } else {
-    parameters.add("q_proj_weight", std::array{e, e});
-    parameters.add("k_proj_weight", std::array{kv_width(), key_dim});
-    parameters.add("v_proj_weight", std::array{kv_width(), value_dim});
+    pack(query, add_projection("q_proj_weight", *query));
+    pack(key, add_projection("k_proj_weight", *key));
+    pack(value, add_projection("v_proj_weight", *value));
   }
-  if (options.bias) parameters.add("in_proj_bias", std::array{e + 2 * kv_width()});
-  parameters.add("out_proj.weight", std::array{e, e});
-  if (options.bias) parameters.add("out_proj.bias", std::array{e});
+  if (options.bias) input_biases = layer.add_parameter("in_proj_bias", {e + 2 * kv_width()});
+  pack(output, add_projection("out_proj.weight", *output));
+  if (options.bias) output_bias = layer.add_parameter("out_proj.bias", {e});
   const AttentionPositions& positions = options.positions;
   if (positions.max_relative_distance) {
-    const std::array shape{2 * *positions.max_relative_distance + 1, head_dim};
-    parameters.add("relative_keys", shape);
-    parameters.add("relative_values", shape);
+    const auto shape = {2 * *positions.max_relative_distance + 1, head_dim};
+    relative_keys = layer.add_parameter("relative_keys", shape, Initialization::xavier_uniform());
+    relative_values =
+        layer.add_parameter("relative_values", shape, Initialization::xavier_uniform());
   }
   if (positions.t5_bias) {
-    parameters.add("relative_attention_bias.weight",
-                   std::array{positions.t5_bias->num_buckets, options.num_heads});
+    t5_table = layer.add_parameter("relative_attention_bias.weight",
+                                   {positions.t5_bias->num_buckets, options.num_heads},
+                                   Initialization::xavier_uniform());
   }
-  if (options.sinks) parameters.add("sinks", std::array{options.num_heads});
-}
-
-void MultiHeadAttention::Impl::pack_input_projections() {
-  if (joined()) {
-    const std::int64_t e = options.d_model;
-    const ConstTensor all = parameters.get("in_proj_weight");
-    query.pack(all.slice(0, 0, e));
-    key.pack(all.slice(0, e, 2 * e));
-    value.pack(all.slice(0, 2 * e, 3 * e));
-  } else {
-    query.pack(parameters.get("q_proj_weight"));
-    key.pack(parameters.get("k_proj_weight"));
-    value.pack(parameters.get("v_proj_weight"));
-  }
-}
-
-void MultiHeadAttention::Impl::clear_biases() {
-  for (const char* name : {"in_proj_bias", "out_proj.bias", "sinks"}) {
-    if (!parameters.contains(name)) continue;
-    const Tensor bias = parameters.mutable_view(name);
-    for (std::int64_t i = 0; i < bias.size(0); ++i) bias(i) = 0.0F;
-  }
+  if (options.sinks) sinks = layer.add_parameter("sinks", {options.num_heads});
+  // The four projections and two tables.
+  layer.reserve_streams(6);
 }
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
-    : impl_(std::make_unique<Impl>()) {
+    : impl_(std::make_shared<Impl>()) {
   validation::require_at_least("d_model", options.d_model, 1);
   validation::require_at_least("num_heads", options.num_heads, 1);
   if (options.d_model % options.num_heads != 0) {
@@ -168,118 +200,59 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
         {"a divisor of ", validation::Name("num_heads"), " ", options.num_heads});
   }
   // The largest of the parameters' sizes; none of what follows can then overflow.
-  validation::product("d_model", {3, options.d_model, options.d_model});
+  const std::int64_t joined = validation::product("d_model", {3, options.d_model, options.d_model});
+  if (impl.joined()) {
+    validation::allocation(std::string_view("in_proj_weight"), joined, sizeof(float));
+  }
   validation::product("key_dim", {impl.kv_width(), impl.key_dim});
   validation::product("value_dim", {impl.kv_width(), impl.value_dim});
   impl.check_positions();
-  impl.add_parameters();
-  impl.query = PackedMatrix(options.d_model, options.d_model);
-  impl.key = PackedMatrix(impl.kv_width(), impl.key_dim);
-  impl.value = PackedMatrix(impl.kv_width(), impl.value_dim);
-  impl.output = PackedMatrix(options.d_model, options.d_model);
+  impl.query = std::make_shared<PackedMatrix>(options.d_model, options.d_model);
+  impl.key = std::make_shared<PackedMatrix>(impl.kv_width(), impl.key_dim);
+  impl.value = std::make_shared<PackedMatrix>(impl.kv_width(), impl.value_dim);
+  impl.output = std::make_shared<PackedMatrix>(options.d_model, options.d_model);
+  impl.add_parameters(*this);
+  if (impl.rotary) add_intermediates({"projected_q", "projected_k"});
+  add_intermediates({"q", "k", "v", "scaled_scores", "capped_scores", "biased_scores", "weights",
+                     "log_sum_exp", "head_output", "output"});
 }
-
-MultiHeadAttention::~MultiHeadAttention() = default;
-MultiHeadAttention::MultiHeadAttention(MultiHeadAttention&&) noexcept = default;
-MultiHeadAttention& MultiHeadAttention::operator=(MultiHeadAttention&&) noexcept = default;
 
 const MultiHeadAttentionOptions& MultiHeadAttention::options() const noexcept {
   return impl_->options;
 }
 
-std::vector<std::string> MultiHeadAttention::parameter_names() const {
-  return impl_->parameters.names();
-}
-
-ConstTensor MultiHeadAttention::parameter(std::string_view name) const {
-  return impl_->parameters.get(name);
-}
-
-void MultiHeadAttention::set_parameter(std::string_view name, const ConstTensor& values) {
-  impl_->parameters.set(name, values);
-  if (name == "out_proj.weight") {
-    impl_->output.pack(impl_->parameters.get(name));
-  } else if (name.ends_with("proj_weight")) {
-    impl_->pack_input_projections();
-  }
-}
-
-void MultiHeadAttention::initialize_identity() {
-  Impl& impl = *impl_;
+void MultiHeadAttention::initialize_identity(Context& context) {
+  const Impl& impl = *impl_;
   if (!impl.joined()) {
     validation::fail_value("initialize_identity",
                            "keys and values of other widths or other heads than the queries",
                            {"the same ones"});
   }
-  const std::int64_t e = impl.options.d_model;
-  for (const char* name : {"in_proj_weight", "out_proj.weight"}) {
-    const Tensor weight = impl.parameters.mutable_view(name);
-    for (std::int64_t i = 0; i < weight.size(0); ++i) {
-      for (std::int64_t j = 0; j < e; ++j) weight(i, j) = i % e == j ? 1.0F : 0.0F;
-    }
-  }
-  impl.clear_biases();
-  impl.pack_input_projections();
-  impl.output.pack(impl.parameters.get("out_proj.weight"));
-}
-
-void MultiHeadAttention::initialize_xavier(std::uint64_t seed, Context& context) {
-  initialize_xavier(RandomStream{seed, 0}, context);
-}
-
-void MultiHeadAttention::initialize_xavier(const RandomStream& first, Context& context) {
-  Impl& impl = *impl_;
-  const auto draw = [&](const Tensor& weight, std::uint64_t stream) {
-    xavier_uniform(weight, {first.seed, first.stream + stream}, 1, context);
-  };
-  if (impl.joined()) {
-    const std::int64_t e = impl.options.d_model;
-    const Tensor all = impl.parameters.mutable_view("in_proj_weight");
-    for (int i = 0; i < 3; ++i) draw(all.slice(0, i * e, (i + 1) * e), i);
-  } else {
-    draw(impl.parameters.mutable_view("q_proj_weight"), 0);
-    draw(impl.parameters.mutable_view("k_proj_weight"), 1);
-    draw(impl.parameters.mutable_view("v_proj_weight"), 2);
-  }
-  draw(impl.parameters.mutable_view("out_proj.weight"), 3);
-  if (impl.options.positions.t5_bias) {
-    draw(impl.parameters.mutable_view("relative_attention_bias.weight"), 4);
-  }
-  if (impl.options.positions.max_relative_distance) {
-    draw(impl.parameters.mutable_view("relative_keys"), 4);
-    draw(impl.parameters.mutable_view("relative_values"), 5);
-  }
-  impl.clear_biases();
-  impl.pack_input_projections();
-  impl.output.pack(impl.parameters.get("out_proj.weight"));
+  update_parameters(
+      [&](const Parameter& parameter) {
+        const Tensor& values = parameter.values;
+        if (parameter.initialization.kind == Initialization::Kind::kZeros) {
+          std::fill_n(values.data(), values.size(0), 0.0F);
+        } else if (parameter.name == "in_proj_weight" || parameter.name == "out_proj.weight") {
+          for (std::int64_t i = 0; i < values.size(0); ++i) {
+            for (std::int64_t j = 0; j < values.size(1); ++j) {
+              values(i, j) = i % values.size(1) == j ? 1.0F : 0.0F;
+            }
+          }
+        }
+      },
+      context);
 }
 
 void MultiHeadAttention::Impl::check_query(const ConstTensor& query, const Tensor& output) const {
-  if (query.rank() != 2 && query.rank() != 3) {
-    validation::fail_rows("query", query.shape(), "d_model");
-  }
-  if (query.rank() == 3) {
-    validation::require_shape("query", query, {-1, -1, options.d_model});
-    validation::require_shape("output", output, {query.size(0), query.size(1), options.d_model});
-  } else {
-    validation::require_shape("query", query, {-1, options.d_model});
-    validation::require_shape("output", output, {query.size(0), options.d_model});
-  }
-  validation::require_data("query", query);
-  validation::require_data("output", output);
+  require_rows("query", query, "d_model", options.d_model);
+  require_rows_like("output", output, query, query.size(-2), options.d_model);
 }
 
-void MultiHeadAttention::Impl::check_keys(const ConstTensor& key, const ConstTensor& value,
-                                          bool batched, std::int64_t batch) const {
-  if (batched) {
-    validation::require_shape("key", key, {batch, -1, key_dim});
-    validation::require_shape("value", value, {batch, key.size(1), value_dim});
-  } else {
-    validation::require_shape("key", key, {-1, key_dim});
-    validation::require_shape("value", value, {key.size(0), value_dim});
-  }
-  validation::require_data("key", key);
-  validation::require_data("value", value);
+void MultiHeadAttention::Impl::check_keys(const ConstTensor& query, const ConstTensor& key,
+                                          const ConstTensor& value) const {
+  require_rows_like("key", key, query, -1, key_dim);
+  require_rows_like("value", value, query, key.size(-2), value_dim);
 }
 
 void MultiHeadAttention::Impl::check_cache(const KeyValueCache& cache, std::int64_t batch) const {
@@ -289,35 +262,20 @@ void MultiHeadAttention::Impl::check_cache(const KeyValueCache& cache, std::int6
 
 Tensor MultiHeadAttention::Impl::project(const PackedMatrix& weight, std::int64_t bias_offset,
                                          const ConstTensor& x, runtime::Execution& run) const {
-  const ConstTensor from = x.rank() == 3 ? x : x.unsqueeze(0);
-  const std::int64_t batch = from.size(0);
-  const std::int64_t rows = from.size(1);
-  const Tensor y(run.floats(validation::product("query", {batch, rows, weight.rows()}),
-                            "multi-head projections"),
-                 {batch, rows, weight.rows()});
-  weight.multiply(from, input_bias(bias_offset), y, run, weight.take_scratch(run));
+  const ConstTensor from = with_batch(x);
+  const auto shape = {from.size(0), from.size(1), weight.rows()};
+  const Tensor y(run.floats(validation::product("query", shape), "multi-head projections"), shape);
+  const float* bias = options.bias ? input_biases.pointer(bias_offset) : nullptr;
+  weight.multiply(from, bias, y, run, weight.take_scratch(run));
   return y;
 }
 
-Tensor MultiHeadAttention::Impl::project_keys(const ConstTensor& x, std::int64_t first,
-                                              runtime::Execution& run, Context& context) const {
-  const Tensor keys = project(key, options.d_model, x, run);
-  if (rotary) {
-    const Tensor heads = keys.split_heads(kv_heads);
-    const auto start = static_cast<double>(first);
-    rotary->forward(heads, heads,
-                    {.start = start, .sequence_length = start + static_cast<double>(heads.size(2))},
-                    context);
-  }
-  return keys;
-}
-
 Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int64_t num_keys,
-                                                 const AttentionOptions& attention,
+                                                 const AttentionOptions& attention, Showing& show,
                                                  runtime::Execution& run, Context& context) const {
-  const Tensor queries = project(query, 0, x, run);
-  if (!rotary) return queries;
-  const Tensor heads = queries.split_heads(options.num_heads);
+  const Tensor heads = project(*query, 0, x, run).split_heads(options.num_heads);
+  if (!rotary) return heads;
+  show.copy("projected_q", heads, run);
   const auto rotate = [&](const Tensor& rows, std::int64_t keys) {
     const std::int64_t first = attention.relative_diagonal.resolve(rows.size(2), keys);
     rotary->forward(
@@ -333,7 +291,25 @@ Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int6
       rotate(heads.slice(0, b, b + 1), attention.key_lens(b));
     }
   }
-  return queries;
+  return heads;
+}
+
+Tensor MultiHeadAttention::Impl::project_keys(const ConstTensor& x, std::int64_t first,
+                                              Showing& show, runtime::Execution& run,
+                                              Context& context) const {
+  const Tensor heads = project(*key, options.d_model, x, run).split_heads(kv_heads);
+  if (!rotary) return heads;
+  show.copy("projected_k", heads, run);
+  const auto start = static_cast<double>(first);
+  rotary->forward(heads, heads,
+                  {.start = start, .sequence_length = start + static_cast<double>(heads.size(2))},
+                  context);
+  return heads;
+}
+
+Tensor MultiHeadAttention::Impl::project_values(const ConstTensor& x,
+                                                runtime::Execution& run) const {
+  return project(*value, options.d_model + kv_width(), x, run).split_heads(kv_heads);
 }
 
 AttentionOptions MultiHeadAttention::Impl::with_terms(const AttentionOptions& attention) const {
@@ -343,24 +319,24 @@ AttentionOptions MultiHeadAttention::Impl::with_terms(const AttentionOptions& at
     result.alibi_slopes = ConstTensor(slopes.data(), {options.num_heads});
   }
   if (positions.t5_bias && !result.t5_bias) {
-    result.t5_bias = T5Bias{.table = parameters.get("relative_attention_bias.weight"),
+    result.t5_bias = T5Bias{.table = t5_table,
                             .bidirectional = positions.t5_bias->bidirectional,
                             .max_distance = positions.t5_bias->max_distance};
   }
   if (positions.max_relative_distance) {
     if (result.relative_keys.is_none() && result.relative_values.is_none()) {
-      result.relative_keys = parameters.get("relative_keys");
-      result.relative_values = parameters.get("relative_values");
+      result.relative_keys = relative_keys;
+      result.relative_values = relative_values;
     }
   }
-  if (options.sinks && result.sinks.is_none()) result.sinks = parameters.get("sinks");
+  if (options.sinks && result.sinks.is_none()) result.sinks = sinks;
   return result;
 }
 
 void MultiHeadAttention::Impl::check_options(const AttentionOptions& attention,
                                              const ConstTensor& query,
                                              std::int64_t num_keys) const {
-  check_attention_options(with_terms(attention), {.batch = query.rank() == 3 ? query.size(0) : 1,
+  check_attention_options(with_terms(attention), {.batch = batch_of(query),
                                                   .query_heads = options.num_heads,
                                                   .key_heads = kv_heads,
                                                   .num_queries = query.size(-2),
@@ -369,42 +345,53 @@ void MultiHeadAttention::Impl::check_options(const AttentionOptions& attention,
                                                   .value_dim = head_dim});
 }
 
-MultiHeadAttention::Impl::Heads MultiHeadAttention::Impl::take_heads(
-    std::int64_t batch, std::int64_t num_queries, runtime::Execution& run) const {
-  const std::int64_t e = options.d_model;
-  Heads heads;
-  heads.joined =
-      Tensor(run.floats(batch * num_queries * e, "multi-head output"), {batch, num_queries, e});
-  heads.scratch = output.take_scratch(run);
-  return heads;
+void MultiHeadAttention::Impl::attend(const Tensor& q, const ConstTensor& k, const ConstTensor& v,
+                                      const Tensor& to, const AttentionOptions& attention,
+                                      Showing& show, runtime::Execution& run,
+                                      Context& context) const {
+  const std::int64_t batch = q.size(0), heads = options.num_heads, num_queries = q.size(2);
+  const std::int64_t num_keys = k.size(2);
+  // Taken before anything is written.
+  const auto shape = {batch, num_queries, options.d_model};
+  const Tensor joined(run.floats(validation::product("query", shape), "multi-head output"), shape);
+  float* scratch = output->take_scratch(run);
+  show.copy("q", q, run);
+  show.copy("k", k, run);
+  show.copy("v", v, run);
+  AttentionOptions terms = with_terms(attention);
+  const ShownStages stages(terms, show, {batch, heads, num_queries, num_keys});
+  const Tensor shown_heads = show.take("head_output", q.shape());
+  const Tensor shown = show.take("output", shape);
+
+  scaled_dot_product_attention(q, k, v, joined.split_heads(heads), terms, context);
+  stages.fill(run);
+  show.fill(shown_heads, joined.split_heads(heads), run);
+  output->multiply(joined, output_bias.data(), with_batch(to), run, scratch);
+  show.fill(shown, with_batch(to), run);
 }
 
-void MultiHeadAttention::Impl::finish(const Heads& heads, const Tensor& to,
-                                      runtime::Execution& run) const {
-  output.multiply(heads.joined, options.bias ? parameters.get("out_proj.bias").data() : nullptr,
-                  to.rank() == 3 ? to : to.unsqueeze(0), run, heads.scratch);
+void MultiHeadAttention::Impl::append(const ConstTensor& k, const ConstTensor& v,
+                                      KeyValueCache& cache, Showing& show, Context& context) const {
+  runtime::Execution run(context);
+  const Tensor keys = project_keys(k, cache.length(), show, run, context);
+  cache.append(keys, project_values(v, run));
 }
 
 void MultiHeadAttention::forward(const ConstTensor& query, const ConstTensor& key,
                                  const ConstTensor& value, const Tensor& output,
-                                 const AttentionOptions& attention, Context& context) const {
+                                 const AttentionOptions& attention, Context& context,
+                                 Intermediates* intermediates) const {
   const Impl& impl = *impl_;
   impl.check_query(query, output);
-  const bool batched = query.rank() == 3;
-  const std::int64_t batch = batched ? query.size(0) : 1;
-  impl.check_keys(key, value, batched, batch);
+  impl.check_keys(query, key, value);
   impl.check_options(attention, query, key.size(-2));
-
+  Showing show(*this, intermediates, query.rank() == 3);
   runtime::Execution run(context);
-  const Tensor q = impl.project_queries(query, key.size(-2), attention, run, context);
-  const Tensor k = impl.project_keys(key, 0, run, context);
-  const Tensor v = impl.project(impl.value, impl.options.d_model + impl.kv_width(), value, run);
-  const Impl::Heads heads = impl.take_heads(batch, query.size(-2), run);
-  scaled_dot_product_attention(q.split_heads(impl.options.num_heads), k.split_heads(impl.kv_heads),
-                               v.split_heads(impl.kv_heads),
-                               heads.joined.split_heads(impl.options.num_heads),
-                               impl.with_terms(attention), context);
-  impl.finish(heads, output, run);
+  const Tensor q = impl.project_queries(query, key.size(-2), attention, show, run, context);
+  const Tensor k = impl.project_keys(key, 0, show, run, context);
+  const Tensor v = impl.project_values(value, run);
+  impl.attend(q, k, v, output, attention, show, run, context);
+  show.done();
 }
 
 KeyValueCache MultiHeadAttention::make_cache(std::int64_t batch, std::int64_t capacity) const {
@@ -414,56 +401,47 @@ KeyValueCache MultiHeadAttention::make_cache(std::int64_t batch, std::int64_t ca
 void MultiHeadAttention::append(const ConstTensor& key, const ConstTensor& value,
                                 KeyValueCache& cache, Context& context) const {
   const Impl& impl = *impl_;
-  if (key.rank() != 2 && key.rank() != 3) {
-    validation::fail_rows("key", key.shape(), "key_dim");
-  }
-  const bool batched = key.rank() == 3;
-  const std::int64_t batch = batched ? key.size(0) : 1;
-  impl.check_keys(key, value, batched, batch);
-  impl.check_cache(cache, batch);
-  runtime::Execution run(context);
-  const Tensor k = impl.project_keys(key, cache.length(), run, context);
-  const Tensor v = impl.project(impl.value, impl.options.d_model + impl.kv_width(), value, run);
-  cache.append(k.split_heads(impl.kv_heads), v.split_heads(impl.kv_heads));
+  require_rows("key", key, "key_dim", impl.key_dim);
+  impl.check_keys(key, key, value);
+  impl.check_cache(cache, batch_of(key));
+  Showing show(*this, nullptr);
+  impl.append(key, value, cache, show, context);
 }
 
 void MultiHeadAttention::attend(const ConstTensor& query, const KeyValueCache& cache,
                                 const Tensor& output, const AttentionOptions& attention,
-                                Context& context) const {
+                                Context& context, Intermediates* intermediates) const {
   const Impl& impl = *impl_;
   impl.check_query(query, output);
-  const std::int64_t batch = query.rank() == 3 ? query.size(0) : 1;
-  impl.check_cache(cache, batch);
+  impl.check_cache(cache, batch_of(query));
   impl.check_options(attention, query, cache.length());
+  Showing show(*this, intermediates, query.rank() == 3);
   runtime::Execution run(context);
-  const Tensor q = impl.project_queries(query, cache.length(), attention, run, context);
-  const Impl::Heads heads = impl.take_heads(batch, query.size(-2), run);
-  scaled_dot_product_attention(q.split_heads(impl.options.num_heads), cache.keys(), cache.values(),
-                               heads.joined.split_heads(impl.options.num_heads),
-                               impl.with_terms(attention), context);
-  impl.finish(heads, output, run);
+  const Tensor q = impl.project_queries(query, cache.length(), attention, show, run, context);
+  impl.attend(q, cache.keys(), cache.values(), output, attention, show, run, context);
+  show.done();
 }
 
 void MultiHeadAttention::forward(const ConstTensor& query, const ConstTensor& key,
                                  const ConstTensor& value, const Tensor& output,
                                  KeyValueCache& cache, const AttentionOptions& attention,
-                                 Context& context) const {
+                                 Context& context, Intermediates* intermediates) const {
   const Impl& impl = *impl_;
   impl.check_query(query, output);
-  const bool batched = query.rank() == 3;
-  const std::int64_t batch = batched ? query.size(0) : 1;
-  impl.check_keys(key, value, batched, batch);
-  impl.check_cache(cache, batch);
+  impl.check_keys(query, key, value);
+  impl.check_cache(cache, batch_of(query));
+  Showing show(*this, intermediates, query.rank() == 3);
   const std::int64_t past = cache.length();
   const AttentionOptions shifted = behind(past, attention);
   impl.check_options(shifted, query, past + key.size(-2));
-  append(key, value, cache, context);
+  impl.append(key, value, cache, show, context);
   try {
-    attend(query, cache, output, shifted, context);
+    attend(query, cache, output, shifted, context, show.within(""));
   } catch (...) {
     cache.truncate(past);
     throw;
   }
+  show.done();
 }
 
 }  // namespace attn

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/dispatch.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -15,15 +14,20 @@ PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols) : rows_(rows), 
                  {});
 }
 
-void PackedMatrix::pack(const ConstTensor& weight, std::int64_t first_col) noexcept {
-  // Packing moves numbers and computes none: any instruction set's kernel gives the same.
-  const kernels::KernelTable& kernels =
-      *runtime::find_kernels(supported_instruction_sets().front());
-  for (index row = 0; row < rows_; row += kernels::kPanelWidth) {
-    kernels.pack(std::min(kernels::kPanelWidth, rows_ - row), weight.size(1),
-                 weight.data() + row * weight.stride(0), weight.stride(0), weight.stride(1),
-                 packed() + row * cols_ + first_col * kernels::kPanelWidth);
-  }
+void PackedMatrix::pack(const ConstTensor& weight, Context& context, std::int64_t first_col) {
+  runtime::Execution run(context);
+  // Packed a few panels per task.
+  constexpr index kRowsPerTask = 4 * kernels::kPanelWidth;
+  const double elements = static_cast<double>(rows_) * static_cast<double>(weight.size(1));
+  run.parallel_for(
+      (rows_ + kRowsPerTask - 1) / kRowsPerTask, elements, [&](index task, int) noexcept {
+        const index end = std::min(rows_, (task + 1) * kRowsPerTask);
+        for (index row = task * kRowsPerTask; row < end; row += kernels::kPanelWidth) {
+          run.kernels().pack(std::min(kernels::kPanelWidth, end - row), weight.size(1),
+                             weight.pointer(row, 0), weight.stride(0), weight.stride(1),
+                             packed() + row * cols_ + first_col * kernels::kPanelWidth);
+        }
+      });
 }
 
 float* PackedMatrix::take_scratch(runtime::Execution& run) const {

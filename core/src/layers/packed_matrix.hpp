@@ -18,7 +18,7 @@ class PackedMatrix {
   PackedMatrix(std::int64_t rows, std::int64_t cols);
 
   /// Takes the weights of a (rows, cols) matrix over, or those of its columns from `first_col` on.
-  void pack(const ConstTensor& weight, std::int64_t first_col = 0) noexcept;
+  void pack(const ConstTensor& weight, Context& context, std::int64_t first_col = 0);
 
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t cols() const noexcept { return cols_; }

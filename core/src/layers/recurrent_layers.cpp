@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
-#include <string_view>
+#include <utility>
 
+#include "layers/showing.hpp"
+#include "rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -16,16 +17,6 @@ using kernels::index;
 /// Numbers of a state per task: less is not worth a thread.
 constexpr index kStateBlock = 4096;
 
-std::string parameter_name(const char* kind, std::int64_t layer) {
-  return std::string(kind).append("_l").append(std::to_string(layer));
-}
-
-void copy(const ConstTensor& source, const Tensor& target) noexcept {
-  for (index i = 0; i < source.size(0); ++i) {
-    for (index c = 0; c < source.size(1); ++c) target(i, c) = source(i, c);
-  }
-}
-
 }  // namespace
 
 RecurrentLayers::RecurrentLayers(const RecurrentOptions& options, std::int64_t gates)
@@ -35,51 +26,37 @@ RecurrentLayers::RecurrentLayers(const RecurrentOptions& options, std::int64_t g
   validation::require_at_least("num_layers", options.num_layers, 1);
   const std::int64_t hidden = options.hidden_size;
   const std::int64_t rows = validation::product("hidden_size", {gates, hidden});
-  for (std::int64_t layer = 0; layer < options.num_layers; ++layer) {
-    const std::int64_t input = layer == 0 ? options.input_size : hidden;
-    parameters_.add(parameter_name("weight_ih", layer), std::array{rows, input});
-    parameters_.add(parameter_name("weight_hh", layer), std::array{rows, hidden});
+  for (std::int64_t l = 0; l < options.num_layers; ++l) {
+    const std::int64_t input = l == 0 ? options.input_size : hidden;
+    const std::string suffix = "_l" + std::to_string(l);
+    const auto add_weight = [&](const char* name, std::int64_t columns) {
+      const Tensor weight =
+          add_parameter(name + suffix, {rows, columns}, Initialization::xavier_uniform());
+      auto packed = std::make_shared<PackedMatrix>(rows, columns);
+      when_changed([packed, weight](Context& context) { packed->pack(weight, context); });
+      return packed;
+    };
+    Layer layer{.from_input = add_weight("weight_ih", input),
+                .from_state = add_weight("weight_hh", hidden)};
     if (options.bias) {
-      parameters_.add(parameter_name("bias_ih", layer), std::array{rows});
-      parameters_.add(parameter_name("bias_hh", layer), std::array{rows});
+      layer.input_bias = add_parameter("bias_ih" + suffix, {rows});
+      layer.state_bias = add_parameter("bias_hh" + suffix, {rows});
     }
-    layers_.push_back({PackedMatrix(rows, input), PackedMatrix(rows, hidden)});
+    layers_.push_back(std::move(layer));
+    add_intermediates({("output" + suffix).c_str()});
   }
-}
-
-void RecurrentLayers::set_parameter(std::string_view name, const ConstTensor& values) {
-  parameters_.set(name, values);
-  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-    const auto number = static_cast<std::int64_t>(layer);
-    if (name == parameter_name("weight_ih", number)) {
-      layers_[layer].from_input.pack(parameters_.get(name));
-    } else if (name == parameter_name("weight_hh", number)) {
-      layers_[layer].from_state.pack(parameters_.get(name));
-    }
-  }
-}
-
-const float* RecurrentLayers::bias(const char* kind, std::int64_t layer) const {
-  if (!options_.bias) return nullptr;
-  // Of fixed size, because a step of decoding allocates nothing.
-  std::array<char, 40> name;
-  char* end = std::ranges::copy(std::string_view(kind), name.data()).out;
-  end = std::ranges::copy(std::string_view("_l"), end).out;
-  end = std::to_chars(end, name.data() + name.size(), layer).ptr;
-  return parameters_.get({name.data(), end}).data();
 }
 
 void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
                               const RecurrentStates& states, Cell kernels::KernelTable::* cell,
-                              bool relu, Context& context) const {
+                              bool relu, Context& context, Intermediates* intermediates) const {
   const index inputs = options_.input_size;
   const index hidden = options_.hidden_size;
   const index layers = options_.num_layers;
-  if (x.rank() != 2 && x.rank() != 3) {
-    validation::fail_rows("x", x.shape(), "input_size");
-  }
+  require_rows("x", x, "input_size", inputs);
+  require_rows_like("output", output, x, x.size(-2), hidden);
   const bool batched = x.rank() == 3;
-  const index batch = batched ? x.size(0) : 1;
+  const index batch = batch_of(x);
   const index steps = x.size(-2);
   const auto check_state = [&](const char* name, const auto& state) {
     if (state.is_none()) return state;
@@ -91,18 +68,10 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
     validation::require_data(name, state);
     return batched ? state : state.unsqueeze(1);
   };
-  if (batched) {
-    validation::require_shape("x", x, {-1, -1, inputs});
-    validation::require_shape("output", output, {batch, steps, hidden});
-  } else {
-    validation::require_shape("x", x, {-1, inputs});
-    validation::require_shape("output", output, {steps, hidden});
-  }
-  validation::require_data("x", x);
-  validation::require_data("output", output);
   const ConstTensor h_0 = check_state("h_0", states.h_0);
   const Tensor h_n = check_state("h_n", states.h_n);
 
+  Showing show(*this, intermediates, batched);
   runtime::Execution run(context);
   const char* const purpose = "recurrent layers";
   const index width = gates_ * hidden;
@@ -133,17 +102,23 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
     return Tensor(data, shape, strides);
   };
   const index rows_per_task = std::max<index>(1, kStateBlock / hidden);
-  ConstTensor layer_input = batched ? x : x.unsqueeze(0);
+  const auto shown_output = [&](index l) {
+    if (!show) return Tensor();
+    return show.take("output_l" + std::to_string(l), {batch, steps, hidden});
+  };
+  // The last layer writes the output, after which nothing may fail.
+  const Tensor last_shown = shown_output(layers - 1);
+  ConstTensor layer_input = with_batch(x);
   for (index l = 0; l < layers; ++l) {
     const bool last = l + 1 == layers;
-    const Tensor layer_output = last ? (batched ? output : output.unsqueeze(0)) : between;
+    const Tensor layer_output = last ? with_batch(output) : between;
     const Layer& layer = layers_[static_cast<std::size_t>(l)];
-    layer.from_input.multiply(layer_input, bias("bias_ih", l), from_input, run, scratch);
-    const float* state_bias = bias("bias_hh", l);
+    layer.from_input->multiply(layer_input, layer.input_bias.data(), from_input, run, scratch);
     std::fill_n(state, state_size, 0.0F);
-    if (!h_0.is_none()) copy(h_0.select(0, l), state_view(state));
+    if (!h_0.is_none()) copy(h_0.select(0, l), state_view(state), run);
     for (index t = 0; t < steps; ++t) {
-      layer.from_state.multiply(state_view(state), state_bias, from_state, run, scratch);
+      layer.from_state->multiply(state_view(state), layer.state_bias.data(), from_state, run,
+                                 scratch);
       const index tasks = (batch + rows_per_task - 1) / rows_per_task;
       run.parallel_for(tasks, [&](index task, int) noexcept {
         const index first = task * rows_per_task;
@@ -166,9 +141,11 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
       });
       std::swap(state, next_state);
     }
-    if (!h_n.is_none()) copy(state_view(state), h_n.select(0, l));
+    if (!h_n.is_none()) copy(state_view(state), h_n.select(0, l), run);
+    show.fill(last ? last_shown : shown_output(l), layer_output, run);
     layer_input = layer_output;
   }
+  show.done();
 }
 
 }  // namespace attn

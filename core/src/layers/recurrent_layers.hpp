@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <memory>
 #include <vector>
 
 #include "attn/context.hpp"
-#include "attn/layers/parameters.hpp"
+#include "attn/layers/intermediates.hpp"
+#include "attn/layers/module.hpp"
 #include "attn/layers/rnn.hpp"
 #include "attn/tensor_view.hpp"
 #include "kernels/kernel_table.hpp"
@@ -15,29 +16,27 @@ namespace attn {
 
 /// What recurrent layers have in common: parameters, products and the order of steps. They differ
 /// in the number of gates and in the cell that turns products into the next state.
-class RecurrentLayers {
+class RecurrentLayers : public Module {
  public:
   using Cell = void (*)(const kernels::RecurrentCellArgs&) noexcept;
 
   RecurrentLayers(const RecurrentOptions& options, std::int64_t gates);
 
   const RecurrentOptions& options() const noexcept { return options_; }
-  const Parameters& parameters() const noexcept { return parameters_; }
-  void set_parameter(std::string_view name, const ConstTensor& values);
 
   /// `cell` is one of kernels::KernelTable, `relu` what it is told.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states,
-               Cell kernels::KernelTable::* cell, bool relu, Context& context) const;
+               Cell kernels::KernelTable::* cell, bool relu, Context& context,
+               Intermediates* intermediates) const;
 
  private:
   struct Layer {
-    PackedMatrix from_input, from_state;
+    std::shared_ptr<PackedMatrix> from_input, from_state;
+    Tensor input_bias = {}, state_bias = {};
   };
-  const float* bias(const char* kind, std::int64_t layer) const;
 
   RecurrentOptions options_;
   std::int64_t gates_;
-  Parameters parameters_;
   std::vector<Layer> layers_;
 };
 

@@ -20,6 +20,9 @@
 #include "attn/layers/transformer_encoder.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
+#include "elementwise.hpp"
+#include "layers/showing.hpp"
+#include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -46,20 +49,10 @@ inline LayerNorm norm_of(const TransformerLayerOptions& options) {
   return LayerNorm(options.d_model, {.eps = options.layer_norm_eps, .bias = options.bias});
 }
 
-template <class T>
-TensorView<T> with_batch(const TensorView<T>& view) {
-  return view.rank() == 2 ? view.unsqueeze(0) : view;
-}
-
 /// Requires x (B, N, E) or (N, E) and output of the same shape.
 inline void check_tokens(const ConstTensor& x, const Tensor& output, std::int64_t d_model) {
-  if ((x.rank() != 2 && x.rank() != 3) || x.size(-1) != d_model) {
-    const std::string e = std::to_string(d_model);
-    validation::fail_shape("x", x.shape(), {"shape (N, ", e, ") or (B, N, ", e, ")"});
-  }
-  validation::require_data("x", x);
-  validation::require_same_shape("output", output, x);
-  validation::require_data("output", output);
+  require_rows("x", x, "d_model", d_model);
+  require_rows_like("output", output, x, x.size(-2), d_model);
 }
 
 /// Requires that a stack's options leave what single layers write to `weights`, of which there are

@@ -33,38 +33,27 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
       feed_forward_(feed_forward_of(options)),
       norm1_(norm_of(options)),
       norm2_(norm_of(options)),
-      norm3_(norm_of(options)) {}
-
-std::vector<CompositeModule::Child> TransformerDecoderLayer::children() const {
-  auto& self = const_cast<TransformerDecoderLayer&>(*this);
-  return {{"self_attn", &self.self_attention_},
-          {"multihead_attn", &self.cross_attention_},
-          {"", &self.feed_forward_},
-          {"norm1", &self.norm1_},
-          {"norm2", &self.norm2_},
-          {"norm3", &self.norm3_}};
-}
-
-void TransformerDecoderLayer::initialize_xavier(const RandomStream& random, Context& context) {
-  self_attention_.initialize_xavier(random, context);
-  cross_attention_.initialize_xavier({random.seed, random.stream + 6}, context);
-  feed_forward_.initialize_xavier({random.seed, random.stream + 12}, context);
-  for (LayerNorm* norm : {&norm1_, &norm2_, &norm3_}) norm->initialize();
+      norm3_(norm_of(options)) {
+  add_child("self_attn", self_attention_);
+  add_child("multihead_attn", cross_attention_);
+  add_child("", feed_forward_);
+  add_child("norm1", norm1_);
+  add_child("norm2", norm2_);
+  add_child("norm3", norm3_);
+  // More than its matrices need: layer l of a stack begins at stream 16·l.
+  reserve_streams(16);
+  add_intermediates({"resid_pre", "resid_mid", "resid_mid_cross", "resid_post", "output"});
 }
 
 void TransformerDecoderLayer::check_memory(const ConstTensor& x, const ConstTensor& memory) const {
-  if (x.rank() == 3) {
-    validation::require_shape("memory", memory, {x.size(0), -1, options_.d_model});
-  } else {
-    validation::require_shape("memory", memory, {-1, options_.d_model});
-  }
-  validation::require_data("memory", memory);
+  require_rows_like("memory", memory, x, -1, options_.d_model);
 }
 
 void TransformerDecoderLayer::run(const ConstTensor& x, const ConstTensor& memory, State* state,
                                   const Tensor& output, const AttentionOptions& self_options,
                                   const AttentionOptions& cross_options, const Dropout& dropout,
-                                  Context& context) const {
+                                  Context& context, Intermediates* intermediates) const {
+  Showing show(*this, intermediates);
   runtime::Execution run(context);
   const auto take = [&] {
     return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
@@ -76,43 +65,62 @@ void TransformerDecoderLayer::run(const ConstTensor& x, const ConstTensor& memor
   const AttentionOptions to_memory = with_dropout(behind(past, cross_options), dropout, 2);
   const auto attend_to_self = [&](const ConstTensor& tokens, const Tensor& to) {
     if (state) {
-      self_attention_.forward(tokens, tokens, tokens, to, state->self_attention, to_self, context);
+      self_attention_.forward(tokens, tokens, tokens, to, state->self_attention, to_self, context,
+                              show.within("self_attn"));
     } else {
-      self_attention_.forward(tokens, tokens, tokens, to, to_self, context);
+      self_attention_.forward(tokens, tokens, tokens, to, to_self, context,
+                              show.within("self_attn"));
     }
     apply_dropout(to, to, dropout_at(dropout, 1), context);
   };
   const auto attend_to_memory = [&](const ConstTensor& tokens, const Tensor& to) {
     if (state) {
-      cross_attention_.attend(tokens, state->memory, to, to_memory, context);
+      cross_attention_.attend(tokens, state->memory, to, to_memory, context,
+                              show.within("multihead_attn"));
     } else {
-      cross_attention_.forward(tokens, memory, memory, to, to_memory, context);
+      cross_attention_.forward(tokens, memory, memory, to, to_memory, context,
+                               show.within("multihead_attn"));
     }
     apply_dropout(to, to, dropout_at(dropout, 3), context);
   };
   const auto feed_forward = [&](const ConstTensor& tokens, const Tensor& to) {
-    feed_forward_.forward(
-        tokens, to, options_.feed_forward_dropout ? dropout_at(dropout, 4) : Dropout{}, context);
+    feed_forward_.forward(tokens, to,
+                          options_.feed_forward_dropout ? dropout_at(dropout, 4) : Dropout{},
+                          context, show.within(""));
     apply_dropout(to, to, dropout_at(dropout, 5), context);
   };
+  const auto show_sum = [&](const char* name, const ConstTensor& p, const ConstTensor& q) {
+    const Tensor sum = show.take(name, x.shape());
+    if (!sum.is_none()) add(p, q, sum, run);
+  };
+  show.copy("resid_pre", x, run);
+  const Tensor shown = show.take("output", x.shape());
   if (options_.norm_first) {
-    norm1_.forward(x, a, context);
+    norm1_.forward(x, a, context, show.within("norm1"));
     attend_to_self(a, b);
     add(x, b, b, run);
-    norm2_.forward(b, a, context);
+    show.copy("resid_mid", b, run);
+    norm2_.forward(b, a, context, show.within("norm2"));
     attend_to_memory(a, a);
     add(b, a, b, run);
-    norm3_.forward(b, a, context);
+    show.copy("resid_mid_cross", b, run);
+    norm3_.forward(b, a, context, show.within("norm3"));
     feed_forward(a, a);
+    show_sum("resid_post", b, a);
     add(b, a, output, run);
   } else {
     attend_to_self(x, a);
-    norm1_.forward_sum(x, a, a, context);
+    show_sum("resid_mid", x, a);
+    norm1_.forward_sum(x, a, a, context, show.within("norm1"));
     attend_to_memory(a, b);
-    norm2_.forward_sum(a, b, a, context);
+    show_sum("resid_mid_cross", a, b);
+    norm2_.forward_sum(a, b, a, context, show.within("norm2"));
     feed_forward(a, b);
-    norm3_.forward_sum(a, b, output, context);
+    show_sum("resid_post", a, b);
+    norm3_.forward_sum(a, b, output, context, show.within("norm3"));
   }
+  show.fill(shown, output, run);
+  show.done();
 }
 
 void TransformerDecoderLayer::forward_with(const ConstTensor& x, const ConstTensor& memory,
@@ -123,19 +131,21 @@ void TransformerDecoderLayer::forward_with(const ConstTensor& x, const ConstTens
   if (!state) check_memory(x, memory);
   validation::require_probability("dropout", call.dropout.probability);
   require_no_weights(call);
+  Showing show(*this, call.intermediates, x.rank() == 3);
   runtime::Execution execution(context);
   const AttentionOptions to_self = staged(call.self_attention, execution);
   const AttentionOptions to_memory = staged(call.cross_attention, execution);
   const std::int64_t past = state ? state->self_attention.length() : 0;
   try {
     run(with_batch(x), with_batch(memory), state, with_batch(output), to_self, to_memory,
-        call.dropout, context);
+        call.dropout, context, show.within(""));
   } catch (...) {
     if (state) state->self_attention.truncate(past);
     throw;
   }
   publish(to_self, call.self_attention, execution);
   publish(to_memory, call.cross_attention, execution);
+  show.done();
 }
 
 void TransformerDecoderLayer::forward(const ConstTensor& x, const ConstTensor& memory,
@@ -153,7 +163,7 @@ TransformerDecoderLayer::State TransformerDecoderLayer::start(const ConstTensor&
                                                               std::int64_t capacity,
                                                               Context& context) const {
   check_memory(memory, memory);
-  const std::int64_t batch = memory.rank() == 3 ? memory.size(0) : 1;
+  const std::int64_t batch = batch_of(memory);
   State state{.self_attention = self_attention_.make_cache(batch, capacity),
               .memory = cross_attention_.make_cache(batch, memory.size(-2))};
   cross_attention_.append(memory, memory, state.memory, context);
@@ -167,28 +177,10 @@ void TransformerDecoderState::truncate(std::int64_t length) {
 TransformerDecoder::TransformerDecoder(const TransformerDecoderOptions& options)
     : options_(options) {
   validation::require_at_least("num_layers", options.num_layers, 1);
-  for (std::int64_t l = 0; l < options.num_layers; ++l) layers_.emplace_back(options.layer);
-  if (options.final_norm) norm_.emplace(norm_of(options.layer));
-}
-
-std::vector<CompositeModule::Child> TransformerDecoder::children() const {
-  auto& self = const_cast<TransformerDecoder&>(*this);
-  std::vector<Child> result;
-  result.reserve(layers_.size() + 1);
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    result.push_back({"layers." + std::to_string(l), &self.layers_[l]});
+  for (std::int64_t l = 0; l < options.num_layers; ++l) {
+    add_child("layers." + std::to_string(l), layers_.emplace_back(options.layer));
   }
-  if (norm_) result.push_back({"norm", &*self.norm_});
-  return result;
-}
-
-void TransformerDecoder::initialize_xavier(std::uint64_t seed, Context& context) {
-  std::uint64_t stream = 0;
-  for (TransformerDecoderLayer& layer : layers_) {
-    layer.initialize_xavier({seed, stream}, context);
-    stream += 16;
-  }
-  if (norm_) norm_->initialize();
+  if (options.final_norm) add_child("norm", norm_.emplace(norm_of(options.layer)));
 }
 
 void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, State* state,
@@ -201,6 +193,7 @@ void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, St
                       layers_.size());
   check_stack_outputs("cross_attention", call.cross_attention, call.cross_attention_weights,
                       layers_.size());
+  Showing show(*this, call.intermediates, x.rank() == 3);
   runtime::Execution run(context);
   float* const* self_weights = staged_weights(call.self_attention_weights, run);
   float* const* cross_weights = staged_weights(call.cross_attention_weights, run);
@@ -215,11 +208,13 @@ void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, St
     const bool last = l + 1 == layers_.size() && !norm_;
     layers_[l].run(l == 0 ? from : ConstTensor(tokens), with_batch(memory),
                    state ? &state->layers_[l] : nullptr, last ? with_batch(output) : tokens,
-                   to_self, to_memory, dropout_at(call.dropout, 6 * l), context);
+                   to_self, to_memory, dropout_at(call.dropout, 6 * l), context,
+                   show.within("layers", l));
   }
-  if (norm_) norm_->forward(tokens, with_batch(output), context);
+  if (norm_) norm_->forward(tokens, with_batch(output), context, show.within("norm"));
   publish_weights(call.self_attention_weights, self_weights, run);
   publish_weights(call.cross_attention_weights, cross_weights, run);
+  show.done();
 }
 
 void TransformerDecoder::forward(const ConstTensor& x, const ConstTensor& memory,

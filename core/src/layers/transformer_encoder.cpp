@@ -12,26 +12,18 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& 
       self_attention_(self_attention_of(options)),
       feed_forward_(feed_forward_of(options)),
       norm1_(norm_of(options)),
-      norm2_(norm_of(options)) {}
-
-std::vector<CompositeModule::Child> TransformerEncoderLayer::children() const {
-  auto& self = const_cast<TransformerEncoderLayer&>(*this);
-  return {{"self_attn", &self.self_attention_},
-          {"", &self.feed_forward_},
-          {"norm1", &self.norm1_},
-          {"norm2", &self.norm2_}};
-}
-
-void TransformerEncoderLayer::initialize_xavier(const RandomStream& random, Context& context) {
-  self_attention_.initialize_xavier(random, context);
-  feed_forward_.initialize_xavier({random.seed, random.stream + 6}, context);
-  norm1_.initialize();
-  norm2_.initialize();
+      norm2_(norm_of(options)) {
+  add_child("self_attn", self_attention_);
+  add_child("", feed_forward_);
+  add_child("norm1", norm1_);
+  add_child("norm2", norm2_);
+  add_intermediates({"resid_pre", "resid_mid", "resid_post", "output"});
 }
 
 void TransformerEncoderLayer::run(const ConstTensor& x, const Tensor& output, KeyValueCache* cache,
                                   const AttentionOptions& attention, const Dropout& dropout,
-                                  Context& context) const {
+                                  Context& context, Intermediates* intermediates) const {
+  Showing show(*this, intermediates);
   runtime::Execution run(context);
   const auto take = [&] {
     return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
@@ -41,86 +33,87 @@ void TransformerEncoderLayer::run(const ConstTensor& x, const Tensor& output, Ke
   const AttentionOptions options = with_dropout(attention, dropout, 0);
   const auto attend = [&](const ConstTensor& tokens, const Tensor& to) {
     if (cache) {
-      self_attention_.forward(tokens, tokens, tokens, to, *cache, options, context);
+      self_attention_.forward(tokens, tokens, tokens, to, *cache, options, context,
+                              show.within("self_attn"));
     } else {
-      self_attention_.forward(tokens, tokens, tokens, to, options, context);
+      self_attention_.forward(tokens, tokens, tokens, to, options, context,
+                              show.within("self_attn"));
     }
     apply_dropout(to, to, dropout_at(dropout, 1), context);
   };
   const auto feed_forward = [&](const ConstTensor& tokens, const Tensor& to) {
-    feed_forward_.forward(
-        tokens, to, options_.feed_forward_dropout ? dropout_at(dropout, 2) : Dropout{}, context);
+    feed_forward_.forward(tokens, to,
+                          options_.feed_forward_dropout ? dropout_at(dropout, 2) : Dropout{},
+                          context, show.within(""));
     apply_dropout(to, to, dropout_at(dropout, 3), context);
   };
+  const auto show_sum = [&](const char* name, const ConstTensor& p, const ConstTensor& q) {
+    const Tensor sum = show.take(name, x.shape());
+    if (!sum.is_none()) add(p, q, sum, run);
+  };
+  show.copy("resid_pre", x, run);
+  const Tensor shown = show.take("output", x.shape());
   if (options_.norm_first) {
-    norm1_.forward(x, a, context);
+    norm1_.forward(x, a, context, show.within("norm1"));
     attend(a, b);
     add(x, b, b, run);
-    norm2_.forward(b, a, context);
+    show.copy("resid_mid", b, run);
+    norm2_.forward(b, a, context, show.within("norm2"));
     feed_forward(a, a);
+    show_sum("resid_post", b, a);
     add(b, a, output, run);
   } else {
     attend(x, a);
-    norm1_.forward_sum(x, a, a, context);
+    show_sum("resid_mid", x, a);
+    norm1_.forward_sum(x, a, a, context, show.within("norm1"));
     feed_forward(a, b);
-    norm2_.forward_sum(a, b, output, context);
+    show_sum("resid_post", a, b);
+    norm2_.forward_sum(a, b, output, context, show.within("norm2"));
   }
+  show.fill(shown, output, run);
+  show.done();
 }
 
 void TransformerEncoderLayer::forward_with(const ConstTensor& x, const Tensor& output,
                                            KeyValueCache* cache, const AttentionOptions& attention,
-                                           const Dropout& dropout, Context& context) const {
+                                           const Dropout& dropout, Context& context,
+                                           Intermediates* intermediates) const {
   check_tokens(x, output, options_.d_model);
   validation::require_probability("dropout", dropout.probability);
+  Showing show(*this, intermediates, x.rank() == 3);
   runtime::Execution execution(context);
   const AttentionOptions inner = staged(attention, execution);
   const std::int64_t past = cache ? cache->length() : 0;
   try {
-    run(with_batch(x), with_batch(output), cache, inner, dropout, context);
+    run(with_batch(x), with_batch(output), cache, inner, dropout, context, show.within(""));
   } catch (...) {
     if (cache) cache->truncate(past);
     throw;
   }
   publish(inner, attention, execution);
+  show.done();
 }
 
 void TransformerEncoderLayer::forward(const ConstTensor& x, const Tensor& output,
                                       const AttentionOptions& attention, const Dropout& dropout,
-                                      Context& context) const {
-  forward_with(x, output, nullptr, attention, dropout, context);
+                                      Context& context, Intermediates* intermediates) const {
+  forward_with(x, output, nullptr, attention, dropout, context, intermediates);
 }
 
 void TransformerEncoderLayer::forward(const ConstTensor& x, const Tensor& output,
                                       KeyValueCache& cache, const AttentionOptions& attention,
-                                      const Dropout& dropout, Context& context) const {
-  forward_with(x, output, &cache, attention, dropout, context);
+                                      const Dropout& dropout, Context& context,
+                                      Intermediates* intermediates) const {
+  forward_with(x, output, &cache, attention, dropout, context, intermediates);
 }
 
 TransformerEncoder::TransformerEncoder(const TransformerEncoderOptions& options)
     : options_(options) {
   validation::require_at_least("num_layers", options.num_layers, 1);
-  for (std::int64_t l = 0; l < options.num_layers; ++l) layers_.emplace_back(options.layer);
-  if (options.final_norm) norm_.emplace(norm_of(options.layer));
-}
-
-std::vector<CompositeModule::Child> TransformerEncoder::children() const {
-  auto& self = const_cast<TransformerEncoder&>(*this);
-  std::vector<Child> result;
-  result.reserve(layers_.size() + 1);
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    result.push_back({"layers." + std::to_string(l), &self.layers_[l]});
+  for (std::int64_t l = 0; l < options.num_layers; ++l) {
+    add_child("layers." + std::to_string(l), layers_.emplace_back(options.layer));
   }
-  if (norm_) result.push_back({"norm", &*self.norm_});
-  return result;
-}
-
-void TransformerEncoder::initialize_xavier(std::uint64_t seed, Context& context) {
-  std::uint64_t stream = 0;
-  for (TransformerEncoderLayer& layer : layers_) {
-    layer.initialize_xavier({seed, stream}, context);
-    stream += 8;
-  }
-  if (norm_) norm_->initialize();
+  if (options.final_norm) add_child("norm", norm_.emplace(norm_of(options.layer)));
 }
 
 void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
@@ -128,6 +121,7 @@ void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
   check_tokens(x, output, options_.layer.d_model);
   validation::require_probability("dropout", call.dropout.probability);
   check_stack_outputs("attention", call.attention, call.weights, layers_.size());
+  Showing show(*this, call.intermediates, x.rank() == 3);
   runtime::Execution run(context);
   float* const* weights = staged_weights(call.weights, run);
   const ConstTensor from = with_batch(x);
@@ -139,10 +133,11 @@ void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
     const bool last = l + 1 == layers_.size() && !norm_;
     layers_[l].run(l == 0 ? from : ConstTensor(tokens), last ? with_batch(output) : tokens,
                    call.caches.empty() ? nullptr : &call.caches[l], attention,
-                   dropout_at(call.dropout, 4 * l), context);
+                   dropout_at(call.dropout, 4 * l), context, show.within("layers", l));
   }
-  if (norm_) norm_->forward(tokens, with_batch(output), context);
+  if (norm_) norm_->forward(tokens, with_batch(output), context, show.within("norm"));
   publish_weights(call.weights, weights, run);
+  show.done();
 }
 
 std::vector<KeyValueCache> TransformerEncoder::make_caches(std::int64_t batch,

@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "attn/attention/scaled_dot_product_attention.hpp"
-#include "layers/module_initialization.hpp"
 #include "layers/packed_matrix.hpp"
+#include "layers/showing.hpp"
+#include "rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -62,30 +63,14 @@ void check_lengths(const Problem& p) {
 Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
               const Tensor& output, const AttentionPoolingOptions& options, index query_dim,
               index key_dim) {
-  if (query.rank() != 2 && query.rank() != 3) {
-    validation::fail_shape("query", query.shape(), {"rank 2 (N, D) or 3 (B, N, D)"});
-  }
-  const bool batched = query.rank() == 3;
-  const auto require = [&](const char* name, const auto& view, index batch, index length,
-                           index width) {
-    if (batched) {
-      validation::require_shape(name, view, {batch, length, width});
-    } else {
-      validation::require_shape(name, view, {length, width});
-    }
-    validation::require_data(name, view);
-  };
-  const auto with_batch = [&](auto view) {
-    return batched || view.is_none() ? view : view.unsqueeze(0);
-  };
+  require_rows("query", query, "D", query_dim);
   Problem p;
-  p.batch = batched ? query.size(0) : 1;
-  require("query", query, -1, -1, query_dim);
+  p.batch = batch_of(query);
   p.num_queries = query.size(-2);
-  require("key", key, p.batch, -1, key_dim < 0 ? query.size(-1) : key_dim);
+  require_rows_like("key", key, query, -1, key_dim < 0 ? query.size(-1) : key_dim);
   p.num_keys = key.size(-2);
-  require("value", value, p.batch, p.num_keys, -1);
-  require("output", output, p.batch, p.num_queries, value.size(-1));
+  require_rows_like("value", value, query, p.num_keys, -1);
+  require_rows_like("output", output, query, p.num_queries, value.size(-1));
   if (p.num_keys > INT32_MAX) {
     validation::fail(ErrorCode::kSizeOverflow, "key", {"length ", p.num_keys},
                      {"at most 2147483647"});
@@ -98,7 +83,7 @@ Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTenso
   check_lengths(p);
   for (const auto& [name, view] :
        {std::pair("scores", &options.scores), std::pair("weights", &options.weights)}) {
-    if (!view->is_none()) require(name, *view, p.batch, p.num_queries, p.num_keys);
+    if (!view->is_none()) require_rows_like(name, *view, query, p.num_queries, p.num_keys);
   }
   p.query = with_batch(query);
   p.key = with_batch(key);
@@ -242,86 +227,78 @@ void attention_pooling(const ConstTensor& query, const ConstTensor& key, const C
 }
 
 AdditiveAttention::AdditiveAttention(std::int64_t query_dim, std::int64_t key_dim,
-                                     std::int64_t num_hiddens) {
+                                     std::int64_t num_hiddens)
+    : query_dim_(query_dim), key_dim_(key_dim), num_hiddens_(num_hiddens) {
   validation::require_at_least("query_dim", query_dim, 1);
   validation::require_at_least("key_dim", key_dim, 1);
   validation::require_at_least("num_hiddens", num_hiddens, 1);
-  parameters_.add("W_k.weight", std::array{num_hiddens, key_dim});
-  parameters_.add("W_q.weight", std::array{num_hiddens, query_dim});
-  parameters_.add("w_v.weight", std::array{std::int64_t{1}, num_hiddens});
-  query_ = std::make_unique<PackedMatrix>(num_hiddens, query_dim);
-  key_ = std::make_unique<PackedMatrix>(num_hiddens, key_dim);
-}
-
-AdditiveAttention::~AdditiveAttention() = default;
-AdditiveAttention::AdditiveAttention(AdditiveAttention&&) noexcept = default;
-AdditiveAttention& AdditiveAttention::operator=(AdditiveAttention&&) noexcept = default;
-
-std::int64_t AdditiveAttention::query_dim() const noexcept { return query_->cols(); }
-std::int64_t AdditiveAttention::key_dim() const noexcept { return key_->cols(); }
-std::int64_t AdditiveAttention::num_hiddens() const noexcept { return key_->rows(); }
-
-std::vector<std::string> AdditiveAttention::parameter_names() const { return parameters_.names(); }
-
-ConstTensor AdditiveAttention::parameter(std::string_view name) const {
-  return parameters_.get(name);
-}
-
-void AdditiveAttention::set_parameter(std::string_view name, const ConstTensor& values) {
-  parameters_.set(name, values);
-  if (name == "W_k.weight") key_->pack(parameters_.get(name));
-  if (name == "W_q.weight") query_->pack(parameters_.get(name));
-}
-
-void AdditiveAttention::initialize_xavier(const RandomStream& random, Context& context) {
-  initialize_parameters(*this, random, context);
+  const auto add_projection = [&](const char* name, std::int64_t width) {
+    const Tensor weight =
+        add_parameter(name, {num_hiddens, width}, Initialization::xavier_uniform());
+    auto packed = std::make_shared<PackedMatrix>(num_hiddens, width);
+    when_changed([packed, weight](Context& context) { packed->pack(weight, context); });
+    return packed;
+  };
+  key_ = add_projection("W_k.weight", key_dim);
+  query_ = add_projection("W_q.weight", query_dim);
+  column_weights_ = add_parameter("w_v.weight", {1, num_hiddens}, Initialization::xavier_uniform());
+  add_intermediates({"projected_queries", "projected_keys", "scores", "weights", "output"});
 }
 
 void AdditiveAttention::project_keys(const ConstTensor& key, const Tensor& projected,
                                      Context& context) const {
-  if (key.rank() == 2) {
-    validation::require_shape("key", key, {-1, key_dim()});
-    validation::require_shape("projected", projected, {key.size(0), num_hiddens()});
-  } else {
-    validation::require_shape("key", key, {-1, -1, key_dim()});
-    validation::require_shape("projected", projected, {key.size(0), key.size(1), num_hiddens()});
-  }
-  validation::require_data("key", key);
-  validation::require_data("projected", projected);
+  require_rows("key", key, "key_dim", key_dim_);
+  require_rows_like("projected", projected, key, key.size(-2), num_hiddens_);
   Execution run(context);
   key_->multiply(key, nullptr, projected, run, key_->take_scratch(run));
 }
 
 void AdditiveAttention::forward(const ConstTensor& query, const ConstTensor& key,
                                 const ConstTensor& value, const Tensor& output,
-                                const AttentionPoolingOptions& options, Context& context) const {
-  const Problem p = check(query, key, value, output, options, query_dim(), key_dim());
+                                const AttentionPoolingOptions& options, Context& context,
+                                Intermediates* intermediates) const {
+  const Problem p = check(query, key, value, output, options, query_dim_, key_dim_);
+  Showing show(*this, intermediates, query.rank() == 3);
   Execution run(context);
-  const std::array shape{p.batch, p.num_keys, num_hiddens()};
+  const std::array shape{p.batch, p.num_keys, num_hiddens_};
   const Tensor projected(run.floats(validation::product("key", shape), "additive attention"),
                          shape);
   project_keys(p.key, projected, context);
   forward_projected(p.query, projected, p.value, p.output,
-                    {options.hard, options.mask, options.valid_lens, p.scores, p.weights}, context);
+                    {options.hard, options.mask, options.valid_lens, p.scores, p.weights}, context,
+                    show.within(""));
+  show.done();
 }
 
 void AdditiveAttention::forward_projected(const ConstTensor& query,
                                           const ConstTensor& projected_keys,
                                           const ConstTensor& value, const Tensor& output,
-                                          const AttentionPoolingOptions& options,
-                                          Context& context) const {
-  const Problem p =
-      check(query, projected_keys, value, output, options, query_dim(), num_hiddens());
+                                          const AttentionPoolingOptions& options, Context& context,
+                                          Intermediates* intermediates) const {
+  Problem p = check(query, projected_keys, value, output, options, query_dim_, num_hiddens_);
+  Showing show(*this, intermediates, query.rank() == 3);
   Execution run(context);
-  const std::array shape{p.batch, p.num_queries, num_hiddens()};
+  const std::array shape{p.batch, p.num_queries, num_hiddens_};
   const Tensor projected(run.floats(validation::product("query", shape), "additive attention"),
                          shape);
   query_->multiply(p.query, nullptr, projected, run, query_->take_scratch(run));
+  show.copy("projected_queries", projected, run);
+  show.copy("projected_keys", p.key, run);
+  // Pooling writes what is shown in place, or where the caller wants it as well, it is copied.
+  Tensor scores = show.take("scores", {p.batch, p.num_queries, p.num_keys});
+  Tensor weights = show.take("weights", {p.batch, p.num_queries, p.num_keys});
+  const Tensor shown = show.take("output", p.output.shape());
+  if (p.scores.is_none()) std::swap(p.scores, scores);
+  if (p.weights.is_none()) std::swap(p.weights, weights);
   kernels::PoolingArgs args;
   args.score = PairScore::kAdditive;
-  args.column_weights = parameters_.get("w_v.weight").data();
+  args.column_weights = column_weights_.data();
   args.excluded_score = kMinusInfinity;
-  pool(p, projected, p.key, num_hiddens(), args, run);
+  pool(p, projected, p.key, num_hiddens_, args, run);
+  show.fill(scores, p.scores, run);
+  show.fill(weights, p.weights, run);
+  show.fill(shown, p.output, run);
+  show.done();
 }
 
 }  // namespace attn

@@ -1,10 +1,9 @@
 #include "attn/positions/learned_positional_encoding.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string>
 
 #include "attn/random.hpp"
+#include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -20,42 +19,22 @@ LearnedPositionalEncoding::LearnedPositionalEncoding(std::int64_t max_length, st
     : max_length_(max_length), d_model_(d_model) {
   validation::require_at_least("max_length", max_length, 1);
   validation::require_at_least("d_model", d_model, 1);
-  parameters_.add("weight", std::array{max_length, d_model});
-}
-
-std::vector<std::string> LearnedPositionalEncoding::parameter_names() const {
-  return parameters_.names();
-}
-
-ConstTensor LearnedPositionalEncoding::parameter(std::string_view name) const {
-  return parameters_.get(name);
-}
-
-void LearnedPositionalEncoding::set_parameter(std::string_view name, const ConstTensor& values) {
-  parameters_.set(name, values);
+  weight_ = add_parameter("weight", {max_length, d_model}, Initialization::normal(0.02F));
 }
 
 void LearnedPositionalEncoding::initialize_normal(std::uint64_t seed, float deviation,
                                                   Context& context) {
-  fill_normal(parameters_.mutable_view("weight"), {.seed = seed}, 0, deviation, context);
+  fill_normal(weight_, {.seed = seed}, 0, deviation, context);
 }
 
 void LearnedPositionalEncoding::forward(const ConstTensor& x, const Tensor& output,
                                         std::int64_t start, const Dropout& dropout,
                                         Context& context) const {
-  if (x.rank() != 2 && x.rank() != 3) {
-    validation::fail_rows("x", x.shape(), "d_model");
-  }
-  const ConstTensor from = x.rank() == 2 ? x.unsqueeze(0) : x;
-  const Tensor to = output.rank() == 2 ? output.unsqueeze(0) : output;
+  require_rows("x", x, "d_model", d_model_);
+  require_rows_like("output", output, x, x.size(-2), d_model_);
+  const ConstTensor from = with_batch(x);
+  const Tensor to = with_batch(output);
   const std::int64_t rows = from.size(1);
-  if (from.size(2) != d_model_) {
-    validation::fail_shape("x", x.shape(),
-                           {validation::Name("d_model"), " ", d_model_, " in its last dimension"});
-  }
-  validation::require_data("x", x);
-  validation::require_same_shape("output", output, x);
-  validation::require_data("output", output);
   validation::require_probability("dropout", dropout.probability);
   validation::require_at_least("start", start, 0);
   if (rows > max_length_ || start > max_length_ - rows) {
@@ -66,7 +45,7 @@ void LearnedPositionalEncoding::forward(const ConstTensor& x, const Tensor& outp
 
   {
     runtime::Execution run(context);
-    const float* table = parameters_.get("weight").data() + start * d_model_;
+    const float* table = weight_.data() + start * d_model_;
     const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
     run.parallel_for(from.size(0) * blocks, [&](std::int64_t task, int) noexcept {
       const std::int64_t b = task / blocks;

@@ -35,7 +35,7 @@ class ThreadPool {
   std::unique_ptr<Shared> shared_;
 };
 
-/// One thread per core; 1 where threads are not to be had.
+/// One thread per core; 1 where there are no threads.
 int hardware_threads() noexcept;
 
 }  // namespace attn::runtime

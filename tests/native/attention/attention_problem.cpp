@@ -77,6 +77,49 @@ AttentionOutputs entry_of(const AttentionOutputs& outputs, const AttentionSizes&
   return alone;
 }
 
+AttentionInputs::AttentionInputs(const AttentionProblem& p) : problem_(p) {
+  const auto given = [&](std::vector<std::int64_t> shape, const std::vector<float>& values) {
+    return values.empty() ? FloatTensor() : FloatTensor(std::move(shape), values, p.layout);
+  };
+  if (!p.mask.empty()) mask_ = HostTensor<std::uint8_t>(p.mask_shape, p.mask, p.layout);
+  if (!p.valid_lens.empty()) {
+    valid_lens_ = HostTensor<std::int32_t>(p.valid_lens_shape(), p.valid_lens, p.layout);
+  }
+  if (!p.key_lens.empty()) {
+    key_lens_ = HostTensor<std::int32_t>({p.sizes.batch}, p.key_lens, p.layout);
+  }
+  bias_ = given(p.bias_shape, p.bias);
+  relative_keys_ = given(p.relative_shape(p.sizes.head_dim), p.relative_keys);
+  relative_values_ = given(p.relative_shape(p.sizes.value_dim), p.relative_values);
+  alibi_slopes_ = given({p.sizes.query_heads}, p.alibi_slopes);
+  t5_table_ = given(p.t5_shape(), p.t5_table);
+  sinks_ = given({p.sizes.query_heads}, p.sinks);
+}
+
+attn::AttentionOptions AttentionInputs::options() const {
+  const AttentionProblem& p = problem_;
+  attn::AttentionOptions options;
+  options.scale = p.scale;
+  options.softcap = p.softcap;
+  options.bias = bias_.view();
+  options.mask = mask_.view();
+  options.causal = p.causal;
+  options.window = p.window;
+  options.valid_lens = valid_lens_.view();
+  options.key_lens = key_lens_.view();
+  options.relative_diagonal = p.relative_diagonal;
+  options.relative_keys = relative_keys_.view();
+  options.relative_values = relative_values_.view();
+  options.alibi_slopes = alibi_slopes_.view();
+  if (!p.t5_table.empty()) {
+    options.t5_bias = attn::T5Bias{t5_table_.view(), p.t5_bidirectional, p.t5_max_distance};
+  }
+  options.sinks = sinks_.view();
+  options.dropout = p.dropout;
+  options.dropout_random = p.dropout_random;
+  return options;
+}
+
 AttentionOutputs attend(const AttentionProblem& p, attn::Context& context,
                         const AttentionWants& wants) {
   const FloatTensor query(of_rank(p.query_shape(), p.rank), p.query, p.layout);
@@ -93,48 +136,8 @@ AttentionOutputs attend(const AttentionProblem& p, attn::Context& context,
   FloatTensor biased = output_of(wants.scores, p.score_shape());
   FloatTensor weights = output_of(wants.weights, p.score_shape());
 
-  HostTensor<std::uint8_t> mask;
-  if (!p.mask.empty()) mask = HostTensor<std::uint8_t>(p.mask_shape, p.mask, p.layout);
-  FloatTensor bias;
-  if (!p.bias.empty()) bias = FloatTensor(p.bias_shape, p.bias, p.layout);
-  HostTensor<std::int32_t> valid_lens;
-  if (!p.valid_lens.empty()) {
-    valid_lens = HostTensor<std::int32_t>(p.valid_lens_shape(), p.valid_lens, p.layout);
-  }
-
-  HostTensor<std::int32_t> key_lens;
-  if (!p.key_lens.empty()) {
-    key_lens = HostTensor<std::int32_t>({p.sizes.batch}, p.key_lens, p.layout);
-  }
-  const auto optional = [&](std::vector<std::int64_t> shape, const std::vector<float>& values) {
-    return values.empty() ? FloatTensor() : FloatTensor(std::move(shape), values, p.layout);
-  };
-  const FloatTensor relative_keys = optional(p.relative_shape(p.sizes.head_dim), p.relative_keys);
-  const FloatTensor relative_values =
-      optional(p.relative_shape(p.sizes.value_dim), p.relative_values);
-  const FloatTensor alibi_slopes = optional({p.sizes.query_heads}, p.alibi_slopes);
-  const FloatTensor t5_table = optional(p.t5_shape(), p.t5_table);
-  const FloatTensor sinks = optional({p.sizes.query_heads}, p.sinks);
-
-  attn::AttentionOptions options;
-  options.key_lens = key_lens.view();
-  options.relative_diagonal = p.relative_diagonal;
-  options.relative_keys = relative_keys.view();
-  options.relative_values = relative_values.view();
-  options.alibi_slopes = alibi_slopes.view();
-  if (!p.t5_table.empty()) {
-    options.t5_bias = attn::T5Bias{t5_table.view(), p.t5_bidirectional, p.t5_max_distance};
-  }
-  options.sinks = sinks.view();
-  options.dropout = p.dropout;
-  options.dropout_random = p.dropout_random;
-  options.scale = p.scale;
-  options.softcap = p.softcap;
-  options.bias = bias.view();
-  options.mask = mask.view();
-  options.causal = p.causal;
-  options.window = p.window;
-  options.valid_lens = valid_lens.view();
+  const AttentionInputs inputs(p);
+  attn::AttentionOptions options = inputs.options();
   options.scaled_scores = scaled.view();
   options.capped_scores = capped.view();
   options.biased_scores = biased.view();

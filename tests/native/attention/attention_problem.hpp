@@ -91,7 +91,10 @@ struct AttentionProblem {
   }
 
   /// What the double-precision reference makes of it.
-  reference::AttentionResult expected() const {
+  reference::AttentionResult expected() const { return reference::attention(reference_call()); }
+
+  /// The same call of the reference.
+  reference::Attention reference_call() const {
     reference::Attention p;
     p.query = reference::Array(query_shape(), query);
     p.key = reference::Array(key_shape(), key);
@@ -127,7 +130,7 @@ struct AttentionProblem {
 
     if (!sinks.empty()) p.sinks = reference::Array({sizes.query_heads}, sinks);
     if (dropout > 0) p.kept = kept_by_dropout();
-    return reference::attention(p);
+    return p;
   }
 
   std::vector<std::int64_t> t5_shape() const {
@@ -186,6 +189,21 @@ AttentionProblem entry_of(const AttentionProblem& batch, std::int64_t b);
 attn::Diagonal random_diagonal(const AttentionSizes&, Random&);
 attn::Window random_window(const AttentionSizes&, Random&);
 std::vector<std::int32_t> random_lengths(std::int64_t count, std::int64_t num_keys, Random&);
+
+/// The tensors of a problem's options, in its layout.
+class AttentionInputs {
+ public:
+  explicit AttentionInputs(const AttentionProblem&);
+
+  /// Valid as long as this object.
+  attn::AttentionOptions options() const;
+
+ private:
+  const AttentionProblem& problem_;
+  HostTensor<std::uint8_t> mask_;
+  HostTensor<std::int32_t> valid_lens_, key_lens_;
+  FloatTensor bias_, relative_keys_, relative_values_, alibi_slopes_, t5_table_, sinks_;
+};
 
 /// Which outputs to ask for beside the output itself.
 struct AttentionWants {

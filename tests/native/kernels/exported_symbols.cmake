@@ -14,7 +14,7 @@ foreach(object IN LISTS objects)
   string(REGEX MATCHALL "[^\n]+" symbols "${listing}")
   set(tables 0)
   foreach(symbol IN LISTS symbols)
-    if(symbol MATCHES "^_ZN4attn7kernels[0-9]+${isa}_tableEv T ")
+    if(symbol MATCHES "^_ZN4attn7kernels[0-9]+${isa}_(training_)?tableEv T ")
       math(EXPR tables "${tables} + 1")
     elseif(isa STREQUAL "neon" AND symbol MATCHES "^_ZN5xsimd6kernel[^ ]* W ")
     elseif(NOT symbol MATCHES "^DW\\.ref\\.__gxx_personality_v0 ")  # the compiler's own

@@ -426,7 +426,7 @@ TEST(TransformerDecoderErrorTest, calls) {
       });
     };
     EXPECT_EQ(error({x.data(), {2, 3, 5}}, memory, out),
-              "shape_mismatch: x: got shape (2, 3, 5), needs shape (N, 4) or (B, N, 4)");
+              "shape_mismatch: x: got shape (2, 3, 5), needs shape (any, any, 4)");
     EXPECT_EQ(error(in, {x.data(), {1, 5, 4}}, out),
               "shape_mismatch: memory: got shape (1, 5, 4), needs shape (2, any, 4)");
     EXPECT_EQ(error({x.data(), {3, 4}}, memory, {y.data(), {3, 4}}),

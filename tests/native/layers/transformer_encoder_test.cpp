@@ -423,9 +423,9 @@ TEST(TransformerEncoderErrorTest, calls) {
       });
     };
     EXPECT_EQ(error({x.data(), {4}}, out),
-              "shape_mismatch: x: got shape (4), needs shape (N, 4) or (B, N, 4)");
+              "shape_mismatch: x: got shape (4), needs rank 2 (N, d_model) or 3 (B, N, d_model)");
     EXPECT_EQ(error({x.data(), {2, 3, 5}}, out),
-              "shape_mismatch: x: got shape (2, 3, 5), needs shape (N, 4) or (B, N, 4)");
+              "shape_mismatch: x: got shape (2, 3, 5), needs shape (any, any, 4)");
     EXPECT_EQ(error(in, {y.data(), {3, 4}}),
               "shape_mismatch: output: got shape (3, 4), needs shape (2, 3, 4)");
     EXPECT_EQ(error({nullptr, {2, 3, 4}}, out),

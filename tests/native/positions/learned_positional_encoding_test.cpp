@@ -171,7 +171,7 @@ TEST(LearnedPositionalEncodingErrorTest, names_the_argument_and_what_it_needs) {
   EXPECT_THAT(error_of([&] { layer.forward({p, {3}}, {p, {3}}); }),
               StartsWith("shape_mismatch: x: got shape (3), needs rank 2"));
   EXPECT_EQ(error_of([&] { layer.forward({p, {2, 4}}, {p, {2, 4}}); }),
-            "shape_mismatch: x: got shape (2, 4), needs d_model 3 in its last dimension");
+            "shape_mismatch: x: got shape (2, 4), needs shape (any, 3)");
   EXPECT_EQ(error_of([&] { layer.forward({p, {2, 3}}, {p, {1, 3}}); }),
             "shape_mismatch: output: got shape (1, 3), needs shape (2, 3)");
   EXPECT_EQ(error_of([&] { layer.forward({nullptr, {2, 3}}, {p, {2, 3}}); }),

@@ -69,7 +69,7 @@ class ATTN_API Safetensors {
   Safetensors() = default;
 
   std::vector<std::byte> owned_;
-  std::span<const std::byte> data_;  ///< behind the header
+  std::span<const std::byte> data_;  ///< after the header
   std::vector<SafetensorsEntry> tensors_;
   std::vector<std::size_t> by_name_;  ///< indices of tensors_, sorted by name
   SafetensorsMetadata metadata_;

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/dropout.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/tensor_view.hpp"
@@ -18,7 +18,7 @@ namespace attn {
 ///   output = LayerNorm(dropout(y) + x)
 ///
 /// Parameters: "ln.weight" and "ln.bias" (width), as in D2L.
-class ATTN_API AddNorm : public CompositeModule {
+class ATTN_API AddNorm : public Module {
  public:
   /// Throws what LayerNorm does.
   explicit AddNorm(std::int64_t width, const LayerNormOptions& options = {});
@@ -29,12 +29,13 @@ class ATTN_API AddNorm : public CompositeModule {
   /// must not overlap them. The sum is one float addition; of it, output is the LayerNorm within
   /// what that one states. Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for null
   /// data or a dropout probability outside [0, 1]; output is then untouched.
+  ///
+  /// Intermediates: "sum", dropout(y) + x, and "ln.output".
   void forward(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
-               const Dropout& dropout = {}, Context& context = Context::default_context()) const;
+               const Dropout& dropout = {}, Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
  private:
-  std::vector<Child> children() const override;
-
   LayerNorm norm_;
 };
 

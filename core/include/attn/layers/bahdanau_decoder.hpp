@@ -7,8 +7,8 @@
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
-#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -34,20 +34,12 @@ struct BahdanauDecoderOptions {
 /// "attention.W_q.weight", "attention.w_v.weight" (see AdditiveAttention), "embedding.weight" (V,
 /// embed_size), "rnn.weight_ih_l0" … (see GRU; its input is encoder_dim + embed_size wide),
 /// "dense.weight" (V, H), "dense.bias" (V).
-class ATTN_API BahdanauDecoder : public CompositeModule {
+class ATTN_API BahdanauDecoder : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   explicit BahdanauDecoder(const BahdanauDecoderOptions& options);
-  ~BahdanauDecoder() override;
-  BahdanauDecoder(BahdanauDecoder&&) noexcept;
-  BahdanauDecoder& operator=(BahdanauDecoder&&) noexcept;
 
   const BahdanauDecoderOptions& options() const noexcept { return options_; }
-
-  /// Weights drawn by xavier_uniform, the embedding's from a normal distribution with deviation 1
-  /// (as D2L does), from streams random.stream and following, one for each matrix in the order of
-  /// parameter_names(); biases zero.
-  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// What is carried from step to step. A copy branches off, e.g. for beam search.
   class ATTN_API State {
@@ -84,23 +76,27 @@ class ATTN_API BahdanauDecoder : public CompositeModule {
   /// Throws kShapeMismatch, kInvalidArgument (a token outside the vocabulary, a state that
   /// is not of this decoder, null data), kSizeOverflow, std::bad_alloc; state and outputs are then
   /// as they were.
+  ///
+  /// Intermediates, of all T steps: "attention.projected_queries" (B, T, H), "attention.scores" and
+  /// "attention.weights" (B, T, Nk), "attention.output" (B, T, encoder_dim), which is the context,
+  /// "embedding.output" (B, T, embed_size), "rnn.output_l0" (B, T, H) and so on of each layer, and
+  /// "dense.output" (B, T, V); and "attention.projected_keys" (B, Nk, H), which the state holds.
   void forward(const TensorView<const std::int32_t>& tokens, State& state, const Tensor& logits,
-               const Tensor& alignment = {}, Context& context = Context::default_context()) const;
+               const Tensor& alignment = {}, Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
   void forward(const TensorView<const std::int64_t>& tokens, State& state, const Tensor& logits,
-               const Tensor& alignment = {}, Context& context = Context::default_context()) const;
-
- protected:
-  std::vector<Child> children() const override;
+               const Tensor& alignment = {}, Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
  private:
   struct Layers;
 
   template <class Id>
   void decode(const TensorView<const Id>& tokens, State& state, const Tensor& logits,
-              const Tensor& alignment, Context& context) const;
+              const Tensor& alignment, Context& context, Intermediates* intermediates) const;
 
   BahdanauDecoderOptions options_;
-  std::unique_ptr<Layers> layers_;
+  std::shared_ptr<Layers> layers_;
 };
 
 }  // namespace attn

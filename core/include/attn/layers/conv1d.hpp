@@ -2,15 +2,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/module.hpp"
-#include "attn/layers/parameters.hpp"
-#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -22,8 +17,8 @@ struct Conv1dOptions {
   std::int64_t out_channels = 0;
   std::int64_t kernel_size = 1;  ///< k
   std::int64_t stride = 1;
-  std::int64_t padding = 0;  ///< zeros before and behind the sequence
-  /// As many zeros as keep the length, the odd one behind: PyTorch's padding='same'. Asks for
+  std::int64_t padding = 0;  ///< zeros before and after the sequence
+  /// As many zeros as keep the length, an odd one at the end: PyTorch's padding='same'. Asks for
   /// stride 1 and padding 0.
   bool same = false;
   std::int64_t dilation = 1;  ///< distance between the tokens that one output sees
@@ -44,22 +39,12 @@ class ATTN_API Conv1d : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1 (padding: 0), kSizeOverflow, std::bad_alloc.
   explicit Conv1d(const Conv1dOptions& options);
-  ~Conv1d() override;
-  Conv1d(Conv1d&&) noexcept;
-  Conv1d& operator=(Conv1d&&) noexcept;
 
   const Conv1dOptions& options() const noexcept { return options_; }
 
   /// What comes of a sequence of `length` tokens. Throws kInvalidArgument when not even one output
   /// does.
   std::int64_t output_length(std::int64_t length) const;
-
-  std::vector<std::string> parameter_names() const override;
-  ConstTensor parameter(std::string_view name) const override;
-  void set_parameter(std::string_view name, const ConstTensor& values) override;
-
-  /// The weight drawn by xavier_uniform, with fans in_channels·k and out_channels·k; the bias zero.
-  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// x (B, N, in_channels), output (B, output_length(N), out_channels), or both without B. Any
   /// strides; no overlap. Windows are read where they lie; only padding, a dilation and gaps
@@ -73,9 +58,9 @@ class ATTN_API Conv1d : public Module {
 
  private:
   Conv1dOptions options_;
-  std::int64_t padding_before_, padding_behind_;
-  Parameters parameters_;
-  std::unique_ptr<PackedMatrix> packed_;
+  std::int64_t padding_before_, padding_after_;
+  Tensor bias_;
+  std::shared_ptr<PackedMatrix> weight_;
 };
 
 }  // namespace attn

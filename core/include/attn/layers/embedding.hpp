@@ -3,14 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/module.hpp"
-#include "attn/layers/parameters.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
@@ -45,10 +41,6 @@ class ATTN_API Embedding : public Module {
 
   const EmbeddingOptions& options() const noexcept { return options_; }
 
-  std::vector<std::string> parameter_names() const override;
-  ConstTensor parameter(std::string_view name) const override;
-  void set_parameter(std::string_view name, const ConstTensor& values) override;
-
   /// The weights drawn by fill_normal, with deviation 1 as PyTorch; the row of padding zero.
   void initialize_normal(const RandomStream& random, float deviation = 1,
                          Context& context = Context::default_context());
@@ -69,7 +61,7 @@ class ATTN_API Embedding : public Module {
   void look_up(const TensorView<const Id>& ids, const Tensor& output, Context& context) const;
 
   EmbeddingOptions options_;
-  Parameters parameters_;
+  Tensor weight_;
 };
 
 }  // namespace attn

@@ -2,15 +2,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/activation.hpp"
 #include "attn/layers/dropout.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/linear.hpp"
 #include "attn/layers/module.hpp"
-#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -31,15 +30,12 @@ struct FeedForwardOptions {
 /// Parameters, zeros at first: "linear1.weight" (dim_feedforward, d_model), "linear2.weight"
 /// (out_features, dim_feedforward), and with bias "linear1.bias" and "linear2.bias": the names in
 /// torch.nn.TransformerEncoderLayer. D2L calls the layers dense1 and dense2.
-class ATTN_API FeedForward : public CompositeModule {
+class ATTN_API FeedForward : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   explicit FeedForward(const FeedForwardOptions& options);
 
   const FeedForwardOptions& options() const noexcept { return options_; }
-
-  /// Both weights drawn by xavier_uniform, from streams random.stream and the next; biases zero.
-  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// x (N, d_model) or (B, N, d_model); output the same with out_features. Any strides; output may
   /// be x itself, otherwise they must not overlap. Memory of B·N·dim_feedforward floats is needed.
@@ -47,12 +43,13 @@ class ATTN_API FeedForward : public CompositeModule {
   /// first by its weights.
   /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data or a
   /// dropout probability outside [0, 1]; output is then untouched.
+  ///
+  /// Intermediates: "linear1.output", "hidden" (after f and dropout) and "linear2.output".
   void forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout = {},
-               Context& context = Context::default_context()) const;
+               Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
  private:
-  std::vector<Child> children() const override;
-
   FeedForwardOptions options_;
   Linear linear1_, linear2_;
 };

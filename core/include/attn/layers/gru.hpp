@@ -1,15 +1,12 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/rnn.hpp"
-#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -28,28 +25,17 @@ class ATTN_API GRU : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   explicit GRU(const RecurrentOptions& options);
-  ~GRU() override;
-  GRU(GRU&&) noexcept;
-  GRU& operator=(GRU&&) noexcept;
 
   const RecurrentOptions& options() const noexcept;
 
-  std::vector<std::string> parameter_names() const override;
-  ConstTensor parameter(std::string_view name) const override;
-  void set_parameter(std::string_view name, const ConstTensor& values) override;
-
-  /// Weights drawn by xavier_uniform, each matrix of three gates as one (as D2L does), from streams
-  /// random.stream and following, one for each matrix in the order of parameter_names(); biases
-  /// zero.
-  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
-
-  /// As RNN::forward, strides, overlap, bits and errors included; σ and tanh are within 4e-7 of the
-  /// exact values, relatively.
+  /// As RNN::forward, strides, overlap, bits, errors and intermediates included; σ and tanh are
+  /// within 4e-7 of the exact values, relatively.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
-               Context& context = Context::default_context()) const;
+               Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
  private:
-  std::unique_ptr<RecurrentLayers> layers_;
+  std::shared_ptr<RecurrentLayers> layers_;
 };
 
 }  // namespace attn

@@ -1,14 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
-#include "attn/layers/parameters.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -38,31 +35,26 @@ class ATTN_API LayerNorm : public Module {
   std::int64_t width() const noexcept { return width_; }
   const LayerNormOptions& options() const noexcept { return options_; }
 
-  std::vector<std::string> parameter_names() const override;
-  ConstTensor parameter(std::string_view name) const override;
-  void set_parameter(std::string_view name, const ConstTensor& values) override;
-
-  /// The weight becomes ones, the bias zeros, as in a new layer.
-  void initialize() noexcept;
-
   /// x (…, width), output of the same shape, any strides; output may be x itself, otherwise they
   /// must not overlap. Throws kShapeMismatch, kInvalidArgument for null data, std::bad_alloc;
-  /// output is then untouched.
+  /// output is then untouched. Intermediate: "output".
   void forward(const ConstTensor& x, const Tensor& output,
-               Context& context = Context::default_context()) const;
+               Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
   /// The same of x + y, which a residual connection needs: y of x's shape. The sum is one float
   /// addition. output may also be y itself.
   void forward_sum(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
-                   Context& context = Context::default_context()) const;
+                   Context& context = Context::default_context(),
+                   Intermediates* intermediates = nullptr) const;
 
  private:
-  void run(const ConstTensor& x, const ConstTensor* y, const Tensor& output,
-           Context& context) const;
+  void run(const ConstTensor& x, const ConstTensor* y, const Tensor& output, Context& context,
+           Intermediates* intermediates) const;
 
   std::int64_t width_;
   LayerNormOptions options_;
-  Parameters parameters_;
+  Tensor weight_, bias_;
 };
 
 }  // namespace attn

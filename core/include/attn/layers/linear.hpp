@@ -2,15 +2,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
-#include "attn/layers/parameters.hpp"
-#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -23,32 +19,23 @@ class ATTN_API Linear : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true);
-  ~Linear() override;
-  Linear(Linear&&) noexcept;
-  Linear& operator=(Linear&&) noexcept;
 
   std::int64_t in_features() const noexcept { return in_features_; }
   std::int64_t out_features() const noexcept { return out_features_; }
 
-  std::vector<std::string> parameter_names() const override;
-  ConstTensor parameter(std::string_view name) const override;
-  void set_parameter(std::string_view name, const ConstTensor& values) override;
-
-  /// The weight drawn by xavier_uniform; the bias zero.
-  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
-
   /// x (N, in_features) or (B, N, in_features); output the same with out_features. Any strides; no
   /// overlap. Each output is within (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value.
   /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, std::bad_alloc; output
-  /// is then untouched.
+  /// is then untouched. Intermediate: "output".
   void forward(const ConstTensor& x, const Tensor& output,
-               Context& context = Context::default_context()) const;
+               Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
  private:
   std::int64_t in_features_;
   std::int64_t out_features_;
-  Parameters parameters_;
-  std::unique_ptr<PackedMatrix> packed_;
+  Tensor bias_;
+  std::shared_ptr<PackedMatrix> weight_;
 };
 
 }  // namespace attn

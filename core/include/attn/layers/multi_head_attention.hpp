@@ -3,17 +3,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "attn/attention/key_value_cache.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/positions/rotary_embedding.hpp"
-#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -70,26 +67,13 @@ class ATTN_API MultiHeadAttention : public Module {
   /// Throws kInvalidArgument where the sizes do not divide or a positional scheme's options are
   /// outside their domains, kSizeOverflow, std::bad_alloc.
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options);
-  ~MultiHeadAttention() override;
-  MultiHeadAttention(MultiHeadAttention&&) noexcept;
-  MultiHeadAttention& operator=(MultiHeadAttention&&) noexcept;
 
   const MultiHeadAttentionOptions& options() const noexcept;
-  std::vector<std::string> parameter_names() const override;
-  ConstTensor parameter(std::string_view name) const override;
-  void set_parameter(std::string_view name, const ConstTensor& values) override;
 
   /// All four projections become the identity: head h sees slice h of its inputs as they are.
   /// Biases and sinks become zero, tables of relative positions stay. Throws kInvalidArgument
   /// unless keys and values have d_model columns and num_heads heads.
-  void initialize_identity();
-
-  /// Each of the four projections by itself drawn by xavier_uniform, from streams 0 (query) to 3
-  /// (output) of the seed, and tables of relative positions from streams 4 (keys, and T5's) and 5
-  /// (values); biases and sinks are zero.
-  void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
-  /// The same from stream `first.stream` and the five after it.
-  void initialize_xavier(const RandomStream& first, Context& context = Context::default_context());
+  void initialize_identity(Context& context = Context::default_context());
 
   /// query (B, Nq, E), key (B, Nk, key_dim), value (B, Nk, value_dim), output (B, Nq, E), or all
   /// without B. `attention` is as for scaled_dot_product_attention with Hq = num_heads: masks
@@ -100,13 +84,22 @@ class ATTN_API MultiHeadAttention : public Module {
   /// With rotary positions key j is at j and query i at i + offset of `relative_diagonal`.
   ///
   /// Any strides; output must not overlap an input. Errors are those of Linear, four times, and of
-  /// scaled_dot_product_attention, each multiplied by the weights behind it.
+  /// scaled_dot_product_attention, each multiplied by the weights that follow.
   ///
   /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; outputs are then
   /// untouched.
+  ///
+  /// Intermediates, those of a cache included where there is one:
+  ///   "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): as they enter the scores, so rotated where
+  ///   positions are rotary; then "projected_q" and "projected_k" are what this call has projected,
+  ///   before rotation;
+  ///   "scaled_scores", "capped_scores", "biased_scores", "weights" (B, H, Nq, Nk) and
+  ///   "log_sum_exp" (B, H, Nq): as in AttentionOptions; "head_output" (B, H, Nq, D): weights · v;
+  ///   and "output".
   void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
                const Tensor& output, const AttentionOptions& attention = {},
-               Context& context = Context::default_context()) const;
+               Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
   // Decoding token by token, with the projected keys and values of past tokens in a cache.
 
@@ -128,7 +121,8 @@ class ATTN_API MultiHeadAttention : public Module {
   /// are then as they were.
   void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
                const Tensor& output, KeyValueCache& cache, const AttentionOptions& attention = {},
-               Context& context = Context::default_context()) const;
+               Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
   /// Projects key and value and appends them: for cross attention, whose keys and values are
   /// projected once and then attended to in every step. Throws what forward does; the cache is then
@@ -139,12 +133,12 @@ class ATTN_API MultiHeadAttention : public Module {
   /// query attends to what the cache holds. Diagonals are as given: query i is at key i + offset.
   /// Throws what forward does.
   void attend(const ConstTensor& query, const KeyValueCache& cache, const Tensor& output,
-              const AttentionOptions& attention = {},
-              Context& context = Context::default_context()) const;
+              const AttentionOptions& attention = {}, Context& context = Context::default_context(),
+              Intermediates* intermediates = nullptr) const;
 
  private:
   struct ATTN_LOCAL Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace attn

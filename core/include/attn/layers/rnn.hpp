@@ -2,14 +2,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
-#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -23,8 +20,8 @@ struct RecurrentOptions {
   bool bias = true;
 };
 
-/// The states around a sequence: (num_layers, B, H), or (num_layers, H)
-/// for a sequence without B. The last layer's is the last row.
+/// The states around a sequence: (num_layers, B, H), or (num_layers, H) for a sequence without B.
+/// The last layer's is the last row.
 struct RecurrentStates {
   ConstTensor h_0 = {};  ///< before the first step; zeros when left out
   Tensor h_n = {};       ///< after the last step, when given; may be h_0
@@ -44,19 +41,8 @@ class ATTN_API RNN : public Module {
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   explicit RNN(const RecurrentOptions& options,
                RecurrentActivation activation = RecurrentActivation::kTanh);
-  ~RNN() override;
-  RNN(RNN&&) noexcept;
-  RNN& operator=(RNN&&) noexcept;
 
   const RecurrentOptions& options() const noexcept;
-
-  std::vector<std::string> parameter_names() const override;
-  ConstTensor parameter(std::string_view name) const override;
-  void set_parameter(std::string_view name, const ConstTensor& values) override;
-
-  /// Weights drawn by xavier_uniform, from streams random.stream and following, one for each
-  /// matrix in the order of parameter_names(); biases zero.
-  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// x (B, N, E), output (B, N, H): the last layer's h_t; or both without B. Any strides; no
   /// overlap. Bits of a sequence do not depend on the others, and a sequence in parts, each
@@ -67,11 +53,14 @@ class ATTN_API RNN : public Module {
   ///
   /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, std::bad_alloc; outputs
   /// are then untouched.
+  ///
+  /// Intermediates: "output_l0" (B, N, H) of the first layer, and so on.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
-               Context& context = Context::default_context()) const;
+               Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
  private:
-  std::unique_ptr<RecurrentLayers> layers_;
+  std::shared_ptr<RecurrentLayers> layers_;
   RecurrentActivation activation_;
 };
 

@@ -11,11 +11,11 @@
 #include "attn/export.hpp"
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/feed_forward.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/multi_head_attention.hpp"
 #include "attn/layers/transformer_encoder.hpp"
-#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -34,8 +34,8 @@ struct TransformerDecoderCall {
   AttentionOptions self_attention = {};
   /// PyTorch's memory_mask and memory_key_padding_mask.
   AttentionOptions cross_attention = {};
-  /// In training acts in six places: on the weights of self-attention, behind it, on those of cross
-  /// attention, behind it, within and behind the feed-forward network; with streams
+  /// In training acts in six places: on the weights of self-attention, after it, on those of cross
+  /// attention, after it, within and after the feed-forward network; with streams
   /// random.stream … + 5, those of layer l of a stack beginning at random.stream + 6·l. It then
   /// takes the place of attention's own dropout, which otherwise acts.
   Dropout dropout = {};
@@ -43,6 +43,13 @@ struct TransformerDecoderCall {
   /// weights (B, H, Nq, Nk). Empty ones are left out.
   std::span<const Tensor> self_attention_weights = {};
   std::span<const Tensor> cross_attention_weights = {};
+  /// Intermediates to be shown. A layer's: "self_attn.…" and "multihead_attn.…" (see
+  /// MultiHeadAttention), "linear1.output", "hidden" and "linear2.output" (FeedForward),
+  /// "norm1.output" to "norm3.output"; "resid_pre" (x), "resid_mid", "resid_mid_cross" and
+  /// "resid_post", the sums after self-attention, cross attention and the feed-forward network,
+  /// which post-norm has yet to normalise; and "output". A stack's: "layers.0.…" and so on, and
+  /// "norm.output".
+  Intermediates* intermediates = nullptr;
 };
 
 /// A layer of a Transformer's decoder (Vaswani et al. 2017; torch.nn.TransformerDecoderLayer; D2L
@@ -58,7 +65,7 @@ struct TransformerDecoderCall {
 /// Parameters, in PyTorch's order: "self_attn.…", "multihead_attn.…", "linear1.…", "linear2.…",
 /// "norm1.…", "norm2.…", "norm3.…". Positional schemes and sinks are those of self-attention. Error
 /// as in TransformerEncoderLayer.
-class ATTN_API TransformerDecoderLayer : public CompositeModule {
+class ATTN_API TransformerDecoderLayer : public Module {
  public:
   using State = TransformerDecoderLayerState;
 
@@ -68,10 +75,6 @@ class ATTN_API TransformerDecoderLayer : public CompositeModule {
   const TransformerLayerOptions& options() const noexcept { return options_; }
   const MultiHeadAttention& self_attention() const noexcept { return self_attention_; }
   const MultiHeadAttention& cross_attention() const noexcept { return cross_attention_; }
-
-  /// Weight matrices drawn by xavier_uniform, from streams random.stream … + 13; biases zero, norms
-  /// as new.
-  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
 
   /// x (B, N, E), memory (B, M, E), output as x, or all without B; any strides; output may be x
   /// itself, otherwise it must not overlap the inputs. Throws kShapeMismatch, kInvalidArgument,
@@ -96,13 +99,12 @@ class ATTN_API TransformerDecoderLayer : public CompositeModule {
 
  private:
   friend class TransformerDecoder;
-  std::vector<Child> children() const override;
   void check_memory(const ConstTensor& x, const ConstTensor& memory) const;
   /// Over `memory`, or over `state` if there is one. May have written to outputs of the options,
   /// and to the state, when it throws.
   void run(const ConstTensor& x, const ConstTensor& memory, State* state, const Tensor& output,
            const AttentionOptions& self_options, const AttentionOptions& cross_options,
-           const Dropout& dropout, Context& context) const;
+           const Dropout& dropout, Context& context, Intermediates* intermediates) const;
   void forward_with(const ConstTensor& x, const ConstTensor& memory, State* state,
                     const Tensor& output, const TransformerDecoderCall& call,
                     Context& context) const;
@@ -135,13 +137,13 @@ class ATTN_API TransformerDecoderState {
 struct TransformerDecoderOptions {
   TransformerLayerOptions layer = {};
   std::int64_t num_layers = 1;
-  /// A LayerNorm behind the last layer: PyTorch's argument `norm`, usual with pre-norm.
+  /// A LayerNorm after the last layer: PyTorch's argument `norm`, usual with pre-norm.
   bool final_norm = false;
 };
 
 /// A stack of such layers (torch.nn.TransformerDecoder). Parameters: "layers.0.…" and so on, and
 /// with final_norm "norm.weight" and "norm.bias".
-class ATTN_API TransformerDecoder : public CompositeModule {
+class ATTN_API TransformerDecoder : public Module {
  public:
   using State = TransformerDecoderState;
 
@@ -150,9 +152,6 @@ class ATTN_API TransformerDecoder : public CompositeModule {
 
   const TransformerDecoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerDecoderLayer> layers() const noexcept { return layers_; }
-
-  /// Layer l from stream 16·l of the seed on.
-  void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
 
   /// As for a layer, which see, but attention's options hold for every layer and must not ask for
   /// outputs, which every layer would write: weights are asked for by self_attention_weights and
@@ -172,7 +171,6 @@ class ATTN_API TransformerDecoder : public CompositeModule {
                Context& context = Context::default_context()) const;
 
  private:
-  std::vector<Child> children() const override;
   void run(const ConstTensor& x, const ConstTensor& memory, State* state, const Tensor& output,
            const TransformerDecoderCall& call, Context& context) const;
 

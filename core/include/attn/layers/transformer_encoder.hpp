@@ -12,10 +12,10 @@
 #include "attn/layers/activation.hpp"
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/feed_forward.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/multi_head_attention.hpp"
-#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -56,7 +56,7 @@ struct TransformerLayerOptions {
 /// In PyTorch, src_mask is AttentionOptions::mask (with true for what takes part) or bias,
 /// src_key_padding_mask is valid_lens, or a mask of shape (B, 1, 1, N) where the padding is not at
 /// the end, and is_causal is `causal`.
-class ATTN_API TransformerEncoderLayer : public CompositeModule {
+class ATTN_API TransformerEncoderLayer : public Module {
  public:
   /// Throws what the layers inside do.
   explicit TransformerEncoderLayer(const TransformerLayerOptions& options);
@@ -64,38 +64,41 @@ class ATTN_API TransformerEncoderLayer : public CompositeModule {
   const TransformerLayerOptions& options() const noexcept { return options_; }
   const MultiHeadAttention& self_attention() const noexcept { return self_attention_; }
 
-  /// Weight matrices drawn by xavier_uniform, from streams random.stream … + 7; biases zero, norms
-  /// as new.
-  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
-
   /// x (B, N, E) or (N, E), output of the same shape; any strides; output may be x itself,
   /// otherwise they must not overlap. In training, `dropout` acts in four places (on attention's
-  /// weights, behind attention, within and behind the feed-forward network) with streams
+  /// weights, after attention, within and after the feed-forward network) with streams
   /// dropout.random.stream … + 3; it then takes the place of attention.dropout, which otherwise
   /// acts.
   ///
   /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; outputs are then
   /// untouched.
+  ///
+  /// Intermediates: "self_attn.…" (see MultiHeadAttention), "linear1.output", "hidden" and
+  /// "linear2.output" (FeedForward), "norm1.output" and "norm2.output"; the residual stream, with
+  /// TransformerLens' names, "resid_pre" (x), "resid_mid" (x + dropout(self_attn(…))) and
+  /// "resid_post" (h + dropout(feed_forward(…))), where post-norm has yet to normalise the last
+  /// two; and "output".
   void forward(const ConstTensor& x, const Tensor& output, const AttentionOptions& attention = {},
-               const Dropout& dropout = {}, Context& context = Context::default_context()) const;
+               const Dropout& dropout = {}, Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
   /// The next tokens of a sequence, which attend to all before them in the cache of
   /// self_attention().make_cache(): see MultiHeadAttention. A causal layer then gives token by
   /// token what it gives for the whole sequence. The cache is untouched as well when it throws.
   void forward(const ConstTensor& x, const Tensor& output, KeyValueCache& cache,
                const AttentionOptions& attention = {}, const Dropout& dropout = {},
-               Context& context = Context::default_context()) const;
+               Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
  private:
   friend class TransformerEncoder;
-  std::vector<Child> children() const override;
-  void check(const ConstTensor& x, const Tensor& output) const;
   /// May have written to outputs of `attention`, and to the cache, when it throws.
   void run(const ConstTensor& x, const Tensor& output, KeyValueCache* cache,
-           const AttentionOptions& attention, const Dropout& dropout, Context& context) const;
+           const AttentionOptions& attention, const Dropout& dropout, Context& context,
+           Intermediates* intermediates) const;
   void forward_with(const ConstTensor& x, const Tensor& output, KeyValueCache* cache,
-                    const AttentionOptions& attention, const Dropout& dropout,
-                    Context& context) const;
+                    const AttentionOptions& attention, const Dropout& dropout, Context& context,
+                    Intermediates* intermediates) const;
 
   TransformerLayerOptions options_;
   MultiHeadAttention self_attention_;
@@ -106,7 +109,7 @@ class ATTN_API TransformerEncoderLayer : public CompositeModule {
 struct TransformerEncoderOptions {
   TransformerLayerOptions layer = {};
   std::int64_t num_layers = 1;
-  /// A LayerNorm behind the last layer: PyTorch's argument `norm`, usual with pre-norm.
+  /// A LayerNorm after the last layer: PyTorch's argument `norm`, usual with pre-norm.
   bool final_norm = false;
 };
 
@@ -123,20 +126,19 @@ struct TransformerEncoderCall {
   /// before them, too, and are appended. With `causal` attention the stack is a decoder without
   /// cross attention, as GPT. See MultiHeadAttention::forward.
   std::span<KeyValueCache> caches = {};
+  /// Intermediates to be shown: "layers.0.…" and so on of each layer, and "norm.output".
+  Intermediates* intermediates = nullptr;
 };
 
 /// A stack of such layers (torch.nn.TransformerEncoder). Parameters: "layers.0.…" and so on, and
 /// with final_norm "norm.weight" and "norm.bias".
-class ATTN_API TransformerEncoder : public CompositeModule {
+class ATTN_API TransformerEncoder : public Module {
  public:
   /// Throws what the layers do, and kInvalidArgument for less than one.
   explicit TransformerEncoder(const TransformerEncoderOptions& options);
 
   const TransformerEncoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerEncoderLayer> layers() const noexcept { return layers_; }
-
-  /// Layer l from stream 8·l of the seed on.
-  void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
 
   /// x and output as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
   /// std::bad_alloc; outputs are then untouched, and the caches as they were.
@@ -148,7 +150,6 @@ class ATTN_API TransformerEncoder : public CompositeModule {
   std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t capacity = 0) const;
 
  private:
-  std::vector<Child> children() const override;
   void run(const ConstTensor& x, const Tensor& output, const TransformerEncoderCall& call,
            Context& context) const;
 

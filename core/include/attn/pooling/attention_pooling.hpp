@@ -3,15 +3,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
-#include "attn/layers/parameters.hpp"
-#include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -105,26 +101,20 @@ class ATTN_API AdditiveAttention : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   AdditiveAttention(std::int64_t query_dim, std::int64_t key_dim, std::int64_t num_hiddens);
-  ~AdditiveAttention() override;
-  AdditiveAttention(AdditiveAttention&&) noexcept;
-  AdditiveAttention& operator=(AdditiveAttention&&) noexcept;
 
-  std::int64_t query_dim() const noexcept;
-  std::int64_t key_dim() const noexcept;
-  std::int64_t num_hiddens() const noexcept;
-
-  std::vector<std::string> parameter_names() const override;
-  ConstTensor parameter(std::string_view name) const override;
-  void set_parameter(std::string_view name, const ConstTensor& values) override;
-
-  /// Weights drawn by xavier_uniform, W_k, W_q and w_v from streams random.stream … + 2.
-  void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
+  std::int64_t query_dim() const noexcept { return query_dim_; }
+  std::int64_t key_dim() const noexcept { return key_dim_; }
+  std::int64_t num_hiddens() const noexcept { return num_hiddens_; }
 
   /// query (B, Nq, query_dim), key (B, Nk, key_dim), value (B, Nk, Dv), output (B, Nq, Dv), or all
   /// without B; otherwise as attention_pooling.
+  ///
+  /// Intermediates: "projected_queries" (B, Nq, num_hiddens), W_q q; "projected_keys" (B, Nk,
+  /// num_hiddens), W_k k; "scores" and "weights" (B, Nq, Nk); "output".
   void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
                const Tensor& output, const AttentionPoolingOptions& options = {},
-               Context& context = Context::default_context()) const;
+               Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
 
   /// W_k · key, for keys that many calls share: key (B, Nk, key_dim), projected (B, Nk,
   /// num_hiddens), or both without B. forward_projected() then gives the same bits as forward().
@@ -133,12 +123,13 @@ class ATTN_API AdditiveAttention : public Module {
   void forward_projected(const ConstTensor& query, const ConstTensor& projected_keys,
                          const ConstTensor& value, const Tensor& output,
                          const AttentionPoolingOptions& options = {},
-                         Context& context = Context::default_context()) const;
+                         Context& context = Context::default_context(),
+                         Intermediates* intermediates = nullptr) const;
 
  private:
-  Parameters parameters_;
-  std::unique_ptr<PackedMatrix> query_;
-  std::unique_ptr<PackedMatrix> key_;
+  std::int64_t query_dim_, key_dim_, num_hiddens_;
+  Tensor column_weights_;
+  std::shared_ptr<PackedMatrix> query_, key_;
 };
 
 }  // namespace attn

@@ -1,15 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/module.hpp"
-#include "attn/layers/parameters.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -24,10 +20,6 @@ class ATTN_API LearnedPositionalEncoding : public Module {
 
   std::int64_t max_length() const noexcept { return max_length_; }
   std::int64_t d_model() const noexcept { return d_model_; }
-
-  std::vector<std::string> parameter_names() const override;
-  ConstTensor parameter(std::string_view name) const override;
-  void set_parameter(std::string_view name, const ConstTensor& values) override;
 
   /// The table drawn by fill_normal with mean 0: deviation 0.02 as in BERT and GPT-2, 1 as in
   /// torch.nn.Embedding; from stream 0 of the seed, as the first matrix of a layer is that gets the
@@ -50,7 +42,7 @@ class ATTN_API LearnedPositionalEncoding : public Module {
  private:
   std::int64_t max_length_;
   std::int64_t d_model_;
-  Parameters parameters_;
+  Tensor weight_;
 };
 
 }  // namespace attn

@@ -20,7 +20,7 @@ struct ArchitectureCosts {
   std::optional<std::int64_t> max_path_length = {};
 };
 
-// n is the number of tokens, d the width of each before and behind the layer. All throw
+// n is the number of tokens, d the width of each before and after the layer. All throw
 // kInvalidArgument for a size below 1 (sides of a window: 0) and kSizeOverflow for a count beyond
 // 2^63 − 1.
 

@@ -1,49 +1,9 @@
+#include "kernels/isa/avx2.hpp"
+
 #include "kernels/make_table.hpp"
 
 namespace attn::kernels {
 namespace {
-
-struct Isa {
-  using Arch = xsimd::fma3<xsimd::avx2>;
-  static constexpr InstructionSet kInstructionSet = InstructionSet::kAvx2;
-  static constexpr int kRows = 6;
-  static constexpr int kVectors = 2;
-  static constexpr int kScoreRows = 6;
-  static constexpr int kScoreVectors = 2;
-  static constexpr int kSoftmaxVectors = kScoreVectors;
-  static constexpr int kValueRows = 6;
-  static constexpr index kTileKeys = 64;
-  static constexpr int kSteps = 2;
-  using F = xsimd::batch<float, Arch>;
-  using D = xsimd::batch<double, Arch>;
-  using W = xsimd::batch<std::uint64_t, Arch>;
-
-  static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
-  static ATTN_INLINE D madd(D a, D b, D c) noexcept { return xsimd::fma(a, b, c); }
-  static ATTN_INLINE D msub(D a, D b, D c) noexcept { return xsimd::fms(a, b, c); }
-  static ATTN_INLINE W multiply_wide(W a, W b) noexcept { return W(_mm256_mul_epu32(a, b)); }
-  static ATTN_INLINE F narrow(D a, D b) noexcept {
-    return F(
-        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a)), _mm256_cvtpd_ps(b), 1));
-  }
-  static ATTN_INLINE void load_columns(const float* const (&rows)[8], index col,
-                                       F (&columns)[4]) noexcept {
-    __m256 x[4];  // x[i]: four columns of rows i and i + 4
-    unroll<4>([&](auto i) __attribute__((always_inline)) {
-      x[i] = _mm256_castps128_ps256(_mm_loadu_ps(rows[i] + col));
-      x[i] = _mm256_insertf128_ps(x[i], _mm_loadu_ps(rows[i + 4] + col), 1);
-    });
-    const __m256 low01 = _mm256_unpacklo_ps(x[0], x[1]);
-    const __m256 high01 = _mm256_unpackhi_ps(x[0], x[1]);
-    const __m256 low23 = _mm256_unpacklo_ps(x[2], x[3]);
-    const __m256 high23 = _mm256_unpackhi_ps(x[2], x[3]);
-    columns[0] = F(_mm256_shuffle_ps(low01, low23, 0x44));
-    columns[1] = F(_mm256_shuffle_ps(low01, low23, 0xEE));
-    columns[2] = F(_mm256_shuffle_ps(high01, high23, 0x44));
-    columns[3] = F(_mm256_shuffle_ps(high01, high23, 0xEE));
-  }
-  static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
-};
 
 constexpr KernelTable kTable = make_table<Isa>();
 

@@ -1,36 +1,9 @@
+#include "kernels/isa/wasm_simd128.hpp"
+
 #include "kernels/make_table.hpp"
 
 namespace attn::kernels {
 namespace {
-
-struct Isa {
-  using Arch = xsimd::wasm;
-  static constexpr InstructionSet kInstructionSet = InstructionSet::kWasmSimd128;
-  static constexpr int kRows = 2;
-  static constexpr int kVectors = 4;
-  static constexpr int kScoreRows = 2;
-  static constexpr int kScoreVectors = 4;
-  static constexpr int kSoftmaxVectors = 1;
-  static constexpr int kValueRows = 2;
-  static constexpr index kTileKeys = 64;
-  static constexpr int kSteps = 1;
-  using F = xsimd::batch<float, Arch>;
-  using D = xsimd::batch<double, Arch>;
-  using W = xsimd::batch<std::uint64_t, Arch>;
-
-  static ATTN_INLINE F madd(F a, F b, F c) noexcept { return a * b + c; }
-  static ATTN_INLINE D madd(D a, D b, D c) noexcept { return a * b + c; }
-  static ATTN_INLINE D msub(D a, D b, D c) noexcept { return a * b - c; }
-  static ATTN_INLINE W multiply_wide(W a, W b) noexcept {
-    return W(wasm_u64x2_extmul_low_u32x4(wasm_i32x4_shuffle(a, a, 0, 2, 0, 2),
-                                         wasm_i32x4_shuffle(b, b, 0, 2, 0, 2)));
-  }
-  static ATTN_INLINE F narrow(D a, D b) noexcept {
-    return F(wasm_i32x4_shuffle(wasm_f32x4_demote_f64x2_zero(a), wasm_f32x4_demote_f64x2_zero(b), 0,
-                                1, 4, 5));
-  }
-  static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(x, low); }
-};
 
 constexpr KernelTable kTable = make_table<Isa>();
 

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "kernels/simd.hpp"
+
+namespace attn::kernels {
+namespace {
+
+struct Isa {
+  using Arch = xsimd::avx512bw;
+  static constexpr InstructionSet kInstructionSet = InstructionSet::kAvx512;
+  static constexpr int kRows = 14;
+  static constexpr int kVectors = 2;
+  static constexpr int kScoreRows = 8;
+  static constexpr int kScoreVectors = 3;
+  static constexpr int kSoftmaxVectors = kScoreVectors;
+  static constexpr int kValueRows = 12;
+  static constexpr index kTileKeys = 128;
+  static constexpr int kSteps = 2;
+  using F = xsimd::batch<float, Arch>;
+  using D = xsimd::batch<double, Arch>;
+  using W = xsimd::batch<std::uint64_t, Arch>;
+
+  static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
+  static ATTN_INLINE D madd(D a, D b, D c) noexcept { return xsimd::fma(a, b, c); }
+  static ATTN_INLINE D msub(D a, D b, D c) noexcept { return xsimd::fms(a, b, c); }
+  static ATTN_INLINE W multiply_wide(W a, W b) noexcept { return W(_mm512_mul_epu32(a, b)); }
+  static ATTN_INLINE F narrow(D a, D b) noexcept {
+    return F(_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1));
+  }
+  static ATTN_INLINE void load_columns(const float* const (&rows)[16], index col,
+                                       F (&columns)[4]) noexcept {
+    __m512 x[4];  // x[i]: four columns of rows i, i + 4, i + 8, i + 12
+    unroll<4>([&](auto i) __attribute__((always_inline)) {
+      x[i] = _mm512_castps128_ps512(_mm_loadu_ps(rows[i] + col));
+      x[i] = _mm512_insertf32x4(x[i], _mm_loadu_ps(rows[i + 4] + col), 1);
+      x[i] = _mm512_insertf32x4(x[i], _mm_loadu_ps(rows[i + 8] + col), 2);
+      x[i] = _mm512_insertf32x4(x[i], _mm_loadu_ps(rows[i + 12] + col), 3);
+    });
+    const __m512 low01 = _mm512_unpacklo_ps(x[0], x[1]);
+    const __m512 high01 = _mm512_unpackhi_ps(x[0], x[1]);
+    const __m512 low23 = _mm512_unpacklo_ps(x[2], x[3]);
+    const __m512 high23 = _mm512_unpackhi_ps(x[2], x[3]);
+    columns[0] = F(_mm512_shuffle_ps(low01, low23, 0x44));
+    columns[1] = F(_mm512_shuffle_ps(low01, low23, 0xEE));
+    columns[2] = F(_mm512_shuffle_ps(high01, high23, 0x44));
+    columns[3] = F(_mm512_shuffle_ps(high01, high23, 0xEE));
+  }
+  static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+};
+
+}  // namespace
+}  // namespace attn::kernels

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "kernels/simd.hpp"
+
+namespace attn::kernels {
+namespace {
+
+struct Isa {
+  using Arch = xsimd::neon64;
+  static constexpr InstructionSet kInstructionSet = InstructionSet::kNeon;
+  static constexpr int kRows = 6;
+  static constexpr int kVectors = 4;
+  static constexpr int kScoreRows = 6;
+  static constexpr int kScoreVectors = 4;
+  static constexpr int kSoftmaxVectors = kScoreVectors;
+  static constexpr int kValueRows = 6;
+  static constexpr index kTileKeys = 64;
+  static constexpr int kSteps = 2;
+  using F = xsimd::batch<float, Arch>;
+  using D = xsimd::batch<double, Arch>;
+  using W = xsimd::batch<std::uint64_t, Arch>;
+
+  static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
+  static ATTN_INLINE D madd(D a, D b, D c) noexcept { return xsimd::fma(a, b, c); }
+  // The instruction set has c − a·b, but no a·b − c; negating c costs as much as this.
+  static ATTN_INLINE D msub(D a, D b, D c) noexcept { return a * b - c; }
+  static ATTN_INLINE W multiply_wide(W a, W b) noexcept {
+    return W(vmull_u32(vmovn_u64(a), vmovn_u64(b)));
+  }
+  static ATTN_INLINE F narrow(D a, D b) noexcept {
+    return F(vcvt_high_f32_f64(vcvt_f32_f64(a), b));
+  }
+  static ATTN_INLINE F divide(F a, F b) noexcept { return F(vdivq_f32(a, b)); }
+  static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+};
+
+}  // namespace
+}  // namespace attn::kernels

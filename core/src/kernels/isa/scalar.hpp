@@ -1,0 +1,37 @@
+#pragma once
+
+#include "kernels/simd.hpp"
+
+namespace attn::kernels {
+namespace {
+
+struct Isa {
+  using Arch = xsimd::emulated<128>;
+  static constexpr InstructionSet kInstructionSet = InstructionSet::kScalar;
+  static constexpr int kRows = 4;
+  static constexpr int kVectors = 1;
+  static constexpr int kScoreRows = 4;
+  static constexpr int kScoreVectors = 1;
+  static constexpr int kSoftmaxVectors = kScoreVectors;
+  static constexpr int kValueRows = 4;
+  static constexpr index kTileKeys = 64;
+  static constexpr int kSteps = 2;
+  using F = xsimd::batch<float, Arch>;
+  using D = xsimd::batch<double, Arch>;
+  using W = xsimd::batch<std::uint64_t, Arch>;
+
+  static ATTN_INLINE F madd(F a, F b, F c) noexcept { return a * b + c; }
+  static ATTN_INLINE D madd(D a, D b, D c) noexcept { return a * b + c; }
+  static ATTN_INLINE D msub(D a, D b, D c) noexcept { return a * b - c; }
+  static ATTN_INLINE W multiply_wide(W a, W b) noexcept {
+    return (a & W(0xFFFFFFFFU)) * (b & W(0xFFFFFFFFU));
+  }
+  static ATTN_INLINE F narrow(D a, D b) noexcept {
+    return F(static_cast<float>(a.get(0)), static_cast<float>(a.get(1)),
+             static_cast<float>(b.get(0)), static_cast<float>(b.get(1)));
+  }
+  static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::select(x < low, low, x); }
+};
+
+}  // namespace
+}  // namespace attn::kernels

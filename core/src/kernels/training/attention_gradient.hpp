@@ -1,0 +1,611 @@
+#pragma once
+
+// Attention's backward pass. With P_ij = exp(s_ij − lse_i) recomputed from the log-sum-exp:
+//
+//   D_i   = Σ_d dO_id · O_id
+//   dV_j  = Σ_i P_ij · dO_i
+//   dP_ij = dO_i · v_j
+//   dS_ij = P_ij · (dP_ij − D_i)
+//   dQ_i  = scale · Σ_j dS_ij · k_j
+//   dK_j  = scale · Σ_i dS_ij · q_i
+//
+// (Dao et al. 2022, arXiv:2205.14135, appendix B.4.) Memory is linear in the lengths.
+//
+// Tiles of scores lie (keys × queries), as in the forward pass. All five products read their
+// operands where they lie: scores and dP take the queries and dO transposed, once for a chunk of
+// keys, and the three others sum along the keys or along the queries of a tile.
+//
+// A score that is excluded has gradient zero by selection, not by multiplication: what belongs to
+// the key may be NaN.
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/attention.hpp"
+#include "kernels/training/training_table.hpp"
+
+namespace attn::kernels {
+
+/// Keys of a tile.
+inline constexpr index kGradientTile = 64;
+
+template <class Isa>
+index padded_row(index dim) noexcept {
+  return round_up(dim, kWidth<Isa>);
+}
+
+/// Floats between the rows of a tile that is transposed to (queries × keys).
+inline constexpr index kGradientRow = kGradientTile + kPanelWidth;
+
+/// What becomes of a score on its way to a weight, beside scale and exclusion by key ranges.
+template <class Isa>
+struct GradientSteps {
+  explicit GradientSteps(const AttentionHead& head, const AttentionGradientHead& gradient) noexcept
+      : softcap(head.softcap > 0),
+        relative_keys(gradient.relative_keys != nullptr),
+        relative_values(head.relative_values != nullptr),
+        in_log2(!softcap && !relative_keys && !head.bias && !head.distance_bias),
+        scores_by_row(head.mask || !in_log2),
+        dropout(head.random_words != nullptr),
+        gradients_by_row(softcap || relative_keys || gradient.scores || gradient.bias ||
+                         gradient.distances) {}
+
+  bool softcap;
+  bool relative_keys;
+  bool relative_values;
+  bool in_log2;        ///< log2 e is folded into the queries
+  bool scores_by_row;  ///< scores take steps along the keys of a query
+  bool dropout;
+  bool gradients_by_row;  ///< so do their gradients
+};
+
+/// The scratch memory of one block of queries.
+template <class Isa>
+struct GradientScratch {
+  static index size(const AttentionHead& head) noexcept {
+    GradientScratch scratch;
+    scratch.lay_out(head, nullptr);
+    return scratch.floats;
+  }
+
+  GradientScratch() = default;
+  GradientScratch(const AttentionHead& head, float* memory) noexcept { lay_out(head, memory); }
+
+  void lay_out(const AttentionHead& head, float* memory) noexcept {
+    const auto take = [&](float*& part, index count) {
+      part = memory ? memory + floats : nullptr;
+      floats += kBlockQueries * count;
+    };
+    const index relative = round_up(2 * head.max_distance + 1, kPanelWidth) + kPanelWidth;
+    take(weights, kGradientTile);
+    take(gradients, kGradientTile);
+    take(kept, kGradientTile);
+    take(rows, kGradientRow);
+    take(slopes, kGradientRow);
+    take(queries, head.head_dim);
+    take(output_gradients, head.value_dim);
+    take(query_rows, padded_row<Isa>(head.head_dim));
+    take(output_gradient_rows, padded_row<Isa>(head.value_dim));
+    take(log_sum_exp, 1);
+    take(delta, 1);
+    float* ranges = nullptr;
+    take(ranges, 2);
+    key_begin = reinterpret_cast<std::int32_t*>(ranges);
+    key_end = ranges ? key_begin + kBlockQueries : nullptr;
+    relative_row = relative;
+    take(key_products, relative);
+    take(value_products, relative);
+    take(key_distances, relative);
+    take(value_distances, relative);
+    take(columns, relative);
+    const index widest = std::max(padded_row<Isa>(head.head_dim), padded_row<Isa>(head.value_dim));
+    kept_rows = memory ? memory + floats : nullptr;
+    floats += std::max(kGradientTile, kBlockQueries) * widest;
+  }
+
+  float* weights = nullptr;               ///< kGradientTile × kBlockQueries: scores, then weights
+  float* gradients = nullptr;             ///< the same: dP, then dS
+  float* kept = nullptr;                  ///< the same: what dropout multiplies weights by
+  float* rows = nullptr;                  ///< kBlockQueries × kGradientRow: a tile, transposed
+  float* slopes = nullptr;                ///< the same: the derivative of the softcap
+  float* queries = nullptr;               ///< head_dim × kBlockQueries, scaled
+  float* output_gradients = nullptr;      ///< value_dim × kBlockQueries
+  float* query_rows = nullptr;            ///< kBlockQueries × head_dim in whole vectors
+  float* output_gradient_rows = nullptr;  ///< kBlockQueries × value_dim in whole vectors
+  float* log_sum_exp = nullptr;  ///< per query, in units of ln 2; 0 where nothing is attended to
+  float* delta = nullptr;        ///< per query
+  std::int32_t* key_begin = nullptr;
+  std::int32_t* key_end = nullptr;
+  // Of Shaw's distances: kBlockQueries × relative_row.
+  index relative_row = 0;
+  float* key_products = nullptr;     ///< scale · q·a_c
+  float* value_products = nullptr;   ///< dO·b_c
+  float* key_distances = nullptr;    ///< dS summed per distance
+  float* value_distances = nullptr;  ///< weights summed per distance
+  float* columns = nullptr;          ///< one of these, transposed: relative_row × kBlockQueries
+  float* kept_rows = nullptr;        ///< rows of keys or of queries, in whole vectors
+  index floats = 0;
+};
+
+template <class Isa>
+index attention_gradient_scratch(const AttentionHead& head) noexcept {
+  return GradientScratch<Isa>::size(head);
+}
+
+/// Copies a row, and fills up its last vector with zeros. Returns whether all of it is finite.
+template <class Isa>
+bool copy_padded(index count, const float* from, index from_col, float* to) noexcept {
+  using F = Floats<Isa>;
+  copy_row<Isa>(count, from, from_col, to, 1);
+  std::fill(to + count, to + padded_row<Isa>(count), 0.0F);
+  // Zero times what is not finite is NaN.
+  F zeros(0.0F);
+  for (index c = 0; c < count; c += kWidth<Isa>) zeros += F::load_unaligned(to + c) * F(0.0F);
+  return xsimd::reduce_add(zeros) == 0.0F;
+}
+
+template <class Isa>
+void load_keys(const AttentionHead& head, KeyChunk& chunk) noexcept {
+  const index key_row = padded_row<Isa>(head.head_dim);
+  const index value_row = padded_row<Isa>(head.value_dim);
+  chunk.is_finite = true;
+  for (index j = 0; j < chunk.key_end - chunk.key_begin; ++j) {
+    const index key = chunk.key_begin + j;
+    chunk.is_finite &=
+        copy_padded<Isa>(head.head_dim, head.key + key * head.key_row, 1, chunk.keys + j * key_row);
+    chunk.is_finite &= copy_padded<Isa>(head.value_dim, head.value + key * head.value_row, 1,
+                                        chunk.values + j * value_row);
+  }
+}
+
+template <class Isa>
+void row_dots(const RowDotsArgs& p) noexcept {
+  using F = Floats<Isa>;
+  for (index i = 0; i < p.rows; ++i) {
+    const float* a = p.a + i * p.a_row;
+    const float* b = p.b + i * p.b_row;
+    index c = 0;
+    F sums(0.0F);
+    if (p.a_col == 1 && p.b_col == 1) {
+      for (; c + kWidth<Isa> <= p.cols; c += kWidth<Isa>) {
+        sums = Isa::madd(F::load_unaligned(a + c), F::load_unaligned(b + c), sums);
+      }
+    }
+    float sum = xsimd::reduce_add(sums);
+    for (; c < p.cols; ++c) sum += a[c * p.a_col] * b[c * p.b_col];
+    p.sums[i] = sum;
+  }
+}
+
+/// tile_ji = row_j · q_i for rows [0, keys) and the queries of a block, transposed.
+template <class Isa>
+ATTN_INLINE void multiply_queries(index keys, index depth, const float* rows, index row,
+                                  const float* queries, index lanes, float* tile) noexcept {
+  for (index j = 0; j < keys; j += Isa::kScoreRows) {
+    for_columns<Isa, Isa::kScoreVectors>(
+        lanes, [&](index col, auto vectors) __attribute__((always_inline)) {
+          const float* b[vectors];
+          unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+            b[v] = queries + col + v * kWidth<Isa>;
+          });
+          product_rows<Isa, Isa::kScoreRows, vectors, TileFinish::kStore, kAnyStride, 1>(
+              std::min<index>(Isa::kScoreRows, keys - j), depth, rows + j * row, row, b,
+              kBlockQueries, tile + j * kBlockQueries + col, kBlockQueries);
+        });
+  }
+}
+
+/// sums_j += Σ_i tile_ji · row_i: a tile along its queries.
+template <class Isa>
+ATTN_INLINE void sum_over_queries(index keys, index queries, const float* tile, const float* rows,
+                                  index row, float* sums) noexcept {
+  for_columns<Isa, Isa::kVectors>(row, [&](index col, auto vectors) __attribute__((always_inline)) {
+    const float* b[vectors];
+    unroll<vectors>([&](auto v)
+                        __attribute__((always_inline)) { b[v] = rows + col + v * kWidth<Isa>; });
+    for (index j = 0; j < keys; j += Isa::kValueRows) {
+      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kAdd, kBlockQueries, 1>(
+          std::min<index>(Isa::kValueRows, keys - j), queries, tile + j * kBlockQueries, 0, b, row,
+          sums + j * row + col, row);
+    }
+  });
+}
+
+/// sums_i += Σ_j tile_ji · row_j: a tile along its keys.
+template <class Isa>
+ATTN_INLINE void sum_over_keys(index queries, index keys, const float* tile, const float* rows,
+                               index row, float* sums) noexcept {
+  for_columns<Isa, Isa::kVectors>(row, [&](index col, auto vectors) __attribute__((always_inline)) {
+    const float* b[vectors];
+    unroll<vectors>([&](auto v)
+                        __attribute__((always_inline)) { b[v] = rows + col + v * kWidth<Isa>; });
+    for (index i = 0; i < queries; i += Isa::kValueRows) {
+      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kAdd, 1, kBlockQueries>(
+          std::min<index>(Isa::kValueRows, queries - i), keys, tile + i, 0, b, row,
+          sums + i * row + col, row);
+    }
+  });
+}
+
+/// From scores and dP to weights and dS.
+template <class Isa, int Vectors>
+ATTN_INLINE void weigh(index keys, index col, const GradientScratch<Isa>& scratch) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  F shift[Vectors], delta[Vectors], rounder[Vectors], lowest[Vectors];
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    shift[v] = F::load_unaligned(scratch.log_sum_exp + col + v * kW);
+    delta[v] = F::load_unaligned(scratch.delta + col + v * kW);
+    rounder[v] = F(kExponentRounder);
+    lowest[v] = F(-127.0F);
+  });
+  for (index j = 0; j < keys; ++j) {
+    float* weights = scratch.weights + j * kBlockQueries + col;
+    float* gradients = scratch.gradients + j * kBlockQueries + col;
+    F p[Vectors], score[Vectors];
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      score[v] = F::load_unaligned(weights + v * kW);
+      p[v] = score[v] - shift[v];
+    });
+    exp2_shifted<Isa, Vectors>(p, rounder, lowest);
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      const auto excluded = score[v] == F(kMinusInfinity);
+      const F slope = F::load_unaligned(gradients + v * kW) - delta[v];
+      xsimd::select(excluded, F(0.0F), p[v]).store_unaligned(weights + v * kW);
+      xsimd::select(excluded, F(0.0F), p[v] * slope).store_unaligned(gradients + v * kW);
+    });
+  }
+}
+
+/// Sets scores outside each query's range of keys to −∞.
+template <class Isa>
+void exclude_keys(index lanes, index key0, index keys,
+                  const GradientScratch<Isa>& scratch) noexcept {
+  using F = Floats<Isa>;
+  using I = xsimd::as_integer_t<F>;
+  for (index i = 0; i < lanes; i += kWidth<Isa>) {
+    const I begin = I::load_unaligned(scratch.key_begin + i);
+    const I end = I::load_unaligned(scratch.key_end + i);
+    for (index j = 0; j < keys; ++j) {
+      const I key(static_cast<std::int32_t>(key0 + j));
+      float* scores = scratch.weights + j * kBlockQueries + i;
+      xsimd::select(xsimd::batch_bool_cast<float>((key < begin) | (key >= end)), F(kMinusInfinity),
+                    F::load_unaligned(scores))
+          .store_unaligned(scores);
+    }
+  }
+}
+
+/// Multiplies each of a tile's numbers by that of another one.
+template <class Isa>
+void multiply_tile(index keys, index lanes, const float* factors, float* tile) noexcept {
+  using F = Floats<Isa>;
+  for (index j = 0; j < keys; ++j) {
+    for (index i = j * kBlockQueries; i < j * kBlockQueries + lanes; i += kWidth<Isa>) {
+      (F::load_unaligned(tile + i) * F::load_unaligned(factors + i)).store_unaligned(tile + i);
+    }
+  }
+}
+
+/// A tile (keys × queries) as rows (queries × keys), for `body(r, row)`, and back, times `factor`.
+template <class Isa, class Body>
+ATTN_INLINE void by_row(index keys, index count, float* tile, float factor,
+                        const GradientScratch<Isa>& scratch, Body&& body) noexcept {
+  transpose<Isa>(keys, count, tile, kBlockQueries, 1, 1.0F, scratch.rows, kGradientRow);
+  for (index r = 0; r < count; ++r) body(r, scratch.rows + r * kGradientRow);
+  transpose<Isa>(count, keys, scratch.rows, kGradientRow, 1, factor, tile, kBlockQueries);
+}
+
+/// A block of queries on its way past a chunk of keys.
+template <class Isa>
+class GradientBlock {
+ public:
+  GradientBlock(const AttentionHead& head, const AttentionGradientHead& gradient, index first,
+                index count, const KeyChunk& chunk, float* memory) noexcept
+      : head_(head),
+        gradient_(gradient),
+        chunk_(chunk),
+        first_(first),
+        count_(count),
+        lanes_(round_up(count, kWidth<Isa>)),
+        key_row_(padded_row<Isa>(head.head_dim)),
+        value_row_(padded_row<Isa>(head.value_dim)),
+        distances_(2 * head.max_distance + 1),
+        steps_(head, gradient),
+        scratch_(head, memory) {}
+
+  bool meet(float* query_gradients) noexcept;
+
+ private:
+  bool find_keys() noexcept;
+  void load_queries() noexcept;
+  void multiply_relative(const float* table, index row, index depth, const float* queries,
+                         float* products) noexcept;
+  void fill_weights(index key0, index keys) noexcept;
+  void fill_gradients(index key0, index keys) noexcept;
+  void pass_on_gradients(index key0, index keys) noexcept;
+  void add_products(index key0, index keys, float* query_gradients) noexcept;
+  void add_attended_products(index key0, index keys, float* query_gradients) noexcept;
+  void add_relative_products(float* query_gradients) noexcept;
+
+  const AttentionHead& head_;
+  const AttentionGradientHead& gradient_;
+  const KeyChunk& chunk_;
+  index first_, count_, lanes_;
+  index key_row_, value_row_, distances_;
+  index key_begin_ = 0, key_end_ = 0;
+  bool is_finite_ = true;
+  GradientSteps<Isa> steps_;
+  GradientScratch<Isa> scratch_;
+};
+
+/// The keys of the chunk that any of the queries may attend to.
+template <class Isa>
+bool GradientBlock<Isa>::find_keys() noexcept {
+  key_begin_ = chunk_.key_end;
+  key_end_ = chunk_.key_begin;
+  for (index r = 0; r < lanes_; ++r) {
+    const bool real = r < count_;
+    const index row = first_ + r;
+    const float lse = real ? gradient_.log_sum_exp[row] : kMinusInfinity;
+    scratch_.log_sum_exp[r] = lse == kMinusInfinity ? 0.0F : lse * kLog2E;
+    scratch_.delta[r] = real ? gradient_.delta[row] : 0.0F;
+    scratch_.key_begin[r] = real ? head_.key_begin[row] : 0;
+    scratch_.key_end[r] = real ? head_.key_end[row] : 0;
+    if (scratch_.key_begin[r] >= scratch_.key_end[r]) continue;
+    key_begin_ = std::min<index>(key_begin_, scratch_.key_begin[r]);
+    key_end_ = std::max<index>(key_end_, scratch_.key_end[r]);
+  }
+  key_begin_ = std::max(key_begin_ / kGradientTile * kGradientTile, chunk_.key_begin);
+  key_end_ = std::min(key_end_, chunk_.key_end);
+  return key_begin_ < key_end_;
+}
+
+template <class Isa>
+void GradientBlock<Isa>::load_queries() noexcept {
+  is_finite_ = chunk_.is_finite;
+  for (index r = 0; r < count_; ++r) {
+    const index row = first_ + r;
+    is_finite_ &= copy_padded<Isa>(head_.head_dim, head_.query + row * head_.query_row,
+                                   head_.query_col, scratch_.query_rows + r * key_row_);
+    is_finite_ &= copy_padded<Isa>(
+        head_.value_dim, gradient_.output_gradient + row * gradient_.output_gradient_row,
+        gradient_.output_gradient_col, scratch_.output_gradient_rows + r * value_row_);
+  }
+  const float unit = steps_.in_log2 ? kLog2E : 1.0F;
+  transpose<Isa>(count_, head_.head_dim, scratch_.query_rows, key_row_, 1, head_.scale * unit,
+                 scratch_.queries, kBlockQueries);
+  transpose<Isa>(count_, head_.value_dim, scratch_.output_gradient_rows, value_row_, 1, 1.0F,
+                 scratch_.output_gradients, kBlockQueries);
+  const auto clear_padding = [&](float* columns, index depth) {
+    for (index d = 0; d < depth; ++d) {
+      std::fill(columns + d * kBlockQueries + count_, columns + d * kBlockQueries + lanes_, 0.0F);
+    }
+  };
+  clear_padding(scratch_.queries, head_.head_dim);
+  clear_padding(scratch_.output_gradients, head_.value_dim);
+}
+
+/// products_rc = query_r · row_c of a table of Shaw's.
+template <class Isa>
+void GradientBlock<Isa>::multiply_relative(const float* table, index row, index depth,
+                                           const float* queries, float* products) noexcept {
+  multiply_queries<Isa>(distances_, depth, table, row, queries, lanes_, scratch_.columns);
+  transpose<Isa>(distances_, count_, scratch_.columns, kBlockQueries, 1, 1.0F, products,
+                 scratch_.relative_row);
+}
+
+/// Scores in units of ln 2, excluded ones −∞; and what dropout multiplies weights by.
+template <class Isa>
+void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
+  using F = Floats<Isa>;
+  const index j = key0 - chunk_.key_begin;
+  multiply_queries<Isa>(keys, head_.head_dim, chunk_.keys + j * key_row_, key_row_,
+                        scratch_.queries, lanes_, scratch_.weights);
+  if (steps_.scores_by_row) {
+    const float unit = steps_.in_log2 ? 1.0F : kLog2E;
+    by_row<Isa>(keys, count_, scratch_.weights, unit, scratch_, [&](index r, float* scores) {
+      const index row = first_ + r;
+      if (steps_.relative_keys) {
+        add_relative_keys<Isa>(head_, row, key0, keys,
+                               scratch_.key_products + r * scratch_.relative_row, scores);
+      }
+      if (steps_.softcap) {
+        cap_scores<Isa>(head_, keys, scores);
+        float* slopes = scratch_.slopes + r * kGradientRow;
+        for (index k = 0; k < keys; k += kWidth<Isa>) {
+          const F capped = divide<Isa>(F::load_unaligned(scores + k), F(head_.softcap));
+          (F(1.0F) - capped * capped).store_unaligned(slopes + k);
+        }
+      }
+      bias_scores<Isa>(head_, row, key0, keys, scores);
+      exclude<Isa>(head_, row, key0, keys, scores);
+    });
+  } else {
+    bool whole = true;
+    for (index r = 0; r < count_; ++r) {
+      whole &= scratch_.key_begin[r] <= key0 && scratch_.key_end[r] >= key0 + keys;
+    }
+    if (!whole) exclude_keys<Isa>(lanes_, key0, keys, scratch_);
+  }
+  if (steps_.dropout) {
+    for (index r = 0; r < count_; ++r) {
+      float* kept = scratch_.rows + r * kGradientRow;
+      std::fill_n(kept, keys, 1.0F);
+      drop_weights<Isa>(head_, first_ + r, key0, keys, kept);
+    }
+    transpose<Isa>(count_, keys, scratch_.rows, kGradientRow, 1, 1.0F, scratch_.kept,
+                   kBlockQueries);
+  }
+}
+
+/// dP, of the weights before dropout.
+template <class Isa>
+void GradientBlock<Isa>::fill_gradients(index key0, index keys) noexcept {
+  const index j = key0 - chunk_.key_begin;
+  multiply_queries<Isa>(keys, head_.value_dim, chunk_.values + j * value_row_, value_row_,
+                        scratch_.output_gradients, lanes_, scratch_.gradients);
+  if (steps_.relative_values) {
+    by_row<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* row) {
+      add_relative_keys<Isa>(head_, first_ + r, key0, keys,
+                             scratch_.value_products + r * scratch_.relative_row, row);
+    });
+  }
+  if (steps_.dropout) multiply_tile<Isa>(keys, lanes_, scratch_.kept, scratch_.gradients);
+}
+
+/// The gradients of biased scores, on their way to those of scale · q·k.
+template <class Isa>
+void GradientBlock<Isa>::pass_on_gradients(index key0, index keys) noexcept {
+  by_row<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* gradients) {
+    const index row = first_ + r;
+    if (gradient_.scores) {
+      float* scores = gradient_.scores + row * gradient_.score_row + key0 * gradient_.score_col;
+      for (index k = 0; k < keys; ++k) scores[k * gradient_.score_col] += gradients[k];
+    }
+    if (gradient_.bias) {
+      float* bias = gradient_.bias + row * gradient_.bias_row + key0 * gradient_.bias_col;
+      const index within = std::clamp<index>(head_.bias_cols - key0, 0, keys);
+      for (index k = 0; k < within; ++k) bias[k * gradient_.bias_col] += gradients[k];
+    }
+    if (gradient_.distances) {
+      float* distances = gradient_.distances + key0 - row;
+      for (index k = 0; k < keys; ++k) distances[k] += gradients[k];
+    }
+    if (steps_.softcap) {
+      const float* slopes = scratch_.slopes + r * kGradientRow;
+      for (index k = 0; k < keys; ++k) {
+        // The slope of a score that is not finite may be NaN; the key may be excluded.
+        gradients[k] = gradients[k] == 0.0F ? 0.0F : gradients[k] * slopes[k];
+      }
+    }
+    if (steps_.relative_keys) {
+      add_to_distances<Isa>(head_, row, key0, keys, gradients,
+                            scratch_.key_distances + r * scratch_.relative_row);
+    }
+  });
+}
+
+template <class Isa>
+void GradientBlock<Isa>::add_products(index key0, index keys, float* query_gradients) noexcept {
+  const index j = key0 - chunk_.key_begin;
+  sum_over_queries<Isa>(keys, count_, scratch_.weights, scratch_.output_gradient_rows, value_row_,
+                        chunk_.value_gradients + j * value_row_);
+  sum_over_queries<Isa>(keys, count_, scratch_.gradients, scratch_.query_rows, key_row_,
+                        chunk_.key_gradients + j * key_row_);
+  sum_over_keys<Isa>(count_, keys, scratch_.gradients, chunk_.keys + j * key_row_, key_row_,
+                     query_gradients);
+}
+
+/// The same where something is not finite: what is excluded is not even multiplied by zero. Bits
+/// are those that finite numbers in the excluded places would have given.
+template <class Isa>
+void GradientBlock<Isa>::add_attended_products(index key0, index keys,
+                                               float* query_gradients) noexcept {
+  const index chunk_key = key0 - chunk_.key_begin;
+  const auto keep = [](const float* row, index size, bool attended, float* kept) {
+    if (attended) {
+      std::copy_n(row, size, kept);
+    } else {
+      std::fill_n(kept, size, 0.0F);
+    }
+  };
+  // The rows of a tile, less those excluded.
+  float* const kept = scratch_.kept_rows;
+  for (index r = 0; r < count_; ++r) {
+    for (index j = 0; j < keys; ++j) {
+      keep(chunk_.keys + (chunk_key + j) * key_row_, key_row_,
+           is_attended<Isa>(head_, first_ + r, key0 + j), kept + j * key_row_);
+    }
+    sum_over_keys<Isa>(1, keys, scratch_.gradients + r, kept, key_row_,
+                       query_gradients + r * key_row_);
+  }
+  for (index j = 0; j < keys; ++j) {
+    const auto sum = [&](const float* tile, const float* rows, index row, float* gradients) {
+      for (index r = 0; r < count_; ++r) {
+        keep(rows + r * row, row, is_attended<Isa>(head_, first_ + r, key0 + j), kept + r * row);
+      }
+      sum_over_queries<Isa>(1, count_, tile + j * kBlockQueries, kept, row,
+                            gradients + (chunk_key + j) * row);
+    };
+    sum(scratch_.weights, scratch_.output_gradient_rows, value_row_, chunk_.value_gradients);
+    sum(scratch_.gradients, scratch_.query_rows, key_row_, chunk_.key_gradients);
+  }
+}
+
+/// The terms of Shaw's keys and values, from the sums per distance.
+template <class Isa>
+void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept {
+  const auto transposed = [&](const float* sums) {
+    transpose<Isa>(count_, distances_, sums, scratch_.relative_row, 1, 1.0F, scratch_.columns,
+                   kBlockQueries);
+    return scratch_.columns;
+  };
+  if (steps_.relative_keys) {
+    const float* sums = transposed(scratch_.key_distances);
+    sum_over_keys<Isa>(count_, distances_, sums, gradient_.relative_keys, key_row_,
+                       query_gradients);
+    if (gradient_.relative_key_gradients) {
+      sum_over_queries<Isa>(distances_, count_, sums, scratch_.query_rows, key_row_,
+                            gradient_.relative_key_gradients);
+    }
+  }
+  if (steps_.relative_values && gradient_.relative_value_gradients) {
+    sum_over_queries<Isa>(distances_, count_, transposed(scratch_.value_distances),
+                          scratch_.output_gradient_rows, value_row_,
+                          gradient_.relative_value_gradients);
+  }
+}
+
+template <class Isa>
+bool GradientBlock<Isa>::meet(float* query_gradients) noexcept {
+  if (!find_keys()) return false;
+  load_queries();
+  std::fill_n(query_gradients, count_ * key_row_, 0.0F);
+  const index sums = count_ * scratch_.relative_row;
+  if (steps_.relative_keys) {
+    multiply_relative(gradient_.relative_keys, key_row_, head_.head_dim, scratch_.queries,
+                      scratch_.key_products);
+    std::fill_n(scratch_.key_distances, sums, 0.0F);
+  }
+  if (steps_.relative_values) {
+    multiply_relative(head_.relative_values, value_row_, head_.value_dim, scratch_.output_gradients,
+                      scratch_.value_products);
+    std::fill_n(scratch_.value_distances, sums, 0.0F);
+  }
+  for (index key0 = key_begin_; key0 < key_end_; key0 += kGradientTile) {
+    const index keys = std::min(kGradientTile, key_end_ - key0);
+    fill_weights(key0, keys);
+    fill_gradients(key0, keys);
+    for_columns<Isa, Isa::kSoftmaxVectors>(
+        lanes_, [&](index col, auto vectors)
+                    __attribute__((always_inline)) { weigh<Isa, vectors>(keys, col, scratch_); });
+    if (steps_.dropout) multiply_tile<Isa>(keys, lanes_, scratch_.kept, scratch_.weights);
+    if (steps_.relative_values) {
+      by_row<Isa>(keys, count_, scratch_.weights, 1.0F, scratch_, [&](index r, float* weights) {
+        add_to_distances<Isa>(head_, first_ + r, key0, keys, weights,
+                              scratch_.value_distances + r * scratch_.relative_row);
+      });
+    }
+    if (steps_.gradients_by_row) pass_on_gradients(key0, keys);
+    if (is_finite_) {
+      add_products(key0, keys, query_gradients);
+    } else {
+      add_attended_products(key0, keys, query_gradients);
+    }
+  }
+  add_relative_products(query_gradients);
+  for (index i = 0; i < count_ * key_row_; i += kWidth<Isa>) {
+    (Floats<Isa>::load_unaligned(query_gradients + i) * Floats<Isa>(head_.scale))
+        .store_unaligned(query_gradients + i);
+  }
+  return true;
+}
+
+template <class Isa>
+bool meet_keys(const AttentionHead& head, const AttentionGradientHead& gradient, index first,
+               index count, const KeyChunk& chunk, float* query_gradients, float* memory) noexcept {
+  return GradientBlock<Isa>(head, gradient, first, count, chunk, memory).meet(query_gradients);
+}
+
+}  // namespace attn::kernels

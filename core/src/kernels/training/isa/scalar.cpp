@@ -1,0 +1,14 @@
+#include "kernels/isa/scalar.hpp"
+
+#include "kernels/training/make_training_table.hpp"
+
+namespace attn::kernels {
+namespace {
+
+constexpr TrainingTable kTable = make_training_table<Isa>();
+
+}  // namespace
+
+const TrainingTable* scalar_training_table() noexcept { return &kTable; }
+
+}  // namespace attn::kernels

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "kernels/training/attention_gradient.hpp"
+#include "kernels/training/training_table.hpp"
+
+namespace attn::kernels {
+
+/// The training table of one instruction set; see make_table for what `Isa` provides.
+template <class Isa>
+constexpr TrainingTable make_training_table() noexcept {
+  return {
+      .instruction_set = Isa::kInstructionSet,
+      .gradient_queries = kBlockQueries,
+      .padded_row = &padded_row<Isa>,
+      .row_dots = &row_dots<Isa>,
+      .load_keys = &load_keys<Isa>,
+      .attention_gradient_scratch = &attention_gradient_scratch<Isa>,
+      .meet_keys = &meet_keys<Isa>,
+  };
+}
+
+}  // namespace attn::kernels

@@ -1,0 +1,96 @@
+#pragma once
+
+#include "kernels/kernel_table.hpp"
+
+/// What the SIMD kernels offer to training: a second table per instruction set, so that a program
+/// that only infers links none of it. The rules are those of KernelTable.
+namespace attn::kernels {
+
+/// Keys of one task of attention's backward pass: their gradients stay in a second-level cache
+/// while all queries pass by.
+inline constexpr index kGradientKeys = 256;
+
+/// What the backward pass of a head has beside AttentionHead.
+struct AttentionGradientHead {
+  const float* output_gradient = nullptr;  ///< (num_queries, value_dim)
+  index output_gradient_row = 0;
+  index output_gradient_col = 1;
+  const float* log_sum_exp = nullptr;  ///< (num_queries), of the forward pass
+  const float* delta = nullptr;        ///< (num_queries): Σ_d output_id · output_gradient_id
+  /// (2·max_distance+1, head_dim in whole vectors): Shaw's keys; or null. Takes the place of
+  /// AttentionHead::packed_relative_keys.
+  const float* relative_keys = nullptr;
+
+  // What is added to, or null.
+  /// (num_queries, num_keys): of the biased scores.
+  float* scores = nullptr;
+  index score_row = 0;
+  index score_col = 1;
+  /// The same for the bias; either stride may be zero.
+  float* bias = nullptr;
+  index bias_row = 0;
+  index bias_col = 1;
+  /// The same, summed per distance: at j − i, for every i and j.
+  float* distances = nullptr;
+  float* relative_key_gradients = nullptr;    ///< as relative_keys
+  float* relative_value_gradients = nullptr;  ///< as AttentionHead::relative_values
+};
+
+/// The keys that a task of the backward pass has: copies of their rows in whole vectors, and the
+/// gradients that queries have added so far.
+struct KeyChunk {
+  index key_begin = 0;  ///< a multiple of kGradientKeys
+  index key_end = 0;
+  float* keys = nullptr;             ///< (kGradientKeys, head_dim in whole vectors)
+  float* key_gradients = nullptr;    ///< the same
+  float* values = nullptr;           ///< (kGradientKeys, value_dim in whole vectors)
+  float* value_gradients = nullptr;  ///< the same
+  bool is_finite = true;             ///< whether keys and values are
+};
+
+/// sums[i] = Σ_c a[i, c] · b[i, c].
+struct RowDotsArgs {
+  index rows = 0;
+  index cols = 0;
+  const float* a = nullptr;
+  index a_row = 0;
+  index a_col = 1;
+  const float* b = nullptr;
+  index b_row = 0;
+  index b_col = 1;
+  float* sums = nullptr;
+};
+
+struct TrainingTable {
+  InstructionSet instruction_set;
+
+  /// Queries of a block.
+  index gradient_queries;
+  /// Floats of a row in whole vectors.
+  index (*padded_row)(index dim) noexcept;
+
+  void (*row_dots)(const RowDotsArgs&) noexcept;
+
+  /// Copies the rows of a head's keys and values into a chunk.
+  void (*load_keys)(const AttentionHead&, KeyChunk&) noexcept;
+  /// Floats that meet_keys needs.
+  index (*attention_gradient_scratch)(const AttentionHead&) noexcept;
+  /// Queries [first, first + count), at most gradient_queries, meet a chunk of keys: adds to the
+  /// gradients of keys and values, without the factor `scale`, and to those of
+  /// AttentionGradientHead, and gives what this chunk adds to the gradients of the queries, (count,
+  /// head_dim in whole vectors). Returns whether the queries may attend to any of the keys; if not,
+  /// nothing is given.
+  bool (*meet_keys)(const AttentionHead&, const AttentionGradientHead&, index first, index count,
+                    const KeyChunk&, float* query_gradients, float* scratch) noexcept;
+};
+
+/// One per translation unit in training/isa/.
+const TrainingTable* scalar_training_table() noexcept;
+const TrainingTable* sse4_1_training_table() noexcept;
+const TrainingTable* avx2_training_table() noexcept;
+const TrainingTable* avx512_training_table() noexcept;
+const TrainingTable* neon_training_table() noexcept;
+const TrainingTable* wasm_simd128_training_table() noexcept;
+const TrainingTable* wasm_relaxed_simd_training_table() noexcept;
+
+}  // namespace attn::kernels

@@ -1,0 +1,136 @@
+#include "attn/layers/intermediates.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "layers/showing.hpp"
+#include "nearest_name.hpp"
+#include "validation.hpp"
+
+namespace attn {
+
+Intermediates::Intermediates(std::vector<std::string> names) {
+  entries_.reserve(names.size());
+  for (std::string& name : names) {
+    if (!find(name)) entries_.push_back({.name = std::move(name)});
+  }
+}
+
+std::vector<std::string> Intermediates::names() const {
+  std::vector<std::string> result;
+  result.reserve(entries_.size());
+  for (const Entry& entry : entries_) result.push_back(entry.name);
+  return result;
+}
+
+const Intermediates::Entry* Intermediates::find(std::string_view name) const noexcept {
+  const auto found = std::ranges::find(entries_, name, &Entry::name);
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+bool Intermediates::contains(std::string_view name) const noexcept {
+  const Entry* entry = find(name);
+  return entry && entry->computed && !running_;
+}
+
+ConstTensor Intermediates::operator[](std::string_view name) const {
+  if (!contains(name)) {
+    validation::fail(
+        ErrorCode::kNotFound, "name", {"\"", name, "\""},
+        {"an intermediate that the last call ", find(name) ? "computed" : "was asked for"});
+  }
+  const Entry& entry = *find(name);
+  return ConstTensor(entry.values.data(), entry.shape);
+}
+
+Showing::Showing(const Module& module, Intermediates* target, bool batched)
+    : target_(target && !target->entries_.empty() ? target : nullptr), batched_(batched) {
+  if (!target_ || target_->running_) return;
+  for (Intermediates::Entry& entry : target_->entries_) entry.computed = false;
+  const std::vector<std::string> known = module.intermediate_names();
+  for (const Intermediates::Entry& entry : target_->entries_) {
+    if (std::ranges::find(known, entry.name) != known.end()) continue;
+    if (known.empty()) {
+      validation::fail(ErrorCode::kNotFound, "intermediates", {"\"", entry.name, "\""},
+                       {"none for a layer that has none"});
+    }
+    validation::fail(ErrorCode::kNotFound, "intermediates", {"\"", entry.name, "\""},
+                     {"a name among the layer's ", validation::Name("intermediate_names"),
+                      "(), of which \"", nearest_name(entry.name, known), "\" is the nearest"});
+  }
+  outermost_ = target_->running_ = true;
+}
+
+Showing::~Showing() {
+  if (!outermost_) return;
+  target_->running_ = false;
+  for (Intermediates::Entry& entry : target_->entries_) {
+    if (!succeeded_) entry.computed = false;
+    if (entry.computed && !batched_) entry.shape.erase(entry.shape.begin());
+  }
+}
+
+Tensor Showing::take_asked(std::string_view name, std::span<const std::int64_t> shape) {
+  const std::string& path = target_->path_;
+  for (Intermediates::Entry& entry : target_->entries_) {
+    if (entry.name.size() != path.size() + name.size() || !entry.name.starts_with(path) ||
+        !entry.name.ends_with(name)) {
+      continue;
+    }
+    const std::size_t count =
+        validation::allocation(entry.name, validation::product(entry.name, shape), sizeof(float));
+    entry.values.resize(count);
+    entry.shape.assign(shape.begin(), shape.end());
+    entry.computed = true;
+    return Tensor(entry.values.data(), shape);
+  }
+  return {};
+}
+
+void Showing::copy_asked(std::string_view name, const ConstTensor& values,
+                         runtime::Execution& run) {
+  fill(take_asked(name, values.shape()), values, run);
+}
+
+Showing::Steps::Steps(Showing& show, std::int64_t count, std::string_view constant)
+    : show_(show), count_(count), constant_(constant) {
+  if (!show) return;
+  step_ = Intermediates(show.target_->names());
+  step_.running_ = true;
+  all_.resize(step_.entries_.size());
+}
+
+void Showing::Steps::keep(std::int64_t t, runtime::Execution& run) {
+  for (std::size_t i = 0; i < step_.entries_.size(); ++i) {
+    const Intermediates::Entry& entry = step_.entries_[i];
+    if (!entry.computed) continue;
+    const ConstTensor values(entry.values.data(), entry.shape);
+    if (entry.name == constant_) {
+      if (t == 0) show_.copy(entry.name, values, run);
+      continue;
+    }
+    if (t == 0) {
+      std::vector<std::int64_t> shape = entry.shape;
+      shape[1] = count_;
+      all_[i] = show_.take(entry.name, shape);
+    }
+    attn::copy(values, all_[i].slice(1, t, t + 1), run);
+  }
+}
+
+Showing::Within::Within(Intermediates* target, std::string_view child, std::string_view number)
+    : target_(target) {
+  if (!target_) return;
+  std::string& path = target_->path_;
+  outer_ = path.size();
+  std::string inner = path;
+  if (!child.empty()) inner.append(child).append(".");
+  if (!number.empty()) inner.append(number).append(".");
+  path = std::move(inner);
+}
+
+Showing::Within::~Within() {
+  if (target_) target_->path_.resize(outer_);
+}
+
+}  // namespace attn

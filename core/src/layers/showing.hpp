@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/layers/intermediates.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/tensor_view.hpp"
+#include "elementwise.hpp"
+#include "runtime/execution.hpp"
+
+namespace attn {
+
+/// One call of a layer's forward, as far as its intermediates go. Without a target nothing is ever
+/// asked for, and no function costs more than a comparison.
+class Showing {
+ public:
+  /// Of the outermost layer of a call, throws kNotFound for a name that the layer does not have.
+  /// `batched` says whether the tensors of the call have a batch dimension; where they have none,
+  /// the intermediates, which are computed with one of size 1, lose it again.
+  Showing(const Module& module, Intermediates* target, bool batched = true);
+  ~Showing();
+  Showing(const Showing&) = delete;
+  Showing& operator=(const Showing&) = delete;
+
+  /// Whether anything is asked for.
+  explicit operator bool() const noexcept { return target_ != nullptr; }
+
+  /// Memory for an intermediate of this layer, to be filled before the call ends; none unless it is
+  /// asked for. Throws std::bad_alloc, and so has to come before the call writes its output.
+  Tensor take(std::string_view name, std::span<const std::int64_t> shape) {
+    return target_ ? take_asked(name, shape) : Tensor();
+  }
+  Tensor take(std::string_view name, std::initializer_list<std::int64_t> shape) {
+    return take(name, std::span<const std::int64_t>(shape.begin(), shape.size()));
+  }
+
+  /// Copies values to what take() has given for them, if that is not none.
+  static void fill(const Tensor& taken, const ConstTensor& values,
+                   runtime::Execution& run) noexcept {
+    if (!taken.is_none()) attn::copy(values, taken, run);
+  }
+
+  /// Takes memory for an intermediate and copies it, if it is asked for.
+  void copy(std::string_view name, const ConstTensor& values, runtime::Execution& run) {
+    if (target_) copy_asked(name, values, run);
+  }
+
+  /// What a child is given in place of this layer's target, until the end of the expression.
+  class Within {
+   public:
+    Within(Intermediates* target, std::string_view child, std::string_view number);
+    ~Within();
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+    operator Intermediates*() const noexcept { return target_; }
+
+   private:
+    Intermediates* target_;
+    std::size_t outer_ = 0;  ///< length of the path around the child
+  };
+  Within within(std::string_view child) { return Within(target_, child, {}); }
+  /// Of one of several children: "layers", 2.
+  Within within(std::string_view child, std::size_t index) {
+    return Within(target_, child, target_ ? std::to_string(index) : std::string());
+  }
+
+  /// The intermediates of children that compute a sequence step by step: each with its steps one
+  /// after the other in dimension 1, save one that is the same in all steps.
+  class Steps {
+   public:
+    Steps(Showing& show, std::int64_t count, std::string_view constant);
+    Within within(std::string_view child) { return Within(show_ ? &step_ : nullptr, child, {}); }
+    /// Keeps what step t has computed. Only the first one may throw std::bad_alloc.
+    void keep(std::int64_t t, runtime::Execution& run);
+
+   private:
+    Showing& show_;
+    std::int64_t count_;
+    std::string_view constant_;
+    Intermediates step_;
+    std::vector<Tensor> all_;  ///< of each of step_'s
+  };
+
+  /// The call has succeeded.
+  void done() noexcept { succeeded_ = true; }
+
+ private:
+  Tensor take_asked(std::string_view name, std::span<const std::int64_t> shape);
+  void copy_asked(std::string_view name, const ConstTensor& values, runtime::Execution& run);
+
+  Intermediates* target_;
+  bool outermost_ = false;
+  bool batched_;
+  bool succeeded_ = false;
+};
+
+}  // namespace attn

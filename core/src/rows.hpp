@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+
+#include "attn/tensor_view.hpp"
+#include "validation.hpp"
+
+/// Rows of a width, one for each token, in a batch or without: what most layers take and give.
+namespace attn {
+
+/// Requires (N, width) or (B, N, width), and data; `width_name` is what callers call the width. A
+/// width of −1 is any.
+template <class T>
+void require_rows(const char* name, const TensorView<T>& rows, const char* width_name,
+                  std::int64_t width) {
+  if (rows.rank() == 3) {
+    validation::require_shape(name, rows, {-1, -1, width});
+  } else if (rows.rank() == 2) {
+    validation::require_shape(name, rows, {-1, width});
+  } else {
+    validation::fail_rows(name, rows.shape(), width_name);
+  }
+  validation::require_data(name, rows);
+}
+
+/// Requires as many rows as those of x, in as large a batch or without as those, and data. A length
+/// or width of −1 is any.
+template <class T>
+void require_rows_like(const char* name, const TensorView<T>& rows, const ConstTensor& x,
+                       std::int64_t length, std::int64_t width) {
+  if (x.rank() == 3) {
+    validation::require_shape(name, rows, {x.size(0), length, width});
+  } else {
+    validation::require_shape(name, rows, {length, width});
+  }
+  validation::require_data(name, rows);
+}
+
+/// (N, width) seen as (1, N, width); a batch as it is.
+template <class T>
+TensorView<T> with_batch(const TensorView<T>& rows) {
+  return rows.rank() == 2 ? rows.unsqueeze(0) : rows;
+}
+
+/// B, or 1 without.
+template <class T>
+std::int64_t batch_of(const TensorView<T>& rows) {
+  return rows.rank() == 3 ? rows.size(0) : 1;
+}
+
+}  // namespace attn

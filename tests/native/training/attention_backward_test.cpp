@@ -1,0 +1,419 @@
+// The gradients of scaled_dot_product_attention, against an analytic reference in double precision,
+// which itself is compared with differences of the forward reference.
+
+#include "attn/training/attention_backward.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "allocation.hpp"
+#include "attention/attention_problem.hpp"
+#include "attn/positions/alibi.hpp"
+#include "compare.hpp"
+#include "every_instruction_set.hpp"
+#include "reference/attention_gradient.hpp"
+
+namespace {
+
+using attn::Diagonal;
+using attn_test::AttentionProblem;
+using attn_test::AttentionSizes;
+using attn_test::error_of;
+using attn_test::FloatTensor;
+using attn_test::HostTensor;
+using attn_test::is_within;
+using attn_test::Layout;
+using attn_test::Random;
+using attn_test::same_bits;
+
+using AttentionBackwardTest = attn_test::EveryInstructionSet;
+INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionBackwardTest);
+
+struct Gradients {
+  std::vector<float> query, key, value, scores, bias, alibi_slopes, t5_table, relative_keys,
+      relative_values, sinks;
+};
+
+constexpr float kUnset = -12345.678F;
+
+/// Forward and backward through the core, with every gradient that the problem has.
+Gradients backward(const AttentionProblem& p, const std::vector<float>& output_gradient,
+                   attn::Context& context) {
+  const FloatTensor query(p.query_shape(), p.query, p.layout);
+  const FloatTensor key(p.key_shape(), p.key, p.layout);
+  const FloatTensor value(p.value_shape(), p.value, p.layout);
+  const FloatTensor gradient(p.output_shape(), output_gradient, p.layout);
+  const attn_test::AttentionInputs inputs(p);
+  attn::AttentionOptions options = inputs.options();
+  FloatTensor output = FloatTensor::filled(p.output_shape(), kUnset, p.layout);
+  FloatTensor log_sum_exp = FloatTensor::filled(p.row_shape(), kUnset, p.layout);
+  options.log_sum_exp = log_sum_exp.view();
+  attn::scaled_dot_product_attention(query.view(), key.view(), value.view(), output.view(), options,
+                                     context);
+  options.log_sum_exp = {};
+
+  const auto unset = [&](bool wanted, std::vector<std::int64_t> shape) {
+    return wanted ? FloatTensor::filled(std::move(shape), kUnset, p.layout) : FloatTensor();
+  };
+  FloatTensor of_query = unset(true, p.query_shape());
+  FloatTensor of_key = unset(true, p.key_shape());
+  FloatTensor of_value = unset(true, p.value_shape());
+  FloatTensor of_scores = unset(true, p.score_shape());
+  FloatTensor of_bias = unset(!p.bias.empty(), p.bias_shape);
+  FloatTensor of_slopes = unset(!p.alibi_slopes.empty(), {p.sizes.query_heads});
+  FloatTensor of_table = unset(!p.t5_table.empty(), p.t5_shape());
+  FloatTensor of_relative_keys =
+      unset(!p.relative_keys.empty(), p.relative_shape(p.sizes.head_dim));
+  FloatTensor of_relative_values =
+      unset(!p.relative_values.empty(), p.relative_shape(p.sizes.value_dim));
+  FloatTensor of_sinks = unset(!p.sinks.empty(), {p.sizes.query_heads});
+  attn::scaled_dot_product_attention_backward(query.view(), key.view(), value.view(), output.view(),
+                                              log_sum_exp.view(), gradient.view(),
+                                              {.query = of_query.view(),
+                                               .key = of_key.view(),
+                                               .value = of_value.view(),
+                                               .scores = of_scores.view(),
+                                               .bias = of_bias.view(),
+                                               .alibi_slopes = of_slopes.view(),
+                                               .t5_table = of_table.view(),
+                                               .relative_keys = of_relative_keys.view(),
+                                               .relative_values = of_relative_values.view(),
+                                               .sinks = of_sinks.view()},
+                                              options, context);
+  for (const FloatTensor* tensor : {&of_query, &of_key, &of_value, &of_scores, &of_bias, &of_slopes,
+                                    &of_table, &of_relative_keys, &of_relative_values, &of_sinks}) {
+    EXPECT_TRUE(tensor->gaps_are_untouched()) << "written outside of a gradient";
+  }
+  return {of_query.values(),  of_key.values(),           of_value.values(),
+          of_scores.values(), of_bias.values(),          of_slopes.values(),
+          of_table.values(),  of_relative_keys.values(), of_relative_values.values(),
+          of_sinks.values()};
+}
+
+std::vector<float> random_gradient(const AttentionProblem& p, Random& random) {
+  return random.normals(AttentionProblem::count(p.output_shape()));
+}
+
+void expect_matches_reference(const AttentionProblem& p, Random& random, attn::Context& context) {
+  const std::vector<float> output_gradient = random_gradient(p, random);
+  const Gradients got = backward(p, output_gradient, context);
+  const reference::AttentionGradient exact = reference::attention_gradient(
+      p.reference_call(), reference::Array(p.output_shape(), output_gradient));
+  const auto compare = [](const char* name, const std::vector<float>& values,
+                          const reference::Bounded& wanted) {
+    if (!wanted.exact.given()) return;
+    EXPECT_TRUE(is_within(values, wanted.exact, wanted.error)) << "gradient of " << name;
+  };
+  compare("query", got.query, exact.query);
+  compare("key", got.key, exact.key);
+  compare("value", got.value, exact.value);
+  compare("scores", got.scores, exact.scores);
+  compare("bias", got.bias, exact.bias);
+  compare("alibi_slopes", got.alibi_slopes, exact.alibi_slopes);
+  compare("t5_table", got.t5_table, exact.t5_table);
+  compare("relative_keys", got.relative_keys, exact.relative_keys);
+  compare("relative_values", got.relative_values, exact.relative_values);
+  compare("sinks", got.sinks, exact.sinks);
+}
+
+/// One query, one key, less and more than a block of queries, a tile and a chunk of keys, widths
+/// that are no whole vectors, grouped heads.
+std::vector<AttentionSizes> typical_sizes() {
+  return {{1, 1, 1, 1, 1, 1, 1},     {2, 4, 2, 1, 1, 8, 8},     {1, 2, 1, 1, 300, 20, 12},
+          {1, 3, 3, 7, 5, 3, 17},    {2, 4, 1, 50, 257, 16, 5}, {1, 2, 2, 47, 63, 31, 33},
+          {1, 2, 2, 49, 65, 64, 64}, {1, 1, 1, 97, 520, 33, 40}};
+}
+
+TEST_P(AttentionBackwardTest, sizes_and_layouts) {
+  Random random;
+  for (const AttentionSizes& sizes : typical_sizes()) {
+    for (const Layout layout : {Layout::kContiguous, Layout::kReversed, Layout::kSpread}) {
+      SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
+      AttentionProblem p(sizes, random);
+      p.layout = layout;
+      expect_matches_reference(p, random, context());
+    }
+  }
+}
+
+TEST_P(AttentionBackwardTest, exclusion) {
+  Random random;
+  for (const AttentionSizes& sizes : typical_sizes()) {
+    SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
+    AttentionProblem p(sizes, random);
+    p.causal = Diagonal::bottom_right();
+    expect_matches_reference(p, random, context());
+    p.window = attn_test::random_window(sizes, random);
+    p.valid_lens = attn_test::random_lengths(sizes.batch, sizes.num_keys, random);
+    expect_matches_reference(p, random, context());
+    p.key_lens = attn_test::random_lengths(sizes.batch, sizes.num_keys, random);
+    p.mask_shape = {sizes.batch, 1, sizes.num_queries, sizes.num_keys};
+    p.mask.resize(static_cast<std::size_t>(AttentionProblem::count(p.mask_shape)));
+    for (std::uint8_t& attends : p.mask) attends = random.chance(0.7) ? 1 : 0;
+    expect_matches_reference(p, random, context());
+  }
+}
+
+TEST_P(AttentionBackwardTest, bias_of_every_broadcast_shape) {
+  Random random;
+  for (const AttentionSizes& sizes : typical_sizes()) {
+    for (int shape = 0; shape < 8; ++shape) {
+      SCOPED_TRACE(::testing::Message()
+                   << sizes.num_queries << " × " << sizes.num_keys << ", shape " << shape);
+      AttentionProblem p(sizes, random);
+      p.bias_shape = {shape & 1 ? sizes.batch : 1, shape & 2 ? sizes.query_heads : 1,
+                      shape & 4 ? sizes.num_queries : 1, sizes.num_keys};
+      p.bias = random.normals(AttentionProblem::count(p.bias_shape));
+      for (float& bias : p.bias) {
+        if (random.chance(0.1)) bias = -std::numeric_limits<float>::infinity();
+      }
+      expect_matches_reference(p, random, context());
+    }
+  }
+}
+
+TEST_P(AttentionBackwardTest, terms_of_the_score) {
+  Random random;
+  for (const AttentionSizes& sizes : typical_sizes()) {
+    SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
+    AttentionProblem p(sizes, random);
+    p.scale = 0.3F;
+    p.softcap = 2.5F;
+    expect_matches_reference(p, random, context());
+    p.alibi_slopes.resize(static_cast<std::size_t>(sizes.query_heads));
+    attn::alibi_slopes(p.alibi_slopes);
+    p.causal = p.relative_diagonal = Diagonal::bottom_right();
+    expect_matches_reference(p, random, context());
+    p.t5_table = random.normals(32 * sizes.query_heads);
+    p.sinks = random.normals(sizes.query_heads);
+    expect_matches_reference(p, random, context());
+    for (const bool per_head : {false, true}) {
+      AttentionProblem shaw(sizes, random);
+      shaw.max_distance = per_head ? 3 : 40;
+      shaw.relative_per_head = per_head;
+      shaw.relative_keys =
+          random.normals(AttentionProblem::count(shaw.relative_shape(sizes.head_dim)));
+      expect_matches_reference(shaw, random, context());
+      shaw.relative_values =
+          random.normals(AttentionProblem::count(shaw.relative_shape(sizes.value_dim)));
+      shaw.softcap = 3;
+      expect_matches_reference(shaw, random, context());
+      shaw.relative_keys.clear();
+      expect_matches_reference(shaw, random, context());
+    }
+  }
+}
+
+TEST_P(AttentionBackwardTest, dropout) {
+  Random random;
+  for (const AttentionSizes& sizes : typical_sizes()) {
+    SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
+    AttentionProblem p(sizes, random);
+    p.dropout = 0.3F;
+    p.dropout_random = {.seed = 5, .stream = 7};
+    expect_matches_reference(p, random, context());
+    p.softcap = 3;
+    p.max_distance = 2;
+    p.relative_values = random.normals(AttentionProblem::count(p.relative_shape(sizes.value_dim)));
+    expect_matches_reference(p, random, context());
+  }
+}
+
+TEST_P(AttentionBackwardTest, bits_do_not_depend_on_the_number_of_threads) {
+  Random random;
+  AttentionProblem p({2, 4, 2, 150, 700, 24, 20}, random);
+  p.alibi_slopes.resize(4);
+  attn::alibi_slopes(p.alibi_slopes);
+  p.bias_shape = {1, 1, 150, 700};
+  p.bias = random.normals(150 * 700);
+  p.max_distance = 5;
+  p.relative_keys = random.normals(11 * 24);
+  p.relative_values = random.normals(11 * 20);
+  p.sinks = random.normals(4);
+  const std::vector<float> output_gradient = random_gradient(p, random);
+  const Gradients one = backward(p, output_gradient, context(1));
+  for (const int threads : {2, 3, 7}) {
+    const Gradients several = backward(p, output_gradient, context(threads));
+    EXPECT_TRUE(same_bits(one.query, several.query));
+    EXPECT_TRUE(same_bits(one.key, several.key));
+    EXPECT_TRUE(same_bits(one.value, several.value));
+    EXPECT_TRUE(same_bits(one.bias, several.bias));
+    EXPECT_TRUE(same_bits(one.alibi_slopes, several.alibi_slopes));
+    EXPECT_TRUE(same_bits(one.relative_keys, several.relative_keys));
+    EXPECT_TRUE(same_bits(one.relative_values, several.relative_values));
+    EXPECT_TRUE(same_bits(one.sinks, several.sinks));
+  }
+}
+
+TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
+  Random random;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool by_row : {false, true}) {
+    AttentionProblem p({1, 2, 1, 60, 130, 20, 12}, random);
+    p.valid_lens = {100};
+    if (by_row) p.softcap = 5;
+    const std::vector<float> output_gradient = random_gradient(p, random);
+    const Gradients clean = backward(p, output_gradient, context());
+    // Keys from 100 on are attended to by no query.
+    AttentionProblem padded = p;
+    for (std::size_t i = 100 * 20; i < padded.key.size(); ++i) padded.key[i] = nan;
+    for (std::size_t i = 100 * 12; i < padded.value.size(); ++i) padded.value[i] = nan;
+    const Gradients of_padded = backward(padded, output_gradient, context());
+    EXPECT_TRUE(same_bits(of_padded.query, clean.query));
+    EXPECT_TRUE(same_bits(of_padded.key, clean.key));
+    EXPECT_TRUE(same_bits(of_padded.value, clean.value));
+    EXPECT_TRUE(same_bits(of_padded.scores, clean.scores));
+    // In causal order key 40 is attended to by queries 40 … only.
+    p.causal = Diagonal::top_left();
+    const Gradients causal = backward(p, output_gradient, context());
+    AttentionProblem poisoned = p;
+    for (std::size_t d = 0; d < 20; ++d) poisoned.key[40 * 20 + d] = nan;
+    for (std::size_t d = 0; d < 12; ++d) poisoned.value[41 * 12 + d] = nan;
+    const Gradients got = backward(poisoned, output_gradient, context());
+    for (std::size_t h = 0; h < 2; ++h) {
+      for (std::size_t i = 0; i < 60; ++i) {
+        for (std::size_t d = 0; d < 20; ++d) {
+          const std::size_t at = (h * 60 + i) * 20 + d;
+          if (i < 40) {
+            EXPECT_EQ(got.query[at], causal.query[at]) << h << ' ' << i << ' ' << d;
+          } else {
+            EXPECT_TRUE(std::isnan(got.query[at])) << h << ' ' << i << ' ' << d;
+          }
+        }
+      }
+    }
+    for (std::size_t j = 100; j < 130; ++j) EXPECT_EQ(got.key[j * 20], 0.0F) << j;
+  }
+}
+
+TEST_P(AttentionBackwardTest, query_with_nothing_to_attend_to_has_gradient_zero) {
+  Random random;
+  AttentionProblem p({1, 1, 1, 5, 9, 4, 4}, random);
+  p.causal = Diagonal::offset(-2);
+  const Gradients got = backward(p, random_gradient(p, random), context());
+  EXPECT_THAT(std::vector<float>(got.query.begin(), got.query.begin() + 8), ::testing::Each(0.0F));
+}
+
+TEST(AttentionBackwardErrorTest, names_the_argument_and_leaves_gradients_untouched) {
+  const std::vector<float> x(2 * 3 * 4, 0.5F);
+  std::vector<float> gradient(2 * 3 * 4, 7.0F);
+  const attn::ConstTensor in(x.data(), {1, 2, 3, 4}), lse(x.data(), {1, 2, 3});
+  const attn::Tensor out(gradient.data(), {1, 2, 3, 4});
+  const auto error = [&](const attn::AttentionGradients& gradients,
+                         const attn::AttentionOptions& options = {}) {
+    return error_of([&] {
+      attn::scaled_dot_product_attention_backward(in, in, in, in, lse, in, gradients, options);
+    });
+  };
+  EXPECT_EQ(error({.query = {gradient.data(), {1, 2, 4, 3}}}),
+            "shape_mismatch: gradients.query: got shape (1, 2, 4, 3), needs shape (1, 2, 3, 4)");
+  EXPECT_EQ(error({.query = out, .sinks = {gradient.data(), {2}}}),
+            "shape_mismatch: gradients.sinks: got shape (2), needs none: the call has no such "
+            "option");
+  EXPECT_EQ(error({.query = out, .scores = {gradient.data(), {1, 2, 3, 4}}}),
+            "shape_mismatch: gradients.scores: got shape (1, 2, 3, 4), needs shape (1, 2, 3, 3)");
+  EXPECT_EQ(error({.key = {nullptr, {1, 2, 3, 4}}}),
+            "invalid_argument: gradients.key: got a null pointer, needs data");
+  EXPECT_EQ(error({.query = out}, {.softcap = -1}),
+            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+  const attn::ConstTensor wide(x.data(), {1, 2, 3, 2});
+  EXPECT_EQ(error_of([&] {
+              attn::scaled_dot_product_attention_backward(in, in, in, in, lse, wide,
+                                                          {.query = out});
+            }),
+            "shape_mismatch: output_gradient: got shape (1, 2, 3, 2), needs shape (1, 2, 3, 4)");
+  EXPECT_EQ(error_of([&] {
+              attn::scaled_dot_product_attention_backward(in, in, in, in, in, in, {.query = out});
+            }),
+            "shape_mismatch: log_sum_exp: got shape (1, 2, 3, 4), needs shape (1, 2, 3)");
+  EXPECT_THAT(gradient, ::testing::Each(7.0F));
+}
+
+TEST(AttentionBackwardErrorTest, running_out_of_memory) {
+  const std::vector<float> x(2 * 3 * 4, 0.5F);
+  std::vector<float> gradient(2 * 3 * 4, 7.0F);
+  const attn::ConstTensor in(x.data(), {1, 2, 3, 4}), lse(x.data(), {1, 2, 3});
+  const auto call = [&](attn::Context& context) {
+    attn::scaled_dot_product_attention_backward(
+        in, in, in, in, lse, in, {.query = {gradient.data(), {1, 2, 3, 4}}}, {}, context);
+  };
+  int failures = 0;
+  for (;; ++failures) {
+    attn::Context fresh({.num_threads = 1});
+    if (attn_test::succeeds_with_allocations(failures, [&] { call(fresh); })) break;
+    EXPECT_THAT(gradient, ::testing::Each(7.0F)) << failures;
+    ASSERT_LT(failures, 1000);
+  }
+  EXPECT_GE(failures, 1);
+}
+
+TEST(AttentionBackwardMemoryTest, a_steady_loop_allocates_nothing) {
+  attn::Context context({.num_threads = 1});
+  const std::vector<float> x(2 * 30 * 8, 0.5F);
+  std::vector<float> gradient(x.size());
+  const attn::ConstTensor in(x.data(), {1, 2, 30, 8}), lse(x.data(), {1, 2, 30});
+  const attn::Tensor out(gradient.data(), {1, 2, 30, 8});
+  const auto call = [&] {
+    attn::scaled_dot_product_attention_backward(in, in, in, in, lse, in, {.key = out}, {}, context);
+  };
+  call();
+  call();
+  const attn_test::AllocationProbe probe;
+  call();
+  EXPECT_EQ(probe.count(), 0);
+}
+
+TEST(AttentionBackwardReferenceTest, agrees_with_differences) {
+  Random random;
+  AttentionProblem p({2, 4, 2, 5, 7, 3, 2}, random);
+  p.softcap = 3;
+  p.max_distance = 2;
+  p.relative_keys = random.normals(5 * 3);
+  p.relative_values = random.normals(5 * 2);
+  p.alibi_slopes = random.normals(4);
+  p.t5_table = random.normals(8 * 4);
+  p.sinks = random.normals(4);
+  p.bias_shape = {1, 4, 1, 7};
+  p.bias = random.normals(28);
+  p.causal = Diagonal::bottom_right();
+  p.dropout = 0.25F;
+  const reference::Attention call = p.reference_call();
+  const reference::Array output_gradient(p.output_shape(), random_gradient(p, random));
+  const auto loss = [&](const reference::Attention& changed) {
+    const reference::Array output = reference::attention(changed).output;
+    double sum = 0;
+    for (std::size_t i = 0; i < output.values.size(); ++i) {
+      sum += output.values[i] * output_gradient.values[i];
+    }
+    return sum;
+  };
+  const reference::AttentionGradient exact = reference::attention_gradient(call, output_gradient);
+  const auto compare = [&](reference::Array reference::Attention::* input,
+                           const reference::Bounded& gradient) {
+    ASSERT_EQ((call.*input).values.size(), gradient.exact.values.size());
+    constexpr double kStep = 1e-5;
+    for (std::size_t i = 0; i < gradient.exact.values.size(); ++i) {
+      reference::Attention above = call, below = call;
+      (above.*input).values[i] += kStep;
+      (below.*input).values[i] -= kStep;
+      EXPECT_NEAR((loss(above) - loss(below)) / (2 * kStep), gradient.exact.values[i], 1e-8) << i;
+    }
+  };
+  compare(&reference::Attention::query, exact.query);
+  compare(&reference::Attention::key, exact.key);
+  compare(&reference::Attention::value, exact.value);
+  compare(&reference::Attention::bias, exact.bias);
+  compare(&reference::Attention::alibi_slopes, exact.alibi_slopes);
+  compare(&reference::Attention::t5_table, exact.t5_table);
+  compare(&reference::Attention::relative_keys, exact.relative_keys);
+  compare(&reference::Attention::relative_values, exact.relative_values);
+  compare(&reference::Attention::sinks, exact.sinks);
+}
+
+}  // namespace
