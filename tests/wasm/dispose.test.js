@@ -135,10 +135,10 @@ test('a_process_ends_by_itself_disposed_or_not', async () => {
   }
 });
 
-test('where_node_starts_no_worker_there_is_one_thread', async () => {
+test('options_of_the_process_keep_no_thread_from_starting', async () => {
   const script = `import { load } from 'attn';
     console.log((await load({ threads: 3 })).numThreads);`;
-  assert.equal(await run('--input-type=module', '--eval', script), '1\n');
+  assert.equal(await run('--input-type=module', '--eval', script), '3\n');
 });
 
 test('in_a_worker_it_ends_the_worker', async () => {

@@ -1,13 +1,27 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { argumentError, AttnError, invalid } from './errors.js';
+import { kLoadOptions } from './loadOptions.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
 import { checkOptions } from './options.js';
 import { printsBriefly } from './print.js';
 
 /** @import { AttnErrorDetails } from './errors.js' */
+/** @import { LoadOptions } from './loader.js' */
 /** @import { Members, Reference } from './message.js' */
 /** @import { Names } from './options.js' */
+
+/**
+ * @typedef {object} StartOption
+ * @property {number} [startTimeout]  how long to wait until the worker serves, in ms: its script has to
+ *   be fetched and run. 20 000 by default; `Infinity` waits as long as it takes
+ */
+
+/** @typedef {LoadOptions & StartOption} ConnectOptions */
+
+/** @type {Names<ConnectOptions>} */
+export const kConnectOptions = { ...kLoadOptions, startTimeout: true };
+const kStartTimeout = 20_000;
 
 /**
  * How a call is made, whatever its arguments are.
@@ -460,4 +474,48 @@ export function notStarted(reason) {
     `the worker could not be started: ${why || "its script is missing, or is kept back by the page's content security policy (worker-src) or by the script's own headers (Cross-Origin-Embedder-Policy)"}`,
     { cause: reason },
   );
+}
+
+/**
+ * Loads the WebAssembly module in a worker, once the options are found to be right.
+ * @param {() => Worker} makeWorker
+ * @param {ConnectOptions} options
+ * @returns {Promise<any>}
+ */
+export async function connectTo(makeWorker, options) {
+  const { startTimeout = kStartTimeout, wasmUrl, wasm, ...others } = options;
+  if (typeof startTimeout !== 'number' || !(startTimeout >= 0)) {
+    throw invalid('startTimeout', startTimeout, 'milliseconds, 0 or more');
+  }
+  const worker = makeWorker();
+  if (typeof worker?.postMessage !== 'function') throw invalid('worker', worker, 'a Worker');
+  const connection = new Connection(worker, startTimeout);
+  try {
+    const given = {
+      ...others,
+      ...(wasmUrl !== undefined && { wasmUrl: resolve(wasmUrl) }),
+      // An answer can be read, but not sent.
+      ...(wasm !== undefined && {
+        wasm: wasm instanceof Response ? await wasm.arrayBuffer() : wasm,
+      }),
+    };
+    return await connection.load([given]);
+  } catch (error) {
+    void connection.end(error);
+    throw error;
+  }
+}
+
+/**
+ * The worker's own address is another than the page's.
+ * @param {string | URL} wasmUrl
+ */
+function resolve(wasmUrl) {
+  // What is none is said there.
+  if (typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) return wasmUrl;
+  try {
+    return new URL(wasmUrl, globalThis.location?.href ?? import.meta.url).href;
+  } catch {
+    return wasmUrl;
+  }
 }

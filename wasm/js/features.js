@@ -26,11 +26,9 @@ const hasInstruction = (...code) =>
 export const detectFeatures = () => ({
   simd128: hasInstruction(253, 98), // i8x16.popcnt
   relaxedSimd: hasInstruction(253, 129, 2), // i32x4.relaxed_trunc_f32x4_s
-  // Browsers share memory only between what is cross-origin isolated. Node has no such notion, but hands
-  // its own options on to workers, and none starts with this one.
+  // Browsers share memory only between what is cross-origin isolated. Node has no such notion.
   threads:
     typeof SharedArrayBuffer === 'function' &&
     globalThis.crossOriginIsolated !== false &&
-    !globalThis.process?.execArgv?.some((option) => option.startsWith('--input-type')) &&
     validates(5, 4, 1, 3, 1, 1), // (memory 1 1 shared)
 });

@@ -5,11 +5,12 @@ import { kLoadOptions } from './loadOptions.js';
 import { checkOptions } from './options.js';
 import { Runtime } from './runtime.js';
 import { checkChoice } from './tensor.js';
-import { variants } from './variants.js';
+import { startWorker } from './threads.js';
+import { flavours, hasThreads, kVariants } from './variants.js';
 
 /** @import { Features } from './features.js' */
 /** @import { Native } from './runtime.js' */
-/** @import { Variant } from './variants.js' */
+/** @import { Flavour, Glue, Variant } from './variants.js' */
 
 /**
  * @typedef {object} LoadOptions
@@ -31,7 +32,8 @@ import { variants } from './variants.js';
 /** As TensorFlow.js and ONNX Runtime Web: more need to be asked for. */
 const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
-const kVariants = /** @type {Variant[]} */ (Object.keys(variants));
+/** @type {Flavour} */
+const kFlavour = 'attn';
 
 /**
  * Loads the WebAssembly module: picks the variant, fetches and compiles it. Every call gives a
@@ -93,11 +95,10 @@ function requireFeatures(variant, features) {
   if (variant.startsWith('relaxed-simd') && !features.relaxedSimd) {
     fail(`variant ${variant}: this engine lacks WebAssembly relaxed SIMD`);
   }
-  if (variant.endsWith('-threads') && !features.threads) {
+  if (hasThreads(variant) && !features.threads) {
     fail(
       `variant ${variant}: threads need a page that is cross-origin isolated ` +
-        '(headers Cross-Origin-Opener-Policy: same-origin, Cross-Origin-Embedder-Policy: ' +
-        'require-corp), or a Node that runs without --input-type',
+        '(headers Cross-Origin-Opener-Policy: same-origin, Cross-Origin-Embedder-Policy: require-corp)',
     );
   }
 }
@@ -123,11 +124,11 @@ const ofNode = (name) => globalThis.process?.getBuiltinModule?.(`node:${name}`);
  * @returns {Promise<Attn>}
  */
 async function loadVariant(variant, url, threads, fallback) {
-  let file = url ?? variants[variant].wasm();
-  if (isFolder(file)) file = new URL(`attn-${variant}.wasm`, file);
+  let file = url ?? flavours[kFlavour].wasm[variant]();
+  if (isFolder(file)) file = new URL(`${kFlavour}-${variant}.wasm`, file);
   const [glue, module] = await Promise.all([glueOf(variant), read(file).then(compile(file.href))]);
   try {
-    return new Attn(await start(glue, module, poolSize(variant, threads)), variant);
+    return new Attn(await start(glue, module, variant, threads), variant);
   } catch (error) {
     // It is what cannot be detected: phones refuse to reserve shared memory, and a content security
     // policy may forbid workers.
@@ -148,13 +149,13 @@ async function loadSource(source, wanted, threads) {
   const shares = WebAssembly.Module.imports(module).some(({ kind }) => kind === 'memory');
   /** @type {Variant} */
   const alike = shares ? 'simd128-threads' : 'simd128';
-  if (wanted && wanted.endsWith('-threads') !== shares) throw otherVariant(wanted, alike);
+  if (wanted && hasThreads(wanted) !== shares) throw otherVariant(wanted, alike);
   if (shares) requireFeatures(alike, detectFeatures());
-  const glue = await glueOf(wanted ?? alike);
+  const glue = await glueOf(alike);
   /** @type {Runtime} */
   let runtime;
   try {
-    runtime = await start(glue, module, poolSize(alike, threads));
+    runtime = await start(glue, module, alike, threads);
   } catch (error) {
     throw notStarted(wanted ?? alike, error);
   }
@@ -175,18 +176,19 @@ async function loadSource(source, wanted, threads) {
 const otherVariant = (wanted, found) =>
   argumentError('invalid_argument', 'wasm', `the module of variant ${found}`, `that of ${wanted}`);
 
-/** @param {Variant} variant */
-const glueOf = (variant) =>
-  variants[variant].glue().catch((error) => {
-    throw failure(`the glue of variant ${variant} could not be loaded`, error);
-  });
-
 /**
- * How many threads there are to be besides the calling one.
  * @param {Variant} variant
- * @param {number} threads
+ * @returns {Promise<Glue>}
  */
-const poolSize = (variant, threads) => (variant.endsWith('-threads') ? threads - 1 : 0);
+async function glueOf(variant) {
+  const { glue, glueWithThreads } = flavours[kFlavour];
+  try {
+    if (!hasThreads(variant)) return await glue();
+    return await import(/* @vite-ignore */ /* webpackIgnore: true */ glueWithThreads().href);
+  } catch (error) {
+    throw failure(`the glue of variant ${variant} could not be loaded`, error);
+  }
+}
 
 /**
  * @param {Variant} variant
@@ -196,46 +198,57 @@ const notStarted = (variant, cause) =>
   failure(`the WebAssembly module (variant ${variant}) could not be started`, cause);
 
 /**
- * @param {{ default: (options: object) => Promise<any> }} glue
+ * @param {Glue} glue
  * @param {WebAssembly.Module} module
- * @param {number} poolSize  workers for threads
+ * @param {Variant} variant
+ * @param {number} threads
  * @returns {Promise<Runtime>}
  */
-async function start(glue, module, poolSize) {
-  const { Worker } = globalThis;
+async function start(glue, module, variant, threads) {
+  const poolSize = hasThreads(variant) ? threads - 1 : 0;
+  /** @type {ReturnType<typeof startWorker>[]} */
+  const workers = [];
   /** @type {(reason: unknown) => void} */
   let fail = () => {};
   const failed = new Promise((_, reject) => (fail = reject));
-  /** @type {Native} */
-  const native = await Promise.race([
-    glue.default({
-      instantiateWasm(
-        /** @type {WebAssembly.Imports} */ imports,
-        /** @type {(instance: WebAssembly.Instance, module: WebAssembly.Module) => void} */ receive,
-      ) {
-        WebAssembly.instantiate(module, imports)
-          .then((instance) => receive(instance, module))
-          .catch(fail);
-        return {};
-      },
-      // Nothing is said there unless something is wrong, as with a worker that does not start.
-      printErr: (/** @type {string} */ text) => fail(new Error(text)),
+  const settings = {
+    instantiateWasm(
+      /** @type {WebAssembly.Imports} */ imports,
+      /** @type {(instance: WebAssembly.Instance, module: WebAssembly.Module) => void} */ receive,
+    ) {
+      WebAssembly.instantiate(module, imports)
+        .then((instance) => receive(instance, module))
+        .catch(fail);
+      return {};
+    },
+    // Nothing is said there unless something is wrong.
+    printErr: (/** @type {string} */ text) => fail(new Error(text)),
+    ...(hasThreads(variant) && {
       poolSize,
-      // Only dispose() ends it.
-      noExitRuntime: true,
+      mainScriptUrlOrBlob: flavours[kFlavour].glueWithThreads().href,
+      /**
+       * @param {string} url
+       * @param {WorkerOptions} options
+       */
+      Worker: function (url, options) {
+        const worker = startWorker(url, options, fail);
+        workers.push(worker);
+        return worker;
+      },
     }),
-    failed,
-  ]);
-  const runtime = new Runtime(native);
+  };
   try {
+    /** @type {Native} */
+    const native = await Promise.race([glue.default(settings), failed]);
     // Calls cannot wait for workers to come up: a page may not.
     await Promise.race([native.pthreadPoolReady, failed]);
-    // The glue has made Node's known to everybody, who may take it for a browser's.
-    if (!Worker) Reflect.deleteProperty(globalThis, 'Worker');
-    runtime.ask('start', (call) => call.number(poolSize + 1));
+    const runtime = new Runtime(native, workers);
+    runtime.ask('start', (call) => call.put('integer', poolSize + 1));
+    // They do not keep Node alive.
+    for (const worker of workers) worker.unref?.();
     return runtime;
   } catch (error) {
-    runtime.dispose();
+    for (const worker of workers) worker.terminate();
     throw error;
   }
 }

@@ -60,7 +60,7 @@ export class NativeObject {
    */
   call(body) {
     return this.#runtime.call((call) => {
-      call.number(this.address);
+      call.put('address', this.address);
       return body(call);
     });
   }
@@ -73,7 +73,7 @@ export class NativeObject {
    */
   ask(operation, write) {
     return this.#runtime.ask(operation, (call) => {
-      call.number(this.address);
+      call.put('address', this.address);
       write?.(call);
     });
   }
@@ -87,7 +87,7 @@ export class NativeObject {
    */
   map(operation, writeInputs, writeFurther) {
     const write = (/** @type {Call} */ call) => {
-      call.number(this.address);
+      call.put('address', this.address);
       return writeInputs(call);
     };
     return this.#runtime.map(operation, write, writeFurther);
@@ -137,6 +137,6 @@ export class NativeObject {
  */
 function removal(runtime, operation, address) {
   return () => {
-    if (!runtime.disposed) runtime.ask(operation, (call) => call.number(address));
+    if (!runtime.disposed) runtime.ask(operation, (call) => call.put('address', address));
   };
 }

@@ -6,14 +6,13 @@ import { Memory, moduleDisposed } from './memory.js';
 
 /**
  * What the module offers. A number stands for an operation: `_attn_run` runs it with the arguments
- * at an address, and returns whether it succeeded. `_attn_exit` ends the module, by Emscripten's
- * `ExitStatus`.
+ * at an address, of these kinds, and returns whether it succeeded. `_attn_exit` ends the threads.
  * @typedef {object} NativeModule
  * @property {WebAssembly.Memory} wasmMemory
  * @property {Promise<void>} [pthreadPoolReady]  the workers that threads run on
  * @property {(bytes: number) => number} _malloc
  * @property {(address: number) => void} _free
- * @property {(operation: number, address: number) => number} _attn_run
+ * @property {(operation: number, address: number, kinds: number) => number} _attn_run
  * @property {() => void} _attn_exit
  */
 
@@ -54,14 +53,17 @@ import { Memory, moduleDisposed } from './memory.js';
 export class Runtime {
   /** @type {Call} */
   #call;
+  #workers;
 
   /**
    * @param {Native} native
+   * @param {readonly Pick<Worker, 'terminate'>[]} workers  that threads run on
    * @param {Runtime} [other]  of the same module
    * @param {ResultKind} [as]  what results become
    */
-  constructor(native, other, as = 'array') {
+  constructor(native, workers, other, as = 'array') {
     this.as = as;
+    this.#workers = workers;
     this.memory = other?.memory ?? new Memory(native);
     this.#call = other ? other.#call : new Call(this.memory);
     /**
@@ -73,7 +75,7 @@ export class Runtime {
 
   /** The same module, with results that are handles. */
   withHandles() {
-    return new Runtime(this.native, this, 'handle');
+    return new Runtime(this.native, this.#workers, this, 'handle');
   }
 
   /** @throws {AttnError} `disposed` */
@@ -91,16 +93,8 @@ export class Runtime {
     if (this.disposed) return;
     const { native } = this;
     this.memory.dispose();
-    const { process } = globalThis;
-    const exitCode = process?.exitCode;
-    try {
-      native._attn_exit();
-    } catch (error) {
-      if (/** @type {any} */ (error)?.name !== 'ExitStatus') throw error;
-    } finally {
-      // In Node it would be that of the module, which is nobody's.
-      if (process) process.exitCode = exitCode;
-    }
+    native._attn_exit();
+    for (const worker of this.#workers) worker.terminate();
   }
 
   /**

@@ -4,32 +4,34 @@
 /** @typedef {'simd128' | 'relaxed-simd' | 'simd128-threads' | 'relaxed-simd-threads'} Variant */
 
 /**
- * @typedef {object} VariantFiles
- * @property {() => Promise<{ default: (options: object) => Promise<any> }>} glue  Emscripten's, which
- *   starts the workers of threads
- * @property {() => URL} wasm
+ * The files of a flavour of the module: one .wasm per variant, and Emscripten's JavaScript, the glue.
+ * @typedef {object} Files
+ * @property {() => Promise<Glue>} glue
+ * @property {() => URL} glueWithThreads  what a thread's worker runs, too. Nothing imports it by name, or
+ *   bundlers would make a copy of it for workers.
+ * @property {Record<Variant, () => URL>} wasm
  */
 
-/** @type {Record<Variant, VariantFiles>} */
-export const variants = {
-  simd128: {
-    // @ts-ignore: the build makes it, as those below.
-    glue: () => import('./attn-simd128.js'),
-    wasm: () => new URL('./attn-simd128.wasm', import.meta.url),
-  },
-  'relaxed-simd': {
-    // @ts-ignore
-    glue: () => import('./attn-relaxed-simd.js'),
-    wasm: () => new URL('./attn-relaxed-simd.wasm', import.meta.url),
-  },
-  'simd128-threads': {
-    // @ts-ignore
-    glue: () => import('./attn-simd128-threads.js'),
-    wasm: () => new URL('./attn-simd128-threads.wasm', import.meta.url),
-  },
-  'relaxed-simd-threads': {
-    // @ts-ignore
-    glue: () => import('./attn-relaxed-simd-threads.js'),
-    wasm: () => new URL('./attn-relaxed-simd-threads.wasm', import.meta.url),
+/** @typedef {{ default: (settings: object) => Promise<any> }} Glue */
+
+/** @satisfies {Record<string, Files>} */
+export const flavours = {
+  attn: {
+    // @ts-ignore: the build makes it.
+    glue: () => import('./attn.glue.js'),
+    glueWithThreads: () => new URL('./attn-threads.glue.js', import.meta.url),
+    wasm: {
+      simd128: () => new URL('./attn-simd128.wasm', import.meta.url),
+      'relaxed-simd': () => new URL('./attn-relaxed-simd.wasm', import.meta.url),
+      'simd128-threads': () => new URL('./attn-simd128-threads.wasm', import.meta.url),
+      'relaxed-simd-threads': () => new URL('./attn-relaxed-simd-threads.wasm', import.meta.url),
+    },
   },
 };
+
+/** @typedef {keyof typeof flavours} Flavour */
+
+export const kVariants = /** @type {Variant[]} */ (Object.keys(flavours.attn.wasm));
+
+/** @param {Variant} variant */
+export const hasThreads = (variant) => variant.endsWith('-threads');

@@ -1,8 +1,8 @@
 // What JavaScript calls. Embind tells the names of the operations; a call itself passes two
 // numbers, the operation and where its arguments lie, because values that go through Embind one by
-// one cost more than a small attention does. Nothing is thrown across: a call returns whether it
-// succeeded, and one that did not gives the code of its error, the argument, what it got and what
-// it needs.
+// one cost more than a small attention does; a third tells what kinds of arguments they are.
+// Nothing is thrown across: a call returns whether it succeeded, and one that did not gives the
+// code of its error, the argument, what it got and what it needs.
 
 #include <emscripten/bind.h>
 #include <emscripten/emscripten.h>
@@ -66,7 +66,7 @@ std::unique_ptr<Context> the_context;
 void start(Arguments& a) {
   validation::append_argument = append_in_camel_case;
   ContextOptions options;
-  options.num_threads = a.choice<int>();
+  options.num_threads = a.integer<int>();
   the_context = std::make_unique<Context>(options);
   // The loader has started a worker for each.
   if (the_context->num_threads() != options.num_threads) throw std::bad_alloc();
@@ -84,6 +84,21 @@ void describe(Arguments& a) {
 }
 
 }  // namespace
+
+double Arguments::next(Kind kind) noexcept {
+  kinds_ = 31 * kinds_ + static_cast<std::uint32_t>(kind);
+  return *at_++;
+}
+
+Arguments::Strided Arguments::strided(Kind kind) noexcept {
+  Strided read;
+  read.rank = static_cast<int>(next(kind));
+  if (read.rank < 0) return read;
+  read.address = static_cast<Address>(*at_++);
+  for (int i = 0; i < read.rank; ++i) read.shape[i] = static_cast<std::int64_t>(*at_++);
+  for (int i = 0; i < read.rank; ++i) read.strides[i] = static_cast<std::int64_t>(*at_++);
+  return read;
+}
 
 void Arguments::give(std::vector<std::string> texts) {
   given_texts = std::move(texts);
@@ -128,7 +143,7 @@ EMSCRIPTEN_BINDINGS(module) {
 }  // namespace attn::wasm
 
 extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
-                                              attn::wasm::Address address) {
+                                              attn::wasm::Address address, std::uint32_t kinds) {
   using namespace attn;
   wasm::Arguments arguments(address);
   const wasm::Arguments results = arguments;
@@ -137,7 +152,9 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
   wasm::shown = Intermediates();
   try {
     reinterpret_cast<wasm::Operation>(operation)(arguments);
-    return true;
+    if (arguments.kinds() == kinds) return true;
+    return wasm::fail(results, "internal", "attn", "arguments that this module reads otherwise",
+                      "the .wasm of the same version");
   } catch (const Error& error) {
     return wasm::fail(results, error);
   } catch (const std::bad_alloc&) {
@@ -148,8 +165,5 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
   }
 }
 
-/// Ends the module: its threads first, then the runtime with the workers that they ran on.
-extern "C" EMSCRIPTEN_KEEPALIVE void attn_exit() {
-  attn::wasm::the_context.reset();
-  emscripten_force_exit(0);
-}
+/// Ends the threads. The workers that they ran on are the loader's.
+extern "C" EMSCRIPTEN_KEEPALIVE void attn_exit() { attn::wasm::the_context.reset(); }

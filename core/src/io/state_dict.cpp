@@ -56,7 +56,7 @@ std::vector<NamedTensor> state_dict(const Module& module, std::string_view prefi
 }
 
 IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::string_view prefix,
-                                 bool strict) {
+                                 bool strict, Context& context) {
   const std::vector<std::string> names = module.parameter_names();
   IncompatibleKeys keys = compare_names(names, file, prefix);
   if (strict && !(keys.missing_keys.empty() && keys.unexpected_keys.empty())) {
@@ -91,7 +91,7 @@ IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::s
     const ConstTensor target = module.parameter(name);
     const Tensor buffer(values.data(), target.shape());
     file.read(full_name, buffer);
-    module.set_parameter(name, buffer);
+    module.set_parameter(name, buffer, context);
   }
   return keys;
 }

@@ -2,7 +2,7 @@
 // are is told by generators and by the modules of `tasks`; what becomes of the results is up to those
 // who ask.
 
-import { load } from 'attn/worker';
+import { connect } from 'attn/worker/connect';
 
 import { holdTask } from './tasks/hold.js';
 
@@ -88,7 +88,7 @@ export class TaskWorker {
   async #start() {
     const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
     /** @type {Remote} */
-    const remote = await load({ worker, ...this.#options });
+    const remote = await connect(worker, this.#options);
     this.#remote = remote;
     void this.#watch(remote).catch(() => {});
     return remote;
