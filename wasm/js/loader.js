@@ -211,6 +211,18 @@ async function start(glue, module, variant, threads) {
   /** @type {(reason: unknown) => void} */
   let fail = () => {};
   const failed = new Promise((_, reject) => (fail = reject));
+
+  /**
+   * What the glue takes for the constructor of workers.
+   * @param {string} url
+   * @param {WorkerOptions} options
+   */
+  function makeWorker(url, options) {
+    const worker = startWorker(url, options, fail);
+    workers.push(worker);
+    return worker;
+  }
+
   const settings = {
     instantiateWasm(
       /** @type {WebAssembly.Imports} */ imports,
@@ -226,15 +238,7 @@ async function start(glue, module, variant, threads) {
     ...(hasThreads(variant) && {
       poolSize,
       mainScriptUrlOrBlob: flavours[kFlavour].glueWithThreads().href,
-      /**
-       * @param {string} url
-       * @param {WorkerOptions} options
-       */
-      Worker: function (url, options) {
-        const worker = startWorker(url, options, fail);
-        workers.push(worker);
-        return worker;
-      },
+      Worker: makeWorker,
     }),
   };
   try {

@@ -131,7 +131,7 @@ const kOptions = { ...kConnectOptions, worker: true };
 export async function load(options = {}) {
   checkOptions(options, kOptions);
   const { worker, ...others } = options;
-  return connectTo(() => worker ?? startWorker(), others);
+  return connectTo(() => (worker === undefined ? startWorker() : worker), others);
 }
 
 /** @returns {Worker} */

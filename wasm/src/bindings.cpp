@@ -1,8 +1,8 @@
-// What JavaScript calls. Embind tells the names of the operations; a call itself passes two
-// numbers, the operation and where its arguments lie, because values that go through Embind one by
-// one cost more than a small attention does; a third tells what kinds of arguments they are.
-// Nothing is thrown across: a call returns whether it succeeded, and one that did not gives the
-// code of its error, the argument, what it got and what it needs.
+// What JavaScript calls. Embind tells the names of the operations; a call itself passes three
+// numbers, the operation, where its arguments lie and of what kinds they are, because values that
+// go through Embind one by one cost more than a small attention does. Nothing is thrown across: a
+// call returns whether it succeeded, and one that did not gives the code of its error, the
+// argument, what it got and what it needs.
 
 #include <emscripten/bind.h>
 #include <emscripten/emscripten.h>

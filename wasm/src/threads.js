@@ -3,4 +3,4 @@
 /* global Module */
 /* eslint no-unused-vars: off */
 
-var Worker = Module['Worker'];
+const Worker = Module['Worker'];
