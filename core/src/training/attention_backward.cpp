@@ -205,7 +205,7 @@ struct SharedSums {
   void add_distances(index b, index h, index chunk, const float* distances) noexcept {
     const index begin = chunk * kGradientKeys - (p_.num_queries - 1);
     const index end = std::min((chunk + 1) * kGradientKeys, p_.num_keys);
-    const index offset = p_.offset_of(p_.options.relative_diagonal, b);
+    const index offset = p_.offset_of(b);
     double slope = 0;
     for (index d = begin; d < end; ++d) {
       const float sum = distances[d + p_.num_queries - 1];

@@ -153,7 +153,8 @@ TEST_P(AttentionBackwardTest, exclusion) {
   for (const AttentionSizes& sizes : typical_sizes()) {
     SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
     AttentionProblem p(sizes, random);
-    p.causal = Diagonal::bottom_right();
+    p.causal = true;
+    p.diagonal = Diagonal::bottom_right();
     expect_matches_reference(p, random, context());
     p.window = attn_test::random_window(sizes, random);
     p.valid_lens = attn_test::random_lengths(sizes.batch, sizes.num_keys, random);
@@ -194,7 +195,8 @@ TEST_P(AttentionBackwardTest, terms_of_the_score) {
     expect_matches_reference(p, random, context());
     p.alibi_slopes.resize(static_cast<std::size_t>(sizes.query_heads));
     attn::alibi_slopes(p.alibi_slopes);
-    p.causal = p.relative_diagonal = Diagonal::bottom_right();
+    p.causal = true;
+    p.diagonal = Diagonal::bottom_right();
     expect_matches_reference(p, random, context());
     p.t5_table = random.normals(32 * sizes.query_heads);
     p.sinks = random.normals(sizes.query_heads);
@@ -278,7 +280,7 @@ TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
     EXPECT_TRUE(same_bits(of_padded.scores, clean.scores));
     EXPECT_TRUE(same_bits(of_padded.weights, clean.weights));
     // In causal order key 40 is attended to by queries 40 … only.
-    p.causal = Diagonal::top_left();
+    p.causal = true;
     const Gradients causal = backward(p, output_gradient, context());
     AttentionProblem poisoned = p;
     for (std::size_t d = 0; d < 20; ++d) poisoned.key[40 * 20 + d] = nan;
@@ -305,7 +307,8 @@ TEST_P(AttentionBackwardTest, nan_in_a_query_that_attends_to_nothing_changes_no_
   const float nan = std::numeric_limits<float>::quiet_NaN();
   // Queries 0 to 2 have no key in range, query 20 is masked.
   AttentionProblem p({1, 2, 1, 60, 130, 20, 12}, random);
-  p.causal = p.relative_diagonal = Diagonal::offset(-3);
+  p.causal = true;
+  p.diagonal = Diagonal::offset(-3);
   p.mask_shape = {60, 130};
   p.mask.assign(60 * 130, 1);
   std::fill_n(p.mask.begin() + 20 * 130, 130, std::uint8_t{0});
@@ -347,7 +350,7 @@ TEST_P(AttentionBackwardTest, nan_reaches_the_rows_of_shaws_tables_that_are_used
   const float nan = std::numeric_limits<float>::quiet_NaN();
   // In causal order query 1 is at distances −1 and 0 only; distances above 0 are used by none.
   AttentionProblem p({1, 1, 1, 60, 130, 20, 12}, random);
-  p.causal = Diagonal::top_left();
+  p.causal = true;
   p.max_distance = 2;
   p.relative_keys = random.normals(5 * 20);
   p.relative_values = random.normals(5 * 12);
@@ -378,7 +381,8 @@ TEST_P(AttentionBackwardTest, nan_reaches_the_rows_of_shaws_tables_that_are_used
 TEST_P(AttentionBackwardTest, query_with_nothing_to_attend_to_has_gradient_zero) {
   Random random;
   AttentionProblem p({1, 1, 1, 5, 9, 4, 4}, random);
-  p.causal = Diagonal::offset(-2);
+  p.causal = true;
+  p.diagonal = Diagonal::offset(-2);
   const Gradients got = backward(p, random_gradient(p, random), context());
   EXPECT_THAT(std::vector<float>(got.query.begin(), got.query.begin() + 8), ::testing::Each(0.0F));
 }
@@ -466,7 +470,8 @@ TEST(AttentionBackwardReferenceTest, agrees_with_differences) {
   p.sinks = random.normals(4);
   p.bias_shape = {1, 4, 1, 7};
   p.bias = random.normals(28);
-  p.causal = Diagonal::bottom_right();
+  p.causal = true;
+  p.diagonal = Diagonal::bottom_right();
   p.dropout = 0.25F;
   const reference::Attention call = p.reference_call();
   const reference::Array output_gradient(p.output_shape(), random_gradient(p, random));
