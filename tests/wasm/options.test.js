@@ -19,10 +19,10 @@ const random = { seed: 1, stream: 1 };
 const dropout = { probability: 0.5, ...random };
 const init = { init: 'zeros', ...random };
 const scores = {
-  ...{ scale: 1, relativeDiagonal: 'topLeft', softcap: 0, alibiSlopes: [1], sinks: [0] },
+  ...{ scale: 1, diagonal: 'topLeft', softcap: 0, alibiSlopes: [1], sinks: [0] },
   ...{ relativeKeys: zeros(3, 4), relativeValues: zeros(3, 4), bias: zeros(1), dropout },
   t5Bias: { table: zeros(4, 1), maxDistance: 8, bidirectional: false },
-  ...{ causal: true, window: { left: 1, right: 1, diagonal: 'topLeft' } },
+  ...{ causal: true, window: { left: 1, right: 1 } },
   ...{ validLens: [1, 1], keyLens: [1, 1], mask },
 };
 const stages = {

@@ -19,8 +19,9 @@ const variant: Variant = attn.variant;
 const x: Tensor = attn.ngramEmbedding(['a', 'b'], { dModel: 8, seed: 1 });
 const result: AttentionResult = attn.scaledDotProductAttention(x, x, { data: [1, 2], shape: [2, 1] }, {
   scale: 0.5,
-  causal: 'bottomRight',
-  window: { left: 1, diagonal: 3 },
+  causal: true,
+  diagonal: 'bottomRight',
+  window: { left: 1 },
   validLens: [2],
   mask: { data: [true, false], shape: [2] },
   needWeights: true,
@@ -35,7 +36,7 @@ const positioned: Tensor = attn.positionalEncoding(x, { start: 3 });
   using mha = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, bias: true, init: 'identity' });
   const names: string[] = mha.parameterNames();
   mha.setParameter(names[0]!, mha.parameter('in_proj_weight'));
-  mha.forward(x, x, x, { causal: 1, validLens: Int32Array.of(2) }).output.shape satisfies number[];
+  mha.forward(x, x, x, { diagonal: 1, validLens: Int32Array.of(2) }).output.shape satisfies number[];
 }
 const remote: RemoteAttn = await loadInWorker({ variant: 'simd128', threads: 2 });
 const remoteVariant: Variant = await remote.variant;

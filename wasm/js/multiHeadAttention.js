@@ -46,7 +46,7 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
  * @typedef {object} CacheOption
  * @property {KeyValueCache<any>} [cache]  of `makeCache()`: keys and values are those of the next tokens
  *   of a sequence; they are appended, and the query attends to all that the cache holds. Masks and
- *   lengths are over past + N keys, and diagonals count from the beginning of the sequence
+ *   lengths are over past + N keys, and the diagonal counts from the beginning of the sequence
  */
 
 /**
@@ -200,7 +200,7 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
-   * Attends to what a cache holds. Diagonals are as given: query i is at key i + offset.
+   * Attends to what a cache holds. The diagonal is as given: query i is at key i + offset.
    * @template {boolean} [Scaled=false]
    * @template {boolean} [Capped=false]
    * @template {boolean} [Biased=false]

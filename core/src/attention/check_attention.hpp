@@ -49,8 +49,8 @@ struct AttentionTerms : AttentionSizes {
   std::int64_t table_of(std::int64_t b) const { return differs_by_entry() ? b : 0; }
 
   /// The key that query 0 of batch entry b is at.
-  std::int64_t offset_of(const Diagonal& diagonal, std::int64_t b) const {
-    return std::clamp(diagonal.resolve(num_queries, keys_of(b)), -kFar, kFar);
+  std::int64_t offset_of(std::int64_t b) const {
+    return std::clamp(options.diagonal.resolve(num_queries, keys_of(b)), -kFar, kFar);
   }
 
   /// Keys that batch entry b really has.

@@ -277,7 +277,7 @@ Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int6
   if (!rotary) return heads;
   show.copy("projected_q", heads, run);
   const auto rotate = [&](const Tensor& rows, std::int64_t keys) {
-    const std::int64_t first = attention.relative_diagonal.resolve(rows.size(2), keys);
+    const std::int64_t first = attention.diagonal.resolve(rows.size(2), keys);
     rotary->forward(
         rows, rows,
         {.start = static_cast<double>(first), .sequence_length = static_cast<double>(num_keys)},

@@ -122,7 +122,7 @@ TEST(IntermediatesTest, attention_shows_every_step) {
   const Array x({2, 5, 8}, random);
   Array y({2, 5, 8});
   Intermediates shown = all_of(attention);
-  const attn::AttentionOptions options{.softcap = 2, .causal = attn::Diagonal::top_left()};
+  const attn::AttentionOptions options{.softcap = 2, .causal = true};
   attention.forward(x.in(), x.in(), x.in(), y.out(), options, attn::Context::default_context(),
                     &shown);
 
@@ -287,7 +287,7 @@ TEST(IntermediatesTest, a_decoder_shows_both_attentions_and_what_a_state_holds) 
     Array y({2, 4, 8});
     Intermediates shown = all_of(decoder);
     attn::TransformerDecoderCall call;
-    call.self_attention.causal = attn::Diagonal::top_left();
+    call.self_attention.causal = true;
     call.intermediates = &shown;
     decoder.forward(x.in(), memory.in(), y.out(), call);
     for (const std::string& name : shown.names()) EXPECT_TRUE(shown.contains(name)) << name;

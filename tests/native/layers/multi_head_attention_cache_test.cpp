@@ -67,7 +67,7 @@ TEST_P(MultiHeadAttentionCacheTest, a_cache_gives_what_the_whole_sequence_gives)
     const std::vector<float> x = random.normals(2 * 13 * layer.e());
     for (const bool windowed : {false, true}) {
       AttentionOptions attention;
-      attention.causal = attn::Diagonal::top_left();
+      attention.causal = true;
       if (windowed) attention.window = attn::Window{.left = 4};
       const std::vector<float> whole = self_attention(layer.attention, x, 2, context(), attention);
       // Pieces of more than one token take the same path through the kernels.
@@ -141,8 +141,8 @@ TEST_P(MultiHeadAttentionCacheTest, decoding_with_room_in_the_cache_does_not_all
   attn::KeyValueCache cache = layer.attention.make_cache(1, 40);
   const auto step = [&] {
     const attn::ConstTensor token(x.data(), {1, 16});
-    layer.attention.forward(token, token, token, {y.data(), {1, 16}}, cache,
-                            {.causal = attn::Diagonal::top_left()}, context());
+    layer.attention.forward(token, token, token, {y.data(), {1, 16}}, cache, {.causal = true},
+                            context());
   };
   for (int i = 0; i < 20; ++i) step();
   cache.clear();

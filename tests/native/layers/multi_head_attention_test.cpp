@@ -135,7 +135,8 @@ TEST_P(MultiHeadAttentionTest, options_of_attention_apply_to_every_head) {
   AttentionOptions options;
   options.mask = {mask.data(), {2, 1, 1, 9}};
   options.bias = {bias.data(), {9, 9}};
-  options.causal = attn::Diagonal::offset(2);
+  options.causal = true;
+  options.diagonal = attn::Diagonal::offset(2);
   options.window = attn::Window{4, 1};
   options.scale = 0.4F;
   options.softcap = 2.0F;
@@ -147,6 +148,7 @@ TEST_P(MultiHeadAttentionTest, options_of_attention_apply_to_every_head) {
   r.mask = Array({2, 1, 1, 9}, mask);
   r.bias = Array({9, 9}, bias);
   r.causal_offset = reference::Array({1}, 2);
+  r.window_offset = reference::Array({1}, 2);
   r.window_left = 4;
   r.window_right = 1;
   r.scale = 0.4F;

@@ -43,7 +43,7 @@ constexpr double kError = 1e-5;
 /// A call whose self-attention is causal.
 TransformerDecoderCall causal() {
   TransformerDecoderCall call;
-  call.self_attention.causal = Diagonal::top_left();
+  call.self_attention.causal = true;
   return call;
 }
 

@@ -23,7 +23,7 @@ struct T5BiasOptions {
 };
 
 /// How a layer's attention knows positions: by none of these, any one, or several together. All
-/// take query i to be at key i + offset, see AttentionOptions::relative_diagonal.
+/// take query i to be at key i + offset, see AttentionOptions::diagonal.
 struct AttentionPositions {
   /// Rotates projected queries and keys; a rotary_dim of 0 stands for the whole head.
   std::optional<RotaryEmbeddingOptions> rotary = {};
@@ -81,7 +81,7 @@ class ATTN_API MultiHeadAttention : public Module {
   /// positions and sinks that it gives stand in place of the layer's own, relative keys and values
   /// together: giving one of the two leaves out both of the layer's.
   ///
-  /// With rotary positions key j is at j and query i at i + offset of `relative_diagonal`.
+  /// With rotary positions key j is at j and query i at i + offset of `diagonal`.
   ///
   /// Any strides; output must not overlap an input. Errors are those of Linear, four times, and of
   /// scaled_dot_product_attention, each multiplied by the weights that follow.
@@ -112,7 +112,7 @@ class ATTN_API MultiHeadAttention : public Module {
   ///
   /// Everything counts from the beginning of the sequence: masks and lengths are over past + N
   /// keys, and the first query and key of the call stand at position past = cache.length(), to
-  /// which the offsets of all diagonals are added. So options that need no other shape give for
+  /// which the offset of the diagonal is added. So options that need no other shape give for
   /// each token what they give when the whole sequence is passed at once.
   ///
   /// Dynamic NTK scaling rotates each key for the length at its time, and does not come back to it.
@@ -130,7 +130,7 @@ class ATTN_API MultiHeadAttention : public Module {
   void append(const ConstTensor& key, const ConstTensor& value, KeyValueCache& cache,
               Context& context = Context::default_context()) const;
 
-  /// query attends to what the cache holds. Diagonals are as given: query i is at key i + offset.
+  /// query attends to what the cache holds. The diagonal is as given: query i is at key i + offset.
   /// Throws what forward does.
   void attend(const ConstTensor& query, const KeyValueCache& cache, const Tensor& output,
               const AttentionOptions& attention = {}, Context& context = Context::default_context(),

@@ -30,7 +30,7 @@ struct TransformerDecoderLayerState {
 /// What a pass through a decoder may be given.
 struct TransformerDecoderCall {
   /// PyTorch's tgt_mask, tgt_key_padding_mask and tgt_is_causal. Nothing is causal unless it is
-  /// asked for here: `.self_attention = {.causal = Diagonal::top_left()}`.
+  /// asked for here: `.self_attention = {.causal = true}`.
   AttentionOptions self_attention = {};
   /// PyTorch's memory_mask and memory_key_padding_mask.
   AttentionOptions cross_attention = {};
