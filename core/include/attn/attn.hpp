@@ -50,6 +50,7 @@
 #include "attn/io/state_dict.hpp"
 
 // Training
+#include "attn/training/attention.hpp"
 #include "attn/training/attention_backward.hpp"
 #include "attn/training/tape.hpp"
 
