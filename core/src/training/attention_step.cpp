@@ -101,6 +101,13 @@ void AttentionStep::backward(BackwardPass& pass, const ConstTensor& output_gradi
       n.query.view(n.query.node->value), n.key.view(n.key.node->value),
       n.value.view(n.value.node->value), heads_of(output->value), log_sum_exp_,
       heads_of(output_gradient), to, options_, pass.context());
+  const auto show = [&](Node* node, const ConstTensor& gradient) {
+    if (node && !gradient.is_none()) pass.add_to(node, gradient);
+  };
+  show(n.shown_query, to.query);
+  show(n.shown_key, to.key);
+  show(n.shown_value, to.value);
+  show(n.shown_output, heads_of(output_gradient));
   gradients.finish();
 }
 

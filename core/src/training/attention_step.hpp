@@ -33,9 +33,13 @@ struct AttentionNodes {
   Node* relative_keys = nullptr;
   Node* relative_values = nullptr;
   Node* sinks = nullptr;
-  // What is shown.
+  // What is shown; (B, H, N, D) the last four.
   Node* scores = nullptr;
   Node* weights = nullptr;
+  Node* shown_query = nullptr;
+  Node* shown_key = nullptr;
+  Node* shown_value = nullptr;
+  Node* shown_output = nullptr;
 };
 
 /// Copies what the options point to into the tape's memory, further outputs left out.

@@ -14,8 +14,10 @@ Variable Linear::forward(const Variable& x) const {
   Tensor y = x.rank() == 3 ? record.memory({x.size(0), x.size(1), out_features_})
                            : record.memory({x.size(0), out_features_});
   forward(x.value(), y, record.context());
-  return record.finish(y, training::LinearStep(record.node(x), record.parameter(*this, weight_),
-                                               record.parameter(*this, bias_), weight_));
+  return record.finish(y, training::LinearStep({.x = record.node(x),
+                                                .weights = record.parameter(*this, weight_),
+                                                .biases = record.parameter(*this, bias_),
+                                                .weight = weight_}));
 }
 
 namespace training {
@@ -63,15 +65,16 @@ void sum_rows(const ConstTensor& x, const Tensor& sums, BackwardPass& pass) {
 }  // namespace
 
 void LinearStep::backward(BackwardPass& pass, const ConstTensor& output_gradient) {
-  const ConstTensor dy = as_rows(output_gradient);
-  const std::int64_t end = first_row_ + weight_.size(0);
-  pass.add_to(x_, [&](const Tensor& dx) {
-    multiply(dy, transposed(weight_), as_rows(dx), pass.context());
+  const auto& [x, weights, biases, weight, first_row, first_bias, first_column] = parts_;
+  const std::int64_t rows = weight.size(0);
+  const ConstTensor dy = as_rows(output_gradient).slice(1, first_column, first_column + rows);
+  pass.add_to(
+      x, [&](const Tensor& dx) { multiply(dy, transposed(weight), as_rows(dx), pass.context()); });
+  pass.add_to_rows(weights, first_row, first_row + rows, [&](const Tensor& dw) {
+    multiply(transposed(dy), transposed(as_rows(x->value)), dw, pass.context());
   });
-  pass.add_to_rows(weights_, first_row_, end, [&](const Tensor& dw) {
-    multiply(transposed(dy), transposed(as_rows(x_->value)), dw, pass.context());
-  });
-  pass.add_to_rows(biases_, first_row_, end, [&](const Tensor& db) { sum_rows(dy, db, pass); });
+  pass.add_to_rows(biases, first_bias, first_bias + rows,
+                   [&](const Tensor& db) { sum_rows(dy, db, pass); });
 }
 
 }  // namespace training

@@ -148,26 +148,27 @@ class Recording {
   /// nothing.
   bool needs_gradient() const noexcept { return needs_gradient_; }
 
-  /// Makes a variable of what was computed, and records the step that goes back.
+  /// Makes a variable of what was computed, and records the step that goes back. The layer's last
+  /// one is its intermediate "output".
   template <class S>
   Variable finish(const Tensor& output, S step) {
     static_assert(std::is_trivially_destructible_v<S>);
     Node* node = new_node(output, needs_gradient_);
     if (needs_gradient_) append_step(node, std::move(step));
+    show_output(node);
     return variable(node);
   }
   /// Makes a variable that nothing computes.
   Variable input(const Tensor& values, bool needs_gradient) {
     return variable(new_node(values, needs_gradient));
   }
-  /// Makes a variable of what lies between the steps of a function, to be looked at.
-  Variable shown(const Tensor& values);
+  /// Makes a variable of what lies between the steps of a function, to be looked at, with a
+  /// gradient or without.
+  Variable shown(const Tensor& values, bool has_gradient = true);
 
   /// Whether an intermediate of the layer was asked for.
   bool watched(const char* intermediate) const noexcept;
 
- private:
-  void* take_bytes(std::int64_t count, std::size_t size);
   /// Records one more step back from an output.
   template <class S>
   void append_step(Node* output, S step) {
@@ -175,9 +176,11 @@ class Recording {
   }
 
  private:
+  void* take_bytes(std::int64_t count, std::size_t size);
   Node* new_node(const ConstTensor& value, bool needs_gradient);
   void append(Step* step, Node* output) noexcept;
   Variable variable(Node* node) const noexcept;
+  void show_output(Node* node) const noexcept;
 
   TapeData* tape_ = nullptr;
   const char* name_;

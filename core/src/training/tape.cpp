@@ -320,14 +320,19 @@ void* Recording::take_bytes(std::int64_t count, std::size_t size) {
   return tape_->take(count, size);
 }
 
-Variable Recording::shown(const Tensor& values) {
-  Node* node = new_node(values, true);
+Variable Recording::shown(const Tensor& values, bool has_gradient) {
+  Node* node = new_node(values, has_gradient);
   node->only_shown = true;
   return variable(node);
 }
 
 bool Recording::watched(const char* intermediate) const noexcept {
   return !tape_->watches.empty() && tape_->find_watch(layer_, intermediate);
+}
+
+void Recording::show_output(Node* node) const noexcept {
+  if (tape_->watches.empty()) return;
+  if (TapeData::Watch* watch = tape_->find_watch(layer_, "output")) watch->node = node;
 }
 
 void show(const Module& layer, const char* name, const Variable& variable) noexcept {
