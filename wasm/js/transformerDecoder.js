@@ -12,7 +12,7 @@ import { checkOptions, wanted, writeOptions } from './options.js';
 import { checkEqual } from './tensor.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
-/** @import { AskedFor, AttentionOptions, AttentionStages, ExclusionOptions, ScoreOptions, StageResults } from './attentionOptions.js' */
+/** @import { AskedFor, AttentionOptions, AttentionStages, ExclusionOptions, ScoreOptions, ScoreSizes, StageResults } from './attentionOptions.js' */
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
@@ -138,7 +138,7 @@ class Decoder extends Layer {
    * @param {TensorLike | DecodingState} memory
    * @param {DecoderLayerCall & IntermediatesOption} options
    * @param {Names} names  of what attention may be given
-   * @param {number} numWeights  of how many layers the weights are asked for
+   * @param {number | undefined} numWeights  of how many layers of a stack the weights are asked for
    * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
    * @returns {R}
    */
@@ -171,8 +171,10 @@ class Decoder extends Layer {
       const selfStages = writeAttentionOptions(call, selfAttention, self, leading);
       const crossStages = writeAttentionOptions(call, crossAttention, cross, leading);
       call.dropout(dropout);
-      const selfWeights = writeLayerWeights(call, numWeights, self, leading);
-      const crossWeights = writeLayerWeights(call, numWeights, cross, leading);
+      const weightsOf = (/** @type {ScoreSizes} */ sizes) =>
+        numWeights === undefined ? [] : writeLayerWeights(call, numWeights, sizes, leading);
+      const selfWeights = weightsOf(self);
+      const crossWeights = weightsOf(cross);
       call.intermediates(options.intermediates);
       call.run(/** @type {Operation} */ (`forward${this.kind}`));
       return give(
@@ -237,7 +239,7 @@ export class TransformerDecoderLayer extends Decoder {
    */
   forward(x, memory, options = {}) {
     checkOptions(options, kLayerCall);
-    return this.run(x, memory, options, kAttentionNames, 0, (call, output, self, cross) => ({
+    return this.run(x, memory, options, kAttentionNames, undefined, (call, output, self, cross) => ({
       output: call.give(output),
       selfAttention: giveEach(call, self.stages),
       crossAttention: giveEach(call, cross.stages),

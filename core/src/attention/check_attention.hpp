@@ -6,16 +6,9 @@
 
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/tensor_view.hpp"
+#include "rows.hpp"
 
 namespace attn {
-
-/// (B, H, N, D) from a view of rank 2, 3 or 4; other ranks come back as they are.
-template <class T>
-TensorView<T> with_heads(TensorView<T> view) {
-  if (view.rank() == 2) view = view.unsqueeze(0);
-  if (view.rank() == 3) view = view.unsqueeze(1);
-  return view;
-}
 
 struct AttentionSizes {
   std::int64_t batch = 0;

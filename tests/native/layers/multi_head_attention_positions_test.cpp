@@ -130,7 +130,8 @@ TEST_P(MultiHeadAttentionPositionsTest, key_lens_move_rotary_queries_per_batch_e
   options.key_lens = {key_lens.data(), {2}};
   std::vector<float> got(query.size());
   layer.attention.forward({query.data(), {2, 2, 16}}, {key.data(), {2, 7, 16}},
-                          {key.data(), {2, 7, 16}}, {got.data(), {2, 2, 16}}, options, context());
+                          {key.data(), {2, 7, 16}}, {got.data(), {2, 2, 16}},
+                          {.attention = options}, context());
   for (std::int64_t b = 0; b < 2; ++b) {
     AttentionOptions alone;
     alone.diagonal = attn::Diagonal::bottom_right();
@@ -138,7 +139,7 @@ TEST_P(MultiHeadAttentionPositionsTest, key_lens_move_rotary_queries_per_batch_e
                                  {key_lens[static_cast<std::size_t>(b)], 16});
     std::vector<float> want(2 * 16);
     layer.attention.forward({query.data() + b * 32, {2, 16}}, keys, keys, {want.data(), {2, 16}},
-                            alone, context());
+                            {.attention = alone}, context());
     for (std::size_t i = 0; i < 32; ++i) {
       EXPECT_NEAR(got[static_cast<std::size_t>(b) * 32 + i], want[i], 1e-6);
     }
