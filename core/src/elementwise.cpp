@@ -18,6 +18,10 @@ void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) no
 
 void add(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
          runtime::Execution& run) noexcept {
+  if (a.rank() == 0) {
+    *out.data() = *a.data() + *b.data();
+    return;
+  }
   for_all_row_runs(a, run, [&](std::int64_t first, std::int64_t count) noexcept {
     kernels::ElementwiseArgs args;
     args.rows = 1;

@@ -52,6 +52,7 @@
 
 // Training
 #include "attn/training/attention_backward.hpp"
+#include "attn/training/tape.hpp"
 
 // For teaching only
 #include "attn/teaching/architecture_costs.hpp"

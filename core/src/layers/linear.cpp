@@ -11,10 +11,10 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool bias)
     : in_features_(in_features), out_features_(out_features) {
   validation::require_at_least("in_features", in_features, 1);
   validation::require_at_least("out_features", out_features, 1);
-  const Tensor weight =
-      add_parameter("weight", {out_features, in_features}, Initialization::xavier_uniform());
-  weight_ = std::make_shared<PackedMatrix>(out_features, in_features);
-  when_changed([packed = weight_, weight](Context& context) { packed->pack(weight, context); });
+  weight_ = add_parameter("weight", {out_features, in_features}, Initialization::xavier_uniform());
+  packed_ = std::make_shared<PackedMatrix>(out_features, in_features);
+  when_changed(
+      [packed = packed_, weight = weight_](Context& context) { packed->pack(weight, context); });
   if (bias) bias_ = add_parameter("bias", {out_features});
   add_intermediates({"output"});
 }
@@ -26,7 +26,7 @@ void Linear::forward(const ConstTensor& x, const Tensor& output, Context& contex
   Showing show(*this, intermediates);
   runtime::Execution run(context);
   const Tensor shown = show.take("output", output.shape());
-  weight_->multiply(x, bias_.data(), output, run, weight_->take_scratch(run));
+  packed_->multiply(x, bias_.data(), output, run, packed_->take_scratch(run));
   show.fill(shown, output, run);
   show.done();
 }

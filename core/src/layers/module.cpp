@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "elementwise.hpp"
+#include "layers/module_access.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -64,12 +65,14 @@ struct Module::Node {
     std::vector<float> values;
     Initialization initialization;
     std::vector<std::function<void(Context&)>> refreshes = {};
+    std::uint64_t changes = 0;
 
     Tensor view() { return Tensor(values.data(), shape); }
     ConstTensor view() const { return ConstTensor(values.data(), shape); }
 
     /// The one place that says that what was made of this parameter is stale.
     void changed(Context& context) {
+      ++changes;
       for (const auto& refresh : refreshes) refresh(context);
     }
 
@@ -80,10 +83,30 @@ struct Module::Node {
     std::shared_ptr<Node> node;
   };
 
+  Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node() {
+    for (const Child& child : children) {
+      if (child.node->parent == this) child.node->parent = nullptr;
+    }
+  }
+
   std::vector<Entry> entries;
   std::vector<Child> children;
   std::vector<std::string> intermediates;
   std::uint64_t least_streams = 0;
+  const Node* parent = nullptr;  ///< of several, the last that it was added to
+
+  std::string path() const {
+    if (!parent) return {};
+    std::string result = parent->path();
+    for (const Child& child : parent->children) {
+      if (child.node.get() != this || child.name.empty()) continue;
+      return result.empty() ? child.name : result + "." + child.name;
+    }
+    return result;
+  }
 
   /// Calls visit(name, entry) for each parameter, of a node or a constant one.
   template <class Self, class F>
@@ -106,6 +129,17 @@ struct Module::Node {
       if (!rest) continue;
       Self& inner = *child.node;
       if (auto* entry = find(inner, *rest)) return entry;
+    }
+    return nullptr;
+  }
+
+  /// By the address of its values; null for another layer's.
+  static const Entry* find(const Node& self, const float* values) noexcept {
+    for (const Entry& entry : self.entries) {
+      if (entry.values.data() == values) return &entry;
+    }
+    for (const Child& child : self.children) {
+      if (const Entry* entry = find(*child.node, values)) return entry;
     }
     return nullptr;
   }
@@ -225,10 +259,22 @@ void Module::add_child(std::string name, const Module& child) {
   for (Node::Child& known : node_->children) {
     if (!name.empty() && known.name == name) {
       known.node = child.node_;
+      known.node->parent = node_.get();
       return;
     }
   }
   node_->children.push_back({std::move(name), child.node_});
+  child.node_->parent = node_.get();
+}
+
+std::string ModuleAccess::path(const void* identity) {
+  return static_cast<const Module::Node*>(identity)->path();
+}
+
+const std::uint64_t* ModuleAccess::changes(const Module& layer, const float* values) {
+  const Module::Node::Entry* entry = Module::Node::find(*layer.node_, values);
+  if (!entry) validation::fail(ErrorCode::kNotFound, "parameter", {"another layer's"}, {"its own"});
+  return &entry->changes;
 }
 
 void Module::reserve_streams(std::uint64_t count) { node_->least_streams = count; }

@@ -14,28 +14,45 @@ PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols) : rows_(rows), 
                  {});
 }
 
-void PackedMatrix::pack(const ConstTensor& weight, Context& context, std::int64_t first_col) {
-  runtime::Execution run(context);
+void pack_matrix(const ConstTensor& matrix, float* packed, index packed_cols,
+                 runtime::Execution& run) noexcept {
   // Packed a few panels per task.
   constexpr index kRowsPerTask = 4 * kernels::kPanelWidth;
-  const double elements = static_cast<double>(rows_) * static_cast<double>(weight.size(1));
-  run.parallel_for(
-      (rows_ + kRowsPerTask - 1) / kRowsPerTask, elements, [&](index task, int) noexcept {
-        const index end = std::min(rows_, (task + 1) * kRowsPerTask);
-        for (index row = task * kRowsPerTask; row < end; row += kernels::kPanelWidth) {
-          run.kernels().pack(std::min(kernels::kPanelWidth, end - row), weight.size(1),
-                             weight.pointer(row, 0), weight.stride(0), weight.stride(1),
-                             packed() + row * cols_ + first_col * kernels::kPanelWidth);
-        }
-      });
+  const index rows = matrix.size(0);
+  const double elements = static_cast<double>(rows) * static_cast<double>(matrix.size(1));
+  run.parallel_for((rows + kRowsPerTask - 1) / kRowsPerTask, elements,
+                   [&](index task, int) noexcept {
+                     const index end = std::min(rows, (task + 1) * kRowsPerTask);
+                     for (index row = task * kRowsPerTask; row < end; row += kernels::kPanelWidth) {
+                       run.kernels().pack(std::min(kernels::kPanelWidth, end - row), matrix.size(1),
+                                          matrix.pointer(row, 0), matrix.stride(0),
+                                          matrix.stride(1), packed + row * packed_cols);
+                     }
+                   });
+}
+
+void PackedMatrix::pack(const ConstTensor& weight, Context& context, std::int64_t first_col) {
+  runtime::Execution run(context);
+  pack_matrix(weight, packed() + first_col * kernels::kPanelWidth, cols_, run);
+}
+
+float* take_product_scratch(index depth, runtime::Execution& run) {
+  return run.floats(run.kernels().product_scratch(depth) * run.num_threads(), "matrix product");
 }
 
 float* PackedMatrix::take_scratch(runtime::Execution& run) const {
-  return run.floats(run.kernels().product_scratch(cols_) * run.num_threads(), "matrix product");
+  return take_product_scratch(cols_, run);
 }
 
 void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tensor& y,
                             runtime::Execution& run, float* scratch) const noexcept {
+  multiply_packed(x, packed(), bias, y, run, scratch);
+}
+
+void multiply_packed(const ConstTensor& x, const float* packed, const float* bias, const Tensor& y,
+                     runtime::Execution& run, float* scratch) noexcept {
+  const index depth = x.size(-1);
+  const index cols = y.size(-1);
   const bool batched = x.rank() == 3;
   const auto joins = [](const auto& t) { return t.stride(0) == t.size(1) * t.stride(1); };
   index batch = batched ? x.size(0) : 1;
@@ -45,7 +62,7 @@ void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tenso
     batch = 1;
   }
   const kernels::KernelTable& kernels = run.kernels();
-  const index scratch_size = kernels.product_scratch(cols_);
+  const index scratch_size = kernels.product_scratch(depth);
 
   // One thread takes all rows at once; several take blocks that are as equal as whole tiles can be,
   // the same number of them each, and none much larger than the kernel's.
@@ -63,11 +80,11 @@ void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tenso
   // Few rows are divided by columns as well, so that every thread has work.
   constexpr index kColumnBlock = 16 * kernels::kPanelWidth;
   const bool split_columns = shared && batch * row_blocks < 4 * run.num_threads();
-  const index column_block = split_columns ? kColumnBlock : std::max<index>(rows_, 1);
-  const index column_blocks = blocks_of(rows_, column_block);
+  const index column_block = split_columns ? kColumnBlock : std::max<index>(cols, 1);
+  const index column_blocks = blocks_of(cols, column_block);
 
   const double multiply_adds =
-      static_cast<double>(batch * rows) * static_cast<double>(rows_ * cols_);
+      static_cast<double>(batch * rows) * static_cast<double>(cols * depth);
   const index tasks = batch * row_blocks * column_blocks;
   run.parallel_for(tasks, multiply_adds, [&](index task, int worker) noexcept {
     const index col = task % column_blocks * column_block;
@@ -76,12 +93,12 @@ void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tenso
     const index b = task / column_blocks / row_blocks;
     kernels::ProductArgs args;
     args.rows = block_begin(block + 1) - row;
-    args.cols = std::min(column_block, rows_ - col);
-    args.depth = cols_;
+    args.cols = std::min(column_block, cols - col);
+    args.depth = depth;
     args.a_row = x.stride(-2);
     args.a_col = x.stride(-1);
     args.a = x.data() + row * args.a_row + (batched ? b * x.stride(0) : 0);
-    args.packed_b = packed() + col * cols_;
+    args.packed_b = packed + col * depth;
     args.bias = bias ? bias + col : nullptr;
     args.c_row = y.stride(-2);
     args.c_col = y.stride(-1);

@@ -9,6 +9,19 @@
 
 namespace attn {
 
+/// Packs a (rows, cols) matrix, any strides, into packed_size(rows, cols) floats, or into those of
+/// a matrix with more columns, `packed_cols`.
+void pack_matrix(const ConstTensor& matrix, float* packed, std::int64_t packed_cols,
+                 runtime::Execution& run) noexcept;
+
+/// The scratch memory that multiply_packed needs for rows of `depth`; may throw.
+float* take_product_scratch(std::int64_t depth, runtime::Execution& run);
+
+/// y = x · Bᵀ + bias, with a packed B (out, in): x (N, in) or (B, N, in), y (N, out) or (B, N,
+/// out), any strides; bias (out) or null. Bits of a row of y do not depend on the other rows.
+void multiply_packed(const ConstTensor& x, const float* packed, const float* bias, const Tensor& y,
+                     runtime::Execution& run, float* scratch) noexcept;
+
 /// A weight matrix in the order in which the product reads it; the same for every instruction set.
 class PackedMatrix {
  public:

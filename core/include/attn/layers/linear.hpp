@@ -12,6 +12,7 @@
 namespace attn {
 
 class PackedMatrix;
+class Variable;
 
 /// A dense layer: y = x · Wᵀ + b, as torch.nn.Linear. Parameters: "weight" (out_features,
 /// in_features) and, with bias, "bias" (out_features); zeros at first.
@@ -31,11 +32,14 @@ class ATTN_API Linear : public Module {
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
+  /// The same, recorded on the tape of x.
+  Variable forward(const Variable& x) const;
+
  private:
   std::int64_t in_features_;
   std::int64_t out_features_;
-  Tensor bias_;
-  std::shared_ptr<PackedMatrix> weight_;
+  Tensor weight_, bias_;
+  std::shared_ptr<PackedMatrix> packed_;
 };
 
 }  // namespace attn

@@ -149,6 +149,7 @@ class ATTN_API Module {
   void add_intermediates(std::initializer_list<const char*> names);
 
  private:
+  friend struct ModuleAccess;
   struct ATTN_LOCAL Node;
   std::shared_ptr<Node> node_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/training/attention_gradient.hpp"
+#include "kernels/training/column_sums.hpp"
 #include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {
@@ -13,6 +14,7 @@ constexpr TrainingTable make_training_table() noexcept {
       .gradient_queries = kBlockQueries,
       .padded_row = &padded_row<Isa>,
       .row_dots = &row_dots<Isa>,
+      .column_sums = &column_sums<Isa>,
       .load_keys = &load_keys<Isa>,
       .attention_gradient_scratch = &attention_gradient_scratch<Isa>,
       .meet_keys = &meet_keys<Isa>,

@@ -68,6 +68,15 @@ struct RowDotsArgs {
   float* sums = nullptr;
 };
 
+/// sums[c] = Σ_i x[i, c].
+struct ColumnSumsArgs {
+  index rows = 0;
+  index cols = 0;
+  const float* x = nullptr;  ///< rows lie side by side
+  index x_row = 0;
+  float* sums = nullptr;
+};
+
 struct TrainingTable {
   InstructionSet instruction_set;
 
@@ -77,6 +86,7 @@ struct TrainingTable {
   index (*padded_row)(index dim) noexcept;
 
   void (*row_dots)(const RowDotsArgs&) noexcept;
+  void (*column_sums)(const ColumnSumsArgs&) noexcept;
 
   /// Copies the rows of a head's keys and values into a chunk.
   void (*load_keys)(const AttentionHead&, KeyChunk&) noexcept;

@@ -1,0 +1,221 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <new>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "attn/layers/module.hpp"
+#include "attn/training/tape.hpp"
+#include "elementwise.hpp"
+#include "runtime/arena.hpp"
+#include "runtime/execution.hpp"
+#include "runtime/training_dispatch.hpp"
+#include "validation.hpp"
+
+/// How layers record what they compute.
+///
+///   Variable Linear::forward(const Variable& x) const {
+///     Recording record("Linear", this, {&x});
+///     const Tensor y = record.memory({…});
+///     forward(x.value(), y, record.context());
+///     return record.finish(y, LinearStep(record.node(x), record.parameter(*this, weight_)));
+///   }
+///
+/// A step is a small struct that remembers what its backward pass needs: nodes, views of memory
+/// that the tape keeps, and plain numbers. backward() is called once, with the gradient of the
+/// output, and adds to the gradients of the inputs.
+namespace attn {
+
+namespace training {
+
+struct TapeData;
+
+/// A tensor on a tape.
+struct Node {
+  ConstTensor value;     ///< row-major
+  Tensor gradient = {};  ///< row-major; none until something is added to it
+  bool needs_gradient = false;
+};
+
+/// The backward pass while it goes on.
+class BackwardPass {
+ public:
+  BackwardPass(TapeData& tape, runtime::Execution& execution) : run(execution), tape_(tape) {}
+
+  /// Whether anybody wants the gradient of this node; none is no node.
+  static bool wants(const Node* node) noexcept { return node && node->needs_gradient; }
+
+  Context& context() const noexcept;
+  const kernels::TrainingTable& kernels() const;
+
+  /// Adds what `write` writes to a row-major tensor of the node's shape, every element of it, to
+  /// the gradient of the node. Does nothing where the gradient is not wanted. The first time it is
+  /// written in place. Throws std::bad_alloc, and what `write` does.
+  template <class F>
+  void add_to(Node* node, F&& write) {
+    if (!wants(node)) return;
+    if (node->gradient.is_none()) {
+      const Tensor memory = new_gradient(*node);
+      write(memory);
+      node->gradient = memory;
+      return;
+    }
+    runtime::Execution scratch(context());
+    const Tensor more(scratch.floats(count_of(*node), "gradients"), node->value.shape());
+    write(more);
+    attn::add(node->gradient, more, node->gradient, scratch);
+  }
+
+  /// The same for some rows of a node (in dimension 0): the others stay as they are, zero at first.
+  template <class F>
+  void add_to_rows(Node* node, std::int64_t begin, std::int64_t end, F&& write) {
+    if (!wants(node)) return;
+    if (begin == 0 && end == node->value.size(0)) return add_to(node, std::forward<F>(write));
+    if (node->gradient.is_none()) node->gradient = zero_gradient(*node);
+    const Tensor rows = node->gradient.slice(0, begin, end);
+    runtime::Execution scratch(context());
+    const Tensor more(scratch.floats(count_of(*node), "gradients"), rows.shape());
+    write(more);
+    attn::add(rows, more, rows, scratch);
+  }
+
+  /// Adds a gradient that is there already.
+  void add_to(Node* node, const ConstTensor& gradient);
+
+  runtime::Execution& run;
+
+ private:
+  static std::int64_t count_of(const Node& node);
+  Tensor new_gradient(const Node& node);
+  Tensor zero_gradient(const Node& node);
+
+  TapeData& tape_;
+};
+
+/// One entry of a tape. Lies in the tape's memory, and is never destroyed.
+class Step {
+ public:
+  /// `output_gradient`: of the output, row-major. May throw std::bad_alloc.
+  virtual void backward(BackwardPass& pass, const ConstTensor& output_gradient) = 0;
+
+  Step* previous = nullptr;
+  Node* output = nullptr;
+  // What computed it, for errors: the name of a class or function, and the layer if it is one.
+  const char* name = nullptr;
+  const void* layer = nullptr;
+
+ protected:
+  ~Step() = default;
+};
+
+/// A call that is recorded: the inputs have been checked to be on one tape that still records.
+class Recording {
+ public:
+  /// `name` is a literal; `layer` may be null. Inputs that are none are passed over, but one must
+  /// not be. Throws kInvalidArgument.
+  Recording(const char* name, const Module* layer, std::initializer_list<const Variable*> inputs);
+  /// The same for what has no variable as an input.
+  Recording(const char* name, const Module* layer, Tape& tape);
+
+  Context& context() const noexcept;
+
+  /// Memory that stays until the tape is cleared. Throws kSizeOverflow, std::bad_alloc.
+  Tensor memory(std::span<const std::int64_t> shape);
+  Tensor memory(std::initializer_list<std::int64_t> shape) {
+    return memory(std::span<const std::int64_t>(shape.begin(), shape.size()));
+  }
+  template <class T>
+  T* take(std::int64_t count) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    return static_cast<T*>(take_bytes(count, sizeof(T)));
+  }
+
+  /// The node of a variable; null for none.
+  static Node* node(const Variable& variable) noexcept;
+  /// The node of a layer's own parameter; null for none.
+  Node* parameter(const Module& layer, const ConstTensor& values);
+
+  /// Whether any input, or a parameter asked for, needs a gradient: if not, finish() records
+  /// nothing.
+  bool needs_gradient() const noexcept { return needs_gradient_; }
+
+  /// Makes a variable of what was computed, and records the step that goes back.
+  template <class S>
+  Variable finish(const Tensor& output, S step) {
+    static_assert(std::is_trivially_destructible_v<S>);
+    Node* node = new_node(output, needs_gradient_);
+    if (needs_gradient_) append(new (take<S>(1)) S(std::move(step)), node);
+    return variable(node);
+  }
+  /// Makes a variable that nothing computes.
+  Variable input(const Tensor& values, bool needs_gradient) {
+    return variable(new_node(values, needs_gradient));
+  }
+
+ private:
+  void* take_bytes(std::int64_t count, std::size_t size);
+  Node* new_node(const ConstTensor& value, bool needs_gradient);
+  void append(Step* step, Node* output) noexcept;
+  Variable variable(Node* node) const noexcept;
+
+  TapeData* tape_ = nullptr;
+  const char* name_;
+  const void* layer_ = nullptr;
+  bool needs_gradient_ = false;
+};
+
+struct TapeData {
+  explicit TapeData(Context& c) : context(c) {}
+
+  /// A parameter that was used.
+  struct Parameter {
+    Parameter* previous;
+    Node node;
+    const std::uint64_t* changes;  ///< the layer's count of them
+    std::uint64_t changes_seen;
+  };
+
+  enum class State { kRecording, kDone, kFailed };
+
+  Context& context;
+  runtime::Arena arena;
+  Step* last_step = nullptr;
+  Parameter* last_parameter = nullptr;
+  State state = State::kRecording;
+  std::uint64_t era = 1;
+  std::uint64_t backward_calls = 0;
+
+  void* take(std::int64_t count, std::size_t size);
+  void require_recording() const;
+  void require_finite(const Node& loss) const;
+  void check_backward(const Variable& output) const;
+  void run_backward(const Variable& output, const ConstTensor& output_gradient);
+  Node* parameter(const Module& layer, const ConstTensor& values);
+};
+
+}  // namespace training
+
+/// What the library's own sources see of tapes and variables.
+struct TapeAccess {
+  using TapeData = training::TapeData;
+  static TapeData& data(const Tape& tape) noexcept { return *tape.data_; }
+  static TapeData* tape(const Variable& v) noexcept { return v.tape_; }
+  static training::Node* node(const Variable& v) noexcept { return v.node_; }
+  /// Throws kInvalidArgument for none and for what was forgotten.
+  static const training::Node& checked(const Variable& v);
+  /// Of a parameter by its address; none where the loss does not depend on it.
+  static ConstTensor gradient(const TapeData& tape, const float* parameter) noexcept;
+  static Variable variable(TapeData& tape, training::Node* node) noexcept {
+    Variable v;
+    v.tape_ = &tape;
+    v.node_ = node;
+    v.era_ = tape.era;
+    return v;
+  }
+};
+
+}  // namespace attn

@@ -1,0 +1,321 @@
+#include "attn/training/tape.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "attn/layers/module.hpp"
+#include "elementwise.hpp"
+#include "layers/module_access.hpp"
+#include "training/recording.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+using training::BackwardPass;
+using training::Recording;
+using training::Step;
+using training::TapeData;
+
+bool is_finite(const ConstTensor& row_major) noexcept {
+  std::int64_t count = 1;
+  for (const std::int64_t size : row_major.shape()) count *= size;
+  return std::all_of(row_major.data(), row_major.data() + count,
+                     [](float x) { return std::isfinite(x); });
+}
+
+/// Steps are kept last first; the first one whose output holds what is no number.
+const Step* first_not_finite(const Step* last) noexcept {
+  const Step* found = nullptr;
+  for (const Step* step = last; step; step = step->previous) {
+    if (!is_finite(step->output->value)) found = step;
+  }
+  return found;
+}
+
+}  // namespace
+
+const training::Node& TapeAccess::checked(const Variable& v) {
+  if (v.is_none()) validation::fail_value("variable", "none", {"one that a tape has made"});
+  if (v.era_ != v.tape_->era) {
+    validation::fail_value("variable", "one from before the tape was cleared", {"a newer one"});
+  }
+  return *v.node_;
+}
+
+Tape::Tape(Context& context) : data_(std::make_unique<TapeData>(context)) {}
+Tape::~Tape() = default;
+Tape::Tape(Tape&&) noexcept = default;
+Tape& Tape::operator=(Tape&&) noexcept = default;
+
+Context& Tape::context() const noexcept { return data_->context; }
+
+void Tape::clear() noexcept {
+  TapeData& tape = *data_;
+  tape.last_step = nullptr;
+  tape.last_parameter = nullptr;
+  tape.state = TapeData::State::kRecording;
+  ++tape.era;
+  tape.arena.give_back({});
+}
+
+namespace {
+
+Variable copy_of(Tape& tape, const ConstTensor& values, bool needs_gradient) {
+  Recording record("variable", nullptr, tape);
+  validation::require_data("values", values);
+  const Tensor memory = record.memory(values.shape());
+  runtime::Execution run(record.context());
+  copy(values, memory, run);
+  return record.input(memory, needs_gradient);
+}
+
+}  // namespace
+
+Variable Tape::variable(const ConstTensor& values) { return copy_of(*this, values, true); }
+Variable Tape::constant(const ConstTensor& values) { return copy_of(*this, values, false); }
+
+Variable Tape::parameter(const Module& layer, std::string_view name) {
+  data_->require_recording();
+  return TapeAccess::variable(*data_, data_->parameter(layer, layer.parameter(name)));
+}
+
+void Tape::backward(const Variable& loss) {
+  data_->check_backward(loss);
+  if (validation::product("loss", loss.shape()) != 1) {
+    validation::fail_shape("loss", loss.shape(), {"one element"});
+  }
+  ++data_->backward_calls;
+  data_->require_finite(*TapeAccess::node(loss));
+  const float one = 1;
+  data_->run_backward(loss, ConstTensor(&one, loss.shape()));
+}
+
+void Tape::backward(const Variable& output, const ConstTensor& output_gradient) {
+  data_->check_backward(output);
+  validation::require_same_shape("output_gradient", output_gradient, output.value());
+  validation::require_data("output_gradient", output_gradient);
+  ++data_->backward_calls;
+  data_->run_backward(output, output_gradient);
+}
+
+ConstTensor Tape::gradient(const Module& layer, std::string_view name) const {
+  const ConstTensor values = layer.parameter(name);
+  if (data_->state != TapeData::State::kDone) {
+    validation::fail_value("gradient", "a call before backward()", {"backward() first"});
+  }
+  return TapeAccess::gradient(*data_, values.data());
+}
+
+ConstTensor TapeAccess::gradient(const TapeData& tape, const float* parameter) noexcept {
+  for (const TapeData::Parameter* p = tape.last_parameter; p; p = p->previous) {
+    if (p->node.value.data() == parameter) return p->node.gradient;
+  }
+  return {};
+}
+
+const ConstTensor& Variable::value() const { return TapeAccess::checked(*this).value; }
+
+float Variable::item() const {
+  const ConstTensor& values = value();
+  if (validation::product("variable", values.shape()) != 1) {
+    validation::fail_shape("variable", values.shape(), {"one element"});
+  }
+  return *values.data();
+}
+
+ConstTensor Variable::gradient() const {
+  const training::Node& node = TapeAccess::checked(*this);
+  if (tape_->state != TapeData::State::kDone) {
+    validation::fail_value("gradient", "a call before backward()", {"backward() first"});
+  }
+  return node.gradient;
+}
+
+namespace training {
+
+void* TapeData::take(std::int64_t count, std::size_t size) {
+  return arena.take(validation::allocation("tape", count, size) * size);
+}
+
+void TapeData::require_recording() const {
+  if (state == State::kRecording) return;
+  validation::fail_value("tape", "a call after backward()", {"clear() before it is used again"});
+}
+
+Node* TapeData::parameter(const Module& layer, const ConstTensor& values) {
+  for (Parameter* known = last_parameter; known; known = known->previous) {
+    if (known->node.value.data() == values.data()) return &known->node;
+  }
+  const std::uint64_t* changes = ModuleAccess::changes(layer, values.data());
+  last_parameter =
+      new (take(1, sizeof(Parameter))) Parameter{.previous = last_parameter,
+                                                 .node = {.value = values, .needs_gradient = true},
+                                                 .changes = changes,
+                                                 .changes_seen = *changes};
+  return &last_parameter->node;
+}
+
+void TapeData::require_finite(const Node& loss) const {
+  const float value = *loss.value.data();
+  if (std::isfinite(value)) return;
+  std::string found = "the loss itself";
+  if (const Step* step = first_not_finite(last_step)) {
+    found = std::string("the output of ") + step->name;
+    if (step->layer) found += " \"" + ModuleAccess::path(step->layer) + "\"";
+  }
+  validation::fail(ErrorCode::kInvalidArgument, "loss",
+                   {value, " in step ", backward_calls, ": ", found,
+                    " is the first that holds a value that is no finite number"},
+                   {"a finite number"});
+}
+
+void TapeData::check_backward(const Variable& output) const {
+  const char* name = "output";
+  if (TapeAccess::tape(output) && TapeAccess::tape(output) != this) {
+    validation::fail_value(name, "a variable of another tape", {"one of this tape"});
+  }
+  TapeAccess::checked(output);
+  if (state != State::kRecording) {
+    validation::fail_value("backward", "a second call", {"clear() and a new forward pass first"});
+  }
+  for (const Parameter* p = last_parameter; p; p = p->previous) {
+    if (*p->changes == p->changes_seen) continue;
+    validation::fail_value("parameter",
+                           "one that was changed between the forward pass and backward()",
+                           {"a change after backward(), or a new forward pass"});
+  }
+}
+
+void TapeData::run_backward(const Variable& output, const ConstTensor& output_gradient) {
+  state = State::kFailed;
+  runtime::Execution run(context);
+  BackwardPass pass(*this, run);
+  pass.add_to(TapeAccess::node(output), output_gradient);
+  for (Step* step = last_step; step; step = step->previous) {
+    if (!step->output->gradient.is_none()) step->backward(pass, step->output->gradient);
+  }
+  state = State::kDone;
+}
+
+Context& BackwardPass::context() const noexcept { return tape_.context; }
+
+const kernels::TrainingTable& BackwardPass::kernels() const {
+  return *runtime::find_training_kernels(run.kernels().instruction_set);
+}
+
+void BackwardPass::add_to(Node* node, const ConstTensor& gradient) {
+  if (!wants(node)) return;
+  if (node->gradient.is_none()) {
+    const Tensor memory = new_gradient(*node);
+    copy(gradient, memory, run);
+    node->gradient = memory;
+  } else {
+    attn::add(node->gradient, gradient, node->gradient, run);
+  }
+}
+
+std::int64_t BackwardPass::count_of(const Node& node) {
+  return validation::product("gradients", node.value.shape());
+}
+
+Tensor BackwardPass::new_gradient(const Node& node) {
+  return Tensor(static_cast<float*>(tape_.take(count_of(node), sizeof(float))), node.value.shape());
+}
+
+Tensor BackwardPass::zero_gradient(const Node& node) {
+  const Tensor result = new_gradient(node);
+  std::fill_n(result.data(), count_of(node), 0.0F);
+  return result;
+}
+
+Recording::Recording(const char* name, const Module* layer,
+                     std::initializer_list<const Variable*> inputs)
+    : name_(name), layer_(layer ? ModuleAccess::identity(*layer) : nullptr) {
+  for (const Variable* input : inputs) {
+    if (input->is_none()) continue;
+    const Node& node = TapeAccess::checked(*input);
+    if (!tape_) tape_ = TapeAccess::tape(*input);
+    if (tape_ != TapeAccess::tape(*input)) {
+      validation::fail_value(name, "variables of two tapes", {"variables of one tape"});
+    }
+    needs_gradient_ = needs_gradient_ || node.needs_gradient;
+  }
+  if (!tape_) validation::fail_value(name, "none", {"a variable that a tape has made"});
+  tape_->require_recording();
+}
+
+Recording::Recording(const char* name, const Module* layer, Tape& tape)
+    : tape_(&TapeAccess::data(tape)),
+      name_(name),
+      layer_(layer ? ModuleAccess::identity(*layer) : nullptr) {
+  tape_->require_recording();
+}
+
+Context& Recording::context() const noexcept { return tape_->context; }
+
+Tensor Recording::memory(std::span<const std::int64_t> shape) {
+  return Tensor(take<float>(validation::product(name_, shape)), shape);
+}
+
+Node* Recording::node(const Variable& variable) noexcept { return TapeAccess::node(variable); }
+
+Node* Recording::parameter(const Module& layer, const ConstTensor& values) {
+  if (values.is_none()) return nullptr;
+  needs_gradient_ = true;
+  return tape_->parameter(layer, values);
+}
+
+void* Recording::take_bytes(std::int64_t count, std::size_t size) {
+  return tape_->take(count, size);
+}
+
+Node* Recording::new_node(const ConstTensor& value, bool needs_gradient) {
+  return new (take<Node>(1)) Node{.value = value, .needs_gradient = needs_gradient};
+}
+
+void Recording::append(Step* step, Node* output) noexcept {
+  step->output = output;
+  step->name = name_;
+  step->layer = layer_;
+  step->previous = tape_->last_step;
+  tape_->last_step = step;
+}
+
+Variable Recording::variable(Node* node) const noexcept {
+  return TapeAccess::variable(*tape_, node);
+}
+
+}  // namespace training
+}  // namespace attn
+
+namespace attn {
+namespace {
+
+class SumStep final : public Step {
+ public:
+  SumStep(training::Node* a, training::Node* b) : a_(a), b_(b) {}
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    pass.add_to(a_, output_gradient);
+    pass.add_to(b_, output_gradient);
+  }
+
+ private:
+  training::Node* a_;
+  training::Node* b_;
+};
+
+}  // namespace
+
+Variable operator+(const Variable& a, const Variable& b) {
+  Recording record("operator+", nullptr, {&a, &b});
+  validation::require_same_shape("b", b.value(), a.value());
+  const Tensor sum = record.memory(a.shape());
+  runtime::Execution run(record.context());
+  add(a.value(), b.value(), sum, run);
+  return record.finish(sum, SumStep(record.node(a), record.node(b)));
+}
+
+}  // namespace attn
