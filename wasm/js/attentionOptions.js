@@ -74,7 +74,6 @@ const kWindow = { left: true, right: true };
  *   last size between 2 and Nk excludes the keys beyond it
  * @property {TensorLike | ArrayLike<number>} [sinks]  (Hq,): a further score per head that takes part
  *   in the softmax but has no value
- * @property {Dropout} [dropout]  of weights; for training
  */
 
 /**
@@ -93,13 +92,29 @@ const kWindow = { left: true, right: true };
  */
 
 /**
+ * Of attention in a layer of a Transformer, whose call has a dropout that acts on the weights, too.
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
  * @typedef {ScoreOptions & ExclusionOptions
- *   & StageOptions<Scaled, Capped, Biased, Weights, LogSumExp>} AttentionOptions
+ *   & StageOptions<Scaled, Capped, Biased, Weights, LogSumExp>} LayerAttentionOptions
+ */
+
+/**
+ * @typedef {object} DropoutOption
+ * @property {Dropout} [dropout]  of weights; for training
+ */
+
+/**
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ *   & DropoutOption} AttentionOptions
  */
 
 /**
@@ -163,7 +178,6 @@ export const kScoreNames = {
   t5Bias: true,
   bias: true,
   sinks: true,
-  dropout: true,
   diagonal: true,
   causal: true,
   window: true,
@@ -172,8 +186,8 @@ export const kScoreNames = {
   mask: true,
 };
 
-/** @type {Names<AttentionOptions>} */
-export const kAttentionNames = {
+/** @type {Names<LayerAttentionOptions>} */
+export const kLayerAttentionNames = {
   ...kScoreNames,
   needScaledScores: true,
   needCappedScores: true,
@@ -181,6 +195,9 @@ export const kAttentionNames = {
   needWeights: true,
   needLogSumExp: true,
 };
+
+/** @type {Names<AttentionOptions>} */
+export const kAttentionNames = { ...kLayerAttentionNames, dropout: true };
 
 /** Of keys and values, by the rank of the query. @type {Record<number, Ranks>} */
 const kSameRank = {
