@@ -1,9 +1,11 @@
 #pragma once
 
+#include "kernels/training/activation_gradient.hpp"
 #include "kernels/training/attention_gradient.hpp"
 #include "kernels/training/column_sums.hpp"
 #include "kernels/training/cross_entropy.hpp"
 #include "kernels/training/differences.hpp"
+#include "kernels/training/norm_gradient.hpp"
 #include "kernels/training/optimizers.hpp"
 #include "kernels/training/training_table.hpp"
 
@@ -18,6 +20,13 @@ constexpr TrainingTable make_training_table() noexcept {
       .padded_row = &padded_row<Isa>,
       .row_dots = &row_dots<Isa>,
       .column_sums = &column_sums<Isa>,
+      .relu_gradient = &activation_gradient<Isa, ReluGradient>,
+      .gelu_gradient = &activation_gradient<Isa, GeluGradient>,
+      .gelu_tanh_gradient = &activation_gradient<Isa, GeluTanhGradient>,
+      .silu_gradient = &activation_gradient<Isa, SiluGradient>,
+      .tanh_gradient = &activation_gradient<Isa, TanhGradient>,
+      .sigmoid_gradient = &activation_gradient<Isa, SigmoidGradient>,
+      .norm_gradient = &norm_gradient<Isa>,
       .sum_of_squares = &sum_of_squares<Isa>,
       .scaled_difference = &scaled_difference<Isa>,
       .cross_entropy = &cross_entropy<Isa>,
