@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/layer_norm.hpp"
+#include "kernels/norm.hpp"
 #include "kernels/logarithm.hpp"
 #include "kernels/softmax.hpp"
 
