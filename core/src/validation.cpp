@@ -151,6 +151,12 @@ void require_probability(Name name, double value) {
   if (!(value >= 0 && value <= 1)) fail_value(name, value, {"a probability between 0 and 1"});
 }
 
+void require_finite_at_least_zero(Name name, double value) {
+  if (!(value >= 0) || !std::isfinite(value)) {
+    fail_value(name, value, {"a finite number of at least 0"});
+  }
+}
+
 std::int64_t product(Name name, std::span<const std::int64_t> sizes) {
   std::int64_t result = 1;
   for (const std::int64_t size : sizes) {

@@ -101,6 +101,9 @@ void require_at_least(Name name, std::int64_t value, std::int64_t least);
 /// Requires 0 ≤ value ≤ 1.
 void require_probability(Name name, double value);
 
+/// Requires a finite value ≥ 0.
+void require_finite_at_least_zero(Name name, double value);
+
 /// The product of sizes; throws kSizeOverflow when it does not fit.
 std::int64_t product(Name name, std::span<const std::int64_t> sizes);
 inline std::int64_t product(Name name, std::initializer_list<std::int64_t> sizes) {

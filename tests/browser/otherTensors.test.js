@@ -15,7 +15,7 @@ import { equations } from '../../web/equations.js';
 import * as tensors from './mount/tensors.js';
 import { heatmap, openSite, readValues } from './site.js';
 
-const { block, products, rowsOf, stages, weights } = tensors;
+const { alignment, block, positions, products, rowsOf, stages, weights } = tensors;
 
 /** @type {import('./site.js').Site} */
 let site;
@@ -114,4 +114,26 @@ test('encoder block: every matrix, whatever the width of its hidden layer', asyn
   const readout = await figure.locator('[id$="-readout"]').innerText();
   assert.match(readout, /zu0 attends to zu0\s*0\.5\s*= softmax over 3 keys, score −2 = /);
   assert.match(await figure.innerText(), /From a file\./);
+});
+
+test('opening: what is added, and what each word looks at', async () => {
+  const figure = await figureOf('sentence');
+  const shown = await readValues(heatmap(figure, /^Positional encoding/), 4, 3);
+  const added = rowsOf(positions);
+  assert.deepEqual(
+    shown,
+    added[0].map((_, column) => added.map((row) => row[column])),
+  );
+  const readout = figure.locator('[id$="-readout"]');
+  // Of the last word, by head 2.
+  assert.match(await readout.innerText(), /^gehen2 looks at zu0 0\.5, gehen2 0\.5\. Column 3/);
+});
+
+test('alignment: the weights of any model', async () => {
+  const figure = await figureOf('alignment');
+  const shown = await readValues(heatmap(figure, /^Alignment/), 3, 2);
+  assert.deepEqual(shown, rowsOf(alignment.weights));
+  const readout = figure.locator('[id$="-readout"]');
+  assert.match(await readout.innerText(), /^gehen2 looks at foot1 with weight 0\.5$/);
+  assert.match(await figure.innerText(), /Of a trained model\./);
 });

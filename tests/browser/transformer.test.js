@@ -129,9 +129,6 @@ for (const norm of /** @type {const} */ (['post', 'pre'])) {
     near(feedForward, project(hidden, weights.feedForward), 'feed-forward');
     assert.deepEqual(sums[1], add(pre ? sums[0] : fed, feedForward));
     if (!pre) near(await read(/^output/, dModel), layerNorm(sums[1]), 'output');
-
-    const difference = figure.locator('[data-difference]');
-    assert.equal(await difference.getAttribute('data-difference'), '0');
   });
 }
 
@@ -306,11 +303,11 @@ test('the page says what the weights of the alignment are', async () => {
   const { figure } = await openFigure('alignment');
   await figure.getByText(/^Not trained, but set by hand/).waitFor();
   await figure.getByRole('radio', { name: 'random' }).check({ force: true });
-  await figure.getByText(/^Nothing is trained: .* seed 1/).waitFor();
+  await figure.getByText(/^Nothing is trained: [^]* seed\s+1/).waitFor();
   await figure.getByRole('button', { name: 'next seed' }).click();
-  await figure.getByText(/^Nothing is trained: .* seed 2/).waitFor();
+  await figure.getByText(/^Nothing is trained: [^]* seed\s+2/).waitFor();
   await figure.getByRole('radio', { name: 'GRU decoder' }).check({ force: true });
-  await figure.getByText(/^Bahdanau’s decoder before its training, seed 2/).waitFor();
+  await figure.getByText(/^Bahdanau’s decoder before training, seed\s+2/).waitFor();
 });
 
 test('both sentences can be written, left empty and reset', async () => {
@@ -344,7 +341,7 @@ test('no sentence, one word and very many are drawn in a friendly way', async ()
 test('every figure offers its code, with the current values', async () => {
   for (const [figure, expected] of /** @type {const} */ ([
     ['encoder-block', /const numHeads = 2;/],
-    ['decoder-cache', /new attn\.KeyValueCache/],
+    ['decoder-cache', /layer\.makeCache\(\)/],
     ['alignment', /new attn\.AdditiveAttention/],
   ])) {
     const { figure: element } = await openFigure(figure, settings);

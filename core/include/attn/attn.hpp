@@ -52,6 +52,9 @@
 
 // Training
 #include "attn/training/attention_backward.hpp"
+#include "attn/training/losses.hpp"
+#include "attn/training/optimizers.hpp"
+#include "attn/training/schedules.hpp"
 #include "attn/training/tape.hpp"
 
 // For teaching only

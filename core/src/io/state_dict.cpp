@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "heap_sort.hpp"
+#include "io/load_named_tensors.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -28,13 +29,13 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-IncompatibleKeys compare_names(const std::vector<std::string>& names, const Safetensors& file,
+IncompatibleKeys compare_names(std::span<const NamedTensor> targets, const Safetensors& file,
                                std::string_view prefix) {
   IncompatibleKeys result;
   std::vector<std::string> known;
-  for (const std::string& name : names) {
-    known.push_back(with_prefix(prefix, name));
-    if (!file.contains(known.back())) result.missing_keys.push_back(known.back());
+  for (const NamedTensor& target : targets) {
+    known.push_back(target.name);
+    if (!file.contains(target.name)) result.missing_keys.push_back(target.name);
   }
   heap_sort(known);
   for (const SafetensorsEntry& entry : file.tensors()) {
@@ -55,45 +56,48 @@ std::vector<NamedTensor> state_dict(const Module& module, std::string_view prefi
   return result;
 }
 
-IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::string_view prefix,
-                                 bool strict) {
-  const std::vector<std::string> names = module.parameter_names();
-  IncompatibleKeys keys = compare_names(names, file, prefix);
+IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const char* owner,
+                                    const Safetensors& file, std::string_view prefix, bool strict,
+                                    const std::function<void(std::size_t, const Tensor&)>& set) {
+  IncompatibleKeys keys = compare_names(targets, file, prefix);
   if (strict && !(keys.missing_keys.empty() && keys.unexpected_keys.empty())) {
     std::string got;
     if (!keys.missing_keys.empty()) got += "no " + listed(keys.missing_keys);
     if (!keys.unexpected_keys.empty()) {
       got += (got.empty() ? "the unknown " : " and the unknown ") + listed(keys.unexpected_keys);
     }
-    validation::fail(ErrorCode::kNotFound, "state_dict", {got},
-                     {"this module's parameters and no others"});
+    validation::fail(ErrorCode::kNotFound, "state_dict", {got}, {owner, " and no others"});
   }
 
   std::size_t largest = 0;
-  for (const std::string& name : names) {
-    const std::string full_name = with_prefix(prefix, name);
-    if (!file.contains(full_name)) continue;
-    const SafetensorsEntry& entry = file.entry(full_name);
-    const ConstTensor target = module.parameter(name);
-    if (!std::ranges::equal(entry.shape, target.shape())) {
-      validation::fail_shape(full_name, entry.shape, {"shape ", target.shape()});
+  for (const NamedTensor& target : targets) {
+    if (!file.contains(target.name)) continue;
+    const SafetensorsEntry& entry = file.entry(target.name);
+    const std::span<const std::int64_t> shape = target.values.shape();
+    if (!std::ranges::equal(entry.shape, shape)) {
+      validation::fail_shape(target.name, entry.shape, {"shape ", shape});
     }
     Safetensors::require_readable(entry);
-    largest =
-        std::max(largest, static_cast<std::size_t>(validation::product(name, target.shape())));
+    largest = std::max(largest, static_cast<std::size_t>(validation::product(target.name, shape)));
   }
   // One buffer for all, taken before anything is set.
   std::vector<float> values;
   values.resize(largest);
-  for (const std::string& name : names) {
-    const std::string full_name = with_prefix(prefix, name);
-    if (!file.contains(full_name)) continue;
-    const ConstTensor target = module.parameter(name);
-    const Tensor buffer(values.data(), target.shape());
-    file.read(full_name, buffer);
-    module.set_parameter(name, buffer);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (!file.contains(targets[i].name)) continue;
+    const Tensor buffer(values.data(), targets[i].values.shape());
+    file.read(targets[i].name, buffer);
+    set(i, buffer);
   }
   return keys;
+}
+
+IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::string_view prefix,
+                                 bool strict) {
+  const std::vector<std::string> names = module.parameter_names();
+  return load_named_tensors(
+      state_dict(module, prefix), "this module's parameters", file, prefix, strict,
+      [&](std::size_t i, const Tensor& values) { module.set_parameter(names[i], values); });
 }
 
 }  // namespace attn

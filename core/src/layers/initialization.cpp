@@ -14,9 +14,7 @@ void xavier_uniform(const Tensor& weight, const RandomStream& random, float gain
                      {"sizes of at least 1"});
   }
   validation::require_data("weight", weight);
-  if (!(gain >= 0) || !std::isfinite(gain)) {
-    validation::fail_value("gain", gain, {"a finite number of at least 0"});
-  }
+  validation::require_finite_at_least_zero("gain", gain);
   const double fans = static_cast<double>(weight.size(0)) + static_cast<double>(weight.size(1));
   const auto bound = static_cast<float>(gain * std::sqrt(6 / fans));
   fill_uniform(weight, random, -bound, bound, context);

@@ -23,9 +23,7 @@ TensorView<T> row_starts(const TensorView<T>& view) {
 LayerNorm::LayerNorm(std::int64_t width, const LayerNormOptions& options)
     : width_(width), options_(options) {
   validation::require_at_least("width", width, 1);
-  if (!(options.eps >= 0) || !std::isfinite(options.eps)) {
-    validation::fail_value("eps", options.eps, {"a finite number of at least 0"});
-  }
+  validation::require_finite_at_least_zero("eps", options.eps);
   add_intermediates({"output"});
   if (!options.elementwise_affine) return;
   weight_ = add_parameter("weight", {width}, Initialization::ones());

@@ -144,6 +144,16 @@ struct Module::Node {
     return nullptr;
   }
 
+  static void collect(const std::shared_ptr<Node>& self, const std::string& path,
+                      std::vector<ModuleAccess::FoundParameter>& found) {
+    for (Entry& entry : self->entries) {
+      found.push_back({path + entry.name, entry.view(), self, &entry});
+    }
+    for (const Child& child : self->children) {
+      collect(child.node, child.name.empty() ? path : path + child.name + ".", found);
+    }
+  }
+
   /// Returns how many streams were taken.
   std::uint64_t initialize(const RandomStream& first, Context& context) {
     RandomStream random = first;
@@ -275,6 +285,27 @@ const std::uint64_t* ModuleAccess::changes(const Module& layer, const float* val
   const Module::Node::Entry* entry = Module::Node::find(*layer.node_, values);
   if (!entry) validation::fail(ErrorCode::kNotFound, "parameter", {"another layer's"}, {"its own"});
   return &entry->changes;
+}
+
+std::string ModuleAccess::path(const void* identity, const float* values) {
+  const auto& node = *static_cast<const Module::Node*>(identity);
+  std::string layer = node.path();
+  if (!layer.empty()) layer += '.';
+  std::string result;
+  Module::Node::visit(node, layer, [&](const std::string& name, const Module::Node::Entry& entry) {
+    if (entry.values.data() == values) result = name;
+  });
+  return result;
+}
+
+std::vector<ModuleAccess::FoundParameter> ModuleAccess::parameters(const Module& layer) {
+  std::vector<FoundParameter> found;
+  Module::Node::collect(layer.node_, "", found);
+  return found;
+}
+
+void ModuleAccess::changed(const FoundParameter& parameter, Context& context) {
+  static_cast<Module::Node::Entry*>(parameter.entry)->changed(context);
 }
 
 void Module::reserve_streams(std::uint64_t count) { node_->least_streams = count; }

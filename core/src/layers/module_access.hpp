@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "attn/layers/module.hpp"
 
@@ -17,9 +18,26 @@ struct ModuleAccess {
   /// one that was not added to any.
   static std::string path(const void* identity);
 
+  /// The same for a parameter of the layer, or of one inside, by the address of its values:
+  /// "layers.0.linear1.weight".
+  static std::string path(const void* identity, const float* values);
+
   /// Counts the changes of one of the layer's own parameters, by the address of its values; valid
   /// as long as the layer. Throws kNotFound.
   static const std::uint64_t* changes(const Module& layer, const float* values);
+
+  /// A parameter that was found once, to be changed many times.
+  struct FoundParameter {
+    std::string name;
+    Tensor values;
+    std::shared_ptr<void> owner;  ///< keeps it
+    void* entry;
+  };
+  /// In the order of Module::parameter_names(), and with its names.
+  static std::vector<FoundParameter> parameters(const Module& layer);
+  /// What was made of a parameter is stale. Allocates nothing, as far as the library's own layers
+  /// are concerned.
+  static void changed(const FoundParameter& parameter, Context& context);
 };
 
 }  // namespace attn

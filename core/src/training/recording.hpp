@@ -85,6 +85,9 @@ class BackwardPass {
 
   /// Adds a gradient that is there already.
   void add_to(Node* node, const ConstTensor& gradient);
+  /// The same for one in memory of the tape that nobody else needs: where the node has none yet, it
+  /// becomes its own.
+  void give_to(Node* node, const Tensor& gradient);
 
   runtime::Execution& run;
 
@@ -175,6 +178,7 @@ struct TapeData {
   struct Parameter {
     Parameter* previous;
     Node node;
+    const void* layer;             ///< for errors, see ModuleAccess::path
     const std::uint64_t* changes;  ///< the layer's count of them
     std::uint64_t changes_seen;
   };
@@ -191,6 +195,8 @@ struct TapeData {
 
   void* take(std::int64_t count, std::size_t size);
   void require_recording() const;
+  /// Throws kInvalidArgument, unless backward() has given gradients.
+  void require_gradients() const;
   void require_finite(const Node& loss) const;
   void check_backward(const Variable& output) const;
   void run_backward(const Variable& output, const ConstTensor& output_gradient);

@@ -103,9 +103,7 @@ void Tape::backward(const Variable& output, const ConstTensor& output_gradient) 
 
 ConstTensor Tape::gradient(const Module& layer, std::string_view name) const {
   const ConstTensor values = layer.parameter(name);
-  if (data_->state != TapeData::State::kDone) {
-    validation::fail_value("gradient", "a call before backward()", {"backward() first"});
-  }
+  data_->require_gradients();
   return TapeAccess::gradient(*data_, values.data());
 }
 
@@ -128,9 +126,7 @@ float Variable::item() const {
 
 ConstTensor Variable::gradient() const {
   const training::Node& node = TapeAccess::checked(*this);
-  if (tape_->state != TapeData::State::kDone) {
-    validation::fail_value("gradient", "a call before backward()", {"backward() first"});
-  }
+  tape_->require_gradients();
   return node.gradient;
 }
 
@@ -145,6 +141,11 @@ void TapeData::require_recording() const {
   validation::fail_value("tape", "a call after backward()", {"clear() before it is used again"});
 }
 
+void TapeData::require_gradients() const {
+  if (state == State::kDone) return;
+  validation::fail_value("gradient", "a call before backward()", {"backward() first"});
+}
+
 Node* TapeData::parameter(const Module& layer, const ConstTensor& values) {
   for (Parameter* known = last_parameter; known; known = known->previous) {
     if (known->node.value.data() == values.data()) return &known->node;
@@ -153,6 +154,7 @@ Node* TapeData::parameter(const Module& layer, const ConstTensor& values) {
   last_parameter =
       new (take(1, sizeof(Parameter))) Parameter{.previous = last_parameter,
                                                  .node = {.value = values, .needs_gradient = true},
+                                                 .layer = ModuleAccess::identity(layer),
                                                  .changes = changes,
                                                  .changes_seen = *changes};
   return &last_parameter->node;
@@ -183,9 +185,10 @@ void TapeData::check_backward(const Variable& output) const {
   }
   for (const Parameter* p = last_parameter; p; p = p->previous) {
     if (*p->changes == p->changes_seen) continue;
-    validation::fail_value("parameter",
-                           "one that was changed between the forward pass and backward()",
-                           {"a change after backward(), or a new forward pass"});
+    const std::string path = ModuleAccess::path(p->layer, p->node.value.data());
+    validation::fail(ErrorCode::kInvalidArgument, path,
+                     {"a change between the forward pass and backward()"},
+                     {"a change after backward(), or a new forward pass"});
   }
 }
 
@@ -214,6 +217,15 @@ void BackwardPass::add_to(Node* node, const ConstTensor& gradient) {
     node->gradient = memory;
   } else {
     attn::add(node->gradient, gradient, node->gradient, run);
+  }
+}
+
+void BackwardPass::give_to(Node* node, const Tensor& gradient) {
+  if (wants(node) && node->gradient.is_none()) {
+    node->gradient = gradient;
+  } else {
+    const ConstTensor& more = gradient;
+    add_to(node, more);
   }
 }
 

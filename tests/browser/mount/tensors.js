@@ -55,6 +55,17 @@ export const stages = {
   output: asMatrix(counted([3, 4], 80)),
 };
 
+/** What is added to the embeddings, of 4 columns. */
+export const positions = counted([3, 4], -0.75);
+
+/** Of a translation model: the words that were read, and those that it writes. */
+export const alignment = {
+  source: ['on', 'foot'],
+  weights: { data: Float32Array.of(0.75, 0.25, 0, 1, 0.5, 0.5), shape: [3, 2] },
+  queries: counted([3, 4], 0),
+  keys: counted([2, 4], 1),
+};
+
 /** Of a learned encoding: not the same along a diagonal, and not symmetric. */
 export const products = counted([5, 5], -1);
 
@@ -69,7 +80,6 @@ export const block = {
       ...{ feedForward: counted([3, 4], 12), sum2: counted([3, 4], 13) },
     },
     scores: { weights0: counted([3, 3], -2) },
-    difference: 0,
   },
   parameters: {
     ...{ q: counted([4, 4], 0), k: counted([4, 4], 1), v: counted([4, 4], 2) },

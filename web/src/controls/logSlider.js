@@ -1,14 +1,16 @@
 /**
- * A slider on a logarithmic scale whose values are rounded to two digits, as one would write them.
+ * A slider on a logarithmic scale whose values are rounded to two digits, as one would write them, and
+ * are whole numbers if the least one is.
  * A range that starts at 0 has it one step before 1.
- * @param {{ min: number, max: number }} range whole numbers
+ * @param {{ min: number, max: number }} range
+ * @param {number} [step] of the decimal logarithm
  */
-export function logSlider({ min, max }) {
-  const step = 0.05;
+export function logSlider({ min, max }, step = 0.05) {
+  const whole = Number.isInteger(min) ? Math.round : Number;
   const least = min > 0 ? Math.log10(min) : -step;
   return {
     // Steps are counted from the least value: from a round one they meet round numbers.
-    min: min > 0 ? Math.floor(least * 10) / 10 : least,
+    min: min > 0 ? Math.floor(least * 100) / 100 : least,
     max: Math.log10(max),
     step,
     /** @param {number} value */
@@ -17,6 +19,6 @@ export function logSlider({ min, max }) {
     from: (place) =>
       place < least / 2 && min === 0
         ? 0
-        : Math.min(max, Math.max(min, Math.round(Number((10 ** place).toPrecision(2))))),
+        : Math.min(max, Math.max(min, whole(Number((10 ** place).toPrecision(2))))),
   };
 }

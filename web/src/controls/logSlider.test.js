@@ -22,3 +22,10 @@ for (const range of [
       assert.equal(from(at(value)), value);
   });
 }
+
+test('a range that begins between whole numbers keeps two digits', () => {
+  const { min, max, at, from } = logSlider({ min: 0.05, max: 5 }, 0.01);
+  assert.equal(from(min), 0.05);
+  assert.equal(from(max), 5);
+  for (const value of [0.05, 0.5, 0.73, 1.2, 5]) assert.equal(from(at(value)), value);
+});

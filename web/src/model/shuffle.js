@@ -1,6 +1,8 @@
 import { shuffler } from 'd3-array';
 import { randomLcg } from 'd3-random';
 
+import { difference, maxAbsDifference } from './difference.js';
+
 /** @typedef {import('attn').Tensor} Tensor */
 
 /**
@@ -44,22 +46,7 @@ export function permuteRows({ data, shape }, order) {
 }
 
 /**
- * The largest |a − b| over all elements.
- * @param {Tensor} a
- * @param {Tensor} b of the same shape
- */
-export function maxAbsDifference(a, b) {
-  let largest = 0;
-  for (let i = 0; i < a.data.length; i++) {
-    const difference = Math.abs(a.data[i] - b.data[i]);
-    if (Number.isNaN(difference)) return NaN;
-    largest = Math.max(largest, difference);
-  }
-  return largest;
-}
-
-/**
- * What it makes of the layer's output whether tokens are shuffled before or after it.
+ * How the output of f depends on whether tokens are shuffled before or after it.
  * @param {(tokens: Tensor) => Tensor} f
  * @param {Tensor} x embeddings (n, E)
  * @param {number[]} order
@@ -69,12 +56,10 @@ export function maxAbsDifference(a, b) {
 export function orderEffect(f, x, order) {
   const after = permuteRows(f(x), order);
   const before = f(permuteRows(x, order));
-  const difference = after.data.map((value, i) => value - before.data[i]);
   return {
-    after,
-    before,
-    difference: { data: difference, shape: after.shape },
-    largest: maxAbsDifference(after, before),
+    ...{ after, before },
+    difference: difference(after, before),
+    largest: maxAbsDifference(after.data, before.data),
   };
 }
 

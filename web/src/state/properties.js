@@ -3,6 +3,7 @@
 
 import { properties as architectures } from '../chapters/architectures/properties.js';
 import { properties as encoding } from '../chapters/encoding/properties.js';
+import { properties as opening } from '../chapters/opening/properties.js';
 import { properties as order } from '../chapters/order/properties.js';
 import { properties as pooling } from '../chapters/pooling/properties.js';
 import { properties as precision } from '../chapters/precision/properties.js';
@@ -10,7 +11,7 @@ import { properties as rotation } from '../chapters/rotation/properties.js';
 import { properties as selfAttention } from '../chapters/self-attention/properties.js';
 import { properties as speed } from '../chapters/speed/properties.js';
 import { properties as transformer } from '../chapters/transformer/properties.js';
-import { cell, cells, choice, flag, integer, number, text } from './property.js';
+import { cells, choice, flag, integer, number, text } from './property.js';
 
 /** Longest sentence, in UTF-16 code units. */
 export const maxTextLength = 12000;
@@ -44,9 +45,6 @@ const shared = {
   weights: choice(/** @type {'identity' | 'xavier'} */ ('identity'), ['identity', 'xavier']),
   seed: integer(1, limits.seed),
 
-  /** The locked cell of the opening picture: column of the encoding, and token. */
-  sentenceCell: cell(4096),
-
   /** What tells the layer where a token stands, and the base of its wavelengths. */
   encoding: choice(/** @type {'none' | 'sinusoidal'} */ ('sinusoidal'), ['none', 'sinusoidal']),
   base: number(10000, limits.base),
@@ -61,6 +59,7 @@ const shared = {
 
 export const properties = {
   ...shared,
+  ...opening,
   ...pooling,
   ...selfAttention,
   ...order,

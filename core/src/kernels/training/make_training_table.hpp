@@ -2,6 +2,9 @@
 
 #include "kernels/training/attention_gradient.hpp"
 #include "kernels/training/column_sums.hpp"
+#include "kernels/training/cross_entropy.hpp"
+#include "kernels/training/differences.hpp"
+#include "kernels/training/optimizers.hpp"
 #include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {
@@ -15,6 +18,11 @@ constexpr TrainingTable make_training_table() noexcept {
       .padded_row = &padded_row<Isa>,
       .row_dots = &row_dots<Isa>,
       .column_sums = &column_sums<Isa>,
+      .sum_of_squares = &sum_of_squares<Isa>,
+      .scaled_difference = &scaled_difference<Isa>,
+      .cross_entropy = &cross_entropy<Isa>,
+      .sgd = &sgd<Isa>,
+      .adam = &adam<Isa>,
       .load_keys = &load_keys<Isa>,
       .attention_gradient_scratch = &attention_gradient_scratch<Isa>,
       .meet_keys = &meet_keys<Isa>,

@@ -77,6 +77,55 @@ struct ColumnSumsArgs {
   float* sums = nullptr;
 };
 
+/// The cross entropy of rows of logits with one target each, and its gradient:
+///
+///   losses[i]      = (1 − s)·(lse_i − x[i, t_i]) + s·(lse_i − mean_c x[i, c])
+///   gradient[i, c] = factor · (exp(x[i, c] − lse_i) − (1 − s)·[c = t_i] − s/cols)
+///
+/// with s the smoothing and lse_i = ln Σ_c exp(x[i, c]). A row without a target gives zeros.
+struct CrossEntropyArgs {
+  index rows = 0;
+  index cols = 0;
+  const float* x = nullptr;
+  index x_row = 0;
+  index x_col = 1;
+  const index* targets = nullptr;  ///< (rows); negative for a row without one
+  double smoothing = 0;
+  double factor = 1;
+  float* gradient = nullptr;  ///< (rows, cols), rows side by side; or null
+  double* losses = nullptr;   ///< (rows)
+};
+
+/// A step of stochastic gradient descent for `count` parameters; see attn::Sgd.
+struct SgdArgs {
+  index count = 0;
+  float* values = nullptr;
+  const float* gradient = nullptr;
+  float* momentum_buffer = nullptr;  ///< null without momentum
+  float learning_rate = 0;
+  float weight_decay = 0;
+  float kept = 0;   ///< the factor of the buffer
+  float added = 1;  ///< the factor of the gradient that is added to it
+  float momentum = 0;
+  bool nesterov = false;
+};
+
+/// A step of Adam or AdamW for `count` parameters; see attn::Adam.
+struct AdamArgs {
+  index count = 0;
+  float* values = nullptr;
+  const float* gradient = nullptr;
+  float* average = nullptr;
+  float* square_average = nullptr;
+  float average_rate = 0;  ///< 1 − β₁
+  float square_rate = 0;   ///< 1 − β₂
+  float step_size = 0;     ///< learning rate / (1 − β₁^t)
+  float root_factor = 0;   ///< 1 / √(1 − β₂^t)
+  float epsilon = 0;
+  float gradient_decay = 0;  ///< what is added to the gradient of each unit of a value
+  float value_decay = 0;     ///< what is taken off each unit of a value
+};
+
 struct TrainingTable {
   InstructionSet instruction_set;
 
@@ -87,6 +136,16 @@ struct TrainingTable {
 
   void (*row_dots)(const RowDotsArgs&) noexcept;
   void (*column_sums)(const ColumnSumsArgs&) noexcept;
+  /// Σ (a_i − b_i)², or Σ a_i² where b is null; products and sums in double precision, the same for
+  /// every instruction set.
+  double (*sum_of_squares)(index count, const float* a, const float* b) noexcept;
+  /// out_i = factor · (a_i − b_i), or factor · a_i where b is null; out may be a or b.
+  void (*scaled_difference)(index count, float factor, const float* a, const float* b,
+                            float* out) noexcept;
+  /// Scratch: cols in whole vectors.
+  void (*cross_entropy)(const CrossEntropyArgs&, float* scratch) noexcept;
+  void (*sgd)(const SgdArgs&) noexcept;
+  void (*adam)(const AdamArgs&) noexcept;
 
   /// Copies the rows of a head's keys and values into a chunk.
   void (*load_keys)(const AttentionHead&, KeyChunk&) noexcept;

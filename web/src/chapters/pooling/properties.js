@@ -1,25 +1,13 @@
+import { clampPoint, scoringFunctions } from '../../figures/pooling/points.js';
 import { cell, choice, integer, number } from '../../state/property.js';
 
-/** @typedef {{ x: number, y: number }} Point */
-
-export const scoringFunctions = /** @type {const} */ ([
-  ...['gaussian', 'scaledDot', 'additive', 'average', 'hard', 'boxcar', 'epanechnikov'],
-]);
+/** @typedef {import('../../figures/pooling/points.js').Point} Point */
 
 export const limits = {
-  /** Of the plot. Points lie on a grid of hundredths, which keeps links short. */
-  x: { min: 0, max: 5 },
-  y: { min: -2, max: 7 },
   points: { min: 1, max: 60 },
   kernelWidth: { min: 0.05, max: 5 },
   seed: { min: 0, max: 2 ** 31 - 1 },
 };
-
-/** @param {number} value @param {{ min: number, max: number }} range */
-const within = (value, { min, max }) => Math.min(max, Math.max(min, Math.round(100 * value) / 100));
-
-/** The nearest point of the plot. @param {Point} point @returns {Point} */
-export const clampPoint = ({ x, y }) => ({ x: within(x, limits.x), y: within(y, limits.y) });
 
 /**
  * Points that the reader has moved, in hundredths: `120.-35_143.80`; null for those that were drawn

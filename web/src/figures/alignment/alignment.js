@@ -17,7 +17,7 @@ export const shift = 1;
 
 /**
  * @typedef {object} Alignment
- * @property {Tensor} scores (targets, sources)
+ * @property {Tensor} [scores] (targets, sources)
  * @property {Tensor} weights (targets, sources): each row sums to 1
  * @property {Tensor} queries of the target's words
  * @property {Tensor} keys of the source's words
@@ -25,7 +25,7 @@ export const shift = 1;
 
 /**
  * Weights by which additive attention compares spellings. Its scores are odd in (q, k) together, so
- * it takes a constant to tell likeness from its opposite: a column of ones behind each query. Two
+ * it takes a constant to tell likeness from its opposite, and each query ends in a 1. Two
  * hidden units for each column c of the embeddings then make
  *
  *   tanh(q_c − k_c + shift) − tanh(q_c − k_c − shift),
@@ -113,7 +113,7 @@ export function align(attn, source, target, settings) {
  * @param {string[]} source
  * @param {string[]} target
  * @param {number} seed
- * @returns {Omit<Alignment, 'scores'>} queries are what the decoder reads, word by word
+ * @returns {Alignment} without scores; queries are what the decoder reads, word by word
  */
 export function alignByDecoder(attn, source, target, seed) {
   const words = uncased(target);

@@ -32,7 +32,7 @@ for (std::int64_t t = 0; t < n; ++t) {
     javascript: javascriptProgram({
       body: `${prelude.javascript}
 
-const cache = new attn.KeyValueCache({ batch: 1, numKvHeads: numHeads, headDim: dModel / numHeads });
+const cache = layer.makeCache();
 const y = { data: new Float32Array(tokens.length * dModel), shape: [tokens.length, dModel] };
 for (let t = 0; t < tokens.length; t++) {
   const token = { data: x.data.subarray(t * dModel, (t + 1) * dModel), shape: [1, dModel] };

@@ -1,4 +1,5 @@
-import { EncoderBlock } from '../encoderBlock/block.js';
+import { joinHeads } from '../../model/heads.js';
+import { encoderLayer } from '../encoderBlock/layer.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
@@ -20,20 +21,18 @@ import { EncoderBlock } from '../encoderBlock/block.js';
  * has decoded it keeps: of the next input, only what follows the rows that stayed the same is new.
  */
 export class Decoder {
-  #block;
+  #layer;
   #cache;
-  /** Of each token that is in the cache. @type {{ x: Float32Array, output: Float32Array, weights: Tensor }[]} */
+  /**
+   * Of each token that is in the cache.
+   * @type {{ x: Float32Array, q: Float32Array, output: Float32Array, weights: Tensor }[]}
+   */
   #steps = [];
 
   /** @param {Attn} attn @param {import('../encoderBlock/layer.js').BlockOptions} options */
   constructor(attn, options) {
-    const { dModel, heads } = options;
-    this.#block = new EncoderBlock(attn, options);
-    this.#cache = new attn.KeyValueCache({
-      batch: 1,
-      numKvHeads: heads,
-      headDim: dModel / heads,
-    });
+    this.#layer = encoderLayer(attn, options);
+    this.#cache = this.#layer.makeCache();
   }
 
   /**
@@ -42,7 +41,6 @@ export class Decoder {
    */
   decode(x) {
     const [length, dModel] = x.shape;
-    const { layer, options } = this.#block;
     const row = (/** @type {number} */ t) => x.data.subarray(t * dModel, (t + 1) * dModel);
     const changed = this.#steps.findIndex(({ x }, t) => t >= length || !same(x, row(t)));
     if (changed >= 0) {
@@ -51,56 +49,54 @@ export class Decoder {
     }
     for (let t = this.#steps.length; t < length; t++) {
       const token = { data: row(t), shape: [1, dModel] };
-      const { output, weights } = layer.forward(token, {
+      const {
+        output,
+        weights,
+        intermediates = {},
+      } = this.#layer.forward(token, {
         attention: { causal: true, needWeights: true },
         cache: this.#cache,
+        intermediates: ['self_attn.q'],
       });
       this.#steps.push({
         x: token.data,
+        // Of one token the heads lie side by side.
+        q: intermediates['self_attn.q'].data,
         output: output.data,
-        weights: { data: weights.data, shape: [options.heads, t + 1] },
+        weights: { data: weights.data, shape: [weights.shape[0], t + 1] },
       });
     }
-    const output = new Float32Array(length * dModel);
-    this.#steps.forEach((step, t) => output.set(step.output, t * dModel));
-    const whole = layer.forward(x, { attention: { causal: true } }).output;
+    const inRows = (/** @type {'q' | 'output'} */ name) => {
+      const data = new Float32Array(length * dModel);
+      this.#steps.forEach((step, t) => data.set(step[name], t * dModel));
+      return { data, shape: x.shape };
+    };
+    const output = inRows('output');
+    const whole = this.#layer.forward(x, { attention: { causal: true } }).output;
     const differences = new Float32Array(length);
     let largest = 0;
-    for (let i = 0; i < output.length; i++) {
-      largest = Math.max(largest, Math.abs(output[i] - whole.data[i]));
+    for (let i = 0; i < output.data.length; i++) {
+      largest = Math.max(largest, Math.abs(output.data[i] - whole.data[i]));
       differences[Math.floor(i / dModel)] = largest;
     }
     return {
       x,
-      q: this.#block.queries(x),
-      keys: headsBesideEachOther(this.#cache.keys()),
-      values: headsBesideEachOther(this.#cache.values()),
+      q: inRows('q'),
+      keys: joinHeads(this.#cache.keys()),
+      values: joinHeads(this.#cache.values()),
       weights: this.#steps.map(({ weights }) => weights),
-      output: { data: output, shape: x.shape },
-      ...{ whole, differences },
+      ...{ output, whole, differences },
     };
   }
 
   dispose() {
     this.#cache.dispose();
-    this.#block.dispose();
+    this.#layer.dispose();
   }
 }
 
 /** @param {Float32Array} a @param {Float32Array} b as long as a */
 const same = (a, b) => a.every((value, i) => value === b[i]);
-
-/** (1, H, n, D) as (n, H·D). @param {Tensor} tensor */
-function headsBesideEachOther({ data, shape: [, heads, length, depth] }) {
-  const joined = new Float32Array(data.length);
-  for (let head = 0; head < heads; head++) {
-    for (let i = 0; i < length; i++) {
-      const from = (head * length + i) * depth;
-      joined.set(data.subarray(from, from + depth), (i * heads + head) * depth);
-    }
-  }
-  return { data: joined, shape: [length, heads * depth] };
-}
 
 /**
  * What a step of decoding costs, in rows of K and V that are projected.

@@ -1,4 +1,5 @@
 import { matrixOf } from '../../drawing/matrix.js';
+import { difference } from '../../model/difference.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
@@ -99,16 +100,4 @@ export function changes(after, before, head) {
     weights: difference(matrixOf(after.weights, head), matrixOf(before.weights, head)),
     output: difference(after.output, before.output),
   };
-}
-
-/**
- * a − b.
- * @template {{ data: Float32Array }} T
- * @param {T} a @param {T} b
- * @returns {T}
- */
-export function difference(a, b) {
-  const data = a.data.slice();
-  for (let i = 0; i < data.length; i++) data[i] -= b.data[i];
-  return { ...a, data };
 }

@@ -3,7 +3,8 @@ import test from 'node:test';
 
 import { load } from 'attn';
 
-import { attend, difference, editedLayer, projectionOf } from './edit.js';
+import { difference } from '../../model/difference.js';
+import { attend, editedLayer, projectionOf } from './edit.js';
 
 const attn = await load({ threads: 1 });
 const [dModel, numHeads] = [16, 2];

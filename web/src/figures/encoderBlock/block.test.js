@@ -14,6 +14,7 @@ import { exclusionOf } from '../../model/exclusion.js';
 import { EncoderBlock } from './block.js';
 import { explain, inWords } from './explain.js';
 import { encoderFlow } from './flow.js';
+import { encoderLayer } from './layer.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
 
@@ -55,18 +56,25 @@ const masks = [
   { ...none, validLen: 4, blocked: [{ row: 3, column: 1 }] },
 ];
 
-test('taken apart, the block gives what the layer gives as one', () => {
+test('the last matrix is the output of the layer', () => {
   for (const options of cases) {
     const block = new EncoderBlock(attn, options);
+    const layer = encoderLayer(attn, options);
     for (const length of [1, 2, 6]) {
       const x = attn.positionalEncoding(
         attn.ngramEmbedding(words.slice(0, length), { dModel: options.dModel }),
       );
       for (const mask of masks) {
-        const { difference } = block.forward(x, exclusionOf(mask, length));
-        assert.equal(difference, 0, JSON.stringify({ ...options, length, mask }));
+        const attention = exclusionOf(mask, length);
+        const { stages } = block.forward(x, attention);
+        const { output } = layer.forward(x, { attention });
+        const last = /** @type {string} */ (
+          encoderFlow(options.normFirst, options.heads).at(-1)?.id
+        );
+        assert.deepEqual(stages[last], output, JSON.stringify({ ...options, length, mask }));
       }
     }
+    layer.dispose();
     block.dispose();
   }
 });
@@ -161,10 +169,10 @@ test('what is said about a cell adds up to it', () => {
 test('its attention has the parameters of the page’s layer with the same seed', () => {
   for (const weights of /** @type {const} */ (['identity', 'xavier'])) {
     const options = { dModel: 16, heads: 4, normFirst: false, weights, seed: 7 };
-    const block = new EncoderBlock(attn, options);
+    const block = encoderLayer(attn, options);
     const layer = new attn.MultiHeadAttention({ dModel: 16, numHeads: 4, init: weights, seed: 7 });
     for (const name of layer.parameterNames()) {
-      assert.deepEqual(block.layer.parameter(`self_attn.${name}`), layer.parameter(name));
+      assert.deepEqual(block.parameter(`self_attn.${name}`), layer.parameter(name));
     }
     layer.dispose();
     block.dispose();

@@ -14,9 +14,25 @@
 /** Most tokens that are drawn. */
 export const drawnTokens = 16;
 
+/** @typedef {ReturnType<typeof pathLengths>} Lengths */
+
+/**
+ * The length of the longest path between any two of n tokens; null where there is none.
+ * @param {import('attn').Attn} attn
+ * @param {{ n: number, k: number }} sizes k: kernel size of the convolution
+ */
+export function pathLengths({ architectureCosts }, { n, k }) {
+  const sizes = { n: Math.max(1, n), d: 1 };
+  return {
+    cnn: architectureCosts.convolution({ ...sizes, k }).maxPathLength,
+    rnn: architectureCosts.recurrent(sizes).maxPathLength,
+    attention: architectureCosts.selfAttention(sizes).maxPathLength,
+  };
+}
+
 /**
  * What an output of a convolution that keeps the length sees: from `left` tokens before it to `right`
- * behind it. With an even kernel the odd one is behind.
+ * after it. With an even kernel it sees one more after it.
  * @param {number} k
  */
 export const window = (k) => ({ left: Math.floor((k - 1) / 2), right: Math.ceil((k - 1) / 2) });

@@ -1,10 +1,10 @@
 import { randomLcg, randomNormal } from 'd3-random';
 
-import { clampPoint, limits } from '../../chapters/pooling/properties.js';
+import { clampPoint, range } from './points.js';
 
 /** @typedef {import('attn').Attn} Attn */
-/** @typedef {import('../../chapters/pooling/properties.js').Point} Point */
-/** @typedef {(typeof import('../../chapters/pooling/properties.js').scoringFunctions)[number]} Scoring */
+/** @typedef {import('./points.js').Point} Point */
+/** @typedef {(typeof import('./points.js').scoringFunctions)[number]} Scoring */
 
 /**
  * @typedef {object} PoolingOptions
@@ -41,7 +41,7 @@ export function drawPoints(count, seed) {
   const random = randomLcg(((seed + 1) * 0.6180339887498949) % 1);
   const noise = randomNormal.source(random)(0, 1);
   return Array.from({ length: count }, () => {
-    const x = limits.x.max * random();
+    const x = range.x.max * random();
     return clampPoint({ x, y: truth(x) + noise() });
   }).sort((a, b) => a.x - b.x);
 }

@@ -5,7 +5,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { load } from 'attn';
 
 import { parseSettings, formatSettings } from '../../state/url.js';
-import { clampPoint, limits, scoringFunctions } from '../../chapters/pooling/properties.js';
+import { limits } from '../../chapters/pooling/properties.js';
+import { clampPoint, range, scoringFunctions } from './points.js';
 import { poolingBy } from './equations.js';
 import { drawPoints, error, formOf, noteOn, pool, queries, truth, usesWidth } from './pooling.js';
 
@@ -40,7 +41,7 @@ test('points survive the way through a URL, and nonsense becomes none', () => {
   assert.equal(parseSettings('points=').points, null);
   assert.equal(parseSettings('points=x_1_.2_1.2.3').points, null);
   assert.deepEqual(parseSettings('points=999999.-999999').points, [
-    { x: limits.x.max, y: limits.y.min },
+    { x: range.x.max, y: range.y.min },
   ]);
   assert.equal(parseSettings(`points=${'1.1_'.repeat(5000)}`).points?.length, limits.points.max);
 });

@@ -1,8 +1,10 @@
 import { matrixOf } from '../../drawing/matrix.js';
-import { maxAbsDifference } from '../../model/shuffle.js';
+import { difference, maxAbsDifference } from '../../model/difference.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
+
+/** @typedef {ReturnType<typeof rotate>} Rotation */
 
 /** The width that is drawn: the last sine of an odd one has no cosine to turn with. */
 export const evenWidth = (/** @type {number} */ width) => Math.max(2, width - (width % 2));
@@ -22,19 +24,9 @@ export function rotate(attn, { length, width, base, delta }) {
     shifted: matrixOf(shifted),
     turned: matrixOf(turned),
     matrix: matrixOf(attn.shiftMatrix({ dModel, delta, base })),
-    difference: differenceOf(matrixOf(shifted), matrixOf(turned)),
-    largest: maxAbsDifference(shifted, turned),
+    difference: difference(matrixOf(shifted), matrixOf(turned)),
+    largest: maxAbsDifference(shifted.data, turned.data),
   };
-}
-
-/**
- * a − b, element by element.
- * @param {Matrix} a
- * @param {Matrix} b of the same shape
- * @returns {Matrix}
- */
-export function differenceOf(a, b) {
-  return { ...a, data: a.data.map((value, i) => value - b.data[i]) };
 }
 
 /**

@@ -1,6 +1,12 @@
 import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 import { layerCode } from '../attention/code.js';
 
+/** What lies between the input and the output, by the names of the layer. */
+const names = ['q', 'k', 'v', 'scaled_scores', 'biased_scores', 'weights', 'head_output'];
+
+/** @param {string[]} texts @param {string} [quote] */
+const asList = (texts, quote = '"') => texts.map((text) => quote + text + quote).join(', ');
+
 /**
  * Programs that go through a head stage by stage, to its output.
  * @param {import('../../model/sentence.js').SentenceSettings} settings
@@ -29,41 +35,26 @@ O = weights @ V`,
     cpp: cppProgram({
       body: `${cpp.before}
 
-// Head ${head + 1} of ${heads}: columns ${begin} to ${end - 1}.
-const std::int64_t D = d_model / num_heads, begin = ${head} * D;
-const attn::ConstTensor projections = layer.parameter("in_proj_weight");
-std::vector<float> q(n * D), k(n * D), v(n * D), o(n * D);
-attn::Linear linear(d_model, D, false);
-for (int which = 0; std::vector<float>* rows : {&q, &k, &v}) {
-  const std::int64_t first = which++ * d_model + begin;
-  linear.set_parameter("weight", projections.slice(0, first, first + D));
-  linear.forward(view(x), attn::Tensor(rows->data(), {n, D}));
-}
+std::vector<float> y(n * d_model);
+const attn::Tensor X(x.data(), {1, n, d_model}), Y(y.data(), {1, n, d_model});
+attn::Intermediates shown({${asList(names)}});
+layer.forward(X, X, X, Y, {${cpp.options.join(', ')}}, attn::Context::default_context(), &shown);
 
-std::vector<float> scaled(n * n), masked(n * n), weights(n * n);
-const auto head = [&](std::vector<float>& rows) { return attn::Tensor(rows.data(), {1, 1, n, D}); };
-const auto square = [&](std::vector<float>& rows) { return attn::Tensor(rows.data(), {1, 1, n, n}); };
-attn::scaled_dot_product_attention(
-    head(q), head(k), head(v), head(o),
-    {${[...cpp.options, '.scaled_scores = square(scaled)', '.biased_scores = square(masked)', '.weights = square(weights)'].join(',\n     ')}});`,
+// Head ${head + 1} of ${heads}.
+const std::int64_t D = d_model / num_heads;
+const float* const o = shown["head_output"].data() + ${head} * n * D;`,
       ...{ result: 'o', rows: 'n', columns: 'D', includes: ['<string_view>'] },
     }),
     javascript: javascriptProgram({
       body: `${javascript.before}
 
-// Head ${head + 1} of ${heads}: columns ${begin} to ${end - 1}.
-const D = dModel / numHeads;
-const projections = layer.parameter('in_proj_weight').data;
-const linear = new attn.Linear({ inFeatures: dModel, outFeatures: D, bias: false });
-const [q, k, v] = [0, 1, 2].map((which) => {
-  const first = (which * dModel + ${head} * D) * dModel;
-  const data = projections.subarray(first, first + D * dModel);
-  linear.setParameter('weight', { data, shape: [D, dModel] });
-  return linear.forward(x);
+const { intermediates } = layer.forward(x, x, x, {
+${javascript.options.map((option) => `  ${option},\n`).join('')}  intermediates: [${asList(names, "'")}],
 });
-const stages = attn.scaledDotProductAttention(q, k, v, {
-${[...javascript.options, 'needScaledScores: true', 'needBiasedScores: true', 'needWeights: true'].map((option) => `  ${option},\n`).join('')}});
-const { scaledScores: scaled, biasedScores: masked, weights, output: O } = stages;`,
+// Head ${head + 1} of ${heads}.
+const D = dModel / numHeads;
+const all = intermediates.head_output.data;
+const O = { data: all.subarray(${head} * n * D, ${head + 1} * n * D), shape: [n, D] };`,
       result: 'O',
     }),
   };

@@ -1,5 +1,5 @@
 import { matrixOf } from '../../drawing/matrix.js';
-import { product } from '../../model/product.js';
+import { joinHeads } from '../../model/heads.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
@@ -31,15 +31,16 @@ import { product } from '../../model/product.js';
  * @returns {Stages}
  */
 export function stagesOf(attn, x, layer, exclusion, head) {
-  const [n, dModel] = x.shape;
-  const { numHeads } = layer;
-  const depth = dModel / numHeads;
-  const inProjection = layer.parameter('in_proj_weight');
-  const all = [0, 1, 2].map((which) => product(attn, x, partOf(inProjection, which, dModel)));
-  const [query, key, value] = all.map((tensor) =>
-    columnsOf(matrixOf(tensor), head * depth, (head + 1) * depth),
-  );
-  const [q, k, v] = [query, key, value].map(({ data }) => ({ data, shape: [1, n, depth] }));
+  const { output, intermediates = {} } = layer.forward(x, x, x, {
+    ...exclusion,
+    intermediates: ['q', 'k', 'v', 'head_output'],
+  });
+  const [query, key, value] = ['q', 'k', 'v'].map((name) => matrixOf(intermediates[name], head));
+  // Of this head alone: those of all heads of a long sentence are too much to keep.
+  const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
+    data,
+    shape: [1, rows, columns],
+  }));
   const { scaledScores, biasedScores, weights } = attn.scaledDotProductAttention(q, k, v, {
     ...exclusion,
     numHeads: 1,
@@ -52,19 +53,11 @@ export function stagesOf(attn, x, layer, exclusion, head) {
     scale: 1,
     needScaledScores: true,
   });
-  const [queries, keys, values] = all.map(({ data }) => ({ data, shape: [1, n, dModel] }));
-  const { output } = attn.scaledDotProductAttention(queries, keys, values, {
-    ...exclusion,
-    numHeads,
-  });
-  const attended = { data: output.data, shape: [n, dModel] };
-  const square = (/** @type {Tensor} */ { data }) => ({ data, rows: n, columns: n });
   return {
-    ...{ query, key, value },
-    ...{ scores: square(scores), scaled: square(scaledScores), masked: square(biasedScores) },
-    weights: square(weights),
-    attended: matrixOf(attended),
-    output: matrixOf(product(attn, attended, layer.parameter('out_proj.weight'))),
+    ...{ query, key, value, weights: matrixOf(weights) },
+    ...{ scores: matrixOf(scores), scaled: matrixOf(scaledScores), masked: matrixOf(biasedScores) },
+    attended: matrixOf(joinHeads(intermediates.head_output)),
+    output: matrixOf(output),
   };
 }
 

@@ -1,21 +1,11 @@
 import { defaultPace, isTooLong, timeCall } from '../../measurement/time.js';
 import { works } from '../../measurement/works.js';
+import { maxAbsDifference } from '../difference.js';
 
 /**
  * @typedef {{ length: number, seconds: number, calls: number }
  *   | { length: number, difference: number }} Report
  */
-
-/** NaN when there is one. @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
-function maxAbsDifference(a, b) {
-  let largest = 0;
-  for (let i = 0; i < a.length; i++) {
-    const difference = Math.abs(a[i] - b[i]);
-    if (Number.isNaN(difference)) return NaN;
-    largest = Math.max(largest, difference);
-  }
-  return largest;
-}
 
 /** Times one kind of work, and reports length by length. */
 export const measureTask = {

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "attn/export.hpp"
+#include "attn/io/safetensors.hpp"
+#include "attn/io/state_dict.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/training/tape.hpp"
+
+namespace attn {
+
+namespace training {
+struct OptimizerData;
+}
+
+/// A part of a model: its parameters' names begin with `name` and a dot, or are its own where
+/// `name` is empty.
+struct NamedModule {
+  std::string_view name;
+  Module& module;
+};
+
+/// Changes the parameters of a model by their gradients. The equations and defaults are those of
+/// PyTorch's torch.optim, computed in float32 with bias corrections in double precision.
+///
+/// The parameters are those that the model has when the optimiser is made; they live as long as it,
+/// and the model may be moved. One that is reached by two paths is updated once.
+///
+/// A step allocates nothing. Same bits for any number of threads and on every machine, for one
+/// instruction set.
+class ATTN_API Optimizer {
+ public:
+  virtual ~Optimizer();
+  Optimizer(Optimizer&&) noexcept;
+  Optimizer& operator=(Optimizer&&) noexcept;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// Updates every parameter that has a gradient after Tape::backward(), in the context of the
+  /// tape; the others stay as they are, their state too. Throws kInvalidArgument before backward();
+  /// nothing has then changed.
+  void step(const Tape& tape);
+
+  double learning_rate() const noexcept;
+  /// For the next steps. Throws kInvalidArgument for NaN, infinity and what is negative.
+  void set_learning_rate(double learning_rate);
+
+ protected:
+  explicit Optimizer(std::unique_ptr<training::OptimizerData> data) noexcept;
+
+ private:
+  friend struct OptimizerAccess;
+  std::unique_ptr<training::OptimizerData> data_;
+};
+
+struct SgdOptions {
+  double learning_rate = 1e-3;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+};
+
+/// Stochastic gradient descent, as torch.optim.SGD. For the gradient g of a parameter p, after
+/// g ← g + weight_decay · p:
+///
+///   buffer ← momentum · buffer + (1 − dampening) · g     (at first: g)
+///   g ← g + momentum · buffer with nesterov, else buffer (without momentum g stays)
+///   p ← p − learning_rate · g
+///
+/// State, with momentum: "momentum_buffer" and "step".
+class ATTN_API Sgd final : public Optimizer {
+ public:
+  /// Throws kInvalidArgument for options that are negative or no finite numbers, for nesterov
+  /// without momentum or with dampening, and for names given twice; std::bad_alloc.
+  explicit Sgd(Module& model, const SgdOptions& options = {});
+  explicit Sgd(std::span<const NamedModule> models, const SgdOptions& options = {});
+  explicit Sgd(std::initializer_list<NamedModule> models, const SgdOptions& options = {})
+      : Sgd(std::span<const NamedModule>(models.begin(), models.size()), options) {}
+};
+
+struct AdamOptions {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+};
+
+/// Adam (Kingma and Ba 2015, arXiv:1412.6980), as torch.optim.Adam. For the gradient g of a
+/// parameter p in its step t = 1, 2, …, after g ← g + weight_decay · p:
+///
+///   exp_avg    ← β₁ · exp_avg + (1 − β₁) · g
+///   exp_avg_sq ← β₂ · exp_avg_sq + (1 − β₂) · g²
+///   p ← p − learning_rate / (1 − β₁ᵗ) · exp_avg / (√exp_avg_sq / √(1 − β₂ᵗ) + eps)
+///
+/// State: "exp_avg", "exp_avg_sq" and "step", which counts the steps of each parameter as far as
+/// 2^24, where float32 ends to do so, as PyTorch's.
+class ATTN_API Adam final : public Optimizer {
+ public:
+  /// Throws kInvalidArgument for options that are negative or no finite numbers, for betas of 1 or
+  /// more, and for names given twice; std::bad_alloc.
+  explicit Adam(Module& model, const AdamOptions& options = {});
+  explicit Adam(std::span<const NamedModule> models, const AdamOptions& options = {});
+  explicit Adam(std::initializer_list<NamedModule> models, const AdamOptions& options = {})
+      : Adam(std::span<const NamedModule>(models.begin(), models.size()), options) {}
+};
+
+struct AdamWOptions {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 1e-2;
+};
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2019, arXiv:1711.05101), as
+/// torch.optim.AdamW: g stays as it is, and weight_decay · learning_rate · p is taken off p beside
+/// Adam's step. State as Adam's.
+class ATTN_API AdamW final : public Optimizer {
+ public:
+  /// Throws what Adam does.
+  explicit AdamW(Module& model, const AdamWOptions& options = {});
+  explicit AdamW(std::span<const NamedModule> models, const AdamWOptions& options = {});
+  explicit AdamW(std::initializer_list<NamedModule> models, const AdamWOptions& options = {})
+      : AdamW(std::span<const NamedModule>(models.begin(), models.size()), options) {}
+};
+
+/// The state of an optimiser, `prefix` in front of each name: "exp_avg.layers.0.weight",
+/// "step.layers.0.weight". The views are valid as long as the optimiser. Options are none of it: a
+/// learning rate that changes from step to step is for the caller to set again. Throws
+/// std::bad_alloc.
+///
+/// A run that is stopped after a step, and goes on with a model and an optimiser that were loaded
+/// from files, has the same bits as one that was not stopped.
+ATTN_API std::vector<NamedTensor> state_dict(const Optimizer& optimizer,
+                                             std::string_view prefix = "");
+
+/// Sets the state from a file, as load_state_dict() of a module does and with its errors; beside
+/// them kInvalidArgument for a step that is no whole number between 0 and 2^24. Everything is
+/// checked before anything is set.
+ATTN_API IncompatibleKeys load_state_dict(Optimizer& optimizer, const Safetensors& file,
+                                          std::string_view prefix = "", bool strict = true);
+
+/// Scales the gradients of all parameters on a tape, after backward(), so that their norm (the root
+/// of the sum of all squares) is at most max_norm, as torch.nn.utils.clip_grad_norm_: by max_norm /
+/// (norm + 1e-6) where that is less than 1. Returns the norm before. Sums are taken in double
+/// precision and in a fixed order: within a rounding to float, the same bits for any number of
+/// threads.
+///
+/// Throws kInvalidArgument before backward(), for a max_norm that is NaN or negative, and, unlike
+/// PyTorch, for a norm that is no finite number (saying which parameter's gradient is the first
+/// that holds none): scaled by it, all gradients would be lost. They are as they were after any
+/// error.
+ATTN_API float clip_grad_norm(Tape& tape, double max_norm);
+
+}  // namespace attn

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "kernels/simd.hpp"
+
+namespace attn::kernels {
+
+/// Calls body(whole vector of each of some arrays) for `count` elements, and stores what it leaves
+/// of the first N − 1: the last, the gradient, is only read. What lies beyond is not touched.
+template <class Isa, int N, class F>
+ATTN_INLINE void update_vectors(index count, float* const (&arrays)[N - 1], const float* gradient,
+                                F&& body) noexcept {
+  using Vector = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  Vector x[N];
+  const auto each = [&](auto&& step) __attribute__((always_inline)) { unroll<N - 1>(step); };
+  index i = 0;
+  for (; i + kW <= count; i += kW) {
+    each([&](auto n)
+             __attribute__((always_inline)) { x[n] = Vector::load_unaligned(arrays[n] + i); });
+    x[N - 1] = Vector::load_unaligned(gradient + i);
+    body(x);
+    each([&](auto n) __attribute__((always_inline)) { x[n].store_unaligned(arrays[n] + i); });
+  }
+  if (i == count) return;
+  float rest[N][kW] = {};
+  for (index k = i; k < count; ++k) {
+    for (int n = 0; n < N - 1; ++n) rest[n][k - i] = arrays[n][k];
+    rest[N - 1][k - i] = gradient[k];
+  }
+  unroll<N>([&](auto n) __attribute__((always_inline)) { x[n] = Vector::load_unaligned(rest[n]); });
+  body(x);
+  each([&](auto n) __attribute__((always_inline)) { x[n].store_unaligned(rest[n]); });
+  for (index k = i; k < count; ++k) {
+    for (int n = 0; n < N - 1; ++n) arrays[n][k] = rest[n][k - i];
+  }
+}
+
+template <class Isa>
+void sgd(const SgdArgs& p) noexcept {
+  using F = Floats<Isa>;
+  if (!p.momentum_buffer) {
+    update_vectors<Isa, 2>(p.count, {p.values}, p.gradient,
+                           [&](F(&x)[2]) __attribute__((always_inline)) {
+                             const F gradient = Isa::madd(x[0], F(p.weight_decay), x[1]);
+                             x[0] -= F(p.learning_rate) * gradient;
+                           });
+    return;
+  }
+  update_vectors<Isa, 3>(p.count, {p.values, p.momentum_buffer}, p.gradient,
+                         [&](F(&x)[3]) __attribute__((always_inline)) {
+                           const F gradient = Isa::madd(x[0], F(p.weight_decay), x[2]);
+                           x[1] = Isa::madd(x[1], F(p.kept), gradient * F(p.added));
+                           const F step =
+                               p.nesterov ? Isa::madd(x[1], F(p.momentum), gradient) : x[1];
+                           x[0] -= F(p.learning_rate) * step;
+                         });
+}
+
+/// The averages move towards the gradient and its square by 1 − β of the way: 1 − β in float is far
+/// nearer to what is meant than one minus β in float.
+template <class Isa>
+void adam(const AdamArgs& p) noexcept {
+  using F = Floats<Isa>;
+  update_vectors<Isa, 4>(p.count, {p.values, p.average, p.square_average}, p.gradient,
+                         [&](F(&x)[4]) __attribute__((always_inline)) {
+                           const F gradient = Isa::madd(x[0], F(p.gradient_decay), x[3]);
+                           x[1] = Isa::madd(gradient - x[1], F(p.average_rate), x[1]);
+                           x[2] = Isa::madd(gradient * gradient - x[2], F(p.square_rate), x[2]);
+                           const F root =
+                               Isa::madd(xsimd::sqrt(x[2]), F(p.root_factor), F(p.epsilon));
+                           const F step = divide<Isa>(F(p.step_size) * x[1], root);
+                           x[0] -= Isa::madd(x[0], F(p.value_decay), step);
+                         });
+}
+
+}  // namespace attn::kernels

@@ -1,0 +1,287 @@
+#include "attn/training/losses.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "elementwise.hpp"
+#include "kernels/training/training_table.hpp"
+#include "rows.hpp"
+#include "training/recording.hpp"
+
+namespace attn {
+namespace {
+
+using kernels::index;
+using training::BackwardPass;
+using training::Node;
+using training::Recording;
+using training::Step;
+
+constexpr std::span<const std::int64_t> kScalar{};
+
+const kernels::TrainingTable& training_kernels(const runtime::Execution& run) {
+  return *runtime::find_training_kernels(run.kernels().instruction_set);
+}
+
+void check_options(const CrossEntropyOptions& options) {
+  validation::require_probability("label_smoothing", options.label_smoothing);
+}
+
+/// One for each row of the logits.
+template <class Id>
+TensorView<const Id> shaped_like(const ConstTensor& logits, std::span<const Id> targets) {
+  const std::int64_t rows = validation::product("logits", logits.shape().first(logits.rank() - 1));
+  if (std::ssize(targets) != rows) {
+    validation::fail(ErrorCode::kShapeMismatch, "targets", {targets.size()},
+                     {rows, ", one for each row of ", validation::Name("logits")});
+  }
+  return TensorView<const Id>(targets.data(), logits.shape().first(logits.rank() - 1));
+}
+
+/// Targets as the kernel wants them.
+struct Targets {
+  index* rows = nullptr;
+  index count = 0;  ///< of those that count
+};
+
+template <class Id>
+Targets read_targets(const ConstTensor& logits, const TensorView<const Id>& given,
+                     const CrossEntropyOptions& options, runtime::Execution& run) {
+  require_rows("logits", logits, "classes", -1);
+  const std::int64_t classes = logits.size(-1);
+  if (classes == 0) validation::fail_shape("logits", logits.shape(), {"one class or more"});
+  validation::require_same_shape("targets", given.shape(), logits.shape().first(logits.rank() - 1));
+  validation::require_data("targets", given);
+  const auto ids = given.rank() == 1 ? given.unsqueeze(0) : given;
+  Targets targets;
+  targets.rows = run.take<index>(ids.size(0) * ids.size(1), "targets");
+  for (std::int64_t b = 0; b < ids.size(0); ++b) {
+    for (std::int64_t i = 0; i < ids.size(1); ++i) {
+      const auto id = static_cast<std::int64_t>(ids(b, i));
+      const bool counts = id != options.ignore_index;
+      if (counts && (id < 0 || id >= classes)) {
+        const std::array<std::int64_t, 2> at{b, i};
+        const std::span<const std::int64_t> indices = std::span(at).last(given.rank());
+        validation::fail(ErrorCode::kInvalidArgument, "targets", {id, " at ", indices},
+                         {"an index below the ", classes, " classes of ",
+                          validation::Name("logits"), ", or ignore_index, ", options.ignore_index});
+      }
+      targets.rows[b * ids.size(1) + i] = counts ? id : -1;
+      targets.count += counts;
+    }
+  }
+  if (targets.count == 0 && options.reduction == LossReduction::kMean) {
+    validation::fail_value("targets", "none that counts", {"one or more for a mean"});
+  }
+  return targets;
+}
+
+/// The loss of checked logits; their gradient, row-major, goes to `gradient` unless that is null.
+double run_cross_entropy(const ConstTensor& logits, const Targets& targets,
+                         const CrossEntropyOptions& options, float* gradient,
+                         runtime::Execution& run) {
+  const kernels::TrainingTable& kernels = training_kernels(run);
+  const ConstTensor x = with_batch(logits);
+  const index length = x.size(1);
+  const index cols = x.size(2);
+  const index rows = x.size(0) * length;
+  const double divisor =
+      options.reduction == LossReduction::kMean ? static_cast<double>(targets.count) : 1;
+  const index scratch_size = kernels::round_up(cols, run.kernels().vector_width);
+  float* scratch =
+      run.floats(validation::product("logits", {scratch_size, run.num_threads()}), "logits");
+  double* losses = run.take<double>(rows, "losses");
+  const index per_task = std::max<index>(1, kElementsPerTask / cols);
+  run.parallel_for((rows + per_task - 1) / per_task, [&](index task, int worker) noexcept {
+    const index begin = task * per_task;
+    for_row_runs(length, begin, std::min(begin + per_task, rows), [&](index row, index count) {
+      kernels::CrossEntropyArgs args;
+      args.rows = count;
+      args.cols = cols;
+      args.x = x.pointer(row / length, row % length, 0);
+      args.x_row = x.stride(1);
+      args.x_col = x.stride(2);
+      args.targets = targets.rows + row;
+      args.smoothing = options.label_smoothing;
+      args.factor = 1 / divisor;
+      args.gradient = gradient ? gradient + row * cols : nullptr;
+      args.losses = losses + row;
+      kernels.cross_entropy(args, scratch + worker * scratch_size);
+    });
+  });
+  double sum = 0;
+  for (index i = 0; i < rows; ++i) sum += losses[i];
+  return sum / divisor;
+}
+
+class CrossEntropyStep final : public Step {
+ public:
+  /// `gradient`: of the logits, for a loss whose own gradient is 1.
+  CrossEntropyStep(Node* logits, const Tensor& gradient) : logits_(logits), gradient_(gradient) {}
+
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    const float factor = *output_gradient.data();
+    if (factor != 1) {
+      const kernels::TrainingTable& kernels = pass.kernels();
+      for_all_row_runs(gradient_, pass.run, [&](index first, index count) noexcept {
+        float* values = gradient_.data() + first;
+        kernels.scaled_difference(count, factor, values, nullptr, values);
+      });
+    }
+    pass.give_to(logits_, gradient_);
+  }
+
+ private:
+  Node* logits_;
+  Tensor gradient_;
+};
+
+template <class Id>
+Variable record_cross_entropy(const Variable& logits, const TensorView<const Id>& ids,
+                              const CrossEntropyOptions& options) {
+  Recording record("cross_entropy", nullptr, {&logits});
+  check_options(options);
+  runtime::Execution run(record.context());
+  const Targets targets = read_targets(logits.value(), ids, options, run);
+  const Tensor gradient =
+      record.needs_gradient() ? record.memory(logits.value().shape()) : Tensor();
+  const Tensor loss = record.memory(kScalar);
+  *loss.data() =
+      static_cast<float>(run_cross_entropy(logits.value(), targets, options, gradient.data(), run));
+  return record.finish(loss, CrossEntropyStep(record.node(logits), gradient));
+}
+
+template <class Id>
+float cross_entropy_of(const ConstTensor& logits, const TensorView<const Id>& ids,
+                       const CrossEntropyOptions& options, Context& context) {
+  check_options(options);
+  runtime::Execution run(context);
+  const Targets targets = read_targets(logits, ids, options, run);
+  return static_cast<float>(run_cross_entropy(logits, targets, options, nullptr, run));
+}
+
+/// Spans have to be given a shape before the targets are read.
+template <class Id>
+Variable record_cross_entropy(const Variable& logits, std::span<const Id> targets,
+                              const CrossEntropyOptions& options) {
+  require_rows("logits", logits.value(), "classes", -1);
+  return record_cross_entropy(logits, shaped_like(logits.value(), targets), options);
+}
+
+}  // namespace
+
+Variable cross_entropy(const Variable& logits, const ConstIds& targets,
+                       const CrossEntropyOptions& options) {
+  return record_cross_entropy(logits, targets, options);
+}
+
+Variable cross_entropy(const Variable& logits, const ConstIds32& targets,
+                       const CrossEntropyOptions& options) {
+  return record_cross_entropy(logits, targets, options);
+}
+
+Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> targets,
+                       const CrossEntropyOptions& options) {
+  return record_cross_entropy(logits, targets, options);
+}
+
+Variable cross_entropy(const Variable& logits, std::span<const std::int32_t> targets,
+                       const CrossEntropyOptions& options) {
+  return record_cross_entropy(logits, targets, options);
+}
+
+float cross_entropy(const ConstTensor& logits, const ConstIds& targets,
+                    const CrossEntropyOptions& options, Context& context) {
+  return cross_entropy_of(logits, targets, options, context);
+}
+
+float cross_entropy(const ConstTensor& logits, const ConstIds32& targets,
+                    const CrossEntropyOptions& options, Context& context) {
+  return cross_entropy_of(logits, targets, options, context);
+}
+
+namespace {
+
+class SquaredErrorStep final : public Step {
+ public:
+  SquaredErrorStep(Node* prediction, Node* target, const ConstTensor& prediction_values,
+                   const ConstTensor& target_values, double divisor)
+      : prediction_(prediction),
+        target_(target),
+        prediction_values_(prediction_values),
+        target_values_(target_values),
+        divisor_(divisor) {}
+
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    const auto factor =
+        static_cast<float>(2 * static_cast<double>(*output_gradient.data()) / divisor_);
+    const kernels::TrainingTable& kernels = pass.kernels();
+    const auto add_to = [&](Node* node, const ConstTensor& a, const ConstTensor& b) {
+      pass.add_to(node, [&](const Tensor& to) {
+        const index size = validation::product("gradients", to.shape());
+        pass.run.parallel_for(
+            (size + kElementsPerTask - 1) / kElementsPerTask, [&](index task, int) noexcept {
+              const index first = task * kElementsPerTask;
+              kernels.scaled_difference(std::min(kElementsPerTask, size - first), factor,
+                                        a.data() + first, b.data() + first, to.data() + first);
+            });
+      });
+    };
+    add_to(prediction_, prediction_values_, target_values_);
+    add_to(target_, target_values_, prediction_values_);
+  }
+
+ private:
+  Node* prediction_;
+  Node* target_;
+  ConstTensor prediction_values_;
+  ConstTensor target_values_;
+  double divisor_;
+};
+
+/// Both are row-major and stay on the tape.
+Variable record_squared_error(Recording& record, Node* prediction, Node* target,
+                              const ConstTensor& a, const ConstTensor& b, LossReduction reduction) {
+  const index size = validation::product("prediction", a.shape());
+  if (size == 0 && reduction == LossReduction::kMean) {
+    validation::fail_shape("prediction", a.shape(), {"one element or more for a mean"});
+  }
+  runtime::Execution run(record.context());
+  const kernels::TrainingTable& kernels = training_kernels(run);
+  const index tasks = (size + kElementsPerTask - 1) / kElementsPerTask;
+  double* sums = run.take<double>(tasks, "losses");
+  const Tensor loss = record.memory(kScalar);
+  run.parallel_for(tasks, [&](index task, int) noexcept {
+    const index first = task * kElementsPerTask;
+    sums[task] = kernels.sum_of_squares(std::min(kElementsPerTask, size - first), a.data() + first,
+                                        b.data() + first);
+  });
+  double sum = 0;
+  for (index i = 0; i < tasks; ++i) sum += sums[i];
+  const double divisor = reduction == LossReduction::kMean ? static_cast<double>(size) : 1;
+  *loss.data() = static_cast<float>(sum / divisor);
+  return record.finish(loss, SquaredErrorStep(prediction, target, a, b, divisor));
+}
+
+}  // namespace
+
+Variable mse_loss(const Variable& prediction, const Variable& target, LossReduction reduction) {
+  Recording record("mse_loss", nullptr, {&prediction, &target});
+  validation::require_same_shape("target", target.value(), prediction.value());
+  return record_squared_error(record, record.node(prediction), record.node(target),
+                              prediction.value(), target.value(), reduction);
+}
+
+Variable mse_loss(const Variable& prediction, const ConstTensor& target, LossReduction reduction) {
+  Recording record("mse_loss", nullptr, {&prediction});
+  validation::require_same_shape("target", target, prediction.value());
+  validation::require_data("target", target);
+  const Tensor kept = record.memory(target.shape());
+  runtime::Execution run(record.context());
+  copy(target, kept, run);
+  return record_squared_error(record, record.node(prediction), nullptr, prediction.value(), kept,
+                              reduction);
+}
+
+}  // namespace attn

@@ -1,0 +1,369 @@
+#include "attn/training/optimizers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "io/load_named_tensors.hpp"
+#include "kernels/training/training_table.hpp"
+#include "layers/module_access.hpp"
+#include "row_runs.hpp"
+#include "training/recording.hpp"
+
+namespace attn {
+
+using kernels::index;
+using kernels::TrainingTable;
+
+namespace training {
+
+/// Elements that one task updates or sums: fixed, so that sums are.
+constexpr index kBlock = 8192;
+constexpr index blocks_of(index count) { return (count + kBlock - 1) / kBlock; }
+
+/// The largest count of steps: float32 holds no larger ones beside each other.
+constexpr float kMostSteps = 1 << 24;
+
+/// base^exponent for exponent ≥ 0, by products alone: the C library's differ in their last bits.
+double power(double base, std::int64_t exponent) noexcept {
+  double result = 1;
+  for (; exponent > 0; exponent /= 2, base *= base) {
+    if (exponent % 2 != 0) result *= base;
+  }
+  return result;
+}
+
+/// The parameters of an optimiser and what it keeps for each: some arrays of the parameter's shape,
+/// and the number of steps.
+struct OptimizerData {
+  struct Entry {
+    ModuleAccess::FoundParameter parameter;
+    index count = 0;
+    std::size_t state = 0;  ///< where its arrays begin
+    float steps = 0;
+    // Of the step that goes on.
+    const float* gradient = nullptr;
+    index first_task = 0;
+  };
+
+  /// What an array of the state is called.
+  using Names = std::span<const char* const>;
+
+  OptimizerData(std::span<const NamedModule> models, double rate, Names names);
+  virtual ~OptimizerData() = default;
+  OptimizerData(const OptimizerData&) = delete;
+  OptimizerData& operator=(const OptimizerData&) = delete;
+
+  float* array(const Entry& entry, std::size_t number) noexcept {
+    return state.data() + entry.state + number * static_cast<std::size_t>(entry.count);
+  }
+  void step(const TapeData& tape);
+  /// Names and shapes of all state, in the order in which it lies in memory.
+  std::vector<NamedTensor> named_state(std::string_view prefix, float* values);
+  IncompatibleKeys load(const Safetensors& file, std::string_view prefix, bool strict);
+
+  /// Updates [begin, begin + count) of a parameter, whose step is the `steps`-th.
+  virtual void update(const TrainingTable& kernels, const Entry& entry, index begin,
+                      index count) noexcept = 0;
+
+  double learning_rate;
+  Names state_names;
+  std::vector<Entry> entries;
+  std::vector<float> state;
+};
+
+OptimizerData::OptimizerData(std::span<const NamedModule> models, double rate, Names names)
+    : learning_rate(rate), state_names(names) {
+  validation::require_finite_at_least_zero("learning_rate", rate);
+  std::size_t size = 0;
+  for (const NamedModule& model : models) {
+    for (ModuleAccess::FoundParameter& found : ModuleAccess::parameters(model.module)) {
+      if (!model.name.empty()) found.name = std::string(model.name) + "." + found.name;
+      bool known = false;
+      for (const Entry& entry : entries) {
+        known = known || entry.parameter.values.data() == found.values.data();
+        if (entry.parameter.name == found.name && !known) {
+          validation::fail(ErrorCode::kInvalidArgument, "models",
+                           {"two parameters of the name \"", found.name, "\""},
+                           {"a name of its own for each"});
+        }
+      }
+      const index count = validation::product(found.name, found.values.shape());
+      if (known || count == 0) continue;
+      entries.push_back({.parameter = std::move(found), .count = count, .state = size});
+      size += names.size() * static_cast<std::size_t>(count);
+    }
+  }
+  state.resize(size);
+}
+
+void OptimizerData::step(const TapeData& tape) {
+  tape.require_gradients();
+  index tasks = 0;
+  for (Entry& entry : entries) {
+    entry.gradient = TapeAccess::gradient(tape, entry.parameter.values.data()).data();
+    entry.first_task = tasks;
+    if (!entry.gradient) continue;
+    tasks += blocks_of(entry.count);
+    entry.steps = std::min(entry.steps + 1, kMostSteps);
+  }
+  runtime::Execution run(tape.context);
+  const TrainingTable& kernels = *runtime::find_training_kernels(run.kernels().instruction_set);
+  constexpr double kWorkOfElement = 4;
+  run.parallel_for(
+      tasks, kWorkOfElement * static_cast<double>(tasks * kBlock), [&](index task, int) noexcept {
+        // The last entry that begins here or before; those without a task end where
+        // they begin.
+        const Entry& entry =
+            *std::prev(std::ranges::upper_bound(entries, task, {}, &Entry::first_task));
+        const index begin = (task - entry.first_task) * kBlock;
+        update(kernels, entry, begin, std::min(kBlock, entry.count - begin));
+      });
+  for (Entry& entry : entries) {
+    if (entry.gradient) ModuleAccess::changed(entry.parameter, tape.context);
+  }
+}
+
+std::vector<NamedTensor> OptimizerData::named_state(std::string_view prefix, float* values) {
+  std::vector<NamedTensor> result;
+  const auto name = [&](const char* what, const Entry& entry) {
+    return std::string(prefix) + what + "." + entry.parameter.name;
+  };
+  for (Entry& entry : entries) {
+    for (std::size_t i = 0; i < state_names.size(); ++i) {
+      const float* array = values + (this->array(entry, i) - state.data());
+      result.push_back(
+          {name(state_names[i], entry), ConstTensor(array, entry.parameter.values.shape())});
+    }
+  }
+  if (state_names.empty()) return result;
+  for (Entry& entry : entries) {
+    result.push_back({name("step", entry), ConstTensor(&entry.steps, std::span<const index>{})});
+  }
+  return result;
+}
+
+IncompatibleKeys OptimizerData::load(const Safetensors& file, std::string_view prefix,
+                                     bool strict) {
+  std::vector<float> loaded = state;
+  std::vector<float> steps;
+  for (const Entry& entry : entries) steps.push_back(entry.steps);
+  const std::size_t arrays = entries.size() * state_names.size();
+  const std::vector<NamedTensor> targets = named_state(prefix, loaded.data());
+  IncompatibleKeys keys = load_named_tensors(
+      targets, "this optimizer's state", file, prefix, strict,
+      [&](std::size_t i, const Tensor& values) {
+        if (i < arrays) {
+          const index count = entries[i / state_names.size()].count;
+          std::copy_n(values.data(), count, const_cast<float*>(targets[i].values.data()));
+          return;
+        }
+        const float step = *values.data();
+        if (!(step >= 0 && step <= kMostSteps && std::floor(step) == step)) {
+          validation::fail_value(targets[i].name, step, {"a whole number from 0 to 2^24"});
+        }
+        steps[i - arrays] = step;
+      });
+  std::ranges::copy(loaded, state.begin());
+  for (std::size_t i = 0; i < entries.size(); ++i) entries[i].steps = steps[i];
+  return keys;
+}
+
+namespace {
+
+constexpr const char* kSgdState[] = {"momentum_buffer"};
+constexpr const char* kAdamState[] = {"exp_avg", "exp_avg_sq"};
+
+class SgdData final : public OptimizerData {
+ public:
+  SgdData(std::span<const NamedModule> models, const SgdOptions& options)
+      : OptimizerData(models, options.learning_rate,
+                      options.momentum > 0 ? Names(kSgdState) : Names()),
+        options_(options) {
+    validation::require_finite_at_least_zero("momentum", options.momentum);
+    validation::require_finite_at_least_zero("dampening", options.dampening);
+    validation::require_finite_at_least_zero("weight_decay", options.weight_decay);
+    if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
+      validation::fail_value("nesterov", "true", {"a momentum above 0 and no dampening"});
+    }
+  }
+
+  void update(const TrainingTable& kernels, const Entry& entry, index begin,
+              index count) noexcept override {
+    const bool first = entry.steps == 1;
+    kernels::SgdArgs args;
+    args.count = count;
+    args.values = entry.parameter.values.data() + begin;
+    args.gradient = entry.gradient + begin;
+    if (!state_names.empty()) args.momentum_buffer = array(entry, 0) + begin;
+    args.learning_rate = static_cast<float>(learning_rate);
+    args.weight_decay = static_cast<float>(options_.weight_decay);
+    args.momentum = static_cast<float>(options_.momentum);
+    args.kept = first ? 0 : args.momentum;
+    args.added = first ? 1 : static_cast<float>(1 - options_.dampening);
+    args.nesterov = options_.nesterov;
+    kernels.sgd(args);
+  }
+
+ private:
+  SgdOptions options_;
+};
+
+/// Adam, and AdamW, where weight decay is decoupled.
+class AdamData final : public OptimizerData {
+ public:
+  AdamData(std::span<const NamedModule> models, const AdamOptions& options, bool decoupled)
+      : OptimizerData(models, options.learning_rate, kAdamState),
+        options_(options),
+        decoupled_(decoupled) {
+    check_beta("beta1", options.beta1);
+    check_beta("beta2", options.beta2);
+    validation::require_finite_at_least_zero("eps", options.eps);
+    validation::require_finite_at_least_zero("weight_decay", options.weight_decay);
+  }
+
+  void update(const TrainingTable& kernels, const Entry& entry, index begin,
+              index count) noexcept override {
+    const auto steps = static_cast<std::int64_t>(entry.steps);
+    kernels::AdamArgs args;
+    args.count = count;
+    args.values = entry.parameter.values.data() + begin;
+    args.gradient = entry.gradient + begin;
+    args.average = array(entry, 0) + begin;
+    args.square_average = array(entry, 1) + begin;
+    args.average_rate = static_cast<float>(1 - options_.beta1);
+    args.square_rate = static_cast<float>(1 - options_.beta2);
+    args.step_size = static_cast<float>(learning_rate / (1 - power(options_.beta1, steps)));
+    args.root_factor = static_cast<float>(1 / std::sqrt(1 - power(options_.beta2, steps)));
+    args.epsilon = static_cast<float>(options_.eps);
+    if (decoupled_) {
+      args.value_decay = static_cast<float>(learning_rate * options_.weight_decay);
+    } else {
+      args.gradient_decay = static_cast<float>(options_.weight_decay);
+    }
+    kernels.adam(args);
+  }
+
+ private:
+  static void check_beta(const char* name, double beta) {
+    if (!(beta >= 0 && beta < 1)) {
+      validation::fail_value(name, beta, {"a number of at least 0 and below 1"});
+    }
+  }
+
+  AdamOptions options_;
+  bool decoupled_;
+};
+
+AdamOptions as_adam(const AdamWOptions& o) noexcept {
+  return {.learning_rate = o.learning_rate,
+          .beta1 = o.beta1,
+          .beta2 = o.beta2,
+          .eps = o.eps,
+          .weight_decay = o.weight_decay};
+}
+
+}  // namespace
+}  // namespace training
+
+struct OptimizerAccess {
+  static training::OptimizerData& data(const Optimizer& optimizer) noexcept {
+    return *optimizer.data_;
+  }
+};
+
+Optimizer::Optimizer(std::unique_ptr<training::OptimizerData> data) noexcept
+    : data_(std::move(data)) {}
+Optimizer::~Optimizer() = default;
+Optimizer::Optimizer(Optimizer&&) noexcept = default;
+Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
+
+void Optimizer::step(const Tape& tape) { data_->step(TapeAccess::data(tape)); }
+
+double Optimizer::learning_rate() const noexcept { return data_->learning_rate; }
+
+void Optimizer::set_learning_rate(double learning_rate) {
+  validation::require_finite_at_least_zero("learning_rate", learning_rate);
+  data_->learning_rate = learning_rate;
+}
+
+Sgd::Sgd(std::span<const NamedModule> models, const SgdOptions& options)
+    : Optimizer(std::make_unique<training::SgdData>(models, options)) {}
+Sgd::Sgd(Module& model, const SgdOptions& options) : Sgd({NamedModule{"", model}}, options) {}
+
+Adam::Adam(std::span<const NamedModule> models, const AdamOptions& options)
+    : Optimizer(std::make_unique<training::AdamData>(models, options, false)) {}
+Adam::Adam(Module& model, const AdamOptions& options) : Adam({NamedModule{"", model}}, options) {}
+
+AdamW::AdamW(std::span<const NamedModule> models, const AdamWOptions& options)
+    : Optimizer(std::make_unique<training::AdamData>(models, training::as_adam(options), true)) {}
+AdamW::AdamW(Module& model, const AdamWOptions& options)
+    : AdamW({NamedModule{"", model}}, options) {}
+
+std::vector<NamedTensor> state_dict(const Optimizer& optimizer, std::string_view prefix) {
+  training::OptimizerData& data = OptimizerAccess::data(optimizer);
+  return data.named_state(prefix, data.state.data());
+}
+
+IncompatibleKeys load_state_dict(Optimizer& optimizer, const Safetensors& file,
+                                 std::string_view prefix, bool strict) {
+  return OptimizerAccess::data(optimizer).load(file, prefix, strict);
+}
+
+float clip_grad_norm(Tape& tape, double max_norm) {
+  if (!(max_norm >= 0)) {
+    validation::fail_value("max_norm", max_norm, {"a number of at least 0"});
+  }
+  const training::TapeData& data = TapeAccess::data(tape);
+  data.require_gradients();
+  runtime::Execution run(data.context);
+  const TrainingTable& kernels = *runtime::find_training_kernels(run.kernels().instruction_set);
+  // Calls body(task, values, count) for the blocks of one gradient.
+  const auto for_blocks = [&](const Tensor& gradient, auto&& body) {
+    index size = 1;
+    for (const index s : gradient.shape()) size *= s;
+    run.parallel_for(
+        training::blocks_of(size), static_cast<double>(size), [&](index task, int) noexcept {
+          const index begin = task * training::kBlock;
+          body(task, gradient.data() + begin, std::min(training::kBlock, size - begin));
+        });
+    return size;
+  };
+
+  double square = 0;
+  const training::TapeData::Parameter* lost = nullptr;
+  for (auto* p = data.last_parameter; p; p = p->previous) {
+    const Tensor& gradient = p->node.gradient;
+    if (gradient.is_none()) continue;
+    runtime::Execution scratch(data.context);
+    double* sums = scratch.take<double>(
+        training::blocks_of(validation::product("gradient", gradient.shape())), "sums");
+    const index size = for_blocks(gradient, [&](index task, const float* values, index count) {
+      sums[task] = kernels.sum_of_squares(count, values, nullptr);
+    });
+    double sum = 0;
+    for (index i = 0; i < training::blocks_of(size); ++i) sum += sums[i];
+    if (!std::isfinite(sum)) lost = p;
+    square += sum;
+  }
+  const double norm = std::sqrt(square);
+  if (lost) {
+    const std::string name = ModuleAccess::path(lost->layer, lost->node.value.data());
+    validation::fail(ErrorCode::kInvalidArgument, "gradient",
+                     {"one of \"", name, "\" that is no finite number"}, {"finite numbers"});
+  }
+  const double factor = max_norm / (norm + 1e-6);
+  if (factor < 1) {
+    for (auto* p = data.last_parameter; p; p = p->previous) {
+      if (p->node.gradient.is_none()) continue;
+      for_blocks(p->node.gradient, [&](index, float* values, index count) {
+        kernels.scaled_difference(count, static_cast<float>(factor), values, nullptr, values);
+      });
+    }
+  }
+  return static_cast<float>(norm);
+}
+
+}  // namespace attn

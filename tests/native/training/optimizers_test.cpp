@@ -1,0 +1,488 @@
+// Optimisers: whole trajectories of small models against the same equations in double precision,
+// state that goes to files and back, clipping, and what is refused.
+
+#include "attn/training/optimizers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "allocation.hpp"
+#include "attn/layers/linear.hpp"
+#include "attn/owned_tensor.hpp"
+#include "attn/training/losses.hpp"
+#include "compare.hpp"
+#include "every_instruction_set.hpp"
+#include "random.hpp"
+
+namespace {
+
+using attn::Linear;
+using attn::OwnedTensor;
+using attn::Variable;
+using attn_test::error_of;
+using attn_test::is_within;
+using attn_test::Random;
+using attn_test::same_bits;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+using OptimizersTest = attn_test::EveryInstructionSet;
+INSTANTIATE_EVERY_INSTRUCTION_SET(OptimizersTest);
+
+std::vector<float> values(const attn::ConstTensor& t) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : t.shape()) count *= size;
+  return {t.data(), t.data() + count};
+}
+
+std::vector<float> parameters(const attn::Module& module) {
+  std::vector<float> all;
+  module.visit_parameters([&](const attn::ConstParameter& p) {
+    const std::vector<float> more = values(p.values);
+    all.insert(all.end(), more.begin(), more.end());
+  });
+  return all;
+}
+
+/// Two linear layers: 7 → 13 → 3.
+class Model : public attn::Module {
+ public:
+  Model() {
+    add_child("first", first);
+    add_child("second", second);
+    initialize_xavier(7);
+  }
+  Variable forward(const Variable& x) const { return second.forward(first.forward(x)); }
+
+  Linear first{7, 13};
+  Linear second{13, 3};
+};
+
+constexpr std::int64_t kRows = 5;
+
+struct Data {
+  Data() : x({kRows, 7}, Random().normals(kRows * 7)), y({kRows, 3}, Random().normals(kRows * 3)) {}
+  OwnedTensor x, y;
+};
+
+float train(attn::Tape& tape, const Model& model, const Data& data) {
+  tape.clear();
+  const Variable loss = attn::mse_loss(model.forward(tape.constant(data.x)), data.y);
+  tape.backward(loss);
+  return loss.item();
+}
+
+/// The gradient of the same loss with respect to all parameters, in double precision.
+std::vector<double> exact_gradient(const std::vector<double>& p, const Data& data, double& loss) {
+  constexpr int kIn = 7, kHidden = 13, kOut = 3;
+  const double* w1 = p.data();
+  const double* b1 = w1 + kHidden * kIn;
+  const double* w2 = b1 + kHidden;
+  const double* b2 = w2 + kOut * kHidden;
+  std::vector<double> gradient(p.size());
+  double* dw1 = gradient.data();
+  double* db1 = dw1 + kHidden * kIn;
+  double* dw2 = db1 + kHidden;
+  double* db2 = dw2 + kOut * kHidden;
+  loss = 0;
+  for (int i = 0; i < kRows; ++i) {
+    double h[kHidden], dh[kHidden] = {};
+    for (int j = 0; j < kHidden; ++j) {
+      h[j] = b1[j];
+      for (int k = 0; k < kIn; ++k) h[j] += w1[j * kIn + k] * data.x(i, k);
+    }
+    for (int o = 0; o < kOut; ++o) {
+      double y = b2[o];
+      for (int j = 0; j < kHidden; ++j) y += w2[o * kHidden + j] * h[j];
+      const double difference = y - data.y(i, o);
+      loss += difference * difference / (kRows * kOut);
+      const double dy = 2 * difference / (kRows * kOut);
+      db2[o] += dy;
+      for (int j = 0; j < kHidden; ++j) {
+        dw2[o * kHidden + j] += dy * h[j];
+        dh[j] += dy * w2[o * kHidden + j];
+      }
+    }
+    for (int j = 0; j < kHidden; ++j) {
+      db1[j] += dh[j];
+      for (int k = 0; k < kIn; ++k) dw1[j * kIn + k] += dh[j] * data.x(i, k);
+    }
+  }
+  return gradient;
+}
+
+/// What PyTorch's documentation says, for one parameter in step t.
+using Update = std::function<void(int t, double& p, double g, double (&state)[2])>;
+
+Update sgd(const attn::SgdOptions& o) {
+  return [o](int t, double& p, double g, double(&state)[2]) {
+    g += o.weight_decay * p;
+    if (o.momentum != 0) {
+      state[0] = t > 1 ? o.momentum * state[0] + (1 - o.dampening) * g : g;
+      g = o.nesterov ? g + o.momentum * state[0] : state[0];
+    }
+    p -= o.learning_rate * g;
+  };
+}
+
+Update adam(const attn::AdamOptions& o, bool decoupled) {
+  return [o, decoupled](int t, double& p, double g, double(&state)[2]) {
+    if (decoupled) {
+      p -= o.learning_rate * o.weight_decay * p;
+    } else {
+      g += o.weight_decay * p;
+    }
+    state[0] = o.beta1 * state[0] + (1 - o.beta1) * g;
+    state[1] = o.beta2 * state[1] + (1 - o.beta2) * g * g;
+    const double average = state[0] / (1 - std::pow(o.beta1, t));
+    const double square = state[1] / (1 - std::pow(o.beta2, t));
+    p -= o.learning_rate * average / (std::sqrt(square) + o.eps);
+  };
+}
+
+struct Case {
+  const char* name;
+  std::function<std::unique_ptr<attn::Optimizer>(attn::Module&)> make;
+  Update update;
+};
+
+template <class O, class Options>
+Case make_case(const char* name, const Options& options, Update update) {
+  return {name, [options](attn::Module& model) { return std::make_unique<O>(model, options); },
+          std::move(update)};
+}
+
+std::vector<Case> cases() {
+  const attn::SgdOptions plain{.learning_rate = 0.05};
+  const attn::SgdOptions momentum{.learning_rate = 0.02, .momentum = 0.9};
+  const attn::SgdOptions damped{
+      .learning_rate = 0.05, .momentum = 0.8, .dampening = 0.3, .weight_decay = 0.01};
+  const attn::SgdOptions nesterov{
+      .learning_rate = 0.02, .momentum = 0.9, .weight_decay = 0.1, .nesterov = true};
+  const attn::AdamOptions adam_plain{};
+  const attn::AdamOptions adam_decayed{
+      .learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.99, .eps = 1e-4, .weight_decay = 0.1};
+  const attn::AdamWOptions adamw{.learning_rate = 0.01, .weight_decay = 0.1};
+  const attn::AdamOptions as_adam{.learning_rate = 0.01, .weight_decay = 0.1};
+  return {make_case<attn::Sgd>("SGD", plain, sgd(plain)),
+          make_case<attn::Sgd>("SGD with momentum", momentum, sgd(momentum)),
+          make_case<attn::Sgd>("SGD with dampening", damped, sgd(damped)),
+          make_case<attn::Sgd>("SGD with Nesterov's momentum", nesterov, sgd(nesterov)),
+          make_case<attn::Adam>("Adam", adam_plain, adam(adam_plain, false)),
+          make_case<attn::Adam>("Adam with weight decay", adam_decayed, adam(adam_decayed, false)),
+          make_case<attn::AdamW>("AdamW", adamw, adam(as_adam, true))};
+}
+
+TEST(OptimizerOptionsTest, DefaultsArePyTorchs) {
+  EXPECT_EQ(attn::SgdOptions{}.learning_rate, 1e-3);
+  EXPECT_EQ(attn::AdamOptions{}.weight_decay, 0);
+  EXPECT_EQ(attn::AdamWOptions{}.weight_decay, 1e-2);
+  EXPECT_EQ(attn::AdamWOptions{}.beta2, 0.999);
+  EXPECT_EQ(attn::AdamWOptions{}.eps, 1e-8);
+}
+
+TEST_P(OptimizersTest, thirty_steps_are_those_of_double_precision) {
+  const Data data;
+  for (const Case& c : cases()) {
+    Model model;
+    const auto optimizer = c.make(model);
+    const std::vector<float> start = parameters(model);
+    std::vector<double> exact(start.begin(), start.end());
+    std::vector<double> state(2 * exact.size());
+    attn::Tape tape(context());
+    for (int t = 1; t <= 30; ++t) {
+      const double loss = train(tape, model, data);
+      double want = 0;
+      const std::vector<double> gradient = exact_gradient(exact, data, want);
+      ASSERT_NEAR(loss, want, 2e-6 * want + 2e-8) << c.name << ", step " << t;
+      optimizer->step(tape);
+      for (std::size_t i = 0; i < exact.size(); ++i) {
+        double both[2] = {state[2 * i], state[2 * i + 1]};
+        c.update(t, exact[i], gradient[i], both);
+        std::copy_n(both, 2, &state[2 * i]);
+      }
+    }
+    const reference::Array want({static_cast<std::int64_t>(exact.size())}, exact);
+    EXPECT_TRUE(is_within(parameters(model), want, 5e-6)) << c.name;
+  }
+}
+
+TEST_P(OptimizersTest, a_parameter_of_many_blocks_is_updated_as_a_whole) {
+  Random random;
+  Linear layer(97, 173);  // two blocks of 8192 and 397 more
+  layer.initialize_xavier(1);
+  const std::vector<float> before = parameters(layer);
+  attn::Sgd optimizer(layer, {.learning_rate = 0.25});
+  attn::Tape tape(context());
+  tape.backward(layer.forward(tape.variable(OwnedTensor({2, 97}, random.normals(2 * 97)))),
+                OwnedTensor({2, 173}, random.normals(2 * 173)));
+  std::vector<float> want = values(tape.gradient(layer, "weight"));
+  const std::vector<float> bias = values(tape.gradient(layer, "bias"));
+  want.insert(want.end(), bias.begin(), bias.end());
+  for (std::size_t i = 0; i < want.size(); ++i) want[i] = before[i] - 0.25F * want[i];
+  optimizer.step(tape);
+  EXPECT_TRUE(same_bits(parameters(layer), want));
+  // The layer computes with what it now has.
+  Linear fresh(97, 173);
+  fresh.set_parameter("weight", layer.parameter("weight"), context());
+  fresh.set_parameter("bias", layer.parameter("bias"), context());
+  const OwnedTensor x({1, 97}, random.normals(97));
+  OwnedTensor got({1, 173}), expected({1, 173});
+  layer.forward(x, got, context());
+  fresh.forward(x, expected, context());
+  EXPECT_EQ(got, expected);
+}
+
+TEST_P(OptimizersTest, what_is_reached_twice_is_updated_once_and_what_has_no_gradient_stays) {
+  Linear used(2, 1, false), unused(2, 1, false);
+  used.set_parameter("weight", OwnedTensor({1, 2}, {1, 2}), context());
+  unused.set_parameter("weight", OwnedTensor({1, 2}, {3, 4}), context());
+  attn::AdamW optimizer({{"a", used}, {"unused", unused}, {"b", used}}, {.learning_rate = 0.5});
+  attn::Tape tape(context());
+  const Variable x = tape.variable(OwnedTensor({1, 2}, {1, -1}));
+  tape.backward(used.forward(x) + used.forward(x));
+  optimizer.step(tape);
+  const std::vector<float> weight = parameters(used);
+  EXPECT_NEAR(weight[0], 1 - 0.5 * 0.01 * 1 - 0.5, 1e-6);
+  EXPECT_NEAR(weight[1], 2 - 0.5 * 0.01 * 2 + 0.5, 1e-6);
+  EXPECT_THAT(parameters(unused), ElementsAre(3, 4));
+  std::map<std::string, std::vector<float>> state;
+  for (const attn::NamedTensor& t : state_dict(optimizer)) state[t.name] = values(t.values);
+  EXPECT_EQ(state.size(), 6);
+  EXPECT_THAT(state["exp_avg.a.weight"],
+              ElementsAre(testing::FloatEq(0.2F), testing::FloatEq(-0.2F)));
+  EXPECT_THAT(state["exp_avg_sq.a.weight"],
+              ElementsAre(testing::FloatEq(4e-3F), testing::FloatEq(4e-3F)));
+  EXPECT_THAT(state["step.a.weight"], ElementsAre(1));
+  EXPECT_THAT(state["exp_avg.unused.weight"], ElementsAre(0, 0));
+  EXPECT_THAT(state["exp_avg_sq.unused.weight"], ElementsAre(0, 0));
+  EXPECT_THAT(state["step.unused.weight"], ElementsAre(0));
+}
+
+TEST_P(OptimizersTest, a_run_that_was_stopped_goes_on_with_the_same_bits) {
+  const Data data;
+  for (const Case& c : cases()) {
+    attn::Tape tape(context());
+    const auto steps = [&](Model& model, attn::Optimizer& optimizer, int count) {
+      for (int i = 0; i < count; ++i) {
+        train(tape, model, data);
+        optimizer.step(tape);
+      }
+    };
+    Model model;
+    const auto optimizer = c.make(model);
+    steps(model, *optimizer, 5);
+    std::vector<attn::NamedTensor> tensors = state_dict(model, "model.");
+    for (auto& t : state_dict(*optimizer, "optimizer.")) tensors.push_back(t);
+    const auto file = attn::Safetensors::own(attn::to_safetensors(tensors));
+    steps(model, *optimizer, 5);
+
+    Model again;
+    again.initialize_xavier(99);
+    const auto its_optimizer = c.make(again);
+    load_state_dict(again, file, "model.");
+    const attn::IncompatibleKeys keys = load_state_dict(*its_optimizer, file, "optimizer.");
+    EXPECT_TRUE(keys.missing_keys.empty() && keys.unexpected_keys.empty());
+    steps(again, *its_optimizer, 5);
+    EXPECT_TRUE(same_bits(parameters(again), parameters(model))) << c.name;
+  }
+}
+
+TEST_P(OptimizersTest, bits_do_not_depend_on_the_number_of_threads) {
+  Random random;
+  const OwnedTensor x({32, 150}, random.normals(32 * 150));
+  const OwnedTensor y({32, 140}, random.normals(32 * 140));
+  std::vector<float> first;
+  for (const int threads : {1, 2, 3, 7}) {
+    Linear layer(150, 140);
+    layer.initialize_xavier(3);
+    attn::AdamW optimizer(layer);
+    attn::Tape tape(context(threads));
+    std::vector<float> all;
+    for (int i = 0; i < 5; ++i) {
+      tape.clear();
+      tape.backward(attn::mse_loss(layer.forward(tape.constant(x)), y));
+      all.push_back(clip_grad_norm(tape, 0.01));
+      optimizer.step(tape);
+    }
+    const std::vector<float> trained = parameters(layer);
+    all.insert(all.end(), trained.begin(), trained.end());
+    if (first.empty()) first = all;
+    EXPECT_TRUE(same_bits(all, first)) << threads;
+  }
+}
+
+TEST_P(OptimizersTest, gradients_are_clipped_by_their_global_norm) {
+  const Data data;
+  Model model;
+  attn::Tape tape(context());
+  train(tape, model, data);
+  const auto gradients = [&] {
+    std::vector<float> all;
+    for (const std::string& name : model.parameter_names()) {
+      const std::vector<float> more = values(tape.gradient(model, name));
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    return all;
+  };
+  const std::vector<float> before = gradients();
+  double square = 0;
+  for (const float g : before) square += static_cast<double>(g) * g;
+  const double norm = std::sqrt(square);
+  EXPECT_NEAR(clip_grad_norm(tape, 2 * norm), norm, 1e-7 * norm);
+  EXPECT_TRUE(same_bits(gradients(), before));
+  EXPECT_NEAR(clip_grad_norm(tape, 0.25), norm, 1e-7 * norm);
+  reference::Array want({static_cast<std::int64_t>(before.size())});
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    want.values[i] = before[i] * (0.25 / (norm + 1e-6));
+  }
+  EXPECT_TRUE(is_within(gradients(), want, 1e-7));
+  EXPECT_NEAR(clip_grad_norm(tape, std::numeric_limits<double>::infinity()), 0.25, 1e-5);
+}
+
+TEST_P(OptimizersTest, a_norm_that_is_no_number_is_an_error_and_gradients_stay) {
+  Model model;
+  attn::Tape tape(context());
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Variable y = model.forward(tape.constant(OwnedTensor({1, 7})));
+  tape.backward(y, OwnedTensor({1, 3}, {1, infinity, 1}));
+  const std::vector<float> before = values(tape.gradient(model, "second.bias"));
+  EXPECT_THAT(error_of([&] { clip_grad_norm(tape, 1); }),
+              MatchesRegex("invalid_argument: gradient: got one of \"first.(weight|bias)\" that is "
+                           "no finite number, needs finite numbers"));
+  EXPECT_TRUE(same_bits(values(tape.gradient(model, "second.bias")), before));
+}
+
+TEST_P(OptimizersTest, a_steady_loop_allocates_nothing) {
+  const Data data;
+  for (const Case& c : cases()) {
+    Model model;
+    const auto optimizer = c.make(model);
+    attn::Tape tape(context());
+    const auto step = [&] {
+      train(tape, model, data);
+      clip_grad_norm(tape, 1);
+      optimizer->set_learning_rate(1e-3);
+      optimizer->step(tape);
+    };
+    for (int i = 0; i < 3; ++i) step();
+    attn_test::AllocationProbe probe;
+    step();
+    EXPECT_EQ(probe.count(), 0) << c.name;
+  }
+}
+
+TEST_P(OptimizersTest, a_refused_allocation_is_bad_alloc_and_changes_nothing) {
+  const Data data;
+  Model model;
+  const std::vector<float> before = parameters(model);
+  const int failures = attn_test::out_of_memory_failures([&] {
+    attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
+    attn::Tape tape(fresh);
+    attn::AdamW optimizer(model, {.learning_rate = 0});
+    train(tape, model, data);
+    clip_grad_norm(tape, 1);
+    optimizer.step(tape);
+    auto file = attn::Safetensors::own(attn::to_safetensors(state_dict(optimizer)));
+    load_state_dict(optimizer, file);
+  });
+  EXPECT_GT(failures, 10);
+  EXPECT_TRUE(same_bits(parameters(model), before));
+}
+
+TEST_P(OptimizersTest, a_step_before_backward_is_an_error_that_changes_nothing) {
+  const Data data;
+  Model model;
+  attn::AdamW optimizer(model);
+  const std::vector<float> before = parameters(model);
+  attn::Tape tape(context());
+  const std::string error =
+      "invalid_argument: gradient: got a call before backward(), needs backward() first";
+  EXPECT_EQ(error_of([&] { optimizer.step(tape); }), error);
+  EXPECT_EQ(error_of([&] { clip_grad_norm(tape, 1); }), error);
+  train(tape, model, data);
+  tape.clear();
+  EXPECT_EQ(error_of([&] { optimizer.step(tape); }), error);
+  EXPECT_TRUE(same_bits(parameters(model), before));
+  EXPECT_EQ(*state_dict(optimizer).back().values.data(), 0);
+}
+
+TEST(OptimizerOptionsTest, OptionsAreChecked) {
+  Model model;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  attn::Sgd optimizer(model);
+  for (const double rate : {nan, -1e-3, infinity}) {
+    EXPECT_THAT(error_of([&] { optimizer.set_learning_rate(rate); }),
+                HasSubstr("invalid_argument: learning_rate: got "));
+    EXPECT_THAT(error_of([&] { attn::AdamW(model, {.learning_rate = rate}); }),
+                HasSubstr("learning_rate: got "));
+  }
+  EXPECT_EQ(optimizer.learning_rate(), 1e-3);
+  EXPECT_THAT(error_of([&] { attn::Sgd(model, {.momentum = -1}); }), HasSubstr("momentum: got -1"));
+  EXPECT_THAT(error_of([&] { attn::Sgd(model, {.dampening = nan}); }), HasSubstr("dampening"));
+  EXPECT_THAT(error_of([&] { attn::Sgd(model, {.weight_decay = -1}); }), HasSubstr("weight_decay"));
+  EXPECT_THAT(error_of([&] { attn::Sgd(model, {.nesterov = true}); }), HasSubstr("nesterov: got"));
+  EXPECT_THAT(error_of([&] { attn::Adam(model, {.beta1 = 1}); }), HasSubstr("beta1: got 1"));
+  EXPECT_THAT(error_of([&] { attn::Adam(model, {.beta2 = nan}); }), HasSubstr("beta2: got nan"));
+  EXPECT_THAT(error_of([&] { attn::Adam(model, {.eps = -1}); }), HasSubstr("eps: got -1"));
+  attn::Tape tape;
+  EXPECT_THAT(error_of([&] { clip_grad_norm(tape, nan); }), HasSubstr("max_norm: got nan"));
+  Model other;
+  EXPECT_THAT(error_of([&] { attn::Adam({{"x", model}, {"x", other}}); }),
+              HasSubstr("models: got two parameters of the name \"x.first.weight\""));
+}
+
+TEST(OptimizerOptionsTest, AStateThatDoesNotFitIsRefusedAsAWhole) {
+  const Data data;
+  Model model;
+  attn::Adam optimizer(model);
+  attn::Tape tape;
+  train(tape, model, data);
+  optimizer.step(tape);
+  std::vector<float> kept;
+  const auto all = [&] {
+    std::vector<float> state;
+    for (const auto& t : state_dict(optimizer)) {
+      const std::vector<float> more = values(t.values);
+      state.insert(state.end(), more.begin(), more.end());
+    }
+    return state;
+  };
+  const std::vector<float> before = all();
+  const OwnedTensor zeros({13, 7});
+  const auto error_with = [&](const char* name, const attn::ConstTensor& tensor) {
+    std::vector<attn::NamedTensor> tensors = state_dict(optimizer);
+    for (auto& t : tensors) {
+      if (t.name == "exp_avg.first.weight") t.values = zeros;
+    }
+    std::erase_if(tensors, [&](const auto& t) { return t.name == name; });
+    if (!tensor.is_none()) tensors.push_back({name, tensor});
+    const auto file = attn::Safetensors::own(attn::to_safetensors(tensors));
+    return error_of([&] { load_state_dict(optimizer, file); });
+  };
+  EXPECT_THAT(error_with("exp_avg_sq.second.bias", {}),
+              HasSubstr("not_found: state_dict: got no exp_avg_sq.second.bias, needs this "
+                        "optimizer's state and no others"));
+  EXPECT_THAT(error_with("other", zeros), HasSubstr("the unknown other"));
+  EXPECT_THAT(error_with("exp_avg.second.bias", zeros), HasSubstr("shape_mismatch"));
+  for (const float step : {-1.0F, 0.5F, std::numeric_limits<float>::quiet_NaN(), 2e7F}) {
+    EXPECT_THAT(
+        error_with("step.second.bias", attn::ConstTensor(&step, std::span<const std::int64_t>{})),
+        HasSubstr("invalid_argument: step.second.bias: got "));
+  }
+  EXPECT_TRUE(same_bits(all(), before));
+}
+
+}  // namespace

@@ -1,0 +1,27 @@
+/**
+ * a − b, element by element.
+ * @template {{ data: Float32Array }} T a tensor or a matrix
+ * @param {T} a
+ * @param {T} b of the same shape
+ * @returns {T}
+ */
+export function difference(a, b) {
+  const data = a.data.slice();
+  for (let i = 0; i < data.length; i++) data[i] -= b.data[i];
+  return { ...a, data };
+}
+
+/**
+ * The largest |a − b| over all elements; NaN if there is any.
+ * @param {ArrayLike<number>} a
+ * @param {ArrayLike<number>} b as long as a
+ */
+export function maxAbsDifference(a, b) {
+  let largest = 0;
+  for (let i = 0; i < a.length; i++) {
+    const difference = Math.abs(a[i] - b[i]);
+    if (Number.isNaN(difference)) return NaN;
+    largest = Math.max(largest, difference);
+  }
+  return largest;
+}
