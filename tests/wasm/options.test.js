@@ -150,7 +150,7 @@ const calls = [
   [
     'MultiHeadAttention',
     (o) => mha.attend(row, mha.makeCache(2), o),
-    { ...stages, scale: 1, ...scoresOfNoKeys(), intermediates: [] },
+    { ...stages, scale: 1, ...scoresOfNoKeys(), dropout, intermediates: [] },
   ],
   ['MultiHeadAttention', (o) => mha.makeCache(1, o), { capacity: 1 }],
   ['MultiHeadAttention', (o) => mha.stateDict(o), { prefix: 'a' }],

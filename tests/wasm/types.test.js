@@ -173,7 +173,7 @@ is<undefined>()(encoder.forward(x, { needWeights: true }).intermediates, true);
 is<Shown>()(decoderLayer.forward(x, x, { intermediates: ['output'] }).intermediates, true);
 is<Shown>()(decoder.forward(x, x, { intermediates: ['layers.0.output'] }).intermediates, true);
 is<Shown>()(new attn.GRU({ inputSize: 1, hiddenSize: 1 }).forward(x, { intermediates: ['output_l0'] }).intermediates, true);
-const feedForward = new attn.FeedForward({ dModel: 1 });
+const feedForward = new attn.FeedForward({ dModel: 1, dimFeedforward: 1 });
 is<Tensor>()(feedForward.forward(x), true);
 is<Tensor>()(feedForward.forward(x, { dropout: { probability: 0.5 } }), true);
 is<Shown>()(feedForward.forward(x, { intermediates: ['hidden'] }).intermediates, true);
@@ -218,7 +218,7 @@ is<Shown>()((await remoteEncoderLayer.forward(x, { intermediates: ['output'] }))
 is<Shown>()((await remoteDecoderLayer.forward(x, x, { intermediates: ['output'] })).intermediates, true);
 is<Shown>()((await remoteDecoder.forward(x, x, { intermediates: ['norm.output'] })).intermediates, true);
 is<Shown>()((await remoteAdditive.forward(x, x, x, { intermediates: ['scores'] })).intermediates, true);
-const remoteFeedForward = await new remote.FeedForward({ dModel: 1 });
+const remoteFeedForward = await new remote.FeedForward({ dModel: 1, dimFeedforward: 1 });
 is<Tensor>()(await remoteFeedForward.forward(x), true);
 is<Shown>()((await remoteFeedForward.forward(x, { intermediates: ['hidden'] })).intermediates, true);
 const remoteAddNorm = await new remote.AddNorm({ width: 1 });
