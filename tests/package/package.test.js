@@ -52,11 +52,11 @@ function assertClose(actual, expected) {
 test('it_holds_the_build_and_what_its_guide_links_to_and_nothing_else', () => {
   const others = project.files.filter((path) => !path.startsWith('wasm/dist/'));
   assert.deepEqual(others.sort(), [
-    ...['LICENSE', 'README.md', 'core/docs/coming_from.md', 'package.json'],
+    ...['LICENSE', 'README.md', 'core/README.md', 'core/docs/coming_from.md', 'package.json'],
     ...readdirSync(kExamples)
       .map((name) => `tests/package/examples/${name}`)
       .sort(),
-    'wasm/README.md',
+    ...['wasm/README.md', 'web/README.md'],
   ]);
   for (const variant of kVariants) {
     assert.ok(project.files.includes(`wasm/dist/attn-${variant}.wasm`), variant);
@@ -111,8 +111,13 @@ test('documents_link_to_files_that_exist', () => {
   }
 });
 
+/** Of the repository's other parts: the README links to them, and they to files of the repository. */
+const kOtherParts = ['core/README.md', 'web/README.md'];
+
 test('every_link_of_a_packed_document_leads_into_the_package_or_to_a_public_site', () => {
-  const documents = project.files.filter((path) => path.endsWith('.md'));
+  const documents = project.files.filter(
+    (path) => path.endsWith('.md') && !kOtherParts.includes(path),
+  );
   assert.ok(documents.includes('README.md') && documents.includes('wasm/README.md'));
   for (const document of documents) {
     for (const link of linksOf(join(project.folder, 'node_modules/attn', document))) {

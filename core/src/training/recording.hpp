@@ -198,7 +198,7 @@ struct TapeData {
   /// Throws kInvalidArgument, unless backward() has given gradients.
   void require_gradients() const;
   void require_finite(const Node& loss) const;
-  void check_backward(const Variable& output) const;
+  void check_backward(const char* name, const Variable& output) const;
   void run_backward(const Variable& output, const ConstTensor& output_gradient);
   Node* parameter(const Module& layer, const ConstTensor& values);
 };

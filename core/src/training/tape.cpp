@@ -19,18 +19,43 @@ using training::Recording;
 using training::Step;
 using training::TapeData;
 
-bool is_finite(const ConstTensor& row_major) noexcept {
+template <class F>
+bool holds(const ConstTensor& row_major, F&& wanted) noexcept {
   std::int64_t count = 1;
   for (const std::int64_t size : row_major.shape()) count *= size;
-  return std::all_of(row_major.data(), row_major.data() + count,
-                     [](float x) { return std::isfinite(x); });
+  return std::any_of(row_major.data(), row_major.data() + count, wanted);
 }
 
-/// Steps are kept last first; the first one whose output holds what is no number.
-const Step* first_not_finite(const Step* last) noexcept {
-  const Step* found = nullptr;
-  for (const Step* step = last; step; step = step->previous) {
-    if (!is_finite(step->output->value)) found = step;
+/// What is first to hold a number of some kind: parameters, then the outputs of layers and
+/// functions, in the order in which they were recorded.
+struct Holder {
+  const TapeData::Parameter* parameter = nullptr;
+  const Step* step = nullptr;
+
+  explicit operator bool() const noexcept { return parameter || step; }
+
+  /// 'parameter "layers.0.weight"', 'the output of Linear "layers.0"'
+  std::string name() const {
+    if (parameter) {
+      const float* values = parameter->node.value.data();
+      return "parameter \"" + ModuleAccess::path(parameter->layer, values) + "\"";
+    }
+    std::string result = std::string("the output of ") + step->name;
+    const std::string path = step->layer ? ModuleAccess::path(step->layer) : std::string();
+    return path.empty() ? result : result + " \"" + path + "\"";
+  }
+};
+
+/// Both are kept last first.
+template <class F>
+Holder first_to_hold(const TapeData& tape, F wanted) noexcept {
+  Holder found;
+  for (auto* p = tape.last_parameter; p; p = p->previous) {
+    if (holds(p->node.value, wanted)) found.parameter = p;
+  }
+  if (found) return found;
+  for (auto* step = tape.last_step; step; step = step->previous) {
+    if (holds(step->output->value, wanted)) found.step = step;
   }
   return found;
 }
@@ -83,7 +108,7 @@ Variable Tape::parameter(const Module& layer, std::string_view name) {
 }
 
 void Tape::backward(const Variable& loss) {
-  data_->check_backward(loss);
+  data_->check_backward("loss", loss);
   if (validation::product("loss", loss.shape()) != 1) {
     validation::fail_shape("loss", loss.shape(), {"one element"});
   }
@@ -94,7 +119,7 @@ void Tape::backward(const Variable& loss) {
 }
 
 void Tape::backward(const Variable& output, const ConstTensor& output_gradient) {
-  data_->check_backward(output);
+  data_->check_backward("output", output);
   validation::require_same_shape("output_gradient", output_gradient, output.value());
   validation::require_data("output_gradient", output_gradient);
   ++data_->backward_calls;
@@ -143,6 +168,10 @@ void TapeData::require_recording() const {
 
 void TapeData::require_gradients() const {
   if (state == State::kDone) return;
+  if (state == State::kFailed) {
+    validation::fail_value("gradient", "a call after backward() that failed",
+                           {"clear() and a new forward pass first"});
+  }
   validation::fail_value("gradient", "a call before backward()", {"backward() first"});
 }
 
@@ -163,19 +192,20 @@ Node* TapeData::parameter(const Module& layer, const ConstTensor& values) {
 void TapeData::require_finite(const Node& loss) const {
   const float value = *loss.value.data();
   if (std::isfinite(value)) return;
-  std::string found = "the loss itself";
-  if (const Step* step = first_not_finite(last_step)) {
-    found = std::string("the output of ") + step->name;
-    if (step->layer) found += " \"" + ModuleAccess::path(step->layer) + "\"";
+  const bool is_nan = std::isnan(value);
+  const Holder infinite = first_to_hold(*this, [](float x) { return std::isinf(x); });
+  const Holder first =
+      is_nan ? first_to_hold(*this, [](float x) { return std::isnan(x); }) : infinite;
+  std::string found;
+  if (first) {
+    found = ": " + first.name() + " is the first that holds " + (is_nan ? "NaN" : "an infinity");
+    if (is_nan && infinite) found += "; an infinity is in " + infinite.name();
   }
-  validation::fail(ErrorCode::kInvalidArgument, "loss",
-                   {value, " in step ", backward_calls, ": ", found,
-                    " is the first that holds a value that is no finite number"},
+  validation::fail(ErrorCode::kInvalidArgument, "loss", {value, " in step ", backward_calls, found},
                    {"a finite number"});
 }
 
-void TapeData::check_backward(const Variable& output) const {
-  const char* name = "output";
+void TapeData::check_backward(const char* name, const Variable& output) const {
   if (TapeAccess::tape(output) && TapeAccess::tape(output) != this) {
     validation::fail_value(name, "a variable of another tape", {"one of this tape"});
   }

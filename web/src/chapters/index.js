@@ -6,7 +6,7 @@
  * @property {import('../model/pipeline.svelte.js').Pipeline} model from the sentence to attention, as
  *   the settings are: for what looks at its first tokens only
  * @property {import('../model/pipeline.svelte.js').Pipeline} shown the same for what looks at all of
- *   them: behind the settings while that is computed
+ *   them: earlier ones while new results are being computed
  * @property {string[]} tokens of the sentence
  *
  * @typedef {object} ChapterEntry

@@ -8,7 +8,7 @@ import { colourPixels } from './colour.js';
  * @property {number} rows
  * @property {number} columns
  * @property {number} [largest] |value|, where that is known already
- * @property {Matrix} [coarse] drawn in its place, where it has more cells than can be seen
+ * @property {Matrix} [coarse] drawn instead, if it has more cells than can be seen
  */
 
 /**
@@ -45,9 +45,9 @@ export function largestMagnitude(data) {
 const mostDrawn = 512;
 
 /**
- * A smaller matrix to draw in place of one that has more rows or columns than that; undefined for
- * others. Each of its cells is the strongest of those it stands for, so that a single strong one is
- * not lost among weak ones; what is not finite counts as 0.
+ * A smaller matrix, to draw instead of one that has more rows or columns than that; undefined for
+ * others. Each of its cells is the strongest of a group, so that a single strong one is not lost among
+ * weak ones; infinities and NaN count as 0.
  * @param {Matrix} matrix
  * @param {number} [most]
  * @returns {Matrix | undefined}
@@ -68,7 +68,7 @@ export function coarse({ data, rows, columns }, most = mostDrawn) {
   return { data: strongest, rows: down, columns: across };
 }
 
-/** What is to be said of a picture in which cells are lost. @param {Matrix} matrix */
+/** What to say about a picture in which cells are lost. @param {Matrix} matrix */
 export const strongestOf = ({ coarse }) =>
   coarse ? 'There are more weights than pixels: each dot is the strongest of its group.' : '';
 

@@ -1,5 +1,5 @@
-// The drawn figure as one SVG: canvases become images, SVGs are copied with the styles they are
-// shown in, and the text between them stays text.
+// A figure as one SVG. Canvases become images, SVGs are copied with their computed styles, and text
+// stays text.
 
 const svgNamespace = 'http://www.w3.org/2000/svg';
 
@@ -24,7 +24,7 @@ function copyStyles(from, to) {
 
 /** @param {Element} element */
 function isHidden(element) {
-  // What can be pressed or pointed at in the page cannot in a picture of it.
+  // A picture has no controls.
   if (element.matches('button.link, fieldset, [data-hint]')) return true;
   const { visibility, display, opacity, clipPath } = getComputedStyle(element);
   return (
@@ -33,7 +33,7 @@ function isHidden(element) {
 }
 
 /**
- * Copies what `element` shows into `svg`, in pixels from (left, top) of the window.
+ * Draws what `element` shows into `svg`, in pixels from the point (left, top) of the window.
  * @param {Element} element
  * @param {SVGElement} svg
  * @param {number} left
@@ -47,7 +47,7 @@ function copy(element, svg, left, top) {
   if (element instanceof HTMLCanvasElement) {
     if (!element.width || !element.height) return;
     const image = document.createElementNS(svgNamespace, 'image');
-    // As `href` it would be loaded at once, which the page's content security policy forbids.
+    // With `href` the browser would load it at once, which the content security policy forbids.
     const later = { 'data-href': element.toDataURL() };
     setAll(image, { x, y, width: box.width, height: box.height, ...later });
     image.setAttribute('preserveAspectRatio', 'none');
@@ -99,7 +99,7 @@ function copyGradient(css, svg, box) {
 }
 
 /**
- * The lines of a text, each where it stands.
+ * Draws each line of a text at its place.
  * @param {Text} node
  * @param {CSSStyleDeclaration} style
  * @param {SVGElement} svg
@@ -160,8 +160,8 @@ function setAll(element, attributes) {
 }
 
 /**
- * @param {HTMLElement} element what to draw
- * @param {HTMLElement} heading its title, which stands above it
+ * @param {HTMLElement} element the figure
+ * @param {HTMLElement} heading its title, drawn above it
  * @param {string} description
  * @param {string} [fonts] a style sheet with the fonts in it
  */
@@ -201,7 +201,7 @@ export function toSvg(element, heading, description, fonts = '') {
   return { text, width, height };
 }
 
-/** The page's fonts with their files inside: an image may not fetch any. */
+/** The page's fonts, with their files inlined, because an image may not fetch any. */
 async function fontsInside() {
   const faces = [...document.styleSheets]
     .flatMap((sheet) => [...sheet.cssRules])
@@ -227,8 +227,8 @@ async function fontsInside() {
 }
 
 /**
- * @param {HTMLElement} element what to draw
- * @param {HTMLElement} heading its title, which stands above it
+ * @param {HTMLElement} element the figure
+ * @param {HTMLElement} heading its title, drawn above it
  * @returns {Promise<Blob>}
  */
 export async function toPng(element, heading) {
@@ -238,7 +238,7 @@ export async function toPng(element, heading) {
     const image = new Image();
     image.src = url;
     await image.decode();
-    // Sharp on paper and on any screen, yet within what browsers allow.
+    // Sharp on paper and on any screen, and within the sizes that browsers allow.
     const ratio = Math.min(2, 8000 / Math.max(width, height));
     const canvas = new OffscreenCanvas(Math.round(width * ratio), Math.round(height * ratio));
     const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));

@@ -1,6 +1,6 @@
 /**
- * One layer, or what owns several, that is made anew when its options change and is disposed of with
- * its owner. To be asked in an effect, not in `$derived`: asking may dispose of the one before.
+ * A layer, or an owner of several, that is made again when its options change and is disposed of with
+ * its owner. `of` belongs in an effect, not in `$derived`, because it may dispose of the last one.
  *
  * @template {object} Options
  * @template {{ dispose: () => void }} T

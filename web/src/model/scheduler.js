@@ -1,6 +1,5 @@
-// Where and when the page's computations run: in slices on its own thread, or in a worker. What they
-// are is told by generators and by the modules of `tasks`; what becomes of the results is up to those
-// who ask.
+// Where and when the page's computations run: in slices on its own thread, or in a worker. Generators
+// and the modules of `tasks` say what is computed.
 
 import { load } from 'attn/worker';
 
@@ -37,8 +36,7 @@ export async function inSlices(steps, signal) {
 }
 
 /**
- * A worker for tasks. It starts when the first one comes, and anew when the browser or `end` has
- * ended it.
+ * A worker for tasks. It starts with the first task, and again after the browser or `end` has ended it.
  */
 export class TaskWorker {
   #options;
@@ -95,8 +93,8 @@ export class TaskWorker {
   }
 
   /**
-   * Nothing else tells that the browser has ended a worker: what it held is free then. Where the page
-   * came unsafely there are no locks, and it goes unnoticed.
+   * Notices when the browser ends the worker: a lock that it held is free then. No other signal exists.
+   * Pages without a secure context have no locks, and do not notice.
    * @param {Remote} remote
    */
   async #watch(remote) {

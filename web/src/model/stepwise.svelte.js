@@ -2,8 +2,8 @@ import { untrack } from 'svelte';
 import { inSlices } from './scheduler.js';
 
 /**
- * A result that takes long to compute: a generator whose steps are taken in slices, with the page
- * alive between them. Until a new result is there, the last one stays.
+ * A result that takes long to compute: a generator whose steps run in slices, so that the page stays
+ * responsive. Until a new result is there, the last one stays.
  *
  * @template T
  */

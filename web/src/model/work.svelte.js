@@ -29,10 +29,10 @@ function isLong({ tokens: { length }, dModel, heads }) {
 /** @typedef {{ key: string, controller: AbortController, result: Promise<Timed<any>> }} Job */
 
 /**
- * Where what figures show of the whole sentence is computed: on the page's thread while that is short,
- * so that it is drawn in the frame of the key, else in a worker. There the latest settings win, and
- * until all that is in sight has been computed from them, figures show what they showed: `shown`
- * lags behind `live`, as a whole.
+ * Computes what figures show of the whole sentence. Short computations run on the page's thread, so
+ * that a key press is drawn in the same frame; long ones run in a worker. There the latest settings win.
+ * Until everything in sight has been computed from them, figures keep showing the earlier results:
+ * `shown` lags behind `live`, as a whole.
  */
 export class Work {
   /** Whether figures lag behind the settings. */
@@ -56,7 +56,7 @@ export class Work {
   #current = $derived.by(() => {
     const latest = this.#latest;
     if (!latest.long || this.#computed?.given === latest.given) this.#before = latest;
-    // At first there is nothing to stay at: figures wait for their results.
+    // At first there are no earlier results to show: figures wait.
     return this.#before ?? latest;
   });
   #long = $derived(this.#current.long);
@@ -102,8 +102,8 @@ export class Work {
   }
 
   /**
-   * An attachment to what shows these tasks' results: out of sight, nobody asks for them, and until
-   * they are there, there is nothing to point at.
+   * An attachment to what shows these tasks' results. Out of sight they are not computed, and until they
+   * are there, it is inert.
    * @param {AnyTask[]} tasks
    */
   wants(...tasks) {

@@ -2,7 +2,7 @@ import { untrack } from 'svelte';
 import { parseSettings } from './url.js';
 import { currentFragment, settings } from './settings.svelte.js';
 
-/** Most steps that can be taken back. */
+/** Most steps that can be undone. */
 const mostSteps = 500;
 
 /** Changes of the same settings with pauses shorter than this, in ms, are one step. */
@@ -15,7 +15,7 @@ function changed(a, b) {
   return [...names].filter((name) => name !== 'v' && from.get(name) !== to.get(name)).join();
 }
 
-/** Undo and redo: the fragments of the URL that the settings went through. */
+/** Undo and redo, by the URL fragments of earlier settings. */
 class History {
   /** @type {string[]} */
   #steps = $state.raw([]);
@@ -57,7 +57,7 @@ class History {
     const [names, time] = [changed(current, fragment), performance.now()];
     const continued = names === this.#last.names && time - this.#last.time < pause && this.#at > 0;
     const kept = this.#steps.slice(0, continued ? this.#at : this.#at + 1);
-    // What was changed and put back at once is no step.
+    // A change that is put back at once is not a step.
     const steps = kept.at(-1) === fragment ? kept : [...kept, fragment];
     this.#steps = steps.slice(-mostSteps);
     this.#at = this.#steps.length - 1;

@@ -6,8 +6,8 @@ import { settings } from './settings.svelte.js';
 /** @typedef {'blockCell' | 'stageCell'} LinkedCellSetting */
 
 /**
- * Which cell of several linked matrices is being looked at: one for all of them, so that moving to
- * another matrix lets go of the first, and a lock holds them all.
+ * The selected cell of several linked matrices. There is one for all of them: moving to another matrix
+ * deselects the first, and a lock locks them all.
  */
 export class LinkedSelection {
   /** @type {LinkedCell | null} */
@@ -56,7 +56,7 @@ export class LinkedSelection {
     const cell = () => (this.at?.id === id ? this.at : null);
     const locked = () => this.#lock?.id === id;
     const hover = (/** @type {Cell | null} */ to) => {
-      // Leaving one matrix must not let go of another that was entered meanwhile.
+      // The pointer may have entered another matrix before it left this one.
       if (to || this.#hovered?.id === id) this.#hovered = to && { id, ...to };
     };
     return {

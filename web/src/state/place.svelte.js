@@ -2,14 +2,14 @@ import { tick } from 'svelte';
 
 /** @typedef {import('./settings.svelte.js').SettingName} SettingName */
 
-/** Where on the page the reader is: the chapter in view, and the one that is being gone to. */
+/** Where the reader is on the page: the chapter in view, and the chapter that a link leads to. */
 class Place {
   chapter = $state('');
-  /** @type {string | null} a chapter to be loaded wherever it is */
+  /** @type {string | null} a chapter to load even out of sight */
   wanted = $state(null);
-  /** @type {string | undefined} a figure that is to be drawn before it is in sight */
+  /** @type {string | undefined} a figure to draw even out of sight */
   figure = $state();
-  /** The last call of goTo(): earlier ones give up. @type {{ chapter: string } | undefined} */
+  /** The last call of goTo(); earlier ones stop. @type {{ chapter: string } | undefined} */
   #going;
   /** The shared settings that each figure in sight follows. @type {{ follows?: readonly SettingName[] }[]} */
   #inSight = $state.raw([]);
@@ -65,7 +65,7 @@ class Place {
   }
 
   /**
-   * A figure has come in sight. Returns what to call when it goes.
+   * A figure has come into sight. Returns a function to call when it leaves.
    * @param {readonly SettingName[]} [follows] the shared settings that act on it; all if not given
    */
   sees(follows) {
@@ -74,7 +74,7 @@ class Place {
     return () => (this.#inSight = this.#inSight.filter((each) => each !== figure));
   }
 
-  /** Whether a shared setting acts on what is in sight. @param {SettingName} setting */
+  /** Whether a shared setting affects a figure in sight. @param {SettingName} setting */
   isFor(setting) {
     return (
       !this.#inSight.length ||

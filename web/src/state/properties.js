@@ -1,5 +1,5 @@
-// Everything the page can be set to: what all chapters share, and what each chapter adds. One name
-// is one property, whoever reads it.
+// All settings of the page: those that all chapters share, and those that each chapter adds. Each has
+// one name, wherever it is read.
 
 import { properties as architectures } from '../chapters/architectures/properties.js';
 import { properties as encoding } from '../chapters/encoding/properties.js';
@@ -45,11 +45,12 @@ const shared = {
   weights: choice(/** @type {'identity' | 'xavier'} */ ('identity'), ['identity', 'xavier']),
   seed: integer(1, limits.seed),
 
-  /** What tells the layer where a token stands, and the base of its wavelengths. */
+  /** The positional encoding of the layer's input, and the base of its wavelengths. */
   encoding: choice(/** @type {'none' | 'sinusoidal'} */ ('sinusoidal'), ['none', 'sinusoidal']),
   base: number(10000, limits.base),
 
-  /** Masks: later keys; keys further away than this (0: no limit); keys from this one on (0: none). */
+  /** Masks: exclude later keys; keys further away than this (0: no limit); keys from this one on (0:
+   * none). */
   causal: flag(false),
   window: integer(0, limits.window),
   validLen: integer(0, { min: 0, max: maxTokens }),

@@ -1,7 +1,7 @@
 /**
- * The kinds of properties that the page can be set to: an initial value, and how a value is written
- * to and read from a string. Reading never fails: what is out of range is clamped, and what makes no
- * sense becomes the initial value, so that no link can break the page.
+ * A kind of setting: its initial value, and how a value is written to and read from a string. Reading
+ * never fails, so that no link can break the page: a value out of range is clamped, and one that cannot
+ * be read becomes the initial value.
  *
  * @template T
  * @typedef {object} Property
@@ -164,7 +164,7 @@ export function linkedCell(largest) {
 }
 
 /**
- * An order of 0 … n − 1, or null; what is no permutation becomes null.
+ * An order of 0 … n − 1, or null; anything that is not a permutation becomes null.
  * @param {number} most
  * @returns {Property<number[] | null>}
  */

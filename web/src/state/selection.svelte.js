@@ -14,7 +14,7 @@ import { settings } from './settings.svelte.js';
  */
 
 /**
- * Which cell of a matrix is being looked at. Hovering or moving with the keys selects; a click
+ * The selected cell of a matrix. Hovering or moving with the keys selects; a click
  * locks the selection until the next click or Escape. Figures that show the same matrix share one.
  */
 export class Selection {

@@ -1,10 +1,10 @@
 import { initial } from './properties.js';
 import { formatSettings, isFromLaterVersion, parseSettings } from './url.js';
 
-/** What the page is set to: the one state object, mirrored in the URL. */
+/** The settings of the page: the one state object, mirrored in the URL. */
 export const settings = $state(parseSettings(location.hash));
 
-/** The link that was followed: whether a later version of the page made it, and what was read of it. */
+/** The link that was followed: whether a later version of the page made it, and which settings it had. */
 let link = $state.raw(linkOf(location.hash));
 
 /** @param {string} hash */
@@ -12,7 +12,7 @@ function linkOf(hash) {
   return { later: isFromLaterVersion(hash), read: formatSettings(parseSettings(hash)) };
 }
 
-/** Whether the page shows a link of a later version, of which it may know but a part. */
+/** Whether the page shows a link of a later version, whose settings it may not all know. */
 export const isLinkFromLaterVersion = () => link.later && link.read === fragment;
 
 /** @typedef {keyof import('./properties.js').Settings} SettingName */
@@ -20,7 +20,7 @@ export const isLinkFromLaterVersion = () => link.later && link.read === fragment
 /** Browsers allow about 100 history changes in 30 seconds; typing would pass that. */
 const urlDelay = 250;
 
-/** Written once for all that follow it. */
+/** Computed once for all its readers. */
 const fragment = $derived(formatSettings(settings));
 
 /** The settings as a fragment of the URL, without '#'. */
@@ -30,7 +30,7 @@ export const currentFragment = () => fragment;
 export function mirrorSettingsInUrl() {
   $effect(() => {
     const next = fragment;
-    // Such a link stays as it is, for the later version to read.
+    // Such a link stays unchanged, for the later version to read.
     if (isLinkFromLaterVersion()) return;
     const timer = setTimeout(() => {
       if (next === location.hash.slice(1)) return;

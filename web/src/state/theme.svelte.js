@@ -39,7 +39,7 @@ class Theme {
       if (choice === 'auto') localStorage.removeItem(key);
       else localStorage.setItem(key, choice);
     } catch {
-      // Not kept; the choice still holds for this visit.
+      // It cannot be stored; the choice holds for this visit.
     }
   }
 }

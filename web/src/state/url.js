@@ -1,8 +1,8 @@
 import { properties } from './properties.js';
 
 /**
- * Of the links that this page makes. It grows when what a link says can no longer be read as before;
- * links of every earlier version are still read. The first ones did not tell their version.
+ * The version of the links that this page makes. It grows when the meaning of a link changes. Links of
+ * every earlier version can be read; the first ones had no version in them.
  */
 export const version = 1;
 
@@ -22,7 +22,7 @@ export function isFromLaterVersion(fragment) {
 }
 
 /**
- * The settings that a URL fragment describes; whatever it leaves out has its initial value.
+ * The settings in a URL fragment; those that it leaves out have their initial values.
  * @param {string} fragment with or without its leading '#'
  * @returns {Settings}
  */

@@ -74,9 +74,10 @@ class ATTN_API Tape {
   /// computed from. Once, until clear().
   ///
   /// Throws kInvalidArgument for a variable of another tape or from before clear(), for more than
-  /// one element, for a second call, for a loss that is no finite number (saying which layer's
-  /// output first held none), and for a parameter that was changed since it was recorded; and
-  /// std::bad_alloc. After an error there are no gradients.
+  /// one element, for a second call, for a loss that is no finite number (saying in which call of
+  /// backward(), and which parameter or which layer's output was the first to hold one), and for a
+  /// parameter that was changed since it was recorded (saying which); and std::bad_alloc. After an
+  /// error there are no gradients.
   void backward(const Variable& loss);
 
   /// The same for an output of any shape, given the gradient of a loss with respect to it.

@@ -11,7 +11,7 @@ export const maxAligned = 64;
 
 /** What this chapter adds to the page's settings. */
 export const properties = {
-  /** Where the block normalises: behind the residual connections, or in front of the layers. */
+  /** Where the block normalises: after the residual connections, or before the layers. */
   norm: choice(/** @type {'post' | 'pre'} */ ('post'), ['post', 'pre']),
   /** The locked cell of one of the block's matrices. */
   blockCell: linkedCell(1023),

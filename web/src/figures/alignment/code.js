@@ -52,7 +52,7 @@ const std::int64_t query_dim = ${queryDim}, num_hiddens = ${hiddens};
 std::vector<float> keys(num_keys * d), queries(num_queries * query_dim, 1.0F);
 const attn::Tensor k(keys.data(), {num_keys, d}), q(queries.data(), {num_queries, query_dim});
 attn::ngram_embedding(source, k);
-attn::ngram_embedding(target, q.slice(1, 0, d));${byHand ? '  // a column of ones stays behind them' : ''}
+attn::ngram_embedding(target, q.slice(1, 0, d));${byHand ? '  // each ends in a 1' : ''}
 
 attn::AdditiveAttention layer(query_dim, d, num_hiddens);
 ${
@@ -84,7 +84,7 @@ const keys = attn.ngramEmbedding([${list(source)}], { dModel: d });
 const words = attn.ngramEmbedding([${list(target)}], { dModel: d });
 ${
   byHand
-    ? `// A column of ones behind the words that ask.
+    ? `// Each word that asks ends in a 1.
 const queries = { data: [], shape: [words.shape[0], d + 1] };
 for (let i = 0; i < words.shape[0]; i++) {
   queries.data.push(...words.data.subarray(i * d, (i + 1) * d), 1);

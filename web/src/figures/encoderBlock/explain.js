@@ -5,7 +5,7 @@ import { sumOfProducts } from '../stages/terms.js';
 /** @typedef {import('./flow.js').Stage} Stage */
 
 /**
- * How a cell came about, in numbers.
+ * How a cell was computed, in numbers.
  * @typedef {object} Explanation
  * @property {[number, number][]} terms products that are added up; none for `sum` and `norm`
  * @property {number[]} operands of a sum: both addends; of a norm: value, mean and deviation; of a

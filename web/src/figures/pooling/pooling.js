@@ -156,7 +156,7 @@ export const descriptions = {
 };
 
 /**
- * What there is to say about a scoring function as it is set.
+ * A note on a scoring function as it is set.
  * @param {Scoring} scoring
  * @param {PoolingOptions} options
  */
@@ -164,12 +164,12 @@ export function noteOn(scoring, { dotInput, additiveWeights, additiveSeed }) {
   if (scoring === 'scaledDot') {
     return dotInput === 'encoding'
       ? `Queries and keys are sinusoidal encodings p of x/σ, d = ${encodingWidth}. All have the same length, so the dot product is large where they point the same way: where q is near k.`
-      : 'Of bare numbers the dot product is q·k: no distance, and the largest key draws all attention. This is why keys are vectors, of about the same length.';
+      : 'The dot product of plain numbers is q·k: that is not a distance, and the largest key gets all the attention. This is why keys are vectors of about the same length.';
   }
   if (scoring === 'additive') {
     return additiveWeights === 'byHand'
-      ? 'Two hidden units, set by hand to make a bump of width σ around q = k; learning would have to find them.'
-      : `${numHiddens} hidden units with random (Xavier) parameters, seed ${additiveSeed}: before training, it attends to anything.`;
+      ? 'Two hidden units, set by hand to make a bump of width σ around q = k. Training would have to find them.'
+      : `${numHiddens} hidden units with random (Xavier) parameters, seed ${additiveSeed}. Before training, attention is arbitrary.`;
   }
   return descriptions[scoring].note;
 }

@@ -41,7 +41,7 @@ export function exactValue(position, column, width, base) {
 export const windowLength = 16;
 
 /**
- * Both encodings of the windows that start at each of `positions`, what they are off by in the first
+ * Both encodings of the windows that start at each of `positions`, their errors in the first
  * row of each, and the attention of each window over its encodings alone. Exact weights would be the
  * same for all windows: they depend on distances only. A step for each window.
  * @param {Attn} attn

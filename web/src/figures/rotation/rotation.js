@@ -10,7 +10,8 @@ import { difference, maxAbsDifference } from '../../model/difference.js';
 export const evenWidth = (/** @type {number} */ width) => Math.max(2, width - (width % 2));
 
 /**
- * An encoding, the same δ positions further on, once encoded anew and once turned by M_δ, and M_δ.
+ * An encoding; the encoding δ positions further on, computed directly and by turning the first with
+ * M_δ; and M_δ.
  * @param {Attn} attn
  * @param {{ length: number, width: number, base: number, delta: number }} settings
  */

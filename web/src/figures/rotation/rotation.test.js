@@ -11,7 +11,7 @@ before(async () => {
   attn = await load({ threads: 1 });
 });
 
-/** What turning an encoding may differ from encoding anew: the bounds of both. */
+/** How far a turned encoding may be from the one computed directly: the sum of both bounds. */
 const tolerance = 2.7e-7 + 3.9e-8;
 
 test('turning by any δ is encoding δ positions further on', () => {

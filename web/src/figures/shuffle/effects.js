@@ -6,7 +6,7 @@ import { orderEffect } from '../../model/shuffle.js';
 /** @typedef {ReturnType<typeof orderEffects>} OrderEffects */
 
 /**
- * What the order of the tokens makes of the layer's output, without and with their positions.
+ * How the layer's output depends on the order of the tokens, without and with their positions.
  * @param {Attn} attn
  * @param {InstanceType<Attn['MultiHeadAttention']>} layer
  * @param {Tensor} x embeddings (n, E)

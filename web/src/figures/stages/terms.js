@@ -1,5 +1,5 @@
 /**
- * How one number came about, from the numbers before it.
+ * How one number was computed from others.
  *
  * @typedef {object} Term
  * @property {string} name of the index that is summed over

@@ -1,8 +1,7 @@
 /** @typedef {(typeof import('../sentence.js').names)[number]} GivenName */
 
 /**
- * What the worker can be asked for. Each yields before it begins, so that one that is no longer wanted
- * never does.
+ * A task of the worker. It yields before it begins, so that one that is no longer wanted never starts.
  *
  * @template {string} Name
  * @template Given
@@ -15,7 +14,7 @@
  *   Generator<Progress, Result> | Promise<Result>} run
  */
 
-/** What most tasks read. */
+/** The settings that most tasks depend on. */
 export const layer = /** @type {const} */ (['dModel', 'heads', 'weights', 'seed']);
 export const masks = /** @type {const} */ (['causal', 'window', 'validLen', 'blocked']);
 export const sentence = /** @type {const} */ ([...layer, ...masks, 'encoding', 'base']);
