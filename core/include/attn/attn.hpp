@@ -39,6 +39,7 @@
 #include "attn/layers/linear.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/multi_head_attention.hpp"
+#include "attn/layers/rms_norm.hpp"
 #include "attn/layers/rnn.hpp"
 #include "attn/layers/transformer_decoder.hpp"
 #include "attn/layers/transformer_encoder.hpp"

@@ -252,21 +252,31 @@ struct RecurrentCellArgs {
   bool relu = false;  ///< for rnn_cell: the rectifier instead of tanh
 };
 
-/// out[i, c] = f(x[i, c]). out may be x.
+/// out[i, c] = f(x[i, c]), or that times factor[i, c]. out may be x or factor.
 struct MapArgs {
   index rows = 0;
   index cols = 0;
   const float* x = nullptr;
   index x_row = 0;
   index x_col = 1;
+  const float* factor = nullptr;  ///< or null
+  index factor_row = 0;
+  index factor_col = 1;
   float* out = nullptr;
   index out_row = 0;
   index out_col = 1;
 };
 
-/// Each row of x, or of x + addend, less its mean, divided by its deviation; times weight, plus
-/// bias. out may be x or addend.
-struct LayerNormArgs {
+/// What the backward pass of a norm needs of a row: x̂ = ((x − mean) − shift) · factor.
+struct RowStatistics {
+  float mean = 0;
+  float shift = 0;  ///< what the mean, which is rounded, lacks
+  float factor = 0;
+};
+
+/// Each row of x, or of x + addend, less its mean, divided by the root of its mean square; times
+/// weight, plus bias. out may be x or addend.
+struct NormArgs {
   index rows = 0;
   index cols = 0;
   const float* x = nullptr;
@@ -275,12 +285,15 @@ struct LayerNormArgs {
   const float* addend = nullptr;  ///< or null
   index addend_row = 0;
   index addend_col = 1;
+  bool centred = true;            ///< or the mean stays
   const float* weight = nullptr;  ///< cols values, or null
+  float weight_offset = 0;        ///< added to each weight
   const float* bias = nullptr;    ///< cols values, or null; needs a weight
-  float epsilon = 0;
+  float epsilon = 0;              ///< added to the mean square
   float* out = nullptr;
   index out_row = 0;
   index out_col = 1;
+  RowStatistics* statistics = nullptr;  ///< (rows), or null
 };
 
 struct KernelTable {
@@ -349,9 +362,12 @@ struct KernelTable {
   void (*relu)(const MapArgs&) noexcept;
   void (*gelu)(const MapArgs&) noexcept;
   void (*gelu_tanh)(const MapArgs&) noexcept;
+  void (*silu)(const MapArgs&) noexcept;
+  void (*tanh)(const MapArgs&) noexcept;
+  void (*sigmoid)(const MapArgs&) noexcept;
 
   /// `scratch`: the columns rounded up to whole vectors.
-  void (*layer_norm)(const LayerNormArgs&, float* scratch) noexcept;
+  void (*norm)(const NormArgs&, float* scratch) noexcept;
 
   /// The words of blocks first_block … of RandomStream{seed, stream}, four for each.
   void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,

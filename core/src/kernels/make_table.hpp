@@ -3,9 +3,9 @@
 #include "kernels/activation.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/few_keys.hpp"
-#include "kernels/layer_norm.hpp"
 #include "kernels/masked_softmax.hpp"
 #include "kernels/matrix_product.hpp"
+#include "kernels/norm.hpp"
 #include "kernels/philox.hpp"
 #include "kernels/pooling.hpp"
 #include "kernels/recurrent.hpp"
@@ -69,7 +69,10 @@ constexpr KernelTable make_table() noexcept {
       .relu = &relu_all<Isa>,
       .gelu = &gelu_all<Isa>,
       .gelu_tanh = &gelu_tanh_all<Isa>,
-      .layer_norm = &layer_norm<Isa>,
+      .silu = &silu_all<Isa>,
+      .tanh = &tanh_all<Isa>,
+      .sigmoid = &sigmoid_all<Isa>,
+      .norm = &norm<Isa>,
       .random_words = &random_words<Isa>,
   };
 }

@@ -25,8 +25,8 @@ ATTN_INLINE Floats<Isa> tanh(Floats<Isa> x) noexcept {
   return xsimd::select(magnitude < F(0.6F), small, large) | xsimd::bitofsign(x);
 }
 
-/// 1 / (1 + exp(−x)) for every x, NaN for NaN; zero below −88. Relative error at most 4e-7 from −23
-/// on; below, that of exp: 1.2e-7 + 6e-8·|x|.
+/// 1 / (1 + exp(−x)) for every x, NaN for NaN; zero below −88. Relative error at most 4e-7 for x ≥
+/// 0, and with that of exp 4e-7 + 7e-8·|x| below.
 template <class Isa>
 ATTN_INLINE Floats<Isa> sigmoid(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;

@@ -18,6 +18,12 @@ auto kernel_of(Activation activation, const kernels::KernelTable& kernels) {
       return kernels.gelu;
     case Activation::kGeluTanh:
       return kernels.gelu_tanh;
+    case Activation::kSilu:
+      return kernels.silu;
+    case Activation::kTanh:
+      return kernels.tanh;
+    case Activation::kSigmoid:
+      return kernels.sigmoid;
   }
   validation::fail_value("activation", static_cast<int>(activation), {"one that is defined"});
 }

@@ -24,7 +24,11 @@ LearnedPositionalEncoding::LearnedPositionalEncoding(std::int64_t max_length, st
 
 void LearnedPositionalEncoding::initialize_normal(std::uint64_t seed, float deviation,
                                                   Context& context) {
-  fill_normal(weight_, {.seed = seed}, 0, deviation, context);
+  update_parameters(
+      [&](const Parameter& weight) {
+        fill_normal(weight.values, {.seed = seed}, 0, deviation, context);
+      },
+      context);
 }
 
 void LearnedPositionalEncoding::forward(const ConstTensor& x, const Tensor& output,

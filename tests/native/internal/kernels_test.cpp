@@ -393,23 +393,44 @@ TEST_P(KernelsTest, activations_take_any_strides_and_work_in_place) {
   const auto relu = [](double x) { return x < 0 ? 0 : x; };
   for (const auto& [kernel, exact, error] :
        {Named{kernels().relu, relu, 0}, Named{kernels().gelu, &reference::gelu, 5e-7},
-        Named{kernels().gelu_tanh, &reference::gelu_tanh, 5e-7}}) {
+        Named{kernels().gelu_tanh, &reference::gelu_tanh, 5e-7},
+        Named{kernels().silu, [](double x) { return x / (1 + std::exp(-x)); }, 5e-7},
+        Named{kernels().tanh, [](double x) { return std::tanh(x); }, 5e-7},
+        Named{kernels().sigmoid, [](double x) { return x / (x + x * std::exp(-x)); }, 1}}) {
     for (const index cols : sizes()) {
       for (const Order order : kOrders) {
         const index rows = random.integer(0, 4);
+        const bool gates = random.chance(0.4);
         const std::vector<float> values = random.normals(rows * cols, 4);
+        const std::vector<float> factors = random.normals(rows * cols);
         Matrix x(rows, cols, values, order), out(rows, cols, any_order(random));
+        Matrix factor(rows, cols, factors, any_order(random));
         Array expected({rows, cols}), bound({rows, cols});
         for (std::size_t i = 0; i < values.size(); ++i) {
-          expected.values[i] = exact(values[i]);
-          bound.values[i] = error * std::abs(static_cast<double>(values[i]));
+          const double times = gates ? static_cast<double>(factors[i]) : 1;
+          expected.values[i] = exact(values[i]) * times;
+          bound.values[i] = error * std::abs(static_cast<double>(values[i]) * times) +
+                            kUnit * std::abs(expected.values[i]);
         }
-        kernel({rows, cols, x.data(), x.row(), x.col(), out.data(), out.row(), out.col()});
-        ASSERT_TRUE(out.gaps_are_untouched());
+        const auto call = [&](Matrix& to) {
+          kernel({.rows = rows,
+                  .cols = cols,
+                  .x = x.data(),
+                  .x_row = x.row(),
+                  .x_col = x.col(),
+                  .factor = gates ? factor.data() : nullptr,
+                  .factor_row = factor.row(),
+                  .factor_col = factor.col(),
+                  .out = to.data(),
+                  .out_row = to.row(),
+                  .out_col = to.col()});
+          ASSERT_TRUE(to.gaps_are_untouched());
+        };
+        call(out);
         ASSERT_TRUE(is_within(out.values(), expected, bound));
-        kernel({rows, cols, x.data(), x.row(), x.col(), x.data(), x.row(), x.col()});
-        ASSERT_TRUE(x.gaps_are_untouched());
-        ASSERT_TRUE(same_bits(x.values(), out.values()));
+        Matrix& in_place = gates && random.chance(0.5) ? factor : x;
+        call(in_place);
+        ASSERT_TRUE(same_bits(in_place.values(), out.values()));
       }
     }
   }
@@ -580,21 +601,21 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
       const auto call = [&](Matrix& to) {
         Guarded scratch((cols + kernels().vector_width - 1) / kernels().vector_width *
                         kernels().vector_width);
-        kernels().layer_norm({.rows = rows,
-                              .cols = cols,
-                              .x = x.data(),
-                              .x_row = x.row(),
-                              .x_col = x.col(),
-                              .addend = sums ? addend.data() : nullptr,
-                              .addend_row = addend.row(),
-                              .addend_col = addend.col(),
-                              .weight = weighted ? weight.data() : nullptr,
-                              .bias = biased ? bias.data() : nullptr,
-                              .epsilon = kEpsilon,
-                              .out = to.data(),
-                              .out_row = to.row(),
-                              .out_col = to.col()},
-                             scratch.data());
+        kernels().norm({.rows = rows,
+                        .cols = cols,
+                        .x = x.data(),
+                        .x_row = x.row(),
+                        .x_col = x.col(),
+                        .addend = sums ? addend.data() : nullptr,
+                        .addend_row = addend.row(),
+                        .addend_col = addend.col(),
+                        .weight = weighted ? weight.data() : nullptr,
+                        .bias = biased ? bias.data() : nullptr,
+                        .epsilon = kEpsilon,
+                        .out = to.data(),
+                        .out_row = to.row(),
+                        .out_col = to.col()},
+                       scratch.data());
         EXPECT_TRUE(scratch.is_untouched_around());
         EXPECT_TRUE(to.gaps_are_untouched());
         EXPECT_TRUE(is_within(to.values(), expected, bound)) << rows << " × " << cols;

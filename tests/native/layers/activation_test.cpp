@@ -26,7 +26,8 @@ using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
 
-constexpr Activation kAll[] = {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh};
+constexpr Activation kAll[] = {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                               Activation::kSilu, Activation::kTanh, Activation::kSigmoid};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -83,11 +84,45 @@ TEST_P(ActivationTest, is_within_the_stated_error) {
   }
 }
 
+TEST_P(ActivationTest, of_sigmoid_is_within_the_stated_error) {
+  std::vector<float> x;
+  for (int exponent = -126; exponent <= 6; ++exponent) {
+    for (const float mantissa : {1.0F, 1.2345F, 1.3749999F}) {
+      x.push_back(std::ldexp(mantissa, exponent));
+      x.push_back(-x.back());
+    }
+  }
+  for (float v = -30; v <= 30; v += 0.0037F) x.push_back(v);
+  const std::vector<float> tanh = activated(x, Activation::kTanh, context());
+  const std::vector<float> sigmoid = activated(x, Activation::kSigmoid, context());
+  const std::vector<float> silu = activated(x, Activation::kSilu, context());
+  LargestError tanh_error("tanh, relative", 3e-7);
+  LargestError sigmoid_error("sigmoid, relative / (5 + 0.7 max(-x, 0))", 1e-7);
+  LargestError silu_error("SiLU, relative / (5 + 0.7 max(-x, 0))", 1e-7);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double v = x[i];
+    tanh_error.add((tanh[i] - std::tanh(v)) / std::tanh(v));
+    if (v < -87) continue;  // where exp is no normal float
+    const double exact = 1 / (1 + std::exp(-v));
+    const double share = 5 + 0.7 * std::max(-v, 0.0);
+    sigmoid_error.add((sigmoid[i] - exact) / exact / share);
+    if (std::abs(v * exact) < 1.2e-38) continue;
+    silu_error.add((silu[i] - v * exact) / (v * exact) / share);
+  }
+  EXPECT_EQ(activated({-89}, Activation::kSigmoid, context())[0], 0.0F);
+  EXPECT_EQ(activated({-89}, Activation::kSilu, context())[0], 0.0F);
+}
+
 TEST_P(ActivationTest, nan_and_infinity_come_out_as_in_pytorch) {
   const std::vector<float> x{kNan, kInfinity, -kInfinity, 0.0F, -0.0F, 3e38F, -3e38F};
+  EXPECT_THAT(activated({kInfinity, -kInfinity, 0.0F}, Activation::kTanh, context()),
+              ::testing::ElementsAre(1, -1, 0));
+  EXPECT_THAT(activated({kInfinity, -kInfinity, 0.0F}, Activation::kSigmoid, context()),
+              ::testing::ElementsAre(1, 0, 0.5F));
   for (const Activation activation : kAll) {
     const std::vector<float> y = activated(x, activation, context());
     EXPECT_TRUE(std::isnan(y[0]));
+    if (activation == Activation::kTanh || activation == Activation::kSigmoid) continue;
     EXPECT_EQ(y[1], kInfinity);
     if (activation == Activation::kRelu) {
       EXPECT_EQ(y[2], 0.0F);
@@ -137,9 +172,9 @@ TEST(ActivationErrorTest, shapes_data_and_kind) {
   EXPECT_EQ(error_of([&] { apply_activation({x.data(), {6}}, {nullptr, {6}}, Activation::kRelu); }),
             "invalid_argument: output: got a null pointer, needs data");
   EXPECT_EQ(error_of([&] {
-              apply_activation({x.data(), {6}}, {y.data(), {6}}, static_cast<Activation>(9));
+              apply_activation({x.data(), {6}}, {y.data(), {6}}, static_cast<Activation>(19));
             }),
-            "invalid_argument: activation: got 9, needs one that is defined");
+            "invalid_argument: activation: got 19, needs one that is defined");
   EXPECT_THAT(y, ::testing::Each(5.0F));
   EXPECT_EQ(error_of([&] { apply_activation({nullptr, {0, 3}}, {nullptr, {0, 3}}, kAll[1]); }),
             "nothing");

@@ -11,6 +11,9 @@ enum class Activation : int {
   kRelu,      ///< max(x, 0): torch.nn.ReLU
   kGelu,      ///< x·Φ(x) = x·(1 + erf(x/√2))/2: torch.nn.GELU (Hendrycks & Gimpel 2016)
   kGeluTanh,  ///< x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2: torch.nn.GELU(approximate="tanh")
+  kSilu,      ///< x/(1 + exp(−x)): torch.nn.SiLU, Swish
+  kTanh,      ///< torch.nn.Tanh
+  kSigmoid,   ///< 1/(1 + exp(−x)): torch.nn.Sigmoid
 };
 
 /// output = f(x) element by element: x of any shape and strides, output of the same shape; output
@@ -18,8 +21,11 @@ enum class Activation : int {
 ///
 /// Error: ReLU is exact. GELU is within 5e-7·|f(x)| of the exact value for x ≥ −1, and its
 /// approximation by tanh within 1e-6·|f(x)|; further left, where f tends to 0, within
-/// (1e-6 + 3e-7·x²)·|f(x)|; what is smaller than 2e-38·|x| may be 0. None is off by more than
-/// 5e-7·|x|. NaN gives NaN, ∞ itself and −∞ NaN (0 with ReLU), as in PyTorch.
+/// (1e-6 + 3e-7·x²)·|f(x)|; what is smaller than 2e-38·|x| may be 0. Neither is off by more than
+/// 5e-7·|x|. tanh is within 3e-7·|f(x)|, sigmoid and SiLU within 5e-7·|f(x)| for x ≥ 0, further
+/// left within (5e-7 + 7e-8·|x|)·|f(x)|, and 0 below −88.
+///
+/// NaN gives NaN. ∞ gives itself with ReLU, GELU and SiLU, and −∞ NaN (0 with ReLU), as in PyTorch.
 ///
 /// Throws kShapeMismatch when the shapes differ; kInvalidArgument for null data.
 ATTN_API void apply_activation(const ConstTensor& x, const Tensor& output, Activation activation,

@@ -10,6 +10,11 @@
 
 namespace attn {
 
+class Variable;
+namespace kernels {
+struct NormArgs;
+}  // namespace kernels
+
 struct LayerNormOptions {
   float eps = 1e-5F;
   bool elementwise_affine = true;  ///< with weight (and bias)
@@ -48,9 +53,21 @@ class ATTN_API LayerNorm : public Module {
                    Context& context = Context::default_context(),
                    Intermediates* intermediates = nullptr) const;
 
+  /// The same, recorded on the tape of x. With g = weight ∘ dy, x̂ = (x − mean(x)) / d and
+  /// d = √(var(x) + eps),
+  ///
+  ///   dx = (g − mean(g) − x̂ · mean(g ∘ x̂)) / d,
+  ///   dweight = Σ over rows of dy ∘ x̂,   dbias = Σ over rows of dy
+  ///
+  /// Error, to first order: an element of dx is within 4e-6 · (|g| + mean(|g|) + (1 + |x̂|) ·
+  /// mean(|g| ∘ (1 + |x̂|))) / d, one of dweight within (6e-6 + 1e-9·rows) · Σ|dy| ∘ (1 + |x̂|), one
+  /// of dbias within (4e-6 + 1e-9·rows) · Σ|dy|.
+  Variable forward(const Variable& x) const;
+  /// The same of x + y, of one shape.
+  Variable forward_sum(const Variable& x, const Variable& y) const;
+
  private:
-  void run(const ConstTensor& x, const ConstTensor* y, const Tensor& output, Context& context,
-           Intermediates* intermediates) const;
+  kernels::NormArgs how() const noexcept;
 
   std::int64_t width_;
   LayerNormOptions options_;

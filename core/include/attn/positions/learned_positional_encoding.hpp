@@ -10,6 +10,8 @@
 
 namespace attn {
 
+class Variable;
+
 /// Positions as a learned table, as in BERT ("position_embeddings") and GPT-2 ("wpe"), there a
 /// torch.nn.Embedding: row p of the table is added to the token at position p, then comes dropout.
 /// Parameter: "weight" (max_length, d_model); zeros at first.
@@ -38,6 +40,10 @@ class ATTN_API LearnedPositionalEncoding : public Module {
   /// max_length or a dropout probability outside [0, 1]; output is then untouched.
   void forward(const ConstTensor& x, const Tensor& output, std::int64_t start = 0,
                const Dropout& dropout = {}, Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of x. The gradient of the table is the sum over the batch, that
+  /// of x goes through.
+  Variable forward(const Variable& x, std::int64_t start = 0, const Dropout& dropout = {}) const;
 
  private:
   std::int64_t max_length_;

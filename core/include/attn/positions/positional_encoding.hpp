@@ -8,6 +8,8 @@
 
 namespace attn {
 
+class Variable;
+
 struct PositionalEncodingOptions {
   double base = 10000;
   SinusoidalLayout layout = SinusoidalLayout::kInterleaved;
@@ -37,6 +39,9 @@ class ATTN_API PositionalEncoding {
   /// positions beyond ±2^53 or a dropout probability outside [0, 1]; output is then untouched.
   void forward(const ConstTensor& x, const Tensor& output, double start = 0,
                const Dropout& dropout = {}, Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of x, whose gradient goes through.
+  Variable forward(const Variable& x, double start = 0, const Dropout& dropout = {}) const;
 
  private:
   PositionalEncodingOptions options_;

@@ -11,6 +11,8 @@
 
 namespace attn {
 
+class Variable;
+
 /// Which two columns of a head are rotated together. Both give the same scores, for weights whose
 /// rows are ordered accordingly.
 enum class RotaryPairing : int {
@@ -144,6 +146,12 @@ class ATTN_API RotaryEmbedding {
   /// null data; output is then untouched.
   void forward(const ConstTensor& x, const Tensor& output, const RotaryPositions& positions = {},
                Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of x; also for x (B, N, num_heads·D) or (N, num_heads·D). The
+  /// gradient is rotated back, with the same factor and within the same error. Positions are not
+  /// needed any more afterwards.
+  Variable forward(const Variable& x, const RotaryPositions& positions = {},
+                   std::int64_t num_heads = 1) const;
 
   /// The tables of such a call: cos and sin, each (N, d/2) or (B, N, d/2), receive a·cos(p·ω_j) and
   /// ±a·sin(p·ω_j). With start 0 and shape (N, d/2) they are the caches that ONNX RotaryEmbedding

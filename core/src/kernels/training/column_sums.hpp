@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/simd.hpp"
+#include "kernels/training/part.hpp"
+#include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {
 
@@ -12,27 +13,49 @@ void column_sums(const ColumnSumsArgs& p) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr index kBlock = 64;
+  const auto row = [&](index i) __attribute__((always_inline)) {
+    return p.x + (p.which ? p.which[i] : i) * p.x_row;
+  };
+  // N vectors of columns side by side; load(from, n) is a vector or part of one, as store is.
+  const auto sum_columns = [&](index c, auto load, auto store,
+                               auto count) __attribute__((always_inline)) {
+    constexpr int kN = count;
+    F total[kN];
+    for (F& t : total) t = F(0.0F);
+    for (index begin = 0; begin < p.rows; begin += kBlock) {
+      const index end = std::min(begin + kBlock, p.rows);
+      F sum[kN];
+      for (F& s : sum) s = F(0.0F);
+      for (index i = begin; i < end; ++i) {
+        const float* x = row(i) + c;
+        unroll<kN>([&](auto n) __attribute__((always_inline)) { sum[n] += load(x + n * kW); });
+      }
+      unroll<kN>([&](auto n) __attribute__((always_inline)) { total[n] += sum[n]; });
+    }
+    unroll<kN>([&](auto n) __attribute__((always_inline)) {
+      float* to = p.sums + c + n * kW;
+      F sum = total[n] * F(p.factor);
+      if (p.more) sum += load(to);
+      store(sum, to);
+    });
+  };
+  const auto load = [](const float* from)
+                        __attribute__((always_inline)) { return F::load_unaligned(from); };
+  const auto store = [](F x, float* to) __attribute__((always_inline)) { x.store_unaligned(to); };
   index c = 0;
+  for (; c + 4 * kW <= p.cols; c += 4 * kW) {
+    sum_columns(c, load, store, std::integral_constant<int, 4>{});
+  }
   for (; c + kW <= p.cols; c += kW) {
-    F total(0.0F);
-    for (index begin = 0; begin < p.rows; begin += kBlock) {
-      const index end = std::min(begin + kBlock, p.rows);
-      F sum(0.0F);
-      for (index i = begin; i < end; ++i) sum += F::load_unaligned(p.x + i * p.x_row + c);
-      total += sum;
-    }
-    total.store_unaligned(p.sums + c);
+    sum_columns(c, load, store, std::integral_constant<int, 1>{});
   }
-  for (; c < p.cols; ++c) {
-    float total = 0;
-    for (index begin = 0; begin < p.rows; begin += kBlock) {
-      const index end = std::min(begin + kBlock, p.rows);
-      float sum = 0;
-      for (index i = begin; i < end; ++i) sum += p.x[i * p.x_row + c];
-      total += sum;
-    }
-    p.sums[c] = total;
-  }
+  const index rest = p.cols - c;
+  if (rest == 0) return;
+  sum_columns(
+      c,
+      [&](const float* from) __attribute__((always_inline)) { return load_part<Isa>(from, rest); },
+      [&](F x, float* to) __attribute__((always_inline)) { store_part<Isa>(x, to, rest); },
+      std::integral_constant<int, 1>{});
 }
 
 }  // namespace attn::kernels

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "kernels/training/activation_gradient.hpp"
 #include "kernels/training/attention_gradient.hpp"
 #include "kernels/training/column_sums.hpp"
 #include "kernels/training/cross_entropy.hpp"
 #include "kernels/training/differences.hpp"
+#include "kernels/training/norm_gradient.hpp"
 #include "kernels/training/optimizers.hpp"
 #include "kernels/training/training_table.hpp"
 
@@ -23,6 +25,13 @@ constexpr TrainingTable make_training_table() noexcept {
       .cross_entropy = &cross_entropy<Isa>,
       .sgd = &sgd<Isa>,
       .adam = &adam<Isa>,
+      .relu_gradient = &activation_gradient<Isa, ReluGradient>,
+      .gelu_gradient = &activation_gradient<Isa, GeluGradient>,
+      .gelu_tanh_gradient = &activation_gradient<Isa, GeluTanhGradient>,
+      .silu_gradient = &activation_gradient<Isa, SiluGradient>,
+      .tanh_gradient = &activation_gradient<Isa, TanhGradient>,
+      .sigmoid_gradient = &activation_gradient<Isa, SigmoidGradient>,
+      .norm_gradient = &norm_gradient<Isa>,
       .load_keys = &load_keys<Isa>,
       .attention_gradient_scratch = &attention_gradient_scratch<Isa>,
       .meet_keys = &meet_keys<Isa>,

@@ -68,13 +68,41 @@ struct RowDotsArgs {
   float* sums = nullptr;
 };
 
-/// sums[c] = Σ_i x[i, c].
+/// sums[c] = factor · Σ_i x[i, c], or as much more.
 struct ColumnSumsArgs {
   index rows = 0;
   index cols = 0;
   const float* x = nullptr;  ///< rows lie side by side
   index x_row = 0;
+  const index* which = nullptr;  ///< (rows): row which[i] of x takes the place of row i; or null
+  float factor = 1;
+  bool more = false;  ///< adds to what sums are already
   float* sums = nullptr;
+};
+
+/// The backward pass of f(x), or of f(x) ∘ factor.
+struct ActivationGradientArgs {
+  index count = 0;
+  const float* x = nullptr;
+  const float* factor = nullptr;  ///< or null
+  const float* output_gradient = nullptr;
+  float* gradient = nullptr;         ///< of x; or null
+  float* factor_gradient = nullptr;  ///< or null
+};
+
+/// The backward pass of a norm: rows lie side by side, one after the other.
+struct NormGradientArgs {
+  index rows = 0;
+  index cols = 0;
+  bool centred = true;
+  const float* x = nullptr;
+  const RowStatistics* statistics = nullptr;  ///< (rows)
+  const float* weight = nullptr;              ///< (cols in whole vectors), zeros at the end
+  const float* output_gradient = nullptr;
+  float* gradient = nullptr;  ///< of x; or null
+  // Sums over these rows, (cols in whole vectors), or null.
+  float* weight_gradient = nullptr;
+  float* bias_gradient = nullptr;
 };
 
 /// The cross entropy of rows of logits with one target each, and its gradient:
@@ -146,6 +174,15 @@ struct TrainingTable {
   void (*cross_entropy)(const CrossEntropyArgs&, float* scratch) noexcept;
   void (*sgd)(const SgdArgs&) noexcept;
   void (*adam)(const AdamArgs&) noexcept;
+
+  void (*relu_gradient)(const ActivationGradientArgs&) noexcept;
+  void (*gelu_gradient)(const ActivationGradientArgs&) noexcept;
+  void (*gelu_tanh_gradient)(const ActivationGradientArgs&) noexcept;
+  void (*silu_gradient)(const ActivationGradientArgs&) noexcept;
+  void (*tanh_gradient)(const ActivationGradientArgs&) noexcept;
+  void (*sigmoid_gradient)(const ActivationGradientArgs&) noexcept;
+
+  void (*norm_gradient)(const NormGradientArgs&) noexcept;
 
   /// Copies the rows of a head's keys and values into a chunk.
   void (*load_keys)(const AttentionHead&, KeyChunk&) noexcept;

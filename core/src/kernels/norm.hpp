@@ -32,9 +32,9 @@ ATTN_INLINE float sum_of(index padded, Term term) noexcept {
 
 /// Two passes over a row that has been copied to `scratch`: the mean, then deviations from it, with
 /// whose own mean the rounding of the first is made good. So the result does not suffer from a mean
-/// that is large beside the deviation.
+/// that is large beside the deviation. What is not centred deviates from 0.
 template <class Isa>
-void layer_norm(const LayerNormArgs& p, float* scratch) noexcept {
+void norm(const NormArgs& p, float* scratch) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   const index padded = round_up(p.cols, kW);
@@ -55,13 +55,13 @@ void layer_norm(const LayerNormArgs& p, float* scratch) noexcept {
     }
 
     for (index c = p.cols; c < padded; ++c) scratch[c] = 0.0F;
-    const float mean = sum_of<Isa>(padded, row_at) / count;
+    const float mean = p.centred ? sum_of<Isa>(padded, row_at) / count : 0.0F;
     // What pads the row deviates by nothing.
     for (index c = p.cols; c < padded; ++c) scratch[c] = mean;
     const F means(mean);
     const auto deviation_at = [&](index j)
                                   __attribute__((always_inline)) { return row_at(j) - means; };
-    const float shift = sum_of<Isa>(padded, deviation_at) / count;
+    const float shift = p.centred ? sum_of<Isa>(padded, deviation_at) / count : 0.0F;
     const float square = sum_of<Isa>(padded,
                                      [&](index j) __attribute__((always_inline)) {
                                        const F d = deviation_at(j);
@@ -70,13 +70,15 @@ void layer_norm(const LayerNormArgs& p, float* scratch) noexcept {
                          count;
     const float variance = square - shift * shift;
     const F shifts(shift);
-    const F factor(1.0F / std::sqrt((variance < 0.0F ? 0.0F : variance) + p.epsilon));
+    const float row_factor = 1.0F / std::sqrt((variance < 0.0F ? 0.0F : variance) + p.epsilon);
+    const F factor(row_factor);
+    if (p.statistics) p.statistics[i] = {mean, shift, row_factor};
 
     const auto finish = [&](index j, const float* weight, const float* bias)
                             __attribute__((always_inline)) {
                               const F y = (deviation_at(j) - shifts) * factor;
                               if (!weight) return y;
-                              const F w = F::load_unaligned(weight);
+                              const F w = F::load_unaligned(weight) + F(p.weight_offset);
                               return bias ? Isa::madd(y, w, F::load_unaligned(bias)) : y * w;
                             };
     index j = 0;

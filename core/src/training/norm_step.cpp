@@ -1,0 +1,113 @@
+#include <algorithm>
+
+#include "attn/layers/layer_norm.hpp"
+#include "attn/layers/rms_norm.hpp"
+#include "layers/norm.hpp"
+#include "training/recording.hpp"
+#include "training/row_sums.hpp"
+
+namespace attn {
+namespace training {
+namespace {
+
+/// Rows of a task, whose gradients of weight and bias are summed in one piece.
+std::int64_t rows_per_task(std::int64_t width) {
+  return std::clamp<std::int64_t>(32768 / width, 8, 64);
+}
+
+class NormStep final : public Step {
+ public:
+  NormStep(const kernels::NormArgs& how, Node* x, Node* weight, Node* bias)
+      : how_(how), x_(x), weight_(weight), bias_(bias) {}
+
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    const std::int64_t width = how_.cols;
+    const std::int64_t rows = validation::product("x", x_->value.shape()) / width;
+    const std::int64_t padded = kernels::round_up(width, pass.run.kernels().vector_width);
+    runtime::Execution scratch(pass.context());
+    float* weights = scratch.floats(padded, "norm");
+    std::fill_n(weights, padded, 0.0F);
+    for (std::int64_t c = 0; c < width; ++c) {
+      weights[c] = how_.weight ? how_.weight[c] + how_.weight_offset : 1.0F;
+    }
+    const std::int64_t task_rows = rows_per_task(width);
+    const std::int64_t tasks = (rows + task_rows - 1) / task_rows;
+    const auto sums = [&](const Node* node) {
+      return BackwardPass::wants(node)
+                 ? scratch.floats(validation::product("x", {tasks, padded}), "norm")
+                 : nullptr;
+    };
+    float* weight_sums = sums(weight_);
+    float* bias_sums = sums(bias_);
+
+    const auto go_back = [&](float* dx) {
+      const kernels::TrainingTable& kernels = pass.kernels();
+      const double elements = 8 * static_cast<double>(rows) * static_cast<double>(width);
+      scratch.parallel_for(tasks, elements, [&](std::int64_t task, int) noexcept {
+        const std::int64_t first = task * task_rows;
+        kernels::NormGradientArgs args;
+        args.rows = std::min(task_rows, rows - first);
+        args.cols = width;
+        args.centred = how_.centred;
+        args.x = x_->value.data() + first * width;
+        args.statistics = how_.statistics + first;
+        args.weight = weights;
+        args.output_gradient = output_gradient.data() + first * width;
+        if (dx) args.gradient = dx + first * width;
+        if (weight_sums) args.weight_gradient = weight_sums + task * padded;
+        if (bias_sums) args.bias_gradient = bias_sums + task * padded;
+        kernels.norm_gradient(args);
+      });
+    };
+    if (BackwardPass::wants(x_)) {
+      pass.add_to(x_, [&](const Tensor& dx) { go_back(dx.data()); });
+    } else {
+      go_back(nullptr);
+    }
+    const auto add_sums = [&](Node* node, float* of_tasks) {
+      pass.add_to(node, [&](const Tensor& to) {
+        sum_rows(
+            ConstTensor(of_tasks, std::array{tasks, width}, std::array{padded, std::int64_t{1}}),
+            to, pass);
+      });
+    };
+    add_sums(weight_, weight_sums);
+    add_sums(bias_, bias_sums);
+  }
+
+ private:
+  kernels::NormArgs how_;
+  Node* x_;
+  Node* weight_;
+  Node* bias_;
+};
+
+Variable norm(const char* name, const Module& layer, kernels::NormArgs how,
+              const ConstTensor& weight, const ConstTensor& bias, const Variable& x) {
+  Recording record(name, &layer, {&x});
+  const ConstTensor& values = x.value();
+  const Tensor y = record.memory(values.shape());
+  how.statistics = record.take<kernels::RowStatistics>(
+      values.rank() == 0 ? 1 : validation::product("x", values.shape().first(values.rank() - 1)));
+  normalize(layer, how, values, nullptr, y, record.context(), nullptr);
+  return record.finish(y, NormStep(how, record.node(x), record.parameter(layer, weight),
+                                   record.parameter(layer, bias)));
+}
+
+}  // namespace
+}  // namespace training
+
+Variable LayerNorm::forward(const Variable& x) const {
+  return training::norm("LayerNorm", *this, how(), weight_, bias_, x);
+}
+
+Variable LayerNorm::forward_sum(const Variable& x, const Variable& y) const {
+  if (!y.is_none() && !x.is_none()) validation::require_same_shape("y", y.value(), x.value());
+  return forward(x + y);
+}
+
+Variable RmsNorm::forward(const Variable& x) const {
+  return training::norm("RmsNorm", *this, how(), weight_, {}, x);
+}
+
+}  // namespace attn

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "allocation.hpp"
+#include "attn/training/tape.hpp"
+#include "compare.hpp"
+
+namespace attn_test {
+
+/// The elements of a row-major view.
+inline std::vector<float> elements(const attn::ConstTensor& t) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : t.shape()) count *= size;
+  return {t.data(), t.data() + count};
+}
+
+/// What a test looks at of a forward and a backward pass: values and gradients.
+using Results = std::vector<std::vector<float>>;
+
+/// What every layer on a tape has to keep. `pass` is a forward and a backward pass on a tape that
+/// it clears first; it gives what it computes. `context(n)` has n threads.
+inline void expect_steady(const std::function<attn::Context&(int)>& context,
+                          const std::function<Results(attn::Tape&)>& pass) {
+  attn::Tape tape(context(1));
+  const Results wanted = pass(tape);
+  for (const int threads : {2, 3, 7}) {
+    attn::Tape other(context(threads));
+    const Results got = pass(other);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_TRUE(same_bits(got[i], wanted[i])) << threads << " threads, result " << i;
+    }
+  }
+}
+
+/// `pass` is one as above that returns nothing and asks for no memory itself.
+inline void expect_no_allocation(attn::Context& context,
+                                 const std::function<void(attn::Tape&)>& pass) {
+  attn::Tape tape(context);
+  for (int i = 0; i < 3; ++i) pass(tape);
+  {
+    const AllocationProbe probe;
+    for (int i = 0; i < 3; ++i) pass(tape);
+    EXPECT_EQ(probe.count(), 0) << "in a steady loop";
+  }
+  EXPECT_GT(out_of_memory_failures([&] {
+              attn::Tape fresh(context);
+              pass(fresh);
+            }),
+            0);
+}
+
+}  // namespace attn_test
