@@ -602,20 +602,20 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
         Guarded scratch((cols + kernels().vector_width - 1) / kernels().vector_width *
                         kernels().vector_width);
         kernels().norm({.rows = rows,
-                              .cols = cols,
-                              .x = x.data(),
-                              .x_row = x.row(),
-                              .x_col = x.col(),
-                              .addend = sums ? addend.data() : nullptr,
-                              .addend_row = addend.row(),
-                              .addend_col = addend.col(),
-                              .weight = weighted ? weight.data() : nullptr,
-                              .bias = biased ? bias.data() : nullptr,
-                              .epsilon = kEpsilon,
-                              .out = to.data(),
-                              .out_row = to.row(),
-                              .out_col = to.col()},
-                             scratch.data());
+                        .cols = cols,
+                        .x = x.data(),
+                        .x_row = x.row(),
+                        .x_col = x.col(),
+                        .addend = sums ? addend.data() : nullptr,
+                        .addend_row = addend.row(),
+                        .addend_col = addend.col(),
+                        .weight = weighted ? weight.data() : nullptr,
+                        .bias = biased ? bias.data() : nullptr,
+                        .epsilon = kEpsilon,
+                        .out = to.data(),
+                        .out_row = to.row(),
+                        .out_col = to.col()},
+                       scratch.data());
         EXPECT_TRUE(scratch.is_untouched_around());
         EXPECT_TRUE(to.gaps_are_untouched());
         EXPECT_TRUE(is_within(to.values(), expected, bound)) << rows << " × " << cols;

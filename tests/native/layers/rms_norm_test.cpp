@@ -124,9 +124,7 @@ TEST_P(RmsNormTest, every_layout_batch_and_number_of_threads_gives_the_same_bits
 TEST_P(RmsNormTest, a_steady_loop_does_not_allocate) {
   const RmsNorm norm(50);
   std::vector<float> x(200, 1.0F);
-  const auto call = [&] {
-    norm.forward({x.data(), {4, 50}}, {x.data(), {4, 50}}, context());
-  };
+  const auto call = [&] { norm.forward({x.data(), {4, 50}}, {x.data(), {4, 50}}, context()); };
   call();
   const attn_test::AllocationProbe probe;
   for (int i = 0; i < 3; ++i) call();

@@ -73,8 +73,8 @@ Exact gradients(const Case& p) {
       const double dy = p.at(p.dy, i, c);
       e.weight.exact.at({c}) += dy * normal(c);
       e.bias.exact.at({c}) += dy;
-      e.weight.error.at({c}) += std::abs(dy) * (p.centred ? 1 + std::abs(normal(c))
-                                                          : std::abs(normal(c)));
+      e.weight.error.at({c}) +=
+          std::abs(dy) * (p.centred ? 1 + std::abs(normal(c)) : std::abs(normal(c)));
       e.bias.error.at({c}) += std::abs(dy);
     }
     for (std::int64_t c = 0; c < p.width; ++c) {
@@ -134,8 +134,8 @@ void expect_gradients(const Results& got, const Case& p) {
   }
 }
 
-const std::vector<std::int64_t> kWidths{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 257,
-                                        1031, 16384};
+const std::vector<std::int64_t> kWidths{1,  2,  3,  4,  5,  7,   8,   9,    15,
+                                        16, 17, 31, 33, 64, 100, 257, 1031, 16384};
 
 using NormGradientTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(NormGradientTest);

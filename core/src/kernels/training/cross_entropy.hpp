@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/norm.hpp"
 #include "kernels/logarithm.hpp"
+#include "kernels/norm.hpp"
 #include "kernels/softmax.hpp"
 
 namespace attn::kernels {
