@@ -24,7 +24,7 @@ export const kT5Rule = { maxDistance: size(128), bidirectional: flag(true) };
 const kT5Bias = { table: true, ...kT5Rule };
 
 /** @type {Names<Window>} */
-const kWindow = { left: true, right: true, diagonal: true };
+const kWindow = { left: true, right: true };
 
 /**
  * Where query `i` stands among the keys when both sequences differ in length: at key `i + offset`.
@@ -34,19 +34,21 @@ const kWindow = { left: true, right: true, diagonal: true };
  */
 
 /**
- * A sliding window: query `i` attends to keys `i + offset − left … i + offset + right`.
+ * A sliding window: query `i` attends to keys `i + offset − left … i + offset + right`, where the
+ * offset is that of the option `diagonal`.
  * @typedef {object} Window
  * @property {number} [left]  keys to the left; unlimited by default
  * @property {number} [right]  keys to the right; unlimited by default
- * @property {Diagonal} [diagonal]  by default that of `causal`, else `'topLeft'`
  */
 
 /**
  * Which keys a query attends to: those that every option given lets through. A query left with none
  * has output 0 and weights 0. NaN and infinity in what is excluded have no effect.
  * @typedef {object} ExclusionOptions
- * @property {boolean | Diagonal} [causal]  attend to keys `j ≤ i + offset` only; `true` is
- *   `'topLeft'`
+ * @property {Diagonal} [diagonal]  which key query i stands at, i + offset: for causal order, the
+ *   window, and the terms of the score that depend on the distance j − (i + offset), which are
+ *   relative keys and values, ALiBi and T5; `'topLeft'` by default
+ * @property {boolean} [causal]  attend to keys `j ≤ i + offset` of `diagonal` only
  * @property {Window} [window]
  * @property {Integers} [validLens]  how many keys are attended to, from the first on: B lengths, or a
  *   tensor of shape (B,) or (B, Nq)
@@ -60,9 +62,6 @@ const kWindow = { left: true, right: true, diagonal: true };
  * What scores are made of, in the order in which it acts.
  * @typedef {object} ScoreOptions
  * @property {number} [scale]  factor on q·k; 1/√D by default
- * @property {Diagonal} [relativeDiagonal]  where query i lies among the keys, for the terms that
- *   depend on the distance j − (i + offset): relative keys and values, ALiBi, T5; `'topLeft'` by
- *   default
  * @property {TensorLike} [relativeKeys]  Shaw's, (2k+1, D) or (Hq, 2k+1, D): row c stands for
  *   distance c − k, the outer ones for all beyond; adds scale · q·a_c to the score
  * @property {TensorLike} [relativeValues]  (2k+1, Dv) or (Hq, 2k+1, Dv): output_i += Σ_j weight_ij ·
@@ -75,7 +74,6 @@ const kWindow = { left: true, right: true, diagonal: true };
  *   last size between 2 and Nk excludes the keys beyond it
  * @property {TensorLike | ArrayLike<number>} [sinks]  (Hq,): a further score per head that takes part
  *   in the softmax but has no value
- * @property {Dropout} [dropout]  of weights; for training
  */
 
 /**
@@ -94,13 +92,29 @@ const kWindow = { left: true, right: true, diagonal: true };
  */
 
 /**
+ * Of attention in a layer of a Transformer, whose call has a dropout that acts on the weights, too.
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
  * @typedef {ScoreOptions & ExclusionOptions
- *   & StageOptions<Scaled, Capped, Biased, Weights, LogSumExp>} AttentionOptions
+ *   & StageOptions<Scaled, Capped, Biased, Weights, LogSumExp>} LayerAttentionOptions
+ */
+
+/**
+ * @typedef {object} DropoutOption
+ * @property {Dropout} [dropout]  of weights; for training
+ */
+
+/**
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ *   & DropoutOption} AttentionOptions
  */
 
 /**
@@ -157,7 +171,6 @@ const kWindow = { left: true, right: true, diagonal: true };
 /** @type {Names<ScoreOptions & ExclusionOptions>} */
 export const kScoreNames = {
   scale: true,
-  relativeDiagonal: true,
   relativeKeys: true,
   relativeValues: true,
   softcap: true,
@@ -165,7 +178,7 @@ export const kScoreNames = {
   t5Bias: true,
   bias: true,
   sinks: true,
-  dropout: true,
+  diagonal: true,
   causal: true,
   window: true,
   validLens: true,
@@ -173,8 +186,8 @@ export const kScoreNames = {
   mask: true,
 };
 
-/** @type {Names<AttentionOptions>} */
-export const kAttentionNames = {
+/** @type {Names<LayerAttentionOptions>} */
+export const kLayerAttentionNames = {
   ...kScoreNames,
   needScaledScores: true,
   needCappedScores: true,
@@ -182,6 +195,9 @@ export const kAttentionNames = {
   needWeights: true,
   needLogSumExp: true,
 };
+
+/** @type {Names<AttentionOptions>} */
+export const kAttentionNames = { ...kLayerAttentionNames, dropout: true };
 
 /** Of keys and values, by the rank of the query. @type {Record<number, Ranks>} */
 const kSameRank = {
@@ -234,10 +250,10 @@ export function writeInputs(call, query, key, value, ranks, numHeads, numKvHeads
  */
 export function writeAttentionOptions(call, options, sizes, leading) {
   const { batch, numHeads, numQueries, numKeys, headDim, valueDim } = sizes;
-  const { scale, relativeDiagonal = 'topLeft', softcap = 0, t5Bias, bias } = options;
+  const { scale, diagonal = 'topLeft', softcap = 0, t5Bias, bias } = options;
   const scores = [batch, numHeads, numQueries, numKeys];
   call.optionalReal('scale', scale);
-  writeDiagonal(call, 'relativeDiagonal', relativeDiagonal);
+  writeDiagonal(call, diagonal);
   writeRelative(call, 'relativeKeys', options.relativeKeys, numHeads, headDim);
   writeRelative(call, 'relativeValues', options.relativeValues, numHeads, valueDim);
   call.real('softcap', softcap);
@@ -252,15 +268,13 @@ export function writeAttentionOptions(call, options, sizes, leading) {
   else checkBroadcast('bias', call.floats('bias', bias), scores, true);
   call.mask('mask', options.mask, scores, true);
   const { causal = false, window } = options;
-  if (causal === false) call.number(0);
-  else writeDiagonal(call, 'causal', causal === true ? 'topLeft' : causal);
+  call.flag('causal', causal);
   call.has(window !== undefined);
   if (window !== undefined) {
     checkOptions(window, kWindow, 'window');
-    const { left, right, diagonal = typeof causal === 'boolean' ? 'topLeft' : causal } = window;
+    const { left, right } = window;
     writeSide(call, 'window.left', left);
     writeSide(call, 'window.right', right);
-    writeDiagonal(call, 'window.diagonal', diagonal);
   }
   writeLengths(call, 'validLens', options.validLens, batch, numQueries, numKeys);
   writeLengths(call, 'keyLens', options.keyLens, batch, undefined, numKeys);
@@ -363,15 +377,13 @@ function writeRelative(call, name, table, numHeads, width) {
 /**
  * Where query 0 stands among the keys.
  * @param {Call} call
- * @param {string} name
  * @param {Diagonal} diagonal
  */
-export function writeDiagonal(call, name, diagonal) {
-  if (diagonal === 'bottomRight') return call.number(1);
-  call.number(2);
+export function writeDiagonal(call, diagonal) {
+  if (diagonal === 'bottomRight') return call.number(NaN);
   if (diagonal === 'topLeft') return call.number(0);
   if (!Number.isSafeInteger(diagonal)) {
-    throw invalid(name, diagonal, "'topLeft', 'bottomRight' or a whole number of keys");
+    throw invalid('diagonal', diagonal, "'topLeft', 'bottomRight' or a whole number of keys");
   }
   call.number(diagonal);
 }

@@ -6,7 +6,7 @@ import { checkEqual, checkIntegers, checkTensor } from './tensor.js';
 import { checkOptions, kInit, like, size, wanted } from './options.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
-/** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
+/** @import { Asked, InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, Tensor, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -153,10 +153,11 @@ export class BahdanauDecoder extends Layer {
    * Decodes T tokens one after the other: all at once (teacher forcing) gives the same bits as T
    * calls.
    * @template {boolean} [Alignment=false]
+   * @template {Asked} [N=undefined]
    * @param {NumbersLike} tokens  (B, T), from 0 to V − 1
    * @param {BahdanauDecoderState} state  moves on
-   * @param {{ needAlignment?: Alignment } & IntermediatesOption} [options]
-   * @returns {BahdanauDecoderResult<As, Alignment> & ShownIntermediates<As>}
+   * @param {{ needAlignment?: Alignment } & IntermediatesOption<N>} [options]
+   * @returns {BahdanauDecoderResult<As, Alignment> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the state
    *   is then as it was
    */

@@ -20,6 +20,7 @@ import { TensorHandle } from './tensorHandle.js';
 
 /** @import { Dropout } from './dropout.js' */
 /** @import { AttnErrorCode } from './errors.js' */
+/** @import { ShownIntermediates } from './layer.js' */
 /** @import { Memory, Views } from './memory.js' */
 /** @import { Native, Operation } from './runtime.js' */
 /** @import { Mask, NumbersLike, Ranks, Tensor, TensorLike } from './tensor.js' */
@@ -544,14 +545,15 @@ export class Call {
   }
 
   /**
-   * The intermediates that were asked for, by name, to be added to the results; nothing if none
-   * were. One that this call had no need to compute is left out.
-   * @param {readonly string[]} [names]
-   * @returns {{ intermediates?: Record<string, any> }}
+   * The intermediates that were asked for, by name, to be added to the results. One that this call
+   * had no need to compute is left out.
+   * @template {readonly string[] | undefined} N
+   * @param {N} names
+   * @returns {ShownIntermediates<any, N>}
    */
-  shown(names = []) {
-    if (names.length === 0) return {};
-    let at = this.given(0) / 8;
+  shown(names) {
+    if (names === undefined) return /** @type {any} */ ({});
+    let at = names.length > 0 ? this.given(0) / 8 : 0;
     /** @type {Record<string, any>} */
     const intermediates = {};
     for (const name of new Set(names)) {
@@ -565,7 +567,7 @@ export class Call {
           ? this.#handleOf(name, shape, address)
           : this.copyOut(name, shape, address);
     }
-    return { intermediates };
+    return /** @type {any} */ ({ intermediates });
   }
 
   /**

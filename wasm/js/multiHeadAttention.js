@@ -18,7 +18,7 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
 /** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
-/** @import { IntermediatesOption, ShownIntermediates } from './layer.js' */
+/** @import { Asked, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
@@ -46,7 +46,7 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
  * @typedef {object} CacheOption
  * @property {KeyValueCache<any>} [cache]  of `makeCache()`: keys and values are those of the next tokens
  *   of a sequence; they are appended, and the query attends to all that the cache holds. Masks and
- *   lengths are over past + N keys, and diagonals count from the beginning of the sequence
+ *   lengths are over past + N keys, and the diagonal counts from the beginning of the sequence
  */
 
 /**
@@ -55,8 +55,9 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {Asked} [N=Asked]
  * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
- *   & CacheOption & IntermediatesOption} MultiHeadAttentionForwardOptions
+ *   & CacheOption & IntermediatesOption<N>} MultiHeadAttentionForwardOptions
  */
 
 /**
@@ -66,8 +67,9 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {Asked} [N=Asked]
  * @typedef {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>
- *   & ShownIntermediates<As>} MultiHeadAttentionResult
+ *   & ShownIntermediates<As, N>} MultiHeadAttentionResult
  */
 
 const kOptions = {
@@ -142,11 +144,12 @@ export class MultiHeadAttention extends Layer {
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
    * @param {TensorLike} [key]  (B, Nk, keyDim), of the same rank; `query` by default
    * @param {TensorLike} [value]  (B, Nk, valueDim), of the same rank; `key` by default
-   * @param {MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
-   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output` of the shape
+   * @param {MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp, N>} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>} `output` of the shape
    *   of `query`, and the stages asked for, (B, H, Nq, Nk), or (H, Nq, Nk) without B
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
@@ -200,16 +203,17 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
-   * Attends to what a cache holds. Diagonals are as given: query i is at key i + offset.
+   * Attends to what a cache holds. The diagonal is as given: query i is at key i + offset.
    * @template {boolean} [Scaled=false]
    * @template {boolean} [Capped=false]
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
    * @param {KeyValueCache<any>} cache
-   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & IntermediatesOption} [options]
-   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>}
+   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & IntermediatesOption<N>} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */

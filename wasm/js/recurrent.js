@@ -2,7 +2,7 @@ import { Layer } from './layer.js';
 import { checkOptions, choice, flag, kInit, size } from './options.js';
 
 /** @import { OptionTable } from './options.js' */
-/** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
+/** @import { Asked, InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -52,10 +52,11 @@ class Recurrent extends Layer {
   }
 
   /**
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {{ h0?: TensorLike } & IntermediatesOption} [options]  `h0` is the state before the first step, (numLayers, B, H),
+   * @param {{ h0?: TensorLike } & IntermediatesOption<N>} [options]  `h0` is the state before the first step, (numLayers, B, H),
    *   or (numLayers, H) without B; zeros by default
-   * @returns {RecurrentResult<As> & ShownIntermediates<As>}
+   * @returns {RecurrentResult<As> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `size_overflow`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {

@@ -122,13 +122,11 @@ class Arguments {
     return result;
   }
 
-  std::optional<Diagonal> optional_diagonal() noexcept {
-    const auto kind = static_cast<int>(number());
-    if (kind == 0) return std::nullopt;
-    if (kind == 1) return Diagonal::bottom_right();
-    return Diagonal::offset(integer());
+  /// NaN stands for the bottom right.
+  Diagonal diagonal() noexcept {
+    const auto offset = optional_integer();
+    return offset ? Diagonal::offset(*offset) : Diagonal::bottom_right();
   }
-  Diagonal diagonal() noexcept { return optional_diagonal().value_or(Diagonal::top_left()); }
 
   /// Names of intermediates that a layer's call is to show; null for none.
   Intermediates* intermediates();

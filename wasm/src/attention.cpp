@@ -18,7 +18,7 @@ namespace attn::wasm {
 AttentionOptions attention_options(Arguments& arguments) {
   AttentionOptions options;
   options.scale = arguments.optional_real();
-  options.relative_diagonal = arguments.diagonal();
+  options.diagonal = arguments.diagonal();
   options.relative_keys = arguments.floats();
   options.relative_values = arguments.floats();
   options.softcap = arguments.real();
@@ -32,12 +32,11 @@ AttentionOptions attention_options(Arguments& arguments) {
   }
   options.bias = arguments.floats();
   options.mask = arguments.mask();
-  options.causal = arguments.optional_diagonal();
+  options.causal = arguments.flag();
   if (arguments.flag()) {
     Window window;
     window.left = arguments.optional_integer();
     window.right = arguments.optional_integer();
-    window.diagonal = arguments.diagonal();
     options.window = window;
   }
   options.valid_lens = arguments.lengths();
@@ -141,7 +140,7 @@ bool has_elements(const Tensor& tensor) { return std::ranges::count(tensor.shape
 
 /// What terms of positions add to the scores: those of queries and keys that are zero.
 void run_bias(const Tensor& bias, AttentionOptions& options, Arguments& a) {
-  options.relative_diagonal = a.diagonal();
+  options.diagonal = a.diagonal();
   const std::int64_t heads = bias.size(0), keys = bias.size(2);
   const std::int64_t queries = has_elements(bias) ? bias.size(1) : 0;
   const float zero = 0;

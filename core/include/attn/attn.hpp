@@ -4,6 +4,7 @@
 
 #include "attn/context.hpp"
 #include "attn/error.hpp"
+#include "attn/id_view.hpp"
 #include "attn/instruction_set.hpp"
 #include "attn/owned_tensor.hpp"
 #include "attn/random.hpp"

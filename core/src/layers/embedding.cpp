@@ -6,6 +6,7 @@
 #include <string>
 
 #include "elementwise.hpp"
+#include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -41,9 +42,7 @@ void Embedding::initialize_normal(const RandomStream& random, float deviation, C
   }
 }
 
-template <class Id>
-void Embedding::look_up(const TensorView<const Id>& ids, const Tensor& output,
-                        Context& context) const {
+void Embedding::forward(const IdView& ids, const Tensor& output, Context& context) const {
   const std::int64_t width = options_.embedding_dim;
   if (ids.rank() != 1 && ids.rank() != 2) {
     validation::fail_shape("ids", ids.shape(), {"rank 1 (N) or 2 (B, N)"});
@@ -55,50 +54,32 @@ void Embedding::look_up(const TensorView<const Id>& ids, const Tensor& output,
   }
   validation::require_data("ids", ids);
   validation::require_data("output", output);
-  const auto tokens = ids.rank() == 1 ? ids.unsqueeze(0) : ids;
-  const Tensor rows = ids.rank() == 1 ? output.unsqueeze(0) : output;
-  for (std::int64_t b = 0; b < tokens.size(0); ++b) {
-    for (std::int64_t i = 0; i < tokens.size(1); ++i) {
-      if (tokens(b, i) < 0 || tokens(b, i) >= options_.num_embeddings) {
-        validation::fail_value("ids", tokens(b, i),
-                               {"an index below the ", options_.num_embeddings, " embeddings"});
-      }
+  const std::int64_t length = ids.size(-1);
+  const std::int64_t count = ids.rank() == 1 ? length : ids.size(0) * length;
+  const auto id_of = [&](std::int64_t token) {
+    return ids.rank() == 1 ? ids(token) : ids(token / length, token % length);
+  };
+  for (std::int64_t t = 0; t < count; ++t) {
+    if (id_of(t) < 0 || id_of(t) >= options_.num_embeddings) {
+      validation::fail_value("ids", id_of(t),
+                             {"an index below the ", options_.num_embeddings, " embeddings"});
     }
   }
 
   runtime::Execution run(context);
   const float factor =
       options_.scale_by_sqrt_dim ? static_cast<float>(std::sqrt(static_cast<double>(width))) : 1.0F;
-  const std::int64_t length = tokens.size(1);
-  const std::int64_t count = tokens.size(0) * length;
+  const Tensor rows = with_batch(output);
   const std::int64_t per_task = std::max<std::int64_t>(1, kElementsPerTask / width);
   run.parallel_for((count + per_task - 1) / per_task, [&](std::int64_t task, int) noexcept {
     const std::int64_t end = std::min(count, (task + 1) * per_task);
     for (std::int64_t t = task * per_task; t < end; ++t) {
-      const float* from = weight_.pointer(tokens(t / length, t % length), 0);
+      const float* from = weight_.pointer(id_of(t), 0);
       float* to = rows.pointer(t / length, t % length, 0);
       const std::int64_t step = rows.stride(2);
       for (std::int64_t c = 0; c < width; ++c) to[c * step] = from[c] * factor;
     }
   });
-}
-
-void Embedding::forward(const ConstIds& ids, const Tensor& output, Context& context) const {
-  look_up(ids, output, context);
-}
-
-void Embedding::forward(const ConstIds32& ids, const Tensor& output, Context& context) const {
-  look_up(ids, output, context);
-}
-
-void Embedding::forward(std::span<const std::int64_t> ids, const Tensor& output,
-                        Context& context) const {
-  look_up(ConstIds(ids.data(), {std::ssize(ids)}), output, context);
-}
-
-void Embedding::forward(std::span<const std::int32_t> ids, const Tensor& output,
-                        Context& context) const {
-  look_up(ConstIds32(ids.data(), {std::ssize(ids)}), output, context);
 }
 
 }  // namespace attn

@@ -277,7 +277,7 @@ Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int6
   if (!rotary) return heads;
   show.copy("projected_q", heads, run);
   const auto rotate = [&](const Tensor& rows, std::int64_t keys) {
-    const std::int64_t first = attention.relative_diagonal.resolve(rows.size(2), keys);
+    const std::int64_t first = attention.diagonal.resolve(rows.size(2), keys);
     rotary->forward(
         rows, rows,
         {.start = static_cast<double>(first), .sequence_length = static_cast<double>(num_keys)},
@@ -379,18 +379,30 @@ void MultiHeadAttention::Impl::append(const ConstTensor& k, const ConstTensor& v
 
 void MultiHeadAttention::forward(const ConstTensor& query, const ConstTensor& key,
                                  const ConstTensor& value, const Tensor& output,
-                                 const AttentionOptions& attention, Context& context,
-                                 Intermediates* intermediates) const {
+                                 const MultiHeadAttentionCall& call, Context& context) const {
   const Impl& impl = *impl_;
   impl.check_query(query, output);
   impl.check_keys(query, key, value);
-  impl.check_options(attention, query, key.size(-2));
-  Showing show(*this, intermediates, query.rank() == 3);
-  runtime::Execution run(context);
-  const Tensor q = impl.project_queries(query, key.size(-2), attention, show, run, context);
-  const Tensor k = impl.project_keys(key, 0, show, run, context);
-  const Tensor v = impl.project_values(value, run);
-  impl.attend(q, k, v, output, attention, show, run, context);
+  if (call.cache) impl.check_cache(*call.cache, batch_of(query));
+  Showing show(*this, call.intermediates, query.rank() == 3);
+  const std::int64_t past = call.cache ? call.cache->length() : 0;
+  const AttentionOptions attention = behind(past, call.attention);
+  impl.check_options(attention, query, past + key.size(-2));
+  if (call.cache) {
+    impl.append(key, value, *call.cache, show, context);
+    try {
+      attend(query, *call.cache, output, attention, context, show.within(""));
+    } catch (...) {
+      call.cache->truncate(past);
+      throw;
+    }
+  } else {
+    runtime::Execution run(context);
+    const Tensor q = impl.project_queries(query, key.size(-2), attention, show, run, context);
+    const Tensor k = impl.project_keys(key, 0, show, run, context);
+    const Tensor v = impl.project_values(value, run);
+    impl.attend(q, k, v, output, attention, show, run, context);
+  }
   show.done();
 }
 
@@ -419,28 +431,6 @@ void MultiHeadAttention::attend(const ConstTensor& query, const KeyValueCache& c
   runtime::Execution run(context);
   const Tensor q = impl.project_queries(query, cache.length(), attention, show, run, context);
   impl.attend(q, cache.keys(), cache.values(), output, attention, show, run, context);
-  show.done();
-}
-
-void MultiHeadAttention::forward(const ConstTensor& query, const ConstTensor& key,
-                                 const ConstTensor& value, const Tensor& output,
-                                 KeyValueCache& cache, const AttentionOptions& attention,
-                                 Context& context, Intermediates* intermediates) const {
-  const Impl& impl = *impl_;
-  impl.check_query(query, output);
-  impl.check_keys(query, key, value);
-  impl.check_cache(cache, batch_of(query));
-  Showing show(*this, intermediates, query.rank() == 3);
-  const std::int64_t past = cache.length();
-  const AttentionOptions shifted = behind(past, attention);
-  impl.check_options(shifted, query, past + key.size(-2));
-  impl.append(key, value, cache, show, context);
-  try {
-    attend(query, cache, output, shifted, context, show.within(""));
-  } catch (...) {
-    cache.truncate(past);
-    throw;
-  }
   show.done();
 }
 

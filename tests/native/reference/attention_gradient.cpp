@@ -58,8 +58,8 @@ AttentionGradient attention_gradient(const Attention& p, const Array& output_gra
   const std::int64_t group = heads == 0 ? 1 : heads / key_heads;
   const double scale = p.scale.value_or(1 / std::sqrt(static_cast<double>(dim)));
 
-  Sum query(p.query), key(p.key), value(p.value), scores(forward.weights), bias(p.bias),
-      slopes(p.alibi_slopes), table(p.t5_table), relative_keys(p.relative_keys),
+  Sum query(p.query), key(p.key), value(p.value), scores(forward.weights), weights(forward.weights),
+      bias(p.bias), slopes(p.alibi_slopes), table(p.t5_table), relative_keys(p.relative_keys),
       relative_values(p.relative_values), sinks(p.sinks);
   const auto at = [](const Array& array, std::int64_t row, std::int64_t column) {
     return array.values[static_cast<std::size_t>(row * array.shape.back() + column)];
@@ -124,6 +124,7 @@ AttentionGradient attention_gradient(const Attention& p, const Array& output_gra
             return error * std::abs(factor) + kUnit * terms * std::abs(gradient * factor) + 1e-37;
           };
           scores.add(row * num_keys + j, gradient, error + 1e-37);
+          weights.add(row * num_keys + j, slope[k], slope_error[k] + 1e-37);
           if (bias.wanted()) {
             const std::int64_t place = broadcast_offset(p.bias, {b, h, i, j});
             if (place >= 0) bias.add(place, gradient, sum_error(1) * 2);
@@ -172,8 +173,9 @@ AttentionGradient attention_gradient(const Attention& p, const Array& output_gra
       }
     }
   }
-  return {query.total,  key.total,   value.total,         scores.total,          bias.total,
-          slopes.total, table.total, relative_keys.total, relative_values.total, sinks.total};
+  return {query.total, key.total,    value.total, scores.total,        weights.total,
+          bias.total,  slopes.total, table.total, relative_keys.total, relative_values.total,
+          sinks.total};
 }
 
 }  // namespace reference

@@ -8,7 +8,9 @@ namespace reference {
 /// what is not given, none.
 struct AttentionGradient {
   Bounded query, key, value;
-  Bounded scores;  ///< (B, Hq, Nq, Nk): of the biased scores, 0 where excluded
+  // (B, Hq, Nq, Nk), 0 where excluded:
+  Bounded scores;   ///< of the biased scores
+  Bounded weights;  ///< of the weights before dropout
   Bounded bias, alibi_slopes, t5_table, relative_keys, relative_values, sinks;
 };
 

@@ -2,19 +2,15 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/id_view.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
-
-/// Indices of tokens.
-using ConstIds = TensorView<const std::int64_t>;
-using ConstIds32 = TensorView<const std::int32_t>;
 
 struct EmbeddingOptions {
   std::int64_t num_embeddings = 0;  ///< size of the vocabulary
@@ -47,19 +43,10 @@ class ATTN_API Embedding : public Module {
 
   /// ids (N) or (B, N), output (N, E) or (B, N, E), any strides. Throws kShapeMismatch, and
   /// kInvalidArgument for null data or an index outside the vocabulary; output is then untouched.
-  void forward(const ConstIds& ids, const Tensor& output,
-               Context& context = Context::default_context()) const;
-  void forward(const ConstIds32& ids, const Tensor& output,
-               Context& context = Context::default_context()) const;
-  void forward(std::span<const std::int64_t> ids, const Tensor& output,
-               Context& context = Context::default_context()) const;
-  void forward(std::span<const std::int32_t> ids, const Tensor& output,
+  void forward(const IdView& ids, const Tensor& output,
                Context& context = Context::default_context()) const;
 
  private:
-  template <class Id>
-  void look_up(const TensorView<const Id>& ids, const Tensor& output, Context& context) const;
-
   EmbeddingOptions options_;
   Tensor weight_;
 };

@@ -20,6 +20,13 @@ struct AttentionGradientHead {
   /// (2·max_distance+1, head_dim in whole vectors): Shaw's keys; or null. Takes the place of
   /// AttentionHead::packed_relative_keys.
   const float* relative_keys = nullptr;
+  bool relative_keys_are_finite = true;
+
+  /// (num_queries, num_keys): of the weights before dropout, or null. Written where a query may
+  /// attend.
+  float* weights = nullptr;
+  index weight_row = 0;
+  index weight_col = 1;
 
   // What is added to, or null.
   /// (num_queries, num_keys): of the biased scores.
