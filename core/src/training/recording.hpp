@@ -159,7 +159,7 @@ class Recording {
 
   /// Makes a variable of what was computed, and records the step that goes back.
   template <class S>
-  Variable finish(const Tensor& output, S step) {
+  Variable finish(const ConstTensor& output, S step) {
     static_assert(std::is_trivially_destructible_v<S>);
     Node* node = new_node(output, needs_gradient_);
     if (needs_gradient_) append(new (take<S>(1)) S(std::move(step)), node);
