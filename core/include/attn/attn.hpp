@@ -32,6 +32,7 @@
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/embedding.hpp"
 #include "attn/layers/feed_forward.hpp"
+#include "attn/layers/gated_feed_forward.hpp"
 #include "attn/layers/gru.hpp"
 #include "attn/layers/initialization.hpp"
 #include "attn/layers/intermediates.hpp"

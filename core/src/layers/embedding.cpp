@@ -11,15 +11,6 @@
 #include "validation.hpp"
 
 namespace attn {
-namespace {
-
-/// A row's number, which may count from the end, from the beginning.
-std::optional<std::int64_t> from_beginning(std::optional<std::int64_t> row, std::int64_t rows) {
-  return row && *row < 0 ? *row + rows : row;
-}
-
-}  // namespace
-
 Embedding::Embedding(const EmbeddingOptions& options) : options_(options) {
   validation::require_at_least("num_embeddings", options.num_embeddings, 1);
   validation::require_at_least("embedding_dim", options.embedding_dim, 1);
@@ -30,16 +21,31 @@ Embedding::Embedding(const EmbeddingOptions& options) : options_(options) {
                              {"an index into the ", options.num_embeddings, " embeddings"});
     }
   }
-  const auto padding = from_beginning(options.padding_idx, options.num_embeddings);
-  weight_ = add_parameter("weight", {options.num_embeddings, options.embedding_dim},
-                          Initialization::normal(1, padding));
+  const std::int64_t padding = padding_row();
+  weight_ =
+      add_parameter("weight", {options.num_embeddings, options.embedding_dim},
+                    Initialization::normal(1, padding < 0 ? std::nullopt : std::optional(padding)));
+}
+
+std::int64_t Embedding::padding_row() const noexcept {
+  const std::int64_t row = options_.padding_idx.value_or(-1);
+  return options_.padding_idx && row < 0 ? row + options_.num_embeddings : row;
+}
+
+float Embedding::factor() const noexcept {
+  return options_.scale_by_sqrt_dim
+             ? static_cast<float>(std::sqrt(static_cast<double>(options_.embedding_dim)))
+             : 1.0F;
 }
 
 void Embedding::initialize_normal(const RandomStream& random, float deviation, Context& context) {
-  fill_normal(weight_, random, 0, deviation, context);
-  if (const auto row = from_beginning(options_.padding_idx, options_.num_embeddings)) {
-    std::fill_n(weight_.pointer(*row, 0), options_.embedding_dim, 0.0F);
-  }
+  const auto draw = [&](const Parameter& weight) {
+    fill_normal(weight.values, random, 0, deviation, context);
+    if (const std::int64_t row = padding_row(); row >= 0) {
+      std::fill_n(weight.values.pointer(row, 0), options_.embedding_dim, 0.0F);
+    }
+  };
+  update_parameters(draw, context);
 }
 
 void Embedding::forward(const IdView& ids, const Tensor& output, Context& context) const {
@@ -67,8 +73,7 @@ void Embedding::forward(const IdView& ids, const Tensor& output, Context& contex
   }
 
   runtime::Execution run(context);
-  const float factor =
-      options_.scale_by_sqrt_dim ? static_cast<float>(std::sqrt(static_cast<double>(width))) : 1.0F;
+  const float scale = factor();
   const Tensor rows = with_batch(output);
   const std::int64_t per_task = std::max<std::int64_t>(1, kElementsPerTask / width);
   run.parallel_for((count + per_task - 1) / per_task, [&](std::int64_t task, int) noexcept {
@@ -77,7 +82,7 @@ void Embedding::forward(const IdView& ids, const Tensor& output, Context& contex
       const float* from = weight_.pointer(id_of(t), 0);
       float* to = rows.pointer(t / length, t % length, 0);
       const std::int64_t step = rows.stride(2);
-      for (std::int64_t c = 0; c < width; ++c) to[c * step] = from[c] * factor;
+      for (std::int64_t c = 0; c < width; ++c) to[c * step] = from[c] * scale;
     }
   });
 }

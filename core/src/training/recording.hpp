@@ -88,6 +88,17 @@ class BackwardPass {
     attn::add(rows, more, rows, scratch);
   }
 
+  /// For what touches few rows of a large table: add(gradient, fresh) adds to the gradient in
+  /// place, or writes every element of one that is fresh.
+  template <class F>
+  void add_in_place(Node* node, F&& add) {
+    if (!wants(node)) return;
+    const bool fresh = node->gradient.is_none();
+    const Tensor gradient = fresh ? new_gradient(*node) : node->gradient;
+    add(gradient, fresh);
+    node->gradient = gradient;
+  }
+
   /// Adds a gradient that is there already.
   void add_to(Node* node, const ConstTensor& gradient);
   /// The same for one in memory of the tape that nobody else needs: where the node has none yet, it
@@ -154,7 +165,7 @@ class Recording {
   /// Makes a variable of what was computed, and records the step that goes back. The layer's last
   /// one is its intermediate "output".
   template <class S>
-  Variable finish(const Tensor& output, S step) {
+  Variable finish(const ConstTensor& output, S step) {
     static_assert(std::is_trivially_destructible_v<S>);
     Node* node = new_node(output, needs_gradient_);
     if (needs_gradient_) append_step(node, std::move(step));

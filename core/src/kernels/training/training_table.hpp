@@ -170,6 +170,8 @@ struct TrainingTable {
   /// out_i = factor · (a_i − b_i), or factor · a_i where b is null; out may be a or b.
   void (*scaled_difference)(index count, float factor, const float* a, const float* b,
                             float* out) noexcept;
+  /// out_i = a_i · b_i; out may be a or b.
+  void (*multiply)(index count, const float* a, const float* b, float* out) noexcept;
   /// Scratch: cols in whole vectors.
   void (*cross_entropy)(const CrossEntropyArgs&, float* scratch) noexcept;
   void (*sgd)(const SgdArgs&) noexcept;
