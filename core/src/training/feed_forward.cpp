@@ -6,6 +6,7 @@
 #include "attn/layers/add_norm.hpp"
 #include "attn/training/functions.hpp"
 #include "rows.hpp"
+#include "training/recording.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -13,8 +14,10 @@ namespace attn {
 Variable FeedForward::forward(const Variable& x, const Dropout& dropout) const {
   require_rows("x", x.value(), "d_model", options_.d_model);
   validation::require_probability("dropout", dropout.probability);
-  const Variable hidden = apply_activation(linear1_.forward(x), options_.activation);
-  return linear2_.forward(apply_dropout(hidden, dropout));
+  const Variable activated = apply_activation(linear1_.forward(x), options_.activation);
+  const Variable hidden = apply_dropout(activated, dropout);
+  training::show(*this, "hidden", hidden);
+  return linear2_.forward(hidden);
 }
 
 Variable AddNorm::forward(const Variable& x, const Variable& y, const Dropout& dropout) const {

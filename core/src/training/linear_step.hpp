@@ -9,11 +9,11 @@ namespace attn::training {
 struct LinearParts {
   Node* x = nullptr;
   Node* weights = nullptr;
-  Node* biases = nullptr;          ///< or null
-  ConstTensor weight = {};         ///< (out, in)
-  std::int64_t first_row = 0;      ///< of `weight` among the parameter's rows
-  std::int64_t first_bias = 0;     ///< of b among the elements of `biases`
-  std::int64_t first_column = 0;   ///< of y among the output's columns
+  Node* biases = nullptr;         ///< or null
+  ConstTensor weight = {};        ///< (out, in)
+  std::int64_t first_row = 0;     ///< of `weight` among the parameter's rows
+  std::int64_t first_bias = 0;    ///< of b among the elements of `biases`
+  std::int64_t first_column = 0;  ///< of y among the output's columns
 };
 
 class LinearStep final : public Step {
