@@ -516,8 +516,7 @@ TEST_P(RotaryEmbeddingTest, attention_is_unchanged_when_all_positions_shift) {
     std::vector<float> output(q.size());
     const std::span<const std::int64_t> sizes(shape);
     attn::scaled_dot_product_attention({a.data(), sizes}, {b.data(), sizes}, {v.data(), sizes},
-                                       {output.data(), sizes},
-                                       {.causal = attn::Diagonal::top_left()}, context());
+                                       {output.data(), sizes}, {.causal = true}, context());
     return output;
   };
   const std::vector<float> here = attend(0);
