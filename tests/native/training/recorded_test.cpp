@@ -69,7 +69,6 @@ void expect_recorded(const std::string& operation, F&& f) {
   }
 }
 
-
 TEST(RecordedTest, norms) {
   expect_recorded("layer_norm", [](const Arrays<Scalar>& in) {
     return Arrays<Scalar>{
