@@ -11,7 +11,7 @@ int main() {
   attn::fill_normal(v, {.seed = 1, .stream = 2});
 
   attn::OwnedTensor output(q.shape());
-  attn::scaled_dot_product_attention(q, k, v, output, {.causal = attn::Diagonal::top_left()});
+  attn::scaled_dot_product_attention(q, k, v, output, {.causal = true});
 
   // The first query sees the first key alone, so its output is the first value.
   const float value = v(0, 0, 0, 0), first = output(0, 0, 0, 0);

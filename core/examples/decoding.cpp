@@ -22,7 +22,7 @@ int main() {
 
   std::vector<attn::KeyValueCache> caches = decoder.make_caches(/*batch=*/1, /*capacity=*/length);
   attn::TransformerEncoderCall call;
-  call.attention.causal = attn::Diagonal::top_left();
+  call.attention.causal = true;
   call.caches = caches;
   attn::OwnedTensor one_by_one(tokens.shape());
   for (std::int64_t i = 0; i < length; ++i) {

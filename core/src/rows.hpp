@@ -42,6 +42,13 @@ TensorView<T> with_batch(const TensorView<T>& rows) {
   return rows.rank() == 2 ? rows.unsqueeze(0) : rows;
 }
 
+/// (B, H, N, D) from (N, D), (B, N, D) or (B, H, N, D); other ranks come back as they are.
+template <class T>
+TensorView<T> with_heads(const TensorView<T>& view) {
+  const TensorView<T> batch = with_batch(view);
+  return batch.rank() == 3 ? batch.unsqueeze(1) : batch;
+}
+
 /// B, or 1 without.
 template <class T>
 std::int64_t batch_of(const TensorView<T>& rows) {

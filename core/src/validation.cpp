@@ -203,6 +203,28 @@ void require_data(Name name, std::span<const std::int64_t> shape, const void* da
   if (data == nullptr) fail_value(name, "a null pointer", {"data"});
 }
 
+void require_lengths(Name name, const ConstLengths& lengths, std::int64_t batch, std::int64_t rows,
+                     std::int64_t most, const char* what) {
+  if (lengths.is_none()) return;
+  const bool per_row = lengths.rank() == 2 && rows >= 0;
+  if ((lengths.rank() != 1 && !per_row) || lengths.size(0) != batch ||
+      (per_row && lengths.size(1) != rows)) {
+    const std::array of_batch{batch};
+    const std::array of_rows{batch, rows};
+    if (rows < 0) fail_shape(name, lengths.shape(), {"shape ", of_batch});
+    fail_shape(name, lengths.shape(), {"shape ", of_batch, " or ", of_rows});
+  }
+  require_data(name, lengths);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t i = 0; i < (per_row ? rows : 1); ++i) {
+      const std::int64_t length = per_row ? lengths(b, i) : lengths(b);
+      if (length < 0 || length > most) {
+        fail_value(name, length, {"a length between 0 and the ", most, " ", what});
+      }
+    }
+  }
+}
+
 std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
     Name name, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
     std::span<const std::int64_t> wanted) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attn/error.hpp"
+#include "attn/id_view.hpp"
 #include "attn/tensor_view.hpp"
 
 /// How the public boundary says what is wrong: the name of the argument, what it got, and what it
@@ -138,6 +139,15 @@ template <class T>
 void require_data(Name name, const TensorView<T>& view) {
   require_data(name, view.shape(), view.data(), sizeof(T));
 }
+inline void require_data(Name name, const IdView& ids) {
+  require_data(name, ids.shape(), ids.data(),
+               ids.is_wide() ? sizeof(std::int64_t) : sizeof(std::int32_t));
+}
+
+/// Requires lengths of a batch (B) or, where there are rows, of each row in it, (B, rows): none, or
+/// values from 0 to `most`, the number of `what`. −1 rows stand for no rows.
+void require_lengths(Name name, const ConstLengths& lengths, std::int64_t batch, std::int64_t rows,
+                     std::int64_t most, const char* what);
 
 /// The strides of a view of `shape` seen with the leading and missing dimensions of `wanted`.
 std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
@@ -148,10 +158,14 @@ std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
 /// stride 0 (NumPy's broadcasting, from the right). Throws when the shapes do not fit.
 template <class T>
 TensorView<T> broadcast(Name name, const TensorView<T>& view,
-                        std::initializer_list<std::int64_t> shape) {
-  const std::span<const std::int64_t> wanted(shape.begin(), shape.size());
+                        std::span<const std::int64_t> wanted) {
   const auto strides = broadcast_strides(name, view.shape(), view.strides(), wanted);
   return TensorView<T>(view.data(), wanted, std::span(strides).first(wanted.size()));
+}
+template <class T>
+TensorView<T> broadcast(Name name, const TensorView<T>& view,
+                        std::initializer_list<std::int64_t> shape) {
+  return broadcast(name, view, std::span<const std::int64_t>(shape.begin(), shape.size()));
 }
 
 }  // namespace attn::validation

@@ -36,7 +36,7 @@ export async function bitsOf(attn) {
   const attended = { data: Uint8Array.from(mask.data, (x) => Number(x < 0.5)), shape: mask.shape };
   const masks = {
     none: {},
-    causal: { causal: /** @type {const} */ ('bottomRight') },
+    causal: { causal: true, diagonal: /** @type {const} */ ('bottomRight') },
     window: { window: { left: 40, right: 3 } },
     lengths: { validLens: [0, 123] },
     boolean: { mask: attended },

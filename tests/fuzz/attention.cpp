@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -87,13 +88,16 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
     p.mask.resize(static_cast<std::size_t>(AttentionProblem::count(p.mask_shape)));
     for (std::uint8_t& value : p.mask) value = random.chance(0.7) ? 1 : 0;
   }
-  if (choices.one_in(3)) p.causal = choose_diagonal(choices);
+  if (choices.one_in(3)) {
+    p.causal = true;
+    p.diagonal = choose_diagonal(choices);
+  }
   if (choices.one_in(3)) {
     attn::Window window;
     if (choices.one_in(2)) window.left = choices.integer(0, 50);
     if (choices.one_in(2)) window.right = choices.integer(0, 50);
     if (choices.one_in(8)) window.left = std::numeric_limits<std::int64_t>::max();
-    window.diagonal = choose_diagonal(choices);
+    p.diagonal = choose_diagonal(choices);
     p.window = window;
   }
   if (choices.one_in(3)) {
@@ -103,8 +107,7 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
   }
   if (choices.one_in(3)) choose_lengths(choices, s.batch, s.num_keys, p.key_lens);
 
-  // The reference takes distances as differences of doubles, so offsets stay small here.
-  if (choices.one_in(2)) p.relative_diagonal = attn::Diagonal::offset(choices.integer(-50, 50));
+  if (choices.one_in(2)) p.diagonal = attn::Diagonal::offset(choices.integer(-50, 50));
   p.max_distance = choices.integer(0, 12);
   p.relative_per_head = choices.one_in(2);
   if (choices.one_in(4)) {
@@ -119,6 +122,13 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
     const std::int64_t buckets = 2 * choices.integer(2, 20);
     p.t5_max_distance = buckets + choices.integer(0, 200);
     p.t5_table = random.normals(buckets * s.query_heads);
+  }
+  // The reference takes distances as differences of doubles, so offsets stay small beside terms
+  // that depend on them.
+  const bool by_distance = !(p.relative_keys.empty() && p.relative_values.empty() &&
+                             p.alibi_slopes.empty() && p.t5_table.empty());
+  if (by_distance && std::abs(p.diagonal.resolve(0, 0)) > 50) {
+    p.diagonal = attn::Diagonal::bottom_right();
   }
   if (choices.one_in(4)) p.sinks = random.normals(s.query_heads);
   if (choices.one_in(4)) {
@@ -237,12 +247,11 @@ void call_any(Choices& choices) {
   }
   options.valid_lens = valid_lens.view();
   options.key_lens = key_lens.view();
-  options.relative_diagonal = choose_diagonal(choices);
-  if (choices.one_in(3)) options.causal = choose_diagonal(choices);
-  if (choices.one_in(8)) options.causal = attn::Diagonal::offset(choices.bits<std::int64_t>());
+  options.diagonal = choose_diagonal(choices);
+  options.causal = choices.one_in(3);
+  if (choices.one_in(8)) options.diagonal = attn::Diagonal::offset(choices.bits<std::int64_t>());
   if (choices.one_in(3)) {
-    options.window = attn::Window{choices.bits<std::int64_t>(), choices.bits<std::int64_t>(),
-                                  choose_diagonal(choices)};
+    options.window = attn::Window{choices.bits<std::int64_t>(), choices.bits<std::int64_t>()};
   }
   if (choices.one_in(4)) options.scale = choices.bits<float>();
   if (choices.one_in(4)) options.softcap = choices.bits<float>();

@@ -108,7 +108,8 @@ const std::vector<Call>& AllocationFailureTest::calls() {
       {"LayerNorm", [](auto& y, auto& c) { norm.forward(x, y, c); }},
       {"AddNorm", [](auto& y, auto& c) { add_norm.forward(x, x, y, dropout, c); }},
       {"MultiHeadAttention", [](auto& y, auto& c) { attention.forward(x, x, x, y, {}, c); }},
-      {"TransformerEncoderLayer", [](auto& y, auto& c) { encoder.forward(x, y, {}, dropout, c); }},
+      {"TransformerEncoderLayer",
+       [](auto& y, auto& c) { encoder.forward(x, y, {.dropout = dropout}, c); }},
       {"TransformerDecoderLayer",
        [](auto& y, auto& c) { decoder.forward(x, x, y, {.dropout = dropout}, c); }},
   };

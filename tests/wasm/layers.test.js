@@ -326,11 +326,14 @@ await everyVariant('layers', (attn) => {
 
     const attention = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, seed: 5 });
     const heads = attention.forward(x, x, x, { intermediates: ['q', 'head_output'] });
-    assert.deepEqual(heads.intermediates?.q.shape, [2, 5, 4]);
+    assert.deepEqual(heads.intermediates.q.shape, [2, 5, 4]);
     const cache = attention.makeCache();
     attention.forward(x, x, x, { cache });
     const cached = attention.attend(x, cache, { intermediates: ['k'] });
-    assert.deepEqual(cached.intermediates?.k.shape, [2, 5, 4]);
+    assert.deepEqual(cached.intermediates.k.shape, [2, 5, 4]);
+    // None is asked for.
+    assert.deepEqual(attention.forward(x, x, x, { intermediates: [] }).intermediates, {});
+    assert.ok(!('intermediates' in attention.forward(x)));
     for (const each of [encoder, feedForward, norm, attention, cache]) each.dispose();
   });
 

@@ -76,7 +76,7 @@ await everyVariant('memory', (attn) => {
       norm.forward(inside);
       norm.dispose();
       const caches = encoder.makeCaches(2);
-      encoder.forward(x, { caches, attention: { causal: 'bottomRight' } });
+      encoder.forward(x, { caches, attention: { causal: true } });
       caches.dispose();
     };
     for (let i = 0; i < 10; ++i) passes();

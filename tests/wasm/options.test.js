@@ -19,17 +19,18 @@ const random = { seed: 1, stream: 1 };
 const dropout = { probability: 0.5, ...random };
 const init = { init: 'zeros', ...random };
 const scores = {
-  ...{ scale: 1, relativeDiagonal: 'topLeft', softcap: 0, alibiSlopes: [1], sinks: [0] },
-  ...{ relativeKeys: zeros(3, 4), relativeValues: zeros(3, 4), bias: zeros(1), dropout },
+  ...{ scale: 1, diagonal: 'topLeft', softcap: 0, alibiSlopes: [1], sinks: [0] },
+  ...{ relativeKeys: zeros(3, 4), relativeValues: zeros(3, 4), bias: zeros(1) },
   t5Bias: { table: zeros(4, 1), maxDistance: 8, bidirectional: false },
-  ...{ causal: true, window: { left: 1, right: 1, diagonal: 'topLeft' } },
+  ...{ causal: true, window: { left: 1, right: 1 } },
   ...{ validLens: [1, 1], keyLens: [1, 1], mask },
 };
 const stages = {
   ...{ needScaledScores: true, needCappedScores: true, needBiasedScores: true },
   ...{ needWeights: true, needLogSumExp: true },
 };
-const attention = { ...scores, ...stages };
+const layerAttention = { ...scores, ...stages };
+const attention = { ...layerAttention, dropout };
 const pooling = { hard: false, mask, validLens: [1, 1], needScores: true, needWeights: true };
 const sinusoid = { base: 100, layout: 'interleaved' };
 const biasSizes = { numQueries: 2, numKeys: 2, diagonal: 'topLeft' };
@@ -149,7 +150,7 @@ const calls = [
   [
     'MultiHeadAttention',
     (o) => mha.attend(row, mha.makeCache(2), o),
-    { ...stages, scale: 1, ...scoresOfNoKeys(), intermediates: [] },
+    { ...stages, scale: 1, ...scoresOfNoKeys(), dropout, intermediates: [] },
   ],
   ['MultiHeadAttention', (o) => mha.makeCache(1, o), { capacity: 1 }],
   ['MultiHeadAttention', (o) => mha.stateDict(o), { prefix: 'a' }],
@@ -205,7 +206,7 @@ const calls = [
   [
     'TransformerEncoderLayer',
     (o) => encoderLayer.forward(x, o),
-    { attention, dropout, cache: undefined, intermediates: [] },
+    { attention: layerAttention, dropout, cache: undefined, intermediates: [] },
   ],
   ['TransformerEncoderLayer', (o) => encoderLayer.makeCache(1, o), { capacity: 1 }],
   ['TransformerEncoder', (o) => new attn.TransformerEncoder(o), stack],
@@ -219,7 +220,10 @@ const calls = [
   [
     'TransformerDecoderLayer',
     (o) => decoderLayer.forward(x, x, o),
-    { selfAttention: attention, crossAttention: attention, dropout, intermediates: [] },
+    {
+      ...{ selfAttention: layerAttention, crossAttention: layerAttention, dropout },
+      intermediates: [],
+    },
   ],
   ['TransformerDecoderLayer', (o) => decoderLayer.start(x, o), { capacity: 1 }],
   ['TransformerDecoder', (o) => new attn.TransformerDecoder(o), stack],

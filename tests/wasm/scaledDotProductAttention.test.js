@@ -75,21 +75,21 @@ await everyVariant('scaledDotProductAttention', (attn) => {
   /** @type {[string, object, (b: number, h: number, i: number, j: number) => boolean][]} */
   const exclusions = [
     ['causal_true_is_top_left', { causal: true }, (b, h, i, j) => j <= i],
-    ['causal_top_left', { causal: 'topLeft' }, (b, h, i, j) => j <= i],
-    ['causal_bottom_right', { causal: 'bottomRight' }, (b, h, i, j) => j <= i + 2],
-    ['causal_offset', { causal: 1 }, (b, h, i, j) => j <= i + 1],
-    ['causal_negative_offset', { causal: -2 }, (b, h, i, j) => j <= i - 2],
-    ['causal_false', { causal: false }, () => true],
+    ['causal_top_left', { causal: true, diagonal: 'topLeft' }, (b, h, i, j) => j <= i],
+    ['causal_bottom_right', { causal: true, diagonal: 'bottomRight' }, (b, h, i, j) => j <= i + 2],
+    ['causal_offset', { causal: true, diagonal: 1 }, (b, h, i, j) => j <= i + 1],
+    ['causal_negative_offset', { causal: true, diagonal: -2 }, (b, h, i, j) => j <= i - 2],
+    ['causal_false', { causal: false, diagonal: 1 }, () => true],
     ['window', { window: { left: 1, right: 2 } }, (b, h, i, j) => j >= i - 1 && j <= i + 2],
     ['window_without_right_edge', { window: { left: 0 } }, (b, h, i, j) => j >= i],
     [
       'window_shares_the_diagonal_of_causal',
-      { window: { left: 1 }, causal: 'bottomRight' },
+      { window: { left: 1 }, causal: true, diagonal: 'bottomRight' },
       (b, h, i, j) => j >= i + 1 && j <= i + 2,
     ],
     [
-      'window_with_its_own_diagonal',
-      { window: { left: 1, right: 1, diagonal: 'bottomRight' } },
+      'window_at_the_bottom_right',
+      { window: { left: 1, right: 1 }, diagonal: 'bottomRight' },
       (b, h, i, j) => j >= i + 1 && j <= i + 3,
     ],
     ['valid_lens_per_batch', { validLens: [3, 0] }, (b, h, i, j) => j < [3, 0][b]],
@@ -112,7 +112,8 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     [
       'everything_together',
       {
-        causal: 2,
+        causal: true,
+        diagonal: 2,
         window: { left: 3 },
         validLens: [5, 6],
         mask: { data: [1, 1, 0, 1, 1, 1], shape: [1, 6] },
@@ -226,12 +227,12 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     ],
     [
       'alibi_slopes_at_the_bottom_right',
-      { alibiSlopes: { data: slopes, shape: [3] }, relativeDiagonal: 'bottomRight' },
+      { alibiSlopes: { data: slopes, shape: [3] }, diagonal: 'bottomRight' },
       { bias: (b, h, i, j) => -slopes[h] * Math.abs(j - i - 2) },
     ],
     [
       't5_bias',
-      { t5Bias: { table: buckets, bidirectional: false, maxDistance: 8 }, relativeDiagonal: 2 },
+      { t5Bias: { table: buckets, bidirectional: false, maxDistance: 8 }, diagonal: 2 },
       { bias: (b, h, i, j) => buckets.data[3 * bucket(j - i - 2) + h] },
     ],
     [
@@ -247,7 +248,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     ['relative_keys', { relativeKeys: shared }, { relativeKeys: shared }],
     [
       'relative_keys_and_values_of_each_head',
-      { relativeKeys: apart, relativeValues: apart, relativeDiagonal: 1 },
+      { relativeKeys: apart, relativeValues: apart, diagonal: 1 },
       { relativeKeys: apart, relativeValues: apart, offset: 1 },
     ],
     [
@@ -258,14 +259,16 @@ await everyVariant('scaledDotProductAttention', (attn) => {
         softcap: 2,
         alibiSlopes: slopes,
         bias: additive,
-        causal: 2,
+        causal: true,
+        diagonal: 2,
         sinks: [0.5, -1, 2],
       },
       {
         scale: 0.7,
         relativeKeys: shared,
         softcap: 2,
-        bias: (b, h, i, j) => additive.data[(h * 4 + i) * 6 + j] - slopes[h] * Math.abs(j - i),
+        bias: (b, h, i, j) => additive.data[(h * 4 + i) * 6 + j] - slopes[h] * Math.abs(j - i - 2),
+        offset: 2,
         attends: (b, h, i, j) => j <= i + 2,
         sinks: [0.5, -1, 2],
       },
@@ -273,7 +276,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     ['sinks', { sinks: [0.5, -1, 2] }, { sinks: [0.5, -1, 2] }],
     [
       'key_lens',
-      { keyLens: [4, 6], causal: 'bottomRight' },
+      { keyLens: [4, 6], causal: true, diagonal: 'bottomRight' },
       { attends: (b, h, i, j) => j < [4, 6][b] && j <= i + [4, 6][b] - 4 },
     ],
   ];
@@ -441,9 +444,14 @@ await everyVariant('scaledDotProductAttention', (attn) => {
         'mask: got shape (5,), needs one that broadcasts to (2, 3, 4, 4)',
       ],
       [
-        () => call(x, x, x, { causal: 0.5 }),
+        () => call(x, x, x, { causal: true, diagonal: 0.5 }),
         'invalid_argument',
-        "causal: got 0.5, needs 'topLeft', 'bottomRight' or a whole number of keys",
+        "diagonal: got 0.5, needs 'topLeft', 'bottomRight' or a whole number of keys",
+      ],
+      [
+        () => call(x, x, x, { causal: /** @type {any} */ ('bottomRight') }),
+        'invalid_argument',
+        "causal: got 'bottomRight', needs true or false",
       ],
       [
         () => call(x, x, x, { window: { left: -1 } }),

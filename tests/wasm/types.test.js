@@ -19,8 +19,9 @@ const variant: Variant = attn.variant;
 const x: Tensor = attn.ngramEmbedding(['a', 'b'], { dModel: 8, seed: 1 });
 const result: AttentionResult = attn.scaledDotProductAttention(x, x, { data: [1, 2], shape: [2, 1] }, {
   scale: 0.5,
-  causal: 'bottomRight',
-  window: { left: 1, diagonal: 3 },
+  causal: true,
+  diagonal: 'bottomRight',
+  window: { left: 1 },
   validLens: [2],
   mask: { data: [true, false], shape: [2] },
   needWeights: true,
@@ -35,7 +36,7 @@ const positioned: Tensor = attn.positionalEncoding(x, { start: 3 });
   using mha = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, bias: true, init: 'identity' });
   const names: string[] = mha.parameterNames();
   mha.setParameter(names[0]!, mha.parameter('in_proj_weight'));
-  mha.forward(x, x, x, { causal: 1, validLens: Int32Array.of(2) }).output.shape satisfies number[];
+  mha.forward(x, x, x, { diagonal: 1, validLens: Int32Array.of(2) }).output.shape satisfies number[];
 }
 const remote: RemoteAttn = await loadInWorker({ variant: 'simd128', threads: 2 });
 const remoteVariant: Variant = await remote.variant;
@@ -157,6 +158,30 @@ is<Tensor>()(decoded.crossAttention.weights, true);
 const decoder = new attn.TransformerDecoder({ dModel: 1 });
 is<Tensor[]>()(decoder.forward(x, x, { needWeights: true }).crossAttentionWeights, true);
 
+const named: string[] | undefined = maybe ? ['output'] : undefined;
+type Shown = Record<string, Tensor>;
+is<Shown>()(mha.forward(x, x, x, { intermediates: ['q'] }).intermediates, true);
+is<Shown>()(mha.attend(x, mha.makeCache(), { intermediates: ['q'] as const }).intermediates, true);
+is<undefined>()(mha.forward(x).intermediates, true);
+is<undefined>()(mha.forward(x, x, x, { causal: true }).intermediates, true);
+is<Shown | undefined>()(mha.forward(x, x, x, { intermediates: named }).intermediates, true);
+is<Shown>()(additive.forward(x, x, x, { intermediates: ['scores'] }).intermediates, true);
+is<Shown>()(bahdanau.forward(ids, state, { intermediates: ['rnn.output_l0'] }).intermediates, true);
+is<Shown>()(encoderLayer.forward(x, { intermediates: ['output'] }).intermediates, true);
+is<Shown>()(encoder.forward(x, { needWeights: true, intermediates: ['norm.output'] }).intermediates, true);
+is<undefined>()(encoder.forward(x, { needWeights: true }).intermediates, true);
+is<Shown>()(decoderLayer.forward(x, x, { intermediates: ['output'] }).intermediates, true);
+is<Shown>()(decoder.forward(x, x, { intermediates: ['layers.0.output'] }).intermediates, true);
+is<Shown>()(new attn.GRU({ inputSize: 1, hiddenSize: 1 }).forward(x, { intermediates: ['output_l0'] }).intermediates, true);
+const feedForward = new attn.FeedForward({ dModel: 1, dimFeedforward: 1 });
+is<Tensor>()(feedForward.forward(x), true);
+is<Tensor>()(feedForward.forward(x, { dropout: { probability: 0.5 } }), true);
+is<Shown>()(feedForward.forward(x, { intermediates: ['hidden'] }).intermediates, true);
+is<Tensor>()(feedForward.forward(x, { intermediates: ['hidden'] }).output, true);
+const addNorm = new attn.AddNorm({ width: 1 });
+is<Tensor>()(addNorm.forward(x, x), true);
+is<Shown>()(addNorm.forward(x, x, { intermediates: ['sum'] }).intermediates, true);
+
 const remote = await loadInWorker();
 is<Tensor>()((await remote.scaledDotProductAttention(x, x, x, { needWeights: true })).weights, true);
 is<undefined>()((await remote.scaledDotProductAttention(x, x, x)).weights, true);
@@ -186,7 +211,29 @@ is<undefined>()(remoteDecoded.selfAttention.weights, true);
 is<Tensor>()(remoteDecoded.crossAttention.weights, true);
 const remoteDecoder = await new remote.TransformerDecoder({ dModel: 1 });
 is<Tensor[]>()((await remoteDecoder.forward(x, x, { needWeights: true })).selfAttentionWeights, true);
+is<Shown>()((await remoteMha.forward(x, x, x, { intermediates: ['q'] })).intermediates, true);
+is<undefined>()((await remoteMha.forward(x)).intermediates, true);
+is<Shown>()((await remoteEncoder.forward(x, { intermediates: ['norm.output'] })).intermediates, true);
+is<Shown>()((await remoteEncoderLayer.forward(x, { intermediates: ['output'] })).intermediates, true);
+is<Shown>()((await remoteDecoderLayer.forward(x, x, { intermediates: ['output'] })).intermediates, true);
+is<Shown>()((await remoteDecoder.forward(x, x, { intermediates: ['norm.output'] })).intermediates, true);
+is<Shown>()((await remoteAdditive.forward(x, x, x, { intermediates: ['scores'] })).intermediates, true);
+const remoteFeedForward = await new remote.FeedForward({ dModel: 1, dimFeedforward: 1 });
+is<Tensor>()(await remoteFeedForward.forward(x), true);
+is<Shown>()((await remoteFeedForward.forward(x, { intermediates: ['hidden'] })).intermediates, true);
+const remoteAddNorm = await new remote.AddNorm({ width: 1 });
+is<Tensor>()(await remoteAddNorm.forward(x, x), true);
+const remoteGru = await new remote.GRU({ inputSize: 1, hiddenSize: 1 });
+is<Shown>()((await remoteGru.forward(x, { intermediates: ['output_l0'] })).intermediates, true);
 
+// @ts-expect-error: the name is misspelt
+mha.forward(x, x, x, { intermediate: ['q'] });
+// @ts-expect-error: the dropout of a layer's call acts on the weights, too
+encoderLayer.forward(x, { attention: { dropout: { probability: 0.5 } } });
+// @ts-expect-error: names are a list
+mha.forward(x, x, x, { intermediates: 'q' });
+// @ts-expect-error: the name is misspelt
+feedForward.forward(x, { intermediate: ['hidden'] });
 // @ts-expect-error: the name is misspelt
 attn.scaledDotProductAttention(x, x, x, { needWeight: true });
 // @ts-expect-error: the name is misspelt

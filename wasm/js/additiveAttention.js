@@ -5,7 +5,7 @@ import { checkEqual } from './tensor.js';
 import { checkOptions, kInit, size } from './options.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
-/** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
+/** @import { Asked, InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -48,11 +48,12 @@ export class AdditiveAttention extends Layer {
   /**
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} query  (B, Nq, queryDim), or without B, as all
    * @param {TensorLike} key  (B, Nk, keyDim)
    * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {PoolingOptions<Scores, Weights> & IntermediatesOption} [options]
-   * @returns {AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As>}
+   * @param {PoolingOptions<Scores, Weights> & IntermediatesOption<N>} [options]
+   * @returns {AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -77,11 +78,12 @@ export class AdditiveAttention extends Layer {
    * As `forward`, with keys that projectKeys() gave; the same bits.
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} query  (B, Nq, queryDim), or without B, as all
    * @param {TensorLike} projectedKeys  (B, Nk, numHiddens)
    * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {PoolingOptions<Scores, Weights> & IntermediatesOption} [options]
-   * @returns {AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As>}
+   * @param {PoolingOptions<Scores, Weights> & IntermediatesOption<N>} [options]
+   * @returns {AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As, N>}
    */
   forwardProjected(query, projectedKeys, value, options = {}) {
     return this.#forward(query, projectedKeys, value, options, 'numHiddens');

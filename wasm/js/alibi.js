@@ -57,5 +57,5 @@ export function shapeOfBias(numHeads, { numQueries, numKeys = numQueries }) {
  */
 export const writesDiagonal = (sizes) => (/** @type {Call} */ call) => {
   const { diagonal = 'topLeft' } = sizes;
-  writeDiagonal(call, 'diagonal', diagonal);
+  writeDiagonal(call, diagonal);
 };

@@ -1,4 +1,5 @@
 import { invalid } from './errors.js';
+import { Kind } from './kind.js';
 import { checkOptions, flag, size, wanted, writeValues } from './options.js';
 import {
   asTensor,
@@ -24,7 +25,7 @@ export const kT5Rule = { maxDistance: size(128), bidirectional: flag(true) };
 const kT5Bias = { table: true, ...kT5Rule };
 
 /** @type {Names<Window>} */
-const kWindow = { left: true, right: true, diagonal: true };
+const kWindow = { left: true, right: true };
 
 /**
  * Where query `i` stands among the keys when both sequences differ in length: at key `i + offset`.
@@ -34,19 +35,21 @@ const kWindow = { left: true, right: true, diagonal: true };
  */
 
 /**
- * A sliding window: query `i` attends to keys `i + offset − left … i + offset + right`.
+ * A sliding window: query `i` attends to keys `i + offset − left … i + offset + right`, where the
+ * offset is that of the option `diagonal`.
  * @typedef {object} Window
  * @property {number} [left]  keys to the left; unlimited by default
  * @property {number} [right]  keys to the right; unlimited by default
- * @property {Diagonal} [diagonal]  by default that of `causal`, else `'topLeft'`
  */
 
 /**
  * Which keys a query attends to: those that every option given lets through. A query left with none
  * has output 0 and weights 0. NaN and infinity in what is excluded have no effect.
  * @typedef {object} ExclusionOptions
- * @property {boolean | Diagonal} [causal]  attend to keys `j ≤ i + offset` only; `true` is
- *   `'topLeft'`
+ * @property {Diagonal} [diagonal]  which key query i stands at, i + offset: for causal order, the
+ *   window, and the terms of the score that depend on the distance j − (i + offset), which are
+ *   relative keys and values, ALiBi and T5; `'topLeft'` by default
+ * @property {boolean} [causal]  attend to keys `j ≤ i + offset` of `diagonal` only
  * @property {Window} [window]
  * @property {Integers} [validLens]  how many keys are attended to, from the first on: B lengths, or a
  *   tensor of shape (B,) or (B, Nq)
@@ -60,9 +63,6 @@ const kWindow = { left: true, right: true, diagonal: true };
  * What scores are made of, in the order in which it acts.
  * @typedef {object} ScoreOptions
  * @property {number} [scale]  factor on q·k; 1/√D by default
- * @property {Diagonal} [relativeDiagonal]  where query i lies among the keys, for the terms that
- *   depend on the distance j − (i + offset): relative keys and values, ALiBi, T5; `'topLeft'` by
- *   default
  * @property {TensorLike} [relativeKeys]  Shaw's, (2k+1, D) or (Hq, 2k+1, D): row c stands for
  *   distance c − k, the outer ones for all beyond; adds scale · q·a_c to the score
  * @property {TensorLike} [relativeValues]  (2k+1, Dv) or (Hq, 2k+1, Dv): output_i += Σ_j weight_ij ·
@@ -75,7 +75,6 @@ const kWindow = { left: true, right: true, diagonal: true };
  *   last size between 2 and Nk excludes the keys beyond it
  * @property {TensorLike | ArrayLike<number>} [sinks]  (Hq,): a further score per head that takes part
  *   in the softmax but has no value
- * @property {Dropout} [dropout]  of weights; for training
  */
 
 /**
@@ -94,13 +93,29 @@ const kWindow = { left: true, right: true, diagonal: true };
  */
 
 /**
+ * Of attention in a layer of a Transformer, whose call has a dropout that acts on the weights, too.
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
  * @typedef {ScoreOptions & ExclusionOptions
- *   & StageOptions<Scaled, Capped, Biased, Weights, LogSumExp>} AttentionOptions
+ *   & StageOptions<Scaled, Capped, Biased, Weights, LogSumExp>} LayerAttentionOptions
+ */
+
+/**
+ * @typedef {object} DropoutOption
+ * @property {Dropout} [dropout]  of weights; for training
+ */
+
+/**
+ * @template {boolean} [Scaled=boolean]
+ * @template {boolean} [Capped=boolean]
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ *   & DropoutOption} AttentionOptions
  */
 
 /**
@@ -157,7 +172,6 @@ const kWindow = { left: true, right: true, diagonal: true };
 /** @type {Names<ScoreOptions & ExclusionOptions>} */
 export const kScoreNames = {
   scale: true,
-  relativeDiagonal: true,
   relativeKeys: true,
   relativeValues: true,
   softcap: true,
@@ -165,7 +179,7 @@ export const kScoreNames = {
   t5Bias: true,
   bias: true,
   sinks: true,
-  dropout: true,
+  diagonal: true,
   causal: true,
   window: true,
   validLens: true,
@@ -173,8 +187,8 @@ export const kScoreNames = {
   mask: true,
 };
 
-/** @type {Names<AttentionOptions>} */
-export const kAttentionNames = {
+/** @type {Names<LayerAttentionOptions>} */
+export const kLayerAttentionNames = {
   ...kScoreNames,
   needScaledScores: true,
   needCappedScores: true,
@@ -182,6 +196,9 @@ export const kAttentionNames = {
   needWeights: true,
   needLogSumExp: true,
 };
+
+/** @type {Names<AttentionOptions>} */
+export const kAttentionNames = { ...kLayerAttentionNames, dropout: true };
 
 /** Of keys and values, by the rank of the query. @type {Record<number, Ranks>} */
 const kSameRank = {
@@ -234,10 +251,10 @@ export function writeInputs(call, query, key, value, ranks, numHeads, numKvHeads
  */
 export function writeAttentionOptions(call, options, sizes, leading) {
   const { batch, numHeads, numQueries, numKeys, headDim, valueDim } = sizes;
-  const { scale, relativeDiagonal = 'topLeft', softcap = 0, t5Bias, bias } = options;
+  const { scale, diagonal = 'topLeft', softcap = 0, t5Bias, bias } = options;
   const scores = [batch, numHeads, numQueries, numKeys];
   call.optionalReal('scale', scale);
-  writeDiagonal(call, 'relativeDiagonal', relativeDiagonal);
+  writeDiagonal(call, diagonal);
   writeRelative(call, 'relativeKeys', options.relativeKeys, numHeads, headDim);
   writeRelative(call, 'relativeValues', options.relativeValues, numHeads, valueDim);
   call.real('softcap', softcap);
@@ -248,19 +265,17 @@ export function writeAttentionOptions(call, options, sizes, leading) {
     call.floatsOf('t5Bias.table', t5Bias.table, [-1, numHeads]);
     writeValues(call, t5Bias, kT5Rule, 't5Bias');
   }
-  if (bias === undefined) call.none('floats');
+  if (bias === undefined) call.none(Kind.floats);
   else checkBroadcast('bias', call.floats('bias', bias), scores, true);
   call.mask('mask', options.mask, scores, true);
   const { causal = false, window } = options;
-  if (causal === false) call.put('choice', 0);
-  else writeDiagonal(call, 'causal', causal === true ? 'topLeft' : causal);
+  call.flag('causal', causal);
   call.has(window !== undefined);
   if (window !== undefined) {
     checkOptions(window, kWindow, 'window');
-    const { left, right, diagonal = typeof causal === 'boolean' ? 'topLeft' : causal } = window;
+    const { left, right } = window;
     writeSide(call, 'window.left', left);
     writeSide(call, 'window.right', right);
-    writeDiagonal(call, 'window.diagonal', diagonal);
   }
   writeLengths(call, 'validLens', options.validLens, batch, numQueries, numKeys);
   writeLengths(call, 'keyLens', options.keyLens, batch, undefined, numKeys);
@@ -273,7 +288,7 @@ export function writeAttentionOptions(call, options, sizes, leading) {
   const needWeights = wanted('needWeights', options.needWeights);
   const needLogSumExp = wanted('needLogSumExp', options.needLogSumExp);
   if (!(needWeights || needScaledScores || needCappedScores || needBiasedScores || needLogSumExp)) {
-    for (let i = 0; i < 5; ++i) call.none('result');
+    for (let i = 0; i < 5; ++i) call.none(Kind.result);
     return undefined;
   }
   const shape = [...leading, numKeys];
@@ -320,7 +335,7 @@ export const giveStages = (call, output, stages) =>
  * @param {number} most
  */
 export function writeLengths(call, name, lens, batch, numRows, most) {
-  if (lens === undefined) return call.none('ints');
+  if (lens === undefined) return call.none(Kind.ints);
   const tensor = checkIntegers(name, lens, 0, most, `a length between 0 and the ${most} keys`);
   const { shape } = tensor;
   const fits =
@@ -340,7 +355,7 @@ export function writeLengths(call, name, lens, batch, numRows, most) {
  * @param {number} numHeads
  */
 function writeOfHeads(call, name, values, numHeads) {
-  if (values === undefined) return call.none('floats');
+  if (values === undefined) return call.none(Kind.floats);
   const isTensor = values !== null && typeof values === 'object' && 'shape' in values;
   call.floatsOf(name, isTensor ? values : asTensor(name, values), [numHeads]);
 }
@@ -354,7 +369,7 @@ function writeOfHeads(call, name, values, numHeads) {
  * @param {number} width
  */
 function writeRelative(call, name, table, numHeads, width) {
-  if (table === undefined) return call.none('floats');
+  if (table === undefined) return call.none(Kind.floats);
   const shape = call.floatsOf(name, table, [-1, width], [numHeads, -1, width]);
   const rows = shape[shape.length - 2];
   if (rows % 2 === 0) throw mismatch(name, `${rows} rows`, 'an odd number 2k+1 of them');
@@ -363,17 +378,15 @@ function writeRelative(call, name, table, numHeads, width) {
 /**
  * Where query 0 stands among the keys.
  * @param {Call} call
- * @param {string} name
  * @param {Diagonal} diagonal
  */
-export function writeDiagonal(call, name, diagonal) {
-  if (diagonal === 'bottomRight') return call.put('choice', 1);
-  call.put('choice', 2);
-  if (diagonal === 'topLeft') return call.put('integer', 0);
+export function writeDiagonal(call, diagonal) {
+  if (diagonal === 'bottomRight') return call.put(Kind.optionalInteger, NaN);
+  if (diagonal === 'topLeft') return call.put(Kind.optionalInteger, 0);
   if (!Number.isSafeInteger(diagonal)) {
-    throw invalid(name, diagonal, "'topLeft', 'bottomRight' or a whole number of keys");
+    throw invalid('diagonal', diagonal, "'topLeft', 'bottomRight' or a whole number of keys");
   }
-  call.put('integer', diagonal);
+  call.put(Kind.optionalInteger, diagonal);
 }
 
 /**
@@ -382,7 +395,7 @@ export function writeDiagonal(call, name, diagonal) {
  * @param {number} [side]
  */
 function writeSide(call, name, side = Infinity) {
-  if (side === Infinity) return call.put('optionalInteger', NaN);
+  if (side === Infinity) return call.put(Kind.optionalInteger, NaN);
   if (!Number.isSafeInteger(side) || side < 0) throw invalid(name, side, '0 or more keys');
-  call.put('optionalInteger', side);
+  call.put(Kind.optionalInteger, side);
 }

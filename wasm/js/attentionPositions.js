@@ -13,7 +13,7 @@ import { kT5Options } from './t5Bias.js';
 
 /**
  * How a layer's attention knows positions: by none of these, any one, or several together. All take
- * query i to be at key i + offset of `relativeDiagonal`.
+ * query i to be at key i + offset of `diagonal`.
  * @typedef {object} AttentionPositions
  * @property {LayerRotaryOptions} [rotary]  rotates projected queries and keys
  * @property {boolean} [alibi]  the slopes of `alibiSlopes()`

@@ -1,12 +1,13 @@
 import { giveEach, writeLengths } from './attentionOptions.js';
 import { invalid } from './errors.js';
+import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
 import { checkEqual, checkIntegers, checkTensor } from './tensor.js';
 import { checkOptions, kInit, like, size, wanted } from './options.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
-/** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
+/** @import { Asked, InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, Tensor, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -153,10 +154,11 @@ export class BahdanauDecoder extends Layer {
    * Decodes T tokens one after the other: all at once (teacher forcing) gives the same bits as T
    * calls.
    * @template {boolean} [Alignment=false]
+   * @template {Asked} [N=undefined]
    * @param {NumbersLike} tokens  (B, T), from 0 to V − 1
    * @param {BahdanauDecoderState} state  moves on
-   * @param {{ needAlignment?: Alignment } & IntermediatesOption} [options]
-   * @returns {BahdanauDecoderResult<As, Alignment> & ShownIntermediates<As>}
+   * @param {{ needAlignment?: Alignment } & IntermediatesOption<N>} [options]
+   * @returns {BahdanauDecoderResult<As, Alignment> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the state
    *   is then as it was
    */
@@ -173,7 +175,7 @@ export class BahdanauDecoder extends Layer {
     checkEqual('tokens', 'batch', batch, 'the batch of state', state.batch);
     return this.call((call) => {
       call.numbers('ints', 'tokens', ids);
-      call.put('address', state.address);
+      call.put(Kind.address, state.address);
       const logits = call.result('logits', [batch, length, this.sizes.vocabSize]);
       const shape = [batch, length, state.numKeys];
       const alignment = call.resultIf(needAlignment, 'alignment', shape);

@@ -4,7 +4,7 @@ import { checkOptions, choice, flag, kInit, like, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
-/** @import { InitOptions, IntermediatesOption, OutputOrShown } from './layer.js' */
+/** @import { Asked, InitOptions, IntermediatesOption, OutputOrShown } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -57,14 +57,14 @@ export class FeedForward extends Layer {
 
   /**
    * @param {TensorLike} x  (N, dModel) or (B, N, dModel)
-   * @template {{ dropout?: Dropout } & IntermediatesOption} [O={}]
-   * @param {O} [options]
-   * @returns {OutputOrShown<O, As>} (N, outFeatures) or (B, N, outFeatures); with `intermediates`
+   * @template {Asked} [N=undefined]
+   * @param {{ dropout?: Dropout } & IntermediatesOption<N>} [options]
+   * @returns {OutputOrShown<As, N>} (N, outFeatures) or (B, N, outFeatures); with `intermediates`
    *   that is `output`, and they stand beside it
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
-  forward(x, options = /** @type {O} */ ({})) {
+  forward(x, options = {}) {
     checkOptions(options, kCall);
     const { dModel, outFeatures } = this.sizes;
     return this.show(

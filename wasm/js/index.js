@@ -14,6 +14,7 @@ export { load } from './loader.js';
  * @typedef {import('./architectureCosts.js').SelfAttentionSizes} SelfAttentionSizes
  * @typedef {import('./architectureCosts.js').WindowAttentionSizes} WindowAttentionSizes
  * @typedef {import('./attentionOptions.js').AttentionOptions} AttentionOptions
+ * @typedef {import('./attentionOptions.js').LayerAttentionOptions} LayerAttentionOptions
  * @typedef {import('./attentionOptions.js').Diagonal} Diagonal
  * @typedef {import('./attentionOptions.js').ExclusionOptions} ExclusionOptions
  * @typedef {import('./attentionOptions.js').ScoreOptions} ScoreOptions

@@ -1,4 +1,5 @@
 import { invalid } from './errors.js';
+import { Kind } from './kind.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
 import { checkOptions, writeOptions } from './options.js';
 import { brief } from './print.js';
@@ -21,25 +22,34 @@ import { withSafetensors } from './safetensors.js';
 
 /** @typedef {InitOption & RandomOptions} InitOptions */
 
+/** Names of intermediates, where they are given. @typedef {readonly string[] | undefined} Asked */
+
 /**
- * @typedef {object} IntermediatesOption
- * @property {readonly string[]} [intermediates]  names of what the layer is to show of its steps, of
- *   those in `intermediateNames()`; what is not asked for costs nothing
+ * `intermediates` are names of what the layer is to show of its steps, of those in
+ * `intermediateNames()`; what is not asked for costs nothing.
+ *
+ * In two forms, so that `N` has `undefined` where the names may be left out.
+ * @template {Asked} [N=Asked]
+ * @typedef {{ intermediates: N } | { intermediates?: N }} IntermediatesOption
  */
 
 /**
+ * The intermediates that were asked for, by name. Only one that this call had no need to compute is
+ * left out.
  * @template {ResultKind} [As='array']
- * @typedef {object} ShownIntermediates
- * @property {Record<string, ResultTensor<As>>} [intermediates]  those that were asked for, by name
+ * @template {Asked} [N=Asked]
+ * @typedef {[N] extends [readonly string[]] ? { intermediates: Record<string, ResultTensor<As>> }
+ *   : [N] extends [undefined] ? { intermediates?: never }
+ *   : { intermediates?: Record<string, ResultTensor<As>> }} ShownIntermediates
  */
 
 /**
  * A result by itself, or with the intermediates that were asked for beside it.
- * @template {IntermediatesOption} O
  * @template {ResultKind} As
- * @typedef {O extends { intermediates: readonly string[] }
- *   ? { output: ResultTensor<As>, intermediates: Record<string, ResultTensor<As>> }
- *   : ResultTensor<As>} OutputOrShown
+ * @template {Asked} N
+ * @typedef {[N] extends [undefined] ? ResultTensor<As>
+ *   : { output: ResultTensor<As> } & ShownIntermediates<As, N>
+ *     | ([N] extends [readonly string[]] ? never : ResultTensor<As>)} OutputOrShown
  */
 
 /**
@@ -92,8 +102,8 @@ export class Layer extends NativeObject {
         sizes = writeOptions(call, options, table);
         return;
       }
-      call.put('address', place.owner.address);
-      call.put('integer', place.index);
+      call.put(Kind.address, place.owner.address);
+      call.put(Kind.integer, place.index);
     });
     super(runtime, 'deleteLayer', address, place?.owner);
     this.#kind = kind;
@@ -165,11 +175,11 @@ export class Layer extends NativeObject {
   /**
    * Runs an operation that has one result, may drop out, and shows intermediates.
    * @protected
-   * @template {{ dropout?: Dropout } & IntermediatesOption} O
+   * @template {Asked} N
    * @param {Operation} operation
    * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the result
-   * @param {O} options
-   * @returns {OutputOrShown<O, any>}
+   * @param {{ dropout?: Dropout } & IntermediatesOption<N>} options
+   * @returns {OutputOrShown<any, N>}
    */
   show(operation, writeInputs, { dropout, intermediates }) {
     return this.call((call) => {
@@ -178,7 +188,7 @@ export class Layer extends NativeObject {
       call.intermediates(intermediates);
       call.run(operation);
       const output = call.give(result);
-      return intermediates ? { output, ...call.shown(intermediates) } : output;
+      return /** @type {any} */ (intermediates ? { output, ...call.shown(intermediates) } : output);
     });
   }
 
@@ -226,8 +236,8 @@ export class Layer extends NativeObject {
     const address = this.address;
     return withSafetensors(runtimeOf(this), source, (file) =>
       runtimeOf(this).call((call) => {
-        call.put('address', address);
-        call.put('address', file.address);
+        call.put(Kind.address, address);
+        call.put(Kind.address, file.address);
         call.text('prefix', prefix);
         call.flag('strict', strict);
         call.run('loadStateDict');

@@ -3,7 +3,7 @@ import { checkOptions, flag, real, size } from './options.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
-/** @import { IntermediatesOption, OutputOrShown } from './layer.js' */
+/** @import { Asked, IntermediatesOption, OutputOrShown } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -103,13 +103,13 @@ export class AddNorm extends Layer {
   /**
    * @param {TensorLike} x  (…, width)
    * @param {TensorLike} y  of the same shape
-   * @template {{ dropout?: Dropout } & IntermediatesOption} [O={}]
-   * @param {O} [options]
-   * @returns {OutputOrShown<O, As>} the shape of `x`; with `intermediates` that is `output`, and they
+   * @template {Asked} [N=undefined]
+   * @param {{ dropout?: Dropout } & IntermediatesOption<N>} [options]
+   * @returns {OutputOrShown<As, N>} the shape of `x`; with `intermediates` that is `output`, and they
    *   stand beside it
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
-  forward(x, y, options = /** @type {O} */ ({})) {
+  forward(x, y, options = {}) {
     checkOptions(options, kCall);
     return this.show('forwardAddNorm', writePair(x, y), options);
   }

@@ -8,6 +8,7 @@ import {
 import { positions } from './attentionPositions.js';
 import { invalid } from './errors.js';
 import { cacheOf, KeyValueCache, writeCapacity } from './keyValueCache.js';
+import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkEqual, kRowRanks } from './tensor.js';
@@ -18,7 +19,7 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
 /** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
-/** @import { IntermediatesOption, ShownIntermediates } from './layer.js' */
+/** @import { Asked, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
@@ -46,7 +47,7 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
  * @typedef {object} CacheOption
  * @property {KeyValueCache<any>} [cache]  of `makeCache()`: keys and values are those of the next tokens
  *   of a sequence; they are appended, and the query attends to all that the cache holds. Masks and
- *   lengths are over past + N keys, and diagonals count from the beginning of the sequence
+ *   lengths are over past + N keys, and the diagonal counts from the beginning of the sequence
  */
 
 /**
@@ -55,8 +56,9 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {Asked} [N=Asked]
  * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
- *   & CacheOption & IntermediatesOption} MultiHeadAttentionForwardOptions
+ *   & CacheOption & IntermediatesOption<N>} MultiHeadAttentionForwardOptions
  */
 
 /**
@@ -66,8 +68,9 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {Asked} [N=Asked]
  * @typedef {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>
- *   & ShownIntermediates<As>} MultiHeadAttentionResult
+ *   & ShownIntermediates<As, N>} MultiHeadAttentionResult
  */
 
 const kOptions = {
@@ -142,11 +145,12 @@ export class MultiHeadAttention extends Layer {
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
    * @param {TensorLike} [key]  (B, Nk, keyDim), of the same rank; `query` by default
    * @param {TensorLike} [value]  (B, Nk, valueDim), of the same rank; `key` by default
-   * @param {MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
-   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output` of the shape
+   * @param {MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp, N>} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>} `output` of the shape
    *   of `query`, and the stages asked for, (B, H, Nq, Nk), or (H, Nq, Nk) without B
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
@@ -160,7 +164,7 @@ export class MultiHeadAttention extends Layer {
       checkEqual('query', 'width', q.width, 'the dModel of this layer', this.sizes.dModel);
       this.#checkWidths(k.width, v.width);
       const output = call.result('output', shape);
-      if (cache) call.put('address', cache.address);
+      if (cache) call.put(Kind.address, cache.address);
       const stages = this.#writeOptions(call, options, shape, past + k.length);
       call.intermediates(options.intermediates);
       call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
@@ -195,21 +199,22 @@ export class MultiHeadAttention extends Layer {
       this.#checkWidths(k.width, v.width);
       checkEqual('value', 'batch', v.batch, 'the batch of key', k.batch);
       checkEqual('key', 'length', k.length, 'the length of value', v.length);
-      call.put('address', cache.address);
+      call.put(Kind.address, cache.address);
     });
   }
 
   /**
-   * Attends to what a cache holds. Diagonals are as given: query i is at key i + offset.
+   * Attends to what a cache holds. The diagonal is as given: query i is at key i + offset.
    * @template {boolean} [Scaled=false]
    * @template {boolean} [Capped=false]
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
    * @param {KeyValueCache<any>} cache
-   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & IntermediatesOption} [options]
-   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>}
+   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & IntermediatesOption<N>} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -218,7 +223,7 @@ export class MultiHeadAttention extends Layer {
     const numKeys = lengthOf(cache);
     return this.call((call) => {
       const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
-      call.put('address', cache.address);
+      call.put(Kind.address, cache.address);
       const output = call.result('output', shape);
       const stages = this.#writeOptions(call, options, shape, numKeys);
       call.intermediates(options.intermediates);

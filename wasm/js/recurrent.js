@@ -1,8 +1,9 @@
+import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { checkOptions, choice, flag, kInit, size } from './options.js';
 
 /** @import { OptionTable } from './options.js' */
-/** @import { InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
+/** @import { Asked, InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -52,10 +53,11 @@ class Recurrent extends Layer {
   }
 
   /**
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {{ h0?: TensorLike } & IntermediatesOption} [options]  `h0` is the state before the first step, (numLayers, B, H),
+   * @param {{ h0?: TensorLike } & IntermediatesOption<N>} [options]  `h0` is the state before the first step, (numLayers, B, H),
    *   or (numLayers, H) without B; zeros by default
-   * @returns {RecurrentResult<As> & ShownIntermediates<As>}
+   * @returns {RecurrentResult<As> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `size_overflow`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
@@ -66,7 +68,7 @@ class Recurrent extends Layer {
       const batch = shape.length === 3 ? [shape[0]] : [];
       const states = [numLayers, ...batch, hiddenSize];
       const output = call.result('output', shape.with(-1, hiddenSize));
-      if (options.h0 === undefined) call.none('floats');
+      if (options.h0 === undefined) call.none(Kind.floats);
       else call.floatsOf('h0', options.h0, states);
       const hN = call.result('hN', states);
       call.intermediates(options.intermediates);

@@ -3,11 +3,16 @@
 
 /** @import { AdditiveAttention } from './additiveAttention.js' */
 /** @import { Attn } from './attn.js' */
-/** @import { ExclusionOptions, ScoreOptions, StageOptions } from './attentionOptions.js' */
+/** @import { DropoutOption, ExclusionOptions, ScoreOptions, StageOptions } from './attentionOptions.js' */
 /** @import { AttentionPoolingResult, PoolingOptions, ScoringOptions } from './attentionPooling.js' */
 /** @import { BahdanauDecoder, BahdanauDecoderResult, BahdanauDecoderState } from './bahdanauDecoder.js' */
+/** @import { Dropout } from './dropout.js' */
+/** @import { FeedForward } from './feedForward.js' */
 /** @import { DecodingState, KeyValueCache } from './keyValueCache.js' */
-/** @import { CacheOption, MultiHeadAttention } from './multiHeadAttention.js' */
+/** @import { Asked, IntermediatesOption, OutputOrShown, ShownIntermediates } from './layer.js' */
+/** @import { AddNorm } from './layerNorm.js' */
+/** @import { CacheOption, MultiHeadAttention, MultiHeadAttentionResult } from './multiHeadAttention.js' */
+/** @import { GRU, RecurrentResult, RNN } from './recurrent.js' */
 /** @import { AttentionResult, LayoutOptions } from './scaledDotProductAttention.js' */
 /** @import { NumbersLike, TensorLike } from './tensor.js' */
 /** @import { ResultKind } from './tensorHandle.js' */
@@ -26,7 +31,21 @@
  *   : T extends TransformerEncoderLayer<infer As> ? EncoderLayerCalls<As>
  *   : T extends TransformerDecoder<infer As> ? DecoderCalls<As>
  *   : T extends TransformerDecoderLayer<infer As> ? DecoderLayerCalls<As>
+ *   : T extends FeedForward<infer As> ? FeedForwardCalls<As>
+ *   : T extends AddNorm<infer As> ? AddNormCalls<As>
+ *   : T extends GRU<infer As> | RNN<infer As> ? RecurrentCalls<As>
  *   : unknown} RemoteCalls
+ */
+
+/**
+ * Options of attention in a layer of a Transformer, as they are sent.
+ * @template {boolean} Scaled
+ * @template {boolean} Capped
+ * @template {boolean} Biased
+ * @template {boolean} Weights
+ * @template {boolean} LogSumExp
+ * @typedef {Sent<ScoreOptions & ExclusionOptions>
+ *   & StageOptions<Scaled, Capped, Biased, Weights, LogSumExp>} SentLayerAttentionOptions
  */
 
 /**
@@ -36,8 +55,8 @@
  * @template {boolean} Biased
  * @template {boolean} Weights
  * @template {boolean} LogSumExp
- * @typedef {Sent<ScoreOptions & ExclusionOptions>
- *   & StageOptions<Scaled, Capped, Biased, Weights, LogSumExp>} SentAttentionOptions
+ * @typedef {SentLayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ *   & DropoutOption} SentAttentionOptions
  */
 
 /**
@@ -84,23 +103,27 @@
  *     Biased extends boolean = false,
  *     Weights extends boolean = false,
  *     LogSumExp extends boolean = false,
+ *     N extends Asked = undefined,
  *   >(
  *     query: Sent<TensorLike>,
  *     key?: Sent<TensorLike>,
  *     value?: Sent<TensorLike>,
- *     options?: SentAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & Sent<CacheOption>,
- *   ): Promise<Sent<AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>>>,
+ *     options?: SentAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ *       & Sent<CacheOption> & IntermediatesOption<N>,
+ *   ): Promise<Sent<MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>>>,
  *   attend<
  *     Scaled extends boolean = false,
  *     Capped extends boolean = false,
  *     Biased extends boolean = false,
  *     Weights extends boolean = false,
  *     LogSumExp extends boolean = false,
+ *     N extends Asked = undefined,
  *   >(
  *     query: Sent<TensorLike>,
  *     cache: Remote<KeyValueCache<any>>,
- *     options?: SentAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>,
- *   ): Promise<Sent<AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>>>,
+ *     options?: SentAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+ *       & IntermediatesOption<N>,
+ *   ): Promise<Sent<MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>>>,
  * }} MultiHeadAttentionCalls
  */
 
@@ -110,21 +133,23 @@
  *   forward<
  *     Scores extends boolean = false,
  *     Weights extends boolean = false,
+ *     N extends Asked = undefined,
  *   >(
  *     query: Sent<TensorLike>,
  *     key: Sent<TensorLike>,
  *     value: Sent<TensorLike>,
- *     options?: SentPoolingOptions<Scores, Weights>,
- *   ): Promise<Sent<AttentionPoolingResult<As, Scores, Weights>>>,
+ *     options?: SentPoolingOptions<Scores, Weights> & IntermediatesOption<N>,
+ *   ): Promise<Sent<AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As, N>>>,
  *   forwardProjected<
  *     Scores extends boolean = false,
  *     Weights extends boolean = false,
+ *     N extends Asked = undefined,
  *   >(
  *     query: Sent<TensorLike>,
  *     projectedKeys: Sent<TensorLike>,
  *     value: Sent<TensorLike>,
- *     options?: SentPoolingOptions<Scores, Weights>,
- *   ): Promise<Sent<AttentionPoolingResult<As, Scores, Weights>>>,
+ *     options?: SentPoolingOptions<Scores, Weights> & IntermediatesOption<N>,
+ *   ): Promise<Sent<AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As, N>>>,
  * }} AdditiveAttentionCalls
  */
 
@@ -133,11 +158,12 @@
  * @typedef {{
  *   forward<
  *     Alignment extends boolean = false,
+ *     N extends Asked = undefined,
  *   >(
  *     tokens: Sent<NumbersLike>,
  *     state: Remote<BahdanauDecoderState>,
- *     options?: { needAlignment?: Alignment },
- *   ): Promise<Sent<BahdanauDecoderResult<As, Alignment>>>,
+ *     options?: { needAlignment?: Alignment } & IntermediatesOption<N>,
+ *   ): Promise<Sent<BahdanauDecoderResult<As, Alignment> & ShownIntermediates<As, N>>>,
  * }} BahdanauDecoderCalls
  */
 
@@ -146,10 +172,12 @@
  * @typedef {{
  *   forward<
  *     Weights extends boolean = false,
+ *     N extends Asked = undefined,
  *   >(
  *     x: Sent<TensorLike>,
- *     options?: Sent<Omit<EncoderCall, 'needWeights'>> & Pick<EncoderCall<Weights>, 'needWeights'>,
- *   ): Promise<Sent<EncoderResult<As, Weights>>>,
+ *     options?: Sent<Omit<EncoderCall, 'needWeights'>> & Pick<EncoderCall<Weights>, 'needWeights'>
+ *       & IntermediatesOption<N>,
+ *   ): Promise<Sent<EncoderResult<As, Weights> & ShownIntermediates<As, N>>>,
  * }} EncoderCalls
  */
 
@@ -162,12 +190,13 @@
  *     Biased extends boolean = false,
  *     Weights extends boolean = false,
  *     LogSumExp extends boolean = false,
+ *     N extends Asked = undefined,
  *   >(
  *     x: Sent<TensorLike>,
  *     options?: Sent<Omit<EncoderLayerCall, 'attention'>> & {
- *       attention?: SentAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>,
- *     },
- *   ): Promise<Sent<AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>>>,
+ *       attention?: SentLayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>,
+ *     } & IntermediatesOption<N>,
+ *   ): Promise<Sent<MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>>>,
  * }} EncoderLayerCalls
  */
 
@@ -176,11 +205,13 @@
  * @typedef {{
  *   forward<
  *     Weights extends boolean = false,
+ *     N extends Asked = undefined,
  *   >(
  *     x: Sent<TensorLike>,
  *     memory: Sent<TensorLike | DecodingState>,
- *     options?: Sent<Omit<DecoderCall, 'needWeights'>> & Pick<DecoderCall<Weights>, 'needWeights'>,
- *   ): Promise<Sent<DecoderResult<As, Weights>>>,
+ *     options?: Sent<Omit<DecoderCall, 'needWeights'>> & Pick<DecoderCall<Weights>, 'needWeights'>
+ *       & IntermediatesOption<N>,
+ *   ): Promise<Sent<DecoderResult<As, Weights> & ShownIntermediates<As, N>>>,
  * }} DecoderCalls
  */
 
@@ -198,21 +229,60 @@
  *     CrossBiased extends boolean = false,
  *     CrossWeights extends boolean = false,
  *     CrossLogSumExp extends boolean = false,
+ *     N extends Asked = undefined,
  *   >(
  *     x: Sent<TensorLike>,
  *     memory: Sent<TensorLike | DecodingState>,
  *     options?: Sent<Pick<DecoderLayerCall, 'dropout'>> & {
- *       selfAttention?: SentAttentionOptions<
+ *       selfAttention?: SentLayerAttentionOptions<
  *         SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp
  *       >,
- *       crossAttention?: SentAttentionOptions<
+ *       crossAttention?: SentLayerAttentionOptions<
  *         CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp
  *       >,
- *     },
+ *     } & IntermediatesOption<N>,
  *   ): Promise<Sent<DecoderLayerResult<As,
  *     SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
- *     CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>>>,
+ *     CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
+ *     & ShownIntermediates<As, N>>>,
  * }} DecoderLayerCalls
+ */
+
+/**
+ * @template {ResultKind} As
+ * @typedef {{
+ *   forward<
+ *     N extends Asked = undefined,
+ *   >(
+ *     x: Sent<TensorLike>,
+ *     options?: { dropout?: Dropout } & IntermediatesOption<N>,
+ *   ): Promise<Sent<OutputOrShown<As, N>>>,
+ * }} FeedForwardCalls
+ */
+
+/**
+ * @template {ResultKind} As
+ * @typedef {{
+ *   forward<
+ *     N extends Asked = undefined,
+ *   >(
+ *     x: Sent<TensorLike>,
+ *     y: Sent<TensorLike>,
+ *     options?: { dropout?: Dropout } & IntermediatesOption<N>,
+ *   ): Promise<Sent<OutputOrShown<As, N>>>,
+ * }} AddNormCalls
+ */
+
+/**
+ * @template {ResultKind} As
+ * @typedef {{
+ *   forward<
+ *     N extends Asked = undefined,
+ *   >(
+ *     x: Sent<TensorLike>,
+ *     options?: { h0?: Sent<TensorLike> } & IntermediatesOption<N>,
+ *   ): Promise<Sent<RecurrentResult<As> & ShownIntermediates<As, N>>>,
+ * }} RecurrentCalls
  */
 
 export {};

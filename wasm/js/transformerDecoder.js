@@ -1,10 +1,11 @@
 import {
   giveEach,
-  kAttentionNames,
+  kLayerAttentionNames,
   kScoreNames,
   writeAttentionOptions,
 } from './attentionOptions.js';
 import { DecodingState, kCapacity } from './keyValueCache.js';
+import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { layerSizes, leadingOf } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
@@ -12,11 +13,11 @@ import { checkOptions, wanted, writeOptions } from './options.js';
 import { checkEqual } from './tensor.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
-/** @import { AskedFor, AttentionOptions, AttentionStages, ExclusionOptions, ScoreOptions, StageResults } from './attentionOptions.js' */
+/** @import { AskedFor, AttentionStages, ExclusionOptions, LayerAttentionOptions, ScoreOptions, ScoreSizes, StageResults } from './attentionOptions.js' */
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
-/** @import { IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
+/** @import { Asked, IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
 /** @import { Names } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -35,10 +36,10 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @template {boolean} [CrossWeights=boolean]
  * @template {boolean} [CrossLogSumExp=boolean]
  * @typedef {object} DecoderLayerCall
- * @property {AttentionOptions<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp>
+ * @property {LayerAttentionOptions<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp>
  *   } [selfAttention]  its stages included. Nothing is causal unless it is asked for:
  *   `{ causal: true }`
- * @property {AttentionOptions<CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
+ * @property {LayerAttentionOptions<CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
  *   } [crossAttention]  its stages included
  * @property {Dropout} [dropout]  acts in six places, with streams stream … + 5; for training
  */
@@ -138,7 +139,7 @@ class Decoder extends Layer {
    * @param {TensorLike | DecodingState} memory
    * @param {DecoderLayerCall & IntermediatesOption} options
    * @param {Names} names  of what attention may be given
-   * @param {number} numWeights  of how many layers the weights are asked for
+   * @param {number | undefined} numWeights  of how many layers of a stack the weights are asked for
    * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
    * @returns {R}
    */
@@ -154,12 +155,12 @@ class Decoder extends Layer {
       const rank = shape.length;
       const self = layerSizes(shape, dModel, numHeads, past + shape[rank - 2]);
       const output = call.result('output', shape);
-      call.put('address', state ? state.address : 0);
+      call.put(Kind.address, state ? state.address : 0);
       let numKeys;
       if (state) {
         checkEqual('x', 'batch', self.batch, 'the batch of state', state.batch);
         numKeys = state.memoryLength;
-        call.none('floats');
+        call.none(Kind.floats);
       } else {
         const other = call.rows('memory', /** @type {TensorLike} */ (memory), dModel, 'dModel');
         checkEqual('memory', 'rank', other.length, 'the rank of x', rank);
@@ -171,8 +172,10 @@ class Decoder extends Layer {
       const selfStages = writeAttentionOptions(call, selfAttention, self, leading);
       const crossStages = writeAttentionOptions(call, crossAttention, cross, leading);
       call.dropout(dropout);
-      const selfWeights = writeLayerWeights(call, numWeights, self, leading);
-      const crossWeights = writeLayerWeights(call, numWeights, cross, leading);
+      const weightsOf = (/** @type {ScoreSizes} */ sizes) =>
+        numWeights === undefined ? [] : writeLayerWeights(call, numWeights, sizes, leading);
+      const selfWeights = weightsOf(self);
+      const crossWeights = weightsOf(cross);
       call.intermediates(options.intermediates);
       call.run(/** @type {Operation} */ (`forward${this.kind}`));
       return give(
@@ -225,24 +228,32 @@ export class TransformerDecoderLayer extends Decoder {
    * @template {boolean} [CrossBiased=false]
    * @template {boolean} [CrossWeights=false]
    * @template {boolean} [CrossLogSumExp=false]
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {TensorLike | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
    * @param {DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
-   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & IntermediatesOption} [options]
+   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & IntermediatesOption<N>} [options]
    * @returns {DecoderLayerResult<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
-   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & ShownIntermediates<As>}
+   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
   forward(x, memory, options = {}) {
     checkOptions(options, kLayerCall);
-    return this.run(x, memory, options, kAttentionNames, 0, (call, output, self, cross) => ({
-      output: call.give(output),
-      selfAttention: giveEach(call, self.stages),
-      crossAttention: giveEach(call, cross.stages),
-      ...call.shown(options.intermediates),
-    }));
+    return this.run(
+      x,
+      memory,
+      options,
+      kLayerAttentionNames,
+      undefined,
+      (call, output, self, cross) => ({
+        output: call.give(output),
+        selfAttention: giveEach(call, self.stages),
+        crossAttention: giveEach(call, cross.stages),
+        ...call.shown(options.intermediates),
+      }),
+    );
   }
 }
 
@@ -276,11 +287,12 @@ export class TransformerDecoder extends Decoder {
 
   /**
    * @template {boolean} [Weights=false]
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {TensorLike | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
-   * @param {DecoderCall<Weights> & IntermediatesOption} [options]
-   * @returns {DecoderResult<As, Weights> & ShownIntermediates<As>}
+   * @param {DecoderCall<Weights> & IntermediatesOption<N>} [options]
+   * @returns {DecoderResult<As, Weights> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */

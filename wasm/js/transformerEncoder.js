@@ -1,21 +1,22 @@
 import {
   giveStages,
-  kAttentionNames,
+  kLayerAttentionNames,
   kScoreNames,
   writeAttentionOptions,
 } from './attentionOptions.js';
 import { invalid } from './errors.js';
 import { cacheOf, DecodingState, writeCapacity } from './keyValueCache.js';
+import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { layerSizes, leadingOf, lengthOf } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkOptions, wanted } from './options.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
-/** @import { AskedFor, AttentionOptions, ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
+/** @import { AskedFor, ExclusionOptions, LayerAttentionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption, KeyValueCache } from './keyValueCache.js' */
-/** @import { IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
+/** @import { Asked, IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
 /** @import { MultiHeadAttentionResult } from './multiHeadAttention.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -30,7 +31,7 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
  * @typedef {object} EncoderLayerCall
- * @property {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [attention]  of
+ * @property {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [attention]  of
  *   self-attention, its stages included
  * @property {Dropout} [dropout]  acts in four places, with streams stream … + 3; for training
  * @property {KeyValueCache<any>} [cache]  of `makeCache()`: `x` are then the next tokens of a
@@ -108,9 +109,10 @@ export class TransformerEncoderLayer extends Layer {
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp> & IntermediatesOption} [options]
-   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output` of the shape
+   * @param {EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp> & IntermediatesOption<N>} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>} `output` of the shape
    *   of `x`, and the stages of attention asked for
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
@@ -118,13 +120,13 @@ export class TransformerEncoderLayer extends Layer {
   forward(x, options = {}) {
     checkOptions(options, kLayerCall);
     const { attention = {}, dropout, cache } = options;
-    checkOptions(attention, kAttentionNames, 'attention');
+    checkOptions(attention, kLayerAttentionNames, 'attention');
     const { dModel, numHeads } = this.sizes;
     const past = cache === undefined ? 0 : lengthOf(cache);
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
-      call.put('address', cache ? cache.address : 0);
+      call.put(Kind.address, cache ? cache.address : 0);
       const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
       const stages = writeAttentionOptions(call, attention, sizes, leadingOf(shape, numHeads));
       call.dropout(dropout);
@@ -176,9 +178,10 @@ export class TransformerEncoder extends Layer {
 
   /**
    * @template {boolean} [Weights=false]
+   * @template {Asked} [N=undefined]
    * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {EncoderCall<Weights> & IntermediatesOption} [options]
-   * @returns {EncoderResult<As, Weights> & ShownIntermediates<As>}
+   * @param {EncoderCall<Weights> & IntermediatesOption<N>} [options]
+   * @returns {EncoderResult<As, Weights> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -195,7 +198,7 @@ export class TransformerEncoder extends Layer {
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
-      call.put('address', caches ? caches.address : 0);
+      call.put(Kind.address, caches ? caches.address : 0);
       const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
       const leading = leadingOf(shape, numHeads);
       writeAttentionOptions(call, attention, sizes, leading);

@@ -27,7 +27,7 @@ namespace attn::wasm {
 
 using Address = std::uintptr_t;
 
-/// What an argument is; wasm/js/call.js numbers them alike. Both sides fold the kinds of a call's
+/// What an argument is; wasm/js/kind.js numbers them alike. Both sides fold the kinds of a call's
 /// arguments into one number, in the order in which they are written and read, and attn_run()
 /// refuses a call where the two differ.
 enum class Kind : std::uint32_t {
@@ -150,13 +150,11 @@ class Arguments {
     return result;
   }
 
-  std::optional<Diagonal> optional_diagonal() noexcept {
-    const int kind = choice<int>();
-    if (kind == 0) return std::nullopt;
-    if (kind == 1) return Diagonal::bottom_right();
-    return Diagonal::offset(integer());
+  /// NaN stands for the bottom right.
+  Diagonal diagonal() noexcept {
+    const auto offset = optional_integer();
+    return offset ? Diagonal::offset(*offset) : Diagonal::bottom_right();
   }
-  Diagonal diagonal() noexcept { return optional_diagonal().value_or(Diagonal::top_left()); }
 
   /// Names of intermediates that a layer's call is to show; null for none.
   Intermediates* intermediates();
@@ -194,8 +192,10 @@ class Arguments {
     std::int64_t strides[ConstTensor::kMaxRank];
   };
 
-  // Out of line: they are called in some three hundred places.
-  double next(Kind kind) noexcept;
+  double next(Kind kind) noexcept {
+    kinds_ = 31 * kinds_ + static_cast<std::uint32_t>(kind);
+    return *at_++;
+  }
   /// Rank, address, sizes and strides; a rank of −1 stands for none.
   Strided strided(Kind kind) noexcept;
 

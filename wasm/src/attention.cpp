@@ -18,7 +18,7 @@ namespace attn::wasm {
 AttentionOptions attention_options(Arguments& arguments) {
   AttentionOptions options;
   options.scale = arguments.optional_real();
-  options.relative_diagonal = arguments.diagonal();
+  options.diagonal = arguments.diagonal();
   options.relative_keys = arguments.floats();
   options.relative_values = arguments.floats();
   options.softcap = arguments.real();
@@ -32,12 +32,11 @@ AttentionOptions attention_options(Arguments& arguments) {
   }
   options.bias = arguments.floats();
   options.mask = arguments.mask();
-  options.causal = arguments.optional_diagonal();
+  options.causal = arguments.flag();
   if (arguments.flag()) {
     Window window;
     window.left = arguments.optional_integer();
     window.right = arguments.optional_integer();
-    window.diagonal = arguments.diagonal();
     options.window = window;
   }
   options.valid_lens = arguments.lengths();
@@ -157,7 +156,7 @@ void run_bias(const Tensor& bias, AttentionOptions& options) {
 void run_alibi_bias(Arguments& a) {
   const Tensor bias = a.result();
   AttentionOptions options;
-  options.relative_diagonal = a.diagonal();
+  options.diagonal = a.diagonal();
   if (!has_elements(bias)) return;
   std::vector<float> slopes(static_cast<std::size_t>(bias.size(0)));
   alibi_slopes(slopes);
@@ -173,7 +172,7 @@ void run_t5_bias(Arguments& a) {
   const Tensor bias = a.result();
   AttentionOptions options;
   options.t5_bias = rule;
-  options.relative_diagonal = a.diagonal();
+  options.diagonal = a.diagonal();
   run_bias(bias, options);
 }
 

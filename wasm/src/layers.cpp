@@ -70,8 +70,10 @@ void run_multi_head_attention(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
   const Tensor output = a.result();
-  const AttentionOptions options = attention_options(a);
-  attention.forward(query, key, value, output, options, context(), a.intermediates());
+  MultiHeadAttentionCall call;
+  call.attention = attention_options(a);
+  call.intermediates = a.intermediates();
+  attention.forward(query, key, value, output, call, context());
   a.give_intermediates();
 }
 

@@ -42,7 +42,7 @@ void make_embedding(Arguments& a) {
 
 void run_embedding(Arguments& a) {
   const auto& embedding = a.layer<Embedding>();
-  const ConstIds32 ids = a.lengths();
+  const IdView ids = a.lengths();
   embedding.forward(ids, a.result(), context());
 }
 

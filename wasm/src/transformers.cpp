@@ -131,9 +131,11 @@ void run_with_cache(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
   const Tensor output = a.result();
-  auto& cache = state_of<KeyValueCache>(a);
-  const AttentionOptions options = attention_options(a);
-  attention.forward(query, key, value, output, cache, options, context(), a.intermediates());
+  MultiHeadAttentionCall call;
+  call.cache = &state_of<KeyValueCache>(a);
+  call.attention = attention_options(a);
+  call.intermediates = a.intermediates();
+  attention.forward(query, key, value, output, call, context());
   a.give_intermediates();
 }
 
@@ -210,15 +212,12 @@ void run_encoder_layer(Arguments& a) {
   const auto& layer = a.layer<TransformerEncoderLayer>();
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
-  auto* cache = optional_state<KeyValueCache>(a);
-  const AttentionOptions attention = attention_options(a);
-  const Dropout dropout = a.dropout();
-  Intermediates* const intermediates = a.intermediates();
-  if (cache) {
-    layer.forward(x, output, *cache, attention, dropout, context(), intermediates);
-  } else {
-    layer.forward(x, output, attention, dropout, context(), intermediates);
-  }
+  TransformerEncoderLayerCall call;
+  call.cache = optional_state<KeyValueCache>(a);
+  call.attention = attention_options(a);
+  call.dropout = a.dropout();
+  call.intermediates = a.intermediates();
+  layer.forward(x, output, call, context());
   a.give_intermediates();
 }
 
@@ -250,27 +249,26 @@ void make_layer_cache(Arguments& a) {
 }
 
 /// Over the output of an encoder, or over a state.
-template <class L>
+template <class L, class Call>
 void run_decoder(Arguments& a) {
   const auto& decoder = a.layer<L>();
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
-  auto* state = optional_state<typename L::State>(a);
+  Call call;
+  call.state = optional_state<typename L::State>(a);
   const ConstTensor memory = a.floats();
-  TransformerDecoderCall call;
   call.self_attention = attention_options(a);
   call.cross_attention = attention_options(a);
   call.dropout = a.dropout();
-  const std::vector<Tensor> self_weights = weights_of_layers(a);
-  const std::vector<Tensor> cross_weights = weights_of_layers(a);
-  call.self_attention_weights = self_weights;
-  call.cross_attention_weights = cross_weights;
-  call.intermediates = a.intermediates();
-  if (state) {
-    decoder.forward(x, *state, output, call, context());
-  } else {
-    decoder.forward(x, memory, output, call, context());
+  std::vector<Tensor> self_weights, cross_weights;
+  if constexpr (std::same_as<L, TransformerDecoder>) {
+    self_weights = weights_of_layers(a);
+    cross_weights = weights_of_layers(a);
+    call.self_attention_weights = self_weights;
+    call.cross_attention_weights = cross_weights;
   }
+  call.intermediates = a.intermediates();
+  decoder.forward(x, memory, output, call, context());
   a.give_intermediates();
 }
 
@@ -342,11 +340,12 @@ EMSCRIPTEN_BINDINGS(transformers) {
   operation("makeCaches", &make_caches);
 
   operation("makeTransformerDecoderLayer", &make_layer<TransformerDecoderLayer>);
-  operation("forwardTransformerDecoderLayer", &run_decoder<TransformerDecoderLayer>);
+  operation("forwardTransformerDecoderLayer",
+            &run_decoder<TransformerDecoderLayer, TransformerDecoderLayerCall>);
   operation("startTransformerDecoderLayer", &start_decoder<TransformerDecoderLayer>);
   operation("makeTransformerDecoder", &make_stack<TransformerDecoder, TransformerDecoderOptions>);
   operation("layerOfTransformerDecoder", &layer_of<TransformerDecoder>);
-  operation("forwardTransformerDecoder", &run_decoder<TransformerDecoder>);
+  operation("forwardTransformerDecoder", &run_decoder<TransformerDecoder, TransformerDecoderCall>);
   operation("startTransformerDecoder", &start_decoder<TransformerDecoder>);
 
   operation("makeBahdanauDecoder", &make_bahdanau);

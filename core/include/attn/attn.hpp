@@ -4,6 +4,7 @@
 
 #include "attn/context.hpp"
 #include "attn/error.hpp"
+#include "attn/id_view.hpp"
 #include "attn/instruction_set.hpp"
 #include "attn/owned_tensor.hpp"
 #include "attn/random.hpp"
@@ -31,6 +32,7 @@
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/embedding.hpp"
 #include "attn/layers/feed_forward.hpp"
+#include "attn/layers/gated_feed_forward.hpp"
 #include "attn/layers/gru.hpp"
 #include "attn/layers/initialization.hpp"
 #include "attn/layers/intermediates.hpp"
@@ -51,6 +53,7 @@
 #include "attn/io/state_dict.hpp"
 
 // Training
+#include "attn/training/attention.hpp"
 #include "attn/training/attention_backward.hpp"
 #include "attn/training/losses.hpp"
 #include "attn/training/optimizers.hpp"

@@ -12,9 +12,7 @@ namespace attn {
 /// that count from the sequence's beginning.
 inline AttentionOptions behind(std::int64_t past, const AttentionOptions& options) {
   AttentionOptions result = options;
-  result.relative_diagonal = result.relative_diagonal.shifted(past);
-  if (result.causal) result.causal = result.causal->shifted(past);
-  if (result.window) result.window->diagonal = result.window->diagonal.shifted(past);
+  result.diagonal = result.diagonal.shifted(past);
   return result;
 }
 

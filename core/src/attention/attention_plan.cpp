@@ -24,12 +24,13 @@ KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
   const AttentionOptions& o = p.options;
   for (index b = 0; b < p.tables(); ++b) {
     const index num_keys = p.keys_of(b);
+    const index offset = p.offset_of(b);
     for (index i = 0; i < p.num_queries; ++i) {
       index low = 0;
       index high = num_keys;
-      if (o.causal) high = std::min(high, i + p.offset_of(*o.causal, b) + 1);
+      if (o.causal) high = std::min(high, i + offset + 1);
       if (o.window) {
-        const index diagonal = i + p.offset_of(o.window->diagonal, b);
+        const index diagonal = i + offset;
         const auto far = [](index side) { return std::min(side, 2 * AttentionTerms::kFar); };
         if (o.window->left) low = std::max(low, diagonal - far(*o.window->left));
         if (o.window->right) high = std::min(high, diagonal + far(*o.window->right) + 1);
@@ -76,7 +77,7 @@ const float* make_distance_bias(const AttentionProblem& p, runtime::Execution& r
       run.floats(product("query", {p.tables(), p.query_heads, size}), "attention distance bias");
   run.parallel_for(p.tables() * p.query_heads, [&](index task, int) noexcept {
     const index h = task % p.query_heads;
-    const index offset = p.offset_of(o.relative_diagonal, task / p.query_heads);
+    const index offset = p.offset_of(task / p.query_heads);
     for (index i = 0; i < size; ++i) {
       const index distance = i - (p.num_queries - 1) - offset;
       float bias = 0.0F;
@@ -205,7 +206,7 @@ void AttentionPlan::point_to(index b, index h, AttentionHead& head) const noexce
                          p.num_queries - 1;
   }
   if (!o.sinks.is_none()) head.sink = o.sinks(h);
-  head.relative_offset = p.offset_of(o.relative_diagonal, b);
+  head.relative_offset = p.offset_of(b);
   if (relative_keys_) {
     head.packed_relative_keys =
         relative_keys_ + h * kernels::packed_size(p.distances(), p.head_dim);

@@ -62,34 +62,6 @@ TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
   return validation::broadcast(name, view, {p.batch, p.query_heads, p.num_queries, cols});
 }
 
-void check_length(const char* name, std::int64_t length, const AttentionTerms& p) {
-  if (length < 0 || length > p.num_keys) {
-    fail_value(name, length, {"a length between 0 and the ", p.num_keys, " keys"});
-  }
-}
-
-void check_lengths(const AttentionTerms& p) {
-  const ConstLengths& lens = p.options.valid_lens;
-  if (!lens.is_none()) {
-    const bool per_query = lens.rank() == 2;
-    if (lens.rank() < 1 || lens.rank() > 2 || lens.size(0) != p.batch ||
-        (per_query && lens.size(1) != p.num_queries)) {
-      fail_shape("valid_lens", lens.shape(),
-                 {"shape ", std::array{p.batch}, " or ", std::array{p.batch, p.num_queries}});
-    }
-    validation::require_data("valid_lens", lens);
-    for (std::int64_t b = 0; b < p.batch; ++b) {
-      for (std::int64_t i = 0; i < (per_query ? p.num_queries : 1); ++i) {
-        check_length("valid_lens", per_query ? lens(b, i) : lens(b), p);
-      }
-    }
-  }
-  check_optional("key_lens", p.options.key_lens, {p.batch});
-  if (!p.options.key_lens.is_none()) {
-    for (std::int64_t b = 0; b < p.batch; ++b) check_length("key_lens", p.options.key_lens(b), p);
-  }
-}
-
 /// (2k+1, width) or (Hq, 2k+1, width) as the latter; sets or checks k.
 ConstTensor check_relative(const char* name, const ConstTensor& table, std::int64_t width,
                            AttentionTerms& p) {
@@ -164,7 +136,9 @@ void check_terms(AttentionTerms& p) {
   check_bias(p);
   o.mask = broadcast_to_scores("mask", o.mask, p);
   o.bias = broadcast_to_scores("bias", o.bias, p);
-  check_lengths(p);
+  validation::require_lengths("valid_lens", o.valid_lens, p.batch, p.num_queries, p.num_keys,
+                              "keys");
+  validation::require_lengths("key_lens", o.key_lens, p.batch, -1, p.num_keys, "keys");
   check_optional("sinks", o.sinks, {p.query_heads});
   const auto scores = {p.batch, p.query_heads, p.num_queries, p.num_keys};
   check_optional("scaled_scores", o.scaled_scores, scores);

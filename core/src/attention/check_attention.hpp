@@ -6,16 +6,9 @@
 
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/tensor_view.hpp"
+#include "rows.hpp"
 
 namespace attn {
-
-/// (B, H, N, D) from a view of rank 2, 3 or 4; other ranks come back as they are.
-template <class T>
-TensorView<T> with_heads(TensorView<T> view) {
-  if (view.rank() == 2) view = view.unsqueeze(0);
-  if (view.rank() == 3) view = view.unsqueeze(1);
-  return view;
-}
 
 struct AttentionSizes {
   std::int64_t batch = 0;
@@ -49,8 +42,8 @@ struct AttentionTerms : AttentionSizes {
   std::int64_t table_of(std::int64_t b) const { return differs_by_entry() ? b : 0; }
 
   /// The key that query 0 of batch entry b is at.
-  std::int64_t offset_of(const Diagonal& diagonal, std::int64_t b) const {
-    return std::clamp(diagonal.resolve(num_queries, keys_of(b)), -kFar, kFar);
+  std::int64_t offset_of(std::int64_t b) const {
+    return std::clamp(options.diagonal.resolve(num_queries, keys_of(b)), -kFar, kFar);
   }
 
   /// Keys that batch entry b really has.

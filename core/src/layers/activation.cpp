@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "elementwise.hpp"
+#include "layers/activate.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -32,6 +33,11 @@ auto kernel_of(Activation activation, const kernels::KernelTable& kernels) {
 
 void apply_activation(const ConstTensor& x, const Tensor& output, Activation activation,
                       Context& context) {
+  activate(x, {}, output, activation, context);
+}
+
+void activate(const ConstTensor& x, const ConstTensor& factor, const Tensor& output,
+              Activation activation, Context& context) {
   validation::require_data("x", x);
   validation::require_same_shape("output", output, x);
   validation::require_data("output", output);
@@ -41,12 +47,17 @@ void apply_activation(const ConstTensor& x, const Tensor& output, Activation act
   if (count == 0) return;
   const ConstTensor from = x.rank() == 0 ? x.unsqueeze(0) : x;
   const Tensor to = x.rank() == 0 ? output.unsqueeze(0) : output;
+  const ConstTensor times = x.rank() == 0 && !factor.is_none() ? factor.unsqueeze(0) : factor;
   const auto map_run = [&](std::int64_t first, std::int64_t size) noexcept {
     kernels::MapArgs args;
     args.rows = 1;
     args.cols = size;
     args.x = element(from, first);
     args.x_col = from.stride(-1);
+    if (!times.is_none()) {
+      args.factor = element(times, first);
+      args.factor_col = times.stride(-1);
+    }
     args.out = element(to, first);
     args.out_col = to.stride(-1);
     kernel(args);

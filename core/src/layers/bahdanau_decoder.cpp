@@ -75,17 +75,8 @@ BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_ou
   state.num_hiddens_ = o.num_hiddens;
   validation::require_shape("hidden", hidden, {o.num_layers, state.batch_, o.num_hiddens});
   validation::require_data("hidden", hidden);
-  if (!encoder_lens.is_none()) {
-    validation::require_shape("encoder_lens", encoder_lens, {state.batch_});
-    validation::require_data("encoder_lens", encoder_lens);
-    for (std::int64_t b = 0; b < state.batch_; ++b) {
-      if (encoder_lens(b) < 0 || encoder_lens(b) > state.num_keys_) {
-        validation::fail_value(
-            "encoder_lens", encoder_lens(b),
-            {"a length between 0 and the ", state.num_keys_, " outputs of the encoder"});
-      }
-    }
-  }
+  validation::require_lengths("encoder_lens", encoder_lens, state.batch_, -1, state.num_keys_,
+                              "outputs of the encoder");
   const auto rows = {state.batch_, state.num_keys_, encoder_dim};
   state.hidden_ = allocate("hidden", {o.num_layers, state.batch_, o.num_hiddens});
   state.encoder_outputs_ = allocate("encoder_outputs", rows);
@@ -106,10 +97,9 @@ BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_ou
   return state;
 }
 
-template <class Id>
-void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, const Tensor& logits,
-                             const Tensor& alignment, Context& context,
-                             Intermediates* intermediates) const {
+void BahdanauDecoder::forward(const IdView& tokens, State& state, const Tensor& logits,
+                              const Tensor& alignment, Context& context,
+                              Intermediates* intermediates) const {
   const BahdanauDecoderOptions& o = options_;
   const std::int64_t batch = state.batch_;
   const std::int64_t keys = state.num_keys_;
@@ -119,7 +109,7 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
     validation::fail_value("state", "a state of another decoder",
                            {"one that ", validation::Name("init_state"), " of this decoder made"});
   }
-  validation::require_shape("tokens", tokens, {batch, -1});
+  validation::require_shape("tokens", tokens.shape(), {batch, -1});
   validation::require_data("tokens", tokens);
   const std::int64_t steps = tokens.size(1);
   validation::require_shape("logits", logits, {batch, steps, o.vocab_size});
@@ -181,18 +171,6 @@ void BahdanauDecoder::decode(const TensorView<const Id>& tokens, State& state, c
   if (!alignment.is_none()) copy(first_weights, alignment.slice(1, 0, 1), run);
   copy(hidden, Tensor(state.hidden_.data(), hidden.shape()), run);
   show.done();
-}
-
-void BahdanauDecoder::forward(const TensorView<const std::int32_t>& tokens, State& state,
-                              const Tensor& logits, const Tensor& alignment, Context& context,
-                              Intermediates* intermediates) const {
-  decode(tokens, state, logits, alignment, context, intermediates);
-}
-
-void BahdanauDecoder::forward(const TensorView<const std::int64_t>& tokens, State& state,
-                              const Tensor& logits, const Tensor& alignment, Context& context,
-                              Intermediates* intermediates) const {
-  decode(tokens, state, logits, alignment, context, intermediates);
 }
 
 }  // namespace attn

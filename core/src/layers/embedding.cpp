@@ -6,19 +6,11 @@
 #include <string>
 
 #include "elementwise.hpp"
+#include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
 namespace attn {
-namespace {
-
-/// A row's number, which may count from the end, from the beginning.
-std::optional<std::int64_t> from_beginning(std::optional<std::int64_t> row, std::int64_t rows) {
-  return row && *row < 0 ? *row + rows : row;
-}
-
-}  // namespace
-
 Embedding::Embedding(const EmbeddingOptions& options) : options_(options) {
   validation::require_at_least("num_embeddings", options.num_embeddings, 1);
   validation::require_at_least("embedding_dim", options.embedding_dim, 1);
@@ -29,21 +21,34 @@ Embedding::Embedding(const EmbeddingOptions& options) : options_(options) {
                              {"an index into the ", options.num_embeddings, " embeddings"});
     }
   }
-  const auto padding = from_beginning(options.padding_idx, options.num_embeddings);
-  weight_ = add_parameter("weight", {options.num_embeddings, options.embedding_dim},
-                          Initialization::normal(1, padding));
+  const std::int64_t padding = padding_row();
+  weight_ =
+      add_parameter("weight", {options.num_embeddings, options.embedding_dim},
+                    Initialization::normal(1, padding < 0 ? std::nullopt : std::optional(padding)));
+}
+
+std::int64_t Embedding::padding_row() const noexcept {
+  const std::int64_t row = options_.padding_idx.value_or(-1);
+  return options_.padding_idx && row < 0 ? row + options_.num_embeddings : row;
+}
+
+float Embedding::factor() const noexcept {
+  return options_.scale_by_sqrt_dim
+             ? static_cast<float>(std::sqrt(static_cast<double>(options_.embedding_dim)))
+             : 1.0F;
 }
 
 void Embedding::initialize_normal(const RandomStream& random, float deviation, Context& context) {
-  fill_normal(weight_, random, 0, deviation, context);
-  if (const auto row = from_beginning(options_.padding_idx, options_.num_embeddings)) {
-    std::fill_n(weight_.pointer(*row, 0), options_.embedding_dim, 0.0F);
-  }
+  const auto draw = [&](const Parameter& weight) {
+    fill_normal(weight.values, random, 0, deviation, context);
+    if (const std::int64_t row = padding_row(); row >= 0) {
+      std::fill_n(weight.values.pointer(row, 0), options_.embedding_dim, 0.0F);
+    }
+  };
+  update_parameters(draw, context);
 }
 
-template <class Id>
-void Embedding::look_up(const TensorView<const Id>& ids, const Tensor& output,
-                        Context& context) const {
+void Embedding::forward(const IdView& ids, const Tensor& output, Context& context) const {
   const std::int64_t width = options_.embedding_dim;
   if (ids.rank() != 1 && ids.rank() != 2) {
     validation::fail_shape("ids", ids.shape(), {"rank 1 (N) or 2 (B, N)"});
@@ -55,50 +60,31 @@ void Embedding::look_up(const TensorView<const Id>& ids, const Tensor& output,
   }
   validation::require_data("ids", ids);
   validation::require_data("output", output);
-  const auto tokens = ids.rank() == 1 ? ids.unsqueeze(0) : ids;
-  const Tensor rows = ids.rank() == 1 ? output.unsqueeze(0) : output;
-  for (std::int64_t b = 0; b < tokens.size(0); ++b) {
-    for (std::int64_t i = 0; i < tokens.size(1); ++i) {
-      if (tokens(b, i) < 0 || tokens(b, i) >= options_.num_embeddings) {
-        validation::fail_value("ids", tokens(b, i),
-                               {"an index below the ", options_.num_embeddings, " embeddings"});
-      }
+  const std::int64_t length = ids.size(-1);
+  const std::int64_t count = ids.rank() == 1 ? length : ids.size(0) * length;
+  const auto id_of = [&](std::int64_t token) {
+    return ids.rank() == 1 ? ids(token) : ids(token / length, token % length);
+  };
+  for (std::int64_t t = 0; t < count; ++t) {
+    if (id_of(t) < 0 || id_of(t) >= options_.num_embeddings) {
+      validation::fail_value("ids", id_of(t),
+                             {"an index below the ", options_.num_embeddings, " embeddings"});
     }
   }
 
   runtime::Execution run(context);
-  const float factor =
-      options_.scale_by_sqrt_dim ? static_cast<float>(std::sqrt(static_cast<double>(width))) : 1.0F;
-  const std::int64_t length = tokens.size(1);
-  const std::int64_t count = tokens.size(0) * length;
+  const float scale = factor();
+  const Tensor rows = with_batch(output);
   const std::int64_t per_task = std::max<std::int64_t>(1, kElementsPerTask / width);
   run.parallel_for((count + per_task - 1) / per_task, [&](std::int64_t task, int) noexcept {
     const std::int64_t end = std::min(count, (task + 1) * per_task);
     for (std::int64_t t = task * per_task; t < end; ++t) {
-      const float* from = weight_.pointer(tokens(t / length, t % length), 0);
+      const float* from = weight_.pointer(id_of(t), 0);
       float* to = rows.pointer(t / length, t % length, 0);
       const std::int64_t step = rows.stride(2);
-      for (std::int64_t c = 0; c < width; ++c) to[c * step] = from[c] * factor;
+      for (std::int64_t c = 0; c < width; ++c) to[c * step] = from[c] * scale;
     }
   });
-}
-
-void Embedding::forward(const ConstIds& ids, const Tensor& output, Context& context) const {
-  look_up(ids, output, context);
-}
-
-void Embedding::forward(const ConstIds32& ids, const Tensor& output, Context& context) const {
-  look_up(ids, output, context);
-}
-
-void Embedding::forward(std::span<const std::int64_t> ids, const Tensor& output,
-                        Context& context) const {
-  look_up(ConstIds(ids.data(), {std::ssize(ids)}), output, context);
-}
-
-void Embedding::forward(std::span<const std::int32_t> ids, const Tensor& output,
-                        Context& context) const {
-  look_up(ConstIds32(ids.data(), {std::ssize(ids)}), output, context);
 }
 
 }  // namespace attn

@@ -78,6 +78,17 @@ inline Dropout dropout_at(const Dropout& dropout, std::uint64_t place) {
   return result;
 }
 
+/// Requires a probability, and that attention's options have no dropout of their own.
+inline void check_dropout(const Dropout& dropout, const char* name,
+                          const AttentionOptions& attention) {
+  validation::require_probability("dropout", dropout.probability);
+  if (attention.dropout != 0) {
+    validation::fail_value(
+        name, attention.dropout,
+        {"0: ", validation::Name("dropout"), " of the call acts on the attention weights, too"});
+  }
+}
+
 /// The options of a call, with its dropout on the weights in training.
 inline AttentionOptions with_dropout(const AttentionOptions& attention, const Dropout& dropout,
                                      std::uint64_t place) {

@@ -15,15 +15,6 @@ MultiHeadAttentionOptions cross_attention_of(const TransformerLayerOptions& opti
   return result;
 }
 
-void require_no_weights(const TransformerDecoderCall& call) {
-  if (!call.self_attention_weights.empty() || !call.cross_attention_weights.empty()) {
-    validation::fail_value(
-        "weights", "a list",
-        {"none: the weights of a single layer are those of ", validation::Name("self_attention"),
-         " and ", validation::Name("cross_attention")});
-  }
-}
-
 }  // namespace
 
 TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& options)
@@ -45,32 +36,36 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
   add_intermediates({"resid_pre", "resid_mid", "resid_mid_cross", "resid_post", "output"});
 }
 
-void TransformerDecoderLayer::check_memory(const ConstTensor& x, const ConstTensor& memory) const {
-  require_rows_like("memory", memory, x, -1, options_.d_model);
+void TransformerDecoderLayer::check_memory(const ConstTensor& x, const ConstTensor& memory,
+                                           bool has_state) const {
+  if (!has_state) return require_rows_like("memory", memory, x, -1, options_.d_model);
+  if (!memory.is_none()) {
+    validation::fail_shape("memory", memory.shape(),
+                           {"none: ", validation::Name("state"), " holds its projections"});
+  }
 }
 
-void TransformerDecoderLayer::run(const ConstTensor& x, const ConstTensor& memory, State* state,
-                                  const Tensor& output, const AttentionOptions& self_options,
-                                  const AttentionOptions& cross_options, const Dropout& dropout,
-                                  Context& context, Intermediates* intermediates) const {
-  Showing show(*this, intermediates);
+void TransformerDecoderLayer::run(const ConstTensor& x, const ConstTensor& memory,
+                                  const Tensor& output, const TransformerDecoderLayerCall& call,
+                                  Context& context) const {
+  Showing show(*this, call.intermediates);
   runtime::Execution run(context);
   const auto take = [&] {
     return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
   };
   const Tensor a = take();
   const Tensor b = take();
+  State* const state = call.state;
+  const Dropout& dropout = call.dropout;
   const std::int64_t past = state ? state->self_attention.length() : 0;
-  const AttentionOptions to_self = with_dropout(self_options, dropout, 0);
-  const AttentionOptions to_memory = with_dropout(behind(past, cross_options), dropout, 2);
+  const AttentionOptions to_self = with_dropout(call.self_attention, dropout, 0);
+  const AttentionOptions to_memory = with_dropout(behind(past, call.cross_attention), dropout, 2);
   const auto attend_to_self = [&](const ConstTensor& tokens, const Tensor& to) {
-    if (state) {
-      self_attention_.forward(tokens, tokens, tokens, to, state->self_attention, to_self, context,
-                              show.within("self_attn"));
-    } else {
-      self_attention_.forward(tokens, tokens, tokens, to, to_self, context,
-                              show.within("self_attn"));
-    }
+    self_attention_.forward(tokens, tokens, tokens, to,
+                            {.attention = to_self,
+                             .cache = state ? &state->self_attention : nullptr,
+                             .intermediates = show.within("self_attn")},
+                            context);
     apply_dropout(to, to, dropout_at(dropout, 1), context);
   };
   const auto attend_to_memory = [&](const ConstTensor& tokens, const Tensor& to) {
@@ -78,8 +73,9 @@ void TransformerDecoderLayer::run(const ConstTensor& x, const ConstTensor& memor
       cross_attention_.attend(tokens, state->memory, to, to_memory, context,
                               show.within("multihead_attn"));
     } else {
-      cross_attention_.forward(tokens, memory, memory, to, to_memory, context,
-                               show.within("multihead_attn"));
+      cross_attention_.forward(
+          tokens, memory, memory, to,
+          {.attention = to_memory, .intermediates = show.within("multihead_attn")}, context);
     }
     apply_dropout(to, to, dropout_at(dropout, 3), context);
   };
@@ -123,46 +119,35 @@ void TransformerDecoderLayer::run(const ConstTensor& x, const ConstTensor& memor
   show.done();
 }
 
-void TransformerDecoderLayer::forward_with(const ConstTensor& x, const ConstTensor& memory,
-                                           State* state, const Tensor& output,
-                                           const TransformerDecoderCall& call,
-                                           Context& context) const {
+void TransformerDecoderLayer::forward(const ConstTensor& x, const ConstTensor& memory,
+                                      const Tensor& output, const TransformerDecoderLayerCall& call,
+                                      Context& context) const {
   check_tokens(x, output, options_.d_model);
-  if (!state) check_memory(x, memory);
-  validation::require_probability("dropout", call.dropout.probability);
-  require_no_weights(call);
+  check_memory(x, memory, call.state != nullptr);
+  check_dropout(call.dropout, "self_attention.dropout", call.self_attention);
+  check_dropout(call.dropout, "cross_attention.dropout", call.cross_attention);
   Showing show(*this, call.intermediates, x.rank() == 3);
   runtime::Execution execution(context);
-  const AttentionOptions to_self = staged(call.self_attention, execution);
-  const AttentionOptions to_memory = staged(call.cross_attention, execution);
-  const std::int64_t past = state ? state->self_attention.length() : 0;
+  TransformerDecoderLayerCall inner = call;
+  inner.self_attention = staged(call.self_attention, execution);
+  inner.cross_attention = staged(call.cross_attention, execution);
+  inner.intermediates = show.within("");
+  const std::int64_t past = call.state ? call.state->self_attention.length() : 0;
   try {
-    run(with_batch(x), with_batch(memory), state, with_batch(output), to_self, to_memory,
-        call.dropout, context, show.within(""));
+    run(with_batch(x), with_batch(memory), with_batch(output), inner, context);
   } catch (...) {
-    if (state) state->self_attention.truncate(past);
+    if (call.state) call.state->self_attention.truncate(past);
     throw;
   }
-  publish(to_self, call.self_attention, execution);
-  publish(to_memory, call.cross_attention, execution);
+  publish(inner.self_attention, call.self_attention, execution);
+  publish(inner.cross_attention, call.cross_attention, execution);
   show.done();
-}
-
-void TransformerDecoderLayer::forward(const ConstTensor& x, const ConstTensor& memory,
-                                      const Tensor& output, const TransformerDecoderCall& call,
-                                      Context& context) const {
-  forward_with(x, memory, nullptr, output, call, context);
-}
-
-void TransformerDecoderLayer::forward(const ConstTensor& x, State& state, const Tensor& output,
-                                      const TransformerDecoderCall& call, Context& context) const {
-  forward_with(x, {}, &state, output, call, context);
 }
 
 TransformerDecoderLayer::State TransformerDecoderLayer::start(const ConstTensor& memory,
                                                               std::int64_t capacity,
                                                               Context& context) const {
-  check_memory(memory, memory);
+  check_memory(memory, memory, false);
   const std::int64_t batch = batch_of(memory);
   State state{.self_attention = self_attention_.make_cache(batch, capacity),
               .memory = cross_attention_.make_cache(batch, memory.size(-2))};
@@ -183,12 +168,12 @@ TransformerDecoder::TransformerDecoder(const TransformerDecoderOptions& options)
   if (options.final_norm) add_child("norm", norm_.emplace(norm_of(options.layer)));
 }
 
-void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, State* state,
-                             const Tensor& output, const TransformerDecoderCall& call,
-                             Context& context) const {
+void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
+                             const TransformerDecoderCall& call, Context& context) const {
   check_tokens(x, output, options_.layer.d_model);
-  if (!state) layers_.front().check_memory(x, memory);
-  validation::require_probability("dropout", call.dropout.probability);
+  layers_.front().check_memory(x, memory, call.state != nullptr);
+  check_dropout(call.dropout, "self_attention.dropout", call.self_attention);
+  check_dropout(call.dropout, "cross_attention.dropout", call.cross_attention);
   check_stack_outputs("self_attention", call.self_attention, call.self_attention_weights,
                       layers_.size());
   check_stack_outputs("cross_attention", call.cross_attention, call.cross_attention_weights,
@@ -207,9 +192,13 @@ void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, St
     to_memory.weights = staged_weight(call.cross_attention_weights, cross_weights, l);
     const bool last = l + 1 == layers_.size() && !norm_;
     layers_[l].run(l == 0 ? from : ConstTensor(tokens), with_batch(memory),
-                   state ? &state->layers_[l] : nullptr, last ? with_batch(output) : tokens,
-                   to_self, to_memory, dropout_at(call.dropout, 6 * l), context,
-                   show.within("layers", l));
+                   last ? with_batch(output) : tokens,
+                   {.self_attention = to_self,
+                    .cross_attention = to_memory,
+                    .dropout = dropout_at(call.dropout, 6 * l),
+                    .state = call.state ? &call.state->layers_[l] : nullptr,
+                    .intermediates = show.within("layers", l)},
+                   context);
   }
   if (norm_) norm_->forward(tokens, with_batch(output), context, show.within("norm"));
   publish_weights(call.self_attention_weights, self_weights, run);
@@ -220,7 +209,19 @@ void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, St
 void TransformerDecoder::forward(const ConstTensor& x, const ConstTensor& memory,
                                  const Tensor& output, const TransformerDecoderCall& call,
                                  Context& context) const {
-  run(x, memory, nullptr, output, call, context);
+  State* const state = call.state;
+  if (!state) return run(x, memory, output, call, context);
+  if (state->layers_.size() != layers_.size()) {
+    validation::fail(ErrorCode::kInvalidArgument, "state", {state->layers_.size(), " layers"},
+                     {layers_.size(), ", as this decoder has"});
+  }
+  const std::int64_t past = state->length();
+  try {
+    run(x, memory, output, call, context);
+  } catch (...) {
+    for (TransformerDecoderLayerState& layer : state->layers_) layer.self_attention.truncate(past);
+    throw;
+  }
 }
 
 TransformerDecoder::State TransformerDecoder::start(const ConstTensor& memory,
@@ -231,21 +232,6 @@ TransformerDecoder::State TransformerDecoder::start(const ConstTensor& memory,
     state.layers_.push_back(layer.start(memory, capacity, context));
   }
   return state;
-}
-
-void TransformerDecoder::forward(const ConstTensor& x, State& state, const Tensor& output,
-                                 const TransformerDecoderCall& call, Context& context) const {
-  if (state.layers_.size() != layers_.size()) {
-    validation::fail(ErrorCode::kInvalidArgument, "state", {state.layers_.size(), " layers"},
-                     {layers_.size(), ", as this decoder has"});
-  }
-  const std::int64_t past = state.length();
-  try {
-    run(x, {}, &state, output, call, context);
-  } catch (...) {
-    for (TransformerDecoderLayerState& layer : state.layers_) layer.self_attention.truncate(past);
-    throw;
-  }
 }
 
 }  // namespace attn

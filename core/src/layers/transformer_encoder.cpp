@@ -20,25 +20,22 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& 
   add_intermediates({"resid_pre", "resid_mid", "resid_post", "output"});
 }
 
-void TransformerEncoderLayer::run(const ConstTensor& x, const Tensor& output, KeyValueCache* cache,
-                                  const AttentionOptions& attention, const Dropout& dropout,
-                                  Context& context, Intermediates* intermediates) const {
-  Showing show(*this, intermediates);
+void TransformerEncoderLayer::run(const ConstTensor& x, const Tensor& output,
+                                  const TransformerEncoderLayerCall& call, Context& context) const {
+  Showing show(*this, call.intermediates);
   runtime::Execution run(context);
   const auto take = [&] {
     return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
   };
   const Tensor a = take();
   const Tensor b = take();
-  const AttentionOptions options = with_dropout(attention, dropout, 0);
+  const Dropout& dropout = call.dropout;
+  const AttentionOptions attention = with_dropout(call.attention, dropout, 0);
   const auto attend = [&](const ConstTensor& tokens, const Tensor& to) {
-    if (cache) {
-      self_attention_.forward(tokens, tokens, tokens, to, *cache, options, context,
-                              show.within("self_attn"));
-    } else {
-      self_attention_.forward(tokens, tokens, tokens, to, options, context,
-                              show.within("self_attn"));
-    }
+    self_attention_.forward(
+        tokens, tokens, tokens, to,
+        {.attention = attention, .cache = call.cache, .intermediates = show.within("self_attn")},
+        context);
     apply_dropout(to, to, dropout_at(dropout, 1), context);
   };
   const auto feed_forward = [&](const ConstTensor& tokens, const Tensor& to) {
@@ -74,37 +71,25 @@ void TransformerEncoderLayer::run(const ConstTensor& x, const Tensor& output, Ke
   show.done();
 }
 
-void TransformerEncoderLayer::forward_with(const ConstTensor& x, const Tensor& output,
-                                           KeyValueCache* cache, const AttentionOptions& attention,
-                                           const Dropout& dropout, Context& context,
-                                           Intermediates* intermediates) const {
+void TransformerEncoderLayer::forward(const ConstTensor& x, const Tensor& output,
+                                      const TransformerEncoderLayerCall& call,
+                                      Context& context) const {
   check_tokens(x, output, options_.d_model);
-  validation::require_probability("dropout", dropout.probability);
-  Showing show(*this, intermediates, x.rank() == 3);
+  check_dropout(call.dropout, "attention.dropout", call.attention);
+  Showing show(*this, call.intermediates, x.rank() == 3);
   runtime::Execution execution(context);
-  const AttentionOptions inner = staged(attention, execution);
-  const std::int64_t past = cache ? cache->length() : 0;
+  TransformerEncoderLayerCall inner = call;
+  inner.attention = staged(call.attention, execution);
+  inner.intermediates = show.within("");
+  const std::int64_t past = call.cache ? call.cache->length() : 0;
   try {
-    run(with_batch(x), with_batch(output), cache, inner, dropout, context, show.within(""));
+    run(with_batch(x), with_batch(output), inner, context);
   } catch (...) {
-    if (cache) cache->truncate(past);
+    if (call.cache) call.cache->truncate(past);
     throw;
   }
-  publish(inner, attention, execution);
+  publish(inner.attention, call.attention, execution);
   show.done();
-}
-
-void TransformerEncoderLayer::forward(const ConstTensor& x, const Tensor& output,
-                                      const AttentionOptions& attention, const Dropout& dropout,
-                                      Context& context, Intermediates* intermediates) const {
-  forward_with(x, output, nullptr, attention, dropout, context, intermediates);
-}
-
-void TransformerEncoderLayer::forward(const ConstTensor& x, const Tensor& output,
-                                      KeyValueCache& cache, const AttentionOptions& attention,
-                                      const Dropout& dropout, Context& context,
-                                      Intermediates* intermediates) const {
-  forward_with(x, output, &cache, attention, dropout, context, intermediates);
 }
 
 TransformerEncoder::TransformerEncoder(const TransformerEncoderOptions& options)
@@ -119,7 +104,7 @@ TransformerEncoder::TransformerEncoder(const TransformerEncoderOptions& options)
 void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
                              const TransformerEncoderCall& call, Context& context) const {
   check_tokens(x, output, options_.layer.d_model);
-  validation::require_probability("dropout", call.dropout.probability);
+  check_dropout(call.dropout, "attention.dropout", call.attention);
   check_stack_outputs("attention", call.attention, call.weights, layers_.size());
   Showing show(*this, call.intermediates, x.rank() == 3);
   runtime::Execution run(context);
@@ -132,8 +117,11 @@ void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
     attention.weights = staged_weight(call.weights, weights, l);
     const bool last = l + 1 == layers_.size() && !norm_;
     layers_[l].run(l == 0 ? from : ConstTensor(tokens), last ? with_batch(output) : tokens,
-                   call.caches.empty() ? nullptr : &call.caches[l], attention,
-                   dropout_at(call.dropout, 4 * l), context, show.within("layers", l));
+                   {.attention = attention,
+                    .dropout = dropout_at(call.dropout, 4 * l),
+                    .cache = call.caches.empty() ? nullptr : &call.caches[l],
+                    .intermediates = show.within("layers", l)},
+                   context);
   }
   if (norm_) norm_->forward(tokens, with_batch(output), context, show.within("norm"));
   publish_weights(call.weights, weights, run);

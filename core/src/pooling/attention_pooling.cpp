@@ -38,27 +38,6 @@ struct Problem {
   }
 };
 
-void check_lengths(const Problem& p) {
-  const ConstLengths& lens = p.valid_lens;
-  if (lens.is_none()) return;
-  const bool fits = (lens.rank() == 1 || lens.rank() == 2) && lens.size(0) == p.batch &&
-                    (lens.rank() == 1 || lens.size(1) == p.num_queries);
-  if (!fits) {
-    validation::fail_shape(
-        "valid_lens", lens.shape(),
-        {"shape ", std::array{p.batch}, " or ", std::array{p.batch, p.num_queries}});
-  }
-  validation::require_data("valid_lens", lens);
-  for (index b = 0; b < p.batch; ++b) {
-    for (index i = 0; i < p.num_queries; ++i) {
-      if (p.length(b, i) < 0 || p.length(b, i) > p.num_keys) {
-        validation::fail_value("valid_lens", p.length(b, i),
-                               {"a length between 0 and the ", p.num_keys, " keys"});
-      }
-    }
-  }
-}
-
 /// `query_dim` and `key_dim` of −1 stand for any width that both share.
 Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
               const Tensor& output, const AttentionPoolingOptions& options, index query_dim,
@@ -80,7 +59,8 @@ Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTenso
     p.mask = validation::broadcast("mask", options.mask, {p.batch, p.num_queries, p.num_keys});
   }
   p.valid_lens = options.valid_lens;
-  check_lengths(p);
+  validation::require_lengths("valid_lens", p.valid_lens, p.batch, p.num_queries, p.num_keys,
+                              "keys");
   for (const auto& [name, view] :
        {std::pair("scores", &options.scores), std::pair("weights", &options.weights)}) {
     if (!view->is_none()) require_rows_like(name, *view, query, p.num_queries, p.num_keys);

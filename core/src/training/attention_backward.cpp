@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "attention/attention_plan.hpp"
 #include "attention/check_attention.hpp"
@@ -83,10 +84,11 @@ BackwardProblem check_backward(const ConstTensor& query, const ConstTensor& key,
   check_gradient("gradients.relative_keys", g.relative_keys, options.relative_keys);
   check_gradient("gradients.relative_values", g.relative_values, options.relative_values);
   check_gradient("gradients.sinks", g.sinks, options.sinks);
-  if (!g.scores.is_none()) {
-    validation::require_shape("gradients.scores", g.scores,
-                              {p.batch, p.query_heads, p.num_queries, p.num_keys});
-    validation::require_data("gradients.scores", g.scores);
+  for (const auto& [name, gradient] :
+       {std::pair("gradients.scores", &g.scores), std::pair("gradients.weights", &g.weights)}) {
+    if (gradient->is_none()) continue;
+    validation::require_shape(name, *gradient, {p.batch, p.query_heads, p.num_queries, p.num_keys});
+    validation::require_data(name, *gradient);
   }
   g.query = with_heads(g.query);
   g.key = with_heads(g.key);
@@ -203,7 +205,7 @@ struct SharedSums {
   void add_distances(index b, index h, index chunk, const float* distances) noexcept {
     const index begin = chunk * kGradientKeys - (p_.num_queries - 1);
     const index end = std::min((chunk + 1) * kGradientKeys, p_.num_keys);
-    const index offset = p_.offset_of(p_.options.relative_diagonal, b);
+    const index offset = p_.offset_of(b);
     double slope = 0;
     for (index d = begin; d < end; ++d) {
       const float sum = distances[d + p_.num_queries - 1];
@@ -365,14 +367,19 @@ class Backward {
       for (index i = 0; i < p_.num_queries; ++i) {
         log_sum_exp_[row_of(b, h) + i] = p_.log_sum_exp(b, h, i);
       }
-      if (!p_.gradients.query.is_none()) clear(p_.gradients.query.select(0, b).select(0, h));
-      if (!p_.gradients.scores.is_none()) clear(p_.gradients.scores.select(0, b).select(0, h));
+      const AttentionGradients& g = p_.gradients;
+      for (const Tensor* gradient : {&g.query, &g.scores, &g.weights}) {
+        if (!gradient->is_none()) clear(gradient->select(0, b).select(0, h));
+      }
     });
     clear(p_.gradients.bias);
     for (index h = 0; relative_keys_ && h < p_.query_heads; ++h) {
       for (index c = 0; c < p_.distances(); ++c) {
         float* row = relative_keys_ + (h * p_.distances() + c) * key_row_;
-        for (index d = 0; d < p_.head_dim; ++d) row[d] = p_.options.relative_keys(h, c, d);
+        for (index d = 0; d < p_.head_dim; ++d) {
+          row[d] = p_.options.relative_keys(h, c, d);
+          relative_keys_are_finite_ &= std::isfinite(row[d]);
+        }
         std::fill(row + p_.head_dim, row + key_row_, 0.0F);
       }
     }
@@ -388,6 +395,12 @@ class Backward {
     head.log_sum_exp = log_sum_exp_ + row_of(b, h);
     head.delta = delta_ + row_of(b, h);
     if (relative_keys_) head.relative_keys = relative_keys_ + h * p_.distances() * key_row_;
+    head.relative_keys_are_finite = relative_keys_are_finite_;
+    if (!g.weights.is_none()) {
+      head.weights = g.weights.pointer(b, h);
+      head.weight_row = g.weights.stride(2);
+      head.weight_col = g.weights.stride(3);
+    }
     if (!g.scores.is_none()) {
       head.scores = g.scores.pointer(b, h);
       head.score_row = g.scores.stride(2);
@@ -466,6 +479,18 @@ class Backward {
     if (worker.distances) sums_.add_distances(b, h, c, worker.distances);
   }
 
+  /// Whether a query attends to any key.
+  bool attends(index b, index h, index i) const noexcept {
+    const ConstMask& mask = p_.options.mask;
+    const ConstTensor& bias = p_.options.bias;
+    for (index j = plan_.key_begin(b, i); j < plan_.key_end(b, i); ++j) {
+      if (!mask.is_none() && (j >= mask.size(3) || mask(b, h, i, j) == 0)) continue;
+      if (!bias.is_none() && (j >= bias.size(3) || bias(b, h, i, j) == -INFINITY)) continue;
+      return true;
+    }
+    return false;
+  }
+
   void finish() noexcept {
     sums_.finish(plan_.head(0, 0).scale);
     const Tensor& sinks = p_.gradients.sinks;
@@ -475,6 +500,7 @@ class Backward {
         for (index i = row_of(b, h); i < row_of(b, h) + p_.num_queries; ++i) {
           // A row that has nothing but a sink of −∞ has no weights.
           if (!std::isfinite(log_sum_exp_[i])) continue;
+          if (!std::isfinite(delta_[i]) && !attends(b, h, i - row_of(b, h))) continue;
           sum -= std::exp(static_cast<double>(p_.options.sinks(h)) - log_sum_exp_[i]) * delta_[i];
         }
       }
@@ -492,6 +518,7 @@ class Backward {
   float* delta_;                    ///< (B, Hq, Nq): D
   float* log_sum_exp_;              ///< the same, side by side
   float* relative_keys_ = nullptr;  ///< (Hq, 2k+1, head_dim in whole vectors)
+  bool relative_keys_are_finite_ = true;
   index worker_size_;
   float* worker_memory_;
 };

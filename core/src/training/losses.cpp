@@ -28,48 +28,42 @@ void check_options(const CrossEntropyOptions& options) {
   validation::require_probability("label_smoothing", options.label_smoothing);
 }
 
-/// One for each row of the logits.
-template <class Id>
-TensorView<const Id> shaped_like(const ConstTensor& logits, std::span<const Id> targets) {
-  const std::int64_t rows = validation::product("logits", logits.shape().first(logits.rank() - 1));
-  if (std::ssize(targets) != rows) {
-    validation::fail(ErrorCode::kShapeMismatch, "targets", {targets.size()},
-                     {rows, ", one for each row of ", validation::Name("logits")});
-  }
-  return TensorView<const Id>(targets.data(), logits.shape().first(logits.rank() - 1));
-}
-
 /// Targets as the kernel wants them.
 struct Targets {
   index* rows = nullptr;
   index count = 0;  ///< of those that count
 };
 
-template <class Id>
-Targets read_targets(const ConstTensor& logits, const TensorView<const Id>& given,
+Targets read_targets(const ConstTensor& logits, const IdView& ids,
                      const CrossEntropyOptions& options, runtime::Execution& run) {
   require_rows("logits", logits, "classes", -1);
   const std::int64_t classes = logits.size(-1);
   if (classes == 0) validation::fail_shape("logits", logits.shape(), {"one class or more"});
-  validation::require_same_shape("targets", given.shape(), logits.shape().first(logits.rank() - 1));
-  validation::require_data("targets", given);
-  const auto ids = given.rank() == 1 ? given.unsqueeze(0) : given;
+  const std::int64_t length = logits.size(-2);
+  const std::int64_t rows = validation::product("logits", {batch_of(logits), length});
+  const bool in_a_row = ids.rank() == 1;
+  if (in_a_row && ids.size(0) != rows) {
+    validation::fail(ErrorCode::kShapeMismatch, "targets", {ids.size(0)},
+                     {rows, ", one for each row of ", validation::Name("logits")});
+  }
+  if (!in_a_row) {
+    validation::require_same_shape("targets", ids.shape(), logits.shape().first(logits.rank() - 1));
+  }
+  validation::require_data("targets", ids);
   Targets targets;
-  targets.rows = run.take<index>(ids.size(0) * ids.size(1), "targets");
-  for (std::int64_t b = 0; b < ids.size(0); ++b) {
-    for (std::int64_t i = 0; i < ids.size(1); ++i) {
-      const auto id = static_cast<std::int64_t>(ids(b, i));
-      const bool counts = id != options.ignore_index;
-      if (counts && (id < 0 || id >= classes)) {
-        const std::array<std::int64_t, 2> at{b, i};
-        const std::span<const std::int64_t> indices = std::span(at).last(given.rank());
-        validation::fail(ErrorCode::kInvalidArgument, "targets", {id, " at ", indices},
-                         {"an index below the ", classes, " classes of ",
-                          validation::Name("logits"), ", or ignore_index, ", options.ignore_index});
-      }
-      targets.rows[b * ids.size(1) + i] = counts ? id : -1;
-      targets.count += counts;
+  targets.rows = run.take<index>(rows, "targets");
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::array<std::int64_t, 2> at{row / length, row % length};
+    const std::int64_t id = in_a_row ? ids(row) : ids(at[0], at[1]);
+    const bool counts = id != options.ignore_index;
+    if (counts && (id < 0 || id >= classes)) {
+      const std::span<const std::int64_t> indices = std::span(at).last(logits.rank() - 1);
+      validation::fail(ErrorCode::kInvalidArgument, "targets", {id, " at ", indices},
+                       {"an index below the ", classes, " classes of ", validation::Name("logits"),
+                        ", or ignore_index, ", options.ignore_index});
     }
+    targets.rows[row] = counts ? id : -1;
+    targets.count += counts;
   }
   if (targets.count == 0 && options.reduction == LossReduction::kMean) {
     validation::fail_value("targets", "none that counts", {"one or more for a mean"});
@@ -137,68 +131,28 @@ class CrossEntropyStep final : public Step {
   Tensor gradient_;
 };
 
-template <class Id>
-Variable record_cross_entropy(const Variable& logits, const TensorView<const Id>& ids,
-                              const CrossEntropyOptions& options) {
+}  // namespace
+
+Variable cross_entropy(const Variable& logits, const IdView& targets,
+                       const CrossEntropyOptions& options) {
   Recording record("cross_entropy", nullptr, {&logits});
   check_options(options);
   runtime::Execution run(record.context());
-  const Targets targets = read_targets(logits.value(), ids, options, run);
+  const Targets read = read_targets(logits.value(), targets, options, run);
   const Tensor gradient =
       record.needs_gradient() ? record.memory(logits.value().shape()) : Tensor();
   const Tensor loss = record.memory(kScalar);
   *loss.data() =
-      static_cast<float>(run_cross_entropy(logits.value(), targets, options, gradient.data(), run));
+      static_cast<float>(run_cross_entropy(logits.value(), read, options, gradient.data(), run));
   return record.finish(loss, CrossEntropyStep(record.node(logits), gradient));
 }
 
-template <class Id>
-float cross_entropy_of(const ConstTensor& logits, const TensorView<const Id>& ids,
-                       const CrossEntropyOptions& options, Context& context) {
+float cross_entropy(const ConstTensor& logits, const IdView& targets,
+                    const CrossEntropyOptions& options, Context& context) {
   check_options(options);
   runtime::Execution run(context);
-  const Targets targets = read_targets(logits, ids, options, run);
-  return static_cast<float>(run_cross_entropy(logits, targets, options, nullptr, run));
-}
-
-/// Spans have to be given a shape before the targets are read.
-template <class Id>
-Variable record_cross_entropy(const Variable& logits, std::span<const Id> targets,
-                              const CrossEntropyOptions& options) {
-  require_rows("logits", logits.value(), "classes", -1);
-  return record_cross_entropy(logits, shaped_like(logits.value(), targets), options);
-}
-
-}  // namespace
-
-Variable cross_entropy(const Variable& logits, const ConstIds& targets,
-                       const CrossEntropyOptions& options) {
-  return record_cross_entropy(logits, targets, options);
-}
-
-Variable cross_entropy(const Variable& logits, const ConstIds32& targets,
-                       const CrossEntropyOptions& options) {
-  return record_cross_entropy(logits, targets, options);
-}
-
-Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> targets,
-                       const CrossEntropyOptions& options) {
-  return record_cross_entropy(logits, targets, options);
-}
-
-Variable cross_entropy(const Variable& logits, std::span<const std::int32_t> targets,
-                       const CrossEntropyOptions& options) {
-  return record_cross_entropy(logits, targets, options);
-}
-
-float cross_entropy(const ConstTensor& logits, const ConstIds& targets,
-                    const CrossEntropyOptions& options, Context& context) {
-  return cross_entropy_of(logits, targets, options, context);
-}
-
-float cross_entropy(const ConstTensor& logits, const ConstIds32& targets,
-                    const CrossEntropyOptions& options, Context& context) {
-  return cross_entropy_of(logits, targets, options, context);
+  const Targets read = read_targets(logits, targets, options, run);
+  return static_cast<float>(run_cross_entropy(logits, read, options, nullptr, run));
 }
 
 namespace {

@@ -205,7 +205,7 @@ napi_value attention(const Arguments& args) {
   const attn::ConstTensor v(args.floats(4).data, {batch, heads, keys, dim});
   const attn::Tensor output(args.floats(5).data, {batch, heads, queries, dim});
   attn::AttentionOptions options;
-  if (args.integer(1, "causal") != 0) options.causal = attn::Diagonal::top_left();
+  if (args.integer(1, "causal") != 0) options.causal = true;
   if (const std::int64_t left = args.integer(1, "left", -1); left >= 0) {
     options.window = attn::Window{.left = left, .right = args.integer(1, "right")};
   }

@@ -93,7 +93,8 @@ const Row kLogSumExp("attention, log-sum-exp", kHardShape, "3e-6 · √D", [](Ca
 });
 const Row kCausal("attention, causal", kHardShape, kOutputBound, [](Case& c) {
   Problem p(c, {}, kHard);
-  p.options.causal = attn::Diagonal::bottom_right();
+  p.options.causal = true;
+  p.options.diagonal = attn::Diagonal::bottom_right();
   p.exact.causal_offset = Array({1}, 130 - 65);
   p.measure_output();
 });

@@ -166,7 +166,7 @@ reference::TransformerLayer reference_of(std::map<std::string, Array> weights) {
   reference::TransformerLayer layer;
   layer.weights = std::move(weights);
   layer.num_heads = layer.num_kv_heads = 4;
-  layer.activation = &reference::relu;
+  layer.activation = reference::Activation::kRelu;
   return layer;
 }
 
@@ -175,7 +175,7 @@ const Row kEncoder("TransformerEncoderLayer", kTransformerShape, "1e-5", [](Case
   const auto drawn = draw_parameters(c, layer);
   const std::vector<float> x = c.normals(20 * 32);
   std::vector<float> output(x.size());
-  layer.forward({x.data(), {1, 20, 32}}, {output.data(), {1, 20, 32}}, {}, {}, c.context());
+  layer.forward({x.data(), {1, 20, 32}}, {output.data(), {1, 20, 32}}, {}, c.context());
   c.add(output, reference::encoder_layer(reference_of(drawn), Array({1, 20, 32}, x)), 1e-5);
 });
 const Row kDecoder("TransformerDecoderLayer", kTransformerShape, "1e-5", [](Case& c) {

@@ -64,7 +64,8 @@ TEST_P(AttentionExclusionTest, causal_order_follows_every_diagonal) {
       AttentionProblem p(
           {.num_queries = num_queries, .num_keys = num_keys, .head_dim = 4, .value_dim = 3},
           random);
-      p.causal = diagonal;
+      p.causal = true;
+      p.diagonal = diagonal;
       SCOPED_TRACE(std::to_string(num_queries) + " × " + std::to_string(num_keys) + ", offset " +
                    std::to_string(diagonal.resolve(num_queries, num_keys)));
       expect_matches_reference(p, context());
@@ -78,16 +79,20 @@ TEST_P(AttentionExclusionTest, huge_offsets_and_windows_do_not_overflow) {
   constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
   AttentionProblem p({.num_queries = 9, .num_keys = 12, .head_dim = 4, .value_dim = 3}, random);
   const AttentionOutputs everything = attend(p, context());
-  p.causal = Diagonal::offset(kMax);
+  p.causal = true;
+  p.diagonal = Diagonal::offset(kMax);
   EXPECT_TRUE(same_bits(attend(p, context()).output, everything.output));
-  p.causal = Diagonal::offset(kMin);
+  p.diagonal = Diagonal::offset(kMin);
   EXPECT_THAT(attend(p, context()).output, ::testing::Each(0.0F));
-  p.causal.reset();
-  p.window = Window{kMax, kMax, Diagonal::offset(3)};
+  p.causal = false;
+  p.diagonal = Diagonal::offset(3);
+  p.window = Window{kMax, kMax};
   EXPECT_TRUE(same_bits(attend(p, context()).output, everything.output));
-  p.window = Window{0, kMax, Diagonal::offset(kMin)};
+  p.diagonal = Diagonal::offset(kMin);
+  p.window = Window{0, kMax};
   EXPECT_TRUE(same_bits(attend(p, context()).output, everything.output));
-  p.window = Window{5, 5, Diagonal::offset(kMax)};
+  p.diagonal = Diagonal::offset(kMax);
+  p.window = Window{5, 5};
   EXPECT_THAT(attend(p, context()).output, ::testing::Each(0.0F));
 }
 
@@ -100,7 +105,8 @@ TEST_P(AttentionExclusionTest, window_limits_both_sides) {
            {Diagonal::top_left(), Diagonal::bottom_right(), Diagonal::offset(-70)}) {
         AttentionProblem p({.num_queries = 130, .num_keys = 530, .head_dim = 3, .value_dim = 2},
                            random);
-        p.window = Window{left, right, diagonal};
+        p.diagonal = diagonal;
+        p.window = Window{left, right};
         SCOPED_TRACE("left " + std::to_string(left.value_or(-1)) + ", right " +
                      std::to_string(right.value_or(-1)) + ", offset " +
                      std::to_string(diagonal.resolve(130, 530)));
@@ -201,7 +207,8 @@ TEST_P(AttentionExclusionTest, all_options_together) {
       }
       trace += ", mask " + ::testing::PrintToString(p.mask_shape);
     }
-    if (random.chance(0.4)) p.causal = random_diagonal(sizes, random);
+    p.diagonal = random_diagonal(sizes, random);
+    p.causal = random.chance(0.4);
     if (random.chance(0.4)) p.window = random_window(sizes, random);
     if (random.chance(0.5)) {
       const std::int64_t count = sizes.batch * (random.chance(0.5) ? 1 : sizes.num_queries);
@@ -297,7 +304,7 @@ TEST_P(AttentionExclusionTest, nothing_leaks_from_the_future) {
                       .head_dim = 8,
                       .value_dim = 9},
                      random);
-  p.causal = Diagonal::top_left();
+  p.causal = true;
   const AttentionOutputs clean = attend(p, context());
   for (const std::int64_t from : {1, 49, 255, 256, 280}) {
     for (const float poison : Poison::kPoisons) {
@@ -326,7 +333,8 @@ TEST_P(AttentionExclusionTest, nothing_leaks_from_the_future) {
 TEST_P(AttentionExclusionTest, nothing_leaks_from_outside_the_window) {
   Random random;
   AttentionProblem p({.num_queries = 40, .num_keys = 600, .head_dim = 8, .value_dim = 4}, random);
-  p.window = Window{10, 5, Diagonal::offset(270)};
+  p.diagonal = Diagonal::offset(270);
+  p.window = Window{10, 5};
   const AttentionOutputs clean = attend(p, context());
   for (const float poison : Poison::kPoisons) {
     AttentionProblem poisoned = p;

@@ -56,7 +56,6 @@ attn::Window random_window(const AttentionSizes& sizes, Random& random) {
   attn::Window window;
   if (random.chance(0.7)) window.left = random.integer(0, sizes.num_keys);
   if (random.chance(0.7)) window.right = random.integer(0, sizes.num_keys);
-  window.diagonal = random_diagonal(sizes, random);
   return window;
 }
 
@@ -103,11 +102,11 @@ attn::AttentionOptions AttentionInputs::options() const {
   options.softcap = p.softcap;
   options.bias = bias_.view();
   options.mask = mask_.view();
+  options.diagonal = p.diagonal;
   options.causal = p.causal;
   options.window = p.window;
   options.valid_lens = valid_lens_.view();
   options.key_lens = key_lens_.view();
-  options.relative_diagonal = p.relative_diagonal;
   options.relative_keys = relative_keys_.view();
   options.relative_values = relative_values_.view();
   options.alibi_slopes = alibi_slopes_.view();

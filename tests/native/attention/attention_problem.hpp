@@ -36,12 +36,12 @@ struct AttentionProblem {
   std::vector<std::int64_t> bias_shape;
   std::vector<std::uint8_t> mask;
   std::vector<std::int64_t> mask_shape;
-  std::optional<attn::Diagonal> causal;
+  attn::Diagonal diagonal = attn::Diagonal::top_left();
+  bool causal = false;
   std::optional<attn::Window> window;
   std::vector<std::int32_t> valid_lens;  ///< batch, or batch · num_queries values
   std::vector<std::int32_t> key_lens;    ///< batch values
 
-  attn::Diagonal relative_diagonal = attn::Diagonal::top_left();
   std::int64_t max_distance = 0;  ///< of the relative keys and values
   bool relative_per_head = false;
   std::vector<float> relative_keys, relative_values;
@@ -103,16 +103,16 @@ struct AttentionProblem {
     p.softcap = softcap;
     if (!bias.empty()) p.bias = reference::Array(bias_shape, bias);
     if (!mask.empty()) p.mask = reference::Array(mask_shape, mask);
-    if (causal) p.causal_offset = offsets(*causal);
+    if (causal) p.causal_offset = offsets();
     if (window) {
       p.window_left = window->left;
       p.window_right = window->right;
-      p.window_offset = offsets(window->diagonal);
+      p.window_offset = offsets();
     }
     if (!valid_lens.empty()) p.valid_lens = reference::Array(valid_lens_shape(), valid_lens);
     if (!key_lens.empty()) p.key_lens = reference::Array({sizes.batch}, key_lens);
 
-    p.relative_offset = offsets(relative_diagonal);
+    p.relative_offset = offsets();
     const std::int64_t distances = 2 * max_distance + 1;
     const std::int64_t tables = relative_per_head ? sizes.query_heads : 1;
     if (!relative_keys.empty()) {
@@ -143,8 +143,8 @@ struct AttentionProblem {
   }
 
  private:
-  /// The offset of a diagonal in each batch entry.
-  reference::Array offsets(const attn::Diagonal& diagonal) const {
+  /// The offset of the diagonal in each batch entry.
+  reference::Array offsets() const {
     reference::Array result({sizes.batch});
     for (std::int64_t b = 0; b < sizes.batch; ++b) {
       const std::int64_t keys =

@@ -68,7 +68,8 @@ class AttentionPropertiesTest : public attn_test::EveryInstructionSet {
         p.mask.push_back(random.chance(0.7));
       }
     }
-    if (random.chance(0.3)) p.causal = random_diagonal(sizes, random);
+    p.diagonal = random_diagonal(sizes, random);
+    p.causal = random.chance(0.3);
     if (random.chance(0.3)) p.window = random_window(sizes, random);
     if (random.chance(0.3)) p.valid_lens = random_lengths(sizes.batch, sizes.num_keys, random);
     if (random.chance(0.3)) p.alibi_slopes = random.uniforms(sizes.query_heads, 0, 0.5F);
@@ -194,7 +195,8 @@ TEST_P(AttentionPropertiesTest, causal_order_windows_and_lengths_equal_masks) {
     AttentionProblem p(sizes, random);
     p.layout = static_cast<Layout>(random.integer(0, 4));
     if (random.chance(0.5)) p.window = random_window(sizes, random);
-    if (random.chance(0.5)) p.causal = random_diagonal(sizes, random);
+    p.diagonal = random_diagonal(sizes, random);
+    p.causal = random.chance(0.5);
     if (random.chance(0.3)) p.key_lens = random_lengths(sizes.batch, sizes.num_keys, random);
     if (random.chance(0.3)) {
       p.valid_lens = random_lengths(sizes.batch * (random.chance(0.5) ? 1 : sizes.num_queries),
@@ -218,9 +220,9 @@ TEST_P(AttentionPropertiesTest, causal_order_windows_and_lengths_equal_masks) {
         }
         for (std::int64_t j = 0; j < sizes.num_keys; ++j) {
           bool attends = j < valid;
-          if (p.causal) attends &= j <= i + p.causal->resolve(sizes.num_queries, length);
+          const std::int64_t diagonal = i + p.diagonal.resolve(sizes.num_queries, length);
+          if (p.causal) attends &= j <= diagonal;
           if (p.window) {
-            const std::int64_t diagonal = i + p.window->diagonal.resolve(sizes.num_queries, length);
             attends &= !p.window->left || j >= diagonal - *p.window->left;
             attends &= !p.window->right || j <= diagonal + *p.window->right;
           }
@@ -242,7 +244,7 @@ TEST_P(AttentionPropertiesTest, cache_equals_no_cache_however_tokens_are_grouped
     AttentionSizes sizes = random_sizes(random);
     sizes.num_queries = sizes.num_keys = random.pick<std::int64_t>({1, 2, 17, 49, 70});
     AttentionProblem all(sizes, random);
-    all.causal = Diagonal::top_left();
+    all.causal = true;
     if (random.chance(0.5)) all.window = Window{.left = random.integer(0, 20)};
     if (random.chance(0.5)) all.alibi_slopes = random.uniforms(sizes.query_heads, 0, 0.5F);
     if (random.chance(0.5)) all.sinks = random.normals(sizes.query_heads);
@@ -259,11 +261,9 @@ TEST_P(AttentionPropertiesTest, cache_equals_no_cache_however_tokens_are_grouped
       const std::int64_t end = std::min(sizes.num_keys, begin + random.integer(1, 20));
       cache.append(key.slice(2, begin, end), value.slice(2, begin, end));
       attn::AttentionOptions options;
-      options.causal = options.relative_diagonal = Diagonal::offset(begin);
-      if (all.window) {
-        options.window =
-            Window{.left = all.window->left, .right = {}, .diagonal = Diagonal::offset(begin)};
-      }
+      options.causal = true;
+      options.diagonal = Diagonal::offset(begin);
+      options.window = all.window;
       if (!all.alibi_slopes.empty()) {
         options.alibi_slopes = {all.alibi_slopes.data(), {sizes.query_heads}};
       }
@@ -338,7 +338,8 @@ TEST_P(AttentionPropertiesTest, any_number_of_threads_gives_the_same_bits) {
                       .head_dim = 20,
                       .value_dim = 12},
                      random);
-  p.causal = Diagonal::bottom_right();
+  p.causal = true;
+  p.diagonal = Diagonal::bottom_right();
   p.valid_lens = {600, 333};
   const AttentionOutputs one = attend(p, context(1));
   for (const int threads : {2, 3, 5}) {
@@ -354,7 +355,8 @@ TEST_P(AttentionPropertiesTest, asking_for_more_outputs_keeps_the_bits) {
   Random random;
   AttentionProblem p = attn_test::grouped_problem(random);
   p.softcap = 4.0F;
-  p.causal = Diagonal::bottom_right();
+  p.causal = true;
+  p.diagonal = Diagonal::bottom_right();
   const AttentionOutputs plain = attend(p, context(), {});
   for (const AttentionWants& wants :
        {AttentionWants{.scores = true}, AttentionWants{.weights = true},
@@ -407,13 +409,14 @@ TEST_P(AttentionPropertiesTest, a_query_has_the_same_bits_whatever_others_there_
   Random random;
   AttentionProblem all({.num_queries = 130, .num_keys = 300, .head_dim = 20, .value_dim = 12},
                        random);
-  all.causal = Diagonal::bottom_right();
+  all.causal = true;
+  all.diagonal = Diagonal::bottom_right();
   const AttentionOutputs together = attend(all, context());
   for (const std::int64_t i : {0, 1, 46, 47, 55, 111, 128}) {
     AttentionProblem two = all;
     two.sizes.num_queries = 2;
     two.query = {all.query.begin() + i * 20, all.query.begin() + (i + 2) * 20};
-    two.causal = Diagonal::offset(300 - 130 + i);
+    two.diagonal = Diagonal::offset(300 - 130 + i);
     EXPECT_TRUE(same_bits(attend(two, context()).output, {together.output.begin() + i * 12,
                                                           together.output.begin() + (i + 2) * 12}))
         << i;
@@ -480,7 +483,8 @@ TEST_P(AttentionPropertiesTest, the_order_of_keys_and_values_does_not_matter) {
 TEST_P(AttentionPropertiesTest, weights_sum_to_one) {
   Random random;
   AttentionProblem p({.num_queries = 20, .num_keys = 600, .head_dim = 8, .value_dim = 1}, random);
-  p.causal = Diagonal::offset(300);
+  p.causal = true;
+  p.diagonal = Diagonal::offset(300);
   const AttentionOutputs got = attend(p, context());
   for (std::size_t i = 0; i < 20; ++i) {
     double sum = 0;

@@ -58,10 +58,10 @@ TEST_P(AttentionTermsTest, relative_keys_and_values) {
       AttentionProblem p(sizes, random);
       add_relative(p, random, k, k == 4);
       expect_matches_reference(p, context());
-      p.relative_diagonal = Diagonal::bottom_right();
+      p.diagonal = Diagonal::bottom_right();
       expect_matches_reference(p, context());
       p.relative_values.clear();
-      p.relative_diagonal = Diagonal::offset(-3);
+      p.diagonal = Diagonal::offset(-3);
       expect_matches_reference(p, context());
     }
   }
@@ -75,7 +75,8 @@ TEST_P(AttentionTermsTest, alibi_and_t5) {
     p.alibi_slopes.resize(static_cast<std::size_t>(sizes.query_heads));
     attn::alibi_slopes(p.alibi_slopes);
     expect_matches_reference(p, context());
-    p.causal = p.relative_diagonal = Diagonal::bottom_right();
+    p.causal = true;
+    p.diagonal = Diagonal::bottom_right();
     expect_matches_reference(p, context());
     p.t5_table = random.normals(32 * sizes.query_heads);
     expect_matches_reference(p, context());
@@ -98,9 +99,9 @@ TEST_P(AttentionTermsTest, huge_relative_offsets_do_not_overflow) {
     // So far away, all keys have the distance of the last column of the tables.
     for (const auto& [huge, far] :
          {std::pair{kMax, std::int64_t{1000000}}, std::pair{kMin, std::int64_t{-1000000}}}) {
-      p.relative_diagonal = Diagonal::offset(huge);
+      p.diagonal = Diagonal::offset(huge);
       const auto got = attend(p, context());
-      p.relative_diagonal = Diagonal::offset(far);
+      p.diagonal = Diagonal::offset(far);
       const auto expected = attend(p, context());
       EXPECT_TRUE(same_bits(got.output, expected.output));
       EXPECT_TRUE(same_bits(got.weights, expected.weights));
@@ -147,7 +148,8 @@ TEST_P(AttentionTermsTest, dropout_depends_on_the_stream_and_the_place_alone) {
     AttentionProblem p(sizes, random);
     p.dropout = 0.25F;
     p.dropout_random = {7, 3};
-    p.causal = Diagonal::bottom_right();
+    p.causal = true;
+    p.diagonal = Diagonal::bottom_right();
     expect_matches_reference(p, context());
     EXPECT_TRUE(same_bits(attend(p, context(1)).output, attend(p, context(3)).output));
   }
@@ -165,11 +167,11 @@ TEST_P(AttentionTermsTest, padded_key_lengths_move_the_bottom_right_diagonal) {
       }
       expect_matches_reference(p, context());
       // With fewer keys than queries the offset is negative, and the first queries see nothing.
-      p.causal = Diagonal::bottom_right();
+      p.causal = true;
+      p.diagonal = Diagonal::bottom_right();
       expect_matches_reference(p, context());
-      p.window = Window{.left = 5, .right = {}, .diagonal = Diagonal::bottom_right()};
+      p.window = Window{.left = 5};
       add_relative(p, random, 2, false);
-      p.relative_diagonal = Diagonal::bottom_right();
       expect_matches_reference(p, context());
     }
   }
@@ -208,7 +210,7 @@ TEST_P(AttentionTermsTest, all_terms_compose_in_every_layout) {
       add_relative(p, random, 3, true);
       p.alibi_slopes = random.normals(sizes.query_heads);
       p.t5_table = random.normals(8 * sizes.query_heads);
-      p.relative_diagonal = Diagonal::offset(2);
+      p.diagonal = Diagonal::offset(2);
       p.bias_shape = {sizes.query_heads, 1, sizes.num_keys};
       p.bias = random.normals(sizes.query_heads * sizes.num_keys);
       p.mask_shape = {sizes.num_keys};
@@ -275,7 +277,7 @@ TEST_P(AttentionTermsTest, cache_equals_no_cache) {
                         .head_dim = kDim,
                         .value_dim = kValueDim},
                        random);
-  all.causal = Diagonal::top_left();
+  all.causal = true;
   const auto exact = all.expected();
 
   attn::KeyValueCache cache(2, kHeads, kDim, kValueDim);
@@ -290,7 +292,8 @@ TEST_P(AttentionTermsTest, cache_equals_no_cache) {
     cache.append(key.slice(2, begin, end), value.slice(2, begin, end));
     EXPECT_EQ(cache.length(), end);
     attn::AttentionOptions options;
-    options.causal = Diagonal::offset(begin);
+    options.causal = true;
+    options.diagonal = Diagonal::offset(begin);
     attn::scaled_dot_product_attention(query.slice(2, begin, end), cache.keys(), cache.values(),
                                        out.slice(2, begin, end), options, context());
     begin = end;

@@ -28,7 +28,8 @@ TEST_P(AttentionTilesTest, matches_the_reference_around_the_ends_of_tiles) {
     AttentionProblem p({.num_queries = 49, .num_keys = num_keys, .head_dim = 13, .value_dim = 17},
                        random);
     expect_matches_reference(p);
-    p.causal = attn::Diagonal::bottom_right();
+    p.causal = true;
+    p.diagonal = attn::Diagonal::bottom_right();
     expect_matches_reference(p);
   }
 }

@@ -68,16 +68,15 @@ void onnx_attention(const OnnxNode& node, const attn::Tensor& y,
   }
 
   options.key_lens = node.nonpad_kv_seqlen;
-  const attn::Diagonal diagonal = !node.nonpad_kv_seqlen.is_none() && node.past_key.is_none()
-                                      ? attn::Diagonal::bottom_right()
-                                      : attn::Diagonal::offset(past);
-  if (node.is_causal) options.causal = diagonal;
+  options.diagonal = !node.nonpad_kv_seqlen.is_none() && node.past_key.is_none()
+                         ? attn::Diagonal::bottom_right()
+                         : attn::Diagonal::offset(past);
+  options.causal = node.is_causal;
   const auto side = [](std::int64_t size) {
     return size < 0 ? std::nullopt : std::optional<std::int64_t>(size);
   };
-  options.window = attn::Window{.left = side(node.left_window_size),
-                                .right = side(node.right_window_size),
-                                .diagonal = diagonal};
+  options.window =
+      attn::Window{.left = side(node.left_window_size), .right = side(node.right_window_size)};
 
   switch (node.qk_matmul_output_mode) {
     case 0:

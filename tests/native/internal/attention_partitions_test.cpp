@@ -65,8 +65,10 @@ std::vector<Call> calls(Random& random) {
                                         .head_dim = 20,
                                         .value_dim = 12};
   add("tiles", tiles);
-  add("causal tiles", tiles)->causal = attn::Diagonal::bottom_right();
-  AttentionProblem* p = add("tiles with every term", tiles);
+  AttentionProblem* p = add("causal tiles", tiles);
+  p->causal = true;
+  p->diagonal = attn::Diagonal::bottom_right();
+  p = add("tiles with every term", tiles);
   p->softcap = 5;
   p->window = attn::Window{.left = 100, .right = 50};
   p->bias_shape = {250, 300};
@@ -88,7 +90,7 @@ std::vector<Call> calls(Random& random) {
                                       .head_dim = 20,
                                       .value_dim = 35};
   add("few keys", few);
-  add("few keys, causal", few)->causal = attn::Diagonal::top_left();
+  add("few keys, causal", few)->causal = true;
   spoil(*add("few keys beside excluded NaN", few), 7);
   p = add("few keys with scores beyond exponents", few);
   for (std::size_t i = 0; i < 20; ++i) p->query[5 * 20 + i] = 1e7F;
@@ -103,7 +105,8 @@ std::vector<Call> calls(Random& random) {
   add("one query", one);
   p = add("one query with every term", one);
   p->softcap = 5;
-  p->window = attn::Window{.left = 1400, .right = 50, .diagonal = attn::Diagonal::offset(1600)};
+  p->diagonal = attn::Diagonal::offset(1600);
+  p->window = attn::Window{.left = 1400, .right = 50};
   p->max_distance = 5;
   p->relative_keys = random.normals(11 * 20);
   p->relative_values = random.normals(11 * 12);
@@ -174,7 +177,8 @@ TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
                            v = random.normals(kKeys * kDim);
   std::vector<float> output(kQueries * kDim), weights(kQueries * kKeys), sums(kQueries);
   attn::AttentionOptions options;
-  options.causal = attn::Diagonal::offset(60);
+  options.causal = true;
+  options.diagonal = attn::Diagonal::offset(60);
   options.weights = {weights.data(), {1, 1, kQueries, kKeys}};
   options.log_sum_exp = {sums.data(), {1, 1, kQueries}};
   const attn::AttentionProblem problem =

@@ -81,8 +81,7 @@ struct Case {
     BahdanauDecoder::State s = state(context);
     FloatTensor logits = FloatTensor::filled({batch, steps, options.vocab_size}, 77, layout);
     FloatTensor alignment = FloatTensor::filled({batch, steps, keys}, 77, layout);
-    decoder.forward(attn::TensorView<const std::int64_t>(tokens.data(), {batch, steps}), s,
-                    logits.view(), alignment.view(), context);
+    decoder.forward({tokens.data(), {batch, steps}}, s, logits.view(), alignment.view(), context);
     EXPECT_TRUE(logits.gaps_are_untouched());
     EXPECT_TRUE(alignment.gaps_are_untouched());
     return {logits.values(), alignment.values(), values_of(s)};
@@ -241,8 +240,7 @@ TEST_P(BahdanauDecoderTest, tokens_of_32_bits_give_the_same) {
   BahdanauDecoder::State state = c.state(context());
   const std::vector<std::int32_t> tokens(c.tokens.begin(), c.tokens.end());
   std::vector<float> logits(2 * 3 * 5);
-  c.decoder.forward(attn::TensorView<const std::int32_t>(tokens.data(), {2, 3}), state,
-                    {logits.data(), {2, 3, 5}}, {}, context());
+  c.decoder.forward({tokens.data(), {2, 3}}, state, {logits.data(), {2, 3, 5}}, {}, context());
   EXPECT_TRUE(same_bits(logits, expected.logits));
 }
 
@@ -252,8 +250,8 @@ TEST_P(BahdanauDecoderTest, a_steady_loop_of_calls_allocates_nothing) {
   BahdanauDecoder::State state = c.state(context());
   std::vector<float> logits(3 * 4 * 23), alignment(3 * 4 * 7);
   const auto call = [&] {
-    c.decoder.forward(attn::TensorView<const std::int64_t>(c.tokens.data(), {3, 4}), state,
-                      {logits.data(), {3, 4, 23}}, {alignment.data(), {3, 4, 7}}, context());
+    c.decoder.forward({c.tokens.data(), {3, 4}}, state, {logits.data(), {3, 4, 23}},
+                      {alignment.data(), {3, 4, 7}}, context());
   };
   call();
   call();
@@ -352,10 +350,8 @@ TEST(BahdanauDecoderErrorTest, steps_leave_everything_as_it_was) {
   std::vector<std::int32_t> tokens(20, 1);
   using Shape = std::initializer_list<std::int64_t>;
   const auto error = [&](Shape ids, Shape logits, const attn::Tensor& alignment = {}) {
-    return error_of([&] {
-      c.decoder.forward(attn::TensorView<const std::int32_t>(tokens.data(), ids), state,
-                        {y.data(), logits}, alignment);
-    });
+    return error_of(
+        [&] { c.decoder.forward({tokens.data(), ids}, state, {y.data(), logits}, alignment); });
   };
   EXPECT_EQ(error({3}, {2, 3, 5}), "shape_mismatch: tokens: got shape (3), needs shape (2, any)");
   EXPECT_EQ(error({1, 3}, {1, 3, 5}),
@@ -374,12 +370,10 @@ TEST(BahdanauDecoderErrorTest, steps_leave_everything_as_it_was) {
        {BahdanauDecoderOptions{5, 3, 4, 1}, BahdanauDecoderOptions{5, 3, 5, 2},
         BahdanauDecoderOptions{5, 3, 4, 2, 5}}) {
     const BahdanauDecoder other(o);
-    EXPECT_EQ(error_of([&] {
-                other.forward(attn::TensorView<const std::int32_t>(tokens.data(), {2, 3}), state,
-                              {y.data(), {2, 3, 5}});
-              }),
-              "invalid_argument: state: got a state of another decoder, needs one that init_state "
-              "of this decoder made");
+    EXPECT_EQ(
+        error_of([&] { other.forward({tokens.data(), {2, 3}}, state, {y.data(), {2, 3, 5}}); }),
+        "invalid_argument: state: got a state of another decoder, needs one that init_state "
+        "of this decoder made");
   }
   EXPECT_THAT(y, Each(5.0F));
   EXPECT_TRUE(same_bits(Case::values_of(state), c.hidden));
@@ -398,8 +392,8 @@ TEST(BahdanauDecoderErrorTest, memory_that_runs_out_leaves_everything_as_it_was)
     try {
       attn_test::AllocationProbe probe;
       probe.fail_after(successes);
-      c.decoder.forward(attn::TensorView<const std::int64_t>(c.tokens.data(), {3, 4}), state,
-                        {logits.data(), {3, 4, 23}}, {alignment.data(), {3, 4, 300}}, context);
+      c.decoder.forward({c.tokens.data(), {3, 4}}, state, {logits.data(), {3, 4, 23}},
+                        {alignment.data(), {3, 4, 300}}, context);
       done = true;
     } catch (const std::bad_alloc&) {
     }

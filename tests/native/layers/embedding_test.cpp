@@ -123,8 +123,7 @@ TEST(EmbeddingErrorTest, ids_and_shapes) {
   std::vector<std::int64_t> ids{0, 3, 1};
   const auto error = [&](std::initializer_list<std::int64_t> shape,
                          std::initializer_list<std::int64_t> out) {
-    return error_of(
-        [&] { embedding.forward(attn::ConstIds(ids.data(), shape), {output.data(), out}); });
+    return error_of([&] { embedding.forward({ids.data(), shape}, {output.data(), out}); });
   };
   EXPECT_EQ(error({3}, {3, 3}), "shape_mismatch: output: got shape (3, 3), needs shape (3, 2)");
   EXPECT_EQ(error({1, 3}, {3, 2}),
@@ -137,9 +136,11 @@ TEST(EmbeddingErrorTest, ids_and_shapes) {
   ids[2] = -1;
   EXPECT_EQ(error({1, 3}, {1, 3, 2}),
             "invalid_argument: ids: got -1, needs an index below the 4 embeddings");
-  EXPECT_EQ(
-      error_of([&] { embedding.forward(attn::ConstIds(nullptr, {3}), {output.data(), {3, 2}}); }),
-      "invalid_argument: ids: got a null pointer, needs data");
+  EXPECT_EQ(error_of([&] {
+              embedding.forward(attn::TensorView<const std::int64_t>(nullptr, {3}),
+                                {output.data(), {3, 2}});
+            }),
+            "invalid_argument: ids: got a null pointer, needs data");
   EXPECT_THAT(output, ::testing::Each(5.0F));
   EXPECT_EQ(error_of([&] { embedding.set_parameter("weight", {output.data(), {2, 4}}); }),
             "shape_mismatch: weight: got shape (2, 4), needs shape (4, 2)");

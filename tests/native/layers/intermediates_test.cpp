@@ -122,9 +122,9 @@ TEST(IntermediatesTest, attention_shows_every_step) {
   const Array x({2, 5, 8}, random);
   Array y({2, 5, 8});
   Intermediates shown = all_of(attention);
-  const attn::AttentionOptions options{.softcap = 2, .causal = attn::Diagonal::top_left()};
-  attention.forward(x.in(), x.in(), x.in(), y.out(), options, attn::Context::default_context(),
-                    &shown);
+  const attn::AttentionOptions options{.softcap = 2, .causal = true};
+  attention.forward(x.in(), x.in(), x.in(), y.out(),
+                    {.attention = options, .intermediates = &shown});
 
   // The projections.
   const auto project = [&](const char* name, std::int64_t first, std::int64_t width) {
@@ -178,8 +178,8 @@ TEST(IntermediatesTest, stages_go_to_the_options_as_well) {
   const Array x({1, 3, 4}, random);
   Array y({1, 3, 4}), weights({1, 2, 3, 3});
   Intermediates shown({"weights", "biased_scores"});
-  attention.forward(x.in(), x.in(), x.in(), y.out(), {.weights = weights.out()},
-                    attn::Context::default_context(), &shown);
+  attention.forward(x.in(), x.in(), x.in(), y.out(),
+                    {.attention = {.weights = weights.out()}, .intermediates = &shown});
   expect_same(shown["weights"], weights, "weights");
   EXPECT_THAT(shown["biased_scores"].shape(), ElementsAre(1, 2, 3, 3));
 }
@@ -193,7 +193,7 @@ TEST(IntermediatesTest, rotary_positions_show_what_is_rotated) {
   const Array x({1, 3, 8}, random);
   Array y({1, 3, 8});
   Intermediates shown({"projected_q", "q", "projected_k", "k"});
-  attention.forward(x.in(), x.in(), x.in(), y.out(), {}, attn::Context::default_context(), &shown);
+  attention.forward(x.in(), x.in(), x.in(), y.out(), {.intermediates = &shown});
   const attn::RotaryEmbedding rotary(rotation);
   for (const std::string name : {"q", "k"}) {
     Array rotated({1, 2, 3, 4});
@@ -213,7 +213,7 @@ TEST(IntermediatesTest, an_encoder_layer_shows_every_step) {
     const Array x({2, 5, 8}, random);
     Array y({2, 5, 8});
     Intermediates shown = all_of(layer);
-    layer.forward(x.in(), y.out(), {}, {}, attn::Context::default_context(), &shown);
+    layer.forward(x.in(), y.out(), {.intermediates = &shown});
     for (const std::string& name : shown.names()) EXPECT_TRUE(shown.contains(name)) << name;
 
     const auto norm1 = part(layer, "norm1.", attn::LayerNorm(8));
@@ -287,7 +287,7 @@ TEST(IntermediatesTest, a_decoder_shows_both_attentions_and_what_a_state_holds) 
     Array y({2, 4, 8});
     Intermediates shown = all_of(decoder);
     attn::TransformerDecoderCall call;
-    call.self_attention.causal = attn::Diagonal::top_left();
+    call.self_attention.causal = true;
     call.intermediates = &shown;
     decoder.forward(x.in(), memory.in(), y.out(), call);
     for (const std::string& name : shown.names()) EXPECT_TRUE(shown.contains(name)) << name;
@@ -304,10 +304,11 @@ TEST(IntermediatesTest, a_decoder_shows_both_attentions_and_what_a_state_holds) 
     // Token by token, the keys of the last call are all keys so far.
     attn::TransformerDecoderState state = decoder.start(memory.in());
     Intermediates step = all_of(decoder);
+    call.state = &state;
     call.intermediates = &step;
     for (int t = 0; t < 4; ++t) {
       Array token({2, 1, 8});
-      decoder.forward(x.in().slice(1, t, t + 1), state, token.out(), call);
+      decoder.forward(x.in().slice(1, t, t + 1), {}, token.out(), call);
     }
     expect_same(step["layers.0.self_attn.k"], Array(shown["layers.0.self_attn.k"]), "keys");
     expect_same(step["layers.0.multihead_attn.v"], Array(shown["layers.0.multihead_attn.v"]),
@@ -492,9 +493,10 @@ TEST(IntermediatesErrorTest, running_out_of_memory_leaves_outputs_and_caches_as_
     Array y({1, 2, 8});
     Intermediates shown = all_of(decoder);
     attn::TransformerDecoderCall call;
+    call.state = &state;
     call.intermediates = &shown;
     if (attn_test::succeeds_with_allocations(
-            allowed, [&] { decoder.forward(x.in(), state, y.out(), call, context); })) {
+            allowed, [&] { decoder.forward(x.in(), {}, y.out(), call, context); })) {
       break;
     }
     ++failures;
@@ -514,7 +516,7 @@ TEST(IntermediatesTest, what_is_not_asked_for_takes_no_memory) {
   Array y({1, 5, 8});
   Intermediates none;
   const auto run = [&](Intermediates* intermediates) {
-    layer.forward(x.in(), y.out(), {}, {}, context, intermediates);
+    layer.forward(x.in(), y.out(), {.intermediates = intermediates}, context);
   };
   run(nullptr);
   attn_test::AllocationProbe probe;

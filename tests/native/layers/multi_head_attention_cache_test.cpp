@@ -38,8 +38,8 @@ std::vector<float> in_pieces(const MultiHeadAttention& attention, const std::vec
   std::int64_t begin = 0;
   for (const std::int64_t size : sizes) {
     const attn::ConstTensor tokens = in.slice(1, begin, begin + size);
-    attention.forward(tokens, tokens, tokens, out.slice(1, begin, begin + size), cache, options,
-                      context);
+    attention.forward(tokens, tokens, tokens, out.slice(1, begin, begin + size),
+                      {.attention = options, .cache = &cache}, context);
     begin += size;
     EXPECT_EQ(cache.length(), begin);
   }
@@ -67,7 +67,7 @@ TEST_P(MultiHeadAttentionCacheTest, a_cache_gives_what_the_whole_sequence_gives)
     const std::vector<float> x = random.normals(2 * 13 * layer.e());
     for (const bool windowed : {false, true}) {
       AttentionOptions attention;
-      attention.causal = attn::Diagonal::top_left();
+      attention.causal = true;
       if (windowed) attention.window = attn::Window{.left = 4};
       const std::vector<float> whole = self_attention(layer.attention, x, 2, context(), attention);
       // Pieces of more than one token take the same path through the kernels.
@@ -111,8 +111,8 @@ TEST_P(MultiHeadAttentionCacheTest, a_call_that_fails_leaves_cache_and_outputs_u
   AttentionOptions wrong;
   wrong.softcap = -1;
   EXPECT_EQ(attn_test::error_of([&] {
-              layer.attention.forward(tokens, tokens, tokens, {y.data(), {5, 16}}, cache, wrong,
-                                      context());
+              layer.attention.forward(tokens, tokens, tokens, {y.data(), {5, 16}},
+                                      {.attention = wrong, .cache = &cache}, context());
             }),
             "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
   EXPECT_EQ(cache.length(), 5);
@@ -122,7 +122,8 @@ TEST_P(MultiHeadAttentionCacheTest, a_call_that_fails_leaves_cache_and_outputs_u
   std::int64_t failures = 0;
   for (;; ++failures) {
     const bool done = attn_test::succeeds_with_allocations(failures, [&] {
-      layer.attention.forward(tokens, tokens, tokens, {y.data(), {5, 16}}, cache, {}, fresh);
+      layer.attention.forward(tokens, tokens, tokens, {y.data(), {5, 16}}, {.cache = &cache},
+                              fresh);
     });
     if (done) break;
     ASSERT_EQ(cache.length(), 5);
@@ -141,8 +142,8 @@ TEST_P(MultiHeadAttentionCacheTest, decoding_with_room_in_the_cache_does_not_all
   attn::KeyValueCache cache = layer.attention.make_cache(1, 40);
   const auto step = [&] {
     const attn::ConstTensor token(x.data(), {1, 16});
-    layer.attention.forward(token, token, token, {y.data(), {1, 16}}, cache,
-                            {.causal = attn::Diagonal::top_left()}, context());
+    layer.attention.forward(token, token, token, {y.data(), {1, 16}},
+                            {.attention = {.causal = true}, .cache = &cache}, context());
   };
   for (int i = 0; i < 20; ++i) step();
   cache.clear();
@@ -160,8 +161,9 @@ TEST(MultiHeadAttentionCacheErrorTest, sizes_of_the_cache) {
   EXPECT_EQ(attn_test::error_of([&] { attention.append(tokens, tokens, other); }),
             "shape_mismatch: cache: got shape (2, 2, 0, 5), needs shape (2, 2, any, 4)");
   attn::KeyValueCache smaller = attention.make_cache(1);
-  EXPECT_EQ(attn_test::error_of(
-                [&] { attention.forward(tokens, tokens, tokens, {y.data(), {2, 3, 8}}, smaller); }),
+  EXPECT_EQ(attn_test::error_of([&] {
+              attention.forward(tokens, tokens, tokens, {y.data(), {2, 3, 8}}, {.cache = &smaller});
+            }),
             "shape_mismatch: cache: got shape (1, 2, 0, 4), needs shape (2, 2, any, 4)");
   EXPECT_EQ(attn_test::error_of([&] { attention.append({x.data(), {8}}, tokens, smaller); }),
             "shape_mismatch: key: got shape (8), needs rank 2 (N, key_dim) or 3 (B, N, key_dim)");

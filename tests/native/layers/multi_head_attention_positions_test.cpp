@@ -63,8 +63,8 @@ TEST_P(MultiHeadAttentionPositionsTest, every_positional_scheme_is_what_attentio
   const std::vector<float> x = random.normals(kBatch * kLength * kWidth);
   for (const std::int64_t offset : {0, 2}) {
     AttentionOptions options;
-    options.causal = attn::Diagonal::offset(offset);
-    options.relative_diagonal = attn::Diagonal::offset(offset);
+    options.causal = true;
+    options.diagonal = attn::Diagonal::offset(offset);
     const std::vector<float> got = self_attention(layer.attention, x, kBatch, context(), options);
 
     const auto part = [&](int i) {
@@ -126,19 +126,20 @@ TEST_P(MultiHeadAttentionPositionsTest, key_lens_move_rotary_queries_per_batch_e
   const std::vector<float> query = random.normals(2 * 2 * 16), key = random.normals(2 * 7 * 16);
   const std::vector<std::int32_t> key_lens{7, 4};
   AttentionOptions options;
-  options.relative_diagonal = attn::Diagonal::bottom_right();
+  options.diagonal = attn::Diagonal::bottom_right();
   options.key_lens = {key_lens.data(), {2}};
   std::vector<float> got(query.size());
   layer.attention.forward({query.data(), {2, 2, 16}}, {key.data(), {2, 7, 16}},
-                          {key.data(), {2, 7, 16}}, {got.data(), {2, 2, 16}}, options, context());
+                          {key.data(), {2, 7, 16}}, {got.data(), {2, 2, 16}},
+                          {.attention = options}, context());
   for (std::int64_t b = 0; b < 2; ++b) {
     AttentionOptions alone;
-    alone.relative_diagonal = attn::Diagonal::bottom_right();
+    alone.diagonal = attn::Diagonal::bottom_right();
     const attn::ConstTensor keys(key.data() + b * 7 * 16,
                                  {key_lens[static_cast<std::size_t>(b)], 16});
     std::vector<float> want(2 * 16);
     layer.attention.forward({query.data() + b * 32, {2, 16}}, keys, keys, {want.data(), {2, 16}},
-                            alone, context());
+                            {.attention = alone}, context());
     for (std::size_t i = 0; i < 32; ++i) {
       EXPECT_NEAR(got[static_cast<std::size_t>(b) * 32 + i], want[i], 1e-6);
     }

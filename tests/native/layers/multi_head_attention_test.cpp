@@ -51,7 +51,8 @@ TEST_P(MultiHeadAttentionTest, d2l_example_gives_2_4_100) {
   options.valid_lens = {valid_lens.data(), {2}};
   options.weights = weights.view();
   const attn::ConstTensor keys(y.data(), {2, 6, 100});
-  layer.attention.forward({x.data(), {2, 4, 100}}, keys, keys, output.view(), options, context());
+  layer.attention.forward({x.data(), {2, 4, 100}}, keys, keys, output.view(),
+                          {.attention = options}, context());
 
   reference::Attention reference_options;
   reference_options.valid_lens = Array({2}, valid_lens);
@@ -135,7 +136,8 @@ TEST_P(MultiHeadAttentionTest, options_of_attention_apply_to_every_head) {
   AttentionOptions options;
   options.mask = {mask.data(), {2, 1, 1, 9}};
   options.bias = {bias.data(), {9, 9}};
-  options.causal = attn::Diagonal::offset(2);
+  options.causal = true;
+  options.diagonal = attn::Diagonal::offset(2);
   options.window = attn::Window{4, 1};
   options.scale = 0.4F;
   options.softcap = 2.0F;
@@ -147,6 +149,7 @@ TEST_P(MultiHeadAttentionTest, options_of_attention_apply_to_every_head) {
   r.mask = Array({2, 1, 1, 9}, mask);
   r.bias = Array({9, 9}, bias);
   r.causal_offset = reference::Array({1}, 2);
+  r.window_offset = reference::Array({1}, 2);
   r.window_left = 4;
   r.window_right = 1;
   r.scale = 0.4F;
@@ -269,7 +272,8 @@ TEST_P(MultiHeadAttentionTest, nan_beyond_the_valid_length_does_not_matter) {
   const auto attend = [&] {
     std::vector<float> y(query.size());
     layer.attention.forward({query.data(), {1, 5, 16}}, {keys.data(), {1, 7, 16}},
-                            {keys.data(), {1, 7, 16}}, {y.data(), {1, 5, 16}}, options, context());
+                            {keys.data(), {1, 7, 16}}, {y.data(), {1, 5, 16}},
+                            {.attention = options}, context());
     return y;
   };
   const std::vector<float> clean = attend();
@@ -317,7 +321,7 @@ TEST_P(MultiHeadAttentionTest, running_out_of_memory_is_an_error_and_leaves_the_
       attn_test::AllocationProbe probe;
       probe.fail_after(allowed);
       try {
-        layer.attention.forward(in, in, in, {y.data(), {300, 60}}, options, fresh);
+        layer.attention.forward(in, in, in, {y.data(), {300, 60}}, {.attention = options}, fresh);
         break;
       } catch (const std::bad_alloc&) {
       }
@@ -496,9 +500,9 @@ TEST(MultiHeadAttentionErrorTest, options_of_attention) {
   AttentionOptions options;
   options.valid_lens = {valid_lens.data(), {1}};
   const attn::ConstTensor in(x.data(), {6, 4});
-  EXPECT_EQ(
-      attn_test::error_of([&] { attention.forward(in, in, in, {y.data(), {6, 4}}, options); }),
-      "invalid_argument: valid_lens: got 7, needs a length between 0 and the 6 keys");
+  EXPECT_EQ(attn_test::error_of(
+                [&] { attention.forward(in, in, in, {y.data(), {6, 4}}, {.attention = options}); }),
+            "invalid_argument: valid_lens: got 7, needs a length between 0 and the 6 keys");
   EXPECT_THAT(y, ::testing::Each(5.0F));
 }
 
@@ -524,7 +528,7 @@ TEST(MultiHeadAttentionErrorTest, options_are_refused_before_anything_is_project
   const std::string expected =
       "shape_mismatch: mask: got shape (3, 1), needs a shape that broadcasts to (1, 2, "
       "2147483647, ";
-  const auto forward = [&] { attention.forward(in, in, in, out, options, context); };
+  const auto forward = [&] { attention.forward(in, in, in, out, {.attention = options}, context); };
   const std::int64_t first = allocations_of_a_call(forward);
   EXPECT_EQ(refusal, expected + "2147483647)");
   // Scratch memory would be kept, and not asked for again.
@@ -532,7 +536,9 @@ TEST(MultiHeadAttentionErrorTest, options_are_refused_before_anything_is_project
 
   attn::KeyValueCache cache = attention.make_cache(1, 4);
   const attn::ConstTensor token(x.data(), {1, 256});
-  const auto cached = [&] { attention.forward(in, token, token, out, cache, options, context); };
+  const auto cached = [&] {
+    attention.forward(in, token, token, out, {.attention = options, .cache = &cache}, context);
+  };
   const std::int64_t first_cached = allocations_of_a_call(cached);
   EXPECT_EQ(refusal, expected + "1)");
   EXPECT_EQ(allocations_of_a_call(cached), first_cached);

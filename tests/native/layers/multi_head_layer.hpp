@@ -80,7 +80,7 @@ inline std::vector<float> self_attention(const attn::MultiHeadAttention& attenti
   const std::int64_t length = static_cast<std::int64_t>(x.size()) / batch / e;
   std::vector<float> y(x.size(), 77.0F);
   const attn::ConstTensor in(x.data(), {batch, length, e});
-  attention.forward(in, in, in, {y.data(), {batch, length, e}}, options, context);
+  attention.forward(in, in, in, {y.data(), {batch, length, e}}, {.attention = options}, context);
   return y;
 }
 

@@ -21,12 +21,12 @@ namespace {
 using attn::Activation;
 using attn::AttentionOptions;
 using attn::ConstTensor;
-using attn::Diagonal;
 using attn::Dropout;
 using attn::Tensor;
 using attn::TransformerDecoder;
 using attn::TransformerDecoderCall;
 using attn::TransformerDecoderLayer;
+using attn::TransformerDecoderLayerCall;
 using attn::TransformerLayerOptions;
 using attn_test::error_of;
 using attn_test::FloatTensor;
@@ -41,9 +41,10 @@ using reference::Array;
 constexpr double kError = 1e-5;
 
 /// A call whose self-attention is causal.
-TransformerDecoderCall causal() {
-  TransformerDecoderCall call;
-  call.self_attention.causal = Diagonal::top_left();
+template <class Call = TransformerDecoderCall>
+Call causal() {
+  Call call;
+  call.self_attention.causal = true;
   return call;
 }
 
@@ -69,7 +70,7 @@ TEST_P(TransformerDecoderTest, a_layer_matches_the_reference) {
     const std::int64_t e = options.d_model;
     const std::vector<float> x = random.normals(2 * 5 * e), memory = random.normals(2 * 7 * e);
     const std::vector<std::int32_t> key_lens{3, 7};
-    TransformerDecoderCall call = causal();
+    auto call = causal<TransformerDecoderLayerCall>();
     call.cross_attention.key_lens = {key_lens.data(), {2}};
     FloatTensor weights = FloatTensor::filled({2, options.num_heads, 5, 7}, 77.0F);
     call.cross_attention.weights = weights.view();
@@ -147,7 +148,8 @@ TEST_P(TransformerDecoderTest, decoding_token_by_token_gives_the_whole_causal_pa
                             const std::vector<std::int64_t>& sizes) {
       for (const std::int64_t size : sizes) {
         const std::int64_t begin = state.length();
-        decoder.forward(in.slice(1, begin, begin + size), state,
+        call.state = &state;
+        decoder.forward(in.slice(1, begin, begin + size), {},
                         Tensor(y.data(), {2, 9, 16}).slice(1, begin, begin + size), call,
                         context());
       }
@@ -182,13 +184,15 @@ TEST_P(TransformerDecoderTest, a_layer_decodes_token_by_token_too) {
     const ConstTensor in(x.data(), {2, 9, 16}), encoded(memory.data(), {2, 6, 16});
     std::vector<float> whole(x.size()), y(x.size(), 77.0F);
     const Tensor out(y.data(), {2, 9, 16});
-    layer.forward(in, encoded, {whole.data(), {2, 9, 16}}, causal(), context());
+    auto call = causal<TransformerDecoderLayerCall>();
+    layer.forward(in, encoded, {whole.data(), {2, 9, 16}}, call, context());
 
     TransformerDecoderLayer::State state = layer.start(encoded, 3, context());
+    call.state = &state;
     std::int64_t begin = 0;
     for (const std::int64_t size : {2, 4, 3}) {
-      layer.forward(in.slice(1, begin, begin + size), state, out.slice(1, begin, begin + size),
-                    causal(), context());
+      layer.forward(in.slice(1, begin, begin + size), {}, out.slice(1, begin, begin + size), call,
+                    context());
       begin += size;
       EXPECT_EQ(state.self_attention.length(), begin);
     }
@@ -204,14 +208,14 @@ TEST_P(TransformerDecoderTest, a_layer_that_fails_leaves_its_state_and_outputs) 
   const std::vector<float> x = random.normals(4 * 8), memory = random.normals(3 * 8);
   std::vector<float> y(x.size(), 5.0F), w(2 * 4 * 4, 5.0F);
   TransformerDecoderLayer::State state = layer.start({memory.data(), {3, 8}}, 0, context());
-  TransformerDecoderCall call = causal();
+  auto call = causal<TransformerDecoderLayerCall>();
+  call.state = &state;
   call.self_attention.weights = {w.data(), {1, 2, 4, 4}};
   // Known only behind self-attention, which has then taken the tokens in.
   call.cross_attention.softcap = -1;
-  EXPECT_EQ(error_of([&] {
-              layer.forward({x.data(), {4, 8}}, state, {y.data(), {4, 8}}, call, context());
-            }),
-            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+  EXPECT_EQ(
+      error_of([&] { layer.forward({x.data(), {4, 8}}, {}, {y.data(), {4, 8}}, call, context()); }),
+      "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
   call.cross_attention.softcap = 0;
   attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
   std::int64_t failures = 0;
@@ -219,9 +223,8 @@ TEST_P(TransformerDecoderTest, a_layer_that_fails_leaves_its_state_and_outputs) 
     ASSERT_EQ(std::count(y.begin(), y.end(), 5.0F), std::ssize(y)) << failures;
     ASSERT_EQ(std::count(w.begin(), w.end(), 5.0F), std::ssize(w)) << failures;
     ASSERT_EQ(state.self_attention.length(), 0) << failures;
-    const bool done = attn_test::succeeds_with_allocations(failures, [&] {
-      layer.forward({x.data(), {4, 8}}, state, {y.data(), {4, 8}}, call, fresh);
-    });
+    const bool done = attn_test::succeeds_with_allocations(
+        failures, [&] { layer.forward({x.data(), {4, 8}}, {}, {y.data(), {4, 8}}, call, fresh); });
     if (done) break;
     fresh.release_memory();
   }
@@ -243,7 +246,7 @@ TEST_P(TransformerDecoderTest, d2l_decoder_block_is_one_of_its_forms) {
   const std::vector<float> x = random.normals(2 * 10 * kWidth);
   const std::vector<float> memory = random.normals(2 * 6 * kWidth);
   const std::vector<std::int32_t> memory_lens{3, 2};
-  TransformerDecoderCall call = causal();
+  auto call = causal<TransformerDecoderLayerCall>();
   call.cross_attention.valid_lens = {memory_lens.data(), {2}};
   const auto in = [&](const std::vector<float>& v) {
     return ConstTensor(v.data(), {2, std::ssize(v) / 2 / kWidth, kWidth});
@@ -272,9 +275,10 @@ TEST_P(TransformerDecoderTest, d2l_decoder_block_is_one_of_its_forms) {
   for (int i = 0; i < 20; ++i) dec_valid_lens.push_back(i % 10 + 1);
   AttentionOptions decoded;
   decoded.valid_lens = {dec_valid_lens.data(), {2, 10}};
-  attention1.forward(in(x), in(x), in(x), out(a), decoded, context());
+  attention1.forward(in(x), in(x), in(x), out(a), {.attention = decoded}, context());
   addnorm1.forward(in(x), in(a), out(a), {}, context());
-  attention2.forward(in(a), in(memory), in(memory), out(b), call.cross_attention, context());
+  attention2.forward(in(a), in(memory), in(memory), out(b), {.attention = call.cross_attention},
+                     context());
   addnorm2.forward(in(a), in(b), out(a), {}, context());
   ffn.forward(in(a), out(b), {}, context());
   addnorm3.forward(in(a), in(b), out(want), {}, context());
@@ -301,7 +305,7 @@ TEST_P(TransformerDecoderTest, dropout_in_training_uses_a_stream_for_each_place)
   EXPECT_TRUE(same_bits(run({.probability = 0.3F}, 2), run({}, 2)));
   std::vector<float> h = x;
   for (const std::uint64_t l : {0, 1}) {
-    TransformerDecoderCall call;
+    TransformerDecoderLayerCall call;
     call.dropout = {.probability = 0.3F, .training = true, .random = {1, 2 + 6 * l}};
     decoder.layers()[l].forward({h.data(), {6, 8}}, encoded, {h.data(), {6, 8}}, call, context());
   }
@@ -338,8 +342,10 @@ TEST_P(TransformerDecoderTest, a_steady_loop_of_decoding_does_not_allocate) {
   randomize(decoder, random);
   std::vector<float> x = random.normals(8), memory = random.normals(3 * 8);
   TransformerDecoder::State state = decoder.start({memory.data(), {3, 8}}, 40, context());
+  TransformerDecoderCall call = causal();
+  call.state = &state;
   const auto step = [&] {
-    decoder.forward({x.data(), {1, 8}}, state, {x.data(), {1, 8}}, causal(), context());
+    decoder.forward({x.data(), {1, 8}}, {}, {x.data(), {1, 8}}, call, context());
   };
   for (int i = 0; i < 20; ++i) step();
   state.truncate(0);
@@ -359,11 +365,12 @@ TEST_P(TransformerDecoderTest, a_call_that_runs_out_of_memory_changes_nothing) {
   TransformerDecoderCall call = causal();
   call.cross_attention_weights = weights;
   TransformerDecoder::State state = decoder.start({memory.data(), {3, 8}}, 0, context());
+  call.state = &state;
   attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
   std::int64_t failures = 0;
   for (;; ++failures) {
     const bool done = attn_test::succeeds_with_allocations(failures, [&] {
-      decoder.forward({x.data(), {4, 8}}, state, {y.data(), {4, 8}}, call, fresh);
+      decoder.forward({x.data(), {4, 8}}, {}, {y.data(), {4, 8}}, call, fresh);
     });
     if (done) break;
     ASSERT_EQ(std::count(y.begin(), y.end(), 5.0F), std::ssize(y)) << failures;
@@ -446,9 +453,15 @@ TEST(TransformerDecoderErrorTest, calls) {
   call.self_attention_weights = one;
   EXPECT_EQ(error_of([&] { decoder.forward(in, memory, out, call); }),
             "invalid_argument: weights: got 1, needs none or one for each of the 2 layers");
-  EXPECT_EQ(error_of([&] { layer.forward(in, memory, out, call); }),
-            "invalid_argument: weights: got a list, needs none: the weights of a single layer are "
-            "those of self_attention and cross_attention");
+  EXPECT_EQ(
+      error_of([&] { layer.forward(in, memory, out, {.cross_attention = {.dropout = 0.5F}}); }),
+      "invalid_argument: cross_attention.dropout: got 0.5, needs 0: dropout of the call acts on "
+      "the "
+      "attention weights, too");
+  EXPECT_EQ(
+      error_of([&] { decoder.forward(in, memory, out, {.self_attention = {.dropout = 0.5F}}); }),
+      "invalid_argument: self_attention.dropout: got 0.5, needs 0: dropout of the call acts on the "
+      "attention weights, too");
   EXPECT_EQ(error_of([&] { layer.forward(in, memory, out, {.dropout = {.probability = -1}}); }),
             "invalid_argument: dropout: got -1, needs a probability between 0 and 1");
 
@@ -456,14 +469,19 @@ TEST(TransformerDecoderErrorTest, calls) {
             "shape_mismatch: memory: got shape (2, 5, 3), needs shape (2, any, 4)");
   TransformerDecoder::State empty;
   EXPECT_EQ(empty.length(), 0);
-  EXPECT_EQ(error_of([&] { decoder.forward(in, empty, out); }),
+  EXPECT_EQ(error_of([&] { decoder.forward(in, {}, out, {.state = &empty}); }),
             "invalid_argument: state: got 0 layers, needs 2, as this decoder has");
   TransformerDecoder::State state = decoder.start(memory);
-  EXPECT_EQ(error_of([&] { decoder.forward({x.data(), {1, 3, 4}}, state, {y.data(), {1, 3, 4}}); }),
+  EXPECT_EQ(error_of([&] { decoder.forward(in, memory, out, {.state = &state}); }),
+            "shape_mismatch: memory: got shape (2, 5, 4), needs none: state holds its projections");
+  EXPECT_EQ(error_of([&] {
+              decoder.forward({x.data(), {1, 3, 4}}, {}, {y.data(), {1, 3, 4}}, {.state = &state});
+            }),
             "shape_mismatch: cache: got shape (2, 2, 0, 2), needs shape (1, 2, any, 2)");
-  EXPECT_EQ(
-      error_of([&] { decoder.forward(in, state, out, {.cross_attention = {.softcap = -1}}); }),
-      "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+  EXPECT_EQ(error_of([&] {
+              decoder.forward(in, {}, out, {.cross_attention = {.softcap = -1}, .state = &state});
+            }),
+            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
   EXPECT_EQ(state.length(), 0);
   EXPECT_EQ(error_of([&] { state.truncate(1); }),
             "invalid_argument: length: got 1, needs at most the 0 tokens stored, and at least 0");

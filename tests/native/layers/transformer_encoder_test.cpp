@@ -21,7 +21,6 @@ namespace {
 using attn::Activation;
 using attn::AttentionOptions;
 using attn::ConstTensor;
-using attn::Diagonal;
 using attn::Dropout;
 using attn::Tensor;
 using attn::TransformerEncoder;
@@ -74,12 +73,13 @@ TEST_P(TransformerEncoderTest, a_layer_matches_the_reference) {
     const std::vector<float> x = random.normals(2 * 7 * e);
     const std::vector<std::int32_t> key_lens{7, 4};
     AttentionOptions attention;
-    attention.causal = Diagonal::top_left();
+    attention.causal = true;
     attention.key_lens = {key_lens.data(), {2}};
     FloatTensor weights = FloatTensor::filled({2, options.num_heads, 7, 7}, 77.0F, Layout::kSpread);
     attention.weights = weights.view();
     std::vector<float> y(x.size(), 77.0F);
-    layer.forward({x.data(), {2, 7, e}}, {y.data(), {2, 7, e}}, attention, {}, context());
+    layer.forward({x.data(), {2, 7, e}}, {y.data(), {2, 7, e}}, {.attention = attention},
+                  context());
 
     reference::Attention r;
     r.causal_offset = Array({1});
@@ -152,7 +152,7 @@ TEST_P(TransformerEncoderTest, d2l_encoder_block_is_one_of_its_forms) {
       return ConstTensor(v.data(), {2, 100, kWidth});
     };
     const auto out = [&](std::vector<float>& v) { return Tensor(v.data(), {2, 100, kWidth}); };
-    block.forward(in(x), out(y), options, dropout, context());
+    block.forward(in(x), out(y), {.attention = options, .dropout = dropout}, context());
 
     attn::MultiHeadAttention attention({.d_model = kWidth, .num_heads = 8});
     attn::FeedForward ffn({.d_model = kWidth, .dim_feedforward = 48});
@@ -172,7 +172,8 @@ TEST_P(TransformerEncoderTest, d2l_encoder_block_is_one_of_its_forms) {
       attention_options.dropout = 0.5F;
       attention_options.dropout_random = at(0).random;
     }
-    attention.forward(in(x), in(x), in(x), out(attended), attention_options, context());
+    attention.forward(in(x), in(x), in(x), out(attended), {.attention = attention_options},
+                      context());
     addnorm1.forward(in(x), in(attended), out(h), at(1), context());
     ffn.forward(in(h), out(fed), {}, context());
     addnorm2.forward(in(h), in(fed), out(want), at(3), context());
@@ -185,8 +186,8 @@ TEST_P(TransformerEncoderTest, dropout_of_1_leaves_what_passes_by) {
   layer.initialize_xavier(attn::RandomStream{1});
   const std::vector<float> x = Random().normals(6 * 8);
   std::vector<float> y(x.size());
-  layer.forward({x.data(), {6, 8}}, {y.data(), {6, 8}}, {}, {.probability = 1, .training = true},
-                context());
+  layer.forward({x.data(), {6, 8}}, {y.data(), {6, 8}},
+                {.dropout = {.probability = 1, .training = true}}, context());
   EXPECT_TRUE(same_bits(y, x));
 }
 
@@ -210,9 +211,11 @@ TEST_P(TransformerEncoderTest, dropout_in_training_uses_a_stream_for_each_place)
 
   // By hand: the second layer begins at stream 2 + 4.
   std::vector<float> h(x.size());
-  encoder.layers()[0].forward({x.data(), {6, 8}}, {h.data(), {6, 8}}, {}, dropout, context());
-  encoder.layers()[1].forward({h.data(), {6, 8}}, {h.data(), {6, 8}}, {},
-                              {.probability = 0.3F, .training = true, .random = {1, 6}}, context());
+  encoder.layers()[0].forward({x.data(), {6, 8}}, {h.data(), {6, 8}}, {.dropout = dropout},
+                              context());
+  encoder.layers()[1].forward(
+      {h.data(), {6, 8}}, {h.data(), {6, 8}},
+      {.dropout = {.probability = 0.3F, .training = true, .random = {1, 6}}}, context());
   EXPECT_TRUE(same_bits(h, want));
 }
 
@@ -231,7 +234,7 @@ TEST_P(TransformerEncoderTest, a_causal_stack_decodes_token_by_token) {
     const std::vector<float> x = random.normals(2 * 9 * 16);
     const ConstTensor in(x.data(), {2, 9, 16});
     TransformerEncoderCall call;
-    call.attention.causal = Diagonal::top_left();
+    call.attention.causal = true;
     std::vector<float> whole(x.size()), pieces(x.size()), steps(x.size());
     model.forward(in, {whole.data(), {2, 9, 16}}, call, context());
 
@@ -260,17 +263,17 @@ TEST_P(TransformerEncoderTest, layouts_threads_and_batches_give_the_same_bits) {
   randomize(layer, random);
   const std::vector<float> x = random.normals(3 * 40 * 20);
   std::vector<float> want(x.size()), y(x.size()), alone(40 * 20);
-  layer.forward({x.data(), {3, 40, 20}}, {want.data(), {3, 40, 20}}, {}, {}, context(1));
-  layer.forward({x.data(), {3, 40, 20}}, {y.data(), {3, 40, 20}}, {}, {}, context(2));
+  layer.forward({x.data(), {3, 40, 20}}, {want.data(), {3, 40, 20}}, {}, context(1));
+  layer.forward({x.data(), {3, 40, 20}}, {y.data(), {3, 40, 20}}, {}, context(2));
   EXPECT_TRUE(same_bits(y, want));
-  layer.forward({x.data() + 800, {40, 20}}, {alone.data(), {40, 20}}, {}, {}, context());
+  layer.forward({x.data() + 800, {40, 20}}, {alone.data(), {40, 20}}, {}, context());
   EXPECT_TRUE(same_bits(alone, {want.begin() + 800, want.begin() + 1600}));
   for (const Layout layout : {Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
     for (const bool in_place : {false, true}) {
       FloatTensor in({3, 40, 20}, x, layout);
       FloatTensor out = FloatTensor::filled({3, 40, 20}, 77.0F, layout);
       FloatTensor& result = in_place ? in : out;
-      layer.forward(in.view(), result.view(), {}, {}, context());
+      layer.forward(in.view(), result.view(), {}, context());
       EXPECT_TRUE(same_bits(result.values(), want));
       EXPECT_TRUE(result.gaps_are_untouched());
     }
@@ -453,8 +456,15 @@ TEST(TransformerEncoderErrorTest, calls) {
   encoder.layers()[1].self_attention().append(in, in, caches[1]);
   EXPECT_EQ(error({.caches = caches}),
             "shape_mismatch: caches: got length 3, needs 0, the length of the first");
-  EXPECT_EQ(error_of([&] { layer.forward(in, out, caches[0], {.softcap = -1}); }),
+  EXPECT_EQ(error_of([&] {
+              layer.forward(in, out, {.attention = {.softcap = -1}, .cache = &caches[0]});
+            }),
             "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+  const std::string refusal =
+      "invalid_argument: attention.dropout: got 0.5, needs 0: dropout of the call acts on the "
+      "attention weights, too";
+  EXPECT_EQ(error_of([&] { layer.forward(in, out, {.attention = {.dropout = 0.5F}}); }), refusal);
+  EXPECT_EQ(error({.attention = {.dropout = 0.5F}}), refusal);
   EXPECT_EQ(caches[0].length(), 0);
   EXPECT_THAT(y, ::testing::Each(5.0F));
   EXPECT_THAT(w, ::testing::Each(5.0F));

@@ -271,9 +271,9 @@ TEST_P(RotaryEmbeddingTest, is_exact_with_every_rule_far_out_and_back) {
       const Shape shape{1, 1, 20, rule.options.rotary_dim};
       const std::vector<float> x = random.normals(count_of(shape));
       rule.frequencies.sequence_length = 9000;
-      auto [exact, error] = reference::rotary_embedding(
-          {reference::Array(shape, x), positions, reference::rotary_frequencies(rule.frequencies),
-           false, a, inverse});
+      auto [exact, error] = reference::rotary_embedding(reference::RotaryEmbedding{
+          reference::Array(shape, x), positions, reference::rotary_frequencies(rule.frequencies),
+          false, a, inverse});
       for (double& bound : error.values) bound *= a * (a == 1 ? kStated : kStatedWithFactor);
       EXPECT_TRUE(is_within(
           rotate(
@@ -516,8 +516,7 @@ TEST_P(RotaryEmbeddingTest, attention_is_unchanged_when_all_positions_shift) {
     std::vector<float> output(q.size());
     const std::span<const std::int64_t> sizes(shape);
     attn::scaled_dot_product_attention({a.data(), sizes}, {b.data(), sizes}, {v.data(), sizes},
-                                       {output.data(), sizes},
-                                       {.causal = attn::Diagonal::top_left()}, context());
+                                       {output.data(), sizes}, {.causal = true}, context());
     return output;
   };
   const std::vector<float> here = attend(0);

@@ -80,7 +80,7 @@ class RelativeSkewTest : public attn_test::EveryInstructionSet {
     attn::AttentionOptions options;
     options.scale = scale;
     options.relative_keys = {table.data(), std::span<const std::int64_t>(table_shape)};
-    if (causal) options.causal = attn::Diagonal::top_left();
+    if (causal) options.causal = true;
     options.scaled_scores = {scores.data(), {shape[0], shape[1], n, n}};
     attn::scaled_dot_product_attention({query.data(), sizes}, {zeros.data(), sizes},
                                        {zeros.data(), sizes}, {output.data(), sizes}, options,
@@ -187,7 +187,7 @@ TEST_P(RelativeSkewTest, attention_with_skewed_logits_as_a_bias_is_attention_wit
   const std::vector<float> bias = skew(q, shape, embeddings, {37, 12}, {.scale = scale});
   const std::span<const std::int64_t> sizes(shape);
   const auto attend = [&](attn::AttentionOptions options) {
-    options.causal = attn::Diagonal::top_left();
+    options.causal = true;
     std::vector<float> output(q.size());
     attn::scaled_dot_product_attention({q.data(), sizes}, {k.data(), sizes}, {v.data(), sizes},
                                        {output.data(), sizes}, options, context());

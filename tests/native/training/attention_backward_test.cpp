@@ -1,12 +1,13 @@
-// The gradients of scaled_dot_product_attention, against an analytic reference in double precision,
-// which itself is compared with differences of the forward reference.
+// The gradients of scaled_dot_product_attention, against those of the reference.
 
 #include "attn/training/attention_backward.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -17,7 +18,7 @@
 #include "attn/positions/alibi.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
-#include "reference/attention_gradient.hpp"
+#include "reference/attention.hpp"
 
 namespace {
 
@@ -36,8 +37,8 @@ using AttentionBackwardTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionBackwardTest);
 
 struct Gradients {
-  std::vector<float> query, key, value, scores, bias, alibi_slopes, t5_table, relative_keys,
-      relative_values, sinks;
+  std::vector<float> query, key, value, scores, weights, bias, alibi_slopes, t5_table,
+      relative_keys, relative_values, sinks;
 };
 
 constexpr float kUnset = -12345.678F;
@@ -65,6 +66,7 @@ Gradients backward(const AttentionProblem& p, const std::vector<float>& output_g
   FloatTensor of_key = unset(true, p.key_shape());
   FloatTensor of_value = unset(true, p.value_shape());
   FloatTensor of_scores = unset(true, p.score_shape());
+  FloatTensor of_weights = unset(true, p.score_shape());
   FloatTensor of_bias = unset(!p.bias.empty(), p.bias_shape);
   FloatTensor of_slopes = unset(!p.alibi_slopes.empty(), {p.sizes.query_heads});
   FloatTensor of_table = unset(!p.t5_table.empty(), p.t5_shape());
@@ -79,6 +81,7 @@ Gradients backward(const AttentionProblem& p, const std::vector<float>& output_g
                                                .key = of_key.view(),
                                                .value = of_value.view(),
                                                .scores = of_scores.view(),
+                                               .weights = of_weights.view(),
                                                .bias = of_bias.view(),
                                                .alibi_slopes = of_slopes.view(),
                                                .t5_table = of_table.view(),
@@ -86,14 +89,15 @@ Gradients backward(const AttentionProblem& p, const std::vector<float>& output_g
                                                .relative_values = of_relative_values.view(),
                                                .sinks = of_sinks.view()},
                                               options, context);
-  for (const FloatTensor* tensor : {&of_query, &of_key, &of_value, &of_scores, &of_bias, &of_slopes,
-                                    &of_table, &of_relative_keys, &of_relative_values, &of_sinks}) {
+  for (const FloatTensor* tensor :
+       {&of_query, &of_key, &of_value, &of_scores, &of_weights, &of_bias, &of_slopes, &of_table,
+        &of_relative_keys, &of_relative_values, &of_sinks}) {
     EXPECT_TRUE(tensor->gaps_are_untouched()) << "written outside of a gradient";
   }
-  return {of_query.values(),  of_key.values(),           of_value.values(),
-          of_scores.values(), of_bias.values(),          of_slopes.values(),
-          of_table.values(),  of_relative_keys.values(), of_relative_values.values(),
-          of_sinks.values()};
+  return {of_query.values(),           of_key.values(),     of_value.values(),
+          of_scores.values(),          of_weights.values(), of_bias.values(),
+          of_slopes.values(),          of_table.values(),   of_relative_keys.values(),
+          of_relative_values.values(), of_sinks.values()};
 }
 
 std::vector<float> random_gradient(const AttentionProblem& p, Random& random) {
@@ -103,31 +107,44 @@ std::vector<float> random_gradient(const AttentionProblem& p, Random& random) {
 void expect_matches_reference(const AttentionProblem& p, Random& random, attn::Context& context) {
   const std::vector<float> output_gradient = random_gradient(p, random);
   const Gradients got = backward(p, output_gradient, context);
-  const reference::AttentionGradient exact = reference::attention_gradient(
-      p.reference_call(), reference::Array(p.output_shape(), output_gradient));
-  const auto compare = [](const char* name, const std::vector<float>& values,
-                          const reference::Bounded& wanted) {
-    if (!wanted.exact.given()) return;
+  reference::Tape tape;
+  const reference::AttentionOf<reference::Scalar> call = variables(tape, p.reference_call());
+  const reference::AttentionResultOf<reference::Scalar> result = reference::attention(call);
+  tape.backward(
+      reference::inner(result.output, reference::Array(p.output_shape(), output_gradient)));
+  const auto compare = [&](const char* name, const std::vector<float>& values,
+                           const reference::ArrayOf<reference::Scalar>& of) {
+    if (!of.given()) return;
+    const reference::Bounded wanted = tape.gradient(of);
     EXPECT_TRUE(is_within(values, wanted.exact, wanted.error)) << "gradient of " << name;
   };
-  compare("query", got.query, exact.query);
-  compare("key", got.key, exact.key);
-  compare("value", got.value, exact.value);
-  compare("scores", got.scores, exact.scores);
-  compare("bias", got.bias, exact.bias);
-  compare("alibi_slopes", got.alibi_slopes, exact.alibi_slopes);
-  compare("t5_table", got.t5_table, exact.t5_table);
-  compare("relative_keys", got.relative_keys, exact.relative_keys);
-  compare("relative_values", got.relative_values, exact.relative_values);
-  compare("sinks", got.sinks, exact.sinks);
+  compare("query", got.query, call.query);
+  compare("key", got.key, call.key);
+  compare("value", got.value, call.value);
+  compare("scores", got.scores, result.biased_scores);
+  if (result.weights.given()) {
+    // What is given is the gradient before dropout.
+    reference::Bounded wanted = tape.gradient(result.weights);
+    for (std::size_t i = 0; call.kept.given() && i < wanted.exact.values.size(); ++i) {
+      wanted.exact.values[i] *= call.kept.values[i];
+      wanted.error.values[i] *= call.kept.values[i];
+    }
+    EXPECT_TRUE(is_within(got.weights, wanted.exact, wanted.error)) << "gradient of weights";
+  }
+  compare("bias", got.bias, call.bias);
+  compare("alibi_slopes", got.alibi_slopes, call.alibi_slopes);
+  compare("t5_table", got.t5_table, call.t5_table);
+  compare("relative_keys", got.relative_keys, call.relative_keys);
+  compare("relative_values", got.relative_values, call.relative_values);
+  compare("sinks", got.sinks, call.sinks);
 }
 
 /// One query, one key, less and more than a block of queries, a tile and a chunk of keys, widths
 /// that are no whole vectors, grouped heads.
 std::vector<AttentionSizes> typical_sizes() {
   return {{1, 1, 1, 1, 1, 1, 1},     {2, 4, 2, 1, 1, 8, 8},     {1, 2, 1, 1, 300, 20, 12},
-          {1, 3, 3, 7, 5, 3, 17},    {2, 4, 1, 50, 257, 16, 5}, {1, 2, 2, 47, 63, 31, 33},
-          {1, 2, 2, 49, 65, 64, 64}, {1, 1, 1, 97, 520, 33, 40}};
+          {1, 3, 3, 7, 5, 3, 17},    {1, 2, 1, 50, 257, 16, 5}, {1, 2, 2, 47, 63, 31, 33},
+          {1, 2, 2, 49, 65, 64, 64}, {1, 1, 1, 97, 520, 5, 9}};
 }
 
 TEST_P(AttentionBackwardTest, sizes_and_layouts) {
@@ -147,7 +164,8 @@ TEST_P(AttentionBackwardTest, exclusion) {
   for (const AttentionSizes& sizes : typical_sizes()) {
     SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
     AttentionProblem p(sizes, random);
-    p.causal = Diagonal::bottom_right();
+    p.causal = true;
+    p.diagonal = Diagonal::bottom_right();
     expect_matches_reference(p, random, context());
     p.window = attn_test::random_window(sizes, random);
     p.valid_lens = attn_test::random_lengths(sizes.batch, sizes.num_keys, random);
@@ -188,7 +206,8 @@ TEST_P(AttentionBackwardTest, terms_of_the_score) {
     expect_matches_reference(p, random, context());
     p.alibi_slopes.resize(static_cast<std::size_t>(sizes.query_heads));
     attn::alibi_slopes(p.alibi_slopes);
-    p.causal = p.relative_diagonal = Diagonal::bottom_right();
+    p.causal = true;
+    p.diagonal = Diagonal::bottom_right();
     expect_matches_reference(p, random, context());
     p.t5_table = random.normals(32 * sizes.query_heads);
     p.sinks = random.normals(sizes.query_heads);
@@ -243,6 +262,7 @@ TEST_P(AttentionBackwardTest, bits_do_not_depend_on_the_number_of_threads) {
     EXPECT_TRUE(same_bits(one.query, several.query));
     EXPECT_TRUE(same_bits(one.key, several.key));
     EXPECT_TRUE(same_bits(one.value, several.value));
+    EXPECT_TRUE(same_bits(one.weights, several.weights));
     EXPECT_TRUE(same_bits(one.bias, several.bias));
     EXPECT_TRUE(same_bits(one.alibi_slopes, several.alibi_slopes));
     EXPECT_TRUE(same_bits(one.relative_keys, several.relative_keys));
@@ -269,8 +289,9 @@ TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
     EXPECT_TRUE(same_bits(of_padded.key, clean.key));
     EXPECT_TRUE(same_bits(of_padded.value, clean.value));
     EXPECT_TRUE(same_bits(of_padded.scores, clean.scores));
+    EXPECT_TRUE(same_bits(of_padded.weights, clean.weights));
     // In causal order key 40 is attended to by queries 40 … only.
-    p.causal = Diagonal::top_left();
+    p.causal = true;
     const Gradients causal = backward(p, output_gradient, context());
     AttentionProblem poisoned = p;
     for (std::size_t d = 0; d < 20; ++d) poisoned.key[40 * 20 + d] = nan;
@@ -292,10 +313,87 @@ TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
   }
 }
 
+TEST_P(AttentionBackwardTest, nan_in_a_query_that_attends_to_nothing_changes_no_table) {
+  Random random;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  // Queries 0 to 2 have no key in range, query 20 is masked.
+  AttentionProblem p({1, 2, 1, 60, 130, 20, 12}, random);
+  p.causal = true;
+  p.diagonal = Diagonal::offset(-3);
+  p.mask_shape = {60, 130};
+  p.mask.assign(60 * 130, 1);
+  std::fill_n(p.mask.begin() + 20 * 130, 130, std::uint8_t{0});
+  p.max_distance = 5;
+  p.relative_keys = random.normals(11 * 20);
+  p.relative_values = random.normals(11 * 12);
+  p.alibi_slopes = random.normals(2);
+  p.t5_table = random.normals(8 * 2);
+  p.sinks = random.normals(2);
+  const std::vector<float> output_gradient = random_gradient(p, random);
+  const Gradients clean = backward(p, output_gradient, context());
+  AttentionProblem poisoned = p;
+  std::vector<float> poisoned_gradient = output_gradient;
+  for (const std::ptrdiff_t h : {0, 1}) {
+    for (const std::ptrdiff_t i : {0, 1, 2, 20}) {
+      std::fill_n(poisoned.query.begin() + (h * 60 + i) * 20, 20, nan);
+      std::fill_n(poisoned_gradient.begin() + (h * 60 + i) * 12, 12, nan);
+    }
+  }
+  for (const bool by_query : {true, false}) {
+    SCOPED_TRACE(by_query ? "in the query" : "in the gradient of its output");
+    const Gradients got = backward(by_query ? poisoned : p,
+                                   by_query ? output_gradient : poisoned_gradient, context());
+    EXPECT_TRUE(same_bits(got.query, clean.query));
+    EXPECT_TRUE(same_bits(got.key, clean.key));
+    EXPECT_TRUE(same_bits(got.value, clean.value));
+    EXPECT_TRUE(same_bits(got.scores, clean.scores));
+    EXPECT_TRUE(same_bits(got.weights, clean.weights));
+    EXPECT_TRUE(same_bits(got.alibi_slopes, clean.alibi_slopes));
+    EXPECT_TRUE(same_bits(got.t5_table, clean.t5_table));
+    EXPECT_TRUE(same_bits(got.relative_keys, clean.relative_keys));
+    EXPECT_TRUE(same_bits(got.relative_values, clean.relative_values));
+    EXPECT_TRUE(same_bits(got.sinks, clean.sinks));
+  }
+}
+
+TEST_P(AttentionBackwardTest, nan_reaches_the_rows_of_shaws_tables_that_are_used_with_it) {
+  Random random;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  // In causal order query 1 is at distances −1 and 0 only; distances above 0 are used by none.
+  AttentionProblem p({1, 1, 1, 60, 130, 20, 12}, random);
+  p.causal = true;
+  p.max_distance = 2;
+  p.relative_keys = random.normals(5 * 20);
+  p.relative_values = random.normals(5 * 12);
+  const std::vector<float> output_gradient = random_gradient(p, random);
+  const Gradients clean = backward(p, output_gradient, context());
+  AttentionProblem poisoned = p;
+  std::fill_n(poisoned.query.begin() + 20, 20, nan);
+  // Nobody reads the row of distance 1.
+  std::fill_n(poisoned.relative_keys.begin() + 3 * 20, 20, nan);
+  const Gradients got = backward(poisoned, output_gradient, context());
+  for (std::size_t c = 0; c < 5; ++c) {
+    const bool reached = c == 1 || c == 2;
+    EXPECT_EQ(std::isnan(got.relative_keys[c * 20]), reached) << c;
+    EXPECT_EQ(std::isnan(got.relative_values[c * 12]), reached) << c;
+    if (reached) continue;
+    EXPECT_EQ(got.relative_keys[c * 20], clean.relative_keys[c * 20]) << c;
+    EXPECT_EQ(got.relative_values[c * 12], clean.relative_values[c * 12]) << c;
+  }
+  for (std::size_t i = 0; i < 60; ++i) {
+    if (i == 1) {
+      EXPECT_TRUE(std::isnan(got.query[i * 20]));
+    } else {
+      EXPECT_EQ(got.query[i * 20], clean.query[i * 20]) << i;
+    }
+  }
+}
+
 TEST_P(AttentionBackwardTest, query_with_nothing_to_attend_to_has_gradient_zero) {
   Random random;
   AttentionProblem p({1, 1, 1, 5, 9, 4, 4}, random);
-  p.causal = Diagonal::offset(-2);
+  p.causal = true;
+  p.diagonal = Diagonal::offset(-2);
   const Gradients got = backward(p, random_gradient(p, random), context());
   EXPECT_THAT(std::vector<float>(got.query.begin(), got.query.begin() + 8), ::testing::Each(0.0F));
 }
@@ -318,6 +416,8 @@ TEST(AttentionBackwardErrorTest, names_the_argument_and_leaves_gradients_untouch
             "option");
   EXPECT_EQ(error({.query = out, .scores = {gradient.data(), {1, 2, 3, 4}}}),
             "shape_mismatch: gradients.scores: got shape (1, 2, 3, 4), needs shape (1, 2, 3, 3)");
+  EXPECT_EQ(error({.query = out, .weights = {gradient.data(), {2, 3, 4}}}),
+            "shape_mismatch: gradients.weights: got shape (2, 3, 4), needs shape (1, 2, 3, 3)");
   EXPECT_EQ(error({.key = {nullptr, {1, 2, 3, 4}}}),
             "invalid_argument: gradients.key: got a null pointer, needs data");
   EXPECT_EQ(error({.query = out}, {.softcap = -1}),
@@ -367,53 +467,6 @@ TEST(AttentionBackwardMemoryTest, a_steady_loop_allocates_nothing) {
   const attn_test::AllocationProbe probe;
   call();
   EXPECT_EQ(probe.count(), 0);
-}
-
-TEST(AttentionBackwardReferenceTest, agrees_with_differences) {
-  Random random;
-  AttentionProblem p({2, 4, 2, 5, 7, 3, 2}, random);
-  p.softcap = 3;
-  p.max_distance = 2;
-  p.relative_keys = random.normals(5 * 3);
-  p.relative_values = random.normals(5 * 2);
-  p.alibi_slopes = random.normals(4);
-  p.t5_table = random.normals(8 * 4);
-  p.sinks = random.normals(4);
-  p.bias_shape = {1, 4, 1, 7};
-  p.bias = random.normals(28);
-  p.causal = Diagonal::bottom_right();
-  p.dropout = 0.25F;
-  const reference::Attention call = p.reference_call();
-  const reference::Array output_gradient(p.output_shape(), random_gradient(p, random));
-  const auto loss = [&](const reference::Attention& changed) {
-    const reference::Array output = reference::attention(changed).output;
-    double sum = 0;
-    for (std::size_t i = 0; i < output.values.size(); ++i) {
-      sum += output.values[i] * output_gradient.values[i];
-    }
-    return sum;
-  };
-  const reference::AttentionGradient exact = reference::attention_gradient(call, output_gradient);
-  const auto compare = [&](reference::Array reference::Attention::* input,
-                           const reference::Bounded& gradient) {
-    ASSERT_EQ((call.*input).values.size(), gradient.exact.values.size());
-    constexpr double kStep = 1e-5;
-    for (std::size_t i = 0; i < gradient.exact.values.size(); ++i) {
-      reference::Attention above = call, below = call;
-      (above.*input).values[i] += kStep;
-      (below.*input).values[i] -= kStep;
-      EXPECT_NEAR((loss(above) - loss(below)) / (2 * kStep), gradient.exact.values[i], 1e-8) << i;
-    }
-  };
-  compare(&reference::Attention::query, exact.query);
-  compare(&reference::Attention::key, exact.key);
-  compare(&reference::Attention::value, exact.value);
-  compare(&reference::Attention::bias, exact.bias);
-  compare(&reference::Attention::alibi_slopes, exact.alibi_slopes);
-  compare(&reference::Attention::t5_table, exact.t5_table);
-  compare(&reference::Attention::relative_keys, exact.relative_keys);
-  compare(&reference::Attention::relative_values, exact.relative_values);
-  compare(&reference::Attention::sinks, exact.sinks);
 }
 
 }  // namespace

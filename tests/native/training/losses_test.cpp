@@ -102,7 +102,7 @@ TEST_P(LossesTest, cross_entropy_has_the_value_and_the_gradient_of_double_precis
     EXPECT_NEAR(loss.item(), want.loss, bound + 1e-7 * std::abs(want.loss)) << classes;
     EXPECT_TRUE(
         same_bits({attn::cross_entropy(attn::ConstTensor(logits.data(), {rows, classes}),
-                                       attn::ConstIds(targets.data(), {rows}), options, context())},
+                                       attn::IdView(targets.data(), {rows}), options, context())},
                   {loss.item()}));
     tape.backward(loss);
     EXPECT_TRUE(is_within(values(x.gradient()), want.gradient, want.error)) << classes;
@@ -134,10 +134,10 @@ TEST_P(LossesTest, cross_entropy_takes_batches_strides_and_both_kinds_of_ids) {
     const Variable x = tape.variable(attn::ConstTensor(logits.data(), {2, 3, classes}));
     return attn::cross_entropy(x, given).item();
   };
-  const float want = loss_of(attn::ConstIds(targets.data(), {2, 3}));
+  const float want = loss_of(attn::IdView(targets.data(), {2, 3}));
   EXPECT_EQ(loss_of(targets), want);
   EXPECT_EQ(loss_of(narrow), want);
-  EXPECT_EQ(loss_of(attn::ConstIds32(narrow.data(), {2, 3})), want);
+  EXPECT_EQ(loss_of(attn::IdView(narrow.data(), {2, 3})), want);
   for (const Layout layout : {Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
     const HostTensor<float> x({2, 3, classes}, logits, layout);
     const HostTensor<std::int64_t> ids({2, 3}, targets, layout);
@@ -227,8 +227,8 @@ TEST_P(LossesTest, what_is_wrong_is_said) {
   EXPECT_THAT(error({0, 1, 2, 3}, {.label_smoothing = 1.5F}),
               HasSubstr("label_smoothing: got 1.5"));
   const Ids ids(4);
-  EXPECT_THAT(error_of([&] { attn::cross_entropy(x, attn::ConstIds(ids.data(), {4})); }),
-              HasSubstr("targets: got shape (4), needs shape (2, 2)"));
+  EXPECT_THAT(error_of([&] { attn::cross_entropy(x, attn::IdView(ids.data(), {1, 4})); }),
+              HasSubstr("targets: got shape (1, 4), needs shape (2, 2)"));
   EXPECT_THAT(error_of([&] { attn::cross_entropy(Variable(), ids); }), HasSubstr("got none"));
   const Variable vector = tape.variable(OwnedTensor({5}));
   EXPECT_THAT(error_of([&] { attn::cross_entropy(vector, ids); }), HasSubstr("logits: got shape"));

@@ -44,7 +44,7 @@ for (const [query, key] of ${JSON.stringify(pairs)}) mask.data[query * n + key] 
       ].join('\n'),
       options: [
         ...given(cells.length, '.mask = attn::ConstMask(mask.data(), {n, n})'),
-        ...given(causal, '.causal = attn::Diagonal::top_left()'),
+        ...given(causal, '.causal = true'),
         ...given(window, `.window = attn::Window{.left = ${window}, .right = ${window}}`),
         ...given(validLen, '.valid_lens = attn::ConstLengths(&valid_len, {1})'),
       ],

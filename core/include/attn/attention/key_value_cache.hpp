@@ -12,8 +12,7 @@ namespace attn {
 /// Keys and values of past tokens, for decoding token by token. Attention reads them in place:
 ///
 ///   cache.append(new_keys, new_values);
-///   const auto diagonal = Diagonal::offset(cache.length() - num_new);
-///   options.causal = diagonal;  // where they are used, relative_diagonal and the window's, too
+///   options.diagonal = Diagonal::offset(cache.length() - num_new);
 ///   scaled_dot_product_attention(new_queries, cache.keys(), cache.values(), output, options);
 ///
 /// After append, keys() and values() are what ONNX calls present_key and present_value. A copy

@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// Which key lies "below" query i when the sequences differ in length: key i + offset.
+/// Which key query i stands at when the sequences differ in length: key i + offset.
 class Diagonal {
  public:
   /// Query 0 is at key 0.
@@ -45,12 +45,11 @@ class Diagonal {
   std::int64_t offset_;
 };
 
-/// A sliding window: query i attends to keys j with i + offset − left ≤ j ≤ i + offset + right.
-/// Sides are 0 or more keys. Its diagonal does not follow AttentionOptions::causal: set both alike.
+/// A sliding window: query i attends to keys j with i + offset − left ≤ j ≤ i + offset + right,
+/// where the offset is that of AttentionOptions::diagonal. Sides are 0 or more keys.
 struct Window {
   std::optional<std::int64_t> left = {};   ///< none: no bound to the left
   std::optional<std::int64_t> right = {};  ///< none: no bound to the right
-  Diagonal diagonal = Diagonal::top_left();
 };
 
 /// Options, in the order in which they act on a score. Shapes always have B and Hq, which are 1
@@ -59,10 +58,9 @@ struct AttentionOptions {
   /// Factor on q·k, any finite number; 1/√D by default.
   std::optional<float> scale = {};
 
-  /// Where query i lies among the keys, for the terms that depend on the distance
-  /// j − (i + offset): relative keys and values, ALiBi, T5. Does not follow `causal` or the
-  /// window's: set all alike.
-  Diagonal relative_diagonal = Diagonal::top_left();
+  /// Which key query i stands at, i + offset: for causal order, the window, and the terms that
+  /// depend on the distance j − (i + offset), which are relative keys and values, ALiBi and T5.
+  Diagonal diagonal = Diagonal::top_left();
 
   /// Shaw's relative keys (arXiv:1803.02155): row c of (2k+1, D), or (Hq, 2k+1, D), stands for
   /// distance c − k, the outer ones for all beyond; adds scale · q·a_c to the score. The same for
@@ -87,8 +85,8 @@ struct AttentionOptions {
   /// True (not 0) attends; broadcasts to (B, Hq, Nq, Nk) from the right. A last size between 2 and
   /// Nk excludes the keys beyond it.
   ConstMask mask = {};
-  /// Query i attends to keys j ≤ i + offset.
-  std::optional<Diagonal> causal = {};
+  /// Query i attends to keys j ≤ i + offset of `diagonal`.
+  bool causal = false;
   std::optional<Window> window = {};
   /// The first valid_lens keys are attended to: (B) or (B, Nq), values in [0, Nk].
   ConstLengths valid_lens = {};

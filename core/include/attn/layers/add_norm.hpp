@@ -12,6 +12,8 @@
 
 namespace attn {
 
+class Variable;
+
 /// Residual connection and layer normalisation (D2L 11.7.3, `AddNorm`; the "Add & Norm" of Vaswani
 /// et al. 2017):
 ///
@@ -34,6 +36,9 @@ class ATTN_API AddNorm : public Module {
   void forward(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
                const Dropout& dropout = {}, Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
+
+  /// The same, recorded on the tape of x and y.
+  Variable forward(const Variable& x, const Variable& y, const Dropout& dropout = {}) const;
 
  private:
   LayerNorm norm_;

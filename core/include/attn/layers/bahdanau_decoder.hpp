@@ -7,6 +7,7 @@
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/id_view.hpp"
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/tensor_view.hpp"
@@ -81,19 +82,12 @@ class ATTN_API BahdanauDecoder : public Module {
   /// "attention.weights" (B, T, Nk), "attention.output" (B, T, encoder_dim), which is the context,
   /// "embedding.output" (B, T, embed_size), "rnn.output_l0" (B, T, H) and so on of each layer, and
   /// "dense.output" (B, T, V); and "attention.projected_keys" (B, Nk, H), which the state holds.
-  void forward(const TensorView<const std::int32_t>& tokens, State& state, const Tensor& logits,
-               const Tensor& alignment = {}, Context& context = Context::default_context(),
-               Intermediates* intermediates = nullptr) const;
-  void forward(const TensorView<const std::int64_t>& tokens, State& state, const Tensor& logits,
+  void forward(const IdView& tokens, State& state, const Tensor& logits,
                const Tensor& alignment = {}, Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
  private:
   struct Layers;
-
-  template <class Id>
-  void decode(const TensorView<const Id>& tokens, State& state, const Tensor& logits,
-              const Tensor& alignment, Context& context, Intermediates* intermediates) const;
 
   BahdanauDecoderOptions options_;
   std::shared_ptr<Layers> layers_;

@@ -14,6 +14,8 @@
 
 namespace attn {
 
+class Variable;
+
 struct FeedForwardOptions {
   std::int64_t d_model = 0;                       ///< width of the input
   std::int64_t dim_feedforward = 0;               ///< width between the two layers
@@ -48,6 +50,9 @@ class ATTN_API FeedForward : public Module {
   void forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout = {},
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
+
+  /// The same, recorded on the tape of x.
+  Variable forward(const Variable& x, const Dropout& dropout = {}) const;
 
  private:
   FeedForwardOptions options_;

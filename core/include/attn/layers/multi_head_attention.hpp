@@ -15,6 +15,8 @@
 
 namespace attn {
 
+class Variable;
+
 /// Which table of T5Bias a layer has; values outside of what t5_bucket() takes are refused.
 struct T5BiasOptions {
   std::int64_t num_buckets = 32;
@@ -23,7 +25,7 @@ struct T5BiasOptions {
 };
 
 /// How a layer's attention knows positions: by none of these, any one, or several together. All
-/// take query i to be at key i + offset, see AttentionOptions::relative_diagonal.
+/// take query i to be at key i + offset, see AttentionOptions::diagonal.
 struct AttentionPositions {
   /// Rotates projected queries and keys; a rotary_dim of 0 stands for the whole head.
   std::optional<RotaryEmbeddingOptions> rotary = {};
@@ -44,6 +46,33 @@ struct MultiHeadAttentionOptions {
   bool bias = false;  ///< biases on all four projections; D2L has none, PyTorch does by default
   AttentionPositions positions = {};
   bool sinks = false;  ///< a learned score per head that has no value, see AttentionOptions::sinks
+};
+
+/// What a pass through multi-head attention may be given.
+struct MultiHeadAttentionCall {
+  /// As for scaled_dot_product_attention with Hq = num_heads: masks broadcast to (B, H, Nq, Nk),
+  /// and its `weights`, if given, receives (B, H, Nq, Nk). Terms of positions and sinks that it
+  /// gives stand in place of the layer's own, relative keys and values together: giving one of the
+  /// two leaves out both of the layer's.
+  AttentionOptions attention = {};
+  /// None, or that of make_cache(): key and value (B, N, ·) are then the next tokens of a sequence;
+  /// they are projected and appended, and query (B, Nq, E) attends to all that the cache holds.
+  ///
+  /// Everything counts from the beginning of the sequence: masks and lengths are over past + N
+  /// keys, and the first query and key of the call stand at position past = cache->length(), to
+  /// which the offset of the diagonal is added. So options that need no other shape give for each
+  /// token what they give when the whole sequence is passed at once.
+  ///
+  /// Dynamic NTK scaling rotates each key for the length at its time, and does not come back to it.
+  KeyValueCache* cache = nullptr;
+  /// Intermediates to be shown, those of a cache included where there is one:
+  ///   "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): as they enter the scores, so rotated where
+  ///   positions are rotary; then "projected_q" and "projected_k" are what this call has projected,
+  ///   before rotation;
+  ///   "scaled_scores", "capped_scores", "biased_scores", "weights" (B, H, Nq, Nk) and
+  ///   "log_sum_exp" (B, H, Nq): as in AttentionOptions; "head_output" (B, H, Nq, D): weights · v;
+  ///   and "output".
+  Intermediates* intermediates = nullptr;
 };
 
 /// Multi-head attention (Vaswani et al. 2017, arXiv:1706.03762; torch.nn.MultiheadAttention; D2L
@@ -76,30 +105,21 @@ class ATTN_API MultiHeadAttention : public Module {
   void initialize_identity(Context& context = Context::default_context());
 
   /// query (B, Nq, E), key (B, Nk, key_dim), value (B, Nk, value_dim), output (B, Nq, E), or all
-  /// without B. `attention` is as for scaled_dot_product_attention with Hq = num_heads: masks
-  /// broadcast to (B, H, Nq, Nk), and its `weights`, if given, receives (B, H, Nq, Nk). Terms of
-  /// positions and sinks that it gives stand in place of the layer's own, relative keys and values
-  /// together: giving one of the two leaves out both of the layer's.
-  ///
-  /// With rotary positions key j is at j and query i at i + offset of `relative_diagonal`.
+  /// without B. With rotary positions key j is at j and query i at i + offset of `diagonal`.
   ///
   /// Any strides; output must not overlap an input. Errors are those of Linear, four times, and of
   /// scaled_dot_product_attention, each multiplied by the weights that follow.
   ///
-  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; outputs are then
-  /// untouched.
-  ///
-  /// Intermediates, those of a cache included where there is one:
-  ///   "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): as they enter the scores, so rotated where
-  ///   positions are rotary; then "projected_q" and "projected_k" are what this call has projected,
-  ///   before rotation;
-  ///   "scaled_scores", "capped_scores", "biased_scores", "weights" (B, H, Nq, Nk) and
-  ///   "log_sum_exp" (B, H, Nq): as in AttentionOptions; "head_output" (B, H, Nq, D): weights · v;
-  ///   and "output".
+  /// Throws kShapeMismatch, also for a cache of other sizes, kInvalidArgument, kSizeOverflow,
+  /// std::bad_alloc; outputs and the cache are then as they were.
   void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
-               const Tensor& output, const AttentionOptions& attention = {},
-               Context& context = Context::default_context(),
-               Intermediates* intermediates = nullptr) const;
+               const Tensor& output, const MultiHeadAttentionCall& call = {},
+               Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of query, key and value. Further outputs of `attention` are
+  /// refused: see Tape::watch(). Its tensors are copied.
+  Variable forward(const Variable& query, const Variable& key, const Variable& value,
+                   const AttentionOptions& attention = {}) const;
 
   // Decoding token by token, with the projected keys and values of past tokens in a cache.
 
@@ -107,31 +127,14 @@ class ATTN_API MultiHeadAttention : public Module {
   /// Throws what KeyValueCache does.
   KeyValueCache make_cache(std::int64_t batch, std::int64_t capacity = 0) const;
 
-  /// The next tokens of a sequence: key and value (B, N, ·) are projected and appended to the
-  /// cache, then query (B, Nq, E) attends to all that it holds.
-  ///
-  /// Everything counts from the beginning of the sequence: masks and lengths are over past + N
-  /// keys, and the first query and key of the call stand at position past = cache.length(), to
-  /// which the offsets of all diagonals are added. So options that need no other shape give for
-  /// each token what they give when the whole sequence is passed at once.
-  ///
-  /// Dynamic NTK scaling rotates each key for the length at its time, and does not come back to it.
-  ///
-  /// Throws what forward does, and kShapeMismatch for a cache of other sizes; outputs and the cache
-  /// are then as they were.
-  void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
-               const Tensor& output, KeyValueCache& cache, const AttentionOptions& attention = {},
-               Context& context = Context::default_context(),
-               Intermediates* intermediates = nullptr) const;
-
   /// Projects key and value and appends them: for cross attention, whose keys and values are
   /// projected once and then attended to in every step. Throws what forward does; the cache is then
   /// as it was.
   void append(const ConstTensor& key, const ConstTensor& value, KeyValueCache& cache,
               Context& context = Context::default_context()) const;
 
-  /// query attends to what the cache holds. Diagonals are as given: query i is at key i + offset.
-  /// Throws what forward does.
+  /// query attends to what the cache holds, in place of keys and values. The diagonal is as given:
+  /// query i is at key i + offset. Throws what forward does.
   void attend(const ConstTensor& query, const KeyValueCache& cache, const Tensor& output,
               const AttentionOptions& attention = {}, Context& context = Context::default_context(),
               Intermediates* intermediates = nullptr) const;

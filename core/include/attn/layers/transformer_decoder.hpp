@@ -20,6 +20,8 @@
 
 namespace attn {
 
+class Variable;
+
 /// What decoding token by token keeps for a layer: projected keys and values of the tokens so far,
 /// and of the encoder's output, which is projected once.
 struct TransformerDecoderLayerState {
@@ -27,28 +29,28 @@ struct TransformerDecoderLayerState {
   KeyValueCache memory;
 };
 
-/// What a pass through a decoder may be given.
-struct TransformerDecoderCall {
+/// What a pass through a layer of a decoder may be given.
+struct TransformerDecoderLayerCall {
   /// PyTorch's tgt_mask, tgt_key_padding_mask and tgt_is_causal. Nothing is causal unless it is
-  /// asked for here: `.self_attention = {.causal = Diagonal::top_left()}`.
+  /// asked for here: `.self_attention = {.causal = true}`.
   AttentionOptions self_attention = {};
-  /// PyTorch's memory_mask and memory_key_padding_mask.
+  /// PyTorch's memory_mask and memory_key_padding_mask. A dropout of attention's own is refused in
+  /// both: that of the call acts on the weights, too.
   AttentionOptions cross_attention = {};
   /// In training acts in six places: on the weights of self-attention, after it, on those of cross
   /// attention, after it, within and after the feed-forward network; with streams
-  /// random.stream … + 5, those of layer l of a stack beginning at random.stream + 6·l. It then
-  /// takes the place of attention's own dropout, which otherwise acts.
+  /// random.stream … + 5.
   Dropout dropout = {};
-  /// Of stacks (a single layer refuses them): none, or one for each layer, receive attention
-  /// weights (B, H, Nq, Nk). Empty ones are left out.
-  std::span<const Tensor> self_attention_weights = {};
-  std::span<const Tensor> cross_attention_weights = {};
-  /// Intermediates to be shown. A layer's: "self_attn.…" and "multihead_attn.…" (see
-  /// MultiHeadAttention), "linear1.output", "hidden" and "linear2.output" (FeedForward),
-  /// "norm1.output" to "norm3.output"; "resid_pre" (x), "resid_mid", "resid_mid_cross" and
-  /// "resid_post", the sums after self-attention, cross attention and the feed-forward network,
-  /// which post-norm has yet to normalise; and "output". A stack's: "layers.0.…" and so on, and
-  /// "norm.output".
+  /// None, or that of start(), which holds the projections of the memory: the memory given is then
+  /// none, and x are the next tokens of a sequence, which attend to all before them and are
+  /// appended. Options count from the beginning of the sequence, see MultiHeadAttentionCall: a
+  /// causal layer gives token by token what it gives for the whole sequence.
+  TransformerDecoderLayerState* state = nullptr;
+  /// Intermediates to be shown: "self_attn.…" and "multihead_attn.…" (see MultiHeadAttentionCall),
+  /// "linear1.output", "hidden" and "linear2.output" (FeedForward), "norm1.output" to
+  /// "norm3.output"; "resid_pre" (x), "resid_mid", "resid_mid_cross" and "resid_post", the sums
+  /// after self-attention, cross attention and the feed-forward network, which post-norm has yet to
+  /// normalise; and "output".
   Intermediates* intermediates = nullptr;
 };
 
@@ -78,10 +80,15 @@ class ATTN_API TransformerDecoderLayer : public Module {
 
   /// x (B, N, E), memory (B, M, E), output as x, or all without B; any strides; output may be x
   /// itself, otherwise it must not overlap the inputs. Throws kShapeMismatch, kInvalidArgument,
-  /// kSizeOverflow, std::bad_alloc; outputs are then untouched.
+  /// kSizeOverflow, std::bad_alloc; outputs and state are then as they were.
   void forward(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
-               const TransformerDecoderCall& call = {},
+               const TransformerDecoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of x and memory; a state and intermediates are refused, see
+  /// Tape::watch().
+  Variable forward(const Variable& x, const Variable& memory,
+                   const TransformerDecoderLayerCall& call = {}) const;
 
   /// A state that holds the projections of memory (B, M, E) or (M, E), and no tokens yet but room
   /// for `capacity` of them at first. Throws kShapeMismatch, kInvalidArgument (also for B = 0),
@@ -89,25 +96,12 @@ class ATTN_API TransformerDecoderLayer : public Module {
   State start(const ConstTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context()) const;
 
-  /// The next tokens of a sequence, which attend to all before them and are appended to the state.
-  /// Options count from the beginning of the sequence, see MultiHeadAttention::forward: a causal
-  /// layer gives token by token what it gives for the whole sequence. When it throws, outputs and
-  /// state are as they were.
-  void forward(const ConstTensor& x, State& state, const Tensor& output,
-               const TransformerDecoderCall& call = {},
-               Context& context = Context::default_context()) const;
-
  private:
   friend class TransformerDecoder;
-  void check_memory(const ConstTensor& x, const ConstTensor& memory) const;
-  /// Over `memory`, or over `state` if there is one. May have written to outputs of the options,
-  /// and to the state, when it throws.
-  void run(const ConstTensor& x, const ConstTensor& memory, State* state, const Tensor& output,
-           const AttentionOptions& self_options, const AttentionOptions& cross_options,
-           const Dropout& dropout, Context& context, Intermediates* intermediates) const;
-  void forward_with(const ConstTensor& x, const ConstTensor& memory, State* state,
-                    const Tensor& output, const TransformerDecoderCall& call,
-                    Context& context) const;
+  void check_memory(const ConstTensor& x, const ConstTensor& memory, bool has_state) const;
+  /// May have written to outputs of attention, and to the state, when it throws.
+  void run(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
+           const TransformerDecoderLayerCall& call, Context& context) const;
 
   TransformerLayerOptions options_;
   MultiHeadAttention self_attention_, cross_attention_;
@@ -134,6 +128,23 @@ class ATTN_API TransformerDecoderState {
   std::vector<TransformerDecoderLayerState> layers_;
 };
 
+/// What a pass through a TransformerDecoder may be given.
+struct TransformerDecoderCall {
+  /// For each layer, as for one. Outputs have to be empty: every layer would write them.
+  AttentionOptions self_attention = {};
+  AttentionOptions cross_attention = {};
+  /// Layer l uses streams random.stream + 6·l … + 5.
+  Dropout dropout = {};
+  /// None, or one for each layer: receive attention weights (B, H, Nq, Nk). Empty ones are left
+  /// out.
+  std::span<const Tensor> self_attention_weights = {};
+  std::span<const Tensor> cross_attention_weights = {};
+  /// None, or that of start(), as the state of a layer.
+  TransformerDecoderState* state = nullptr;
+  /// Intermediates to be shown: "layers.0.…" and so on of each layer, and "norm.output".
+  Intermediates* intermediates = nullptr;
+};
+
 struct TransformerDecoderOptions {
   TransformerLayerOptions layer = {};
   std::int64_t num_layers = 1;
@@ -153,25 +164,21 @@ class ATTN_API TransformerDecoder : public Module {
   const TransformerDecoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerDecoderLayer> layers() const noexcept { return layers_; }
 
-  /// As for a layer, which see, but attention's options hold for every layer and must not ask for
-  /// outputs, which every layer would write: weights are asked for by self_attention_weights and
-  /// cross_attention_weights. Throws kInvalidArgument otherwise.
+  /// As for a layer. Throws kInvalidArgument as well for a state of another number of layers.
   void forward(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of x and memory; a state, weights and intermediates are refused.
+  Variable forward(const Variable& x, const Variable& memory,
+                   const TransformerDecoderCall& call = {}) const;
 
   /// As of a layer.
   State start(const ConstTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context()) const;
 
-  /// The next tokens, as of a layer. Throws kInvalidArgument for a state of another number of
-  /// layers, kShapeMismatch for one of other sizes.
-  void forward(const ConstTensor& x, State& state, const Tensor& output,
-               const TransformerDecoderCall& call = {},
-               Context& context = Context::default_context()) const;
-
  private:
-  void run(const ConstTensor& x, const ConstTensor& memory, State* state, const Tensor& output,
+  void run(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
            const TransformerDecoderCall& call, Context& context) const;
 
   TransformerDecoderOptions options_;

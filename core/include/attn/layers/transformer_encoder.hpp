@@ -20,6 +20,8 @@
 
 namespace attn {
 
+class Variable;
+
 /// Of one layer of a Transformer; the names are PyTorch's. With the defaults and norm_first false
 /// it is torch.nn.TransformerEncoderLayer(batch_first=True); D2L's TransformerEncoderBlock (11.7.4)
 /// is attention_bias = false and feed_forward_dropout = false.
@@ -37,6 +39,25 @@ struct TransformerLayerOptions {
   std::optional<std::int64_t> num_kv_heads = {};  ///< of attention; divides num_heads
   AttentionPositions positions = {};              ///< of self-attention
   bool sinks = false;                             ///< of self-attention
+};
+
+/// What a pass through a layer of an encoder may be given.
+struct TransformerEncoderLayerCall {
+  /// Of self-attention. Its own dropout is refused: that of the call acts on the weights, too.
+  AttentionOptions attention = {};
+  /// In training acts in four places (on attention's weights, after attention, within and after the
+  /// feed-forward network) with streams random.stream … + 3.
+  Dropout dropout = {};
+  /// None, or that of self_attention().make_cache(): x are then the next tokens of a sequence,
+  /// which attend to all before them, too, and are appended; see MultiHeadAttentionCall. A causal
+  /// layer then gives token by token what it gives for the whole sequence.
+  KeyValueCache* cache = nullptr;
+  /// Intermediates to be shown: "self_attn.…" (see MultiHeadAttentionCall), "linear1.output",
+  /// "hidden" and "linear2.output" (FeedForward), "norm1.output" and "norm2.output"; the residual
+  /// stream, with TransformerLens' names, "resid_pre" (x), "resid_mid"
+  /// (x + dropout(self_attn(…))) and "resid_post" (h + dropout(feed_forward(…))), where post-norm
+  /// has yet to normalise the last two; and "output".
+  Intermediates* intermediates = nullptr;
 };
 
 /// A layer of a Transformer's encoder (Vaswani et al. 2017; torch.nn.TransformerEncoderLayer):
@@ -65,40 +86,20 @@ class ATTN_API TransformerEncoderLayer : public Module {
   const MultiHeadAttention& self_attention() const noexcept { return self_attention_; }
 
   /// x (B, N, E) or (N, E), output of the same shape; any strides; output may be x itself,
-  /// otherwise they must not overlap. In training, `dropout` acts in four places (on attention's
-  /// weights, after attention, within and after the feed-forward network) with streams
-  /// dropout.random.stream … + 3; it then takes the place of attention.dropout, which otherwise
-  /// acts.
-  ///
-  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; outputs are then
-  /// untouched.
-  ///
-  /// Intermediates: "self_attn.…" (see MultiHeadAttention), "linear1.output", "hidden" and
-  /// "linear2.output" (FeedForward), "norm1.output" and "norm2.output"; the residual stream, with
-  /// TransformerLens' names, "resid_pre" (x), "resid_mid" (x + dropout(self_attn(…))) and
-  /// "resid_post" (h + dropout(feed_forward(…))), where post-norm has yet to normalise the last
-  /// two; and "output".
-  void forward(const ConstTensor& x, const Tensor& output, const AttentionOptions& attention = {},
-               const Dropout& dropout = {}, Context& context = Context::default_context(),
-               Intermediates* intermediates = nullptr) const;
+  /// otherwise they must not overlap. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
+  /// std::bad_alloc; outputs and the cache are then as they were.
+  void forward(const ConstTensor& x, const Tensor& output,
+               const TransformerEncoderLayerCall& call = {},
+               Context& context = Context::default_context()) const;
 
-  /// The next tokens of a sequence, which attend to all before them in the cache of
-  /// self_attention().make_cache(): see MultiHeadAttention. A causal layer then gives token by
-  /// token what it gives for the whole sequence. The cache is untouched as well when it throws.
-  void forward(const ConstTensor& x, const Tensor& output, KeyValueCache& cache,
-               const AttentionOptions& attention = {}, const Dropout& dropout = {},
-               Context& context = Context::default_context(),
-               Intermediates* intermediates = nullptr) const;
+  /// The same, recorded on the tape of x; a cache and intermediates are refused, see Tape::watch().
+  Variable forward(const Variable& x, const TransformerEncoderLayerCall& call = {}) const;
 
  private:
   friend class TransformerEncoder;
-  /// May have written to outputs of `attention`, and to the cache, when it throws.
-  void run(const ConstTensor& x, const Tensor& output, KeyValueCache* cache,
-           const AttentionOptions& attention, const Dropout& dropout, Context& context,
-           Intermediates* intermediates) const;
-  void forward_with(const ConstTensor& x, const Tensor& output, KeyValueCache* cache,
-                    const AttentionOptions& attention, const Dropout& dropout, Context& context,
-                    Intermediates* intermediates) const;
+  /// May have written to outputs of attention, and to the cache, when it throws.
+  void run(const ConstTensor& x, const Tensor& output, const TransformerEncoderLayerCall& call,
+           Context& context) const;
 
   TransformerLayerOptions options_;
   MultiHeadAttention self_attention_;
@@ -115,16 +116,16 @@ struct TransformerEncoderOptions {
 
 /// What a pass through a TransformerEncoder may be given.
 struct TransformerEncoderCall {
-  /// For each layer. Outputs other than the output have to be empty: every layer would write them.
+  /// For each layer, as for one. Outputs other than the output have to be empty: every layer would
+  /// write them.
   AttentionOptions attention = {};
   /// Layer l uses streams random.stream + 4·l … + 3.
   Dropout dropout = {};
   /// None, or one for each layer: receives its attention weights, (B, H, Nq, Nk). Empty ones are
   /// left out.
   std::span<const Tensor> weights = {};
-  /// None, or those of make_caches(): x are then the next tokens of a sequence, which attend to all
-  /// before them, too, and are appended. With `causal` attention the stack is a decoder without
-  /// cross attention, as GPT. See MultiHeadAttention::forward.
+  /// None, or those of make_caches(), as the cache of a layer. With `causal` attention the stack is
+  /// a decoder without cross attention, as GPT.
   std::span<KeyValueCache> caches = {};
   /// Intermediates to be shown: "layers.0.…" and so on of each layer, and "norm.output".
   Intermediates* intermediates = nullptr;
@@ -144,6 +145,9 @@ class ATTN_API TransformerEncoder : public Module {
   /// std::bad_alloc; outputs are then untouched, and the caches as they were.
   void forward(const ConstTensor& x, const Tensor& output, const TransformerEncoderCall& call = {},
                Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of x; caches, weights and intermediates are refused.
+  Variable forward(const Variable& x, const TransformerEncoderCall& call = {}) const;
 
   /// An empty cache for each layer, with room for `capacity` tokens at first. Throws what
   /// KeyValueCache does.

@@ -16,6 +16,8 @@ struct AttentionGradients {
 
   /// (B, Hq, Nq, Nk): of the biased scores, 0 where a key is excluded.
   Tensor scores = {};
+  /// (B, Hq, Nq, Nk): dP, of the weights before dropout, 0 where a key is excluded.
+  Tensor weights = {};
   /// Of AttentionOptions::bias, summed over what it broadcasts over. 0 where it excludes.
   Tensor bias = {};
   Tensor alibi_slopes = {};     ///< (Hq)
@@ -31,7 +33,7 @@ struct AttentionGradients {
 ///
 ///   D_i   = Σ_d dO_id · output_id
 ///   dV_j  = Σ_i P_ij · dO_i
-///   dP_ij = dO_i · v_j
+///   dP_ij = dO_i · v_j, times what dropout multiplied the weight by
 ///   dS_ij = P_ij · (dP_ij − D_i)
 ///   dQ_i  = scale · Σ_j dS_ij · k_j
 ///   dK_j  = scale · Σ_i dS_ij · q_i
@@ -48,8 +50,8 @@ struct AttentionGradients {
 /// Memory beyond inputs and outputs is linear in Nq and Nk.
 ///
 /// Same bits: gradients depend on the call's inputs and on the instruction set, and not on the
-/// number of threads. Those of query, key, value and scores do not depend on the other entries of
-/// the batch, either.
+/// number of threads. Those of query, key, value, scores and weights do not depend on the other
+/// entries of the batch, either.
 ///
 /// Error: a weight is within 1e-5·√D of the exact one relatively, for |scores| ≤ 20, as in the
 /// forward pass; a gradient is off by as much of the magnitudes of the terms that it sums, D_i's

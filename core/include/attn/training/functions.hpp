@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
 #include "attn/export.hpp"
 #include "attn/layers/activation.hpp"
 #include "attn/layers/dropout.hpp"
@@ -9,6 +13,40 @@
 /// bits and errors, and record it; all throw kInvalidArgument for a variable that is none or was
 /// forgotten, kSizeOverflow and std::bad_alloc.
 namespace attn {
+
+/// a ∘ b, element by element, of one shape: the gradients are dy ∘ b and dy ∘ a, one float product
+/// each. Throws kShapeMismatch.
+ATTN_API Variable operator*(const Variable& a, const Variable& b);
+
+/// Every element times a constant, and so is the gradient.
+ATTN_API Variable operator*(float factor, const Variable& x);
+inline Variable operator*(const Variable& x, float factor) { return factor * x; }
+
+/// y = x · weightᵀ + bias, as Linear and torch.nn.functional.linear, of x (N, in) or (B, N, in),
+/// weight (out, in) and bias (out) or none. Bits and errors of values and gradients are those of
+/// Linear. For weights that are used in more than one place, such as an output layer that is tied
+/// to an embedding:
+///
+///   logits = linear(x, tape.parameter(embedding, "weight"))
+///
+/// Throws kShapeMismatch.
+ATTN_API Variable linear(const Variable& x, const Variable& weight, const Variable& bias = {});
+
+/// The same elements in their row-major order, in another shape of as many; one size may be −1, and
+/// is what is left. Copies nothing. Throws kShapeMismatch, kInvalidArgument for sizes below −1.
+ATTN_API Variable reshape(const Variable& x, std::span<const std::int64_t> shape);
+inline Variable reshape(const Variable& x, std::initializer_list<std::int64_t> shape) {
+  return reshape(x, std::span<const std::int64_t>(shape.begin(), shape.size()));
+}
+
+/// Indices [begin, end) of dimension `dim`, which counts from the last one if negative; the
+/// gradient of the others is 0. Throws kInvalidArgument for a range or a dimension that x does not
+/// have.
+ATTN_API Variable slice(const Variable& x, int dim, std::int64_t begin, std::int64_t end);
+
+/// Index `at` of dimension `dim`, without that dimension: the last token of each sequence is
+/// select(x, 1, n − 1). Errors as those of slice().
+ATTN_API Variable select(const Variable& x, int dim, std::int64_t at);
 
 /// f(x) element by element. The gradient is f'(x) · dy: for ReLU dy where x > 0 and 0 elsewhere,
 /// exactly; for the others within 1e-6·|dy| of the exact value.

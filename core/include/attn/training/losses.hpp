@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
-#include "attn/layers/embedding.hpp"
+#include "attn/id_view.hpp"
 #include "attn/tensor_view.hpp"
 #include "attn/training/tape.hpp"
 
@@ -30,10 +29,10 @@ struct CrossEntropyOptions {
 ///
 ///   (1 − s) · (lse − x_t) + s · (lse − mean_c x_c),   lse = ln Σ_c exp(x_c)
 ///
-/// logits (N, C) or (B, N, C), targets (N) or (B, N), or a span with one for each row. The loss has
-/// rank 0. Its gradient, (exp(x_c − lse) − (1 − s)·[c = t] − s/C) / (targets that count), is
-/// computed in the same pass and kept on the tape. A logit of −∞ is a class that cannot be: its
-/// gradient is that of a probability of 0.
+/// logits (N, C) or (B, N, C), targets (N) or (B, N), or (B·N). The loss has rank 0. Its gradient,
+/// (exp(x_c − lse) − (1 − s)·[c = t] − s/C) / (targets that count), is computed in the same pass
+/// and kept on the tape. A logit of −∞ is a class that cannot be: its gradient is that of a
+/// probability of 0.
 ///
 /// Logits may be of any size: the largest of a row is taken off before exp.
 ///
@@ -43,20 +42,11 @@ struct CrossEntropyOptions {
 /// Throws kShapeMismatch, also for no classes; kInvalidArgument for a target outside the classes
 /// (saying which and where), a mean over no targets, a label_smoothing outside [0, 1], and as all
 /// that is recorded; std::bad_alloc. A sum over no targets is 0.
-ATTN_API Variable cross_entropy(const Variable& logits, const ConstIds& targets,
-                                const CrossEntropyOptions& options = {});
-ATTN_API Variable cross_entropy(const Variable& logits, const ConstIds32& targets,
-                                const CrossEntropyOptions& options = {});
-ATTN_API Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> targets,
-                                const CrossEntropyOptions& options = {});
-ATTN_API Variable cross_entropy(const Variable& logits, std::span<const std::int32_t> targets,
+ATTN_API Variable cross_entropy(const Variable& logits, const IdView& targets,
                                 const CrossEntropyOptions& options = {});
 
 /// The same value without a tape, of logits with any strides.
-ATTN_API float cross_entropy(const ConstTensor& logits, const ConstIds& targets,
-                             const CrossEntropyOptions& options = {},
-                             Context& context = Context::default_context());
-ATTN_API float cross_entropy(const ConstTensor& logits, const ConstIds32& targets,
+ATTN_API float cross_entropy(const ConstTensor& logits, const IdView& targets,
                              const CrossEntropyOptions& options = {},
                              Context& context = Context::default_context());
 

@@ -100,7 +100,7 @@ struct GradientScratch {
     take(columns, relative);
     const index widest = std::max(padded_row<Isa>(head.head_dim), padded_row<Isa>(head.value_dim));
     kept_rows = memory ? memory + floats : nullptr;
-    floats += std::max(kGradientTile, kBlockQueries) * widest;
+    floats += std::max({kGradientTile, kBlockQueries, 2 * head.max_distance + 1}) * widest;
   }
 
   float* weights = nullptr;               ///< kGradientTile × kBlockQueries: scores, then weights
@@ -123,7 +123,7 @@ struct GradientScratch {
   float* key_distances = nullptr;    ///< dS summed per distance
   float* value_distances = nullptr;  ///< weights summed per distance
   float* columns = nullptr;          ///< one of these, transposed: relative_row × kBlockQueries
-  float* kept_rows = nullptr;        ///< rows of keys or of queries, in whole vectors
+  float* kept_rows = nullptr;        ///< rows of keys, queries or distances, in whole vectors
   index floats = 0;
 };
 
@@ -323,9 +323,11 @@ class GradientBlock {
                          float* products) noexcept;
   void fill_weights(index key0, index keys) noexcept;
   void fill_gradients(index key0, index keys) noexcept;
+  void store_weight_gradients(index key0, index keys) noexcept;
   void pass_on_gradients(index key0, index keys) noexcept;
   void add_products(index key0, index keys, float* query_gradients) noexcept;
   void add_attended_products(index key0, index keys, float* query_gradients) noexcept;
+  bool attends_at(index r, index distance) const noexcept;
   void add_relative_products(float* query_gradients) noexcept;
 
   const AttentionHead& head_;
@@ -454,6 +456,19 @@ void GradientBlock<Isa>::fill_gradients(index key0, index keys) noexcept {
   if (steps_.dropout) multiply_tile<Isa>(keys, lanes_, scratch_.kept, scratch_.gradients);
 }
 
+/// dP where scores are not excluded; the rest of the output is zero from the start.
+template <class Isa>
+void GradientBlock<Isa>::store_weight_gradients(index key0, index keys) noexcept {
+  for (index r = 0; r < count_; ++r) {
+    float* weights =
+        gradient_.weights + (first_ + r) * gradient_.weight_row + key0 * gradient_.weight_col;
+    for (index k = 0; k < keys; ++k) {
+      if (scratch_.weights[k * kBlockQueries + r] == kMinusInfinity) continue;
+      weights[k * gradient_.weight_col] = scratch_.gradients[k * kBlockQueries + r];
+    }
+  }
+}
+
 /// The gradients of biased scores, on their way to those of scale · q·k.
 template <class Isa>
 void GradientBlock<Isa>::pass_on_gradients(index key0, index keys) noexcept {
@@ -497,25 +512,27 @@ void GradientBlock<Isa>::add_products(index key0, index keys, float* query_gradi
                      query_gradients);
 }
 
+/// Copies a row that is attended to, in place of any other zeros.
+inline void keep_row(const float* row, index size, bool attended, float* kept) noexcept {
+  if (attended) {
+    std::copy_n(row, size, kept);
+  } else {
+    std::fill_n(kept, size, 0.0F);
+  }
+}
+
 /// The same where something is not finite: what is excluded is not even multiplied by zero. Bits
 /// are those that finite numbers in the excluded places would have given.
 template <class Isa>
 void GradientBlock<Isa>::add_attended_products(index key0, index keys,
                                                float* query_gradients) noexcept {
   const index chunk_key = key0 - chunk_.key_begin;
-  const auto keep = [](const float* row, index size, bool attended, float* kept) {
-    if (attended) {
-      std::copy_n(row, size, kept);
-    } else {
-      std::fill_n(kept, size, 0.0F);
-    }
-  };
   // The rows of a tile, less those excluded.
   float* const kept = scratch_.kept_rows;
   for (index r = 0; r < count_; ++r) {
     for (index j = 0; j < keys; ++j) {
-      keep(chunk_.keys + (chunk_key + j) * key_row_, key_row_,
-           is_attended<Isa>(head_, first_ + r, key0 + j), kept + j * key_row_);
+      keep_row(chunk_.keys + (chunk_key + j) * key_row_, key_row_,
+               is_attended<Isa>(head_, first_ + r, key0 + j), kept + j * key_row_);
     }
     sum_over_keys<Isa>(1, keys, scratch_.gradients + r, kept, key_row_,
                        query_gradients + r * key_row_);
@@ -523,7 +540,8 @@ void GradientBlock<Isa>::add_attended_products(index key0, index keys,
   for (index j = 0; j < keys; ++j) {
     const auto sum = [&](const float* tile, const float* rows, index row, float* gradients) {
       for (index r = 0; r < count_; ++r) {
-        keep(rows + r * row, row, is_attended<Isa>(head_, first_ + r, key0 + j), kept + r * row);
+        keep_row(rows + r * row, row, is_attended<Isa>(head_, first_ + r, key0 + j),
+                 kept + r * row);
       }
       sum_over_queries<Isa>(1, count_, tile + j * kBlockQueries, kept, row,
                             gradients + (chunk_key + j) * row);
@@ -533,7 +551,21 @@ void GradientBlock<Isa>::add_attended_products(index key0, index keys,
   }
 }
 
-/// The terms of Shaw's keys and values, from the sums per distance.
+/// Whether query r attends to any of the block's keys at row `distance` of Shaw's tables.
+template <class Isa>
+bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
+  const index row = first_ + r;
+  const index key = row + head_.relative_offset + distance - head_.max_distance;
+  const index begin = distance == 0 ? key_begin_ : std::max(key, key_begin_);
+  const index end = distance == distances_ - 1 ? key_end_ : std::min(key + 1, key_end_);
+  for (index j = begin; j < end; ++j) {
+    if (is_attended<Isa>(head_, row, j)) return true;
+  }
+  return false;
+}
+
+/// The terms of Shaw's keys and values, from the sums per distance. Where something is not finite,
+/// a distance at which a query attends to nothing is not multiplied, either.
 template <class Isa>
 void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept {
   const auto transposed = [&](const float* sums) {
@@ -541,19 +573,37 @@ void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept 
                    kBlockQueries);
     return scratch_.columns;
   };
+  float* const kept = scratch_.kept_rows;
+  const auto add_to_table = [&](const float* sums, const float* rows, index row, float* table) {
+    if (is_finite_) return sum_over_queries<Isa>(distances_, count_, sums, rows, row, table);
+    for (index c = 0; c < distances_; ++c) {
+      for (index r = 0; r < count_; ++r) {
+        keep_row(rows + r * row, row, attends_at(r, c), kept + r * row);
+      }
+      sum_over_queries<Isa>(1, count_, sums + c * kBlockQueries, kept, row, table + c * row);
+    }
+  };
   if (steps_.relative_keys) {
     const float* sums = transposed(scratch_.key_distances);
-    sum_over_keys<Isa>(count_, distances_, sums, gradient_.relative_keys, key_row_,
-                       query_gradients);
+    if (is_finite_ && gradient_.relative_keys_are_finite) {
+      sum_over_keys<Isa>(count_, distances_, sums, gradient_.relative_keys, key_row_,
+                         query_gradients);
+    } else {
+      for (index r = 0; r < count_; ++r) {
+        for (index c = 0; c < distances_; ++c) {
+          keep_row(gradient_.relative_keys + c * key_row_, key_row_, attends_at(r, c),
+                   kept + c * key_row_);
+        }
+        sum_over_keys<Isa>(1, distances_, sums + r, kept, key_row_, query_gradients + r * key_row_);
+      }
+    }
     if (gradient_.relative_key_gradients) {
-      sum_over_queries<Isa>(distances_, count_, sums, scratch_.query_rows, key_row_,
-                            gradient_.relative_key_gradients);
+      add_to_table(sums, scratch_.query_rows, key_row_, gradient_.relative_key_gradients);
     }
   }
   if (steps_.relative_values && gradient_.relative_value_gradients) {
-    sum_over_queries<Isa>(distances_, count_, transposed(scratch_.value_distances),
-                          scratch_.output_gradient_rows, value_row_,
-                          gradient_.relative_value_gradients);
+    add_to_table(transposed(scratch_.value_distances), scratch_.output_gradient_rows, value_row_,
+                 gradient_.relative_value_gradients);
   }
 }
 
@@ -577,6 +627,7 @@ bool GradientBlock<Isa>::meet(float* query_gradients) noexcept {
     const index keys = std::min(kGradientTile, key_end_ - key0);
     fill_weights(key0, keys);
     fill_gradients(key0, keys);
+    if (gradient_.weights) store_weight_gradients(key0, keys);
     for_columns<Isa, Isa::kSoftmaxVectors>(
         lanes_, [&](index col, auto vectors)
                     __attribute__((always_inline)) { weigh<Isa, vectors>(keys, col, scratch_); });

@@ -5,6 +5,7 @@
 #include "kernels/training/column_sums.hpp"
 #include "kernels/training/cross_entropy.hpp"
 #include "kernels/training/differences.hpp"
+#include "kernels/training/multiply.hpp"
 #include "kernels/training/norm_gradient.hpp"
 #include "kernels/training/optimizers.hpp"
 #include "kernels/training/training_table.hpp"
@@ -22,6 +23,7 @@ constexpr TrainingTable make_training_table() noexcept {
       .column_sums = &column_sums<Isa>,
       .sum_of_squares = &sum_of_squares<Isa>,
       .scaled_difference = &scaled_difference<Isa>,
+      .multiply = &multiply<Isa>,
       .cross_entropy = &cross_entropy<Isa>,
       .sgd = &sgd<Isa>,
       .adam = &adam<Isa>,

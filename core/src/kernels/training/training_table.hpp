@@ -20,6 +20,13 @@ struct AttentionGradientHead {
   /// (2·max_distance+1, head_dim in whole vectors): Shaw's keys; or null. Takes the place of
   /// AttentionHead::packed_relative_keys.
   const float* relative_keys = nullptr;
+  bool relative_keys_are_finite = true;
+
+  /// (num_queries, num_keys): of the weights before dropout, or null. Written where a query may
+  /// attend.
+  float* weights = nullptr;
+  index weight_row = 0;
+  index weight_col = 1;
 
   // What is added to, or null.
   /// (num_queries, num_keys): of the biased scores.
@@ -163,6 +170,8 @@ struct TrainingTable {
   /// out_i = factor · (a_i − b_i), or factor · a_i where b is null; out may be a or b.
   void (*scaled_difference)(index count, float factor, const float* a, const float* b,
                             float* out) noexcept;
+  /// out_i = a_i · b_i; out may be a or b.
+  void (*multiply)(index count, const float* a, const float* b, float* out) noexcept;
   /// Scratch: cols in whole vectors.
   void (*cross_entropy)(const CrossEntropyArgs&, float* scratch) noexcept;
   void (*sgd)(const SgdArgs&) noexcept;

@@ -179,7 +179,7 @@ const attn::Tensor last(hidden.data(), {1, 1, hiddens});
 encoder.forward(attn::Tensor(read.data(), {1, num_keys, d}), states, {.h_n = last});
 auto state = decoder.init_state(states, last);
 std::vector<float> logits(num_queries * words), alignment(num_queries * num_keys);
-decoder.forward(attn::TensorView<const std::int32_t>(ids.data(), {1, num_queries}), state,
+decoder.forward({ids.data(), {1, num_queries}}, state,
                 attn::Tensor(logits.data(), {1, num_queries, words}),
                 attn::Tensor(alignment.data(), {1, num_queries, num_keys}));`,
       ...{ result: 'alignment', rows: 'num_queries', columns: 'num_keys' },

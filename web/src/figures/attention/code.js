@@ -85,7 +85,7 @@ head = weights[0, ${head}]  # head ${head + 1} of ${settings.heads}`,
 std::vector<float> y(n * d_model), weights(num_heads * n * n);
 const attn::Tensor X(x.data(), {1, n, d_model}), Y(y.data(), {1, n, d_model});
 layer.forward(X, X, X, Y,
-              {${[...cpp.options, '.weights = attn::Tensor(weights.data(), {1, num_heads, n, n})'].join(',\n               ')}});
+              {.attention = {${[...cpp.options, '.weights = attn::Tensor(weights.data(), {1, num_heads, n, n})'].join(',\n                             ')}}});
 const float* const head = weights.data() + ${head} * n * n;  // head ${head + 1} of ${settings.heads}`,
       ...{ result: 'head', rows: 'n', columns: 'n', includes: ['<string_view>'] },
     }),

@@ -24,8 +24,8 @@ with torch.no_grad():
 
 attn::KeyValueCache cache = layer.self_attention().make_cache(1);
 for (std::int64_t t = 0; t < n; ++t) {
-  layer.forward(view(x).slice(0, t, t + 1), view(y).slice(0, t, t + 1), cache,
-                {.causal = attn::Diagonal::top_left()});
+  layer.forward(view(x).slice(0, t, t + 1), view(y).slice(0, t, t + 1),
+                {.attention = {.causal = true}, .cache = &cache});
 }`,
       ...{ result: 'y', rows: 'n', columns: 'd_model', includes: ['<string>', '<string_view>'] },
     }),

@@ -13,7 +13,7 @@ export function editCode(settings, tokens, { row, column, value }) {
   const name = editMatrix === 'o' ? 'out_proj.weight' : 'in_proj_weight';
   const first = editMatrix === 'o' ? 0 : 'qkv'.indexOf(editMatrix);
   const at = first ? `${first} * ${settings.dModel} + ${row}` : row;
-  const attention = cpp.options.length ? `, {${cpp.options.join(', ')}}` : '';
+  const attention = cpp.options.length ? `, {.attention = {${cpp.options.join(', ')}}}` : '';
   return {
     python: pythonProgram({
       body: `${python.before}

@@ -97,7 +97,7 @@ with torch.no_grad():
     cpp: cppProgram({
       body: `${prelude.cpp}
 
-${before(cpp.before)}layer.forward(view(x), view(y)${cpp.options.length ? `, {${cpp.options.join(', ')}}` : ''});`,
+${before(cpp.before)}layer.forward(view(x), view(y)${cpp.options.length ? `, {.attention = {${cpp.options.join(', ')}}}` : ''});`,
       ...{ result: 'y', rows: 'n', columns: 'd_model', includes: ['<string>', '<string_view>'] },
     }),
     javascript: javascriptProgram({

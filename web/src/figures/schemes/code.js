@@ -286,7 +286,7 @@ attn::ngram_embedding(tokens, X.select(0, 0));
 attn::MultiHeadAttention mha({.d_model = width, .num_heads = heads});
 mha.${weights === 'identity' ? 'initialize_identity()' : `initialize_xavier(${seed})`};
 mha.forward(X, X, X, Y,
-            {${causal ? '.causal = attn::Diagonal::top_left(), ' : ''}.weights = attn::Tensor(weights.data(), {1, heads, length, length})});
+            {.attention = {${causal ? '.causal = true, ' : ''}.weights = attn::Tensor(weights.data(), {1, heads, length, length})}});
 const float* const shown = weights.data() + head * length * length;`,
     ...{ result: 'shown', rows: 'length', columns: 'length' },
   }),

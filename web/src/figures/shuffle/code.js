@@ -13,7 +13,7 @@ export function shuffleCode(settings, tokens, order) {
   const encodes = settings.encoding === 'sinusoidal';
   const without = { ...settings, encoding: /** @type {const} */ ('none') };
   const { javascript, python, cpp } = layerCode(without, tokens, 'shuffle-embedding');
-  const attention = cpp.options.length ? `, {${cpp.options.join(', ')}}` : '';
+  const attention = cpp.options.length ? `, {.attention = {${cpp.options.join(', ')}}}` : '';
   return {
     python: pythonProgram({
       body: `${python.before}

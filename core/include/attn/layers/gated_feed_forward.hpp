@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+
+#include "attn/context.hpp"
+#include "attn/export.hpp"
+#include "attn/layers/activation.hpp"
+#include "attn/layers/dropout.hpp"
+#include "attn/layers/intermediates.hpp"
+#include "attn/layers/linear.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+class Variable;
+
+struct GatedFeedForwardOptions {
+  std::int64_t d_model = 0;          ///< Transformers: hidden_size
+  std::int64_t dim_feedforward = 0;  ///< width between the layers; Transformers: intermediate_size
+  /// kSilu: SwiGLU (Llama, Qwen, Mistral); kGeluTanh: GeGLU (Gemma, T5 1.1); kSigmoid: GLU.
+  Activation activation = Activation::kSilu;
+  bool bias = false;
+};
+
+/// The gated feed-forward network of today's Transformers (Shazeer 2020, arXiv:2002.05202), as
+/// LlamaMLP in Hugging Face's Transformers:
+///
+///   output = dropout(f(x · W_gateᵀ) ∘ (x · W_upᵀ)) · W_downᵀ
+///
+/// and with bias, one after each product. Parameters, zeros at first: "gate_proj.weight" and
+/// "up_proj.weight" (dim_feedforward, d_model), "down_proj.weight" (d_model, dim_feedforward), and
+/// with bias "gate_proj.bias", "up_proj.bias" and "down_proj.bias".
+class ATTN_API GatedFeedForward : public Module {
+ public:
+  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
+  explicit GatedFeedForward(const GatedFeedForwardOptions& options);
+
+  const GatedFeedForwardOptions& options() const noexcept { return options_; }
+
+  /// x (N, d_model) or (B, N, d_model), output the same. Any strides; output may be x itself,
+  /// otherwise they must not overlap. Memory of 2·B·N·dim_feedforward floats is needed. Errors are
+  /// those of Linear and of apply_activation: the last layer multiplies those before it by its
+  /// weights.
+  /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data, an
+  /// undefined activation or a dropout probability outside [0, 1]; output is then untouched.
+  ///
+  /// Intermediates: "gate_proj.output", "up_proj.output", "hidden" (what the last layer takes) and
+  /// "down_proj.output".
+  void forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout = {},
+               Context& context = Context::default_context(),
+               Intermediates* intermediates = nullptr) const;
+
+  /// The same, recorded on the tape of x. Beside what the three products need, it keeps both
+  /// factors and not f of the first one, which the way back computes again.
+  Variable forward(const Variable& x, const Dropout& dropout = {}) const;
+
+ private:
+  GatedFeedForwardOptions options_;
+  Linear gate_proj_, up_proj_, down_proj_;
+};
+
+}  // namespace attn

@@ -1,0 +1,54 @@
+#include "attn/layers/gated_feed_forward.hpp"
+
+#include "layers/activate.hpp"
+#include "layers/showing.hpp"
+#include "rows.hpp"
+#include "runtime/execution.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+/// The options, if they are right: named as the caller knows them, not as Linear does.
+GatedFeedForwardOptions checked(const GatedFeedForwardOptions& options) {
+  validation::require_at_least("d_model", options.d_model, 1);
+  validation::require_at_least("dim_feedforward", options.dim_feedforward, 1);
+  return options;
+}
+
+}  // namespace
+
+GatedFeedForward::GatedFeedForward(const GatedFeedForwardOptions& options)
+    : options_(checked(options)),
+      gate_proj_(options.d_model, options.dim_feedforward, options.bias),
+      up_proj_(options.d_model, options.dim_feedforward, options.bias),
+      down_proj_(options.dim_feedforward, options.d_model, options.bias) {
+  add_child("gate_proj", gate_proj_);
+  add_child("up_proj", up_proj_);
+  add_child("down_proj", down_proj_);
+  add_intermediates({"hidden"});
+}
+
+void GatedFeedForward::forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
+                               Context& context, Intermediates* intermediates) const {
+  require_rows("x", x, "d_model", options_.d_model);
+  require_rows_like("output", output, x, x.size(-2), options_.d_model);
+  validation::require_probability("dropout", dropout.probability);
+  Showing show(*this, intermediates, x.rank() == 3);
+
+  runtime::Execution run(context);
+  const ConstTensor from = with_batch(x);
+  const auto shape = {from.size(0), from.size(1), options_.dim_feedforward};
+  const std::int64_t count = validation::product("x", shape);
+  const Tensor hidden(run.floats(count, "feed-forward"), shape);
+  const Tensor factor(run.floats(count, "feed-forward"), shape);
+  gate_proj_.forward(from, hidden, context, show.within("gate_proj"));
+  up_proj_.forward(from, factor, context, show.within("up_proj"));
+  activate(hidden, factor, hidden, options_.activation, context);
+  apply_dropout(hidden, hidden, dropout, context);
+  show.copy("hidden", hidden, run);
+  down_proj_.forward(hidden, with_batch(output), context, show.within("down_proj"));
+  show.done();
+}
+
+}  // namespace attn

@@ -1,0 +1,29 @@
+// Feed-forward networks, and what stands between them, on a tape: made of the layers inside, which
+// know their own gradients.
+
+#include "attn/layers/feed_forward.hpp"
+
+#include "attn/layers/add_norm.hpp"
+#include "attn/training/functions.hpp"
+#include "rows.hpp"
+#include "training/recording.hpp"
+#include "validation.hpp"
+
+namespace attn {
+
+Variable FeedForward::forward(const Variable& x, const Dropout& dropout) const {
+  require_rows("x", x.value(), "d_model", options_.d_model);
+  validation::require_probability("dropout", dropout.probability);
+  const Variable activated = apply_activation(linear1_.forward(x), options_.activation);
+  const Variable hidden = apply_dropout(activated, dropout);
+  training::show(*this, "hidden", hidden);
+  return linear2_.forward(hidden);
+}
+
+Variable AddNorm::forward(const Variable& x, const Variable& y, const Dropout& dropout) const {
+  validation::require_probability("dropout", dropout.probability);
+  validation::require_same_shape("y", y.value(), x.value());
+  return norm_.forward_sum(x, apply_dropout(y, dropout));
+}
+
+}  // namespace attn

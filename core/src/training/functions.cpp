@@ -1,0 +1,219 @@
+#include "attn/training/functions.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "elementwise.hpp"
+#include "layers/packed_matrix.hpp"
+#include "rows.hpp"
+#include "training/linear_step.hpp"
+#include "training/recording.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+using kernels::index;
+using training::BackwardPass;
+using training::Node;
+using training::Recording;
+using training::Step;
+
+const kernels::TrainingTable& training_kernels(const runtime::Execution& run) {
+  return *runtime::find_training_kernels(run.kernels().instruction_set);
+}
+
+/// A row-major tensor as one row.
+template <class T>
+TensorView<T> flat(const TensorView<T>& x) {
+  return TensorView<T>(x.data(), {validation::product("x", x.shape())});
+}
+
+/// out = a ∘ b, all row-major.
+void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
+              runtime::Execution& run) {
+  const kernels::TrainingTable& kernels = training_kernels(run);
+  for_all_row_runs(flat(out), run, [&](index first, index count) noexcept {
+    kernels.multiply(count, a.data() + first, b.data() + first, out.data() + first);
+  });
+}
+
+class ProductStep final : public Step {
+ public:
+  ProductStep(Node* a, Node* b) : a_(a), b_(b) {}
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    const auto add = [&](Node* to, const Node* other) {
+      pass.add_to(to,
+                  [&](const Tensor& g) { multiply(output_gradient, other->value, g, pass.run); });
+    };
+    add(a_, b_);
+    add(b_, a_);
+  }
+
+ private:
+  Node* a_;
+  Node* b_;
+};
+
+/// out = factor · x, both row-major.
+void scale(float factor, const ConstTensor& x, const Tensor& out, runtime::Execution& run) {
+  const kernels::TrainingTable& kernels = training_kernels(run);
+  for_all_row_runs(flat(out), run, [&](index first, index count) noexcept {
+    kernels.scaled_difference(count, factor, x.data() + first, nullptr, out.data() + first);
+  });
+}
+
+class ScaleStep final : public Step {
+ public:
+  ScaleStep(float factor, Node* x) : factor_(factor), x_(x) {}
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    pass.add_to(x_, [&](const Tensor& dx) { scale(factor_, output_gradient, dx, pass.run); });
+  }
+
+ private:
+  float factor_;
+  Node* x_;
+};
+
+class ReshapeStep final : public Step {
+ public:
+  explicit ReshapeStep(Node* x) : x_(x) {}
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    const ConstTensor gradient(output_gradient.data(), x_->value.shape());
+    pass.add_to(x_, gradient);
+  }
+
+ private:
+  Node* x_;
+};
+
+/// Indices [begin, end) of a dimension.
+class SliceStep final : public Step {
+ public:
+  SliceStep(Node* x, int dim, index begin, index end)
+      : x_(x), dim_(dim), begin_(begin), end_(end) {}
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    pass.add_in_place(x_, [&](const Tensor& dx, bool fresh) {
+      const Tensor part = dx.slice(dim_, begin_, end_);
+      // As a slice, where select() has taken the dimension away.
+      const ConstTensor gradient(output_gradient.data(), part.shape());
+      if (fresh) {
+        std::fill_n(dx.data(), validation::product("x", dx.shape()), 0.0F);
+        copy(gradient, part, pass.run);
+      } else {
+        add(part, gradient, part, pass.run);
+      }
+    });
+  }
+
+ private:
+  Node* x_;
+  int dim_;
+  index begin_, end_;
+};
+
+/// The dimension, from the first one.
+int checked_dimension(const ConstTensor& x, int dim) {
+  if (dim < -x.rank() || dim >= x.rank()) {
+    validation::fail_value("dim", dim,
+                           {"a dimension of ", validation::Name("x"), ", which has ", x.rank()});
+  }
+  return dim < 0 ? dim + x.rank() : dim;
+}
+
+Variable copy_of_slice(const char* name, const Variable& x, int dim, index begin, index end,
+                       bool keeps_dimension) {
+  Recording record(name, nullptr, {&x});
+  const ConstTensor part = x.value().slice(dim, begin, end);
+  const Tensor y = record.memory(keeps_dimension ? part.shape() : part.select(dim, 0).shape());
+  {
+    runtime::Execution run(record.context());
+    copy(part, Tensor(y.data(), part.shape()), run);
+  }
+  return record.finish(y, SliceStep(record.node(x), dim, begin, end));
+}
+
+}  // namespace
+
+Variable operator*(const Variable& a, const Variable& b) {
+  Recording record("operator*", nullptr, {&a, &b});
+  validation::require_same_shape("b", b.value(), a.value());
+  const Tensor product = record.memory(a.shape());
+  runtime::Execution run(record.context());
+  multiply(a.value(), b.value(), product, run);
+  return record.finish(product, ProductStep(record.node(a), record.node(b)));
+}
+
+Variable operator*(float factor, const Variable& x) {
+  Recording record("operator*", nullptr, {&x});
+  const Tensor product = record.memory(x.shape());
+  runtime::Execution run(record.context());
+  scale(factor, x.value(), product, run);
+  return record.finish(product, ScaleStep(factor, record.node(x)));
+}
+
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias) {
+  Recording record("linear", nullptr, {&x, &weight, &bias});
+  const ConstTensor& matrix = weight.value();
+  validation::require_shape("weight", matrix, {-1, -1});
+  const index out = matrix.size(0), in = matrix.size(1);
+  require_rows("x", x.value(), "in_features", in);
+  if (!bias.is_none()) validation::require_shape("bias", bias.value(), {out});
+  const Tensor y =
+      x.rank() == 3 ? record.memory({x.size(0), x.size(1), out}) : record.memory({x.size(0), out});
+  runtime::Execution run(record.context());
+  float* packed = run.floats(kernels::packed_size(out, in), "linear");
+  float* scratch = take_product_scratch(in, run);
+  pack_matrix(matrix, packed, in, run);
+  multiply_packed(x.value(), packed, bias.is_none() ? nullptr : bias.value().data(), y, run,
+                  scratch);
+  return record.finish(y, training::LinearStep({.x = record.node(x),
+                                                .weights = record.node(weight),
+                                                .biases = record.node(bias),
+                                                .weight = matrix}));
+}
+
+Variable reshape(const Variable& x, std::span<const std::int64_t> shape) {
+  Recording record("reshape", nullptr, {&x});
+  std::array<std::int64_t, ConstTensor::kMaxRank> sizes;
+  if (shape.size() > sizes.size()) {
+    validation::fail_shape("shape", shape, {"at most ", ConstTensor::kMaxRank, " dimensions"});
+  }
+  const std::span<std::int64_t> wanted = std::span(sizes).first(shape.size());
+  std::ranges::copy(shape, wanted.begin());
+  const index count = validation::product("x", x.shape());
+  const auto left = std::ranges::find(wanted, -1);
+  if (left != wanted.end()) {
+    *left = 1;
+    index others = 1;
+    for (const index size : wanted) {
+      validation::require_at_least("shape", size, 0);
+      others = validation::product("shape", {others, size});
+    }
+    if (others != 0) *left = count / others;
+  }
+  for (const index size : wanted) validation::require_at_least("shape", size, 0);
+  if (validation::product("shape", wanted) != count) {
+    validation::fail_shape("shape", shape, {"as many elements as ", x.shape()});
+  }
+  return record.finish(ConstTensor(x.value().data(), wanted), ReshapeStep(record.node(x)));
+}
+
+Variable slice(const Variable& x, int dim, std::int64_t begin, std::int64_t end) {
+  dim = checked_dimension(x.value(), dim);
+  if (begin < 0 || begin > end || end > x.size(dim)) {
+    validation::fail(ErrorCode::kInvalidArgument, "slice", {"[", begin, ", ", end, ")"},
+                     {"a range within the size ", x.size(dim)});
+  }
+  return copy_of_slice("slice", x, dim, begin, end, true);
+}
+
+Variable select(const Variable& x, int dim, std::int64_t at) {
+  dim = checked_dimension(x.value(), dim);
+  if (at < 0 || at >= x.size(dim)) {
+    validation::fail_value("at", at, {"an index below the size ", x.size(dim)});
+  }
+  return copy_of_slice("select", x, dim, at, at + 1, false);
+}
+
+}  // namespace attn

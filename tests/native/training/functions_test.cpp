@@ -1,0 +1,195 @@
+#include "attn/training/functions.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "attn/layers/embedding.hpp"
+#include "attn/layers/linear.hpp"
+#include "attn/owned_tensor.hpp"
+#include "compare.hpp"
+#include "every_instruction_set.hpp"
+#include "random.hpp"
+#include "training/gradients.hpp"
+
+namespace {
+
+using attn::OwnedTensor;
+using attn::Variable;
+using attn_test::elements;
+using attn_test::error_of;
+using attn_test::Random;
+using attn_test::Results;
+using attn_test::same_bits;
+using ::testing::ElementsAre;
+
+using FunctionsTest = attn_test::EveryInstructionSet;
+INSTANTIATE_EVERY_INSTRUCTION_SET(FunctionsTest);
+
+TEST_P(FunctionsTest, products_and_factors_at_every_size) {
+  Random random;
+  for (const std::int64_t count : {0, 1, 2, 3, 15, 16, 17, 31, 8191, 8193, 20'000}) {
+    const std::vector<float> a = random.normals(count), b = random.normals(count);
+    const std::vector<float> dy = random.normals(count);
+    attn::Tape tape(context());
+    const Variable x = tape.variable({a.data(), {count}}), y = tape.variable({b.data(), {count}});
+    const Variable product = x * y;
+    const Variable scaled = 3.0F * (product * 0.5F);
+    tape.backward(scaled, {dy.data(), {count}});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      EXPECT_EQ(product.value().data()[i], a[i] * b[i]);
+      EXPECT_EQ(scaled.value().data()[i], 3.0F * (a[i] * b[i] * 0.5F));
+      const float d = dy[i] * 3.0F * 0.5F;
+      EXPECT_EQ(x.gradient().data()[i], d * b[i]);
+      EXPECT_EQ(y.gradient().data()[i], d * a[i]);
+    }
+  }
+}
+
+TEST_P(FunctionsTest, a_square_has_both_gradients) {
+  attn::Tape tape(context());
+  const Variable x = tape.variable(OwnedTensor({2}, {3, -5}));
+  tape.backward(x * x, OwnedTensor({2}, {1, 10}));
+  EXPECT_THAT(elements(x.gradient()), ElementsAre(6, -100));
+}
+
+TEST_P(FunctionsTest, linear_has_the_bits_of_the_layer) {
+  Random random;
+  for (const bool bias : {false, true}) {
+    attn::Linear layer(7, 19, bias);
+    layer.initialize_xavier(1);
+    if (bias) layer.set_parameter("bias", {random.normals(19).data(), {19}});
+    const std::vector<float> x = random.normals(3 * 11 * 7), dy = random.normals(3 * 11 * 19);
+    attn::Tape tape(context());
+    const Variable a = tape.variable({x.data(), {3, 11, 7}});
+    const Variable wanted = layer.forward(a);
+    tape.backward(wanted, {dy.data(), {3, 11, 19}});
+    attn::Tape other(context());
+    const Variable b = other.variable({x.data(), {3, 11, 7}});
+    const Variable weight = other.parameter(layer, "weight");
+    const Variable got =
+        attn::linear(b, weight, bias ? other.parameter(layer, "bias") : Variable());
+    EXPECT_TRUE(same_bits(elements(got.value()), elements(wanted.value())));
+    other.backward(got, {dy.data(), {3, 11, 19}});
+    EXPECT_TRUE(same_bits(elements(b.gradient()), elements(a.gradient())));
+    for (const std::string& name : layer.parameter_names()) {
+      EXPECT_TRUE(
+          same_bits(elements(other.gradient(layer, name)), elements(tape.gradient(layer, name))));
+    }
+  }
+}
+
+TEST_P(FunctionsTest, an_output_layer_can_be_tied_to_an_embedding) {
+  attn::Embedding embedding({.num_embeddings = 3, .embedding_dim = 2});
+  embedding.set_parameter("weight", OwnedTensor({3, 2}, {1, 2, 3, 4, 5, 6}));
+  attn::Tape tape(context());
+  const std::vector<std::int64_t> ids{2, 0};
+  const Variable table = tape.parameter(embedding, "weight");
+  const Variable logits = attn::linear(embedding.forward(tape, ids), table);
+  EXPECT_THAT(elements(logits.value()), ElementsAre(17, 39, 61, 5, 11, 17));
+  tape.backward(logits, OwnedTensor({2, 3}, {1, 0, 0, 0, 10, 0}));
+  // As output rows 0 and 1 take (5, 6) and 10·(1, 2), as embeddings rows 2 and 0 (1, 2) and
+  // 10·(3, 4).
+  EXPECT_THAT(elements(table.gradient()), ElementsAre(35, 46, 10, 20, 1, 2));
+}
+
+TEST_P(FunctionsTest, reshape_keeps_the_order_and_copies_nothing) {
+  attn::Tape tape(context());
+  const Variable x = tape.variable(OwnedTensor({2, 3}, {1, 2, 3, 4, 5, 6}));
+  const Variable y = attn::reshape(x, {3, -1});
+  EXPECT_THAT(y.shape(), ElementsAre(3, 2));
+  EXPECT_EQ(y.value().data(), x.value().data());
+  const Variable sum = y + attn::reshape(attn::reshape(x, {6}), {3, 2});
+  tape.backward(sum, OwnedTensor({3, 2}, {1, 2, 3, 4, 5, 6}));
+  EXPECT_THAT(elements(x.gradient()), ElementsAre(2, 4, 6, 8, 10, 12));
+  EXPECT_THAT(x.gradient().shape(), ElementsAre(2, 3));
+}
+
+TEST_P(FunctionsTest, slices_of_any_dimension) {
+  attn::Tape tape(context());
+  std::vector<float> values(24);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const Variable x = tape.variable({values.data(), {2, 3, 4}});
+  const Variable middle = attn::slice(x, 1, 1, 3);
+  EXPECT_THAT(middle.shape(), ElementsAre(2, 2, 4));
+  const Variable last = attn::select(middle, -1, 3);
+  EXPECT_THAT(last.shape(), ElementsAre(2, 2));
+  EXPECT_THAT(elements(last.value()), ElementsAre(7, 11, 19, 23));
+  const Variable first = attn::slice(attn::select(x, 0, 1), 0, 1, 3);
+  const Variable row = attn::select(first, 1, 0);
+  EXPECT_THAT(elements(row.value()), ElementsAre(16, 20));
+  const Variable nothing = attn::slice(x, 2, 4, 4);
+  EXPECT_THAT(nothing.shape(), ElementsAre(2, 3, 0));
+  const Variable sum = attn::select(last, 0, 1) + row;
+  tape.backward(sum, OwnedTensor({2}, {1, 10}));
+  std::vector<float> wanted(24, 0.0F);
+  wanted[19] = 1;
+  wanted[23] = 10;
+  wanted[16] = 1;
+  wanted[20] = 10;
+  EXPECT_EQ(elements(x.gradient()), wanted);
+}
+
+TEST_P(FunctionsTest, an_element_can_be_the_loss) {
+  attn::Tape tape(context());
+  const Variable x = tape.variable(OwnedTensor({3}, {1, 2, 3}));
+  const Variable loss = attn::select(x * x, 0, 2);
+  EXPECT_EQ(loss.item(), 9);
+  tape.backward(loss);
+  EXPECT_THAT(elements(x.gradient()), ElementsAre(0, 0, 6));
+}
+
+TEST_P(FunctionsTest, bits_and_memory_are_steady) {
+  Random random;
+  const std::vector<float> x = random.normals(40 * 30 * 24), dy = random.normals(20 * 30 * 50);
+  attn::Linear layer(24, 50);
+  layer.initialize_xavier(1);
+  const auto pass = [&](attn::Tape& tape) {
+    tape.clear();
+    const Variable in = tape.variable({x.data(), {40, 30, 24}});
+    const Variable part = attn::slice(in, 0, 10, 30) * attn::slice(in, 0, 15, 35);
+    const Variable rows = 0.3F * attn::reshape(part, {-1, 24});
+    tape.backward(attn::linear(rows, tape.parameter(layer, "weight")), {dy.data(), {600, 50}});
+    return in;
+  };
+  attn_test::expect_steady([&](int n) -> attn::Context& { return context(n); },
+                           [&](attn::Tape& tape) -> Results {
+                             const Variable in = pass(tape);
+                             return {elements(in.gradient()),
+                                     elements(tape.gradient(layer, "weight"))};
+                           });
+  attn_test::expect_no_allocation(context(), [&](attn::Tape& tape) { pass(tape); });
+}
+
+TEST(FunctionsErrorTest, what_they_refuse) {
+  attn::Tape tape;
+  const Variable x = tape.variable(OwnedTensor({2, 3}, {1, 2, 3, 4, 5, 6}));
+  const Variable y = tape.variable(OwnedTensor({3, 2}, {1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(error_of([&] { x* y; }), "shape_mismatch: b: got shape (3, 2), needs shape (2, 3)");
+  EXPECT_EQ(error_of([&] { attn::linear(x, y); }),
+            "shape_mismatch: x: got shape (2, 3), needs shape (any, 2)");
+  EXPECT_EQ(error_of([&] { attn::linear(x, x, attn::reshape(x, {6})); }),
+            "shape_mismatch: bias: got shape (6), needs shape (2)");
+  EXPECT_EQ(error_of([&] { attn::linear(x, attn::reshape(x, {6})); }),
+            "shape_mismatch: weight: got shape (6), needs shape (any, any)");
+  EXPECT_EQ(error_of([&] { attn::reshape(x, {4, -1}); }),
+            "shape_mismatch: shape: got shape (4, any), needs as many elements as (2, 3)");
+  EXPECT_EQ(error_of([&] { attn::reshape(x, {-1, -1}); }),
+            "invalid_argument: shape: got -1, needs 0 or more");
+  EXPECT_EQ(error_of([&] { attn::reshape(x, {1, 1, 1, 1, 1, 1, 6}); }),
+            "shape_mismatch: shape: got shape (1, 1, 1, 1, 1, 1, 6), needs at most 6 dimensions");
+  EXPECT_EQ(error_of([&] { attn::slice(x, 0, 1, 3); }),
+            "invalid_argument: slice: got [1, 3), needs a range within the size 2");
+  EXPECT_EQ(error_of([&] { attn::slice(x, 2, 0, 1); }),
+            "invalid_argument: dim: got 2, needs a dimension of x, which has 2");
+  EXPECT_EQ(error_of([&] { attn::select(x, -1, 3); }),
+            "invalid_argument: at: got 3, needs an index below the size 3");
+  EXPECT_THAT(error_of([&] { 2.0F * Variable(); }), ::testing::StartsWith("invalid_argument: "));
+  EXPECT_THAT(error_of([&] { attn::slice(Variable(), 0, 0, 1); }),
+              ::testing::StartsWith("invalid_argument: "));
+}
+
+}  // namespace
