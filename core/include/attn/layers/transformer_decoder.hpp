@@ -169,7 +169,8 @@ class ATTN_API TransformerDecoder : public Module {
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// The same, recorded on the tape of x and memory; a state, weights and intermediates are refused.
+  /// The same, recorded on the tape of x and memory; a state, weights and intermediates are
+  /// refused.
   Variable forward(const Variable& x, const Variable& memory,
                    const TransformerDecoderCall& call = {}) const;
 
