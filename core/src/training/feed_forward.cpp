@@ -4,8 +4,10 @@
 #include "attn/layers/feed_forward.hpp"
 
 #include "attn/layers/add_norm.hpp"
+#include "attn/layers/gated_feed_forward.hpp"
 #include "attn/training/functions.hpp"
 #include "rows.hpp"
+#include "training/activation_step.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -15,6 +17,14 @@ Variable FeedForward::forward(const Variable& x, const Dropout& dropout) const {
   validation::require_probability("dropout", dropout.probability);
   const Variable hidden = apply_activation(linear1_.forward(x), options_.activation);
   return linear2_.forward(apply_dropout(hidden, dropout));
+}
+
+Variable GatedFeedForward::forward(const Variable& x, const Dropout& dropout) const {
+  require_rows("x", x.value(), "d_model", options_.d_model);
+  validation::require_probability("dropout", dropout.probability);
+  const Variable hidden = training::activate("GatedFeedForward", gate_proj_.forward(x),
+                                             up_proj_.forward(x), options_.activation);
+  return down_proj_.forward(apply_dropout(hidden, dropout));
 }
 
 Variable AddNorm::forward(const Variable& x, const Variable& y, const Dropout& dropout) const {

@@ -58,17 +58,19 @@ class BackwardPass {
   template <class F>
   void add_to(Node* node, F&& write) {
     if (!wants(node)) return;
-    if (node->gradient.is_none()) {
-      const Tensor memory = new_gradient(*node);
-      write(memory);
-      node->gradient = memory;
-      return;
-    }
     runtime::Execution scratch(context());
-    const Tensor more(scratch.floats(count_of(*node), "gradients"), node->value.shape());
-    write(more);
-    attn::add(node->gradient, more, node->gradient, scratch);
+    const Addition addition = begin(*node, scratch);
+    write(addition.memory);
+    end(addition, scratch);
   }
+
+  /// The same for several nodes that one call writes to: all are begun, written and then ended.
+  struct Addition {
+    Node* node = nullptr;
+    Tensor memory = {};
+  };
+  Addition begin(Node& node, runtime::Execution& scratch);
+  static void end(const Addition& addition, runtime::Execution& scratch) noexcept;
 
   /// The same for some rows of a node (in dimension 0): the others stay as they are, zero at first.
   template <class F>

@@ -250,6 +250,20 @@ void BackwardPass::add_to(Node* node, const ConstTensor& gradient) {
   }
 }
 
+BackwardPass::Addition BackwardPass::begin(Node& node, runtime::Execution& scratch) {
+  if (node.gradient.is_none()) {
+    node.gradient = new_gradient(node);
+    return {&node, node.gradient};
+  }
+  return {&node, Tensor(scratch.floats(count_of(node), "gradients"), node.value.shape())};
+}
+
+void BackwardPass::end(const Addition& addition, runtime::Execution& scratch) noexcept {
+  const Tensor& gradient = addition.node->gradient;
+  if (addition.memory.data() == gradient.data()) return;
+  attn::add(gradient, addition.memory, gradient, scratch);
+}
+
 void BackwardPass::give_to(Node* node, const Tensor& gradient) {
   if (wants(node) && node->gradient.is_none()) {
     node->gradient = gradient;
