@@ -33,19 +33,6 @@ const contentSecurityPolicy = {
   ],
 };
 
-/**
- * The page starts a worker of its own. What attn/worker would start without one, attn once more, stays
- * out of the site.
- * @type {import('vite').Plugin}
- */
-const ownWorkerAlone = {
-  name: 'own-worker-alone',
-  enforce: 'pre',
-  apply: 'build',
-  resolveId: (id) => (id.endsWith('/wasm/dist/workerScript.js') ? '\0none' : null),
-  load: (id) => (id === '\0none' ? '' : null),
-};
-
 /** With these headers a page may use threads; without them it works too, on one. */
 const crossOriginIsolation = {
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -70,7 +57,7 @@ export default defineConfig({
   // The package is built beside this folder, in wasm/dist.
   server: { headers: crossOriginIsolation, fs: { allow: ['..'] } },
   preview: { headers: crossOriginIsolation },
-  worker: { format: 'es', plugins: () => [ownWorkerAlone] },
+  worker: { format: 'es' },
   build: {
     outDir: 'dist',
     emptyOutDir: true,

@@ -22,7 +22,7 @@ endforeach()
 # What every engine with SIMD can run.
 add_library(attn::attn ALIAS attn_simd128)
 
-# Makes a program one of the variants. Threads are Emscripten's, unless it has OWN_THREADS.
+# Makes a program one of the variants.
 function(attn_link_variant target variant)
   if(variant MATCHES "^relaxed-simd")
     target_link_libraries(${target} PRIVATE attn_relaxed_simd attn_build)
@@ -31,10 +31,8 @@ function(attn_link_variant target variant)
     target_link_libraries(${target} PRIVATE attn_simd128 attn_build)
   endif()
   if(variant MATCHES "-threads$")
-    # Shared memory reserves its maximum at once, and phones refuse to reserve much.
-    target_link_options(${target} PRIVATE -sMAXIMUM_MEMORY=2GB)
-    if(NOT ARGN STREQUAL OWN_THREADS)
-      target_link_options(${target} PRIVATE -pthread -Wno-pthreads-mem-growth)
-    endif()
+    # Shared memory reserves its maximum at once, and phones refuse to reserve much. JavaScript looks
+    # at views of it that may have grown, which the package knows.
+    target_link_options(${target} PRIVATE -pthread -sMAXIMUM_MEMORY=2GB -Wno-pthreads-mem-growth)
   endif()
 endfunction()

@@ -12,7 +12,7 @@ import sirv from 'sirv';
 
 import { kVariants } from '../../wasm/toolchain/build.js';
 import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
-import { kModulesFolder, kVariantsFolder } from '../../wasm/toolchain/modules.js';
+import { builtModule, kModulesFolder } from '../../wasm/toolchain/modules.js';
 import { findChromium, SetupError } from '../../wasm/toolchain/system.js';
 import { duration } from './report.js';
 import { judge } from './result.js';
@@ -37,7 +37,10 @@ const kFolders = {
   '/bench/': kBenchFolder,
   // The package, put together from what it is made of: only the variants measured need be built.
   ...Object.fromEntries(
-    kVariants.map((variant) => [`/attn/attn-${variant}.wasm`, kVariantsFolder]),
+    kVariants.map((variant) => [
+      `/attn/attn-${variant}.wasm`,
+      builtModule('attn', variant, 'wasm'),
+    ]),
   ),
   '/attn/': kModulesFolder,
   '/onnxruntime/': join(modules, 'onnxruntime-web/dist'),
@@ -247,7 +250,7 @@ export function wasmSizes(variants) {
     return { raw, brotli, measured };
   };
   const own = variants.map((variant) => {
-    const { raw, brotli, measured } = sizesOf(join(kVariantsFolder, `attn-${variant}.wasm`));
+    const { raw, brotli, measured } = sizesOf(builtModule('attn', variant, 'wasm'));
     return {
       half: /** @type {const} */ ('browser'),
       name: 'size of the .wasm file',

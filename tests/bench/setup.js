@@ -66,7 +66,7 @@ export async function setUp({ native, micro, wasm, variants }) {
       say('Building the WebAssembly variants.');
       const targets = variants.flatMap((name) => [`attn_wasm_${name}`, `attn_bench_${name}`]);
       await cmakeBuild('wasm', targets, buildEnvironment(), { tests: false });
-      await buildModules(variants);
+      await buildModules(['attn'], variants);
     }
   });
 }

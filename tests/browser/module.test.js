@@ -212,6 +212,24 @@ test('an_isolated_page_gets_threads', async () => {
   assert.deepEqual(said, []);
 });
 
+test('dispose_ends_the_workers_of_threads', async () => {
+  const page = await browser.newPage();
+  await page.goto(`${origin}/isolated`);
+  const numThreads = await page.evaluate(async (entry) => {
+    const { load } = await import(entry);
+    const attn = await load({ threads: 3 });
+    Reflect.set(window, 'attn', attn);
+    return attn.numThreads;
+  }, '/attn/index.js');
+  assert.equal(numThreads, 3);
+  assert.equal(page.workers().length, 2);
+  const ended = Promise.all(page.workers().map((worker) => worker.waitForEvent('close')));
+  await page.evaluate(() => Reflect.get(window, 'attn').dispose());
+  await ended;
+  assert.deepEqual(page.workers(), []);
+  await page.close();
+});
+
 test('a_policy_that_forbids_webassembly_is_named', async () => {
   const { code, message } = await run('/without-webassembly');
   assert.equal(code, 'load_failed');

@@ -170,6 +170,7 @@ test('vite_bundles_a_page_and_its_workers', async () => {
     const pattern = new RegExp(`^attn-${variant}-[\\w-]{8}\\.wasm$`);
     assert.equal(names.filter((name) => pattern.test(name)).length, 1, variant);
   }
+  assert.equal(names.filter((name) => name.startsWith('attn-threads.glue')).length, 1);
   await check('/bundled/dist/index.html');
 });
 

@@ -6,9 +6,12 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { AttnError, load } from 'attn';
+import { load as loadInWorker } from 'attn/worker';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { assertRejects } from './compare.js';
+
+/** @import { Attn, Tensor } from 'attn' */
 
 const distFolder = new URL('../../wasm/dist/', import.meta.url);
 const x = { data: [1, 2, 3, 4], shape: [2, 2] };
@@ -148,6 +151,109 @@ describe('load', () => {
     ];
     for (const [options, message] of cases) {
       await assertRejects(load(options), 'invalid_argument', message);
+    }
+  });
+});
+
+describe('load of a .wasm that is given', () => {
+  /** @param {string} variant */
+  const bytesOf = (variant) => readFileSync(new URL(`attn-${variant}.wasm`, distFolder));
+  /** @type {Tensor} */
+  let expected;
+  before(async () => {
+    expected = attention(await load({ variant: 'simd128' })).output;
+  });
+
+  /** @param {Attn} attn */
+  function attention(attn) {
+    return attn.scaledDotProductAttention(x, x, x);
+  }
+
+  test('its_bytes_a_compiled_module_or_an_answer_are_taken', async () => {
+    const bytes = new Uint8Array(bytesOf('simd128'));
+    for (const wasm of [
+      bytes,
+      bytes.buffer,
+      new WebAssembly.Module(bytes),
+      new Response(bytes),
+      new Response(bytes, { headers: { 'Content-Type': 'application/wasm' } }),
+    ]) {
+      const attn = await load({ wasm });
+      assert.equal(attn.variant, 'simd128');
+      assert.equal(attn.numThreads, 1);
+      assert.deepEqual(attention(attn).output, expected);
+      attn.dispose();
+    }
+  });
+
+  test('an_engine_that_compiles_nothing_takes_a_compiled_module', async (t) => {
+    const wasm = new WebAssembly.Module(bytesOf('simd128'));
+    // As at the edge of a network.
+    for (const name of /** @type {const} */ (['compile', 'compileStreaming'])) {
+      t.mock.method(WebAssembly, name, () => {
+        throw new WebAssembly.CompileError('Wasm code generation disallowed by embedder');
+      });
+    }
+    t.mock.method(globalThis, 'fetch', () => {
+      throw new TypeError('there are no files');
+    });
+    const attn = await load({ wasm });
+    assert.deepEqual(attention(attn).output, expected);
+  });
+
+  test('one_with_threads_gets_them', async () => {
+    const attn = await load({ wasm: bytesOf('simd128-threads'), threads: 2 });
+    assert.equal(attn.variant, 'simd128-threads');
+    assert.equal(attn.numThreads, 2);
+    assert.deepEqual(attention(attn).output, expected);
+    attn.dispose();
+  });
+
+  test('relaxed_simd_is_seen', async (t) => {
+    const wasm = bytesOf('relaxed-simd');
+    if (!WebAssembly.validate(wasm)) return t.skip('this engine lacks it');
+    assert.equal((await load({ wasm })).variant, 'relaxed-simd');
+    const message = 'wasm: got the module of variant relaxed-simd, needs that of simd128';
+    await assertRejects(load({ wasm, variant: 'simd128' }), 'invalid_argument', message);
+  });
+
+  test('another_variant_than_is_asked_for_is_an_error', async () => {
+    const wasm = bytesOf('simd128');
+    assert.equal((await load({ wasm, variant: 'simd128' })).variant, 'simd128');
+    await assertRejects(
+      load({ wasm, variant: 'simd128-threads' }),
+      'invalid_argument',
+      'wasm: got the module of variant simd128, needs that of simd128-threads',
+    );
+  });
+
+  test('what_is_no_module_of_attn_is_an_error', async () => {
+    const needs = 'needs a WebAssembly.Module, an ArrayBuffer, a Uint8Array or a Response';
+    const text = /** @type {any} */ ('attn.wasm');
+    await assertRejects(
+      load({ wasm: text }),
+      'invalid_argument',
+      `wasm: got 'attn.wasm', ${needs}`,
+    );
+    const message = /^wasm could not be compiled: /;
+    await assertRejects(load({ wasm: new Uint8Array(8) }), 'load_failed', message);
+    // A module with nothing in it.
+    const other = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
+    await assertRejects(load({ wasm: other }), 'load_failed', /could not be started: /);
+    await assertRejects(
+      load({ wasm: other, wasmUrl: distFolder }),
+      'invalid_argument',
+      /^wasmUrl: got 'file:.*', needs to be left out where wasm is given$/,
+    );
+  });
+
+  test('a_worker_takes_it_too', async () => {
+    const bytes = bytesOf('simd128');
+    for (const wasm of [new WebAssembly.Module(bytes), bytes, new Response(bytes)]) {
+      const attn = await loadInWorker({ wasm });
+      assert.equal(await attn.variant, 'simd128');
+      assert.deepEqual((await attn.scaledDotProductAttention(x, x, x)).output, expected);
+      await attn.dispose();
     }
   });
 });

@@ -256,7 +256,7 @@ const calls = [
     (o) => bahdanau.forward(tokens, state, o),
     { needAlignment: true, intermediates: [] },
   ],
-  ['load', (o) => load(o), { variant: 'simd128', threads: 1, wasmUrl: undefined }],
+  ['load', (o) => load(o), { variant: 'simd128', threads: 1, wasmUrl: undefined, wasm: undefined }],
   [
     'load in a worker',
     (o) => loadInWorker(o),
@@ -264,7 +264,7 @@ const calls = [
       variant: 'simd128',
       threads: 1,
       wasmUrl: undefined,
-
+      wasm: undefined,
       worker: undefined,
       startTimeout: 9000,
     },

@@ -102,7 +102,7 @@ export function attentionPooling(runtime, query, key, value, options) {
       checkEqual('key', 'width', keyWidth, 'the width of query', queryWidth);
       call.choice('scoring', scoring, kScorings);
       if (scoring === 'scaledDot') call.optionalReal('scale', scale);
-      else call.real('width', width);
+      else call.optionalReal('width', width);
     });
     call.run('attentionPooling');
     return giveEach(call, results);

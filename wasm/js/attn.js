@@ -227,6 +227,24 @@ export class Attn {
     printsBriefly(this.prototype);
   }
 
+  /** Whether `dispose()` was called. */
+  get disposed() {
+    return this.#runtime.disposed;
+  }
+
+  /**
+   * Ends the module: its threads, and its memory with all that lies there. Calls of it, and of its
+   * layers and handles, throw `disposed` from then on; a second call does nothing. A module that is
+   * not disposed of keeps the workers of its threads.
+   */
+  dispose() {
+    this.#runtime.dispose();
+  }
+
+  [Symbol.dispose]() {
+    this.dispose();
+  }
+
   /** The build in use. */
   get variant() {
     return this.#variant;

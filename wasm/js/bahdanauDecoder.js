@@ -174,7 +174,7 @@ export class BahdanauDecoder extends Layer {
     checkEqual('tokens', 'batch', batch, 'the batch of state', state.batch);
     return this.call((call) => {
       call.numbers('ints', 'tokens', ids);
-      call.number(state.address);
+      call.put('address', state.address);
       const logits = call.result('logits', [batch, length, this.sizes.vocabSize]);
       const shape = [batch, length, state.numKeys];
       const alignment = call.resultIf(needAlignment, 'alignment', shape);

@@ -22,7 +22,7 @@ import { TensorHandle } from './tensorHandle.js';
 /** @import { AttnErrorCode } from './errors.js' */
 /** @import { ShownIntermediates } from './layer.js' */
 /** @import { Memory, Views } from './memory.js' */
-/** @import { Native, Operation } from './runtime.js' */
+/** @import { Operation } from './runtime.js' */
 /** @import { Mask, NumbersLike, Ranks, Tensor, TensorLike } from './tensor.js' */
 /** @import { Block, ResultKind } from './tensorHandle.js' */
 
@@ -32,6 +32,27 @@ const kMostResults = 16;
 const kShortCopy = 64;
 /** Room for this many numbers is kept from call to call. */
 const kKeptArguments = 1 << 16;
+
+/**
+ * What an argument is; Kind in arguments.hpp has the same numbers. Both sides fold the kinds of a call's
+ * arguments into one number, and the core refuses a call where the two differ.
+ */
+const kKinds = {
+  real: 1,
+  integer: 2,
+  flag: 3,
+  choice: 4,
+  optionalReal: 5,
+  optionalInteger: 6,
+  address: 7,
+  floats: 8,
+  result: 9,
+  ints: 10,
+  doubles: 11,
+  bytes: 12,
+};
+
+/** @typedef {keyof typeof kKinds} Kind */
 
 const utf8Encoder = new TextEncoder();
 const utf8Decoder = new TextDecoder();
@@ -64,10 +85,10 @@ const utf8Decoder = new TextDecoder();
  * written.
  */
 export class Call {
-  #native;
   #memory;
   #arguments = new Float64Array(128);
   #count = 0;
+  #kinds = 0;
   /** As many as #numCopies; the others are kept for later calls. @type {Copy[]} */
   #copies = [];
   #numCopies = 0;
@@ -76,12 +97,8 @@ export class Call {
   /** @type {Result[]} */
   #results = [];
 
-  /**
-   * @param {Native} native
-   * @param {Memory} memory
-   */
-  constructor(native, memory) {
-    this.#native = native;
+  /** @param {Memory} memory */
+  constructor(memory) {
     this.#memory = memory;
     /** What its results become. @type {ResultKind} */
     this.as = 'array';
@@ -94,13 +111,14 @@ export class Call {
   run(operation) {
     this.#place();
     const count = this.#count;
+    const kinds = this.#kinds;
     const address = this.#memory.take('arguments', 8 * Math.max(count, kMostResults));
-    const { doubles } = this.#memory;
+    const { doubles, native } = this.#memory;
     const values = this.#arguments;
     for (let i = 0; i < count; ++i) doubles[address / 8 + i] = values[i];
     this.#address = address;
     this.#forget();
-    const succeeded = this.#native._attn_run(this.#native[operation], address);
+    const succeeded = native._attn_run(native[operation], address, kinds);
     this.#memory.reach(address + 8 * kMostResults);
     if (succeeded) return;
     const code = /** @type {AttnErrorCode} */ (this.givenText(0));
@@ -157,14 +175,23 @@ export class Call {
   }
 
   #forget() {
-    this.#count = 0;
+    this.#count = this.#kinds = 0;
     while (this.#numCopies > 0) this.#copies[--this.#numCopies].data = undefined;
   }
 
   // Arguments
 
-  /** @param {number} value */
-  number(value) {
+  /** @param {Kind} kind */
+  #note(kind) {
+    this.#kinds = (Math.imul(31, this.#kinds) + kKinds[kind]) | 0;
+  }
+
+  /**
+   * @param {Kind} kind
+   * @param {number} value
+   */
+  put(kind, value) {
+    this.#note(kind);
     if (this.#count === this.#arguments.length) this.#grow();
     this.#arguments[this.#count++] = value;
   }
@@ -175,7 +202,7 @@ export class Call {
    */
   real(name, value) {
     if (!Number.isFinite(value)) throw invalid(name, value, 'a finite number');
-    this.number(value);
+    this.put('real', value);
     return value;
   }
 
@@ -186,7 +213,7 @@ export class Call {
    */
   integer(name, value, least) {
     checkInteger(name, value, least);
-    this.number(value);
+    this.put('integer', value);
     return value;
   }
 
@@ -196,8 +223,9 @@ export class Call {
    * @param {number} [value]
    */
   optionalReal(name, value) {
-    if (value === undefined) return this.number(NaN);
-    this.real(name, value);
+    if (value !== undefined && !Number.isFinite(value))
+      throw invalid(name, value, 'a finite number');
+    this.put('optionalReal', value ?? NaN);
   }
 
   /**
@@ -207,8 +235,8 @@ export class Call {
    * @param {number} least
    */
   optionalInteger(name, value, least) {
-    if (value === undefined) return this.number(NaN);
-    this.integer(name, value, least);
+    if (value !== undefined) checkInteger(name, value, least);
+    this.put('optionalInteger', value ?? NaN);
   }
 
   /**
@@ -226,7 +254,7 @@ export class Call {
    * @param {unknown} thing
    */
   has(thing) {
-    this.number(thing ? 1 : 0);
+    this.put('flag', thing ? 1 : 0);
   }
 
   /**
@@ -237,7 +265,7 @@ export class Call {
    */
   choice(name, value, choices) {
     checkChoice(name, value, choices);
-    this.number(choices.indexOf(value));
+    this.put('choice', choices.indexOf(value));
     return value;
   }
 
@@ -252,22 +280,27 @@ export class Call {
     this.integer('dropout.stream', stream, 0);
   }
 
-  /** A tensor that is left out. */
-  none() {
-    this.number(-1);
+  /**
+   * A tensor that is left out.
+   * @param {Kind} kind
+   */
+  none(kind) {
+    this.put(kind, -1);
   }
 
   /**
    * A tensor that lies in memory.
+   * @param {Kind} kind
    * @param {number} address
    * @param {readonly number[]} shape
    * @param {readonly number[]} [strides]  row-major by default
    */
-  #view(address, shape, strides) {
+  #view(kind, address, shape, strides) {
     const rank = shape.length;
     while (this.#count + 2 + 2 * rank > this.#arguments.length) this.#grow();
     const values = this.#arguments;
     let at = this.#count;
+    this.#note(kind);
     values[at++] = rank;
     values[at++] = address;
     for (let i = 0; i < rank; ++i) values[at++] = shape[i];
@@ -295,7 +328,7 @@ export class Call {
     copy.data = data;
     copy.type = type;
     copy.at = at;
-    this.#view(0, shape, strides);
+    this.#view(type, 0, shape, strides);
     return at;
   }
 
@@ -319,7 +352,7 @@ export class Call {
       ({ shape, strides } = seenAsHeads(name, shape, numHeads, strides));
     }
     if (place) {
-      this.#view(place.address, shape, strides);
+      this.#view('floats', place.address, shape, strides);
     } else {
       const { data } = /** @type {NumbersLike} */ (tensor);
       this.#copy(name, data, 'floats', shape, strides);
@@ -359,7 +392,7 @@ export class Call {
    * @param {ArrayLike<number> | NumbersLike} [numbers]
    */
   numbers(type, name, numbers) {
-    if (numbers === undefined) return (this.none(), 0);
+    if (numbers === undefined) return (this.none(type), 0);
     const { data, shape } = asTensor(name, numbers);
     return this.#copy(name, data, type, shape);
   }
@@ -372,7 +405,7 @@ export class Call {
    * @param {boolean} [lastMayBeLess]  see checkBroadcast
    */
   mask(name, mask, target, lastMayBeLess) {
-    if (mask === undefined) return this.none();
+    if (mask === undefined) return this.none('bytes');
     checkMask(name, mask);
     const { data, shape } = mask;
     checkBroadcast(name, shape, target, lastMayBeLess);
@@ -405,7 +438,7 @@ export class Call {
     if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) {
       throw invalid('intermediates', names, 'an array of names, of those in intermediateNames()');
     }
-    this.number(names.length);
+    this.put('integer', names.length);
     for (const name of names) this.text('intermediates', name);
   }
 
@@ -424,7 +457,7 @@ export class Call {
     /** @type {Result} */
     const result = { name, shape, bytes, at: this.#count + 1, address: 0 };
     this.#results.push(result);
-    this.#view(0, seenAs, strides);
+    this.#view('result', 0, seenAs, strides);
     return result;
   }
 
@@ -449,7 +482,7 @@ export class Call {
    */
   resultIf(wanted, name, shape, seenAs) {
     if (wanted) return this.result(name, shape, seenAs);
-    this.none();
+    this.none('result');
     return undefined;
   }
 

@@ -1,13 +1,27 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { argumentError, AttnError, invalid } from './errors.js';
+import { kLoadOptions } from './loadOptions.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
 import { checkOptions } from './options.js';
 import { printsBriefly } from './print.js';
 
 /** @import { AttnErrorDetails } from './errors.js' */
+/** @import { LoadOptions } from './loader.js' */
 /** @import { Members, Reference } from './message.js' */
 /** @import { Names } from './options.js' */
+
+/**
+ * @typedef {object} StartOption
+ * @property {number} [startTimeout]  how long to wait until the worker serves, in ms: its script has to
+ *   be fetched and run. 20 000 by default; `Infinity` waits as long as it takes
+ */
+
+/** @typedef {LoadOptions & StartOption} ConnectOptions */
+
+/** @type {Names<ConnectOptions>} */
+export const kConnectOptions = { ...kLoadOptions, startTimeout: true };
+const kStartTimeout = 20_000;
 
 /**
  * How a call is made, whatever its arguments are.
@@ -114,20 +128,23 @@ export class Connection {
     };
     if (this.#worker.on) {
       // Node's. Whatever its module throws ends it.
-      this.#worker.on('error', (/** @type {unknown} */ error) => this.end(this.#stopped(error)));
-      this.#worker.on('exit', () => this.end(this.#stopped('it has ended by itself')));
+      this.#worker.on(
+        'error',
+        (/** @type {unknown} */ error) => void this.end(this.#stopped(error)),
+      );
+      this.#worker.on('exit', () => void this.end(this.#stopped('it has ended by itself')));
       this.#worker.on('message', hear);
     } else {
       worker.addEventListener('message', ({ data }) => hear(data));
       worker.addEventListener('error', ({ message }) => {
-        if (!this.#loaded) this.end(notStarted(message));
+        if (!this.#loaded) void this.end(notStarted(message));
       });
     }
     // One that serves already answers. Of one that does not yet, the question may be lost: it tells by
     // itself when it does.
     worker.postMessage({ attn: kWhoServes });
     if (startTimeout < kLongestTimeout) {
-      this.#timer = setTimeout(() => this.end(doesNotServe(startTimeout)), startTimeout);
+      this.#timer = setTimeout(() => void this.end(doesNotServe(startTimeout)), startTimeout);
     }
     this.#stayAlive();
   }
@@ -196,15 +213,17 @@ export class Connection {
    * Ends the worker.
    * @param {unknown} reason
    */
-  end(reason) {
+  async end(reason) {
     if (this.#ended) return;
     this.#ended = reason;
     clearTimeout(this.#timer);
-    this.#worker.terminate();
+    // Node's tells when it has ended.
+    const ended = this.#worker.terminate();
     this.#port.close();
     for (const { reject } of [...this.#sent.values(), ...this.#waiting]) reject(reason);
     this.#sent.clear();
     this.#waiting = [];
+    await ended;
   }
 
   /** One call after the other, so that those which have not begun can still be dropped. */
@@ -318,6 +337,8 @@ function prototypeOf({ type, functions, values, groups }) {
   }
   for (const name of functions) {
     Object.defineProperty(prototype, name, {
+      // The module's own take the place of some.
+      configurable: true,
       // Made anew for each object, so that classes know the one they belong to.
       get() {
         return caller(this, name);
@@ -389,12 +410,20 @@ const moduleMembers = Object.getOwnPropertyDescriptors({
     return request(this, 'run', name, args);
   },
   terminate() {
-    known(this).state.connection.end(
+    void known(this).state.connection.end(
       new AttnError('disposed', 'attn: used after terminate() of its worker'),
+    );
+  },
+  dispose() {
+    return known(this).state.connection.end(
+      new AttnError('disposed', 'attn: used after dispose()'),
     );
   },
   [Symbol.dispose]() {
     this.terminate();
+  },
+  [Symbol.asyncDispose]() {
+    return this.dispose();
   },
 });
 
@@ -445,4 +474,48 @@ export function notStarted(reason) {
     `the worker could not be started: ${why || "its script is missing, or is kept back by the page's content security policy (worker-src) or by the script's own headers (Cross-Origin-Embedder-Policy)"}`,
     { cause: reason },
   );
+}
+
+/**
+ * Loads the WebAssembly module in a worker, once the options are found to be right.
+ * @param {() => Worker} makeWorker
+ * @param {ConnectOptions} options
+ * @returns {Promise<any>}
+ */
+export async function connectTo(makeWorker, options) {
+  const { startTimeout = kStartTimeout, wasmUrl, wasm, ...others } = options;
+  if (typeof startTimeout !== 'number' || !(startTimeout >= 0)) {
+    throw invalid('startTimeout', startTimeout, 'milliseconds, 0 or more');
+  }
+  const worker = makeWorker();
+  if (typeof worker?.postMessage !== 'function') throw invalid('worker', worker, 'a Worker');
+  const connection = new Connection(worker, startTimeout);
+  try {
+    const given = {
+      ...others,
+      ...(wasmUrl !== undefined && { wasmUrl: resolve(wasmUrl) }),
+      // An answer can be read, but not sent.
+      ...(wasm !== undefined && {
+        wasm: wasm instanceof Response ? await wasm.arrayBuffer() : wasm,
+      }),
+    };
+    return await connection.load([given]);
+  } catch (error) {
+    void connection.end(error);
+    throw error;
+  }
+}
+
+/**
+ * The worker's own address is another than the page's.
+ * @param {string | URL} wasmUrl
+ */
+function resolve(wasmUrl) {
+  // What is none is said there.
+  if (typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) return wasmUrl;
+  try {
+    return new URL(wasmUrl, globalThis.location?.href ?? import.meta.url).href;
+  } catch {
+    return wasmUrl;
+  }
 }

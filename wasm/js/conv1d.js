@@ -31,7 +31,7 @@ const padding = (call, name, value = 0) => {
   if (!Number.isSafeInteger(value) || value < 0) {
     throw invalid(name, value, "a whole number of at least 0 or 'same'");
   }
-  call.number(value);
+  call.put('integer', value);
 };
 
 const kOptions = {

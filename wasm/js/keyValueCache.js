@@ -132,7 +132,7 @@ export class KeyValueCache extends State {
     const { batch, numKvHeads } = this.#sizes;
     const shape = [batch, numKvHeads, this.length, width];
     return this.map('readCached', (call) => {
-      call.number(values ? 1 : 0);
+      call.has(values);
       return shape;
     });
   }

@@ -101,8 +101,8 @@ export class Layer extends NativeObject {
         sizes = writeOptions(call, options, table);
         return;
       }
-      call.number(place.owner.address);
-      call.number(place.index);
+      call.put('address', place.owner.address);
+      call.put('integer', place.index);
     });
     super(runtime, 'deleteLayer', address, place?.owner);
     this.#kind = kind;
@@ -235,8 +235,8 @@ export class Layer extends NativeObject {
     const address = this.address;
     return withSafetensors(runtimeOf(this), source, (file) =>
       runtimeOf(this).call((call) => {
-        call.number(address);
-        call.number(file.address);
+        call.put('address', address);
+        call.put('address', file.address);
         call.text('prefix', prefix);
         call.flag('strict', strict);
         call.run('loadStateDict');

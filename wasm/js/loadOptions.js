@@ -2,4 +2,4 @@
 /** @import { Names } from './options.js' */
 
 /** @type {Names<LoadOptions>} */
-export const kLoadOptions = { variant: true, threads: true, wasmUrl: true };
+export const kLoadOptions = { variant: true, threads: true, wasmUrl: true, wasm: true };

@@ -1,15 +1,16 @@
 import { Attn } from './attn.js';
-import { AttnError, invalid } from './errors.js';
+import { argumentError, AttnError, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
 import { kLoadOptions } from './loadOptions.js';
 import { checkOptions } from './options.js';
 import { Runtime } from './runtime.js';
 import { checkChoice } from './tensor.js';
-import { variants } from './variants.js';
+import { startWorker } from './threads.js';
+import { flavours, hasThreads, kVariants } from './variants.js';
 
 /** @import { Features } from './features.js' */
 /** @import { Native } from './runtime.js' */
-/** @import { Variant } from './variants.js' */
+/** @import { Flavour, Glue, Variant } from './variants.js' */
 
 /**
  * @typedef {object} LoadOptions
@@ -19,11 +20,20 @@ import { variants } from './variants.js';
  *   wherever the page is not cross-origin isolated, one thread does the work.
  * @property {string | URL} [wasmUrl]  the folder that holds the .wasm files of all variants, with a
  *   slash at its end, or the file of the `variant` that is named; by default beside this module
+ * @property {WasmSource} [wasm]  the .wasm file itself, instead of its address: for engines that do
+ *   not fetch files, or compile none, as at the edge of a network. `variant` need not be given then.
+ */
+
+/**
+ * A .wasm file: compiled, its bytes, or the answer to a request for it.
+ * @typedef {WebAssembly.Module | ArrayBuffer | Uint8Array<ArrayBuffer> | Response} WasmSource
  */
 
 /** As TensorFlow.js and ONNX Runtime Web: more need to be asked for. */
 const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
+/** @type {Flavour} */
+const kFlavour = 'attn';
 
 /**
  * Loads the WebAssembly module: picks the variant, fetches and compiles it. Every call gives a
@@ -41,25 +51,30 @@ const kMaxThreads = 64;
  */
 export async function load(options = {}) {
   checkOptions(options, kLoadOptions);
-  const { variant, threads, wasmUrl } = options;
-  if (variant !== undefined) checkChoice('variant', variant, Object.keys(variants));
+  const { variant, threads, wasmUrl, wasm } = options;
+  if (variant !== undefined) checkChoice('variant', variant, kVariants);
   if (
     threads !== undefined &&
     !(Number.isInteger(threads) && 1 <= threads && threads <= kMaxThreads)
   ) {
     throw invalid('threads', threads, `a whole number from 1 to ${kMaxThreads}`);
   }
+  if (wasm !== undefined && wasmUrl !== undefined) {
+    throw invalid('wasmUrl', `${wasmUrl}`, 'to be left out where wasm is given');
+  }
+  const numThreads = threads ?? defaultThreads();
+  if (wasm !== undefined) return loadSource(wasm, variant, numThreads);
+
   const url = wasmUrl === undefined ? undefined : resolve(wasmUrl);
   if (url && !isFolder(url) && !variant) {
     throw invalid('wasmUrl', `${wasmUrl}`, 'the variant that this file holds: set variant, too');
   }
   const features = detectFeatures();
-  const numThreads = threads ?? defaultThreads();
   requireFeatures(variant ?? 'simd128', features);
-  if (variant) return start(variant, url, numThreads);
+  if (variant) return loadVariant(variant, url, numThreads);
   const single = features.relaxedSimd ? 'relaxed-simd' : 'simd128';
-  if (!features.threads || numThreads === 1) return start(single, url, 1);
-  return start(`${single}-threads`, url, numThreads, single);
+  if (!features.threads || numThreads === 1) return loadVariant(single, url, 1);
+  return loadVariant(`${single}-threads`, url, numThreads, single);
 }
 
 /**
@@ -80,7 +95,7 @@ function requireFeatures(variant, features) {
   if (variant.startsWith('relaxed-simd') && !features.relaxedSimd) {
     fail(`variant ${variant}: this engine lacks WebAssembly relaxed SIMD`);
   }
-  if (variant.endsWith('-threads') && !features.threads) {
+  if (hasThreads(variant) && !features.threads) {
     fail(
       `variant ${variant}: threads need a page that is cross-origin isolated ` +
         '(headers Cross-Origin-Opener-Policy: same-origin, Cross-Origin-Embedder-Policy: require-corp)',
@@ -102,70 +117,143 @@ function defaultThreads() {
 const ofNode = (name) => globalThis.process?.getBuiltinModule?.(`node:${name}`);
 
 /**
- * Starts a variant. Its workers come up while the module is being compiled.
  * @param {Variant} variant
  * @param {URL | undefined} url
  * @param {number} threads
  * @param {Variant} [fallback]  without threads
  * @returns {Promise<Attn>}
  */
-async function start(variant, url, threads, fallback) {
-  const { glue, wasm, worker } = variants[variant];
-  let file = url ?? wasm();
-  if (isFolder(file)) file = new URL(`attn-${variant}.wasm`, file);
-  const files = Promise.all([
-    glue().catch((error) => {
-      throw failure(`the glue of variant ${variant} could not be loaded`, error);
-    }),
-    compile(file),
-  ]);
-  /** @type {any[]} */
-  const workers = [];
+async function loadVariant(variant, url, threads, fallback) {
+  let file = url ?? flavours[kFlavour].wasm[variant]();
+  if (isFolder(file)) file = new URL(`${kFlavour}-${variant}.wasm`, file);
+  const [glue, module] = await Promise.all([glueOf(variant), read(file).then(compile(file.href))]);
   try {
-    while (worker && workers.length < threads - 1) {
-      workers.push(worker(globalThis.Worker ?? ofNode('worker_threads').Worker));
-    }
-    const running = Promise.all(
-      workers.map(
-        (worker) =>
-          new Promise((resolve, reject) => {
-            worker.onmessage = resolve;
-            worker.onerror = reject;
-            // Node's knows only these.
-            worker.on?.('message', resolve).on('error', reject);
-          }),
-      ),
-    );
-    // Whoever waits for them hears of it.
-    for (const promise of [files, running]) promise.catch(() => {});
-
-    const [{ default: make }, module] = await files;
-    /** @type {Native} */
-    const native = await new Promise((resolve, reject) => {
-      const waiting = [...workers];
-      const options = {
-        // Towards the glue it never fails.
-        instantiate: (/** @type {WebAssembly.Imports} */ imports) =>
-          new Promise((done) => WebAssembly.instantiate(module, imports).then(done, reject)),
-        startThread: (/** @type {object} */ thread) =>
-          waiting.pop().postMessage({ ...thread, wasm: module }),
-      };
-      make(options).then(resolve);
-    });
-    const runtime = new Runtime(native);
-    runtime.ask('start', (call) => call.number(workers.length + 1));
-    // Calls cannot wait for workers to come up: a page may not.
-    await running;
-    for (const worker of workers) worker.unref?.();
-    return new Attn(runtime, variant);
+    return new Attn(await start(glue, module, variant, threads), variant);
   } catch (error) {
-    for (const worker of workers) worker.terminate();
-    // What is wrong with its files is said by these.
-    await files;
     // It is what cannot be detected: phones refuse to reserve shared memory, and a content security
     // policy may forbid workers.
-    if (fallback) return start(fallback, url, 1);
-    throw failure(`the WebAssembly module (variant ${variant}) could not be started`, error);
+    if (fallback) return loadVariant(fallback, url, 1);
+    throw notStarted(variant, error);
+  }
+}
+
+/**
+ * Loads the file that was given. Which variant it holds is asked of itself.
+ * @param {WasmSource} source
+ * @param {Variant | undefined} wanted
+ * @param {number} threads
+ */
+async function loadSource(source, wanted, threads) {
+  const module = await compile('wasm')(source);
+  // Threads share a memory that is made for them, and one that others see has to come from outside.
+  const shares = WebAssembly.Module.imports(module).some(({ kind }) => kind === 'memory');
+  /** @type {Variant} */
+  const alike = shares ? 'simd128-threads' : 'simd128';
+  if (wanted && hasThreads(wanted) !== shares) throw otherVariant(wanted, alike);
+  if (shares) requireFeatures(alike, detectFeatures());
+  const glue = await glueOf(alike);
+  /** @type {Runtime} */
+  let runtime;
+  try {
+    runtime = await start(glue, module, alike, threads);
+  } catch (error) {
+    throw notStarted(wanted ?? alike, error);
+  }
+  const attn = new Attn(runtime, wanted ?? alike);
+  const relaxed = attn.instructionSet === 'wasm_relaxed_simd';
+  /** @type {Variant} */
+  const variant = `${relaxed ? 'relaxed-simd' : 'simd128'}${shares ? '-threads' : ''}`;
+  if (variant === attn.variant) return attn;
+  if (!wanted) return new Attn(runtime, variant);
+  attn.dispose();
+  throw otherVariant(wanted, variant);
+}
+
+/**
+ * @param {Variant} wanted
+ * @param {Variant} found
+ */
+const otherVariant = (wanted, found) =>
+  argumentError('invalid_argument', 'wasm', `the module of variant ${found}`, `that of ${wanted}`);
+
+/**
+ * @param {Variant} variant
+ * @returns {Promise<Glue>}
+ */
+async function glueOf(variant) {
+  const { glue, glueWithThreads } = flavours[kFlavour];
+  try {
+    if (!hasThreads(variant)) return await glue();
+    return await import(/* @vite-ignore */ /* webpackIgnore: true */ glueWithThreads().href);
+  } catch (error) {
+    throw failure(`the glue of variant ${variant} could not be loaded`, error);
+  }
+}
+
+/**
+ * @param {Variant} variant
+ * @param {unknown} cause
+ */
+const notStarted = (variant, cause) =>
+  failure(`the WebAssembly module (variant ${variant}) could not be started`, cause);
+
+/**
+ * @param {Glue} glue
+ * @param {WebAssembly.Module} module
+ * @param {Variant} variant
+ * @param {number} threads
+ * @returns {Promise<Runtime>}
+ */
+async function start(glue, module, variant, threads) {
+  const poolSize = hasThreads(variant) ? threads - 1 : 0;
+  /** @type {ReturnType<typeof startWorker>[]} */
+  const workers = [];
+  /** @type {(reason: unknown) => void} */
+  let fail = () => {};
+  const failed = new Promise((_, reject) => (fail = reject));
+
+  /**
+   * What the glue takes for the constructor of workers.
+   * @param {string} url
+   * @param {WorkerOptions} options
+   */
+  function makeWorker(url, options) {
+    const worker = startWorker(url, options, fail);
+    workers.push(worker);
+    return worker;
+  }
+
+  const settings = {
+    instantiateWasm(
+      /** @type {WebAssembly.Imports} */ imports,
+      /** @type {(instance: WebAssembly.Instance, module: WebAssembly.Module) => void} */ receive,
+    ) {
+      WebAssembly.instantiate(module, imports)
+        .then((instance) => receive(instance, module))
+        .catch(fail);
+      return {};
+    },
+    // Nothing is said there unless something is wrong.
+    printErr: (/** @type {string} */ text) => fail(new Error(text)),
+    ...(hasThreads(variant) && {
+      poolSize,
+      mainScriptUrlOrBlob: flavours[kFlavour].glueWithThreads().href,
+      Worker: makeWorker,
+    }),
+  };
+  try {
+    /** @type {Native} */
+    const native = await Promise.race([glue.default(settings), failed]);
+    // Calls cannot wait for workers to come up: a page may not.
+    await Promise.race([native.pthreadPoolReady, failed]);
+    const runtime = new Runtime(native, workers);
+    runtime.ask('start', (call) => call.put('integer', poolSize + 1));
+    // They do not keep Node alive.
+    for (const worker of workers) worker.unref?.();
+    return runtime;
+  } catch (error) {
+    for (const worker of workers) worker.terminate();
+    throw error;
   }
 }
 
@@ -183,13 +271,18 @@ function resolve(wasmUrl) {
 const isFolder = (url) => url.pathname.endsWith('/');
 
 /**
- * @param {URL} url
- * @returns {Promise<WebAssembly.Module>}
+ * @param {string} name  of what is compiled
+ * @returns {(source: WasmSource) => Promise<WebAssembly.Module>}
  */
-async function compile(url) {
-  const source = await read(url);
+const compile = (name) => async (source) => {
+  const isBytes = source instanceof ArrayBuffer || ArrayBuffer.isView(source);
+  const isAnswer = typeof Response === 'function' && source instanceof Response;
+  if (source instanceof WebAssembly.Module) return source;
+  if (!isBytes && !isAnswer) {
+    throw invalid(name, source, 'a WebAssembly.Module, an ArrayBuffer, a Uint8Array or a Response');
+  }
   try {
-    if (!(source instanceof Response)) return await WebAssembly.compile(source);
+    if (isBytes) return await WebAssembly.compile(source);
     // Servers that do not know .wasm files are common; streaming insists on their type.
     const isTyped = source.headers.get('Content-Type')?.startsWith('application/wasm');
     if (isTyped) return await WebAssembly.compileStreaming(source);
@@ -202,9 +295,9 @@ async function compile(url) {
         error,
       );
     }
-    throw failure(`${url.href} could not be compiled`, error);
+    throw failure(`${name} could not be compiled`, error);
   }
-}
+};
 
 /**
  * @param {URL} url

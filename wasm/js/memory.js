@@ -1,4 +1,4 @@
-import { argumentError } from './errors.js';
+import { argumentError, AttnError } from './errors.js';
 
 /** @import { Native } from './runtime.js' */
 /** @import { Block } from './tensorHandle.js' */
@@ -20,6 +20,7 @@ const kAddressableBytes = 2 ** 32;
  * of the memory ends their lives.
  */
 export class Memory {
+  /** @type {Native | undefined} */
   #native;
   /** @type {{ start: number, size: number }[]} */
   #blocks = [];
@@ -44,6 +45,27 @@ export class Memory {
     this.droppedHandles = new FinalizationRegistry((block) => this.release(block));
   }
 
+  /** @throws {AttnError} `disposed` */
+  get native() {
+    if (!this.#native) throw moduleDisposed();
+    return this.#native;
+  }
+
+  get disposed() {
+    return this.#native === undefined;
+  }
+
+  /** Lets go of the memory, and of all that lies in it. */
+  dispose() {
+    this.#native = undefined;
+    this.#blocks = [];
+    this.#size = this.#used = 0;
+    this.bytes = new Uint8Array();
+    this.ints = new Int32Array();
+    this.floats = new Float32Array();
+    this.doubles = new Float64Array();
+  }
+
   /**
    * Makes the views hold everything up to an address.
    * @param {number} end
@@ -51,7 +73,7 @@ export class Memory {
   reach(end) {
     // Views of memory that has grown are empty; those of shared memory stay too short.
     if (end <= this.bytes.length) return;
-    const { buffer } = this.#native.wasmMemory;
+    const { buffer } = this.native.wasmMemory;
     this.bytes = new Uint8Array(buffer);
     this.ints = new Int32Array(buffer);
     this.floats = new Float32Array(buffer);
@@ -88,14 +110,17 @@ export class Memory {
    * @returns {number} an address, a multiple of 16
    */
   allocate(name, bytes, room = bytes) {
-    const address = room < kAddressableBytes ? this.#native._malloc(room) >>> 0 : 0;
+    const address = room < kAddressableBytes ? this.native._malloc(room) >>> 0 : 0;
     if (address) return address;
     throw outOfMemory(name, bytes);
   }
 
-  /** @param {number} address */
+  /**
+   * What the module had is gone with it.
+   * @param {number} address
+   */
   free(address) {
-    this.#native._free(address);
+    this.#native?._free(address);
   }
 
   /**
@@ -135,6 +160,8 @@ export class Memory {
     this.#used = 0;
   }
 }
+
+export const moduleDisposed = () => new AttnError('disposed', 'attn: used after dispose()');
 
 /**
  * @param {string} name

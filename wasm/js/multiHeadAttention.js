@@ -163,7 +163,7 @@ export class MultiHeadAttention extends Layer {
       checkEqual('query', 'width', q.width, 'the dModel of this layer', this.sizes.dModel);
       this.#checkWidths(k.width, v.width);
       const output = call.result('output', shape);
-      if (cache) call.number(cache.address);
+      if (cache) call.put('address', cache.address);
       const stages = this.#writeOptions(call, options, shape, past + k.length);
       call.intermediates(options.intermediates);
       call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
@@ -198,7 +198,7 @@ export class MultiHeadAttention extends Layer {
       this.#checkWidths(k.width, v.width);
       checkEqual('value', 'batch', v.batch, 'the batch of key', k.batch);
       checkEqual('key', 'length', k.length, 'the length of value', v.length);
-      call.number(cache.address);
+      call.put('address', cache.address);
     });
   }
 
@@ -222,7 +222,7 @@ export class MultiHeadAttention extends Layer {
     const numKeys = lengthOf(cache);
     return this.call((call) => {
       const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
-      call.number(cache.address);
+      call.put('address', cache.address);
       const output = call.result('output', shape);
       const stages = this.#writeOptions(call, options, shape, numKeys);
       call.intermediates(options.intermediates);

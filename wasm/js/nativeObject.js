@@ -37,9 +37,9 @@ export class NativeObject {
     if (!owner) runtime.dropped.register(this, this.#remove, this);
   }
 
-  /** Whether `dispose()` was called. */
+  /** Whether `dispose()` was called, of the object or of its module. */
   get disposed() {
-    return this.#address === 0;
+    return this.#address === 0 || this.#runtime.disposed;
   }
 
   /** Frees the memory. Methods throw `disposed` from then on; a second call does nothing. */
@@ -60,7 +60,7 @@ export class NativeObject {
    */
   call(body) {
     return this.#runtime.call((call) => {
-      call.number(this.address);
+      call.put('address', this.address);
       return body(call);
     });
   }
@@ -73,7 +73,7 @@ export class NativeObject {
    */
   ask(operation, write) {
     return this.#runtime.ask(operation, (call) => {
-      call.number(this.address);
+      call.put('address', this.address);
       write?.(call);
     });
   }
@@ -87,7 +87,7 @@ export class NativeObject {
    */
   map(operation, writeInputs, writeFurther) {
     const write = (/** @type {Call} */ call) => {
-      call.number(this.address);
+      call.put('address', this.address);
       return writeInputs(call);
     };
     return this.#runtime.map(operation, write, writeFurther);
@@ -136,5 +136,7 @@ export class NativeObject {
  * @param {number} address
  */
 function removal(runtime, operation, address) {
-  return () => runtime.ask(operation, (call) => call.number(address));
+  return () => {
+    if (!runtime.disposed) runtime.ask(operation, (call) => call.put('address', address));
+  };
 }

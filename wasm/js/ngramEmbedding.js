@@ -31,7 +31,7 @@ export function ngramEmbedding(runtime, tokens, options) {
   return runtime.map(
     'ngramEmbedding',
     (call) => {
-      call.number(tokens.length);
+      call.put('integer', tokens.length);
       for (const token of tokens) call.text('tokens', token);
       return [tokens.length, dModel];
     },

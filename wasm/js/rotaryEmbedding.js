@@ -1,6 +1,6 @@
 import { invalid } from './errors.js';
 import { NativeObject } from './nativeObject.js';
-import { checkOptions, flag, optionalReal, real, writeValues } from './options.js';
+import { checkOptions, flag, optionalReal, real, size, writeValues } from './options.js';
 import { asTensor, checkChoice, checkInteger, checkIntegers, kHeadRanks } from './tensor.js';
 
 /** @import { Call } from './call.js' */
@@ -308,10 +308,10 @@ export function writeRotary(call, options, path) {
  */
 const kScalings = {
   linear: { factor: real() },
-  dynamic: { factor: real(), maxPositionEmbeddings: real(2048) },
+  dynamic: { factor: real(), maxPositionEmbeddings: size(2048) },
   yarn: {
     factor: real(),
-    originalMaxPositionEmbeddings: real(2048),
+    originalMaxPositionEmbeddings: size(2048),
     attentionFactor: optionalReal,
     betaFast: real(32),
     betaSlow: real(1),
@@ -323,7 +323,7 @@ const kScalings = {
     factor: real(8),
     lowFreqFactor: real(1),
     highFreqFactor: real(4),
-    originalMaxPositionEmbeddings: real(8192),
+    originalMaxPositionEmbeddings: size(8192),
   },
 };
 
@@ -333,7 +333,7 @@ const kScalings = {
  * @param {RotaryScaling} [scaling]
  */
 function writeScaling(call, path, scaling) {
-  if (scaling === undefined) return call.number(0);
+  if (scaling === undefined) return call.put('choice', 0);
   if (scaling === null || typeof scaling !== 'object')
     throw invalid(path, scaling, 'a plain object');
   const { type } = scaling;
@@ -342,7 +342,7 @@ function writeScaling(call, path, scaling) {
   const table = kScalings[type] ?? Object.assign({}, ...Object.values(kScalings));
   checkOptions(scaling, { type: true, ...table }, path);
   checkChoice(`${path}.type`, type, kinds);
-  call.number(1 + kinds.indexOf(type));
+  call.put('choice', 1 + kinds.indexOf(type));
   writeValues(call, scaling, table, path);
 }
 

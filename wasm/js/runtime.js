@@ -1,17 +1,19 @@
 import { Call } from './call.js';
 import { AttnError } from './errors.js';
-import { Memory } from './memory.js';
+import { Memory, moduleDisposed } from './memory.js';
 
 /** @import { ResultKind } from './tensorHandle.js' */
 
 /**
  * What the module offers. A number stands for an operation: `_attn_run` runs it with the arguments
- * at an address, and returns whether it succeeded.
+ * at an address, of these kinds, and returns whether it succeeded. `_attn_exit` ends the threads.
  * @typedef {object} NativeModule
  * @property {WebAssembly.Memory} wasmMemory
+ * @property {Promise<void>} [pthreadPoolReady]  the workers that threads run on
  * @property {(bytes: number) => number} _malloc
  * @property {(address: number) => void} _free
- * @property {(operation: number, address: number) => number} _attn_run
+ * @property {(operation: number, address: number, kinds: number) => number} _attn_run
+ * @property {() => void} _attn_exit
  */
 
 /** @typedef {NativeModule & Record<Operation, number>} Native */
@@ -51,17 +53,19 @@ import { Memory } from './memory.js';
 export class Runtime {
   /** @type {Call} */
   #call;
+  #workers;
 
   /**
    * @param {Native} native
+   * @param {readonly Pick<Worker, 'terminate'>[]} workers  that threads run on
    * @param {Runtime} [other]  of the same module
    * @param {ResultKind} [as]  what results become
    */
-  constructor(native, other, as = 'array') {
-    this.native = native;
+  constructor(native, workers, other, as = 'array') {
     this.as = as;
+    this.#workers = workers;
     this.memory = other?.memory ?? new Memory(native);
-    this.#call = other ? other.#call : new Call(native, this.memory);
+    this.#call = other ? other.#call : new Call(this.memory);
     /**
      * Deletes the native objects that were dropped without dispose().
      * @type {FinalizationRegistry<() => void>}
@@ -71,7 +75,26 @@ export class Runtime {
 
   /** The same module, with results that are handles. */
   withHandles() {
-    return new Runtime(this.native, this, 'handle');
+    return new Runtime(this.native, this.#workers, this, 'handle');
+  }
+
+  /** @throws {AttnError} `disposed` */
+  get native() {
+    return this.memory.native;
+  }
+
+  /** Whether `dispose()` was called, here or of a runtime of the same module. */
+  get disposed() {
+    return this.memory.disposed;
+  }
+
+  /** Ends the module, with its threads and its memory. A second call does nothing. */
+  dispose() {
+    if (this.disposed) return;
+    const { native } = this;
+    this.memory.dispose();
+    native._attn_exit();
+    for (const worker of this.#workers) worker.terminate();
   }
 
   /**
@@ -82,6 +105,7 @@ export class Runtime {
    * @returns {T}
    */
   call(body) {
+    if (this.disposed) throw moduleDisposed();
     const call = this.#call;
     call.as = this.as;
     try {

@@ -112,12 +112,12 @@ export function toSafetensors(runtime, tensors, metadata = {}) {
   const named = entriesOf('tensors', tensors);
   const texts = entriesOf('metadata', metadata);
   return runtime.call((call) => {
-    call.number(named.size);
+    call.put('integer', named.size);
     for (const [name, tensor] of named) {
       call.text('name', name);
       call.floats(name, tensor);
     }
-    call.number(texts.size);
+    call.put('integer', texts.size);
     for (const [key, value] of texts) {
       call.text('metadata', key);
       call.text(`metadata.${key}`, value);

@@ -180,14 +180,12 @@ class Server {
   }
 
   /**
-   * What can be disposed of stays in the worker, and so does the module.
+   * What can be disposed of stays in the worker.
    * @param {object} value
    * @returns {Reference | undefined}
    */
   #refer(value) {
-    // Attn itself is not imported: index.js does not export it.
-    const Attn = /** @type {any} */ (this.#attn).constructor;
-    if (!(value instanceof Attn || 'dispose' in value)) return undefined;
+    if (!('dispose' in value)) return undefined;
     const id = ++this.#lastId;
     this.#objects.set(id, value);
     const prototype = Object.getPrototypeOf(value);

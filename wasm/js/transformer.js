@@ -82,6 +82,6 @@ export function writeLayerWeights(call, length, sizes, leading) {
   const { batch, numHeads, numQueries, numKeys } = sizes;
   const shape = [...leading, numKeys];
   const seenAs = [batch, numHeads, numQueries, numKeys];
-  call.number(length);
+  call.put('integer', length);
   return Array.from({ length }, () => call.result('weights', shape, seenAs));
 }

@@ -154,12 +154,12 @@ class Decoder extends Layer {
       const rank = shape.length;
       const self = layerSizes(shape, dModel, numHeads, past + shape[rank - 2]);
       const output = call.result('output', shape);
-      call.number(state ? state.address : 0);
+      call.put('address', state ? state.address : 0);
       let numKeys;
       if (state) {
         checkEqual('x', 'batch', self.batch, 'the batch of state', state.batch);
         numKeys = state.memoryLength;
-        call.none();
+        call.none('floats');
       } else {
         const other = call.rows('memory', /** @type {TensorLike} */ (memory), dModel, 'dModel');
         checkEqual('memory', 'rank', other.length, 'the rank of x', rank);

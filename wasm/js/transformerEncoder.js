@@ -125,7 +125,7 @@ export class TransformerEncoderLayer extends Layer {
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
-      call.number(cache ? cache.address : 0);
+      call.put('address', cache ? cache.address : 0);
       const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
       const stages = writeAttentionOptions(call, attention, sizes, leadingOf(shape, numHeads));
       call.dropout(dropout);
@@ -197,7 +197,7 @@ export class TransformerEncoder extends Layer {
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
-      call.number(caches ? caches.address : 0);
+      call.put('address', caches ? caches.address : 0);
       const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
       const leading = leadingOf(shape, numHeads);
       writeAttentionOptions(call, attention, sizes, leading);

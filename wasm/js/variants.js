@@ -4,46 +4,34 @@
 /** @typedef {'simd128' | 'relaxed-simd' | 'simd128-threads' | 'relaxed-simd-threads'} Variant */
 
 /**
- * @typedef {object} VariantFiles
- * @property {() => Promise<{ default: (options: object) => Promise<any> }>} glue
- * @property {() => URL} wasm
- * @property {(Worker: any) => any} [worker]  starts one, the browser's or Node's; of variants with
- *   threads
+ * The files of a flavour of the module: one .wasm per variant, and Emscripten's JavaScript, the glue.
+ * @typedef {object} Files
+ * @property {() => Promise<Glue>} glue
+ * @property {() => URL} glueWithThreads  what a thread's worker runs, too. Nothing imports it by name, or
+ *   bundlers would make a copy of it for workers.
+ * @property {Record<Variant, () => URL>} wasm
  */
 
-// @ts-ignore: the build makes it.
-const glue = () => import('./glue.js');
-// @ts-ignore: the build makes it.
-const glueWithThreads = () => import('./glueWithThreads.js');
+/** @typedef {{ default: (settings: object) => Promise<any> }} Glue */
 
-// In Node, options of the process that are none for a worker would keep it from starting: no execArgv.
-/** @param {any} Worker */
-const worker = (Worker) =>
-  new Worker(new URL('./glueWithThreads.js', import.meta.url), {
-    type: 'module',
-    name: 'attn-thread',
-    workerData: 'attn-thread',
-    execArgv: [],
-  });
-
-/** @type {Record<Variant, VariantFiles>} */
-export const variants = {
-  simd128: {
-    glue,
-    wasm: () => new URL('./attn-simd128.wasm', import.meta.url),
-  },
-  'relaxed-simd': {
-    glue,
-    wasm: () => new URL('./attn-relaxed-simd.wasm', import.meta.url),
-  },
-  'simd128-threads': {
-    glue: glueWithThreads,
-    wasm: () => new URL('./attn-simd128-threads.wasm', import.meta.url),
-    worker,
-  },
-  'relaxed-simd-threads': {
-    glue: glueWithThreads,
-    wasm: () => new URL('./attn-relaxed-simd-threads.wasm', import.meta.url),
-    worker,
+/** @satisfies {Record<string, Files>} */
+export const flavours = {
+  attn: {
+    // @ts-ignore: the build makes it.
+    glue: () => import('./attn.glue.js'),
+    glueWithThreads: () => new URL('./attn-threads.glue.js', import.meta.url),
+    wasm: {
+      simd128: () => new URL('./attn-simd128.wasm', import.meta.url),
+      'relaxed-simd': () => new URL('./attn-relaxed-simd.wasm', import.meta.url),
+      'simd128-threads': () => new URL('./attn-simd128-threads.wasm', import.meta.url),
+      'relaxed-simd-threads': () => new URL('./attn-relaxed-simd-threads.wasm', import.meta.url),
+    },
   },
 };
+
+/** @typedef {keyof typeof flavours} Flavour */
+
+export const kVariants = /** @type {Variant[]} */ (Object.keys(flavours.attn.wasm));
+
+/** @param {Variant} variant */
+export const hasThreads = (variant) => variant.endsWith('-threads');

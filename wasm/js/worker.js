@@ -2,14 +2,12 @@
 
 /** @packageDocumentation attn in a worker: the same API, asynchronous, off the main thread. */
 
-import { Connection, notStarted } from './connection.js';
-import { AttnError, invalid } from './errors.js';
-import { kLoadOptions } from './loadOptions.js';
+import { connectTo, kConnectOptions, notStarted } from './connection.js';
+import { AttnError } from './errors.js';
 import { checkOptions } from './options.js';
 
 /** @import { Attn } from './attn.js' */
-/** @import { CallOptions } from './connection.js' */
-/** @import { LoadOptions } from './loader.js' */
+/** @import { CallOptions, ConnectOptions } from './connection.js' */
 /** @import { Names } from './options.js' */
 /** @import { RemoteCalls } from './remoteCalls.js' */
 /** @import { Tasks } from './serve.js' */
@@ -19,22 +17,20 @@ export { AttnError };
 /**
  * @typedef {object} WorkerOption
  * @property {Worker} [worker]  a worker of your own, whose module calls `serve` of
- *   `attn/worker/serve`; it belongs to attn from then on
- * @property {number} [startTimeout]  how long to wait until the worker serves, in ms: its script has to
- *   be fetched and run. 20 000 by default; `Infinity` waits as long as it takes
+ *   `attn/worker/serve`; it belongs to attn from then on. `connect` of `attn/worker/connect` takes one,
+ *   too, and bundlers leave out what would run in its place.
  */
 
-/** @typedef {LoadOptions & WorkerOption} WorkerLoadOptions */
+/** @typedef {ConnectOptions & WorkerOption} WorkerLoadOptions */
 
 /** @type {Names<WorkerLoadOptions>} */
-const kOptions = { ...kLoadOptions, worker: true, startTimeout: true };
-const kStartTimeout = 20_000;
+const kOptions = { ...kConnectOptions, worker: true };
 
 /**
  * A value of attn's API as one side of a worker sees it: objects that can be disposed of stay in
  * the worker, everything else is copied.
  * @template T
- * @typedef {T extends { dispose(): void } | Pick<Attn, 'memory'> ? Remote<T>
+ * @typedef {T extends { dispose(): void } ? Remote<T>
  *   : T extends ArrayLike<number> | ArrayBuffer | Function ? T
  *   : T extends object ? { [K in keyof T]: Sent<T[K]> }
  *   : T} Sent
@@ -82,6 +78,8 @@ const kStartTimeout = 20_000;
  *   Promise<TaskResult<T[N]>>} run  runs a task of the worker
  * @property {() => void} terminate  ends the worker at once. Calls that were not answered, and all
  *   later ones, are rejected with `disposed`.
+ * @property {() => Promise<void>} dispose  the same; it fulfils when the worker has ended, where that
+ *   can be known, which is in Node
  */
 
 /**
@@ -99,9 +97,10 @@ const kStartTimeout = 20_000;
 /**
  * A module in a worker: {@link Attn} with promises.
  * @template {Tasks} [T=Tasks]
- * @typedef {RemoteMembers<Attn> & Running<T> & {
+ * @typedef {Omit<RemoteMembers<Attn>, 'dispose'> & Running<T> & {
  *   with(options: CallOptions): RemoteAttn<T>,
  *   [Symbol.dispose](): void,
+ *   [Symbol.asyncDispose](): Promise<void>,
  * }} RemoteAttn
  */
 
@@ -131,21 +130,8 @@ const kStartTimeout = 20_000;
  */
 export async function load(options = {}) {
   checkOptions(options, kOptions);
-  const { worker, startTimeout = kStartTimeout, wasmUrl, ...others } = options;
-  if (worker !== undefined && typeof worker?.postMessage !== 'function') {
-    throw invalid('worker', worker, 'a Worker');
-  }
-  if (typeof startTimeout !== 'number' || !(startTimeout >= 0)) {
-    throw invalid('startTimeout', startTimeout, 'milliseconds, 0 or more');
-  }
-  const connection = new Connection(worker ?? startWorker(), startTimeout);
-  try {
-    const args = [{ ...others, ...(wasmUrl !== undefined && { wasmUrl: resolve(wasmUrl) }) }];
-    return await connection.load(args);
-  } catch (error) {
-    connection.end(error);
-    throw error;
-  }
+  const { worker, ...others } = options;
+  return connectTo(() => (worker === undefined ? startWorker() : worker), others);
 }
 
 /** @returns {Worker} */
@@ -163,19 +149,5 @@ function startWorker() {
     return /** @type {any} */ (new NodeWorker(script, options));
   } catch (error) {
     throw notStarted(error);
-  }
-}
-
-/**
- * The worker's own address is another than the page's.
- * @param {string | URL} wasmUrl
- */
-function resolve(wasmUrl) {
-  // What is none is said there.
-  if (typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) return wasmUrl;
-  try {
-    return new URL(wasmUrl, globalThis.location?.href ?? import.meta.url).href;
-  } catch {
-    return wasmUrl;
   }
 }

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "attn/attention/scaled_dot_product_attention.hpp"
@@ -26,6 +27,32 @@ namespace attn::wasm {
 
 using Address = std::uintptr_t;
 
+/// What an argument is; wasm/js/call.js numbers them alike. Both sides fold the kinds of a call's
+/// arguments into one number, in the order in which they are written and read, and attn_run()
+/// refuses a call where the two differ.
+enum class Kind : std::uint32_t {
+  kReal = 1,
+  kInteger,
+  kFlag,
+  kChoice,
+  kOptionalReal,
+  kOptionalInteger,
+  kAddress,
+  kFloats,
+  kResult,
+  kInts,
+  kDoubles,
+  kBytes,
+};
+
+/// Of a tensor with these elements.
+template <class T>
+constexpr Kind kKindOf = sizeof(T) == 1                ? Kind::kBytes
+                         : std::is_same_v<T, float>    ? Kind::kResult
+                         : sizeof(T) == sizeof(double) ? Kind::kDoubles
+                         : std::is_floating_point_v<T> ? Kind::kFloats
+                                                       : Kind::kInts;
+
 /// What an operation is called with: numbers of 64 bits, one after the other, as wasm/js/call.js
 /// has written them. Each reader takes what the writer of the same name puts there.
 class Arguments {
@@ -34,21 +61,26 @@ class Arguments {
     results_ = at_;
   }
 
-  double number() noexcept { return *at_++; }
+  /// The kinds of what has been read.
+  std::uint32_t kinds() const noexcept { return kinds_; }
+
+  double number() noexcept { return next(Kind::kReal); }
   float real() noexcept { return static_cast<float>(number()); }
-  bool flag() noexcept { return number() != 0; }
-  std::int64_t integer() noexcept { return static_cast<std::int64_t>(number()); }
-  std::uint64_t seed() noexcept { return static_cast<std::uint64_t>(number()); }
+  bool flag() noexcept { return next(Kind::kFlag) != 0; }
+  template <class T = std::int64_t>
+  T integer() noexcept {
+    return static_cast<T>(next(Kind::kInteger));
+  }
 
   /// An enumeration, by its place in it.
   template <class E>
   E choice() noexcept {
-    return static_cast<E>(integer());
+    return static_cast<E>(static_cast<int>(next(Kind::kChoice)));
   }
 
   /// NaN stands for none.
   std::optional<double> optional_number() noexcept {
-    const double value = number();
+    const double value = next(Kind::kOptionalReal);
     return std::isnan(value) ? std::nullopt : std::optional(value);
   }
   std::optional<float> optional_real() noexcept {
@@ -56,11 +88,11 @@ class Arguments {
     return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
   }
   std::optional<std::int64_t> optional_integer() noexcept {
-    const auto value = optional_number();
-    return value ? std::optional(static_cast<std::int64_t>(*value)) : std::nullopt;
+    const double value = next(Kind::kOptionalInteger);
+    return std::isnan(value) ? std::nullopt : std::optional(static_cast<std::int64_t>(value));
   }
 
-  Address address() noexcept { return static_cast<Address>(number()); }
+  Address address() noexcept { return static_cast<Address>(next(Kind::kAddress)); }
 
   /// An object that an operation has made.
   template <class T>
@@ -78,18 +110,13 @@ class Arguments {
     return static_cast<L&>(object<Module>());
   }
 
-  /// Rank, address, sizes and strides; a rank of −1 stands for none.
   template <class T>
   TensorView<T> tensor() {
-    const auto rank = static_cast<int>(number());
-    if (rank < 0) return {};
-    T* data = reinterpret_cast<T*>(address());
-    std::int64_t shape[ConstTensor::kMaxRank];
-    std::int64_t strides[ConstTensor::kMaxRank];
-    for (int i = 0; i < rank; ++i) shape[i] = integer();
-    for (int i = 0; i < rank; ++i) strides[i] = integer();
-    const auto size = static_cast<std::size_t>(rank);
-    return TensorView<T>(data, std::span(shape, size), std::span(strides, size));
+    const Strided read = strided(kKindOf<T>);
+    if (read.rank < 0) return {};
+    const auto rank = static_cast<std::size_t>(read.rank);
+    return TensorView<T>(reinterpret_cast<T*>(read.address), std::span(read.shape, rank),
+                         std::span(read.strides, rank));
   }
   ConstTensor floats() { return tensor<const float>(); }
   Tensor result() { return tensor<float>(); }
@@ -97,19 +124,20 @@ class Arguments {
   ConstMask mask() { return tensor<const std::uint8_t>(); }
 
   template <class T>
-  std::span<const T> span() {
-    const TensorView<const T> view = tensor<const T>();
-    return {view.data(), view.is_none() ? 0 : static_cast<std::size_t>(view.size(0))};
+  std::span<const T> span() noexcept {
+    const Strided read = strided(kKindOf<T>);
+    if (read.rank < 0) return {};
+    return {reinterpret_cast<const T*>(read.address), static_cast<std::size_t>(read.shape[0])};
   }
 
-  std::string_view text() {
+  std::string_view text() noexcept {
     const std::span<const char> bytes = span<char>();
     return {bytes.data(), bytes.size()};
   }
 
   RandomStream random() noexcept {
-    const std::uint64_t seed_value = seed();
-    return {seed_value, seed()};
+    const auto seed = integer<std::uint64_t>();
+    return {seed, integer<std::uint64_t>()};
   }
 
   /// None is given: nothing is dropped. Where one is, it is for training.
@@ -157,8 +185,21 @@ class Arguments {
   void give_intermediates();
 
  private:
+  struct Strided {
+    int rank;
+    Address address;
+    std::int64_t shape[ConstTensor::kMaxRank];
+    std::int64_t strides[ConstTensor::kMaxRank];
+  };
+
+  // Out of line: they are called in some three hundred places.
+  double next(Kind kind) noexcept;
+  /// Rank, address, sizes and strides; a rank of −1 stands for none.
+  Strided strided(Kind kind) noexcept;
+
   double* at_;
   double* results_;
+  std::uint32_t kinds_ = 0;
 };
 
 using Operation = void (*)(Arguments&);

@@ -139,8 +139,7 @@ void run_alibi_slopes(Arguments& a) {
 bool has_elements(const Tensor& tensor) { return std::ranges::count(tensor.shape(), 0) == 0; }
 
 /// What terms of positions add to the scores: those of queries and keys that are zero.
-void run_bias(const Tensor& bias, AttentionOptions& options, Arguments& a) {
-  options.diagonal = a.diagonal();
+void run_bias(const Tensor& bias, AttentionOptions& options) {
   const std::int64_t heads = bias.size(0), keys = bias.size(2);
   const std::int64_t queries = has_elements(bias) ? bias.size(1) : 0;
   const float zero = 0;
@@ -156,12 +155,13 @@ void run_bias(const Tensor& bias, AttentionOptions& options, Arguments& a) {
 
 void run_alibi_bias(Arguments& a) {
   const Tensor bias = a.result();
+  AttentionOptions options;
+  options.diagonal = a.diagonal();
   if (!has_elements(bias)) return;
   std::vector<float> slopes(static_cast<std::size_t>(bias.size(0)));
   alibi_slopes(slopes);
-  AttentionOptions options;
   options.alibi_slopes = ConstTensor(slopes.data(), {bias.size(0)});
-  run_bias(bias, options, a);
+  run_bias(bias, options);
 }
 
 void run_t5_bias(Arguments& a) {
@@ -172,7 +172,8 @@ void run_t5_bias(Arguments& a) {
   const Tensor bias = a.result();
   AttentionOptions options;
   options.t5_bias = rule;
-  run_bias(bias, options, a);
+  options.diagonal = a.diagonal();
+  run_bias(bias, options);
 }
 
 /// Distances are replaced by their buckets.

@@ -1,8 +1,8 @@
-// What JavaScript calls. Embind tells the names of the operations; a call itself passes two
-// numbers, the operation and where its arguments lie, because values that go through Embind one by
-// one cost more than a small attention does. Nothing is thrown across: a call returns whether it
-// succeeded, and one that did not gives the code of its error, the argument, what it got and what
-// it needs.
+// What JavaScript calls. Embind tells the names of the operations; a call itself passes three
+// numbers, the operation, where its arguments lie and of what kinds they are, because values that
+// go through Embind one by one cost more than a small attention does. Nothing is thrown across: a
+// call returns whether it succeeded, and one that did not gives the code of its error, the
+// argument, what it got and what it needs.
 
 #include <emscripten/bind.h>
 #include <emscripten/emscripten.h>
@@ -23,26 +23,7 @@
 #include "attn/version.hpp"
 #include "validation.hpp"
 
-// Embind tells JavaScript of all of C++'s types, and the C library asks it for the environment. The
-// operations' names are all that is made known here, so neither leaves the module.
-extern "C" char* getenv(const char*) { return nullptr; }
-namespace emscripten::internal {
-extern "C" {
-void _embind_register_void(TYPEID, const char*) {}
-void _embind_register_bool(TYPEID, const char*, bool, bool) {}
-void _embind_register_integer(TYPEID, const char*, std::size_t, std::int32_t, std::uint32_t) {}
-void _embind_register_bigint(TYPEID, const char*, std::size_t, std::int64_t, std::uint64_t) {}
-void _embind_register_float(TYPEID, const char*, std::size_t) {}
-void _embind_register_std_string(TYPEID, const char*) {}
-void _embind_register_std_wstring(TYPEID, std::size_t, const char*) {}
-void _embind_register_emval(TYPEID) {}
-void _embind_register_memory_view(TYPEID, unsigned, const char*) {}
-}
-}  // namespace emscripten::internal
-
 namespace attn::wasm {
-extern "C" bool attn_has_threads();
-
 namespace {
 
 /// Appends the name of an argument as JavaScript spells it: `valid_lens` is `validLens`.
@@ -85,21 +66,14 @@ std::unique_ptr<Context> the_context;
 void start(Arguments& a) {
   validation::append_argument = append_in_camel_case;
   ContextOptions options;
-  options.num_threads = a.choice<int>();
+  options.num_threads = a.integer<int>();
   the_context = std::make_unique<Context>(options);
-  // The loader waits for every worker that it has started.
+  // The loader has started a worker for each.
   if (the_context->num_threads() != options.num_threads) throw std::bad_alloc();
 }
 
-/// What malloc has handed out and not got back, with the headers of its blocks. Emscripten's
-/// emmalloc, which the variants with threads have, counts the headers of free blocks as used, too.
-double bytes_in_use() {
-  const struct mallinfo info = mallinfo();
-  const double bytes = static_cast<double>(static_cast<std::size_t>(info.uordblks));
-  if (!attn_has_threads()) return bytes;
-  constexpr double kHeader = 8;
-  return bytes - kHeader * (static_cast<double>(info.ordblks) + static_cast<double>(info.smblks));
-}
+/// What malloc has handed out and not got back, with the headers of its blocks.
+double bytes_in_use() { return static_cast<double>(static_cast<std::size_t>(mallinfo().uordblks)); }
 
 /// Gives the number of threads, the bytes in use, the instruction set, and the version.
 void describe(Arguments& a) {
@@ -110,6 +84,21 @@ void describe(Arguments& a) {
 }
 
 }  // namespace
+
+double Arguments::next(Kind kind) noexcept {
+  kinds_ = 31 * kinds_ + static_cast<std::uint32_t>(kind);
+  return *at_++;
+}
+
+Arguments::Strided Arguments::strided(Kind kind) noexcept {
+  Strided read;
+  read.rank = static_cast<int>(next(kind));
+  if (read.rank < 0) return read;
+  read.address = static_cast<Address>(*at_++);
+  for (int i = 0; i < read.rank; ++i) read.shape[i] = static_cast<std::int64_t>(*at_++);
+  for (int i = 0; i < read.rank; ++i) read.strides[i] = static_cast<std::int64_t>(*at_++);
+  return read;
+}
 
 void Arguments::give(std::vector<std::string> texts) {
   given_texts = std::move(texts);
@@ -154,7 +143,7 @@ EMSCRIPTEN_BINDINGS(module) {
 }  // namespace attn::wasm
 
 extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
-                                              attn::wasm::Address address) {
+                                              attn::wasm::Address address, std::uint32_t kinds) {
   using namespace attn;
   wasm::Arguments arguments(address);
   const wasm::Arguments results = arguments;
@@ -163,7 +152,9 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
   wasm::shown = Intermediates();
   try {
     reinterpret_cast<wasm::Operation>(operation)(arguments);
-    return true;
+    if (arguments.kinds() == kinds) return true;
+    return wasm::fail(results, "internal", "attn", "arguments that this module reads otherwise",
+                      "the .wasm of the same version");
   } catch (const Error& error) {
     return wasm::fail(results, error);
   } catch (const std::bad_alloc&) {
@@ -173,3 +164,6 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
                       "a report of this bug");
   }
 }
+
+/// Ends the threads. The workers that they ran on are the loader's.
+extern "C" EMSCRIPTEN_KEEPALIVE void attn_exit() { attn::wasm::the_context.reset(); }

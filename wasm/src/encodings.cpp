@@ -140,7 +140,7 @@ void run_positional_encoding(Arguments& a) {
 void make_learned_positional_encoding(Arguments& a) {
   const std::int64_t max_length = a.integer(), d_model = a.integer();
   auto encoding = std::make_unique<LearnedPositionalEncoding>(max_length, d_model);
-  const std::uint64_t seed = a.seed();
+  const std::uint64_t seed = a.integer<std::uint64_t>();
   encoding->initialize_normal(seed, a.real(), context());
   a.give_layer(encoding.release());
 }
@@ -218,9 +218,9 @@ void run_ngram_embedding(Arguments& a) {
   for (std::string_view& token : tokens) token = a.text();
   const Tensor output = a.result();
   NgramEmbeddingOptions options;
-  options.seed = a.seed();
-  options.min_n = a.choice<int>();
-  options.max_n = a.choice<int>();
+  options.seed = a.integer<std::uint64_t>();
+  options.min_n = a.integer<int>();
+  options.max_n = a.integer<int>();
   ngram_embedding(tokens, output, options, context());
 }
 

@@ -89,7 +89,7 @@ void load_state(Arguments& a) {
   auto& layer = a.object<Module>();
   const auto& opened = a.object<Safetensors>();
   const std::string_view prefix = a.text();
-  IncompatibleKeys keys = load_state_dict(layer, opened, prefix, a.flag());
+  IncompatibleKeys keys = load_state_dict(layer, opened, prefix, a.flag(), context());
   std::vector<std::string>& names = keys.missing_keys;
   const auto missing = static_cast<double>(names.size());
   names.insert(names.end(), keys.unexpected_keys.begin(), keys.unexpected_keys.end());

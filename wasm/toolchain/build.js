@@ -7,12 +7,14 @@ import { kLockFile, kRoot, provideNpmPackages } from './checkout.js';
 import { cmakeBuild } from './cmake.js';
 import { buildEnvironment } from './env.js';
 import { withLock } from './lock.js';
-import { buildModules, kVariantsFolder } from './modules.js';
+import { buildModules, builtModule } from './modules.js';
 import { command, isMain, reportSetupError, requireAll, say, SetupError } from './system.js';
 import { buildTypes } from './types.js';
 
 /** Each variant is a .wasm file; the loader picks the best one that the engine knows. */
 export const kVariants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
+/** What the module comes in: each has a .wasm per variant. */
+export const kFlavours = ['attn'];
 
 const kPackageFolder = join(kRoot, 'wasm/dist');
 
@@ -35,14 +37,16 @@ export async function buildPackage(env) {
 
   /** @type {Map<string, string>} target → source */
   const files = new Map();
-  for (const folder of [await buildModules(kVariants), await buildTypes()]) {
+  for (const folder of [await buildModules(kFlavours, kVariants), await buildTypes()]) {
     // Without what the folder is stamped with.
     const names = readdirSync(folder).filter((name) => !name.startsWith('.'));
     for (const name of names) files.set(join(kPackageFolder, name), join(folder, name));
   }
-  for (const variant of kVariants) {
-    const name = `attn-${variant}.wasm`;
-    files.set(join(kPackageFolder, name), join(kVariantsFolder, name));
+  for (const flavour of kFlavours) {
+    for (const variant of kVariants) {
+      const target = join(kPackageFolder, `${flavour}-${variant}.wasm`);
+      files.set(target, builtModule(flavour, variant, 'wasm'));
+    }
   }
   mirror(files);
 }

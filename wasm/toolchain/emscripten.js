@@ -26,29 +26,27 @@ import {
   SetupError,
 } from './system.js';
 
-const kMinVersion = '3.1.60';
+/** The versions that the build has been tried with, from the oldest to the newest. */
+const kOldestTried = '3.1.69';
+const kNewestTried = '3.1.69';
+/** Takes any version, when it is set. */
+const kOverride = 'ATTN_ANY_EMSCRIPTEN';
 const kDebianRelease = 'trixie';
 // The number after the dash goes up whenever `unpackEmscripten` changes what it makes.
 const kCacheName = 'emscripten-3.1.69-1';
 
 /**
- * Finds Emscripten 3.1.60 or newer, or fetches it on Debian.
+ * Finds an Emscripten that the build has been tried with, or fetches one on Debian.
  * @returns {Record<string, string>} the environment variables that use it
  */
 export function provideEmscripten() {
   const emcc = findProgram('emcc');
   const version = emcc && outputOf(emcc, ['--version'])?.match(/\d+\.\d+\.\d+/)?.[0];
-  if (emcc && version && atLeast(version, kMinVersion)) {
+  if (emcc && version && isTried(version)) {
     const root = dirname(realpathSync(emcc));
     if (canOptimizeJavaScript(emcc, root)) return { EMSCRIPTEN_ROOT: root };
   }
-  if (!isDebian()) {
-    throw new SetupError(
-      `Emscripten ${kMinVersion} or newer is missing (${
-        version ? `emcc on PATH is ${version}` : 'there is no emcc on PATH'
-      }); install emsdk as described on emscripten.org, activate it in this shell and try again.`,
-    );
-  }
+  if (!isDebian()) throw new SetupError(refusal(version));
   requireAll('for compiling to WebAssembly', ['python', 'llvm']);
   const folder = cached(kCacheName, unpackEmscripten);
   const root = join(folder, 'usr/share/emscripten');
@@ -59,6 +57,28 @@ export function provideEmscripten() {
     EM_NODE_JS: process.execPath,
     PATH: `${root}:${process.env.PATH}`,
   };
+}
+
+/**
+ * Whether the build has been tried with a version, or is to be.
+ * @param {string} version
+ * @param {Record<string, string | undefined>} [env]
+ */
+export const isTried = (version, env = process.env) =>
+  Boolean(env[kOverride]) || (atLeast(version, kOldestTried) && atLeast(kNewestTried, version));
+
+/**
+ * What to do where there is none.
+ * @param {string | undefined} version  of the one on PATH
+ */
+export function refusal(version) {
+  const found = version ? `emcc on PATH is ${version}` : 'there is no emcc on PATH';
+  const tried = [...new Set([kOldestTried, kNewestTried])].join(' to ');
+  return (
+    `Emscripten ${tried} is missing (${found}); others have not been tried. Install ${kNewestTried} ` +
+    'with emsdk as described on emscripten.org, activate it in this shell and try again; ' +
+    `${kOverride}=1 tries the one on PATH.`
+  );
 }
 
 /**

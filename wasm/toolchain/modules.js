@@ -8,29 +8,35 @@ import { join } from 'node:path';
 import { kBuildFolder, kRoot } from './checkout.js';
 
 const kSources = join(kRoot, 'wasm/js');
-/** Where CMake leaves the variants: a .js, the glue, and a .wasm each. */
-export const kVariantsFolder = join(kBuildFolder, 'wasm/wasm');
+/**
+ * Where CMake leaves a module, or its glue.
+ * @param {string} flavour
+ * @param {string} variant
+ * @param {'js' | 'wasm'} type
+ */
+export const builtModule = (flavour, variant, type) =>
+  join(kBuildFolder, 'wasm/wasm', variant, `${flavour}.${type}`);
 /** Where they are built. */
 export const kModulesFolder = join(kBuildFolder, 'modules');
 
 /** What others import, and what runs in a worker. */
-const kEntries = ['index', 'worker', 'serve', 'workerScript'];
+const kEntries = ['index', 'worker', 'connect', 'serve', 'workerScript'];
 
 /** @type {import('rolldown').MinifyOptions} */
 const kMinify = {
   // Without commas between statements the text is longer, but smaller when it is compressed. To read a
   // property does nothing else; Emscripten's glue reads some that nobody uses.
   compress: { sequences: false, treeshake: { propertyReadSideEffects: false } },
-  // Bundlers find workers by this name.
-  mangle: { reserved: ['Worker'] },
+  mangle: true,
   codegen: true,
 };
 
 /**
- * @param {readonly string[]} variants  those that are built
+ * @param {readonly string[]} flavours  those that are built
+ * @param {readonly string[]} variants
  * @returns {Promise<string>} the folder that the modules are in, and nothing else
  */
-export async function buildModules(variants) {
+export async function buildModules(flavours, variants) {
   // Not before the npm packages are there, which whoever imports this may have to install.
   const { rolldown } = await import('rolldown');
   const { minifySync } = await import('rolldown/utils');
@@ -38,7 +44,7 @@ export async function buildModules(variants) {
     cwd: kSources,
     input: Object.fromEntries(kEntries.map((name) => [name, join(kSources, `${name}.js`)])),
     // Loaded when the variant is known.
-    external: /\/glue(WithThreads)?\.js$/,
+    external: /\.glue\.js$/,
     treeshake: { moduleSideEffects: false },
     platform: 'neutral',
     // The loader is to lie in index.js, not in a file beside it, although serve.js uses it, too.
@@ -55,7 +61,7 @@ export async function buildModules(variants) {
     sourcemap: true,
   });
   await bundle.close();
-  writeGlue(variants, minifySync);
+  writeGlue(flavours, variants, minifySync);
   for (const name of readdirSync(kModulesFolder).filter((name) => name.endsWith('.js'))) {
     quoteAddresses(join(kModulesFolder, name));
   }
@@ -73,22 +79,26 @@ function quoteAddresses(file) {
 }
 
 /**
- * One file for all variants without threads, and one for those with them: their glue is the same.
+ * Emscripten's JavaScript: one file of a flavour for all variants without threads, and one for those with
+ * them, since the glue of instruction sets is the same.
+ * @param {readonly string[]} flavours
  * @param {readonly string[]} variants
  * @param {typeof import('rolldown/utils').minifySync} minify
  */
-function writeGlue(variants, minify) {
+function writeGlue(flavours, variants, minify) {
   /** @type {Map<string, string>} name → text */
   const files = new Map();
-  for (const variant of variants) {
-    const glue = readFileSync(join(kVariantsFolder, `attn-${variant}.js`), 'utf8');
-    const name = variant.endsWith('-threads') ? 'glueWithThreads.js' : 'glue.js';
-    if ((files.get(name) ?? glue) !== glue) {
-      throw new Error(
-        `The glue of ${variant} is not the same as that of others that share ${name}`,
-      );
+  for (const flavour of flavours) {
+    for (const variant of variants) {
+      const name = `${flavour}${variant.endsWith('-threads') ? '-threads' : ''}.glue.js`;
+      const glue = readFileSync(builtModule(flavour, variant, 'js'), 'utf8');
+      if ((files.get(name) ?? glue) !== glue) {
+        throw new Error(
+          `The glue of ${flavour}, ${variant}, differs from that of others in ${name}`,
+        );
+      }
+      files.set(name, glue);
     }
-    files.set(name, glue);
   }
   for (const [name, glue] of files) {
     const { code } = minify(name, glue, { module: true, ...kMinify });

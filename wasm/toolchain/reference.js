@@ -13,6 +13,7 @@ import { buildTypes } from './types.js';
 const kModules = {
   index: ['attn', 'Attention and positional encoding on the thread that calls.'],
   worker: ['attn/worker', 'The same API, asynchronous, off the main thread.'],
+  connect: ['attn/worker/connect', 'For pages with a worker of their own.'],
   serve: ['attn/worker/serve', 'For workers with tasks of their own.'],
 };
 

@@ -93,11 +93,12 @@ IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const 
 }
 
 IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::string_view prefix,
-                                 bool strict) {
+                                 bool strict, Context& context) {
   const std::vector<std::string> names = module.parameter_names();
-  return load_named_tensors(
-      state_dict(module, prefix), "this module's parameters", file, prefix, strict,
-      [&](std::size_t i, const Tensor& values) { module.set_parameter(names[i], values); });
+  return load_named_tensors(state_dict(module, prefix), "this module's parameters", file, prefix,
+                            strict, [&](std::size_t i, const Tensor& values) {
+                              module.set_parameter(names[i], values, context);
+                            });
 }
 
 }  // namespace attn

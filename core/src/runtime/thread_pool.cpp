@@ -11,11 +11,6 @@
 
 #if defined(__EMSCRIPTEN__)
 #include <emscripten/threading.h>
-
-/// The variants for WebAssembly share this code, and some of them have no threads. Which is known
-/// when a module is linked: where there are none, the linker drops all that is for them. A program
-/// that brings a pthread_create of its own says so by defining this, too.
-extern "C" [[gnu::weak]] bool attn_has_threads() { return emscripten_has_threading_support() != 0; }
 #endif
 
 namespace attn::runtime {
@@ -25,9 +20,11 @@ namespace {
 /// parallel loops of one call follow each other without a wake-up in between.
 constexpr int kSpins = 4000;
 
+/// The variants for WebAssembly share this code, and some of them have no threads. Which is known
+/// when a module is linked: where there are none, the linker drops all that is for them.
 bool has_threads() noexcept {
 #if defined(__EMSCRIPTEN__)
-  return attn_has_threads();
+  return emscripten_has_threading_support() != 0;
 #else
   return true;
 #endif

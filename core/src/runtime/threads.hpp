@@ -14,9 +14,9 @@
 #include <thread>
 #endif
 
-/// Threads and locks: the standard library's, or as much of them as is used here on pthreads. For
-/// their errors the standard ones bring std::system_error with its texts and the formatting of
-/// numbers, which would be 3 % of a WebAssembly module.
+/// Threads and locks: the standard library's, or as much of them as is used here on pthreads.
+/// WebAssembly's variants with and without threads are linked of the same objects, and where there
+/// are none the standard library has neither, while pthreads are there and do nothing.
 namespace attn::runtime {
 
 #if defined(__EMSCRIPTEN__)

@@ -1,7 +1,7 @@
 // Where and when the page's computations run: in slices on its own thread, or in a worker. Generators
 // and the modules of `tasks` say what is computed.
 
-import { load } from 'attn/worker';
+import { connect } from 'attn/worker/connect';
 
 import { holdTask } from './tasks/hold.js';
 
@@ -86,7 +86,7 @@ export class TaskWorker {
   async #start() {
     const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
     /** @type {Remote} */
-    const remote = await load({ worker, ...this.#options });
+    const remote = await connect(worker, this.#options);
     this.#remote = remote;
     void this.#watch(remote).catch(() => {});
     return remote;

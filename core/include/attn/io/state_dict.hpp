@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/io/safetensors.hpp"
 #include "attn/layers/module.hpp"
@@ -31,6 +32,7 @@ struct IncompatibleKeys {
 /// kShapeMismatch and kUnsupported (a dtype that is not F32, F16 or BF16) in any case;
 /// std::bad_alloc.
 ATTN_API IncompatibleKeys load_state_dict(Module& module, const Safetensors& file,
-                                          std::string_view prefix = "", bool strict = true);
+                                          std::string_view prefix = "", bool strict = true,
+                                          Context& context = Context::default_context());
 
 }  // namespace attn

@@ -1,0 +1,150 @@
+// The end of a module: what it takes with it, and what it leaves alone.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+
+import { load } from 'attn';
+import { load as loadInWorker } from 'attn/worker';
+
+import { nodeFlags } from '../../wasm/toolchain/node.js';
+import { assertRejects, assertThrows } from './compare.js';
+import { variants } from './everyVariant.js';
+
+const x = { data: [1, 2, 3, 4], shape: [2, 2] };
+const kDisposed = 'attn: used after dispose()';
+
+let numWorkers = 0;
+// What is imported of a module cannot be replaced, what is required can.
+const threads = createRequire(import.meta.url)('node:worker_threads');
+threads.Worker = class extends Worker {
+  /** @param {ConstructorParameters<typeof Worker>} args */
+  constructor(...args) {
+    super(...args);
+    ++numWorkers;
+    this.on('exit', () => --numWorkers);
+  }
+};
+
+/** Node tells of the end of a worker at one of its next turns. */
+async function allWorkersEnd() {
+  const deadline = Date.now() + 10_000;
+  while (numWorkers > 0 && Date.now() < deadline) await setTimeout(10);
+  assert.equal(numWorkers, 0);
+}
+
+for (const variant of variants.filter((name) => !name.startsWith('relaxed'))) {
+  describe(`dispose (${variant})`, () => {
+    test('ends_the_module_with_its_layers_and_handles', async () => {
+      const attn = await load({ variant, threads: 3 });
+      const { handles } = attn;
+      const layer = new attn.Linear({ inFeatures: 2, outFeatures: 2 });
+      const handle = attn.tensor(x.data, x.shape);
+      assert.equal(attn.disposed, false);
+
+      attn.dispose();
+      assert.equal(attn.disposed, true);
+      assert.equal(handles.disposed, true);
+      assert.equal(attn.variant, variant);
+      for (const call of [
+        () => attn.scaledDotProductAttention(x, x, x),
+        () => handles.scaledDotProductAttention(x, x, x),
+        () => new attn.Linear({ inFeatures: 2, outFeatures: 2 }),
+        () => attn.tensor(x.data, x.shape),
+        () => attn.memory(),
+        () => attn.numThreads,
+        () => layer.forward(x),
+        () => handle.data(),
+        () => handle.view(),
+      ]) {
+        assertThrows(call, 'disposed', kDisposed);
+      }
+      assert.equal(JSON.stringify(layer), '{"type":"Linear","disposed":true}');
+      layer.dispose();
+      handle.dispose();
+      attn.dispose();
+      handles.dispose();
+    });
+
+    test('using_ends_it', async () => {
+      const attn = await load({ variant, threads: 2 });
+      const { handles } = attn;
+      handles[Symbol.dispose]();
+      assertThrows(() => attn.memory(), 'disposed', kDisposed);
+    });
+
+    test('other_modules_stay', async () => {
+      const [one, other] = await Promise.all([load({ variant }), load({ variant })]);
+      one.dispose();
+      assert.deepEqual(other.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
+      other.dispose();
+    });
+  });
+}
+
+test('fifty_modules_that_come_and_go_leave_no_worker', async () => {
+  await allWorkersEnd();
+  for (let i = 0; i < 50; ++i) {
+    const attn = await load({ variant: 'simd128-threads', threads: 3 });
+    assert.equal(attn.numThreads, 3);
+    assert.ok(numWorkers >= 2);
+    attn.dispose();
+  }
+  await allWorkersEnd();
+});
+
+test('neither_the_exit_code_nor_globals_are_touched', async () => {
+  const globals = Object.getOwnPropertyNames(globalThis);
+  const { exitCode } = process;
+  process.exitCode = 7;
+  try {
+    (await load({ variant: 'simd128-threads', threads: 2 })).dispose();
+    assert.equal(process.exitCode, 7);
+    assert.deepEqual(Object.getOwnPropertyNames(globalThis), globals);
+  } finally {
+    process.exitCode = exitCode;
+  }
+});
+
+/**
+ * What a process of its own says, once it has ended by itself.
+ * @param {string[]} args  of Node
+ */
+async function run(...args) {
+  const options = { cwd: new URL('../..', import.meta.url), timeout: 60_000 };
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [...nodeFlags(), ...args],
+    options,
+  );
+  return stdout;
+}
+
+test('a_process_ends_by_itself_disposed_or_not', async () => {
+  for (const end of ['', 'attn.dispose();']) {
+    const script = `import('attn').then(async ({ load }) => {
+      const attn = await load({ variant: 'simd128-threads', threads: 3 });
+      console.log(attn.numThreads);
+      ${end}
+    });`;
+    assert.equal(await run('--eval', script), '3\n');
+  }
+});
+
+test('options_of_the_process_keep_no_thread_from_starting', async () => {
+  const script = `import { load } from 'attn';
+    console.log((await load({ threads: 3 })).numThreads);`;
+  assert.equal(await run('--input-type=module', '--eval', script), '3\n');
+});
+
+test('in_a_worker_it_ends_the_worker', async () => {
+  const attn = await loadInWorker({ variant: 'simd128-threads', threads: 2 });
+  assert.deepEqual((await attn.scaledDotProductAttention(x, x, x)).output.shape, [2, 2]);
+  await attn.dispose();
+  await assertRejects(attn.scaledDotProductAttention(x, x, x), 'disposed', kDisposed);
+  await attn[Symbol.asyncDispose]();
+});

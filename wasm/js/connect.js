@@ -1,0 +1,34 @@
+/** @packageDocumentation attn in a worker of your own. */
+
+import { connectTo, kConnectOptions } from './connection.js';
+import { AttnError } from './errors.js';
+import { checkOptions } from './options.js';
+
+/** @import { ConnectOptions } from './connection.js' */
+/** @import { Tasks } from './serve.js' */
+/** @import { RemoteAttn } from './worker.js' */
+
+export { AttnError };
+
+/**
+ * Loads the WebAssembly module in a worker whose module calls `serve` of `attn/worker/serve`: as
+ * `load({ worker })` of `attn/worker`, without the worker that it would start by itself.
+ *
+ * ```js
+ * import { connect } from 'attn/worker/connect';
+ *
+ * const worker = new Worker(new URL('./tasks.js', import.meta.url), { type: 'module' });
+ * const attn = await connect(worker);
+ * ```
+ *
+ * @template {Tasks} [T=Tasks]
+ * @param {Worker} worker  belongs to attn from then on
+ * @param {ConnectOptions} [options]
+ * @returns {Promise<RemoteAttn<T>>}
+ * @throws {AttnError} what `load()` of `attn` throws; `load_failed` also where the worker does not call
+ *   `serve()` in time
+ */
+export async function connect(worker, options = {}) {
+  checkOptions(options, kConnectOptions);
+  return connectTo(() => worker, options);
+}

@@ -1,0 +1,47 @@
+// The workers that threads run on.
+
+/**
+ * Makes of a worker of Node's one of a browser's, as far as Emscripten's glue asks. It is no file, which
+ * bundlers for Node would have to know of.
+ */
+const kNodeScript = `
+const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
+Object.assign(globalThis, {
+  self: globalThis,
+  name: workerData.name,
+  location: new URL(workerData.url),
+  importScripts() {},
+  postMessage: (message) => parentPort.postMessage(message),
+});
+import(workerData.url).then(() => parentPort.on('message', (data) => onmessage({ data })));
+`;
+
+/**
+ * Starts a worker as a browser's constructor does, in Node, too.
+ * @param {string} url  of a module
+ * @param {WorkerOptions} options
+ * @param {(reason: unknown) => void} fail  called where it does not start
+ * @returns {Worker & { ref?(): void, unref?(): void }}
+ */
+export function startWorker(url, options, fail) {
+  if (typeof Worker === 'function') {
+    const worker = new Worker(url, options);
+    worker.addEventListener('error', (event) => {
+      // The glue would throw it again.
+      event.stopImmediatePropagation();
+      fail(event.message ?? 'a worker does not start');
+    });
+    return worker;
+  }
+  const { Worker: NodeWorker } = process.getBuiltinModule('node:worker_threads');
+  /** @type {any} */
+  const worker = new NodeWorker(kNodeScript, {
+    eval: true,
+    // Some options of the process are none for a worker, and would keep it from starting.
+    execArgv: [],
+    workerData: { url, name: options.name },
+  });
+  worker.on('error', fail);
+  worker.on('message', (/** @type {unknown} */ data) => worker.onmessage({ data }));
+  return worker;
+}
