@@ -1,4 +1,5 @@
 import { invalid } from './errors.js';
+import { Kind } from './kind.js';
 import { checkOptions, flag, size, wanted, writeValues } from './options.js';
 import {
   asTensor,
@@ -264,7 +265,7 @@ export function writeAttentionOptions(call, options, sizes, leading) {
     call.floatsOf('t5Bias.table', t5Bias.table, [-1, numHeads]);
     writeValues(call, t5Bias, kT5Rule, 't5Bias');
   }
-  if (bias === undefined) call.none('floats');
+  if (bias === undefined) call.none(Kind.floats);
   else checkBroadcast('bias', call.floats('bias', bias), scores, true);
   call.mask('mask', options.mask, scores, true);
   const { causal = false, window } = options;
@@ -287,7 +288,7 @@ export function writeAttentionOptions(call, options, sizes, leading) {
   const needWeights = wanted('needWeights', options.needWeights);
   const needLogSumExp = wanted('needLogSumExp', options.needLogSumExp);
   if (!(needWeights || needScaledScores || needCappedScores || needBiasedScores || needLogSumExp)) {
-    for (let i = 0; i < 5; ++i) call.none('result');
+    for (let i = 0; i < 5; ++i) call.none(Kind.result);
     return undefined;
   }
   const shape = [...leading, numKeys];
@@ -334,7 +335,7 @@ export const giveStages = (call, output, stages) =>
  * @param {number} most
  */
 export function writeLengths(call, name, lens, batch, numRows, most) {
-  if (lens === undefined) return call.none('ints');
+  if (lens === undefined) return call.none(Kind.ints);
   const tensor = checkIntegers(name, lens, 0, most, `a length between 0 and the ${most} keys`);
   const { shape } = tensor;
   const fits =
@@ -354,7 +355,7 @@ export function writeLengths(call, name, lens, batch, numRows, most) {
  * @param {number} numHeads
  */
 function writeOfHeads(call, name, values, numHeads) {
-  if (values === undefined) return call.none('floats');
+  if (values === undefined) return call.none(Kind.floats);
   const isTensor = values !== null && typeof values === 'object' && 'shape' in values;
   call.floatsOf(name, isTensor ? values : asTensor(name, values), [numHeads]);
 }
@@ -368,7 +369,7 @@ function writeOfHeads(call, name, values, numHeads) {
  * @param {number} width
  */
 function writeRelative(call, name, table, numHeads, width) {
-  if (table === undefined) return call.none('floats');
+  if (table === undefined) return call.none(Kind.floats);
   const shape = call.floatsOf(name, table, [-1, width], [numHeads, -1, width]);
   const rows = shape[shape.length - 2];
   if (rows % 2 === 0) throw mismatch(name, `${rows} rows`, 'an odd number 2k+1 of them');
@@ -380,12 +381,12 @@ function writeRelative(call, name, table, numHeads, width) {
  * @param {Diagonal} diagonal
  */
 export function writeDiagonal(call, diagonal) {
-  if (diagonal === 'bottomRight') return call.put('optionalInteger', NaN);
-  if (diagonal === 'topLeft') return call.put('optionalInteger', 0);
+  if (diagonal === 'bottomRight') return call.put(Kind.optionalInteger, NaN);
+  if (diagonal === 'topLeft') return call.put(Kind.optionalInteger, 0);
   if (!Number.isSafeInteger(diagonal)) {
     throw invalid('diagonal', diagonal, "'topLeft', 'bottomRight' or a whole number of keys");
   }
-  call.put('optionalInteger', diagonal);
+  call.put(Kind.optionalInteger, diagonal);
 }
 
 /**
@@ -394,7 +395,7 @@ export function writeDiagonal(call, diagonal) {
  * @param {number} [side]
  */
 function writeSide(call, name, side = Infinity) {
-  if (side === Infinity) return call.put('optionalInteger', NaN);
+  if (side === Infinity) return call.put(Kind.optionalInteger, NaN);
   if (!Number.isSafeInteger(side) || side < 0) throw invalid(name, side, '0 or more keys');
-  call.put('optionalInteger', side);
+  call.put(Kind.optionalInteger, side);
 }

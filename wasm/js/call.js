@@ -1,4 +1,5 @@
 import { argumentError, invalid } from './errors.js';
+import { Kind } from './kind.js';
 import { outOfMemory } from './memory.js';
 import { checkOptions, kDropout } from './options.js';
 import {
@@ -32,27 +33,6 @@ const kMostResults = 16;
 const kShortCopy = 64;
 /** Room for this many numbers is kept from call to call. */
 const kKeptArguments = 1 << 16;
-
-/**
- * What an argument is; Kind in arguments.hpp has the same numbers. Both sides fold the kinds of a call's
- * arguments into one number, and the core refuses a call where the two differ.
- */
-const kKinds = {
-  real: 1,
-  integer: 2,
-  flag: 3,
-  choice: 4,
-  optionalReal: 5,
-  optionalInteger: 6,
-  address: 7,
-  floats: 8,
-  result: 9,
-  ints: 10,
-  doubles: 11,
-  bytes: 12,
-};
-
-/** @typedef {keyof typeof kKinds} Kind */
 
 const utf8Encoder = new TextEncoder();
 const utf8Decoder = new TextDecoder();
@@ -181,13 +161,13 @@ export class Call {
 
   // Arguments
 
-  /** @param {Kind} kind */
+  /** @param {number} kind */
   #note(kind) {
-    this.#kinds = (Math.imul(31, this.#kinds) + kKinds[kind]) | 0;
+    this.#kinds = (Math.imul(31, this.#kinds) + kind) | 0;
   }
 
   /**
-   * @param {Kind} kind
+   * @param {number} kind  of {@link Kind}
    * @param {number} value
    */
   put(kind, value) {
@@ -202,7 +182,7 @@ export class Call {
    */
   real(name, value) {
     if (!Number.isFinite(value)) throw invalid(name, value, 'a finite number');
-    this.put('real', value);
+    this.put(Kind.real, value);
     return value;
   }
 
@@ -213,7 +193,7 @@ export class Call {
    */
   integer(name, value, least) {
     checkInteger(name, value, least);
-    this.put('integer', value);
+    this.put(Kind.integer, value);
     return value;
   }
 
@@ -225,7 +205,7 @@ export class Call {
   optionalReal(name, value) {
     if (value !== undefined && !Number.isFinite(value))
       throw invalid(name, value, 'a finite number');
-    this.put('optionalReal', value ?? NaN);
+    this.put(Kind.optionalReal, value ?? NaN);
   }
 
   /**
@@ -236,7 +216,7 @@ export class Call {
    */
   optionalInteger(name, value, least) {
     if (value !== undefined) checkInteger(name, value, least);
-    this.put('optionalInteger', value ?? NaN);
+    this.put(Kind.optionalInteger, value ?? NaN);
   }
 
   /**
@@ -254,7 +234,7 @@ export class Call {
    * @param {unknown} thing
    */
   has(thing) {
-    this.put('flag', thing ? 1 : 0);
+    this.put(Kind.flag, thing ? 1 : 0);
   }
 
   /**
@@ -265,7 +245,7 @@ export class Call {
    */
   choice(name, value, choices) {
     checkChoice(name, value, choices);
-    this.put('choice', choices.indexOf(value));
+    this.put(Kind.choice, choices.indexOf(value));
     return value;
   }
 
@@ -282,7 +262,7 @@ export class Call {
 
   /**
    * A tensor that is left out.
-   * @param {Kind} kind
+   * @param {number} kind  of {@link Kind}
    */
   none(kind) {
     this.put(kind, -1);
@@ -290,7 +270,7 @@ export class Call {
 
   /**
    * A tensor that lies in memory.
-   * @param {Kind} kind
+   * @param {number} kind  of {@link Kind}
    * @param {number} address
    * @param {readonly number[]} shape
    * @param {readonly number[]} [strides]  row-major by default
@@ -328,7 +308,7 @@ export class Call {
     copy.data = data;
     copy.type = type;
     copy.at = at;
-    this.#view(type, 0, shape, strides);
+    this.#view(Kind[type], 0, shape, strides);
     return at;
   }
 
@@ -352,7 +332,7 @@ export class Call {
       ({ shape, strides } = seenAsHeads(name, shape, numHeads, strides));
     }
     if (place) {
-      this.#view('floats', place.address, shape, strides);
+      this.#view(Kind.floats, place.address, shape, strides);
     } else {
       const { data } = /** @type {NumbersLike} */ (tensor);
       this.#copy(name, data, 'floats', shape, strides);
@@ -392,7 +372,7 @@ export class Call {
    * @param {ArrayLike<number> | NumbersLike} [numbers]
    */
   numbers(type, name, numbers) {
-    if (numbers === undefined) return (this.none(type), 0);
+    if (numbers === undefined) return (this.none(Kind[type]), 0);
     const { data, shape } = asTensor(name, numbers);
     return this.#copy(name, data, type, shape);
   }
@@ -405,7 +385,7 @@ export class Call {
    * @param {boolean} [lastMayBeLess]  see checkBroadcast
    */
   mask(name, mask, target, lastMayBeLess) {
-    if (mask === undefined) return this.none('bytes');
+    if (mask === undefined) return this.none(Kind.bytes);
     checkMask(name, mask);
     const { data, shape } = mask;
     checkBroadcast(name, shape, target, lastMayBeLess);
@@ -438,7 +418,7 @@ export class Call {
     if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) {
       throw invalid('intermediates', names, 'an array of names, of those in intermediateNames()');
     }
-    this.put('integer', names.length);
+    this.put(Kind.integer, names.length);
     for (const name of names) this.text('intermediates', name);
   }
 
@@ -457,7 +437,7 @@ export class Call {
     /** @type {Result} */
     const result = { name, shape, bytes, at: this.#count + 1, address: 0 };
     this.#results.push(result);
-    this.#view('result', 0, seenAs, strides);
+    this.#view(Kind.result, 0, seenAs, strides);
     return result;
   }
 
@@ -482,7 +462,7 @@ export class Call {
    */
   resultIf(wanted, name, shape, seenAs) {
     if (wanted) return this.result(name, shape, seenAs);
-    this.none('result');
+    this.none(Kind.result);
     return undefined;
   }
 

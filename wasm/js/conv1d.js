@@ -1,5 +1,6 @@
 import { sizesOf } from './attentionOptions.js';
 import { invalid } from './errors.js';
+import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { checkTensor, rowsOf } from './tensor.js';
 import { flag, kInit, size } from './options.js';
@@ -31,7 +32,7 @@ const padding = (call, name, value = 0) => {
   if (!Number.isSafeInteger(value) || value < 0) {
     throw invalid(name, value, "a whole number of at least 0 or 'same'");
   }
-  call.put('integer', value);
+  call.put(Kind.integer, value);
 };
 
 const kOptions = {

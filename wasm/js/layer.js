@@ -1,4 +1,5 @@
 import { invalid } from './errors.js';
+import { Kind } from './kind.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
 import { checkOptions, writeOptions } from './options.js';
 import { brief } from './print.js';
@@ -101,8 +102,8 @@ export class Layer extends NativeObject {
         sizes = writeOptions(call, options, table);
         return;
       }
-      call.put('address', place.owner.address);
-      call.put('integer', place.index);
+      call.put(Kind.address, place.owner.address);
+      call.put(Kind.integer, place.index);
     });
     super(runtime, 'deleteLayer', address, place?.owner);
     this.#kind = kind;
@@ -235,8 +236,8 @@ export class Layer extends NativeObject {
     const address = this.address;
     return withSafetensors(runtimeOf(this), source, (file) =>
       runtimeOf(this).call((call) => {
-        call.put('address', address);
-        call.put('address', file.address);
+        call.put(Kind.address, address);
+        call.put(Kind.address, file.address);
         call.text('prefix', prefix);
         call.flag('strict', strict);
         call.run('loadStateDict');

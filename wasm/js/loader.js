@@ -1,6 +1,7 @@
 import { Attn } from './attn.js';
 import { argumentError, AttnError, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
+import { Kind } from './kind.js';
 import { kLoadOptions } from './loadOptions.js';
 import { checkOptions } from './options.js';
 import { Runtime } from './runtime.js';
@@ -247,7 +248,7 @@ async function start(glue, module, variant, threads) {
     // Calls cannot wait for workers to come up: a page may not.
     await Promise.race([native.pthreadPoolReady, failed]);
     const runtime = new Runtime(native, workers);
-    runtime.ask('start', (call) => call.put('integer', poolSize + 1));
+    runtime.ask('start', (call) => call.put(Kind.integer, poolSize + 1));
     // They do not keep Node alive.
     for (const worker of workers) worker.unref?.();
     return runtime;

@@ -8,6 +8,7 @@ import {
 import { positions } from './attentionPositions.js';
 import { invalid } from './errors.js';
 import { cacheOf, KeyValueCache, writeCapacity } from './keyValueCache.js';
+import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkEqual, kRowRanks } from './tensor.js';
@@ -163,7 +164,7 @@ export class MultiHeadAttention extends Layer {
       checkEqual('query', 'width', q.width, 'the dModel of this layer', this.sizes.dModel);
       this.#checkWidths(k.width, v.width);
       const output = call.result('output', shape);
-      if (cache) call.put('address', cache.address);
+      if (cache) call.put(Kind.address, cache.address);
       const stages = this.#writeOptions(call, options, shape, past + k.length);
       call.intermediates(options.intermediates);
       call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
@@ -198,7 +199,7 @@ export class MultiHeadAttention extends Layer {
       this.#checkWidths(k.width, v.width);
       checkEqual('value', 'batch', v.batch, 'the batch of key', k.batch);
       checkEqual('key', 'length', k.length, 'the length of value', v.length);
-      call.put('address', cache.address);
+      call.put(Kind.address, cache.address);
     });
   }
 
@@ -222,7 +223,7 @@ export class MultiHeadAttention extends Layer {
     const numKeys = lengthOf(cache);
     return this.call((call) => {
       const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
-      call.put('address', cache.address);
+      call.put(Kind.address, cache.address);
       const output = call.result('output', shape);
       const stages = this.#writeOptions(call, options, shape, numKeys);
       call.intermediates(options.intermediates);

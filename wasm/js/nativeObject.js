@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { AttnError } from './errors.js';
+import { Kind } from './kind.js';
 import { printsBriefly } from './print.js';
 
 /** @import { Call } from './call.js' */
@@ -60,7 +61,7 @@ export class NativeObject {
    */
   call(body) {
     return this.#runtime.call((call) => {
-      call.put('address', this.address);
+      call.put(Kind.address, this.address);
       return body(call);
     });
   }
@@ -73,7 +74,7 @@ export class NativeObject {
    */
   ask(operation, write) {
     return this.#runtime.ask(operation, (call) => {
-      call.put('address', this.address);
+      call.put(Kind.address, this.address);
       write?.(call);
     });
   }
@@ -87,7 +88,7 @@ export class NativeObject {
    */
   map(operation, writeInputs, writeFurther) {
     const write = (/** @type {Call} */ call) => {
-      call.put('address', this.address);
+      call.put(Kind.address, this.address);
       return writeInputs(call);
     };
     return this.#runtime.map(operation, write, writeFurther);
@@ -137,6 +138,6 @@ export class NativeObject {
  */
 function removal(runtime, operation, address) {
   return () => {
-    if (!runtime.disposed) runtime.ask(operation, (call) => call.put('address', address));
+    if (!runtime.disposed) runtime.ask(operation, (call) => call.put(Kind.address, address));
   };
 }

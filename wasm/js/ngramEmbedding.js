@@ -1,4 +1,5 @@
 import { invalid } from './errors.js';
+import { Kind } from './kind.js';
 import { checkOptions } from './options.js';
 import { checkInteger } from './tensor.js';
 
@@ -31,7 +32,7 @@ export function ngramEmbedding(runtime, tokens, options) {
   return runtime.map(
     'ngramEmbedding',
     (call) => {
-      call.put('integer', tokens.length);
+      call.put(Kind.integer, tokens.length);
       for (const token of tokens) call.text('tokens', token);
       return [tokens.length, dModel];
     },

@@ -1,3 +1,4 @@
+import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { checkOptions, choice, flag, kInit, size } from './options.js';
 
@@ -67,7 +68,7 @@ class Recurrent extends Layer {
       const batch = shape.length === 3 ? [shape[0]] : [];
       const states = [numLayers, ...batch, hiddenSize];
       const output = call.result('output', shape.with(-1, hiddenSize));
-      if (options.h0 === undefined) call.none('floats');
+      if (options.h0 === undefined) call.none(Kind.floats);
       else call.floatsOf('h0', options.h0, states);
       const hN = call.result('hN', states);
       call.intermediates(options.intermediates);

@@ -1,4 +1,5 @@
 import { invalid } from './errors.js';
+import { Kind } from './kind.js';
 import { NativeObject } from './nativeObject.js';
 import { checkOptions, flag, optionalReal, real, size, writeValues } from './options.js';
 import { asTensor, checkChoice, checkInteger, checkIntegers, kHeadRanks } from './tensor.js';
@@ -333,7 +334,7 @@ const kScalings = {
  * @param {RotaryScaling} [scaling]
  */
 function writeScaling(call, path, scaling) {
-  if (scaling === undefined) return call.put('choice', 0);
+  if (scaling === undefined) return call.put(Kind.choice, 0);
   if (scaling === null || typeof scaling !== 'object')
     throw invalid(path, scaling, 'a plain object');
   const { type } = scaling;
@@ -342,7 +343,7 @@ function writeScaling(call, path, scaling) {
   const table = kScalings[type] ?? Object.assign({}, ...Object.values(kScalings));
   checkOptions(scaling, { type: true, ...table }, path);
   checkChoice(`${path}.type`, type, kinds);
-  call.put('choice', 1 + kinds.indexOf(type));
+  call.put(Kind.choice, 1 + kinds.indexOf(type));
   writeValues(call, scaling, table, path);
 }
 

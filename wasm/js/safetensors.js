@@ -1,4 +1,5 @@
 import { invalid } from './errors.js';
+import { Kind } from './kind.js';
 import { NativeObject } from './nativeObject.js';
 
 /** @import { Runtime } from './runtime.js' */
@@ -112,12 +113,12 @@ export function toSafetensors(runtime, tensors, metadata = {}) {
   const named = entriesOf('tensors', tensors);
   const texts = entriesOf('metadata', metadata);
   return runtime.call((call) => {
-    call.put('integer', named.size);
+    call.put(Kind.integer, named.size);
     for (const [name, tensor] of named) {
       call.text('name', name);
       call.floats(name, tensor);
     }
-    call.put('integer', texts.size);
+    call.put(Kind.integer, texts.size);
     for (const [key, value] of texts) {
       call.text('metadata', key);
       call.text(`metadata.${key}`, value);

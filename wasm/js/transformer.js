@@ -1,5 +1,6 @@
 import { kActivations } from './activation.js';
 import { positions } from './attentionPositions.js';
+import { Kind } from './kind.js';
 import { choice, flag, kInit, like, real, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
@@ -82,6 +83,6 @@ export function writeLayerWeights(call, length, sizes, leading) {
   const { batch, numHeads, numQueries, numKeys } = sizes;
   const shape = [...leading, numKeys];
   const seenAs = [batch, numHeads, numQueries, numKeys];
-  call.put('integer', length);
+  call.put(Kind.integer, length);
   return Array.from({ length }, () => call.result('weights', shape, seenAs));
 }

@@ -5,6 +5,7 @@ import {
   writeAttentionOptions,
 } from './attentionOptions.js';
 import { DecodingState, kCapacity } from './keyValueCache.js';
+import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { layerSizes, leadingOf } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
@@ -154,12 +155,12 @@ class Decoder extends Layer {
       const rank = shape.length;
       const self = layerSizes(shape, dModel, numHeads, past + shape[rank - 2]);
       const output = call.result('output', shape);
-      call.put('address', state ? state.address : 0);
+      call.put(Kind.address, state ? state.address : 0);
       let numKeys;
       if (state) {
         checkEqual('x', 'batch', self.batch, 'the batch of state', state.batch);
         numKeys = state.memoryLength;
-        call.none('floats');
+        call.none(Kind.floats);
       } else {
         const other = call.rows('memory', /** @type {TensorLike} */ (memory), dModel, 'dModel');
         checkEqual('memory', 'rank', other.length, 'the rank of x', rank);

@@ -6,6 +6,7 @@ import {
 } from './attentionOptions.js';
 import { invalid } from './errors.js';
 import { cacheOf, DecodingState, writeCapacity } from './keyValueCache.js';
+import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { layerSizes, leadingOf, lengthOf } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
@@ -125,7 +126,7 @@ export class TransformerEncoderLayer extends Layer {
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
-      call.put('address', cache ? cache.address : 0);
+      call.put(Kind.address, cache ? cache.address : 0);
       const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
       const stages = writeAttentionOptions(call, attention, sizes, leadingOf(shape, numHeads));
       call.dropout(dropout);
@@ -197,7 +198,7 @@ export class TransformerEncoder extends Layer {
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
-      call.put('address', caches ? caches.address : 0);
+      call.put(Kind.address, caches ? caches.address : 0);
       const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
       const leading = leadingOf(shape, numHeads);
       writeAttentionOptions(call, attention, sizes, leading);

@@ -27,7 +27,7 @@ namespace attn::wasm {
 
 using Address = std::uintptr_t;
 
-/// What an argument is; wasm/js/call.js numbers them alike. Both sides fold the kinds of a call's
+/// What an argument is; wasm/js/kind.js numbers them alike. Both sides fold the kinds of a call's
 /// arguments into one number, in the order in which they are written and read, and attn_run()
 /// refuses a call where the two differ.
 enum class Kind : std::uint32_t {
@@ -192,8 +192,10 @@ class Arguments {
     std::int64_t strides[ConstTensor::kMaxRank];
   };
 
-  // Out of line: they are called in some three hundred places.
-  double next(Kind kind) noexcept;
+  double next(Kind kind) noexcept {
+    kinds_ = 31 * kinds_ + static_cast<std::uint32_t>(kind);
+    return *at_++;
+  }
   /// Rank, address, sizes and strides; a rank of −1 stands for none.
   Strided strided(Kind kind) noexcept;
 

@@ -85,11 +85,6 @@ void describe(Arguments& a) {
 
 }  // namespace
 
-double Arguments::next(Kind kind) noexcept {
-  kinds_ = 31 * kinds_ + static_cast<std::uint32_t>(kind);
-  return *at_++;
-}
-
 Arguments::Strided Arguments::strided(Kind kind) noexcept {
   Strided read;
   read.rank = static_cast<int>(next(kind));

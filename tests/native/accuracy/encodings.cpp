@@ -211,9 +211,9 @@ void measure_rotation(Case& c, bool interleaved) {
   std::vector<float> output(x.size());
   rotary.forward({x.data(), {1, 2, 64, 70}}, {output.data(), {1, 2, 64, 70}},
                  {.positions = {positions.data(), {64}}}, c.context());
-  auto [exact, bounds] =
-      reference::rotary_embedding({Array({1, 2, 64, 70}, x), positions,
-                                   reference::rotary_frequencies({.dim = 64}), interleaved});
+  auto [exact, bounds] = reference::rotary_embedding(
+      reference::RotaryEmbedding{Array({1, 2, 64, 70}, x), positions,
+                                 reference::rotary_frequencies({.dim = 64}), interleaved});
   for (double& bound : bounds.values) bound *= 1.7e-7;
   c.add(output, exact, bounds);
 }

@@ -166,7 +166,7 @@ reference::TransformerLayer reference_of(std::map<std::string, Array> weights) {
   reference::TransformerLayer layer;
   layer.weights = std::move(weights);
   layer.num_heads = layer.num_kv_heads = 4;
-  layer.activation = &reference::relu;
+  layer.activation = reference::Activation::kRelu;
   return layer;
 }
 

@@ -44,9 +44,10 @@ inline reference::TransformerLayer reference_of(const attn::Module& module,
   }
   layer.num_heads = options.num_heads;
   layer.num_kv_heads = options.num_kv_heads.value_or(options.num_heads);
-  layer.activation = options.activation == attn::Activation::kRelu   ? &reference::relu
-                     : options.activation == attn::Activation::kGelu ? &reference::gelu
-                                                                     : &reference::gelu_tanh;
+  layer.activation = options.activation == attn::Activation::kRelu ? reference::Activation::kRelu
+                     : options.activation == attn::Activation::kGelu
+                         ? reference::Activation::kGelu
+                         : reference::Activation::kGeluTanh;
   layer.eps = options.layer_norm_eps;
   layer.norm_first = options.norm_first;
   return layer;

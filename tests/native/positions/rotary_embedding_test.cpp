@@ -271,9 +271,9 @@ TEST_P(RotaryEmbeddingTest, is_exact_with_every_rule_far_out_and_back) {
       const Shape shape{1, 1, 20, rule.options.rotary_dim};
       const std::vector<float> x = random.normals(count_of(shape));
       rule.frequencies.sequence_length = 9000;
-      auto [exact, error] = reference::rotary_embedding(
-          {reference::Array(shape, x), positions, reference::rotary_frequencies(rule.frequencies),
-           false, a, inverse});
+      auto [exact, error] = reference::rotary_embedding(reference::RotaryEmbedding{
+          reference::Array(shape, x), positions, reference::rotary_frequencies(rule.frequencies),
+          false, a, inverse});
       for (double& bound : error.values) bound *= a * (a == 1 ? kStated : kStatedWithFactor);
       EXPECT_TRUE(is_within(
           rotate(

@@ -2,20 +2,42 @@
 
 #include <cmath>
 
+#include "reference/scalar.hpp"
+
 namespace reference {
 
-double relu(double x) { return x < 0 ? 0 : x; }
+template <class T>
+T relu(T x) {
+  return plain(x) <= 0 ? T(0) : x;
+}
 
-double gelu(double x) {
+template <class T>
+T gelu(T x) {
+  using std::erfc;
   const double root_half = std::sqrt(0.5);
-  return 0.5 * x * std::erfc(-x * root_half);
+  return 0.5 * x * erfc(-x * root_half);
 }
 
-double gelu_tanh(double x) {
+template <class T>
+T gelu_tanh(T x) {
   const double pi = std::acos(-1.0);
-  const double u = std::sqrt(2 / pi) * (x + 0.044715 * x * x * x);
+  const T u = std::sqrt(2 / pi) * (x + 0.044715 * x * x * x);
   // (1 + tanh u) / 2 without cancellation.
-  return x / (1 + std::exp(-2 * u));
+  return x * sigmoid(2 * u);
 }
+
+template <class T>
+T silu(T x) {
+  return x * sigmoid(x);
+}
+
+template double relu(double);
+template double gelu(double);
+template double gelu_tanh(double);
+template double silu(double);
+template Scalar relu(Scalar);
+template Scalar gelu(Scalar);
+template Scalar gelu_tanh(Scalar);
+template Scalar silu(Scalar);
 
 }  // namespace reference

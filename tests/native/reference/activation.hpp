@@ -2,10 +2,33 @@
 
 namespace reference {
 
-double relu(double x);
+enum class Activation { kRelu, kGelu, kGeluTanh, kSilu };
+
+/// Its slope at 0 is 0.
+template <class T>
+T relu(T x);
 /// x·Φ(x), by the system's erfc.
-double gelu(double x);
+template <class T>
+T gelu(T x);
 /// Its approximation by tanh.
-double gelu_tanh(double x);
+template <class T>
+T gelu_tanh(T x);
+/// x / (1 + e⁻ˣ)
+template <class T>
+T silu(T x);
+
+template <class T>
+T activate(Activation activation, T x) {
+  switch (activation) {
+    case Activation::kRelu:
+      return relu(x);
+    case Activation::kGelu:
+      return gelu(x);
+    case Activation::kGeluTanh:
+      return gelu_tanh(x);
+    default:
+      return silu(x);
+  }
+}
 
 }  // namespace reference

@@ -2,35 +2,42 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <type_traits>
 #include <vector>
 
 /// Plain double-precision implementations to test against. They share no code with the core and
-/// prefer being obviously right to being fast.
+/// prefer being obviously right to being fast. What has gradients is a template over its numbers:
+/// doubles, or the scalars of a tape (scalar.hpp).
 namespace reference {
 
-/// A row-major array of doubles. A default-made one stands for an argument left out.
-struct Array {
+/// A row-major array. A default-made one stands for an argument left out.
+template <class T>
+struct ArrayOf {
   std::vector<std::int64_t> shape;
-  std::vector<double> values;
+  std::vector<T> values;
 
-  Array() = default;
-  explicit Array(std::vector<std::int64_t> shape_, double fill = 0) : shape(std::move(shape_)) {
+  ArrayOf() = default;
+  explicit ArrayOf(std::vector<std::int64_t> shape_, T fill = 0) : shape(std::move(shape_)) {
     std::int64_t count = 1;
     for (const std::int64_t size : shape) count *= size;
     values.assign(static_cast<std::size_t>(count), fill);
   }
-  template <class T>
-  Array(std::vector<std::int64_t> shape_, const std::vector<T>& values_)
+  template <class U>
+  ArrayOf(std::vector<std::int64_t> shape_, const std::vector<U>& values_)
       : shape(std::move(shape_)), values(values_.begin(), values_.end()) {}
+  /// Constants for an array of numbers that have gradients.
+  template <class U>
+    requires(!std::is_same_v<T, U> && std::is_convertible_v<U, T>)
+  ArrayOf(const ArrayOf<U>& other) : ArrayOf(other.shape, other.values) {}
 
   bool given() const { return !shape.empty() || !values.empty(); }
   std::int64_t size(std::size_t i) const { return shape[i]; }
 
-  double& at(std::initializer_list<std::int64_t> indices) { return values[offset(indices)]; }
-  double at(std::initializer_list<std::int64_t> indices) const { return values[offset(indices)]; }
+  T& at(std::initializer_list<std::int64_t> indices) { return values[offset(indices)]; }
+  T at(std::initializer_list<std::int64_t> indices) const { return values[offset(indices)]; }
 
   /// The element at indices of a larger shape that this one broadcasts to, from the right.
-  double broadcast_at(std::initializer_list<std::int64_t> indices) const {
+  T broadcast_at(std::initializer_list<std::int64_t> indices) const {
     std::size_t flat = 0;
     const std::size_t skip = indices.size() - shape.size();
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -51,10 +58,20 @@ struct Array {
   }
 };
 
+using Array = ArrayOf<double>;
+
+/// A parameter that says nothing of T: constants and braces convert to it.
+template <class T>
+using Given = std::type_identity_t<T>;
+
+constexpr double kUnit = 1.0 / (1 << 24);  ///< float32 rounds to within this, relatively
+
 /// Exact values, and how far float32 arithmetic may be from each.
-struct Bounded {
-  Array exact;
+template <class T>
+struct BoundedOf {
+  ArrayOf<T> exact;
   Array error;
 };
+using Bounded = BoundedOf<double>;
 
 }  // namespace reference

@@ -9,12 +9,12 @@
 namespace reference {
 namespace {
 
-constexpr double kUnit = 1.0 / (1 << 24);  // float32 rounds to within this, relatively
-constexpr double kSmallest = 1.2e-38;      // below it, float32 loses relative precision
+constexpr double kSmallest = 1.2e-38;  // below it, float32 loses relative precision
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Whether a mask is too short to say anything about key j.
-bool is_beyond(const Array& mask, std::int64_t j) {
+template <class T>
+bool is_beyond(const ArrayOf<T>& mask, std::int64_t j) {
   return mask.shape.back() > 1 && j >= mask.shape.back();
 }
 
@@ -23,16 +23,20 @@ std::int64_t offset_of(const Array& offsets, std::int64_t b) {
 }
 
 /// The row of a table of relative keys or values for query i and key j.
-std::int64_t relative_row(const Array& table, std::int64_t h, std::int64_t distance) {
+template <class T>
+std::int64_t relative_row(const ArrayOf<T>& table, std::int64_t h, std::int64_t distance) {
   const std::int64_t k = table.size(1) / 2;
   return (table.size(0) == 1 ? 0 : h) * table.size(1) + std::clamp(distance, -k, k) + k;
 }
 
-bool attends(const Attention& p, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+template <class T>
+bool attends(const AttentionOf<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
+             std::int64_t j) {
   if (p.mask.given() && (is_beyond(p.mask, j) || p.mask.broadcast_at({b, h, i, j}) == 0)) {
     return false;
   }
-  if (p.bias.given() && (is_beyond(p.bias, j) || p.bias.broadcast_at({b, h, i, j}) == -kInfinity)) {
+  if (p.bias.given() &&
+      (is_beyond(p.bias, j) || plain(p.bias.broadcast_at({b, h, i, j})) == -kInfinity)) {
     return false;
   }
   if (p.causal_offset.given() && j > i + offset_of(p.causal_offset, b)) return false;
@@ -75,7 +79,22 @@ std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int
   return first + bucket;
 }
 
-AttentionResult attention(const Attention& p) {
+AttentionOf<Scalar> variables(Tape& tape, const Attention& p) {
+  return {p,
+          tape.variables(p.query),
+          tape.variables(p.key),
+          tape.variables(p.value),
+          tape.variables(p.bias),
+          tape.variables(p.relative_keys),
+          tape.variables(p.relative_values),
+          tape.variables(p.alibi_slopes),
+          tape.variables(p.t5_table),
+          tape.variables(p.sinks)};
+}
+
+template <class T>
+AttentionResultOf<T> attention(const AttentionOf<T>& p) {
+  using std::exp, std::log, std::tanh;
   const std::int64_t batch = p.query.size(0), heads = p.query.size(1),
                      num_queries = p.query.size(2), dim = p.query.size(3), num_keys = p.key.size(2),
                      value_dim = p.value.size(3);
@@ -83,18 +102,17 @@ AttentionResult attention(const Attention& p) {
   const std::int64_t group = heads == 0 ? 1 : heads / key_heads;
   const double scale = p.scale.value_or(1 / std::sqrt(static_cast<double>(dim)));
 
-  AttentionResult r;
-  r.output = r.output_error = Array({batch, heads, num_queries, value_dim});
-  r.log_sum_exp = r.log_sum_exp_error = Array({batch, heads, num_queries});
-  r.scaled_scores = r.capped_scores = r.biased_scores = r.weights = r.attended =
-      r.scaled_scores_error = r.capped_scores_error = r.biased_scores_error = r.weights_error =
-          Array({batch, heads, num_queries, num_keys});
+  AttentionResultOf<T> r;
+  r.output = ArrayOf<T>({batch, heads, num_queries, value_dim});
+  r.output_error = Array(r.output.shape);
+  r.log_sum_exp = ArrayOf<T>({batch, heads, num_queries});
+  r.log_sum_exp_error = Array(r.log_sum_exp.shape);
+  r.scaled_scores = r.capped_scores = r.biased_scores = r.weights =
+      ArrayOf<T>({batch, heads, num_queries, num_keys});
+  r.attended = r.scaled_scores_error = r.capped_scores_error = r.biased_scores_error =
+      r.weights_error = Array(r.weights.shape);
 
-  const auto row_of = [](Array& array, std::int64_t row, std::int64_t length) {
-    return std::span(array.values)
-        .subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length));
-  };
-  const auto in_row = [](const Array& array, std::int64_t row, std::int64_t length) {
+  const auto row_of = [](auto& array, std::int64_t row, std::int64_t length) {
     return std::span(array.values)
         .subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length));
   };
@@ -114,158 +132,166 @@ AttentionResult attention(const Attention& p) {
       const std::int64_t key_head = b * key_heads + h / group;
       for (std::int64_t i = 0; i < num_queries; ++i) {
         const std::int64_t row = (b * heads + h) * num_queries + i;
-        const auto query = in_row(p.query, row, dim);
+        const auto query = row_of(p.query, row, dim);
         const auto scaled = row_of(r.scaled_scores, row, num_keys);
         const auto capped = row_of(r.capped_scores, row, num_keys);
         const auto biased = row_of(r.biased_scores, row, num_keys);
         const auto biased_error = row_of(r.biased_scores_error, row, num_keys);
         const auto weights = row_of(r.weights, row, num_keys);
         const auto attended = row_of(r.attended, row, num_keys);
-        double& log_sum_exp = r.log_sum_exp.values[static_cast<std::size_t>(row)];
+        T& log_sum_exp = r.log_sum_exp.values[static_cast<std::size_t>(row)];
 
         // Scores, with the error of each.
-        const double sink = p.sinks.given() ? p.sinks.at({h}) : -kInfinity;
-        double largest = sink;
+        const T sink = p.sinks.given() ? p.sinks.at({h}) : T(-kInfinity);
+        double largest = plain(sink);
         for (std::int64_t at = 0; at < num_keys; ++at) {
           const auto j = static_cast<std::size_t>(at);
-          const auto key = in_row(p.key, key_head * num_keys + at, dim);
-          double dot = 0, magnitude = 0;
+          const auto key = row_of(p.key, key_head * num_keys + at, dim);
+          Sum<T> dot;
+          double magnitude = 0;
           for (std::size_t d = 0; d < query.size(); ++d) {
-            dot += query[d] * key[d];
-            magnitude += std::abs(query[d] * key[d]);
+            dot.add(query[d], key[d]);
+            magnitude += std::abs(plain(query[d]) * plain(key[d]));
           }
           // One rounding per product and addition; scale itself, and its product with the query.
           const std::int64_t distance = at - i - offset_of(p.relative_offset, b);
           if (p.relative_keys.given()) {
             const auto relative =
-                in_row(p.relative_keys, relative_row(p.relative_keys, h, distance), dim);
+                row_of(p.relative_keys, relative_row(p.relative_keys, h, distance), dim);
             for (std::size_t d = 0; d < query.size(); ++d) {
-              dot += query[d] * relative[d];
-              magnitude += std::abs(query[d] * relative[d]);
+              dot.add(query[d], relative[d]);
+              magnitude += std::abs(plain(query[d]) * plain(relative[d]));
             }
           }
           double error = kUnit * static_cast<double>(dim + 6) * std::abs(scale) * magnitude +
                          kSmallest * static_cast<double>(dim);
           if (p.query_error.given()) {
-            const auto query_error = in_row(p.query_error, row, dim);
-            const auto key_error = in_row(p.key_error, key_head * num_keys + at, dim);
+            const auto query_error = row_of(p.query_error, row, dim);
+            const auto key_error = row_of(p.key_error, key_head * num_keys + at, dim);
             for (std::size_t d = 0; d < query.size(); ++d) {
-              error += std::abs(scale) * (query_error[d] * (std::abs(key[d]) + key_error[d]) +
-                                          std::abs(query[d]) * key_error[d]);
+              error +=
+                  std::abs(scale) * (query_error[d] * (std::abs(plain(key[d])) + key_error[d]) +
+                                     std::abs(plain(query[d])) * key_error[d]);
             }
           }
-          scaled[j] = scale * dot;
+          scaled[j] = scale * dot.total();
           row_of(r.scaled_scores_error, row, num_keys)[j] = error;
 
-          capped[j] = p.softcap > 0 ? p.softcap * std::tanh(scaled[j] / p.softcap) : scaled[j];
-          if (p.softcap > 0) error += 8 * kUnit * std::abs(capped[j]);
+          capped[j] = p.softcap > 0 ? p.softcap * tanh(scaled[j] / p.softcap) : scaled[j];
+          if (p.softcap > 0) error += 8 * kUnit * std::abs(plain(capped[j]));
           row_of(r.capped_scores_error, row, num_keys)[j] = error;
 
           biased[j] = capped[j];
-          double by_distance = 0;
+          T by_distance = 0;
           if (p.alibi_slopes.given()) {
             by_distance -= p.alibi_slopes.at({h}) * std::abs(static_cast<double>(distance));
-            error += 2 * kUnit * std::abs(by_distance);
+            error += 2 * kUnit * std::abs(plain(by_distance));
           }
           if (p.t5_table.given()) {
             const auto at_distance = static_cast<std::size_t>(at - i + num_queries);
             by_distance += p.t5_table.at({buckets[at_distance], h});
-            error += 2 * kUnit * std::abs(by_distance);
+            error += 2 * kUnit * std::abs(plain(by_distance));
           }
           biased[j] += by_distance;
-          error += kUnit * std::abs(biased[j]);
+          error += kUnit * std::abs(plain(biased[j]));
           if (p.bias.given() && !is_beyond(p.bias, at)) {
             biased[j] += p.bias.broadcast_at({b, h, i, at});
-            error += kUnit * std::abs(biased[j]);
+            error += kUnit * std::abs(plain(biased[j]));
           }
           biased_error[j] = error;
 
           if (attends(p, b, h, i, at)) {
             attended[j] = 1;
-            largest = std::max(largest, biased[j]);
+            largest = std::max(largest, plain(biased[j]));
           } else {
             biased[j] = -kInfinity;
           }
         }
 
         // Softmax. NaN among the attended scores makes the sum NaN, as it should.
-        double sum = 0;
+        Sum<T> sum;
         bool any = false;
         for (std::size_t j = 0; j < attended.size(); ++j) {
           if (attended[j] == 0) continue;
           any = true;
-          weights[j] = std::exp(biased[j] - largest);
-          sum += weights[j];
+          weights[j] = exp(biased[j] - largest);
+          sum.add(weights[j]);
         }
         if (!any) {
           log_sum_exp = sink;
           continue;
         }
-        if (p.sinks.given()) sum += std::exp(sink - largest);
-        log_sum_exp = largest + std::log(sum);
+        if (p.sinks.given()) sum.add(exp(sink - largest));
+        const T total = sum.total();
+        log_sum_exp = largest + log(total);
 
         // Relative error of exp(score − max): of the score, of forming and scaling the difference,
         // and of the exponential itself and its rescaling from block to block.
         double sum_error = kUnit * (terms + 16);
         for (std::size_t j = 0; j < attended.size(); ++j) {
           if (attended[j] == 0) continue;
-          weights[j] /= sum;
-          weight_error[j] =
-              biased_error[j] + kUnit * (2.5 * std::abs(biased[j] - largest) + 8 + terms / 32);
-          sum_error += weights[j] * weight_error[j];
+          weights[j] /= total;
+          weight_error[j] = biased_error[j] +
+                            kUnit * (2.5 * std::abs(plain(biased[j]) - largest) + 8 + terms / 32);
+          sum_error += plain(weights[j]) * weight_error[j];
         }
         for (std::size_t j = 0; j < attended.size(); ++j) {
           if (attended[j] == 0) continue;
-          weight_error[j] = weights[j] * (weight_error[j] + sum_error) + kSmallest;
+          weight_error[j] = plain(weights[j]) * (weight_error[j] + sum_error) + kSmallest;
           if (p.kept.given()) {
             const double kept = p.kept.at({b, h, i, static_cast<std::int64_t>(j)});
             weights[j] *= kept;
-            weight_error[j] = weight_error[j] * kept + 2 * kUnit * weights[j];
+            weight_error[j] = weight_error[j] * kept + 2 * kUnit * plain(weights[j]);
           }
           row_of(r.weights_error, row, num_keys)[j] = weight_error[j];
         }
         r.log_sum_exp_error.values[static_cast<std::size_t>(row)] =
-            sum_error + kUnit * (2 * std::abs(largest) + 4 * std::abs(std::log(sum)) + 4);
+            sum_error + kUnit * (2 * std::abs(largest) + 4 * std::abs(std::log(plain(total))) + 4);
 
-        const auto output = row_of(r.output, row, value_dim);
         const auto output_error = row_of(r.output_error, row, value_dim);
+        std::vector<Sum<T>> output(output_error.size());
         for (std::size_t j = 0; j < attended.size(); ++j) {
           if (attended[j] == 0) continue;
-          const auto value =
-              in_row(p.value, key_head * num_keys + static_cast<std::int64_t>(j), value_dim);
-          const auto add = [&](std::span<const double> row) {
-            for (std::size_t c = 0; c < row.size(); ++c) {
-              output[c] += weights[j] * row[c];
+          const std::int64_t at = key_head * num_keys + static_cast<std::int64_t>(j);
+          const double weight = plain(weights[j]);
+          const auto add = [&](std::span<const T> value) {
+            for (std::size_t c = 0; c < value.size(); ++c) {
+              output[c].add(weights[j], value[c]);
               output_error[c] +=
-                  std::abs(row[c]) * (weight_error[j] + kUnit * (terms + 2) * weights[j]);
+                  std::abs(plain(value[c])) * (weight_error[j] + kUnit * (terms + 2) * weight);
             }
           };
-          add(value);
+          add(row_of(p.value, at, value_dim));
           if (p.value_error.given()) {
-            const auto value_error = in_row(
-                p.value_error, key_head * num_keys + static_cast<std::int64_t>(j), value_dim);
+            const auto value_error = row_of(p.value_error, at, value_dim);
             for (std::size_t c = 0; c < value_error.size(); ++c) {
-              output_error[c] += weights[j] * value_error[c];
+              output_error[c] += weight * value_error[c];
             }
           }
           if (p.relative_values.given()) {
             const std::int64_t distance =
                 static_cast<std::int64_t>(j) - i - offset_of(p.relative_offset, b);
-            add(in_row(p.relative_values, relative_row(p.relative_values, h, distance), value_dim));
+            add(row_of(p.relative_values, relative_row(p.relative_values, h, distance), value_dim));
           }
         }
         for (std::size_t c = 0; c < output.size(); ++c) {
-          output_error[c] += 4 * kUnit * std::abs(output[c]) + kSmallest;
+          const T total_of_column = output[c].total();
+          row_of(r.output, row, value_dim)[c] = total_of_column;
+          output_error[c] += 4 * kUnit * std::abs(plain(total_of_column)) + kSmallest;
         }
         // NaN in what is attended to reaches the output, but a dropped weight is given out as 0.
         for (std::size_t j = 0; p.kept.given() && j < attended.size(); ++j) {
           if (p.kept.at({b, h, i, static_cast<std::int64_t>(j)}) != 0) continue;
-          weights[j] = row_of(r.weights_error, row, num_keys)[j] = 0;
+          weights[j] = 0;
+          row_of(r.weights_error, row, num_keys)[j] = 0;
         }
       }
     }
   }
   return r;
 }
+
+template AttentionResult attention(const Attention&);
+template AttentionResultOf<Scalar> attention(const AttentionOf<Scalar>&);
 
 }  // namespace reference

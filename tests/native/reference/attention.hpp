@@ -4,19 +4,14 @@
 #include <optional>
 
 #include "reference/array.hpp"
+#include "reference/scalar.hpp"
 
 namespace reference {
 
-struct Attention {
-  Array query;  ///< (B, Hq, Nq, D)
-  Array key;    ///< (B, Hkv, Nk, D)
-  Array value;  ///< (B, Hkv, Nk, Dv)
-  /// How far what the core is given may be from these; none when left out.
-  Array query_error, key_error, value_error;
-
+/// What of an attention has no gradient.
+struct AttentionRules {
   std::optional<double> scale;  ///< 1/√D
   double softcap = 0;
-  Array bias;  ///< broadcasts to (B, Hq, Nq, Nk)
   Array mask;  ///< broadcasts to (B, Hq, Nq, Nk)
   /// Offsets of diagonals: (B) or (1).
   Array causal_offset;
@@ -26,26 +21,42 @@ struct Attention {
   Array valid_lens;  ///< (B) or (B, Nq)
   Array key_lens;    ///< (B)
 
-  Array relative_offset;  ///< (B) or (1), for the terms by distance below
-  Array relative_keys;    ///< (H or 1, 2k+1, D)
-  Array relative_values;  ///< (H or 1, 2k+1, Dv)
-  Array alibi_slopes;     ///< (H)
-  Array t5_table;         ///< (buckets, H)
+  Array relative_offset;  ///< (B) or (1), for the terms by distance
   bool t5_bidirectional = true;
   std::int64_t t5_max_distance = 128;
 
-  Array sinks;  ///< (H)
-  Array kept;   ///< (B, H, Nq, Nk): what dropout multiplies each weight by
+  Array kept;  ///< (B, H, Nq, Nk): what dropout multiplies each weight by
+
+  /// How far what the core is given may be from query, key and value; none when left out.
+  Array query_error, key_error, value_error;
 };
 
-struct AttentionResult {
-  Array output;       ///< (B, Hq, Nq, Dv)
-  Array log_sum_exp;  ///< (B, Hq, Nq)
+template <class T>
+struct AttentionOf : AttentionRules {
+  ArrayOf<T> query;  ///< (B, Hq, Nq, D)
+  ArrayOf<T> key;    ///< (B, Hkv, Nk, D)
+  ArrayOf<T> value;  ///< (B, Hkv, Nk, Dv)
+  ArrayOf<T> bias;   ///< broadcasts to (B, Hq, Nq, Nk)
+
+  ArrayOf<T> relative_keys;    ///< (H or 1, 2k+1, D)
+  ArrayOf<T> relative_values;  ///< (H or 1, 2k+1, Dv)
+  ArrayOf<T> alibi_slopes;     ///< (H)
+  ArrayOf<T> t5_table;         ///< (buckets, H)
+  ArrayOf<T> sinks;            ///< (H)
+};
+using Attention = AttentionOf<double>;
+
+AttentionOf<Scalar> variables(Tape&, const Attention&);
+
+template <class T>
+struct AttentionResultOf {
+  ArrayOf<T> output;       ///< (B, Hq, Nq, Dv)
+  ArrayOf<T> log_sum_exp;  ///< (B, Hq, Nq)
   // (B, Hq, Nq, Nk):
-  Array scaled_scores;
-  Array capped_scores;
-  Array biased_scores;  ///< −∞ where excluded
-  Array weights;
+  ArrayOf<T> scaled_scores;
+  ArrayOf<T> capped_scores;
+  ArrayOf<T> biased_scores;  ///< −∞ where excluded
+  ArrayOf<T> weights;
   Array attended;  ///< 1 where query i attends to key j, else 0
 
   /// Bounds, to first order, on what float32 arithmetic may be off by: the usual γ_n = n·2⁻²⁴ for
@@ -58,6 +69,7 @@ struct AttentionResult {
   Array biased_scores_error;
   Array weights_error;
 };
+using AttentionResult = AttentionResultOf<double>;
 
 /// The bucket of a T5 bias, found by comparing with the edges of the buckets.
 std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int64_t max_distance,
@@ -65,6 +77,7 @@ std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int
 
 /// The attention contract, step by step: scale, softcap, bias, exclusion, softmax, sum of values.
 /// What is excluded is skipped; a query with nothing to attend to gives 0 and −∞.
-AttentionResult attention(const Attention&);
+template <class T>
+AttentionResultOf<T> attention(const AttentionOf<T>&);
 
 }  // namespace reference

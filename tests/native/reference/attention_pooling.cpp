@@ -8,32 +8,33 @@
 namespace reference {
 namespace {
 
-constexpr double kUnit = 1.0 / (1 << 24);
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// What the headers of the kernels state.
 constexpr double kTanhError = 3e-7;
 
+template <class T>
 struct Number {
-  double exact;
+  T exact;
   double error;
 };
 
+template <class T>
 class Scores {
  public:
-  explicit Scores(const Pooling& p) : p_(p) {
-    if (p.score == Pooling::Score::kAdditive) {
-      query_ = linear({p.query, {}}, p.query_weight);
-      key_ = linear({p.key, {}}, p.key_weight);
+  explicit Scores(const PoolingOf<T>& p) : p_(p) {
+    if (p.score == PoolingScore::kAdditive) {
+      query_ = linear<T>({p.query, {}}, p.query_weight);
+      key_ = linear<T>({p.key, {}}, p.key_weight);
     }
   }
 
-  Number operator()(std::int64_t i, std::int64_t j) const {
+  Number<T> operator()(std::int64_t i, std::int64_t j) const {
     switch (p_.score) {
-      case Pooling::Score::kAverage:
+      case PoolingScore::kAverage:
         return {1, 0};
-      case Pooling::Score::kScaledDot:
+      case PoolingScore::kScaledDot:
         return dot(i, j);
-      case Pooling::Score::kAdditive:
+      case PoolingScore::kAdditive:
         return additive(i, j);
       default:
         return of_distance(i, j);
@@ -41,73 +42,92 @@ class Scores {
   }
 
  private:
-  Number dot(std::int64_t i, std::int64_t j) const {
-    double sum = 0;
+  Number<T> dot(std::int64_t i, std::int64_t j) const {
+    Sum<T> sum;
     double magnitude = 0;
     for (std::int64_t d = 0; d < p_.query.size(1); ++d) {
-      const double term = p_.query.at({i, d}) * p_.key.at({j, d}) * p_.parameter;
-      sum += term;
-      magnitude += std::abs(term);
+      const T a = p_.query.at({i, d}), b = p_.key.at({j, d}) * p_.parameter;
+      sum.add(a, b);
+      magnitude += std::abs(plain(a) * plain(b));
     }
-    return {sum, kUnit * static_cast<double>(p_.query.size(1) + 4) * magnitude};
+    return {sum.total(), kUnit * static_cast<double>(p_.query.size(1) + 4) * magnitude};
   }
 
-  Number additive(std::int64_t i, std::int64_t j) const {
-    double sum = 0;
+  Number<T> additive(std::int64_t i, std::int64_t j) const {
+    using std::tanh;
+    Sum<T> sum;
     double magnitude = 0;
     double inherited = 0;
     const std::int64_t hidden = p_.score_weight.size(1);
     for (std::int64_t h = 0; h < hidden; ++h) {
-      const double x = query_.exact.at({i, h}) + key_.exact.at({j, h});
-      const double weight = p_.score_weight.at({0, h});
-      const double t = std::tanh(x);
-      sum += weight * t;
-      magnitude += std::abs(weight * t);
-      inherited += std::abs(weight) * (query_.error.at({i, h}) + key_.error.at({j, h}) +
-                                       kUnit * std::abs(x) + kTanhError * std::abs(t));
+      const T x = query_.exact.at({i, h}) + key_.exact.at({j, h});
+      const T weight = p_.score_weight.at({0, h});
+      const T t = tanh(x);
+      sum.add(weight, t);
+      magnitude += std::abs(plain(weight) * plain(t));
+      inherited +=
+          std::abs(plain(weight)) * (query_.error.at({i, h}) + key_.error.at({j, h}) +
+                                     kUnit * std::abs(plain(x)) + kTanhError * std::abs(plain(t)));
     }
-    return {sum, inherited + kUnit * static_cast<double>(hidden + 1) * (magnitude + inherited)};
+    return {sum.total(),
+            inherited + kUnit * static_cast<double>(hidden + 1) * (magnitude + inherited)};
   }
 
-  Number of_distance(std::int64_t i, std::int64_t j) const {
-    double square = 0;
+  Number<T> of_distance(std::int64_t i, std::int64_t j) const {
+    using std::sqrt;
+    Sum<T> squares;
     for (std::int64_t d = 0; d < p_.query.size(1); ++d) {
-      const double difference = p_.query.at({i, d}) - p_.key.at({j, d});
-      square += difference * difference;
+      const T difference = p_.query.at({i, d}) - p_.key.at({j, d});
+      squares.add(difference, difference);
     }
+    const T square = squares.total();
     const double relative = kUnit * static_cast<double>(p_.query.size(1) + 8);
-    const double width = p_.parameter;
-    const double distance = std::sqrt(square) / width;
-    switch (p_.score) {
-      case Pooling::Score::kGaussian:
-        return {-square / (2 * width * width), square / (2 * width * width) * relative};
-      case Pooling::Score::kBoxcar:
-        return {std::isnan(distance) ? distance : distance < 1 ? 1.0 : 0.0, 0};
-      default:
-        return {std::isnan(distance) ? distance : std::fmax(1 - distance, 0),
-                distance * relative + kUnit};
+    const T width = p_.parameter;
+    if (p_.score == PoolingScore::kGaussian) {
+      const T score = -square / (2 * width * width);
+      return {score, -plain(score) * relative};
     }
+    const T distance = plain(square) == 0 ? T(0) : sqrt(square) / width;
+    const double plain_distance = plain(distance);
+    if (std::isnan(plain_distance)) return {distance, p_.score == PoolingScore::kBoxcar ? 0 : NAN};
+    if (p_.score == PoolingScore::kBoxcar) return {plain_distance < 1 ? 1.0 : 0.0, 0};
+    return {plain_distance < 1 ? 1 - distance : T(0), plain_distance * relative + kUnit};
   }
 
-  const Pooling& p_;
-  Bounded query_, key_;
+  const PoolingOf<T>& p_;
+  BoundedOf<T> query_, key_;
 };
 
 }  // namespace
 
-PoolingResult attention_pooling(const Pooling& p) {
+PoolingOf<Scalar> variables(Tape& tape, const Pooling& p) {
+  return {p.score,
+          tape.variable(p.parameter),
+          p.hard,
+          tape.variables(p.query),
+          tape.variables(p.key),
+          tape.variables(p.value),
+          tape.variables(p.query_weight),
+          tape.variables(p.key_weight),
+          tape.variables(p.score_weight),
+          p.attends};
+}
+
+template <class T>
+PoolingResultOf<T> attention_pooling(const PoolingOf<T>& p) {
+  using std::exp;
   const std::int64_t queries = p.query.size(0);
   const std::int64_t keys = p.key.size(0);
   const std::int64_t width = p.value.size(1);
-  const bool softmax = p.score == Pooling::Score::kScaledDot ||
-                       p.score == Pooling::Score::kGaussian || p.score == Pooling::Score::kAdditive;
+  const bool softmax = p.score == PoolingScore::kScaledDot || p.score == PoolingScore::kGaussian ||
+                       p.score == PoolingScore::kAdditive;
   const auto bounded = [](std::vector<std::int64_t> shape, double fill) {
-    return Bounded{Array(shape, fill), Array(shape)};
+    return BoundedOf<T>{ArrayOf<T>(shape, fill), Array(shape)};
   };
-  PoolingResult result{bounded({queries, width}, 0),
-                       bounded({queries, keys}, softmax ? -kInfinity : 0),
-                       bounded({queries, keys}, 0)};
-  const Scores score(p);
+  PoolingResultOf<T> result{bounded({queries, width}, 0),
+                            bounded({queries, keys}, softmax ? -kInfinity : 0),
+                            bounded({queries, keys}, 0)};
+  const Scores<T> score(p);
   for (std::int64_t i = 0; i < queries; ++i) {
     std::vector<std::int64_t> attended;
     double largest = -kInfinity;
@@ -116,59 +136,63 @@ PoolingResult attention_pooling(const Pooling& p) {
     bool is_nan = false;
     for (std::int64_t j = 0; j < keys; ++j) {
       if (p.attends && !p.attends(i, j)) continue;
-      const Number s = score(i, j);
+      const Number<T> s = score(i, j);
+      const double exact = plain(s.exact);
       result.scores.exact.at({i, j}) = s.exact;
       result.scores.error.at({i, j}) = s.error;
-      if (!softmax && s.exact == 0) continue;
+      if (!softmax && exact == 0) continue;
       attended.push_back(j);
-      is_nan = is_nan || std::isnan(s.exact);
-      if (best < 0 || s.exact > largest) best = j;
-      largest = std::fmax(largest, s.exact);
+      is_nan = is_nan || std::isnan(exact);
+      if (best < 0 || exact > largest) best = j;
+      largest = std::fmax(largest, exact);
       largest_error = std::fmax(largest_error, s.error);
     }
     if (attended.empty()) continue;
     if (p.hard) {
       for (std::int64_t c = 0; c < width; ++c) {
-        result.output.exact.at({i, c}) = is_nan ? NAN : p.value.at({best, c});
+        result.output.exact.at({i, c}) = is_nan ? T(NAN) : p.value.at({best, c});
       }
       if (!is_nan) result.weights.exact.at({i, best}) = 1;
       continue;
     }
-    double sum = 0;
+    Sum<T> sum;
     double sum_error = 0;
     for (const std::int64_t j : attended) {
-      const double s = result.scores.exact.at({i, j});
-      sum += softmax ? std::exp(s - largest) : s;
+      const T s = result.scores.exact.at({i, j});
+      sum.add(softmax ? exp(s - largest) : s);
       sum_error += result.scores.error.at({i, j});
     }
+    const T total = sum.total();
     const double count = static_cast<double>(attended.size());
     for (const std::int64_t j : attended) {
-      const double s = result.scores.exact.at({i, j});
-      const double weight = (softmax ? std::exp(s - largest) : s) / sum;
+      const T s = result.scores.exact.at({i, j});
+      const T weight = (softmax ? exp(s - largest) : s) / total;
       // The softmax: twice the scores' error, two exponentials (of which one rounds its argument),
       // and a sum. The kernels with an edge: their own error, that of the sum, and the division.
       const double relative =
-          softmax ? std::expm1(2 * largest_error) + kUnit * (count + 16 + 4 * (largest - s))
-                  : sum_error / sum + kUnit * (count + 8);
-      const double own = softmax ? 0 : result.scores.error.at({i, j}) / sum;
+          softmax ? std::expm1(2 * largest_error) + kUnit * (count + 16 + 4 * (largest - plain(s)))
+                  : sum_error / plain(total) + kUnit * (count + 8);
+      const double own = softmax ? 0 : result.scores.error.at({i, j}) / plain(total);
       result.weights.exact.at({i, j}) = weight;
-      result.weights.error.at({i, j}) = weight * relative + own + 1e-37;
+      result.weights.error.at({i, j}) = plain(weight) * relative + own + 1e-37;
     }
     for (std::int64_t c = 0; c < width; ++c) {
-      double output = 0;
+      Sum<T> output;
       double error = 0;
       for (const std::int64_t j : attended) {
-        const double value = p.value.at({j, c});
-        output += result.weights.exact.at({i, j}) * value;
-        error += (result.weights.error.at({i, j}) +
-                  kUnit * (count + 4) * result.weights.exact.at({i, j})) *
-                 std::abs(value);
+        const T weight = result.weights.exact.at({i, j}), value = p.value.at({j, c});
+        output.add(weight, value);
+        error += (result.weights.error.at({i, j}) + kUnit * (count + 4) * plain(weight)) *
+                 std::abs(plain(value));
       }
-      result.output.exact.at({i, c}) = output;
+      result.output.exact.at({i, c}) = output.total();
       result.output.error.at({i, c}) = error + 1e-37;
     }
   }
   return result;
 }
+
+template PoolingResult attention_pooling(const Pooling&);
+template PoolingResultOf<Scalar> attention_pooling(const PoolingOf<Scalar>&);
 
 }  // namespace reference

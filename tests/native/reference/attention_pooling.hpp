@@ -4,29 +4,40 @@
 #include <functional>
 
 #include "reference/array.hpp"
+#include "reference/scalar.hpp"
 
 namespace reference {
 
+enum class PoolingScore { kScaledDot, kGaussian, kBoxcar, kEpanechnikov, kAverage, kAdditive };
+
 /// One sequence: query (Nq, ·), key (Nk, ·), value (Nk, Dv).
-struct Pooling {
-  enum class Score { kScaledDot, kGaussian, kBoxcar, kEpanechnikov, kAverage, kAdditive };
+template <class T>
+struct PoolingOf {
+  using Score = PoolingScore;
 
   Score score = Score::kScaledDot;
-  double parameter = 1;  ///< scale or width
+  T parameter = 1;  ///< scale or width
   bool hard = false;
-  Array query, key, value;
+  ArrayOf<T> query, key, value;
   /// For kAdditive: W_q (hidden, ·), W_k (hidden, ·), w_v (1, hidden).
-  Array query_weight, key_weight, score_weight;
+  ArrayOf<T> query_weight, key_weight, score_weight;
   /// Whether query i attends to key j; all when left out.
   std::function<bool(std::int64_t i, std::int64_t j)> attends;
 };
+using Pooling = PoolingOf<double>;
 
-struct PoolingResult {
-  Bounded output;   ///< (Nq, Dv)
-  Bounded scores;   ///< (Nq, Nk)
-  Bounded weights;  ///< (Nq, Nk)
+PoolingOf<Scalar> variables(Tape&, const Pooling&);
+
+template <class T>
+struct PoolingResultOf {
+  BoundedOf<T> output;   ///< (Nq, Dv)
+  BoundedOf<T> scores;   ///< (Nq, Nk)
+  BoundedOf<T> weights;  ///< (Nq, Nk)
 };
+using PoolingResult = PoolingResultOf<double>;
 
-PoolingResult attention_pooling(const Pooling&);
+/// The slope of a distance of 0 is 0, and a kernel has none at its edge.
+template <class T>
+PoolingResultOf<T> attention_pooling(const PoolingOf<T>&);
 
 }  // namespace reference

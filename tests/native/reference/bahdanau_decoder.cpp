@@ -6,21 +6,27 @@
 
 namespace reference {
 
-BahdanauResult bahdanau_decoder(const BahdanauDecoder& p) {
+BahdanauDecoderOf<Scalar> variables(Tape& tape, const BahdanauDecoder& p) {
+  return {tape.variables(p.weights), p.num_layers, tape.variables(p.encoder_outputs), p.encoder_len,
+          tape.variables(p.hidden),  p.tokens};
+}
+
+template <class T>
+BahdanauResultOf<T> bahdanau_decoder(const BahdanauDecoderOf<T>& p) {
   const std::int64_t num_keys = p.encoder_outputs.size(0), encoder_dim = p.encoder_outputs.size(1);
   const std::int64_t num_hiddens = p.hidden.size(1);
-  const Array& embedding = p.weights.at("embedding.weight");
+  const ArrayOf<T>& embedding = p.weights.at("embedding.weight");
   const std::int64_t embed_size = embedding.size(1), vocab_size = embedding.size(0);
   const auto steps = static_cast<std::int64_t>(p.tokens.size());
 
-  Pooling attention;
-  attention.score = Pooling::Score::kAdditive;
+  PoolingOf<T> attention;
+  attention.score = PoolingScore::kAdditive;
   attention.key = attention.value = p.encoder_outputs;
   attention.query_weight = p.weights.at("attention.W_q.weight");
   attention.key_weight = p.weights.at("attention.W_k.weight");
   attention.score_weight = p.weights.at("attention.w_v.weight");
   attention.attends = [&](std::int64_t, std::int64_t j) { return j < p.encoder_len; };
-  std::vector<RecurrentLayer> layers;
+  std::vector<RecurrentLayerOf<T>> layers;
   for (std::int64_t l = 0; l < p.num_layers; ++l) {
     const std::string suffix = "_l" + std::to_string(l);
     layers.push_back({p.weights.at("rnn.weight_ih" + suffix),
@@ -28,15 +34,15 @@ BahdanauResult bahdanau_decoder(const BahdanauDecoder& p) {
                       p.weights.at("rnn.bias_hh" + suffix)});
   }
 
-  Array hidden = p.hidden;
-  BahdanauResult result{Array({steps, vocab_size}), Array({steps, num_keys})};
+  ArrayOf<T> hidden = p.hidden;
+  BahdanauResultOf<T> result{ArrayOf<T>({steps, vocab_size}), ArrayOf<T>({steps, num_keys})};
   for (std::int64_t t = 0; t < steps; ++t) {
-    attention.query = Array({1, num_hiddens});
+    attention.query = ArrayOf<T>({1, num_hiddens});
     for (std::int64_t i = 0; i < num_hiddens; ++i) {
       attention.query.at({0, i}) = hidden.at({p.num_layers - 1, i});
     }
-    const PoolingResult pooled = attention_pooling(attention);
-    Array input({1, encoder_dim + embed_size});
+    const PoolingResultOf<T> pooled = attention_pooling(attention);
+    ArrayOf<T> input({1, encoder_dim + embed_size});
     for (std::int64_t i = 0; i < encoder_dim; ++i) {
       input.at({0, i}) = pooled.output.exact.at({0, i});
     }
@@ -44,10 +50,10 @@ BahdanauResult bahdanau_decoder(const BahdanauDecoder& p) {
     for (std::int64_t i = 0; i < embed_size; ++i) {
       input.at({0, encoder_dim + i}) = embedding.at({token, i});
     }
-    const RecurrentResult step = recurrent(Cell::kGru, layers, input, hidden);
+    const RecurrentResultOf<T> step = recurrent(Cell::kGru, layers, input, hidden);
     hidden = step.h_n.exact;
-    const Bounded logits =
-        linear({step.output.exact, {}}, p.weights.at("dense.weight"), p.weights.at("dense.bias"));
+    const BoundedOf<T> logits = linear<T>({step.output.exact, {}}, p.weights.at("dense.weight"),
+                                          p.weights.at("dense.bias"));
     for (std::int64_t v = 0; v < vocab_size; ++v) {
       result.logits.at({t, v}) = logits.exact.at({0, v});
     }
@@ -57,5 +63,8 @@ BahdanauResult bahdanau_decoder(const BahdanauDecoder& p) {
   }
   return result;
 }
+
+template BahdanauResult bahdanau_decoder(const BahdanauDecoder&);
+template BahdanauResultOf<Scalar> bahdanau_decoder(const BahdanauDecoderOf<Scalar>&);
 
 }  // namespace reference

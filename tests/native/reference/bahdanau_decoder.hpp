@@ -6,25 +6,33 @@
 #include <vector>
 
 #include "reference/array.hpp"
+#include "reference/scalar.hpp"
 
 namespace reference {
 
 /// One sequence of D2L's Seq2SeqAttentionDecoder.
-struct BahdanauDecoder {
-  std::map<std::string, Array> weights;  ///< by their names in D2L's state_dict
+template <class T>
+struct BahdanauDecoderOf {
+  std::map<std::string, ArrayOf<T>> weights;  ///< by their names in D2L's state_dict
   std::int64_t num_layers = 1;
-  Array encoder_outputs;  ///< (Nk, encoder_dim)
+  ArrayOf<T> encoder_outputs;  ///< (Nk, encoder_dim)
   std::int64_t encoder_len = 0;
-  Array hidden;  ///< (num_layers, H), before the first step
+  ArrayOf<T> hidden;  ///< (num_layers, H), before the first step
   std::vector<std::int64_t> tokens;
 };
+using BahdanauDecoder = BahdanauDecoderOf<double>;
 
-struct BahdanauResult {
-  Array logits;     ///< (T, V)
-  Array alignment;  ///< (T, Nk)
+BahdanauDecoderOf<Scalar> variables(Tape&, const BahdanauDecoder&);
+
+template <class T>
+struct BahdanauResultOf {
+  ArrayOf<T> logits;     ///< (T, V)
+  ArrayOf<T> alignment;  ///< (T, Nk)
 };
+using BahdanauResult = BahdanauResultOf<double>;
 
 /// Step by step, as D2L writes it down.
-BahdanauResult bahdanau_decoder(const BahdanauDecoder&);
+template <class T>
+BahdanauResultOf<T> bahdanau_decoder(const BahdanauDecoderOf<T>&);
 
 }  // namespace reference

@@ -6,6 +6,8 @@ namespace reference {
 
 /// (x − mean) / √(variance + eps) · weight + bias along the last dimension; weight and bias may be
 /// left out.
-Array layer_norm(const Array& x, const Array& weight, const Array& bias, double eps);
+template <class T>
+ArrayOf<T> layer_norm(const ArrayOf<T>& x, const Given<ArrayOf<T>>& weight,
+                      const Given<ArrayOf<T>>& bias, double eps);
 
 }  // namespace reference

@@ -2,29 +2,36 @@
 
 #include <cmath>
 
+#include "reference/scalar.hpp"
+
 namespace reference {
 
-Bounded linear(const Bounded& x, const Array& weight, const Array& bias) {
-  constexpr double kUnit = 1.0 / (1 << 24);
+template <class T>
+BoundedOf<T> linear(const Given<BoundedOf<T>>& x, const ArrayOf<T>& weight,
+                    const Given<ArrayOf<T>>& bias) {
   const auto out = static_cast<std::size_t>(weight.size(0));
   const auto in = static_cast<std::size_t>(weight.size(1));
   std::vector<std::int64_t> shape = x.exact.shape;
   shape.back() = weight.size(0);
-  Bounded y{Array(shape), Array(shape)};
+  BoundedOf<T> y{ArrayOf<T>(shape), Array(shape)};
   const std::size_t rows = x.exact.values.size() / in;
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t o = 0; o < out; ++o) {
-      double sum = bias.given() ? bias.values[o] : 0;
-      double magnitude = std::abs(sum);
+      Sum<T> sum;
+      double magnitude = 0;
       double inherited = 0;
-      for (std::size_t k = 0; k < in; ++k) {
-        const double w = weight.values[o * in + k];
-        const double term = x.exact.values[row * in + k] * w;
-        sum += term;
-        magnitude += std::abs(term);
-        if (x.error.given()) inherited += x.error.values[row * in + k] * std::abs(w);
+      if (bias.given()) {
+        sum.add(bias.values[o]);
+        magnitude = std::abs(plain(bias.values[o]));
       }
-      y.exact.values[row * out + o] = sum;
+      for (std::size_t k = 0; k < in; ++k) {
+        const T& w = weight.values[o * in + k];
+        const T& in_k = x.exact.values[row * in + k];
+        sum.add(in_k, w);
+        magnitude += std::abs(plain(in_k) * plain(w));
+        if (x.error.given()) inherited += x.error.values[row * in + k] * std::abs(plain(w));
+      }
+      y.exact.values[row * out + o] = sum.total();
       // in products and in additions: γ_(in + 1) on the sum of magnitudes.
       y.error.values[row * out + o] =
           inherited + kUnit * static_cast<double>(in + 1) * (magnitude + inherited) + 1.2e-38;
@@ -32,5 +39,9 @@ Bounded linear(const Bounded& x, const Array& weight, const Array& bias) {
   }
   return y;
 }
+
+template Bounded linear(const Bounded&, const Array&, const Array&);
+template BoundedOf<Scalar> linear(const BoundedOf<Scalar>&, const ArrayOf<Scalar>&,
+                                  const ArrayOf<Scalar>&);
 
 }  // namespace reference

@@ -7,25 +7,34 @@
 
 namespace reference {
 
-struct MultiHeadAttention {
+template <class T>
+struct MultiHeadAttentionOf {
   std::int64_t num_heads = 1;
   std::int64_t num_kv_heads = 1;
-  Array query_weight;   ///< (E, E)
-  Array key_weight;     ///< (Hkv·D, key width)
-  Array value_weight;   ///< (Hkv·D, value width)
-  Array output_weight;  ///< (E, E)
-  Array query_bias, key_bias, value_bias, output_bias;
+  ArrayOf<T> query_weight;   ///< (E, E)
+  ArrayOf<T> key_weight;     ///< (Hkv·D, key width)
+  ArrayOf<T> value_weight;   ///< (Hkv·D, value width)
+  ArrayOf<T> output_weight;  ///< (E, E)
+  ArrayOf<T> query_bias, key_bias, value_bias, output_bias;
 };
+using MultiHeadAttention = MultiHeadAttentionOf<double>;
 
-struct MultiHeadAttentionResult {
-  Bounded output;             ///< (B, Nq, E)
-  AttentionResult attention;  ///< of the heads
+MultiHeadAttentionOf<Scalar> variables(Tape&, const MultiHeadAttention&);
+
+template <class T>
+struct MultiHeadAttentionResultOf {
+  BoundedOf<T> output;             ///< (B, Nq, E)
+  AttentionResultOf<T> attention;  ///< of the heads
 };
+using MultiHeadAttentionResult = MultiHeadAttentionResultOf<double>;
 
 /// Projects query (B, Nq, E), key (B, Nk, ·) and value (B, Nk, ·), attends with each head, joins
 /// the heads and projects again. `options` gives everything but query, key and value.
-MultiHeadAttentionResult multi_head_attention(const MultiHeadAttention&, const Array& query,
-                                              const Array& key, const Array& value,
-                                              const Attention& options = {});
+template <class T>
+MultiHeadAttentionResultOf<T> multi_head_attention(const MultiHeadAttentionOf<T>&,
+                                                   const Given<ArrayOf<T>>& query,
+                                                   const Given<ArrayOf<T>>& key,
+                                                   const Given<ArrayOf<T>>& value,
+                                                   const Given<AttentionOf<T>>& options = {});
 
 }  // namespace reference

@@ -7,7 +7,6 @@
 namespace reference {
 namespace {
 
-constexpr double kUnit = 1.0 / (1 << 24);
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// (B, N, H·D) reshaped to (B, N, H, D) and transposed to (B, H, N, D).

@@ -3,25 +3,33 @@
 #include <vector>
 
 #include "reference/array.hpp"
+#include "reference/scalar.hpp"
 
 namespace reference {
 
 enum class Cell { kTanh, kRelu, kGru };
 
 /// One recurrent layer, with the names of PyTorch's documentation.
-struct RecurrentLayer {
-  Array weight_ih;         ///< (gates · H, E)
-  Array weight_hh;         ///< (gates · H, H)
-  Array bias_ih, bias_hh;  ///< (gates · H), or left out
+template <class T>
+struct RecurrentLayerOf {
+  ArrayOf<T> weight_ih;         ///< (gates · H, E)
+  ArrayOf<T> weight_hh;         ///< (gates · H, H)
+  ArrayOf<T> bias_ih, bias_hh;  ///< (gates · H), or left out
 };
+using RecurrentLayer = RecurrentLayerOf<double>;
 
-struct RecurrentResult {
-  Bounded output;  ///< (N, H)
-  Bounded h_n;     ///< (layers, H)
+std::vector<RecurrentLayerOf<Scalar>> variables(Tape&, const std::vector<RecurrentLayer>&);
+
+template <class T>
+struct RecurrentResultOf {
+  BoundedOf<T> output;  ///< (N, H)
+  BoundedOf<T> h_n;     ///< (layers, H)
 };
+using RecurrentResult = RecurrentResultOf<double>;
 
 /// One sequence x (N, E) through layers; h_0 (layers, H) or left out.
-RecurrentResult recurrent(Cell cell, const std::vector<RecurrentLayer>& layers, const Array& x,
-                          const Array& h_0 = {});
+template <class T>
+RecurrentResultOf<T> recurrent(Cell cell, const Given<std::vector<RecurrentLayerOf<T>>>& layers,
+                               const ArrayOf<T>& x, const Given<ArrayOf<T>>& h_0 = {});
 
 }  // namespace reference

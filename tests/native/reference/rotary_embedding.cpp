@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "reference/scalar.hpp"
 #include "reference/sinusoidal_encoding.hpp"
 
 namespace reference {
@@ -11,6 +12,16 @@ namespace {
 
 using Real = long double;
 constexpr Real kTwoPi = 2 * std::numbers::pi_v<Real>;
+
+/// A factor that the core has in float32.
+template <class T>
+Wide<T> factor(Real x) {
+  if constexpr (std::is_same_v<T, double>) {
+    return x;
+  } else {
+    return T(static_cast<double>(x), 4 * kUnit);
+  }
+}
 
 }  // namespace
 
@@ -68,26 +79,27 @@ std::vector<Real> rotary_frequencies(const RotaryFrequencies& p) {
   return result;
 }
 
-Bounded rotary_embedding(const RotaryEmbedding& p) {
+template <class T>
+BoundedOf<T> rotary_embedding(const RotaryEmbeddingOf<T>& p) {
   const std::int64_t rows = p.x.size(2);
   const auto pairs = static_cast<std::int64_t>(p.frequencies.size());
-  Bounded result{p.x, Array(p.x.shape)};
+  BoundedOf<T> result{p.x, Array(p.x.shape)};
   for (std::int64_t b = 0; b < p.x.size(0); ++b) {
     for (std::int64_t i = 0; i < rows; ++i) {
       const bool shared = static_cast<std::int64_t>(p.positions.size()) == rows;
       const Real position = p.positions[static_cast<std::size_t>(shared ? i : b * rows + i)];
       for (std::int64_t j = 0; j < pairs; ++j) {
         const Real angle = position * p.frequencies[static_cast<std::size_t>(j)];
-        const Real cos = p.attention_factor * std::cos(angle);
-        const Real sin = p.attention_factor * std::sin(angle) * (p.inverse ? -1 : 1);
+        const Wide<T> cos = factor<T>(p.attention_factor * std::cos(angle));
+        const Wide<T> sin = factor<T>(p.attention_factor * std::sin(angle) * (p.inverse ? -1 : 1));
         const std::int64_t first = p.interleaved ? 2 * j : j;
         const std::int64_t second = p.interleaved ? 2 * j + 1 : pairs + j;
         for (std::int64_t h = 0; h < p.x.size(1); ++h) {
-          const Real x = p.x.at({b, h, i, first});
-          const Real y = p.x.at({b, h, i, second});
-          result.exact.at({b, h, i, first}) = static_cast<double>(x * cos - y * sin);
-          result.exact.at({b, h, i, second}) = static_cast<double>(x * sin + y * cos);
-          const auto magnitude = static_cast<double>(std::abs(x) + std::abs(y));
+          const Wide<T> x = p.x.at({b, h, i, first});
+          const Wide<T> y = p.x.at({b, h, i, second});
+          result.exact.at({b, h, i, first}) = narrow(x * cos - y * sin);
+          result.exact.at({b, h, i, second}) = narrow(x * sin + y * cos);
+          const double magnitude = std::abs(plain(narrow(x))) + std::abs(plain(narrow(y)));
           result.error.at({b, h, i, first}) = magnitude;
           result.error.at({b, h, i, second}) = magnitude;
         }
@@ -96,6 +108,9 @@ Bounded rotary_embedding(const RotaryEmbedding& p) {
   }
   return result;
 }
+
+template Bounded rotary_embedding(const RotaryEmbedding&);
+template BoundedOf<Scalar> rotary_embedding(const RotaryEmbeddingOf<Scalar>&);
 
 Bounded onnx_rotary_embedding(const OnnxRotaryEmbedding& p) {
   const bool flat = p.input.shape.size() == 3;

@@ -27,18 +27,21 @@ struct RotaryFrequencies {
 /// ω_0 … ω_(d/2−1), radians per position.
 std::vector<long double> rotary_frequencies(const RotaryFrequencies&);
 
-struct RotaryEmbedding {
-  Array x;                        ///< (B, H, N, D)
+template <class T>
+struct RotaryEmbeddingOf {
+  ArrayOf<T> x;                   ///< (B, H, N, D)
   std::vector<double> positions;  ///< (N) or (B·N)
   std::vector<long double> frequencies;
   bool interleaved = false;
   double attention_factor = 1;
   bool inverse = false;
 };
+using RotaryEmbedding = RotaryEmbeddingOf<double>;
 
 /// `error` holds |x| + |y| of each rotated pair, to be multiplied by what the header states, and 0
 /// where nothing is rotated.
-Bounded rotary_embedding(const RotaryEmbedding&);
+template <class T>
+BoundedOf<T> rotary_embedding(const RotaryEmbeddingOf<T>&);
 
 /// ONNX operator RotaryEmbedding, opset 23, with its inputs and attributes.
 struct OnnxRotaryEmbedding {

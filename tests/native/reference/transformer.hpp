@@ -4,29 +4,39 @@
 #include <map>
 #include <string>
 
+#include "reference/activation.hpp"
 #include "reference/array.hpp"
 #include "reference/attention.hpp"
 
 namespace reference {
 
 /// A layer of an encoder or a decoder, by PyTorch's parameter names. Biases may be missing.
-struct TransformerLayer {
-  std::map<std::string, Array> weights;
+template <class T>
+struct TransformerLayerOf {
+  std::map<std::string, ArrayOf<T>> weights;
   std::int64_t num_heads = 1;
   std::int64_t num_kv_heads = 1;
-  double (*activation)(double) = nullptr;
+  Activation activation = Activation::kRelu;
   double eps = 1e-5;
   bool norm_first = false;
 };
+using TransformerLayer = TransformerLayerOf<double>;
+
+TransformerLayerOf<Scalar> variables(Tape&, const TransformerLayer&);
 
 /// x (B, N, E). `options` gives everything but query, key and value. Attention weights go to
 /// `weights` if it is not null.
-Array encoder_layer(const TransformerLayer&, const Array& x, const Attention& options = {},
-                    Array* weights = nullptr);
+template <class T>
+ArrayOf<T> encoder_layer(const TransformerLayerOf<T>&, const Given<ArrayOf<T>>& x,
+                         const Given<AttentionOf<T>>& options = {},
+                         Given<ArrayOf<T>*> weights = nullptr);
 
 /// x (B, N, E), memory (B, M, E).
-Array decoder_layer(const TransformerLayer&, const Array& x, const Array& memory,
-                    const Attention& self_options = {}, const Attention& cross_options = {},
-                    Array* cross_weights = nullptr);
+template <class T>
+ArrayOf<T> decoder_layer(const TransformerLayerOf<T>&, const Given<ArrayOf<T>>& x,
+                         const Given<ArrayOf<T>>& memory,
+                         const Given<AttentionOf<T>>& self_options = {},
+                         const Given<AttentionOf<T>>& cross_options = {},
+                         Given<ArrayOf<T>*> cross_weights = nullptr);
 
 }  // namespace reference

@@ -1,0 +1,191 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "reference/array.hpp"
+
+namespace reference {
+
+class Tape;
+
+/// A double that remembers, on the tape that lives, what it was computed from: the references are
+/// templates over their numbers, and with this one they have gradients. One that is made from a
+/// double is a constant, until it comes from Tape::variables.
+class Scalar {
+ public:
+  Scalar() = default;
+  Scalar(double value) : value_(value) {}
+  /// A constant that float32 arithmetic knows up to an error.
+  Scalar(double value, double error) : value_(value), error_(static_cast<float>(error)) {}
+
+  double value() const { return value_; }
+  /// How far float32 arithmetic may be from the value, to first order.
+  double error() const { return error_; }
+
+  Scalar& operator+=(Scalar other);
+  Scalar& operator-=(Scalar other);
+  Scalar& operator*=(Scalar other);
+  Scalar& operator/=(Scalar other);
+
+ private:
+  friend class Tape;
+
+  double value_ = 0;
+  float error_ = 0;
+  std::int32_t node_ = -1;  // a constant
+};
+
+Scalar operator+(Scalar a, Scalar b);
+Scalar operator-(Scalar a, Scalar b);
+Scalar operator*(Scalar a, Scalar b);
+Scalar operator/(Scalar a, Scalar b);
+Scalar operator-(Scalar a);
+inline Scalar& Scalar::operator+=(Scalar other) { return *this = *this + other; }
+inline Scalar& Scalar::operator-=(Scalar other) { return *this = *this - other; }
+inline Scalar& Scalar::operator*=(Scalar other) { return *this = *this * other; }
+inline Scalar& Scalar::operator/=(Scalar other) { return *this = *this / other; }
+Scalar exp(Scalar x);
+Scalar log(Scalar x);
+Scalar sqrt(Scalar x);
+Scalar tanh(Scalar x);
+Scalar erfc(Scalar x);
+/// 1 / (1 + e⁻ˣ)
+Scalar sigmoid(Scalar x);
+inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+/// The number without its past.
+inline double plain(double x) { return x; }
+inline double plain(Scalar x) { return x.value(); }
+template <class T>
+Array plain(const ArrayOf<T>& x) {
+  Array result;
+  result.shape = x.shape;
+  for (const T& value : x.values) result.values.push_back(plain(value));
+  return result;
+}
+
+/// What a sum is carried in: more digits than a double has, where there are such.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, double>, long double, T>;
+inline double narrow(long double x) { return static_cast<double>(x); }
+inline Scalar narrow(Scalar x) { return x; }
+
+/// A sum of numbers and of products, in any order: one step on the tape, however long it is.
+template <class T>
+class Sum;
+
+template <>
+class Sum<double> {
+ public:
+  void add(double x) { total_ += x; }
+  void add(double a, double b) { total_ += a * b; }
+  double total() const { return total_; }
+
+ private:
+  double total_ = 0;
+};
+
+/// Writes down what is computed with its variables, one at a time, and goes back over it.
+///
+///   Tape tape;
+///   const ArrayOf<Scalar> x = tape.variables(Array(…)), w = tape.variables(Array(…));
+///   tape.backward(inner(linear<Scalar>({x, {}}, w).exact, output_gradient));
+///   const Bounded of_w = tape.gradient(w);
+class Tape {
+ public:
+  Tape();
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  /// Of the shape of `values`; what is not given stays so.
+  ArrayOf<Scalar> variables(const Array& values);
+  std::map<std::string, ArrayOf<Scalar>> variables(const std::map<std::string, Array>& arrays);
+  Scalar variable(double value) { return variables(Array({1}, value)).values[0]; }
+
+  /// Finds the gradient of `loss` with respect to everything that it was computed from. What has no
+  /// part in it, or was not selected, is not multiplied with.
+  void backward(Scalar loss);
+
+  /// With respect to these: variables, or what was computed from variables. Constants have 0.
+  ///
+  /// `error` bounds, to first order, what float32 arithmetic may be off by: the errors of forward
+  /// values and of partial derivatives times what they are multiplied with, and the usual γ_n for
+  /// each sum of n terms, on the sum of the terms' magnitudes. It holds for the same equations with
+  /// sums in any order. A bound of bounds grows with every layer: it is of use for one operation,
+  /// not for a stack of them.
+  Bounded gradient(const ArrayOf<Scalar>& of) const;
+  std::map<std::string, Bounded> gradient(const std::map<std::string, ArrayOf<Scalar>>& of) const;
+  Bounded gradient(Scalar of) const { return gradient(ArrayOf<Scalar>({1}, of)); }
+
+  /// What a value was computed from, the partial derivative with respect to it, and how far float32
+  /// arithmetic may be from that.
+  struct Term {
+    Scalar x;
+    double partial;
+    double error;
+  };
+  /// A value that has a rounding error of its own beside those of its terms.
+  static Scalar record(double value, double rounding, std::initializer_list<Term> terms);
+
+ private:
+  friend class Sum<Scalar>;
+
+  /// The partial derivative of a node with respect to one of what it was computed from.
+  struct Edge {
+    double partial;
+    float error;
+    std::int32_t from;
+  };
+  /// The sum of so many terms, that of their magnitudes, and how far float32 may be off.
+  struct Gradient {
+    double sum = 0, magnitude = 0, error = 0;
+    int terms = 0;
+  };
+
+  static Edge edge(const Term& term) {
+    return {term.partial, static_cast<float>(term.error), term.x.node_};
+  }
+  static bool is_constant(Scalar x) { return x.node_ < 0; }
+  static Scalar record(double value, double error, const std::vector<Edge>& edges);
+
+  /// Memory of the tape before: asking the system for hundreds of megabytes for every tape took
+  /// longer than everything else.
+  static std::vector<Edge>& spare();
+
+  static Tape* current_;
+
+  std::vector<Edge> edges_;
+  std::vector<std::uint32_t> ends_;  // of each node's edges
+  std::vector<Gradient> gradients_;  // of each node
+};
+
+template <>
+class Sum<Scalar> {
+ public:
+  void add(Scalar x) { add(x, 1); }
+  void add(Scalar a, Scalar b);
+  Scalar total() const;
+
+ private:
+  double total_ = 0, magnitude_ = 0, error_ = 0;
+  int count_ = 0;
+  std::vector<Tape::Edge> edges_;
+};
+
+/// Σ gradient · x: its gradient with respect to x is `gradient`.
+template <class T>
+T inner(const ArrayOf<T>& x, const Array& gradient) {
+  Sum<T> sum;
+  for (std::size_t i = 0; i < x.values.size(); ++i) sum.add(x.values[i], gradient.values[i]);
+  return sum.total();
+}
+
+}  // namespace reference
