@@ -53,6 +53,7 @@
 #include "attn/io/state_dict.hpp"
 
 // Training
+#include "attn/training/attention.hpp"
 #include "attn/training/attention_backward.hpp"
 #include "attn/training/losses.hpp"
 #include "attn/training/optimizers.hpp"

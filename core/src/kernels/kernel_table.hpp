@@ -33,7 +33,8 @@ constexpr index round_up(index value, index multiple) {
 /// Floats in the packed form of a (cols × depth) matrix.
 constexpr index packed_size(index cols, index depth) { return round_up(cols, kPanelWidth) * depth; }
 
-/// C = A · Bᵀ + bias for one block of rows: A (rows × depth), B (cols × depth) packed.
+/// C = A · Bᵀ + bias for one block of rows: A (rows × depth), B (cols × depth) packed. With `add`
+/// what C holds is added to, without a bias.
 struct ProductArgs {
   index rows = 0;
   index cols = 0;
@@ -46,6 +47,7 @@ struct ProductArgs {
   float* c = nullptr;
   index c_row = 0;
   index c_col = 1;
+  bool add = false;
 };
 
 /// The stages of a score on its way to a weight, in the order of the attention contract.

@@ -31,8 +31,29 @@ constexpr index depth_block(index depth) noexcept {
 template <class Isa>
 void pack(index cols, index depth, const float* b, index col_stride, index depth_stride,
           float* packed) noexcept {
-  for (index col = 0; col < cols; col += kPanelWidth) {
+  index col = 0;
+  // Rows that lie side by side are read some panels at a time.
+  constexpr index kPanels = 4;
+  for (; col_stride == 1 && cols - col >= kPanels * kPanelWidth; col += kPanels * kPanelWidth) {
+    for (index k = 0; k < depth; ++k) {
+      const float* from = b + col + k * depth_stride;
+      float* to = packed + k * kPanelWidth;
+      for (index panel = 0; panel < kPanels; ++panel) {
+        copy_row<Isa>(kPanelWidth, from + panel * kPanelWidth, 1, to, 1);
+        to += kPanelWidth * depth;
+      }
+    }
+    packed += kPanels * kPanelWidth * depth;
+  }
+  for (; col < cols; col += kPanelWidth) {
     const index width = std::min(kPanelWidth, cols - col);
+    if (width == kPanelWidth && col_stride == 1) {
+      for (index k = 0; k < depth; ++k) {
+        copy_row<Isa>(kPanelWidth, b + col + k * depth_stride, 1, packed + k * kPanelWidth, 1);
+      }
+      packed += kPanelWidth * depth;
+      continue;
+    }
     transpose<Isa>(width, depth, b + col * col_stride, col_stride, depth_stride, 1.0F, packed,
                    kPanelWidth);
     for (index k = 0; width < kPanelWidth && k < depth; ++k) {
@@ -94,7 +115,7 @@ void multiply_block(const ProductArgs& p, const ProductBlock& block, const float
   constexpr int kVectors = Isa::kVectors;
   constexpr index kTileCols = kVectors * kWidth<Isa>;
   constexpr TileColumns kColumns = kPackedColumns<Isa, kVectors>;
-  const bool first = block.k == 0;
+  const bool first = block.k == 0 && !p.add;
   const index end = block.col + block.cols;
   for (index col = block.col; col < end; col += kTileCols) {
     const float* b[kVectors];
@@ -125,7 +146,10 @@ void multiply_block(const ProductArgs& p, const ProductBlock& block, const float
 
 template <class Isa>
 void product(const ProductArgs& p, float* scratch) noexcept {
-  if (p.depth == 0) return apply_bias<Isa>(p, {0, p.rows, 0, p.cols, 0, 0}, true);
+  if (p.depth == 0) {
+    if (!p.add) apply_bias<Isa>(p, {0, p.rows, 0, p.cols, 0, 0}, true);
+    return;
+  }
   const index depth = depth_block(p.depth);
   // Rows of A are read where they lie if that is side by side in the cache, too.
   const bool copies = p.a_col != 1 || p.a_row % kCacheAlias == 0;
@@ -139,8 +163,13 @@ void product(const ProductArgs& p, float* scratch) noexcept {
       for (block.row = 0; block.row < p.rows; block.row += kCachedRows<Isa>) {
         block.rows = std::min(kCachedRows<Isa>, p.rows - block.row);
         const float* a = p.a + block.row * p.a_row + block.k * p.a_col;
-        for (index r = 0; copies && r < block.rows; ++r) {
-          copy_row<Isa>(block.depth, a + r * p.a_row, p.a_col, copy + r * depth, 1);
+        if (copies && p.a_row == 1) {
+          // A is the transpose of a matrix. What is written beyond its end is the tile's.
+          transpose<Isa>(block.depth, block.rows, a, p.a_col, 1, 1.0F, copy, depth);
+        } else if (copies) {
+          for (index r = 0; r < block.rows; ++r) {
+            copy_row<Isa>(block.depth, a + r * p.a_row, p.a_col, copy + r * depth, 1);
+          }
         }
         multiply_block<Isa>(p, block, copies ? copy : a, copies ? depth : p.a_row, tile);
         if (p.bias && block.k + block.depth == p.depth) apply_bias<Isa>(p, block, false);

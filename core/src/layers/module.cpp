@@ -133,6 +133,21 @@ struct Module::Node {
     return nullptr;
   }
 
+  /// The node that shows an intermediate, and its name there; null for an unknown one.
+  static std::pair<const Node*, std::string_view> find_intermediate(const Node& self,
+                                                                    std::string_view name) {
+    if (std::ranges::find(self.intermediates, name) != self.intermediates.end()) {
+      return {&self, name};
+    }
+    for (const Child& child : self.children) {
+      const auto rest = within(name, child.name);
+      if (!rest) continue;
+      const auto found = find_intermediate(*child.node, *rest);
+      if (found.first) return found;
+    }
+    return {nullptr, {}};
+  }
+
   /// By the address of its values; null for another layer's.
   static const Entry* find(const Node& self, const float* values) noexcept {
     for (const Entry& entry : self.entries) {
@@ -279,6 +294,13 @@ void Module::add_child(std::string name, const Module& child) {
 
 std::string ModuleAccess::path(const void* identity) {
   return static_cast<const Module::Node*>(identity)->path();
+}
+
+std::pair<const void*, std::string_view> ModuleAccess::intermediate(const Module& layer,
+                                                                    std::string_view name) {
+  const auto [node, own_name] = Module::Node::find_intermediate(*layer.node_, name);
+  if (!node) fail_unknown(name, layer.intermediate_names());
+  return {node, own_name};
 }
 
 const std::uint64_t* ModuleAccess::changes(const Module& layer, const float* values) {

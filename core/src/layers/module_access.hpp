@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attn/layers/module.hpp"
@@ -17,6 +19,10 @@ struct ModuleAccess {
   /// The path of a layer from the outermost one that it was added to: "layers.0.linear1"; empty for
   /// one that was not added to any.
   static std::string path(const void* identity);
+
+  /// The layer that an intermediate belongs to, and its name there. Throws kNotFound.
+  static std::pair<const void*, std::string_view> intermediate(const Module& layer,
+                                                               std::string_view name);
 
   /// The same for a parameter of the layer, or of one inside, by the address of its values:
   /// "layers.0.linear1.weight".

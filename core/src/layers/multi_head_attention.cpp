@@ -11,7 +11,7 @@
 #include "attention/attention_options.hpp"
 #include "attention/check_attention.hpp"
 #include "attn/positions/alibi.hpp"
-#include "layers/packed_matrix.hpp"
+#include "layers/multi_head_attention_impl.hpp"
 #include "layers/showing.hpp"
 #include "rows.hpp"
 #include "validation.hpp"
@@ -57,57 +57,6 @@ class ShownStages {
 
 }  // namespace
 
-struct MultiHeadAttention::Impl {
-  MultiHeadAttentionOptions options;
-  std::int64_t head_dim = 0;
-  std::int64_t kv_heads = 0;
-  std::int64_t key_dim = 0;
-  std::int64_t value_dim = 0;
-  /// Those that the layer does not have are none.
-  Tensor input_biases, output_bias, relative_keys, relative_values, t5_table, sinks;
-  std::shared_ptr<PackedMatrix> query, key, value, output;
-  std::optional<RotaryEmbedding> rotary;
-  std::vector<float> slopes;
-
-  std::int64_t kv_width() const { return kv_heads * head_dim; }
-  /// Whether the three input projections have the same shape, and so are one parameter.
-  bool joined() const {
-    return key_dim == options.d_model && value_dim == options.d_model &&
-           kv_heads == options.num_heads;
-  }
-  void check_positions();
-  void add_parameters(MultiHeadAttention& layer);
-
-  void check_query(const ConstTensor& query, const Tensor& output) const;
-  void check_keys(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value) const;
-  void check_cache(const KeyValueCache& cache, std::int64_t batch) const;
-
-  /// x · Wᵀ + bias in scratch memory, (B, N, ·).
-  Tensor project(const PackedMatrix& weight, std::int64_t bias_offset, const ConstTensor& x,
-                 runtime::Execution& run) const;
-  /// Projected queries (B, H, Nq, D), rotated to the positions that the options give them.
-  Tensor project_queries(const ConstTensor& x, std::int64_t num_keys,
-                         const AttentionOptions& attention, Showing& show, runtime::Execution& run,
-                         Context& context) const;
-  /// Projected keys (B, Hkv, N, D), rotated to the positions from `first` on.
-  Tensor project_keys(const ConstTensor& x, std::int64_t first, Showing& show,
-                      runtime::Execution& run, Context& context) const;
-  /// Projected values (B, Hkv, N, D).
-  Tensor project_values(const ConstTensor& x, runtime::Execution& run) const;
-  /// Projects the next keys and values into a cache.
-  void append(const ConstTensor& key, const ConstTensor& value, KeyValueCache& cache, Showing& show,
-              Context& context) const;
-  /// The options of a call, completed by the layer's own terms.
-  AttentionOptions with_terms(const AttentionOptions& attention) const;
-  /// Refuses options that do not fit, before anything is computed.
-  void check_options(const AttentionOptions& attention, const ConstTensor& query,
-                     std::int64_t num_keys) const;
-  /// What follows the input projections: q attends to k and v, and is projected to the output.
-  void attend(const Tensor& q, const ConstTensor& k, const ConstTensor& v, const Tensor& output,
-              const AttentionOptions& attention, Showing& show, runtime::Execution& run,
-              Context& context) const;
-};
-
 void MultiHeadAttention::Impl::check_positions() {
   const AttentionPositions& positions = options.positions;
   if (positions.rotary) {
@@ -143,22 +92,25 @@ void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
   const auto add_projection = [&](const char* name, const PackedMatrix& size) {
     return layer.add_parameter(name, {size.rows(), size.cols()}, Initialization::xavier_uniform());
   };
-  const auto pack = [&](const std::shared_ptr<PackedMatrix>& matrix, const Tensor& weight) {
+  const auto pack = [&](const std::shared_ptr<PackedMatrix>& matrix, const Tensor& weight,
+                        Tensor& kept) {
+    kept = weight;
     layer.when_changed([matrix, weight](Context& context) { matrix->pack(weight, context); });
   };
   if (joined()) {
     const Tensor all =
         layer.add_parameter("in_proj_weight", {3 * e, e}, Initialization::xavier_uniform(3));
-    pack(query, all.slice(0, 0, e));
-    pack(key, all.slice(0, e, 2 * e));
-    pack(value, all.slice(0, 2 * e, 3 * e));
+    input_weights = all;
+    pack(query, all.slice(0, 0, e), query_weight);
+    pack(key, all.slice(0, e, 2 * e), key_weight);
+    pack(value, all.slice(0, 2 * e, 3 * e), value_weight);
   } else {
-    pack(query, add_projection("q_proj_weight", *query));
-    pack(key, add_projection("k_proj_weight", *key));
-    pack(value, add_projection("v_proj_weight", *value));
+    pack(query, add_projection("q_proj_weight", *query), query_weight);
+    pack(key, add_projection("k_proj_weight", *key), key_weight);
+    pack(value, add_projection("v_proj_weight", *value), value_weight);
   }
   if (options.bias) input_biases = layer.add_parameter("in_proj_bias", {e + 2 * kv_width()});
-  pack(output, add_projection("out_proj.weight", *output));
+  pack(output, add_projection("out_proj.weight", *output), output_weight);
   if (options.bias) output_bias = layer.add_parameter("out_proj.bias", {e});
   const AttentionPositions& positions = options.positions;
   if (positions.max_relative_distance) {

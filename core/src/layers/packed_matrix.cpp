@@ -16,15 +16,16 @@ PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols) : rows_(rows), 
 
 void pack_matrix(const ConstTensor& matrix, float* packed, index packed_cols,
                  runtime::Execution& run) noexcept {
-  // Packed a few panels per task.
+  // Packed a few panels per task, by one call where they lie one after the other.
   constexpr index kRowsPerTask = 4 * kernels::kPanelWidth;
   const index rows = matrix.size(0);
+  const index rows_per_call = packed_cols == matrix.size(1) ? kRowsPerTask : kernels::kPanelWidth;
   const double elements = static_cast<double>(rows) * static_cast<double>(matrix.size(1));
   run.parallel_for((rows + kRowsPerTask - 1) / kRowsPerTask, elements,
                    [&](index task, int) noexcept {
                      const index end = std::min(rows, (task + 1) * kRowsPerTask);
-                     for (index row = task * kRowsPerTask; row < end; row += kernels::kPanelWidth) {
-                       run.kernels().pack(std::min(kernels::kPanelWidth, end - row), matrix.size(1),
+                     for (index row = task * kRowsPerTask; row < end; row += rows_per_call) {
+                       run.kernels().pack(std::min(rows_per_call, end - row), matrix.size(1),
                                           matrix.pointer(row, 0), matrix.stride(0),
                                           matrix.stride(1), packed + row * packed_cols);
                      }

@@ -8,6 +8,7 @@
 #include "attn/training/functions.hpp"
 #include "rows.hpp"
 #include "training/activation_step.hpp"
+#include "training/recording.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -15,16 +16,20 @@ namespace attn {
 Variable FeedForward::forward(const Variable& x, const Dropout& dropout) const {
   require_rows("x", x.value(), "d_model", options_.d_model);
   validation::require_probability("dropout", dropout.probability);
-  const Variable hidden = apply_activation(linear1_.forward(x), options_.activation);
-  return linear2_.forward(apply_dropout(hidden, dropout));
+  const Variable activated = apply_activation(linear1_.forward(x), options_.activation);
+  const Variable hidden = apply_dropout(activated, dropout);
+  training::show(*this, "hidden", hidden);
+  return linear2_.forward(hidden);
 }
 
 Variable GatedFeedForward::forward(const Variable& x, const Dropout& dropout) const {
   require_rows("x", x.value(), "d_model", options_.d_model);
   validation::require_probability("dropout", dropout.probability);
-  const Variable hidden = training::activate("GatedFeedForward", gate_proj_.forward(x),
-                                             up_proj_.forward(x), options_.activation);
-  return down_proj_.forward(apply_dropout(hidden, dropout));
+  const Variable gated = training::activate("GatedFeedForward", gate_proj_.forward(x),
+                                            up_proj_.forward(x), options_.activation);
+  const Variable hidden = apply_dropout(gated, dropout);
+  training::show(*this, "hidden", hidden);
+  return down_proj_.forward(hidden);
 }
 
 Variable AddNorm::forward(const Variable& x, const Variable& y, const Dropout& dropout) const {

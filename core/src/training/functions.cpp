@@ -167,8 +167,10 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
   pack_matrix(matrix, packed, in, run);
   multiply_packed(x.value(), packed, bias.is_none() ? nullptr : bias.value().data(), y, run,
                   scratch);
-  return record.finish(
-      y, training::LinearStep(record.node(x), record.node(weight), record.node(bias), matrix));
+  return record.finish(y, training::LinearStep({.x = record.node(x),
+                                                .weights = record.node(weight),
+                                                .biases = record.node(bias),
+                                                .weight = matrix}));
 }
 
 Variable reshape(const Variable& x, std::span<const std::int64_t> shape) {

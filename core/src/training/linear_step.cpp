@@ -13,12 +13,19 @@ Variable Linear::forward(const Variable& x) const {
   Tensor y = x.rank() == 3 ? record.memory({x.size(0), x.size(1), out_features_})
                            : record.memory({x.size(0), out_features_});
   forward(x.value(), y, record.context());
-  return record.finish(y, training::LinearStep(record.node(x), record.parameter(*this, weight_),
-                                               record.parameter(*this, bias_), weight_));
+  return record.finish(y, training::LinearStep({.x = record.node(x),
+                                                .weights = record.parameter(*this, weight_),
+                                                .biases = record.parameter(*this, bias_),
+                                                .weight = weight_}));
 }
 
 namespace training {
 namespace {
+
+ConstTensor transposed(const ConstTensor& x) {
+  return ConstTensor(x.data(), std::array{x.size(1), x.size(0)},
+                     std::array{x.stride(1), x.stride(0)});
+}
 
 /// c = a · bᵀ: a (rows, depth), b (cols, depth), c (rows, cols).
 void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& c, Context& context) {
@@ -29,6 +36,68 @@ void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& c, Conte
   multiply_packed(a, packed, nullptr, c, run, scratch);
 }
 
+/// c = aᵀ · b: a (depth, rows), b (depth, cols), c (rows, cols). The depth is that of a batch, and
+/// summed in chunks: packed, each chunk of b fits a second-level cache.
+void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
+                         Context& context) {
+  using kernels::index;
+  constexpr index kChunk = 256;
+  constexpr index kColumns = 16 * kernels::kPanelWidth;
+  runtime::Execution run(context);
+  const kernels::KernelTable& kernels = run.kernels();
+  const index depth = a.size(0), rows = c.size(0), cols = c.size(1);
+  const index chunks = std::max<index>((depth + kChunk - 1) / kChunk, 1);
+  const index packed_chunk = kernels::packed_size(cols, kChunk);
+  float* packed = run.floats(validation::product("x", {chunks, packed_chunk}), "matrix product");
+  float* scratch = take_product_scratch(kChunk, run);
+  const auto depth_of = [&](index chunk) { return std::min(kChunk, depth - chunk * kChunk); };
+  for (index chunk = 0; chunk < chunks; ++chunk) {
+    const index begin = chunk * kChunk;
+    const ConstTensor part = transposed(b.slice(0, begin, begin + depth_of(chunk)));
+    pack_matrix(part, packed + chunk * packed_chunk, depth_of(chunk), run);
+  }
+  // Rows so many floats apart drive each other out of caches: those of a are then copied apart.
+  constexpr index kCacheAlias = 1024;
+  ConstTensor from = a;
+  if (a.stride(0) % kCacheAlias == 0) {
+    const index padded = rows + kernels::kPanelWidth;
+    float* memory = run.floats(validation::product("x", {depth, padded}), "matrix product");
+    const Tensor apart(memory, std::array{depth, rows}, std::array<index, 2>{padded, 1});
+    copy(a, apart, run);
+    from = apart;
+  }
+  // Blocks of whole tiles, enough of them to keep all threads busy.
+  const index tile = kernels.product_tile_rows;
+  const index wanted = 4 * run.num_threads();
+  const index column_blocks = run.num_threads() > 1 ? (cols + kColumns - 1) / kColumns : 1;
+  const index block_cols = column_blocks > 1 ? kColumns : cols;
+  const index row_tiles = (rows + tile - 1) / tile;
+  const index block_tiles = std::max<index>(1, row_tiles * column_blocks / wanted);
+  const index block_rows = run.num_threads() > 1 ? block_tiles * tile : std::max<index>(rows, 1);
+  const index row_blocks = (rows + block_rows - 1) / block_rows;
+  const double multiply_adds = static_cast<double>(depth) * static_cast<double>(rows * cols);
+  const index scratch_size = kernels.product_scratch(kChunk);
+  run.parallel_for(row_blocks * column_blocks, multiply_adds, [&](index task, int worker) noexcept {
+    kernels::ProductArgs args;
+    const index row = task / column_blocks * block_rows;
+    const index col = task % column_blocks * block_cols;
+    args.rows = std::min(block_rows, rows - row);
+    args.cols = std::min(block_cols, cols - col);
+    args.a_row = from.stride(1);
+    args.a_col = from.stride(0);
+    args.c = c.pointer(row, col);
+    args.c_row = c.stride(0);
+    args.c_col = c.stride(1);
+    for (index chunk = 0; chunk < chunks; ++chunk) {
+      args.depth = depth_of(chunk);
+      args.a = from.pointer(chunk * kChunk, row);
+      args.packed_b = packed + chunk * packed_chunk + col * args.depth;
+      args.add = chunk > 0;
+      kernels.product(args, scratch + worker * scratch_size);
+    }
+  });
+}
+
 /// (B, N, width), row-major, seen as (B·N, width).
 template <class T>
 TensorView<T> as_rows(const TensorView<T>& x) {
@@ -36,23 +105,19 @@ TensorView<T> as_rows(const TensorView<T>& x) {
   return TensorView<T>(x.data(), {x.size(0) * x.size(1), x.size(2)});
 }
 
-ConstTensor transposed(const ConstTensor& x) {
-  return ConstTensor(x.data(), std::array{x.size(1), x.size(0)},
-                     std::array{x.stride(1), x.stride(0)});
-}
-
 }  // namespace
 
 void LinearStep::backward(BackwardPass& pass, const ConstTensor& output_gradient) {
-  const ConstTensor dy = as_rows(output_gradient);
-  const std::int64_t end = first_row_ + weight_.size(0);
-  pass.add_to(x_, [&](const Tensor& dx) {
-    multiply(dy, transposed(weight_), as_rows(dx), pass.context());
+  const auto& [x, weights, biases, weight, first_row, first_bias, first_column] = parts_;
+  const std::int64_t rows = weight.size(0);
+  const ConstTensor dy = as_rows(output_gradient).slice(1, first_column, first_column + rows);
+  pass.add_to(
+      x, [&](const Tensor& dx) { multiply(dy, transposed(weight), as_rows(dx), pass.context()); });
+  pass.add_to_rows(weights, first_row, first_row + rows, [&](const Tensor& dw) {
+    multiply_transposed(dy, as_rows(x->value), dw, pass.context());
   });
-  pass.add_to_rows(weights_, first_row_, end, [&](const Tensor& dw) {
-    multiply(transposed(dy), transposed(as_rows(x_->value)), dw, pass.context());
-  });
-  pass.add_to_rows(biases_, first_row_, end, [&](const Tensor& db) { sum_rows(dy, db, pass); });
+  pass.add_to_rows(biases, first_bias, first_bias + rows,
+                   [&](const Tensor& db) { sum_rows(dy, db, pass); });
 }
 
 }  // namespace training

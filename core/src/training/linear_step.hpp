@@ -4,23 +4,25 @@
 
 namespace attn::training {
 
-/// y = x · Wᵀ + b for all rows of x, in a batch or without. x and y are row-major along their rows.
+/// y = x · Wᵀ + b for all rows of x, in a batch or without. y is some columns of the output, W some
+/// rows of a parameter, and so is b.
+struct LinearParts {
+  Node* x = nullptr;
+  Node* weights = nullptr;
+  Node* biases = nullptr;         ///< or null
+  ConstTensor weight = {};        ///< (out, in)
+  std::int64_t first_row = 0;     ///< of `weight` among the parameter's rows
+  std::int64_t first_bias = 0;    ///< of b among the elements of `biases`
+  std::int64_t first_column = 0;  ///< of y among the output's columns
+};
+
 class LinearStep final : public Step {
  public:
-  /// `weight` (out, in) are some rows of the parameter `weights`, and so are those of `biases`,
-  /// from `first_row` on. None is no node.
-  LinearStep(Node* x, Node* weights, Node* biases, const ConstTensor& weight,
-             std::int64_t first_row = 0)
-      : x_(x), weights_(weights), biases_(biases), weight_(weight), first_row_(first_row) {}
-
+  explicit LinearStep(const LinearParts& parts) : parts_(parts) {}
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override;
 
  private:
-  Node* x_;
-  Node* weights_;
-  Node* biases_;
-  ConstTensor weight_;
-  std::int64_t first_row_;
+  LinearParts parts_;
 };
 
 }  // namespace attn::training

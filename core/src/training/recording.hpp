@@ -4,9 +4,11 @@
 #include <initializer_list>
 #include <new>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "attn/layers/module.hpp"
 #include "attn/training/tape.hpp"
@@ -39,6 +41,7 @@ struct Node {
   ConstTensor value;     ///< row-major
   Tensor gradient = {};  ///< row-major; none until something is added to it
   bool needs_gradient = false;
+  bool only_shown = false;  ///< has a gradient, which nothing that is computed from it adds to
 };
 
 /// The backward pass while it goes on.
@@ -159,17 +162,31 @@ class Recording {
   /// nothing.
   bool needs_gradient() const noexcept { return needs_gradient_; }
 
-  /// Makes a variable of what was computed, and records the step that goes back.
+  /// Makes a variable of what was computed, and records the step that goes back. The layer's last
+  /// one is its intermediate "output".
   template <class S>
   Variable finish(const ConstTensor& output, S step) {
     static_assert(std::is_trivially_destructible_v<S>);
     Node* node = new_node(output, needs_gradient_);
-    if (needs_gradient_) append(new (take<S>(1)) S(std::move(step)), node);
+    if (needs_gradient_) append_step(node, std::move(step));
+    show_output(node);
     return variable(node);
   }
   /// Makes a variable that nothing computes.
   Variable input(const Tensor& values, bool needs_gradient) {
     return variable(new_node(values, needs_gradient));
+  }
+  /// Makes a variable of what lies between the steps of a function, to be looked at, with a
+  /// gradient or without.
+  Variable shown(const Tensor& values, bool has_gradient = true);
+
+  /// Whether an intermediate of the layer was asked for.
+  bool watched(const char* intermediate) const noexcept;
+
+  /// Records one more step back from an output.
+  template <class S>
+  void append_step(Node* output, S step) {
+    append(new (take<S>(1)) S(std::move(step)), output);
   }
 
  private:
@@ -177,12 +194,16 @@ class Recording {
   Node* new_node(const ConstTensor& value, bool needs_gradient);
   void append(Step* step, Node* output) noexcept;
   Variable variable(Node* node) const noexcept;
+  void show_output(Node* node) const noexcept;
 
   TapeData* tape_ = nullptr;
   const char* name_;
   const void* layer_ = nullptr;
   bool needs_gradient_ = false;
 };
+
+/// Shows an intermediate of a layer, if it was asked for.
+void show(const Module& layer, const char* name, const Variable& variable) noexcept;
 
 struct TapeData {
   explicit TapeData(Context& c) : context(c) {}
@@ -196,6 +217,13 @@ struct TapeData {
     std::uint64_t changes_seen;
   };
 
+  /// An intermediate that was asked for.
+  struct Watch {
+    const void* layer;
+    std::string name;
+    Node* node;  ///< as the layer's last call has computed it
+  };
+
   enum class State { kRecording, kDone, kFailed };
 
   Context& context;
@@ -205,9 +233,12 @@ struct TapeData {
   State state = State::kRecording;
   std::uint64_t era = 1;
   std::uint64_t backward_calls = 0;
+  std::vector<Watch> watches;
 
   void* take(std::int64_t count, std::size_t size);
   void require_recording() const;
+  /// Null unless it was asked for.
+  Watch* find_watch(const void* layer, std::string_view name) noexcept;
   /// Throws kInvalidArgument, unless backward() has given gradients.
   void require_gradients() const;
   void require_finite(const Node& loss) const;

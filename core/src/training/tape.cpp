@@ -83,6 +83,7 @@ void Tape::clear() noexcept {
   tape.last_parameter = nullptr;
   tape.state = TapeData::State::kRecording;
   ++tape.era;
+  for (TapeData::Watch& watch : tape.watches) watch.node = nullptr;
   tape.arena.give_back({});
 }
 
@@ -105,6 +106,28 @@ Variable Tape::constant(const ConstTensor& values) { return copy_of(*this, value
 Variable Tape::parameter(const Module& layer, std::string_view name) {
   data_->require_recording();
   return TapeAccess::variable(*data_, data_->parameter(layer, layer.parameter(name)));
+}
+
+void Tape::watch(const Module& layer, std::span<const std::string> names) {
+  std::vector<TapeData::Watch> watches;
+  for (const std::string& name : names) {
+    const auto [inner, own_name] = ModuleAccess::intermediate(layer, name);
+    watches.push_back({inner, std::string(own_name), nullptr});
+  }
+  data_->watches = std::move(watches);
+}
+
+Variable Tape::intermediate(const Module& layer, std::string_view name) const {
+  const auto [inner, own_name] = ModuleAccess::intermediate(layer, name);
+  const TapeData::Watch* watch = data_->find_watch(inner, own_name);
+  if (!watch) {
+    validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\""}, {"one given to watch()"});
+  }
+  if (!watch->node) {
+    validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\", not computed since clear()"},
+                     {"a call that computes it"});
+  }
+  return TapeAccess::variable(*data_, watch->node);
 }
 
 void Tape::backward(const Variable& loss) {
@@ -164,6 +187,13 @@ void* TapeData::take(std::int64_t count, std::size_t size) {
 void TapeData::require_recording() const {
   if (state == State::kRecording) return;
   validation::fail_value("tape", "a call after backward()", {"clear() before it is used again"});
+}
+
+TapeData::Watch* TapeData::find_watch(const void* layer, std::string_view name) noexcept {
+  for (Watch& watch : watches) {
+    if (watch.layer == layer && watch.name == name) return &watch;
+  }
+  return nullptr;
 }
 
 void TapeData::require_gradients() const {
@@ -297,6 +327,10 @@ Recording::Recording(const char* name, const Module* layer,
     if (tape_ != TapeAccess::tape(*input)) {
       validation::fail_value(name, "variables of two tapes", {"variables of one tape"});
     }
+    if (node.only_shown) {
+      validation::fail_value(name, "a variable that is only shown",
+                             {"one that is computed, whose gradient goes on"});
+    }
     needs_gradient_ = needs_gradient_ || node.needs_gradient;
   }
   if (!tape_) validation::fail_value(name, "none", {"a variable that a tape has made"});
@@ -326,6 +360,28 @@ Node* Recording::parameter(const Module& layer, const ConstTensor& values) {
 
 void* Recording::take_bytes(std::int64_t count, std::size_t size) {
   return tape_->take(count, size);
+}
+
+Variable Recording::shown(const Tensor& values, bool has_gradient) {
+  Node* node = new_node(values, has_gradient);
+  node->only_shown = true;
+  return variable(node);
+}
+
+bool Recording::watched(const char* intermediate) const noexcept {
+  return !tape_->watches.empty() && tape_->find_watch(layer_, intermediate);
+}
+
+void Recording::show_output(Node* node) const noexcept {
+  if (tape_->watches.empty()) return;
+  if (TapeData::Watch* watch = tape_->find_watch(layer_, "output")) watch->node = node;
+}
+
+void show(const Module& layer, const char* name, const Variable& variable) noexcept {
+  TapeData& tape = *TapeAccess::tape(variable);
+  if (tape.watches.empty()) return;
+  TapeData::Watch* watch = tape.find_watch(ModuleAccess::identity(layer), name);
+  if (watch) watch->node = TapeAccess::node(variable);
 }
 
 Node* Recording::new_node(const ConstTensor& value, bool needs_gradient) {

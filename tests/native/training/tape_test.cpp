@@ -7,18 +7,14 @@
 
 #include "attn/layers/linear.hpp"
 #include "attn/owned_tensor.hpp"
+#include "training/values.hpp"
 
 namespace {
 
 using attn::OwnedTensor;
 using attn::Variable;
+using attn_test::values;
 using testing::ElementsAre;
-
-std::vector<float> values(const attn::ConstTensor& t) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : t.shape()) count *= size;
-  return {t.data(), t.data() + count};
-}
 
 TEST(TapeTest, WhatIsUsedTwiceGetsTheSumOfBothGradients) {
   attn::Tape tape;

@@ -15,6 +15,8 @@
 
 namespace attn {
 
+class Variable;
+
 /// Which table of T5Bias a layer has; values outside of what t5_bucket() takes are refused.
 struct T5BiasOptions {
   std::int64_t num_buckets = 32;
@@ -113,6 +115,11 @@ class ATTN_API MultiHeadAttention : public Module {
   void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
                const Tensor& output, const MultiHeadAttentionCall& call = {},
                Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of query, key and value. Further outputs of `attention` are
+  /// refused: see Tape::watch(). Its tensors are copied.
+  Variable forward(const Variable& query, const Variable& key, const Variable& value,
+                   const AttentionOptions& attention = {}) const;
 
   // Decoding token by token, with the projected keys and values of past tokens in a cache.
 

@@ -20,6 +20,8 @@
 
 namespace attn {
 
+class Variable;
+
 /// What decoding token by token keeps for a layer: projected keys and values of the tokens so far,
 /// and of the encoder's output, which is projected once.
 struct TransformerDecoderLayerState {
@@ -82,6 +84,11 @@ class ATTN_API TransformerDecoderLayer : public Module {
   void forward(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
                const TransformerDecoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of x and memory; a state and intermediates are refused, see
+  /// Tape::watch().
+  Variable forward(const Variable& x, const Variable& memory,
+                   const TransformerDecoderLayerCall& call = {}) const;
 
   /// A state that holds the projections of memory (B, M, E) or (M, E), and no tokens yet but room
   /// for `capacity` of them at first. Throws kShapeMismatch, kInvalidArgument (also for B = 0),
@@ -161,6 +168,11 @@ class ATTN_API TransformerDecoder : public Module {
   void forward(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of x and memory; a state, weights and intermediates are
+  /// refused.
+  Variable forward(const Variable& x, const Variable& memory,
+                   const TransformerDecoderCall& call = {}) const;
 
   /// As of a layer.
   State start(const ConstTensor& memory, std::int64_t capacity = 0,

@@ -20,6 +20,8 @@
 
 namespace attn {
 
+class Variable;
+
 /// Of one layer of a Transformer; the names are PyTorch's. With the defaults and norm_first false
 /// it is torch.nn.TransformerEncoderLayer(batch_first=True); D2L's TransformerEncoderBlock (11.7.4)
 /// is attention_bias = false and feed_forward_dropout = false.
@@ -90,6 +92,9 @@ class ATTN_API TransformerEncoderLayer : public Module {
                const TransformerEncoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
 
+  /// The same, recorded on the tape of x; a cache and intermediates are refused, see Tape::watch().
+  Variable forward(const Variable& x, const TransformerEncoderLayerCall& call = {}) const;
+
  private:
   friend class TransformerEncoder;
   /// May have written to outputs of attention, and to the cache, when it throws.
@@ -140,6 +145,9 @@ class ATTN_API TransformerEncoder : public Module {
   /// std::bad_alloc; outputs are then untouched, and the caches as they were.
   void forward(const ConstTensor& x, const Tensor& output, const TransformerEncoderCall& call = {},
                Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of x; caches, weights and intermediates are refused.
+  Variable forward(const Variable& x, const TransformerEncoderCall& call = {}) const;
 
   /// An empty cache for each layer, with room for `capacity` tokens at first. Throws what
   /// KeyValueCache does.

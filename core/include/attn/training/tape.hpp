@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "attn/context.hpp"
@@ -69,6 +70,16 @@ class ATTN_API Tape {
   /// is asked for, and its gradient is the sum over all its uses. Throws kNotFound, and what
   /// variable() does.
   Variable parameter(const Module& layer, std::string_view name);
+
+  /// Asks layers that compute on this tape from now on to show what lies between their steps, by
+  /// the names of Module::intermediate_names(); see intermediate(). A later call takes the place of
+  /// an earlier one. The layer has to live as long as the tape. Throws kNotFound.
+  void watch(const Module& layer, std::span<const std::string> names);
+
+  /// What was asked for by watch(), as the last call of its layer since clear() computed it: a
+  /// variable whose gradient can be looked at, where one passes through it. Throws kNotFound for
+  /// what was not asked for, or not computed.
+  Variable intermediate(const Module& layer, std::string_view name) const;
 
   /// Computes the gradients of `loss`, a variable with one element, with respect to all that it was
   /// computed from. Once, until clear().

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "attn/layers/multi_head_attention.hpp"
+#include "layers/packed_matrix.hpp"
+#include "layers/showing.hpp"
+#include "runtime/execution.hpp"
+
+namespace attn {
+
+struct MultiHeadAttention::Impl {
+  MultiHeadAttentionOptions options;
+  std::int64_t head_dim = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t key_dim = 0;
+  std::int64_t value_dim = 0;
+  /// Those that the layer does not have are none.
+  Tensor input_biases, output_bias, relative_keys, relative_values, t5_table, sinks;
+  std::shared_ptr<PackedMatrix> query, key, value, output;
+  /// The parameters that were packed; of one that is joined the three parts.
+  Tensor query_weight, key_weight, value_weight, output_weight;
+  Tensor input_weights;  ///< the joined parameter, or none
+  std::optional<RotaryEmbedding> rotary;
+  std::vector<float> slopes;
+
+  std::int64_t kv_width() const { return kv_heads * head_dim; }
+  /// Whether the three input projections have the same shape, and so are one parameter.
+  bool joined() const {
+    return key_dim == options.d_model && value_dim == options.d_model &&
+           kv_heads == options.num_heads;
+  }
+  void check_positions();
+  void add_parameters(MultiHeadAttention& layer);
+
+  void check_query(const ConstTensor& query, const Tensor& output) const;
+  void check_keys(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value) const;
+  void check_cache(const KeyValueCache& cache, std::int64_t batch) const;
+
+  /// x · Wᵀ + bias in scratch memory, (B, N, ·).
+  Tensor project(const PackedMatrix& weight, std::int64_t bias_offset, const ConstTensor& x,
+                 runtime::Execution& run) const;
+  /// Projected queries (B, H, Nq, D), rotated to the positions that the options give them.
+  Tensor project_queries(const ConstTensor& x, std::int64_t num_keys,
+                         const AttentionOptions& attention, Showing& show, runtime::Execution& run,
+                         Context& context) const;
+  /// Projected keys (B, Hkv, N, D), rotated to the positions from `first` on.
+  Tensor project_keys(const ConstTensor& x, std::int64_t first, Showing& show,
+                      runtime::Execution& run, Context& context) const;
+  /// Projected values (B, Hkv, N, D).
+  Tensor project_values(const ConstTensor& x, runtime::Execution& run) const;
+  /// Projects the next keys and values into a cache.
+  void append(const ConstTensor& key, const ConstTensor& value, KeyValueCache& cache, Showing& show,
+              Context& context) const;
+  /// The options of a call, completed by the layer's own terms.
+  AttentionOptions with_terms(const AttentionOptions& attention) const;
+  /// Refuses options that do not fit, before anything is computed.
+  void check_options(const AttentionOptions& attention, const ConstTensor& query,
+                     std::int64_t num_keys) const;
+  /// What follows the input projections: q attends to k and v, and is projected to the output.
+  void attend(const Tensor& q, const ConstTensor& k, const ConstTensor& v, const Tensor& output,
+              const AttentionOptions& attention, Showing& show, runtime::Execution& run,
+              Context& context) const;
+};
+
+}  // namespace attn

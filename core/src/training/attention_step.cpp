@@ -1,0 +1,171 @@
+#include "training/attention_step.hpp"
+
+#include <array>
+
+#include "attention/attention_options.hpp"
+#include "attention/check_attention.hpp"
+#include "attn/training/attention_backward.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace training {
+namespace {
+
+/// A row-major copy on the tape; none of none.
+template <class T>
+TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
+  if (from.is_none()) return from;
+  const std::int64_t count = validation::product("options", from.shape());
+  const TensorView<T> to(record.take<T>(count), from.shape());
+  for (std::int64_t i = 0; i < count; ++i) {
+    to.data()[i] = from.rank() == 0 ? *from.data() : *element(from, i);
+  }
+  return to;
+}
+
+/// Gradients that one call writes to, several of which may belong to one node.
+class Gradients {
+ public:
+  Gradients(BackwardPass& pass, runtime::Execution& scratch) : pass_(pass), scratch_(scratch) {}
+
+  /// Memory for an addition to the gradient of a node; none where it is not wanted.
+  Tensor open(Node* node) {
+    if (!BackwardPass::wants(node)) return {};
+    Addition& addition = additions_[count_++];
+    addition = pass_.begin(*node, scratch_);
+    return addition.memory;
+  }
+
+  /// Memory for heads; those of another operand's node lie beside them.
+  Tensor open(const HeadsOperand& operand, const HeadsOperand& other, const Tensor& others) {
+    const bool beside = operand.heads > 0 && operand.node == other.node;
+    const Tensor memory = beside ? others : open(operand.node);
+    return memory;
+  }
+
+  void finish() {
+    for (int i = 0; i < count_; ++i) pass_.end(additions_[i], scratch_);
+  }
+
+ private:
+  using Addition = BackwardPass::Addition;
+  BackwardPass& pass_;
+  runtime::Execution& scratch_;
+  std::array<Addition, 9> additions_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+AttentionOptions keep(const AttentionOptions& options, Recording& record) {
+  AttentionOptions result = options;
+  for (const auto output : kFurtherOutputs) result.*output = {};
+  result.relative_keys = kept(options.relative_keys, record);
+  result.relative_values = kept(options.relative_values, record);
+  result.alibi_slopes = kept(options.alibi_slopes, record);
+  if (result.t5_bias) result.t5_bias->table = kept(options.t5_bias->table, record);
+  result.bias = kept(options.bias, record);
+  result.mask = kept(options.mask, record);
+  result.valid_lens = kept(options.valid_lens, record);
+  result.key_lens = kept(options.key_lens, record);
+  result.sinks = kept(options.sinks, record);
+  return result;
+}
+
+void AttentionStep::backward(BackwardPass& pass, const ConstTensor& output_gradient) {
+  const auto heads_of = [&](const ConstTensor& whole) {
+    return output_heads_ == 0 ? whole : whole.split_heads(output_heads_);
+  };
+  const AttentionNodes& n = nodes_;
+  runtime::Execution scratch(pass.context());
+  Gradients gradients(pass, scratch);
+  const Tensor query = gradients.open(n.query.node);
+  const Tensor key = gradients.open(n.key, n.query, query);
+  const Tensor value = n.value.node == n.key.node ? gradients.open(n.value, n.key, key)
+                                                  : gradients.open(n.value, n.query, query);
+  const auto view = [](const HeadsOperand& operand, const Tensor& memory) {
+    return memory.is_none() ? memory : operand.view(memory);
+  };
+  const AttentionGradients to{.query = view(n.query, query),
+                              .key = view(n.key, key),
+                              .value = view(n.value, value),
+                              .scores = gradients.open(n.scores),
+                              .weights = gradients.open(n.weights),
+                              .bias = gradients.open(n.bias),
+                              .alibi_slopes = gradients.open(n.alibi_slopes),
+                              .t5_table = gradients.open(n.t5_table),
+                              .relative_keys = gradients.open(n.relative_keys),
+                              .relative_values = gradients.open(n.relative_values),
+                              .sinks = gradients.open(n.sinks)};
+  scaled_dot_product_attention_backward(
+      n.query.view(n.query.node->value), n.key.view(n.key.node->value),
+      n.value.view(n.value.node->value), heads_of(output->value), log_sum_exp_,
+      heads_of(output_gradient), to, options_, pass.context());
+  const auto show = [&](Node* node, const ConstTensor& gradient) {
+    if (node && !gradient.is_none()) pass.add_to(node, gradient);
+  };
+  show(n.shown_query, to.query);
+  show(n.shown_key, to.key);
+  show(n.shown_value, to.value);
+  show(n.shown_output, heads_of(output_gradient));
+  gradients.finish();
+}
+
+}  // namespace training
+
+Variable scaled_dot_product_attention(const Variable& query, const Variable& key,
+                                      const Variable& value, const AttentionOptions& options,
+                                      const AttentionVariables& terms,
+                                      const AttentionShown& shown) {
+  using training::Recording;
+  Recording record("scaled_dot_product_attention", nullptr,
+                   {&query, &key, &value, &terms.bias, &terms.alibi_slopes, &terms.t5_table,
+                    &terms.relative_keys, &terms.relative_values, &terms.sinks});
+  for (const auto further : kFurtherOutputs) {
+    if (!(options.*further).is_none()) {
+      validation::fail_value("options", "a further output", {"none: see AttentionShown"});
+    }
+  }
+  training::AttentionNodes nodes{
+      .query = {record.node(query)}, .key = {record.node(key)}, .value = {record.node(value)}};
+  AttentionOptions kept = training::keep(options, record);
+  const auto replace = [&](const Variable& term, ConstTensor& option) {
+    if (!term.is_none()) option = term.value();
+    return record.node(term);
+  };
+  nodes.bias = replace(terms.bias, kept.bias);
+  nodes.alibi_slopes = replace(terms.alibi_slopes, kept.alibi_slopes);
+  nodes.relative_keys = replace(terms.relative_keys, kept.relative_keys);
+  nodes.relative_values = replace(terms.relative_values, kept.relative_values);
+  nodes.sinks = replace(terms.sinks, kept.sinks);
+  if (!terms.t5_table.is_none()) {
+    if (!kept.t5_bias) {
+      validation::fail_value("t5_table", "a table", {"options.t5_bias beside it"});
+    }
+    nodes.t5_table = replace(terms.t5_table, kept.t5_bias->table);
+  }
+  const AttentionProblem sizes =
+      check_attention_inputs(query.value(), key.value(), value.value(), kept);
+
+  std::array<std::int64_t, Tensor::kMaxRank> shape{};
+  std::ranges::copy(query.shape(), shape.begin());
+  const auto rank = static_cast<std::size_t>(query.rank());
+  shape[rank - 1] = sizes.value_dim;
+  const Tensor output = record.memory(std::span(shape).first(rank));
+  const Tensor log_sum_exp = record.memory({sizes.batch, sizes.query_heads, sizes.num_queries});
+  AttentionOptions outputs = kept;
+  outputs.log_sum_exp = log_sum_exp;
+  const auto show = [&](Variable* variable, Tensor& to) -> training::Node* {
+    if (!variable) return nullptr;
+    to = record.memory({sizes.batch, sizes.query_heads, sizes.num_queries, sizes.num_keys});
+    *variable = record.shown(to);
+    return record.node(*variable);
+  };
+  nodes.scores = show(shown.scores, outputs.biased_scores);
+  nodes.weights = show(shown.weights, outputs.weights);
+  scaled_dot_product_attention(query.value(), key.value(), value.value(), output, outputs,
+                               record.context());
+  return record.finish(output, training::AttentionStep(nodes, kept, log_sum_exp, 0));
+}
+
+}  // namespace attn

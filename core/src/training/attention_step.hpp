@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+
+#include "attn/attention/scaled_dot_product_attention.hpp"
+#include "attn/training/attention.hpp"
+#include "training/recording.hpp"
+
+namespace attn::training {
+
+/// Queries, keys or values: a variable as it is, or heads in some columns of one of shape (B, N,
+/// width).
+struct HeadsOperand {
+  Node* node = nullptr;
+  std::int64_t heads = 0;  ///< 0: the variable as it is
+  std::int64_t first_column = 0;
+  std::int64_t columns = 0;
+
+  /// Of the node's value or gradient.
+  template <class T>
+  TensorView<T> view(const TensorView<T>& whole) const {
+    if (heads == 0) return whole;
+    return whole.slice(-1, first_column, first_column + columns).split_heads(heads);
+  }
+};
+
+/// Nodes of the terms of the score; null for those that have no gradient.
+struct AttentionNodes {
+  HeadsOperand query, key, value;
+  Node* bias = nullptr;
+  Node* alibi_slopes = nullptr;
+  Node* t5_table = nullptr;
+  Node* relative_keys = nullptr;
+  Node* relative_values = nullptr;
+  Node* sinks = nullptr;
+  // What is shown; (B, H, N, D) the last four.
+  Node* scores = nullptr;
+  Node* weights = nullptr;
+  Node* shown_query = nullptr;
+  Node* shown_key = nullptr;
+  Node* shown_value = nullptr;
+  Node* shown_output = nullptr;
+};
+
+/// Copies what the options point to into the tape's memory, further outputs left out.
+AttentionOptions keep(const AttentionOptions& options, Recording& record);
+
+class AttentionStep final : public Step {
+ public:
+  /// `output` is a view of the output's node, which has `output_heads` heads side by side, or 0: is
+  /// as it is.
+  AttentionStep(const AttentionNodes& nodes, const AttentionOptions& options,
+                const ConstTensor& log_sum_exp, std::int64_t output_heads)
+      : nodes_(nodes), options_(options), log_sum_exp_(log_sum_exp), output_heads_(output_heads) {}
+
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override;
+
+ private:
+  AttentionNodes nodes_;
+  AttentionOptions options_;
+  ConstTensor log_sum_exp_;
+  std::int64_t output_heads_;
+};
+
+}  // namespace attn::training

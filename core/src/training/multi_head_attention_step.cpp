@@ -1,0 +1,237 @@
+// Multi-head attention on a tape. What is projected from one variable lies side by side in one
+// tensor: (B, N, E + 2·Hkv·D) where query, key and value are the same. So the gradient of that
+// variable takes one product, and attention writes all three gradients into one.
+
+#include <algorithm>
+#include <array>
+
+#include "attention/attention_options.hpp"
+#include "attn/layers/multi_head_attention.hpp"
+#include "layers/multi_head_attention_impl.hpp"
+#include "rows.hpp"
+#include "training/attention_step.hpp"
+#include "training/linear_step.hpp"
+#include "training/recording.hpp"
+
+namespace attn {
+namespace {
+
+using training::HeadsOperand;
+using training::Node;
+using training::Recording;
+
+/// Heads that are rotated: some columns of (B, N, width).
+struct RotatedHeads {
+  const RotaryEmbedding* rotary = nullptr;
+  HeadsOperand heads = {};
+  Diagonal first = Diagonal::top_left();  ///< where row 0 stands
+  ConstLengths key_lens = {};             ///< what the diagonal and the length are of, per entry
+  std::int64_t num_keys = 0;
+
+  /// In place.
+  void rotate(const Tensor& whole, bool inverse, Context& context) const {
+    const Tensor rows = heads.view(whole);
+    const auto turn = [&](const Tensor& part, std::int64_t keys) {
+      rotary->forward(part, part,
+                      {.start = static_cast<double>(first.resolve(part.size(2), keys)),
+                       .sequence_length = static_cast<double>(keys),
+                       .inverse = inverse},
+                      context);
+    };
+    if (key_lens.is_none()) return turn(rows, num_keys);
+    for (std::int64_t b = 0; b < rows.size(0); ++b) turn(rows.slice(0, b, b + 1), key_lens(b));
+  }
+};
+
+/// Queries or keys, or both, of a projected tensor are rotated; its other columns stay.
+class RotationStep final : public training::Step {
+ public:
+  RotationStep(Node* projected, const std::array<RotatedHeads, 2>& rotated)
+      : projected_(projected), rotated_(rotated) {}
+
+  void backward(training::BackwardPass& pass, const ConstTensor& output_gradient) override {
+    pass.add_to(projected_, [&](const Tensor& gradient) {
+      copy(output_gradient, gradient, pass.run);
+      for (const RotatedHeads& heads : rotated_) {
+        if (heads.rotary) heads.rotate(gradient, true, pass.context());
+      }
+    });
+  }
+
+ private:
+  Node* projected_;
+  std::array<RotatedHeads, 2> rotated_;
+};
+
+}  // namespace
+
+Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
+                                     const Variable& value,
+                                     const AttentionOptions& attention) const {
+  const Impl& impl = *impl_;
+  Recording record("MultiHeadAttention", this, {&query, &key, &value});
+  for (const auto further : kFurtherOutputs) {
+    if (!(attention.*further).is_none()) {
+      validation::fail_value("attention", "a further output", {"none: see Tape::watch()"});
+    }
+  }
+  require_rows("query", query.value(), "d_model", impl.options.d_model);
+  impl.check_keys(query.value(), key.value(), value.value());
+  const std::int64_t num_keys = key.size(-2);
+  impl.check_options(attention, query.value(), num_keys);
+  const std::int64_t batch = batch_of(query.value());
+  const std::int64_t num_queries = query.size(-2);
+  const std::int64_t width = impl.options.d_model;
+  const std::int64_t heads = impl.options.num_heads;
+  Context& context = record.context();
+  runtime::Execution run(context);
+
+  AttentionOptions options = training::keep(attention, record);
+  options = impl.with_terms(options);
+
+  // The projections.
+  struct Projection {
+    training::Node* x;
+    const PackedMatrix* packed;
+    ConstTensor weight;
+    std::int64_t first_bias;
+    HeadsOperand heads;
+  };
+  std::array<Projection, 3> projections = {
+      {{record.node(query), impl.query.get(), impl.query_weight, 0, {.heads = heads}},
+       {record.node(key), impl.key.get(), impl.key_weight, width, {.heads = impl.kv_heads}},
+       {record.node(value),
+        impl.value.get(),
+        impl.value_weight,
+        width + impl.kv_width(),
+        {.heads = impl.kv_heads}}}};
+  training::Node* const biases = record.parameter(*this, impl.input_biases);
+  for (std::size_t begin = 0; begin < projections.size();) {
+    // Those of one variable.
+    std::size_t end = begin;
+    std::int64_t columns = 0;
+    for (; end < projections.size() && projections[end].x == projections[begin].x; ++end) {
+      HeadsOperand& operand = projections[end].heads;
+      operand.first_column = columns;
+      operand.columns = projections[end].packed->rows();
+      columns += operand.columns;
+    }
+    const ConstTensor x = with_batch(projections[begin].x->value);
+    const Tensor y = record.memory({batch, x.size(1), columns});
+    std::array<training::LinearParts, 3> parts;
+    std::size_t num_parts = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const Projection& p = projections[i];
+      const std::int64_t first = p.heads.first_column;
+      const float* bias = impl.options.bias ? impl.input_biases.pointer(p.first_bias) : nullptr;
+      runtime::Execution scratch(context);
+      p.packed->multiply(x, bias, y.slice(-1, first, first + p.heads.columns), run,
+                         p.packed->take_scratch(scratch));
+      if (impl.joined() && num_parts > 0) {
+        // The next rows of one parameter.
+        ConstTensor& weight = parts[0].weight;
+        weight = ConstTensor(weight.data(), {weight.size(0) + p.heads.columns, weight.size(1)});
+        continue;
+      }
+      parts[num_parts++] = {
+          .x = p.x,
+          .weights = record.parameter(*this, impl.joined() ? impl.input_weights : p.weight),
+          .biases = biases,
+          .weight = p.weight,
+          .first_row = impl.joined() ? p.first_bias : 0,
+          .first_bias = p.first_bias,
+          .first_column = first};
+    }
+    Variable projected = record.finish(y, training::LinearStep(parts[0]));
+    for (std::size_t i = 1; i < num_parts; ++i) {
+      record.append_step(record.node(projected), training::LinearStep(parts[i]));
+    }
+
+    if (impl.rotary && begin < 2) {
+      std::array<RotatedHeads, 2> rotated;
+      for (std::size_t i = begin; i < std::min<std::size_t>(end, 2); ++i) {
+        const bool is_query = i == 0;
+        rotated[i] = {.rotary = &*impl.rotary,
+                      .heads = projections[i].heads,
+                      .first = is_query ? options.diagonal : Diagonal::top_left(),
+                      .key_lens = is_query ? options.key_lens : ConstLengths(),
+                      .num_keys = num_keys};
+        const char* name = is_query ? "projected_q" : "projected_k";
+        if (record.watched(name)) {
+          const ConstTensor values = projections[i].heads.view(ConstTensor(y));
+          const Tensor memory = record.memory(values.shape());
+          copy(values, memory, run);
+          training::show(*this, name, record.shown(memory, false));
+        }
+      }
+      const Tensor turned = record.memory(y.shape());
+      copy(y, turned, run);
+      for (const RotatedHeads& each : rotated) {
+        if (each.rotary) each.rotate(turned, false, context);
+      }
+      projected = record.finish(turned, RotationStep(record.node(projected), rotated));
+    }
+    for (std::size_t i = begin; i < end; ++i) projections[i].heads.node = record.node(projected);
+    begin = end;
+  }
+
+  // Attention, with the layer's own terms where the call gives none.
+  training::AttentionNodes nodes{
+      .query = projections[0].heads, .key = projections[1].heads, .value = projections[2].heads};
+  const auto own = [&](const ConstTensor& used, const Tensor& parameter) -> training::Node* {
+    const bool is_own = !parameter.is_none() && used.data() == parameter.data();
+    return is_own ? record.parameter(*this, parameter) : nullptr;
+  };
+  nodes.relative_keys = own(options.relative_keys, impl.relative_keys);
+  nodes.relative_values = own(options.relative_values, impl.relative_values);
+  nodes.sinks = own(options.sinks, impl.sinks);
+  if (options.t5_bias) nodes.t5_table = own(options.t5_bias->table, impl.t5_table);
+
+  AttentionOptions outputs = options;
+  const Tensor log_sum_exp = record.memory({batch, heads, num_queries});
+  outputs.log_sum_exp = log_sum_exp;
+  const auto watch = [&](const char* name, Tensor& output, bool has_gradient) -> training::Node* {
+    if (!record.watched(name)) return nullptr;
+    output = record.memory({batch, heads, num_queries, num_keys});
+    const Variable shown = record.shown(output, has_gradient);
+    training::show(*this, name, shown);
+    return record.node(shown);
+  };
+  watch("scaled_scores", outputs.scaled_scores, false);
+  watch("capped_scores", outputs.capped_scores, false);
+  nodes.scores = watch("biased_scores", outputs.biased_scores, true);
+  nodes.weights = watch("weights", outputs.weights, true);
+
+  const auto view = [](const HeadsOperand& operand) { return operand.view(operand.node->value); };
+  const Tensor joined = record.memory({batch, num_queries, width});
+  scaled_dot_product_attention(view(nodes.query), view(nodes.key), view(nodes.value),
+                               joined.split_heads(heads), outputs, context);
+  const auto show_copy = [&](const char* name, const ConstTensor& values) -> training::Node* {
+    if (!record.watched(name)) return nullptr;
+    const Tensor memory = record.memory(values.shape());
+    copy(values, memory, run);
+    const Variable shown = record.shown(memory);
+    training::show(*this, name, shown);
+    return record.node(shown);
+  };
+  nodes.shown_query = show_copy("q", view(nodes.query));
+  nodes.shown_key = show_copy("k", view(nodes.key));
+  nodes.shown_value = show_copy("v", view(nodes.value));
+  nodes.shown_output = show_copy("head_output", joined.split_heads(heads));
+  if (record.watched("log_sum_exp")) {
+    training::show(*this, "log_sum_exp", record.shown(log_sum_exp, false));
+  }
+  const Variable attended =
+      record.finish(joined, training::AttentionStep(nodes, options, log_sum_exp, heads));
+
+  const Tensor output = record.memory(query.shape());
+  impl.output->multiply(joined, impl.output_bias.data(), with_batch(output), run,
+                        impl.output->take_scratch(run));
+  return record.finish(output,
+                       training::LinearStep({.x = record.node(attended),
+                                             .weights = record.parameter(*this, impl.output_weight),
+                                             .biases = record.parameter(*this, impl.output_bias),
+                                             .weight = impl.output_weight}));
+}
+
+}  // namespace attn

@@ -1,0 +1,97 @@
+// Attention on a tape: the values of the forward pass and the gradients of the backward pass, which
+// have tests of their own.
+
+#include "attn/training/attention.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "attention/attention_problem.hpp"
+#include "attn/owned_tensor.hpp"
+#include "attn/training/attention_backward.hpp"
+#include "compare.hpp"
+#include "every_instruction_set.hpp"
+#include "training/values.hpp"
+
+namespace {
+
+using attn::OwnedTensor;
+using attn::Variable;
+using attn_test::Random;
+using attn_test::same_bits;
+using attn_test::uniform_tensor;
+using attn_test::values;
+
+using TapedAttentionTest = attn_test::EveryInstructionSet;
+INSTANTIATE_EVERY_INSTRUCTION_SET(TapedAttentionTest);
+
+TEST_P(TapedAttentionTest, HasTheBitsOfForwardAndBackward) {
+  Random source;
+  const OwnedTensor query = uniform_tensor({2, 4, 5, 3}, source),
+                    key = uniform_tensor({2, 2, 7, 3}, source);
+  const OwnedTensor value = uniform_tensor({2, 2, 7, 6}, source),
+                    bias = uniform_tensor({4, 1, 7}, source);
+  const OwnedTensor sinks = uniform_tensor({4}, source), dy = uniform_tensor({2, 4, 5, 6}, source);
+  OwnedTensor output({2, 4, 5, 6}), lse({2, 4, 5}), weights({2, 4, 5, 7});
+  attn::AttentionOptions options{.bias = bias, .causal = true, .sinks = sinks};
+  options.diagonal = attn::Diagonal::bottom_right();
+  options.log_sum_exp = lse.view();
+  options.weights = weights.view();
+  attn::scaled_dot_product_attention(query, key, value, output, options, context());
+  options.log_sum_exp = options.weights = {};
+  OwnedTensor dq({2, 4, 5, 3}), dk({2, 2, 7, 3}), dv({2, 2, 7, 6}), db({4, 1, 7}), ds({4});
+  OwnedTensor of_weights({2, 4, 5, 7}), of_scores({2, 4, 5, 7});
+  attn::scaled_dot_product_attention_backward(query, key, value, output, lse, dy,
+                                              {.query = dq,
+                                               .key = dk,
+                                               .value = dv,
+                                               .scores = of_scores,
+                                               .weights = of_weights,
+                                               .bias = db,
+                                               .sinks = ds},
+                                              options, context());
+
+  attn::Tape tape(context());
+  for (int pass = 0; pass < 2; ++pass) {
+    tape.clear();
+    const Variable q = tape.variable(query), k = tape.variable(key), v = tape.variable(value);
+    const Variable b = tape.variable(bias), s = tape.variable(sinks);
+    attn::AttentionOptions rest{.causal = true};
+    rest.diagonal = attn::Diagonal::bottom_right();
+    Variable shown_weights, shown_scores;
+    const Variable y =
+        attn::scaled_dot_product_attention(q, k, v, rest, {.bias = b, .sinks = s},
+                                           {.scores = &shown_scores, .weights = &shown_weights});
+    EXPECT_TRUE(same_bits(values(y.value()), values(output)));
+    EXPECT_TRUE(same_bits(values(shown_weights.value()), values(weights)));
+    tape.backward(y, dy);
+    EXPECT_TRUE(same_bits(values(q.gradient()), values(dq)));
+    EXPECT_TRUE(same_bits(values(k.gradient()), values(dk)));
+    EXPECT_TRUE(same_bits(values(v.gradient()), values(dv)));
+    EXPECT_TRUE(same_bits(values(b.gradient()), values(db)));
+    EXPECT_TRUE(same_bits(values(s.gradient()), values(ds)));
+    EXPECT_TRUE(same_bits(values(shown_scores.gradient()), values(of_scores)));
+    EXPECT_TRUE(same_bits(values(shown_weights.gradient()), values(of_weights)));
+  }
+}
+
+TEST_P(TapedAttentionTest, AVariableThatIsQueryKeyAndValueGetsTheSum) {
+  Random source;
+  const OwnedTensor x = uniform_tensor({3, 5, 4}, source), dy = uniform_tensor({3, 5, 4}, source);
+  attn::Tape tape(context());
+  const Variable q = tape.variable(x), k = tape.variable(x), v = tape.variable(x);
+  tape.backward(attn::scaled_dot_product_attention(q, k, v), dy);
+  std::vector<float> sum;
+  for (std::size_t i = 0; i < x.values().size(); ++i) {
+    const auto at = [&](const Variable& of) { return values(of.gradient())[i]; };
+    sum.push_back(at(q) + at(k) + at(v));
+  }
+  tape.clear();
+  const Variable all = tape.variable(x);
+  tape.backward(attn::scaled_dot_product_attention(all, all, all), dy);
+  EXPECT_TRUE(same_bits(values(all.gradient()), sum));
+}
+
+}  // namespace

@@ -1,0 +1,193 @@
+// Encoder and decoder on a tape: the bits of the forward pass, and gradients against the analytic
+// reference in double precision.
+
+#include "reference/transformer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "attn/layers/transformer_decoder.hpp"
+#include "attn/layers/transformer_encoder.hpp"
+#include "attn/owned_tensor.hpp"
+#include "attn/training/tape.hpp"
+#include "compare.hpp"
+#include "every_instruction_set.hpp"
+#include "layers/transformer_layer.hpp"
+#include "reference/scalar.hpp"
+#include "training/gradients.hpp"
+#include "training/values.hpp"
+
+namespace {
+
+using attn::OwnedTensor;
+using attn::Variable;
+using attn_test::Random;
+using attn_test::same_bits;
+using attn_test::uniform_tensor;
+using attn_test::values;
+using reference::ArrayOf;
+using reference::Scalar;
+
+using TapedTransformerTest = attn_test::EveryInstructionSet;
+INSTANTIATE_EVERY_INSTRUCTION_SET(TapedTransformerTest);
+
+reference::Array array_of(const attn::ConstTensor& view) {
+  return reference::Array(std::vector<std::int64_t>(view.shape().begin(), view.shape().end()),
+                          values(view));
+}
+
+/// Within 1e-5 of the largest gradient of the tensor.
+void expect_close(const attn::ConstTensor& got, const reference::Bounded& exact,
+                  const std::string& name) {
+  const std::vector<float> gradient = values(got);
+  ASSERT_EQ(gradient.size(), exact.exact.values.size()) << name;
+  double largest = 0;
+  for (const double x : exact.exact.values) largest = std::max(largest, std::abs(x));
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    ASSERT_NEAR(static_cast<double>(gradient[i]), exact.exact.values[i], 1e-5 * largest + 1e-6)
+        << name << " at " << i;
+  }
+}
+
+template <class Layer>
+void expect_parameters(const attn::Tape& tape, const Layer& layer, reference::Tape& exact,
+                       const reference::TransformerLayerOf<Scalar>& call) {
+  for (const std::string& name : layer.parameter_names()) {
+    expect_close(tape.gradient(layer, name), exact.gradient(call.weights.at(name)), name);
+  }
+}
+
+const std::vector<attn::TransformerLayerOptions> kOptions = {
+    {.d_model = 8, .num_heads = 2, .dim_feedforward = 17, .activation = attn::Activation::kGelu},
+    {.d_model = 12,
+     .num_heads = 4,
+     .dim_feedforward = 5,
+     .activation = attn::Activation::kGeluTanh,
+     .norm_first = true,
+     .num_kv_heads = 2},
+    {.d_model = 6, .num_heads = 1, .dim_feedforward = 7, .norm_first = true, .bias = false}};
+
+TEST_P(TapedTransformerTest, AnEncoderLayerHasTheGradientsOfTheReference) {
+  Random random;
+  for (const attn::TransformerLayerOptions& options : kOptions) {
+    attn::TransformerEncoderLayer layer(options);
+    attn_test::randomize(layer, random);
+    const OwnedTensor x = uniform_tensor({2, 5, options.d_model}, random);
+    const OwnedTensor dy = uniform_tensor({2, 5, options.d_model}, random);
+    OwnedTensor output({2, 5, options.d_model});
+    layer.forward(x, output, {.attention = {.causal = true}}, context());
+    attn::Tape tape(context());
+    const Variable input = tape.variable(x);
+    const Variable y = layer.forward(input, {.attention = {.causal = true}});
+    EXPECT_TRUE(same_bits(values(y.value()), values(output)));
+    tape.backward(y, dy);
+
+    reference::Tape exact;
+    const auto call = reference::variables(exact, attn_test::reference_of(layer, "", options));
+    const ArrayOf<Scalar> in = exact.variables(array_of(x));
+    reference::AttentionOf<Scalar> causal;
+    causal.causal_offset = reference::Array({1}, 0);
+    const ArrayOf<Scalar> out = reference::encoder_layer<Scalar>(call, in, causal);
+    exact.backward(reference::inner(out, array_of(dy)));
+    expect_close(input.gradient(), exact.gradient(in), "x");
+    expect_parameters(tape, layer, exact, call);
+  }
+}
+
+TEST_P(TapedTransformerTest, ADecoderLayerHasTheGradientsOfTheReference) {
+  Random random;
+  for (const attn::TransformerLayerOptions& options : kOptions) {
+    attn::TransformerDecoderLayer layer(options);
+    attn_test::randomize(layer, random);
+    const OwnedTensor x = uniform_tensor({2, 3, options.d_model}, random);
+    const OwnedTensor memory = uniform_tensor({2, 7, options.d_model}, random);
+    const OwnedTensor dy = uniform_tensor({2, 3, options.d_model}, random);
+    OwnedTensor output({2, 3, options.d_model});
+    layer.forward(x, memory, output, {}, context());
+    attn::Tape tape(context());
+    const Variable input = tape.variable(x), encoded = tape.variable(memory);
+    const Variable y = layer.forward(input, encoded);
+    EXPECT_TRUE(same_bits(values(y.value()), values(output)));
+    tape.backward(y, dy);
+
+    reference::Tape exact;
+    const auto call = reference::variables(exact, attn_test::reference_of(layer, "", options));
+    const ArrayOf<Scalar> in = exact.variables(array_of(x));
+    const ArrayOf<Scalar> from = exact.variables(array_of(memory));
+    const ArrayOf<Scalar> out = reference::decoder_layer<Scalar>(call, in, from);
+    exact.backward(reference::inner(out, array_of(dy)));
+    expect_close(input.gradient(), exact.gradient(in), "x");
+    expect_close(encoded.gradient(), exact.gradient(from), "memory");
+    expect_parameters(tape, layer, exact, call);
+  }
+}
+
+TEST_P(TapedTransformerTest, StacksHaveTheBitsOfTheForwardPassWithDropoutToo) {
+  Random random;
+  const attn::Dropout dropout{.probability = 0.25F, .training = true, .random = {7, 3}};
+  attn::TransformerEncoder encoder({.layer = kOptions[1], .num_layers = 2, .final_norm = true});
+  attn::TransformerDecoder decoder({.layer = kOptions[0], .num_layers = 2, .final_norm = true});
+  attn_test::randomize(encoder, random);
+  attn_test::randomize(decoder, random);
+  const OwnedTensor x = uniform_tensor({5, 12}, random), z = uniform_tensor({4, 8}, random);
+  const OwnedTensor memory = uniform_tensor({6, 8}, random);
+  OwnedTensor encoded({5, 12}), decoded({4, 8});
+  encoder.forward(x, encoded, {.dropout = dropout}, context());
+  decoder.forward(z, memory, decoded, {.dropout = dropout}, context());
+  attn::Tape tape(context());
+  EXPECT_TRUE(same_bits(values(encoder.forward(tape.variable(x), {.dropout = dropout}).value()),
+                        values(encoded)));
+  EXPECT_TRUE(same_bits(
+      values(
+          decoder.forward(tape.variable(z), tape.variable(memory), {.dropout = dropout}).value()),
+      values(decoded)));
+}
+
+TEST_P(TapedTransformerTest, GradientsAreSteady) {
+  Random random;
+  attn::TransformerEncoder encoder(
+      {.layer = {.d_model = 32, .num_heads = 4, .dim_feedforward = 96, .norm_first = true},
+       .num_layers = 2,
+       .final_norm = true});
+  attn_test::randomize(encoder, random);
+  const OwnedTensor x = uniform_tensor({3, 41, 32}, random);
+  const OwnedTensor dy = uniform_tensor({3, 41, 32}, random);
+  const std::vector<std::string> names = encoder.parameter_names();
+  attn_test::expect_steady(
+      [&](int threads) -> attn::Context& { return context(threads); },
+      [&](attn::Tape& tape) {
+        tape.clear();
+        const Variable input = tape.variable(x);
+        const Variable y = encoder.forward(input, {.attention = {.causal = true}});
+        tape.backward(y, dy);
+        attn_test::Results results{values(y.value()), values(input.gradient())};
+        for (const std::string& name : names)
+          results.push_back(values(tape.gradient(encoder, name)));
+        return results;
+      });
+  attn_test::expect_no_allocation(context(), [&](attn::Tape& tape) {
+    tape.clear();
+    const Variable y = encoder.forward(tape.variable(x), {.attention = {.causal = true}});
+    tape.backward(y, dy);
+  });
+}
+
+TEST(TapedTransformerErrorTest, CachesAndOutputsAreRefused) {
+  attn::TransformerEncoder encoder({.layer = kOptions[0]});
+  std::vector<attn::KeyValueCache> caches = encoder.make_caches(1);
+  attn::Tape tape;
+  const Variable x = tape.variable(OwnedTensor({3, 8}));
+  EXPECT_EQ(attn_test::error_of([&] { encoder.forward(x, {.caches = caches}); }),
+            "invalid_argument: caches: got something, needs none where variables are recorded");
+  const Variable narrow = tape.variable(OwnedTensor({3, 7}));
+  EXPECT_EQ(attn_test::error_of([&] { encoder.forward(narrow); }),
+            "shape_mismatch: x: got shape (3, 7), needs shape (any, 8)");
+}
+
+}  // namespace

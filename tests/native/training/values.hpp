@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "attn/owned_tensor.hpp"
+#include "attn/tensor_view.hpp"
+#include "random.hpp"
+
+namespace attn_test {
+
+/// The elements of a row-major view.
+inline std::vector<float> values(const attn::ConstTensor& view) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : view.shape()) count *= size;
+  return {view.data(), view.data() + count};
+}
+
+/// Uniform values in [−1, 1].
+inline attn::OwnedTensor uniform_tensor(std::initializer_list<std::int64_t> shape, Random& random) {
+  attn::OwnedTensor result(shape);
+  for (float& x : result.values()) x = random.uniform(-1, 1);
+  return result;
+}
+
+}  // namespace attn_test
