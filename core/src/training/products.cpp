@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "elementwise.hpp"
 #include "layers/packed_matrix.hpp"
@@ -9,6 +10,8 @@
 #include "validation.hpp"
 
 namespace attn::training {
+
+using kernels::index;
 
 ConstTensor transposed(const ConstTensor& x) {
   return ConstTensor(x.data(), std::array{x.size(1), x.size(0)},
@@ -23,11 +26,12 @@ void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& c, Conte
   multiply_packed(a, packed, nullptr, c, run, scratch);
 }
 
+namespace {
+
 /// The depth is that of a batch, and summed in chunks: packed, each chunk of b fits a second-level
 /// cache.
-void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
-                         Context& context) {
-  using kernels::index;
+void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
+                             Context& context) {
   constexpr index kChunk = 256;
   constexpr index kColumns = 16 * kernels::kPanelWidth;
   runtime::Execution run(context);
@@ -83,6 +87,39 @@ void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tenso
       kernels.product(args, scratch + worker * scratch_size);
     }
   });
+}
+
+bool is_finite(const ConstTensor& row) {
+  for (index i = 0; i < row.size(0); ++i) {
+    if (!std::isfinite(row(i))) return false;
+  }
+  return true;
+}
+
+bool is_zero(const ConstTensor& row) {
+  for (index i = 0; i < row.size(0); ++i) {
+    if (row(i) != 0.0F) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
+                         Context& context) {
+  multiply_all_transposed(a, b, c, context);
+  // Products with 0 are only right if b is finite. The result, which is smaller, tells.
+  index row = 0;
+  while (row < c.size(0) && is_finite(c.select(0, row))) ++row;
+  if (row == c.size(0)) return;
+  runtime::Execution run(context);
+  const Tensor selected(run.floats(validation::product("x", b.shape()), "matrix product"),
+                        b.shape());
+  copy(b, selected, run);
+  for (index i = 0; i < b.size(0); ++i) {
+    if (is_zero(a.select(0, i))) std::fill_n(selected.pointer(i), b.size(1), 0.0F);
+  }
+  multiply_all_transposed(a, selected, c, context);
 }
 
 }  // namespace attn::training
