@@ -57,6 +57,7 @@
 #include "attn/training/attention_backward.hpp"
 #include "attn/training/losses.hpp"
 #include "attn/training/optimizers.hpp"
+#include "attn/training/pooling.hpp"
 #include "attn/training/schedules.hpp"
 #include "attn/training/tape.hpp"
 
