@@ -23,6 +23,7 @@
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
 #include "random.hpp"
+#include "training/values.hpp"
 
 namespace {
 
@@ -33,18 +34,13 @@ using attn_test::error_of;
 using attn_test::is_within;
 using attn_test::Random;
 using attn_test::same_bits;
+using attn_test::values;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 
 using OptimizersTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(OptimizersTest);
-
-std::vector<float> values(const attn::ConstTensor& t) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : t.shape()) count *= size;
-  return {t.data(), t.data() + count};
-}
 
 std::vector<float> parameters(const attn::Module& module) {
   std::vector<float> all;
