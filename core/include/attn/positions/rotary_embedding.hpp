@@ -204,8 +204,8 @@ class ATTN_API RotaryEmbedding {
 
  private:
   /// The columns of a table for a call whose largest position is given.
-  kernels::SinusoidColumns columns(const RotaryPositions& positions, double largest,
-                                   runtime::Execution& run) const;
+  ATTN_LOCAL kernels::SinusoidColumns columns(const RotaryPositions& positions, double largest,
+                                              runtime::Execution& run) const;
 
   RotaryEmbeddingOptions options_;
   double attention_factor_ = 1;
