@@ -11,7 +11,7 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 
 import packageJson from '../../package.json' with { type: 'json' };
-import { kVariants } from '../../wasm/toolchain/build.js';
+import { kFlavours, kVariants } from '../../wasm/toolchain/build.js';
 import { kRoot } from '../../wasm/toolchain/checkout.js';
 import { installPackage } from './install.js';
 
@@ -59,7 +59,10 @@ test('it_holds_the_build_and_what_its_guide_links_to_and_nothing_else', () => {
     ...['wasm/README.md', 'web/README.md'],
   ]);
   for (const variant of kVariants) {
-    assert.ok(project.files.includes(`wasm/dist/attn-${variant}.wasm`), variant);
+    for (const flavour of kFlavours) {
+      const name = `${flavour}-${variant}.wasm`;
+      assert.ok(project.files.includes(`wasm/dist/${name}`), name);
+    }
   }
 });
 
