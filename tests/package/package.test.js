@@ -241,6 +241,17 @@ test('example_safetensors', async () => {
   assertClose(numbersIn(output), [2 * own, 3 * other, 2 * other, 3 * own]);
 });
 
+test('example_training', async () => {
+  const losses = withoutTypes(await run('training.js'))
+    .trim()
+    .split('\n')
+    .map((line) => numbersIn(line)[1]);
+  assert.equal(losses.length, 5);
+  assert.ok(losses[0] > 2.5 && losses[4] < 0.05, `${losses}`);
+  const lines = readFileSync(join(kExamples, 'training.js'), 'utf8').trim().split('\n');
+  assert.ok(lines.length <= 40);
+});
+
 /**
  * A file as the format describes it: the length of a header in JSON, the header, the numbers.
  * @param {Record<string, { shape: number[], data: number[] }>} tensors
