@@ -419,8 +419,14 @@ export function requireOwn(name, layer, runtime) {
   }
 }
 
-/** @param {Layer} layer */
-const requireLive = (layer) => void layer.address;
+/**
+ * Throws for one that was disposed of, or whose owner was.
+ * @param {Layer} layer
+ */
+function requireLive(layer) {
+  // A call, because for minifiers to read a property does nothing.
+  Reflect.get(layer, 'address');
+}
 
 /**
  * @param {string} name
