@@ -20,7 +20,7 @@ const kMaxUnbundledBytes = 25_600;
 
 const kPackage = new URL('.', import.meta.resolve('attn'));
 
-/** The bundle's files by name. @type {Map<string, string>} */
+/** The bundle's files by their names. @type {Map<string, { code: string, imports: string[] }>} */
 const bundled = new Map();
 
 before(async () => {
@@ -35,8 +35,18 @@ before(async () => {
     chunkFileNames: '[name].js',
   });
   await bundle.close();
-  for (const file of output) if (file.type === 'chunk') bundled.set(file.name, file.code);
+  for (const file of output) if (file.type === 'chunk') bundled.set(file.fileName, file);
 });
+
+/**
+ * A file of the bundle with those that it imports at once.
+ * @param {string} name
+ * @returns {string[]}
+ */
+function partsOf(name) {
+  const { code, imports } = bundled.get(name) ?? assert.fail(`${name} is not in the bundle`);
+  return [code, ...imports.flatMap(partsOf)];
+}
 
 /** @param {string} name */
 const inPackage = (name) => readFileSync(new URL(name, kPackage));
@@ -71,11 +81,9 @@ for (const flavour of kFlavours) {
 
 for (const glue of ['attn.glue.js', 'attn-threads.glue.js']) {
   test(`the_javascript_with_${glue}_is_small`, (t) => {
-    const main = bundled.get('main');
-    assert.ok(main);
     // Bundlers copy the one with threads as it is.
-    const parts = [main, bundled.get('attn.glue') ?? assert.fail()];
-    if (glue !== 'attn.glue.js') parts[1] = `${inPackage(glue)}`;
+    const ownGlue = glue === 'attn.glue.js' ? partsOf(glue) : [`${inPackage(glue)}`];
+    const parts = [...partsOf('main.js'), ...ownGlue];
     const brotli = compressed(parts, brotliCompressSync);
     const gzip = compressed(parts, gzipSync);
     const files = [...filesOf('index.js'), glue];
