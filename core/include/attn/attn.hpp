@@ -55,8 +55,10 @@
 // Training
 #include "attn/training/attention.hpp"
 #include "attn/training/attention_backward.hpp"
+#include "attn/training/functions.hpp"
 #include "attn/training/losses.hpp"
 #include "attn/training/optimizers.hpp"
+#include "attn/training/pooling.hpp"
 #include "attn/training/schedules.hpp"
 #include "attn/training/tape.hpp"
 

@@ -298,6 +298,18 @@ struct NormArgs {
   RowStatistics* statistics = nullptr;  ///< (rows), or null
 };
 
+/// out[i] = 0 where words[i] >> 8 < drop_below, else factor · x[i]. out may be x.
+struct DropoutArgs {
+  index count = 0;
+  const std::uint32_t* words = nullptr;
+  std::uint32_t drop_below = 0;  ///< at most 2^24
+  float factor = 1;
+  const float* x = nullptr;
+  index x_col = 1;
+  float* out = nullptr;
+  index out_col = 1;
+};
+
 struct KernelTable {
   InstructionSet instruction_set;
 
@@ -374,6 +386,7 @@ struct KernelTable {
   /// The words of blocks first_block … of RandomStream{seed, stream}, four for each.
   void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,
                        index num_blocks, std::uint32_t* out) noexcept;
+  void (*dropout)(const DropoutArgs&) noexcept;
 };
 
 /// One per translation unit in isa/; null where this build has no such kernels.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/activation.hpp"
+#include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/few_keys.hpp"
 #include "kernels/masked_softmax.hpp"
@@ -74,6 +75,7 @@ constexpr KernelTable make_table() noexcept {
       .sigmoid = &sigmoid_all<Isa>,
       .norm = &norm<Isa>,
       .random_words = &random_words<Isa>,
+      .dropout = &dropout<Isa>,
   };
 }
 

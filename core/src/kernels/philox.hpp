@@ -23,11 +23,13 @@ void philox_vector(std::uint64_t seed, std::uint64_t stream, std::uint64_t first
                    std::uint32_t* out) noexcept {
   using W = Words<Isa>;
   constexpr index kBlocks = kPhiloxBlocks<Isa>;
-  alignas(64) std::uint64_t counter[kBlocks];
-  for (index i = 0; i < kBlocks; ++i) counter[i] = first + static_cast<std::uint64_t>(i);
+  // Constants, and not numbers written here: a vector loaded from what was stored in parts waits
+  // until nothing else is under way, so that vectors would be computed one after the other.
+  alignas(64) static constexpr std::uint64_t kNumbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  static_assert(kBlocks <= 8);
   const W low(0xFFFFFFFFU);
   W c[4];
-  c[0] = W::load_aligned(counter);
+  c[0] = W(first) + W::load_aligned(kNumbers);
   c[1] = c[0] >> 32;
   c[2] = W(stream);
   c[3] = W(stream >> 32);

@@ -40,14 +40,20 @@ void apply_dropout(const ConstTensor& x, const Tensor& output, const Dropout& dr
       for (std::int64_t i = 0; i < size; ++i) out[i * out_stride] = in[i * in_stride];
       return;
     }
-    for_random_words(run.kernels(), dropout.random, first, size,
-                     [&](std::int64_t i, std::int64_t n, std::int64_t skip,
-                         const std::uint32_t* words) noexcept {
-                       for (std::int64_t k = i; k < i + n; ++k) {
-                         const float kept = in[k * in_stride] * scale;
-                         out[k * out_stride] = words[skip + k - i] >> 8 < threshold ? 0.0F : kept;
-                       }
-                     });
+    const auto drop = [&](std::int64_t i, std::int64_t n, std::int64_t skip,
+                          const std::uint32_t* words) noexcept {
+      kernels::DropoutArgs args;
+      args.count = n;
+      args.words = words + skip;
+      args.drop_below = threshold;
+      args.factor = scale;
+      args.x = in + i * in_stride;
+      args.x_col = in_stride;
+      args.out = out + i * out_stride;
+      args.out_col = out_stride;
+      run.kernels().dropout(args);
+    };
+    for_random_words(run.kernels(), dropout.random, first, size, drop);
   };
   for_all_row_runs(from, run, drop_run);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numbers>
+#include <span>
 #include <string>
 
 #include "positions/sinusoidal_table.hpp"
@@ -80,7 +81,51 @@ struct Scaled {
         (turns - rule.low_freq_factor) / (rule.high_freq_factor - rule.low_freq_factor), 0.0, 1.0);
     return (1 - smooth) * (plain / rule.factor) + smooth * plain;
   }
+  double pair(const ProportionalRotaryScaling& rule, std::int64_t j) const {
+    const double turning = std::floor(rule.partial_rotary_factor * static_cast<double>(width) / 2);
+    return static_cast<double>(j) < turning ? frequency(base, j) / rule.factor : 0;
+  }
 };
+
+/// ω_0 … of all pairs.
+template <class Rule>
+void write_frequencies(const RotaryEmbeddingOptions& options, const Rule& rule,
+                       double sequence_length, std::span<double> to) {
+  const auto write = [&](std::span<double> pairs) {
+    const Scaled scaled{2 * std::ssize(pairs), options.base, sequence_length};
+    for (std::size_t j = 0; j < pairs.size(); ++j) {
+      pairs[j] = scaled.pair(rule, static_cast<std::int64_t>(j));
+    }
+  };
+  if (options.axes != RotaryAxes::kAxial || options.sections.empty()) return write(to);
+  for (const std::int64_t section : options.sections) {
+    write(to.first(static_cast<std::size_t>(section)));
+    to = to.subspan(static_cast<std::size_t>(section));
+  }
+}
+
+void check_sections(const RotaryEmbeddingOptions& options) {
+  const std::int64_t half = options.rotary_dim / 2;
+  const std::int64_t axes = std::ssize(options.sections);
+  std::int64_t pairs = 0;
+  for (std::int64_t axis = 0; axis < axes; ++axis) {
+    const std::int64_t section = options.sections[static_cast<std::size_t>(axis)];
+    validation::require_at_least("sections", section, 0);
+    if (section > half - pairs) {
+      validation::fail(ErrorCode::kShapeMismatch, "sections", {"more than ", half, " pairs"},
+                       {half, " together"});
+    }
+    pairs += section;
+    if (options.axes == RotaryAxes::kInterleaved && axis > 0 && section > 0 &&
+        axis + (section - 1) * axes >= half) {
+      validation::fail_value("sections", section,
+                             {"pairs that take turns with those of the other axes"});
+    }
+  }
+  if (axes > 0 && pairs != half) {
+    validation::fail(ErrorCode::kShapeMismatch, "sections", {pairs, " pairs"}, {half, " together"});
+  }
+}
 
 /// Checks a rule's parameters.
 struct CheckRule {
@@ -123,6 +168,10 @@ struct CheckRule {
           "scaling.high_freq_factor", rule.high_freq_factor,
           {"more than ", validation::Name("low_freq_factor"), " ", rule.low_freq_factor});
     }
+  }
+  void operator()(const ProportionalRotaryScaling& rule) const {
+    require_positive("scaling.factor", rule.factor);
+    validation::require_probability("scaling.partial_rotary_factor", rule.partial_rotary_factor);
   }
 };
 
@@ -199,10 +248,10 @@ void require_per_row(const char* name, const TensorView<T>& view, std::int64_t b
 }
 
 /// A row of tables as rotate_pairs takes them: the factor of each column itself, and the factor of
-/// its partner.
+/// its partner. Column j of the tables is that of pair `pair`[j], or of pair j where it is null.
 void expand_row(const float* cos, std::int64_t cos_stride, const float* sin,
-                std::int64_t sin_stride, std::int64_t half, RotaryPairing pairing, bool inverse,
-                float* keep, float* cross) noexcept {
+                std::int64_t sin_stride, const std::int64_t* pair, std::int64_t half,
+                RotaryPairing pairing, bool inverse, float* keep, float* cross) noexcept {
   const bool interleaved = pairing == RotaryPairing::kInterleaved;
   const std::int64_t step = interleaved ? 2 : 1;
   const std::int64_t partner = interleaved ? 1 : half;
@@ -210,10 +259,11 @@ void expand_row(const float* cos, std::int64_t cos_stride, const float* sin,
   for (std::int64_t j = 0; j < half; ++j) {
     const float c = cos[j * cos_stride];
     const float s = sign * sin[j * sin_stride];
-    keep[j * step] = c;
-    keep[j * step + partner] = c;
-    cross[j * step] = -s;
-    cross[j * step + partner] = s;
+    const std::int64_t to = (pair ? pair[j] : j) * step;
+    keep[to] = c;
+    keep[to + partner] = c;
+    cross[to] = -s;
+    cross[to + partner] = s;
   }
 }
 
@@ -289,16 +339,24 @@ struct CheckedPositions {
   double start;
   TensorView<const double> positions;
   std::int64_t rows;
+  bool per_axis;
   bool per_batch;
   double largest;
 
-  CheckedPositions(const RotaryPositions& given, std::int64_t batch, std::int64_t rows_)
+  CheckedPositions(const RotaryPositions& given, std::int64_t axes, std::int64_t batch,
+                   std::int64_t rows_)
       : start(given.start),
         positions(given.positions),
         rows(rows_),
-        per_batch(given.positions.rank() == 2),
+        per_axis(axes > 0 && given.positions.rank() == 3),
+        per_batch(given.positions.rank() == 2 || (per_axis && given.positions.size(1) != 1)),
         largest(given.start + static_cast<double>(std::max<std::int64_t>(rows_ - 1, 0))) {
-    require_per_row("positions", positions, batch, rows);
+    if (per_axis) {
+      validation::require_shape("positions", positions, {axes, per_batch ? batch : 1, rows});
+      validation::require_data("positions", positions);
+    } else {
+      require_per_row("positions", positions, batch, rows);
+    }
     if (given.sequence_length &&
         !(*given.sequence_length >= 0 && *given.sequence_length <= 0x1p53)) {
       validation::fail_value("sequence_length", *given.sequence_length,
@@ -310,34 +368,65 @@ struct CheckedPositions {
       return;
     }
     largest = 0;
-    for (std::int64_t i = 0; i < (per_batch ? batch * rows : rows); ++i) {
-      require_position("positions", at(i));
-      largest = std::max(largest, at(i));
+    for (std::int64_t axis = 0; axis < (per_axis ? axes : 1); ++axis) {
+      for (std::int64_t i = 0; i < (per_batch ? batch * rows : rows); ++i) {
+        const double position = at(i, axis);
+        require_position("positions", position);
+        largest = std::max(largest, position);
+      }
     }
   }
 
   /// Of row i of all batch entries, or of one where they share positions.
-  double at(std::int64_t i) const noexcept {
+  double at(std::int64_t i, std::int64_t axis) const noexcept {
     if (positions.is_none()) return start + static_cast<double>(i % rows);
+    if (per_axis) return positions(axis, i / rows, i % rows);
     return per_batch ? positions(i / rows, i % rows) : positions(i);
   }
 };
 
+/// Rows of a table: the cosines of all columns, then their sines. `columns` has those of an axis,
+/// which end at `ends`, side by side.
+void write_table_row(const kernels::SinusoidColumns& columns, std::span<const std::int64_t> ends,
+                     const CheckedPositions& where, std::int64_t i,
+                     const kernels::KernelTable& kernels, float* row) noexcept {
+  if (!where.per_axis) {
+    const double position = where.at(i, 0);
+    return kernels.sinusoids(columns, &position, 1, row, 0, 1);
+  }
+  const std::int64_t half = columns.count / 2;
+  std::int64_t begin = 0;
+  for (std::size_t axis = 0; axis < ends.size(); ++axis) {
+    const double position = where.at(i, static_cast<std::int64_t>(axis));
+    for (const std::int64_t first : {begin, half + begin}) {
+      kernels::SinusoidColumns part = columns;
+      part.count = ends[axis] - begin;
+      part.frequency += first;
+      part.offset += first;
+      kernels.sinusoids(part, &position, 1, row + first, 0, 1);
+    }
+    begin = ends[axis];
+  }
+}
+
 /// Turns per position of a table's columns for sequences of a length: those of short ones, or new
 /// ones in scratch memory.
 const double* turns_for(const RotaryEmbeddingOptions& options, const std::vector<double>& turns,
-                        double sequence_length, runtime::Execution& run) {
+                        const std::vector<std::int64_t>& pair, double sequence_length,
+                        runtime::Execution& run) {
   const auto* rule = std::get_if<DynamicNtkRotaryScaling>(&options.scaling);
   if (!rule || !options.frequencies.empty() ||
       sequence_length <= static_cast<double>(rule->max_position_embeddings)) {
     return turns.data();
   }
-  const std::int64_t half = options.rotary_dim / 2;
-  const Scaled scaled{options.rotary_dim, options.base, sequence_length};
-  auto* longer = run.take<double>(static_cast<std::int64_t>(turns.size()), "rotary frequencies");
+  const auto half = static_cast<std::size_t>(options.rotary_dim / 2);
+  const std::span radians(run.take<double>(std::ssize(turns), "rotary frequencies"), half);
+  write_frequencies(options, *rule, sequence_length, radians);
+  auto* longer = run.take<double>(std::ssize(turns), "rotary frequencies");
   std::copy(turns.begin(), turns.end(), longer);
-  for (std::int64_t j = 0; j < half; ++j) {
-    longer[j] = longer[half + j] = scaled.pair(*rule, j) / (2 * std::numbers::pi);
+  for (std::size_t j = 0; j < half; ++j) {
+    const auto from = pair.empty() ? j : static_cast<std::size_t>(pair[j]);
+    longer[j] = longer[half + j] = radians[from] / (2 * std::numbers::pi);
   }
   return longer;
 }
@@ -351,6 +440,7 @@ RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : option
   }
   validation::allocation("rotary_dim", d, 2 * sizeof(double));
   require_sinusoidal_base(options.base);
+  check_sections(options);
   if (options.frequencies.empty()) {
     std::visit(CheckRule{options.base}, options.scaling);
     attention_factor_ = attention_factor_of(options.scaling);
@@ -366,10 +456,26 @@ RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : option
     }
   }
   const auto half = static_cast<std::size_t>(d / 2);
+  const std::int64_t axes = std::ssize(options.sections);
+  std::int64_t end = 0;
+  for (const std::int64_t section : options.sections) ends_.push_back(end += section);
+  if (options.axes == RotaryAxes::kInterleaved && axes > 1) {
+    // Pair j belongs to its turn's axis while that has pairs left.
+    const auto axis_of = [&](std::int64_t j) {
+      const std::int64_t turn = j % axes;
+      return j / axes < options.sections[static_cast<std::size_t>(turn)] ? turn : 0;
+    };
+    for (std::int64_t axis = 0; axis < axes; ++axis) {
+      for (std::int64_t j = 0; j < d / 2; ++j) {
+        if (axis_of(j) == axis) pair_.push_back(j);
+      }
+    }
+  }
   turns_.assign(2 * half + kernels::kPanelWidth, 0.0);
   offsets_.assign(turns_.size(), 0.0);
   for (std::size_t j = 0; j < half; ++j) {
-    turns_[j] = turns_[half + j] = radians[j] / (2 * std::numbers::pi);
+    const auto pair = pair_.empty() ? j : static_cast<std::size_t>(pair_[j]);
+    turns_[j] = turns_[half + j] = radians[pair] / (2 * std::numbers::pi);
     offsets_[j] = 0.25;
   }
 }
@@ -377,14 +483,8 @@ RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : option
 std::vector<double> RotaryEmbedding::frequencies(double sequence_length) const {
   if (!options_.frequencies.empty()) return options_.frequencies;
   std::vector<double> result(static_cast<std::size_t>(options_.rotary_dim / 2));
-  const Scaled scaled{options_.rotary_dim, options_.base, sequence_length};
-  std::visit(
-      [&](const auto& rule) {
-        for (std::size_t j = 0; j < result.size(); ++j) {
-          result[j] = scaled.pair(rule, static_cast<std::int64_t>(j));
-        }
-      },
-      options_.scaling);
+  std::visit([&](const auto& rule) { write_frequencies(options_, rule, sequence_length, result); },
+             options_.scaling);
   return result;
 }
 
@@ -392,26 +492,20 @@ void RotaryEmbedding::forward(const ConstTensor& x, const Tensor& output,
                               const RotaryPositions& positions, Context& context) const {
   const Rotated rotated = check_rotated(x, output);
   require_rotary_dim(options_.rotary_dim, x);
-  const CheckedPositions where(positions, rotated.batch, rotated.rows);
+  const CheckedPositions where(positions, std::ssize(ends_), rotated.batch, rotated.rows);
   if (rotated.batch == 0 || rotated.heads == 0 || rotated.rows == 0) return;
 
   runtime::Execution run(context);
   const std::int64_t d = options_.rotary_dim;
-  kernels::SinusoidColumns columns;
-  columns.count = d;
-  columns.frequency =
-      turns_for(options_, turns_, positions.sequence_length.value_or(where.largest + 1), run);
-  columns.offset = offsets_.data();
-  columns.amplitude = attention_factor_;
+  const kernels::SinusoidColumns columns = this->columns(positions, where.largest, run);
   float* rows =
       run.floats(validation::product("rotary_dim", {d, run.num_threads()}), "rotary tables");
   rotate(rotated, d, options_.pairing, where.per_batch, run,
          [&](std::int64_t i, float* keep, float* cross, int worker) noexcept {
            float* row = rows + worker * d;
-           const double position = where.at(i);
-           run.kernels().sinusoids(columns, &position, 1, row, d, 1);
-           expand_row(row, 1, row + d / 2, 1, d / 2, options_.pairing, positions.inverse, keep,
-                      cross);
+           write_table_row(columns, ends_, where, i, run.kernels(), row);
+           expand_row(row, 1, row + d / 2, 1, pair_.empty() ? nullptr : pair_.data(), d / 2,
+                      options_.pairing, positions.inverse, keep, cross);
          });
 }
 
@@ -428,32 +522,42 @@ void RotaryEmbedding::tables(const Tensor& cos, const Tensor& sin, const RotaryP
   validation::require_data("sin", sin);
   const std::int64_t batch = cos.rank() == 3 ? cos.size(0) : 1;
   const std::int64_t rows = cos.size(-2);
-  const CheckedPositions where(positions, batch, rows);
+  const CheckedPositions where(positions, std::ssize(ends_), batch, rows);
   if (batch == 0 || rows == 0) return;
 
   runtime::Execution run(context);
-  const double* frequency =
-      turns_for(options_, turns_, positions.sequence_length.value_or(where.largest + 1), run);
-  const auto write = [&](std::int64_t i, const Tensor& to, std::int64_t first,
-                         double amplitude) noexcept {
-    kernels::SinusoidColumns part;
-    part.count = half;
-    part.frequency = frequency + first;
-    part.offset = offsets_.data() + first;
-    part.amplitude = amplitude;
-    const double position = where.at(where.per_batch ? i : i % rows);
-    float* row =
+  const kernels::SinusoidColumns columns = this->columns(positions, where.largest, run);
+  float* table_rows =
+      run.floats(validation::product("rotary_dim", {2 * half, run.num_threads()}), "rotary tables");
+  const auto write = [&](const float* row, std::int64_t i, const Tensor& to, float sign) noexcept {
+    float* out =
         to.data() + (to.rank() == 3 ? i / rows * to.stride(0) : 0) + i % rows * to.stride(-2);
-    run.kernels().sinusoids(part, &position, 1, row, 0, to.stride(-1));
+    for (std::int64_t j = 0; j < half; ++j) {
+      out[(pair_.empty() ? j : pair_[static_cast<std::size_t>(j)]) * to.stride(-1)] = sign * row[j];
+    }
   };
   const std::int64_t all_rows = batch * rows;
-  run.parallel_for((all_rows + kBlockRows - 1) / kBlockRows, [&](std::int64_t task, int) noexcept {
+  run.parallel_for((all_rows + kBlockRows - 1) / kBlockRows, [&](std::int64_t task,
+                                                                 int worker) noexcept {
+    float* row = table_rows + worker * 2 * half;
     const std::int64_t begin = task * kBlockRows;
     for (std::int64_t i = begin; i < std::min(begin + kBlockRows, all_rows); ++i) {
-      write(i, cos, 0, attention_factor_);
-      write(i, sin, half, positions.inverse ? -attention_factor_ : attention_factor_);
+      write_table_row(columns, ends_, where, where.per_batch ? i : i % rows, run.kernels(), row);
+      write(row, i, cos, 1);
+      write(row + half, i, sin, positions.inverse ? -1.0F : 1.0F);
     }
   });
+}
+
+kernels::SinusoidColumns RotaryEmbedding::columns(const RotaryPositions& positions, double largest,
+                                                  runtime::Execution& run) const {
+  kernels::SinusoidColumns columns;
+  columns.count = options_.rotary_dim;
+  columns.frequency =
+      turns_for(options_, turns_, pair_, positions.sequence_length.value_or(largest + 1), run);
+  columns.offset = offsets_.data();
+  columns.amplitude = attention_factor_;
+  return columns;
 }
 
 void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
@@ -516,7 +620,8 @@ void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
   rotate(rotated, 2 * half, options.pairing, per_row || ids_per_batch, run,
          [&](std::int64_t i, float* keep, float* cross, int) noexcept {
            expand_row(row_of(cos_cache, i), cos_cache.stride(-1), row_of(sin_cache, i),
-                      sin_cache.stride(-1), half, options.pairing, options.inverse, keep, cross);
+                      sin_cache.stride(-1), nullptr, half, options.pairing, options.inverse, keep,
+                      cross);
          });
 }
 

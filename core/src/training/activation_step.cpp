@@ -1,7 +1,8 @@
-#include <algorithm>
+#include "training/activation_step.hpp"
 
 #include "attn/training/functions.hpp"
 #include "elementwise.hpp"
+#include "layers/activate.hpp"
 #include "training/recording.hpp"
 #include "validation.hpp"
 
@@ -30,40 +31,58 @@ ActivationGradient kernel_of(Activation activation,
   return nullptr;
 }
 
+/// y = f(x), or f(x) ∘ factor.
 class ActivationStep final : public Step {
  public:
-  ActivationStep(Activation activation, Node* x) : activation_(activation), x_(x) {}
+  ActivationStep(Activation activation, Node* x, Node* factor)
+      : activation_(activation), x_(x), factor_(factor) {}
 
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
-    pass.add_to(x_, [&](const Tensor& dx) {
-      const auto kernel = kernel_of(activation_, pass.kernels());
-      const std::int64_t count = validation::product("x", dx.shape());
-      pass.run.parallel_for((count + kElementsPerTask - 1) / kElementsPerTask,
-                            [&](std::int64_t task, int) noexcept {
-                              const std::int64_t first = task * kElementsPerTask;
-                              kernels::ActivationGradientArgs args;
-                              args.count = std::min(kElementsPerTask, count - first);
-                              args.x = x_->value.data() + first;
-                              args.output_gradient = output_gradient.data() + first;
-                              args.gradient = dx.data() + first;
-                              kernel(args);
-                            });
-    });
+    runtime::Execution scratch(pass.context());
+    const auto begin = [&](Node* node) {
+      return BackwardPass::wants(node) ? pass.begin(*node, scratch) : BackwardPass::Addition();
+    };
+    const BackwardPass::Addition of_x = begin(x_), of_factor = begin(factor_);
+    const auto kernel = kernel_of(activation_, pass.kernels());
+    const std::int64_t count = validation::product("x", output_gradient.shape());
+    const auto at = [](auto* from, std::int64_t first) { return from ? from + first : nullptr; };
+    const auto go_back = [&](std::int64_t first, std::int64_t size) noexcept {
+      kernels::ActivationGradientArgs args;
+      args.count = size;
+      args.x = x_->value.data() + first;
+      if (factor_) args.factor = factor_->value.data() + first;
+      args.output_gradient = output_gradient.data() + first;
+      args.gradient = at(of_x.memory.data(), first);
+      args.factor_gradient = at(of_factor.memory.data(), first);
+      kernel(args);
+    };
+    for_all_row_runs(ConstTensor(output_gradient.data(), {count}), scratch, go_back);
+    for (const BackwardPass::Addition& addition : {of_x, of_factor}) {
+      if (addition.node) BackwardPass::end(addition, scratch);
+    }
   }
 
  private:
   Activation activation_;
   Node* x_;
+  Node* factor_;  ///< or null
 };
 
 }  // namespace
+
+Variable activate(const char* name, const Variable& x, const Variable& factor,
+                  Activation activation) {
+  Recording record(name, nullptr, {&x, &factor});
+  const Tensor y = record.memory(x.shape());
+  activate(x.value(), factor.is_none() ? ConstTensor() : factor.value(), y, activation,
+           record.context());
+  return record.finish(y, ActivationStep(activation, record.node(x), record.node(factor)));
+}
+
 }  // namespace training
 
 Variable apply_activation(const Variable& x, Activation activation) {
-  training::Recording record("apply_activation", nullptr, {&x});
-  const Tensor y = record.memory(x.shape());
-  apply_activation(x.value(), y, activation, record.context());
-  return record.finish(y, training::ActivationStep(activation, record.node(x)));
+  return training::activate("apply_activation", x, {}, activation);
 }
 
 }  // namespace attn

@@ -4,8 +4,10 @@
 #include "attn/layers/feed_forward.hpp"
 
 #include "attn/layers/add_norm.hpp"
+#include "attn/layers/gated_feed_forward.hpp"
 #include "attn/training/functions.hpp"
 #include "rows.hpp"
+#include "training/activation_step.hpp"
 #include "training/recording.hpp"
 #include "validation.hpp"
 
@@ -18,6 +20,16 @@ Variable FeedForward::forward(const Variable& x, const Dropout& dropout) const {
   const Variable hidden = apply_dropout(activated, dropout);
   training::show(*this, "hidden", hidden);
   return linear2_.forward(hidden);
+}
+
+Variable GatedFeedForward::forward(const Variable& x, const Dropout& dropout) const {
+  require_rows("x", x.value(), "d_model", options_.d_model);
+  validation::require_probability("dropout", dropout.probability);
+  const Variable gated = training::activate("GatedFeedForward", gate_proj_.forward(x),
+                                            up_proj_.forward(x), options_.activation);
+  const Variable hidden = apply_dropout(gated, dropout);
+  training::show(*this, "hidden", hidden);
+  return down_proj_.forward(hidden);
 }
 
 Variable AddNorm::forward(const Variable& x, const Variable& y, const Dropout& dropout) const {

@@ -102,11 +102,12 @@ Variable RotaryEmbedding::forward(const Variable& x, const RotaryPositions& posi
     return record.finish(y, RotationStep(nullptr, {}, {}, {}, 1));
   }
   // The tables are kept for the way back; the rotation has the same bits with them.
-  const bool per_batch = positions.positions.rank() == 2;
+  const auto& given = positions.positions;
+  const std::int64_t batch = given.rank() > 1 ? given.size(-2) : 1;
+  const bool per_batch = given.rank() == 2 || (given.rank() == 3 && batch != 1);
   const std::int64_t half = options_.rotary_dim / 2;
   const std::int64_t rows = values.rank() < 2 ? 0 : values.size(-2);
-  const Tensor cos = per_batch ? record.memory({positions.positions.size(0), rows, half})
-                               : record.memory({rows, half});
+  const Tensor cos = per_batch ? record.memory({batch, rows, half}) : record.memory({rows, half});
   const Tensor sin = record.memory(cos.shape());
   tables(cos, sin, positions, record.context());
   RotaryCacheOptions how;

@@ -5,14 +5,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "attn/layers/add_norm.hpp"
+#include "attn/layers/gated_feed_forward.hpp"
 #include "attn/training/functions.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
 #include "random.hpp"
+#include "reference/feed_forward.hpp"
+#include "reference/layer_norm.hpp"
+#include "reference/scalar.hpp"
 #include "training/gradients.hpp"
 
 namespace {
@@ -20,12 +25,17 @@ namespace {
 using attn::AddNorm;
 using attn::Dropout;
 using attn::FeedForward;
+using attn::GatedFeedForward;
 using attn::Variable;
 using attn_test::elements;
 using attn_test::error_of;
+using attn_test::is_within;
 using attn_test::Random;
 using attn_test::Results;
 using attn_test::same_bits;
+using reference::Array;
+using reference::ArrayOf;
+using reference::Scalar;
 
 const Dropout kDropout{.probability = 0.25F, .training = true, .random = {5, 6}};
 
@@ -38,8 +48,95 @@ void draw(attn::Module& layer, Random& random) {
   }
 }
 
+Array array_of(const attn::ConstTensor& values) {
+  return Array({values.shape().begin(), values.shape().end()}, elements(values));
+}
+
+/// The gradients of a layer against those of its reference: forward(x) of the layer, and
+/// reference(x, parameters by name) on the reference's tape. x is (2, 9, width), as is the output.
+template <class Forward, class Reference>
+void expect_gradients(const attn::Module& layer, std::int64_t width, Random& random,
+                      attn::Context& context, Forward&& forward, Reference&& reference) {
+  const std::vector<float> x = random.normals(2 * 9 * width), dy = random.normals(2 * 9 * width);
+  attn::Tape tape(context);
+  const Variable in = tape.variable({x.data(), {2, 9, width}});
+  const Variable out = forward(in);
+  tape.backward(out, {dy.data(), {2, 9, width}});
+
+  reference::Tape exact;
+  const ArrayOf<Scalar> exact_in = exact.variables(Array({2, 9, width}, x));
+  std::map<std::string, ArrayOf<Scalar>> parameters;
+  for (const std::string& name : layer.parameter_names()) {
+    parameters[name] = exact.variables(array_of(layer.parameter(name)));
+  }
+  exact.backward(reference::inner(reference(exact_in, parameters), Array({2, 9, width}, dy)));
+  const auto compare = [&](const std::string& name, const attn::ConstTensor& got,
+                           const ArrayOf<Scalar>& of) {
+    const reference::Bounded want = exact.gradient(of);
+    EXPECT_TRUE(is_within(elements(got), want.exact, want.error)) << name;
+  };
+  compare("x", in.gradient(), exact_in);
+  for (const auto& [name, parameter] : parameters) {
+    compare(name, tape.gradient(layer, name), parameter);
+  }
+}
+
 using FeedForwardGradientTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(FeedForwardGradientTest);
+
+TEST_P(FeedForwardGradientTest, gradients_are_those_of_the_reference) {
+  Random random;
+  for (const bool bias : {true, false}) {
+    FeedForward layer(
+        {.d_model = 7, .dim_feedforward = 19, .activation = attn::Activation::kGelu, .bias = bias});
+    draw(layer, random);
+    expect_gradients(
+        layer, 7, random, context(), [&](const Variable& x) { return layer.forward(x); },
+        [&](const ArrayOf<Scalar>& x, std::map<std::string, ArrayOf<Scalar>>& p) {
+          reference::FeedForwardOf<Scalar> f{
+              reference::Activation::kGelu, p["linear1.weight"], {}, p["linear2.weight"], {}};
+          if (bias) {
+            f.bias1 = p["linear1.bias"];
+            f.bias2 = p["linear2.bias"];
+          }
+          return reference::feed_forward(f, x);
+        });
+  }
+}
+
+TEST_P(FeedForwardGradientTest, of_gated_networks_too) {
+  Random random;
+  const std::pair<attn::Activation, reference::Activation> activations[] = {
+      {attn::Activation::kSilu, reference::Activation::kSilu},
+      {attn::Activation::kGelu, reference::Activation::kGelu},
+      {attn::Activation::kGeluTanh, reference::Activation::kGeluTanh},
+      {attn::Activation::kRelu, reference::Activation::kRelu}};
+  for (const auto& [activation, same] : activations) {
+    GatedFeedForward layer({.d_model = 7, .dim_feedforward = 19, .activation = activation});
+    draw(layer, random);
+    expect_gradients(
+        layer, 7, random, context(), [&](const Variable& x) { return layer.forward(x); },
+        [&, same = same](const ArrayOf<Scalar>& x, std::map<std::string, ArrayOf<Scalar>>& p) {
+          return reference::gated_feed_forward(
+              reference::GatedFeedForwardOf<Scalar>{same, p["gate_proj.weight"],
+                                                    p["up_proj.weight"], p["down_proj.weight"]},
+              x);
+        });
+  }
+}
+
+TEST_P(FeedForwardGradientTest, a_residual_connection_adds_both_ways) {
+  Random random;
+  AddNorm layer(11);
+  draw(layer, random);
+  expect_gradients(
+      layer, 11, random, context(), [&](const Variable& x) { return layer.forward(x, x); },
+      [&](const ArrayOf<Scalar>& x, std::map<std::string, ArrayOf<Scalar>>& p) {
+        ArrayOf<Scalar> sum = x;
+        for (Scalar& value : sum.values) value = value + value;
+        return reference::layer_norm(sum, p["ln.weight"], p["ln.bias"], 1e-5F);
+      });
+}
 
 TEST_P(FeedForwardGradientTest, values_have_the_bits_of_the_tensor_forward) {
   Random random;
@@ -47,8 +144,10 @@ TEST_P(FeedForwardGradientTest, values_have_the_bits_of_the_tensor_forward) {
                      .dim_feedforward = 19,
                      .out_features = 5,
                      .activation = attn::Activation::kSilu});
+  GatedFeedForward gated({.d_model = 7, .dim_feedforward = 19});
   AddNorm norm(7);
   draw(layer, random);
+  draw(gated, random);
   draw(norm, random);
   const std::vector<float> x = random.normals(2 * 9 * 7), other = random.normals(2 * 9 * 7);
   std::vector<float> y(2 * 9 * 5), sum(x.size());
@@ -57,6 +156,8 @@ TEST_P(FeedForwardGradientTest, values_have_the_bits_of_the_tensor_forward) {
   const Variable more = tape.variable({other.data(), {2, 9, 7}});
   layer.forward(in.value(), {y.data(), {2, 9, 5}}, kDropout, context());
   EXPECT_TRUE(same_bits(elements(layer.forward(in, kDropout).value()), y));
+  gated.forward(in.value(), {sum.data(), {2, 9, 7}}, kDropout, context());
+  EXPECT_TRUE(same_bits(elements(gated.forward(in, kDropout).value()), sum));
   norm.forward(in.value(), more.value(), {sum.data(), {2, 9, 7}}, kDropout, context());
   EXPECT_TRUE(same_bits(elements(norm.forward(in, more, kDropout).value()), sum));
 }
@@ -64,15 +165,17 @@ TEST_P(FeedForwardGradientTest, values_have_the_bits_of_the_tensor_forward) {
 TEST_P(FeedForwardGradientTest, bits_and_memory_are_steady) {
   Random random;
   FeedForward layer({.d_model = 24, .dim_feedforward = 96});
+  GatedFeedForward gated({.d_model = 24, .dim_feedforward = 64});
   AddNorm norm(24);
   draw(layer, random);
+  draw(gated, random);
   draw(norm, random);
   const std::vector<float> x = random.normals(4 * 70 * 24), dy = random.normals(4 * 70 * 24);
   const auto pass = [&](attn::Tape& tape) {
     tape.clear();
     const Variable in = tape.variable({x.data(), {4, 70, 24}});
-    tape.backward(norm.forward(in, layer.forward(in, kDropout), kDropout),
-                  {dy.data(), {4, 70, 24}});
+    const Variable y = gated.forward(layer.forward(in, kDropout), kDropout);
+    tape.backward(norm.forward(in, y, kDropout), {dy.data(), {4, 70, 24}});
     return in;
   };
   attn_test::expect_steady([&](int n) -> attn::Context& { return context(n); },
@@ -81,6 +184,8 @@ TEST_P(FeedForwardGradientTest, bits_and_memory_are_steady) {
                              return {elements(in.gradient()),
                                      elements(tape.gradient(layer, "linear1.weight")),
                                      elements(tape.gradient(layer, "linear2.bias")),
+                                     elements(tape.gradient(gated, "gate_proj.weight")),
+                                     elements(tape.gradient(gated, "up_proj.weight")),
                                      elements(tape.gradient(norm, "ln.weight"))};
                            });
   attn_test::expect_no_allocation(context(), [&](attn::Tape& tape) { pass(tape); });

@@ -82,6 +82,15 @@ TEST_P(FunctionsTest, linear_has_the_bits_of_the_layer) {
   }
 }
 
+TEST_P(FunctionsTest, a_token_that_nothing_comes_back_to_is_not_read) {
+  attn::Tape tape(context());
+  const float nan = std::nanf("");
+  const Variable x = tape.variable(OwnedTensor({3, 2}, {1, 2, nan, INFINITY, 3, 4}));
+  const Variable weight = tape.variable(OwnedTensor({1, 2}, {5, 6}));
+  tape.backward(attn::linear(x, weight), OwnedTensor({3, 1}, {1, 0, 10}));
+  EXPECT_THAT(elements(weight.gradient()), ElementsAre(31, 42));
+}
+
 TEST_P(FunctionsTest, an_output_layer_can_be_tied_to_an_embedding) {
   attn::Embedding embedding({.num_embeddings = 3, .embedding_dim = 2});
   embedding.set_parameter("weight", OwnedTensor({3, 2}, {1, 2, 3, 4, 5, 6}));

@@ -18,6 +18,7 @@
 #include "every_instruction_set.hpp"
 #include "host_tensor.hpp"
 #include "random.hpp"
+#include "training/values.hpp"
 
 namespace {
 
@@ -31,17 +32,12 @@ using attn_test::is_within;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
+using attn_test::values;
 using testing::HasSubstr;
 using Ids = std::vector<std::int64_t>;
 
 using LossesTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(LossesTest);
-
-std::vector<float> values(const attn::ConstTensor& t) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : t.shape()) count *= size;
-  return {t.data(), t.data() + count};
-}
 
 struct Expected {
   double loss = 0;

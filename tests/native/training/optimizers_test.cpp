@@ -23,6 +23,8 @@
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
 #include "random.hpp"
+#include "reference/optimizer.hpp"
+#include "training/values.hpp"
 
 namespace {
 
@@ -31,29 +33,16 @@ using attn::OwnedTensor;
 using attn::Variable;
 using attn_test::error_of;
 using attn_test::is_within;
+using attn_test::parameters;
 using attn_test::Random;
 using attn_test::same_bits;
+using attn_test::values;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 
 using OptimizersTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(OptimizersTest);
-
-std::vector<float> values(const attn::ConstTensor& t) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : t.shape()) count *= size;
-  return {t.data(), t.data() + count};
-}
-
-std::vector<float> parameters(const attn::Module& module) {
-  std::vector<float> all;
-  module.visit_parameters([&](const attn::ConstParameter& p) {
-    const std::vector<float> more = values(p.values);
-    all.insert(all.end(), more.begin(), more.end());
-  });
-  return all;
-}
 
 /// Two linear layers: 7 → 13 → 3.
 class Model : public attn::Module {
@@ -122,33 +111,26 @@ std::vector<double> exact_gradient(const std::vector<double>& p, const Data& dat
   return gradient;
 }
 
-/// What PyTorch's documentation says, for one parameter in step t.
-using Update = std::function<void(int t, double& p, double g, double (&state)[2])>;
+using Update = std::function<void(reference::Parameters&, const reference::Parameters&)>;
 
-Update sgd(const attn::SgdOptions& o) {
-  return [o](int t, double& p, double g, double(&state)[2]) {
-    g += o.weight_decay * p;
-    if (o.momentum != 0) {
-      state[0] = t > 1 ? o.momentum * state[0] + (1 - o.dampening) * g : g;
-      g = o.nesterov ? g + o.momentum * state[0] : state[0];
-    }
-    p -= o.learning_rate * g;
+template <class Reference>
+Update updates_of(Reference optimizer) {
+  return [optimizer](reference::Parameters& parameters,
+                     const reference::Parameters& gradients) mutable {
+    optimizer.step(parameters, gradients);
   };
 }
 
-Update adam(const attn::AdamOptions& o, bool decoupled) {
-  return [o, decoupled](int t, double& p, double g, double(&state)[2]) {
-    if (decoupled) {
-      p -= o.learning_rate * o.weight_decay * p;
-    } else {
-      g += o.weight_decay * p;
-    }
-    state[0] = o.beta1 * state[0] + (1 - o.beta1) * g;
-    state[1] = o.beta2 * state[1] + (1 - o.beta2) * g * g;
-    const double average = state[0] / (1 - std::pow(o.beta1, t));
-    const double square = state[1] / (1 - std::pow(o.beta2, t));
-    p -= o.learning_rate * average / (std::sqrt(square) + o.eps);
-  };
+Update exact(const attn::SgdOptions& o) {
+  return updates_of(
+      reference::Sgd{o.learning_rate, o.momentum, o.dampening, o.weight_decay, o.nesterov});
+}
+Update exact(const attn::AdamOptions& o) {
+  return updates_of(reference::Adam{o.learning_rate, o.beta1, o.beta2, o.eps, o.weight_decay});
+}
+Update exact(const attn::AdamWOptions& o) {
+  return updates_of(
+      reference::Adam{o.learning_rate, o.beta1, o.beta2, o.eps, o.weight_decay, true});
 }
 
 struct Case {
@@ -158,30 +140,31 @@ struct Case {
 };
 
 template <class O, class Options>
-Case make_case(const char* name, const Options& options, Update update) {
+Case make_case(const char* name, const Options& options) {
   return {name, [options](attn::Module& model) { return std::make_unique<O>(model, options); },
-          std::move(update)};
+          exact(options)};
 }
 
 std::vector<Case> cases() {
-  const attn::SgdOptions plain{.learning_rate = 0.05};
-  const attn::SgdOptions momentum{.learning_rate = 0.02, .momentum = 0.9};
-  const attn::SgdOptions damped{
-      .learning_rate = 0.05, .momentum = 0.8, .dampening = 0.3, .weight_decay = 0.01};
-  const attn::SgdOptions nesterov{
-      .learning_rate = 0.02, .momentum = 0.9, .weight_decay = 0.1, .nesterov = true};
-  const attn::AdamOptions adam_plain{};
-  const attn::AdamOptions adam_decayed{
-      .learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.99, .eps = 1e-4, .weight_decay = 0.1};
-  const attn::AdamWOptions adamw{.learning_rate = 0.01, .weight_decay = 0.1};
-  const attn::AdamOptions as_adam{.learning_rate = 0.01, .weight_decay = 0.1};
-  return {make_case<attn::Sgd>("SGD", plain, sgd(plain)),
-          make_case<attn::Sgd>("SGD with momentum", momentum, sgd(momentum)),
-          make_case<attn::Sgd>("SGD with dampening", damped, sgd(damped)),
-          make_case<attn::Sgd>("SGD with Nesterov's momentum", nesterov, sgd(nesterov)),
-          make_case<attn::Adam>("Adam", adam_plain, adam(adam_plain, false)),
-          make_case<attn::Adam>("Adam with weight decay", adam_decayed, adam(adam_decayed, false)),
-          make_case<attn::AdamW>("AdamW", adamw, adam(as_adam, true))};
+  using attn::SgdOptions, attn::AdamOptions, attn::AdamWOptions;
+  return {
+      make_case<attn::Sgd>("SGD", SgdOptions{.learning_rate = 0.05}),
+      make_case<attn::Sgd>("SGD with momentum", SgdOptions{.learning_rate = 0.02, .momentum = 0.9}),
+      make_case<attn::Sgd>(
+          "SGD with dampening",
+          SgdOptions{
+              .learning_rate = 0.05, .momentum = 0.8, .dampening = 0.3, .weight_decay = 0.01}),
+      make_case<attn::Sgd>(
+          "SGD with Nesterov's momentum",
+          SgdOptions{
+              .learning_rate = 0.02, .momentum = 0.9, .weight_decay = 0.1, .nesterov = true}),
+      make_case<attn::Adam>("Adam", AdamOptions{}),
+      make_case<attn::Adam>("Adam with weight decay", AdamOptions{.learning_rate = 0.01,
+                                                                  .beta1 = 0.8,
+                                                                  .beta2 = 0.99,
+                                                                  .eps = 1e-4,
+                                                                  .weight_decay = 0.1}),
+      make_case<attn::AdamW>("AdamW", AdamWOptions{.learning_rate = 0.01, .weight_decay = 0.1})};
 }
 
 TEST(OptimizerOptionsTest, DefaultsArePyTorchs) {
@@ -198,23 +181,18 @@ TEST_P(OptimizersTest, thirty_steps_are_those_of_double_precision) {
     Model model;
     const auto optimizer = c.make(model);
     const std::vector<float> start = parameters(model);
-    std::vector<double> exact(start.begin(), start.end());
-    std::vector<double> state(2 * exact.size());
+    const std::vector<std::int64_t> shape{static_cast<std::int64_t>(start.size())};
+    reference::Parameters all{{"", reference::Array(shape, start)}};
     attn::Tape tape(context());
-    for (int t = 1; t <= 30; ++t) {
+    for (int step = 0; step < 30; ++step) {
       const double loss = train(tape, model, data);
       double want = 0;
-      const std::vector<double> gradient = exact_gradient(exact, data, want);
-      ASSERT_NEAR(loss, want, 2e-6 * want + 2e-8) << c.name << ", step " << t;
+      const std::vector<double> gradient = exact_gradient(all[""].values, data, want);
+      ASSERT_NEAR(loss, want, 2e-6 * want + 2e-8) << c.name << ", step " << step;
       optimizer->step(tape);
-      for (std::size_t i = 0; i < exact.size(); ++i) {
-        double both[2] = {state[2 * i], state[2 * i + 1]};
-        c.update(t, exact[i], gradient[i], both);
-        std::copy_n(both, 2, &state[2 * i]);
-      }
+      c.update(all, {{"", reference::Array(shape, gradient)}});
     }
-    const reference::Array want({static_cast<std::int64_t>(exact.size())}, exact);
-    EXPECT_TRUE(is_within(parameters(model), want, 5e-6)) << c.name;
+    EXPECT_TRUE(is_within(parameters(model), all[""], 5e-6)) << c.name;
   }
 }
 

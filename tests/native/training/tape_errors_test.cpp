@@ -46,8 +46,8 @@ Variable loss_of(attn::Tape& tape, const Model& model, std::vector<float> x = {1
 }
 
 void set(attn::Module& module, const char* name, std::vector<float> values) {
-  const auto shape = module.parameter(name).shape();
-  module.set_parameter(name, OwnedTensor(shape, std::move(values)));
+  const attn::ConstTensor old = module.parameter(name);
+  module.set_parameter(name, OwnedTensor(old.shape(), std::move(values)));
 }
 
 TEST(TapeErrorsTest, GradientsAreThereAfterBackwardOnly) {

@@ -13,6 +13,7 @@
 namespace attn {
 
 class PackedMatrix;
+class Variable;
 
 /// How a query q and a key k make a score a(q, k), and scores make weights.
 class ScoringFunction {
@@ -125,6 +126,20 @@ class ATTN_API AdditiveAttention : public Module {
                          const AttentionPoolingOptions& options = {},
                          Context& context = Context::default_context(),
                          Intermediates* intermediates = nullptr) const;
+
+  /// The same, recorded on the tape of their variables; options.scores and options.weights are
+  /// refused: see Tape::watch(). Gradients are those of attention_pooling() of variables (see
+  /// attn/training/pooling.hpp), where a score's is, with t = tanh(W_q q + W_k k),
+  ///
+  ///   dw_v = Σ da·t,   d(W_q q) = w_v ∘ Σ_k da·(1 − t²),   d(W_k k) = w_v ∘ Σ_q da·(1 − t²)
+  ///
+  /// and 1 − t² is within 1e-6 of its value, relatively.
+  Variable forward(const Variable& query, const Variable& key, const Variable& value,
+                   const AttentionPoolingOptions& options = {}) const;
+  Variable project_keys(const Variable& key) const;
+  Variable forward_projected(const Variable& query, const Variable& projected_keys,
+                             const Variable& value,
+                             const AttentionPoolingOptions& options = {}) const;
 
  private:
   std::int64_t query_dim_, key_dim_, num_hiddens_;

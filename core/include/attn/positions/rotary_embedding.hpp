@@ -12,6 +12,12 @@
 namespace attn {
 
 class Variable;
+namespace kernels {
+struct SinusoidColumns;
+}  // namespace kernels
+namespace runtime {
+class Execution;
+}  // namespace runtime
 
 /// Which two columns of a head are rotated together. Both give the same scores, for weights whose
 /// rows are ordered accordingly.
@@ -73,9 +79,32 @@ struct Llama3RotaryScaling {
   std::int64_t original_max_position_embeddings = 8192;
 };
 
-/// How frequencies are changed to reach beyond the length of training: by nothing, or one rule.
-using RotaryScaling = std::variant<std::monostate, LinearRotaryScaling, DynamicNtkRotaryScaling,
-                                   YarnRotaryScaling, Llama3RotaryScaling>;
+/// p-RoPE (Barbero et al. 2024, arXiv:2410.06205), rope_type "proportional", as Gemma's: the first
+/// ⌊partial_rotary_factor · d/2⌋ pairs turn as they would in the whole head, ω'_j = ω_j / factor,
+/// and the slow ones not at all, ω'_j = 0. d is the whole head: with a smaller rotary_dim other
+/// columns would be partners, and turn faster.
+struct ProportionalRotaryScaling {
+  double partial_rotary_factor = 1;  ///< in [0, 1]
+  double factor = 1;
+};
+
+/// How frequencies are changed to reach beyond the length of training, or to leave some columns
+/// as they are: by nothing, or one rule.
+using RotaryScaling =
+    std::variant<std::monostate, LinearRotaryScaling, DynamicNtkRotaryScaling, YarnRotaryScaling,
+                 Llama3RotaryScaling, ProportionalRotaryScaling>;
+
+/// Which pairs turn with the position along which axis, for positions along several.
+enum class RotaryAxes : int {
+  /// The first section's pairs with the first axis, and so on: Qwen2-VL's M-RoPE.
+  kSections,
+  /// Pair j with axis j modulo their number while that has pairs left in its section, all others
+  /// with the first: Qwen3-VL, "mrope_interleaved".
+  kInterleaved,
+  /// As kSections, and frequencies begin anew in each: ω_i = base^(−i/n) for pair i of a section of
+  /// n. Vision transformers, Qwen2-VL's own among them.
+  kAxial,
+};
 
 struct RotaryEmbeddingOptions {
   /// d: the leading columns of each head that are rotated; even. The others stay as they are. Has
@@ -87,6 +116,10 @@ struct RotaryEmbeddingOptions {
   /// When not empty, ω_0 … ω_(d/2−1) in radians per position, instead of base and scaling: LongRoPE
   /// and whatever else comes; MLX calls their reciprocals `freqs`.
   std::vector<double> frequencies = {};
+  /// When not empty, positions have as many axes, such as time, height and width: the number of
+  /// pairs for each, d/2 together. "mrope_section" in Transformers.
+  std::vector<std::int64_t> sections = {};
+  RotaryAxes axes = RotaryAxes::kSections;
 };
 
 /// Which positions the rows of a call have.
@@ -95,7 +128,9 @@ struct RotaryPositions {
   /// `positions`.
   double start = 0;
   /// (N), or (B, N) for positions of their own in each batch entry; fractional and negative ones
-  /// too.
+  /// too. With several axes (A, B, N), or (A, 1, N) for those that the batch shares, as
+  /// Transformers' position_ids; (N), (B, N) and `start` are then positions along all of them, such
+  /// as those of text.
   TensorView<const double> positions = {};
   /// L of dynamic NTK scaling, in [0, 2^53]; by default the largest position + 1.
   std::optional<double> sequence_length = {};
@@ -120,8 +155,9 @@ class ATTN_API RotaryEmbedding {
  public:
   /// Throws kInvalidArgument for an odd rotary_dim or one below 2, a base that is not in
   /// [1e-100, ∞) (with YaRN: above 1), frequencies beyond ±1e100, parameters of the scaling rule
-  /// outside their domains; kShapeMismatch unless there are no or rotary_dim/2 frequencies;
-  /// kSizeOverflow.
+  /// outside their domains, sections that are negative or, where they take turns, too large for
+  /// that; kShapeMismatch unless there are no or rotary_dim/2 frequencies, and sections of no or
+  /// rotary_dim/2 pairs; kSizeOverflow.
   explicit RotaryEmbedding(const RotaryEmbeddingOptions& options);
 
   const RotaryEmbeddingOptions& options() const noexcept { return options_; }
@@ -167,11 +203,18 @@ class ATTN_API RotaryEmbedding {
               Context& context = Context::default_context()) const;
 
  private:
+  /// The columns of a table for a call whose largest position is given.
+  ATTN_LOCAL kernels::SinusoidColumns columns(const RotaryPositions& positions, double largest,
+                                              runtime::Execution& run) const;
+
   RotaryEmbeddingOptions options_;
   double attention_factor_ = 1;
-  /// Columns of a table, all cosines and then all sines, as the kernels take them.
+  /// Columns of a table, all cosines and then all sines, as the kernels take them: those of one
+  /// axis side by side.
   std::vector<double> turns_;
   std::vector<double> offsets_;
+  std::vector<std::int64_t> ends_;  ///< of each axis' columns among the cosines
+  std::vector<std::int64_t> pair_;  ///< of each column; empty where it is the column's number
 };
 
 struct RotaryCacheOptions {

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "attn/attention/masked_softmax.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/activation.hpp"
 #include "attn/layers/dropout.hpp"
@@ -55,5 +56,13 @@ ATTN_API Variable apply_activation(const Variable& x, Activation activation);
 /// Inverted dropout: the gradient goes through where the value did, times the same factor, and is 0
 /// where it was dropped. Without training, x itself.
 ATTN_API Variable apply_dropout(const Variable& x, const Dropout& dropout);
+
+/// Softmax of what takes part, see masked_softmax() of tensors. With w the result,
+///
+///   dx_j = w_j · (dw_j − Σ_k w_k·dw_k)
+///
+/// and 0, whatever dw is there, where w_j = 0, as for what is excluded. Within (K/64 + 70)·6e-8 ·
+/// w_j·(|dw_j| + Σ_k w_k·|dw_k|) of the exact value of the same w, to first order.
+ATTN_API Variable masked_softmax(const Variable& x, const MaskedSoftmaxOptions& options = {});
 
 }  // namespace attn

@@ -8,6 +8,7 @@
 #include "kernels/training/multiply.hpp"
 #include "kernels/training/norm_gradient.hpp"
 #include "kernels/training/optimizers.hpp"
+#include "kernels/training/pooling_gradient.hpp"
 #include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {
@@ -34,6 +35,8 @@ constexpr TrainingTable make_training_table() noexcept {
       .tanh_gradient = &activation_gradient<Isa, TanhGradient>,
       .sigmoid_gradient = &activation_gradient<Isa, SigmoidGradient>,
       .norm_gradient = &norm_gradient<Isa>,
+      .weight_gradient = &weight_gradient<Isa>,
+      .pair_sums = &pair_sums_of<Isa>,
       .load_keys = &load_keys<Isa>,
       .attention_gradient_scratch = &attention_gradient_scratch<Isa>,
       .meet_keys = &meet_keys<Isa>,

@@ -1,11 +1,12 @@
 #pragma once
 
 #include "kernels/simd.hpp"
+#include "kernels/training/part.hpp"
 
 namespace attn::kernels {
 
-/// Calls body(whole vector of each of some arrays) for `count` elements, and stores what it leaves
-/// of the first N − 1: the last, the gradient, is only read. What lies beyond is not touched.
+/// Calls body(x) for whole vectors of `count` elements each: x[n] of the n-th array, whose elements
+/// become what it leaves, and x[N − 1] of the gradient.
 template <class Isa, int N, class F>
 ATTN_INLINE void update_vectors(index count, float* const (&arrays)[N - 1], const float* gradient,
                                 F&& body) noexcept {
@@ -22,17 +23,11 @@ ATTN_INLINE void update_vectors(index count, float* const (&arrays)[N - 1], cons
     each([&](auto n) __attribute__((always_inline)) { x[n].store_unaligned(arrays[n] + i); });
   }
   if (i == count) return;
-  float rest[N][kW] = {};
-  for (index k = i; k < count; ++k) {
-    for (int n = 0; n < N - 1; ++n) rest[n][k - i] = arrays[n][k];
-    rest[N - 1][k - i] = gradient[k];
-  }
-  unroll<N>([&](auto n) __attribute__((always_inline)) { x[n] = Vector::load_unaligned(rest[n]); });
+  const index rest = count - i;
+  each([&](auto n) __attribute__((always_inline)) { x[n] = load_part<Isa>(arrays[n] + i, rest); });
+  x[N - 1] = load_part<Isa>(gradient + i, rest);
   body(x);
-  each([&](auto n) __attribute__((always_inline)) { x[n].store_unaligned(rest[n]); });
-  for (index k = i; k < count; ++k) {
-    for (int n = 0; n < N - 1; ++n) arrays[n][k] = rest[n][k - i];
-  }
+  each([&](auto n) __attribute__((always_inline)) { store_part<Isa>(x[n], arrays[n] + i, rest); });
 }
 
 template <class Isa>

@@ -154,6 +154,58 @@ struct AdamArgs {
   float value_decay = 0;     ///< what is taken off each unit of a value
 };
 
+/// How weights came of scores, and scores of pairs of a query and a key.
+enum class PairWeight : int {
+  kSoftmax,       ///< the softmax of scores
+  kGaussian,      ///< the softmax of −distance² / (2·width²)
+  kEpanechnikov,  ///< max(1 − distance/width, 0), divided by the sum of the row
+};
+
+/// The backward pass of weights, row by row, with d = weight_gradient − Σ_j weight_j ·
+/// weight_gradient_j:
+///
+///   kSoftmax       gradient_j = weight_j · d_j
+///   kGaussian      gradient_j = weight_j · d_j / width²
+///   kEpanechnikov  gradient_j = d_j / (Σ_k score_k · width · distance_j)
+///
+/// so that from kGaussian on query and key get ±gradient · (key − query). Where the weight is 0 so
+/// is the gradient, whatever else there is; and where the distance is.
+struct WeightGradientArgs {
+  PairWeight pair = PairWeight::kSoftmax;
+  index rows = 0;
+  index cols = 0;
+  const float* weights = nullptr;          ///< (rows, cols), as all that follows
+  const float* weight_gradient = nullptr;  ///< read only where the weight is not 0
+  const float* scores = nullptr;           ///< −2 · distance²; not for kSoftmax
+  float width = 1;
+  float* gradient = nullptr;
+  float* selected = nullptr;    ///< weight_gradient, and 0 where the weight is 0; or null
+  float* width_sums = nullptr;  ///< (rows): Σ_j of the gradient of ln width; or null
+};
+
+/// What a member of a pair gets from the other one.
+enum class PairTerm : int {
+  kOther,       ///< factor · x_n
+  kDifference,  ///< factor · (x_n − y_i)
+  kTanh,        ///< factor · tanh'(x_n + y_i)
+};
+
+/// sums[i] = Σ_n term(factor[i, n], x_n, y_i), of the pairs whose factor is not 0.
+struct PairSumsArgs {
+  PairTerm term = PairTerm::kOther;
+  index rows = 0;
+  index count = 0;  ///< of n
+  index cols = 0;
+  const float* factors = nullptr;
+  index factor_row = 0;
+  index factor_col = 1;
+  const float* x = nullptr;               ///< (count, cols)
+  const float* y = nullptr;               ///< (rows, cols); not for kOther
+  const float* column_weights = nullptr;  ///< (cols): factors of sums, for kTanh
+  float* sums = nullptr;                  ///< (rows, cols)
+  float* tanh_sums = nullptr;             ///< (rows, cols): Σ_n factor · tanh(x_n + y_i); or null
+};
+
 struct TrainingTable {
   InstructionSet instruction_set;
 
@@ -185,6 +237,9 @@ struct TrainingTable {
   void (*sigmoid_gradient)(const ActivationGradientArgs&) noexcept;
 
   void (*norm_gradient)(const NormGradientArgs&) noexcept;
+
+  void (*weight_gradient)(const WeightGradientArgs&) noexcept;
+  void (*pair_sums)(const PairSumsArgs&) noexcept;
 
   /// Copies the rows of a head's keys and values into a chunk.
   void (*load_keys)(const AttentionHead&, KeyChunk&) noexcept;

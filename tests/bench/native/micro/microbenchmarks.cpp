@@ -7,16 +7,20 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
 #include "attn/positions/sinusoidal_encoding.hpp"
 #include "inputs.hpp"
 #include "kernels/kernel_table.hpp"
+#include "kernels/training/training_table.hpp"
 #include "machine_loops.hpp"
 #include "runtime/dispatch.hpp"
+#include "runtime/training_dispatch.hpp"
 
 namespace {
 
@@ -114,6 +118,60 @@ void sinusoid(State& state, attn::InstructionSet isa) {
   count_bytes(state, static_cast<double>(rows * width * 4));
 }
 
+/// Loss and gradient; the bytes are those of logits and gradient.
+void cross_entropy(State& state, const attn::kernels::TrainingTable& kernels) {
+  attn::kernels::CrossEntropyArgs args;
+  args.cols = state.range(0);
+  args.rows = std::max<std::int64_t>(1, 4096 / args.cols);
+  const std::int64_t count = args.rows * args.cols;
+  Floats x(count), gradient(count), scratch(args.cols + kernels.padded_row(1));
+  std::vector<std::int64_t> targets(static_cast<std::size_t>(args.rows), args.cols / 2);
+  std::vector<double> losses(targets.size());
+  args.x = x.data();
+  args.x_row = args.cols;
+  args.targets = targets.data();
+  args.gradient = gradient.data();
+  args.losses = losses.data();
+  for (auto _ : state) {
+    kernels.cross_entropy(args, scratch.data());
+    benchmark::ClobberMemory();
+  }
+  count_bytes(state, static_cast<double>(2 * count * 4));
+}
+
+/// The bytes are those read and written: values and two averages twice, the gradient once.
+void adam(State& state, const attn::kernels::TrainingTable& kernels) {
+  const std::int64_t count = state.range(0);
+  Floats values(count), gradient(count), average(count), square_average(count);
+  std::fill_n(square_average.data(), count, 1.0F);
+  attn::kernels::AdamArgs args;
+  args.count = count;
+  args.values = values.data();
+  args.gradient = gradient.data();
+  args.average = average.data();
+  args.square_average = square_average.data();
+  args.average_rate = 0.1F;
+  args.square_rate = 1e-3F;
+  args.step_size = 1e-3F;
+  args.root_factor = 1;
+  args.epsilon = 1e-8F;
+  args.value_decay = 1e-5F;
+  for (auto _ : state) {
+    kernels.adam(args);
+    benchmark::ClobberMemory();
+  }
+  count_bytes(state, static_cast<double>(7 * count * 4));
+}
+
+void sum_of_squares(State& state, const attn::kernels::TrainingTable& kernels) {
+  const std::int64_t count = state.range(0);
+  Floats values(count);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(kernels.sum_of_squares(count, values.data(), nullptr));
+  }
+  count_bytes(state, static_cast<double>(count * 4));
+}
+
 void register_all() {
   const attn_bench::MachineLoops* const loops[] = {
 #if defined(__x86_64__)
@@ -160,6 +218,17 @@ void register_all() {
         ->ArgNames({"rows", "width"})
         ->Args({64, 512})
         ->Args({1024, 512});
+
+    const auto* training = attn::runtime::find_training_kernels(isa);
+    add("cross_entropy", [=](State& s) { cross_entropy(s, *training); })
+        ->ArgName("classes")
+        ->Arg(65)
+        ->Arg(1024)
+        ->Arg(50257);
+    add("adam", [=](State& s) { adam(s, *training); })->ArgName("count")->Arg(4096)->Arg(1 << 22);
+    add("sum_of_squares", [=](State& s) { sum_of_squares(s, *training); })
+        ->ArgName("count")
+        ->Arg(8192);
   }
 }
 

@@ -38,7 +38,8 @@ O = weights @ V`,
 std::vector<float> y(n * d_model);
 const attn::Tensor X(x.data(), {1, n, d_model}), Y(y.data(), {1, n, d_model});
 attn::Intermediates shown({${asList(names)}});
-layer.forward(X, X, X, Y, {${cpp.options.join(', ')}}, attn::Context::default_context(), &shown);
+layer.forward(X, X, X, Y,
+              {.attention = {${cpp.options.join(',\n                             ')}}, .intermediates = &shown});
 
 // Head ${head + 1} of ${heads}.
 const std::int64_t D = d_model / num_heads;

@@ -1,0 +1,167 @@
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/tanh.hpp"
+#include "kernels/training/activation_gradient.hpp"
+#include "kernels/training/part.hpp"
+#include "kernels/training/training_table.hpp"
+
+namespace attn::kernels {
+
+template <class Isa, PairWeight Pair>
+void weight_gradient_rows(const WeightGradientArgs& p) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  constexpr index kBlock = 64 * kW;
+  const F zero(0.0F), per_width(1.0F / p.width);
+  for (index i = 0; i < p.rows; ++i) {
+    const index row = i * p.cols;
+    const auto load = [&](const float* from, index c) __attribute__((always_inline)) {
+      const index count = p.cols - c;
+      return count < kW ? load_part<Isa>(from + row + c, count) : F::load_unaligned(from + row + c);
+    };
+    const auto store = [&](F x, float* to, index c) __attribute__((always_inline)) {
+      const index count = p.cols - c;
+      if (count < kW) {
+        store_part<Isa>(x, to + row + c, count);
+      } else {
+        x.store_unaligned(to + row + c);
+      }
+    };
+    // Blocks are summed by themselves, so that rounding grows slowly.
+    const auto sum_of = [&](auto term) __attribute__((always_inline)) {
+      F total(0.0F);
+      for (index begin = 0; begin < p.cols; begin += kBlock) {
+        F sum(0.0F);
+        for (index c = begin; c < std::min(p.cols, begin + kBlock); c += kW) sum += term(c);
+        total += sum;
+      }
+      return xsimd::reduce_add(total);
+    };
+    const F mean(sum_of([&](index c) __attribute__((always_inline)) {
+      const F w = load(p.weights, c);
+      return xsimd::select(w == zero, zero, w * load(p.weight_gradient, c));
+    }));
+    const float width_sum = sum_of([&](index c) __attribute__((always_inline)) {
+      const F w = load(p.weights, c);
+      const F dw = load(p.weight_gradient, c);
+      const auto none = w == zero;
+      if (p.selected) store(xsimd::select(none, zero, dw), p.selected, c);
+      F gradient = xsimd::select(none, zero, w * (dw - mean));
+      F of_width = zero;
+      if constexpr (Pair == PairWeight::kGaussian) {
+        const F square = load(p.scores, c) * F(-0.5F);
+        of_width = xsimd::select(none, zero, gradient * (square * per_width * per_width));
+        gradient = gradient * per_width * per_width;
+      } else if constexpr (Pair == PairWeight::kEpanechnikov) {
+        const F distance = xsimd::sqrt(load(p.scores, c) * F(-0.5F));
+        const F units = distance * per_width;
+        const F of_score = gradient / (F(1.0F) - units);
+        of_width = xsimd::select(none, zero, of_score * units);
+        gradient = xsimd::select(none | (distance == zero), zero, of_score * per_width / distance);
+      }
+      store(gradient, p.gradient, c);
+      return of_width;
+    });
+    if (p.width_sums) p.width_sums[i] = width_sum;
+  }
+}
+
+template <class Isa>
+void weight_gradient(const WeightGradientArgs& p) noexcept {
+  switch (p.pair) {
+    case PairWeight::kSoftmax:
+      return weight_gradient_rows<Isa, PairWeight::kSoftmax>(p);
+    case PairWeight::kGaussian:
+      return weight_gradient_rows<Isa, PairWeight::kGaussian>(p);
+    case PairWeight::kEpanechnikov:
+      return weight_gradient_rows<Isa, PairWeight::kEpanechnikov>(p);
+  }
+}
+
+/// Columns [col, col + Vectors · width) of a row; load(from) and store(x, to) are of a whole vector
+/// or of part of one. Sums of 64 pairs are formed by themselves, so that rounding grows slowly.
+template <class Isa, PairTerm Term, int Vectors, class Load, class Store>
+ATTN_INLINE void pair_sum_columns(const PairSumsArgs& p, index row, index col, Load load,
+                                  Store store) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  constexpr index kBlock = 64;
+  constexpr bool kTanh = Term == PairTerm::kTanh;
+  const float* factors = p.factors + row * p.factor_row;
+  const index own = row * p.cols + col;
+  F y[Vectors], total[Vectors], tanh_total[Vectors];
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    total[v] = tanh_total[v] = F(0.0F);
+    y[v] = Term == PairTerm::kOther ? F(0.0F) : load(p.y + own + v * kW);
+  });
+  for (index begin = 0; begin < p.count; begin += kBlock) {
+    F sum[Vectors], tanh_sum[Vectors];
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] = tanh_sum[v] = F(0.0F); });
+    for (index n = begin; n < std::min(p.count, begin + kBlock); ++n) {
+      const float factor = factors[n * p.factor_col];
+      if (factor == 0.0F) continue;
+      unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+        F x = load(p.x + n * p.cols + col + v * kW);
+        if constexpr (Term == PairTerm::kDifference) x -= y[v];
+        if constexpr (kTanh) {
+          x += y[v];
+          if (p.tanh_sums) tanh_sum[v] = Isa::madd(F(factor), tanh<Isa>(x), tanh_sum[v]);
+          const auto [t, r] = sigmoid_parts<Isa>(x + x);
+          x = F(4.0F) * t * r * r;
+        }
+        sum[v] = Isa::madd(F(factor), x, sum[v]);
+      });
+    }
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      total[v] += sum[v];
+      tanh_total[v] += tanh_sum[v];
+    });
+  }
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    if constexpr (kTanh) {
+      if (p.tanh_sums) store(tanh_total[v], p.tanh_sums + own + v * kW);
+      total[v] *= load(p.column_weights + col + v * kW);
+    }
+    store(total[v], p.sums + own + v * kW);
+  });
+}
+
+template <class Isa, PairTerm Term>
+void pair_sums_rows(const PairSumsArgs& p) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  constexpr int kVectors = Term == PairTerm::kTanh ? 1 : 4;
+  const auto load = [](const float* from)
+                        __attribute__((always_inline)) { return F::load_unaligned(from); };
+  const auto store = [](F x, float* to) __attribute__((always_inline)) { x.store_unaligned(to); };
+  for (index row = 0; row < p.rows; ++row) {
+    index col = 0;
+    for (; col + kVectors * kW <= p.cols; col += kVectors * kW) {
+      pair_sum_columns<Isa, Term, kVectors>(p, row, col, load, store);
+    }
+    for (; col < p.cols; col += kW) {
+      const index rest = std::min(kW, p.cols - col);
+      pair_sum_columns<Isa, Term, 1>(
+          p, row, col,
+          [&](const float* from)
+              __attribute__((always_inline)) { return load_part<Isa>(from, rest); },
+          [&](F x, float* to) __attribute__((always_inline)) { store_part<Isa>(x, to, rest); });
+    }
+  }
+}
+
+template <class Isa>
+void pair_sums_of(const PairSumsArgs& p) noexcept {
+  switch (p.term) {
+    case PairTerm::kOther:
+      return pair_sums_rows<Isa, PairTerm::kOther>(p);
+    case PairTerm::kDifference:
+      return pair_sums_rows<Isa, PairTerm::kDifference>(p);
+    case PairTerm::kTanh:
+      return pair_sums_rows<Isa, PairTerm::kTanh>(p);
+  }
+}
+
+}  // namespace attn::kernels

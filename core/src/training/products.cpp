@@ -1,0 +1,125 @@
+#include "training/products.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "elementwise.hpp"
+#include "layers/packed_matrix.hpp"
+#include "runtime/execution.hpp"
+#include "validation.hpp"
+
+namespace attn::training {
+
+using kernels::index;
+
+ConstTensor transposed(const ConstTensor& x) {
+  return ConstTensor(x.data(), std::array{x.size(1), x.size(0)},
+                     std::array{x.stride(1), x.stride(0)});
+}
+
+void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& c, Context& context) {
+  runtime::Execution run(context);
+  float* packed = run.floats(kernels::packed_size(b.size(0), b.size(1)), "matrix product");
+  float* scratch = take_product_scratch(b.size(1), run);
+  pack_matrix(b, packed, b.size(1), run);
+  multiply_packed(a, packed, nullptr, c, run, scratch);
+}
+
+namespace {
+
+/// The depth is that of a batch, and summed in chunks: packed, each chunk of b fits a second-level
+/// cache.
+void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
+                             Context& context) {
+  constexpr index kChunk = 256;
+  constexpr index kColumns = 16 * kernels::kPanelWidth;
+  runtime::Execution run(context);
+  const kernels::KernelTable& kernels = run.kernels();
+  const index depth = a.size(0), rows = c.size(0), cols = c.size(1);
+  const index chunks = std::max<index>((depth + kChunk - 1) / kChunk, 1);
+  const index packed_chunk = kernels::packed_size(cols, kChunk);
+  float* packed = run.floats(validation::product("x", {chunks, packed_chunk}), "matrix product");
+  float* scratch = take_product_scratch(kChunk, run);
+  const auto depth_of = [&](index chunk) { return std::min(kChunk, depth - chunk * kChunk); };
+  for (index chunk = 0; chunk < chunks; ++chunk) {
+    const index begin = chunk * kChunk;
+    const ConstTensor part = transposed(b.slice(0, begin, begin + depth_of(chunk)));
+    pack_matrix(part, packed + chunk * packed_chunk, depth_of(chunk), run);
+  }
+  // Rows so many floats apart drive each other out of caches: those of a are then copied apart.
+  constexpr index kCacheAlias = 1024;
+  ConstTensor from = a;
+  if (a.stride(0) % kCacheAlias == 0) {
+    const index padded = rows + kernels::kPanelWidth;
+    float* memory = run.floats(validation::product("x", {depth, padded}), "matrix product");
+    const Tensor apart(memory, std::array{depth, rows}, std::array<index, 2>{padded, 1});
+    copy(a, apart, run);
+    from = apart;
+  }
+  // Blocks of whole tiles, enough of them to keep all threads busy.
+  const index tile = kernels.product_tile_rows;
+  const index wanted = 4 * run.num_threads();
+  const index column_blocks = run.num_threads() > 1 ? (cols + kColumns - 1) / kColumns : 1;
+  const index block_cols = column_blocks > 1 ? kColumns : cols;
+  const index row_tiles = (rows + tile - 1) / tile;
+  const index block_tiles = std::max<index>(1, row_tiles * column_blocks / wanted);
+  const index block_rows = run.num_threads() > 1 ? block_tiles * tile : std::max<index>(rows, 1);
+  const index row_blocks = (rows + block_rows - 1) / block_rows;
+  const double multiply_adds = static_cast<double>(depth) * static_cast<double>(rows * cols);
+  const index scratch_size = kernels.product_scratch(kChunk);
+  run.parallel_for(row_blocks * column_blocks, multiply_adds, [&](index task, int worker) noexcept {
+    kernels::ProductArgs args;
+    const index row = task / column_blocks * block_rows;
+    const index col = task % column_blocks * block_cols;
+    args.rows = std::min(block_rows, rows - row);
+    args.cols = std::min(block_cols, cols - col);
+    args.a_row = from.stride(1);
+    args.a_col = from.stride(0);
+    args.c = c.pointer(row, col);
+    args.c_row = c.stride(0);
+    args.c_col = c.stride(1);
+    for (index chunk = 0; chunk < chunks; ++chunk) {
+      args.depth = depth_of(chunk);
+      args.a = from.pointer(chunk * kChunk, row);
+      args.packed_b = packed + chunk * packed_chunk + col * args.depth;
+      args.add = chunk > 0;
+      kernels.product(args, scratch + worker * scratch_size);
+    }
+  });
+}
+
+bool is_finite(const ConstTensor& row) {
+  for (index i = 0; i < row.size(0); ++i) {
+    if (!std::isfinite(row(i))) return false;
+  }
+  return true;
+}
+
+bool is_zero(const ConstTensor& row) {
+  for (index i = 0; i < row.size(0); ++i) {
+    if (row(i) != 0.0F) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
+                         Context& context) {
+  multiply_all_transposed(a, b, c, context);
+  // Products with 0 are only right if b is finite. The result, which is smaller, tells.
+  index row = 0;
+  while (row < c.size(0) && is_finite(c.select(0, row))) ++row;
+  if (row == c.size(0)) return;
+  runtime::Execution run(context);
+  const Tensor selected(run.floats(validation::product("x", b.shape()), "matrix product"),
+                        b.shape());
+  copy(b, selected, run);
+  for (index i = 0; i < b.size(0); ++i) {
+    if (is_zero(a.select(0, i))) std::fill_n(selected.pointer(i), b.size(1), 0.0F);
+  }
+  multiply_all_transposed(a, selected, c, context);
+}
+
+}  // namespace attn::training

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "attn/context.hpp"
+#include "attn/tensor_view.hpp"
+
+/// Matrix products of backward passes. They throw std::bad_alloc.
+namespace attn::training {
+
+/// (rows, cols) seen as (cols, rows).
+ConstTensor transposed(const ConstTensor& x);
+
+/// (B, N, width), row-major, seen as (B·N, width).
+template <class T>
+TensorView<T> as_rows(const TensorView<T>& x) {
+  if (x.rank() == 2) return x;
+  return TensorView<T>(x.data(), {x.size(0) * x.size(1), x.size(2)});
+}
+
+/// c = a · bᵀ: a (rows, depth), b (cols, depth), c (rows, cols).
+void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& c, Context& context);
+
+/// c = aᵀ · b: a (depth, rows), b (depth, cols), c (rows, cols). A row of a that is all 0 takes no
+/// part, whatever b holds there: it is the gradient of a token that nothing attends to.
+void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
+                         Context& context);
+
+}  // namespace attn::training
