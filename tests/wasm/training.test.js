@@ -74,7 +74,11 @@ const positions = new attn.LearnedPositionalEncoding({
   dModel: kWidth,
   deviation: 1,
 });
-const feedForward = new attn.FeedForward({ dModel: kWidth, dimFeedforward: 12, activation: 'gelu' });
+const feedForward = new attn.FeedForward({
+  dModel: kWidth,
+  dimFeedforward: 12,
+  activation: 'gelu',
+});
 const attention = new attn.MultiHeadAttention({ dModel: kWidth, numHeads: 2, bias: true });
 const encoderLayer = new attn.TransformerEncoderLayer({ ...block, normFirst: true });
 const encoder = new attn.TransformerEncoder({ ...block, numLayers: 2, activation: 'gelu' });
