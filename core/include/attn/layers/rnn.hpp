@@ -67,11 +67,12 @@ class ATTN_API RNN : public Module {
   ///   dW_hh = Σ ds_t h_(t−1)ᵀ,   dW_ih = Σ ds_t x_tᵀ,   db = Σ ds_t
   ///
   /// and where dh_t is 0, ds_t is, whatever x_t holds: what comes after the last token that counts
-  /// reaches no gradient. Of a call only the layers' outputs are kept; the sums s_t are formed anew.
+  /// reaches no gradient. Of a call only the layers' outputs are kept; the sums s_t are formed
+  /// anew.
   ///
   /// Error, to first order: with δ the error of s_t, that of the forward pass before f, ds_t is
   /// within (1e-6 + δ)·|dh_t| of the exact value for the same dh_t; for relu it is that of the
-  /// computed s_t. A sum of n products has n·6e-8·Σ|terms|, and that over tokens (6e-6 + 1e-9·B·N)
+  /// computed s_t. A sum of n products has n·6e-8·Σ|terms|, and one over tokens (1.6e-5 + 1e-9·B·N)
   /// of its terms' magnitudes.
   ///
   /// Throws as forward() of tensors does.
