@@ -1,10 +1,5 @@
 import { initial } from './properties.js';
-import {
-  correctedSettings,
-  formatSettings,
-  isFromLaterVersion,
-  parseSettings,
-} from './url.js';
+import { correctedSettings, formatSettings, isFromLaterVersion, parseSettings } from './url.js';
 
 /** The settings of the page: the one state object, mirrored in the URL. */
 export const settings = $state(parseSettings(location.hash));

@@ -86,7 +86,7 @@ export class Model {
     const { positions } = this.#options;
     const x = /** @type {any} */ (tokens);
     if (positions === 'sinusoidal') return /** @type {any} */ (this.#attn.positionalEncoding(x));
-    return this.parts.positions ? this.parts.positions.forward(x) : x;
+    return this.parts.positions ? /** @type {any} */ (this.parts.positions).forward(x) : x;
   }
 
   /**

@@ -66,8 +66,10 @@ export class Training {
   /** @type {RemoteLane[] | null} */
   #lanes = null;
   #progress = [nothing(), nothing()];
-  /** The example that is looked at. */
+  /** The example that is looked at. @type {Int32Array} */
   #ids = new Int32Array();
+  /** The step that was last asked for. */
+  #asked = 0;
   /** The step to stop after. */
   #until = 0;
   /** Tells a run from the one that was started after it. */
@@ -108,9 +110,9 @@ export class Training {
     }
   }
 
-  /** Goes on without an end. */
-  play() {
-    this.#until = Infinity;
+  /** Goes on. @param {number} most steps in all */
+  play(most) {
+    this.#until = most;
     void this.#go();
   }
 
@@ -119,9 +121,11 @@ export class Training {
     this.#until = 0;
   }
 
-  /** Goes to a step, from the start if it lies in the past. @param {number} step */
+  /** Goes to a step, from the start if it lies in the past; once. @param {number} step */
   goTo(step) {
+    if (step === this.#asked) return;
     if (step < this.step) this.#restart();
+    this.#asked = step;
     if (step > this.step) {
       this.#until = step;
       void this.#go();
@@ -137,7 +141,7 @@ export class Training {
   #restart() {
     this.#turn++;
     this.#going = false;
-    this.#until = 0;
+    this.#until = this.#asked = 0;
     for (const lane of this.#lanes ?? []) lane.dispose().catch(() => {});
     this.#lanes = null;
     this.#progress = laneNames.map(nothing);

@@ -165,10 +165,10 @@ export const tokensOf = ({ symbols, own, kinds }, text) =>
     .filter((token) => token >= 0 && token < kinds)
     .slice(0, own.length);
 
-/** Streams of random numbers, apart from those of weights. */
-const [heldOutStream, trainingStream] = [1 << 20, 1 << 21];
-/** Draws of one step at the most: of a small world, some examples are held out. */
-const mostDraws = 8;
+/** Streams of random numbers, apart from those of weights: of what is held out, and of each step. */
+const heldOutStream = 1 << 20;
+/** Of each step so many at the most: of a small world, some examples are held out. */
+export const trainingStreams = { first: 1 << 21, each: 8 };
 
 /**
  * @typedef {object} Examples
@@ -207,14 +207,14 @@ export class Source {
    * @param {number} batch how many
    */
   batch(step, batch) {
-    return this.#make(batch, trainingStream + mostDraws * step, (ids) =>
+    return this.#make(batch, trainingStreams.first + trainingStreams.each * step, (ids) =>
       this.#heldOut.has(ids.join()),
     );
   }
 
   /**
    * @param {number} count
-   * @param {number} stream the first of `mostDraws`
+   * @param {number} stream the first one
    * @param {(ids: Int32Array) => boolean} [isLeftOut]
    * @returns {Examples}
    */
@@ -224,7 +224,7 @@ export class Source {
     const ids = new Int32Array(count * length);
     const targets = new Int32Array(count * length);
     let made = 0;
-    for (let draw = 0; made < count && draw < mostDraws; draw++) {
+    for (let draw = 0; made < count && draw < trainingStreams.each; draw++) {
       const { data } = this.#attn.randomUniform({
         ...{ shape: [count, numbers], seed: this.#seed, stream: stream + draw },
       });
