@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "attn/layers/activation.hpp"
+#include "attn/layers/bahdanau_decoder.hpp"
 #include "attn/layers/conv1d.hpp"
 #include "attn/layers/embedding.hpp"
 #include "attn/layers/feed_forward.hpp"
@@ -38,6 +39,7 @@
 #include "contexts.hpp"
 #include "reference/activation.hpp"
 #include "reference/attention_pooling.hpp"
+#include "reference/bahdanau_decoder.hpp"
 #include "reference/conv1d.hpp"
 #include "reference/embedding.hpp"
 #include "reference/feed_forward.hpp"
@@ -69,7 +71,7 @@ struct Sizes {
 struct Piece {
   std::string name;
   std::shared_ptr<attn::Module> module = nullptr;
-  std::function<Variable(const Variable&)> record;
+  std::function<Variable(attn::Tape&, const Variable&)> record;
   std::function<Scalars(const Scalars&, const Parameters&)> exact;
 };
 
@@ -108,7 +110,8 @@ Scalars each_sequence(const Scalars& x, F&& f) {
 /// A piece of a layer that takes and gives a variable.
 template <class Layer, class Exact>
 Piece piece_of(const char* name, std::shared_ptr<Layer> layer, Exact exact) {
-  return {name, layer, [layer](const Variable& x) { return layer->forward(x); }, exact};
+  return {name, layer, [layer](attn::Tape&, const Variable& x) { return layer->forward(x); },
+          exact};
 }
 
 Piece linear(Choices& choices, Sizes& sizes) {
@@ -176,7 +179,9 @@ Piece feed_forward(Choices& choices, const Sizes& sizes) {
 Piece activation(Choices& choices) {
   const auto [activation, exact] = choose_activation(choices);
   return {"apply_activation", nullptr,
-          [activation](const Variable& x) { return attn::apply_activation(x, activation); },
+          [activation](attn::Tape&, const Variable& x) {
+            return attn::apply_activation(x, activation);
+          },
           [exact](Scalars x, const Parameters&) {
             for (Scalar& value : x.values) value = reference::activate(exact, value);
             return x;
@@ -184,7 +189,7 @@ Piece activation(Choices& choices) {
 }
 
 Piece square() {
-  return {"operator*", nullptr, [](const Variable& x) { return x * (0.5F * x); },
+  return {"operator*", nullptr, [](attn::Tape&, const Variable& x) { return x * (0.5F * x); },
           [](Scalars x, const Parameters&) {
             for (Scalar& value : x.values) value = value * (Scalar(0.5) * value);
             return x;
@@ -270,13 +275,15 @@ Piece pooling(Choices& choices, const Sizes& sizes) {
     auto layer =
         std::make_shared<attn::AdditiveAttention>(sizes.width, sizes.width, choices.size(1, 20));
     return {"AdditiveAttention", layer,
-            [layer, options, lens](const Variable& x) { return layer->forward(x, x, x, options); },
+            [layer, options, lens](attn::Tape&, const Variable& x) {
+              return layer->forward(x, x, x, options);
+            },
             exact(reference::PoolingScore::kAdditive, 1)};
   }
   const auto function = [&](const char* name, const attn::ScoringFunction& scoring,
                             reference::PoolingScore score, float parameter) -> Piece {
     return {name, nullptr,
-            [scoring, options, lens](const Variable& x) {
+            [scoring, options, lens](attn::Tape&, const Variable& x) {
               return attn::attention_pooling(x, x, x, scoring, options);
             },
             exact(score, parameter)};
@@ -377,15 +384,82 @@ Piece attention(Choices& choices, const Sizes& sizes) {
     }
     return reference::multi_head_attention<Scalar>(m, x, x, x, attention).output.exact;
   };
-  return {"MultiHeadAttention", layer,
-          [layer, call, lens](const Variable& x) { return layer->forward(x, x, x, call); }, exact};
+  return {
+      "MultiHeadAttention", layer,
+      [layer, call, lens](attn::Tape&, const Variable& x) { return layer->forward(x, x, x, call); },
+      exact};
+}
+
+/// Bahdanau's decoder, which is given x for the encoder's outputs.
+Piece decoder(Choices& choices, Sizes& sizes) {
+  const attn::BahdanauDecoderOptions options{.vocab_size = choices.size(1, 20),
+                                             .embed_size = choices.size(1, 10),
+                                             .num_hiddens = choices.size(1, 10),
+                                             .num_layers = choices.integer(1, 2),
+                                             .encoder_dim = sizes.width};
+  const std::int64_t batch = sizes.batch, steps = choices.integer(1, 4);
+  const auto lens = std::make_shared<std::vector<std::int32_t>>();
+  for (std::int64_t b = 0; b < batch; ++b) {
+    lens->push_back(static_cast<std::int32_t>(choices.integer(0, sizes.length)));
+  }
+  std::vector<std::int64_t> tokens;
+  for (std::int64_t i = 0; i < batch * steps; ++i) {
+    tokens.push_back(choices.integer(0, options.vocab_size - 1));
+  }
+  sizes.length = steps;
+  sizes.width = options.vocab_size;
+  auto layer = std::make_shared<attn::BahdanauDecoder>(options);
+  return {"BahdanauDecoder", layer,
+          [=](attn::Tape& tape, const Variable& x) {
+            const Variable hidden =
+                tape.constant(OwnedTensor({options.num_layers, batch, options.num_hiddens}));
+            return layer->forward(tape, {tokens.data(), {batch, steps}}, x, hidden,
+                                  {lens->data(), {batch}});
+          },
+          [=](const Scalars& x, const Parameters& p) {
+            std::size_t b = 0;
+            return each_sequence(x, [&](const Scalars& outputs) {
+              reference::BahdanauDecoderOf<Scalar> d;
+              d.weights = p;
+              d.num_layers = options.num_layers;
+              d.encoder_outputs = outputs;
+              d.encoder_len = (*lens)[b];
+              d.hidden = Scalars({options.num_layers, options.num_hiddens});
+              const auto begin = tokens.begin() + static_cast<std::int64_t>(b) * steps;
+              d.tokens.assign(begin, begin + steps);
+              ++b;
+              return reference::bahdanau_decoder(d).logits;
+            });
+          }};
+}
+
+/// Some tokens, or some channels.
+Piece slice(Choices& choices, Sizes& sizes) {
+  const bool tokens = choices.one_in(2);
+  std::int64_t& size = tokens ? sizes.length : sizes.width;
+  const std::int64_t begin = choices.integer(0, size - 1), end = choices.integer(begin + 1, size);
+  size = end - begin;
+  return {
+      "slice", nullptr,
+      [=](attn::Tape&, const Variable& x) { return attn::slice(x, tokens ? 1 : 2, begin, end); },
+      [=](const Scalars& x, const Parameters&) {
+        Scalars y({x.size(0), tokens ? end - begin : x.size(1), tokens ? x.size(2) : end - begin});
+        for (std::int64_t b = 0; b < y.size(0); ++b) {
+          for (std::int64_t t = 0; t < y.size(1); ++t) {
+            for (std::int64_t c = 0; c < y.size(2); ++c) {
+              y.at({b, t, c}) = tokens ? x.at({b, begin + t, c}) : x.at({b, t, begin + c});
+            }
+          }
+        }
+        return y;
+      }};
 }
 
 /// x + f(x), or both behind one another, where their shapes are the same.
 Piece with_residual(Choices& choices, Piece inner, Sizes& sizes) {
   if (choices.one_in(2)) {
     return {inner.name + " + x", inner.module,
-            [f = inner.record](const Variable& x) { return x + f(x); },
+            [f = inner.record](attn::Tape& tape, const Variable& x) { return x + f(tape, x); },
             [f = inner.exact](const Scalars& x, const Parameters& p) {
               Scalars y = f(x, p);
               for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] += x.values[i];
@@ -394,7 +468,9 @@ Piece with_residual(Choices& choices, Piece inner, Sizes& sizes) {
   }
   sizes.length *= 2;
   return {"x and " + inner.name, inner.module,
-          [f = inner.record](const Variable& x) { return attn::concatenate({x, f(x)}, 1); },
+          [f = inner.record](attn::Tape& tape, const Variable& x) {
+            return attn::concatenate({x, f(tape, x)}, 1);
+          },
           [f = inner.exact](const Scalars& x, const Parameters& p) {
             const Scalars y = f(x, p);
             Scalars all;
@@ -413,7 +489,7 @@ Piece with_residual(Choices& choices, Piece inner, Sizes& sizes) {
 Piece choose_piece(Choices& choices, Sizes& sizes) {
   const Sizes before = sizes;
   const auto chosen = [&] {
-    switch (choices.integer(0, 8)) {
+    switch (choices.integer(0, 10)) {
       case 0:
         return linear(choices, sizes);
       case 1:
@@ -430,6 +506,10 @@ Piece choose_piece(Choices& choices, Sizes& sizes) {
         return convolution(choices, sizes);
       case 7:
         return pooling(choices, sizes);
+      case 8:
+        return decoder(choices, sizes);
+      case 9:
+        return slice(choices, sizes);
       default:
         return attention(choices, sizes);
     }
@@ -528,12 +608,13 @@ struct Gradient {
 std::string first_wrong(const std::vector<Gradient>& gradients) {
   double largest_of_all = 0;
   for (const Gradient& g : gradients) largest_of_all = std::max(largest_of_all, g.largest());
+  const double of_second_order = 1e-10 * (1 + largest_of_all);
   for (const Gradient& g : gradients) {
     const double allowed = 1e-3 * g.largest() + 1e-5 * largest_of_all + 1e-6;
     for (std::size_t i = 0; i < g.wanted.exact.values.size(); ++i) {
       const double got = g.got.is_none() ? 0 : static_cast<double>(g.got.data()[i]);
       const double exact = g.wanted.exact.values[i];
-      const double bound = std::min(allowed, 2 * g.wanted.error.values[i]) + 1e-30;
+      const double bound = std::min(allowed, 2 * g.wanted.error.values[i]) + of_second_order;
       if (std::abs(got - exact) <= bound) continue;
       char text[120];
       std::snprintf(text, sizeof text, " at %zu is %.9g instead of %.9g, further than %.1e", i, got,
@@ -568,7 +649,7 @@ std::string compared(const Model& model, std::uint32_t seed, attn::Context& cont
   for (const Piece& piece : model.pieces) {
     parameters.push_back(piece.module ? draw_parameters(*piece.module, engine, context, exact)
                                       : Parameters());
-    y = piece.record(y);
+    y = piece.record(tape, y);
     y_exact = piece.exact(y_exact, parameters.back());
   }
   const OwnedTensor aim = draw(y.shape(), engine, 1);
