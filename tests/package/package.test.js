@@ -11,7 +11,7 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 
 import packageJson from '../../package.json' with { type: 'json' };
-import { kVariants } from '../../wasm/toolchain/build.js';
+import { kFlavours, kVariants } from '../../wasm/toolchain/build.js';
 import { kRoot } from '../../wasm/toolchain/checkout.js';
 import { installPackage } from './install.js';
 
@@ -59,7 +59,10 @@ test('it_holds_the_build_and_what_its_guide_links_to_and_nothing_else', () => {
     ...['wasm/README.md', 'web/README.md'],
   ]);
   for (const variant of kVariants) {
-    assert.ok(project.files.includes(`wasm/dist/attn-${variant}.wasm`), variant);
+    for (const flavour of kFlavours) {
+      const name = `${flavour}-${variant}.wasm`;
+      assert.ok(project.files.includes(`wasm/dist/${name}`), name);
+    }
   }
 });
 
@@ -236,6 +239,17 @@ test('example_safetensors', async () => {
   const score = Math.exp(1 / Math.SQRT2);
   const [own, other] = [score / (score + 1), 1 / (score + 1)];
   assertClose(numbersIn(output), [2 * own, 3 * other, 2 * other, 3 * own]);
+});
+
+test('example_training', async () => {
+  const losses = withoutTypes(await run('training.js'))
+    .trim()
+    .split('\n')
+    .map((line) => numbersIn(line)[1]);
+  assert.equal(losses.length, 5);
+  assert.ok(losses[0] > 2.5 && losses[4] < 0.05, `${losses}`);
+  const lines = readFileSync(join(kExamples, 'training.js'), 'utf8').trim().split('\n');
+  assert.ok(lines.length <= 40);
 });
 
 /**

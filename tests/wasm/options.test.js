@@ -256,13 +256,18 @@ const calls = [
     (o) => bahdanau.forward(tokens, state, o),
     { needAlignment: true, intermediates: [] },
   ],
-  ['load', (o) => load(o), { variant: 'simd128', threads: 1, wasmUrl: undefined, wasm: undefined }],
+  [
+    'load',
+    (o) => load(o),
+    { variant: 'simd128', threads: 1, training: false, wasmUrl: undefined, wasm: undefined },
+  ],
   [
     'load in a worker',
     (o) => loadInWorker(o),
     {
       variant: 'simd128',
       threads: 1,
+      training: false,
       wasmUrl: undefined,
       wasm: undefined,
       worker: undefined,

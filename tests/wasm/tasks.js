@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 
 import { serve } from 'attn/worker/serve';
 
-/** @import { Attn, MultiHeadAttention, Tensor } from 'attn' */
+/** @import { Attn, MultiHeadAttention, Tensor, TrainingAttn } from 'attn' */
 
 let endings = 0;
 
@@ -24,6 +24,21 @@ export const tasks = {
     } finally {
       ++endings;
     }
+  },
+  /** @param {TrainingAttn} attn @param {number} steps */
+  *train(attn, steps) {
+    const layer = new attn.Linear({ inFeatures: 2, outFeatures: 2 });
+    const optimizer = new attn.SGD(layer, { lr: 0.5 });
+    const tape = new attn.Tape();
+    for (let step = 1; step <= steps; ++step) {
+      tape.clear();
+      const x = tape.constant({ data: [1, 0, 0, 1], shape: [2, 2] });
+      const loss = attn.crossEntropy(layer.forward(x), [1, 0]);
+      tape.backward(loss);
+      optimizer.step(tape);
+      yield { step, loss: loss.item(), weight: layer.parameter('weight') };
+    }
+    return layer.stateDict();
   },
   /** How often `forever` has ended. */
   endings: () => endings,

@@ -65,6 +65,12 @@ import { tensor } from './tensorHandle.js';
 /** @import { Variant } from './variants.js' */
 
 /**
+ * The module that calls go to.
+ * @type {(attn: Attn<any>) => Runtime}
+ */
+export let runtimeOfAttn;
+
+/**
  * A loaded module. Tensors are `{ data, shape }`, row-major; arguments are copied into WebAssembly
  * memory and results out of it, so both are the caller's alone. To spare the copies, keep tensors
  * there: see `tensor()` and `handles`.
@@ -224,6 +230,7 @@ export class Attn {
   }
 
   static {
+    runtimeOfAttn = (attn) => attn.#runtime;
     printsBriefly(this.prototype);
   }
 
@@ -309,7 +316,8 @@ export class Attn {
    * @returns {Attn<'handle'>}
    */
   get handles() {
-    this.#handles ??= new Attn(this.#runtime.withHandles(), this.#variant);
+    const Class = /** @type {new (...args: any) => Attn<'handle'>} */ (this.constructor);
+    this.#handles ??= new Class(this.#runtime.withHandles(), this.#variant);
     return this.#handles;
   }
 
@@ -661,7 +669,7 @@ export class Attn {
  * @param {new (runtime: Runtime, ...args: any[]) => any} Class
  * @returns {any}
  */
-const madeIn = (runtime, Class) =>
+export const madeIn = (runtime, Class) =>
   new Proxy(Class, {
     construct: (_, args, target) => Reflect.construct(Class, [runtime, ...args], target),
   });

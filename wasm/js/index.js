@@ -94,6 +94,24 @@ export { load } from './loader.js';
  * @typedef {import('./safetensors.js').Safetensors} Safetensors
  * @typedef {import('./safetensors.js').SafetensorsEntry} SafetensorsEntry
  * @typedef {import('./safetensors.js').IncompatibleKeys} IncompatibleKeys
+ * @typedef {import('./tape.js').Tape} Tape
+ * @typedef {import('./tape.js').Variable} Variable
+ * @typedef {import('./optimizers.js').Optimizer} Optimizer
+ * @typedef {import('./optimizers.js').SGD} SGD
+ * @typedef {import('./optimizers.js').SgdOptions} SgdOptions
+ * @typedef {import('./optimizers.js').Adam} Adam
+ * @typedef {import('./optimizers.js').AdamW} AdamW
+ * @typedef {import('./optimizers.js').AdamOptions} AdamOptions
+ * @typedef {import('./optimizers.js').Model} Model
+ * @typedef {import('./training.js').TrainingAttn} TrainingAttn
+ * @typedef {import('./training.js').CrossEntropyOptions} CrossEntropyOptions
+ * @typedef {import('./training.js').MseLossOptions} MseLossOptions
+ * @typedef {import('./training.js').VariableAttentionOptions} VariableAttentionOptions
+ * @typedef {import('./training.js').VariableEncoderOptions} VariableEncoderOptions
+ * @typedef {import('./training.js').VariableDecoderOptions} VariableDecoderOptions
+ * @typedef {import('./training.js').ConstantScheduleOptions} ConstantScheduleOptions
+ * @typedef {import('./training.js').CosineScheduleOptions} CosineScheduleOptions
+ * @typedef {import('./training.js').InverseSqrtScheduleOptions} InverseSqrtScheduleOptions
  * @typedef {import('./variants.js').Variant} Variant
  */
 

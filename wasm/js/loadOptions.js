@@ -2,4 +2,10 @@
 /** @import { Names } from './options.js' */
 
 /** @type {Names<LoadOptions>} */
-export const kLoadOptions = { variant: true, threads: true, wasmUrl: true, wasm: true };
+export const kLoadOptions = {
+  variant: true,
+  threads: true,
+  training: true,
+  wasmUrl: true,
+  wasm: true,
+};

@@ -3,7 +3,7 @@ import { argumentError, AttnError, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
 import { Kind } from './kind.js';
 import { kLoadOptions } from './loadOptions.js';
-import { checkOptions } from './options.js';
+import { checkOptions, wanted as switchOf } from './options.js';
 import { Runtime } from './runtime.js';
 import { checkChoice } from './tensor.js';
 import { startWorker } from './threads.js';
@@ -11,11 +11,14 @@ import { flavours, hasThreads, kVariants } from './variants.js';
 
 /** @import { Features } from './features.js' */
 /** @import { Native } from './runtime.js' */
+/** @import { TrainingAttn } from './training.js' */
 /** @import { Flavour, Glue, Variant } from './variants.js' */
 
 /**
  * @typedef {object} LoadOptions
  * @property {Variant} [variant]  which build to load; by default the best that this engine runs
+ * @property {boolean} [training]  whether the module is to train, too, see {@link TrainingAttn}: a larger
+ *   .wasm, and more JavaScript; not by default
  * @property {number} [threads]  how many threads share the work, the calling one included; by
  *   default one per core, but at most four. Where there are no threads, which in a browser is
  *   wherever the page is not cross-origin isolated, one thread does the work.
@@ -33,8 +36,6 @@ import { flavours, hasThreads, kVariants } from './variants.js';
 /** As TensorFlow.js and ONNX Runtime Web: more need to be asked for. */
 const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
-/** @type {Flavour} */
-const kFlavour = 'attn';
 
 /**
  * Loads the WebAssembly module: picks the variant, fetches and compiles it. Every call gives a
@@ -45,14 +46,23 @@ const kFlavour = 'attn';
  * const { output } = attn.scaledDotProductAttention(query, key, value, { causal: true });
  * ```
  *
- * @param {LoadOptions} [options]
- * @returns {Promise<Attn>}
+ * @template {boolean} [Training=false]
+ * @param {LoadOptions & { training?: Training }} [options]
+ * @returns {Promise<Training extends true ? TrainingAttn : Attn>}
  * @throws {AttnError} `load_failed` where WebAssembly lacks SIMD or is blocked, or a file cannot be
  *   had; `invalid_argument`
  */
 export async function load(options = {}) {
   checkOptions(options, kLoadOptions);
-  const { variant, threads, wasmUrl, wasm } = options;
+  return /** @type {Promise<any>} */ (loadFlavour(options));
+}
+
+/**
+ * @param {LoadOptions} options
+ * @returns {Promise<Attn>}
+ */
+async function loadFlavour({ variant, threads, wasmUrl, wasm, training }) {
+  const flavour = switchOf('training', training) ? 'training' : 'attn';
   if (variant !== undefined) checkChoice('variant', variant, kVariants);
   if (
     threads !== undefined &&
@@ -64,7 +74,7 @@ export async function load(options = {}) {
     throw invalid('wasmUrl', `${wasmUrl}`, 'to be left out where wasm is given');
   }
   const numThreads = threads ?? defaultThreads();
-  if (wasm !== undefined) return loadSource(wasm, variant, numThreads);
+  if (wasm !== undefined) return loadSource(flavour, wasm, variant, numThreads);
 
   const url = wasmUrl === undefined ? undefined : resolve(wasmUrl);
   if (url && !isFolder(url) && !variant) {
@@ -72,10 +82,10 @@ export async function load(options = {}) {
   }
   const features = detectFeatures();
   requireFeatures(variant ?? 'simd128', features);
-  if (variant) return loadVariant(variant, url, numThreads);
+  if (variant) return loadVariant(flavour, variant, url, numThreads);
   const single = features.relaxedSimd ? 'relaxed-simd' : 'simd128';
-  if (!features.threads || numThreads === 1) return loadVariant(single, url, 1);
-  return loadVariant(`${single}-threads`, url, numThreads, single);
+  if (!features.threads || numThreads === 1) return loadVariant(flavour, single, url, 1);
+  return loadVariant(flavour, `${single}-threads`, url, numThreads, single);
 }
 
 /**
@@ -118,33 +128,47 @@ function defaultThreads() {
 const ofNode = (name) => globalThis.process?.getBuiltinModule?.(`node:${name}`);
 
 /**
+ * What is given to the caller. What is for training alone comes late.
+ * @param {Flavour} flavour
+ * @returns {Promise<new (runtime: Runtime, variant: Variant) => Attn>}
+ */
+const classOf = async (flavour) =>
+  flavour === 'training' ? (await import('./training.js')).TrainingAttn : Attn;
+
+/**
+ * @param {Flavour} flavour
  * @param {Variant} variant
  * @param {URL | undefined} url
  * @param {number} threads
  * @param {Variant} [fallback]  without threads
  * @returns {Promise<Attn>}
  */
-async function loadVariant(variant, url, threads, fallback) {
-  let file = url ?? flavours[kFlavour].wasm[variant]();
-  if (isFolder(file)) file = new URL(`${kFlavour}-${variant}.wasm`, file);
-  const [glue, module] = await Promise.all([glueOf(variant), read(file).then(compile(file.href))]);
+async function loadVariant(flavour, variant, url, threads, fallback) {
+  let file = url ?? flavours[flavour].wasm[variant]();
+  if (isFolder(file)) file = new URL(`${flavour}-${variant}.wasm`, file);
+  const [Class, glue, module] = await Promise.all([
+    classOf(flavour),
+    glueOf(flavour, variant),
+    read(file).then(compile(file.href)),
+  ]);
   try {
-    return new Attn(await start(glue, module, variant, threads), variant);
+    return new Class(await start(flavour, glue, module, variant, threads), variant);
   } catch (error) {
     // It is what cannot be detected: phones refuse to reserve shared memory, and a content security
     // policy may forbid workers.
-    if (fallback) return loadVariant(fallback, url, 1);
+    if (fallback) return loadVariant(flavour, fallback, url, 1);
     throw notStarted(variant, error);
   }
 }
 
 /**
  * Loads the file that was given. Which variant it holds is asked of itself.
+ * @param {Flavour} flavour
  * @param {WasmSource} source
  * @param {Variant | undefined} wanted
  * @param {number} threads
  */
-async function loadSource(source, wanted, threads) {
+async function loadSource(flavour, source, wanted, threads) {
   const module = await compile('wasm')(source);
   // Threads share a memory that is made for them, and one that others see has to come from outside.
   const shares = WebAssembly.Module.imports(module).some(({ kind }) => kind === 'memory');
@@ -152,20 +176,20 @@ async function loadSource(source, wanted, threads) {
   const alike = shares ? 'simd128-threads' : 'simd128';
   if (wanted && hasThreads(wanted) !== shares) throw otherVariant(wanted, alike);
   if (shares) requireFeatures(alike, detectFeatures());
-  const glue = await glueOf(alike);
+  const [Class, glue] = await Promise.all([classOf(flavour), glueOf(flavour, alike)]);
   /** @type {Runtime} */
   let runtime;
   try {
-    runtime = await start(glue, module, alike, threads);
+    runtime = await start(flavour, glue, module, alike, threads);
   } catch (error) {
     throw notStarted(wanted ?? alike, error);
   }
-  const attn = new Attn(runtime, wanted ?? alike);
+  const attn = new Class(runtime, wanted ?? alike);
   const relaxed = attn.instructionSet === 'wasm_relaxed_simd';
   /** @type {Variant} */
   const variant = `${relaxed ? 'relaxed-simd' : 'simd128'}${shares ? '-threads' : ''}`;
   if (variant === attn.variant) return attn;
-  if (!wanted) return new Attn(runtime, variant);
+  if (!wanted) return new Class(runtime, variant);
   attn.dispose();
   throw otherVariant(wanted, variant);
 }
@@ -178,11 +202,12 @@ const otherVariant = (wanted, found) =>
   argumentError('invalid_argument', 'wasm', `the module of variant ${found}`, `that of ${wanted}`);
 
 /**
+ * @param {Flavour} flavour
  * @param {Variant} variant
  * @returns {Promise<Glue>}
  */
-async function glueOf(variant) {
-  const { glue, glueWithThreads } = flavours[kFlavour];
+async function glueOf(flavour, variant) {
+  const { glue, glueWithThreads } = flavours[flavour];
   try {
     if (!hasThreads(variant)) return await glue();
     return await import(/* @vite-ignore */ /* webpackIgnore: true */ glueWithThreads().href);
@@ -199,13 +224,14 @@ const notStarted = (variant, cause) =>
   failure(`the WebAssembly module (variant ${variant}) could not be started`, cause);
 
 /**
+ * @param {Flavour} flavour
  * @param {Glue} glue
  * @param {WebAssembly.Module} module
  * @param {Variant} variant
  * @param {number} threads
  * @returns {Promise<Runtime>}
  */
-async function start(glue, module, variant, threads) {
+async function start(flavour, glue, module, variant, threads) {
   const poolSize = hasThreads(variant) ? threads - 1 : 0;
   /** @type {ReturnType<typeof startWorker>[]} */
   const workers = [];
@@ -238,7 +264,7 @@ async function start(glue, module, variant, threads) {
     printErr: (/** @type {string} */ text) => fail(new Error(text)),
     ...(hasThreads(variant) && {
       poolSize,
-      mainScriptUrlOrBlob: flavours[kFlavour].glueWithThreads().href,
+      mainScriptUrlOrBlob: flavours[flavour].glueWithThreads().href,
       Worker: makeWorker,
     }),
   };

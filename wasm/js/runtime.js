@@ -46,7 +46,23 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'startBahdanauDecoder' | 'forwardBahdanauDecoder' | 'deleteBahdanauState' |
  *   'hiddenOfBahdanauState' | 'cloneBahdanauState' | 'toSafetensors' | 'freeFile' |
  *   'openSafetensors' | 'deleteSafetensors' | 'describeSafetensors' | 'readSafetensors' |
- *   'loadStateDict'} Operation
+ *   'loadStateDict' | TrainingOperation} Operation
+ */
+
+/**
+ * What the flavour for training has besides.
+ * @typedef {'makeTape' | 'deleteTape' | 'clearTape' | 'makeVariable' | 'makeParameter' | 'watch' |
+ *   'findIntermediate' | 'backward' | 'gradient' | 'parameterGradient' | 'recordAdd' |
+ *   'recordMultiply' | 'recordScale' | 'recordLinearFunction' | 'recordReshape' | 'recordSlice' |
+ *   'recordSelect' | 'recordActivation' | 'recordDropout' | 'recordAttention' |
+ *   'recordPositionalEncoding' | 'recordCrossEntropy' | 'recordMseLoss' | 'recordLinear' |
+ *   'recordEmbedding' | 'recordLearnedPositionalEncoding' | 'recordLayerNorm' |
+ *   'recordLayerNormOfSum' | 'recordAddNorm' | 'recordFeedForward' | 'recordMultiHeadAttention' |
+ *   'recordTransformerEncoderLayer' | 'recordTransformerEncoder' |
+ *   'recordTransformerDecoderLayer' | 'recordTransformerDecoder' | 'makeSgd' | 'makeAdam' |
+ *   'makeAdamW' | 'deleteOptimizer' | 'stepOptimizer' | 'learningRate' | 'setLearningRate' |
+ *   'optimizerStateNames' | 'optimizerState' | 'loadOptimizerState' | 'clipGradNorm' |
+ *   'constantLearningRate' | 'cosineLearningRate' | 'inverseSqrtLearningRate'} TrainingOperation
  */
 
 /** One loaded module: what all concepts call the core through. */

@@ -2,7 +2,7 @@ import { argumentError } from './errors.js';
 import { load } from './index.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
 
-/** @import { Attn } from './attn.js' */
+/** @import { TrainingAttn } from './training.js' */
 /** @import { Members, Reference } from './message.js' */
 /** @import { Answer, Request } from './connection.js' */
 
@@ -11,7 +11,7 @@ import { kServing, kWhoServes, pack, unpack } from './message.js';
  * generator yields is reported as progress; at each `yield` it lets other calls in, and there it
  * ends, after its `finally` blocks, once it has been aborted.
  * @callback Task
- * @param {Attn} attn  the module in the worker
+ * @param {TrainingAttn} attn  the module in the worker; it trains where it was loaded to
  * @param {...any} args
  * @returns {any}
  */
@@ -60,7 +60,7 @@ export function serve(tasks = {}) {
 class Server {
   #port;
   #tasks;
-  /** @type {Attn | undefined} */
+  /** @type {TrainingAttn | undefined} */
   #attn;
   /** @type {Map<number, any>} */
   #objects = new Map();
@@ -91,7 +91,7 @@ class Server {
         return this.#answer(
           request.id,
           'kept',
-          async () => (this.#attn = await load(...request.args)),
+          async () => (this.#attn = /** @type {TrainingAttn} */ (await load(...request.args))),
         );
       case 'run':
         return this.#answer(request.id, 'kept', () => this.#run(request));
@@ -131,7 +131,7 @@ class Server {
     const controller = new AbortController();
     this.#running.set(id, controller);
     try {
-      const result = await task(/** @type {Attn} */ (this.#attn), ...values);
+      const result = await task(/** @type {TrainingAttn} */ (this.#attn), ...values);
       if (typeof result?.next !== 'function') return result;
       let step = await result.next();
       while (!step.done) {

@@ -27,6 +27,18 @@ export const flavours = {
       'relaxed-simd-threads': () => new URL('./attn-relaxed-simd-threads.wasm', import.meta.url),
     },
   },
+  training: {
+    // @ts-ignore: the build makes it.
+    glue: () => import('./training.glue.js'),
+    glueWithThreads: () => new URL('./training-threads.glue.js', import.meta.url),
+    wasm: {
+      simd128: () => new URL('./training-simd128.wasm', import.meta.url),
+      'relaxed-simd': () => new URL('./training-relaxed-simd.wasm', import.meta.url),
+      'simd128-threads': () => new URL('./training-simd128-threads.wasm', import.meta.url),
+      'relaxed-simd-threads': () =>
+        new URL('./training-relaxed-simd-threads.wasm', import.meta.url),
+    },
+  },
 };
 
 /** @typedef {keyof typeof flavours} Flavour */

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "layers/showing.hpp"
@@ -34,10 +35,11 @@ RecurrentLayers::RecurrentLayers(const RecurrentOptions& options, std::int64_t g
           add_parameter(name + suffix, {rows, columns}, Initialization::xavier_uniform());
       auto packed = std::make_shared<PackedMatrix>(rows, columns);
       when_changed([packed, weight](Context& context) { packed->pack(weight, context); });
-      return packed;
+      return std::pair(weight, packed);
     };
-    Layer layer{.from_input = add_weight("weight_ih", input),
-                .from_state = add_weight("weight_hh", hidden)};
+    Layer layer;
+    std::tie(layer.input_weight, layer.from_input) = add_weight("weight_ih", input);
+    std::tie(layer.state_weight, layer.from_state) = add_weight("weight_hh", hidden);
     if (options.bias) {
       layer.input_bias = add_parameter("bias_ih" + suffix, {rows});
       layer.state_bias = add_parameter("bias_hh" + suffix, {rows});
@@ -49,7 +51,8 @@ RecurrentLayers::RecurrentLayers(const RecurrentOptions& options, std::int64_t g
 
 void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
                               const RecurrentStates& states, Cell kernels::KernelTable::* cell,
-                              bool relu, Context& context, Intermediates* intermediates) const {
+                              bool relu, Context& context, Intermediates* intermediates,
+                              const Tensor& between) const {
   const index inputs = options_.input_size;
   const index hidden = options_.hidden_size;
   const index layers = options_.num_layers;
@@ -86,11 +89,14 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
   const index state_size = validation::product("x", {batch, padded});
   float* state = run.floats(state_size, purpose);
   float* next_state = run.floats(state_size, purpose);
-  Tensor between;
-  if (layers > 1) {
-    between = Tensor(run.floats(validation::product("x", {rows, hidden}), purpose),
-                     {batch, steps, hidden});
+  Tensor reused;
+  if (layers > 1 && between.is_none()) {
+    reused = Tensor(run.floats(validation::product("x", {rows, hidden}), purpose),
+                    {batch, steps, hidden});
   }
+  const auto output_between = [&](index l) {
+    return between.is_none() ? reused : between.select(0, l);
+  };
   float* scratch = run.floats(
       validation::product(
           "x", {run.kernels().product_scratch(std::max(inputs, hidden)), run.num_threads()}),
@@ -111,7 +117,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
   ConstTensor layer_input = with_batch(x);
   for (index l = 0; l < layers; ++l) {
     const bool last = l + 1 == layers;
-    const Tensor layer_output = last ? with_batch(output) : between;
+    const Tensor layer_output = last ? with_batch(output) : output_between(l);
     const Layer& layer = layers_[static_cast<std::size_t>(l)];
     layer.from_input->multiply(layer_input, layer.input_bias.data(), from_input, run, scratch);
     std::fill_n(state, state_size, 0.0F);

@@ -14,6 +14,8 @@
 
 namespace attn {
 
+class Variable;
+
 /// What recurrent layers have in common: parameters, products and the order of steps. They differ
 /// in the number of gates and in the cell that turns products into the next state.
 class RecurrentLayers : public Module {
@@ -24,13 +26,21 @@ class RecurrentLayers : public Module {
 
   const RecurrentOptions& options() const noexcept { return options_; }
 
-  /// `cell` is one of kernels::KernelTable, `relu` what it is told.
+  /// `cell` is one of kernels::KernelTable, `relu` what it is told. `between`, if given, takes the
+  /// outputs of all layers but the last: (num_layers − 1, B, N, H).
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states,
                Cell kernels::KernelTable::* cell, bool relu, Context& context,
-               Intermediates* intermediates) const;
+               Intermediates* intermediates, const Tensor& between = {}) const;
+
+  /// The same on a tape, of the `layer` that `name` calls.
+  Variable forward(const Variable& x, const Variable& h_0, Variable* h_n,
+                   Cell kernels::KernelTable::* cell, bool relu, const char* name,
+                   const Module& layer) const;
 
  private:
+  friend class RecurrentStep;
   struct Layer {
+    Tensor input_weight, state_weight;
     std::shared_ptr<PackedMatrix> from_input, from_state;
     Tensor input_bias = {}, state_bias = {};
   };

@@ -104,11 +104,26 @@ BackwardProblem check_backward(const ConstTensor& query, const ConstTensor& key,
 void clear(const Tensor& t) noexcept {
   if (t.is_none()) return;
   if (t.rank() == 1) {
-    for (index i = 0; i < t.size(0); ++i) t(i) = 0.0F;
+    if (t.stride(0) == 1) {
+      std::fill_n(t.data(), t.size(0), 0.0F);
+    } else {
+      for (index i = 0; i < t.size(0); ++i) t(i) = 0.0F;
+    }
     return;
   }
   for (index i = 0; i < (t.stride(0) == 0 ? std::min<index>(t.size(0), 1) : t.size(0)); ++i) {
     clear(t.select(0, i));
+  }
+}
+
+/// Stores rows that are `row` floats apart in the first rows of a view.
+void store_rows(const float* from, index row, index rows, const Tensor& to) noexcept {
+  for (index i = 0; i < rows; ++i, from += row) {
+    if (to.stride(1) == 1) {
+      std::copy_n(from, to.size(1), to.pointer(i));
+    } else {
+      for (index d = 0; d < to.size(1); ++d) to(i, d) = from[d];
+    }
   }
 }
 
@@ -435,18 +450,15 @@ class Backward {
     for (index h = key_head * group; h < (key_head + 1) * group; ++h) {
       meet_head(b, h, c, worker);
     }
-    const AttentionGradients& g = p_.gradients;
-    const float scale = plan_.head(0, 0).scale;
-    for (index j = 0; !g.key.is_none() && j < keys; ++j) {
-      for (index d = 0; d < p_.head_dim; ++d) {
-        g.key(b, key_head, chunk.key_begin + j, d) = scale * chunk.key_gradients[j * key_row_ + d];
-      }
-    }
-    for (index j = 0; !g.value.is_none() && j < keys; ++j) {
-      for (index d = 0; d < p_.value_dim; ++d) {
-        g.value(b, key_head, chunk.key_begin + j, d) = chunk.value_gradients[j * value_row_ + d];
-      }
-    }
+    kernels_.scaled_difference(keys * key_row_, plan_.head(0, 0).scale, chunk.key_gradients,
+                               nullptr, chunk.key_gradients);
+    const auto store = [&](const float* from, index row, const Tensor& to) {
+      if (to.is_none()) return;
+      const Tensor rows = to.select(0, b).select(0, key_head);
+      store_rows(from, row, keys, rows.slice(0, chunk.key_begin, chunk.key_end));
+    };
+    store(chunk.key_gradients, key_row_, p_.gradients.key);
+    store(chunk.value_gradients, value_row_, p_.gradients.value);
   }
 
   void meet_head(index b, index h, index c, Worker& worker) noexcept {

@@ -11,6 +11,7 @@
 namespace attn {
 
 class PackedMatrix;
+class Variable;
 
 struct Conv1dOptions {
   std::int64_t in_channels = 0;
@@ -55,6 +56,17 @@ class ATTN_API Conv1d : public Module {
   /// untouched.
   void forward(const ConstTensor& x, const Tensor& output,
                Context& context = Context::default_context()) const;
+
+  /// The same, recorded on the tape of x:
+  ///
+  ///   dx[i, c] = Σ_o,t,κ weight[o, c, κ] · dy[t, o]   over t·stride + κ·dilation − padding = i
+  ///   dweight[o, c, κ] = Σ_t dy[t, o] · x[t·stride + κ·dilation − padding, c]
+  ///   dbias[o] = Σ_t dy[t, o]
+  ///
+  /// To first order dx is within (out_channels + k)·6e-8 · Σ|terms| of the exact value, and sums
+  /// over B·N outputs within (1.6e-5 + 1e-9·B·N) of their terms' magnitudes. Memory beside them is
+  /// that of one token for each output.
+  Variable forward(const Variable& x) const;
 
  private:
   Conv1dOptions options_;

@@ -34,6 +34,18 @@ class ATTN_API GRU : public Module {
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
+  /// As RNN::forward of variables, its memory and its zeros, with three gates:
+  ///
+  ///   dn = dh_t ∘ (1 − z_t) ∘ (1 − n_t²),   dz = dh_t ∘ (h_(t−1) − n_t) ∘ z_t ∘ (1 − z_t)
+  ///   dr = dn ∘ (W_hn h_(t−1) + b_hn) ∘ r_t ∘ (1 − r_t)
+  ///   dh_(t−1) = dy_(t−1) + z_t ∘ dh_t + W_hrᵀ dr + W_hzᵀ dz + W_hnᵀ (r_t ∘ dn)
+  ///
+  /// Error, to first order: with δ that of the products W x + b and W h + b, dr, dz and dn are
+  /// within (3e-6 + 2δ) · m² · |dh_t| of the exact values for the same dh_t, where m = 1 +
+  /// |h_(t−1)| + |W_hn h_(t−1) + b_hn|.
+  Variable forward(const Variable& x, const Variable& h_0, Variable* h_n = nullptr) const;
+  Variable forward(const Variable& x) const;
+
  private:
   std::shared_ptr<RecurrentLayers> layers_;
 };

@@ -132,30 +132,31 @@ index attention_gradient_scratch(const AttentionHead& head) noexcept {
   return GradientScratch<Isa>::size(head);
 }
 
-/// Copies a row, and fills up its last vector with zeros. Returns whether all of it is finite.
+/// Copies rows, each filled up with zeros to whole vectors. Returns whether all of them are finite.
 template <class Isa>
-bool copy_padded(index count, const float* from, index from_col, float* to) noexcept {
+bool copy_padded(index rows, index cols, const float* from, index from_row, index from_col,
+                 float* to) noexcept {
   using F = Floats<Isa>;
-  copy_row<Isa>(count, from, from_col, to, 1);
-  std::fill(to + count, to + padded_row<Isa>(count), 0.0F);
+  const index row = padded_row<Isa>(cols);
+  for (index i = 0; i < rows; ++i) {
+    copy_row<Isa>(cols, from + i * from_row, from_col, to + i * row, 1);
+    if (cols < row) std::fill(to + i * row + cols, to + (i + 1) * row, 0.0F);
+  }
   // Zero times what is not finite is NaN.
   F zeros(0.0F);
-  for (index c = 0; c < count; c += kWidth<Isa>) zeros += F::load_unaligned(to + c) * F(0.0F);
+  for (index i = 0; i < rows * row; i += kWidth<Isa>) {
+    zeros += F::load_unaligned(to + i) * F(0.0F);
+  }
   return xsimd::reduce_add(zeros) == 0.0F;
 }
 
 template <class Isa>
 void load_keys(const AttentionHead& head, KeyChunk& chunk) noexcept {
-  const index key_row = padded_row<Isa>(head.head_dim);
-  const index value_row = padded_row<Isa>(head.value_dim);
-  chunk.is_finite = true;
-  for (index j = 0; j < chunk.key_end - chunk.key_begin; ++j) {
-    const index key = chunk.key_begin + j;
-    chunk.is_finite &=
-        copy_padded<Isa>(head.head_dim, head.key + key * head.key_row, 1, chunk.keys + j * key_row);
-    chunk.is_finite &= copy_padded<Isa>(head.value_dim, head.value + key * head.value_row, 1,
-                                        chunk.values + j * value_row);
-  }
+  const index keys = chunk.key_end - chunk.key_begin;
+  const float* key = head.key + chunk.key_begin * head.key_row;
+  const float* value = head.value + chunk.key_begin * head.value_row;
+  chunk.is_finite = copy_padded<Isa>(keys, head.head_dim, key, head.key_row, 1, chunk.keys);
+  chunk.is_finite &= copy_padded<Isa>(keys, head.value_dim, value, head.value_row, 1, chunk.values);
 }
 
 template <class Isa>
@@ -365,15 +366,12 @@ bool GradientBlock<Isa>::find_keys() noexcept {
 
 template <class Isa>
 void GradientBlock<Isa>::load_queries() noexcept {
-  is_finite_ = chunk_.is_finite;
-  for (index r = 0; r < count_; ++r) {
-    const index row = first_ + r;
-    is_finite_ &= copy_padded<Isa>(head_.head_dim, head_.query + row * head_.query_row,
-                                   head_.query_col, scratch_.query_rows + r * key_row_);
-    is_finite_ &= copy_padded<Isa>(
-        head_.value_dim, gradient_.output_gradient + row * gradient_.output_gradient_row,
-        gradient_.output_gradient_col, scratch_.output_gradient_rows + r * value_row_);
-  }
+  is_finite_ = copy_padded<Isa>(count_, head_.head_dim, head_.query + first_ * head_.query_row,
+                                head_.query_row, head_.query_col, scratch_.query_rows);
+  is_finite_ &= copy_padded<Isa>(
+      count_, head_.value_dim, gradient_.output_gradient + first_ * gradient_.output_gradient_row,
+      gradient_.output_gradient_row, gradient_.output_gradient_col, scratch_.output_gradient_rows);
+  is_finite_ &= chunk_.is_finite;
   const float unit = steps_.in_log2 ? kLog2E : 1.0F;
   transpose<Isa>(count_, head_.head_dim, scratch_.query_rows, key_row_, 1, head_.scale * unit,
                  scratch_.queries, kBlockQueries);

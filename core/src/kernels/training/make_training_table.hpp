@@ -9,6 +9,7 @@
 #include "kernels/training/norm_gradient.hpp"
 #include "kernels/training/optimizers.hpp"
 #include "kernels/training/pooling_gradient.hpp"
+#include "kernels/training/recurrent_gradient.hpp"
 #include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {
@@ -35,6 +36,8 @@ constexpr TrainingTable make_training_table() noexcept {
       .tanh_gradient = &activation_gradient<Isa, TanhGradient>,
       .sigmoid_gradient = &activation_gradient<Isa, SigmoidGradient>,
       .norm_gradient = &norm_gradient<Isa>,
+      .gru_cell_gradient = &gru_cell_gradient<Isa>,
+      .rnn_cell_gradient = &rnn_cell_gradient<Isa>,
       .weight_gradient = &weight_gradient<Isa>,
       .pair_sums = &pair_sums_of<Isa>,
       .load_keys = &load_keys<Isa>,

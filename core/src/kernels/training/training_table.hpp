@@ -154,6 +154,25 @@ struct AdamArgs {
   float value_decay = 0;     ///< what is taken off each unit of a value
 };
 
+/// The backward pass of one step of a recurrent layer for several sequences; see RecurrentCellArgs.
+struct RecurrentCellGradientArgs {
+  index rows = 0;
+  index hidden = 0;
+  // (rows, gates · hidden): the products, whose gradients take their place.
+  float* from_input = nullptr;
+  index from_input_row = 0;
+  float* from_state = nullptr;
+  index from_state_row = 0;
+  const float* state = nullptr;  ///< (rows, hidden), before the step
+  index state_row = 0;
+  const float* output_gradient = nullptr;  ///< (rows, hidden)
+  index output_gradient_row = 0;
+  /// (rows, hidden): what the step after it adds to the gradient of the output; in its place comes
+  /// what this step gives to the state beside the products.
+  float* carried = nullptr;
+  bool relu = false;  ///< for rnn_cell_gradient
+};
+
 /// How weights came of scores, and scores of pairs of a query and a key.
 enum class PairWeight : int {
   kSoftmax,       ///< the softmax of scores
@@ -237,6 +256,9 @@ struct TrainingTable {
   void (*sigmoid_gradient)(const ActivationGradientArgs&) noexcept;
 
   void (*norm_gradient)(const NormGradientArgs&) noexcept;
+
+  void (*gru_cell_gradient)(const RecurrentCellGradientArgs&) noexcept;
+  void (*rnn_cell_gradient)(const RecurrentCellGradientArgs&) noexcept;
 
   void (*weight_gradient)(const WeightGradientArgs&) noexcept;
   void (*pair_sums)(const PairSumsArgs&) noexcept;

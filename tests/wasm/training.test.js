@@ -1,0 +1,378 @@
+// Training: gradients against differences, optimisers against their equations, and the errors of tapes.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+
+import { AttnError, load } from 'attn';
+import { load as loadInWorker } from 'attn/worker';
+
+import { variants } from './everyVariant.js';
+
+/** @import { TrainingAttn, Tensor, Variable } from 'attn' */
+/** @import { RemoteAttn } from 'attn/worker' */
+/** @import { tasks } from './tasks.js' */
+
+const attn = await load({ training: true, variant: 'simd128' });
+after(() => attn.dispose());
+
+/** @param {number[]} shape @param {number} seed */
+const random = (shape, seed) => attn.randomNormal({ shape, seed });
+
+/** @param {string} code @param {RegExp} message */
+const error = (code, message) => (/** @type {unknown} */ thrown) => {
+  assert.ok(thrown instanceof AttnError, `${thrown}`);
+  assert.equal(thrown.code, code, thrown.message);
+  assert.match(thrown.message, message);
+  return true;
+};
+
+/** @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
+const dot = (a, b) => Array.from(a).reduce((sum, value, i) => sum + value * b[i], 0);
+
+/**
+ * Checks the gradient of one input against central differences along a random direction.
+ * @param {(x: Variable) => Variable} f
+ * @param {Tensor} x
+ */
+function assertGradient(f, x) {
+  const tape = new attn.Tape();
+  const output = f(tape.variable(x));
+  const weights = random([...output.shape], 99);
+  const direction = random(x.shape, 98).data;
+  /** @param {number} step */
+  const valueAt = (step) => {
+    const data = x.data.map((value, i) => value + step * direction[i]);
+    tape.clear();
+    return dot(f(tape.variable({ data, shape: x.shape })).value().data, weights.data);
+  };
+  const h = 1e-2;
+  const expected = (valueAt(h) - valueAt(-h)) / (2 * h);
+  tape.clear();
+  const input = tape.variable(x);
+  tape.backward(f(input), weights);
+  const gradient = input.gradient();
+  assert.ok(gradient);
+  const actual = dot(gradient.data, direction);
+  assert.ok(
+    Math.abs(actual - expected) <= 2e-3 * (1 + Math.abs(expected)),
+    `${actual}, not ${expected}`,
+  );
+  tape.dispose();
+}
+
+const kWidth = 8;
+const block = { dModel: kWidth, numHeads: 2, dimFeedforward: 12, seed: 4 };
+const x = random([2, 5, kWidth], 1);
+const memory = random([2, 3, kWidth], 2);
+const causal = { causal: true };
+const linear = new attn.Linear({ inFeatures: kWidth, outFeatures: 6, seed: 5 });
+const norm = new attn.LayerNorm({ width: kWidth });
+const addNorm = new attn.AddNorm({ width: kWidth });
+const positions = new attn.LearnedPositionalEncoding({
+  maxLength: 7,
+  dModel: kWidth,
+  deviation: 1,
+});
+const feedForward = new attn.FeedForward({
+  dModel: kWidth,
+  dimFeedforward: 12,
+  activation: 'gelu',
+});
+const attention = new attn.MultiHeadAttention({ dModel: kWidth, numHeads: 2, bias: true });
+const encoderLayer = new attn.TransformerEncoderLayer({ ...block, normFirst: true });
+const encoder = new attn.TransformerEncoder({ ...block, numLayers: 2, activation: 'gelu' });
+const decoderLayer = new attn.TransformerDecoderLayer({ ...block, activation: 'gelu' });
+const decoder = new attn.TransformerDecoder({ ...block, numLayers: 2, activation: 'geluTanh' });
+
+/** @param {Variable} v */
+const remember = (v) => v.tape.constant(memory);
+
+/**
+ * Each as it is recorded, and as it is computed of tensors.
+ * @type {Record<string, [(v: Variable) => Variable, (x: Tensor) => Tensor]>}
+ */
+const kForwards = {
+  Linear: [(v) => linear.forward(v), (x) => linear.forward(x)],
+  LayerNorm: [(v) => norm.forward(v), (x) => norm.forward(x)],
+  'LayerNorm of a sum': [(v) => norm.forwardSum(v, v), (x) => norm.forwardSum(x, x)],
+  AddNorm: [(v) => addNorm.forward(v, v), (x) => addNorm.forward(x, x)],
+  LearnedPositionalEncoding: [
+    (v) => positions.forward(v, { start: 1 }),
+    (x) => positions.forward(x, { start: 1 }),
+  ],
+  FeedForward: [(v) => feedForward.forward(v), (x) => feedForward.forward(x)],
+  MultiHeadAttention: [
+    (v) => attention.forward(v, v, v, { causal: true, dropout: { probability: 0.2, seed: 3 } }),
+    (x) =>
+      attention.forward(x, x, x, { causal: true, dropout: { probability: 0.2, seed: 3 } }).output,
+  ],
+  'MultiHeadAttention of one variable': [
+    (v) => attention.forward(v),
+    (x) => attention.forward(x).output,
+  ],
+  TransformerEncoderLayer: [
+    (v) => encoderLayer.forward(v, { attention: causal }),
+    (x) => encoderLayer.forward(x, { attention: causal }).output,
+  ],
+  TransformerEncoder: [
+    (v) => encoder.forward(v, { attention: { validLens: [3, 5] } }),
+    (x) => encoder.forward(x, { attention: { validLens: [3, 5] } }).output,
+  ],
+  TransformerDecoderLayer: [
+    (v) => decoderLayer.forward(v, remember(v), { selfAttention: causal }),
+    (x) => decoderLayer.forward(x, memory, { selfAttention: causal }).output,
+  ],
+  TransformerDecoder: [
+    (v) => decoder.forward(v, remember(v), { dropout: { probability: 0.1 } }),
+    (x) => decoder.forward(x, memory, { dropout: { probability: 0.1 } }).output,
+  ],
+  positionalEncoding: [(v) => attn.positionalEncoding(v), (x) => attn.positionalEncoding(x)],
+  applyActivation: [(v) => attn.applyActivation(v, 'gelu'), (x) => attn.applyActivation(x, 'gelu')],
+  applyDropout: [
+    (v) => attn.applyDropout(v, { probability: 0.5, seed: 7 }),
+    (x) => attn.applyDropout(x, { probability: 0.5, seed: 7 }),
+  ],
+  scaledDotProductAttention: [
+    (v) => attn.scaledDotProductAttention(v, v, v, { causal: true, softcap: 5 }),
+    (x) => attn.scaledDotProductAttention(x, x, x, { causal: true, softcap: 5 }).output,
+  ],
+};
+
+for (const [name, [record, compute]] of Object.entries(kForwards)) {
+  test(`${name}_has_the_bits_of_tensors_and_the_gradient_of_differences`, () => {
+    const tape = new attn.Tape();
+    assert.deepEqual(record(tape.variable(x)).value(), compute(x));
+    tape.dispose();
+    assertGradient(record, x);
+  });
+}
+
+test('functions_of_variables_have_the_gradient_of_differences', () => {
+  assertGradient((v) => v.mul(v).mul(0.5).add(v), x);
+  assertGradient((v) => v.reshape([2, -1]).slice(1, 3, 20).select(0, 1), x);
+  assertGradient((v) => attn.linear(v, v.tape.parameter(linear, 'weight')), x);
+  assertGradient(
+    (v) => attn.crossEntropy(v, { data: [1, 2, -100, 0, 7, 3, 3, 1, 0, 5], shape: [2, 5] }),
+    x,
+  );
+  assertGradient((v) => attn.mseLoss(v, memory, { reduction: 'sum' }), random(memory.shape, 6));
+});
+
+/** @param {TrainingAttn} attn @param {number} [steps] */
+function train(attn, steps = 8) {
+  const model = {
+    tokens: new attn.Embedding({ numEmbeddings: 11, embeddingDim: kWidth }),
+    blocks: [new attn.TransformerEncoder({ ...block, numLayers: 2, normFirst: true })],
+    unembed: new attn.Linear({ inFeatures: kWidth, outFeatures: 11 }),
+  };
+  const optimizer = new attn.AdamW(model, { lr: 1e-2 });
+  const tape = new attn.Tape();
+  const losses = [];
+  const ids = { data: Array.from({ length: 4 * 33 }, (_, i) => (7 * i * i) % 11), shape: [4, 33] };
+  for (let step = 1; step <= steps; ++step) {
+    tape.clear();
+    optimizer.lr = attn.cosineLearningRate(step, { peak: 1e-2, warmupSteps: 3, totalSteps: 20 });
+    const h = model.blocks[0].forward(model.tokens.forward(ids, { tape }), { attention: causal });
+    const loss = attn.crossEntropy(model.unembed.forward(h), ids, { labelSmoothing: 0.1 });
+    tape.backward(loss);
+    losses.push(loss.item(), attn.clipGradNorm(tape, 0.5));
+    optimizer.step(tape);
+  }
+  return { losses, state: optimizer.stateDict(), weights: model.blocks[0].stateDict() };
+}
+
+test('a_run_has_the_same_bits_again', () => {
+  const run = train(attn);
+  assert.deepEqual(train(attn), run);
+  assert.ok(run.losses[14] < run.losses[0] - 0.2, `${run.losses}`);
+  assert.deepEqual(Object.keys(run.state).slice(0, 2), [
+    'exp_avg.tokens.weight',
+    'exp_avg_sq.tokens.weight',
+  ]);
+});
+
+for (const variant of variants.filter((name) => name.endsWith('-threads'))) {
+  test(`a_run_has_the_same_bits_for_any_threads_in_${variant}`, async (t) => {
+    const runs = [];
+    for (const threads of [1, 3]) {
+      const other = await load({ training: true, variant, threads }).catch((error) => {
+        if (!/lacks/.test(error.message)) throw error;
+      });
+      if (!other) return t.skip('this engine lacks it');
+      runs.push(train(other));
+      other.dispose();
+    }
+    assert.deepEqual(runs[1], runs[0]);
+    if (variant.startsWith('simd128')) assert.deepEqual(runs[0], train(attn));
+  });
+}
+
+test('a_steady_loop_takes_no_more_memory', () => {
+  const tape = new attn.Tape();
+  const optimizer = new attn.Adam(encoder, { lr: 0 });
+  const step = () => {
+    tape.clear();
+    tape.backward(encoder.forward(tape.variable(x)), x);
+    optimizer.step(tape);
+    return attn.memory().bytesInUse;
+  };
+  for (let i = 0; i < 3; ++i) step();
+  const bytes = step();
+  for (let i = 0; i < 5; ++i) assert.equal(step(), bytes);
+  tape.dispose();
+  optimizer.dispose();
+});
+
+test('optimisers_follow_their_equations', () => {
+  /** @type {[(layer: any) => any, (p: number, g: number) => number][]} */
+  const cases = [
+    [(layer) => new attn.SGD(layer, { lr: 0.1 }), (p, g) => p - 0.1 * g],
+    [
+      (layer) =>
+        new attn.SGD({ layer }, { lr: 0.1, momentum: 0.9, nesterov: true, weightDecay: 0.5 }),
+      (p, g) => p - 0.1 * 1.9 * (g + 0.5 * p),
+    ],
+    [(layer) => new attn.Adam([layer], { lr: 0.1 }), (p, g) => p - 0.1 * Math.sign(g)],
+    [
+      (layer) => new attn.AdamW(layer, { lr: 0.1, weightDecay: 0.5 }),
+      (p, g) => p - 0.1 * 0.5 * p - 0.1 * Math.sign(g),
+    ],
+  ];
+  for (const [make, expected] of cases) {
+    const layer = new attn.Linear({ inFeatures: 3, outFeatures: 2 });
+    const before = layer.parameter('weight').data;
+    const optimizer = make(layer);
+    const tape = new attn.Tape();
+    tape.backward(layer.forward(tape.constant(random([4, 3], 8))), random([4, 2], 9));
+    const gradient = tape.gradient(layer, 'weight')?.data ?? assert.fail();
+    optimizer.step(tape);
+    const now = layer.parameter('weight').data;
+    now.forEach((value, i) => assert.ok(Math.abs(value - expected(before[i], gradient[i])) < 1e-6));
+  }
+});
+
+test('a_run_that_goes_on_from_files_has_the_same_bits', () => {
+  const make = () => {
+    const layer = new attn.Linear({ inFeatures: kWidth, outFeatures: 6, seed: 5 });
+    return { layer, optimizer: new attn.Adam(layer, { lr: 0.1 }) };
+  };
+  const tape = new attn.Tape();
+  /** @param {ReturnType<typeof make>} run */
+  const step = ({ layer, optimizer }) => {
+    tape.clear();
+    tape.backward(attn.crossEntropy(layer.forward(tape.constant(x)), new Int32Array(10)));
+    optimizer.step(tape);
+  };
+  const [whole, stopped, next] = [make(), make(), make()];
+  for (const run of [whole, whole, stopped]) step(run);
+  next.layer.loadStateDict(attn.toSafetensors(stopped.layer.stateDict()));
+  const file = attn.toSafetensors(stopped.optimizer.stateDict({ prefix: 'adam.' }));
+  assert.deepEqual(next.optimizer.loadStateDict(file, { prefix: 'adam.' }), {
+    missingKeys: [],
+    unexpectedKeys: [],
+  });
+  step(next);
+  assert.deepEqual(next.layer.stateDict(), whole.layer.stateDict());
+  assert.throws(() => next.optimizer.loadStateDict({}), error('not_found', /exp_avg/));
+});
+
+test('gradients_and_weights_of_attention_are_shown', () => {
+  const tape = new attn.Tape();
+  const shown = attention.forward(x, x, x, { needWeights: true });
+  tape.watch(attention, ['weights']);
+  tape.backward(attention.forward(tape.variable(x)), x);
+  const weights = tape.intermediate(attention, 'weights');
+  assert.deepEqual(weights.value(), shown.weights);
+  assert.deepEqual(weights.gradient()?.shape, [2, 2, 5, 5]);
+  assert.deepEqual(tape.gradient(attention, 'in_proj_weight')?.shape, [3 * kWidth, kWidth]);
+  assert.equal(tape.gradient(linear, 'weight'), undefined);
+  assert.throws(() => tape.intermediate(attention, 'output'), error('not_found', /output/));
+});
+
+test('what_is_wrong_is_an_error_and_the_module_goes_on', () => {
+  const tape = new attn.Tape();
+  const other = new attn.Tape();
+  const v = tape.variable(x);
+  assert.throws(() => v.gradient(), error('invalid_argument', /before backward/));
+  assert.throws(
+    () => tape.gradient(linear, 'weight'),
+    error('invalid_argument', /before backward/),
+  );
+  assert.throws(() => tape.gradient(linear, 'bios'), error('not_found', /bios/));
+  assert.throws(() => v.add(other.variable(x)), error('invalid_argument', /other: .*another tape/));
+  assert.throws(() => v.add(v.select(0, 0)), error('shape_mismatch', /shape/));
+  assert.throws(() => v.item(), error('shape_mismatch', /one element/));
+  assert.throws(() => v.slice(1, 4, 6), error('invalid_argument', /6/));
+  assert.throws(() => tape.backward(v), error('shape_mismatch', /loss/));
+  assert.throws(() => tape.backward(v, memory), error('shape_mismatch', /gradient/));
+  assert.throws(
+    () => attn.crossEntropy(v, new Int32Array(10).fill(8)),
+    error('invalid_argument', /targets.* 8/),
+  );
+  assert.throws(() => attn.crossEntropy(v, [0.5]), error('invalid_argument', /0\.5/));
+  assert.throws(
+    () => attention.forward(v, v, v, /** @type {any} */ ({ needWeights: true })),
+    error('invalid_argument', /needWeights/),
+  );
+  const mixed = /** @type {any} */ (memory);
+  assert.throws(
+    () => attention.forward(v, mixed, mixed),
+    error('invalid_argument', /key.*Variable/),
+  );
+  assert.throws(() => new attn.Adam(linear, { lr: NaN }), error('invalid_argument', /lr.*NaN/));
+  assert.throws(() => new attn.Adam(linear, { lr: -1 }), error('invalid_argument', /-1/));
+  assert.throws(
+    () => new attn.SGD(/** @type {any} */ ({ a: 1 })),
+    error('invalid_argument', /a: got 1/),
+  );
+  const optimizer = new attn.SGD(linear);
+  assert.throws(() => optimizer.step(tape), error('invalid_argument', /backward/));
+  const passing = new attn.Linear({ inFeatures: kWidth, outFeatures: 6 });
+  const loss = attn.crossEntropy(passing.forward(v), new Int32Array(10));
+  passing.dispose();
+  assert.throws(() => tape.backward(loss), error('disposed', /Linear/));
+  tape.clear();
+  assert.throws(() => v.value(), error('invalid_argument', /cleared/));
+  const bad = { data: x.data.map(() => NaN), shape: x.shape };
+  const lost = attn.crossEntropy(linear.forward(tape.variable(bad)), new Int32Array(10));
+  assert.throws(() => tape.backward(lost), error('invalid_argument', /NaN/));
+  tape.clear();
+  tape.backward(attn.crossEntropy(linear.forward(tape.variable(x)), new Int32Array(10)));
+  optimizer.step(tape);
+});
+
+test('layers_of_a_stack_take_variables_and_modules_without_training_are_refused', async () => {
+  const tape = new attn.Tape();
+  assert.deepEqual(encoder.layers[0].forward(x).output, encoder.layers[0].forward(x).output);
+  assert.deepEqual(
+    /** @type {any} */ (encoder.layers[0]).forward(tape.variable(x)).value(),
+    encoder.layers[0].forward(x).output,
+  );
+  const plain = await load({ variant: 'simd128' });
+  assert.equal('Tape' in plain, false);
+  const foreign = new plain.Linear({ inFeatures: 2, outFeatures: 2 });
+  assert.throws(() => new attn.Adam(foreign), error('invalid_argument', /module that is called/));
+  plain.dispose();
+});
+
+test('training_in_a_worker_is_a_task_that_stops_between_two_steps', async () => {
+  const worker = /** @type {any} */ (new Worker(new URL('./tasks.js', import.meta.url)));
+  /** @type {RemoteAttn<typeof tasks>} */
+  const remote = await loadInWorker({ worker, training: true, variant: 'simd128' });
+  /** @type {{ step: number, loss: number }[]} */
+  const progress = [];
+  const onProgress = (/** @type {any} */ report) => progress.push(report);
+  const weights = await remote.with({ onProgress }).run('train', 5);
+  assert.equal(progress.length, 5);
+  assert.ok(progress[4].loss < progress[0].loss);
+
+  const controller = new AbortController();
+  const stopped = remote.with({
+    signal: controller.signal,
+    onProgress: (/** @type {any} */ { step }) => step === 3 && controller.abort(),
+  });
+  await assert.rejects(stopped.run('train', 1e9), { name: 'AbortError' });
+  assert.deepEqual(await remote.run('train', 5), weights);
+  await remote.dispose();
+});

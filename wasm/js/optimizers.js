@@ -1,0 +1,240 @@
+import { invalid } from './errors.js';
+import { Kind } from './kind.js';
+import { Layer } from './layer.js';
+import { NativeObject, runtimeOf } from './nativeObject.js';
+import { checkOptions, flag, real, writeOptions } from './options.js';
+import { withSafetensors } from './safetensors.js';
+import { requireOwn, requireTape } from './tape.js';
+
+/** @import { LoadStateDictOptions, StateDictOptions } from './layer.js' */
+/** @import { Names, OptionTable } from './options.js' */
+/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
+/** @import { Tape } from './tape.js' */
+/** @import { Tensor, TensorLike } from './tensor.js' */
+
+/**
+ * What is trained: a layer, or layers by name, in objects and arrays as deep as one likes. The names of
+ * parameters begin with those of the objects: `blocks.0.first.in_proj_weight`.
+ * @typedef {Layer | ModelParts | readonly (Layer | ModelParts)[]} Model
+ */
+
+/** @typedef {{ readonly [name: string]: Layer | ModelParts | readonly (Layer | ModelParts)[] }} ModelParts */
+
+/**
+ * @typedef {object} SgdOptions
+ * @property {number} [lr]  the learning rate; 1e-3 by default, as PyTorch
+ * @property {number} [momentum]  0 by default
+ * @property {number} [dampening]  0 by default
+ * @property {number} [weightDecay]  0 by default
+ * @property {boolean} [nesterov]  `false` by default
+ */
+
+/**
+ * @typedef {object} AdamOptions
+ * @property {number} [lr]  the learning rate; 1e-3 by default
+ * @property {number} [beta1]  0.9 by default
+ * @property {number} [beta2]  0.999 by default
+ * @property {number} [eps]  1e-8 by default
+ * @property {number} [weightDecay]  0 by default; of AdamW 0.01
+ */
+
+/** @type {OptionTable} */
+const kSgd = {
+  lr: real(1e-3),
+  momentum: real(0),
+  dampening: real(0),
+  weightDecay: real(0),
+  nesterov: flag(false),
+};
+/** @param {number} weightDecay @returns {OptionTable} */
+const adamOptions = (weightDecay) => ({
+  lr: real(1e-3),
+  beta1: real(0.9),
+  beta2: real(0.999),
+  eps: real(1e-8),
+  weightDecay: real(weightDecay),
+});
+const kAdam = adamOptions(0);
+const kAdamW = adamOptions(1e-2);
+
+/** @type {Names<StateDictOptions>} */
+const kStateDict = { prefix: true };
+/** @type {Names<LoadStateDictOptions>} */
+const kLoadStateDict = { prefix: true, strict: true };
+
+/**
+ * Changes the parameters of a model by their gradients, with the equations and defaults of torch.optim. The
+ * parameters are those that the model has when the optimiser is made. A step allocates nothing, and has the
+ * same bits for any number of threads.
+ */
+export class Optimizer extends NativeObject {
+  /**
+   * @internal
+   * @param {Runtime} runtime
+   * @param {Operation} operation  makes it
+   * @param {Model} model
+   * @param {object} options
+   * @param {OptionTable} table
+   */
+  constructor(runtime, operation, model, options, table) {
+    const layers = layersOfModel(model);
+    const address = runtime.ask(operation, (call) => {
+      call.put(Kind.integer, layers.length);
+      for (const [name, layer] of layers) {
+        requireOwn(name || 'model', layer, runtime);
+        call.text('model', name);
+        call.put(Kind.address, layer.address);
+      }
+      writeOptions(call, options, table);
+    });
+    super(runtime, 'deleteOptimizer', address);
+  }
+
+  /**
+   * Updates every parameter that has a gradient; the others stay as they are, their state too.
+   * @param {Tape} tape  after `backward()`
+   * @throws {AttnError} `invalid_argument` before `backward()`; nothing has then changed. `disposed`
+   */
+  step(tape) {
+    requireTape('tape', tape).requireLayers();
+    this.ask('stepOptimizer', (call) => call.put(Kind.address, tape.address));
+  }
+
+  /** The learning rate; one that is set is for the next steps. */
+  get lr() {
+    return this.ask('learningRate');
+  }
+
+  set lr(value) {
+    this.ask('setLearningRate', (call) => call.real('lr', value));
+  }
+
+  /**
+   * The state by name, `exp_avg.layers.0.weight` and so on: copies. `attn.toSafetensors()` makes a file of
+   * it. The options are none of it.
+   * @param {StateDictOptions} [options]
+   * @returns {Record<string, Tensor>}
+   */
+  stateDict(options = {}) {
+    checkOptions(options, kStateDict);
+    const { prefix = '' } = options;
+    if (typeof prefix !== 'string') throw invalid('prefix', prefix, 'a text');
+    const names = this.call((call) => {
+      call.run('optimizerStateNames');
+      return call.givenTexts();
+    });
+    const state = (/** @type {string} */ name, /** @type {number} */ place) =>
+      this.call((call) => {
+        call.put(Kind.integer, place);
+        call.run('optimizerState');
+        return call.givenTensor(name);
+      });
+    return Object.fromEntries(names.map((name, place) => [prefix + name, state(name, place)]));
+  }
+
+  /**
+   * Sets the state: a run that goes on with it, and with the model's weights, has the same bits as one that
+   * was not stopped. Everything is checked before anything is set.
+   * @param {ArrayBuffer | Uint8Array | Safetensors | Named<TensorLike>} source  a .safetensors file, as
+   *   bytes or opened, or tensors by name
+   * @param {LoadStateDictOptions} [options]
+   * @returns {IncompatibleKeys}
+   * @throws {AttnError} as `Layer.loadStateDict()`, and `invalid_argument` for a step that is none
+   */
+  loadStateDict(source, options = {}) {
+    checkOptions(options, kLoadStateDict);
+    const { prefix = '', strict = true } = options;
+    const { address } = this;
+    return withSafetensors(runtimeOf(this), source, (file) =>
+      runtimeOf(this).call((call) => {
+        call.put(Kind.address, address);
+        call.put(Kind.address, file.address);
+        call.text('prefix', prefix);
+        call.flag('strict', strict);
+        call.run('loadOptimizerState');
+        const names = call.givenTexts();
+        return { missingKeys: names.splice(0, call.given(2)), unexpectedKeys: names };
+      }),
+    );
+  }
+}
+
+/**
+ * Stochastic gradient descent, as torch.optim.SGD: for the gradient g of a parameter p, after
+ * g ← g + weightDecay · p,
+ *
+ *   buffer ← momentum · buffer + (1 − dampening) · g     (at first: g)
+ *   g ← g + momentum · buffer with nesterov, else buffer (without momentum g stays)
+ *   p ← p − lr · g
+ */
+export class SGD extends Optimizer {
+  /** @internal */
+  static name = 'SGD';
+
+  /**
+   * @param {Runtime} runtime
+   * @param {Model} model
+   * @param {SgdOptions} [options]
+   */
+  constructor(runtime, model, options = {}) {
+    super(runtime, 'makeSgd', model, options, kSgd);
+  }
+}
+
+/**
+ * Adam (Kingma and Ba 2015), as torch.optim.Adam: for the gradient g of a parameter p in its step
+ * t = 1, 2, …, after g ← g + weightDecay · p,
+ *
+ *   exp_avg    ← β₁ · exp_avg + (1 − β₁) · g
+ *   exp_avg_sq ← β₂ · exp_avg_sq + (1 − β₂) · g²
+ *   p ← p − lr / (1 − β₁ᵗ) · exp_avg / (√exp_avg_sq / √(1 − β₂ᵗ) + eps)
+ */
+export class Adam extends Optimizer {
+  /** @internal */
+  static name = 'Adam';
+
+  /**
+   * @param {Runtime} runtime
+   * @param {Model} model
+   * @param {AdamOptions} [options]
+   */
+  constructor(runtime, model, options = {}) {
+    super(runtime, 'makeAdam', model, options, kAdam);
+  }
+}
+
+/**
+ * Adam with decoupled weight decay (Loshchilov and Hutter 2019), as torch.optim.AdamW: g stays as it is, and
+ * weightDecay · lr · p is taken off p beside Adam's step.
+ */
+export class AdamW extends Optimizer {
+  /** @internal */
+  static name = 'AdamW';
+
+  /**
+   * @param {Runtime} runtime
+   * @param {Model} model
+   * @param {AdamOptions} [options]
+   */
+  constructor(runtime, model, options = {}) {
+    super(runtime, 'makeAdamW', model, options, kAdamW);
+  }
+}
+
+/**
+ * @param {Model} model
+ * @param {string} [name]
+ * @returns {[string, Layer][]}
+ */
+function layersOfModel(model, name = '') {
+  if (model instanceof Layer) return [[name, model]];
+  const prototype = model && typeof model === 'object' && Object.getPrototypeOf(model);
+  const isPlain = prototype === null || prototype === Object.prototype;
+  if (!Array.isArray(model) && !(model && isPlain)) {
+    throw invalid(name || 'model', model, 'a layer, or layers in plain objects and arrays');
+  }
+  return Object.entries(model).flatMap(([part, inner]) =>
+    layersOfModel(inner, name ? `${name}.${part}` : part),
+  );
+}

@@ -1,0 +1,439 @@
+import { argumentError, invalid } from './errors.js';
+import { Kind } from './kind.js';
+import { Layer } from './layer.js';
+import { NativeObject, runtimeOf } from './nativeObject.js';
+import { printsBriefly } from './print.js';
+import { checkShapeIs, sizeOf, wrongShape } from './tensor.js';
+
+/** @import { Call } from './call.js' */
+/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { Ranks, Tensor, TensorLike } from './tensor.js' */
+
+/**
+ * A tensor on a tape: an input, a parameter, or what was computed. Valid until the tape is cleared.
+ */
+export class Variable {
+  /** @internal */
+  static name = 'Variable';
+
+  #tape;
+  #era;
+  #place;
+  #address;
+  #shape;
+  #layer;
+
+  /**
+   * @internal
+   * @param {Tape} tape
+   * @param {number} place
+   * @param {number} address
+   * @param {readonly number[]} shape
+   * @param {Layer} [layer]  whose parameter it is
+   */
+  constructor(tape, place, address, shape, layer) {
+    this.#tape = tape;
+    this.#era = tape.era;
+    this.#place = place;
+    this.#address = address;
+    this.#shape = Object.freeze(shape);
+    this.#layer = layer;
+  }
+
+  /** The tape that it is on. */
+  get tape() {
+    return this.#tape;
+  }
+
+  /** The size of each dimension. */
+  get shape() {
+    return this.#shape;
+  }
+
+  /**
+   * A copy of the numbers.
+   * @returns {Tensor}
+   * @throws {AttnError} `invalid_argument` after `clear()`, `disposed`, `out_of_memory`
+   */
+  value() {
+    this.placeOn(this.#tape, 'variable');
+    if (this.#layer) requireLive(this.#layer);
+    return runtimeOf(this.#tape).call((call) => call.copyOut('value', this.#shape, this.#address));
+  }
+
+  /**
+   * The only number of a variable that has one, such as a loss.
+   * @returns {number}
+   * @throws {AttnError} `shape_mismatch` for more, and what `value()` does
+   */
+  item() {
+    if (sizeOf(this.#shape) !== 1) throw wrongShape('variable', this.#shape, 'one element');
+    return this.value().data[0];
+  }
+
+  /**
+   * The gradient of the loss that `Tape.backward()` was given, of the value's shape; `undefined` where
+   * the loss does not depend on this variable.
+   * @returns {Tensor | undefined}
+   * @throws {AttnError} `invalid_argument` before `backward()` and after `clear()`, `disposed`
+   */
+  gradient() {
+    return this.#tape.look('gradient', (call) => this.#tape.write(call, 'variable', this));
+  }
+
+  /**
+   * The sum, element by element: a residual connection.
+   * @param {Variable} other  of the same shape
+   * @returns {Variable}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  add(other) {
+    return this.#record('recordAdd', (call) => this.#tape.write(call, 'other', other));
+  }
+
+  /**
+   * The product, element by element.
+   * @param {Variable | number} factor  of the same shape, or a number
+   * @returns {Variable}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  mul(factor) {
+    return typeof factor === 'number'
+      ? this.#record('recordScale', (call) => call.real('factor', factor))
+      : this.#record('recordMultiply', (call) => this.#tape.write(call, 'factor', factor));
+  }
+
+  /**
+   * The same elements in their row-major order, in another shape of as many.
+   * @param {readonly number[]} shape  one size may be −1, and is what is left
+   * @returns {Variable}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `disposed`
+   */
+  reshape(shape) {
+    if (!Array.isArray(shape)) throw invalid('shape', shape, 'an array of sizes');
+    return this.#record('recordReshape', (call) => {
+      call.put(Kind.integer, shape.length);
+      for (const size of shape) call.integer('shape', size, -1);
+    });
+  }
+
+  /**
+   * The part [begin, end) of a dimension.
+   * @param {number} dimension  a negative one counts from the last
+   * @param {number} begin
+   * @param {number} [end]  to the end by default
+   * @returns {Variable}
+   * @throws {AttnError} `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  slice(dimension, begin, end = this.#shape.at(dimension) ?? 0) {
+    return this.#record('recordSlice', (call) => {
+      call.integer('dimension', dimension, -this.#shape.length);
+      call.integer('begin', begin, 0);
+      call.integer('end', end, 0);
+    });
+  }
+
+  /**
+   * One entry of a dimension, without that dimension.
+   * @param {number} dimension  a negative one counts from the last
+   * @param {number} index
+   * @returns {Variable}
+   * @throws {AttnError} `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  select(dimension, index) {
+    return this.#record('recordSelect', (call) => {
+      call.integer('dimension', dimension, -this.#shape.length);
+      call.integer('index', index, 0);
+    });
+  }
+
+  /**
+   * What prints in place of the variable.
+   * @returns {{ type: string }}
+   */
+  toJSON() {
+    return { type: Variable.name, ...{ shape: this.#shape } };
+  }
+
+  static {
+    printsBriefly(this.prototype);
+  }
+
+  /**
+   * @internal where the tape has it
+   * @param {Tape} tape  the one that is computed on
+   * @param {string} name
+   */
+  placeOn(tape, name) {
+    const fail = (/** @type {string} */ got, /** @type {string} */ needs) =>
+      argumentError('invalid_argument', name, got, needs);
+    if (tape !== this.#tape) throw fail('a variable of another tape', 'one of this tape');
+    if (tape.era !== this.#era) {
+      throw fail('a variable from before the tape was cleared', 'a newer one');
+    }
+    return this.#place;
+  }
+
+  /**
+   * @param {Operation} operation
+   * @param {(call: Call) => void} write
+   */
+  #record(operation, write) {
+    return this.#tape.record(operation, (call) => {
+      this.#tape.write(call, 'variable', this);
+      write(call);
+    });
+  }
+}
+
+/**
+ * Records what layers and functions compute from variables, and goes back through it for the gradients
+ * of a loss.
+ *
+ * ```js
+ * const tape = new attn.Tape();
+ * for (const { ids, targets } of batches) {
+ *   tape.clear();
+ *   let x = tokens.forward(ids, { tape });
+ *   x = x.add(attention.forward(x, x, x, { causal: true }));
+ *   const loss = attn.crossEntropy(unembed.forward(x), targets);
+ *   tape.backward(loss);
+ *   optimizer.step(tape);
+ * }
+ * ```
+ *
+ * Whole layers are recorded, not single numbers. What a layer computes from variables has the same bits as
+ * what it computes from tensors, and gradients have the same bits for any number of threads. Memory is
+ * kept from one `clear()` to the next.
+ */
+export class Tape extends NativeObject {
+  /** @internal */
+  static name = 'Tape';
+
+  #era = 0;
+  /** What the tape has views of: it keeps them from being garbage-collected. @type {Set<Layer>} */
+  #layers = new Set();
+
+  /** @param {Runtime} runtime */
+  constructor(runtime) {
+    super(
+      runtime,
+      'deleteTape',
+      runtime.ask('makeTape', () => {}),
+    );
+  }
+
+  /**
+   * Forgets all variables and gradients, and begins anew.
+   * @throws {AttnError} `disposed`
+   */
+  clear() {
+    this.ask('clearTape');
+    ++this.#era;
+    this.#layers.clear();
+  }
+
+  /**
+   * An input, whose gradient can be looked at: a copy.
+   * @param {TensorLike} values
+   * @returns {Variable}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  variable(values) {
+    return this.#input(values, false);
+  }
+
+  /**
+   * The same without a gradient: what a model is given and does not learn.
+   * @param {TensorLike} values
+   * @returns {Variable}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  constant(values) {
+    return this.#input(values, true);
+  }
+
+  /**
+   * A parameter of a layer. Layers record their own by themselves; this is for weights that are used in
+   * other ways, too, such as an output layer that is tied to an embedding. The same parameter is one
+   * variable, whose gradient is the sum over all its uses.
+   * @param {Layer} layer
+   * @param {string} name
+   * @returns {Variable}
+   * @throws {AttnError} `not_found`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  parameter(layer, name) {
+    return this.record('makeParameter', (call) => call.text('name', name), layer, layer);
+  }
+
+  /**
+   * Asks a layer that computes on this tape from now on to show what lies between its steps; see
+   * `intermediate()`. A later call takes the place of an earlier one.
+   * @param {Layer} layer
+   * @param {readonly string[]} names  of those in `intermediateNames()`
+   * @throws {AttnError} `not_found`, `invalid_argument`, `disposed`
+   */
+  watch(layer, names) {
+    this.ask('watch', (call) => {
+      this.#writeLayer(call, layer);
+      call.intermediates(names);
+    });
+  }
+
+  /**
+   * What was asked for by `watch()`, as the layer's last call since `clear()` computed it.
+   * @param {Layer} layer
+   * @param {string} name
+   * @returns {Variable}
+   * @throws {AttnError} `not_found` for what was not asked for, or not computed; `disposed`
+   */
+  intermediate(layer, name) {
+    return this.record('findIntermediate', (call) => call.text('name', name), layer);
+  }
+
+  /**
+   * Computes the gradients of a loss with respect to all that it was computed from. Once, until `clear()`.
+   * @param {Variable} output  one number; or of any shape, if the gradient is given
+   * @param {TensorLike} [gradient]  of a loss with respect to `output`, of its shape
+   * @throws {AttnError} `shape_mismatch`; `invalid_argument` for a second call, for a loss that is no finite
+   *   number (the message says which parameter or which layer's output was the first to hold one), and for
+   *   a parameter that was changed since it was recorded; `out_of_memory`; `disposed`, also of a layer that
+   *   the loss was computed with. There are no gradients then
+   */
+  backward(output, gradient) {
+    this.requireLayers();
+    this.ask('backward', (call) => {
+      this.write(call, 'output', output);
+      if (gradient === undefined) call.none(Kind.floats);
+      else checkShapeIs('gradient', call.floats('gradient', gradient), output.shape);
+    });
+  }
+
+  /**
+   * The gradient of a parameter; `undefined` for one that the loss does not depend on.
+   * @param {Layer} layer
+   * @param {string} name
+   * @returns {Tensor | undefined}
+   * @throws {AttnError} `not_found`, `invalid_argument` before `backward()`, `disposed`
+   */
+  gradient(layer, name) {
+    return this.look('parameterGradient', (call) => {
+      this.#writeLayer(call, layer);
+      call.text('name', name);
+    });
+  }
+
+  /** @internal counts calls of clear() */
+  get era() {
+    return this.#era;
+  }
+
+  /**
+   * @internal runs an operation that gives a variable
+   * @param {Operation} operation
+   * @param {(call: Call) => void} write
+   * @param {Layer} [layer]  that computes it, or has it
+   * @param {Layer} [owner]  whose memory it lies in
+   * @returns {Variable}
+   */
+  record(operation, write, layer, owner) {
+    return this.call((call) => {
+      if (layer !== undefined) this.#writeLayer(call, layer);
+      write(call);
+      if (layer !== undefined) this.#layers.add(layer);
+      call.run(operation);
+      const shape = Array.from({ length: call.given(2) }, (_, i) => call.given(3 + i));
+      return new Variable(this, call.given(0), call.given(1), shape, owner);
+    });
+  }
+
+  /**
+   * @internal runs an operation that gives a gradient
+   * @param {Operation} operation
+   * @param {(call: Call) => void} write
+   * @returns {Tensor | undefined}
+   */
+  look(operation, write) {
+    return this.call((call) => {
+      write(call);
+      call.run(operation);
+      return call.given(1) < 0 ? undefined : call.givenTensor('gradient');
+    });
+  }
+
+  /**
+   * @internal
+   * @param {Call} call
+   * @param {string} name
+   * @param {Variable | undefined} variable
+   * @param {Ranks} [ranks]  those accepted; any by default
+   */
+  write(call, name, variable, ranks) {
+    if (!(variable instanceof Variable)) {
+      throw invalid(name, variable, 'a Variable; variable() and constant() of a Tape make one');
+    }
+    const { shape } = variable;
+    if (ranks && ranks[shape.length] === undefined) {
+      const needs = Object.entries(ranks).map(([rank, letters]) => `rank ${rank} ${letters}`);
+      throw wrongShape(name, shape, needs.join(' or '));
+    }
+    call.put(Kind.integer, variable.placeOn(this, name));
+    return shape;
+  }
+
+  /** @internal the backward pass reads the parameters of layers */
+  requireLayers() {
+    this.#layers.forEach(requireLive);
+  }
+
+  /**
+   * @param {TensorLike} values
+   * @param {boolean} isConstant
+   */
+  #input(values, isConstant) {
+    return this.record('makeVariable', (call) => {
+      call.has(isConstant);
+      call.floats('values', values);
+    });
+  }
+
+  /**
+   * @param {Call} call
+   * @param {Layer} layer
+   */
+  #writeLayer(call, layer) {
+    requireOwn('layer', layer, runtimeOf(this));
+    call.put(Kind.address, layer.address);
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {Layer} layer
+ * @param {Runtime} runtime  of the module that is called
+ */
+export function requireOwn(name, layer, runtime) {
+  if (!(layer instanceof Layer)) throw invalid(name, layer, 'a layer');
+  if (runtimeOf(layer).memory !== runtime.memory) {
+    throw invalid(name, layer, 'a layer of the module that is called');
+  }
+}
+
+/**
+ * Throws for one that was disposed of, or whose owner was.
+ * @param {Layer} layer
+ */
+function requireLive(layer) {
+  // A call, because for minifiers to read a property does nothing.
+  Reflect.get(layer, 'address');
+}
+
+/**
+ * @param {string} name
+ * @param {Tape} tape
+ * @returns {Tape}
+ */
+export function requireTape(name, tape) {
+  if (tape instanceof Tape) return tape;
+  throw invalid(name, tape, 'a Tape');
+}

@@ -1,0 +1,739 @@
+// What a module that trains has besides. Loaded late, so that pages which do not train load nothing of it.
+
+import { kActivations } from './activation.js';
+import { Attn, madeIn, runtimeOfAttn } from './attn.js';
+import { kScoreNames, sizesOf, writeAttentionOptions } from './attentionOptions.js';
+import { argumentError } from './errors.js';
+import { Embedding } from './embedding.js';
+import { FeedForward } from './feedForward.js';
+import { Kind } from './kind.js';
+import { AddNorm, LayerNorm } from './layerNorm.js';
+import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
+import { Linear } from './linear.js';
+import { layerSizes, leadingOf, MultiHeadAttention } from './multiHeadAttention.js';
+import { checkOptions, choice, kDropout, natural, real, size, writeOptions } from './options.js';
+import { Adam, AdamW, SGD } from './optimizers.js';
+import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
+import { requireTape, Tape, Variable } from './tape.js';
+import { checkIntegers, kHeadRanks, kRowRanks } from './tensor.js';
+import { layersOf } from './transformer.js';
+import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js';
+import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js';
+
+/** @import { Activation } from './activation.js' */
+/** @import { DropoutOption, ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
+/** @import { Call } from './call.js' */
+/** @import { Dropout } from './dropout.js' */
+/** @import { EmbeddingOptions } from './embedding.js' */
+/** @import { FeedForwardOptions } from './feedForward.js' */
+/** @import { AddNormOptions, LayerNormOptions } from './layerNorm.js' */
+/** @import { LearnedPositionalEncodingOptions } from './learnedPositionalEncoding.js' */
+/** @import { LinearOptions } from './linear.js' */
+/** @import { MultiHeadAttentionOptions } from './multiHeadAttention.js' */
+/** @import { Names, OptionTable } from './options.js' */
+/** @import { AdamOptions, Model, SgdOptions } from './optimizers.js' */
+/** @import { PositionalEncodingOptions, StartAndDropout } from './positionalEncoding.js' */
+/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { AttentionResult, ScaledDotProductAttentionOptions } from './scaledDotProductAttention.js' */
+/** @import { Integers, TensorLike } from './tensor.js' */
+/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { TransformerLayerOptions, TransformerOptions } from './transformer.js' */
+/** @import { Variant } from './variants.js' */
+
+/**
+ * A layer whose `forward` takes variables, too: a variable in gives a variable out.
+ * @template {unknown[]} A
+ * @typedef {{ forward(...args: A): Variable }} Records
+ */
+
+/**
+ * A layer whose `forward` is recorded on a tape that is given.
+ * @typedef {{ forward(ids: Integers, options: TapeOption): Variable }} RecordsTokens
+ */
+
+/**
+ * @typedef {object} TapeOption
+ * @property {Tape} tape  that the call is recorded on
+ */
+
+/**
+ * Of attention over variables. What it shows beside its output is asked for by `Tape.watch()`.
+ * @typedef {ScoreOptions & ExclusionOptions & DropoutOption} VariableAttentionOptions
+ */
+
+/**
+ * @typedef {object} VariableEncoderOptions
+ * @property {ScoreOptions & ExclusionOptions} [attention]
+ * @property {Dropout} [dropout]  as that of the call of tensors
+ */
+
+/**
+ * @typedef {object} VariableDecoderOptions
+ * @property {ScoreOptions & ExclusionOptions} [selfAttention]
+ * @property {ScoreOptions & ExclusionOptions} [crossAttention]
+ * @property {Dropout} [dropout]  as that of the call of tensors
+ */
+
+/**
+ * @typedef {object} CrossEntropyOptions
+ * @property {number} [ignoreIndex]  targets of this value do not count; −100 by default
+ * @property {number} [labelSmoothing]  from 0 to 1: how much of the target's probability is spread over all
+ *   classes alike; 0 by default
+ * @property {'mean' | 'sum'} [reduction]  `'mean'` by default: over the targets that count
+ */
+
+/**
+ * @typedef {object} MseLossOptions
+ * @property {'mean' | 'sum'} [reduction]  `'mean'` by default
+ */
+
+/**
+ * Linear warm-up to `peak`, then constant.
+ * @typedef {object} ConstantScheduleOptions
+ * @property {number} peak
+ * @property {number} [warmupSteps]  0 by default
+ */
+
+/**
+ * Linear warm-up to `peak`, then half a cosine down to `last`, which is reached at `totalSteps`.
+ * @typedef {object} CosineScheduleOptions
+ * @property {number} peak
+ * @property {number} warmupSteps
+ * @property {number} totalSteps
+ * @property {number} [last]  0 by default
+ */
+
+/**
+ * @typedef {object} InverseSqrtScheduleOptions
+ * @property {number} dModel
+ * @property {number} warmupSteps
+ * @property {number} [factor]  1 by default
+ */
+
+/** In the order of the C++ enumeration. */
+const kReduction = { reduction: choice(['mean', 'sum']) };
+/** @type {OptionTable} */
+const kCrossEntropy = {
+  ignoreIndex: (call, name, value = -100) => call.integer(name, value, kLeastInt),
+  labelSmoothing: real(0),
+  ...kReduction,
+};
+const kLeastInt = -(2 ** 31);
+
+const kConstantSchedule = { peak: real(), warmupSteps: natural(0) };
+const kCosineSchedule = {
+  peak: real(),
+  warmupSteps: natural(),
+  totalSteps: natural(),
+  last: real(0),
+};
+const kInverseSqrtSchedule = { dModel: size(), warmupSteps: size(), factor: real(1) };
+
+/** @type {Names<VariableAttentionOptions>} */
+const kAttention = { ...kScoreNames, dropout: true };
+/** @type {Names<VariableEncoderOptions>} */
+const kEncoder = { attention: true, dropout: true };
+/** @type {Names<VariableDecoderOptions>} */
+const kDecoder = { selfAttention: true, crossAttention: true, dropout: true };
+/** @type {Names<StartAndDropout>} */
+const kStartAndDropout = { start: true, dropout: true };
+/** @type {Names<PositionalEncodingOptions>} */
+const kPositionalEncoding = { ...kStartAndDropout, ...kSinusoid };
+
+/**
+ * Runs a layer on variables.
+ * @callback RecordLayer
+ * @param {Tape} tape
+ * @param {any} layer
+ * @param {...any} args  those of `forward`
+ * @returns {Variable}
+ */
+
+/** @param {unknown} thing */
+const isVariable = (thing) => thing instanceof Variable;
+
+/**
+ * The class of a layer, with a `forward` that takes variables, too.
+ * @param {new (...args: any[]) => any} Class
+ * @param {RecordLayer} record
+ * @returns {new (...args: any[]) => any}
+ */
+const recorded = (Class, record) =>
+  class extends Class {
+    static name = Class.name;
+
+    /** @param {...any} args */
+    forward(...args) {
+      const given = args.find(isVariable);
+      return given ? record(given.tape, this, ...args) : super.forward(...args);
+    }
+  };
+
+/**
+ * The same of a stack, whose layers take variables, too.
+ * @param {new (...args: any[]) => any} Class
+ * @param {RecordLayer} record
+ * @param {new (...args: any[]) => any} LayerClass
+ * @returns {new (...args: any[]) => any}
+ */
+const recordedStack = (Class, record, LayerClass) =>
+  class extends recorded(Class, record) {
+    static name = Class.name;
+
+    /**
+     * @param {Runtime} runtime
+     * @param {TransformerOptions} options
+     */
+    constructor(runtime, options) {
+      super(runtime, options);
+      const { length } = /** @type {any} */ (this).layers;
+      this.layers = layersOf(/** @type {any} */ (this), length, (place) => {
+        return new LayerClass(runtime, options, place);
+      });
+    }
+  };
+
+/**
+ * @param {Operation} operation  of one variable and nothing else
+ * @returns {RecordLayer}
+ */
+const recordRows = (operation) => (tape, layer, x) =>
+  tape.record(operation, (call) => tape.write(call, 'x', x), layer);
+
+/** @type {RecordLayer} */
+function recordPositions(tape, layer, x, options = {}) {
+  checkOptions(options, kStartAndDropout);
+  const { start = 0, dropout } = options;
+  const write = (/** @type {Call} */ call) => {
+    tape.write(call, 'x', x, kRowRanks);
+    call.integer('start', start, 0);
+    call.dropout(dropout);
+  };
+  return tape.record('recordLearnedPositionalEncoding', write, layer);
+}
+
+/** @type {RecordLayer} */
+function recordAddNorm(tape, layer, x, y, options = {}) {
+  checkOptions(options, { dropout: true });
+  const write = (/** @type {Call} */ call) => {
+    tape.write(call, 'x', x);
+    tape.write(call, 'y', y);
+    call.dropout(options.dropout);
+  };
+  return tape.record('recordAddNorm', write, layer);
+}
+
+/** @type {RecordLayer} */
+function recordFeedForward(tape, layer, x, options = {}) {
+  checkOptions(options, { dropout: true });
+  const write = (/** @type {Call} */ call) => {
+    tape.write(call, 'x', x);
+    call.dropout(options.dropout);
+  };
+  return tape.record('recordFeedForward', write, layer);
+}
+
+/** @type {RecordLayer} */
+function recordMultiHeadAttention(tape, layer, query, key = query, value = key, options = {}) {
+  checkOptions(options, kAttention);
+  const write = (/** @type {Call} */ call) => {
+    const shape = tape.write(call, 'query', query, kRowRanks);
+    const keys = tape.write(call, 'key', key, kRowRanks);
+    tape.write(call, 'value', value, kRowRanks);
+    writeAttention(call, options, layer, shape, keys);
+  };
+  return tape.record('recordMultiHeadAttention', write, layer);
+}
+
+/**
+ * @param {Operation} operation
+ * @returns {RecordLayer}
+ */
+const recordEncoder =
+  (operation) =>
+  (tape, layer, x, options = {}) => {
+    checkOptions(options, kEncoder);
+    const { attention = {}, dropout } = options;
+    checkOptions(attention, kScoreNames, 'attention');
+    const write = (/** @type {Call} */ call) => {
+      const shape = tape.write(call, 'x', x, kRowRanks);
+      writeAttention(call, attention, layer, shape, shape);
+      call.dropout(dropout);
+    };
+    return tape.record(operation, write, layer);
+  };
+
+/**
+ * @param {Operation} operation
+ * @returns {RecordLayer}
+ */
+const recordDecoder =
+  (operation) =>
+  (tape, layer, x, memory, options = {}) => {
+    checkOptions(options, kDecoder);
+    const { selfAttention = {}, crossAttention = {}, dropout } = options;
+    checkOptions(selfAttention, kScoreNames, 'selfAttention');
+    checkOptions(crossAttention, kScoreNames, 'crossAttention');
+    const write = (/** @type {Call} */ call) => {
+      const shape = tape.write(call, 'x', x, kRowRanks);
+      const other = tape.write(call, 'memory', memory, kRowRanks);
+      writeAttention(call, selfAttention, layer, shape, shape);
+      writeAttention(call, crossAttention, layer, shape, other);
+      call.dropout(dropout);
+    };
+    return tape.record(operation, write, layer);
+  };
+
+/**
+ * @param {Call} call
+ * @param {VariableAttentionOptions} options
+ * @param {any} layer  that attends
+ * @param {readonly number[]} queries  their shape
+ * @param {readonly number[]} keys
+ */
+function writeAttention(call, options, layer, queries, keys) {
+  const { dModel, numHeads } = layer.sizes;
+  const sizes = layerSizes(queries, dModel, numHeads, keys[keys.length - 2]);
+  writeAttentionOptions(call, options, sizes, leadingOf(queries, numHeads));
+}
+
+const RecordedLinear = recorded(Linear, recordRows('recordLinear'));
+const RecordedPositions = recorded(LearnedPositionalEncoding, recordPositions);
+const RecordedAddNorm = recorded(AddNorm, recordAddNorm);
+const RecordedFeedForward = recorded(FeedForward, recordFeedForward);
+const RecordedAttention = recorded(MultiHeadAttention, recordMultiHeadAttention);
+const RecordedEncoderLayer = recorded(
+  TransformerEncoderLayer,
+  recordEncoder('recordTransformerEncoderLayer'),
+);
+const RecordedEncoder = recordedStack(
+  TransformerEncoder,
+  recordEncoder('recordTransformerEncoder'),
+  RecordedEncoderLayer,
+);
+const RecordedDecoderLayer = recorded(
+  TransformerDecoderLayer,
+  recordDecoder('recordTransformerDecoderLayer'),
+);
+const RecordedDecoder = recordedStack(
+  TransformerDecoder,
+  recordDecoder('recordTransformerDecoder'),
+  RecordedDecoderLayer,
+);
+
+/** A layer of tokens, which are no variables: the tape is given. */
+class RecordedEmbedding extends Embedding {
+  static name = Embedding.name;
+
+  /**
+   * @param {Integers} ids
+   * @param {Partial<TapeOption>} [options]
+   * @returns {any}
+   */
+  forward(ids, options = {}) {
+    checkOptions(options, { tape: true });
+    if (options.tape === undefined) return super.forward(ids);
+    const most = this.sizes.numEmbeddings - 1;
+    const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
+    const write = (/** @type {Call} */ call) => void call.numbers('ints', 'ids', tensor);
+    return requireTape('tape', options.tape).record('recordEmbedding', write, this);
+  }
+}
+
+/** The sum that is normalised may be of variables, too. */
+class RecordedLayerNorm extends recorded(LayerNorm, recordRows('recordLayerNorm')) {
+  static name = LayerNorm.name;
+
+  /**
+   * @param {any} x
+   * @param {any} y
+   * @returns {any}
+   */
+  forwardSum(x, y) {
+    const tape = [x, y].find(isVariable)?.tape;
+    if (!tape) return super.forwardSum(x, y);
+    const write = (/** @type {Call} */ call) => {
+      tape.write(call, 'x', x);
+      tape.write(call, 'y', y);
+    };
+    return tape.record('recordLayerNormOfSum', write, /** @type {any} */ (this));
+  }
+}
+
+/**
+ * @param {Attn<any>} attn
+ * @param {new (runtime: Runtime, ...args: any[]) => any} Class
+ * @returns {any}
+ */
+const made = (attn, Class) => madeIn(runtimeOfAttn(attn), Class);
+
+/**
+ * A module loaded with `training: true`: all of {@link Attn}, tapes, losses and optimisers. The layers that
+ * are named here take variables of a tape where they take tensors, and then give a variable.
+ *
+ * ```js
+ * const attn = await load({ training: true });
+ * const model = { first: new attn.Linear({ inFeatures: 2, outFeatures: 8 }), last: … };
+ * const optimizer = new attn.AdamW(model, { lr: 3e-3 });
+ * const tape = new attn.Tape();
+ * ```
+ *
+ * @template {ResultKind} [As='array']
+ * @extends {Attn<As>}
+ */
+export class TrainingAttn extends Attn {
+  /** @internal */
+  static name = 'TrainingAttn';
+
+  /**
+   * @internal use `load({ training: true })`
+   * @param {Runtime} runtime
+   * @param {Variant} variant
+   */
+  constructor(runtime, variant) {
+    super(runtime, variant);
+    if (runtime.native.makeTape !== undefined) return;
+    throw argumentError(
+      'invalid_argument',
+      'wasm',
+      'a module without training',
+      'a training-….wasm',
+    );
+  }
+
+  /**
+   * The class of tapes; see there.
+   * @readonly
+   * @type {new () => Tape}
+   */
+  Tape = made(this, Tape);
+  /**
+   * The class of stochastic gradient descent; see there.
+   * @readonly
+   * @type {new (model: Model, options?: SgdOptions) => SGD}
+   */
+  SGD = made(this, SGD);
+  /**
+   * The class of Adam; see there.
+   * @readonly
+   * @type {new (model: Model, options?: AdamOptions) => Adam}
+   */
+  Adam = made(this, Adam);
+  /**
+   * The class of Adam with decoupled weight decay; see there.
+   * @readonly
+   * @type {new (model: Model, options?: AdamOptions) => AdamW}
+   */
+  AdamW = made(this, AdamW);
+
+  /**
+   * @readonly
+   * @type {new (options: LinearOptions) => Linear<As> & Records<[x: Variable]>}
+   */
+  Linear = made(this, RecordedLinear);
+  /**
+   * @readonly
+   * @type {new (options: EmbeddingOptions) => Embedding<As> & RecordsTokens}
+   */
+  Embedding = made(this, RecordedEmbedding);
+  /**
+   * @readonly
+   * @type {new (options: LearnedPositionalEncodingOptions) => LearnedPositionalEncoding<As>
+   *   & Records<[x: Variable, options?: StartAndDropout]>}
+   */
+  LearnedPositionalEncoding = made(this, RecordedPositions);
+  /**
+   * @readonly
+   * @type {new (options: LayerNormOptions) => LayerNorm<As>
+   *   & Records<[x: Variable]> & { forwardSum(x: Variable, y: Variable): Variable }}
+   */
+  LayerNorm = made(this, RecordedLayerNorm);
+  /**
+   * @readonly
+   * @type {new (options: AddNormOptions) => AddNorm<As>
+   *   & Records<[x: Variable, y: Variable, options?: { dropout?: Dropout }]>}
+   */
+  AddNorm = made(this, RecordedAddNorm);
+  /**
+   * @readonly
+   * @type {new (options: FeedForwardOptions) => FeedForward<As>
+   *   & Records<[x: Variable, options?: { dropout?: Dropout }]>}
+   */
+  FeedForward = made(this, RecordedFeedForward);
+  /**
+   * @readonly
+   * @type {new (options: MultiHeadAttentionOptions) => MultiHeadAttention<As> & Records<[
+   *   query: Variable, key?: Variable, value?: Variable, options?: VariableAttentionOptions]>}
+   */
+  MultiHeadAttention = made(this, RecordedAttention);
+  /**
+   * @readonly
+   * @type {new (options: TransformerLayerOptions) => TransformerEncoderLayer<As>
+   *   & Records<[x: Variable, options?: VariableEncoderOptions]>}
+   */
+  TransformerEncoderLayer = made(this, RecordedEncoderLayer);
+  /**
+   * @readonly
+   * @type {new (options: TransformerOptions) => TransformerEncoder<As>
+   *   & Records<[x: Variable, options?: VariableEncoderOptions]>}
+   */
+  TransformerEncoder = made(this, RecordedEncoder);
+  /**
+   * @readonly
+   * @type {new (options: TransformerLayerOptions) => TransformerDecoderLayer<As>
+   *   & Records<[x: Variable, memory: Variable, options?: VariableDecoderOptions]>}
+   */
+  TransformerDecoderLayer = made(this, RecordedDecoderLayer);
+  /**
+   * @readonly
+   * @type {new (options: TransformerOptions) => TransformerDecoder<As>
+   *   & Records<[x: Variable, memory: Variable, options?: VariableDecoderOptions]>}
+   */
+  TransformerDecoder = made(this, RecordedDecoder);
+
+  /**
+   * The cross entropy of logits with the classes that they should have predicted, as
+   * torch.nn.functional.cross_entropy.
+   * @param {Variable} logits  (N, C) or (B, N, C)
+   * @param {Integers} targets  (N) or (B, N), or (B·N)
+   * @param {CrossEntropyOptions} [options]
+   * @returns {Variable} of one number
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, also for a target outside the classes and a
+   *   mean over no targets; `out_of_memory`, `disposed`
+   */
+  crossEntropy(logits, targets, options = {}) {
+    const ids = checkIntegers('targets', targets, kLeastInt, 2 ** 31 - 1, 'a whole number');
+    return recordOn('recordCrossEntropy', { logits }, (call) => {
+      call.numbers('ints', 'targets', ids);
+      writeOptions(call, options, kCrossEntropy);
+    });
+  }
+
+  /**
+   * The mean squared error, as torch.nn.functional.mse_loss.
+   * @param {Variable} prediction
+   * @param {Variable | TensorLike} target  of the same shape
+   * @param {MseLossOptions} [options]
+   * @returns {Variable} of one number
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  mseLoss(prediction, target, options = {}) {
+    const other =
+      prediction instanceof Variable && !(target instanceof Variable)
+        ? prediction.tape.constant(target)
+        : /** @type {Variable} */ (target);
+    return recordOn('recordMseLoss', { prediction, target: other }, (call) =>
+      writeOptions(call, options, kReduction),
+    );
+  }
+
+  /**
+   * y = x · weightᵀ + bias, for weights that are used in more than one place.
+   * @param {Variable} x  (N, in) or (B, N, in)
+   * @param {Variable} weight  (out, in), as `tape.parameter()` gives it
+   * @param {Variable} [bias]  (out)
+   * @returns {Variable}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  linear(x, weight, bias) {
+    return recordOn('recordLinearFunction', bias ? { x, weight, bias } : { x, weight }, (call) => {
+      if (!bias) call.put(Kind.integer, -1);
+    });
+  }
+
+  /**
+   * @overload
+   * @param {Variable} x
+   * @param {Activation} activation
+   * @returns {Variable}
+   */
+  /**
+   * @overload
+   * @param {TensorLike} x
+   * @param {Activation} activation
+   * @returns {ResultTensor<As>}
+   */
+  /**
+   * @param {any} x
+   * @param {Activation} activation
+   * @returns {any}
+   */
+  applyActivation(x, activation) {
+    if (!isVariable(x)) return super.applyActivation(x, activation);
+    return recordOn('recordActivation', { x }, (call) =>
+      call.choice('activation', activation, kActivations),
+    );
+  }
+
+  /**
+   * @overload
+   * @param {Variable} x
+   * @param {Dropout} dropout
+   * @returns {Variable}
+   */
+  /**
+   * @overload
+   * @param {TensorLike} x
+   * @param {Dropout} dropout
+   * @returns {ResultTensor<As>}
+   */
+  /**
+   * @param {any} x
+   * @param {Dropout} dropout
+   * @returns {any}
+   */
+  applyDropout(x, dropout) {
+    if (!isVariable(x)) return super.applyDropout(x, dropout);
+    checkOptions(dropout, kDropout);
+    return recordOn('recordDropout', { x }, (call) => call.dropout(dropout));
+  }
+
+  /**
+   * @overload
+   * @param {Variable} x
+   * @param {PositionalEncodingOptions} [options]
+   * @returns {Variable}
+   */
+  /**
+   * @overload
+   * @param {TensorLike} x
+   * @param {PositionalEncodingOptions} [options]
+   * @returns {ResultTensor<As>}
+   */
+  /**
+   * @param {any} x
+   * @param {PositionalEncodingOptions} [options]
+   * @returns {any}
+   */
+  positionalEncoding(x, options = {}) {
+    if (!isVariable(x)) return super.positionalEncoding(x, options);
+    checkOptions(options, kPositionalEncoding);
+    const { start = 0, dropout } = options;
+    return recordOn('recordPositionalEncoding', { x }, (call) => {
+      writeSinusoids(call, options);
+      call.real('start', start);
+      call.dropout(dropout);
+    });
+  }
+
+  /**
+   * @overload
+   * @param {Variable} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
+   * @param {Variable} key  (B, Hkv, Nk, D), of the same rank
+   * @param {Variable} value  (B, Hkv, Nk, Dv), of the same rank
+   * @param {VariableAttentionOptions} [options]  tensors among them have no gradient
+   * @returns {Variable} (B, Hq, Nq, Dv)
+   */
+  /**
+   * @template {boolean} [Scaled=false]
+   * @template {boolean} [Capped=false]
+   * @template {boolean} [Biased=false]
+   * @template {boolean} [Weights=false]
+   * @template {boolean} [LogSumExp=false]
+   * @overload
+   * @param {TensorLike} query
+   * @param {TensorLike} key
+   * @param {TensorLike} value
+   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
+   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>}
+   */
+  /**
+   * @param {any} query
+   * @param {any} key
+   * @param {any} value
+   * @param {any} [options]
+   * @returns {any}
+   */
+  scaledDotProductAttention(query, key, value, options = {}) {
+    if (![query, key, value].some(isVariable)) {
+      return super.scaledDotProductAttention(query, key, value, options);
+    }
+    checkOptions(options, kAttention);
+    const write = (/** @type {Call} */ call) => {
+      const q = sizesOf(query.shape);
+      const k = sizesOf(key.shape);
+      const sizes = { batch: q.batch, numHeads: q.heads, numQueries: q.length, headDim: q.width };
+      const ofValues = { numKeys: k.length, valueDim: sizesOf(value.shape).width };
+      writeAttentionOptions(call, options, { ...sizes, ...ofValues }, query.shape.slice(0, -1));
+    };
+    return recordOn('recordAttention', { query, key, value }, write, kHeadRanks);
+  }
+
+  /**
+   * Scales the gradients of all parameters on a tape so that their norm is at most `maxNorm`, as
+   * torch.nn.utils.clip_grad_norm_.
+   * @param {Tape} tape  after `backward()`
+   * @param {number} maxNorm
+   * @returns {number} the norm before
+   * @throws {AttnError} `invalid_argument`, also for a norm that is no finite number (the message says which
+   *   parameter's gradient is the first to hold none); gradients are then as they were. `disposed`
+   */
+  clipGradNorm(tape, maxNorm) {
+    requireTape('tape', tape).requireLayers();
+    return runtimeOfAttn(this).ask('clipGradNorm', (call) => {
+      call.put(Kind.address, tape.address);
+      call.real('maxNorm', maxNorm);
+    });
+  }
+
+  /**
+   * peak · min(1, step / warmupSteps).
+   * @param {number} step  from 1 on, as in all schedules
+   * @param {ConstantScheduleOptions} options
+   * @returns {number}
+   * @throws {AttnError} `invalid_argument`, as all schedules
+   */
+  constantLearningRate(step, options) {
+    return scheduled(this, 'constantLearningRate', step, options, kConstantSchedule);
+  }
+
+  /**
+   * Linear warm-up, then half a cosine (Loshchilov and Hutter 2017).
+   * @param {number} step
+   * @param {CosineScheduleOptions} options
+   * @returns {number}
+   */
+  cosineLearningRate(step, options) {
+    return scheduled(this, 'cosineLearningRate', step, options, kCosineSchedule);
+  }
+
+  /**
+   * factor · dModel^(−1/2) · min(step^(−1/2), step · warmupSteps^(−3/2)) (Vaswani et al. 2017).
+   * @param {number} step
+   * @param {InverseSqrtScheduleOptions} options
+   * @returns {number}
+   */
+  inverseSqrtLearningRate(step, options) {
+    return scheduled(this, 'inverseSqrtLearningRate', step, options, kInverseSqrtSchedule);
+  }
+}
+
+/**
+ * Records a function of variables, by name.
+ * @param {Operation} operation
+ * @param {Record<string, Variable>} variables
+ * @param {(call: Call) => void} write
+ * @param {Readonly<Record<number, string>>} [ranks]  those accepted
+ */
+function recordOn(operation, variables, write, ranks) {
+  const named = Object.entries(variables);
+  const tape = named.find(([, variable]) => isVariable(variable))?.[1].tape;
+  if (!tape) throw argumentError('invalid_argument', named[0][0], 'no variable', 'a Variable');
+  return tape.record(operation, (call) => {
+    for (const [name, variable] of named) tape.write(call, name, variable, ranks);
+    write(call);
+  });
+}
+
+/**
+ * @param {Attn<any>} attn
+ * @param {Operation} operation
+ * @param {number} step
+ * @param {object} options
+ * @param {OptionTable} table
+ */
+const scheduled = (attn, operation, step, options, table) =>
+  runtimeOfAttn(attn).ask(operation, (call) => {
+    call.integer('step', step, 1);
+    writeOptions(call, options, table);
+  });

@@ -1,0 +1,467 @@
+// Learning: tapes with their variables, and optimisers.
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arguments.hpp"
+#include "attn/io/safetensors.hpp"
+#include "attn/io/state_dict.hpp"
+#include "attn/layers/add_norm.hpp"
+#include "attn/layers/embedding.hpp"
+#include "attn/layers/feed_forward.hpp"
+#include "attn/layers/layer_norm.hpp"
+#include "attn/layers/linear.hpp"
+#include "attn/layers/multi_head_attention.hpp"
+#include "attn/layers/transformer_decoder.hpp"
+#include "attn/layers/transformer_encoder.hpp"
+#include "attn/positions/learned_positional_encoding.hpp"
+#include "attn/positions/positional_encoding.hpp"
+#include "attn/training/attention.hpp"
+#include "attn/training/functions.hpp"
+#include "attn/training/losses.hpp"
+#include "attn/training/optimizers.hpp"
+#include "attn/training/schedules.hpp"
+#include "attn/training/tape.hpp"
+
+namespace attn::wasm {
+namespace {
+
+/// A tape with the variables that JavaScript knows, by their places.
+struct RecordedTape {
+  Tape tape{context()};
+  std::vector<Variable> variables = {};
+};
+
+/// Reads a call's tape, which comes first, and variables on it; gives variables.
+class Recorder {
+ public:
+  explicit Recorder(Arguments& arguments)
+      : arguments_(arguments), recorded_(arguments.object<RecordedTape>()) {}
+
+  Tape& tape() const noexcept { return recorded_.tape; }
+
+  /// −1 stands for none.
+  Variable variable() const {
+    const auto place = arguments_.integer();
+    return place < 0 ? Variable() : recorded_.variables[static_cast<std::size_t>(place)];
+  }
+
+  /// Gives place, address, rank and sizes.
+  void give(const Variable& variable) const {
+    recorded_.variables.push_back(variable);
+    arguments_.give(static_cast<double>(recorded_.variables.size() - 1));
+    arguments_.give(variable.value());
+  }
+
+ private:
+  Arguments& arguments_;
+  RecordedTape& recorded_;
+};
+
+/// Address, rank and sizes of a gradient; a rank of −1 stands for none.
+void give_gradient(Arguments& a, const ConstTensor& gradient) {
+  if (!gradient.is_none()) return a.give(gradient);
+  a.give(0.0);
+  a.give(-1.0);
+}
+
+std::vector<std::string> names(Arguments& a) {
+  std::vector<std::string> result(static_cast<std::size_t>(a.integer()));
+  for (std::string& name : result) name = a.text();
+  return result;
+}
+
+// Tapes
+
+void make_tape(Arguments& a) { a.give(static_cast<const void*>(new RecordedTape)); }
+
+void delete_tape(Arguments& a) { delete &a.object<RecordedTape>(); }
+
+void clear_tape(Arguments& a) {
+  auto& recorded = a.object<RecordedTape>();
+  recorded.tape.clear();
+  recorded.variables.clear();
+}
+
+void make_variable(Arguments& a) {
+  const Recorder record(a);
+  const bool is_constant = a.flag();
+  const ConstTensor values = a.floats();
+  record.give(is_constant ? record.tape().constant(values) : record.tape().variable(values));
+}
+
+void make_parameter(Arguments& a) {
+  const Recorder record(a);
+  const auto& layer = a.object<Module>();
+  record.give(record.tape().parameter(layer, a.text()));
+}
+
+void watch(Arguments& a) {
+  const Recorder record(a);
+  const auto& layer = a.object<Module>();
+  record.tape().watch(layer, names(a));
+}
+
+void find_intermediate(Arguments& a) {
+  const Recorder record(a);
+  const auto& layer = a.object<Module>();
+  record.give(record.tape().intermediate(layer, a.text()));
+}
+
+void run_backward(Arguments& a) {
+  const Recorder record(a);
+  const Variable output = record.variable();
+  const ConstTensor gradient = a.floats();
+  if (gradient.is_none()) return record.tape().backward(output);
+  record.tape().backward(output, gradient);
+}
+
+void get_gradient(Arguments& a) {
+  const Recorder record(a);
+  give_gradient(a, record.variable().gradient());
+}
+
+void get_parameter_gradient(Arguments& a) {
+  const Recorder record(a);
+  const auto& layer = a.object<Module>();
+  give_gradient(a, record.tape().gradient(layer, a.text()));
+}
+
+// Functions
+
+void add(Arguments& a) {
+  const Recorder record(a);
+  const Variable left = record.variable();
+  record.give(left + record.variable());
+}
+
+void multiply(Arguments& a) {
+  const Recorder record(a);
+  const Variable left = record.variable();
+  record.give(left * record.variable());
+}
+
+void scale(Arguments& a) {
+  const Recorder record(a);
+  const Variable x = record.variable();
+  record.give(x * a.real());
+}
+
+void run_linear(Arguments& a) {
+  const Recorder record(a);
+  const Variable x = record.variable(), weight = record.variable();
+  record.give(linear(x, weight, record.variable()));
+}
+
+void run_reshape(Arguments& a) {
+  const Recorder record(a);
+  const Variable x = record.variable();
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(a.integer()));
+  for (std::int64_t& size : shape) size = a.integer();
+  record.give(reshape(x, shape));
+}
+
+void run_slice(Arguments& a) {
+  const Recorder record(a);
+  const Variable x = record.variable();
+  const int dim = a.integer<int>();
+  const std::int64_t begin = a.integer();
+  record.give(slice(x, dim, begin, a.integer()));
+}
+
+void run_select(Arguments& a) {
+  const Recorder record(a);
+  const Variable x = record.variable();
+  const int dim = a.integer<int>();
+  record.give(select(x, dim, a.integer()));
+}
+
+void run_activation(Arguments& a) {
+  const Recorder record(a);
+  const Variable x = record.variable();
+  record.give(apply_activation(x, a.choice<Activation>()));
+}
+
+void run_dropout(Arguments& a) {
+  const Recorder record(a);
+  const Variable x = record.variable();
+  record.give(apply_dropout(x, a.dropout()));
+}
+
+void run_attention(Arguments& a) {
+  const Recorder record(a);
+  const Variable query = record.variable(), key = record.variable(), value = record.variable();
+  record.give(scaled_dot_product_attention(query, key, value, attention_options(a)));
+}
+
+void run_positional_encoding(Arguments& a) {
+  const Recorder record(a);
+  const Variable x = record.variable();
+  PositionalEncodingOptions options;
+  options.base = a.number();
+  options.layout = a.choice<SinusoidalLayout>();
+  const double start = a.number();
+  record.give(PositionalEncoding(options).forward(x, start, a.dropout()));
+}
+
+void run_cross_entropy(Arguments& a) {
+  const Recorder record(a);
+  const Variable logits = record.variable();
+  const IdView targets = a.lengths();
+  CrossEntropyOptions options;
+  options.ignore_index = a.integer();
+  options.label_smoothing = a.real();
+  options.reduction = a.choice<LossReduction>();
+  record.give(cross_entropy(logits, targets, options));
+}
+
+void run_mse_loss(Arguments& a) {
+  const Recorder record(a);
+  const Variable prediction = record.variable(), target = record.variable();
+  record.give(mse_loss(prediction, target, a.choice<LossReduction>()));
+}
+
+// Layers
+
+/// Of layers with one input.
+template <class L>
+void run(Arguments& a) {
+  const Recorder record(a);
+  const auto& layer = a.layer<L>();
+  record.give(layer.forward(record.variable()));
+}
+
+void run_embedding(Arguments& a) {
+  const Recorder record(a);
+  const auto& embedding = a.layer<Embedding>();
+  record.give(embedding.forward(record.tape(), a.lengths()));
+}
+
+void run_learned_positional_encoding(Arguments& a) {
+  const Recorder record(a);
+  const auto& encoding = a.layer<LearnedPositionalEncoding>();
+  const Variable x = record.variable();
+  const std::int64_t start = a.integer();
+  record.give(encoding.forward(x, start, a.dropout()));
+}
+
+void run_layer_norm_of_sum(Arguments& a) {
+  const Recorder record(a);
+  const auto& norm = a.layer<LayerNorm>();
+  const Variable x = record.variable();
+  record.give(norm.forward_sum(x, record.variable()));
+}
+
+void run_add_norm(Arguments& a) {
+  const Recorder record(a);
+  const auto& norm = a.layer<AddNorm>();
+  const Variable x = record.variable(), y = record.variable();
+  record.give(norm.forward(x, y, a.dropout()));
+}
+
+void run_feed_forward(Arguments& a) {
+  const Recorder record(a);
+  const auto& layer = a.layer<FeedForward>();
+  const Variable x = record.variable();
+  record.give(layer.forward(x, a.dropout()));
+}
+
+void run_multi_head_attention(Arguments& a) {
+  const Recorder record(a);
+  const auto& attention = a.layer<MultiHeadAttention>();
+  const Variable query = record.variable(), key = record.variable(), value = record.variable();
+  record.give(attention.forward(query, key, value, attention_options(a)));
+}
+
+template <class L, class Call>
+void run_encoder(Arguments& a) {
+  const Recorder record(a);
+  const auto& encoder = a.layer<L>();
+  const Variable x = record.variable();
+  Call call;
+  call.attention = attention_options(a);
+  call.dropout = a.dropout();
+  record.give(encoder.forward(x, call));
+}
+
+template <class L, class Call>
+void run_decoder(Arguments& a) {
+  const Recorder record(a);
+  const auto& decoder = a.layer<L>();
+  const Variable x = record.variable(), memory = record.variable();
+  Call call;
+  call.self_attention = attention_options(a);
+  call.cross_attention = attention_options(a);
+  call.dropout = a.dropout();
+  record.give(decoder.forward(x, memory, call));
+}
+
+// Optimisers
+
+/// Parts of a model, by name.
+struct Parts {
+  explicit Parts(Arguments& a) {
+    const auto count = static_cast<std::size_t>(a.integer());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string_view name = a.text();
+      modules.push_back({name, a.object<Module>()});
+    }
+  }
+
+  std::vector<NamedModule> modules = {};
+};
+
+void give_optimizer(Arguments& a, const Optimizer* optimizer) {
+  a.give(static_cast<const void*>(optimizer));
+}
+
+void make_sgd(Arguments& a) {
+  const Parts parts(a);
+  SgdOptions options;
+  options.learning_rate = a.number();
+  options.momentum = a.number();
+  options.dampening = a.number();
+  options.weight_decay = a.number();
+  options.nesterov = a.flag();
+  give_optimizer(a, new Sgd(parts.modules, options));
+}
+
+template <class O, class Options>
+void make_adam(Arguments& a) {
+  const Parts parts(a);
+  Options options;
+  options.learning_rate = a.number();
+  options.beta1 = a.number();
+  options.beta2 = a.number();
+  options.eps = a.number();
+  options.weight_decay = a.number();
+  give_optimizer(a, new O(parts.modules, options));
+}
+
+void delete_optimizer(Arguments& a) { delete &a.object<Optimizer>(); }
+
+void step(Arguments& a) {
+  auto& optimizer = a.object<Optimizer>();
+  optimizer.step(a.object<RecordedTape>().tape);
+}
+
+void learning_rate(Arguments& a) { a.give(a.object<Optimizer>().learning_rate()); }
+
+void set_learning_rate(Arguments& a) {
+  auto& optimizer = a.object<Optimizer>();
+  optimizer.set_learning_rate(a.number());
+}
+
+void state_names(Arguments& a) {
+  std::vector<std::string> result;
+  for (const NamedTensor& tensor : state_dict(a.object<Optimizer>())) result.push_back(tensor.name);
+  a.give(std::move(result));
+}
+
+void get_state(Arguments& a) {
+  const auto& optimizer = a.object<Optimizer>();
+  const auto place = static_cast<std::size_t>(a.integer());
+  a.give(state_dict(optimizer)[place].values);
+}
+
+/// Gives the names that are missing, then those that are unexpected; and how many are missing.
+void load_state(Arguments& a) {
+  auto& optimizer = a.object<Optimizer>();
+  const auto& file = a.object<Safetensors>();
+  const std::string_view prefix = a.text();
+  IncompatibleKeys keys = load_state_dict(optimizer, file, prefix, a.flag());
+  std::vector<std::string>& names = keys.missing_keys;
+  const auto missing = static_cast<double>(names.size());
+  names.insert(names.end(), keys.unexpected_keys.begin(), keys.unexpected_keys.end());
+  a.give(std::move(names));
+  a.give(missing);
+}
+
+void clip(Arguments& a) {
+  auto& recorded = a.object<RecordedTape>();
+  a.give(clip_grad_norm(recorded.tape, a.number()));
+}
+
+// Schedules
+
+void constant_rate(Arguments& a) {
+  const std::int64_t step = a.integer();
+  const double peak = a.number();
+  a.give(constant_learning_rate(step, peak, a.integer()));
+}
+
+void cosine_rate(Arguments& a) {
+  const std::int64_t step = a.integer();
+  const double peak = a.number();
+  const std::int64_t warmup_steps = a.integer(), total_steps = a.integer();
+  a.give(cosine_learning_rate(step, peak, warmup_steps, total_steps, a.number()));
+}
+
+void inverse_sqrt_rate(Arguments& a) {
+  const std::int64_t step = a.integer(), d_model = a.integer(), warmup_steps = a.integer();
+  a.give(inverse_sqrt_learning_rate(step, d_model, warmup_steps, a.number()));
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(training) {
+  operation("makeTape", &make_tape);
+  operation("deleteTape", &delete_tape);
+  operation("clearTape", &clear_tape);
+  operation("makeVariable", &make_variable);
+  operation("makeParameter", &make_parameter);
+  operation("watch", &watch);
+  operation("findIntermediate", &find_intermediate);
+  operation("backward", &run_backward);
+  operation("gradient", &get_gradient);
+  operation("parameterGradient", &get_parameter_gradient);
+
+  operation("recordAdd", &add);
+  operation("recordMultiply", &multiply);
+  operation("recordScale", &scale);
+  operation("recordLinearFunction", &run_linear);
+  operation("recordReshape", &run_reshape);
+  operation("recordSlice", &run_slice);
+  operation("recordSelect", &run_select);
+  operation("recordActivation", &run_activation);
+  operation("recordDropout", &run_dropout);
+  operation("recordAttention", &run_attention);
+  operation("recordPositionalEncoding", &run_positional_encoding);
+  operation("recordCrossEntropy", &run_cross_entropy);
+  operation("recordMseLoss", &run_mse_loss);
+
+  operation("recordLinear", &run<Linear>);
+  operation("recordEmbedding", &run_embedding);
+  operation("recordLearnedPositionalEncoding", &run_learned_positional_encoding);
+  operation("recordLayerNorm", &run<LayerNorm>);
+  operation("recordLayerNormOfSum", &run_layer_norm_of_sum);
+  operation("recordAddNorm", &run_add_norm);
+  operation("recordFeedForward", &run_feed_forward);
+  operation("recordMultiHeadAttention", &run_multi_head_attention);
+  operation("recordTransformerEncoderLayer",
+            &run_encoder<TransformerEncoderLayer, TransformerEncoderLayerCall>);
+  operation("recordTransformerEncoder", &run_encoder<TransformerEncoder, TransformerEncoderCall>);
+  operation("recordTransformerDecoderLayer",
+            &run_decoder<TransformerDecoderLayer, TransformerDecoderLayerCall>);
+  operation("recordTransformerDecoder", &run_decoder<TransformerDecoder, TransformerDecoderCall>);
+
+  operation("makeSgd", &make_sgd);
+  operation("makeAdam", &make_adam<Adam, AdamOptions>);
+  operation("makeAdamW", &make_adam<AdamW, AdamWOptions>);
+  operation("deleteOptimizer", &delete_optimizer);
+  operation("stepOptimizer", &step);
+  operation("learningRate", &learning_rate);
+  operation("setLearningRate", &set_learning_rate);
+  operation("optimizerStateNames", &state_names);
+  operation("optimizerState", &get_state);
+  operation("loadOptimizerState", &load_state);
+  operation("clipGradNorm", &clip);
+
+  operation("constantLearningRate", &constant_rate);
+  operation("cosineLearningRate", &cosine_rate);
+  operation("inverseSqrtLearningRate", &inverse_sqrt_rate);
+}
+
+}  // namespace attn::wasm
