@@ -138,6 +138,12 @@ class ATTN_API Module {
   /// `refresh` is called after each change of the parameter added last.
   void when_changed(std::function<void(Context&)> refresh);
 
+  /// A parameter of another layer to compute with, such as the table that an output layer is tied
+  /// to. It stays the other's: this layer does not have its name, but keeps it alive. `refresh` is
+  /// called after each change. Throws kNotFound, std::bad_alloc.
+  ConstTensor share_parameter(const Module& owner, std::string_view name,
+                              std::function<void(Context&)> refresh = {});
+
   /// Adds the parameters and intermediates of another layer, `name` and a dot in front of theirs;
   /// an empty name leaves theirs as they are. The child may be moved, but a layer that is assigned
   /// to it has to be added anew: it then takes the place of the one of that name.
