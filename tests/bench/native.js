@@ -9,10 +9,12 @@ import { SetupError } from '../../wasm/toolchain/system.js';
 import { attentionRow, fillNormal, maxAbsDifference, takeTurns } from './measure.js';
 import { attentionModel, layerModel, multiHeadAttentionModel, productModel } from './onnxModel.js';
 import { judge } from './result.js';
+import { kVocabulary } from './works.js';
 
 /** @import { Contestant, Pace } from './measure.js' */
+/** @import { PyTorch } from './pytorch.js' */
 /** @import { MeasuredRow } from './result.js' */
-/** @import { AttentionShape, Work } from './works.js' */
+/** @import { AttentionShape, GradientsWork, StepWork, Work } from './works.js' */
 
 const require = createRequire(import.meta.url);
 
@@ -22,7 +24,17 @@ const kPeaks = { operations: 2e8, beyondCaches: 2 ** 28 };
 /** How far apart two right results may lie, for values of about 1. */
 const kTolerance = 1e-4;
 
-/** @typedef {Contestant & { output: () => Float32Array, dispose?: () => void }} Solver */
+/**
+ * @typedef {Contestant & {
+ *   output?: () => Float32Array | Promise<Float32Array>, dispose?: () => unknown
+ * }} Solver
+ *
+ * @typedef {object} Solvers  everyone who does a work, attn first
+ * @property {Solver[]} solvers
+ * @property {(output: Float32Array) => number} [check]  the largest difference from a
+ *   double-precision reference
+ * @property {Contestant[]} [parts]  of attn's work, by themselves
+ */
 
 /** @type {any} */
 let addon;
@@ -151,15 +163,18 @@ function swapMiddle(x, batch, outer, inner, dim) {
 }
 
 /**
- * Everyone who does a work, attn first.
  * @param {Work} work
  * @param {object} context
  * @param {number} threads
- * @returns {{ solvers: Solver[], check?: (output: Float32Array) => number }}  check: the largest
- *     difference from a double-precision reference
+ * @param {PyTorch | undefined} pytorch
+ * @returns {Solvers | Promise<Solvers>}
  */
-function solversFor(work, context, threads) {
+function solversFor(work, context, threads, pytorch) {
   switch (work.kind) {
+    case 'gradients':
+      return gradientsSolvers(work, context, threads, pytorch);
+    case 'step':
+      return stepSolvers(work, context, threads, pytorch);
     case 'attention':
       return attentionSolvers(work.shape, work.hasPeers ?? false, context, threads);
     case 'layer': {
@@ -294,6 +309,56 @@ function attentionSolvers(shape, hasPeers, context, threads) {
   return { solvers, check };
 }
 
+/**
+ * @param {GradientsWork} work
+ * @param {object} context
+ * @param {number} threads
+ * @param {PyTorch | undefined} pytorch
+ * @returns {Promise<Solvers>}
+ */
+async function gradientsSolvers({ kind, shape, withForward }, context, threads, pytorch) {
+  const count = shape.heads * shape.keys * shape.dim;
+  const [q, k, v, outputGradient] = [1, 2, 3, 4].map((seed) => normal(count, seed));
+  const output = floats(3 * count);
+  const options = { ...shape, causal: Number(shape.causal), withForward: Number(withForward) };
+  const args = [q, k, v, outputGradient, output];
+  const solvers = [solver('attn', addon.gradients(context, options, ...args), output, args)];
+  const peer = await pytorch?.solver({ kind, shape, withForward }, threads, {
+    ...{ q, k, v, outputGradient },
+  });
+  return { solvers: peer ? [...solvers, peer] : solvers };
+}
+
+/**
+ * @param {StepWork} work
+ * @param {object} context
+ * @param {number} threads
+ * @param {PyTorch | undefined} pytorch
+ * @returns {Promise<Solvers>}
+ */
+async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
+  const sizes = { ...shape, vocabulary: kVocabulary };
+  const gpt = addon.gpt(context, sizes);
+  const job = addon.gptStep(gpt);
+  const run = (/** @type {number} */ repeats) => addon.time(job, repeats);
+  run(1);
+  const elementwise = addon.gptElementwise(gpt);
+  const peer = await pytorch?.solver({ kind, shape: sizes }, threads);
+  // Their random numbers differ; that trajectories agree is for the tests to say.
+  if (peer && peer.size !== addon.gptSize(gpt)) {
+    throw new Error(`${name}: PyTorch's model has ${peer.size} parameters`);
+  }
+  return {
+    solvers: [{ name: 'attn', run }, ...(peer ? [{ ...peer, output: undefined }] : [])],
+    parts: [
+      {
+        name: 'elementwise',
+        run: (repeats) => addon.time(elementwise, repeats),
+      },
+    ],
+  };
+}
+
 // The machine
 
 /**
@@ -394,9 +459,10 @@ export async function measureMachine(pace, threadCounts) {
  * @param {readonly number[]} threadCounts
  * @param {Pace} pace
  * @param {string} instructionSet  '' for the best
+ * @param {PyTorch | undefined} pytorch
  * @param {(row: MeasuredRow) => void} report
  */
-export async function measureNative(works, threadCounts, pace, instructionSet, report) {
+export async function measureNative(works, threadCounts, pace, instructionSet, pytorch, report) {
   loadAddon();
   const contexts = new Map(
     threadCounts.map((threads) => [threads, addon.context(threads, instructionSet)]),
@@ -405,22 +471,28 @@ export async function measureNative(works, threadCounts, pace, instructionSet, r
   for (const work of works) {
     for (const threads of threadCounts) {
       const context = contexts.get(threads);
-      const { solvers, check } = solversFor(work, context, threads);
+      const { solvers, check, parts = [] } = await solversFor(work, context, threads, pytorch);
       const machine = machineFor(work.roof, threads, work.amount, loops);
       const differences = [];
+      /** @type {Float32Array | undefined} */
+      let own;
       for (const { name, run, output } of solvers) {
         await run(1);
-        if (check) differences.push(requireAgreement(work.name, name, check(output())));
-        if (solvers.length > 1 && name !== solvers[0].name) {
-          const difference = maxAbsDifference(output(), solvers[0].output());
+        const result = await output?.();
+        if (!result) continue;
+        own ??= result;
+        if (check) differences.push(requireAgreement(work.name, name, check(result)));
+        if (result !== own) {
+          const difference = maxAbsDifference(result, own);
           differences.push(requireAgreement(work.name, name, difference));
         }
       }
-      const times = await takeTurns([...solvers, machine.contestant], pace);
-      for (const { dispose } of solvers) dispose?.();
+      const times = await takeTurns([...solvers, ...parts, machine.contestant], pace);
+      for (const { dispose } of solvers) await dispose?.();
       const isa = addon.instructionSet(context);
-      const difference = Math.max(...differences);
-      report(judge({ half: 'native', work, variant: isa, threads, times, difference, machine }));
+      const difference = differences.length > 0 ? Math.max(...differences) : undefined;
+      const row = { half: /** @type {const} */ ('native'), work, variant: isa, threads, times };
+      report(judge({ ...row, parts: parts.map(({ name }) => name), difference, machine }));
     }
   }
 }

@@ -35,6 +35,7 @@ import {
  * @property {number} [machineRate]  of the machine's bare loop, between the others' turns
  * @property {number} [share]  of it that attn reaches
  * @property {number} [difference]  the largest between results
+ * @property {Record<string, number>} [parts]  shares of attn's time that parts of its work take
  * @property {Verdict[]} verdicts
  *
  * @typedef {object} DerivedRow
@@ -52,14 +53,19 @@ import {
  * @param {Work} measured.work
  * @param {string} measured.variant
  * @param {number} measured.threads
- * @param {Record<string, Times>} measured.times  of attn, of the machine and of everyone else
+ * @param {Record<string, Times>} measured.times  of attn, of the machine, of parts and of peers
+ * @param {readonly string[]} [measured.parts]  their names
  * @param {Record<string, string>} [measured.failed]
  * @param {number} [measured.difference]
  * @param {{ amount: number }} [measured.machine]  what the bare loop does in one call
  * @returns {MeasuredRow}
  */
-export function judge({ half, work, variant, threads, times, failed = {}, difference, machine }) {
-  const { attn, machine: machineTimes, ...peers } = times;
+export function judge({ half, work, variant, threads, times, machine, ...more }) {
+  const { failed = {}, parts = [], difference } = more;
+  const { attn, machine: machineTimes, ...others } = times;
+  const peers = Object.fromEntries(
+    Object.entries(others).filter(([name]) => !parts.includes(name)),
+  );
   const perSecond = (/** @type {number} */ amount, /** @type {Times} */ { best }) =>
     amount / best / 1e9;
   const rate = perSecond(work.amount, attn);
@@ -75,6 +81,9 @@ export function judge({ half, work, variant, threads, times, failed = {}, differ
     peers,
     failed,
     ...(difference !== undefined && { difference }),
+    ...(parts.length > 0 && {
+      parts: Object.fromEntries(parts.map((name) => [name, others[name].best / attn.best])),
+    }),
     verdicts: [],
   };
   const names = Object.keys(peers);
@@ -130,6 +139,8 @@ function bound(measured, { least, most }, show) {
 const times = (/** @type {number} */ x) => `${x} ×`;
 
 const kScalingTarget = 1.85;
+/** Of a step of training, which has parts that wait for memory. */
+const kStepScalingTarget = 1.8;
 const kCausalTarget = 1.8;
 /** ONNX Runtime Web does not run this one. */
 const kLongHead = 4096;
@@ -187,7 +198,14 @@ export function derive(rows) {
       add(name, measured, bound(windows.spread, { most: kWindowGrowth }, times));
     }
   }
-  return [...derived, ...scaling(rows)];
+  const parts = rows.flatMap(({ half, work, variant, threads, parts = {} }) =>
+    Object.entries(parts).map(([name, share]) => ({
+      ...{ half, name: `${name} part of a ${work}`, variant, threads },
+      measured: `${(100 * share).toFixed(0)} % of its time`,
+      verdicts: [],
+    })),
+  );
+  return [...derived, ...scaling(rows), ...parts];
 }
 
 /**
@@ -206,6 +224,9 @@ function spread(lengths, timeOf, power) {
     spread: Math.max(...perUnit) / Math.min(...perUnit),
   };
 }
+
+const leastScaling = (/** @type {string} */ work) =>
+  work.startsWith('training step') ? kStepScalingTarget : kScalingTarget;
 
 /**
  * Two threads against one, of works long enough to be shared.
@@ -235,7 +256,7 @@ function scaling(rows) {
           variant: two.variant,
           threads: 2,
           measured: `${gain.toFixed(2)} ×`,
-          verdicts: [bound(gain, { least: kScalingTarget }, times)],
+          verdicts: [bound(gain, { least: leastScaling(two.work) }, times)],
         },
       ];
     });

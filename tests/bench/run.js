@@ -10,6 +10,8 @@
 // --quick              fewer rounds, and without the longest works
 // --threads 1,2        numbers of threads; one, and two where there are two cores, by default
 // --isa avx2           kernels of the native half; by default the best that the machine has
+// --python <command>   starts a Python that has PyTorch, which is then a peer of training; python3 by
+//                      default, and where it has none those rows are without a peer
 // --variants simd128   variants of the browser half: simd128, relaxed-simd; both by default
 // --json <file>        by default build/bench/results.json
 // --markdown <file>    the table as Markdown, too
@@ -24,6 +26,7 @@ import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
 import { reportSetupError, say, SetupError } from '../../wasm/toolchain/system.js';
 import { measureInBrowser, measureLoading, wasmSizes } from './browser.js';
 import { measureMachine, measureMemory, measureNative, settle } from './native.js';
+import { PyTorch } from './pytorch.js';
 import {
   derivedLine,
   describeMachine,
@@ -64,6 +67,7 @@ function parse() {
       quick: { type: 'boolean', default: false },
       threads: { type: 'string', default: availableParallelism() > 1 ? '1,2' : '1' },
       isa: { type: 'string', default: '' },
+      python: { type: 'string' },
       variants: { type: 'string', default: '' },
       json: { type: 'string', default: join(kBuildFolder, 'bench/results.json') },
       markdown: { type: 'string' },
@@ -124,10 +128,13 @@ async function runNative(options) {
   console.log(`\nNative\n${headingLine()}`);
   /** @type {MeasuredRow[]} */
   const rows = [];
-  await measureNative(works, options.threads, pace, options.isa, (row) => {
+  const trains = works.some(({ kind }) => kind === 'gradients' || kind === 'step');
+  const pytorch = trains ? await startPyTorch(options.python) : undefined;
+  await measureNative(works, options.threads, pace, options.isa, pytorch, (row) => {
     rows.push(row);
     console.log(rowLine(row));
   });
+  pytorch?.end();
   const peaks = options.names.length === 0 ? await measureMachine(pace, options.threads) : [];
   if (peaks.length > 0) console.log(`\nThe machine itself\n${peaks.map(peakLine).join('\n')}`);
   /** @type {DerivedRow[]} */
@@ -138,7 +145,16 @@ async function runNative(options) {
     // Some systems do not tell.
     if (bytes >= 0) memory.push(memoryRow(bytes, seconds, threads, rows[0]?.variant ?? ''));
   }
-  return { rows, peaks, memory };
+  return { rows, peaks, memory, pytorch: pytorch?.version };
+}
+
+/** @param {string | undefined} command  must start it, where one is given */
+async function startPyTorch(command) {
+  if (!command && spawnSync('python3', ['-c', 'import torch'], { stdio: 'ignore' }).status !== 0) {
+    say('There is no PyTorch (python3 with the package torch; or --python): training has no peer.');
+    return undefined;
+  }
+  return PyTorch.start(command ?? 'python3');
 }
 
 /**
@@ -189,7 +205,8 @@ async function main() {
     derived: [],
   };
   if (options.native) {
-    const { rows, peaks, memory } = await runNative(options);
+    const { rows, peaks, memory, pytorch } = await runNative(options);
+    if (pytorch) results.versions.PyTorch = pytorch;
     results.rows.push(...rows);
     results.peaks.push(...peaks);
     results.derived.push(...derive(rows), ...memory);

@@ -14,6 +14,7 @@
  * @typedef {{ tokens: number, width: number, heads: number }} LayerShape
  * @typedef {{ rows: number, depth: number, columns: number }} ProductShape
  * @typedef {{ rows: number, width: number }} TableShape
+ * @typedef {{ width: number, layers: number, heads: number, tokens: number, batch: number }} GptShape
  */
 
 /**
@@ -36,7 +37,9 @@
  * @typedef {WorkOfAnyKind & { kind: 'layer', shape: LayerShape }} LayerWork
  * @typedef {WorkOfAnyKind & { kind: 'product', shape: ProductShape }} ProductWork
  * @typedef {WorkOfAnyKind & { kind: 'sinusoid', shape: TableShape }} SinusoidWork
- * @typedef {AttentionWork | LayerWork | ProductWork | SinusoidWork} Work
+ * @typedef {WorkOfAnyKind & { kind: 'gradients', shape: AttentionShape, withForward: boolean }} GradientsWork
+ * @typedef {WorkOfAnyKind & { kind: 'step', shape: GptShape }} StepWork
+ * @typedef {AttentionWork | LayerWork | ProductWork | SinusoidWork | GradientsWork | StepWork} Work
  */
 
 const kFloatBytes = 4;
@@ -123,6 +126,55 @@ const sinusoid = (rows, width, targets) => ({
   targets,
 });
 
+/**
+ * The backward pass of eight heads: five products where the forward pass has two.
+ * @param {number} keys
+ * @param {boolean} causal
+ * @param {boolean} withForward
+ * @param {Target[]} targets
+ * @returns {GradientsWork}
+ */
+function gradients(keys, causal, withForward, targets) {
+  const { shape, amount } = attention('', { heads: 8, keys, causal });
+  const passes = withForward ? 'forward and backward' : 'backward';
+  return {
+    kind: 'gradients',
+    name: `${passes}${causal ? ', causal' : ''} (1,8,${keys}), D 64`,
+    shape,
+    withForward,
+    amount: (withForward ? 3.5 : 2.5) * amount,
+    unit: 'GFLOP/s',
+    roof: 'multiply-add',
+    hasPeers: true,
+    targets,
+  };
+}
+
+export const kVocabulary = 256;
+
+/**
+ * A step of training a GPT whose norms come first, with GELU, cross entropy and AdamW.
+ * @param {GptShape} shape
+ * @param {number} least  times a peer's speed
+ * @returns {StepWork}
+ */
+function step(shape, least) {
+  const { width, layers, tokens, batch } = shape;
+  const weights = layers * 12 * width * width + kVocabulary * width;
+  const pairs = (batch * tokens * (tokens + 1)) / 2;
+  return {
+    kind: 'step',
+    name: `training step, GPT of ${layers} × ${width}, T ${tokens}, B ${batch}`,
+    shape,
+    // The backward pass has twice the products of the forward pass, and attention's 2.5 times.
+    amount: 6 * weights * batch * tokens + 3.5 * 4 * layers * pairs * width,
+    unit: 'GFLOP/s',
+    roof: 'multiply-add',
+    hasPeers: true,
+    targets: [{ measure: 'ratio', least }],
+  };
+}
+
 /** Lengths over which the time of one head should grow as N². */
 export const kSquareLengths = [1024, 2048, 4096, 8192, 16384];
 export const kWindow = 256;
@@ -182,6 +234,16 @@ export const kNativeWorks = [
   layer(1024, 512, 8, [{ measure: 'ratio', least: 1.05 }]),
   product(512, [{ measure: 'share', least: 0.95 }]),
   sinusoid(4096, 512, [{ measure: 'timesRoof', most: 2.5 }]),
+  ...[512, 1024, 2048].flatMap((keys) =>
+    [false, true].flatMap((causal) => [
+      gradients(keys, causal, true, [{ measure: 'ratio', least: 1.3 }]),
+      gradients(keys, causal, false, [{ measure: 'share', least: 0.75 }]),
+    ]),
+  ),
+  step({ width: 64, layers: 2, heads: 4, tokens: 32, batch: 32 }, 4),
+  step({ width: 96, layers: 4, heads: 4, tokens: 64, batch: 16 }, 3),
+  step({ width: 128, layers: 4, heads: 4, tokens: 128, batch: 16 }, 2),
+  step({ width: 256, layers: 6, heads: 8, tokens: 128, batch: 8 }, 1.3),
 ];
 
 const kBrowserRatios = {

@@ -16,6 +16,8 @@ after(() => site.close());
 
 /** Most bytes of the site as hosts compress it, fonts as they are. */
 const kMostBytes = { brotli: 300_000, gzip: 335_000 };
+/** The same of what only those load who let something learn. */
+const kMostBytesOfTraining = { brotli: 25_000, gzip: 27_000 };
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
@@ -42,12 +44,15 @@ test('the page works from a folder, alone, and in silence', async () => {
   assert.deepEqual(site.problems, []);
 });
 
-test('the whole site without WebAssembly is small', async (context) => {
+/** @param {import('node:test').TestContext} context @param {boolean} ofTraining */
+async function assertSmall(context, ofTraining) {
   const files = (await readdir(dist, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     // The reference is a site of its own, which the page only links to.
-    .filter((file) => !/\.(?:wasm|map)$|^reference[\\/]/.test(file.slice(dist.length + 1)));
+    .filter((file) => !/\.(?:wasm|map)$|^reference[\\/]/.test(file.slice(dist.length + 1)))
+    .filter((file) => /[\\/]training[.-]/.test(file) === ofTraining);
+  assert.ok(files.length > 0);
   const bytes = { brotli: 0, gzip: 0 };
   for (const file of files) {
     const content = await readFile(file);
@@ -60,8 +65,12 @@ test('the whole site without WebAssembly is small', async (context) => {
   context.diagnostic(
     `${files.length} files, ${kilobytes(brotli)} by brotli, ${kilobytes(gzip)} by gzip`,
   );
-  assert.ok(brotli <= kMostBytes.brotli && gzip <= kMostBytes.gzip, JSON.stringify(bytes));
-});
+  const most = ofTraining ? kMostBytesOfTraining : kMostBytes;
+  assert.ok(brotli <= most.brotli && gzip <= most.gzip, JSON.stringify(bytes));
+}
+
+test('the whole site without WebAssembly is small', (context) => assertSmall(context, false));
+test('what training loads besides is small', (context) => assertSmall(context, true));
 
 test('the policy allows nothing but the page itself and WebAssembly', async () => {
   const page = await site.open();

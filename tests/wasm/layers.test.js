@@ -68,6 +68,35 @@ await everyVariant('layers', (attn) => {
     assertClose(new attn.AddNorm({ width: 8 }).forward(x, y), [2, 4, 8], norm(sum), 4e-6);
   });
 
+  test('rms_norm_and_gated_feed_forward_agree_with_the_reference', () => {
+    const norm = new attn.RMSNorm({ width: 8, eps: 1e-6, zeroCentredWeight: true });
+    norm.setParameter('weight', random.tensor(8));
+    const weight = norm.parameter('weight').data;
+    const normed = Array.from(x.data, (value, i) => {
+      const row = Array.from(x.data).slice(i - (i % 8), i - (i % 8) + 8);
+      const square = row.reduce((sum, b) => sum + b ** 2, 0) / 8;
+      return (value / Math.sqrt(square + 1e-6)) * (1 + weight[i % 8]);
+    });
+    assertClose(norm.forward(x), [2, 4, 8], normed, 4e-6);
+    const gated = new attn.GatedFeedForward({ dModel: 8, dimFeedforward: 5, seed: 3 });
+    assert.deepEqual(gated.parameterNames(), [
+      'gate_proj.weight',
+      'up_proj.weight',
+      'down_proj.weight',
+    ]);
+    const [gate, up, down] = Object.values(gated.stateDict()).map(({ data }) => data);
+    const factor = linear(x.data, 8, up);
+    const hidden = linear(x.data, 8, gate).map((y, i) => activations.silu(y) * factor[i]);
+    const asked = gated.forward(x, { intermediates: ['hidden'] });
+    assertClose(asked.intermediates.hidden, [2, 4, 5], hidden, 2e-6);
+    assertClose(asked.output, [2, 4, 8], linear(hidden, 8, down), 2e-6);
+    assertThrows(
+      () => gated.forward(random.tensor(2, 7)),
+      'shape_mismatch',
+      'x: got width 7, needs 8, the dModel of this layer',
+    );
+  });
+
   test('rnn_and_convolution_agree_with_the_reference', () => {
     const rnn = new attn.RNN({ inputSize: 8, hiddenSize: 3, activation: 'relu' });
     const { weight_ih_l0: wi, weight_hh_l0: wh } = rnn.stateDict();

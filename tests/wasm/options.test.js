@@ -69,6 +69,7 @@ const additive = new attn.AdditiveAttention({ queryDim: 4, keyDim: 4, numHiddens
 const rotary = new attn.RotaryEmbedding({ rotaryDim: 4 });
 const learned = new attn.LearnedPositionalEncoding({ maxLength: 8, dModel: 4 });
 const feedForward = new attn.FeedForward({ dModel: 4, dimFeedforward: 4 });
+const gated = new attn.GatedFeedForward({ dModel: 4, dimFeedforward: 4 });
 const addNorm = new attn.AddNorm({ width: 4 });
 const gru = new attn.GRU({ inputSize: 4, hiddenSize: 4 });
 const state = bahdanau.initState(x, zeros(1, 2, 4));
@@ -198,6 +199,17 @@ const calls = [
   ],
   ['FeedForward', (o) => feedForward.forward(x, o), { dropout, intermediates: [] }],
   [
+    'GatedFeedForward',
+    (o) => new attn.GatedFeedForward(o),
+    { dModel: 4, dimFeedforward: 4, activation: 'silu', bias: true, ...init },
+  ],
+  ['GatedFeedForward', (o) => gated.forward(x, o), { dropout, intermediates: [] }],
+  [
+    'RMSNorm',
+    (o) => new attn.RMSNorm(o),
+    { width: 4, eps: 1e-5, elementwiseAffine: true, zeroCentredWeight: false },
+  ],
+  [
     'KeyValueCache',
     (o) => new attn.KeyValueCache(o),
     { batch: 1, numKvHeads: 1, headDim: 4, valueDim: 4, capacity: 0 },
@@ -296,6 +308,8 @@ const kOthers = [
   ],
   ...['handles', 'alibiSlopes', 'relativeKeysOfSkew', 'applyActivation', 'toSafetensors'],
   ...['Safetensors', 'disposed', 'dispose'],
+  // Of modules that train.
+  ...['Tape', 'SGD', 'Adam', 'AdamW', 'crossEntropy', 'mseLoss', 'clipGradNorm'],
 ];
 
 /**

@@ -252,11 +252,14 @@ function erf(x) {
   return (2 / Math.sqrt(Math.PI)) * sum;
 }
 
-/** @type {Record<'relu' | 'gelu' | 'geluTanh', (x: number) => number>} */
+/** @type {Record<import('attn').Activation, (x: number) => number>} */
 export const activations = {
   relu: (x) => Math.max(x, 0),
   gelu: (x) => (x * (1 + erf(x / Math.SQRT2))) / 2,
   geluTanh: (x) => (x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))) / 2,
+  silu: (x) => x / (1 + Math.exp(-x)),
+  tanh: Math.tanh,
+  sigmoid: (x) => 1 / (1 + Math.exp(-x)),
 };
 
 /**

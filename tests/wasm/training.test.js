@@ -80,6 +80,12 @@ const feedForward = new attn.FeedForward({
   activation: 'gelu',
 });
 const attention = new attn.MultiHeadAttention({ dModel: kWidth, numHeads: 2, bias: true });
+const rmsNorm = new attn.RMSNorm({ width: kWidth, eps: 1e-3 });
+const gated = new attn.GatedFeedForward({ dModel: kWidth, dimFeedforward: 12 });
+const rotary = new attn.RotaryEmbedding({ rotaryDim: 4 });
+const additive = new attn.AdditiveAttention({ queryDim: kWidth, keyDim: kWidth, numHiddens: 6 });
+const pooled = { mask: { data: [true, true, false, true, true], shape: [5] }, validLens: [3, 5] };
+const rotated = { numHeads: 2, start: 3 };
 const encoderLayer = new attn.TransformerEncoderLayer({ ...block, normFirst: true });
 const encoder = new attn.TransformerEncoder({ ...block, numLayers: 2, activation: 'gelu' });
 const decoderLayer = new attn.TransformerDecoderLayer({ ...block, activation: 'gelu' });
@@ -102,6 +108,36 @@ const kForwards = {
     (x) => positions.forward(x, { start: 1 }),
   ],
   FeedForward: [(v) => feedForward.forward(v), (x) => feedForward.forward(x)],
+  RMSNorm: [(v) => rmsNorm.forward(v), (x) => rmsNorm.forward(x)],
+  GatedFeedForward: [
+    (v) => gated.forward(v, { dropout: { probability: 0.3, seed: 2 } }),
+    (x) => gated.forward(x, { dropout: { probability: 0.3, seed: 2 } }),
+  ],
+  RotaryEmbedding: [(v) => rotary.forward(v, rotated), (x) => rotary.forward(x, rotated)],
+  'RotaryEmbedding of one head': [
+    (v) => rotary.forward(v, { positions: [0, 2, 4, 8, 16], inverse: true }),
+    (x) => rotary.forward(x, { positions: [0, 2, 4, 8, 16], inverse: true }),
+  ],
+  AdditiveAttention: [
+    (v) => additive.forward(v, v, v, pooled),
+    (x) => additive.forward(x, x, x, pooled).output,
+  ],
+  'AdditiveAttention of projected keys': [
+    (v) => additive.forwardProjected(v, additive.projectKeys(v), v),
+    (x) => additive.forwardProjected(x, additive.projectKeys(x), x).output,
+  ],
+  attentionPooling: [
+    (v) => attn.attentionPooling(v, v, v, { scoring: 'gaussian', width: 2, ...pooled }),
+    (x) => attn.attentionPooling(x, x, x, { scoring: 'gaussian', width: 2, ...pooled }).output,
+  ],
+  'attentionPooling of scaled dots': [
+    (v) => attn.attentionPooling(v, v, v, { scale: 0.5 }),
+    (x) => attn.attentionPooling(x, x, x, { scale: 0.5 }).output,
+  ],
+  maskedSoftmax: [
+    (v) => attn.maskedSoftmax(v, { validLens: [3, 7] }),
+    (x) => attn.maskedSoftmax(x, { validLens: [3, 7] }),
+  ],
   MultiHeadAttention: [
     (v) => attention.forward(v, v, v, { causal: true, dropout: { probability: 0.2, seed: 3 } }),
     (x) =>
@@ -157,6 +193,47 @@ test('functions_of_variables_have_the_gradient_of_differences', () => {
     x,
   );
   assertGradient((v) => attn.mseLoss(v, memory, { reduction: 'sum' }), random(memory.shape, 6));
+});
+
+const heads = random([1, 2, 5, 4], 11);
+const terms = {
+  bias: random([2, 5, 5], 12),
+  alibiSlopes: random([2], 13),
+  relativeKeys: random([5, 4], 14),
+  relativeValues: random([2, 5, 4], 15),
+  sinks: random([2], 16),
+};
+
+for (const [name, value] of Object.entries(terms)) {
+  test(`${name}_of_attention_have_the_bits_of_tensors_and_the_gradient_of_differences`, () => {
+    const f = (/** @type {Variable} */ v) => {
+      const x = v.tape.constant(heads);
+      return attn.scaledDotProductAttention(x, x, x, { ...terms, causal: true, [name]: v });
+    };
+    const tape = new attn.Tape();
+    const options = { ...terms, causal: true };
+    const { output } = attn.scaledDotProductAttention(heads, heads, heads, options);
+    assert.deepEqual(f(tape.variable(value)).value(), output);
+    tape.dispose();
+    assertGradient(f, value);
+  });
+}
+
+test('the_table_of_t5_and_the_width_of_a_kernel_have_the_gradient_of_differences', () => {
+  const table = random([4, 2], 17);
+  assertGradient((v) => {
+    const x = v.tape.variable(heads);
+    return attn.scaledDotProductAttention(x, x, x, { t5Bias: { table: v, maxDistance: 4 } });
+  }, table);
+  for (const scoring of /** @type {const} */ (['gaussian', 'epanechnikov'])) {
+    assertGradient(
+      (v) => {
+        const [q, k] = [v.tape.constant(x), v.tape.constant(memory)];
+        return attn.attentionPooling(q, k, k, { scoring, width: v });
+      },
+      { data: Float32Array.of(5), shape: [1] },
+    );
+  }
 });
 
 /** @param {TrainingAttn} attn @param {number} [steps] */
@@ -320,6 +397,27 @@ test('what_is_wrong_is_an_error_and_the_module_goes_on', () => {
     () => attention.forward(v, mixed, mixed),
     error('invalid_argument', /key.*Variable/),
   );
+  assert.throws(
+    () => attn.attentionPooling(v, v, v, /** @type {any} */ ({ needWeights: true })),
+    error('invalid_argument', /needWeights/),
+  );
+  assert.throws(
+    () => attn.attentionPooling(v, v, v, { scoring: 'average', width: v.select(0, 0) }),
+    error('shape_mismatch', /width/),
+  );
+  assert.throws(
+    () => attn.scaledDotProductAttention(v, v, v, { bias: other.variable(x) }),
+    error('invalid_argument', /bias.*another tape/),
+  );
+  assert.throws(
+    () => attn.scaledDotProductAttention(v, v, v, { relativeKeys: v }),
+    error('shape_mismatch', /relativeKeys/),
+  );
+  assert.throws(() => rotary.forward(v, { numHeads: 3 }), error('shape_mismatch', /3 heads/));
+  assert.throws(
+    () => attn.maskedSoftmax(v.select(0, 0).select(0, 0)),
+    error('shape_mismatch', /x/),
+  );
   assert.throws(() => new attn.Adam(linear, { lr: NaN }), error('invalid_argument', /lr.*NaN/));
   assert.throws(() => new attn.Adam(linear, { lr: -1 }), error('invalid_argument', /-1/));
   assert.throws(
@@ -349,8 +447,14 @@ test('layers_of_a_stack_take_variables_and_modules_without_training_are_refused'
     /** @type {any} */ (encoder.layers[0]).forward(tape.variable(x)).value(),
     encoder.layers[0].forward(x).output,
   );
-  const plain = await load({ variant: 'simd128' });
-  assert.equal('Tape' in plain, false);
+  const plain = /** @type {any} */ (await load({ variant: 'simd128' }));
+  const needsTraining = error('unsupported', /without training.*load\(\{ training: true \}\)/);
+  for (const name of ['Tape', 'SGD', 'Adam', 'AdamW']) {
+    assert.throws(() => new plain[name](), needsTraining);
+  }
+  for (const name of ['crossEntropy', 'mseLoss', 'clipGradNorm']) {
+    assert.throws(() => plain[name](), needsTraining);
+  }
   const foreign = new plain.Linear({ inFeatures: 2, outFeatures: 2 });
   assert.throws(() => new attn.Adam(foreign), error('invalid_argument', /module that is called/));
   plain.dispose();

@@ -3,12 +3,13 @@
 
 /**
  * The functions between the two layers of a feed-forward network: `'relu'` is max(x, 0), `'gelu'`
- * x·Φ(x), and `'geluTanh'` its approximation x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.
- * @typedef {'relu' | 'gelu' | 'geluTanh'} Activation
+ * x·Φ(x), `'geluTanh'` its approximation x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2, and `'silu'`
+ * x·sigmoid(x).
+ * @typedef {'relu' | 'gelu' | 'geluTanh' | 'silu' | 'tanh' | 'sigmoid'} Activation
  */
 
 /** In the order of the C++ enumeration. */
-export const kActivations = ['relu', 'gelu', 'geluTanh'];
+export const kActivations = ['relu', 'gelu', 'geluTanh', 'silu', 'tanh', 'sigmoid'];
 
 /**
  * @param {Runtime} runtime

@@ -72,16 +72,17 @@ const kScorings = ['scaledDot', 'gaussian', 'boxcar', 'epanechnikov', 'average']
  *   & AskedFor<PoolingStages<As>, { scores: Scores, weights: Weights }>} AttentionPoolingResult
  */
 
+export const kChoiceOfKeys = { hard: true, mask: true, validLens: true };
 /** @type {Names<PoolingOptions>} */
 export const kPooling = {
-  hard: true,
-  mask: true,
-  validLens: true,
+  ...kChoiceOfKeys,
   needScores: true,
   needWeights: true,
 };
+/** @type {Names<ScoringOptions>} */
+export const kScoring = { scoring: true, scale: true, width: true };
 /** @type {Names<AttentionPoolingOptions>} */
-const kOptions = { scoring: true, scale: true, width: true, ...kPooling };
+const kOptions = { ...kScoring, ...kPooling };
 
 /**
  * @param {Runtime} runtime
@@ -92,21 +93,37 @@ const kOptions = { scoring: true, scale: true, width: true, ...kPooling };
  */
 export function attentionPooling(runtime, query, key, value, options) {
   checkOptions(options, kOptions);
-  const { scoring = 'scaledDot', scale, width = 1 } = options;
-  for (const [name, value] of Object.entries({ scale, width })) {
-    if (value !== undefined && !Number.isFinite(value))
-      throw invalid(name, value, 'a finite number');
-  }
+  checkScoring(options);
   return runtime.call((call) => {
     const results = writePooling(call, query, key, value, options, (queryWidth, keyWidth) => {
       checkEqual('key', 'width', keyWidth, 'the width of query', queryWidth);
-      call.choice('scoring', scoring, kScorings);
-      if (scoring === 'scaledDot') call.optionalReal('scale', scale);
-      else call.optionalReal('width', width);
+      writeScoring(call, options);
     });
     call.run('attentionPooling');
     return giveEach(call, results);
   });
+}
+
+/**
+ * Those that the function does not read have to be right, too.
+ * @param {ScoringOptions} options
+ */
+export function checkScoring({ scale, width }) {
+  for (const [name, value] of Object.entries({ scale, width })) {
+    if (value !== undefined && !Number.isFinite(value))
+      throw invalid(name, value, 'a finite number');
+  }
+}
+
+/**
+ * As scoring_function() in C++ reads it.
+ * @param {Call} call
+ * @param {ScoringOptions} options
+ */
+export function writeScoring(call, { scoring = 'scaledDot', scale, width = 1 }) {
+  call.choice('scoring', scoring, kScorings);
+  if (scoring === 'scaledDot') call.optionalReal('scale', scale);
+  else call.optionalReal('width', width);
 }
 
 const kRanks = { 2: '(Nq, D)', 3: '(B, Nq, D)' };
@@ -125,14 +142,26 @@ export function writePooling(call, query, key, value, options, writeScoring) {
   const { shape, q, k, v } = writeInputs(call, query, key, value, kRanks);
   const output = call.result('output', shape.with(-1, v.width));
   writeScoring(q.width, k.width);
-  const { hard = false, mask, validLens } = options;
-  call.flag('hard', hard);
-  call.mask('mask', mask, [q.batch, q.length, k.length]);
-  writeLengths(call, 'validLens', validLens, q.batch, q.length, k.length);
+  writeChoiceOfKeys(call, options, q.batch, q.length, k.length);
   const seen = shape.with(-1, k.length);
   return {
     output,
     scores: call.resultIf(wanted('needScores', options.needScores), 'scores', seen),
     weights: call.resultIf(wanted('needWeights', options.needWeights), 'weights', seen),
   };
+}
+
+/**
+ * Which keys take part.
+ * @param {Call} call
+ * @param {PoolingOptions} options
+ * @param {number} batch
+ * @param {number} numQueries
+ * @param {number} numKeys
+ */
+export function writeChoiceOfKeys(call, options, batch, numQueries, numKeys) {
+  const { hard = false, mask, validLens } = options;
+  call.flag('hard', hard);
+  call.mask('mask', mask, [batch, numQueries, numKeys]);
+  writeLengths(call, 'validLens', validLens, batch, numQueries, numKeys);
 }

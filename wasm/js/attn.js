@@ -3,11 +3,14 @@ import { AdditiveAttention } from './additiveAttention.js';
 import { alibiBias, alibiSlopes } from './alibi.js';
 import { architectureCosts } from './architectureCosts.js';
 import { attentionPooling } from './attentionPooling.js';
+import { argumentError } from './errors.js';
 import { applyDropout } from './dropout.js';
 import { Linear } from './linear.js';
 import { Embedding } from './embedding.js';
 import { LayerNorm, AddNorm } from './layerNorm.js';
 import { FeedForward } from './feedForward.js';
+import { GatedFeedForward } from './gatedFeedForward.js';
+import { RMSNorm } from './rmsNorm.js';
 import { KeyValueCache } from './keyValueCache.js';
 import { TransformerEncoderLayer, TransformerEncoder } from './transformerEncoder.js';
 import { TransformerDecoderLayer, TransformerDecoder } from './transformerDecoder.js';
@@ -41,6 +44,8 @@ import { tensor } from './tensorHandle.js';
 /** @import { EmbeddingOptions } from './embedding.js' */
 /** @import { AddNormOptions, LayerNormOptions } from './layerNorm.js' */
 /** @import { FeedForwardOptions } from './feedForward.js' */
+/** @import { GatedFeedForwardOptions } from './gatedFeedForward.js' */
+/** @import { RMSNormOptions } from './rmsNorm.js' */
 /** @import { KeyValueCacheOptions } from './keyValueCache.js' */
 /** @import { TransformerLayerOptions, TransformerOptions } from './transformer.js' */
 /** @import { GRUOptions, RNNOptions } from './recurrent.js' */
@@ -63,6 +68,9 @@ import { tensor } from './tensorHandle.js';
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultOptions, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { Variant } from './variants.js' */
+
+/** What a module has only if it was loaded to train. */
+const kOfTraining = ['Tape', 'SGD', 'Adam', 'AdamW', 'crossEntropy', 'mseLoss', 'clipGradNorm'];
 
 /**
  * The module that calls go to.
@@ -153,6 +161,18 @@ export class Attn {
      */
     this.FeedForward = madeIn(runtime, FeedForward);
     /**
+     * The class of gated feed-forward networks; see there.
+     * @readonly
+     * @type {new (options: GatedFeedForwardOptions) => GatedFeedForward<As>}
+     */
+    this.GatedFeedForward = madeIn(runtime, GatedFeedForward);
+    /**
+     * The class of normalisations by the root of the mean square; see there.
+     * @readonly
+     * @type {new (options: RMSNormOptions) => RMSNorm<As>}
+     */
+    this.RMSNorm = madeIn(runtime, RMSNorm);
+    /**
      * The class of caches of keys and values; see there.
      * @readonly
      * @type {new (options: KeyValueCacheOptions) => KeyValueCache<As>}
@@ -232,6 +252,14 @@ export class Attn {
   static {
     runtimeOfAttn = (attn) => attn.#runtime;
     printsBriefly(this.prototype);
+    for (const name of kOfTraining) {
+      // Called with new, too.
+      const value = function () {
+        const needs = 'one that trains: load({ training: true })';
+        throw argumentError('unsupported', name, 'a module without training', needs);
+      };
+      Object.defineProperty(this.prototype, name, { value, configurable: true, writable: true });
+    }
   }
 
   /** Whether `dispose()` was called. */

@@ -69,6 +69,10 @@ export { load } from './loader.js';
  * @typedef {import('./layerNorm.js').AddNormOptions} AddNormOptions
  * @typedef {import('./feedForward.js').FeedForward} FeedForward
  * @typedef {import('./feedForward.js').FeedForwardOptions} FeedForwardOptions
+ * @typedef {import('./gatedFeedForward.js').GatedFeedForward} GatedFeedForward
+ * @typedef {import('./gatedFeedForward.js').GatedFeedForwardOptions} GatedFeedForwardOptions
+ * @typedef {import('./rmsNorm.js').RMSNorm} RMSNorm
+ * @typedef {import('./rmsNorm.js').RMSNormOptions} RMSNormOptions
  * @typedef {import('./keyValueCache.js').KeyValueCache} KeyValueCache
  * @typedef {import('./keyValueCache.js').KeyValueCacheOptions} KeyValueCacheOptions
  * @typedef {import('./keyValueCache.js').DecodingState} DecodingState
@@ -107,6 +111,8 @@ export { load } from './loader.js';
  * @typedef {import('./training.js').CrossEntropyOptions} CrossEntropyOptions
  * @typedef {import('./training.js').MseLossOptions} MseLossOptions
  * @typedef {import('./training.js').VariableAttentionOptions} VariableAttentionOptions
+ * @typedef {import('./training.js').VariablePoolingOptions} VariablePoolingOptions
+ * @typedef {import('./training.js').AttentionTerms} AttentionTerms
  * @typedef {import('./training.js').VariableEncoderOptions} VariableEncoderOptions
  * @typedef {import('./training.js').VariableDecoderOptions} VariableDecoderOptions
  * @typedef {import('./training.js').ConstantScheduleOptions} ConstantScheduleOptions

@@ -1,6 +1,7 @@
 import { sizesOf, writeLengths } from './attentionOptions.js';
 import { checkOptions } from './options.js';
 
+/** @import { Call } from './call.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, Mask, TensorLike } from './tensor.js' */
@@ -16,22 +17,33 @@ import { checkOptions } from './options.js';
 /** @type {Names<MaskedSoftmaxOptions>} */
 const kOptions = { validLens: true, mask: true };
 
+export const kSoftmaxRanks = { 2: '(N, K)', 3: '(B, N, K)', 4: '(B, H, N, K)' };
+
 /**
  * @param {Runtime} runtime
  * @param {TensorLike} x
  * @param {MaskedSoftmaxOptions} options
  */
 export function maskedSoftmax(runtime, x, options) {
-  checkOptions(options, kOptions);
-  const { validLens, mask } = options;
   return runtime.call((call) => {
-    const shape = call.floats('x', x, { 2: '(N, K)', 3: '(B, N, K)', 4: '(B, H, N, K)' });
+    const shape = call.floats('x', x, kSoftmaxRanks);
     const output = call.result('output', shape);
-    const { length, width } = sizesOf(shape);
-    const numRows = shape.length === 2 ? undefined : length;
-    writeLengths(call, 'validLens', validLens, shape[0], numRows, width);
-    call.mask('mask', mask, shape);
+    writeSoftmaxOptions(call, options, shape);
     call.run('maskedSoftmax');
     return call.give(output);
   });
+}
+
+/**
+ * As softmax_options() in C++ reads them.
+ * @param {Call} call
+ * @param {MaskedSoftmaxOptions} options
+ * @param {readonly number[]} shape  of `x`
+ */
+export function writeSoftmaxOptions(call, options, shape) {
+  checkOptions(options, kOptions);
+  const { length, width } = sizesOf(shape);
+  const numRows = shape.length === 2 ? undefined : length;
+  writeLengths(call, 'validLens', options.validLens, shape[0], numRows, width);
+  call.mask('mask', options.mask, shape);
 }

@@ -134,7 +134,7 @@ const kOptions = { rotaryDim: true, ...kRotaryRule };
 /** @type {Names<RotaryPositions>} */
 const kPositions = { start: true, positions: true, sequenceLength: true, inverse: true };
 /** @type {Names<RotaryForwardOptions>} */
-const kForwardOptions = { ...kPositions, numHeads: true };
+export const kForwardOptions = { ...kPositions, numHeads: true };
 /** @type {Names<RotaryTableOptions>} */
 const kTableOptions = { ...kPositions, length: true };
 /** @type {Names<RotaryCacheOptions>} */
@@ -348,10 +348,11 @@ function writeScaling(call, path, scaling) {
 }
 
 /**
+ * As rotary_positions() in C++ reads them.
  * @param {Call} call
  * @param {RotaryPositions} options
  */
-function writePositions(call, { start = 0, positions, sequenceLength, inverse = false }) {
+export function writePositions(call, { start = 0, positions, sequenceLength, inverse = false }) {
   call.real('start', start);
   call.numbers('doubles', 'positions', positions);
   call.optionalReal('sequenceLength', sequenceLength);

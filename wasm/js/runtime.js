@@ -32,7 +32,8 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'selfAttentionCosts' | 'windowAttentionCosts' | 'makeLinear' | 'forwardLinear' |
  *   'makeEmbedding' | 'forwardEmbedding' | 'makeLayerNorm' | 'forwardLayerNorm' |
  *   'forwardLayerNormOfSum' | 'makeAddNorm' | 'forwardAddNorm' | 'makeFeedForward' |
- *   'forwardFeedForward' | 'makeGRU' | 'forwardGRU' | 'makeRNN' | 'forwardRNN' | 'makeConv1d' |
+ *   'forwardFeedForward' | 'makeRMSNorm' | 'forwardRMSNorm' | 'makeGatedFeedForward' |
+ *   'forwardGatedFeedForward' | 'makeGRU' | 'forwardGRU' | 'makeRNN' | 'forwardRNN' | 'makeConv1d' |
  *   'forwardConv1d' | 'conv1dOutputLength' | 'deleteLayer' | 'parameterNames' | 'parameter' |
  *   'intermediateNames' |
  *   'setParameter' | 'makeMultiHeadAttention' | 'forwardMultiHeadAttention' | 'deleteState' |
@@ -58,6 +59,8 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'recordPositionalEncoding' | 'recordCrossEntropy' | 'recordMseLoss' | 'recordLinear' |
  *   'recordEmbedding' | 'recordLearnedPositionalEncoding' | 'recordLayerNorm' |
  *   'recordLayerNormOfSum' | 'recordAddNorm' | 'recordFeedForward' | 'recordMultiHeadAttention' |
+ *   'recordAttentionPooling' | 'recordMaskedSoftmax' | 'recordRotaryEmbedding' |
+ *   'recordGatedFeedForward' | 'recordRMSNorm' | 'recordAdditiveAttention' | 'recordProjectKeys' |
  *   'recordTransformerEncoderLayer' | 'recordTransformerEncoder' |
  *   'recordTransformerDecoderLayer' | 'recordTransformerDecoder' | 'makeSgd' | 'makeAdam' |
  *   'makeAdamW' | 'deleteOptimizer' | 'stepOptimizer' | 'learningRate' | 'setLearningRate' |

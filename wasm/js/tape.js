@@ -4,6 +4,7 @@ import { Layer } from './layer.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
 import { printsBriefly } from './print.js';
 import { checkShapeIs, sizeOf, wrongShape } from './tensor.js';
+import { TensorHandle } from './tensorHandle.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
@@ -172,6 +173,17 @@ export class Variable {
       throw fail('a variable from before the tape was cleared', 'a newer one');
     }
     return this.#place;
+  }
+
+  /**
+   * @internal where the numbers lie, to be read and not to be freed
+   * @param {Tape} tape
+   * @param {string} name
+   */
+  handleOn(tape, name) {
+    this.placeOn(tape, name);
+    const block = { address: this.#address, handles: Infinity };
+    return new TensorHandle(runtimeOf(tape).memory, block, this.#address, this.#shape);
   }
 
   /**
@@ -414,9 +426,17 @@ export class Tape extends NativeObject {
  */
 export function requireOwn(name, layer, runtime) {
   if (!(layer instanceof Layer)) throw invalid(name, layer, 'a layer');
-  if (runtimeOf(layer).memory !== runtime.memory) {
-    throw invalid(name, layer, 'a layer of the module that is called');
-  }
+  requireSameModule(name, layer, runtime);
+}
+
+/**
+ * @param {string} name
+ * @param {NativeObject} object
+ * @param {Runtime} runtime  of the module that is called
+ */
+export function requireSameModule(name, object, runtime) {
+  if (runtimeOf(object).memory === runtime.memory) return;
+  throw invalid(name, object, 'a layer of the module that is called');
 }
 
 /**

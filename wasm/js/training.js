@@ -1,38 +1,57 @@
 // What a module that trains has besides. Loaded late, so that pages which do not train load nothing of it.
 
 import { kActivations } from './activation.js';
+import { AdditiveAttention } from './additiveAttention.js';
 import { Attn, madeIn, runtimeOfAttn } from './attn.js';
 import { kScoreNames, sizesOf, writeAttentionOptions } from './attentionOptions.js';
+import {
+  checkScoring,
+  kChoiceOfKeys,
+  kScoring,
+  writeChoiceOfKeys,
+  writeScoring,
+} from './attentionPooling.js';
 import { argumentError } from './errors.js';
 import { Embedding } from './embedding.js';
 import { FeedForward } from './feedForward.js';
+import { GatedFeedForward } from './gatedFeedForward.js';
 import { Kind } from './kind.js';
 import { AddNorm, LayerNorm } from './layerNorm.js';
 import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
 import { Linear } from './linear.js';
+import { kSoftmaxRanks, writeSoftmaxOptions } from './maskedSoftmax.js';
 import { layerSizes, leadingOf, MultiHeadAttention } from './multiHeadAttention.js';
+import { runtimeOf } from './nativeObject.js';
 import { checkOptions, choice, kDropout, natural, real, size, writeOptions } from './options.js';
 import { Adam, AdamW, SGD } from './optimizers.js';
+import { RMSNorm } from './rmsNorm.js';
+import { kForwardOptions, RotaryEmbedding, writePositions } from './rotaryEmbedding.js';
 import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
-import { requireTape, Tape, Variable } from './tape.js';
-import { checkIntegers, kHeadRanks, kRowRanks } from './tensor.js';
+import { requireSameModule, requireTape, Tape, Variable } from './tape.js';
+import { checkEqual, checkIntegers, kHeadRanks, kRowRanks } from './tensor.js';
 import { layersOf } from './transformer.js';
 import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js';
 import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js';
 
 /** @import { Activation } from './activation.js' */
+/** @import { AdditiveAttentionOptions } from './additiveAttention.js' */
 /** @import { DropoutOption, ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
+/** @import { AttentionPoolingOptions, AttentionPoolingResult, PoolingOptions, ScoringOptions } from './attentionPooling.js' */
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { EmbeddingOptions } from './embedding.js' */
 /** @import { FeedForwardOptions } from './feedForward.js' */
+/** @import { GatedFeedForwardOptions } from './gatedFeedForward.js' */
 /** @import { AddNormOptions, LayerNormOptions } from './layerNorm.js' */
 /** @import { LearnedPositionalEncodingOptions } from './learnedPositionalEncoding.js' */
 /** @import { LinearOptions } from './linear.js' */
+/** @import { MaskedSoftmaxOptions } from './maskedSoftmax.js' */
 /** @import { MultiHeadAttentionOptions } from './multiHeadAttention.js' */
 /** @import { Names, OptionTable } from './options.js' */
 /** @import { AdamOptions, Model, SgdOptions } from './optimizers.js' */
 /** @import { PositionalEncodingOptions, StartAndDropout } from './positionalEncoding.js' */
+/** @import { RMSNormOptions } from './rmsNorm.js' */
+/** @import { RotaryEmbeddingOptions, RotaryForwardOptions } from './rotaryEmbedding.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { AttentionResult, ScaledDotProductAttentionOptions } from './scaledDotProductAttention.js' */
 /** @import { Integers, TensorLike } from './tensor.js' */
@@ -52,13 +71,49 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  */
 
 /**
+ * Additive attention over variables.
+ * @typedef {Records<[query: Variable, key: Variable, value: Variable, options?: ChoiceOfKeys]> & {
+ *   projectKeys(key: Variable): Variable,
+ *   forwardProjected(query: Variable, projectedKeys: Variable, value: Variable,
+ *     options?: ChoiceOfKeys): Variable,
+ * }} RecordsPooling
+ */
+
+/**
  * @typedef {object} TapeOption
  * @property {Tape} tape  that the call is recorded on
  */
 
 /**
- * Of attention over variables. What it shows beside its output is asked for by `Tape.watch()`.
+ * Of a layer's attention over variables. What it shows beside its output is asked for by `Tape.watch()`.
  * @typedef {ScoreOptions & ExclusionOptions & DropoutOption} VariableAttentionOptions
+ */
+
+/**
+ * Terms of the score that may be variables, whose gradients can be looked at.
+ * @typedef {object} AttentionTerms
+ * @property {Variable | ScoreOptions['bias']} [bias]
+ * @property {Variable | ScoreOptions['alibiSlopes']} [alibiSlopes]
+ * @property {Variable | ScoreOptions['relativeKeys']} [relativeKeys]
+ * @property {Variable | ScoreOptions['relativeValues']} [relativeValues]
+ * @property {Variable | ScoreOptions['sinks']} [sinks]
+ * @property {ScoreOptions['t5Bias']
+ *   | (Omit<NonNullable<ScoreOptions['t5Bias']>, 'table'> & { table: Variable })} [t5Bias]
+ */
+
+/**
+ * Of attention over variables: other tensors than variables have no gradient.
+ * @typedef {Omit<VariableAttentionOptions, keyof AttentionTerms> & AttentionTerms} AttentionOfVariablesOptions
+ */
+
+/**
+ * Which keys take part in pooling.
+ * @typedef {Pick<PoolingOptions, 'hard' | 'mask' | 'validLens'>} ChoiceOfKeys
+ */
+
+/**
+ * Of pooling over variables. The width of a kernel may be a variable with one element: then it is learned.
+ * @typedef {ChoiceOfKeys & Omit<ScoringOptions, 'width'> & { width?: number | Variable }} VariablePoolingOptions
  */
 
 /**
@@ -135,6 +190,10 @@ const kAttention = { ...kScoreNames, dropout: true };
 const kEncoder = { attention: true, dropout: true };
 /** @type {Names<VariableDecoderOptions>} */
 const kDecoder = { selfAttention: true, crossAttention: true, dropout: true };
+/** @type {Names<VariablePoolingOptions>} */
+const kVariablePooling = { ...kScoring, ...kChoiceOfKeys };
+/** In the order in which C++ takes them, before and after that of T5. */
+const kTerms = ['bias', 'alibiSlopes', 'relativeKeys', 'relativeValues', 'sinks'];
 /** @type {Names<StartAndDropout>} */
 const kStartAndDropout = { start: true, dropout: true };
 /** @type {Names<PositionalEncodingOptions>} */
@@ -223,14 +282,97 @@ function recordAddNorm(tape, layer, x, y, options = {}) {
   return tape.record('recordAddNorm', write, layer);
 }
 
-/** @type {RecordLayer} */
-function recordFeedForward(tape, layer, x, options = {}) {
-  checkOptions(options, { dropout: true });
-  const write = (/** @type {Call} */ call) => {
-    tape.write(call, 'x', x);
-    call.dropout(options.dropout);
+/**
+ * @param {Operation} operation
+ * @returns {RecordLayer}
+ */
+const recordFeedForward =
+  (operation) =>
+  (tape, layer, x, options = {}) => {
+    checkOptions(options, { dropout: true });
+    const write = (/** @type {Call} */ call) => {
+      tape.write(call, 'x', x);
+      call.dropout(options.dropout);
+    };
+    return tape.record(operation, write, layer);
   };
-  return tape.record('recordFeedForward', write, layer);
+
+/**
+ * @param {boolean} projected  whether the keys are
+ * @returns {RecordLayer}
+ */
+const recordAdditive =
+  (projected) =>
+  (tape, layer, query, key, value, options = {}) => {
+    checkOptions(options, kChoiceOfKeys);
+    const write = (/** @type {Call} */ call) => {
+      call.has(projected);
+      const { batch, length } = sizesOf(tape.write(call, 'query', query, kRowRanks));
+      const keys = sizesOf(tape.write(call, 'key', key, kRowRanks));
+      tape.write(call, 'value', value, kRowRanks);
+      writePooled(call, options, batch, length, keys.length);
+    };
+    return tape.record('recordAdditiveAttention', write, layer);
+  };
+
+/**
+ * As pooling_options() in C++ reads them: what they show is asked for otherwise.
+ * @param {Call} call
+ * @param {ChoiceOfKeys} options
+ * @param {number} batch
+ * @param {number} numQueries
+ * @param {number} numKeys
+ */
+function writePooled(call, options, batch, numQueries, numKeys) {
+  writeChoiceOfKeys(call, options, batch, numQueries, numKeys);
+  call.none(Kind.result);
+  call.none(Kind.result);
+}
+
+/**
+ * Writes options of attention, with those that are variables after them.
+ * @param {Tape} tape
+ * @param {Call} call
+ * @param {AttentionOfVariablesOptions} options
+ * @param {(options: VariableAttentionOptions) => void} write  with their values in place of variables
+ */
+function writeTerms(tape, call, options, write) {
+  /** @type {Record<string, any>} */
+  const values = { ...options };
+  /** @type {Record<string, Variable>} */
+  const terms = {};
+  const replace = (
+    /** @type {Record<string, any>} */ of,
+    /** @type {string} */ name,
+    /** @type {string} */ path,
+  ) => {
+    if (!isVariable(of[name])) return;
+    terms[path] = of[name];
+    of[name] = terms[path].handleOn(tape, path);
+  };
+  for (const name of kTerms) replace(values, name, name);
+  if (isVariable(values.t5Bias?.table)) {
+    values.t5Bias = { ...values.t5Bias };
+    replace(values.t5Bias, 'table', 't5Bias.table');
+  }
+  write(values);
+  for (const name of [...kTerms.slice(0, 2), 't5Bias.table', ...kTerms.slice(2)]) {
+    if (terms[name]) tape.write(call, name, terms[name]);
+    else call.put(Kind.integer, -1);
+  }
+}
+
+/** @type {RecordLayer} */
+function recordRotation(tape, rotary, x, options = {}) {
+  checkOptions(options, kForwardOptions);
+  return tape.record('recordRotaryEmbedding', (call) => {
+    const { numHeads = 1 } = options;
+    tape.write(call, 'x', x, numHeads === 1 ? kHeadRanks : kRowRanks);
+    requireSameModule('RotaryEmbedding', rotary, runtimeOf(tape));
+    call.put(Kind.address, rotary.address);
+    writePositions(call, options);
+    call.integer('numHeads', numHeads, 1);
+  });
 }
 
 /** @type {RecordLayer} */
@@ -300,7 +442,13 @@ function writeAttention(call, options, layer, queries, keys) {
 const RecordedLinear = recorded(Linear, recordRows('recordLinear'));
 const RecordedPositions = recorded(LearnedPositionalEncoding, recordPositions);
 const RecordedAddNorm = recorded(AddNorm, recordAddNorm);
-const RecordedFeedForward = recorded(FeedForward, recordFeedForward);
+const RecordedFeedForward = recorded(FeedForward, recordFeedForward('recordFeedForward'));
+const RecordedGatedFeedForward = recorded(
+  GatedFeedForward,
+  recordFeedForward('recordGatedFeedForward'),
+);
+const RecordedRotaryEmbedding = recorded(RotaryEmbedding, recordRotation);
+const RecordedRMSNorm = recorded(RMSNorm, recordRows('recordRMSNorm'));
 const RecordedAttention = recorded(MultiHeadAttention, recordMultiHeadAttention);
 const RecordedEncoderLayer = recorded(
   TransformerEncoderLayer,
@@ -357,6 +505,25 @@ class RecordedLayerNorm extends recorded(LayerNorm, recordRows('recordLayerNorm'
       tape.write(call, 'y', y);
     };
     return tape.record('recordLayerNormOfSum', write, /** @type {any} */ (this));
+  }
+}
+
+/** Keys may be projected by themselves, which is recorded, too. */
+class RecordedAdditiveAttention extends recorded(AdditiveAttention, recordAdditive(false)) {
+  static name = AdditiveAttention.name;
+
+  /** @param {any} key */
+  projectKeys(key) {
+    if (!isVariable(key)) return super.projectKeys(key);
+    const write = (/** @type {Call} */ call) => void key.tape.write(call, 'key', key, kRowRanks);
+    return key.tape.record('recordProjectKeys', write, /** @type {any} */ (this));
+  }
+
+  /** @param {...any} args */
+  forwardProjected(...args) {
+    const given = args.find(isVariable);
+    if (!given) return super.forwardProjected(...args);
+    return recordAdditive(true)(given.tape, this, ...args);
   }
 }
 
@@ -460,6 +627,28 @@ export class TrainingAttn extends Attn {
    *   & Records<[x: Variable, options?: { dropout?: Dropout }]>}
    */
   FeedForward = made(this, RecordedFeedForward);
+  /**
+   * @readonly
+   * @type {new (options: GatedFeedForwardOptions) => GatedFeedForward<As>
+   *   & Records<[x: Variable, options?: { dropout?: Dropout }]>}
+   */
+  GatedFeedForward = made(this, RecordedGatedFeedForward);
+  /**
+   * @readonly
+   * @type {new (options: RMSNormOptions) => RMSNorm<As> & Records<[x: Variable]>}
+   */
+  RMSNorm = made(this, RecordedRMSNorm);
+  /**
+   * @readonly
+   * @type {new (options: RotaryEmbeddingOptions) => RotaryEmbedding<As>
+   *   & Records<[x: Variable, options?: RotaryForwardOptions]>}
+   */
+  RotaryEmbedding = made(this, RecordedRotaryEmbedding);
+  /**
+   * @readonly
+   * @type {new (options: AdditiveAttentionOptions) => AdditiveAttention<As> & RecordsPooling}
+   */
+  AdditiveAttention = made(this, RecordedAdditiveAttention);
   /**
    * @readonly
    * @type {new (options: MultiHeadAttentionOptions) => MultiHeadAttention<As> & Records<[
@@ -621,7 +810,7 @@ export class TrainingAttn extends Attn {
    * @param {Variable} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
    * @param {Variable} key  (B, Hkv, Nk, D), of the same rank
    * @param {Variable} value  (B, Hkv, Nk, Dv), of the same rank
-   * @param {VariableAttentionOptions} [options]  tensors among them have no gradient
+   * @param {AttentionOfVariablesOptions} [options]
    * @returns {Variable} (B, Hq, Nq, Dv)
    */
   /**
@@ -654,9 +843,83 @@ export class TrainingAttn extends Attn {
       const k = sizesOf(key.shape);
       const sizes = { batch: q.batch, numHeads: q.heads, numQueries: q.length, headDim: q.width };
       const ofValues = { numKeys: k.length, valueDim: sizesOf(value.shape).width };
-      writeAttentionOptions(call, options, { ...sizes, ...ofValues }, query.shape.slice(0, -1));
+      writeTerms(query.tape, call, options, (values) =>
+        writeAttentionOptions(call, values, { ...sizes, ...ofValues }, query.shape.slice(0, -1)),
+      );
     };
     return recordOn('recordAttention', { query, key, value }, write, kHeadRanks);
+  }
+
+  /**
+   * @overload
+   * @param {Variable} query  (B, Nq, D), or without B, as all
+   * @param {Variable} key  (B, Nk, D)
+   * @param {Variable} value  (B, Nk, Dv)
+   * @param {VariablePoolingOptions} [options]
+   * @returns {Variable} (B, Nq, Dv)
+   */
+  /**
+   * @template {boolean} [Scores=false]
+   * @template {boolean} [Weights=false]
+   * @overload
+   * @param {TensorLike} query
+   * @param {TensorLike} key
+   * @param {TensorLike} value
+   * @param {AttentionPoolingOptions<Scores, Weights>} [options]
+   * @returns {AttentionPoolingResult<As, Scores, Weights>}
+   */
+  /**
+   * @param {any} query
+   * @param {any} key
+   * @param {any} value
+   * @param {any} [options]
+   * @returns {any}
+   */
+  attentionPooling(query, key, value, options = {}) {
+    if (![query, key, value].some(isVariable)) {
+      return super.attentionPooling(query, key, value, options);
+    }
+    checkOptions(options, kVariablePooling);
+    const learned = isVariable(options.width);
+    const scoring = learned ? { ...options, width: undefined } : options;
+    checkScoring(scoring);
+    const write = (/** @type {Call} */ call) => {
+      const q = sizesOf(query.shape);
+      const k = sizesOf(key.shape);
+      checkEqual('key', 'width', k.width, 'the width of query', q.width);
+      writeScoring(call, scoring);
+      writePooled(call, options, q.batch, q.length, k.length);
+      if (learned) query.tape.write(call, 'width', options.width);
+      else call.put(Kind.integer, -1);
+    };
+    return recordOn('recordAttentionPooling', { query, key, value }, write, kRowRanks);
+  }
+
+  /**
+   * @overload
+   * @param {Variable} x  (N, K), (B, N, K) or (B, H, N, K)
+   * @param {MaskedSoftmaxOptions} [options]
+   * @returns {Variable}
+   */
+  /**
+   * @overload
+   * @param {TensorLike} x
+   * @param {MaskedSoftmaxOptions} [options]
+   * @returns {ResultTensor<As>}
+   */
+  /**
+   * @param {any} x
+   * @param {MaskedSoftmaxOptions} [options]
+   * @returns {any}
+   */
+  maskedSoftmax(x, options = {}) {
+    if (!isVariable(x)) return super.maskedSoftmax(x, options);
+    return recordOn(
+      'recordMaskedSoftmax',
+      { x },
+      (call) => writeSoftmaxOptions(call, options, x.shape),
+      kSoftmaxRanks,
+    );
   }
 
   /**

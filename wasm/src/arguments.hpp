@@ -13,12 +13,14 @@
 #include <type_traits>
 #include <vector>
 
+#include "attn/attention/masked_softmax.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/multi_head_attention.hpp"
+#include "attn/pooling/attention_pooling.hpp"
 #include "attn/positions/rotary_embedding.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
@@ -225,10 +227,18 @@ inline void give_initialized(Arguments& a, std::unique_ptr<Module> layer) {
 /// As wasm/js/attentionOptions.js writes them.
 AttentionOptions attention_options(Arguments& arguments);
 
+/// As wasm/js/attentionPooling.js writes them.
+ScoringFunction scoring_function(Arguments& arguments);
+AttentionPoolingOptions pooling_options(Arguments& arguments);
+
+/// As wasm/js/maskedSoftmax.js writes them.
+MaskedSoftmaxOptions softmax_options(Arguments& arguments);
+
 /// As wasm/js/attentionPositions.js writes them.
 AttentionPositions attention_positions(Arguments& arguments);
 
 /// As wasm/js/rotaryEmbedding.js writes them.
 RotaryEmbeddingOptions rotary_options(Arguments& arguments);
+RotaryPositions rotary_positions(Arguments& arguments);
 
 }  // namespace attn::wasm

@@ -53,21 +53,11 @@ AttentionOptions attention_options(Arguments& arguments) {
   return options;
 }
 
-namespace {
-
-void run_attention(Arguments& a) {
-  const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
-  const Tensor output = a.result();
-  scaled_dot_product_attention(query, key, value, output, attention_options(a), context());
-}
-
-void run_masked_softmax(Arguments& a) {
-  const ConstTensor x = a.floats();
-  const Tensor output = a.result();
+MaskedSoftmaxOptions softmax_options(Arguments& a) {
   MaskedSoftmaxOptions options;
   options.valid_lens = a.lengths();
   options.mask = a.mask();
-  masked_softmax(x, output, options, context());
+  return options;
 }
 
 ScoringFunction scoring_function(Arguments& a) {
@@ -96,6 +86,20 @@ AttentionPoolingOptions pooling_options(Arguments& a) {
   options.scores = a.result();
   options.weights = a.result();
   return options;
+}
+
+namespace {
+
+void run_attention(Arguments& a) {
+  const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
+  const Tensor output = a.result();
+  scaled_dot_product_attention(query, key, value, output, attention_options(a), context());
+}
+
+void run_masked_softmax(Arguments& a) {
+  const ConstTensor x = a.floats();
+  const Tensor output = a.result();
+  masked_softmax(x, output, softmax_options(a), context());
 }
 
 void run_attention_pooling(Arguments& a) {

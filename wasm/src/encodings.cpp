@@ -73,6 +73,15 @@ RotaryEmbeddingOptions rotary_options(Arguments& a) {
   return options;
 }
 
+RotaryPositions rotary_positions(Arguments& a) {
+  RotaryPositions positions;
+  positions.start = a.number();
+  positions.positions = a.tensor<const double>();
+  positions.sequence_length = a.optional_number();
+  positions.inverse = a.flag();
+  return positions;
+}
+
 namespace {
 
 // Sinusoidal
@@ -169,15 +178,6 @@ void rotary_frequencies(Arguments& a) {
   const double sequence_length = a.number();
   const auto output = a.tensor<double>();
   std::ranges::copy(rotary.frequencies(sequence_length), output.data());
-}
-
-RotaryPositions rotary_positions(Arguments& a) {
-  RotaryPositions positions;
-  positions.start = a.number();
-  positions.positions = a.tensor<const double>();
-  positions.sequence_length = a.optional_number();
-  positions.inverse = a.flag();
-  return positions;
 }
 
 void run_rotary_embedding(Arguments& a) {

@@ -5,9 +5,11 @@
 #include "attn/layers/conv1d.hpp"
 #include "attn/layers/embedding.hpp"
 #include "attn/layers/feed_forward.hpp"
+#include "attn/layers/gated_feed_forward.hpp"
 #include "attn/layers/gru.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/linear.hpp"
+#include "attn/layers/rms_norm.hpp"
 #include "attn/layers/rnn.hpp"
 
 namespace attn::wasm {
@@ -79,6 +81,15 @@ void run_add_norm(Arguments& a) {
   a.give_intermediates();
 }
 
+void make_rms_norm(Arguments& a) {
+  const std::int64_t width = a.integer();
+  RmsNormOptions options;
+  options.elementwise_affine = a.flag();
+  options.zero_centred_weight = a.flag();
+  options.eps = a.real();
+  a.give_layer(new RmsNorm(width, options));
+}
+
 void make_feed_forward(Arguments& a) {
   FeedForwardOptions options;
   options.d_model = a.integer();
@@ -89,8 +100,18 @@ void make_feed_forward(Arguments& a) {
   give_initialized(a, std::make_unique<FeedForward>(options));
 }
 
+void make_gated_feed_forward(Arguments& a) {
+  GatedFeedForwardOptions options;
+  options.d_model = a.integer();
+  options.dim_feedforward = a.integer();
+  options.activation = a.choice<Activation>();
+  options.bias = a.flag();
+  give_initialized(a, std::make_unique<GatedFeedForward>(options));
+}
+
+template <class L>
 void run_feed_forward(Arguments& a) {
-  const auto& layer = a.layer<FeedForward>();
+  const auto& layer = a.layer<L>();
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
   const Dropout dropout = a.dropout();
@@ -157,7 +178,11 @@ EMSCRIPTEN_BINDINGS(simple_layers) {
   operation("makeAddNorm", &make_add_norm);
   operation("forwardAddNorm", &run_add_norm);
   operation("makeFeedForward", &make_feed_forward);
-  operation("forwardFeedForward", &run_feed_forward);
+  operation("forwardFeedForward", &run_feed_forward<FeedForward>);
+  operation("makeRMSNorm", &make_rms_norm);
+  operation("forwardRMSNorm", &run<RmsNorm>);
+  operation("makeGatedFeedForward", &make_gated_feed_forward);
+  operation("forwardGatedFeedForward", &run_feed_forward<GatedFeedForward>);
   operation("makeGRU", &make_gru);
   operation("forwardGRU", &run_recurrent<GRU>);
   operation("makeRNN", &make_rnn);

@@ -11,17 +11,22 @@
 #include "attn/layers/add_norm.hpp"
 #include "attn/layers/embedding.hpp"
 #include "attn/layers/feed_forward.hpp"
+#include "attn/layers/gated_feed_forward.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/linear.hpp"
 #include "attn/layers/multi_head_attention.hpp"
+#include "attn/layers/rms_norm.hpp"
 #include "attn/layers/transformer_decoder.hpp"
 #include "attn/layers/transformer_encoder.hpp"
+#include "attn/pooling/attention_pooling.hpp"
 #include "attn/positions/learned_positional_encoding.hpp"
 #include "attn/positions/positional_encoding.hpp"
+#include "attn/positions/rotary_embedding.hpp"
 #include "attn/training/attention.hpp"
 #include "attn/training/functions.hpp"
 #include "attn/training/losses.hpp"
 #include "attn/training/optimizers.hpp"
+#include "attn/training/pooling.hpp"
 #include "attn/training/schedules.hpp"
 #include "attn/training/tape.hpp"
 
@@ -193,7 +198,37 @@ void run_dropout(Arguments& a) {
 void run_attention(Arguments& a) {
   const Recorder record(a);
   const Variable query = record.variable(), key = record.variable(), value = record.variable();
-  record.give(scaled_dot_product_attention(query, key, value, attention_options(a)));
+  const AttentionOptions options = attention_options(a);
+  AttentionVariables terms;
+  terms.bias = record.variable();
+  terms.alibi_slopes = record.variable();
+  terms.t5_table = record.variable();
+  terms.relative_keys = record.variable();
+  terms.relative_values = record.variable();
+  terms.sinks = record.variable();
+  record.give(scaled_dot_product_attention(query, key, value, options, terms));
+}
+
+void run_attention_pooling(Arguments& a) {
+  const Recorder record(a);
+  const Variable query = record.variable(), key = record.variable(), value = record.variable();
+  const ScoringFunction scoring = scoring_function(a);
+  const AttentionPoolingOptions options = pooling_options(a);
+  record.give(attention_pooling(query, key, value, scoring, options, record.variable()));
+}
+
+void run_masked_softmax(Arguments& a) {
+  const Recorder record(a);
+  const Variable x = record.variable();
+  record.give(masked_softmax(x, softmax_options(a)));
+}
+
+void run_rotary_embedding(Arguments& a) {
+  const Recorder record(a);
+  const Variable x = record.variable();
+  const auto& rotary = a.object<RotaryEmbedding>();
+  const RotaryPositions positions = rotary_positions(a);
+  record.give(rotary.forward(x, positions, a.integer()));
 }
 
 void run_positional_encoding(Arguments& a) {
@@ -261,9 +296,10 @@ void run_add_norm(Arguments& a) {
   record.give(norm.forward(x, y, a.dropout()));
 }
 
+template <class L>
 void run_feed_forward(Arguments& a) {
   const Recorder record(a);
-  const auto& layer = a.layer<FeedForward>();
+  const auto& layer = a.layer<L>();
   const Variable x = record.variable();
   record.give(layer.forward(x, a.dropout()));
 }
@@ -273,6 +309,22 @@ void run_multi_head_attention(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const Variable query = record.variable(), key = record.variable(), value = record.variable();
   record.give(attention.forward(query, key, value, attention_options(a)));
+}
+
+void run_additive_attention(Arguments& a) {
+  const Recorder record(a);
+  const auto& attention = a.layer<AdditiveAttention>();
+  const bool projected = a.flag();
+  const Variable query = record.variable(), key = record.variable(), value = record.variable();
+  const AttentionPoolingOptions options = pooling_options(a);
+  record.give(projected ? attention.forward_projected(query, key, value, options)
+                        : attention.forward(query, key, value, options));
+}
+
+void run_project_keys(Arguments& a) {
+  const Recorder record(a);
+  const auto& attention = a.layer<AdditiveAttention>();
+  record.give(attention.project_keys(record.variable()));
 }
 
 template <class L, class Call>
@@ -428,6 +480,9 @@ EMSCRIPTEN_BINDINGS(training) {
   operation("recordActivation", &run_activation);
   operation("recordDropout", &run_dropout);
   operation("recordAttention", &run_attention);
+  operation("recordAttentionPooling", &run_attention_pooling);
+  operation("recordMaskedSoftmax", &run_masked_softmax);
+  operation("recordRotaryEmbedding", &run_rotary_embedding);
   operation("recordPositionalEncoding", &run_positional_encoding);
   operation("recordCrossEntropy", &run_cross_entropy);
   operation("recordMseLoss", &run_mse_loss);
@@ -438,7 +493,11 @@ EMSCRIPTEN_BINDINGS(training) {
   operation("recordLayerNorm", &run<LayerNorm>);
   operation("recordLayerNormOfSum", &run_layer_norm_of_sum);
   operation("recordAddNorm", &run_add_norm);
-  operation("recordFeedForward", &run_feed_forward);
+  operation("recordFeedForward", &run_feed_forward<FeedForward>);
+  operation("recordGatedFeedForward", &run_feed_forward<GatedFeedForward>);
+  operation("recordRMSNorm", &run<RmsNorm>);
+  operation("recordAdditiveAttention", &run_additive_attention);
+  operation("recordProjectKeys", &run_project_keys);
   operation("recordMultiHeadAttention", &run_multi_head_attention);
   operation("recordTransformerEncoderLayer",
             &run_encoder<TransformerEncoderLayer, TransformerEncoderLayerCall>);

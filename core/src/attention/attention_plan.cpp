@@ -62,7 +62,11 @@ HeadRows make_rows(const char* name, const ConstTensor& x, index cols, runtime::
     for (index j = begin; j < std::min(begin + kCopyBlock, length); ++j) {
       const float* from = x.pointer(head / heads, head % heads, j, 0);
       float* row = copy + (head * length + j) * cols;
-      for (index c = 0; c < x.size(3); ++c) row[c] = from[c * x.stride(3)];
+      if (x.stride(3) == 1) {
+        std::copy_n(from, x.size(3), row);
+      } else {
+        for (index c = 0; c < x.size(3); ++c) row[c] = from[c * x.stride(3)];
+      }
       std::fill(row + x.size(3), row + cols, 0.0F);
     }
   });

@@ -3,11 +3,8 @@
 #include <cstddef>
 #include <initializer_list>
 
-#include "attn/layers/embedding.hpp"
-#include "attn/layers/gru.hpp"
-#include "attn/layers/linear.hpp"
-#include "attn/pooling/attention_pooling.hpp"
 #include "elementwise.hpp"
+#include "layers/bahdanau_decoder_impl.hpp"
 #include "layers/showing.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -32,20 +29,6 @@ std::vector<float> allocate(const char* name, std::initializer_list<std::int64_t
 
 }  // namespace
 
-struct BahdanauDecoder::Layers {
-  explicit Layers(const BahdanauDecoderOptions& o)
-      : attention(o.num_hiddens, o.encoder_dim.value_or(o.num_hiddens), o.num_hiddens),
-        embedding({.num_embeddings = o.vocab_size, .embedding_dim = o.embed_size}),
-        // Their sum overflows nothing: tables of either width are there already.
-        rnn({o.encoder_dim.value_or(o.num_hiddens) + o.embed_size, o.num_hiddens, o.num_layers}),
-        dense(o.num_hiddens, o.vocab_size) {}
-
-  AdditiveAttention attention;
-  Embedding embedding;
-  GRU rnn;
-  Linear dense;
-};
-
 BahdanauDecoder::BahdanauDecoder(const BahdanauDecoderOptions& options)
     : options_(options), layers_(std::make_shared<Layers>(checked(options))) {
   add_child("attention", layers_->attention);
@@ -59,24 +42,44 @@ ConstTensor BahdanauDecoder::State::hidden() const noexcept {
   return ConstTensor(hidden_.data(), {num_layers_, batch_, num_hiddens_});
 }
 
+void BahdanauDecoder::check_encoder(const ConstTensor& encoder_outputs, const ConstTensor& hidden,
+                                    const ConstLengths& encoder_lens) const {
+  validation::require_shape("encoder_outputs", encoder_outputs,
+                            {-1, -1, layers_->attention.key_dim()});
+  validation::require_data("encoder_outputs", encoder_outputs);
+  validation::require_shape("hidden", hidden,
+                            {options_.num_layers, encoder_outputs.size(0), options_.num_hiddens});
+  validation::require_data("hidden", hidden);
+  validation::require_lengths("encoder_lens", encoder_lens, encoder_outputs.size(0), -1,
+                              encoder_outputs.size(1), "outputs of the encoder");
+}
+
+void BahdanauDecoder::check_tokens(const IdView& tokens, std::int64_t batch) const {
+  validation::require_shape("tokens", tokens.shape(), {batch, -1});
+  validation::require_data("tokens", tokens);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t t = 0; t < tokens.size(1); ++t) {
+      if (tokens(b, t) < 0 || tokens(b, t) >= options_.vocab_size) {
+        validation::fail_value("tokens", tokens(b, t),
+                               {"a token between 0 and ", options_.vocab_size - 1});
+      }
+    }
+  }
+}
+
 BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_outputs,
                                                    const ConstTensor& hidden,
                                                    const ConstLengths& encoder_lens,
                                                    Context& context) const {
   const BahdanauDecoderOptions& o = options_;
   const std::int64_t encoder_dim = layers_->attention.key_dim();
-  validation::require_shape("encoder_outputs", encoder_outputs, {-1, -1, encoder_dim});
-  validation::require_data("encoder_outputs", encoder_outputs);
+  check_encoder(encoder_outputs, hidden, encoder_lens);
   State state;
   state.batch_ = encoder_outputs.size(0);
   state.num_keys_ = encoder_outputs.size(1);
   state.encoder_dim_ = encoder_dim;
   state.num_layers_ = o.num_layers;
   state.num_hiddens_ = o.num_hiddens;
-  validation::require_shape("hidden", hidden, {o.num_layers, state.batch_, o.num_hiddens});
-  validation::require_data("hidden", hidden);
-  validation::require_lengths("encoder_lens", encoder_lens, state.batch_, -1, state.num_keys_,
-                              "outputs of the encoder");
   const auto rows = {state.batch_, state.num_keys_, encoder_dim};
   state.hidden_ = allocate("hidden", {o.num_layers, state.batch_, o.num_hiddens});
   state.encoder_outputs_ = allocate("encoder_outputs", rows);
@@ -109,22 +112,13 @@ void BahdanauDecoder::forward(const IdView& tokens, State& state, const Tensor& 
     validation::fail_value("state", "a state of another decoder",
                            {"one that ", validation::Name("init_state"), " of this decoder made"});
   }
-  validation::require_shape("tokens", tokens.shape(), {batch, -1});
-  validation::require_data("tokens", tokens);
+  check_tokens(tokens, batch);
   const std::int64_t steps = tokens.size(1);
   validation::require_shape("logits", logits, {batch, steps, o.vocab_size});
   validation::require_data("logits", logits);
   if (!alignment.is_none()) {
     validation::require_shape("alignment", alignment, {batch, steps, keys});
     validation::require_data("alignment", alignment);
-  }
-  for (std::int64_t b = 0; b < batch; ++b) {
-    for (std::int64_t t = 0; t < steps; ++t) {
-      if (tokens(b, t) < 0 || tokens(b, t) >= o.vocab_size) {
-        validation::fail_value("tokens", tokens(b, t),
-                               {"a token between 0 and ", o.vocab_size - 1});
-      }
-    }
   }
   Showing show(*this, intermediates);
   if (steps == 0) return show.done();

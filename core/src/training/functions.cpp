@@ -112,6 +112,26 @@ class SliceStep final : public Step {
   index begin_, end_;
 };
 
+class ConcatenateStep final : public Step {
+ public:
+  ConcatenateStep(Node* const* parts, index count, int dim)
+      : parts_(parts), count_(count), dim_(dim) {}
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    index begin = 0;
+    for (Node* part : std::span(parts_, static_cast<std::size_t>(count_))) {
+      const index end = begin + part->value.size(dim_);
+      const ConstTensor gradient = output_gradient.slice(dim_, begin, end);
+      pass.add_to(part, gradient);
+      begin = end;
+    }
+  }
+
+ private:
+  Node* const* parts_;
+  index count_;
+  int dim_;
+};
+
 /// The dimension, from the first one.
 int checked_dimension(const ConstTensor& x, int dim) {
   if (dim < -x.rank() || dim >= x.rank()) {
@@ -214,6 +234,39 @@ Variable select(const Variable& x, int dim, std::int64_t at) {
     validation::fail_value("at", at, {"an index below the size ", x.size(dim)});
   }
   return copy_of_slice("select", x, dim, at, at + 1, false);
+}
+
+Variable concatenate(std::span<const Variable> parts, int dim) {
+  Recording record("concatenate", nullptr, parts);
+  const ConstTensor& first = parts[0].value();
+  dim = checked_dimension(first, dim);
+  std::array<std::int64_t, ConstTensor::kMaxRank> sizes;
+  const std::span<std::int64_t> shape = std::span(sizes).first(first.shape().size());
+  std::ranges::copy(first.shape(), shape.begin());
+  std::int64_t& length = shape[static_cast<std::size_t>(dim)];
+  length = 0;
+  for (const Variable& part : parts) {
+    const std::span<const std::int64_t> size = part.shape();
+    bool fits = size.size() == shape.size();
+    for (std::size_t d = 0; fits && d < shape.size(); ++d) {
+      fits = size[d] == shape[d] || static_cast<int>(d) == dim;
+    }
+    if (!fits) {
+      validation::fail_shape("parts", size, {first.shape(), " but for dimension ", dim});
+    }
+    length += part.size(dim);
+  }
+  const Tensor y = record.memory(shape);
+  auto* nodes = record.take<Node*>(static_cast<index>(parts.size()));
+  runtime::Execution run(record.context());
+  index begin = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const index end = begin + parts[i].size(dim);
+    copy(parts[i].value(), y.slice(dim, begin, end), run);
+    nodes[i] = record.node(parts[i]);
+    begin = end;
+  }
+  return record.finish(y, ConcatenateStep(nodes, static_cast<index>(parts.size()), dim));
 }
 
 }  // namespace attn

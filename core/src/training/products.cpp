@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <bit>
+#include <cstdint>
 
 #include "elementwise.hpp"
 #include "layers/packed_matrix.hpp"
@@ -42,11 +43,11 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
   float* packed = run.floats(validation::product("x", {chunks, packed_chunk}), "matrix product");
   float* scratch = take_product_scratch(kChunk, run);
   const auto depth_of = [&](index chunk) { return std::min(kChunk, depth - chunk * kChunk); };
-  for (index chunk = 0; chunk < chunks; ++chunk) {
-    const index begin = chunk * kChunk;
-    const ConstTensor part = transposed(b.slice(0, begin, begin + depth_of(chunk)));
-    pack_matrix(part, packed + chunk * packed_chunk, depth_of(chunk), run);
-  }
+  const double elements = static_cast<double>(depth) * static_cast<double>(cols);
+  run.parallel_for(chunks, elements, [&](index chunk, int) noexcept {
+    kernels.pack(cols, depth_of(chunk), b.pointer(chunk * kChunk), b.stride(1), b.stride(0),
+                 packed + chunk * packed_chunk);
+  });
   // Rows so many floats apart drive each other out of caches: those of a are then copied apart.
   constexpr index kCacheAlias = 1024;
   ConstTensor from = a;
@@ -89,11 +90,14 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
   });
 }
 
+/// By the bits of exponents, which a compiler puts into vectors.
 bool is_finite(const ConstTensor& row) {
+  constexpr std::uint32_t kExponent = 0x7f800000U;
+  std::uint32_t found = 0;
   for (index i = 0; i < row.size(0); ++i) {
-    if (!std::isfinite(row(i))) return false;
+    found |= (std::bit_cast<std::uint32_t>(row(i)) & kExponent) == kExponent ? 1U : 0U;
   }
-  return true;
+  return found == 0;
 }
 
 bool is_zero(const ConstTensor& row) {

@@ -137,8 +137,10 @@ class Recording {
   /// `name` is a literal; `layer` may be null. Inputs that are none are passed over, but one must
   /// not be. Throws kInvalidArgument.
   Recording(const char* name, const Module* layer, std::initializer_list<const Variable*> inputs);
-  /// The same for what has no variable as an input.
-  Recording(const char* name, const Module* layer, Tape& tape);
+  Recording(const char* name, const Module* layer, std::span<const Variable> inputs);
+  /// The same for what may have no variable as an input, on this tape.
+  Recording(const char* name, const Module* layer, Tape& tape,
+            std::initializer_list<const Variable*> inputs = {});
 
   Context& context() const noexcept;
 
@@ -190,6 +192,8 @@ class Recording {
   }
 
  private:
+  void add_input(const Variable& input);
+  void require_tape() const;
   void* take_bytes(std::int64_t count, std::size_t size);
   Node* new_node(const ConstTensor& value, bool needs_gradient);
   void append(Step* step, Node* output) noexcept;

@@ -320,28 +320,42 @@ Tensor BackwardPass::zero_gradient(const Node& node) {
 Recording::Recording(const char* name, const Module* layer,
                      std::initializer_list<const Variable*> inputs)
     : name_(name), layer_(layer ? ModuleAccess::identity(*layer) : nullptr) {
-  for (const Variable* input : inputs) {
-    if (input->is_none()) continue;
-    const Node& node = TapeAccess::checked(*input);
-    if (!tape_) tape_ = TapeAccess::tape(*input);
-    if (tape_ != TapeAccess::tape(*input)) {
-      validation::fail_value(name, "variables of two tapes", {"variables of one tape"});
-    }
-    if (node.only_shown) {
-      validation::fail_value(name, "a variable that is only shown",
-                             {"one that is computed, whose gradient goes on"});
-    }
-    needs_gradient_ = needs_gradient_ || node.needs_gradient;
+  for (const Variable* input : inputs) add_input(*input);
+  require_tape();
+}
+
+Recording::Recording(const char* name, const Module* layer, std::span<const Variable> inputs)
+    : name_(name), layer_(layer ? ModuleAccess::identity(*layer) : nullptr) {
+  for (const Variable& input : inputs) add_input(input);
+  require_tape();
+}
+
+void Recording::add_input(const Variable& input) {
+  if (input.is_none()) return;
+  const Node& node = TapeAccess::checked(input);
+  if (!tape_) tape_ = TapeAccess::tape(input);
+  if (tape_ != TapeAccess::tape(input)) {
+    validation::fail_value(name_, "variables of two tapes", {"variables of one tape"});
   }
-  if (!tape_) validation::fail_value(name, "none", {"a variable that a tape has made"});
+  if (node.only_shown) {
+    validation::fail_value(name_, "a variable that is only shown",
+                           {"one that is computed, whose gradient goes on"});
+  }
+  needs_gradient_ = needs_gradient_ || node.needs_gradient;
+}
+
+void Recording::require_tape() const {
+  if (!tape_) validation::fail_value(name_, "none", {"a variable that a tape has made"});
   tape_->require_recording();
 }
 
-Recording::Recording(const char* name, const Module* layer, Tape& tape)
+Recording::Recording(const char* name, const Module* layer, Tape& tape,
+                     std::initializer_list<const Variable*> inputs)
     : tape_(&TapeAccess::data(tape)),
       name_(name),
       layer_(layer ? ModuleAccess::identity(*layer) : nullptr) {
-  tape_->require_recording();
+  for (const Variable* input : inputs) add_input(*input);
+  require_tape();
 }
 
 Context& Recording::context() const noexcept { return tape_->context; }

@@ -214,6 +214,172 @@ napi_value attention(const Arguments& args) {
                           }));
 }
 
+/// (context, { batch, heads, queries, keys, dim, causal, withForward }, q, k, v, dO, and the
+/// gradients of q, k and v one after the other)
+napi_value gradients(const Arguments& args) {
+  const ContextPointer context = args.object<ContextPointer>(0);
+  const std::int64_t heads = args.integer(1, "heads");
+  const std::int64_t keys = args.integer(1, "keys");
+  const std::int64_t dim = args.integer(1, "dim");
+  const std::int64_t count = heads * keys * dim;
+  const auto of = [=](float* data) { return attn::Tensor(data, {1, heads, keys, dim}); };
+  const attn::ConstTensor q = of(args.floats(2).data), k = of(args.floats(3).data),
+                          v = of(args.floats(4).data), output_gradient = of(args.floats(5).data);
+  float* const to = args.floats(6).data;
+  const auto output = std::make_shared<attn::OwnedTensor>(q.shape());
+  const auto log_sum_exp =
+      std::make_shared<attn::OwnedTensor>(std::vector<std::int64_t>{1, heads, keys});
+  const bool causal = args.integer(1, "causal") != 0;
+  const auto forward = [=] {
+    attn::AttentionOptions options;
+    options.causal = causal;
+    options.log_sum_exp = log_sum_exp->view();
+    attn::scaled_dot_product_attention(q, k, v, output->view(), options, *context);
+  };
+  const auto backward = [=] {
+    attn::AttentionOptions options;
+    options.causal = causal;
+    attn::scaled_dot_product_attention_backward(
+        q, k, v, output->view(), log_sum_exp->view(), output_gradient,
+        {.query = of(to), .key = of(to + count), .value = of(to + 2 * count)}, options, *context);
+  };
+  if (args.integer(1, "withForward") == 0) {
+    forward();
+    return make_object<Job>(args, repeated(backward));
+  }
+  return make_object<Job>(args, repeated([=] {
+                            forward();
+                            backward();
+                          }));
+}
+
+/// A GPT whose norms come first, as torch.nn's modules make it.
+struct Gpt {
+  struct Shape {
+    std::int64_t width, layers, heads, tokens, batch, vocabulary;
+  };
+
+  Gpt(const Shape& shape, ContextPointer used)
+      : sizes(shape),
+        context(std::move(used)),
+        embedding({.num_embeddings = shape.vocabulary, .embedding_dim = shape.width}),
+        positions(shape.tokens, shape.width),
+        encoder({.layer = {.d_model = shape.width,
+                           .num_heads = shape.heads,
+                           .dim_feedforward = 4 * shape.width,
+                           .activation = attn::Activation::kGelu,
+                           .norm_first = true},
+                 .num_layers = shape.layers,
+                 .final_norm = true}),
+        logits(shape.width, shape.vocabulary),
+        norm(shape.width),
+        output({shape.batch, shape.tokens, shape.width}),
+        hidden({shape.batch, shape.tokens, 4 * shape.width}),
+        scores({shape.batch, shape.tokens, shape.vocabulary}) {
+    std::uint64_t seed = 0;
+    for (const attn::NamedModule& part : parts()) part.module.initialize_xavier(++seed);
+    const std::int64_t count = shape.batch * shape.tokens;
+    attn::OwnedTensor drawn({2, count});
+    attn::fill_uniform(drawn, {.seed = 1}, 0, 1);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto id = [&](int row) {
+        return static_cast<std::int64_t>(drawn(row, i) * static_cast<float>(shape.vocabulary));
+      };
+      ids.push_back(id(0));
+      targets.push_back(id(1));
+    }
+  }
+
+  std::vector<attn::NamedModule> parts() {
+    return {{"embedding", embedding},
+            {"positions", positions},
+            {"encoder", encoder},
+            {"logits", logits}};
+  }
+
+  /// Numbers that are learned.
+  std::int64_t size() {
+    std::int64_t result = 0;
+    for (const attn::NamedModule& part : parts()) {
+      for (const attn::NamedTensor& parameter : attn::state_dict(part.module)) {
+        std::int64_t count = 1;
+        for (const std::int64_t size : parameter.values.shape()) count *= size;
+        result += count;
+      }
+    }
+    return result;
+  }
+
+  void step() {
+    tape.clear();
+    const attn::Variable x =
+        encoder.forward(positions.forward(tokens()), {.attention = {.causal = true}});
+    tape.backward(attn::cross_entropy(logits.forward(x), targets));
+    optimizer.step(tape);
+  }
+
+  /// What of a step is no product and no attention, on as many numbers; after a step.
+  void elementwise() {
+    rows.clear();
+    attn::Variable x = rows.variable(output);
+    for (std::int64_t layer = 0; layer < sizes.layers; ++layer) {
+      x = x + norm.forward(x);
+      x = x + norm.forward(x);
+    }
+    rows.backward(norm.forward(x), output);
+    rows.clear();
+    attn::Variable inner = rows.variable(hidden);
+    for (std::int64_t layer = 0; layer < sizes.layers; ++layer) {
+      inner = attn::apply_activation(inner, attn::Activation::kGelu);
+    }
+    rows.backward(inner, hidden);
+    rows.clear();
+    rows.backward(attn::cross_entropy(rows.variable(scores), targets));
+    optimizer.step(tape);
+  }
+
+  attn::Variable tokens() {
+    return embedding.forward(tape, {ids.data(), {sizes.batch, sizes.tokens}});
+  }
+
+  Shape sizes;
+  ContextPointer context;
+  attn::Embedding embedding;
+  attn::LearnedPositionalEncoding positions;
+  attn::TransformerEncoder encoder;
+  attn::Linear logits;
+  attn::LayerNorm norm;
+  attn::OwnedTensor output, hidden, scores;
+  std::vector<std::int64_t> ids, targets;
+  attn::Tape tape{*context}, rows{*context};
+  attn::AdamW optimizer{parts()};
+};
+
+/// (context, { width, layers, heads, tokens, batch, vocabulary })
+napi_value gpt(const Arguments& args) {
+  const Gpt::Shape shape{args.integer(1, "width"), args.integer(1, "layers"),
+                         args.integer(1, "heads"), args.integer(1, "tokens"),
+                         args.integer(1, "batch"), args.integer(1, "vocabulary")};
+  return make_object(args, std::make_shared<Gpt>(shape, args.object<ContextPointer>(0)));
+}
+
+/// (gpt)
+napi_value gpt_step(const Arguments& args) {
+  return make_object<Job>(args,
+                          repeated([gpt = args.object<std::shared_ptr<Gpt>>(0)] { gpt->step(); }));
+}
+
+/// (gpt): a job after a step
+napi_value gpt_elementwise(const Arguments& args) {
+  return make_object<Job>(
+      args, repeated([gpt = args.object<std::shared_ptr<Gpt>>(0)] { gpt->elementwise(); }));
+}
+
+/// (gpt)
+napi_value gpt_size(const Arguments& args) {
+  return make_number(args, static_cast<double>(args.object<std::shared_ptr<Gpt>>(0)->size()));
+}
+
 /// (context, { tokens, width, heads }, in_proj_weight, out_proj.weight, x, output)
 napi_value layer(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
@@ -377,6 +543,11 @@ NAPI_MODULE_INIT() {
   add<&attention>(env, exports, "attention");
   add<&layer>(env, exports, "layer");
   add<&linear>(env, exports, "linear");
+  add<&gradients>(env, exports, "gradients");
+  add<&gpt>(env, exports, "gpt");
+  add<&gpt_step>(env, exports, "gptStep");
+  add<&gpt_elementwise>(env, exports, "gptElementwise");
+  add<&gpt_size>(env, exports, "gptSize");
   add<&sinusoid>(env, exports, "sinusoid");
   add<&num_machine_loops>(env, exports, "numMachineLoops");
   add<&machine_loop_name>(env, exports, "machineLoopName");

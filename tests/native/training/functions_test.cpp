@@ -14,9 +14,11 @@
 #include "every_instruction_set.hpp"
 #include "random.hpp"
 #include "training/gradients.hpp"
+#include "training/values.hpp"
 
 namespace {
 
+using attn::ConstTensor;
 using attn::OwnedTensor;
 using attn::Variable;
 using attn_test::elements;
@@ -24,6 +26,8 @@ using attn_test::error_of;
 using attn_test::Random;
 using attn_test::Results;
 using attn_test::same_bits;
+using attn_test::uniform_tensor;
+using attn_test::values;
 using ::testing::ElementsAre;
 
 using FunctionsTest = attn_test::EveryInstructionSet;
@@ -136,6 +140,47 @@ TEST_P(FunctionsTest, reshape_keeps_the_order_and_copies_nothing) {
   tape.backward(sum, OwnedTensor({3, 2}, {1, 2, 3, 4, 5, 6}));
   EXPECT_THAT(elements(x.gradient()), ElementsAre(2, 4, 6, 8, 10, 12));
   EXPECT_THAT(x.gradient().shape(), ElementsAre(2, 3));
+}
+
+TEST_P(FunctionsTest, parts_one_behind_the_other_along_any_dimension) {
+  Random random;
+  const OwnedTensor a = uniform_tensor({2, 3, 5}, random), b = uniform_tensor({2, 1, 5}, random);
+  const OwnedTensor dy = uniform_tensor({2, 7, 5}, random);
+  attn::Tape tape(context());
+  const Variable x = tape.variable(a), y = tape.variable(b);
+  const Variable all = attn::concatenate({x, y, x}, -2);
+  EXPECT_THAT(all.shape(), ElementsAre(2, 7, 5));
+  tape.backward(all, dy);
+  for (std::int64_t i = 0; i < 2; ++i) {
+    const ConstTensor got = all.value().select(0, i), gradient = ConstTensor(dy).select(0, i);
+    EXPECT_EQ(values(got.slice(0, 0, 3)), values(ConstTensor(a).select(0, i)));
+    EXPECT_EQ(values(got.slice(0, 3, 4)), values(ConstTensor(b).select(0, i)));
+    EXPECT_EQ(values(got.slice(0, 4, 7)), values(ConstTensor(a).select(0, i)));
+    EXPECT_EQ(values(y.gradient().select(0, i)), values(gradient.slice(0, 3, 4)));
+    const std::vector<float> once = values(gradient.slice(0, 0, 3));
+    const std::vector<float> again = values(gradient.slice(0, 4, 7));
+    const std::vector<float> sum = values(x.gradient().select(0, i));
+    for (std::size_t k = 0; k < sum.size(); ++k) EXPECT_EQ(sum[k], once[k] + again[k]);
+  }
+  const OwnedTensor wide = uniform_tensor({2, 6, 5}, random);
+  attn_test::expect_no_allocation(context(), [&](attn::Tape& steady) {
+    steady.clear();
+    const Variable part = steady.variable(a);
+    steady.backward(attn::concatenate({part, part}, 1), wide);
+  });
+}
+
+TEST(FunctionsErrorTest, says_what_cannot_be_concatenated) {
+  attn::Tape tape;
+  const Variable x = tape.variable(OwnedTensor({2, 3})), y = tape.variable(OwnedTensor({3, 3}));
+  EXPECT_EQ(error_of([&] { attn::concatenate({x, y}, 1); }),
+            "shape_mismatch: parts: got shape (3, 3), needs (2, 3) but for dimension 1");
+  EXPECT_EQ(error_of([&] { attn::concatenate({x, y}, 2); }),
+            "invalid_argument: dim: got 2, needs a dimension of x, which has 2");
+  EXPECT_EQ(error_of([&] { attn::concatenate({}, 0); }),
+            "invalid_argument: concatenate: got none, needs a variable that a tape has made");
+  EXPECT_EQ(error_of([&] { attn::concatenate({x, Variable()}, 0); }),
+            "invalid_argument: variable: got none, needs one that a tape has made");
 }
 
 TEST_P(FunctionsTest, slices_of_any_dimension) {

@@ -49,6 +49,14 @@ ATTN_API Variable slice(const Variable& x, int dim, std::int64_t begin, std::int
 /// select(x, 1, n − 1). Errors as those of slice().
 ATTN_API Variable select(const Variable& x, int dim, std::int64_t at);
 
+/// Parts one behind the other along dimension `dim`, in which alone their sizes may differ; each is
+/// given its part of the gradient. Throws kShapeMismatch, and kInvalidArgument for no part and for
+/// a dimension that they do not have.
+ATTN_API Variable concatenate(std::span<const Variable> parts, int dim);
+inline Variable concatenate(std::initializer_list<Variable> parts, int dim) {
+  return concatenate(std::span<const Variable>(parts.begin(), parts.size()), dim);
+}
+
 /// f(x) element by element. The gradient is f'(x) · dy: for ReLU dy where x > 0 and 0 elsewhere,
 /// exactly; for the others within 1e-6·|dy| of the exact value.
 ATTN_API Variable apply_activation(const Variable& x, Activation activation);

@@ -1,0 +1,90 @@
+// PyTorch as a peer: a Python process of its own that answers requests; pytorch.py is its side.
+
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+import { SetupError } from '../../wasm/toolchain/system.js';
+
+const kProgram = join(import.meta.dirname, 'pytorch.py');
+
+/** @param {Float32Array} x */
+const encode = ({ buffer, byteOffset, byteLength }) =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('base64');
+
+/** @param {string} text */
+const decode = (text) => {
+  const bytes = Buffer.from(text, 'base64');
+  return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+};
+
+export class PyTorch {
+  /** @type {import('node:child_process').ChildProcessByStdio<import('node:stream').Writable, import('node:stream').Readable, null>} */
+  #process;
+  /** @type {AsyncIterator<string>} */
+  #lines;
+  version = '';
+
+  /**
+   * @param {string} command  that starts Python, for example "python3"; its words may be those of a
+   *   container, too
+   */
+  static async start(command) {
+    const peer = new PyTorch(command);
+    peer.version = (await peer.#read()).version;
+    return peer;
+  }
+
+  /** @param {string} command */
+  constructor(command) {
+    const [program, ...args] = command.split(' ');
+    // Python gets the program itself, not its path: a container has other paths.
+    const source = readFileSync(kProgram, 'utf8');
+    this.#process = spawn(program, [...args, '-c', source], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    this.#process.on('error', () => {});
+    this.#lines = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
+    this.command = command;
+  }
+
+  /** @returns {Promise<any>} */
+  async #read() {
+    const { value, done } = await this.#lines.next();
+    if (done) throw new SetupError(`"${this.command}" ended. Has its Python the package torch?`);
+    return JSON.parse(value);
+  }
+
+  /** @param {object} request */
+  async #ask(request) {
+    this.#process.stdin.write(`${JSON.stringify(request)}\n`);
+    return this.#read();
+  }
+
+  /**
+   * @param {object} work  its kind and shape
+   * @param {number} threads
+   * @param {Record<string, Float32Array>} [inputs]
+   */
+  async solver(work, threads, inputs = {}) {
+    const arrays = Object.fromEntries(Object.entries(inputs).map(([k, x]) => [k, encode(x)]));
+    const { id, size } = await this.#ask({ make: { ...work, ...arrays } });
+    return {
+      name: 'PyTorch',
+      size: /** @type {number} */ (size),
+      run: async (/** @type {number} */ repeats) =>
+        /** @type {number} */ ((await this.#ask({ run: id, repeats, threads })).seconds),
+      /** The gradients of q, k and v one after the other. */
+      output: async () => {
+        const gradients = await this.#ask({ gradients: id });
+        return Float32Array.from(['q', 'k', 'v'].flatMap((name) => [...decode(gradients[name])]));
+      },
+      dispose: () => this.#ask({ forget: id }),
+    };
+  }
+
+  end() {
+    this.#process.stdin.end();
+  }
+}

@@ -1,0 +1,76 @@
+import { kActivations } from './activation.js';
+import { Layer } from './layer.js';
+import { checkOptions, flag, kInit, size } from './options.js';
+
+/** @import { Activation } from './activation.js' */
+/** @import { Dropout } from './dropout.js' */
+/** @import { Asked, InitOptions, IntermediatesOption, OutputOrShown } from './layer.js' */
+/** @import { OptionTable } from './options.js' */
+/** @import { Runtime } from './runtime.js' */
+/** @import { TensorLike } from './tensor.js' */
+/** @import { ResultKind } from './tensorHandle.js' */
+
+/**
+ * @typedef {object} GatedFeedForwardSizes
+ * @property {number} dModel  width of the input and of the output
+ * @property {number} dimFeedforward  width between the layers
+ * @property {Activation} [activation]  `'silu'` by default: SwiGLU (Llama, Qwen, Mistral); `'geluTanh'`
+ *   is GeGLU (Gemma, T5 1.1), `'sigmoid'` GLU
+ * @property {boolean} [bias]  `false` by default
+ */
+
+/** @typedef {GatedFeedForwardSizes & InitOptions} GatedFeedForwardOptions */
+
+/** @type {OptionTable} */
+const kOptions = {
+  dModel: size(),
+  dimFeedforward: size(),
+  activation: (call, name, value = 'silu') => call.choice(name, value, kActivations),
+  bias: flag(false),
+  ...kInit,
+};
+
+const kCall = { dropout: true, intermediates: true };
+
+/**
+ * The gated feed-forward network of today's Transformers (Shazeer 2020), as LlamaMLP in Hugging Face's
+ * Transformers:
+ *
+ *   output = dropout(f(x · W_gateᵀ) ∘ (x · W_upᵀ)) · W_downᵀ
+ *
+ * Parameters: `gate_proj.weight` and `up_proj.weight` (dimFeedforward, dModel), `down_proj.weight` (dModel,
+ * dimFeedforward), and with `bias` `gate_proj.bias`, `up_proj.bias` and `down_proj.bias`.
+ *
+ * @template {ResultKind} [As='array']
+ * @extends {Layer<GatedFeedForwardSizes>}
+ */
+export class GatedFeedForward extends Layer {
+  /** @internal */
+  static name = 'GatedFeedForward';
+
+  /**
+   * @param {Runtime} runtime
+   * @param {GatedFeedForwardOptions} options
+   */
+  constructor(runtime, options) {
+    super(runtime, 'GatedFeedForward', options, kOptions);
+  }
+
+  /**
+   * @param {TensorLike} x  (N, dModel) or (B, N, dModel)
+   * @template {Asked} [N=undefined]
+   * @param {{ dropout?: Dropout } & IntermediatesOption<N>} [options]
+   * @returns {OutputOrShown<As, N>} the shape of `x`; with `intermediates` that is `output`, and they stand
+   *   beside it
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
+   *   `disposed`
+   */
+  forward(x, options = {}) {
+    checkOptions(options, kCall);
+    return this.show(
+      'forwardGatedFeedForward',
+      (call) => call.rows('x', x, this.sizes.dModel, 'dModel'),
+      options,
+    );
+  }
+}

@@ -1,0 +1,54 @@
+import { Layer } from './layer.js';
+import { flag, real, size } from './options.js';
+
+/** @import { Runtime } from './runtime.js' */
+/** @import { TensorLike } from './tensor.js' */
+/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+
+/**
+ * @typedef {object} RMSNormOptions
+ * @property {number} width  of the rows
+ * @property {number} [eps]  added to the mean square; 2⁻²³ by default, as PyTorch. Llama has 1e-5 or 1e-6,
+ *   Qwen and Gemma 1e-6
+ * @property {boolean} [elementwiseAffine]  with weight; `true` by default
+ * @property {boolean} [zeroCentredWeight]  multiplies by 1 + weight, as Gemma; `false` by default
+ */
+
+const kOptions = {
+  width: size(),
+  elementwiseAffine: flag(true),
+  zeroCentredWeight: flag(false),
+  eps: real(2 ** -23),
+};
+
+/**
+ * Normalisation by the root of the mean square over the last dimension (Zhang and Sennrich 2019), as
+ * torch.nn.RMSNorm and the norms of Llama, Qwen and Gemma:
+ *
+ *   y = x / √(mean(x²) + eps) · weight
+ *
+ * Parameter: `weight` (width,), ones at first; zeros with `zeroCentredWeight`.
+ *
+ * @template {ResultKind} [As='array']
+ */
+export class RMSNorm extends Layer {
+  /** @internal */
+  static name = 'RMSNorm';
+
+  /**
+   * @param {Runtime} runtime
+   * @param {RMSNormOptions} options
+   */
+  constructor(runtime, options) {
+    super(runtime, 'RMSNorm', options, kOptions);
+  }
+
+  /**
+   * @param {TensorLike} x  (…, width)
+   * @returns {ResultTensor<As>} the shape of `x`
+   * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`
+   */
+  forward(x) {
+    return this.map('forwardRMSNorm', (call) => call.floats('x', x));
+  }
+}
