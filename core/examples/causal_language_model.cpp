@@ -50,7 +50,7 @@ class CausalLanguageModel : public attn::Module {
   /// (1, N, V).
   void forward(const attn::IdView& ids, const attn::Tensor& logits,
                std::span<attn::KeyValueCache> caches) const {
-    attn::OwnedTensor x({ids.size(0), ids.size(1), stack_.options().layer.d_model});
+    attn::OwnedTensor x({ids.size(0), ids.size(1), output_.in_features()});
     embedding_.forward(ids, x);
     if (positions_) positions_->forward(x, x, caches[0].length());
     attn::TransformerEncoderCall call;

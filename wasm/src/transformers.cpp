@@ -174,10 +174,8 @@ TransformerLayerOptions layer_options(Arguments& a) {
   return options;
 }
 
-template <class Options>
-Options stack_options(Arguments& a) {
-  Options options;
-  options.layer = layer_options(a);
+TransformerEncoderOptions stack_options(Arguments& a) {
+  TransformerEncoderOptions options{.layer = layer_options(a)};
   options.num_layers = a.integer();
   options.final_norm = a.flag();
   return options;
@@ -188,9 +186,9 @@ void make_layer(Arguments& a) {
   give_initialized(a, std::make_unique<L>(layer_options(a)));
 }
 
-template <class L, class Options>
+template <class L>
 void make_stack(Arguments& a) {
-  give_initialized(a, std::make_unique<L>(stack_options<Options>(a)));
+  give_initialized(a, std::make_unique<L>(stack_options(a)));
 }
 
 /// A layer of a stack, which stays its owner.
@@ -334,7 +332,7 @@ EMSCRIPTEN_BINDINGS(transformers) {
   operation("makeTransformerEncoderLayer", &make_layer<TransformerEncoderLayer>);
   operation("forwardTransformerEncoderLayer", &run_encoder_layer);
   operation("makeLayerCache", &make_layer_cache);
-  operation("makeTransformerEncoder", &make_stack<TransformerEncoder, TransformerEncoderOptions>);
+  operation("makeTransformerEncoder", &make_stack<TransformerEncoder>);
   operation("layerOfTransformerEncoder", &layer_of<TransformerEncoder>);
   operation("forwardTransformerEncoder", &run_encoder);
   operation("makeCaches", &make_caches);
@@ -343,7 +341,7 @@ EMSCRIPTEN_BINDINGS(transformers) {
   operation("forwardTransformerDecoderLayer",
             &run_decoder<TransformerDecoderLayer, TransformerDecoderLayerCall>);
   operation("startTransformerDecoderLayer", &start_decoder<TransformerDecoderLayer>);
-  operation("makeTransformerDecoder", &make_stack<TransformerDecoder, TransformerDecoderOptions>);
+  operation("makeTransformerDecoder", &make_stack<TransformerDecoder>);
   operation("layerOfTransformerDecoder", &layer_of<TransformerDecoder>);
   operation("forwardTransformerDecoder", &run_decoder<TransformerDecoder, TransformerDecoderCall>);
   operation("startTransformerDecoder", &start_decoder<TransformerDecoder>);

@@ -33,6 +33,24 @@ detail::SublayerNorms sublayer_norms_of(const TransformerLayerOptions& options) 
   return norms;
 }
 
+std::int64_t checked_layer_count(const TransformerEncoderOptions& stack) {
+  validation::require_at_least("num_layers", stack.num_layers, 1);
+  if (stack.layers.empty()) return stack.num_layers;
+  const std::int64_t count = std::ssize(stack.layers);
+  if (stack.num_layers != 1 && stack.num_layers != count) {
+    validation::fail_value("num_layers", stack.num_layers,
+                           {count, ", the number of ", validation::Name("layers")});
+  }
+  const std::int64_t width = stack.layers.front().d_model;
+  for (const TransformerLayerOptions& layer : stack.layers) {
+    if (layer.d_model != width) {
+      validation::fail_value("layers", layer.d_model,
+                             {"the ", validation::Name("d_model"), " ", width, " of the first"});
+    }
+  }
+  return count;
+}
+
 void normalize(const detail::Norm& norm, const ConstTensor& x, const Tensor& output,
                Context& context, Intermediates* intermediates) {
   std::visit([&](const auto& n) { n.forward(x, output, context, intermediates); }, norm);

@@ -57,48 +57,17 @@ AnyFeedForward feed_forward_of(const TransformerLayerOptions& options);
 detail::Norm norm_of(const TransformerLayerOptions& options);
 detail::SublayerNorms sublayer_norms_of(const TransformerLayerOptions& options);
 
-/// The options of each layer of a stack; completes those of the stack where each has its own.
-template <class StackOptions>
-std::vector<TransformerLayerOptions> layers_of(StackOptions& stack) {
-  if (stack.layers.empty()) {
-    validation::require_at_least("num_layers", stack.num_layers, 1);
-    return std::vector(static_cast<std::size_t>(stack.num_layers), stack.layer);
-  }
-  const std::int64_t count = std::ssize(stack.layers);
-  if (stack.num_layers != 1 && stack.num_layers != count) {
-    validation::fail_value("num_layers", stack.num_layers,
-                           {count, ", the number of ", validation::Name("layers")});
-  }
-  const std::int64_t width = stack.layers.front().d_model;
-  for (const TransformerLayerOptions& layer : stack.layers) {
-    if (layer.d_model != width) {
-      validation::fail_value("layers", layer.d_model,
-                             {"the ", validation::Name("d_model"), " ", width, " of the first"});
-    }
-  }
-  stack.num_layers = count;
-  stack.layer = stack.layers.front();
-  return stack.layers;
+/// How many layers a stack has, and the options of one. Throws kInvalidArgument.
+std::int64_t checked_layer_count(const TransformerEncoderOptions& stack);
+inline const TransformerLayerOptions& layer_of(const TransformerEncoderOptions& stack,
+                                               std::int64_t l) {
+  return stack.layers.empty() ? stack.layer : stack.layers[static_cast<std::size_t>(l)];
 }
 
 /// The layer that a variant holds, as what all of them are.
 template <class... Layers>
 const Module& as_module(const std::variant<Layers...>& layer) {
   return std::visit([](const Module& module) -> const Module& { return module; }, layer);
-}
-
-/// add("norm1", …), add("norm2", …) and so on, and then the same of the norms of outputs.
-template <class F>
-void for_each_norm(std::initializer_list<const detail::SublayerNorms*> sublayers, F&& add) {
-  const auto each = [&](const std::string& name, auto norm) {
-    int number = 0;
-    for (const detail::SublayerNorms* norms : sublayers) {
-      ++number;
-      if (norms->*norm) add(name + std::to_string(number), as_module(*(norms->*norm)));
-    }
-  };
-  each("norm", &detail::SublayerNorms::norm);
-  each("output_norm", &detail::SublayerNorms::output_norm);
 }
 
 /// What is the same for all sublayers of a pass.

@@ -29,8 +29,15 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
   add_child("self_attn", self_attention_);
   add_child("multihead_attn", cross_attention_);
   add_child("", as_module(feed_forward_));
-  for_each_norm({&norms1_, &norms2_, &norms3_},
-                [&](const std::string& name, const Module& norm) { add_child(name, norm); });
+  const auto add_norm = [&](const char* name, const std::optional<detail::Norm>& norm) {
+    if (norm) add_child(name, as_module(*norm));
+  };
+  add_norm("norm1", norms1_.norm);
+  add_norm("norm2", norms2_.norm);
+  add_norm("norm3", norms3_.norm);
+  add_norm("output_norm1", norms1_.output_norm);
+  add_norm("output_norm2", norms2_.output_norm);
+  add_norm("output_norm3", norms3_.output_norm);
   // More than its matrices need: layer l of a stack begins at stream 16·l.
   reserve_streams(16);
   add_intermediates({"resid_pre", "resid_mid", "resid_mid_cross", "resid_post", "output"});
@@ -134,16 +141,18 @@ void TransformerDecoderState::truncate(std::int64_t length) {
 
 TransformerDecoder::TransformerDecoder(const TransformerDecoderOptions& options)
     : options_(options) {
-  for (const TransformerLayerOptions& layer : layers_of(options_)) {
-    const std::string name = "layers." + std::to_string(layers_.size());
-    add_child(name, layers_.emplace_back(layer));
+  const std::int64_t count = checked_layer_count(options);
+  for (std::int64_t l = 0; l < count; ++l) {
+    add_child("layers." + std::to_string(l), layers_.emplace_back(layer_of(options, l)));
   }
-  if (options.final_norm) add_child("norm", as_module(norm_.emplace(norm_of(options_.layer))));
+  if (options.final_norm) {
+    add_child("norm", as_module(norm_.emplace(norm_of(layer_of(options, 0)))));
+  }
 }
 
 void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
                              const TransformerDecoderCall& call, Context& context) const {
-  check_tokens(x, output, options_.layer.d_model);
+  check_tokens(x, output, layer_of(options_, 0).d_model);
   layers_.front().check_memory(x, memory, call.state != nullptr);
   check_dropout(call.dropout, "self_attention.dropout", call.self_attention);
   check_dropout(call.dropout, "cross_attention.dropout", call.cross_attention);

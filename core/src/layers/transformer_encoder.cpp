@@ -15,8 +15,13 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& 
       norms2_(sublayer_norms_of(options)) {
   add_child("self_attn", self_attention_);
   add_child("", as_module(feed_forward_));
-  for_each_norm({&norms1_, &norms2_},
-                [&](const std::string& name, const Module& norm) { add_child(name, norm); });
+  const auto add_norm = [&](const char* name, const std::optional<detail::Norm>& norm) {
+    if (norm) add_child(name, as_module(*norm));
+  };
+  add_norm("norm1", norms1_.norm);
+  add_norm("norm2", norms2_.norm);
+  add_norm("output_norm1", norms1_.output_norm);
+  add_norm("output_norm2", norms2_.output_norm);
   add_intermediates({"resid_pre", "resid_mid", "resid_post", "output"});
 }
 
@@ -74,16 +79,18 @@ void TransformerEncoderLayer::forward(const ConstTensor& x, const Tensor& output
 
 TransformerEncoder::TransformerEncoder(const TransformerEncoderOptions& options)
     : options_(options) {
-  for (const TransformerLayerOptions& layer : layers_of(options_)) {
-    const std::string name = "layers." + std::to_string(layers_.size());
-    add_child(name, layers_.emplace_back(layer));
+  const std::int64_t count = checked_layer_count(options);
+  for (std::int64_t l = 0; l < count; ++l) {
+    add_child("layers." + std::to_string(l), layers_.emplace_back(layer_of(options, l)));
   }
-  if (options.final_norm) add_child("norm", as_module(norm_.emplace(norm_of(options_.layer))));
+  if (options.final_norm) {
+    add_child("norm", as_module(norm_.emplace(norm_of(layer_of(options, 0)))));
+  }
 }
 
 void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
                              const TransformerEncoderCall& call, Context& context) const {
-  check_tokens(x, output, options_.layer.d_model);
+  check_tokens(x, output, layer_of(options_, 0).d_model);
   check_dropout(call.dropout, "attention.dropout", call.attention);
   check_stack_outputs("attention", call.attention, call.weights, layers_.size());
   Showing show(*this, call.intermediates, x.rank() == 3);

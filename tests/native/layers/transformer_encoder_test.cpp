@@ -150,8 +150,7 @@ TEST_P(TransformerEncoderTest, a_stack_may_have_layers_that_differ) {
   no_positions.num_kv_heads = 1;
   TransformerEncoder encoder({.final_norm = true, .layers = {local, global, no_positions}});
   randomize(encoder, random);
-  EXPECT_EQ(encoder.options().num_layers, 3);
-  EXPECT_EQ(encoder.options().layer.d_model, 12);
+  EXPECT_EQ(encoder.layers().size(), 3);
   const std::vector<float> x = random.normals(2 * 9 * 12);
   std::vector<float> y(x.size(), 77.0F);
   encoder.forward({x.data(), {2, 9, 12}}, {y.data(), {2, 9, 12}}, {.attention = {.causal = true}},

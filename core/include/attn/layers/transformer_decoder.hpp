@@ -145,13 +145,7 @@ struct TransformerDecoderCall {
   Intermediates* intermediates = nullptr;
 };
 
-struct TransformerDecoderOptions {
-  TransformerLayerOptions layer = {};
-  std::int64_t num_layers = 1;
-  /// A norm of the layers' kind after the last one: PyTorch's argument `norm`, usual with pre-norm.
-  bool final_norm = false;
-  std::vector<TransformerLayerOptions> layers = {};  ///< as in TransformerEncoderOptions
-};
+using TransformerDecoderOptions = TransformerEncoderOptions;
 
 /// A stack of such layers (torch.nn.TransformerDecoder). Parameters: "layers.0.…" and so on, and
 /// with final_norm "norm.weight" and, where it is a LayerNorm, "norm.bias".

@@ -154,6 +154,7 @@ class ATTN_API TransformerEncoderLayer : public Module {
   detail::SublayerNorms norms1_, norms2_;
 };
 
+/// Of a stack, of an encoder or a decoder.
 struct TransformerEncoderOptions {
   TransformerLayerOptions layer = {};
   std::int64_t num_layers = 1;
@@ -189,7 +190,6 @@ class ATTN_API TransformerEncoder : public Module {
   /// widths or of another number than a num_layers that is given.
   explicit TransformerEncoder(const TransformerEncoderOptions& options);
 
-  /// `layer` is the first one's where each has its own.
   const TransformerEncoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerEncoderLayer> layers() const noexcept { return layers_; }
 
