@@ -245,9 +245,9 @@ const recordedStack = (Class, record, LayerClass) =>
      */
     constructor(runtime, options) {
       super(runtime, options);
-      const { length } = /** @type {any} */ (this).layers;
-      this.layers = layersOf(/** @type {any} */ (this), length, (place) => {
-        return new LayerClass(runtime, options, place);
+      const stack = /** @type {any} */ (this);
+      this.layers = layersOf(stack, options, stack.sizes, (layer, place) => {
+        return new LayerClass(runtime, layer, place);
       });
     }
   };
@@ -434,9 +434,8 @@ const recordDecoder =
  * @param {readonly number[]} keys
  */
 function writeAttention(call, options, layer, queries, keys) {
-  const { dModel, numHeads } = layer.sizes;
-  const sizes = layerSizes(queries, dModel, numHeads, keys[keys.length - 2]);
-  writeAttentionOptions(call, options, sizes, leadingOf(queries, numHeads));
+  const sizes = layerSizes(queries, layer.sizes, keys[keys.length - 2]);
+  writeAttentionOptions(call, options, sizes, leadingOf(queries, sizes.numHeads));
 }
 
 const RecordedLinear = recorded(Linear, recordRows('recordLinear'));

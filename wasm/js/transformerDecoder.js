@@ -139,21 +139,21 @@ class Decoder extends Layer {
    * @param {TensorLike | DecodingState} memory
    * @param {DecoderLayerCall & IntermediatesOption} options
    * @param {Names} names  of what attention may be given
-   * @param {number | undefined} numWeights  of how many layers of a stack the weights are asked for
+   * @param {boolean | undefined} needWeights  of a stack's layers
    * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
    * @returns {R}
    */
-  run(x, memory, options, names, numWeights, give) {
+  run(x, memory, options, names, needWeights, give) {
     const { selfAttention = {}, crossAttention = {}, dropout } = options;
     checkOptions(selfAttention, names, 'selfAttention');
     checkOptions(crossAttention, names, 'crossAttention');
-    const { dModel, numHeads } = this.sizes;
+    const { dModel } = this.sizes;
     const state = memory instanceof DecodingState ? memory : undefined;
     const past = state ? state.length : 0;
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const rank = shape.length;
-      const self = layerSizes(shape, dModel, numHeads, past + shape[rank - 2]);
+      const self = layerSizes(shape, this.sizes, past + shape[rank - 2]);
       const output = call.result('output', shape);
       call.put(Kind.address, state ? state.address : 0);
       let numKeys;
@@ -168,12 +168,14 @@ class Decoder extends Layer {
         numKeys = other[rank - 2];
       }
       const cross = { ...self, numKeys };
-      const leading = leadingOf(shape, numHeads);
+      const leading = leadingOf(shape, self.numHeads);
       const selfStages = writeAttentionOptions(call, selfAttention, self, leading);
       const crossStages = writeAttentionOptions(call, crossAttention, cross, leading);
       call.dropout(dropout);
       const weightsOf = (/** @type {ScoreSizes} */ sizes) =>
-        numWeights === undefined ? [] : writeLayerWeights(call, numWeights, sizes, leading);
+        needWeights === undefined
+          ? []
+          : writeLayerWeights(call, needWeights, this.sizes, sizes, shape);
       const selfWeights = weightsOf(self);
       const crossWeights = weightsOf(cross);
       call.intermediates(options.intermediates);
@@ -259,7 +261,7 @@ export class TransformerDecoderLayer extends Decoder {
 
 /**
  * A stack of such layers (torch.nn.TransformerDecoder). Parameters: `layers.0.…` and so on, and with
- * `finalNorm` `norm.weight` and `norm.bias`.
+ * `finalNorm` `norm.weight` and, of a LayerNorm, `norm.bias`.
  *
  * @template {ResultKind} [As='array']
  * @extends {Decoder<As>}
@@ -280,8 +282,8 @@ export class TransformerDecoder extends Decoder {
      * @readonly
      * @type {readonly TransformerDecoderLayer<As>[]}
      */
-    this.layers = layersOf(this, this.sizes.numLayers, (place) => {
-      return new TransformerDecoderLayer(runtime, options, place);
+    this.layers = layersOf(this, options, this.sizes, (layer, place) => {
+      return new TransformerDecoderLayer(runtime, layer, place);
     });
   }
 
@@ -299,8 +301,7 @@ export class TransformerDecoder extends Decoder {
   forward(x, memory, options = {}) {
     checkOptions(options, kCall);
     const needWeights = wanted('needWeights', options.needWeights);
-    const numWeights = needWeights ? this.layers.length : 0;
-    return this.run(x, memory, options, kScoreNames, numWeights, (call, output, self, cross) => {
+    return this.run(x, memory, options, kScoreNames, needWeights, (call, output, self, cross) => {
       return /** @type {any} */ ({
         output: call.give(output),
         ...(needWeights && {

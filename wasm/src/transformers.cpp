@@ -163,13 +163,22 @@ TransformerLayerOptions layer_options(Arguments& a) {
   options.num_heads = a.integer();
   options.dim_feedforward = a.integer();
   options.activation = a.choice<Activation>();
+  options.gated_feed_forward = a.flag();
   options.layer_norm_eps = a.real();
+  options.rms_norm = optional_rms_norm(a);
   options.norm_first = a.flag();
+  options.norm_outputs = a.flag();
   options.bias = a.flag();
   options.attention_bias = a.flag();
+  options.attention_output_bias = a.flag();
   options.feed_forward_dropout = a.flag();
   options.num_kv_heads = a.integer();
+  options.head_dim = a.optional_integer();
+  options.qk_norm = optional_rms_norm(a);
   options.sinks = a.flag();
+  options.scale = a.optional_real();
+  options.softcap = a.real();
+  options.window = optional_window(a);
   options.positions = attention_positions(a);
   return options;
 }
@@ -178,6 +187,9 @@ TransformerEncoderOptions stack_options(Arguments& a) {
   TransformerEncoderOptions options{.layer = layer_options(a)};
   options.num_layers = a.integer();
   options.final_norm = a.flag();
+  for (std::int64_t more = a.integer(); more > 0; --more) {
+    options.layers.push_back(layer_options(a));
+  }
   return options;
 }
 
