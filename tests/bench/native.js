@@ -508,13 +508,14 @@ function requireAgreement(work, name, difference) {
 }
 
 /**
- * What one head of many tokens takes beyond its inputs and output, measured in a process of its own.
+ * What one head of many tokens takes beyond its inputs and outputs, measured in a process of its own.
+ * @param {'forward' | 'gradients'} pass  gradients: forward and backward
  * @param {number} tokens
  * @param {number} threads
  * @param {string} instructionSet
  */
-export function measureMemory(tokens, threads, instructionSet) {
-  const args = [import.meta.filename, String(tokens), String(threads), instructionSet];
+export function measureMemory(pass, tokens, threads, instructionSet) {
+  const args = [import.meta.filename, pass, String(tokens), String(threads), instructionSet];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   if (status !== 0) throw new SetupError(`The measurement of memory failed:\n${stderr}`);
   return /** @type {{ bytes: number, seconds: number }} */ (JSON.parse(stdout));
@@ -522,12 +523,16 @@ export function measureMemory(tokens, threads, instructionSet) {
 
 if (process.argv[1] === import.meta.filename) {
   loadAddon();
-  const [tokens, threads] = process.argv.slice(2, 4).map(Number);
+  const [pass, ...rest] = process.argv.slice(2);
+  const [tokens, threads] = rest.map(Number);
   const shape = { batch: 1, heads: 1, queries: tokens, keys: tokens, dim: 64 };
-  const [q, k, v] = [1, 2, 3].map((seed) => normal(tokens * 64, seed));
-  const output = floats(tokens * 64).fill(1);
-  const context = addon.context(threads, process.argv[4] ?? '');
-  const job = addon.attention(context, shape, q, k, v, output);
+  const [q, k, v, outputGradient] = [1, 2, 3, 4].map((seed) => normal(tokens * 64, seed));
+  const output = floats((pass === 'gradients' ? 3 : 1) * tokens * 64).fill(1);
+  const context = addon.context(threads, rest[2] ?? '');
+  const job =
+    pass === 'gradients'
+      ? addon.gradients(context, { ...shape, withForward: 1 }, q, k, v, outputGradient, output)
+      : addon.attention(context, shape, q, k, v, output);
   const start = hrtime.bigint();
   const bytes = addon.peakMemory(job);
   const seconds = secondsSince(start);

@@ -10,7 +10,7 @@ import puppeteer from 'puppeteer-core';
 import sirv from 'sirv';
 
 import { findChromium, findFirefox } from '../../wasm/toolchain/system.js';
-import { bitsOf } from './sameBits.js';
+import { bitsOf, bitsOfTraining } from './sameBits.js';
 import { chromiumFlags, numberOf, readCells, serveSite } from './site.js';
 
 /** @import { Browser, ElementHandle, Page } from 'puppeteer-core' */
@@ -162,6 +162,34 @@ test('SIMD128 gives the same bits in Firefox, Chromium and Node', async () => {
       });
       await close();
       assert.deepEqual(found, expected, name);
+    }),
+  );
+});
+
+test('a thousand steps of training end in the same bits in Firefox, Chromium and Node', async () => {
+  const kSteps = 1000;
+  const expected = await Promise.all(
+    [1, 2].map(async (threads) => {
+      const variant = threads > 1 ? 'simd128-threads' : 'simd128';
+      const attn = await load({ training: true, variant, threads });
+      const bits = await bitsOfTraining(attn, kSteps);
+      attn.dispose();
+      return bits;
+    }),
+  );
+  assert.deepEqual(expected[1], expected[0], 'two threads');
+  await Promise.all(
+    kBrowsers.map(async (name) => {
+      const { page, close } = await open(name);
+      const found = await page.evaluate(async (steps) => {
+        const [{ load }, { bitsOfTraining }] = await Promise.all([
+          import(String('/attn/index.js')),
+          import(String('/tests/sameBits.js')),
+        ]);
+        return bitsOfTraining(await load({ training: true, variant: 'simd128' }), steps);
+      }, kSteps);
+      await close();
+      assert.deepEqual(found, expected[0], name);
     }),
   );
 });

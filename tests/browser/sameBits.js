@@ -1,7 +1,7 @@
 // A fixed set of calls whose every bit is to be the same wherever SIMD128 runs: in each browser and in
 // Node. It takes the module as it is, and imports nothing, so that a page can import it, too.
 
-/** @import { Attn, Tensor } from 'attn' */
+/** @import { Attn, Tensor, TrainingAttn } from 'attn' */
 
 /**
  * Numbers from −1 to 1 that need no generator: by Weyl's sequence.
@@ -85,6 +85,75 @@ export async function bitsOf(attn) {
   const gru = new attn.GRU({ inputSize: 48, hiddenSize: 17, seed: 3 });
   results['recurrence'] = gru.forward(x).output.data;
 
+  return digests(results);
+}
+
+/**
+ * The parameters and the state of the optimiser after a run of training, from a seed.
+ * @param {TrainingAttn} attn
+ * @param {number} steps
+ * @returns {Promise<Record<string, string>>}
+ */
+export async function bitsOfTraining(attn, steps) {
+  const [vocabulary, half, batch, dModel] = [8, 5, 4, 20];
+  const options = { dModel, numHeads: 2, dimFeedforward: 36, numLayers: 2, normFirst: true };
+  const model = {
+    tokens: new attn.Embedding({ numEmbeddings: vocabulary, embeddingDim: dModel, seed: 1 }),
+    positions: new attn.LearnedPositionalEncoding({ maxLength: 2 * half, dModel, seed: 2 }),
+    encoder: new attn.TransformerEncoder({ ...options, activation: 'gelu', seed: 3 }),
+    norm: new attn.RMSNorm({ width: dModel }),
+    gated: new attn.GatedFeedForward({ dModel, dimFeedforward: 36, seed: 4 }),
+    unembed: new attn.Linear({ inFeatures: dModel, outFeatures: vocabulary, seed: 5 }),
+  };
+  const optimizer = new attn.AdamW(model);
+  const tape = new attn.Tape();
+  const shape = [batch, 2 * half - 1];
+  const losses = [];
+  for (let step = 1; step <= steps; ++step) {
+    const drawn = attn.randomUniform({ shape: [batch, half], high: vocabulary, seed: step }).data;
+    const ids = { data: new Int32Array(shape[0] * shape[1]), shape };
+    const targets = new Int32Array(ids.data.length);
+    ids.data.forEach((_, n) => {
+      const [row, i] = [Math.floor(n / shape[1]) * half, n % shape[1]];
+      ids.data[n] = drawn[row + (i % half)];
+      targets[n] = i + 1 < half ? -100 : drawn[row + ((i + 1) % half)];
+    });
+    tape.clear();
+    const dropout = { probability: 0.02, seed: step };
+    let x = model.positions.forward(model.tokens.forward(ids, { tape }), { dropout });
+    x = model.encoder.forward(x, { attention: { causal: true }, dropout });
+    x = x.add(model.gated.forward(model.norm.forward(x)));
+    const loss = attn.crossEntropy(model.unembed.forward(x), { data: targets, shape });
+    tape.backward(loss);
+    losses.push(loss.item(), attn.clipGradNorm(tape, 1));
+    optimizer.lr = attn.cosineLearningRate(step, {
+      peak: 3e-3,
+      warmupSteps: 50,
+      totalSteps: steps,
+    });
+    optimizer.step(tape);
+  }
+  /** @type {Record<string, Float32Array>} */
+  const results = { losses: Float32Array.from(losses) };
+  for (const [name, { data }] of Object.entries(optimizer.stateDict())) results[name] = data;
+  for (const [part, layer] of Object.entries(model)) {
+    for (const [name, { data }] of Object.entries(layer.stateDict())) {
+      results[`${part}.${name}`] = data;
+    }
+    layer.dispose();
+  }
+  const [first, last] = [losses[0], losses.at(-2) ?? NaN];
+  if (!(last < first / 2)) throw new Error(`the loss went from ${first} to ${last}`);
+  optimizer.dispose();
+  tape.dispose();
+  return digests(results);
+}
+
+/**
+ * The SHA-256 of each.
+ * @param {Record<string, Float32Array>} results
+ */
+async function digests(results) {
   /** @type {Record<string, string>} */
   const bits = {};
   for (const [name, data] of Object.entries(results)) {

@@ -84,6 +84,18 @@ const rmsNorm = new attn.RMSNorm({ width: kWidth, eps: 1e-3 });
 const gated = new attn.GatedFeedForward({ dModel: kWidth, dimFeedforward: 12 });
 const rotary = new attn.RotaryEmbedding({ rotaryDim: 4 });
 const additive = new attn.AdditiveAttention({ queryDim: kWidth, keyDim: kWidth, numHiddens: 6 });
+const conv = new attn.Conv1d({
+  inChannels: kWidth,
+  outChannels: 6,
+  kernelSize: 3,
+  padding: 'same',
+});
+const gru = new attn.GRU({ inputSize: kWidth, hiddenSize: 6, numLayers: 2 });
+const rnn = new attn.RNN({ inputSize: kWidth, hiddenSize: 6 });
+const h0 = random([2, 2, 6], 21);
+const words = { data: [1, 2, 3, 4, 0, 5], shape: [2, 3] };
+const sizes = { vocabSize: 7, embedSize: 4, numHiddens: 6, numLayers: 2, encoderDim: kWidth };
+const bahdanau = new attn.BahdanauDecoder(sizes);
 const pooled = { mask: { data: [true, true, false, true, true], shape: [5] }, validLens: [3, 5] };
 const rotated = { numHeads: 2, start: 3 };
 const encoderLayer = new attn.TransformerEncoderLayer({ ...block, normFirst: true });
@@ -117,6 +129,25 @@ const kForwards = {
   'RotaryEmbedding of one head': [
     (v) => rotary.forward(v, { positions: [0, 2, 4, 8, 16], inverse: true }),
     (x) => rotary.forward(x, { positions: [0, 2, 4, 8, 16], inverse: true }),
+  ],
+  Conv1d: [(v) => conv.forward(v), (x) => conv.forward(x)],
+  GRU: [(v) => gru.forward(v).output, (x) => gru.forward(x).output],
+  'GRU, last states': [
+    (v) => gru.forward(v, { h0: v.tape.constant(h0) }).hN,
+    (x) => gru.forward(x, { h0 }).hN,
+  ],
+  RNN: [(v) => rnn.forward(v).output, (x) => rnn.forward(x).output],
+  BahdanauDecoder: [
+    (v) => {
+      const state = bahdanau.initState(v, v.tape.constant(h0), { encoderLens: [5, 2] });
+      const { logits } = bahdanau.forward(words, state);
+      return attn.concatenate([logits, bahdanau.forward(words, state).logits], 1);
+    },
+    (x) => {
+      const state = bahdanau.initState(x, h0, { encoderLens: [5, 2] });
+      const data = [1, 2, 3, 1, 2, 3, 4, 0, 5, 4, 0, 5];
+      return bahdanau.forward({ data, shape: [2, 6] }, state).logits;
+    },
   ],
   AdditiveAttention: [
     (v) => additive.forward(v, v, v, pooled),
@@ -412,6 +443,16 @@ test('what_is_wrong_is_an_error_and_the_module_goes_on', () => {
   assert.throws(
     () => attn.scaledDotProductAttention(v, v, v, { relativeKeys: v }),
     error('shape_mismatch', /relativeKeys/),
+  );
+  assert.throws(() => attn.concatenate([], 0), error('invalid_argument', /parts/));
+  assert.throws(() => attn.concatenate([v, v.select(0, 0)], 1), error('shape_mismatch', /parts/));
+  assert.throws(
+    () => bahdanau.initState(v, v),
+    error('shape_mismatch', /hidden: got shape \(2, 5, 8\), needs \(2, 2, 6\)/),
+  );
+  assert.throws(
+    () => bahdanau.initState(v, /** @type {any} */ (h0)),
+    error('invalid_argument', /hidden/),
   );
   assert.throws(() => rotary.forward(v, { numHeads: 3 }), error('shape_mismatch', /3 heads/));
   assert.throws(

@@ -93,7 +93,7 @@ export { remoteVariant, remoteResult, counted, heads, notAwaited };
 /** Results follow the options, on this thread and in a worker; the lines marked must not compile. */
 const asked = `
 import { load } from 'attn';
-import type { AttentionOptions, AttentionResult, Tensor, TensorHandle } from 'attn';
+import type { AttentionOptions, AttentionResult, Tensor, TensorHandle, Variable } from 'attn';
 import { load as loadInWorker } from 'attn/worker';
 
 type Same<A, B> =
@@ -228,6 +228,21 @@ is<Shown>()((await remoteGru.forward(x, { intermediates: ['output_l0'] })).inter
 
 // @ts-expect-error: the name is misspelt
 mha.forward(x, x, x, { intermediate: ['q'] });
+const trainer = await load({ training: true });
+const tape = new trainer.Tape();
+const v = tape.variable(x);
+is<Variable>()(new trainer.GatedFeedForward({ dModel: 1, dimFeedforward: 1 }).forward(v), true);
+is<Tensor>()(new trainer.RMSNorm({ width: 1 }).forward(x), true);
+is<Variable>()(trainer.scaledDotProductAttention(v, v, v, { sinks: v, bias: x }), true);
+is<Tensor>()(trainer.scaledDotProductAttention(x, x, x, { needWeights: true }).weights, true);
+is<Variable>()(trainer.attentionPooling(v, v, v, { scoring: 'gaussian', width: v }), true);
+is<Variable>()(new trainer.GRU({ inputSize: 1, hiddenSize: 1 }).forward(v).hN, true);
+is<Variable>()(trainer.concatenate([v, v], 0), true);
+// @ts-expect-error: a module that only infers has none
+new attn.Tape();
+// @ts-expect-error: weights of variables are asked for by watch()
+trainer.scaledDotProductAttention(v, v, v, { needWeights: true });
+
 // @ts-expect-error: the dropout of a layer's call acts on the weights, too
 encoderLayer.forward(x, { attention: { dropout: { probability: 0.5 } } });
 // @ts-expect-error: names are a list

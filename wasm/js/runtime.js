@@ -60,6 +60,7 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'recordEmbedding' | 'recordLearnedPositionalEncoding' | 'recordLayerNorm' |
  *   'recordLayerNormOfSum' | 'recordAddNorm' | 'recordFeedForward' | 'recordMultiHeadAttention' |
  *   'recordAttentionPooling' | 'recordMaskedSoftmax' | 'recordRotaryEmbedding' |
+ *   'recordConcatenate' | 'recordConv1d' | 'recordGRU' | 'recordRNN' | 'recordBahdanauDecoder' |
  *   'recordGatedFeedForward' | 'recordRMSNorm' | 'recordAdditiveAttention' | 'recordProjectKeys' |
  *   'recordTransformerEncoderLayer' | 'recordTransformerEncoder' |
  *   'recordTransformerDecoderLayer' | 'recordTransformerDecoder' | 'makeSgd' | 'makeAdam' |

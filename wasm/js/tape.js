@@ -349,13 +349,31 @@ export class Tape extends NativeObject {
    * @returns {Variable}
    */
   record(operation, write, layer, owner) {
+    return this.recordEach(1, operation, write, layer, owner)[0];
+  }
+
+  /**
+   * @internal the same that gives several
+   * @param {number} count
+   * @param {Operation} operation
+   * @param {(call: Call) => void} write
+   * @param {Layer} [layer]
+   * @param {Layer} [owner]
+   * @returns {Variable[]}
+   */
+  recordEach(count, operation, write, layer, owner) {
     return this.call((call) => {
       if (layer !== undefined) this.#writeLayer(call, layer);
       write(call);
       if (layer !== undefined) this.#layers.add(layer);
       call.run(operation);
-      const shape = Array.from({ length: call.given(2) }, (_, i) => call.given(3 + i));
-      return new Variable(this, call.given(0), call.given(1), shape, owner);
+      let at = 0;
+      return Array.from({ length: count }, () => {
+        const [place, address, rank] = [at, at + 1, at + 2].map((index) => call.given(index));
+        const shape = Array.from({ length: rank }, (_, i) => call.given(at + 3 + i));
+        at += 3 + rank;
+        return new Variable(this, place, address, shape, owner);
+      });
     });
   }
 

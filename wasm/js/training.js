@@ -3,7 +3,7 @@
 import { kActivations } from './activation.js';
 import { AdditiveAttention } from './additiveAttention.js';
 import { Attn, madeIn, runtimeOfAttn } from './attn.js';
-import { kScoreNames, sizesOf, writeAttentionOptions } from './attentionOptions.js';
+import { kScoreNames, sizesOf, writeAttentionOptions, writeLengths } from './attentionOptions.js';
 import {
   checkScoring,
   kChoiceOfKeys,
@@ -11,7 +11,9 @@ import {
   writeChoiceOfKeys,
   writeScoring,
 } from './attentionPooling.js';
-import { argumentError } from './errors.js';
+import { BahdanauDecoder } from './bahdanauDecoder.js';
+import { Conv1d } from './conv1d.js';
+import { argumentError, invalid } from './errors.js';
 import { Embedding } from './embedding.js';
 import { FeedForward } from './feedForward.js';
 import { GatedFeedForward } from './gatedFeedForward.js';
@@ -25,10 +27,11 @@ import { runtimeOf } from './nativeObject.js';
 import { checkOptions, choice, kDropout, natural, real, size, writeOptions } from './options.js';
 import { Adam, AdamW, SGD } from './optimizers.js';
 import { RMSNorm } from './rmsNorm.js';
+import { GRU, RNN } from './recurrent.js';
 import { kForwardOptions, RotaryEmbedding, writePositions } from './rotaryEmbedding.js';
 import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
 import { requireSameModule, requireTape, Tape, Variable } from './tape.js';
-import { checkEqual, checkIntegers, kHeadRanks, kRowRanks } from './tensor.js';
+import { checkEqual, checkIntegers, checkShapeIs, kHeadRanks, kRowRanks } from './tensor.js';
 import { layersOf } from './transformer.js';
 import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js';
 import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js';
@@ -39,6 +42,8 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /** @import { AttentionPoolingOptions, AttentionPoolingResult, PoolingOptions, ScoringOptions } from './attentionPooling.js' */
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { BahdanauDecoderOptions } from './bahdanauDecoder.js' */
+/** @import { Conv1dOptions } from './conv1d.js' */
 /** @import { EmbeddingOptions } from './embedding.js' */
 /** @import { FeedForwardOptions } from './feedForward.js' */
 /** @import { GatedFeedForwardOptions } from './gatedFeedForward.js' */
@@ -50,11 +55,12 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /** @import { Names, OptionTable } from './options.js' */
 /** @import { AdamOptions, Model, SgdOptions } from './optimizers.js' */
 /** @import { PositionalEncodingOptions, StartAndDropout } from './positionalEncoding.js' */
+/** @import { GRUOptions, RNNOptions } from './recurrent.js' */
 /** @import { RMSNormOptions } from './rmsNorm.js' */
 /** @import { RotaryEmbeddingOptions, RotaryForwardOptions } from './rotaryEmbedding.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { AttentionResult, ScaledDotProductAttentionOptions } from './scaledDotProductAttention.js' */
-/** @import { Integers, TensorLike } from './tensor.js' */
+/** @import { Integers, NumbersLike, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerOptions } from './transformer.js' */
 /** @import { Variant } from './variants.js' */
@@ -77,6 +83,23 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  *   forwardProjected(query: Variable, projectedKeys: Variable, value: Variable,
  *     options?: ChoiceOfKeys): Variable,
  * }} RecordsPooling
+ */
+
+/**
+ * What a recurrent layer gives of variables, as of tensors.
+ * @typedef {object} RecurrentVariables
+ * @property {Variable} output  (B, N, H)
+ * @property {Variable} hN  (numLayers, B, H)
+ */
+
+/** @typedef {{ forward(x: Variable, options?: { h0?: Variable }): RecurrentVariables }} RecordsRecurrence */
+
+/**
+ * Bahdanau's decoder over variables: a state of variables, and teacher forcing from it.
+ * @typedef {object} RecordsBahdanau
+ * @property {(encoderOutputs: Variable, hidden: Variable, options?: { encoderLens?: Integers })
+ *   => BahdanauVariables} initState
+ * @property {(tokens: NumbersLike, state: BahdanauVariables) => { logits: Variable }} forward
  */
 
 /**
@@ -507,6 +530,102 @@ class RecordedLayerNorm extends recorded(LayerNorm, recordRows('recordLayerNorm'
   }
 }
 
+/** @type {(operation: Operation) => (tape: Tape, layer: any, x: any, options?: any) => any} */
+const recordRecurrence =
+  (operation) =>
+  (tape, layer, x, options = {}) => {
+    checkOptions(options, { h0: true });
+    const write = (/** @type {Call} */ call) => {
+      tape.write(call, 'x', x, kRowRanks);
+      if (options.h0 === undefined) call.put(Kind.integer, -1);
+      else tape.write(call, 'h0', options.h0);
+    };
+    const [output, hN] = tape.recordEach(2, operation, write, layer);
+    return { output, hN };
+  };
+
+const RecordedConv1d = recorded(Conv1d, recordRows('recordConv1d'));
+const RecordedGRU = recorded(GRU, recordRecurrence('recordGRU'));
+const RecordedRNN = recorded(RNN, recordRecurrence('recordRNN'));
+
+/**
+ * What Bahdanau's decoder attends to and goes on from, as variables.
+ */
+export class BahdanauVariables {
+  /** @internal */
+  static name = 'BahdanauVariables';
+
+  /**
+   * @internal
+   * @param {Variable} encoderOutputs
+   * @param {Variable} hidden
+   * @param {Integers} [encoderLens]
+   */
+  constructor(encoderOutputs, hidden, encoderLens) {
+    /** (B, Nk, encoderDim) @readonly */
+    this.encoderOutputs = encoderOutputs;
+    /** (numLayers, B, H), as of now: `forward()` sets it. */
+    this.hidden = hidden;
+    /** @readonly */
+    this.encoderLens = encoderLens;
+  }
+}
+
+/** The decoder goes on from a state of variables. */
+class RecordedBahdanauDecoder extends BahdanauDecoder {
+  static name = BahdanauDecoder.name;
+
+  /**
+   * @param {any} encoderOutputs
+   * @param {any} hidden
+   * @param {{ encoderLens?: Integers }} [options]
+   * @returns {any}
+   */
+  initState(encoderOutputs, hidden, options = {}) {
+    if (![encoderOutputs, hidden].some(isVariable)) {
+      return super.initState(encoderOutputs, hidden, options);
+    }
+    checkOptions(options, { encoderLens: true });
+    for (const [name, variable] of Object.entries({ encoderOutputs, hidden })) {
+      if (!isVariable(variable)) throw invalid(name, variable, 'a Variable, as the other one is');
+    }
+    const { encoderDim, numLayers, numHiddens } = this.sizes;
+    checkShapeIs('encoderOutputs', encoderOutputs.shape, [-1, -1, encoderDim]);
+    checkShapeIs('hidden', hidden.shape, [numLayers, encoderOutputs.shape[0], numHiddens]);
+    return new BahdanauVariables(encoderOutputs, hidden, options.encoderLens);
+  }
+
+  /**
+   * @param {any} tokens
+   * @param {any} state
+   * @param {any} [options]
+   * @returns {any}
+   */
+  forward(tokens, state, options = {}) {
+    if (!(state instanceof BahdanauVariables)) return super.forward(tokens, state, options);
+    checkOptions(options, {});
+    const { encoderOutputs, encoderLens } = state;
+    const { tape } = encoderOutputs;
+    const most = this.sizes.vocabSize - 1;
+    const ids = checkIntegers('tokens', tokens, 0, most, `a token from 0 to ${most}`);
+    const [batch, numKeys] = encoderOutputs.shape;
+    const write = (/** @type {Call} */ call) => {
+      tape.write(call, 'encoderOutputs', encoderOutputs);
+      tape.write(call, 'hidden', state.hidden);
+      writeLengths(call, 'encoderLens', encoderLens, batch, undefined, numKeys);
+      call.numbers('ints', 'tokens', ids);
+    };
+    const [logits, hidden] = tape.recordEach(
+      2,
+      'recordBahdanauDecoder',
+      write,
+      /** @type {any} */ (this),
+    );
+    state.hidden = hidden;
+    return { logits };
+  }
+}
+
 /** Keys may be projected by themselves, which is recorded, too. */
 class RecordedAdditiveAttention extends recorded(AdditiveAttention, recordAdditive(false)) {
   static name = AdditiveAttention.name;
@@ -645,6 +764,26 @@ export class TrainingAttn extends Attn {
   RotaryEmbedding = made(this, RecordedRotaryEmbedding);
   /**
    * @readonly
+   * @type {new (options: Conv1dOptions) => Conv1d<As> & Records<[x: Variable]>}
+   */
+  Conv1d = made(this, RecordedConv1d);
+  /**
+   * @readonly
+   * @type {new (options: GRUOptions) => GRU<As> & RecordsRecurrence}
+   */
+  GRU = made(this, RecordedGRU);
+  /**
+   * @readonly
+   * @type {new (options: RNNOptions) => RNN<As> & RecordsRecurrence}
+   */
+  RNN = made(this, RecordedRNN);
+  /**
+   * @readonly
+   * @type {new (options: BahdanauDecoderOptions) => BahdanauDecoder<As> & RecordsBahdanau}
+   */
+  BahdanauDecoder = made(this, RecordedBahdanauDecoder);
+  /**
+   * @readonly
    * @type {new (options: AdditiveAttentionOptions) => AdditiveAttention<As> & RecordsPooling}
    */
   AdditiveAttention = made(this, RecordedAdditiveAttention);
@@ -726,6 +865,25 @@ export class TrainingAttn extends Attn {
   linear(x, weight, bias) {
     return recordOn('recordLinearFunction', bias ? { x, weight, bias } : { x, weight }, (call) => {
       if (!bias) call.put(Kind.integer, -1);
+    });
+  }
+
+  /**
+   * Variables one behind the other along a dimension, in which alone their sizes may differ.
+   * @param {readonly Variable[]} parts
+   * @param {number} dimension  a negative one counts from the last
+   * @returns {Variable}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  concatenate(parts, dimension) {
+    if (!Array.isArray(parts) || !isVariable(parts[0])) {
+      throw invalid('parts', parts, 'an array of Variables');
+    }
+    const { tape, shape } = parts[0];
+    return tape.record('recordConcatenate', (/** @type {Call} */ call) => {
+      call.integer('dimension', dimension, -shape.length);
+      call.put(Kind.integer, parts.length);
+      parts.forEach((part, i) => tape.write(call, `parts[${i}]`, part));
     });
   }
 

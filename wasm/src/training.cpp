@@ -9,13 +9,17 @@
 #include "attn/io/safetensors.hpp"
 #include "attn/io/state_dict.hpp"
 #include "attn/layers/add_norm.hpp"
+#include "attn/layers/bahdanau_decoder.hpp"
+#include "attn/layers/conv1d.hpp"
 #include "attn/layers/embedding.hpp"
 #include "attn/layers/feed_forward.hpp"
 #include "attn/layers/gated_feed_forward.hpp"
+#include "attn/layers/gru.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/linear.hpp"
 #include "attn/layers/multi_head_attention.hpp"
 #include "attn/layers/rms_norm.hpp"
+#include "attn/layers/rnn.hpp"
 #include "attn/layers/transformer_decoder.hpp"
 #include "attn/layers/transformer_encoder.hpp"
 #include "attn/pooling/attention_pooling.hpp"
@@ -183,6 +187,14 @@ void run_select(Arguments& a) {
   record.give(select(x, dim, a.integer()));
 }
 
+void run_concatenate(Arguments& a) {
+  const Recorder record(a);
+  const int dim = a.integer<int>();
+  std::vector<Variable> parts(static_cast<std::size_t>(a.integer()));
+  for (Variable& part : parts) part = record.variable();
+  record.give(concatenate(parts, dim));
+}
+
 void run_activation(Arguments& a) {
   const Recorder record(a);
   const Variable x = record.variable();
@@ -266,6 +278,30 @@ void run(Arguments& a) {
   const Recorder record(a);
   const auto& layer = a.layer<L>();
   record.give(layer.forward(record.variable()));
+}
+
+/// Gives the output, and the last states.
+template <class L>
+void run_recurrent(Arguments& a) {
+  const Recorder record(a);
+  const auto& layer = a.layer<L>();
+  const Variable x = record.variable(), h_0 = record.variable();
+  Variable h_n;
+  record.give(layer.forward(x, h_0, &h_n));
+  record.give(h_n);
+}
+
+/// Gives the logits, and the last hidden state.
+void run_bahdanau(Arguments& a) {
+  const Recorder record(a);
+  const auto& decoder = a.layer<BahdanauDecoder>();
+  const Variable encoder_outputs = record.variable();
+  Variable hidden = record.variable();
+  const ConstLengths encoder_lens = a.lengths();
+  const IdView tokens = a.lengths();
+  record.give(
+      decoder.forward(record.tape(), tokens, encoder_outputs, hidden, encoder_lens, &hidden));
+  record.give(hidden);
 }
 
 void run_embedding(Arguments& a) {
@@ -477,6 +513,7 @@ EMSCRIPTEN_BINDINGS(training) {
   operation("recordReshape", &run_reshape);
   operation("recordSlice", &run_slice);
   operation("recordSelect", &run_select);
+  operation("recordConcatenate", &run_concatenate);
   operation("recordActivation", &run_activation);
   operation("recordDropout", &run_dropout);
   operation("recordAttention", &run_attention);
@@ -496,6 +533,10 @@ EMSCRIPTEN_BINDINGS(training) {
   operation("recordFeedForward", &run_feed_forward<FeedForward>);
   operation("recordGatedFeedForward", &run_feed_forward<GatedFeedForward>);
   operation("recordRMSNorm", &run<RmsNorm>);
+  operation("recordConv1d", &run<Conv1d>);
+  operation("recordGRU", &run_recurrent<GRU>);
+  operation("recordRNN", &run_recurrent<RNN>);
+  operation("recordBahdanauDecoder", &run_bahdanau);
   operation("recordAdditiveAttention", &run_additive_attention);
   operation("recordProjectKeys", &run_project_keys);
   operation("recordMultiHeadAttention", &run_multi_head_attention);

@@ -35,7 +35,9 @@ Variable GatedFeedForward::forward(const Variable& x, const Dropout& dropout) co
 Variable AddNorm::forward(const Variable& x, const Variable& y, const Dropout& dropout) const {
   validation::require_probability("dropout", dropout.probability);
   validation::require_same_shape("y", y.value(), x.value());
-  return norm_.forward_sum(x, apply_dropout(y, dropout));
+  const Variable sum = x + apply_dropout(y, dropout);
+  training::show(*this, "sum", sum);
+  return norm_.forward(sum);
 }
 
 }  // namespace attn

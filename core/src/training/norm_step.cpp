@@ -90,8 +90,10 @@ Variable norm(const char* name, const Module& layer, kernels::NormArgs how,
   how.statistics = record.take<kernels::RowStatistics>(
       values.rank() == 0 ? 1 : validation::product("x", values.shape().first(values.rank() - 1)));
   normalize(layer, how, values, nullptr, y, record.context(), nullptr);
-  return record.finish(y, NormStep(how, record.node(x), record.parameter(layer, weight),
-                                   record.parameter(layer, bias)));
+  // One after the other: their order on the tape is that of sums over all parameters.
+  Node* const weights = record.parameter(layer, weight);
+  Node* const biases = record.parameter(layer, bias);
+  return record.finish(y, NormStep(how, record.node(x), weights, biases));
 }
 
 Variable sum(const Variable& x, const Variable& y) {

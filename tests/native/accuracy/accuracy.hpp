@@ -3,10 +3,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "attn/context.hpp"
+#include "attn/layers/module.hpp"
 #include "attn/random.hpp"
 #include "reference/array.hpp"
 
@@ -73,6 +75,11 @@ class Case {
   double largest_ = 0;
   double largest_share_ = 0;
 };
+
+/// Draws all parameters of a layer: with a deviation, or without one each with 1/√(its columns), so
+/// that values stay of the order of 1.
+std::map<std::string, reference::Array> draw_parameters(Case& c, attn::Module& module,
+                                                        float deviation = 0);
 
 /// A row of the table; it puts itself there.
 class Row {

@@ -29,13 +29,10 @@
 #include "reference/transformer.hpp"
 
 namespace accuracy {
-namespace {
 
 using reference::Array;
 
-/// Draws all parameters of a layer: with a deviation, or without one each with 1/√(its columns), so
-/// that values stay of the order of 1.
-std::map<std::string, Array> draw_parameters(Case& c, attn::Module& module, float deviation = 0) {
+std::map<std::string, Array> draw_parameters(Case& c, attn::Module& module, float deviation) {
   std::map<std::string, Array> drawn;
   for (const std::string& name : module.parameter_names()) {
     const attn::ConstTensor parameter = module.parameter(name);
@@ -49,6 +46,8 @@ std::map<std::string, Array> draw_parameters(Case& c, attn::Module& module, floa
   }
   return drawn;
 }
+
+namespace {
 
 /// Rows [begin, end) of a parameter.
 Array rows_of(const Array& all, std::int64_t begin, std::int64_t end) {

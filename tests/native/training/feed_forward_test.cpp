@@ -162,6 +162,30 @@ TEST_P(FeedForwardGradientTest, values_have_the_bits_of_the_tensor_forward) {
   EXPECT_TRUE(same_bits(elements(norm.forward(in, more, kDropout).value()), sum));
 }
 
+TEST_P(FeedForwardGradientTest, the_sum_of_add_norm_can_be_looked_at) {
+  Random random;
+  AddNorm layer(7);
+  draw(layer, random);
+  const std::vector<float> x = random.normals(5 * 7), dy = random.normals(5 * 7);
+  attn::Tape tape(context());
+  const std::vector<std::string> names = layer.intermediate_names();
+  tape.watch(layer, names);
+  const Variable in = tape.variable({x.data(), {5, 7}});
+  const Variable y = layer.forward(in, tape.constant({dy.data(), {5, 7}}));
+  tape.backward(y, {dy.data(), {5, 7}});
+  const Variable sum = tape.intermediate(layer, "sum");
+  for (std::int64_t i = 0; i < 5; ++i) {
+    for (std::int64_t c = 0; c < 7; ++c) {
+      const auto at = static_cast<std::size_t>(i * 7 + c);
+      EXPECT_EQ(sum.value()(i, c), x[at] + dy[at]);
+    }
+  }
+  EXPECT_TRUE(same_bits(elements(sum.gradient()), elements(in.gradient())));
+  EXPECT_TRUE(
+      same_bits(elements(tape.intermediate(layer, "ln.output").value()), elements(y.value())));
+  EXPECT_TRUE(same_bits(elements(tape.intermediate(layer, "ln.output").gradient()), dy));
+}
+
 TEST_P(FeedForwardGradientTest, bits_and_memory_are_steady) {
   Random random;
   FeedForward layer({.d_model = 24, .dim_feedforward = 96});
