@@ -26,7 +26,7 @@ import {
   size,
 } from './options.js';
 
-/** @import { AttentionOptions, ScoreSizes, Window } from './attentionOptions.js' */
+/** @import { AttentionOptions, Window } from './attentionOptions.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
 /** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
@@ -193,7 +193,7 @@ export class MultiHeadAttention extends Layer {
       this.#checkWidths(k.width, v.width);
       const output = call.result('output', shape);
       if (cache) call.put(Kind.address, cache.address);
-      const stages = this.#writeOptions(call, options, shape, past + k.length);
+      const stages = writeLayerAttention(call, options, shape, this.sizes, past + k.length);
       call.intermediates(options.intermediates);
       call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
       return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
@@ -253,7 +253,7 @@ export class MultiHeadAttention extends Layer {
       const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
       call.put(Kind.address, cache.address);
       const output = call.result('output', shape);
-      const stages = this.#writeOptions(call, options, shape, numKeys);
+      const stages = writeLayerAttention(call, options, shape, this.sizes, numKeys);
       call.intermediates(options.intermediates);
       call.run('attend');
       return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
@@ -271,17 +271,6 @@ export class MultiHeadAttention extends Layer {
     checkEqual('key', 'width', width, `the ${key} of this layer`, keyDim);
     checkEqual('value', 'width', valueWidth, `the ${value} of this layer`, valueDim);
   }
-
-  /**
-   * @param {Call} call
-   * @param {AttentionOptions} options
-   * @param {readonly number[]} query  its shape
-   * @param {number} numKeys
-   */
-  #writeOptions(call, options, query, numKeys) {
-    const sizes = layerSizes(query, this.sizes, numKeys);
-    return writeAttentionOptions(call, options, sizes, leadingOf(query, sizes.numHeads));
-  }
 }
 
 /**
@@ -294,15 +283,17 @@ export function lengthOf(cache) {
 }
 
 /**
- * The sizes of a layer's attention.
+ * Writes the options of a layer's attention.
+ * @param {Call} call
+ * @param {AttentionOptions} options
  * @param {readonly number[]} shape  of the queries, (B, N, E) or (N, E)
  * @param {{ numHeads: number, headDim: number }} layer
  * @param {number} numKeys
- * @returns {ScoreSizes}
  */
-export function layerSizes(shape, { numHeads, headDim }, numKeys) {
+export function writeLayerAttention(call, options, shape, { numHeads, headDim }, numKeys) {
   const { batch, length } = sizesOf(shape);
-  return { batch, numHeads, numQueries: length, numKeys, headDim, valueDim: headDim };
+  const sizes = { batch, numHeads, numQueries: length, numKeys, headDim, valueDim: headDim };
+  return writeAttentionOptions(call, options, sizes, leadingOf(shape, numHeads));
 }
 
 /**

@@ -22,7 +22,7 @@ import { AddNorm, LayerNorm } from './layerNorm.js';
 import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
 import { Linear } from './linear.js';
 import { kSoftmaxRanks, writeSoftmaxOptions } from './maskedSoftmax.js';
-import { layerSizes, leadingOf, MultiHeadAttention } from './multiHeadAttention.js';
+import { MultiHeadAttention, writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkOptions, choice, kDropout, natural, real, size, writeOptions } from './options.js';
 import { Adam, AdamW, SGD } from './optimizers.js';
@@ -457,8 +457,7 @@ const recordDecoder =
  * @param {readonly number[]} keys
  */
 function writeAttention(call, options, layer, queries, keys) {
-  const sizes = layerSizes(queries, layer.sizes, keys[keys.length - 2]);
-  writeAttentionOptions(call, options, sizes, leadingOf(queries, sizes.numHeads));
+  writeLayerAttention(call, options, queries, layer.sizes, keys[keys.length - 2]);
 }
 
 const RecordedLinear = recorded(Linear, recordRows('recordLinear'));

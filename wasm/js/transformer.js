@@ -1,5 +1,5 @@
 import { kActivations } from './activation.js';
-import { writeWindow } from './attentionOptions.js';
+import { sizesOf, writeWindow } from './attentionOptions.js';
 import { positions } from './attentionPositions.js';
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
@@ -21,7 +21,7 @@ import { optionalRMSNorm } from './rmsNorm.js';
 /** @import { Activation } from './activation.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
 /** @import { Call, Result } from './call.js' */
-/** @import { ScoreSizes, Window } from './attentionOptions.js' */
+/** @import { Window } from './attentionOptions.js' */
 /** @import { InitOptions, Layer, Place } from './layer.js' */
 /** @import { Rule } from './options.js' */
 /** @import { RMSNormRule } from './rmsNorm.js' */
@@ -148,17 +148,17 @@ export const layersOf = (owner, options, stack, layer) =>
  * @param {Call} call
  * @param {boolean} wanted
  * @param {{ numHeads: number, numLayers: number, layers: readonly any[] }} stack
- * @param {ScoreSizes} sizes
  * @param {readonly number[]} x  its shape
+ * @param {number} numKeys
  * @returns {Result[]}
  */
-export function writeLayerWeights(call, wanted, stack, sizes, x) {
-  const { batch, numQueries, numKeys } = sizes;
-  const length = wanted ? countOf(stack) : 0;
-  call.put(Kind.integer, length);
-  return Array.from({ length }, (_, l) => {
+export function writeLayerWeights(call, wanted, stack, x, numKeys) {
+  const { batch, length } = sizesOf(x);
+  const count = wanted ? countOf(stack) : 0;
+  call.put(Kind.integer, count);
+  return Array.from({ length: count }, (_, l) => {
     const { numHeads } = stack.layers[l] ?? stack;
     const shape = [...leadingOf(x, numHeads), numKeys];
-    return call.result('weights', shape, [batch, numHeads, numQueries, numKeys]);
+    return call.result('weights', shape, [batch, numHeads, length, numKeys]);
   });
 }

@@ -1,19 +1,14 @@
-import {
-  giveEach,
-  kLayerAttentionNames,
-  kScoreNames,
-  writeAttentionOptions,
-} from './attentionOptions.js';
+import { giveEach, kLayerAttentionNames, kScoreNames, sizesOf } from './attentionOptions.js';
 import { DecodingState, kCapacity } from './keyValueCache.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { layerSizes, leadingOf } from './multiHeadAttention.js';
+import { writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkOptions, wanted, writeOptions } from './options.js';
 import { checkEqual } from './tensor.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
-/** @import { AskedFor, AttentionStages, ExclusionOptions, LayerAttentionOptions, ScoreOptions, ScoreSizes, StageResults } from './attentionOptions.js' */
+/** @import { AskedFor, AttentionOptions, AttentionStages, ExclusionOptions, LayerAttentionOptions, ScoreOptions, StageResults } from './attentionOptions.js' */
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
@@ -153,31 +148,31 @@ class Decoder extends Layer {
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const rank = shape.length;
-      const self = layerSizes(shape, this.sizes, past + shape[rank - 2]);
+      const { batch, length } = sizesOf(shape);
       const output = call.result('output', shape);
       call.put(Kind.address, state ? state.address : 0);
       let numKeys;
       if (state) {
-        checkEqual('x', 'batch', self.batch, 'the batch of state', state.batch);
+        checkEqual('x', 'batch', batch, 'the batch of state', state.batch);
         numKeys = state.memoryLength;
         call.none(Kind.floats);
       } else {
         const other = call.rows('memory', /** @type {TensorLike} */ (memory), dModel, 'dModel');
         checkEqual('memory', 'rank', other.length, 'the rank of x', rank);
-        if (rank === 3) checkEqual('memory', 'batch', other[0], 'the batch of x', self.batch);
+        if (rank === 3) checkEqual('memory', 'batch', other[0], 'the batch of x', batch);
         numKeys = other[rank - 2];
       }
-      const cross = { ...self, numKeys };
-      const leading = leadingOf(shape, self.numHeads);
-      const selfStages = writeAttentionOptions(call, selfAttention, self, leading);
-      const crossStages = writeAttentionOptions(call, crossAttention, cross, leading);
+      const write = (/** @type {AttentionOptions} */ attention, /** @type {number} */ keys) =>
+        writeLayerAttention(call, attention, shape, this.sizes, keys);
+      const selfStages = write(selfAttention, past + length);
+      const crossStages = write(crossAttention, numKeys);
       call.dropout(dropout);
-      const weightsOf = (/** @type {ScoreSizes} */ sizes) =>
+      const weightsOf = (/** @type {number} */ keys) =>
         needWeights === undefined
           ? []
-          : writeLayerWeights(call, needWeights, this.sizes, sizes, shape);
-      const selfWeights = weightsOf(self);
-      const crossWeights = weightsOf(cross);
+          : writeLayerWeights(call, needWeights, this.sizes, shape, keys);
+      const selfWeights = weightsOf(past + length);
+      const crossWeights = weightsOf(numKeys);
       call.intermediates(options.intermediates);
       call.run(/** @type {Operation} */ (`forward${this.kind}`));
       return give(

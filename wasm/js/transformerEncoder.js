@@ -1,14 +1,9 @@
-import {
-  giveStages,
-  kLayerAttentionNames,
-  kScoreNames,
-  writeAttentionOptions,
-} from './attentionOptions.js';
+import { giveStages, kLayerAttentionNames, kScoreNames } from './attentionOptions.js';
 import { invalid } from './errors.js';
 import { cacheOf, DecodingState, writeCapacity } from './keyValueCache.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { layerSizes, leadingOf, lengthOf } from './multiHeadAttention.js';
+import { lengthOf, writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkOptions, wanted } from './options.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
@@ -131,13 +126,8 @@ export class TransformerEncoderLayer extends Layer {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
       call.put(Kind.address, cache ? cache.address : 0);
-      const sizes = layerSizes(shape, this.sizes, past + shape[shape.length - 2]);
-      const stages = writeAttentionOptions(
-        call,
-        attention,
-        sizes,
-        leadingOf(shape, sizes.numHeads),
-      );
+      const numKeys = past + shape[shape.length - 2];
+      const stages = writeLayerAttention(call, attention, shape, this.sizes, numKeys);
       call.dropout(dropout);
       call.intermediates(options.intermediates);
       call.run('forwardTransformerEncoderLayer');
@@ -208,10 +198,10 @@ export class TransformerEncoder extends Layer {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
       call.put(Kind.address, caches ? caches.address : 0);
-      const sizes = layerSizes(shape, this.sizes, past + shape[shape.length - 2]);
-      writeAttentionOptions(call, attention, sizes, leadingOf(shape, sizes.numHeads));
+      const numKeys = past + shape[shape.length - 2];
+      writeLayerAttention(call, attention, shape, this.sizes, numKeys);
       call.dropout(dropout);
-      const weights = writeLayerWeights(call, needWeights, this.sizes, sizes, shape);
+      const weights = writeLayerWeights(call, needWeights, this.sizes, shape, numKeys);
       call.intermediates(options.intermediates);
       call.run('forwardTransformerEncoder');
       return /** @type {any} */ ({
