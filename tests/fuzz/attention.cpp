@@ -6,15 +6,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "attention/attention_problem.hpp"
 #include "choices.hpp"
+#include "contexts.hpp"
 
 namespace {
 
 using attn_fuzz::Choices;
+using attn_fuzz::context_of;
 using attn_test::AttentionProblem;
 using attn_test::AttentionSizes;
 using attn_test::Layout;
@@ -143,24 +144,6 @@ void spoil(Choices& choices, std::vector<float>& values) {
   if (values.empty() || !choices.one_in(6)) return;
   const std::size_t at = choices.bits<std::uint32_t>() % values.size();
   values[at] = std::numeric_limits<float>::quiet_NaN();
-}
-
-attn::Context& context_of(Choices& choices) {
-  using Contexts = std::vector<std::unique_ptr<attn::Context>>;
-  const auto of_every_instruction_set = [](int threads) {
-    Contexts all;
-    for (const attn::InstructionSet isa : attn::supported_instruction_sets()) {
-      all.push_back(std::make_unique<attn::Context>(
-          attn::ContextOptions{.num_threads = threads, .instruction_set = isa}));
-    }
-    return all;
-  };
-  static const Contexts alone = of_every_instruction_set(1);
-  static const Contexts together = of_every_instruction_set(2);
-  // Few calls of two threads: waiting for another one takes longer than most calls.
-  const auto choice = choices.bits<std::uint8_t>();
-  const Contexts& contexts = choice < 240 ? alone : together;
-  return *contexts[choice % contexts.size()];
 }
 
 /// What fits: every number is compared.

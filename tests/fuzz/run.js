@@ -22,7 +22,7 @@ import {
   SetupError,
 } from '../../wasm/toolchain/system.js';
 
-const kTargets = ['attention', 'positions', 'safetensors'];
+const kTargets = ['attention', 'positions', 'safetensors', 'training'];
 const kFolder = join(kBuildFolder, 'fuzz');
 
 /**
