@@ -57,8 +57,8 @@ const kFiles = Object.fromEntries(
 /** TensorFlow.js ships its gradients apart, in modules that only a bundler can follow. */
 function tensorFlowGradients() {
   const entry = join(modules, '@tensorflow/tfjs-core/dist/register_all_gradients.js');
-  const options = { bundle: true, write: false, format: /** @type {const} */ ('esm') };
-  return buildSync({ entryPoints: [entry], ...options }).outputFiles[0].text;
+  const bundled = buildSync({ entryPoints: [entry], bundle: true, write: false, format: 'esm' });
+  return bundled.outputFiles[0].text;
 }
 
 const kFlags = [
