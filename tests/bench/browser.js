@@ -2,15 +2,16 @@
 // memory. All pages are cross-origin isolated: that gives threads, and a finer clock.
 
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
+import { buildSync } from 'esbuild';
 import { chromium } from 'playwright-core';
 import sirv from 'sirv';
 
-import { kVariants } from '../../wasm/toolchain/build.js';
+import { kFlavours, kVariants } from '../../wasm/toolchain/build.js';
 import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
 import { builtModule, kModulesFolder } from '../../wasm/toolchain/modules.js';
 import { findChromium, SetupError } from '../../wasm/toolchain/system.js';
@@ -35,27 +36,40 @@ const modules = join(kBenchFolder, 'node_modules');
 /** @type {Record<string, string>} */
 const kFolders = {
   '/bench/': kBenchFolder,
-  // The package, put together from what it is made of: only the variants measured need be built.
-  ...Object.fromEntries(
-    kVariants.map((variant) => [
-      `/attn/attn-${variant}.wasm`,
-      builtModule('attn', variant, 'wasm'),
-    ]),
-  ),
   '/attn/': kModulesFolder,
   '/onnxruntime/': join(modules, 'onnxruntime-web/dist'),
   '/tfjs-core/': join(modules, '@tensorflow/tfjs-core/dist'),
   '/tfjs-wasm/': join(modules, '@tensorflow/tfjs-backend-wasm/dist'),
+  '/jax/': join(modules, '@jax-js/jax/dist'),
   '/bench-wasm/': join(kBuildFolder, 'wasm/tests/bench/native'),
 };
+
+/** Those of the package that lie elsewhere: only the variants measured need be built. */
+const kFiles = Object.fromEntries(
+  kFlavours.flatMap((flavour) =>
+    kVariants.map((variant) => [
+      `/attn/${flavour}-${variant}.wasm`,
+      builtModule(flavour, variant, 'wasm'),
+    ]),
+  ),
+);
+
+/** TensorFlow.js ships its gradients apart, in modules that only a bundler can follow. */
+function tensorFlowGradients() {
+  const entry = join(modules, '@tensorflow/tfjs-core/dist/register_all_gradients.js');
+  const bundled = buildSync({ entryPoints: [entry], bundle: true, write: false, format: 'esm' });
+  return bundled.outputFiles[0].text;
+}
 
 const kFlags = [
   ...['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-sync'],
   ...['--disable-background-networking', '--disable-component-update'],
 ];
 
-function makeServer() {
-  const folders = Object.entries(kFolders).map(([prefix, folder]) => ({
+/** @param {string} [tinyGpt]  the folder of a checkout */
+function makeServer(tinyGpt) {
+  const all = { ...kFolders, ...(tinyGpt && { '/tinygpt/': join(tinyGpt, 'browser/public') }) };
+  const folders = Object.entries(all).map(([prefix, folder]) => ({
     prefix,
     serve: sirv(folder, { dev: true }),
   }));
@@ -65,7 +79,15 @@ function makeServer() {
     if (url === '/') {
       return response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
     }
+    if (url === '/tfjs-gradients.js') {
+      response.writeHead(200, { 'Content-Type': 'text/javascript' });
+      return response.end(tensorFlowGradients());
+    }
     const notFound = () => void response.writeHead(404).end();
+    if (url in kFiles && existsSync(kFiles[url])) {
+      response.writeHead(200, { 'Content-Type': 'application/wasm' });
+      return response.end(readFileSync(kFiles[url]));
+    }
     const folder = folders.find(({ prefix }) => url.startsWith(prefix));
     if (!folder) return notFound();
     request.url = url.slice(folder.prefix.lastIndexOf('/'));
@@ -83,10 +105,11 @@ const kindOf = (variant) => (variant.startsWith('relaxed') ? 'relaxed' : 'simd12
  * @param {readonly number[]} threadCounts
  * @param {readonly string[]} variants
  * @param {Omit<Pace, 'settle'>} pace
+ * @param {string | undefined} tinyGpt  the folder of a checkout
  * @param {(row: MeasuredRow) => void} report
  */
-export async function measureInBrowser(choose, threadCounts, variants, pace, report) {
-  const server = makeServer();
+export async function measureInBrowser(choose, threadCounts, variants, pace, tinyGpt, report) {
+  const server = makeServer(tinyGpt);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
@@ -96,7 +119,8 @@ export async function measureInBrowser(choose, threadCounts, variants, pace, rep
     for (const { name, ...work } of choose(kinds.relaxed)) {
       for (const threads of threadCounts) {
         const own = variantsFor(variants, [threads]);
-        const pageWork = { work: { name, ...work }, variants: own, threads, pace };
+        const hasTinyGpt = tinyGpt !== undefined;
+        const pageWork = { work: { name, ...work }, variants: own, threads, hasTinyGpt, pace };
         const result = await measureInPage(browser, `http://127.0.0.1:${port}/`, pageWork);
         for (const variant of own) {
           const ownWork = kinds[kindOf(variant)].find((work) => work.name === name);

@@ -10,7 +10,10 @@ import {
   transpose,
 } from './onnxModel.js';
 
+import { attnTrainer, jaxTrainer, tensorFlowTrainer, tinyGptTrainer } from './trainers.js';
+
 /** @import { Contestant, Pace, Times } from './measure.js' */
+/** @import { Trainer } from './trainers.js' */
 /** @import { AttentionShape, LayerShape, ProductShape, Work } from './works.js' */
 
 /**
@@ -18,15 +21,16 @@ import {
  * @property {Work} work
  * @property {string[]} variants  of attn
  * @property {number} threads
+ * @property {boolean} hasTinyGpt  whether the server has its files
  * @property {Omit<Pace, 'settle'>} pace
  *
  * @typedef {object} PageResult
  * @property {Record<string, Times>} times  of `attn <variant>`, `machine <variant>` and the peers
  * @property {Record<string, string>} failed
- * @property {number} difference
+ * @property {number} [difference]  none where results are not comparable
  * @property {number} operations  of one call of a machine's loop
  *
- * @typedef {Contestant & { output: () => ArrayLike<number> }} Solver
+ * @typedef {Contestant & { output?: () => ArrayLike<number> }} Solver
  */
 
 /** Of a bare loop, on each thread. */
@@ -96,6 +100,7 @@ function productInputs({ rows, depth, columns }) {
 async function attnSolver(work, variant, threads) {
   const name = `attn ${variant}`;
   if (work.kind === 'product') return attnProduct(work.shape, variant, threads);
+  if (work.kind === 'step') return training(name, await attnTrainer(work.shape, variant, threads));
   const attn = await (await load('/attn/index.js')).load({ variant, threads });
   /** @type {Float32Array} */
   let output;
@@ -123,6 +128,20 @@ async function attnSolver(work, variant, threads) {
     return { name, run: timed(call), output: () => output };
   }
   return undefined;
+}
+
+/**
+ * Random numbers differ: what counts is that the loss falls.
+ * @param {string} name
+ * @param {Trainer} trainer
+ * @returns {Solver}
+ */
+function training(name, { step }) {
+  const first = step();
+  for (let i = 0; i < 3; ++i) step();
+  const last = step();
+  if (!(last < first)) throw new Error(`${name}: the loss went from ${first} to ${last}`);
+  return { name, run: timed(step) };
 }
 
 /**
@@ -180,12 +199,24 @@ async function machine(variant, threads) {
 /** @typedef {{ name: string, make: () => Promise<Solver> }} Peer */
 
 /**
- * @param {Work} work
- * @param {number} threads
+ * @param {PageWork} pageWork
  * @returns {Peer[]}
  */
-function peersOf(work, threads) {
+function peersOf({ work, threads, hasTinyGpt }) {
   if (!work.hasPeers) return [];
+  if (work.kind === 'step') {
+    const { shape } = work;
+    const trainers = {
+      'TensorFlow.js': async () => tensorFlowTrainer(await tensorFlow(threads), shape),
+      'jax-js': () => jaxTrainer(shape),
+      // It takes all cores that there are.
+      ...(threads > 1 && { TinyGPT: () => tinyGptTrainer(shape, hasTinyGpt) }),
+    };
+    return Object.entries(trainers).map(([name, make]) => ({
+      name,
+      make: async () => training(name, await make()),
+    }));
+  }
   const onnx = (
     /** @type {string} */ operator,
     /** @type {Uint8Array} */ model,
@@ -290,6 +321,23 @@ async function onnxSolver(name, model, inputs, threads, arrange) {
 async function tensorFlowProduct(shape, threads) {
   const { rows, depth, columns } = shape;
   const { weight, x } = productInputs(shape);
+  const tf = await tensorFlow(threads);
+  // With a transposed matrix it is many times slower.
+  const w = tf.tensor2d(transpose(weight, columns, depth), [depth, columns]);
+  /** @type {Float32Array} */
+  let output;
+  const call = () => {
+    const input = tf.tensor2d(x, [rows, depth]);
+    const result = tf.matMul(input, w);
+    output = result.dataSync();
+    input.dispose();
+    result.dispose();
+  };
+  return { name: 'TensorFlow.js', run: timed(call), output: () => output };
+}
+
+/** @param {number} threads @returns {Promise<any>} */
+async function tensorFlow(threads) {
   for (const url of ['/tfjs-core/tf-core.min.js', '/tfjs-wasm/tf-backend-wasm.min.js']) {
     const script = document.createElement('script');
     script.src = url;
@@ -304,18 +352,7 @@ async function tensorFlowProduct(shape, threads) {
   tf.wasm.setThreadsCount(threads);
   await tf.setBackend('wasm');
   await tf.ready();
-  // With a transposed matrix it is many times slower.
-  const w = tf.tensor2d(transpose(weight, columns, depth), [depth, columns]);
-  /** @type {Float32Array} */
-  let output;
-  const call = () => {
-    const input = tf.tensor2d(x, [rows, depth]);
-    const result = tf.matMul(input, w);
-    output = result.dataSync();
-    input.dispose();
-    result.dispose();
-  };
-  return { name: 'TensorFlow.js', run: timed(call), output: () => output };
+  return tf;
 }
 
 /**
@@ -360,7 +397,8 @@ function differenceFromReference(shape, output) {
  * @param {PageWork} pageWork
  * @returns {Promise<PageResult>}
  */
-export async function measureWork({ work, variants, threads, pace }) {
+export async function measureWork(pageWork) {
+  const { work, variants, threads, pace } = pageWork;
   /** @type {Solver[]} */
   const solvers = [];
   for (const variant of variants) {
@@ -379,11 +417,11 @@ export async function measureWork({ work, variants, threads, pace }) {
   };
   for (const solver of solvers) {
     await solver.run(1);
-    if (work.kind === 'attention') {
+    if (work.kind === 'attention' && solver.output) {
       agree(solver, differenceFromReference(work.shape, solver.output()));
     }
   }
-  for (const { name, make } of peersOf(work, threads)) {
+  for (const { name, make } of peersOf(pageWork)) {
     let solver;
     try {
       solver = await make();
@@ -394,13 +432,14 @@ export async function measureWork({ work, variants, threads, pace }) {
       failed[name] = reason.replace(/\S+\//g, '').replace(/\s+/g, ' ').trim().slice(0, 300);
       continue;
     }
-    agree(solver, maxAbsDifference(solver.output(), solvers[0].output()));
+    const [output, own] = [solver.output?.(), solvers[0].output?.()];
+    if (output && own) agree(solver, maxAbsDifference(output, own));
     solvers.push(solver);
   }
   const machines = [];
   for (const variant of variants) machines.push(await machine(variant, threads));
   const settle = () => sleep(threads > 1 ? kSpinMs : 0);
   const times = await takeTurns([...solvers, ...machines], { ...pace, settle });
-  const difference = Math.max(...differences);
+  const difference = differences.length > 0 ? Math.max(...differences) : undefined;
   return { times, failed, difference, operations: kOperations * threads };
 }

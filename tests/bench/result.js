@@ -225,6 +225,31 @@ function spread(lengths, timeOf, power) {
   };
 }
 
+/** The native instruction set that has the registers of WebAssembly. */
+export const kWasmPeer = 'sse4_1';
+const kMostOfNative = 2.5;
+
+/**
+ * Steps of training in the browser beside native ones, where both were measured.
+ * @param {readonly MeasuredRow[]} rows
+ * @returns {DerivedRow[]}
+ */
+export function besideNative(rows) {
+  const native = rows.filter(({ half, variant }) => half === 'native' && variant === kWasmPeer);
+  return rows.flatMap(({ half, work, variant, threads, attn }) => {
+    const own = native.find((row) => row.work === work && row.threads === threads);
+    if (half !== 'browser' || !work.startsWith('training step') || !own) return [];
+    const factor = attn.best / own.attn.best;
+    return [
+      {
+        ...{ half, name: `${work}: time beside native ${kWasmPeer}`, variant, threads },
+        measured: `${factor.toFixed(2)} ×`,
+        verdicts: [bound(factor, { most: kMostOfNative }, times)],
+      },
+    ];
+  });
+}
+
 const leastScaling = (/** @type {string} */ work) =>
   work.startsWith('training step') ? kStepScalingTarget : kScalingTarget;
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { markdown } from './report.js';
-import { derive, judge } from './result.js';
-import { causalName, kNativeWorks } from './works.js';
+import { besideNative, derive, judge, kWasmPeer } from './result.js';
+import { causalName, kNativeWorks, kTinyGptSteps } from './works.js';
 
 /** @import { MeasuredRow } from './result.js' */
 /** @import { Work } from './works.js' */
@@ -105,6 +105,26 @@ test('threads_are_compared_within_a_variant_whatever_its_name_without_threads', 
   ];
   const gains = derived(rows, /^two threads/).map(({ measured }) => measured);
   assert.deepEqual(gains, ['2.00 ×', '1.50 ×']);
+});
+
+test('steps_in_the_browser_are_compared_with_native_ones_of_as_many_threads', () => {
+  const [step] = kTinyGptSteps;
+  const rows = [
+    row(step, 2, { variant: kWasmPeer }),
+    row(step, 1, { variant: kWasmPeer, threads: 2 }),
+    row(step, 0.5),
+    row(step, 3, { half: 'browser', variant: 'simd128' }),
+    row(step, 3, { half: 'browser', variant: 'simd128-threads', threads: 2 }),
+    row(square, 9, { half: 'browser', variant: 'simd128' }),
+  ];
+  const found = besideNative(rows);
+  assert.deepEqual(
+    found.map(({ measured, verdicts }) => [measured, verdicts[0].isMet]),
+    [
+      ['1.50 ×', true],
+      ['3.00 ×', false],
+    ],
+  );
 });
 
 test('markdown_holds_every_row', () => {

@@ -12,13 +12,14 @@
 // --isa avx2           kernels of the native half; by default the best that the machine has
 // --python <command>   starts a Python that has PyTorch, which is then a peer of training; python3 by
 //                      default, and where it has none those rows are without a peer
+// --tinygpt <folder>   a checkout of sarthakagrawal927/tinygpt, whose own .wasm is then a peer of training
 // --variants simd128   variants of the browser half: simd128, relaxed-simd; both by default
 // --json <file>        by default build/bench/results.json
 // --markdown <file>    the table as Markdown, too
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { arch as machineArch, availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -37,9 +38,9 @@ import {
   rowLine,
   summaryLine,
 } from './report.js';
-import { derive } from './result.js';
+import { besideNative, derive, kWasmPeer } from './result.js';
 import { chooseVariants, kBenchFolder, setUp } from './setup.js';
-import { kNativeWorks } from './works.js';
+import { kNativeWorks, kTinyGptSteps } from './works.js';
 
 /** @import { Pace } from './measure.js' */
 /** @import { DerivedRow, MeasuredRow } from './result.js' */
@@ -68,6 +69,7 @@ function parse() {
       threads: { type: 'string', default: availableParallelism() > 1 ? '1,2' : '1' },
       isa: { type: 'string', default: '' },
       python: { type: 'string' },
+      tinygpt: { type: 'string' },
       variants: { type: 'string', default: '' },
       json: { type: 'string', default: join(kBuildFolder, 'bench/results.json') },
       markdown: { type: 'string' },
@@ -111,6 +113,7 @@ async function runBrowser(options) {
     options.threads,
     options.variants,
     pace,
+    options.tinygpt,
     (row) => {
       rows.push(row);
       console.log(rowLine(row));
@@ -135,6 +138,14 @@ async function runNative(options) {
     console.log(rowLine(row));
   });
   pytorch?.end();
+  if (!options.isa && machineArch() === 'x64') {
+    // It has the registers that WebAssembly has.
+    const steps = choose(kTinyGptSteps, options);
+    await measureNative(steps, options.threads, pace, kWasmPeer, undefined, (row) => {
+      rows.push(row);
+      console.log(rowLine(row));
+    });
+  }
   const peaks = options.names.length === 0 ? await measureMachine(pace, options.threads) : [];
   if (peaks.length > 0) console.log(`\nThe machine itself\n${peaks.map(peakLine).join('\n')}`);
   /** @type {DerivedRow[]} */
@@ -187,7 +198,12 @@ function peerVersions() {
   const versionOf = (/** @type {string} */ name) =>
     JSON.parse(readFileSync(join(kBenchFolder, `node_modules/${name}/package.json`), 'utf8'))
       .version;
-  const names = ['onnxruntime-node', 'onnxruntime-web', '@tensorflow/tfjs-backend-wasm'];
+  const names = [
+    'onnxruntime-node',
+    'onnxruntime-web',
+    '@tensorflow/tfjs-backend-wasm',
+    '@jax-js/jax',
+  ];
   return Object.fromEntries(names.map((name) => [name, versionOf(name)]));
 }
 
@@ -221,6 +237,7 @@ async function main() {
     results.rows.push(...rows);
     results.derived.push(...derive(rows), ...others);
   }
+  results.derived.push(...besideNative(results.rows));
   if (results.rows.length === 0) return;
   const notes = [...results.derived.map(derivedLine), ...failureLines(results.rows)];
   console.log(['', ...notes, '', summaryLine(results)].join('\n'));

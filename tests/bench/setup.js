@@ -3,7 +3,7 @@
 
 import { join } from 'node:path';
 
-import { kVariants } from '../../wasm/toolchain/build.js';
+import { kFlavours, kVariants } from '../../wasm/toolchain/build.js';
 import { kLockFile, kRoot, provideNpmPackages } from '../../wasm/toolchain/checkout.js';
 import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
 import { buildEnvironment, nativeEnvironment } from '../../wasm/toolchain/env.js';
@@ -64,9 +64,12 @@ export async function setUp({ native, micro, wasm, variants }) {
     }
     if (wasm) {
       say('Building the WebAssembly variants.');
-      const targets = variants.flatMap((name) => [`attn_wasm_${name}`, `attn_bench_${name}`]);
+      const targets = variants.flatMap((name) => [
+        ...kFlavours.map((flavour) => `${flavour}_wasm_${name}`),
+        `attn_bench_${name}`,
+      ]);
       await cmakeBuild('wasm', targets, buildEnvironment(), { tests: false });
-      await buildModules(['attn'], variants);
+      await buildModules(kFlavours, variants);
     }
   });
 }

@@ -246,6 +246,13 @@ export const kNativeWorks = [
   step({ width: 256, layers: 6, heads: 8, tokens: 128, batch: 8 }, 1.3),
 ];
 
+/** TinyGPT's sizes. */
+export const kTinyGptSteps = [
+  step({ width: 96, layers: 3, heads: 3, tokens: 64, batch: 16 }, 8),
+  { ...step({ width: 128, layers: 4, heads: 4, tokens: 96, batch: 16 }, 8), isLong: true },
+  { ...step({ width: 192, layers: 6, heads: 6, tokens: 128, batch: 12 }, 8), isLong: true },
+];
+
 const kBrowserRatios = {
   relaxed: { attention: 2, layer: 1.7 },
   simd128: { attention: 1.7, layer: 1.4 },
@@ -277,5 +284,6 @@ export function browserWorks(kind) {
     ),
     layer(512, 768, 12, ratio(kBrowserRatios[kind].layer)),
     product(512, []),
+    ...kTinyGptSteps,
   ];
 }

@@ -140,7 +140,12 @@ Piece norm(Choices& choices, const Sizes& sizes) {
   });
 }
 
-std::pair<attn::Activation, reference::Activation> choose_activation(Choices& choices) {
+struct ActivationPair {
+  attn::Activation recorded;
+  reference::Activation exact;
+};
+
+ActivationPair choose_activation(Choices& choices) {
   switch (choices.integer(0, 3)) {
     case 0:
       return {attn::Activation::kRelu, reference::Activation::kRelu};
@@ -154,36 +159,35 @@ std::pair<attn::Activation, reference::Activation> choose_activation(Choices& ch
 }
 
 Piece feed_forward(Choices& choices, const Sizes& sizes) {
-  const auto [activation, exact] = choose_activation(choices);
+  const ActivationPair f = choose_activation(choices);
   const std::int64_t hidden = choices.size(1, 40);
   if (choices.one_in(2)) {
     auto layer = std::make_shared<attn::GatedFeedForward>(attn::GatedFeedForwardOptions{
-        .d_model = sizes.width, .dim_feedforward = hidden, .activation = activation});
-    return piece_of("GatedFeedForward", layer, [exact](const Scalars& x, const Parameters& p) {
+        .d_model = sizes.width, .dim_feedforward = hidden, .activation = f.recorded});
+    return piece_of("GatedFeedForward", layer, [f](const Scalars& x, const Parameters& p) {
       return reference::gated_feed_forward<Scalar>(
-          {exact, p.at("gate_proj.weight"), p.at("up_proj.weight"), p.at("down_proj.weight")}, x);
+          {f.exact, p.at("gate_proj.weight"), p.at("up_proj.weight"), p.at("down_proj.weight")}, x);
     });
   }
   auto layer =
       std::make_shared<attn::FeedForward>(attn::FeedForwardOptions{.d_model = sizes.width,
                                                                    .dim_feedforward = hidden,
-                                                                   .activation = activation,
+                                                                   .activation = f.recorded,
                                                                    .bias = choices.one_in(2)});
-  return piece_of("FeedForward", layer, [exact](const Scalars& x, const Parameters& p) {
-    return reference::feed_forward<Scalar>({exact, p.at("linear1.weight"), given(p, "linear1.bias"),
-                                            p.at("linear2.weight"), given(p, "linear2.bias")},
-                                           x);
+  return piece_of("FeedForward", layer, [f](const Scalars& x, const Parameters& p) {
+    return reference::feed_forward<Scalar>(
+        {f.exact, p.at("linear1.weight"), given(p, "linear1.bias"), p.at("linear2.weight"),
+         given(p, "linear2.bias")},
+        x);
   });
 }
 
 Piece activation(Choices& choices) {
-  const auto [activation, exact] = choose_activation(choices);
+  const ActivationPair f = choose_activation(choices);
   return {"apply_activation", nullptr,
-          [activation](attn::Tape&, const Variable& x) {
-            return attn::apply_activation(x, activation);
-          },
-          [exact](Scalars x, const Parameters&) {
-            for (Scalar& value : x.values) value = reference::activate(exact, value);
+          [f](attn::Tape&, const Variable& x) { return attn::apply_activation(x, f.recorded); },
+          [f](Scalars x, const Parameters&) {
+            for (Scalar& value : x.values) value = reference::activate(f.exact, value);
             return x;
           }};
 }
@@ -456,7 +460,7 @@ Piece slice(Choices& choices, Sizes& sizes) {
 }
 
 /// x + f(x), or both behind one another, where their shapes are the same.
-Piece with_residual(Choices& choices, Piece inner, Sizes& sizes) {
+Piece with_residual(Choices& choices, const Piece& inner, Sizes& sizes) {
   if (choices.one_in(2)) {
     return {inner.name + " + x", inner.module,
             [f = inner.record](attn::Tape& tape, const Variable& x) { return x + f(tape, x); },
@@ -514,7 +518,7 @@ Piece choose_piece(Choices& choices, Sizes& sizes) {
         return attention(choices, sizes);
     }
   };
-  const Piece piece = chosen();
+  Piece piece = chosen();
   const bool same = sizes.length == before.length && sizes.width == before.width;
   if (!same || sizes.length > 30 || !choices.one_in(3)) return piece;
   return with_residual(choices, piece, sizes);
@@ -591,7 +595,7 @@ Parameters draw_parameters(attn::Module& module, std::mt19937_64& engine, attn::
 }
 
 struct Gradient {
-  std::string name;
+  std::string owner, name;
   attn::ConstTensor got;
   reference::Bounded wanted;
 
@@ -619,7 +623,7 @@ std::string first_wrong(const std::vector<Gradient>& gradients) {
       char text[120];
       std::snprintf(text, sizeof text, " at %zu is %.9g instead of %.9g, further than %.1e", i, got,
                     exact, bound);
-      return g.name + text;
+      return std::string(g.owner).append(" ").append(g.name).append(text);
     }
   }
   return {};
@@ -674,14 +678,13 @@ std::string compared(const Model& model, std::uint32_t seed, attn::Context& cont
   std::vector<Gradient> gradients;
   const auto add = [&](const attn::Module& module, const Parameters& of, const std::string& owner) {
     for (const auto& [name, values] : of) {
-      gradients.push_back(
-          {owner + " " + name, tape.gradient(module, name), exact.gradient(values)});
+      gradients.push_back({owner, name, tape.gradient(module, name), exact.gradient(values)});
     }
   };
   if (model.embedding) {
     add(*model.embedding, table, "Embedding");
   } else {
-    gradients.push_back({"x", x.gradient(), exact.gradient(x_exact)});
+    gradients.push_back({"the input", "x", x.gradient(), exact.gradient(x_exact)});
   }
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
     if (model.pieces[i].module) add(*model.pieces[i].module, parameters[i], model.pieces[i].name);

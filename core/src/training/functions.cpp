@@ -114,21 +114,20 @@ class SliceStep final : public Step {
 
 class ConcatenateStep final : public Step {
  public:
-  ConcatenateStep(Node* const* parts, index count, int dim)
-      : parts_(parts), count_(count), dim_(dim) {}
+  ConcatenateStep(std::span<const Variable> parts, int dim) : parts_(parts), dim_(dim) {}
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
     index begin = 0;
-    for (Node* part : std::span(parts_, static_cast<std::size_t>(count_))) {
-      const index end = begin + part->value.size(dim_);
+    for (const Variable& part : parts_) {
+      Node* const node = Recording::node(part);
+      const index end = begin + node->value.size(dim_);
       const ConstTensor gradient = output_gradient.slice(dim_, begin, end);
-      pass.add_to(part, gradient);
+      pass.add_to(node, gradient);
       begin = end;
     }
   }
 
  private:
-  Node* const* parts_;
-  index count_;
+  std::span<const Variable> parts_;
   int dim_;
 };
 
@@ -257,16 +256,16 @@ Variable concatenate(std::span<const Variable> parts, int dim) {
     length += part.size(dim);
   }
   const Tensor y = record.memory(shape);
-  auto* nodes = record.take<Node*>(static_cast<index>(parts.size()));
+  auto* kept = record.take<Variable>(static_cast<index>(parts.size()));
+  std::ranges::copy(parts, kept);
   runtime::Execution run(record.context());
   index begin = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const index end = begin + parts[i].size(dim);
-    copy(parts[i].value(), y.slice(dim, begin, end), run);
-    nodes[i] = record.node(parts[i]);
+  for (const Variable& part : parts) {
+    const index end = begin + part.size(dim);
+    copy(part.value(), y.slice(dim, begin, end), run);
     begin = end;
   }
-  return record.finish(y, ConcatenateStep(nodes, static_cast<index>(parts.size()), dim));
+  return record.finish(y, ConcatenateStep({kept, parts.size()}, dim));
 }
 
 }  // namespace attn

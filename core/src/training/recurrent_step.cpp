@@ -129,12 +129,12 @@ namespace {
 /// those before it.
 class LastStateStep final : public Step {
  public:
-  LastStateStep(Node* const* outputs, index layers, Node* h_0)
+  LastStateStep(const Variable* outputs, index layers, Node* h_0)
       : outputs_(outputs), layers_(layers), h_0_(h_0) {}
 
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
     for (index l = 0; l < layers_; ++l) {
-      Node* const layer = outputs_[l];
+      Node* const layer = Recording::node(outputs_[l]);
       const index steps = layer->value.size(-2);
       if (steps == 0) {
         pass.add_to(h_0_, output_gradient);
@@ -151,7 +151,7 @@ class LastStateStep final : public Step {
   }
 
  private:
-  Node* const* outputs_;
+  const Variable* outputs_;  ///< of each layer
   index layers_;
   Node* h_0_;
 };
@@ -180,7 +180,7 @@ Variable RecurrentLayers::forward(const Variable& x, const Variable& h_0, Variab
                                .h_n = last_states};
   forward(x.value(), output_of(layers - 1), states, cell, relu, record.context(), nullptr, outputs);
 
-  auto* nodes = record.take<training::Node*>(layers);
+  auto* results = record.take<Variable>(layers);
   Variable result = x;
   for (index l = 0; l < layers; ++l) {
     const Layer& layer = layers_[static_cast<std::size_t>(l)];
@@ -197,12 +197,12 @@ Variable RecurrentLayers::forward(const Variable& x, const Variable& h_0, Variab
                                      .input_bias = record.parameter(*this, layer.input_bias),
                                      .state_bias = record.parameter(*this, layer.state_bias)};
     result = record.finish(output_of(l), RecurrentStep(parts));
-    nodes[l] = record.node(result);
+    results[l] = result;
     training::show(*this, ("output_l" + std::to_string(l)).c_str(), result);
   }
   if (h_n) {
     Recording last(name, &module, {&result, &h_0});
-    *h_n = last.finish(last_states, LastStateStep(nodes, layers, record.node(h_0)));
+    *h_n = last.finish(last_states, LastStateStep(results, layers, record.node(h_0)));
   }
   return result;
 }
