@@ -162,12 +162,39 @@ TEST_P(TapedTransformerTest, StacksHaveTheBitsOfTheForwardPassWithDropoutToo) {
       values(decoded)));
 }
 
+TEST_P(TapedTransformerTest, EverythingThatALayerShowsIsThatOfTheForwardPass) {
+  Random random;
+  for (const attn::TransformerLayerOptions& options : attn_test::todays_layers()) {
+    attn::TransformerEncoderLayer layer(options);
+    attn_test::randomize(layer, random);
+    const OwnedTensor x = uniform_tensor({2, 5, options.d_model}, random);
+    const std::vector<std::string> names = layer.intermediate_names();
+    attn::Intermediates shown(names);
+    OwnedTensor output({2, 5, options.d_model});
+    layer.forward(x, output, {.attention = {.causal = true}, .intermediates = &shown}, context());
+    attn::Tape tape(context());
+    tape.watch(layer, names);
+    layer.forward(tape.variable(x), {.attention = {.causal = true}});
+    for (const std::string& name : names) {
+      EXPECT_TRUE(same_bits(values(tape.intermediate(layer, name).value()), values(shown[name])))
+          << name;
+    }
+  }
+}
+
 TEST_P(TapedTransformerTest, GradientsAreSteady) {
   Random random;
-  attn::TransformerEncoder encoder(
-      {.layer = {.d_model = 32, .num_heads = 4, .dim_feedforward = 96, .norm_first = true},
-       .num_layers = 2,
-       .final_norm = true});
+  const attn::TransformerLayerOptions plain{
+      .d_model = 32, .num_heads = 4, .dim_feedforward = 96, .norm_first = true};
+  attn::TransformerLayerOptions gemma = plain;
+  gemma.gated_feed_forward = true;
+  gemma.rms_norm = gemma.qk_norm = attn::RmsNormOptions{.eps = 1e-6F, .zero_centred_weight = true};
+  gemma.norm_outputs = true;
+  gemma.num_kv_heads = 2;
+  gemma.head_dim = 12;
+  gemma.positions.rotary = attn::RotaryEmbeddingOptions{};
+  gemma.window = attn::Window{.left = 9};
+  attn::TransformerEncoder encoder({.final_norm = true, .layers = {plain, gemma}});
   attn_test::randomize(encoder, random);
   const OwnedTensor x = uniform_tensor({3, 41, 32}, random);
   const OwnedTensor dy = uniform_tensor({3, 41, 32}, random);
