@@ -11,10 +11,10 @@ import { rolldown } from 'rolldown';
 
 import { kFlavours, kVariants } from '../../wasm/toolchain/build.js';
 
-const kMaxWasmBytes = { attn: 345e3, training: 500e3 };
-const kMaxWasmGzipBytes = { attn: 150e3, training: 215e3 };
+const kMaxWasmBytes = { attn: 349e3, training: 500e3 };
+const kMaxWasmGzipBytes = { attn: 153e3, training: 215e3 };
 // Of the whole API with its glue.
-const kMaxBundledBytes = 25_000;
+const kMaxBundledBytes = 25_200;
 const kMaxBundledGzipBytes = 28_000;
 const kMaxUnbundledBytes = 25_600;
 

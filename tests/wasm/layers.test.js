@@ -197,6 +197,82 @@ await everyVariant('layers', (attn) => {
     assert.equal(state.length, 1);
   });
 
+  test('layers_of_a_stack_may_differ', () => {
+    // As Gemma 3 and Llama: windows and rotary bases by layer, one layer without positions.
+    const encoder = new attn.TransformerEncoder({
+      ...{ dModel: 8, numHeads: 4, numKvHeads: 2, headDim: 6, dimFeedforward: 12 },
+      ...{ activation: 'geluTanh', gatedFeedForward: true, bias: false },
+      ...{ rmsNorm: { eps: 1e-6, zeroCentredWeight: true }, qkNorm: {} },
+      ...{ normFirst: true, normOutputs: true, finalNorm: true, scale: 0.4, softcap: 9 },
+      positions: { rotary: { base: 10000 } },
+      layers: [
+        { window: { left: 1 } },
+        { positions: { rotary: { base: 1e6 } }, numHeads: 2 },
+        { positions: {}, gatedFeedForward: false, attentionBias: true, attentionOutputBias: false },
+      ],
+    });
+    const names = encoder.parameterNames();
+    assert.deepEqual(
+      names.filter((name) => name.startsWith('layers.0.')).map((name) => name.slice(9)),
+      [
+        ...['self_attn.q_proj_weight', 'self_attn.k_proj_weight', 'self_attn.v_proj_weight'],
+        ...['self_attn.out_proj.weight', 'self_attn.q_norm.weight', 'self_attn.k_norm.weight'],
+        ...['gate_proj.weight', 'up_proj.weight', 'down_proj.weight', 'norm1.weight'],
+        ...['norm2.weight', 'output_norm1.weight', 'output_norm2.weight'],
+      ],
+    );
+    assert.deepEqual(encoder.parameter('layers.0.self_attn.q_proj_weight').shape, [24, 8]);
+    assert.deepEqual(encoder.parameter('layers.1.self_attn.in_proj_weight').shape, [36, 8]);
+    assert.ok(names.includes('layers.2.self_attn.in_proj_bias'));
+    assert.ok(!names.includes('layers.2.self_attn.out_proj.bias'));
+    assert.ok(names.includes('layers.2.linear1.weight') && names.at(-1) === 'norm.weight');
+
+    const attention = { causal: true };
+    const whole = encoder.forward(x, { attention, needWeights: true });
+    assert.deepEqual(
+      whole.weights.map(({ shape }) => shape),
+      [4, 2, 4].map((heads) => [2, heads, 4, 4]),
+    );
+    const [first] = whole.weights;
+    assert.deepEqual([...first.data.slice(12, 14)], [0, 0], 'outside of the window');
+    let h = x;
+    encoder.layers.forEach((layer, l) => {
+      const result = layer.forward(h, { attention: { ...attention, needWeights: true } });
+      assert.deepEqual(result.weights, whole.weights[l]);
+      h = result.output;
+    });
+    const norm = new attn.RMSNorm({ width: 8, eps: 1e-6, zeroCentredWeight: true });
+    assert.deepEqual(norm.forward(h), whole.output);
+    const caches = encoder.makeCaches(2);
+    for (let t = 0; t < 4; ++t) {
+      const { output } = encoder.forward(token(x, t), { attention, caches });
+      assertClose(output, [2, 1, 8], token(whole.output, t).data, 4e-6);
+    }
+    assert.deepEqual(encoder.layers[0].makeCache(3).keys().shape, [3, 2, 0, 6]);
+
+    const sizes = { dModel: 8, dimFeedforward: 4 };
+    const make = (/** @type {any} */ options) => () =>
+      new attn.TransformerEncoder({ ...sizes, ...options });
+    assertThrows(make({ layers: [{}, { dModel: 4 }] }), 'invalid_argument', /^layers: got 4, /);
+    assertThrows(
+      make({ layers: [{}, {}], numLayers: 3 }),
+      'invalid_argument',
+      'numLayers: got 3, needs 2, the number of layers',
+    );
+    assertThrows(
+      make({ layers: [{ windw: {} }] }),
+      'invalid_argument',
+      "layers[0]: got the unknown name 'windw', needs 'window'",
+    );
+    assertThrows(make({ layers: 3 }), 'invalid_argument', /^layers: got 3, needs an array/);
+    assertThrows(make({ layers: [3] }), 'invalid_argument', /^layers\[0\]: got 3, /);
+    assertThrows(
+      make({ rmsNorm: {}, layerNormEps: 0.5 }),
+      'invalid_argument',
+      'layerNormEps: got 0.5, needs none beside rmsNorm, which has its own',
+    );
+  });
+
   test('multi_head_attention_with_a_cache_gives_its_whole', () => {
     const attention = new attn.MultiHeadAttention({
       dModel: 8,

@@ -51,12 +51,18 @@ const rotaryPositions = { start: 0, positions: [0, 1, 2], sequenceLength: 3, inv
 const sizes = { n: 4, d: 2 };
 const recurrent = { inputSize: 4, hiddenSize: 4, numLayers: 1, bias: true, ...init };
 const norm = { width: 4, eps: 1e-5, elementwiseAffine: true, bias: true };
-const block = {
-  ...{ dModel: 4, numHeads: 1, dimFeedforward: 4, activation: 'relu', layerNormEps: 1e-5 },
-  ...{ normFirst: false, bias: true, attentionBias: true, feedForwardDropout: true },
-  ...{ numKvHeads: 1, sinks: false, positions, ...init },
+const rmsNorm = { eps: 1e-5, elementwiseAffine: true, zeroCentredWeight: false };
+const ofAttention = {
+  ...{ numKvHeads: 1, headDim: 4, qkNorm: rmsNorm, sinks: false, scale: 1, softcap: 0 },
+  ...{ window: { left: 1, right: 1 }, positions },
 };
-const stack = { ...block, numLayers: 1, finalNorm: false };
+const block = {
+  ...{ dModel: 4, numHeads: 1, dimFeedforward: 4, activation: 'relu', gatedFeedForward: false },
+  ...{ layerNormEps: 1e-5, rmsNorm, normFirst: false, normOutputs: false, bias: true },
+  ...{ attentionBias: true, attentionOutputBias: true, feedForwardDropout: true },
+  ...{ ...ofAttention, ...init },
+};
+const stack = { ...block, numLayers: 1, finalNorm: false, layers: undefined };
 const decoderSizes = { vocabSize: 4, embedSize: 4, numHiddens: 4, numLayers: 1, encoderDim: 4 };
 
 const mha = new attn.MultiHeadAttention({ dModel: 4 });
@@ -139,8 +145,8 @@ const calls = [
     'MultiHeadAttention',
     (o) => new attn.MultiHeadAttention(o),
     {
-      ...{ dModel: 4, numHeads: 1, numKvHeads: 1, keyDim: 4, valueDim: 4, bias: false },
-      ...{ sinks: false, positions, ...init },
+      ...{ dModel: 4, numHeads: 1, keyDim: 4, valueDim: 4, bias: false, outputBias: false },
+      ...{ ...ofAttention, ...init },
     },
   ],
   [
@@ -204,11 +210,7 @@ const calls = [
     { dModel: 4, dimFeedforward: 4, activation: 'silu', bias: true, ...init },
   ],
   ['GatedFeedForward', (o) => gated.forward(x, o), { dropout, intermediates: [] }],
-  [
-    'RMSNorm',
-    (o) => new attn.RMSNorm(o),
-    { width: 4, eps: 1e-5, elementwiseAffine: true, zeroCentredWeight: false },
-  ],
+  ['RMSNorm', (o) => new attn.RMSNorm(o), { width: 4, ...rmsNorm }],
   [
     'KeyValueCache',
     (o) => new attn.KeyValueCache(o),

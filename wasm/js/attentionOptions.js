@@ -270,13 +270,7 @@ export function writeAttentionOptions(call, options, sizes, leading) {
   call.mask('mask', options.mask, scores, true);
   const { causal = false, window } = options;
   call.flag('causal', causal);
-  call.has(window !== undefined);
-  if (window !== undefined) {
-    checkOptions(window, kWindow, 'window');
-    const { left, right } = window;
-    writeSide(call, 'window.left', left);
-    writeSide(call, 'window.right', right);
-  }
+  writeWindow(call, 'window', window);
   writeLengths(call, 'validLens', options.validLens, batch, numQueries, numKeys);
   writeLengths(call, 'keyLens', options.keyLens, batch, undefined, numKeys);
   writeOfHeads(call, 'sinks', options.sinks, numHeads);
@@ -324,6 +318,21 @@ export function giveEach(call, results, given = {}) {
  */
 export const giveStages = (call, output, stages) =>
   giveEach(call, stages, { output: call.give(output) });
+
+/**
+ * A sliding window, or none.
+ * @param {Call} call
+ * @param {string} name
+ * @param {Window} [window]
+ */
+export function writeWindow(call, name, window) {
+  call.has(window !== undefined);
+  if (window === undefined) return undefined;
+  checkOptions(window, kWindow, name);
+  writeSide(call, `${name}.left`, window.left);
+  writeSide(call, `${name}.right`, window.right);
+  return window;
+}
 
 /**
  * Writes lengths (B,) or, where there are rows, (B, N); or none.

@@ -167,13 +167,12 @@ export class DecodingState extends State {
 /**
  * The cache that a layer has made.
  * @param {Runtime} runtime
- * @param {{ dModel: number, numHeads: number, numKvHeads: number }} layer
+ * @param {{ numKvHeads: number, headDim: number }} layer
  * @param {number} batch
  * @param {number} address
  * @returns {KeyValueCache<any>}
  */
-export function cacheOf(runtime, { dModel, numHeads, numKvHeads }, batch, address) {
-  const headDim = dModel / numHeads;
+export function cacheOf(runtime, { numKvHeads, headDim }, batch, address) {
   const sizes = { batch, numKvHeads, headDim, valueDim: headDim };
   return new KeyValueCache(runtime, sizes, address);
 }

@@ -96,7 +96,8 @@ export class Layer extends NativeObject {
    */
   constructor(runtime, kind, options, table, place) {
     const operation = place ? `layerOf${place.owner.#kind}` : `make${kind}`;
-    let sizes = /** @type {any} */ (place && place.owner.#sizes);
+    const stack = place && place.owner.#sizes;
+    let sizes = /** @type {any} */ (stack?.layers[/** @type {Place} */ (place).index] ?? stack);
     const address = runtime.ask(/** @type {Operation} */ (operation), (call) => {
       if (!place) {
         sizes = writeOptions(call, options, table);

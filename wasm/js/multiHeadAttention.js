@@ -4,6 +4,7 @@ import {
   sizesOf,
   writeAttentionOptions,
   writeInputs,
+  writeWindow,
 } from './attentionOptions.js';
 import { positions } from './attentionPositions.js';
 import { invalid } from './errors.js';
@@ -11,16 +12,28 @@ import { cacheOf, KeyValueCache, writeCapacity } from './keyValueCache.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { runtimeOf } from './nativeObject.js';
+import { optionalRMSNorm } from './rmsNorm.js';
 import { checkEqual, kRowRanks } from './tensor.js';
-import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
+import {
+  checkOptions,
+  choice,
+  flag,
+  headDim,
+  kRandom,
+  like,
+  optionalReal,
+  real,
+  size,
+} from './options.js';
 
-/** @import { AttentionOptions, ScoreSizes } from './attentionOptions.js' */
+/** @import { AttentionOptions, Window } from './attentionOptions.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
 /** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Names } from './options.js' */
+/** @import { RMSNormRule } from './rmsNorm.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -29,13 +42,21 @@ import { checkOptions, choice, flag, kRandom, like, size } from './options.js';
 /**
  * @typedef {object} MultiHeadAttentionSizes
  * @property {number} dModel  E, width of queries and of the output; D2L calls it num_hiddens
- * @property {number} [numHeads]  H, divides E; 1 by default
+ * @property {number} [numHeads]  H; 1 by default
  * @property {number} [numKvHeads]  heads of keys and values, divides `numHeads`, which is the default
+ * @property {number} [headDim]  D; E / H by default, which then has to be a whole number
  * @property {number} [keyDim]  width of the keys given; E by default
  * @property {number} [valueDim]  width of the values given; E by default
  * @property {boolean} [bias]  whether the projections have biases; none by default
+ * @property {boolean} [outputBias]  whether the last one has; `bias` by default (Qwen 2: none)
+ * @property {RMSNormRule} [qkNorm]  normalises each head of queries and keys after its projection
+ *   and before it is rotated (Qwen 3, Gemma 3); none by default
  * @property {AttentionPositions} [positions]  none by default
  * @property {boolean} [sinks]  a learned score per head that has no value; none by default
+ * @property {number} [scale]  here and below as in the options of attention, for calls that give none.
+ *   Gemma has 1/√query_pre_attn_scalar
+ * @property {number} [softcap]  none by default
+ * @property {Window} [window]  none by default
  * @property {'xavier' | 'identity' | 'zeros'} [init]  the first weights: each projection drawn by
  *   Xavier's uniform rule, all of them identical, so that head h sees slice h of its inputs as they
  *   are, or zeros; `'xavier'` by default
@@ -77,10 +98,16 @@ const kOptions = {
   dModel: size(),
   numHeads: size(1),
   numKvHeads: like('numHeads', size()),
+  headDim,
   keyDim: like('dModel', size()),
   valueDim: like('dModel', size()),
   bias: flag(false),
+  outputBias: like('bias', flag()),
+  qkNorm: optionalRMSNorm,
   sinks: flag(false),
+  scale: optionalReal,
+  softcap: real(0),
+  window: writeWindow,
   positions,
   init: choice(['xavier', 'identity', 'zeros']),
   ...kRandom,
@@ -94,15 +121,16 @@ const kForwardNames = { cache: true, ...kAttendNames };
 /**
  * Multi-head attention (Vaswani et al. 2017; torch.nn.MultiheadAttention; D2L 11.5):
  *
- *   head_h = attention(query · W_qᵀ, key · W_kᵀ, value · W_vᵀ) of slice h,  D = E / H
+ *   head_h = attention(query · W_qᵀ, key · W_kᵀ, value · W_vᵀ) of slice h, which has D columns
  *   output = concat(head_1 … head_H) · W_oᵀ
  *
- * Parameters, with PyTorch's names and layouts: `in_proj_weight` (3·E, E), which is W_q, W_k and
+ * Parameters, with PyTorch's names and layouts: `in_proj_weight` (3·H·D, E), which is W_q, W_k and
  * W_v one below the other; where keys and values have their own width or number of heads instead
- * `q_proj_weight` (E, E), `k_proj_weight` (Hkv·D, keyDim) and `v_proj_weight` (Hkv·D, valueDim);
- * `out_proj.weight` (E, E); and with `bias` also `in_proj_bias` (E + 2·Hkv·D,) and `out_proj.bias`
- * (E,). Then what PyTorch does not have: `relative_keys` and `relative_values` (2k+1, D) of Shaw's
- * positions, `relative_attention_bias.weight` (numBuckets, H) of T5's, and `sinks` (H,).
+ * `q_proj_weight` (H·D, E), `k_proj_weight` (Hkv·D, keyDim) and `v_proj_weight` (Hkv·D, valueDim);
+ * `out_proj.weight` (E, H·D); and with biases also `in_proj_bias` ((H + 2·Hkv)·D,) and
+ * `out_proj.bias` (E,). Then what PyTorch does not have: `relative_keys` and `relative_values`
+ * (2k+1, D) of Shaw's positions, `relative_attention_bias.weight` (numBuckets, H) of T5's, `sinks`
+ * (H,), and as in Hugging Face's Qwen 3 `q_norm.weight` and `k_norm.weight` (D,).
  *
  * ```js
  * using mha = new attn.MultiHeadAttention({ dModel: 100, numHeads: 5 });
@@ -165,7 +193,7 @@ export class MultiHeadAttention extends Layer {
       this.#checkWidths(k.width, v.width);
       const output = call.result('output', shape);
       if (cache) call.put(Kind.address, cache.address);
-      const stages = this.#writeOptions(call, options, shape, past + k.length);
+      const stages = writeLayerAttention(call, options, shape, this.sizes, past + k.length);
       call.intermediates(options.intermediates);
       call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
       return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
@@ -225,7 +253,7 @@ export class MultiHeadAttention extends Layer {
       const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
       call.put(Kind.address, cache.address);
       const output = call.result('output', shape);
-      const stages = this.#writeOptions(call, options, shape, numKeys);
+      const stages = writeLayerAttention(call, options, shape, this.sizes, numKeys);
       call.intermediates(options.intermediates);
       call.run('attend');
       return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
@@ -243,18 +271,6 @@ export class MultiHeadAttention extends Layer {
     checkEqual('key', 'width', width, `the ${key} of this layer`, keyDim);
     checkEqual('value', 'width', valueWidth, `the ${value} of this layer`, valueDim);
   }
-
-  /**
-   * @param {Call} call
-   * @param {AttentionOptions} options
-   * @param {readonly number[]} query  its shape
-   * @param {number} numKeys
-   */
-  #writeOptions(call, options, query, numKeys) {
-    const { dModel, numHeads } = this.sizes;
-    const sizes = layerSizes(query, dModel, numHeads, numKeys);
-    return writeAttentionOptions(call, options, sizes, leadingOf(query, numHeads));
-  }
 }
 
 /**
@@ -267,17 +283,17 @@ export function lengthOf(cache) {
 }
 
 /**
- * The sizes of a layer's attention.
+ * Writes the options of a layer's attention.
+ * @param {Call} call
+ * @param {AttentionOptions} options
  * @param {readonly number[]} shape  of the queries, (B, N, E) or (N, E)
- * @param {number} dModel
- * @param {number} numHeads
+ * @param {{ numHeads: number, headDim: number }} layer
  * @param {number} numKeys
- * @returns {ScoreSizes}
  */
-export function layerSizes(shape, dModel, numHeads, numKeys) {
+export function writeLayerAttention(call, options, shape, { numHeads, headDim }, numKeys) {
   const { batch, length } = sizesOf(shape);
-  const headDim = dModel / numHeads;
-  return { batch, numHeads, numQueries: length, numKeys, headDim, valueDim: headDim };
+  const sizes = { batch, numHeads, numQueries: length, numKeys, headDim, valueDim: headDim };
+  return writeAttentionOptions(call, options, sizes, leadingOf(shape, numHeads));
 }
 
 /**

@@ -7,8 +7,9 @@ import { argumentError, invalid } from './errors.js';
 /** @import { Dropout } from './dropout.js' */
 
 /**
- * Checks and writes an option, and gives its value; `values` are those of the options before it.
- * @typedef {(call: Call, name: string, value: any, values: Record<string, any>) => unknown} Rule
+ * Checks and writes an option, and gives its value; `values` are those of the options before it,
+ * `options` all that are given.
+ * @typedef {(call: Call, name: string, value: any, values: Record<string, any>, options: any) => unknown} Rule
  */
 
 /** @typedef {Readonly<Record<string, Rule>>} OptionTable */
@@ -136,8 +137,17 @@ export const flag =
  * @param {Rule} rule
  * @returns {Rule}
  */
-export const like = (other, rule) => (call, name, value, values) =>
-  rule(call, name, value === undefined ? values[other] : value, values);
+export const like = (other, rule) => (call, name, value, values, options) =>
+  rule(call, name, value === undefined ? values[other] : value, values, options);
+
+/**
+ * The width of a head: dModel / numHeads by default, if that is a whole number, which C++ checks.
+ * @type {Rule}
+ */
+export const headDim = (call, name, value, { dModel, numHeads }) => {
+  call.optionalInteger(name, value, 1);
+  return value ?? dModel / numHeads;
+};
 
 /**
  * One of several texts, of which the first is the default.
@@ -183,7 +193,8 @@ export function writeValues(call, options, table, path) {
   const values = {};
   for (const [name, rule] of Object.entries(table)) {
     const { [name]: value } = /** @type {Record<string, any>} */ (options);
-    values[name] = rule(call, path === undefined ? name : `${path}.${name}`, value, values);
+    const whole = path === undefined ? name : `${path}.${name}`;
+    values[name] = rule(call, whole, value, values, options);
   }
   return values;
 }

@@ -1,24 +1,35 @@
 import { Layer } from './layer.js';
-import { flag, real, size } from './options.js';
+import { flag, real, size, writeOptions } from './options.js';
 
+/** @import { Rule } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
- * @typedef {object} RMSNormOptions
- * @property {number} width  of the rows
+ * @typedef {object} RMSNormRule
  * @property {number} [eps]  added to the mean square; 2⁻²³ by default, as PyTorch. Llama has 1e-5 or 1e-6,
  *   Qwen and Gemma 1e-6
  * @property {boolean} [elementwiseAffine]  with weight; `true` by default
  * @property {boolean} [zeroCentredWeight]  multiplies by 1 + weight, as Gemma; `false` by default
  */
 
-const kOptions = {
-  width: size(),
+/** @typedef {{ width: number } & RMSNormRule} RMSNormOptions  `width` is that of the rows */
+
+const kRule = {
   elementwiseAffine: flag(true),
   zeroCentredWeight: flag(false),
   eps: real(2 ** -23),
+};
+const kOptions = { width: size(), ...kRule };
+
+/**
+ * A norm inside of another layer, or none.
+ * @type {Rule}
+ */
+export const optionalRMSNorm = (call, name, value) => {
+  call.has(value !== undefined);
+  return value === undefined ? undefined : writeOptions(call, value, kRule, name);
 };
 
 /**

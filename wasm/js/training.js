@@ -22,7 +22,7 @@ import { AddNorm, LayerNorm } from './layerNorm.js';
 import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
 import { Linear } from './linear.js';
 import { kSoftmaxRanks, writeSoftmaxOptions } from './maskedSoftmax.js';
-import { layerSizes, leadingOf, MultiHeadAttention } from './multiHeadAttention.js';
+import { MultiHeadAttention, writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkOptions, choice, kDropout, natural, real, size, writeOptions } from './options.js';
 import { Adam, AdamW, SGD } from './optimizers.js';
@@ -268,9 +268,9 @@ const recordedStack = (Class, record, LayerClass) =>
      */
     constructor(runtime, options) {
       super(runtime, options);
-      const { length } = /** @type {any} */ (this).layers;
-      this.layers = layersOf(/** @type {any} */ (this), length, (place) => {
-        return new LayerClass(runtime, options, place);
+      const stack = /** @type {any} */ (this);
+      this.layers = layersOf(stack, options, stack.sizes, (layer, place) => {
+        return new LayerClass(runtime, layer, place);
       });
     }
   };
@@ -457,9 +457,7 @@ const recordDecoder =
  * @param {readonly number[]} keys
  */
 function writeAttention(call, options, layer, queries, keys) {
-  const { dModel, numHeads } = layer.sizes;
-  const sizes = layerSizes(queries, dModel, numHeads, keys[keys.length - 2]);
-  writeAttentionOptions(call, options, sizes, leadingOf(queries, numHeads));
+  writeLayerAttention(call, options, queries, layer.sizes, keys[keys.length - 2]);
 }
 
 const RecordedLinear = recorded(Linear, recordRows('recordLinear'));

@@ -1,40 +1,77 @@
 import { kActivations } from './activation.js';
+import { sizesOf, writeWindow } from './attentionOptions.js';
 import { positions } from './attentionPositions.js';
+import { invalid } from './errors.js';
 import { Kind } from './kind.js';
-import { choice, flag, kInit, like, real, size } from './options.js';
+import { leadingOf } from './multiHeadAttention.js';
+import {
+  checkOptions,
+  choice,
+  flag,
+  headDim,
+  kInit,
+  like,
+  optionalReal,
+  real,
+  size,
+  writeValues,
+} from './options.js';
+import { optionalRMSNorm } from './rmsNorm.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
 /** @import { Call, Result } from './call.js' */
-/** @import { ScoreSizes } from './attentionOptions.js' */
+/** @import { Window } from './attentionOptions.js' */
 /** @import { InitOptions, Layer, Place } from './layer.js' */
+/** @import { Rule } from './options.js' */
+/** @import { RMSNormRule } from './rmsNorm.js' */
 
 /**
  * Of one layer of a Transformer; the names are PyTorch's. The defaults are those of
  * torch.nn.TransformerEncoderLayer(batch_first=True); D2L's blocks are `attentionBias: false` and
- * `feedForwardDropout: false`.
+ * `feedForwardDropout: false`. The blocks of today's language models are options, too, each with
+ * `causal` attention: Llama, for example, is
+ *
+ * ```js
+ * { dModel, numHeads, numKvHeads, dimFeedforward, activation: 'silu', gatedFeedForward: true,
+ *   rmsNorm: { eps: 1e-5 }, normFirst: true, bias: false, positions: { rotary: { base: 500000 } } }
+ * ```
+ *
  * @typedef {object} TransformerLayerSizes
  * @property {number} dModel  E
  * @property {number} [numHeads]  PyTorch's nhead; 1 by default
  * @property {number} [dimFeedforward]  2048 by default
  * @property {Activation} [activation]  `'relu'` by default
+ * @property {boolean} [gatedFeedForward]  GatedFeedForward in place of FeedForward; not by default
  * @property {number} [layerNormEps]  1e-5 by default
+ * @property {RMSNormRule} [rmsNorm]  RMSNorm in place of LayerNorm; not by default
  * @property {boolean} [normFirst]  pre-norm instead of post-norm; not by default
- * @property {boolean} [bias]  of all linear layers and norms; `true` by default
+ * @property {boolean} [normOutputs]  normalises what attention and the feed-forward network give before
+ *   it is added: with `normFirst` as well as their inputs (Gemma 2 and 3), without it instead
+ *   (OLMo 2); not by default
+ * @property {boolean} [bias]  of all linear layers and LayerNorms; `true` by default
  * @property {boolean} [attentionBias]  of attention's projections; `bias` by default
+ * @property {boolean} [attentionOutputBias]  of the last one of them; `attentionBias` by default
  * @property {boolean} [feedForwardDropout]  drop out between the two layers of the feed-forward
  *   network, too; `true` by default
  * @property {number} [numKvHeads]  of attention; divides `numHeads`, which is the default
+ * @property {number} [headDim]  of attention; E / H by default, which then has to be a whole number
+ * @property {RMSNormRule} [qkNorm]  of attention, see MultiHeadAttention; none by default
+ * @property {number} [scale]  of attention, for calls that give none; 1/√D by default
+ * @property {number} [softcap]  the same; none by default
  * @property {AttentionPositions} [positions]  of self-attention
  * @property {boolean} [sinks]  of self-attention; none by default
+ * @property {Window} [window]  of self-attention, for calls that give none; none by default
  */
 
 /** @typedef {TransformerLayerSizes & InitOptions} TransformerLayerOptions */
 
 /**
  * @typedef {object} StackSizes
- * @property {number} [numLayers]  1 by default
- * @property {boolean} [finalNorm]  a LayerNorm after the last layer; none by default
+ * @property {number} [numLayers]  1 by default, or as many as `layers`
+ * @property {boolean} [finalNorm]  a norm of the layers' kind after the last one; none by default
+ * @property {readonly Partial<TransformerLayerSizes>[]} [layers]  for each layer, the options in which
+ *   it differs from the others: windows, positions or sizes; `dModel` is the same for all
  */
 
 /** @typedef {TransformerLayerSizes & StackSizes} TransformerSizes */
@@ -46,43 +83,82 @@ const kBlock = {
   numHeads: size(1),
   dimFeedforward: size(2048),
   activation: choice(kActivations),
+  gatedFeedForward: flag(false),
   layerNormEps: real(1e-5),
+  rmsNorm: optionalRMSNorm,
   normFirst: flag(false),
+  normOutputs: flag(false),
   bias: flag(true),
   attentionBias: like('bias', flag()),
+  attentionOutputBias: like('attentionBias', flag()),
   feedForwardDropout: flag(true),
   numKvHeads: like('numHeads', size()),
+  headDim,
+  qkNorm: optionalRMSNorm,
   sinks: flag(false),
+  scale: optionalReal,
+  softcap: real(0),
+  window: writeWindow,
   positions,
+};
+
+/**
+ * What each layer has in place of the stack's own options, or none.
+ * @type {Rule}
+ */
+const layers = (call, name, value = [], _, options) => {
+  if (!Array.isArray(value)) throw invalid(name, value, 'an array of options');
+  call.put(Kind.integer, value.length);
+  return value.map((each, l) => {
+    checkOptions(each, kBlock, `${name}[${l}]`);
+    return writeValues(call, { ...options, ...each }, kBlock, `${name}[${l}]`);
+  });
 };
 
 export const kLayerOptions = { ...kBlock, ...kInit };
 
-export const kStackOptions = { ...kBlock, numLayers: size(1), finalNorm: flag(false), ...kInit };
+export const kStackOptions = {
+  ...kBlock,
+  numLayers: size(1),
+  finalNorm: flag(false),
+  layers,
+  ...kInit,
+};
+
+/**
+ * @param {{ numLayers: number, layers: readonly unknown[] }} stack
+ */
+const countOf = ({ numLayers, layers }) => layers.length || numLayers;
 
 /**
  * The layers of a stack.
  * @template T
  * @param {Layer} owner
- * @param {number} numLayers
- * @param {(place: Place) => T} layer
+ * @param {TransformerOptions} options
+ * @param {{ numLayers: number, layers: readonly unknown[] }} stack
+ * @param {(options: TransformerLayerOptions, place: Place) => T} layer
  */
-export const layersOf = (owner, numLayers, layer) =>
-  Array.from({ length: numLayers }, (_, index) => layer({ owner, index }));
+export const layersOf = (owner, options, stack, layer) =>
+  Array.from({ length: countOf(stack) }, (_, index) =>
+    layer({ ...options, ...options.layers?.[index] }, { owner, index }),
+  );
 
 /**
- * Makes room for the weights of layers.
+ * Makes room for the weights of a stack's layers.
  * @param {Call} call
- * @param {number} length  of how many
- * @param {ScoreSizes} sizes
- * @param {readonly number[]} leading  the shape of the weights without their last dimension, as the
- *   caller is to see it
+ * @param {boolean} wanted
+ * @param {{ numHeads: number, numLayers: number, layers: readonly any[] }} stack
+ * @param {readonly number[]} x  its shape
+ * @param {number} numKeys
  * @returns {Result[]}
  */
-export function writeLayerWeights(call, length, sizes, leading) {
-  const { batch, numHeads, numQueries, numKeys } = sizes;
-  const shape = [...leading, numKeys];
-  const seenAs = [batch, numHeads, numQueries, numKeys];
-  call.put(Kind.integer, length);
-  return Array.from({ length }, () => call.result('weights', shape, seenAs));
+export function writeLayerWeights(call, wanted, stack, x, numKeys) {
+  const { batch, length } = sizesOf(x);
+  const count = wanted ? countOf(stack) : 0;
+  call.put(Kind.integer, count);
+  return Array.from({ length: count }, (_, l) => {
+    const { numHeads } = stack.layers[l] ?? stack;
+    const shape = [...leadingOf(x, numHeads), numKeys];
+    return call.result('weights', shape, [batch, numHeads, length, numKeys]);
+  });
 }

@@ -1,19 +1,14 @@
-import {
-  giveEach,
-  kLayerAttentionNames,
-  kScoreNames,
-  writeAttentionOptions,
-} from './attentionOptions.js';
+import { giveEach, kLayerAttentionNames, kScoreNames, sizesOf } from './attentionOptions.js';
 import { DecodingState, kCapacity } from './keyValueCache.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { layerSizes, leadingOf } from './multiHeadAttention.js';
+import { writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkOptions, wanted, writeOptions } from './options.js';
 import { checkEqual } from './tensor.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
-/** @import { AskedFor, AttentionStages, ExclusionOptions, LayerAttentionOptions, ScoreOptions, ScoreSizes, StageResults } from './attentionOptions.js' */
+/** @import { AskedFor, AttentionOptions, AttentionStages, ExclusionOptions, LayerAttentionOptions, ScoreOptions, StageResults } from './attentionOptions.js' */
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
@@ -139,43 +134,45 @@ class Decoder extends Layer {
    * @param {TensorLike | DecodingState} memory
    * @param {DecoderLayerCall & IntermediatesOption} options
    * @param {Names} names  of what attention may be given
-   * @param {number | undefined} numWeights  of how many layers of a stack the weights are asked for
+   * @param {boolean | undefined} needWeights  of a stack's layers
    * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
    * @returns {R}
    */
-  run(x, memory, options, names, numWeights, give) {
+  run(x, memory, options, names, needWeights, give) {
     const { selfAttention = {}, crossAttention = {}, dropout } = options;
     checkOptions(selfAttention, names, 'selfAttention');
     checkOptions(crossAttention, names, 'crossAttention');
-    const { dModel, numHeads } = this.sizes;
+    const { dModel } = this.sizes;
     const state = memory instanceof DecodingState ? memory : undefined;
     const past = state ? state.length : 0;
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const rank = shape.length;
-      const self = layerSizes(shape, dModel, numHeads, past + shape[rank - 2]);
+      const { batch, length } = sizesOf(shape);
       const output = call.result('output', shape);
       call.put(Kind.address, state ? state.address : 0);
       let numKeys;
       if (state) {
-        checkEqual('x', 'batch', self.batch, 'the batch of state', state.batch);
+        checkEqual('x', 'batch', batch, 'the batch of state', state.batch);
         numKeys = state.memoryLength;
         call.none(Kind.floats);
       } else {
         const other = call.rows('memory', /** @type {TensorLike} */ (memory), dModel, 'dModel');
         checkEqual('memory', 'rank', other.length, 'the rank of x', rank);
-        if (rank === 3) checkEqual('memory', 'batch', other[0], 'the batch of x', self.batch);
+        if (rank === 3) checkEqual('memory', 'batch', other[0], 'the batch of x', batch);
         numKeys = other[rank - 2];
       }
-      const cross = { ...self, numKeys };
-      const leading = leadingOf(shape, numHeads);
-      const selfStages = writeAttentionOptions(call, selfAttention, self, leading);
-      const crossStages = writeAttentionOptions(call, crossAttention, cross, leading);
+      const write = (/** @type {AttentionOptions} */ attention, /** @type {number} */ keys) =>
+        writeLayerAttention(call, attention, shape, this.sizes, keys);
+      const selfStages = write(selfAttention, past + length);
+      const crossStages = write(crossAttention, numKeys);
       call.dropout(dropout);
-      const weightsOf = (/** @type {ScoreSizes} */ sizes) =>
-        numWeights === undefined ? [] : writeLayerWeights(call, numWeights, sizes, leading);
-      const selfWeights = weightsOf(self);
-      const crossWeights = weightsOf(cross);
+      const weightsOf = (/** @type {number} */ keys) =>
+        needWeights === undefined
+          ? []
+          : writeLayerWeights(call, needWeights, this.sizes, shape, keys);
+      const selfWeights = weightsOf(past + length);
+      const crossWeights = weightsOf(numKeys);
       call.intermediates(options.intermediates);
       call.run(/** @type {Operation} */ (`forward${this.kind}`));
       return give(
@@ -259,7 +256,7 @@ export class TransformerDecoderLayer extends Decoder {
 
 /**
  * A stack of such layers (torch.nn.TransformerDecoder). Parameters: `layers.0.…` and so on, and with
- * `finalNorm` `norm.weight` and `norm.bias`.
+ * `finalNorm` `norm.weight` and, of a LayerNorm, `norm.bias`.
  *
  * @template {ResultKind} [As='array']
  * @extends {Decoder<As>}
@@ -280,8 +277,8 @@ export class TransformerDecoder extends Decoder {
      * @readonly
      * @type {readonly TransformerDecoderLayer<As>[]}
      */
-    this.layers = layersOf(this, this.sizes.numLayers, (place) => {
-      return new TransformerDecoderLayer(runtime, options, place);
+    this.layers = layersOf(this, options, this.sizes, (layer, place) => {
+      return new TransformerDecoderLayer(runtime, layer, place);
     });
   }
 
@@ -299,8 +296,7 @@ export class TransformerDecoder extends Decoder {
   forward(x, memory, options = {}) {
     checkOptions(options, kCall);
     const needWeights = wanted('needWeights', options.needWeights);
-    const numWeights = needWeights ? this.layers.length : 0;
-    return this.run(x, memory, options, kScoreNames, numWeights, (call, output, self, cross) => {
+    return this.run(x, memory, options, kScoreNames, needWeights, (call, output, self, cross) => {
       return /** @type {any} */ ({
         output: call.give(output),
         ...(needWeights && {

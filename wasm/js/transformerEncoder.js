@@ -1,14 +1,9 @@
-import {
-  giveStages,
-  kLayerAttentionNames,
-  kScoreNames,
-  writeAttentionOptions,
-} from './attentionOptions.js';
+import { giveStages, kLayerAttentionNames, kScoreNames } from './attentionOptions.js';
 import { invalid } from './errors.js';
 import { cacheOf, DecodingState, writeCapacity } from './keyValueCache.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { layerSizes, leadingOf, lengthOf } from './multiHeadAttention.js';
+import { lengthOf, writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkOptions, wanted } from './options.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
@@ -84,8 +79,12 @@ const kCall = {
  *   pre-norm:   h = x + dropout(self_attn(n, n, n)),  n = norm1(x)
  *               output = h + dropout(feed_forward(norm2(h)))
  *
- * Parameters, in PyTorch's order: `self_attn.…` (see `MultiHeadAttention`), `linear1.…`,
- * `linear2.…`, `norm1.…`, `norm2.…`.
+ * With `normOutputs`, output_norm1(self_attn(…)) and output_norm2(feed_forward(…)) stand in place of
+ * self_attn(…) and feed_forward(…), and without `normFirst` there are no norm1 and norm2.
+ *
+ * Parameters, in PyTorch's order: `self_attn.…` (see `MultiHeadAttention`), `linear1.…` and
+ * `linear2.…`, or `gate_proj.…`, `up_proj.…` and `down_proj.…`, then `norm1.…`, `norm2.…`,
+ * `output_norm1.…` and `output_norm2.…`.
  *
  * @template {ResultKind} [As='array']
  * @extends {Layer<TransformerLayerSizes>}
@@ -121,14 +120,14 @@ export class TransformerEncoderLayer extends Layer {
     checkOptions(options, kLayerCall);
     const { attention = {}, dropout, cache } = options;
     checkOptions(attention, kLayerAttentionNames, 'attention');
-    const { dModel, numHeads } = this.sizes;
+    const { dModel } = this.sizes;
     const past = cache === undefined ? 0 : lengthOf(cache);
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
       call.put(Kind.address, cache ? cache.address : 0);
-      const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
-      const stages = writeAttentionOptions(call, attention, sizes, leadingOf(shape, numHeads));
+      const numKeys = past + shape[shape.length - 2];
+      const stages = writeLayerAttention(call, attention, shape, this.sizes, numKeys);
       call.dropout(dropout);
       call.intermediates(options.intermediates);
       call.run('forwardTransformerEncoderLayer');
@@ -150,7 +149,7 @@ export class TransformerEncoderLayer extends Layer {
 
 /**
  * A stack of such layers (torch.nn.TransformerEncoder). Parameters: `layers.0.…` and so on, and with
- * `finalNorm` `norm.weight` and `norm.bias`.
+ * `finalNorm` `norm.weight` and, of a LayerNorm, `norm.bias`.
  *
  * @template {ResultKind} [As='array']
  * @extends {Layer<TransformerSizes>}
@@ -171,8 +170,8 @@ export class TransformerEncoder extends Layer {
      * @readonly
      * @type {readonly TransformerEncoderLayer<As>[]}
      */
-    this.layers = layersOf(this, this.sizes.numLayers, (place) => {
-      return new TransformerEncoderLayer(runtime, options, place);
+    this.layers = layersOf(this, options, this.sizes, (layer, place) => {
+      return new TransformerEncoderLayer(runtime, layer, place);
     });
   }
 
@@ -190,7 +189,7 @@ export class TransformerEncoder extends Layer {
     const { attention = {}, dropout, caches } = options;
     checkOptions(attention, kScoreNames, 'attention');
     const needWeights = wanted('needWeights', options.needWeights);
-    const { dModel, numHeads, numLayers } = this.sizes;
+    const { dModel } = this.sizes;
     if (caches !== undefined && !(caches instanceof DecodingState)) {
       throw invalid('caches', caches, 'what makeCaches() gives');
     }
@@ -199,11 +198,10 @@ export class TransformerEncoder extends Layer {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
       call.put(Kind.address, caches ? caches.address : 0);
-      const sizes = layerSizes(shape, dModel, numHeads, past + shape[shape.length - 2]);
-      const leading = leadingOf(shape, numHeads);
-      writeAttentionOptions(call, attention, sizes, leading);
+      const numKeys = past + shape[shape.length - 2];
+      writeLayerAttention(call, attention, shape, this.sizes, numKeys);
       call.dropout(dropout);
-      const weights = writeLayerWeights(call, needWeights ? numLayers : 0, sizes, leading);
+      const weights = writeLayerWeights(call, needWeights, this.sizes, shape, numKeys);
       call.intermediates(options.intermediates);
       call.run('forwardTransformerEncoder');
       return /** @type {any} */ ({

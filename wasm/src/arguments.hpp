@@ -20,6 +20,7 @@
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/multi_head_attention.hpp"
+#include "attn/layers/rms_norm.hpp"
 #include "attn/pooling/attention_pooling.hpp"
 #include "attn/positions/rotary_embedding.hpp"
 #include "attn/random.hpp"
@@ -226,6 +227,11 @@ inline void give_initialized(Arguments& a, std::unique_ptr<Module> layer) {
 
 /// As wasm/js/attentionOptions.js writes them.
 AttentionOptions attention_options(Arguments& arguments);
+std::optional<Window> optional_window(Arguments& arguments);
+
+/// As wasm/js/rmsNorm.js writes them.
+RmsNormOptions rms_norm_options(Arguments& arguments);
+std::optional<RmsNormOptions> optional_rms_norm(Arguments& arguments);
 
 /// As wasm/js/attentionPooling.js writes them.
 ScoringFunction scoring_function(Arguments& arguments);

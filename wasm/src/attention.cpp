@@ -15,6 +15,14 @@
 
 namespace attn::wasm {
 
+std::optional<Window> optional_window(Arguments& arguments) {
+  if (!arguments.flag()) return std::nullopt;
+  Window window;
+  window.left = arguments.optional_integer();
+  window.right = arguments.optional_integer();
+  return window;
+}
+
 AttentionOptions attention_options(Arguments& arguments) {
   AttentionOptions options;
   options.scale = arguments.optional_real();
@@ -33,12 +41,7 @@ AttentionOptions attention_options(Arguments& arguments) {
   options.bias = arguments.floats();
   options.mask = arguments.mask();
   options.causal = arguments.flag();
-  if (arguments.flag()) {
-    Window window;
-    window.left = arguments.optional_integer();
-    window.right = arguments.optional_integer();
-    options.window = window;
-  }
+  options.window = optional_window(arguments);
   options.valid_lens = arguments.lengths();
   options.key_lens = arguments.lengths();
   options.sinks = arguments.floats();

@@ -53,10 +53,16 @@ void make_multi_head_attention(Arguments& a) {
   options.d_model = a.integer();
   options.num_heads = a.integer();
   options.num_kv_heads = a.integer();
+  options.head_dim = a.optional_integer();
   options.key_dim = a.integer();
   options.value_dim = a.integer();
   options.bias = a.flag();
+  options.output_bias = a.flag();
+  options.qk_norm = optional_rms_norm(a);
   options.sinks = a.flag();
+  options.scale = a.optional_real();
+  options.softcap = a.real();
+  options.window = optional_window(a);
   options.positions = attention_positions(a);
   auto attention = std::make_unique<MultiHeadAttention>(options);
   const auto init = a.choice<Init>();

@@ -13,6 +13,19 @@
 #include "attn/layers/rnn.hpp"
 
 namespace attn::wasm {
+
+RmsNormOptions rms_norm_options(Arguments& a) {
+  RmsNormOptions options;
+  options.elementwise_affine = a.flag();
+  options.zero_centred_weight = a.flag();
+  options.eps = a.real();
+  return options;
+}
+
+std::optional<RmsNormOptions> optional_rms_norm(Arguments& a) {
+  return a.flag() ? std::optional(rms_norm_options(a)) : std::nullopt;
+}
+
 namespace {
 
 /// Of layers with one input.
@@ -83,11 +96,7 @@ void run_add_norm(Arguments& a) {
 
 void make_rms_norm(Arguments& a) {
   const std::int64_t width = a.integer();
-  RmsNormOptions options;
-  options.elementwise_affine = a.flag();
-  options.zero_centred_weight = a.flag();
-  options.eps = a.real();
-  a.give_layer(new RmsNorm(width, options));
+  a.give_layer(new RmsNorm(width, rms_norm_options(a)));
 }
 
 void make_feed_forward(Arguments& a) {

@@ -163,23 +163,33 @@ TransformerLayerOptions layer_options(Arguments& a) {
   options.num_heads = a.integer();
   options.dim_feedforward = a.integer();
   options.activation = a.choice<Activation>();
+  options.gated_feed_forward = a.flag();
   options.layer_norm_eps = a.real();
+  options.rms_norm = optional_rms_norm(a);
   options.norm_first = a.flag();
+  options.norm_outputs = a.flag();
   options.bias = a.flag();
   options.attention_bias = a.flag();
+  options.attention_output_bias = a.flag();
   options.feed_forward_dropout = a.flag();
   options.num_kv_heads = a.integer();
+  options.head_dim = a.optional_integer();
+  options.qk_norm = optional_rms_norm(a);
   options.sinks = a.flag();
+  options.scale = a.optional_real();
+  options.softcap = a.real();
+  options.window = optional_window(a);
   options.positions = attention_positions(a);
   return options;
 }
 
-template <class Options>
-Options stack_options(Arguments& a) {
-  Options options;
-  options.layer = layer_options(a);
+TransformerEncoderOptions stack_options(Arguments& a) {
+  TransformerEncoderOptions options{.layer = layer_options(a)};
   options.num_layers = a.integer();
   options.final_norm = a.flag();
+  for (std::int64_t more = a.integer(); more > 0; --more) {
+    options.layers.push_back(layer_options(a));
+  }
   return options;
 }
 
@@ -188,9 +198,9 @@ void make_layer(Arguments& a) {
   give_initialized(a, std::make_unique<L>(layer_options(a)));
 }
 
-template <class L, class Options>
+template <class L>
 void make_stack(Arguments& a) {
-  give_initialized(a, std::make_unique<L>(stack_options<Options>(a)));
+  give_initialized(a, std::make_unique<L>(stack_options(a)));
 }
 
 /// A layer of a stack, which stays its owner.
@@ -334,7 +344,7 @@ EMSCRIPTEN_BINDINGS(transformers) {
   operation("makeTransformerEncoderLayer", &make_layer<TransformerEncoderLayer>);
   operation("forwardTransformerEncoderLayer", &run_encoder_layer);
   operation("makeLayerCache", &make_layer_cache);
-  operation("makeTransformerEncoder", &make_stack<TransformerEncoder, TransformerEncoderOptions>);
+  operation("makeTransformerEncoder", &make_stack<TransformerEncoder>);
   operation("layerOfTransformerEncoder", &layer_of<TransformerEncoder>);
   operation("forwardTransformerEncoder", &run_encoder);
   operation("makeCaches", &make_caches);
@@ -343,7 +353,7 @@ EMSCRIPTEN_BINDINGS(transformers) {
   operation("forwardTransformerDecoderLayer",
             &run_decoder<TransformerDecoderLayer, TransformerDecoderLayerCall>);
   operation("startTransformerDecoderLayer", &start_decoder<TransformerDecoderLayer>);
-  operation("makeTransformerDecoder", &make_stack<TransformerDecoder, TransformerDecoderOptions>);
+  operation("makeTransformerDecoder", &make_stack<TransformerDecoder>);
   operation("layerOfTransformerDecoder", &layer_of<TransformerDecoder>);
   operation("forwardTransformerDecoder", &run_decoder<TransformerDecoder, TransformerDecoderCall>);
   operation("startTransformerDecoder", &start_decoder<TransformerDecoder>);

@@ -93,21 +93,6 @@ void check_bias(const AttentionTerms& p) {
   }
 }
 
-void check_numbers(const AttentionOptions& o) {
-  if (o.scale && !std::isfinite(*o.scale)) fail_value("scale", *o.scale, {"a finite number"});
-  if (!(o.softcap >= 0) || !std::isfinite(o.softcap)) {
-    fail_value("softcap", o.softcap, {"0 (none) or a finite number above it"});
-  }
-  validation::require_probability("dropout", o.dropout);
-  if (o.window) {
-    for (const auto& side : {o.window->left, o.window->right}) {
-      if (side && *side < 0) {
-        fail_value("window", *side, {"0 or more keys to a side"});
-      }
-    }
-  }
-}
-
 void check_sizes(const AttentionProblem& p) {
   require_equal("key", "batch", p.key.size(0), "query", p.batch);
   require_equal("key", "head dimension", p.key.size(3), "query", p.head_dim);
@@ -128,7 +113,7 @@ void check_sizes(const AttentionProblem& p) {
 /// Checks the options, and broadcasts them in place.
 void check_terms(AttentionTerms& p) {
   AttentionOptions& o = p.options;
-  check_numbers(o);
+  check_attention_numbers(o);
   p.max_distance = -1;
   o.relative_keys = check_relative("relative_keys", o.relative_keys, p.head_dim, p);
   o.relative_values = check_relative("relative_values", o.relative_values, p.value_dim, p);
@@ -149,6 +134,21 @@ void check_terms(AttentionTerms& p) {
 }
 
 }  // namespace
+
+void check_attention_numbers(const AttentionOptions& o) {
+  if (o.scale && !std::isfinite(*o.scale)) fail_value("scale", *o.scale, {"a finite number"});
+  if (!(o.softcap >= 0) || !std::isfinite(o.softcap)) {
+    fail_value("softcap", o.softcap, {"0 (none) or a finite number above it"});
+  }
+  validation::require_probability("dropout", o.dropout);
+  if (o.window) {
+    for (const auto& side : {o.window->left, o.window->right}) {
+      if (side && *side < 0) {
+        fail_value("window", *side, {"0 or more keys to a side"});
+      }
+    }
+  }
+}
 
 AttentionTerms check_attention_options(const AttentionOptions& options,
                                        const AttentionSizes& sizes) {

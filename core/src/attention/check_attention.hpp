@@ -62,6 +62,9 @@ struct AttentionProblem : AttentionTerms {
   Tensor output;
 };
 
+/// Throws kInvalidArgument for numbers outside their domains: what fits no sizes at all.
+void check_attention_numbers(const AttentionOptions& options);
+
 /// Throws Error for options that do not fit the sizes: a caller that has to compute queries and
 /// keys first asks before it does.
 AttentionTerms check_attention_options(const AttentionOptions& options,

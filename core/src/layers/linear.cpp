@@ -1,5 +1,6 @@
 #include "attn/layers/linear.hpp"
 
+#include "attn/layers/embedding.hpp"
 #include "layers/packed_matrix.hpp"
 #include "layers/showing.hpp"
 #include "rows.hpp"
@@ -16,6 +17,23 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool bias)
   when_changed(
       [packed = packed_, weight = weight_](Context& context) { packed->pack(weight, context); });
   if (bias) bias_ = add_parameter("bias", {out_features});
+  add_intermediates({"output"});
+}
+
+Linear::Linear(const Embedding& embedding, bool bias, Context& context)
+    : in_features_(embedding.options().embedding_dim),
+      out_features_(embedding.options().num_embeddings),
+      packed_(std::make_shared<PackedMatrix>(out_features_, in_features_)) {
+  const ConstTensor weight = embedding.parameter("weight");
+  // The embedding may outlive this layer.
+  weight_ = share_parameter(embedding, "weight",
+                            [packed = std::weak_ptr(packed_), weight](Context& changed_in) {
+                              if (const auto matrix = packed.lock()) {
+                                matrix->pack(weight, changed_in);
+                              }
+                            });
+  packed_->pack(weight_, context);
+  if (bias) bias_ = add_parameter("bias", {out_features_});
   add_intermediates({"output"});
 }
 

@@ -94,6 +94,7 @@ struct Module::Node {
 
   std::vector<Entry> entries;
   std::vector<Child> children;
+  std::vector<std::shared_ptr<Node>> shared;  ///< layers with parameters that this one uses, too
   std::vector<std::string> intermediates;
   std::uint64_t least_streams = 0;
   const Node* parent = nullptr;  ///< of several, the last that it was added to
@@ -155,6 +156,9 @@ struct Module::Node {
     }
     for (const Child& child : self.children) {
       if (const Entry* entry = find(*child.node, values)) return entry;
+    }
+    for (const std::shared_ptr<Node>& owner : self.shared) {
+      if (const Entry* entry = find(*owner, values)) return entry;
     }
     return nullptr;
   }
@@ -280,6 +284,15 @@ void Module::when_changed(std::function<void(Context&)> refresh) {
   node_->entries.back().refreshes.push_back(std::move(refresh));
 }
 
+ConstTensor Module::share_parameter(const Module& owner, std::string_view name,
+                                    std::function<void(Context&)> refresh) {
+  Node::Entry* entry = Node::find(*owner.node_, name);
+  if (!entry) fail_unknown(name, owner.parameter_names());
+  node_->shared.push_back(owner.node_);
+  if (refresh) entry->refreshes.push_back(std::move(refresh));
+  return std::as_const(*entry).view();
+}
+
 void Module::add_child(std::string name, const Module& child) {
   for (Node::Child& known : node_->children) {
     if (!name.empty() && known.name == name) {
@@ -317,6 +330,9 @@ std::string ModuleAccess::path(const void* identity, const float* values) {
   Module::Node::visit(node, layer, [&](const std::string& name, const Module::Node::Entry& entry) {
     if (entry.values.data() == values) result = name;
   });
+  for (const auto& owner : node.shared) {
+    if (result.empty()) result = path(owner.get(), values);
+  }
   return result;
 }
 

@@ -98,20 +98,24 @@ void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
     layer.when_changed([matrix, weight](Context& context) { matrix->pack(weight, context); });
   };
   if (joined()) {
+    const std::int64_t width = query_width();
     const Tensor all =
-        layer.add_parameter("in_proj_weight", {3 * e, e}, Initialization::xavier_uniform(3));
+        layer.add_parameter("in_proj_weight", {3 * width, e}, Initialization::xavier_uniform(3));
     input_weights = all;
-    pack(query, all.slice(0, 0, e), query_weight);
-    pack(key, all.slice(0, e, 2 * e), key_weight);
-    pack(value, all.slice(0, 2 * e, 3 * e), value_weight);
+    pack(query, all.slice(0, 0, width), query_weight);
+    pack(key, all.slice(0, width, 2 * width), key_weight);
+    pack(value, all.slice(0, 2 * width, 3 * width), value_weight);
   } else {
     pack(query, add_projection("q_proj_weight", *query), query_weight);
     pack(key, add_projection("k_proj_weight", *key), key_weight);
     pack(value, add_projection("v_proj_weight", *value), value_weight);
   }
-  if (options.bias) input_biases = layer.add_parameter("in_proj_bias", {e + 2 * kv_width()});
+  if (options.bias) {
+    input_biases = layer.add_parameter("in_proj_bias", {query_width() + 2 * kv_width()});
+  }
   pack(output, add_projection("out_proj.weight", *output), output_weight);
-  if (options.bias) output_bias = layer.add_parameter("out_proj.bias", {e});
+  if (options.output_bias.value_or(options.bias))
+    output_bias = layer.add_parameter("out_proj.bias", {e});
   const AttentionPositions& positions = options.positions;
   if (positions.max_relative_distance) {
     const auto shape = {2 * *positions.max_relative_distance + 1, head_dim};
@@ -125,6 +129,10 @@ void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
                                    Initialization::xavier_uniform());
   }
   if (options.sinks) sinks = layer.add_parameter("sinks", {options.num_heads});
+  if (query_norm) {
+    layer.add_child("q_norm", *query_norm);
+    layer.add_child("k_norm", *key_norm);
+  }
   // The four projections and two tables.
   layer.reserve_streams(6);
 }
@@ -133,13 +141,15 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
     : impl_(std::make_shared<Impl>()) {
   validation::require_at_least("d_model", options.d_model, 1);
   validation::require_at_least("num_heads", options.num_heads, 1);
-  if (options.d_model % options.num_heads != 0) {
+  if (options.head_dim) {
+    validation::require_at_least("head_dim", *options.head_dim, 1);
+  } else if (options.d_model % options.num_heads != 0) {
     validation::fail_value("num_heads", options.num_heads,
                            {"a divisor of ", validation::Name("d_model"), " ", options.d_model});
   }
   Impl& impl = *impl_;
   impl.options = options;
-  impl.head_dim = options.d_model / options.num_heads;
+  impl.head_dim = options.head_dim.value_or(options.d_model / options.num_heads);
   impl.kv_heads = options.num_kv_heads.value_or(options.num_heads);
   impl.key_dim = options.key_dim.value_or(options.d_model);
   impl.value_dim = options.value_dim.value_or(options.d_model);
@@ -152,19 +162,26 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
         {"a divisor of ", validation::Name("num_heads"), " ", options.num_heads});
   }
   // The largest of the parameters' sizes; none of what follows can then overflow.
-  const std::int64_t joined = validation::product("d_model", {3, options.d_model, options.d_model});
+  const std::int64_t joined =
+      validation::product("d_model", {3, options.num_heads, impl.head_dim, options.d_model});
   if (impl.joined()) {
     validation::allocation(std::string_view("in_proj_weight"), joined, sizeof(float));
   }
   validation::product("key_dim", {impl.kv_width(), impl.key_dim});
   validation::product("value_dim", {impl.kv_width(), impl.value_dim});
   impl.check_positions();
-  impl.query = std::make_shared<PackedMatrix>(options.d_model, options.d_model);
+  check_attention_numbers(
+      {.scale = options.scale, .softcap = options.softcap, .window = options.window});
+  if (options.qk_norm) {
+    impl.query_norm.emplace(impl.head_dim, *options.qk_norm);
+    impl.key_norm.emplace(impl.head_dim, *options.qk_norm);
+  }
+  impl.query = std::make_shared<PackedMatrix>(impl.query_width(), options.d_model);
   impl.key = std::make_shared<PackedMatrix>(impl.kv_width(), impl.key_dim);
   impl.value = std::make_shared<PackedMatrix>(impl.kv_width(), impl.value_dim);
-  impl.output = std::make_shared<PackedMatrix>(options.d_model, options.d_model);
+  impl.output = std::make_shared<PackedMatrix>(options.d_model, impl.query_width());
   impl.add_parameters(*this);
-  if (impl.rotary) add_intermediates({"projected_q", "projected_k"});
+  if (impl.changes_projected()) add_intermediates({"projected_q", "projected_k"});
   add_intermediates({"q", "k", "v", "scaled_scores", "capped_scores", "biased_scores", "weights",
                      "log_sum_exp", "head_output", "output"});
 }
@@ -175,7 +192,7 @@ const MultiHeadAttentionOptions& MultiHeadAttention::options() const noexcept {
 
 void MultiHeadAttention::initialize_identity(Context& context) {
   const Impl& impl = *impl_;
-  if (!impl.joined()) {
+  if (!impl.joined() || impl.query_width() != impl.options.d_model) {
     validation::fail_value("initialize_identity",
                            "keys and values of other widths or other heads than the queries",
                            {"the same ones"});
@@ -185,6 +202,8 @@ void MultiHeadAttention::initialize_identity(Context& context) {
         const Tensor& values = parameter.values;
         if (parameter.initialization.kind == Initialization::Kind::kZeros) {
           std::fill_n(values.data(), values.size(0), 0.0F);
+        } else if (parameter.initialization.kind == Initialization::Kind::kOnes) {
+          std::fill_n(values.data(), values.size(0), 1.0F);
         } else if (parameter.name == "in_proj_weight" || parameter.name == "out_proj.weight") {
           for (std::int64_t i = 0; i < values.size(0); ++i) {
             for (std::int64_t j = 0; j < values.size(1); ++j) {
@@ -222,12 +241,26 @@ Tensor MultiHeadAttention::Impl::project(const PackedMatrix& weight, std::int64_
   return y;
 }
 
+Tensor MultiHeadAttention::Impl::normalized_heads(const Tensor& projected, std::int64_t heads,
+                                                  const char* name,
+                                                  const std::optional<RmsNorm>& norm,
+                                                  const char* norm_name, Showing& show,
+                                                  runtime::Execution& run, Context& context) const {
+  const Tensor result = projected.split_heads(heads);
+  if (changes_projected()) show.copy(name, result, run);
+  if (norm) {
+    const Tensor rows(projected.data(), {projected.size(0), projected.size(1), heads, head_dim});
+    norm->forward(rows, rows, context, show.within(norm_name));
+  }
+  return result;
+}
+
 Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int64_t num_keys,
                                                  const AttentionOptions& attention, Showing& show,
                                                  runtime::Execution& run, Context& context) const {
-  const Tensor heads = project(*query, 0, x, run).split_heads(options.num_heads);
+  const Tensor heads = normalized_heads(project(*query, 0, x, run), options.num_heads,
+                                        "projected_q", query_norm, "q_norm", show, run, context);
   if (!rotary) return heads;
-  show.copy("projected_q", heads, run);
   const auto rotate = [&](const Tensor& rows, std::int64_t keys) {
     const std::int64_t first = attention.diagonal.resolve(rows.size(2), keys);
     rotary->forward(
@@ -249,9 +282,9 @@ Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int6
 Tensor MultiHeadAttention::Impl::project_keys(const ConstTensor& x, std::int64_t first,
                                               Showing& show, runtime::Execution& run,
                                               Context& context) const {
-  const Tensor heads = project(*key, options.d_model, x, run).split_heads(kv_heads);
+  const Tensor heads = normalized_heads(project(*key, query_width(), x, run), kv_heads,
+                                        "projected_k", key_norm, "k_norm", show, run, context);
   if (!rotary) return heads;
-  show.copy("projected_k", heads, run);
   const auto start = static_cast<double>(first);
   rotary->forward(heads, heads,
                   {.start = start, .sequence_length = start + static_cast<double>(heads.size(2))},
@@ -261,11 +294,14 @@ Tensor MultiHeadAttention::Impl::project_keys(const ConstTensor& x, std::int64_t
 
 Tensor MultiHeadAttention::Impl::project_values(const ConstTensor& x,
                                                 runtime::Execution& run) const {
-  return project(*value, options.d_model + kv_width(), x, run).split_heads(kv_heads);
+  return project(*value, query_width() + kv_width(), x, run).split_heads(kv_heads);
 }
 
 AttentionOptions MultiHeadAttention::Impl::with_terms(const AttentionOptions& attention) const {
   AttentionOptions result = attention;
+  if (!result.scale) result.scale = options.scale;
+  if (result.softcap == 0) result.softcap = options.softcap;
+  if (!result.window) result.window = options.window;
   const AttentionPositions& positions = options.positions;
   if (positions.alibi && result.alibi_slopes.is_none()) {
     result.alibi_slopes = ConstTensor(slopes.data(), {options.num_heads});
@@ -304,8 +340,9 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const ConstTensor& k, con
   const std::int64_t batch = q.size(0), heads = options.num_heads, num_queries = q.size(2);
   const std::int64_t num_keys = k.size(2);
   // Taken before anything is written.
-  const auto shape = {batch, num_queries, options.d_model};
-  const Tensor joined(run.floats(validation::product("query", shape), "multi-head output"), shape);
+  const auto joined_shape = {batch, num_queries, query_width()};
+  const Tensor joined(run.floats(validation::product("query", joined_shape), "multi-head output"),
+                      joined_shape);
   float* scratch = output->take_scratch(run);
   show.copy("q", q, run);
   show.copy("k", k, run);
@@ -313,7 +350,7 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const ConstTensor& k, con
   AttentionOptions terms = with_terms(attention);
   const ShownStages stages(terms, show, {batch, heads, num_queries, num_keys});
   const Tensor shown_heads = show.take("head_output", q.shape());
-  const Tensor shown = show.take("output", shape);
+  const Tensor shown = show.take("output", {batch, num_queries, options.d_model});
 
   scaled_dot_product_attention(q, k, v, joined.split_heads(heads), terms, context);
   stages.fill(run);

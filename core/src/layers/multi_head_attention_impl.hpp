@@ -24,10 +24,14 @@ struct MultiHeadAttention::Impl {
   /// The parameters that were packed; of one that is joined the three parts.
   Tensor query_weight, key_weight, value_weight, output_weight;
   Tensor input_weights;  ///< the joined parameter, or none
+  std::optional<RmsNorm> query_norm, key_norm;
   std::optional<RotaryEmbedding> rotary;
   std::vector<float> slopes;
 
+  std::int64_t query_width() const { return options.num_heads * head_dim; }
   std::int64_t kv_width() const { return kv_heads * head_dim; }
+  /// Whether queries and keys change between their projection and the scores.
+  bool changes_projected() const { return rotary || query_norm; }
   /// Whether the three input projections have the same shape, and so are one parameter.
   bool joined() const {
     return key_dim == options.d_model && value_dim == options.d_model &&
@@ -43,11 +47,16 @@ struct MultiHeadAttention::Impl {
   /// x · Wᵀ + bias in scratch memory, (B, N, ·).
   Tensor project(const PackedMatrix& weight, std::int64_t bias_offset, const ConstTensor& x,
                  runtime::Execution& run) const;
-  /// Projected queries (B, H, Nq, D), rotated to the positions that the options give them.
+  /// Projected queries or keys as heads (B, ·, N, D), shown as `name` and normalised in place.
+  Tensor normalized_heads(const Tensor& projected, std::int64_t heads, const char* name,
+                          const std::optional<RmsNorm>& norm, const char* norm_name, Showing& show,
+                          runtime::Execution& run, Context& context) const;
+  /// Projected queries (B, H, Nq, D), normalised, and rotated to the positions that the options
+  /// give them.
   Tensor project_queries(const ConstTensor& x, std::int64_t num_keys,
                          const AttentionOptions& attention, Showing& show, runtime::Execution& run,
                          Context& context) const;
-  /// Projected keys (B, Hkv, N, D), rotated to the positions from `first` on.
+  /// Projected keys (B, Hkv, N, D), normalised, and rotated to the positions from `first` on.
   Tensor project_keys(const ConstTensor& x, std::int64_t first, Showing& show,
                       runtime::Execution& run, Context& context) const;
   /// Projected values (B, Hkv, N, D).

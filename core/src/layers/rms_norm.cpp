@@ -29,4 +29,9 @@ void RmsNorm::forward(const ConstTensor& x, const Tensor& output, Context& conte
   normalize(*this, how(), x, nullptr, output, context, intermediates);
 }
 
+void RmsNorm::forward_sum(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
+                          Context& context, Intermediates* intermediates) const {
+  normalize(*this, how(), x, &y, output, context, intermediates);
+}
+
 }  // namespace attn

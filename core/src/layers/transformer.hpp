@@ -3,11 +3,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <new>
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "attention/attention_options.hpp"
 #include "attention/staged_outputs.hpp"
@@ -15,8 +18,10 @@
 #include "attn/error.hpp"
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/feed_forward.hpp"
+#include "attn/layers/gated_feed_forward.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/multi_head_attention.hpp"
+#include "attn/layers/rms_norm.hpp"
 #include "attn/layers/transformer_encoder.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
@@ -33,21 +38,68 @@ inline MultiHeadAttentionOptions self_attention_of(const TransformerLayerOptions
   return {.d_model = options.d_model,
           .num_heads = options.num_heads,
           .num_kv_heads = options.num_kv_heads,
+          .head_dim = options.head_dim,
           .bias = options.attention_bias.value_or(options.bias),
+          .output_bias = options.attention_output_bias,
+          .qk_norm = options.qk_norm,
           .positions = options.positions,
-          .sinks = options.sinks};
+          .sinks = options.sinks,
+          .scale = options.scale,
+          .softcap = options.softcap,
+          .window = options.window};
 }
 
-inline FeedForwardOptions feed_forward_of(const TransformerLayerOptions& options) {
-  return {.d_model = options.d_model,
-          .dim_feedforward = options.dim_feedforward,
-          .activation = options.activation,
-          .bias = options.bias};
+using AnyFeedForward = std::variant<FeedForward, GatedFeedForward>;
+
+AnyFeedForward feed_forward_of(const TransformerLayerOptions& options);
+
+/// Throws kInvalidArgument for options that contradict each other.
+detail::Norm norm_of(const TransformerLayerOptions& options);
+detail::SublayerNorms sublayer_norms_of(const TransformerLayerOptions& options);
+
+/// How many layers a stack has, and the options of one. Throws kInvalidArgument.
+std::int64_t checked_layer_count(const TransformerEncoderOptions& stack);
+inline const TransformerLayerOptions& layer_of(const TransformerEncoderOptions& stack,
+                                               std::int64_t l) {
+  return stack.layers.empty() ? stack.layer : stack.layers[static_cast<std::size_t>(l)];
 }
 
-inline LayerNorm norm_of(const TransformerLayerOptions& options) {
-  return LayerNorm(options.d_model, {.eps = options.layer_norm_eps, .bias = options.bias});
+/// The layer that a variant holds, as what all of them are.
+template <class... Layers>
+const Module& as_module(const std::variant<Layers...>& layer) {
+  return std::visit([](const Module& module) -> const Module& { return module; }, layer);
 }
+
+/// What is the same for all sublayers of a pass.
+struct SublayerPass {
+  bool norm_first;
+  Tensor scratch;  ///< of x's shape: what a sublayer gives before it is added
+  Showing& show;
+  runtime::Execution& run;
+  Context& context;
+};
+
+/// One of a layer's places where something is added to the stream of residuals.
+struct Sublayer {
+  const detail::SublayerNorms& norms;
+  const char* norm_name;         ///< "norm1"
+  const char* output_norm_name;  ///< "output_norm1"
+  const char* sum_name;          ///< "resid_mid"
+
+  /// What the sublayer is to be given: x, or x normalised in scratch memory.
+  ConstTensor input(const ConstTensor& x, const SublayerPass& pass) const;
+  /// output = x and what the sublayer has written to scratch memory, with the norms and dropout
+  /// that there are; output may be x.
+  void add_to(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
+              const SublayerPass& pass) const;
+};
+
+/// The feed-forward network of x, in scratch memory.
+void run_feed_forward(const AnyFeedForward& feed_forward, const TransformerLayerOptions& options,
+                      const ConstTensor& x, const Dropout& dropout, const SublayerPass& pass);
+
+void normalize(const detail::Norm& norm, const ConstTensor& x, const Tensor& output,
+               Context& context, Intermediates* intermediates);
 
 /// Requires x (B, N, E) or (N, E) and output of the same shape.
 inline void check_tokens(const ConstTensor& x, const Tensor& output, std::int64_t d_model) {

@@ -12,6 +12,7 @@ MultiHeadAttentionOptions cross_attention_of(const TransformerLayerOptions& opti
   MultiHeadAttentionOptions result = self_attention_of(options);
   result.positions = {};
   result.sinks = false;
+  result.window = {};
   return result;
 }
 
@@ -22,15 +23,21 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
       self_attention_(self_attention_of(options)),
       cross_attention_(cross_attention_of(options)),
       feed_forward_(feed_forward_of(options)),
-      norm1_(norm_of(options)),
-      norm2_(norm_of(options)),
-      norm3_(norm_of(options)) {
+      norms1_(sublayer_norms_of(options)),
+      norms2_(sublayer_norms_of(options)),
+      norms3_(sublayer_norms_of(options)) {
   add_child("self_attn", self_attention_);
   add_child("multihead_attn", cross_attention_);
-  add_child("", feed_forward_);
-  add_child("norm1", norm1_);
-  add_child("norm2", norm2_);
-  add_child("norm3", norm3_);
+  add_child("", as_module(feed_forward_));
+  const auto add_norm = [&](const char* name, const std::optional<detail::Norm>& norm) {
+    if (norm) add_child(name, as_module(*norm));
+  };
+  add_norm("norm1", norms1_.norm);
+  add_norm("norm2", norms2_.norm);
+  add_norm("norm3", norms3_.norm);
+  add_norm("output_norm1", norms1_.output_norm);
+  add_norm("output_norm2", norms2_.output_norm);
+  add_norm("output_norm3", norms3_.output_norm);
   // More than its matrices need: layer l of a stack begins at stream 16·l.
   reserve_streams(16);
   add_intermediates({"resid_pre", "resid_mid", "resid_mid_cross", "resid_post", "output"});
@@ -53,68 +60,41 @@ void TransformerDecoderLayer::run(const ConstTensor& x, const ConstTensor& memor
   const auto take = [&] {
     return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
   };
-  const Tensor a = take();
-  const Tensor b = take();
+  const Tensor y = take();
+  const Tensor h = take();
+  const SublayerPass pass{options_.norm_first, y, show, run, context};
   State* const state = call.state;
   const Dropout& dropout = call.dropout;
   const std::int64_t past = state ? state->self_attention.length() : 0;
-  const AttentionOptions to_self = with_dropout(call.self_attention, dropout, 0);
-  const AttentionOptions to_memory = with_dropout(behind(past, call.cross_attention), dropout, 2);
-  const auto attend_to_self = [&](const ConstTensor& tokens, const Tensor& to) {
-    self_attention_.forward(tokens, tokens, tokens, to,
-                            {.attention = to_self,
-                             .cache = state ? &state->self_attention : nullptr,
-                             .intermediates = show.within("self_attn")},
-                            context);
-    apply_dropout(to, to, dropout_at(dropout, 1), context);
-  };
-  const auto attend_to_memory = [&](const ConstTensor& tokens, const Tensor& to) {
-    if (state) {
-      cross_attention_.attend(tokens, state->memory, to, to_memory, context,
-                              show.within("multihead_attn"));
-    } else {
-      cross_attention_.forward(
-          tokens, memory, memory, to,
-          {.attention = to_memory, .intermediates = show.within("multihead_attn")}, context);
-    }
-    apply_dropout(to, to, dropout_at(dropout, 3), context);
-  };
-  const auto feed_forward = [&](const ConstTensor& tokens, const Tensor& to) {
-    feed_forward_.forward(tokens, to,
-                          options_.feed_forward_dropout ? dropout_at(dropout, 4) : Dropout{},
-                          context, show.within(""));
-    apply_dropout(to, to, dropout_at(dropout, 5), context);
-  };
-  const auto show_sum = [&](const char* name, const ConstTensor& p, const ConstTensor& q) {
-    const Tensor sum = show.take(name, x.shape());
-    if (!sum.is_none()) add(p, q, sum, run);
-  };
   show.copy("resid_pre", x, run);
   const Tensor shown = show.take("output", x.shape());
-  if (options_.norm_first) {
-    norm1_.forward(x, a, context, show.within("norm1"));
-    attend_to_self(a, b);
-    add(x, b, b, run);
-    show.copy("resid_mid", b, run);
-    norm2_.forward(b, a, context, show.within("norm2"));
-    attend_to_memory(a, a);
-    add(b, a, b, run);
-    show.copy("resid_mid_cross", b, run);
-    norm3_.forward(b, a, context, show.within("norm3"));
-    feed_forward(a, a);
-    show_sum("resid_post", b, a);
-    add(b, a, output, run);
+
+  const Sublayer to_self{norms1_, "norm1", "output_norm1", "resid_mid"};
+  const ConstTensor tokens = to_self.input(x, pass);
+  self_attention_.forward(tokens, tokens, tokens, y,
+                          {.attention = with_dropout(call.self_attention, dropout, 0),
+                           .cache = state ? &state->self_attention : nullptr,
+                           .intermediates = show.within("self_attn")},
+                          context);
+  to_self.add_to(x, h, dropout_at(dropout, 1), pass);
+
+  const Sublayer to_memory{norms2_, "norm2", "output_norm2", "resid_mid_cross"};
+  const ConstTensor queries = to_memory.input(h, pass);
+  const AttentionOptions attention = with_dropout(behind(past, call.cross_attention), dropout, 2);
+  if (state) {
+    cross_attention_.attend(queries, state->memory, y, attention, context,
+                            show.within("multihead_attn"));
   } else {
-    attend_to_self(x, a);
-    show_sum("resid_mid", x, a);
-    norm1_.forward_sum(x, a, a, context, show.within("norm1"));
-    attend_to_memory(a, b);
-    show_sum("resid_mid_cross", a, b);
-    norm2_.forward_sum(a, b, a, context, show.within("norm2"));
-    feed_forward(a, b);
-    show_sum("resid_post", a, b);
-    norm3_.forward_sum(a, b, output, context, show.within("norm3"));
+    cross_attention_.forward(
+        queries, memory, memory, y,
+        {.attention = attention, .intermediates = show.within("multihead_attn")}, context);
   }
+  to_memory.add_to(h, h, dropout_at(dropout, 3), pass);
+
+  const Sublayer feed_forward{norms3_, "norm3", "output_norm3", "resid_post"};
+  run_feed_forward(feed_forward_, options_, feed_forward.input(h, pass), dropout_at(dropout, 4),
+                   pass);
+  feed_forward.add_to(h, output, dropout_at(dropout, 5), pass);
   show.fill(shown, output, run);
   show.done();
 }
@@ -161,16 +141,18 @@ void TransformerDecoderState::truncate(std::int64_t length) {
 
 TransformerDecoder::TransformerDecoder(const TransformerDecoderOptions& options)
     : options_(options) {
-  validation::require_at_least("num_layers", options.num_layers, 1);
-  for (std::int64_t l = 0; l < options.num_layers; ++l) {
-    add_child("layers." + std::to_string(l), layers_.emplace_back(options.layer));
+  const std::int64_t count = checked_layer_count(options);
+  for (std::int64_t l = 0; l < count; ++l) {
+    add_child("layers." + std::to_string(l), layers_.emplace_back(layer_of(options, l)));
   }
-  if (options.final_norm) add_child("norm", norm_.emplace(norm_of(options.layer)));
+  if (options.final_norm) {
+    add_child("norm", as_module(norm_.emplace(norm_of(layer_of(options, 0)))));
+  }
 }
 
 void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
                              const TransformerDecoderCall& call, Context& context) const {
-  check_tokens(x, output, options_.layer.d_model);
+  check_tokens(x, output, layer_of(options_, 0).d_model);
   layers_.front().check_memory(x, memory, call.state != nullptr);
   check_dropout(call.dropout, "self_attention.dropout", call.self_attention);
   check_dropout(call.dropout, "cross_attention.dropout", call.cross_attention);
@@ -200,7 +182,7 @@ void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, co
                     .intermediates = show.within("layers", l)},
                    context);
   }
-  if (norm_) norm_->forward(tokens, with_batch(output), context, show.within("norm"));
+  if (norm_) normalize(*norm_, tokens, with_batch(output), context, show.within("norm"));
   publish_weights(call.self_attention_weights, self_weights, run);
   publish_weights(call.cross_attention_weights, cross_weights, run);
   show.done();

@@ -11,12 +11,17 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& 
     : options_(options),
       self_attention_(self_attention_of(options)),
       feed_forward_(feed_forward_of(options)),
-      norm1_(norm_of(options)),
-      norm2_(norm_of(options)) {
+      norms1_(sublayer_norms_of(options)),
+      norms2_(sublayer_norms_of(options)) {
   add_child("self_attn", self_attention_);
-  add_child("", feed_forward_);
-  add_child("norm1", norm1_);
-  add_child("norm2", norm2_);
+  add_child("", as_module(feed_forward_));
+  const auto add_norm = [&](const char* name, const std::optional<detail::Norm>& norm) {
+    if (norm) add_child(name, as_module(*norm));
+  };
+  add_norm("norm1", norms1_.norm);
+  add_norm("norm2", norms2_.norm);
+  add_norm("output_norm1", norms1_.output_norm);
+  add_norm("output_norm2", norms2_.output_norm);
   add_intermediates({"resid_pre", "resid_mid", "resid_post", "output"});
 }
 
@@ -27,46 +32,26 @@ void TransformerEncoderLayer::run(const ConstTensor& x, const Tensor& output,
   const auto take = [&] {
     return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
   };
-  const Tensor a = take();
-  const Tensor b = take();
+  const Tensor y = take();
+  const Tensor h = take();
+  const SublayerPass pass{options_.norm_first, y, show, run, context};
   const Dropout& dropout = call.dropout;
-  const AttentionOptions attention = with_dropout(call.attention, dropout, 0);
-  const auto attend = [&](const ConstTensor& tokens, const Tensor& to) {
-    self_attention_.forward(
-        tokens, tokens, tokens, to,
-        {.attention = attention, .cache = call.cache, .intermediates = show.within("self_attn")},
-        context);
-    apply_dropout(to, to, dropout_at(dropout, 1), context);
-  };
-  const auto feed_forward = [&](const ConstTensor& tokens, const Tensor& to) {
-    feed_forward_.forward(tokens, to,
-                          options_.feed_forward_dropout ? dropout_at(dropout, 2) : Dropout{},
-                          context, show.within(""));
-    apply_dropout(to, to, dropout_at(dropout, 3), context);
-  };
-  const auto show_sum = [&](const char* name, const ConstTensor& p, const ConstTensor& q) {
-    const Tensor sum = show.take(name, x.shape());
-    if (!sum.is_none()) add(p, q, sum, run);
-  };
   show.copy("resid_pre", x, run);
   const Tensor shown = show.take("output", x.shape());
-  if (options_.norm_first) {
-    norm1_.forward(x, a, context, show.within("norm1"));
-    attend(a, b);
-    add(x, b, b, run);
-    show.copy("resid_mid", b, run);
-    norm2_.forward(b, a, context, show.within("norm2"));
-    feed_forward(a, a);
-    show_sum("resid_post", b, a);
-    add(b, a, output, run);
-  } else {
-    attend(x, a);
-    show_sum("resid_mid", x, a);
-    norm1_.forward_sum(x, a, a, context, show.within("norm1"));
-    feed_forward(a, b);
-    show_sum("resid_post", a, b);
-    norm2_.forward_sum(a, b, output, context, show.within("norm2"));
-  }
+
+  const Sublayer attention{norms1_, "norm1", "output_norm1", "resid_mid"};
+  const ConstTensor tokens = attention.input(x, pass);
+  self_attention_.forward(tokens, tokens, tokens, y,
+                          {.attention = with_dropout(call.attention, dropout, 0),
+                           .cache = call.cache,
+                           .intermediates = show.within("self_attn")},
+                          context);
+  attention.add_to(x, h, dropout_at(dropout, 1), pass);
+
+  const Sublayer feed_forward{norms2_, "norm2", "output_norm2", "resid_post"};
+  run_feed_forward(feed_forward_, options_, feed_forward.input(h, pass), dropout_at(dropout, 2),
+                   pass);
+  feed_forward.add_to(h, output, dropout_at(dropout, 3), pass);
   show.fill(shown, output, run);
   show.done();
 }
@@ -94,16 +79,18 @@ void TransformerEncoderLayer::forward(const ConstTensor& x, const Tensor& output
 
 TransformerEncoder::TransformerEncoder(const TransformerEncoderOptions& options)
     : options_(options) {
-  validation::require_at_least("num_layers", options.num_layers, 1);
-  for (std::int64_t l = 0; l < options.num_layers; ++l) {
-    add_child("layers." + std::to_string(l), layers_.emplace_back(options.layer));
+  const std::int64_t count = checked_layer_count(options);
+  for (std::int64_t l = 0; l < count; ++l) {
+    add_child("layers." + std::to_string(l), layers_.emplace_back(layer_of(options, l)));
   }
-  if (options.final_norm) add_child("norm", norm_.emplace(norm_of(options.layer)));
+  if (options.final_norm) {
+    add_child("norm", as_module(norm_.emplace(norm_of(layer_of(options, 0)))));
+  }
 }
 
 void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
                              const TransformerEncoderCall& call, Context& context) const {
-  check_tokens(x, output, options_.layer.d_model);
+  check_tokens(x, output, layer_of(options_, 0).d_model);
   check_dropout(call.dropout, "attention.dropout", call.attention);
   check_stack_outputs("attention", call.attention, call.weights, layers_.size());
   Showing show(*this, call.intermediates, x.rank() == 3);
@@ -123,7 +110,7 @@ void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
                     .intermediates = show.within("layers", l)},
                    context);
   }
-  if (norm_) norm_->forward(tokens, with_batch(output), context, show.within("norm"));
+  if (norm_) normalize(*norm_, tokens, with_batch(output), context, show.within("norm"));
   publish_weights(call.weights, weights, run);
   show.done();
 }

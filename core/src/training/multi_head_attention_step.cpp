@@ -1,12 +1,14 @@
 // Multi-head attention on a tape. What is projected from one variable lies side by side in one
-// tensor: (B, N, E + 2·Hkv·D) where query, key and value are the same. So the gradient of that
-// variable takes one product, and attention writes all three gradients into one.
+// tensor: (B, N, (H + 2·Hkv)·D) where query, key and value are the same. So the gradient of that
+// variable takes one product, and attention writes all three gradients into one. Queries and keys
+// that are normalised have tensors of their own, rows of heads without gaps.
 
 #include <algorithm>
 #include <array>
 
 #include "attention/attention_options.hpp"
 #include "attn/layers/multi_head_attention.hpp"
+#include "attn/training/functions.hpp"
 #include "layers/multi_head_attention_impl.hpp"
 #include "rows.hpp"
 #include "training/attention_step.hpp"
@@ -81,7 +83,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
   impl.check_options(attention, query.value(), num_keys);
   const std::int64_t batch = batch_of(query.value());
   const std::int64_t num_queries = query.size(-2);
-  const std::int64_t width = impl.options.d_model;
+  const std::int64_t width = impl.query_width();
   const std::int64_t heads = impl.options.num_heads;
   Context& context = record.context();
   runtime::Execution run(context);
@@ -111,6 +113,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
     std::size_t end = begin;
     std::int64_t columns = 0;
     for (; end < projections.size() && projections[end].x == projections[begin].x; ++end) {
+      if (impl.query_norm && end > begin) break;
       HeadsOperand& operand = projections[end].heads;
       operand.first_column = columns;
       operand.columns = projections[end].packed->rows();
@@ -147,6 +150,23 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
       record.append_step(record.node(projected), training::LinearStep(parts[i]));
     }
 
+    if (impl.changes_projected() && begin < 2) {
+      for (std::size_t i = begin; i < std::min<std::size_t>(end, 2); ++i) {
+        const char* name = i == 0 ? "projected_q" : "projected_k";
+        if (record.watched(name)) {
+          const ConstTensor values = projections[i].heads.view(ConstTensor(y));
+          const Tensor memory = record.memory(values.shape());
+          copy(values, memory, run);
+          training::show(*this, name, record.shown(memory, false));
+        }
+      }
+    }
+    if (impl.query_norm && begin < 2) {
+      const RmsNorm& norm = begin == 0 ? *impl.query_norm : *impl.key_norm;
+      const std::int64_t count = projections[begin].heads.heads;
+      const Variable rows = reshape(projected, {batch, x.size(1), count, impl.head_dim});
+      projected = reshape(norm.forward(rows), y.shape());
+    }
     if (impl.rotary && begin < 2) {
       std::array<RotatedHeads, 2> rotated;
       for (std::size_t i = begin; i < std::min<std::size_t>(end, 2); ++i) {
@@ -156,16 +176,9 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
                       .first = is_query ? options.diagonal : Diagonal::top_left(),
                       .key_lens = is_query ? options.key_lens : ConstLengths(),
                       .num_keys = num_keys};
-        const char* name = is_query ? "projected_q" : "projected_k";
-        if (record.watched(name)) {
-          const ConstTensor values = projections[i].heads.view(ConstTensor(y));
-          const Tensor memory = record.memory(values.shape());
-          copy(values, memory, run);
-          training::show(*this, name, record.shown(memory, false));
-        }
       }
       const Tensor turned = record.memory(y.shape());
-      copy(y, turned, run);
+      copy(projected.value(), turned, run);
       for (const RotatedHeads& each : rotated) {
         if (each.rotary) each.rotate(turned, false, context);
       }

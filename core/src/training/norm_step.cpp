@@ -96,6 +96,11 @@ Variable norm(const char* name, const Module& layer, kernels::NormArgs how,
   return record.finish(y, NormStep(how, record.node(x), weights, biases));
 }
 
+Variable sum(const Variable& x, const Variable& y) {
+  if (!y.is_none() && !x.is_none()) validation::require_same_shape("y", y.value(), x.value());
+  return x + y;
+}
+
 }  // namespace
 }  // namespace training
 
@@ -104,12 +109,15 @@ Variable LayerNorm::forward(const Variable& x) const {
 }
 
 Variable LayerNorm::forward_sum(const Variable& x, const Variable& y) const {
-  if (!y.is_none() && !x.is_none()) validation::require_same_shape("y", y.value(), x.value());
-  return forward(x + y);
+  return forward(training::sum(x, y));
 }
 
 Variable RmsNorm::forward(const Variable& x) const {
   return training::norm("RmsNorm", *this, how(), weight_, {}, x);
+}
+
+Variable RmsNorm::forward_sum(const Variable& x, const Variable& y) const {
+  return forward(training::sum(x, y));
 }
 
 }  // namespace attn

@@ -19,25 +19,28 @@ void require_none(const char* argument, bool given) {
   }
 }
 
-/// One place of a layer where something is added to the stream of residuals:
-///
-///   post-norm:  norm(x + dropout(f(x)))        pre-norm:  x + dropout(f(norm(x)))
-struct Sublayer {
-  const Module& layer;
-  bool norm_first;
+Variable normalize(const detail::Norm& norm, const Variable& x) {
+  return std::visit([&](const auto& n) { return n.forward(x); }, norm);
+}
 
-  template <class F>
-  Variable operator()(const Variable& x, const LayerNorm& norm, const Dropout& dropout,
-                      const char* sum_name, F&& f) const {
-    const Variable y = apply_dropout(f(norm_first ? norm.forward(x) : x), dropout);
-    if (norm_first) {
-      const Variable sum = x + y;
-      show(layer, sum_name, sum);
-      return sum;
-    }
-    return norm.forward_sum(x, y);
-  }
-};
+/// x and what f makes of it, with the norms that there are: see Sublayer::add_to.
+template <class F>
+Variable add_sublayer(const Module& layer, const TransformerLayerOptions& options,
+                      const detail::SublayerNorms& norms, const Dropout& dropout,
+                      const char* sum_name, const Variable& x, F&& f) {
+  Variable y = f(options.norm_first ? normalize(*norms.norm, x) : x);
+  if (norms.output_norm) y = normalize(*norms.output_norm, y);
+  const Variable sum = x + apply_dropout(y, dropout);
+  show(layer, sum_name, sum);
+  return options.norm_first || !norms.norm ? sum : normalize(*norms.norm, sum);
+}
+
+Variable run_feed_forward(const AnyFeedForward& feed_forward,
+                          const TransformerLayerOptions& options, const Variable& x,
+                          const Dropout& dropout) {
+  const Dropout within = options.feed_forward_dropout ? dropout : Dropout{};
+  return std::visit([&](const auto& layer) { return layer.forward(x, within); }, feed_forward);
+}
 
 }  // namespace
 
@@ -48,16 +51,15 @@ Variable TransformerEncoderLayer::forward(const Variable& x,
   require_none("cache", call.cache);
   require_none("intermediates", call.intermediates);
   const Dropout& dropout = call.dropout;
-  const Sublayer sublayer{*this, options_.norm_first};
   show(*this, "resid_pre", x);
-  const Variable h =
-      sublayer(x, norm1_, dropout_at(dropout, 1), "resid_mid", [&](const Variable& n) {
+  const Variable h = add_sublayer(
+      *this, options_, norms1_, dropout_at(dropout, 1), "resid_mid", x, [&](const Variable& n) {
         return self_attention_.forward(n, n, n, with_dropout(call.attention, dropout, 0));
       });
-  const Dropout within = options_.feed_forward_dropout ? dropout_at(dropout, 2) : Dropout{};
-  const Variable output =
-      sublayer(h, norm2_, dropout_at(dropout, 3), "resid_post",
-               [&](const Variable& n) { return feed_forward_.forward(n, within); });
+  const Variable output = add_sublayer(
+      *this, options_, norms2_, dropout_at(dropout, 3), "resid_post", h, [&](const Variable& n) {
+        return run_feed_forward(feed_forward_, options_, n, dropout_at(dropout, 2));
+      });
   show(*this, "output", output);
   return output;
 }
@@ -71,7 +73,7 @@ Variable TransformerEncoder::forward(const Variable& x, const TransformerEncoder
     y = layers_[l].forward(
         y, {.attention = call.attention, .dropout = dropout_at(call.dropout, 4 * l)});
   }
-  return norm_ ? norm_->forward(y) : y;
+  return norm_ ? normalize(*norm_, y) : y;
 }
 
 Variable TransformerDecoderLayer::forward(const Variable& x, const Variable& memory,
@@ -83,21 +85,21 @@ Variable TransformerDecoderLayer::forward(const Variable& x, const Variable& mem
   require_none("state", call.state);
   require_none("intermediates", call.intermediates);
   const Dropout& dropout = call.dropout;
-  const Sublayer sublayer{*this, options_.norm_first};
   show(*this, "resid_pre", x);
-  const Variable g =
-      sublayer(x, norm1_, dropout_at(dropout, 1), "resid_mid", [&](const Variable& n) {
+  const Variable g = add_sublayer(
+      *this, options_, norms1_, dropout_at(dropout, 1), "resid_mid", x, [&](const Variable& n) {
         return self_attention_.forward(n, n, n, with_dropout(call.self_attention, dropout, 0));
       });
   const Variable h =
-      sublayer(g, norm2_, dropout_at(dropout, 3), "resid_mid_cross", [&](const Variable& n) {
-        return cross_attention_.forward(n, memory, memory,
-                                        with_dropout(call.cross_attention, dropout, 2));
+      add_sublayer(*this, options_, norms2_, dropout_at(dropout, 3), "resid_mid_cross", g,
+                   [&](const Variable& n) {
+                     return cross_attention_.forward(
+                         n, memory, memory, with_dropout(call.cross_attention, dropout, 2));
+                   });
+  const Variable output = add_sublayer(
+      *this, options_, norms3_, dropout_at(dropout, 5), "resid_post", h, [&](const Variable& n) {
+        return run_feed_forward(feed_forward_, options_, n, dropout_at(dropout, 4));
       });
-  const Dropout within = options_.feed_forward_dropout ? dropout_at(dropout, 4) : Dropout{};
-  const Variable output =
-      sublayer(h, norm3_, dropout_at(dropout, 5), "resid_post",
-               [&](const Variable& n) { return feed_forward_.forward(n, within); });
   show(*this, "output", output);
   return output;
 }
@@ -115,7 +117,7 @@ Variable TransformerDecoder::forward(const Variable& x, const Variable& memory,
                             .cross_attention = call.cross_attention,
                             .dropout = dropout_at(call.dropout, 6 * l)});
   }
-  return norm_ ? norm_->forward(y) : y;
+  return norm_ ? normalize(*norm_, y) : y;
 }
 
 }  // namespace attn

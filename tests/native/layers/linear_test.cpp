@@ -7,11 +7,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "allocation.hpp"
+#include "attn/layers/embedding.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
 #include "host_tensor.hpp"
@@ -231,6 +233,44 @@ TEST_P(LinearTest, a_moved_layer_keeps_its_weights) {
   std::vector<float> y(6);
   moved.forward({x.data(), {1, 5}}, {y.data(), {1, 6}}, context());
   EXPECT_TRUE(same_bits(y, before));
+}
+
+TEST_P(LinearTest, one_that_is_tied_has_the_weights_of_the_embedding) {
+  Random random;
+  auto embedding = std::make_unique<attn::Embedding>(
+      attn::EmbeddingOptions{.num_embeddings = 19, .embedding_dim = 7, .scale_by_sqrt_dim = true});
+  embedding->initialize_normal({.seed = 3});
+  const Linear tied(*embedding), with_bias(*embedding, true);
+  EXPECT_EQ(tied.in_features(), 7);
+  EXPECT_EQ(tied.out_features(), 19);
+  EXPECT_THAT(tied.parameter_names(), ::testing::IsEmpty());
+  EXPECT_THAT(with_bias.parameter_names(), ::testing::ElementsAre("bias"));
+  const std::vector<float> x = random.normals(3 * 7);
+  const auto of = [&](const Linear& linear) {
+    std::vector<float> y(3 * 19, 77.0F);
+    linear.forward({x.data(), {3, 7}}, {y.data(), {3, 19}}, context());
+    return y;
+  };
+  const auto of_weight = [&] {
+    Linear linear(7, 19, false);
+    linear.set_parameter("weight", embedding->parameter("weight"));
+    return of(linear);
+  };
+  EXPECT_TRUE(same_bits(of(tied), of_weight()));
+  // It sees what changes, also through a model that has both.
+  embedding->initialize_normal({.seed = 4});
+  const std::vector<float> drawn = of_weight();
+  EXPECT_TRUE(same_bits(of(tied), drawn));
+  EXPECT_TRUE(same_bits(of(with_bias), drawn));
+  {
+    const Linear short_lived(*embedding);
+  }
+  embedding->update_parameters([](const attn::Parameter& p) { p.values(0, 0) = 5; });
+  const std::vector<float> changed = of_weight();
+  EXPECT_FALSE(same_bits(changed, drawn));
+  EXPECT_TRUE(same_bits(of(tied), changed));
+  embedding.reset();
+  EXPECT_TRUE(same_bits(of(tied), changed));
 }
 
 TEST_P(LinearTest, a_steady_loop_of_calls_allocates_nothing) {

@@ -104,6 +104,42 @@ TEST_P(MultiHeadAttentionTest, matches_the_reference) {
       {{.d_model = 16, .num_heads = 2, .key_dim = 5}, 1, 6, 8},
       {{.d_model = 64, .num_heads = 8, .num_kv_heads = 4, .key_dim = 70, .value_dim = 33}, 2, 3, 4},
       {{.d_model = 260, .num_heads = 4, .bias = true}, 1, 8, 8},
+      // Wider and narrower heads than d_model / num_heads, joined or not.
+      {{.d_model = 7, .num_heads = 3, .head_dim = 5, .bias = true}, 2, 3, 5},
+      {{.d_model = 24, .num_heads = 4, .head_dim = 2, .bias = true, .output_bias = false}, 1, 6, 4},
+      {{.d_model = 10, .num_heads = 4, .num_kv_heads = 2, .head_dim = 17, .output_bias = true},
+       2,
+       9,
+       33},
+      // Qwen 3, Gemma 3, Qwen 2.
+      {{.d_model = 20,
+        .num_heads = 4,
+        .num_kv_heads = 2,
+        .head_dim = 18,
+        .qk_norm = attn::RmsNormOptions{.eps = 1e-6F},
+        .positions = {.rotary = attn::RotaryEmbeddingOptions{.base = 1e6}}},
+       2,
+       13,
+       13},
+      {{.d_model = 12,
+        .num_heads = 2,
+        .qk_norm = attn::RmsNormOptions{.eps = 0.01F, .zero_centred_weight = true},
+        .positions = {.rotary = attn::RotaryEmbeddingOptions{.rotary_dim = 4}},
+        .scale = 0.25F,
+        .softcap = 2},
+       1,
+       7,
+       7},
+      {{.d_model = 9,
+        .num_heads = 3,
+        .num_kv_heads = 1,
+        .bias = true,
+        .output_bias = false,
+        .qk_norm = attn::RmsNormOptions{.elementwise_affine = true},
+        .scale = -0.5F},
+       3,
+       1,
+       6},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE("d_model " + std::to_string(c.options.d_model) + ", num_heads " +
@@ -120,7 +156,7 @@ TEST_P(MultiHeadAttentionTest, matches_the_reference) {
     const auto expected = reference::multi_head_attention(
         layer.exact(), Array({c.batch, c.num_queries, layer.e()}, query),
         Array({c.batch, c.num_keys, layer.key_dim()}, key),
-        Array({c.batch, c.num_keys, layer.value_dim()}, value));
+        Array({c.batch, c.num_keys, layer.value_dim()}, value), layer.own_options());
     EXPECT_TRUE(is_within(output, expected.output.exact, expected.output.error));
   }
 }
@@ -159,6 +195,74 @@ TEST_P(MultiHeadAttentionTest, options_of_attention_apply_to_every_head) {
   EXPECT_TRUE(is_within(y, expected.output.exact, expected.output.error));
   EXPECT_TRUE(is_within(log_sum_exp.values(), expected.attention.log_sum_exp,
                         expected.attention.log_sum_exp_error));
+}
+
+TEST_P(MultiHeadAttentionTest, a_call_that_gives_scale_softcap_or_window_replaces_the_layers_own) {
+  Random random;
+  const MultiHeadLayer plain({.d_model = 20, .num_heads = 2}, random);
+  MultiHeadAttention own(
+      {.d_model = 20, .num_heads = 2, .scale = 0.5F, .softcap = 3, .window = attn::Window{2, 0}});
+  for (const auto& [name, values] : plain.parameters) {
+    own.set_parameter(name, {values.data(), own.parameter(name).shape()});
+  }
+  const std::vector<float> x = random.normals(9 * 20);
+  const auto of_plain = [&](const AttentionOptions& options) {
+    return self_attention(plain.attention, x, 1, context(), options);
+  };
+  const auto of_own = [&](const AttentionOptions& options) {
+    return self_attention(own, x, 1, context(), options);
+  };
+  const attn::Window wide{.left = 4};
+  EXPECT_TRUE(
+      same_bits(of_own({}), of_plain({.scale = 0.5F, .softcap = 3, .window = attn::Window{2, 0}})));
+  EXPECT_TRUE(same_bits(of_own({.scale = 2}),
+                        of_plain({.scale = 2, .softcap = 3, .window = attn::Window{2, 0}})));
+  EXPECT_TRUE(same_bits(of_own({.softcap = 9, .window = wide}),
+                        of_plain({.scale = 0.5F, .softcap = 9, .window = wide})));
+}
+
+TEST_P(MultiHeadAttentionTest, normalised_queries_and_keys_are_shown_on_their_way) {
+  Random random;
+  const MultiHeadLayer layer({.d_model = 12,
+                              .num_heads = 3,
+                              .num_kv_heads = 1,
+                              .head_dim = 6,
+                              .qk_norm = attn::RmsNormOptions{},
+                              .positions = {.rotary = attn::RotaryEmbeddingOptions{}}},
+                             random);
+  const std::vector<float> x = random.normals(2 * 5 * 12);
+  const std::vector<std::string> names{
+      "projected_q", "q_norm.output", "q", "projected_k", "k_norm.output", "k", "head_output"};
+  attn::Intermediates shown(names);
+  std::vector<float> y(x.size());
+  const attn::ConstTensor in(x.data(), {2, 5, 12});
+  layer.attention.forward(in, in, in, {y.data(), {2, 5, 12}}, {.intermediates = &shown}, context());
+  EXPECT_THAT(shown["projected_q"].shape(), ::testing::ElementsAre(2, 3, 5, 6));
+  EXPECT_THAT(shown["q_norm.output"].shape(), ::testing::ElementsAre(2, 5, 3, 6));
+  EXPECT_THAT(shown["k_norm.output"].shape(), ::testing::ElementsAre(2, 5, 1, 6));
+  EXPECT_THAT(shown["head_output"].shape(), ::testing::ElementsAre(2, 3, 5, 6));
+  for (const std::string side : {"q", "k"}) {
+    const attn::ConstTensor projected = shown["projected_" + side];
+    const attn::ConstTensor normal = shown[side + "_norm.output"];
+    const attn::ConstTensor weight = layer.attention.parameter(side + "_norm.weight");
+    const attn::ConstTensor entering = shown[side];
+    for (std::int64_t h = 0; h < projected.size(1); ++h) {
+      for (std::int64_t i = 0; i < 5; ++i) {
+        double square = 0;
+        for (std::int64_t c = 0; c < 6; ++c) {
+          square += static_cast<double>(projected(1, h, i, c)) * projected(1, h, i, c);
+        }
+        for (std::int64_t c = 0; c < 6; ++c) {
+          const double want = projected(1, h, i, c) / std::sqrt(square / 6 + 1.19e-7) * weight(c);
+          EXPECT_NEAR(normal(1, i, h, c), want, 2e-6);
+          // Position 0 is not rotated.
+          if (i == 0) {
+            EXPECT_EQ(entering(1, h, i, c), normal(1, i, h, c));
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST_P(MultiHeadAttentionTest, rank_2_is_a_batch_of_one) {
@@ -362,6 +466,17 @@ TEST(MultiHeadAttentionParametersTest, have_pytorch_names_and_shapes) {
       described({.d_model = 12, .num_heads = 6, .num_kv_heads = 2, .bias = true}),
       ::testing::ElementsAre("q_proj_weight 12 12", "k_proj_weight 4 12", "v_proj_weight 4 12",
                              "in_proj_bias 20", "out_proj.weight 12 12", "out_proj.bias 12"));
+  EXPECT_THAT(
+      described({.d_model = 12,
+                 .num_heads = 2,
+                 .num_kv_heads = 1,
+                 .head_dim = 8,
+                 .bias = true,
+                 .output_bias = false,
+                 .qk_norm = attn::RmsNormOptions{}}),
+      ::testing::ElementsAre("q_proj_weight 16 12", "k_proj_weight 8 12", "v_proj_weight 8 12",
+                             "in_proj_bias 32", "out_proj.weight 12 16", "q_norm.weight 8",
+                             "k_norm.weight 8"));
 }
 
 TEST(MultiHeadAttentionParametersTest, are_zero_at_first) {
@@ -445,6 +560,14 @@ TEST(MultiHeadAttentionErrorTest, sizes_that_do_not_divide) {
             "invalid_argument: num_heads: got 3, needs a divisor of d_model 100");
   EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .num_kv_heads = 3}),
             "invalid_argument: num_kv_heads: got 3, needs a divisor of num_heads 4");
+  EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .head_dim = 0}),
+            "invalid_argument: head_dim: got 0, needs 1 or more");
+  EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .softcap = -1}),
+            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+  EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .window = attn::Window{.left = -2}}),
+            "invalid_argument: window: got -2, needs 0 or more keys to a side");
+  EXPECT_EQ(error({.d_model = 8, .num_heads = 2, .qk_norm = attn::RmsNormOptions{.eps = -1}}),
+            "invalid_argument: eps: got -1, needs a finite number of at least 0");
   EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .num_kv_heads = 0}),
             "invalid_argument: num_kv_heads: got 0, needs 1 or more");
   EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .key_dim = 0}),

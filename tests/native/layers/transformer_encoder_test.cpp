@@ -93,6 +93,119 @@ TEST_P(TransformerEncoderTest, a_layer_matches_the_reference) {
   }
 }
 
+TEST_P(TransformerEncoderTest, layers_of_todays_models_match_the_reference) {
+  Random random;
+  for (const TransformerLayerOptions& options : attn_test::todays_layers()) {
+    SCOPED_TRACE("d_model " + std::to_string(options.d_model));
+    TransformerEncoderLayer layer(options);
+    randomize(layer, random);
+    const std::int64_t e = options.d_model;
+    const std::vector<float> x = random.normals(2 * 7 * e);
+    std::vector<float> y(x.size(), 77.0F);
+    AttentionOptions attention;
+    attention.causal = true;
+    FloatTensor weights = FloatTensor::filled({2, options.num_heads, 7, 7}, 77.0F);
+    attention.weights = weights.view();
+    layer.forward({x.data(), {2, 7, e}}, {y.data(), {2, 7, e}}, {.attention = attention},
+                  context());
+    const reference::TransformerLayer exact_layer = attn_test::reference_of(layer, "", options);
+    reference::Attention r = attn_test::rules_of(options);
+    r.causal_offset = Array({1});
+    if (options.sinks) r.sinks = exact_layer.weights.at("self_attn.sinks");
+    Array exact_weights;
+    const Array exact =
+        reference::encoder_layer(exact_layer, Array({2, 7, e}, x), r, &exact_weights);
+    EXPECT_TRUE(is_within(y, exact, kError));
+    EXPECT_TRUE(is_within(weights.values(), exact_weights, kError));
+
+    // The same token by token, with a cache.
+    attn::KeyValueCache cache = layer.self_attention().make_cache(2);
+    std::vector<float> one_by_one(x.size());
+    for (std::int64_t i = 0; i < 7; ++i) {
+      const ConstTensor all(x.data(), {2, 7, e});
+      const Tensor to(one_by_one.data(), {2, 7, e});
+      layer.forward(all.slice(1, i, i + 1), to.slice(1, i, i + 1),
+                    {.attention = {.causal = true}, .cache = &cache}, context());
+    }
+    EXPECT_TRUE(is_within(one_by_one, exact, kError));
+  }
+}
+
+TEST_P(TransformerEncoderTest, a_stack_may_have_layers_that_differ) {
+  Random random;
+  // As Gemma 3: a window and a small base, and then neither; at last no positions.
+  TransformerLayerOptions local{.d_model = 12,
+                                .num_heads = 3,
+                                .dim_feedforward = 20,
+                                .rms_norm = attn::RmsNormOptions{.eps = 1e-6F},
+                                .norm_first = true,
+                                .positions = {.rotary = attn::RotaryEmbeddingOptions{}},
+                                .window = attn::Window{.left = 1}};
+  TransformerLayerOptions global = local;
+  global.window = {};
+  global.positions.rotary->base = 1e6;
+  global.dim_feedforward = 7;
+  TransformerLayerOptions no_positions = global;
+  no_positions.positions = {};
+  no_positions.num_kv_heads = 1;
+  TransformerEncoder encoder({.final_norm = true, .layers = {local, global, no_positions}});
+  randomize(encoder, random);
+  EXPECT_EQ(encoder.layers().size(), 3);
+  const std::vector<float> x = random.normals(2 * 9 * 12);
+  std::vector<float> y(x.size(), 77.0F);
+  encoder.forward({x.data(), {2, 9, 12}}, {y.data(), {2, 9, 12}}, {.attention = {.causal = true}},
+                  context());
+  Array h({2, 9, 12}, x);
+  for (std::size_t l = 0; l < 3; ++l) {
+    const TransformerLayerOptions& options = encoder.options().layers[l];
+    reference::Attention r = attn_test::rules_of(options);
+    r.causal_offset = Array({1});
+    h = reference::encoder_layer(
+        attn_test::reference_of(encoder, "layers." + std::to_string(l) + ".", options), h, r);
+  }
+  reference::TransformerLayer last = attn_test::reference_of(encoder, "", local);
+  EXPECT_TRUE(is_within(y, reference::norm(last, "norm", h), 3 * kError));
+
+  std::vector<attn::KeyValueCache> caches = encoder.make_caches(2);
+  EXPECT_EQ(caches[1].keys().size(1), 3);
+  EXPECT_EQ(caches[2].keys().size(1), 1);
+}
+
+TEST(TransformerEncoderParametersTest, of_todays_layers) {
+  const std::vector<TransformerLayerOptions> layers = attn_test::todays_layers();
+  EXPECT_THAT(TransformerEncoderLayer(layers[4]).parameter_names(),
+              ::testing::ElementsAre(
+                  "self_attn.q_proj_weight", "self_attn.k_proj_weight", "self_attn.v_proj_weight",
+                  "self_attn.out_proj.weight", "self_attn.q_norm.weight", "self_attn.k_norm.weight",
+                  "gate_proj.weight", "up_proj.weight", "down_proj.weight", "norm1.weight",
+                  "norm2.weight", "output_norm1.weight", "output_norm2.weight"));
+  EXPECT_THAT(TransformerEncoderLayer(layers[6]).parameter_names(),
+              ::testing::ElementsAre("self_attn.in_proj_weight", "self_attn.out_proj.weight",
+                                     "gate_proj.weight", "up_proj.weight", "down_proj.weight",
+                                     "output_norm1.weight", "output_norm2.weight"));
+  // What has been drawn is the identity where norms are concerned.
+  TransformerEncoderLayer gemma(layers[4]), llama(layers[1]);
+  gemma.initialize_xavier(1);
+  llama.initialize_xavier(1);
+  EXPECT_EQ(gemma.parameter("output_norm2.weight")(0), 0.0F);
+  EXPECT_EQ(llama.parameter("norm2.weight")(0), 1.0F);
+}
+
+TEST(TransformerEncoderErrorTest, options_that_contradict_each_other) {
+  EXPECT_EQ(error_of([] {
+              TransformerEncoderLayer layer(
+                  {.d_model = 8, .layer_norm_eps = 0.5F, .rms_norm = attn::RmsNormOptions{}});
+            }),
+            "invalid_argument: layer_norm_eps: got 0.5, needs none beside rms_norm, which has its "
+            "own");
+  EXPECT_EQ(
+      error_of([] { TransformerEncoder encoder({.num_layers = 3, .layers = {{.d_model = 8}}}); }),
+      "invalid_argument: num_layers: got 3, needs 1, the number of layers");
+  EXPECT_EQ(
+      error_of([] { TransformerEncoder encoder({.layers = {{.d_model = 8}, {.d_model = 9}}}); }),
+      "invalid_argument: layers: got 9, needs the d_model 8 of the first");
+}
+
 TEST_P(TransformerEncoderTest, a_stack_matches_the_reference) {
   Random random;
   for (const bool pre_norm : {false, true}) {

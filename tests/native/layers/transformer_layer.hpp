@@ -9,9 +9,85 @@
 #include "attn/layers/transformer_encoder.hpp"
 #include "random.hpp"
 #include "reference/activation.hpp"
+#include "reference/rotary_embedding.hpp"
 #include "reference/transformer.hpp"
 
 namespace attn_test {
+
+/// Layers as in language models of today, and others that no model has.
+inline std::vector<attn::TransformerLayerOptions> todays_layers() {
+  using attn::Activation;
+  using attn::RmsNormOptions;
+  using attn::RotaryEmbeddingOptions;
+  const attn::TransformerLayerOptions llama{
+      .d_model = 12,
+      .num_heads = 6,
+      .dim_feedforward = 19,
+      .activation = Activation::kSilu,
+      .gated_feed_forward = true,
+      .rms_norm = RmsNormOptions{.eps = 1e-5F},
+      .norm_first = true,
+      .bias = false,
+      .num_kv_heads = 2,
+      .positions = {.rotary = RotaryEmbeddingOptions{.base = 5e5}}};
+  attn::TransformerLayerOptions qwen2 = llama;
+  qwen2.attention_bias = true;
+  qwen2.attention_output_bias = false;
+  attn::TransformerLayerOptions qwen3 = llama;
+  qwen3.num_heads = 4;
+  qwen3.head_dim = 8;
+  qwen3.qk_norm = llama.rms_norm;
+  attn::TransformerLayerOptions gemma = qwen3;
+  gemma.activation = Activation::kGeluTanh;
+  gemma.rms_norm = gemma.qk_norm = RmsNormOptions{.eps = 1e-3F, .zero_centred_weight = true};
+  gemma.norm_outputs = true;
+  gemma.scale = 0.4F;
+  gemma.softcap = 5;
+  gemma.window = attn::Window{2, 0};
+  attn::TransformerLayerOptions gpt_oss = llama;
+  gpt_oss.attention_bias = true;
+  gpt_oss.sinks = true;
+  gpt_oss.window = attn::Window{.left = 1};
+  return {{.d_model = 20,  // GPT-2
+           .num_heads = 4,
+           .dim_feedforward = 33,
+           .activation = Activation::kGeluTanh,
+           .norm_first = true},
+          llama,
+          qwen2,
+          qwen3,
+          gemma,
+          gpt_oss,
+          {.d_model = 7,  // OLMo 2, but for its norm of all heads together
+           .num_heads = 1,
+           .dim_feedforward = 5,
+           .activation = Activation::kSilu,
+           .gated_feed_forward = true,
+           .rms_norm = RmsNormOptions{.eps = 1e-6F},
+           .norm_outputs = true,
+           .bias = false},
+          {.d_model = 1, .dim_feedforward = 1, .rms_norm = RmsNormOptions{.eps = 0.5F}},
+          {.d_model = 9,
+           .num_heads = 3,
+           .dim_feedforward = 17,
+           .norm_outputs = true,
+           .head_dim = 2,
+           .qk_norm = RmsNormOptions{.eps = 1e-5F}}};
+}
+
+/// What of a layer's options acts on the scores of self-attention.
+template <class T = double>
+reference::AttentionOf<T> rules_of(const attn::TransformerLayerOptions& options) {
+  reference::AttentionOf<T> rules;
+  if (options.scale) rules.scale = static_cast<double>(*options.scale);
+  rules.softcap = static_cast<double>(options.softcap);
+  if (options.window) {
+    rules.window_left = options.window->left;
+    rules.window_right = options.window->right;
+    rules.window_offset = reference::Array(std::vector<std::int64_t>{1});
+  }
+  return rules;
+}
 
 /// Gives every parameter random values of the size that Xavier's have; norms lie around 1.
 inline void randomize(attn::Module& module, Random& random) {
@@ -44,12 +120,21 @@ inline reference::TransformerLayer reference_of(const attn::Module& module,
   }
   layer.num_heads = options.num_heads;
   layer.num_kv_heads = options.num_kv_heads.value_or(options.num_heads);
-  layer.activation = options.activation == attn::Activation::kRelu ? reference::Activation::kRelu
-                     : options.activation == attn::Activation::kGelu
-                         ? reference::Activation::kGelu
+  layer.activation = options.activation == attn::Activation::kRelu   ? reference::Activation::kRelu
+                     : options.activation == attn::Activation::kGelu ? reference::Activation::kGelu
+                     : options.activation == attn::Activation::kSilu
+                         ? reference::Activation::kSilu
                          : reference::Activation::kGeluTanh;
-  layer.eps = options.layer_norm_eps;
+  const auto& rms = options.rms_norm ? options.rms_norm : options.qk_norm;
+  layer.eps = static_cast<double>(rms ? rms->eps : options.layer_norm_eps);
   layer.norm_first = options.norm_first;
+  layer.rms = options.rms_norm.has_value();
+  layer.norms_add_one = rms && rms->zero_centred_weight;
+  if (options.positions.rotary) {
+    layer.rotary_frequencies = reference::rotary_frequencies(
+        {.dim = options.head_dim.value_or(options.d_model / options.num_heads),
+         .base = options.positions.rotary->base});
+  }
   return layer;
 }
 

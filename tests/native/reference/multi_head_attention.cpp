@@ -1,6 +1,11 @@
 #include "reference/multi_head_attention.hpp"
 
+#include <cmath>
+#include <numeric>
+
 #include "reference/linear.hpp"
+#include "reference/rms_norm.hpp"
+#include "reference/rotary_embedding.hpp"
 
 namespace reference {
 namespace {
@@ -35,6 +40,58 @@ ArrayOf<T> join_heads(const ArrayOf<T>& x) {
   return result;
 }
 
+/// Heads (B, H, N, D) normalised, where there is a weight.
+template <class T>
+BoundedOf<T> normalized(const BoundedOf<T>& x, const ArrayOf<T>& weight,
+                        const MultiHeadAttentionOf<T>& p) {
+  if (!weight.given()) return x;
+  ArrayOf<T> factors = weight;
+  if (p.norms_add_one) {
+    for (T& factor : factors.values) factor += 1;
+  }
+  BoundedOf<T> y{rms_norm(x.exact, factors, p.norm_eps), Array(x.exact.shape)};
+  const std::size_t width = factors.values.size();
+  for (std::size_t row = 0; row < x.exact.values.size(); row += width) {
+    double square = 0, product = 0;
+    for (std::size_t c = row; c < row + width; ++c) {
+      square += plain(x.exact.values[c]) * plain(x.exact.values[c]);
+      product += std::abs(plain(x.exact.values[c])) * x.error.values[c];
+    }
+    const double root = std::sqrt(square / static_cast<double>(width) + p.norm_eps);
+    for (std::size_t c = row; c < row + width; ++c) {
+      const double through_root =
+          std::abs(plain(x.exact.values[c])) * product / (static_cast<double>(width) * root * root);
+      y.error.values[c] =
+          std::abs(plain(factors.values[c - row])) * (x.error.values[c] + through_root) / root +
+          6e-7 * std::abs(plain(y.exact.values[c]));
+    }
+  }
+  return y;
+}
+
+/// Heads (B, H, N, D) rotated, where there are frequencies.
+template <class T>
+BoundedOf<T> rotated(const BoundedOf<T>& x, const std::vector<long double>& frequencies) {
+  if (frequencies.empty()) return x;
+  RotaryEmbeddingOf<T> rotation;
+  rotation.x = x.exact;
+  rotation.frequencies = frequencies;
+  rotation.positions.resize(static_cast<std::size_t>(x.exact.size(2)));
+  std::iota(rotation.positions.begin(), rotation.positions.end(), 0.0);
+  BoundedOf<T> y = rotary_embedding(rotation);
+  const auto pairs = static_cast<std::int64_t>(frequencies.size());
+  const std::int64_t width = x.exact.size(3);
+  for (std::size_t i = 0; i < y.error.values.size(); ++i) {
+    const std::int64_t column = static_cast<std::int64_t>(i) % width;
+    const auto partner = column >= 2 * pairs
+                             ? i
+                             : (column < pairs ? i + static_cast<std::size_t>(pairs)
+                                               : i - static_cast<std::size_t>(pairs));
+    y.error.values[i] = 1.7e-7 * y.error.values[i] + x.error.values[i] + x.error.values[partner];
+  }
+  return y;
+}
+
 }  // namespace
 
 MultiHeadAttentionOf<Scalar> variables(Tape& tape, const MultiHeadAttention& p) {
@@ -47,7 +104,12 @@ MultiHeadAttentionOf<Scalar> variables(Tape& tape, const MultiHeadAttention& p) 
           tape.variables(p.query_bias),
           tape.variables(p.key_bias),
           tape.variables(p.value_bias),
-          tape.variables(p.output_bias)};
+          tape.variables(p.output_bias),
+          tape.variables(p.query_norm),
+          tape.variables(p.key_norm),
+          p.norm_eps,
+          p.norms_add_one,
+          p.rotary_frequencies};
 }
 
 template <class T>
@@ -60,10 +122,16 @@ MultiHeadAttentionResultOf<T> multi_head_attention(const MultiHeadAttentionOf<T>
   const BoundedOf<T> k = linear<T>({key, {}}, p.key_weight, p.key_bias);
   const BoundedOf<T> v = linear<T>({value, {}}, p.value_weight, p.value_bias);
   AttentionOf<T> heads = options;
-  heads.query = split_heads(q.exact, p.num_heads);
-  heads.query_error = split_heads(q.error, p.num_heads);
-  heads.key = split_heads(k.exact, p.num_kv_heads);
-  heads.key_error = split_heads(k.error, p.num_kv_heads);
+  const auto prepared = [&](const BoundedOf<T>& rows, std::int64_t count, const ArrayOf<T>& norm) {
+    const BoundedOf<T> split{split_heads(rows.exact, count), split_heads(rows.error, count)};
+    return rotated(normalized(split, norm, p), p.rotary_frequencies);
+  };
+  const BoundedOf<T> queries = prepared(q, p.num_heads, p.query_norm);
+  const BoundedOf<T> keys = prepared(k, p.num_kv_heads, p.key_norm);
+  heads.query = queries.exact;
+  heads.query_error = queries.error;
+  heads.key = keys.exact;
+  heads.key_error = keys.error;
   heads.value = split_heads(v.exact, p.num_kv_heads);
   heads.value_error = split_heads(v.error, p.num_kv_heads);
   MultiHeadAttentionResultOf<T> result;

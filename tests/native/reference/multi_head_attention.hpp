@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "reference/array.hpp"
 #include "reference/attention.hpp"
@@ -11,11 +12,15 @@ template <class T>
 struct MultiHeadAttentionOf {
   std::int64_t num_heads = 1;
   std::int64_t num_kv_heads = 1;
-  ArrayOf<T> query_weight;   ///< (E, E)
+  ArrayOf<T> query_weight;   ///< (H·D, E)
   ArrayOf<T> key_weight;     ///< (Hkv·D, key width)
   ArrayOf<T> value_weight;   ///< (Hkv·D, value width)
-  ArrayOf<T> output_weight;  ///< (E, E)
+  ArrayOf<T> output_weight;  ///< (E, H·D)
   ArrayOf<T> query_bias, key_bias, value_bias, output_bias;
+  ArrayOf<T> query_norm, key_norm;  ///< (D): heads are normalised by RMSNorm
+  double norm_eps = 0;
+  bool norms_add_one = false;                   ///< multiply by 1 + weight
+  std::vector<long double> rotary_frequencies;  ///< then heads are rotated, in half-split pairs
 };
 using MultiHeadAttention = MultiHeadAttentionOf<double>;
 
@@ -28,8 +33,9 @@ struct MultiHeadAttentionResultOf {
 };
 using MultiHeadAttentionResult = MultiHeadAttentionResultOf<double>;
 
-/// Projects query (B, Nq, E), key (B, Nk, ·) and value (B, Nk, ·), attends with each head, joins
-/// the heads and projects again. `options` gives everything but query, key and value.
+/// Projects query (B, Nq, E), key (B, Nk, ·) and value (B, Nk, ·), normalises heads of queries and
+/// keys and rotates them to positions 0, 1, …, attends with each head, joins the heads and projects
+/// again. `options` gives everything but query, key and value.
 template <class T>
 MultiHeadAttentionResultOf<T> multi_head_attention(const MultiHeadAttentionOf<T>&,
                                                    const Given<ArrayOf<T>>& query,

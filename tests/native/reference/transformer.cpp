@@ -4,6 +4,7 @@
 #include "reference/layer_norm.hpp"
 #include "reference/linear.hpp"
 #include "reference/multi_head_attention.hpp"
+#include "reference/rms_norm.hpp"
 
 namespace reference {
 namespace {
@@ -32,10 +33,12 @@ ArrayOf<T> attend(const TransformerLayerOf<T>& layer, const std::string& name,
   MultiHeadAttentionOf<T> p;
   p.num_heads = layer.num_heads;
   p.num_kv_heads = layer.num_kv_heads;
-  const std::int64_t e = query.size(2);
+  p.output_weight = find(layer, name + ".out_proj.weight");
+  p.output_bias = find(layer, name + ".out_proj.bias");
+  const std::int64_t e = p.output_weight.size(1);  // of all heads
   const std::int64_t kv = e / layer.num_heads * layer.num_kv_heads;
-  if (kv == e) {
-    const ArrayOf<T> all = find(layer, name + ".in_proj_weight");
+  const ArrayOf<T> all = find(layer, name + ".in_proj_weight");
+  if (all.given()) {
     p.query_weight = rows(all, 0, e);
     p.key_weight = rows(all, e, 2 * e);
     p.value_weight = rows(all, 2 * e, 3 * e);
@@ -48,8 +51,11 @@ ArrayOf<T> attend(const TransformerLayerOf<T>& layer, const std::string& name,
   p.query_bias = rows(bias, 0, e);
   p.key_bias = rows(bias, e, e + kv);
   p.value_bias = rows(bias, e + kv, e + 2 * kv);
-  p.output_weight = find(layer, name + ".out_proj.weight");
-  p.output_bias = find(layer, name + ".out_proj.bias");
+  p.query_norm = find(layer, name + ".q_norm.weight");
+  p.key_norm = find(layer, name + ".k_norm.weight");
+  p.norm_eps = layer.eps;
+  p.norms_add_one = layer.norms_add_one;
+  if (name == "self_attn") p.rotary_frequencies = layer.rotary_frequencies;
   const MultiHeadAttentionResultOf<T> result =
       multi_head_attention(p, query, memory, memory, options);
   if (weights) *weights = result.attention.weights;
@@ -58,15 +64,16 @@ ArrayOf<T> attend(const TransformerLayerOf<T>& layer, const std::string& name,
 
 template <class T>
 ArrayOf<T> feed_forward_of(const TransformerLayerOf<T>& layer, const ArrayOf<T>& x) {
+  const ArrayOf<T> gate = find(layer, "gate_proj.weight");
+  if (gate.given()) {
+    return gated_feed_forward<T>(
+        {layer.activation, gate, find(layer, "up_proj.weight"), find(layer, "down_proj.weight")},
+        x);
+  }
   return feed_forward<T>(
       {layer.activation, find(layer, "linear1.weight"), find(layer, "linear1.bias"),
        find(layer, "linear2.weight"), find(layer, "linear2.bias")},
       x);
-}
-
-template <class T>
-ArrayOf<T> norm(const TransformerLayerOf<T>& layer, const std::string& name, const ArrayOf<T>& x) {
-  return layer_norm(x, find(layer, name + ".weight"), find(layer, name + ".bias"), layer.eps);
 }
 
 template <class T>
@@ -76,7 +83,28 @@ ArrayOf<T> sum(const ArrayOf<T>& a, const ArrayOf<T>& b) {
   return result;
 }
 
+/// x with what f makes of it added, and the norms that there are; `number` is the sublayer's.
+template <class T, class F>
+ArrayOf<T> add_sublayer(const TransformerLayerOf<T>& layer, const std::string& number,
+                        const ArrayOf<T>& x, F&& f) {
+  const std::string before = "norm" + number, after = "output_norm" + number;
+  ArrayOf<T> y = f(layer.norm_first ? norm<T>(layer, before, x) : x);
+  if (layer.weights.contains(after + ".weight")) y = norm<T>(layer, after, y);
+  const ArrayOf<T> total = sum(x, y);
+  const bool behind = !layer.norm_first && layer.weights.contains(before + ".weight");
+  return behind ? norm<T>(layer, before, total) : total;
+}
+
 }  // namespace
+
+template <class T>
+ArrayOf<T> norm(const TransformerLayerOf<T>& layer, const std::string& name,
+                const Given<ArrayOf<T>>& x) {
+  ArrayOf<T> weight = find(layer, name + ".weight");
+  if (!layer.rms) return layer_norm(x, weight, find(layer, name + ".bias"), layer.eps);
+  for (T& w : weight.values) w += layer.norms_add_one ? 1 : 0;
+  return rms_norm(x, weight, layer.eps);
+}
 
 TransformerLayerOf<Scalar> variables(Tape& tape, const TransformerLayer& layer) {
   return {tape.variables(layer.weights),
@@ -84,20 +112,20 @@ TransformerLayerOf<Scalar> variables(Tape& tape, const TransformerLayer& layer) 
           layer.num_kv_heads,
           layer.activation,
           layer.eps,
-          layer.norm_first};
+          layer.norm_first,
+          layer.rms,
+          layer.norms_add_one,
+          layer.rotary_frequencies};
 }
 
 template <class T>
 ArrayOf<T> encoder_layer(const TransformerLayerOf<T>& layer, const Given<ArrayOf<T>>& x,
                          const Given<AttentionOf<T>>& options, Given<ArrayOf<T>*> weights) {
-  if (layer.norm_first) {
-    const ArrayOf<T> n = norm(layer, "norm1", x);
-    const ArrayOf<T> h = sum(x, attend(layer, "self_attn", n, n, options, weights));
-    return sum(h, feed_forward_of(layer, norm(layer, "norm2", h)));
-  }
-  const ArrayOf<T> h =
-      norm(layer, "norm1", sum(x, attend(layer, "self_attn", x, x, options, weights)));
-  return norm(layer, "norm2", sum(h, feed_forward_of(layer, h)));
+  const ArrayOf<T> h = add_sublayer(layer, "1", x, [&](const ArrayOf<T>& n) {
+    return attend(layer, "self_attn", n, n, options, weights);
+  });
+  return add_sublayer(layer, "2", h,
+                      [&](const ArrayOf<T>& n) { return feed_forward_of(layer, n); });
 }
 
 template <class T>
@@ -105,22 +133,19 @@ ArrayOf<T> decoder_layer(const TransformerLayerOf<T>& layer, const Given<ArrayOf
                          const Given<ArrayOf<T>>& memory, const Given<AttentionOf<T>>& self_options,
                          const Given<AttentionOf<T>>& cross_options,
                          Given<ArrayOf<T>*> cross_weights) {
-  const auto self = [&](const ArrayOf<T>& h) {
-    return attend(layer, "self_attn", h, h, self_options, static_cast<ArrayOf<T>*>(nullptr));
-  };
-  const auto cross = [&](const ArrayOf<T>& h) {
-    return attend(layer, "multihead_attn", h, memory, cross_options, cross_weights);
-  };
-  if (layer.norm_first) {
-    const ArrayOf<T> g = sum(x, self(norm(layer, "norm1", x)));
-    const ArrayOf<T> h = sum(g, cross(norm(layer, "norm2", g)));
-    return sum(h, feed_forward_of(layer, norm(layer, "norm3", h)));
-  }
-  const ArrayOf<T> g = norm(layer, "norm1", sum(x, self(x)));
-  const ArrayOf<T> h = norm(layer, "norm2", sum(g, cross(g)));
-  return norm(layer, "norm3", sum(h, feed_forward_of(layer, h)));
+  const ArrayOf<T> g = add_sublayer(layer, "1", x, [&](const ArrayOf<T>& n) {
+    return attend(layer, "self_attn", n, n, self_options, static_cast<ArrayOf<T>*>(nullptr));
+  });
+  const ArrayOf<T> h = add_sublayer(layer, "2", g, [&](const ArrayOf<T>& n) {
+    return attend(layer, "multihead_attn", n, memory, cross_options, cross_weights);
+  });
+  return add_sublayer(layer, "3", h,
+                      [&](const ArrayOf<T>& n) { return feed_forward_of(layer, n); });
 }
 
+template Array norm(const TransformerLayer&, const std::string&, const Array&);
+template ArrayOf<Scalar> norm(const TransformerLayerOf<Scalar>&, const std::string&,
+                              const ArrayOf<Scalar>&);
 template Array encoder_layer(const TransformerLayer&, const Array&, const Attention&, Array*);
 template ArrayOf<Scalar> encoder_layer(const TransformerLayerOf<Scalar>&, const ArrayOf<Scalar>&,
                                        const AttentionOf<Scalar>&, ArrayOf<Scalar>*);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "reference/activation.hpp"
 #include "reference/array.hpp"
@@ -10,7 +11,10 @@
 
 namespace reference {
 
-/// A layer of an encoder or a decoder, by PyTorch's parameter names. Biases may be missing.
+/// A layer of an encoder or a decoder, by the names of its parameters. Biases may be missing. The
+/// feed-forward network is a gated one where there is a gate, heads of queries and keys are
+/// normalised and what sublayers give is where there are such norms, and the norm before or behind
+/// a sublayer may be missing.
 template <class T>
 struct TransformerLayerOf {
   std::map<std::string, ArrayOf<T>> weights;
@@ -19,6 +23,9 @@ struct TransformerLayerOf {
   Activation activation = Activation::kRelu;
   double eps = 1e-5;
   bool norm_first = false;
+  bool rms = false;                             ///< RMSNorm, which qk-norm always is
+  bool norms_add_one = false;                   ///< RMSNorm multiplies by 1 + weight
+  std::vector<long double> rotary_frequencies;  ///< of self-attention
 };
 using TransformerLayer = TransformerLayerOf<double>;
 
@@ -30,6 +37,10 @@ template <class T>
 ArrayOf<T> encoder_layer(const TransformerLayerOf<T>&, const Given<ArrayOf<T>>& x,
                          const Given<AttentionOf<T>>& options = {},
                          Given<ArrayOf<T>*> weights = nullptr);
+
+/// What the layer uses: of LayerNorm, or of RMSNorm.
+template <class T>
+ArrayOf<T> norm(const TransformerLayerOf<T>&, const std::string& name, const Given<ArrayOf<T>>& x);
 
 /// x (B, N, E), memory (B, M, E).
 template <class T>

@@ -109,6 +109,27 @@ TEST_P(FunctionsTest, an_output_layer_can_be_tied_to_an_embedding) {
   EXPECT_THAT(elements(table.gradient()), ElementsAre(35, 46, 10, 20, 1, 2));
 }
 
+TEST_P(FunctionsTest, an_output_layer_made_of_an_embedding_adds_to_its_gradient) {
+  attn::Embedding embedding({.num_embeddings = 3, .embedding_dim = 2});
+  const attn::Linear output(embedding, true);
+  embedding.set_parameter("weight", OwnedTensor({3, 2}, {1, 2, 3, 4, 5, 6}));
+  attn::Tape tape(context());
+  const std::vector<std::int64_t> ids{2, 0};
+  const Variable logits = output.forward(embedding.forward(tape, ids));
+  EXPECT_THAT(elements(logits.value()), ElementsAre(17, 39, 61, 5, 11, 17));
+  tape.backward(logits, OwnedTensor({2, 3}, {1, 0, 0, 0, 10, 0}));
+  EXPECT_THAT(elements(tape.gradient(embedding, "weight")), ElementsAre(35, 46, 10, 20, 1, 2));
+  EXPECT_THAT(elements(tape.gradient(output, "bias")), ElementsAre(1, 10, 0));
+
+  // Alone, and named as the embedding's where something is wrong with it.
+  attn::Tape other(context());
+  const Variable x = other.variable(OwnedTensor({1, 2}, {1, 1}));
+  const Variable y = output.forward(x);
+  embedding.set_parameter("weight", OwnedTensor({3, 2}));
+  EXPECT_THAT(attn_test::error_of([&] { other.backward(y, OwnedTensor({1, 3})); }),
+              ::testing::HasSubstr("weight: got a change between"));
+}
+
 TEST_P(FunctionsTest, reshape_keeps_the_order_and_copies_nothing) {
   attn::Tape tape(context());
   const Variable x = tape.variable(OwnedTensor({2, 3}, {1, 2, 3, 4, 5, 6}));

@@ -153,13 +153,44 @@ TEST_P(TapedMultiHeadAttentionTest, GroupedHeadsWithEveryKindOfPositions) {
   expect_gradients(layer, in, {.diagonal = attn::Diagonal::bottom_right()}, false, context());
 }
 
+TEST_P(TapedMultiHeadAttentionTest, NormalisedHeadsOfTheirOwnWidth) {
+  Random random;
+  const OwnedTensor x = uniform_tensor({2, 5, 7}, random);
+  for (const std::int64_t kv_heads : {3, 1}) {
+    for (const bool rotary : {false, true}) {
+      attn::MultiHeadAttentionOptions options{
+          .d_model = 7,
+          .num_heads = 3,
+          .num_kv_heads = kv_heads,
+          .head_dim = 4,
+          .bias = true,
+          .output_bias = !rotary,
+          .qk_norm = attn::RmsNormOptions{.eps = 0.1F, .zero_centred_weight = rotary},
+          .scale = 0.7F,
+          .softcap = 3,
+          .window = attn::Window{2, 0}};
+      if (rotary) options.positions.rotary = attn::RotaryEmbeddingOptions{};
+      attn::MultiHeadAttention layer(options);
+      expect_gradients(layer, {x, x, x}, {}, true, context());
+      const Inputs in{uniform_tensor({3, 7}, random), uniform_tensor({6, 7}, random),
+                      uniform_tensor({6, 7}, random)};
+      expect_gradients(layer, in, {.diagonal = attn::Diagonal::offset(1)}, false, context());
+    }
+  }
+}
+
 TEST_P(TapedMultiHeadAttentionTest, IntermediatesCanBeWatched) {
   Random random;
   const OwnedTensor x = uniform_tensor({1, 4, 6}, random);
-  attn::MultiHeadAttention layer({.d_model = 6, .num_heads = 2});
+  attn::MultiHeadAttention layer({.d_model = 6,
+                                  .num_heads = 2,
+                                  .head_dim = 4,
+                                  .qk_norm = attn::RmsNormOptions{},
+                                  .positions = {.rotary = attn::RotaryEmbeddingOptions{}}});
   layer.initialize_xavier(1, context());
   attn::Tape tape(context());
-  const std::vector<std::string> names{"weights", "biased_scores", "q", "head_output", "output"};
+  const std::vector<std::string> names{"weights", "biased_scores", "q",      "q_norm.output",
+                                       "k",       "k_norm.output", "output", "head_output"};
   tape.watch(layer, names);
   const Variable input = tape.variable(x);
   const Variable y = layer.forward(input, input, input);

@@ -59,9 +59,16 @@ const std::vector<attn::TransformerLayerOptions> kOptions = {
      .num_kv_heads = 2},
     {.d_model = 6, .num_heads = 1, .dim_feedforward = 7, .norm_first = true, .bias = false}};
 
+std::vector<attn::TransformerLayerOptions> all_options() {
+  std::vector<attn::TransformerLayerOptions> all = attn_test::todays_layers();
+  all.insert(all.end(), kOptions.begin(), kOptions.end());
+  return all;
+}
+
 TEST_P(TapedTransformerTest, AnEncoderLayerHasTheGradientsOfTheReference) {
   Random random;
-  for (const attn::TransformerLayerOptions& options : kOptions) {
+  for (const attn::TransformerLayerOptions& options : all_options()) {
+    SCOPED_TRACE("d_model " + std::to_string(options.d_model));
     attn::TransformerEncoderLayer layer(options);
     attn_test::randomize(layer, random);
     const OwnedTensor x = uniform_tensor({2, 5, options.d_model}, random);
@@ -77,7 +84,8 @@ TEST_P(TapedTransformerTest, AnEncoderLayerHasTheGradientsOfTheReference) {
     reference::Tape exact;
     const auto call = reference::variables(exact, attn_test::reference_of(layer, "", options));
     const ArrayOf<Scalar> in = exact.variables(array_of(x));
-    reference::AttentionOf<Scalar> causal;
+    reference::AttentionOf<Scalar> causal = attn_test::rules_of<Scalar>(options);
+    if (options.sinks) causal.sinks = call.weights.at("self_attn.sinks");
     causal.causal_offset = reference::Array({1}, 0);
     const ArrayOf<Scalar> out = reference::encoder_layer<Scalar>(call, in, causal);
     exact.backward(reference::inner(out, array_of(dy)));
@@ -88,7 +96,8 @@ TEST_P(TapedTransformerTest, AnEncoderLayerHasTheGradientsOfTheReference) {
 
 TEST_P(TapedTransformerTest, ADecoderLayerHasTheGradientsOfTheReference) {
   Random random;
-  for (const attn::TransformerLayerOptions& options : kOptions) {
+  for (const attn::TransformerLayerOptions& options : all_options()) {
+    SCOPED_TRACE("d_model " + std::to_string(options.d_model));
     attn::TransformerDecoderLayer layer(options);
     attn_test::randomize(layer, random);
     const OwnedTensor x = uniform_tensor({2, 3, options.d_model}, random);
@@ -106,7 +115,11 @@ TEST_P(TapedTransformerTest, ADecoderLayerHasTheGradientsOfTheReference) {
     const auto call = reference::variables(exact, attn_test::reference_of(layer, "", options));
     const ArrayOf<Scalar> in = exact.variables(array_of(x));
     const ArrayOf<Scalar> from = exact.variables(array_of(memory));
-    const ArrayOf<Scalar> out = reference::decoder_layer<Scalar>(call, in, from);
+    reference::AttentionOf<Scalar> self = attn_test::rules_of<Scalar>(options), cross;
+    if (options.sinks) self.sinks = call.weights.at("self_attn.sinks");
+    cross.scale = self.scale;
+    cross.softcap = self.softcap;
+    const ArrayOf<Scalar> out = reference::decoder_layer<Scalar>(call, in, from, self, cross);
     exact.backward(reference::inner(out, array_of(dy)));
     expect_close(input.gradient(), exact.gradient(in).exact.values, "x");
     expect_close(encoded.gradient(), exact.gradient(from).exact.values, "memory");

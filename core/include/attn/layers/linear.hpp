@@ -11,6 +11,7 @@
 
 namespace attn {
 
+class Embedding;
 class PackedMatrix;
 class Variable;
 
@@ -20,6 +21,13 @@ class ATTN_API Linear : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true);
+
+  /// An output layer that is tied to an embedding (Press & Wolf 2017, arXiv:1608.05859): y = x ·
+  /// weightᵀ with the embedding's weight, not scaled, and so as many outputs as it has tokens. The
+  /// weight stays a parameter of the embedding alone, where it is set and read, and whose gradient
+  /// has both parts; this layer keeps it alive. Throws std::bad_alloc.
+  explicit Linear(const Embedding& embedding, bool bias = false,
+                  Context& context = Context::default_context());
 
   std::int64_t in_features() const noexcept { return in_features_; }
   std::int64_t out_features() const noexcept { return out_features_; }
@@ -38,7 +46,8 @@ class ATTN_API Linear : public Module {
  private:
   std::int64_t in_features_;
   std::int64_t out_features_;
-  Tensor weight_, bias_;
+  ConstTensor weight_;
+  Tensor bias_;
   std::shared_ptr<PackedMatrix> packed_;
 };
 

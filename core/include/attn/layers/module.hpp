@@ -107,7 +107,8 @@ class ATTN_API Module {
   /// does not change those after it: MultiHeadAttention takes 6, for its four projections (one
   /// each, also where three of them are one parameter) and two tables of relative positions; a
   /// TransformerDecoderLayer takes 16. So a TransformerEncoderLayer takes 8, and layer l of a stack
-  /// begins at stream 8·l, or 16·l. A T5 table beside Shaw's two is a third, and takes one more.
+  /// begins at stream 8·l, or 16·l. A T5 table beside Shaw's two is a third, and takes one more, as
+  /// does the third matrix of a GatedFeedForward in a TransformerEncoderLayer.
   void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
   /// The same from stream 0.
   void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
@@ -136,6 +137,12 @@ class ATTN_API Module {
 
   /// `refresh` is called after each change of the parameter added last.
   void when_changed(std::function<void(Context&)> refresh);
+
+  /// A parameter of another layer to compute with, such as the table that an output layer is tied
+  /// to. It stays the other's: this layer does not have its name, but keeps it alive. `refresh` is
+  /// called after each change. Throws kNotFound, std::bad_alloc.
+  ConstTensor share_parameter(const Module& owner, std::string_view name,
+                              std::function<void(Context&)> refresh = {});
 
   /// Adds the parameters and intermediates of another layer, `name` and a dot in front of theirs;
   /// an empty name leaves theirs as they are. The child may be moved, but a layer that is assigned

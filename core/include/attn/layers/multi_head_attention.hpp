@@ -10,6 +10,7 @@
 #include "attn/export.hpp"
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
+#include "attn/layers/rms_norm.hpp"
 #include "attn/positions/rotary_embedding.hpp"
 #include "attn/tensor_view.hpp"
 
@@ -37,15 +38,25 @@ struct AttentionPositions {
 
 struct MultiHeadAttentionOptions {
   std::int64_t d_model = 0;                       ///< E, width of queries and of the output
-  std::int64_t num_heads = 1;                     ///< H, divides d_model
+  std::int64_t num_heads = 1;                     ///< H
   std::optional<std::int64_t> num_kv_heads = {};  ///< heads of keys and values; divides num_heads
+  /// D; d_model / num_heads by default, which then has to be a whole number.
+  std::optional<std::int64_t> head_dim = {};
   /// Width of the keys given, before they are projected to heads; d_model by default.
   std::optional<std::int64_t> key_dim = {};
   /// The same of the values.
   std::optional<std::int64_t> value_dim = {};
   bool bias = false;  ///< biases on all four projections; D2L has none, PyTorch does by default
+  std::optional<bool> output_bias = {};  ///< on the last one; `bias` by default (Qwen 2: none)
+  /// Normalises each head of queries and keys after its projection and before it is rotated, with
+  /// weights of the layer's own (Qwen 3, Gemma 3): "qk-norm".
+  std::optional<RmsNormOptions> qk_norm = {};
   AttentionPositions positions = {};
   bool sinks = false;  ///< a learned score per head that has no value, see AttentionOptions::sinks
+  // As in AttentionOptions, for calls that give none.
+  std::optional<float> scale = {};  ///< Gemma: 1/√query_pre_attn_scalar
+  float softcap = 0;
+  std::optional<Window> window = {};
 };
 
 /// What a pass through multi-head attention may be given.
@@ -53,7 +64,7 @@ struct MultiHeadAttentionCall {
   /// As for scaled_dot_product_attention with Hq = num_heads: masks broadcast to (B, H, Nq, Nk),
   /// and its `weights`, if given, receives (B, H, Nq, Nk). Terms of positions and sinks that it
   /// gives stand in place of the layer's own, relative keys and values together: giving one of the
-  /// two leaves out both of the layer's.
+  /// two leaves out both of the layer's. So do a scale, a softcap above 0 and a window.
   AttentionOptions attention = {};
   /// None, or that of make_cache(): key and value (B, N, ·) are then the next tokens of a sequence;
   /// they are projected and appended, and query (B, Nq, E) attends to all that the cache holds.
@@ -66,12 +77,12 @@ struct MultiHeadAttentionCall {
   /// Dynamic NTK scaling rotates each key for the length at its time, and does not come back to it.
   KeyValueCache* cache = nullptr;
   /// Intermediates to be shown, those of a cache included where there is one:
-  ///   "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): as they enter the scores, so rotated where
-  ///   positions are rotary; then "projected_q" and "projected_k" are what this call has projected,
-  ///   before rotation;
-  ///   "scaled_scores", "capped_scores", "biased_scores", "weights" (B, H, Nq, Nk) and
-  ///   "log_sum_exp" (B, H, Nq): as in AttentionOptions; "head_output" (B, H, Nq, D): weights · v;
-  ///   and "output".
+  ///   "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): as they enter the scores, so normalised with
+  ///   qk_norm, and rotated where positions are rotary; with either "projected_q" and "projected_k"
+  ///   are what this call has projected, before that, and with qk_norm "q_norm.output" (B, Nq, H,
+  ///   D) and "k_norm.output" what it has normalised; "scaled_scores", "capped_scores",
+  ///   "biased_scores", "weights" (B, H, Nq, Nk) and "log_sum_exp" (B, H, Nq): as in
+  ///   AttentionOptions; "head_output" (B, H, Nq, D): weights · v; and "output".
   Intermediates* intermediates = nullptr;
 };
 
@@ -81,34 +92,35 @@ struct MultiHeadAttentionCall {
 ///   head_h = attention(query · W_qᵀ, key · W_kᵀ, value · W_vᵀ) of slice h
 ///   output = concat(head_1 … head_H) · W_oᵀ
 ///
-/// where a slice is D = d_model / num_heads columns wide.
+/// where a slice is D columns wide, D = d_model / num_heads unless head_dim says otherwise.
 ///
 /// Parameters, with PyTorch's names and layouts, zeros at first:
-///   "in_proj_weight" (3·E, E): W_q, W_k, W_v one below the other; where keys and values have their
-///   own width or number of heads instead "q_proj_weight" (E, E), "k_proj_weight" (Hkv·D, key_dim)
-///   and "v_proj_weight" (Hkv·D, value_dim); "out_proj.weight" (E, E); and with bias "in_proj_bias"
-///   (E + 2·Hkv·D) and "out_proj.bias" (E).
+///   "in_proj_weight" (3·H·D, E): W_q, W_k, W_v one below the other; where keys and values have
+///   their own width or number of heads instead "q_proj_weight" (H·D, E), "k_proj_weight" (Hkv·D,
+///   key_dim) and "v_proj_weight" (Hkv·D, value_dim); "out_proj.weight" (E, H·D); and with biases
+///   "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias" (E).
 /// What PyTorch does not have follows: "relative_keys" and "relative_values" (2k+1, D) of Shaw's
-///   positions, "relative_attention_bias.weight" (num_buckets, H) as Hugging Face's T5, and "sinks"
-///   (H).
+///   positions, "relative_attention_bias.weight" (num_buckets, H) as Hugging Face's T5, "sinks"
+///   (H), and, as Hugging Face's Qwen 3, "q_norm.weight" and "k_norm.weight" (D).
 class ATTN_API MultiHeadAttention : public Module {
  public:
-  /// Throws kInvalidArgument where the sizes do not divide or a positional scheme's options are
-  /// outside their domains, kSizeOverflow, std::bad_alloc.
+  /// Throws kInvalidArgument where the sizes do not divide or options are outside their domains,
+  /// kSizeOverflow, std::bad_alloc.
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options);
 
   const MultiHeadAttentionOptions& options() const noexcept;
 
   /// All four projections become the identity: head h sees slice h of its inputs as they are.
-  /// Biases and sinks become zero, tables of relative positions stay. Throws kInvalidArgument
-  /// unless keys and values have d_model columns and num_heads heads.
+  /// Biases and sinks become zero, norms as they are at first, tables of relative positions stay.
+  /// Throws kInvalidArgument unless keys and values have d_model columns and num_heads heads, which
+  /// are d_model columns together.
   void initialize_identity(Context& context = Context::default_context());
 
   /// query (B, Nq, E), key (B, Nk, key_dim), value (B, Nk, value_dim), output (B, Nq, E), or all
   /// without B. With rotary positions key j is at j and query i at i + offset of `diagonal`.
   ///
-  /// Any strides; output must not overlap an input. Errors are those of Linear, four times, and of
-  /// scaled_dot_product_attention, each multiplied by the weights that follow.
+  /// Any strides; output must not overlap an input. Errors are those of Linear, four times, of
+  /// RmsNorm, and of scaled_dot_product_attention, each multiplied by the weights that follow.
   ///
   /// Throws kShapeMismatch, also for a cache of other sizes, kInvalidArgument, kSizeOverflow,
   /// std::bad_alloc; outputs and the cache are then as they were.

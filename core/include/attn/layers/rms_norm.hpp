@@ -49,6 +49,12 @@ class ATTN_API RmsNorm : public Module {
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
+  /// The same of x + y, which a residual connection needs: y of x's shape. The sum is one float
+  /// addition. output may also be y itself.
+  void forward_sum(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
+                   Context& context = Context::default_context(),
+                   Intermediates* intermediates = nullptr) const;
+
   /// The same, recorded on the tape of x. With g = weight ∘ dy and x̂ = x / √(mean(x²) + eps),
   ///
   ///   dx = (g − x̂ · mean(g ∘ x̂)) / √(mean(x²) + eps),   dweight = Σ over rows of dy ∘ x̂
@@ -56,6 +62,8 @@ class ATTN_API RmsNorm : public Module {
   /// Error, to first order: an element of dx is within 2e-6 · (|g| + |x̂| · mean(|g ∘ x̂|)) /
   /// √(mean(x²) + eps), one of dweight within (6e-6 + 1e-9·rows) · Σ|dy ∘ x̂|.
   Variable forward(const Variable& x) const;
+  /// The same of x + y, of one shape.
+  Variable forward_sum(const Variable& x, const Variable& y) const;
 
  private:
   kernels::NormArgs how() const noexcept;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "attn/attention/key_value_cache.hpp"
@@ -10,9 +11,7 @@
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/dropout.hpp"
-#include "attn/layers/feed_forward.hpp"
 #include "attn/layers/intermediates.hpp"
-#include "attn/layers/layer_norm.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/multi_head_attention.hpp"
 #include "attn/layers/transformer_encoder.hpp"
@@ -47,10 +46,10 @@ struct TransformerDecoderLayerCall {
   /// causal layer gives token by token what it gives for the whole sequence.
   TransformerDecoderLayerState* state = nullptr;
   /// Intermediates to be shown: "self_attn.…" and "multihead_attn.…" (see MultiHeadAttentionCall),
-  /// "linear1.output", "hidden" and "linear2.output" (FeedForward), "norm1.output" to
-  /// "norm3.output"; "resid_pre" (x), "resid_mid", "resid_mid_cross" and "resid_post", the sums
-  /// after self-attention, cross attention and the feed-forward network, which post-norm has yet to
-  /// normalise; and "output".
+  /// "linear1.output", "hidden" and "linear2.output" (FeedForward) or those of GatedFeedForward,
+  /// "norm1.output" and so on of the norms that there are; "resid_pre" (x), "resid_mid",
+  /// "resid_mid_cross" and "resid_post", the sums after self-attention, cross attention and the
+  /// feed-forward network, which post-norm has yet to normalise; and "output".
   Intermediates* intermediates = nullptr;
 };
 
@@ -64,14 +63,15 @@ struct TransformerDecoderLayerCall {
 ///               h = g + dropout(multihead_attn(norm2(g), memory, memory))
 ///               output = h + dropout(feed_forward(norm3(h)))
 ///
-/// Parameters, in PyTorch's order: "self_attn.…", "multihead_attn.…", "linear1.…", "linear2.…",
-/// "norm1.…", "norm2.…", "norm3.…". Positional schemes and sinks are those of self-attention. Error
-/// as in TransformerEncoderLayer.
+/// norm_outputs as in TransformerEncoderLayer. Parameters, in PyTorch's order: "self_attn.…",
+/// "multihead_attn.…", "linear1.…", "linear2.…" or those of GatedFeedForward, "norm1.…", "norm2.…",
+/// "norm3.…", "output_norm1.…" and so on. Positional schemes, sinks and window are those of
+/// self-attention. Error as in TransformerEncoderLayer.
 class ATTN_API TransformerDecoderLayer : public Module {
  public:
   using State = TransformerDecoderLayerState;
 
-  /// Throws what the layers inside do.
+  /// Throws what TransformerEncoderLayer does.
   explicit TransformerDecoderLayer(const TransformerLayerOptions& options);
 
   const TransformerLayerOptions& options() const noexcept { return options_; }
@@ -105,8 +105,8 @@ class ATTN_API TransformerDecoderLayer : public Module {
 
   TransformerLayerOptions options_;
   MultiHeadAttention self_attention_, cross_attention_;
-  FeedForward feed_forward_;
-  LayerNorm norm1_, norm2_, norm3_;
+  std::variant<FeedForward, GatedFeedForward> feed_forward_;
+  detail::SublayerNorms norms1_, norms2_, norms3_;
 };
 
 /// What decoding token by token keeps for a stack: made by TransformerDecoder::start(). A copy
@@ -145,20 +145,15 @@ struct TransformerDecoderCall {
   Intermediates* intermediates = nullptr;
 };
 
-struct TransformerDecoderOptions {
-  TransformerLayerOptions layer = {};
-  std::int64_t num_layers = 1;
-  /// A LayerNorm after the last layer: PyTorch's argument `norm`, usual with pre-norm.
-  bool final_norm = false;
-};
+using TransformerDecoderOptions = TransformerEncoderOptions;
 
 /// A stack of such layers (torch.nn.TransformerDecoder). Parameters: "layers.0.…" and so on, and
-/// with final_norm "norm.weight" and "norm.bias".
+/// with final_norm "norm.weight" and, where it is a LayerNorm, "norm.bias".
 class ATTN_API TransformerDecoder : public Module {
  public:
   using State = TransformerDecoderState;
 
-  /// Throws what the layers do, and kInvalidArgument for less than one.
+  /// Throws what TransformerEncoder does.
   explicit TransformerDecoder(const TransformerDecoderOptions& options);
 
   const TransformerDecoderOptions& options() const noexcept { return options_; }
@@ -184,7 +179,7 @@ class ATTN_API TransformerDecoder : public Module {
 
   TransformerDecoderOptions options_;
   std::vector<TransformerDecoderLayer> layers_;
-  std::optional<LayerNorm> norm_;
+  std::optional<detail::Norm> norm_;
 };
 
 }  // namespace attn
