@@ -5,6 +5,7 @@ import { defineConfig } from 'vite';
 import { equations } from './equations.js';
 import { offline } from './offline.js';
 import { rebuildOnChange } from './rebuildOnChange.js';
+import { sharedWorker } from './sharedWorker.js';
 import { smallFonts } from './smallFonts.js';
 
 const policy = [
@@ -39,6 +40,8 @@ const crossOriginIsolation = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 
+const worker = sharedWorker('./worker.js');
+
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   // Relative addresses, so that the site works from any folder of any static host.
@@ -48,6 +51,7 @@ export default defineConfig({
       configFile: false,
       compilerOptions: { cssHash: ({ hash, css }) => `s${hash(css).slice(0, 4)}` },
     }),
+    worker.plugin,
     equations(),
     smallFonts(),
     offline(),
@@ -65,11 +69,15 @@ export default defineConfig({
     // Inlined files would be data: addresses, which the policy forbids.
     assetsInlineLimit: 0,
     // The polyfill is for browsers without WebAssembly SIMD.
-    modulePreload: { polyfill: false },
+    // What a chapter needs besides is there; and workers, which have no document, load parts late, too.
+    modulePreload: {
+      polyfill: false,
+      resolveDependencies: (_, files, { hostType }) => (hostType === 'html' ? files : []),
+    },
     // One file is smaller than ten that resemble each other.
     cssCodeSplit: false,
     rolldownOptions: {
-      output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2 }] } },
+      output: { codeSplitting: { groups: [{ name: worker.fileOf, minShareCount: 2 }] } },
     },
   },
 });

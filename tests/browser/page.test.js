@@ -167,7 +167,7 @@ test('light and dark follow the system, and the reader’s choice holds', async 
 /** Every chapter, scrolled to. */
 const chapters = [
   ...['pooling', 'self-attention', 'order', 'encoding', 'rotation', 'precision'],
-  ...['architectures', 'transformer', 'speed'],
+  ...['architectures', 'transformer', 'training', 'speed'],
 ];
 
 test('nothing is wider than the window', async () => {

@@ -58,6 +58,11 @@ export const chapters = [
     load: () => import('./transformer/Transformer.svelte'),
   },
   {
+    id: 'training',
+    title: 'What training changes',
+    load: () => import('./training/Training.svelte'),
+  },
+  {
     id: 'speed',
     title: 'How fast is your browser?',
     load: () => import('./speed/Speed.svelte'),

@@ -38,10 +38,13 @@ ${indented(body)}
 }
 `;
 
-/** @param {{ body: string, result: string }} program result: a tensor (rows, columns) */
-export const javascriptProgram = ({ body, result }) => `import { load } from 'attn';
+/**
+ * @param {{ body: string, result: string, training?: boolean }} program result: a tensor (rows, columns);
+ *   training: whether the module is to train
+ */
+export const javascriptProgram = ({ body, result, training }) => `import { load } from 'attn';
 
-const attn = await load();
+const attn = await load(${training ? '{ training: true }' : ''});
 ${body.trim()}
 
 const [rows, columns] = ${result}.shape;

@@ -45,7 +45,7 @@ export class TaskWorker {
   /** What that gave at last. @type {Remote | undefined} */
   #remote;
 
-  /** @param {Pick<import('attn').LoadOptions, 'variant' | 'threads'>} options of the module there */
+  /** @param {Pick<import('attn').LoadOptions, 'variant' | 'threads' | 'training'>} options of the module there */
   constructor(options) {
     this.#options = options;
   }

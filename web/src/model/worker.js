@@ -8,7 +8,10 @@ import { holdTask } from './tasks/hold.js';
 import { measureTask } from './tasks/measure.js';
 import { shuffleTask } from './tasks/shuffle.js';
 import { stagesTask } from './tasks/stages.js';
+import { trainTask } from './tasks/train.js';
 
-const tasks = [attentionTask, editTask, holdTask, measureTask, shuffleTask, stagesTask];
+const tasks = [
+  ...[attentionTask, editTask, holdTask, measureTask, shuffleTask, stagesTask, trainTask],
+];
 
 serve(Object.fromEntries(tasks.map(({ name, run }) => [name, run])));

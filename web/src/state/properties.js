@@ -10,6 +10,7 @@ import { properties as precision } from '../chapters/precision/properties.js';
 import { properties as rotation } from '../chapters/rotation/properties.js';
 import { properties as selfAttention } from '../chapters/self-attention/properties.js';
 import { properties as speed } from '../chapters/speed/properties.js';
+import { properties as training } from '../chapters/training/properties.js';
 import { properties as transformer } from '../chapters/transformer/properties.js';
 import { cells, choice, flag, integer, number, text } from './property.js';
 
@@ -68,6 +69,7 @@ export const properties = {
   ...rotation,
   ...precision,
   ...architectures,
+  ...training,
   ...transformer,
   ...speed,
 };

@@ -1,19 +1,29 @@
 import { initial } from './properties.js';
-import { formatSettings, isFromLaterVersion, parseSettings } from './url.js';
+import { correctedSettings, formatSettings, isFromLaterVersion, parseSettings } from './url.js';
 
 /** The settings of the page: the one state object, mirrored in the URL. */
 export const settings = $state(parseSettings(location.hash));
 
-/** The link that was followed: whether a later version of the page made it, and which settings it had. */
+/**
+ * The link that was followed: whether a later version of the page made it, which settings it had, and
+ * which of them had to be put right.
+ */
 let link = $state.raw(linkOf(location.hash));
 
 /** @param {string} hash */
 function linkOf(hash) {
-  return { later: isFromLaterVersion(hash), read: formatSettings(parseSettings(hash)) };
+  return {
+    later: isFromLaterVersion(hash),
+    read: formatSettings(parseSettings(hash)),
+    corrected: correctedSettings(hash),
+  };
 }
 
 /** Whether the page shows a link of a later version, whose settings it may not all know. */
 export const isLinkFromLaterVersion = () => link.later && link.read === fragment;
+
+/** What was put right in the link, as long as the settings are those that it led to. */
+export const correctedInLink = () => (link.read === fragment ? link.corrected : []);
 
 /** @typedef {keyof import('./properties.js').Settings} SettingName */
 

@@ -39,6 +39,21 @@ export function parseSettings(fragment) {
 }
 
 /**
+ * The settings whose values in a URL fragment are none of theirs, and were put right.
+ * @param {string} fragment with or without its leading '#'
+ * @returns {{ name: keyof Settings, given: string }[]}
+ */
+export function correctedSettings(fragment) {
+  const parameters = new URLSearchParams(fragment.replace(/^#/, ''));
+  return entries.flatMap(([name, property]) => {
+    const given = parameters.get(name);
+    return given === null || property.format(property.parse(given)) === given
+      ? []
+      : [{ name, given }];
+  });
+}
+
+/**
  * The fragment for settings, without '#': only what differs from the initial settings is written, so
  * that an untouched page has a clean address.
  * @param {Settings} settings

@@ -3,7 +3,13 @@ import test from 'node:test';
 
 import { limits, maxColumns } from '../chapters/encoding/properties.js';
 import { limits as shared, maxTextLength, properties } from './properties.js';
-import { formatSettings, isFromLaterVersion, parseSettings, version } from './url.js';
+import {
+  correctedSettings,
+  formatSettings,
+  isFromLaterVersion,
+  parseSettings,
+  version,
+} from './url.js';
 
 const initial = parseSettings('');
 
@@ -59,8 +65,8 @@ test('numbers out of range are clamped', () => {
 test('nonsense gives the initial value', () => {
   const nonsense = ['', 'NaN', 'xyz', '<img src=x onerror=alert(1)>', '[object Object]', '\0'];
   const names = /** @type {(keyof typeof initial)[]} */ (Object.keys(properties));
-  // Any text is a sentence, and no columns are a choice.
-  const free = new Set(['text', 'source', 'target', 'columns']);
+  // Any text is a sentence or an example, and no columns are a choice.
+  const free = new Set(['text', 'source', 'target', 'example', 'columns']);
   for (const value of nonsense) {
     const settings = parseSettings(
       new URLSearchParams(names.map((name) => [name, value])).toString(),
@@ -71,6 +77,14 @@ test('nonsense gives the initial value', () => {
   }
   assert.deepEqual(parseSettings('columns=a,-1,4e3,999').columns, initial.columns);
   assert.deepEqual(parseSettings('__proto__=1&constructor=2&toString=3'), initial);
+});
+
+test('what a link says wrongly is told', () => {
+  assert.deepEqual(correctedSettings('#v=1&world=fly&trainStep=99999&rate=0.003&at=training'), [
+    { name: 'world', given: 'fly' },
+    { name: 'trainStep', given: '99999' },
+  ]);
+  assert.deepEqual(correctedSettings(`#${formatSettings(initial)}`), []);
 });
 
 test('columns are distinct, ascending and not too many', () => {

@@ -1,0 +1,171 @@
+// The chapter in which models learn, in workers.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import test, { after, before } from 'node:test';
+
+import { becomes, heatmap, openSite, readValues, stopwatch } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+/** @param {Page} page */
+const figure = (page) => page.locator('#training-run');
+
+/** @param {Page} page @param {string} name */
+const button = (page, name) => figure(page).getByRole('button', { name, exact: true });
+
+/** @param {Page} page */
+const stepOf = async (page) =>
+  Number(await figure(page).locator('[data-step]').getAttribute('data-step'));
+
+/** @param {Page} page */
+const accuracies = (page) =>
+  figure(page)
+    .locator('[data-accuracy]')
+    .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-accuracy'))));
+
+/** @param {Page} page @param {number} step */
+const arrives = (page, step) =>
+  page.locator(`#training-run [data-step="${step}"]`).waitFor({ timeout: 60_000 });
+
+/** @param {Page} page @param {number} lane */
+async function weights(page, lane) {
+  const map = heatmap(page, /^Attention weights of lane/).nth(lane);
+  await show(page, 'training-heads');
+  await map.waitFor();
+  const values = await readValues(map, 3, 20);
+  await show(page, 'training-run');
+  return values;
+}
+
+/** Figures out of sight do not exist. @param {Page} page @param {string} id */
+const show = (page, id) =>
+  page.evaluate((id) => document.getElementById(id)?.scrollIntoView({ behavior: 'instant' }), id);
+
+/** What the chart of the loss says of it, of each lane. @param {Page} page */
+async function losses(page) {
+  const label = await figure(page).getByRole('img', { name: /^Loss/ }).getAttribute('aria-label');
+  return [...(label ?? '').matchAll(/[AB] ([\d.]+)/g)].map(([, loss]) => Number(loss));
+}
+
+test('nothing that trains is loaded before it is asked for', async () => {
+  const page = await site.open('#at=training.training-heads');
+  // Untrained models are drawn without.
+  await page.locator('[data-answer=A] s').first().waitFor();
+  const before = await page.evaluate(() =>
+    performance.getEntriesByType('resource').map(({ name }) => name),
+  );
+  assert.deepEqual(
+    before.filter((url) => /training[-.]/.test(url)),
+    [],
+  );
+  assert.equal(page.workers().length, 0);
+  const module = page.waitForRequest(/training-simd128-[^-]*\.wasm$/);
+  await show(page, 'training-run');
+  await button(page, 'One step').click();
+  await module;
+  await arrives(page, 1);
+  await page.context().close();
+});
+
+test('two lanes learn while the page is free, pause by key, and a link brings the run back', async (context) => {
+  const page = await site.open('#at=training.training-run');
+  const measure = await stopwatch(page);
+  const start = Date.now();
+  await button(page, 'Play').focus();
+  const taken = await measure(async () => {
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(
+      () =>
+        Number(document.querySelector('#training-run [data-step]')?.getAttribute('data-step')) >=
+        40,
+    );
+  });
+  const share = taken / (Date.now() - start);
+  context.diagnostic(`the page’s thread worked ${(100 * share).toFixed(0)} % of the time`);
+  assert.ok(share < 0.5, `${share}`);
+
+  await page.keyboard.press('Enter');
+  await button(page, 'Play').waitFor();
+  const step = await stepOf(page);
+  const [a, b] = await losses(page);
+  // ln 21 is the loss of one who guesses.
+  assert.ok(a < 0.8 * Math.log(21) && b < Math.log(21), `${a}, ${b} after ${step}`);
+  await becomes(
+    async () => new URLSearchParams(new URL(page.url()).hash.slice(1)).get('trainStep'),
+    `${step}`,
+  );
+  const shown = { accuracies: await accuracies(page), weights: await weights(page, 0) };
+  assert.equal(shown.accuracies.length, 2);
+
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
+  assert.deepEqual(
+    violations.map((/** @type {any} */ { id, nodes }) => [id, nodes[0].html.slice(0, 120)]),
+    [],
+  );
+
+  const fragment = new URL(page.url()).hash;
+  await page.context().close();
+  const again = await site.open(`${fragment}&at=training.training-run`);
+  await arrives(again, step);
+  await button(again, 'Play').waitFor();
+  assert.deepEqual(await accuracies(again), shown.accuracies);
+  assert.deepEqual(await weights(again, 0), shown.weights);
+
+  await button(again, 'Ten steps').click();
+  await arrives(again, step + 10);
+  await button(again, 'From the start').click();
+  await arrives(again, 0);
+  assert.deepEqual(await accuracies(again), []);
+  await again.context().close();
+});
+
+test('what a link asks for and the page does not have is put right, and said', async () => {
+  const page = await site.open('#world=fly&trainStep=2&rate=99&at=training.training-run');
+  await arrives(page, 2);
+  const notes = await figure(page).locator('.corrected').allInnerTexts();
+  assert.equal(notes.length, 2);
+  assert.match(notes.join(' '), /world = “fly”.*reverse.*rate = “99”.*10/s);
+  await figure(page).getByRole('radio', { name: 'sort' }).check();
+  await arrives(page, 0);
+  assert.equal(await figure(page).locator('.corrected').count(), 0);
+  await page.context().close();
+});
+
+test('a worker that was ended stops the run with a sentence, and it goes on from there', async () => {
+  const page = await site.open('#world=count&at=training.training-run');
+  await page.evaluate(() => {
+    const started = /** @type {Worker[]} */ ([]);
+    Object.assign(globalThis, { started });
+    globalThis.Worker = class extends Worker {
+      /** @param {string | URL} url @param {WorkerOptions} [options] */
+      constructor(url, options) {
+        super(url, options);
+        started.push(this);
+      }
+    };
+  });
+  await button(page, 'Ten steps').click();
+  await arrives(page, 10);
+  await button(page, 'Play').waitFor();
+  const before = await accuracies(page);
+  await button(page, 'Play').click();
+  await page.evaluate(() => /** @type {any} */ (globalThis).started[1].terminate());
+  await page.getByRole('alert').filter({ hasText: 'ended a worker after step' }).waitFor();
+  const step = await stepOf(page);
+  assert.ok(step >= 10);
+  assert.equal((await accuracies(page)).length, before.length);
+  await button(page, 'One step').click();
+  await arrives(page, step + 1);
+  assert.equal(await page.getByRole('alert').count(), 0);
+  await page.context().close();
+});

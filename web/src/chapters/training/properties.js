@@ -1,0 +1,38 @@
+import { choice, integer, number, text } from '../../state/property.js';
+
+export const limits = {
+  step: { min: 0, max: 5000 },
+  rate: { min: 1e-4, max: 10 },
+  head: { min: 0, max: 7 },
+};
+
+/** @typedef {import('../../model/training/lane.js').Scheme} Scheme */
+
+/** @type {readonly Scheme[]} */
+const schemes = ['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw'];
+
+/** @type {readonly import('../../model/training/worlds.js').WorldName[]} */
+const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count'];
+
+/** @type {readonly ('positions' | 'heads' | 'layers' | 'mask')[]} */
+const differences = ['positions', 'heads', 'layers', 'mask'];
+
+/** What this chapter adds to the page's settings. */
+export const properties = {
+  /** What is learned, from which seed, how fast, and after how many steps it is looked at. */
+  world: choice('reverse', worldNames),
+  trainSeed: integer(1, { min: 0, max: 2 ** 31 - 1 }),
+  rate: number(3e-3, limits.rate),
+  trainStep: integer(0, limits.step),
+
+  /** What both models have, and what the second one has another of. */
+  schemeA: choice('sinusoidal', schemes),
+  schemeB: choice('none', schemes),
+  trainHeads: choice(4, [1, 4]),
+  trainLayers: choice(2, [1, 2]),
+  differ: choice('positions', differences),
+
+  /** The example that is looked at, as far as the reader wrote it, and the head: layer · 4 + head. */
+  example: text('', 64),
+  trainHead: integer(0, limits.head),
+};

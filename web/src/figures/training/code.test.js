@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { load } from 'attn';
+
+import { reasonToSkip, run } from '../../../../tests/programs.js';
+import { Lane } from '../../model/training/lane.js';
+import { exampleOf, worlds } from '../../model/training/worlds.js';
+import { trainingPrograms } from './code.js';
+
+/** @typedef {import('../../model/training/lane.js').LaneOptions} LaneOptions */
+
+const steps = 3;
+const common = { heads: 4, layers: 2, causal: false, rate: 3e-3, seed: 7 };
+
+/** @type {LaneOptions[]} every world and every scheme once */
+const lanes = [
+  { ...common, world: 'copy', positions: 'learned' },
+  { ...common, world: 'reverse', positions: 'sinusoidal' },
+  { ...common, world: 'sort', positions: 't5', layers: 1 },
+  { ...common, world: 'repeat', positions: 'rotary', causal: true },
+  { ...common, world: 'count', positions: 'shaw', heads: 1 },
+  { ...common, world: 'count', positions: 'alibi' },
+  { ...common, world: 'reverse', positions: 'none' },
+];
+
+for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
+  const skip = await reasonToSkip(language);
+  for (const options of lanes) {
+    const { world, positions } = options;
+    test(
+      `the ${language} program trains as the page: ${world}, ${positions}`,
+      { skip },
+      async () => {
+        const attn = await load({ training: true, threads: 1, variant: 'simd128' });
+        const { ids } = exampleOf(attn, worlds[world], options.seed, '');
+        const [layer, head] = [options.layers - 1, options.heads - 1];
+        const text = trainingPrograms(options, { ids, steps, layer, head })[language];
+        if (language === 'python' && !text) return;
+        const printed = await run(language, text ?? '');
+        assert.deepEqual([printed.length, printed[0].length], [ids.length, ids.length]);
+        // Python draws other random numbers.
+        if (language === 'python') return;
+        const lane = new Lane(attn, options);
+        lane.train(steps);
+        const { data } = lane.look(ids).weights[layer];
+        lane.dispose();
+        const expected = data.subarray(head * ids.length ** 2);
+        printed.flat().forEach((value, i) => {
+          assert.ok(Math.abs(value - expected[i]) < 1e-3, `${i}: ${value} for ${expected[i]}`);
+        });
+      },
+    );
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * A curve of a chart.
+ * @typedef {object} Curve
+ * @property {readonly number[]} xs ascending
+ * @property {ArrayLike<number>} ys
+ */
+
+/**
+ * The losses of all steps as a curve of at most `most` points: each is the mean of some steps.
+ * @param {readonly number[]} losses of steps 1, 2, …
+ * @param {number} most
+ * @returns {Curve}
+ */
+export function lossCurve(losses, most = 200) {
+  const size = Math.max(1, Math.ceil(losses.length / most));
+  const [xs, ys] = [/** @type {number[]} */ ([]), /** @type {number[]} */ ([])];
+  for (let from = 0; from < losses.length; from += size) {
+    const to = Math.min(losses.length, from + size);
+    let sum = 0;
+    for (let i = from; i < to; i++) sum += losses[i];
+    xs.push((from + 1 + to) / 2);
+    ys.push(sum / (to - from));
+  }
+  return { xs, ys };
+}
+
+/**
+ * The accuracy on held-out examples as a curve.
+ * @param {readonly import('../../model/training/lane.js').Evaluation[]} evaluations
+ * @returns {Curve}
+ */
+export const accuracyCurve = (evaluations) => ({
+  xs: evaluations.map(({ step }) => step),
+  ys: evaluations.map(({ accuracy }) => accuracy),
+});
+
+/** The place of the x nearest to one, −1 where there is none. @param {Curve} curve @param {number} x */
+export function nearestTo({ xs }, x) {
+  let best = xs.length ? 0 : -1;
+  xs.forEach((each, i) => {
+    if (Math.abs(each - x) < Math.abs(xs[best] - x)) best = i;
+  });
+  return best;
+}

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { accuracyCurve, lossCurve, nearestTo } from './curves.js';
+
+test('few losses are all points, at their steps', () => {
+  assert.deepEqual(lossCurve([3, 2, 1]), { xs: [1, 2, 3], ys: [3, 2, 1] });
+  assert.deepEqual(lossCurve([]), { xs: [], ys: [] });
+});
+
+test('of many losses each point is the mean of some, and none is left out', () => {
+  const losses = Array.from({ length: 1005 }, (_, i) => i);
+  const { xs, ys } = lossCurve(losses, 100);
+  assert.ok(xs.length <= 100);
+  assert.deepEqual([xs[0], ys[0]], [6, 5]);
+  // Step i + 1 has loss i.
+  xs.forEach((x, i) => assert.ok(Math.abs(x - 1 - Number(ys[i])) < 1e-9));
+  assert.ok(xs[xs.length - 1] > 990);
+});
+
+test('the nearest point is found', () => {
+  const curve = accuracyCurve(
+    [0, 10, 20].map((step) => ({ step, loss: 1, accuracy: step / 20, places: new Float32Array() })),
+  );
+  assert.deepEqual(curve.ys, [0, 0.5, 1]);
+  assert.equal(nearestTo(curve, 14), 1);
+  assert.equal(nearestTo(curve, 100), 2);
+  assert.equal(nearestTo({ xs: [], ys: [] }, 1), -1);
+});

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+
+import { load } from 'attn';
+
+import { evaluateEvery, Lane, lookAt, Model } from './lane.js';
+import { exampleOf, worlds } from './worlds.js';
+
+/** @typedef {import('./lane.js').LaneOptions} LaneOptions */
+/** @typedef {import('./lane.js').Scheme} Scheme */
+
+/** @type {import('attn').TrainingAttn} */
+let attn;
+before(async () => (attn = await load({ training: true, threads: 1, variant: 'simd128' })));
+
+/** @type {LaneOptions} */
+const reverse = {
+  ...{ world: 'reverse', positions: 'sinusoidal', heads: 4, layers: 2, causal: false },
+  ...{ rate: 3e-3, seed: 1 },
+};
+
+/** @param {Partial<LaneOptions>} options @param {number} steps */
+function trained(options, steps) {
+  const lane = new Lane(attn, { ...reverse, ...options });
+  try {
+    const report = lane.train(steps);
+    const { ids } = exampleOf(attn, worlds[options.world ?? 'reverse'], 1, '');
+    return { ...report, look: lane.look(ids) };
+  } finally {
+    lane.dispose();
+  }
+}
+
+test('sixty steps of reversing take more than half of the loss away, and count what is right', () => {
+  const { step, losses, evaluations, failure } = trained({}, 60);
+  assert.equal(failure, undefined);
+  assert.equal(step, 60);
+  assert.equal(losses.length, 60);
+  assert.deepEqual(
+    evaluations.map((evaluation) => evaluation.step),
+    Array.from({ length: 7 }, (_, i) => evaluateEvery * i),
+  );
+  assert.ok(losses[59] < losses[0] / 2, `${losses[0]} → ${losses[59]}`);
+  const { accuracy, loss, places } = evaluations[6];
+  assert.ok(accuracy > 0.5 && loss < 1.5, `${accuracy}, ${loss}`);
+  assert.equal(places.length, 10);
+  const mean = places.reduce((sum, place) => sum + place, 0) / 10;
+  assert.ok(Math.abs(mean - accuracy) < 1e-6);
+});
+
+test('the same choice gives the same bits, however the steps are taken', () => {
+  const [once, again] = [trained({}, 25), trained({}, 25)];
+  assert.deepEqual(again.losses, once.losses);
+  assert.deepEqual(again.look, once.look);
+  const lane = new Lane(attn, reverse);
+  const parts = [1, 10, 3, 11].map((steps) => lane.train(steps));
+  assert.deepEqual(
+    parts.flatMap(({ losses }) => [...losses]),
+    [...once.losses],
+  );
+  assert.deepEqual(
+    parts.flatMap(({ evaluations }) => evaluations),
+    once.evaluations,
+  );
+  lane.dispose();
+  assert.notDeepEqual(trained({ seed: 2 }, 25).losses, once.losses);
+});
+
+for (const positions of /** @type {Scheme[]} */ ([
+  ...['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw'],
+])) {
+  test(`lanes learn with the positions ${positions}, and show each head`, () => {
+    for (const causal of [false, true]) {
+      const options = { positions, causal, heads: causal ? 1 : 4, layers: causal ? 1 : 2 };
+      const { losses, look } = trained({ ...options, world: 'count' }, 12);
+      assert.ok(losses[11] < losses[0], `${losses}`);
+      assert.deepEqual(
+        look.weights.map(({ shape }) => shape),
+        Array(options.layers).fill([options.heads, 10, 10]),
+      );
+      for (const { data } of look.weights) {
+        const sum = data.subarray(0, 10).reduce((total, value) => total + value, 0);
+        assert.ok(Math.abs(sum - 1) < 1e-5);
+        if (causal) assert.ok(data.subarray(1, 10).every((value) => value === 0));
+      }
+      assert.ok(look.probability.every((value) => value > 0 && value <= 1));
+    }
+  });
+}
+
+test('before the first step any module looks at the same', () => {
+  const { ids } = exampleOf(attn, worlds.reverse, 1, '');
+  const model = new Model(attn, reverse);
+  assert.deepEqual(lookAt(model, ids), trained({}, 0).look);
+  model.dispose();
+});
+
+test('a step that cannot be taken is named, and the model stays as it was', () => {
+  const lane = new Lane(attn, { ...reverse, rate: 1e38 });
+  const { ids } = exampleOf(attn, worlds.reverse, 1, '');
+  const { step, failure, losses } = lane.train(20);
+  assert.match(failure ?? '', /finite/);
+  assert.equal(losses.length, step);
+  assert.ok(step > 0 && step < 20);
+  const look = lane.look(ids);
+  const again = lane.train(5);
+  assert.equal(again.step, step);
+  assert.deepEqual(lane.look(ids), look);
+  lane.dispose();
+});
+
+test('lanes that are thrown away leave memory as it was', () => {
+  const use = () => {
+    const lane = new Lane(attn, reverse);
+    lane.train(1);
+    lane.dispose();
+  };
+  for (let i = 0; i < 5; i++) use();
+  const before = attn.memory();
+  for (let i = 0; i < 20; i++) use();
+  assert.deepEqual(attn.memory(), before);
+});

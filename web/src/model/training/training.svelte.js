@@ -1,0 +1,278 @@
+import { flushSync } from 'svelte';
+import { TaskWorker } from '../scheduler.js';
+import { trainTask } from '../tasks/train.js';
+import { sizes } from './lane.js';
+import { worlds } from './worlds.js';
+
+/** @typedef {import('./lane.js').LaneOptions} LaneOptions */
+/** @typedef {import('./lane.js').Evaluation} Evaluation */
+
+/**
+ * What a lane has shown so far.
+ * @typedef {object} Progress
+ * @property {number} step after how many steps
+ * @property {readonly number[]} losses of each step
+ * @property {readonly Evaluation[]} evaluations
+ * @property {import('./lane.js').Look | null} look at the example, as the model is now
+ */
+
+/** What took how long: steps and tokens of each lane in a second, and shares of the time. */
+/** @typedef {{ steps: number, tokens: number, training: number, drawing: number }} Pace */
+
+/** The methods of a lane in its worker. */
+/** @typedef {{ [Name in 'train' | 'look' | 'dispose']: (...args: Parameters<import('./lane.js').Lane[Name]>) =>
+ *   Promise<ReturnType<import('./lane.js').Lane[Name]>> }} RemoteLane */
+
+/** How long the workers go on without looking for messages, in ms, and the least between two pictures. */
+const [slice, betweenPictures] = [40, 70];
+
+/** Most steps at once. */
+const mostAtOnce = 20;
+
+/** The page's names of the lanes. */
+export const laneNames = ['A', 'B'];
+
+const nothing = () => ({
+  step: 0,
+  /** @type {number[]} */
+  losses: [],
+  /** @type {Evaluation[]} */
+  evaluations: [],
+  /** @type {import('./lane.js').Look | null} */
+  look: null,
+});
+
+/**
+ * Lanes that learn side by side, each in a worker of its own, step by step alike. The newest state waits
+ * in one place, and an animation frame draws it. The build with SIMD128 trains, whatever else the browser
+ * has: so a run has the same bits everywhere.
+ */
+export class Training {
+  /** What is drawn of each lane. @type {Progress[]} */
+  shown = $state.raw([nothing(), nothing()]);
+  /** @type {'resting' | 'starting' | 'running'} */
+  state = $state('resting');
+  /** Why the run has ended, in words for the reader. */
+  problem = $state('');
+  /** @type {Pace | null} */
+  pace = $state.raw(null);
+
+  #workers = laneNames.map(
+    () => new TaskWorker({ variant: 'simd128', threads: 1, training: true }),
+  );
+  /** @type {LaneOptions[]} */
+  #options = [];
+  #key = '';
+  /** @type {RemoteLane[] | null} */
+  #lanes = null;
+  #progress = [nothing(), nothing()];
+  /** The example that is looked at. @type {Int32Array} */
+  #ids = new Int32Array();
+  /** The step that was last asked for. */
+  #asked = 0;
+  /** The step to stop after. */
+  #until = 0;
+  /** Tells a run from the one that was started after it. */
+  #turn = 0;
+  #going = false;
+  #frame = 0;
+  #drawn = 0;
+  #drawing = 0;
+
+  /** After how many steps the lanes are. */
+  get step() {
+    return Math.min(...this.#progress.map(({ step }) => step));
+  }
+
+  /**
+   * Other models, another world or another seed: a run from the start.
+   * @param {LaneOptions[]} options of each lane
+   */
+  use(options) {
+    const key = JSON.stringify(options);
+    if (key === this.#key) return;
+    this.#key = key;
+    this.#options = options;
+    this.#restart();
+  }
+
+  /** Looks at another example from now on. @param {Int32Array} ids */
+  async lookAt(ids) {
+    if (ids.join() === this.#ids.join()) return;
+    this.#ids = ids;
+    if (this.#going || !this.#lanes) return;
+    const turn = this.#turn;
+    try {
+      await this.#look(this.#lanes);
+      if (turn === this.#turn) this.#draw();
+    } catch (error) {
+      if (turn === this.#turn) this.#fail(error);
+    }
+  }
+
+  /** Goes on. @param {number} most steps in all */
+  play(most) {
+    this.#until = most;
+    void this.#go();
+  }
+
+  /** Stops as soon as both lanes have taken the step that they are at. */
+  pause() {
+    this.#until = 0;
+  }
+
+  /** Goes to a step, from the start if it lies in the past; once. @param {number} step */
+  goTo(step) {
+    if (step === this.#asked) return;
+    if (step < this.step) this.#restart();
+    this.#asked = step;
+    if (step > this.step) {
+      this.#until = step;
+      void this.#go();
+    }
+  }
+
+  /** Ends the workers. */
+  end() {
+    this.#restart();
+    for (const worker of this.#workers) worker.end();
+  }
+
+  #restart() {
+    this.#turn++;
+    this.#going = false;
+    this.#until = this.#asked = 0;
+    for (const lane of this.#lanes ?? []) lane.dispose().catch(() => {});
+    this.#lanes = null;
+    this.#progress = laneNames.map(nothing);
+    this.state = 'resting';
+    this.problem = '';
+    this.pace = null;
+    this.#draw();
+  }
+
+  async #go() {
+    if (this.#going) return;
+    // What had gone wrong is tried again from the start: the same steps give the same weights.
+    if (this.problem) {
+      const until = this.#until;
+      this.#restart();
+      this.#until = until;
+    }
+    this.#going = true;
+    const turn = this.#turn;
+    const isOver = () => turn !== this.#turn;
+    try {
+      if (!this.#lanes) {
+        this.state = 'starting';
+        const lanes = await Promise.all(
+          this.#workers.map((worker, i) => worker.run(trainTask, this.#options[i])),
+        );
+        const remote = /** @type {any} */ (lanes);
+        if (isOver()) return remote.forEach((/** @type {RemoteLane} */ lane) => lane.dispose());
+        this.#lanes = remote;
+      }
+      this.state = 'running';
+      await this.#run(/** @type {RemoteLane[]} */ (this.#lanes), isOver);
+    } catch (error) {
+      if (!isOver()) this.#fail(error);
+    }
+    if (isOver()) return;
+    this.#going = false;
+    this.state = 'resting';
+  }
+
+  /** @param {RemoteLane[]} lanes @param {() => boolean} isOver */
+  async #run(lanes, isOver) {
+    const began = performance.now();
+    const first = this.step;
+    let [training, looked, atOnce] = [0, -Infinity, 1];
+    this.#drawing = 0;
+    while (this.step < this.#until) {
+      const start = performance.now();
+      const count = Math.min(atOnce, this.#until - this.step);
+      const reports = await Promise.all(lanes.map((lane) => lane.train(count)));
+      if (isOver()) return;
+      const failures = reports.map((report, i) => this.#add(i, report)).filter(Boolean);
+      const taken = Math.max(...reports.map(({ milliseconds }) => milliseconds));
+      training += reports.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / lanes.length;
+      // Steps differ little: the next ones take as long.
+      atOnce = Math.max(1, Math.min(mostAtOnce, Math.round((count * slice) / taken)));
+      const last = failures.length > 0 || this.step >= this.#until;
+      if (last || start - looked > betweenPictures) {
+        looked = start;
+        await this.#look(lanes);
+        if (isOver()) return;
+      }
+      const elapsed = performance.now() - began;
+      const steps = (1000 * (this.step - first)) / elapsed;
+      this.#next = {
+        ...{ steps, tokens: steps * sizes.batch * worlds[this.#options[0].world].length },
+        ...{ training: training / elapsed, drawing: this.#drawing / elapsed },
+      };
+      if (failures.length) {
+        this.problem = failures.join(' ');
+        this.#draw();
+        return;
+      }
+      this.#offer();
+    }
+    this.#draw();
+  }
+
+  /** @type {Pace | null} */
+  #next = null;
+
+  /**
+   * @param {number} i of the lane
+   * @param {import('./lane.js').Report} report
+   * @returns {string} what went wrong
+   */
+  #add(i, { step, losses, evaluations, failure }) {
+    const lane = this.#progress[i];
+    lane.step = step;
+    lane.losses.push(...losses);
+    lane.evaluations.push(...evaluations);
+    return failure === undefined
+      ? ''
+      : `Lane ${laneNames[i]} could not take step ${step + 1}, and the run has stopped: ${failure}. What is drawn is the model before that step. A smaller learning rate may help.`;
+  }
+
+  /** @param {RemoteLane[]} lanes */
+  async #look(lanes) {
+    const looks = await Promise.all(lanes.map((lane) => lane.look(this.#ids)));
+    looks.forEach((look, i) => (this.#progress[i].look = look));
+  }
+
+  /** @param {any} error */
+  #fail(error) {
+    this.#lanes = null;
+    this.problem =
+      error.code === 'load_failed'
+        ? `Training could not be started: ${error.message}.`
+        : error.code === 'disposed'
+          ? `The browser ended a worker after step ${this.step}. What is drawn is the last that was seen; Play takes the same steps again, and goes on.`
+          : `The run stopped after step ${this.step}: ${error.message}. What is drawn is the last that was seen.`;
+    for (const worker of this.#workers) worker.end();
+    this.#draw();
+  }
+
+  /** Has the newest state drawn in the next frame. */
+  #offer() {
+    if (this.#frame || performance.now() - this.#drawn < betweenPictures) return;
+    this.#frame = requestAnimationFrame(() => {
+      const start = performance.now();
+      flushSync(() => this.#draw());
+      this.#drawn = performance.now();
+      this.#drawing += this.#drawn - start;
+    });
+  }
+
+  #draw() {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    this.shown = this.#progress.map((progress) => ({ ...progress }));
+    if (this.#next) this.pace = this.#next;
+    this.#next = null;
+  }
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+
+import { load } from 'attn';
+
+import { exampleOf, ignored, Source, tokensOf, worlds } from './worlds.js';
+
+/** @typedef {import('./worlds.js').WorldName} WorldName */
+
+/** @type {import('attn').Attn} */
+let attn;
+before(async () => (attn = await load({ threads: 1 })));
+
+/** @param {Int32Array} tokens @param {WorldName} name */
+const written = (tokens, name) =>
+  Array.from(tokens, (token) => (token === ignored ? '' : worlds[name].symbols[token]));
+
+/**
+ * Some examples of a world, as symbols.
+ * @param {WorldName} name
+ * @param {number} [count]
+ */
+function* examplesOf(name, count = 200) {
+  const { ids, targets } = new Source(attn, worlds[name], 3, 8).batch(5, count);
+  const { length } = worlds[name];
+  for (let i = 0; i < count; i++) {
+    const [from, to] = [i * length, (i + 1) * length];
+    yield {
+      ids: ids.data.subarray(from, to),
+      given: written(ids.data.subarray(from, to), name),
+      asked: written(targets.data.subarray(from, to), name),
+    };
+  }
+}
+
+const answers = /** @type {const} */ ({
+  copy: (/** @type {string[]} */ given) => given,
+  reverse: (/** @type {string[]} */ given) => given.toReversed(),
+  sort: (/** @type {string[]} */ given) => given.toSorted(),
+});
+
+for (const name of /** @type {const} */ (['copy', 'reverse', 'sort'])) {
+  test(`the answers of ${name} are right`, () => {
+    for (const { given, asked } of examplesOf(name)) {
+      assert.deepEqual(asked.slice(10), answers[name](given.slice(0, 10)));
+      assert.equal(given.slice(10).join(''), '·'.repeat(10));
+      assert.equal(asked.slice(0, 10).join(''), '');
+    }
+  });
+}
+
+test('sums are right', () => {
+  for (const { given, asked } of examplesOf('add')) {
+    const [, a, b] = /^(\d\d)\+(\d\d)=···$/.exec(given.join('')) ?? [];
+    assert.equal(Number(asked.join('')), Number(a) + Number(b));
+    assert.equal(asked.slice(6).join('').length, 3);
+  }
+});
+
+test('counts are right', () => {
+  for (const { given, asked } of examplesOf('count')) {
+    assert.deepEqual(
+      asked,
+      given.map((letter) => `${given.filter((other) => other === letter).length}`),
+    );
+  }
+});
+
+test('a run comes again, at places, of lengths and with gaps that vary', () => {
+  const places = { first: new Set(), gap: new Set(), run: new Set() };
+  for (const { given, asked } of examplesOf('repeat', 1000)) {
+    const second = asked.findIndex(Boolean);
+    const run = asked.filter(Boolean).length + 1;
+    const again = given.slice(second, second + run);
+    assert.ok(run >= 4 && run <= 12);
+    assert.deepEqual(asked.slice(second, second + run - 1), again.slice(1));
+    const first = given.join('').indexOf(again.join(''));
+    assert.ok(first >= 0 && first + run <= second, given.join(''));
+    places.first.add(first);
+    places.gap.add(second - first - run);
+    places.run.add(run);
+  }
+  assert.ok(places.first.size >= 18 && places.gap.size >= 18 && places.run.size === 9);
+});
+
+test('no step learns from what is held out, nor twice from the same', () => {
+  for (const name of /** @type {WorldName[]} */ (Object.keys(worlds))) {
+    const { length } = worlds[name];
+    const source = new Source(attn, worlds[name], 11, 128);
+    const rows = (/** @type {import('./worlds.js').Examples} */ { ids: { data } }) =>
+      Array.from({ length: data.length / length }, (_, i) =>
+        data.slice(i * length, (i + 1) * length).join(),
+      );
+    const heldOut = new Set(rows(source.heldOut));
+    const [first, second] = [rows(source.batch(0, 64)), rows(source.batch(1, 64))];
+    assert.notDeepEqual(first, second);
+    for (let step = 0; step < 50; step++) {
+      for (const row of rows(source.batch(step, 64))) assert.ok(!heldOut.has(row), name);
+    }
+    assert.deepEqual(rows(new Source(attn, worlds[name], 11, 128).batch(0, 64)), first);
+    assert.notDeepEqual(rows(new Source(attn, worlds[name], 12, 128).batch(0, 64)), first);
+  }
+});
+
+test('a text of one’s own takes the place of the first tokens, and only symbols count', () => {
+  const { ids, targets } = exampleOf(attn, worlds.add, 1, '9 9, x 07');
+  assert.equal(written(ids, 'add').join(''), '99+07=···');
+  assert.equal(written(targets, 'add').join(''), '106');
+  const own = written(exampleOf(attn, worlds.reverse, 1, '').ids, 'reverse');
+  const changed = written(exampleOf(attn, worlds.reverse, 1, 'CaT').ids, 'reverse');
+  assert.deepEqual(changed, ['c', 'a', 't', ...own.slice(3)]);
+  const repeated = exampleOf(attn, worlds.repeat, 1, 'abcdefghqrstuvwxabcdefghqxyzqmno');
+  assert.equal(written(repeated.targets, 'repeat').join(''), 'bcdefghq');
+  assert.equal(tokensOf(worlds.count, 'abcdefghij').length, 5);
+});
