@@ -9,7 +9,9 @@
 #include "allocation.hpp"
 #include "attn/layers/linear.hpp"
 #include "attn/layers/multi_head_attention.hpp"
+#include "attn/layers/transformer_encoder.hpp"
 #include "compare.hpp"
+#include "layers/transformer_layer.hpp"
 #include "random.hpp"
 
 namespace {
@@ -39,6 +41,21 @@ void set(attn::Module& module, Random& random) {
 
 Safetensors saved(const attn::Module& module, std::string_view prefix = "") {
   return Safetensors::own(attn::to_safetensors(attn::state_dict(module, prefix)));
+}
+
+TEST(StateDictTest, layers_of_todays_models_go_through_a_file) {
+  Random random;
+  for (const attn::TransformerLayerOptions& options : attn_test::todays_layers()) {
+    attn::TransformerEncoder source({.final_norm = true, .layers = {options, options}});
+    attn::TransformerEncoder target({.final_norm = true, .layers = {options, options}});
+    set(source, random);
+    attn::load_state_dict(target, saved(source, "model."), "model.");
+    const std::vector<float> x = random.normals(3 * options.d_model);
+    std::vector<float> a(x.size()), b(x.size());
+    source.forward({x.data(), {3, options.d_model}}, {a.data(), {3, options.d_model}});
+    target.forward({x.data(), {3, options.d_model}}, {b.data(), {3, options.d_model}});
+    EXPECT_TRUE(attn_test::same_bits(a, b));
+  }
 }
 
 TEST(StateDictTest, what_was_saved_is_loaded) {

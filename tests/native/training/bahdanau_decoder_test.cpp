@@ -24,6 +24,7 @@
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
 #include "reference/bahdanau_decoder.hpp"
+#include "training/close.hpp"
 #include "training/gradients.hpp"
 #include "training/values.hpp"
 
@@ -34,7 +35,9 @@ using attn::BahdanauDecoderOptions;
 using attn::ConstTensor;
 using attn::OwnedTensor;
 using attn::Variable;
+using attn_test::array_of;
 using attn_test::error_of;
+using attn_test::expect_close;
 using attn_test::Random;
 using attn_test::same_bits;
 using attn_test::uniform_tensor;
@@ -45,22 +48,6 @@ using ::testing::ElementsAre;
 
 using TapedBahdanauDecoderTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(TapedBahdanauDecoderTest);
-
-Array array_of(const ConstTensor& t) {
-  return Array({t.shape().begin(), t.shape().end()}, values(t));
-}
-
-/// Within 1e-5 of the largest gradient of the tensor.
-void expect_close(const ConstTensor& got, const std::vector<double>& exact,
-                  const std::string& name) {
-  const std::vector<float> g = values(got);
-  ASSERT_EQ(g.size(), exact.size()) << name;
-  double largest = 0;
-  for (const double x : exact) largest = std::max(largest, std::abs(x));
-  for (std::size_t i = 0; i < g.size(); ++i) {
-    ASSERT_NEAR(static_cast<double>(g[i]), exact[i], 1e-5 * largest) << name << " at " << i;
-  }
-}
 
 void draw_parameters(attn::Module& module, Random& random) {
   for (const std::string& name : module.parameter_names()) {

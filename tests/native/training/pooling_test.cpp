@@ -19,6 +19,7 @@
 #include "reference/attention_pooling.hpp"
 #include "reference/masked_softmax.hpp"
 #include "reference/scalar.hpp"
+#include "training/close.hpp"
 #include "training/gradients.hpp"
 #include "training/values.hpp"
 
@@ -30,7 +31,9 @@ using attn::ConstTensor;
 using attn::OwnedTensor;
 using attn::ScoringFunction;
 using attn::Variable;
+using attn_test::array_of;
 using attn_test::error_of;
+using attn_test::expect_close;
 using attn_test::Random;
 using attn_test::same_bits;
 using attn_test::uniform_tensor;
@@ -46,24 +49,6 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 using TapedPoolingTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(TapedPoolingTest);
-
-reference::Array array_of(const ConstTensor& view) {
-  return reference::Array(std::vector<std::int64_t>(view.shape().begin(), view.shape().end()),
-                          values(view));
-}
-
-/// Within 1e-5 of the largest gradient of the tensor.
-void expect_close(const ConstTensor& got, const std::vector<double>& exact,
-                  const std::string& name) {
-  const std::vector<float> gradient = values(got);
-  ASSERT_EQ(gradient.size(), exact.size()) << name;
-  double largest = 0;
-  for (const double x : exact) largest = std::max(largest, std::abs(x));
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    ASSERT_NEAR(static_cast<double>(gradient[i]), exact[i], 1e-5 * largest + 1e-7)
-        << name << " at " << i;
-  }
-}
 
 TEST_P(TapedPoolingTest, masked_softmax_has_the_gradient_of_the_reference) {
   Random random;

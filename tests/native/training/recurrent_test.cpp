@@ -19,6 +19,7 @@
 #include "every_instruction_set.hpp"
 #include "layers/recurrent_case.hpp"
 #include "reference/scalar.hpp"
+#include "training/close.hpp"
 #include "training/gradients.hpp"
 #include "training/values.hpp"
 
@@ -28,6 +29,7 @@ using attn::ConstTensor;
 using attn::OwnedTensor;
 using attn::Variable;
 using attn_test::error_of;
+using attn_test::expect_close;
 using attn_test::is_within;
 using attn_test::Random;
 using attn_test::RecurrentParameters;
@@ -43,18 +45,6 @@ INSTANTIATE_EVERY_INSTRUCTION_SET(TapedRecurrentTest);
 
 reference::Array array_of(const std::vector<float>& values, std::vector<std::int64_t> shape) {
   return reference::Array(std::move(shape), values);
-}
-
-/// Within 1e-5 of the largest gradient of the tensor.
-void expect_close(const std::vector<float>& got, const std::vector<double>& exact,
-                  const std::string& name) {
-  ASSERT_EQ(got.size(), exact.size()) << name;
-  double largest = 0;
-  for (const double x : exact) largest = std::max(largest, std::abs(x));
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    ASSERT_NEAR(static_cast<double>(got[i]), exact[i], 1e-5 * largest + 1e-6)
-        << name << " at " << i;
-  }
 }
 
 void add_to(std::vector<double>& sum, const std::vector<double>& more) {

@@ -20,6 +20,7 @@
 #include "every_instruction_set.hpp"
 #include "layers/transformer_layer.hpp"
 #include "reference/scalar.hpp"
+#include "training/close.hpp"
 #include "training/gradients.hpp"
 #include "training/values.hpp"
 
@@ -27,6 +28,8 @@ namespace {
 
 using attn::OwnedTensor;
 using attn::Variable;
+using attn_test::array_of;
+using attn_test::expect_close;
 using attn_test::Random;
 using attn_test::same_bits;
 using attn_test::uniform_tensor;
@@ -37,29 +40,12 @@ using reference::Scalar;
 using TapedTransformerTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(TapedTransformerTest);
 
-reference::Array array_of(const attn::ConstTensor& view) {
-  return reference::Array(std::vector<std::int64_t>(view.shape().begin(), view.shape().end()),
-                          values(view));
-}
-
-/// Within 1e-5 of the largest gradient of the tensor.
-void expect_close(const attn::ConstTensor& got, const reference::Bounded& exact,
-                  const std::string& name) {
-  const std::vector<float> gradient = values(got);
-  ASSERT_EQ(gradient.size(), exact.exact.values.size()) << name;
-  double largest = 0;
-  for (const double x : exact.exact.values) largest = std::max(largest, std::abs(x));
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    ASSERT_NEAR(static_cast<double>(gradient[i]), exact.exact.values[i], 1e-5 * largest + 1e-6)
-        << name << " at " << i;
-  }
-}
-
 template <class Layer>
 void expect_parameters(const attn::Tape& tape, const Layer& layer, reference::Tape& exact,
                        const reference::TransformerLayerOf<Scalar>& call) {
   for (const std::string& name : layer.parameter_names()) {
-    expect_close(tape.gradient(layer, name), exact.gradient(call.weights.at(name)), name);
+    expect_close(tape.gradient(layer, name), exact.gradient(call.weights.at(name)).exact.values,
+                 name);
   }
 }
 
@@ -103,7 +89,7 @@ TEST_P(TapedTransformerTest, AnEncoderLayerHasTheGradientsOfTheReference) {
     causal.causal_offset = reference::Array({1}, 0);
     const ArrayOf<Scalar> out = reference::encoder_layer<Scalar>(call, in, causal);
     exact.backward(reference::inner(out, array_of(dy)));
-    expect_close(input.gradient(), exact.gradient(in), "x");
+    expect_close(input.gradient(), exact.gradient(in).exact.values, "x");
     expect_parameters(tape, layer, exact, call);
   }
 }
@@ -135,8 +121,8 @@ TEST_P(TapedTransformerTest, ADecoderLayerHasTheGradientsOfTheReference) {
     cross.softcap = self.softcap;
     const ArrayOf<Scalar> out = reference::decoder_layer<Scalar>(call, in, from, self, cross);
     exact.backward(reference::inner(out, array_of(dy)));
-    expect_close(input.gradient(), exact.gradient(in), "x");
-    expect_close(encoded.gradient(), exact.gradient(from), "memory");
+    expect_close(input.gradient(), exact.gradient(in).exact.values, "x");
+    expect_close(encoded.gradient(), exact.gradient(from).exact.values, "memory");
     expect_parameters(tape, layer, exact, call);
   }
 }
@@ -162,12 +148,39 @@ TEST_P(TapedTransformerTest, StacksHaveTheBitsOfTheForwardPassWithDropoutToo) {
       values(decoded)));
 }
 
+TEST_P(TapedTransformerTest, EverythingThatALayerShowsIsThatOfTheForwardPass) {
+  Random random;
+  for (const attn::TransformerLayerOptions& options : attn_test::todays_layers()) {
+    attn::TransformerEncoderLayer layer(options);
+    attn_test::randomize(layer, random);
+    const OwnedTensor x = uniform_tensor({2, 5, options.d_model}, random);
+    const std::vector<std::string> names = layer.intermediate_names();
+    attn::Intermediates shown(names);
+    OwnedTensor output({2, 5, options.d_model});
+    layer.forward(x, output, {.attention = {.causal = true}, .intermediates = &shown}, context());
+    attn::Tape tape(context());
+    tape.watch(layer, names);
+    layer.forward(tape.variable(x), {.attention = {.causal = true}});
+    for (const std::string& name : names) {
+      EXPECT_TRUE(same_bits(values(tape.intermediate(layer, name).value()), values(shown[name])))
+          << name;
+    }
+  }
+}
+
 TEST_P(TapedTransformerTest, GradientsAreSteady) {
   Random random;
-  attn::TransformerEncoder encoder(
-      {.layer = {.d_model = 32, .num_heads = 4, .dim_feedforward = 96, .norm_first = true},
-       .num_layers = 2,
-       .final_norm = true});
+  const attn::TransformerLayerOptions plain{
+      .d_model = 32, .num_heads = 4, .dim_feedforward = 96, .norm_first = true};
+  attn::TransformerLayerOptions gemma = plain;
+  gemma.gated_feed_forward = true;
+  gemma.rms_norm = gemma.qk_norm = attn::RmsNormOptions{.eps = 1e-6F, .zero_centred_weight = true};
+  gemma.norm_outputs = true;
+  gemma.num_kv_heads = 2;
+  gemma.head_dim = 12;
+  gemma.positions.rotary = attn::RotaryEmbeddingOptions{};
+  gemma.window = attn::Window{.left = 9};
+  attn::TransformerEncoder encoder({.final_norm = true, .layers = {plain, gemma}});
   attn_test::randomize(encoder, random);
   const OwnedTensor x = uniform_tensor({3, 41, 32}, random);
   const OwnedTensor dy = uniform_tensor({3, 41, 32}, random);
