@@ -3,6 +3,7 @@
  * @typedef {object} Curve
  * @property {readonly number[]} xs ascending
  * @property {ArrayLike<number>} ys
+ * @property {number} [lane] whose it is; by default its own place among the curves
  */
 
 /**
@@ -33,6 +34,20 @@ export const accuracyCurve = (evaluations) => ({
   xs: evaluations.map(({ step }) => step),
   ys: evaluations.map(({ accuracy }) => accuracy),
 });
+
+/**
+ * A score of each head as a curve.
+ * @param {readonly import('../../model/training/lane.js').Evaluation[]} evaluations
+ * @param {keyof import('../../model/training/induction.js').HeadScores} name
+ * @param {number} lane
+ * @returns {Curve[]}
+ */
+export const scoreCurves = (evaluations, name, lane) =>
+  (evaluations[0]?.heads ?? []).map((_, head) => ({
+    lane,
+    xs: evaluations.map(({ step }) => step),
+    ys: evaluations.map(({ heads }) => heads[head][name]),
+  }));
 
 /** The place of the x nearest to one, −1 where there is none. @param {Curve} curve @param {number} x */
 export function nearestTo({ xs }, x) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { accuracyCurve, lossCurve, nearestTo } from './curves.js';
+import { accuracyCurve, lossCurve, nearestTo, scoreCurves } from './curves.js';
 
 test('few losses are all points, at their steps', () => {
   assert.deepEqual(lossCurve([3, 2, 1]), { xs: [1, 2, 3], ys: [3, 2, 1] });
@@ -18,10 +18,20 @@ test('of many losses each point is the mean of some, and none is left out', () =
   assert.ok(xs[xs.length - 1] > 990);
 });
 
-test('the nearest point is found', () => {
-  const curve = accuracyCurve(
-    [0, 10, 20].map((step) => ({ step, loss: 1, accuracy: step / 20, places: new Float32Array() })),
-  );
+test('accuracy and scores are curves, and the nearest point of one is found', () => {
+  const evaluations = [0, 10, 20].map((step) => ({
+    ...{ step, loss: 1, accuracy: step / 20, places: new Float32Array() },
+    heads: [
+      { previous: step / 100, followed: 0 },
+      { previous: 0, followed: 1 },
+    ],
+  }));
+  const curve = accuracyCurve(evaluations);
+  assert.deepEqual(scoreCurves(evaluations, 'previous', 1), [
+    { lane: 1, xs: [0, 10, 20], ys: [0, 0.1, 0.2] },
+    { lane: 1, xs: [0, 10, 20], ys: [0, 0, 0] },
+  ]);
+  assert.deepEqual(scoreCurves([], 'previous', 0), []);
   assert.deepEqual(curve.ys, [0, 0.5, 1]);
   assert.equal(nearestTo(curve, 14), 1);
   assert.equal(nearestTo(curve, 100), 2);

@@ -1,3 +1,4 @@
+import { headScores } from './induction.js';
 import { Snapshots } from './snapshots.js';
 import { ignored, Source, worlds } from './worlds.js';
 
@@ -20,6 +21,9 @@ import { ignored, Source, worlds } from './worlds.js';
  */
 
 export const sizes = { dModel: 64, dimFeedforward: 128, batch: 64, heldOut: 128, warmup: 20 };
+
+/** Examples that heads are scored on. */
+const scoredExamples = 8;
 
 /** Held-out examples are looked at after every so many steps. */
 export const evaluateEvery = 10;
@@ -197,13 +201,15 @@ export function lookAt(model, ids) {
  * @property {number} loss mean cross entropy, in nats
  * @property {number} accuracy the share of answers that are right
  * @property {Float32Array} places the same for the first answer of each example, the second, …
+ * @property {import('./induction.js').HeadScores[]} heads of each head, layer after layer, where answers
+ *   are the tokens that follow
  */
 
 /**
  * @param {Model} model
  * @param {import('./worlds.js').Examples} examples
  * @param {number} answers
- * @returns {Omit<Evaluation, 'step'>}
+ * @returns {Omit<Evaluation, 'step' | 'heads'>}
  */
 export function evaluate(model, { ids, targets }, answers) {
   const [examples, length] = ids.shape;
@@ -354,6 +360,17 @@ export class Lane {
 
   #evaluate() {
     const { heldOut } = this.#source;
-    return { step: this.#step, ...evaluate(this.#model, heldOut, this.#world.answers) };
+    return {
+      ...{ step: this.#step, heads: this.#world.next ? this.#scores() : [] },
+      ...evaluate(this.#model, heldOut, this.#world.answers),
+    };
+  }
+
+  #scores() {
+    const { ids, targets } = this.#source.heldOut;
+    const { length } = this.#world;
+    const data = ids.data.subarray(0, scoredExamples * length);
+    const { weights = [] } = this.#model.forward({ data, shape: [scoredExamples, length] }, true);
+    return headScores(weights, data, (at) => targets.data[at] !== ignored);
   }
 }

@@ -88,6 +88,17 @@ for (const positions of /** @type {Scheme[]} */ ([
   });
 }
 
+test('heads are scored where what follows is asked for', () => {
+  const lane = new Lane(attn, { ...reverse, world: 'repeat', causal: true });
+  const [{ heads }] = lane.train(0).evaluations;
+  lane.dispose();
+  assert.equal(heads.length, 8);
+  for (const { previous, followed } of heads) {
+    assert.ok(previous > 0 && previous < 0.3 && followed > 0 && followed < 0.3);
+  }
+  assert.deepEqual(trained({}, 0).evaluations[0].heads, []);
+});
+
 test('before the first step any module looks at the same', () => {
   const { ids } = exampleOf(attn, worlds.reverse, 1, '');
   const model = new Model(attn, reverse);
