@@ -17,10 +17,11 @@ struct MultiHeadAttentionOf {
   ArrayOf<T> value_weight;   ///< (Hkv·D, value width)
   ArrayOf<T> output_weight;  ///< (E, H·D)
   ArrayOf<T> query_bias, key_bias, value_bias, output_bias;
-  ArrayOf<T> query_norm, key_norm;  ///< (D): heads are normalised by RMSNorm
+  ArrayOf<T> query_norm = {}, key_norm = {};  ///< (D): heads are normalised by RMSNorm
   double norm_eps = 0;
-  bool norms_add_one = false;                   ///< multiply by 1 + weight
-  std::vector<long double> rotary_frequencies;  ///< then heads are rotated, in half-split pairs
+  bool norms_add_one = false;  ///< multiply by 1 + weight
+  std::vector<long double> rotary_frequencies =
+      {};  ///< then heads are rotated, in half-split pairs
 };
 using MultiHeadAttention = MultiHeadAttentionOf<double>;
 

@@ -23,9 +23,9 @@ struct TransformerLayerOf {
   Activation activation = Activation::kRelu;
   double eps = 1e-5;
   bool norm_first = false;
-  bool rms = false;                             ///< RMSNorm, which qk-norm always is
-  bool norms_add_one = false;                   ///< RMSNorm multiplies by 1 + weight
-  std::vector<long double> rotary_frequencies;  ///< of self-attention
+  bool rms = false;                                  ///< RMSNorm, which qk-norm always is
+  bool norms_add_one = false;                        ///< RMSNorm multiplies by 1 + weight
+  std::vector<long double> rotary_frequencies = {};  ///< of self-attention
 };
 using TransformerLayer = TransformerLayerOf<double>;
 
