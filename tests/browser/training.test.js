@@ -5,6 +5,9 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import test, { after, before } from 'node:test';
 
+import { load } from 'attn';
+
+import { Lane } from '../../web/src/model/training/lane.js';
 import { becomes, heatmap, openSite, readValues, stopwatch } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
@@ -54,6 +57,19 @@ const show = (page, id) =>
 async function losses(page) {
   const label = await figure(page).getByRole('img', { name: /^Loss/ }).getAttribute('aria-label');
   return [...(label ?? '').matchAll(/[AB] ([\d.]+)/g)].map(([, loss]) => Number(loss));
+}
+
+/** Of lane A, trained by Node. @param {number} steps */
+async function checksumInNode(steps) {
+  const attn = await load({ training: true, threads: 1, variant: 'simd128' });
+  const lane = new Lane(attn, {
+    ...{ world: 'reverse', positions: 'sinusoidal', heads: 4, layers: 2, causal: false },
+    ...{ rate: 3e-3, seed: 1 },
+  });
+  lane.train(steps);
+  const checksum = lane.checksum();
+  lane.dispose();
+  return checksum;
 }
 
 test('nothing that trains is loaded before it is asked for', async () => {
@@ -113,6 +129,20 @@ test('two lanes learn while the page is free, pause by key, and a link brings th
     [],
   );
 
+  const checksums = await page.locator('[data-checksum]').allInnerTexts();
+  assert.equal(checksums.length, 2);
+  assert.equal(checksums[0], await checksumInNode(step));
+  const download = page.waitForEvent('download');
+  await button(page, 'save as .safetensors').first().click();
+  assert.equal((await download).suggestedFilename(), `reverse-A-${step}.safetensors`);
+  await figure(page).getByRole('slider', { name: 'look back' }).press('Home');
+  await figure(page).getByText(`step 0 of ${step}`).waitFor();
+  const untrained = await weights(page, 0);
+  assert.notDeepEqual(untrained, shown.weights);
+  await figure(page).getByRole('slider', { name: 'look back' }).press('End');
+  await figure(page).getByText(`step ${step}, the newest`).waitFor();
+  assert.deepEqual(await weights(page, 0), shown.weights);
+
   const fragment = new URL(page.url()).hash;
   await page.context().close();
   const again = await site.open(`${fragment}&at=training.training-run`);
@@ -120,6 +150,7 @@ test('two lanes learn while the page is free, pause by key, and a link brings th
   await button(again, 'Play').waitFor();
   assert.deepEqual(await accuracies(again), shown.accuracies);
   assert.deepEqual(await weights(again, 0), shown.weights);
+  assert.deepEqual(await again.locator('[data-checksum]').allInnerTexts(), checksums);
 
   await button(again, 'Ten steps').click();
   await arrives(again, step + 10);

@@ -1,3 +1,4 @@
+import { Snapshots } from './snapshots.js';
 import { ignored, Source, worlds } from './worlds.js';
 
 /** @typedef {import('attn').Attn} Attn */
@@ -115,9 +116,44 @@ export class Model {
     return { logits: unembed.forward(output), weights };
   }
 
-  dispose() {
-    for (const layer of Object.values(this.parts)) if (layer) layer.dispose();
+  /** All weights by name, as copies. @returns {import('./snapshots.js').Weights} */
+  stateDict() {
+    return Object.assign(
+      {},
+      ...this.#layers().map(([name, layer]) => layer.stateDict({ prefix: `${name}.` })),
+    );
   }
+
+  /** @param {Parameters<import('attn').Linear['loadStateDict']>[0]} weights by the same names */
+  loadStateDict(weights) {
+    for (const [name, layer] of this.#layers()) {
+      layer.loadStateDict(weights, { prefix: `${name}.` });
+    }
+  }
+
+  dispose() {
+    for (const [, layer] of this.#layers()) layer.dispose();
+  }
+
+  #layers() {
+    return Object.entries(this.parts).flatMap(([name, layer]) =>
+      layer ? [/** @type {const} */ ([name, layer])] : [],
+    );
+  }
+}
+
+/**
+ * A number that tells weights apart: FNV-1a of their bits, in the order of their names.
+ * @param {import('./snapshots.js').Weights} weights
+ */
+export function checksumOf(weights) {
+  let hash = 0x811c9dc5;
+  for (const name of Object.keys(weights).sort()) {
+    const { data } = weights[name];
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);
+  }
+  return (hash >>> 0).toString(16).padStart(8, '0');
 }
 
 /** The place of the largest. @param {Float32Array} values */
@@ -217,6 +253,9 @@ export class Lane {
   #optimizer;
   #tape;
   #step = 0;
+  #snapshots = new Snapshots();
+  /** Where snapshots are looked at. @type {Model | undefined} */
+  #earlier;
 
   /** @param {TrainingAttn} attn @param {LaneOptions} options */
   constructor(attn, options) {
@@ -227,6 +266,7 @@ export class Lane {
     this.#model = new Model(attn, options);
     this.#optimizer = new attn.AdamW(/** @type {any} */ (this.#model.parts), { lr: options.rate });
     this.#tape = new attn.Tape();
+    this.#keep();
   }
 
   /** @param {number} steps how many @returns {Report} */
@@ -258,7 +298,31 @@ export class Lane {
     return lookAt(this.#model, ids);
   }
 
+  /**
+   * The same as the model was after an earlier step, or at the last snapshot before it.
+   * @param {number} step
+   * @param {Int32Array} ids
+   */
+  lookBack(step, ids) {
+    const snapshot = this.#snapshots.at(step);
+    if (!snapshot) throw new Error(`there is no snapshot of step ${step}`);
+    this.#earlier ??= new Model(this.#attn, this.#options);
+    this.#earlier.loadStateDict(snapshot.weights);
+    return { step: snapshot.step, look: lookAt(this.#earlier, ids) };
+  }
+
+  /** Tells the weights from others. */
+  checksum() {
+    return checksumOf(this.#model.stateDict());
+  }
+
+  /** The weights as a .safetensors file. */
+  save() {
+    return this.#attn.toSafetensors(this.#model.stateDict());
+  }
+
   dispose() {
+    this.#earlier?.dispose();
     this.#model.dispose();
     this.#optimizer.dispose();
     this.#tape.dispose();
@@ -280,7 +344,12 @@ export class Lane {
     });
     this.#optimizer.step(tape);
     this.#step++;
+    this.#keep();
     return value;
+  }
+
+  #keep() {
+    this.#snapshots.offer(this.#step, () => this.#model.stateDict());
   }
 
   #evaluate() {

@@ -3,7 +3,7 @@ import { before, test } from 'node:test';
 
 import { load } from 'attn';
 
-import { evaluateEvery, Lane, lookAt, Model } from './lane.js';
+import { checksumOf, evaluateEvery, Lane, lookAt, Model } from './lane.js';
 import { exampleOf, worlds } from './worlds.js';
 
 /** @typedef {import('./lane.js').LaneOptions} LaneOptions */
@@ -106,6 +106,26 @@ test('a step that cannot be taken is named, and the model stays as it was', () =
   const again = lane.train(5);
   assert.equal(again.step, step);
   assert.deepEqual(lane.look(ids), look);
+  lane.dispose();
+});
+
+test('an earlier step can be looked back at, and weights are told apart and saved', () => {
+  const lane = new Lane(attn, reverse);
+  const { ids } = exampleOf(attn, worlds.reverse, 1, '');
+  const untrained = lane.look(ids);
+  lane.train(10);
+  const [checksum, atTen] = [lane.checksum(), lane.look(ids)];
+  assert.match(checksum, /^[0-9a-f]{8}$/);
+  lane.train(13);
+  assert.notEqual(lane.checksum(), checksum);
+  assert.deepEqual(lane.lookBack(0, ids), { step: 0, look: untrained });
+  assert.deepEqual(lane.lookBack(13, ids), { step: 10, look: atTen });
+  const now = lane.look(ids);
+  const model = new Model(attn, { ...reverse, seed: 9 });
+  model.loadStateDict(lane.save());
+  assert.deepEqual(lookAt(model, ids), now);
+  assert.equal(checksumOf(model.stateDict()), lane.checksum());
+  model.dispose();
   lane.dispose();
 });
 

@@ -20,7 +20,7 @@ import { worlds } from './worlds.js';
 /** @typedef {{ steps: number, tokens: number, training: number, drawing: number }} Pace */
 
 /** The methods of a lane in its worker. */
-/** @typedef {{ [Name in 'train' | 'look' | 'dispose']: (...args: Parameters<import('./lane.js').Lane[Name]>) =>
+/** @typedef {{ [Name in 'train' | 'look' | 'lookBack' | 'checksum' | 'save' | 'dispose']: (...args: Parameters<import('./lane.js').Lane[Name]>) =>
  *   Promise<ReturnType<import('./lane.js').Lane[Name]>> }} RemoteLane */
 
 /** How long the workers go on without looking for messages, in ms, and the least between two pictures. */
@@ -56,6 +56,10 @@ export class Training {
   problem = $state('');
   /** @type {Pace | null} */
   pace = $state.raw(null);
+  /** An earlier step that is looked back at. @type {{ step: number, looks: import('./lane.js').Look[] } | null} */
+  earlier = $state.raw(null);
+  /** Of the weights of each lane, once a run has come to rest. @type {string[]} */
+  checksums = $state.raw([]);
 
   #workers = laneNames.map(
     () => new TaskWorker({ variant: 'simd128', threads: 1, training: true }),
@@ -70,6 +74,9 @@ export class Training {
   #ids = new Int32Array();
   /** The step that was last asked for. */
   #asked = 0;
+  /** The earlier step that is to be looked at. */
+  #back = Infinity;
+  #lookingBack = false;
   /** The step to stop after. */
   #until = 0;
   /** Tells a run from the one that was started after it. */
@@ -100,6 +107,7 @@ export class Training {
   async lookAt(ids) {
     if (ids.join() === this.#ids.join()) return;
     this.#ids = ids;
+    void this.#lookBack();
     if (this.#going || !this.#lanes) return;
     const turn = this.#turn;
     try {
@@ -132,6 +140,17 @@ export class Training {
     }
   }
 
+  /** Looks back at a step; at the newest one again, if it is none before. @param {number} step */
+  lookBack(step) {
+    this.#back = step < this.step ? step : Infinity;
+    void this.#lookBack();
+  }
+
+  /** The weights of a lane as a .safetensors file. @param {number} lane */
+  save(lane) {
+    return this.#lanes?.[lane].save();
+  }
+
   /** Ends the workers. */
   end() {
     this.#restart();
@@ -148,7 +167,37 @@ export class Training {
     this.state = 'resting';
     this.problem = '';
     this.pace = null;
+    this.#forget();
     this.#draw();
+  }
+
+  /** What was known of the weights as they were. */
+  #forget() {
+    this.#back = Infinity;
+    this.earlier = null;
+    this.checksums = [];
+  }
+
+  /** The latest step asked for wins. */
+  async #lookBack() {
+    if (this.#lookingBack) return;
+    this.#lookingBack = true;
+    const turn = this.#turn;
+    try {
+      for (let done = ''; turn === this.#turn;) {
+        const [step, ids, lanes] = [this.#back, this.#ids, this.#lanes];
+        const key = `${step} ${ids}`;
+        if (key === done || !lanes || step === Infinity) break;
+        const found = await Promise.all(lanes.map((lane) => lane.lookBack(step, ids)));
+        done = key;
+        if (turn !== this.#turn || this.#back === Infinity) break;
+        this.earlier = { step: found[0].step, looks: found.map(({ look }) => look) };
+      }
+    } catch (error) {
+      if (turn === this.#turn) this.#fail(error);
+    }
+    this.#lookingBack = false;
+    if (this.#back === Infinity) this.earlier = null;
   }
 
   async #go() {
@@ -173,7 +222,11 @@ export class Training {
         this.#lanes = remote;
       }
       this.state = 'running';
-      await this.#run(/** @type {RemoteLane[]} */ (this.#lanes), isOver);
+      const lanes = /** @type {RemoteLane[]} */ (this.#lanes);
+      this.#forget();
+      await this.#run(lanes, isOver);
+      const checksums = await Promise.all(lanes.map((lane) => lane.checksum()));
+      if (!isOver()) this.checksums = checksums;
     } catch (error) {
       if (!isOver()) this.#fail(error);
     }
