@@ -273,6 +273,34 @@ await everyVariant('layers', (attn) => {
     );
   });
 
+  test('an_output_layer_can_be_tied_to_an_embedding', () => {
+    const embedding = new attn.Embedding({ numEmbeddings: 5, embeddingDim: 8 });
+    const tied = new attn.Linear({ tiedTo: embedding });
+    assert.deepEqual(tied.parameterNames(), []);
+    const linear = new attn.Linear({ inFeatures: 8, outFeatures: 5, bias: false });
+    for (const weight of [embedding.parameter('weight'), random.tensor(5, 8)]) {
+      embedding.setParameter('weight', weight);
+      linear.setParameter('weight', weight);
+      assert.deepEqual(tied.forward(x), linear.forward(x));
+    }
+    const withBias = new attn.Linear({ tiedTo: embedding, bias: true });
+    assert.deepEqual(withBias.parameterNames(), ['bias']);
+    embedding.dispose();
+    assert.deepEqual(withBias.forward(x), linear.forward(x));
+    const make = (/** @type {any} */ options) => () => new attn.Linear(options);
+    assertThrows(make({ tiedTo: embedding }), 'disposed', 'Embedding: used after dispose()');
+    assertThrows(
+      make({ tiedTo: linear }),
+      'invalid_argument',
+      /^tiedTo: got .*, needs an Embedding/,
+    );
+    assertThrows(
+      make({ tiedTo: new attn.Embedding({ numEmbeddings: 5, embeddingDim: 8 }), inFeatures: 8 }),
+      'invalid_argument',
+      'inFeatures: got 8, needs none beside tiedTo',
+    );
+  });
+
   test('multi_head_attention_with_a_cache_gives_its_whole', () => {
     const attention = new attn.MultiHeadAttention({
       dModel: 8,

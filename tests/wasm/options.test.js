@@ -186,7 +186,11 @@ const calls = [
   ['RotaryEmbedding', (o) => new attn.RotaryEmbedding(o), { rotaryDim: 4, ...rotaryRule }],
   ['RotaryEmbedding', (o) => rotary.forward(x, o), { ...rotaryPositions, numHeads: 1 }],
   ['RotaryEmbedding', (o) => rotary.tables(o), { ...rotaryPositions, length: undefined }],
-  ['Linear', (o) => new attn.Linear(o), { inFeatures: 4, outFeatures: 4, bias: true, ...init }],
+  [
+    'Linear',
+    (o) => new attn.Linear(o),
+    { inFeatures: 4, outFeatures: 4, bias: true, tiedTo: undefined, ...init },
+  ],
   [
     'Embedding',
     (o) => new attn.Embedding(o),

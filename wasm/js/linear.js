@@ -1,7 +1,11 @@
+import { Embedding } from './embedding.js';
+import { invalid } from './errors.js';
+import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { flag, kInit, size } from './options.js';
+import { kInit } from './options.js';
 
 /** @import { InitOptions } from './layer.js' */
+/** @import { Rule } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -13,14 +17,50 @@ import { flag, kInit, size } from './options.js';
  * @property {boolean} [bias]  `true` by default
  */
 
-/** @typedef {LinearSizes & InitOptions} LinearOptions */
+/**
+ * An output layer whose weight is the embedding's, and stays a parameter of that alone.
+ * @typedef {object} TiedLinearSizes
+ * @property {Embedding<any>} tiedTo  as many features come in as the embedding is wide, and as many go
+ *   out as it has tokens
+ * @property {boolean} [bias]  `false` by default
+ */
 
-const kOptions = { inFeatures: size(), outFeatures: size(), bias: flag(true), ...kInit };
+/** @typedef {(LinearSizes | TiedLinearSizes) & InitOptions} LinearOptions */
+
+/** @type {Rule} */
+const tiedTo = (call, name, value) => {
+  if (value !== undefined && !(value instanceof Embedding)) {
+    throw invalid(name, value, 'an Embedding');
+  }
+  call.put(Kind.address, value ? value.address : 0);
+  return value;
+};
+
+/**
+ * @param {'embeddingDim' | 'numEmbeddings'} size  of the embedding
+ * @returns {Rule}
+ */
+const features =
+  (size) =>
+  (call, name, value, { tiedTo }) => {
+    if (tiedTo && value !== undefined) throw invalid(name, value, 'none beside tiedTo');
+    return call.integer(name, tiedTo ? tiedTo.sizes[size] : value, 1);
+  };
+
+const kOptions = {
+  tiedTo,
+  inFeatures: features('embeddingDim'),
+  outFeatures: features('numEmbeddings'),
+  /** @type {Rule} */
+  bias: (call, name, value, { tiedTo }) => call.flag(name, value === undefined ? !tiedTo : value),
+  ...kInit,
+};
 
 /**
  * A dense layer, as torch.nn.Linear: y = x · Wᵀ + b.
  *
- * Parameters: `weight` (outFeatures, inFeatures) and, with `bias`, `bias` (outFeatures,).
+ * Parameters: `weight` (outFeatures, inFeatures), unless it is an embedding's, and, with `bias`,
+ * `bias` (outFeatures,).
  *
  * @template {ResultKind} [As='array']
  * @extends {Layer<LinearSizes>}
@@ -34,7 +74,7 @@ export class Linear extends Layer {
    * @param {LinearOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'Linear', options, kOptions);
+    super(runtime, 'Linear', /** @type {any} */ (options), kOptions);
   }
 
   /**

@@ -37,8 +37,11 @@ void run(Arguments& a) {
 }
 
 void make_linear(Arguments& a) {
+  const auto* embedding = static_cast<const Embedding*>(a.optional_object<Module>());
   const std::int64_t in_features = a.integer(), out_features = a.integer();
-  give_initialized(a, std::make_unique<Linear>(in_features, out_features, a.flag()));
+  const bool bias = a.flag();
+  give_initialized(a, embedding ? std::make_unique<Linear>(*embedding, bias, context())
+                                : std::make_unique<Linear>(in_features, out_features, bias));
 }
 
 void make_embedding(Arguments& a) {
