@@ -72,6 +72,37 @@ async function checksumInNode(steps) {
   return checksum;
 }
 
+/**
+ * The longest task of the page's thread while something goes on, in ms of that thread's own time: others
+ * may keep the machine busy.
+ * @param {() => Promise<unknown>} action
+ */
+async function longestTask(action) {
+  const session = await site.browser.newBrowserCDPSession();
+  /** @type {any[]} */
+  const events = [];
+  session.on('Tracing.dataCollected', ({ value }) => void events.push(...value));
+  const complete = new Promise((resolve) => session.once('Tracing.tracingComplete', resolve));
+  await session.send('Tracing.start', {
+    traceConfig: { includedCategories: ['toplevel', '__metadata'], recordMode: 'recordUntilFull' },
+  });
+  await action();
+  await session.send('Tracing.end');
+  await complete;
+  await session.detach();
+  const threads = new Set(
+    events
+      .filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain')
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  const tasks = events.filter(
+    ({ name, pid, tid, tdur }) =>
+      name.endsWith('RunTask') && threads.has(`${pid} ${tid}`) && tdur > 0,
+  );
+  assert.ok(tasks.length > 20, `${tasks.length} tasks`);
+  return Math.max(...tasks.map(({ tdur }) => tdur / 1000));
+}
+
 test('nothing that trains is loaded before it is asked for', async () => {
   const page = await site.open('#at=training.training-heads');
   // Untrained models are drawn without.
@@ -158,6 +189,20 @@ test('two lanes learn while the page is free, pause by key, and a link brings th
   await arrives(again, 0);
   assert.deepEqual(await accuracies(again), []);
   await again.context().close();
+});
+
+test('no task of the page is longer than 16 ms while two lanes learn and are drawn', async (context) => {
+  const page = await site.open('#world=repeat&at=training.training-run');
+  await button(page, 'Play').click();
+  await page.locator('#training-run [data-accuracy]').first().waitFor();
+  for (const id of ['training-run', 'training-heads']) {
+    await show(page, id);
+    await page.waitForTimeout(1000);
+    const longest = await longestTask(() => page.waitForTimeout(2000));
+    context.diagnostic(`${id}: ${longest.toFixed(1)} ms`);
+    assert.ok(longest < 16, `${longest} ms`);
+  }
+  await page.context().close();
 });
 
 test('what a link asks for and the page does not have is put right, and said', async () => {
