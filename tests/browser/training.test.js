@@ -217,6 +217,20 @@ test('what a link asks for and the page does not have is put right, and said', a
   await page.context().close();
 });
 
+test('a learning rate of 10 ends the run with a sentence that names the step', async () => {
+  const page = await site.open('#rate=10&trainStep=200&at=training.training-run');
+  const problem = page.getByRole('alert');
+  await problem.filter({ hasText: /Lane [AB] could not take step \d+.*finite/s }).waitFor();
+  await button(page, 'Play').waitFor();
+  const [said, step] = [await problem.innerText(), await stepOf(page)];
+  assert.ok(step > 0 && step < 200);
+  // It is not tried again by itself.
+  await page.waitForTimeout(1500);
+  assert.deepEqual([await problem.innerText(), await stepOf(page)], [said, step]);
+  assert.equal(await button(page, 'Play').count(), 1);
+  await page.context().close();
+});
+
 test('a worker that was ended stops the run with a sentence, and it goes on from there', async () => {
   const page = await site.open('#world=count&at=training.training-run');
   await page.evaluate(() => {
