@@ -33,7 +33,7 @@ const schemes = ['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw
 const traces = [
   [/^positions\./, 'learned'],
   [/relative_attention_bias/, 't5'],
-  [/relative_(keys|values|key|value)/, 'shaw'],
+  [/relative_keys/, 'shaw'],
 ];
 
 /**
