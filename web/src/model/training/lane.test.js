@@ -110,17 +110,23 @@ test('a step that cannot be taken is named, and the model stays as it was', () =
   const lane = new Lane(attn, { ...reverse, rate: 1e38 });
   const { ids } = exampleOf(attn, worlds.reverse, 1, '');
   const { step, failure, losses } = lane.train(20);
-  // With its path in the model.
-  assert.match(
-    failure ?? '',
-    /^the gradient of (tokens|encoder\.layers\.\d\.[\w.]+|unembed)\.\w+ has numbers that are not finite$/,
-  );
+  assert.match(failure ?? '', /finite/);
   assert.equal(losses.length, step);
   assert.ok(step > 0 && step < 20);
   const look = lane.look(ids);
   const again = lane.train(5);
   assert.equal(again.step, step);
   assert.deepEqual(lane.look(ids), look);
+  lane.dispose();
+});
+
+test('a gradient that is not finite is named with its path in the model', () => {
+  const lane = new Lane(attn, { ...reverse, rate: 10 });
+  const { failure } = lane.train(40);
+  assert.match(
+    failure ?? '',
+    /^the gradient of (tokens|encoder\.layers\.\d|unembed)\.[\w.]+ has numbers that are not finite$/,
+  );
   lane.dispose();
 });
 
