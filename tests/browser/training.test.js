@@ -267,6 +267,10 @@ test('saved weights are loaded again where they fit; the page says what they are
   await said('A', /Lane A has the weights.*count, sinusoidal.*4 heads.*after 12 steps of its own/s);
   await page.locator('[data-given]').waitFor();
   await becomes(async () => (await sums())[0], saved[0]);
+  // A file that is refused leaves that as it is.
+  await load('A', Buffer.from('no weights'));
+  await said('A', /is no file of weights/);
+  await page.locator('[data-given]').waitFor();
   await button(page, 'One step').click();
   await arrives(page, 1);
   await page.locator('[data-checksum]').first().waitFor();
@@ -281,7 +285,7 @@ test('saved weights are loaded again where they fit; the page says what they are
 test('both lanes are asked about longer examples, and a learned table ends at its own', async () => {
   const page = await site.open('#world=count&schemeB=learned&at=training.training-longer');
   const longer = page.locator('#training-longer');
-  await longer.getByText('Nothing has been learned yet').waitFor();
+  await longer.getByText('press Play above').waitFor();
   await show(page, 'training-run');
   await button(page, 'Ten steps').click();
   await arrives(page, 10);

@@ -63,6 +63,8 @@ export class Training {
   earlier = $state.raw(null);
   /** What came of the file that each lane was last given. @type {({ name: string, step: number, loaded: import('./lane.js').Loaded } | null)[]} */
   files = $state.raw([null, null]);
+  /** Whether a lane has had weights that this run did not give it. */
+  given = $state(false);
   /** How each lane does on more than it was trained on, and after which step. @type {{ step: number, of: import('./lane.js').Reach[] } | null} */
   reach = $state.raw(null);
   /** Of the weights of each lane, once a run has come to rest. @type {string[]} */
@@ -87,8 +89,6 @@ export class Training {
   /** Whether somebody wants to know how the lanes do on more than they were trained on. */
   #reaches = false;
   #reaching = false;
-  /** Which lanes have weights that this run did not give them. */
-  #given = new Set();
   /** The step to stop after. */
   #until = 0;
   /** Tells a run from the one that was started after it. */
@@ -184,7 +184,7 @@ export class Training {
         lane === i ? { name: file.name, step, loaded } : each,
       );
       if (loaded.evaluation) {
-        this.#given.add(i);
+        this.given = true;
         this.#forget();
         this.#evaluated(this.#progress[i], [loaded.evaluation]);
         await this.#look(lanes);
@@ -222,7 +222,7 @@ export class Training {
     this.pace = null;
     this.reach = null;
     this.files = laneNames.map(() => null);
-    this.#given.clear();
+    this.given = false;
     this.#forget();
     this.#draw();
   }
@@ -417,7 +417,7 @@ export class Training {
       error.code === 'load_failed'
         ? `Training could not be started: ${error.message}.`
         : error.code === 'disposed'
-          ? `The browser ended a worker after step ${this.step}. What is drawn is the last that was seen; Play ${this.#given.size ? 'begins again, without the weights that were loaded' : 'takes the same steps again, and goes on'}.`
+          ? `The browser ended a worker after step ${this.step}. What is drawn is the last that was seen; Play ${this.given ? 'begins again, without the weights that were loaded' : 'takes the same steps again, and goes on'}.`
           : `The run stopped after step ${this.step}: ${error.message}. What is drawn is the last that was seen.`;
     for (const worker of this.#workers) worker.end();
     this.#draw();
