@@ -144,3 +144,36 @@ test('longer worlds ask for the same of more, with the same symbols', () => {
     next.forEach((symbol, i) => assert.ok(!symbol || symbol === random[i + 1]));
   }
 });
+
+test('how often the last place of one letter, or of two, tells what follows is as the page says', () => {
+  const right = (/** @type {number} */ times, /** @type {number} */ letters) => {
+    const world = longerWorld('repeat', times);
+    const { ids, targets } = new Source(attn, world, 1, 1000).heldOut;
+    let [asked, told] = [0, 0];
+    for (let start = 0; start < ids.data.length; start += world.length) {
+      const tokens = ids.data.subarray(start, start + world.length);
+      for (let i = 1; i < world.length; i++) {
+        const target = targets.data[start + i];
+        if (target === ignored) continue;
+        const one = tokens.lastIndexOf(tokens[i], i - 1);
+        let at = letters === 1 ? one : i - 1;
+        while (letters === 2 && at > 0) {
+          if (tokens[at] === tokens[i] && tokens[at - 1] === tokens[i - 1]) break;
+          at--;
+        }
+        asked++;
+        told += Number(tokens[(at || one) + 1] === target);
+      }
+    }
+    return (100 * told) / asked;
+  };
+  for (const [times, letters, said] of [
+    [1, 1, 57],
+    [4, 1, 20],
+    [1, 2, 92],
+    [4, 2, 82],
+  ]) {
+    const measured = right(times, letters);
+    assert.ok(Math.abs(measured - said) < 2, `${measured} for ${said}`);
+  }
+});
