@@ -192,10 +192,10 @@ test('two lanes learn while the page is free, pause by key, and a link brings th
 });
 
 test('no task of the page is longer than 16 ms while two lanes learn and are drawn', async (context) => {
-  const page = await site.open('#world=repeat&at=training.training-run');
+  const page = await site.open('#world=repeat&schemeB=learned&at=training.training-run');
   await button(page, 'Play').click();
   await page.locator('#training-run [data-accuracy]').first().waitFor();
-  for (const id of ['training-run', 'training-heads']) {
+  for (const id of ['run', 'heads', 'longer', 'table'].map((name) => `training-${name}`)) {
     await show(page, id);
     await page.waitForTimeout(1000);
     const longest = await longestTask(() => page.waitForTimeout(2000));
