@@ -103,6 +103,16 @@ async function longestTask(action) {
   return Math.max(...tasks.map(({ tdur }) => tdur / 1000));
 }
 
+/** @param {Page} page */
+async function isAccessible(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
+  assert.deepEqual(
+    violations.map((/** @type {any} */ { id, nodes }) => [id, nodes[0].html.slice(0, 120)]),
+    [],
+  );
+}
+
 test('nothing that trains is loaded before it is asked for', async () => {
   const page = await site.open('#at=training.training-heads');
   // Untrained models are drawn without.
@@ -153,12 +163,7 @@ test('two lanes learn while the page is free, pause by key, and a link brings th
   const shown = { accuracies: await accuracies(page), weights: await weights(page, 0) };
   assert.equal(shown.accuracies.length, 2);
 
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
-  assert.deepEqual(
-    violations.map((/** @type {any} */ { id, nodes }) => [id, nodes[0].html.slice(0, 120)]),
-    [],
-  );
+  await isAccessible(page);
 
   const checksums = await page.locator('[data-checksum]').allInnerTexts();
   assert.equal(checksums.length, 2);
@@ -307,6 +312,7 @@ test('both lanes are asked about longer examples, and a learned table ends at it
   );
   [a, b].forEach(([[, share]], i) => assert.ok(Math.abs(share - accuracy[i]) < 1e-6));
   await longer.getByText('its table ends where its training did').waitFor();
+  await isAccessible(page);
   await page.context().close();
 });
 
@@ -327,6 +333,7 @@ test('a table of positions is drawn as it is learned, beside the sinusoid', asyn
   await learned.waitFor();
   assert.notDeepEqual(await readValues(learned, 2, 64), before);
   assert.notDeepEqual(await readValues(products, 3, 10), alike);
+  await isAccessible(page);
   await page.context().close();
 });
 
