@@ -103,6 +103,16 @@ async function longestTask(action) {
   return Math.max(...tasks.map(({ tdur }) => tdur / 1000));
 }
 
+/** @param {Page} page */
+async function isAccessible(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
+  assert.deepEqual(
+    violations.map((/** @type {any} */ { id, nodes }) => [id, nodes[0].html.slice(0, 120)]),
+    [],
+  );
+}
+
 test('nothing that trains is loaded before it is asked for', async () => {
   const page = await site.open('#at=training.training-heads');
   // Untrained models are drawn without.
@@ -153,12 +163,7 @@ test('two lanes learn while the page is free, pause by key, and a link brings th
   const shown = { accuracies: await accuracies(page), weights: await weights(page, 0) };
   assert.equal(shown.accuracies.length, 2);
 
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
-  assert.deepEqual(
-    violations.map((/** @type {any} */ { id, nodes }) => [id, nodes[0].html.slice(0, 120)]),
-    [],
-  );
+  await isAccessible(page);
 
   const checksums = await page.locator('[data-checksum]').allInnerTexts();
   assert.equal(checksums.length, 2);
@@ -192,10 +197,10 @@ test('two lanes learn while the page is free, pause by key, and a link brings th
 });
 
 test('no task of the page is longer than 16 ms while two lanes learn and are drawn', async (context) => {
-  const page = await site.open('#world=repeat&at=training.training-run');
+  const page = await site.open('#world=repeat&schemeB=learned&at=training.training-run');
   await button(page, 'Play').click();
   await page.locator('#training-run [data-accuracy]').first().waitFor();
-  for (const id of ['training-run', 'training-heads']) {
+  for (const id of ['run', 'heads', 'longer', 'table'].map((name) => `training-${name}`)) {
     await show(page, id);
     await page.waitForTimeout(1000);
     const longest = await longestTask(() => page.waitForTimeout(2000));
@@ -220,7 +225,9 @@ test('what a link asks for and the page does not have is put right, and said', a
 test('a learning rate of 10 ends the run with a sentence that names the step', async () => {
   const page = await site.open('#rate=10&trainStep=200&at=training.training-run');
   const problem = page.getByRole('alert');
-  await problem.filter({ hasText: /Lane [AB] could not take step \d+.*finite/s }).waitFor();
+  await problem
+    .filter({ hasText: /Lane [AB] could not take step \d+.*\w+\.\w+.*finite/s })
+    .waitFor();
   await button(page, 'Play').waitFor();
   const [said, step] = [await problem.innerText(), await stepOf(page)];
   assert.ok(step > 0 && step < 200);
@@ -228,6 +235,105 @@ test('a learning rate of 10 ends the run with a sentence that names the step', a
   await page.waitForTimeout(1500);
   assert.deepEqual([await problem.innerText(), await stepOf(page)], [said, step]);
   assert.equal(await button(page, 'Play').count(), 1);
+  await page.context().close();
+});
+
+test('saved weights are loaded again where they fit; the page says what they are, and that the link has them not', async () => {
+  const page = await site.open('#world=count&trainStep=12&at=training.training-run');
+  await arrives(page, 12);
+  const sums = () => page.locator('[data-checksum]').allInnerTexts();
+  await page.locator('[data-checksum]').first().waitFor();
+  const saved = await sums();
+  const file = page.waitForEvent('download');
+  await button(page, 'save as .safetensors').first().click();
+  const buffer = await readFile(await (await file).path());
+  const load = (/** @type {string} */ lane, bytes = buffer) =>
+    figure(page)
+      .getByLabel(`load weights into ${lane}`)
+      .setInputFiles({ name: 'mine.safetensors', mimeType: '', buffer: bytes });
+  const said = (/** @type {string} */ lane, /** @type {RegExp} */ hasText) =>
+    page.locator(`[data-file=${lane}]`).filter({ hasText }).waitFor();
+
+  // Lane B has no positions.
+  await load('B');
+  await said(
+    'B',
+    /mine.safetensors is a model of count, sinusoidal.*lane B.*no positions.*as it was/s,
+  );
+  await load('B', Buffer.from('no weights'));
+  await said('B', /is no file of weights.*as it was/s);
+  assert.deepEqual(await sums(), saved);
+  assert.equal(await page.locator('[data-given]').count(), 0);
+
+  await button(page, 'From the start').click();
+  await arrives(page, 0);
+  assert.equal(await page.locator('[data-file]').count(), 0);
+  await load('A');
+  await said('A', /Lane A has the weights.*count, sinusoidal.*4 heads.*after 12 steps of its own/s);
+  await page.locator('[data-given]').waitFor();
+  await becomes(async () => (await sums())[0], saved[0]);
+  // A file that is refused leaves that as it is.
+  await load('A', Buffer.from('no weights'));
+  await said('A', /is no file of weights/);
+  await page.locator('[data-given]').waitFor();
+  await button(page, 'One step').click();
+  await arrives(page, 1);
+  await page.locator('[data-checksum]').first().waitFor();
+  assert.notEqual((await sums())[0], saved[0]);
+  await page.locator('[data-given]').waitFor();
+  // The settings say what the run is: with others, it is another one.
+  await figure(page).getByRole('radio', { name: 'copy' }).check();
+  await page.locator('[data-given]').waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
+test('both lanes are asked about longer examples, and a learned table ends at its own', async () => {
+  const page = await site.open('#world=count&schemeB=learned&at=training.training-longer');
+  const longer = page.locator('#training-longer');
+  await longer.getByText('press Play above').waitFor();
+  await show(page, 'training-run');
+  await button(page, 'Ten steps').click();
+  await arrives(page, 10);
+  const accuracy = await accuracies(page);
+  await show(page, 'training-longer');
+  await longer.locator('[data-longer=A]').first().waitFor();
+  const sizesOf = (/** @type {string} */ lane) =>
+    longer
+      .locator(`[data-longer=${lane}]`)
+      .evaluateAll((all) => all.map((each) => [each.dataset.size, each.dataset.value].map(Number)));
+  const [a, b] = [await sizesOf('A'), await sizesOf('B')];
+  assert.deepEqual(
+    a.map(([size]) => size),
+    [10, 15, 20, 30, 40],
+  );
+  assert.deepEqual(
+    b.map(([size]) => size),
+    [10],
+  );
+  [a, b].forEach(([[, share]], i) => assert.ok(Math.abs(share - accuracy[i]) < 1e-6));
+  await longer.getByText('its table ends where its training did').waitFor();
+  await isAccessible(page);
+  await page.context().close();
+});
+
+test('a table of positions is drawn as it is learned, beside the sinusoid', async () => {
+  const page = await site.open('#world=count&at=training.training-table');
+  const table = page.locator('#training-table');
+  await heatmap(page, /^sinusoidal, 10 positions by 64/).waitFor();
+  await table.getByRole('button', { name: 'let lane B learn one' }).click();
+  const learned = heatmap(page, /^learned by lane B, 10 positions by 64/);
+  await learned.waitFor();
+  const products = heatmap(page, /^Dot products of every two rows of learned/);
+  const [before, alike] = [await readValues(learned, 2, 64), await readValues(products, 3, 10)];
+  await show(page, 'training-run');
+  await button(page, 'Ten steps').click();
+  await arrives(page, 10);
+  await button(page, 'Play').waitFor();
+  await show(page, 'training-table');
+  await learned.waitFor();
+  assert.notDeepEqual(await readValues(learned, 2, 64), before);
+  assert.notDeepEqual(await readValues(products, 3, 10), alike);
+  await isAccessible(page);
   await page.context().close();
 });
 

@@ -41,3 +41,59 @@ export const schemeNames = {
   t5: { short: 'T5', long: 'T5’s bias' },
   shaw: { short: 'Shaw', long: 'Shaw’s relative positions' },
 };
+
+/**
+ * What to expect when more is given than was learned from.
+ * @type {Record<import('../../model/training/worlds.js').WorldName, string>}
+ */
+export const lengthTexts = {
+  copy: 'With ten letters, “my letter is the tenth before me” and “I am the first blank, my letter is the first” are the same rule. With twenty they are not, and nothing that the model has seen says which of them was meant.',
+  reverse:
+    'With ten letters, the last letter is in the tenth place. With twenty, the tenth place is in the middle: a model that has learned places looks there all the same, and nothing that it has seen says that it should not.',
+  sort: 'With more letters, there is more to weigh against each other, and each blank has to know how many blanks come before it, beyond the tenth.',
+  repeat:
+    'A run is as long as before, but may stand further on, and the gap may be wider. Also, the longer the text, the more often each letter has stood there before by chance: whoever looks for the last place of one letter is right 57 times of 100 in 32 letters, and 20 times in 128; whoever looks for the last two, 92 and 82 times. A curve that falls faster than both has lost its way. Try Shaw’s or ALiBi against sinusoidal positions: after 500 steps with the first seed they are right 95, 82 and 84 times of 100 in 32 letters, and 66, 54 and 26 times in 128.',
+  add: 'Numbers of more digits: what is carried goes the same way in every column, but each blank has to find its own two digits, at distances that have never been met.',
+  count:
+    'Positions do not matter here, but length does: attention takes means, and three of ten is not the share that three of forty is. More than ten of a kind have no word in this world, and are not asked for.',
+};
+
+/**
+ * What became of a file of weights, in a sentence.
+ * @param {{ name: string, step: number, loaded: import('../../model/training/lane.js').Loaded }} file
+ * @param {string} lane
+ * @param {import('../../model/training/lane.js').LaneOptions} options of the lane
+ * @returns {{ fits: boolean, text: string }}
+ */
+export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, options) {
+  const own = descriptionOf({ ...options, worlds: [options.world] });
+  if (fits && saved) {
+    const at = saved.step === undefined ? '' : `, after ${saved.step} steps of its own`;
+    return {
+      fits,
+      text: `Lane ${lane} has the weights of ${name} since step ${step}: ${descriptionOf(saved)}${at}.`,
+    };
+  }
+  const why = saved
+    ? reason
+      ? `is a model of ${descriptionOf(saved)}, but cannot be used: ${reason}`
+      : `is a model of ${descriptionOf(saved)}; lane ${lane} is one of ${own}. Choose the same for the lane, and load it again`
+    : reason
+      ? `is no file of weights: ${reason}`
+      : 'has weights of another kind of model than those of this chapter';
+  return { fits, text: `${name} ${why}. Lane ${lane} is as it was.` };
+}
+
+/** @param {import('../../model/training/saved.js').Saved} saved */
+function descriptionOf({ worlds, positions, heads, layers, causal }) {
+  const of = (/** @type {number} */ count, /** @type {string} */ thing) =>
+    `${count} ${thing}${count === 1 ? '' : 's'}`;
+  const names = worlds.map((world) => worldTexts[world].short);
+  return [
+    names.length > 1 ? `${names.slice(0, -1).join(', ')} or ${names.at(-1)}` : names[0],
+    ...(positions ? [schemeNames[positions].long] : []),
+    ...(heads ? [of(heads, 'head')] : []),
+    of(layers, 'layer'),
+    ...(causal === undefined ? [] : [causal ? 'looks back only' : 'looks everywhere']),
+  ].join(', ');
+}

@@ -108,12 +108,30 @@ const indented = (text, by) => text.replace(/^(?=.)/gm, ' '.repeat(by));
  * @param {{ ids: Int32Array, steps: number, layer: number, head: number }} shown
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
-export function trainingPrograms(options, { ids, steps, layer, head }) {
+export const trainingPrograms = (options, { ids, steps, layer, head }) =>
+  programs(options, steps, { ids: Array.from(ids), layer, head });
+
+/**
+ * Programs that train a model with a learned table of positions, and print the table.
+ * @param {LaneOptions} options
+ * @param {number} steps
+ * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
+ */
+export const tableProgram = (options, steps) => programs(options, steps);
+
+/**
+ * @param {LaneOptions} options
+ * @param {number} steps
+ * @param {{ ids: number[], layer: number, head: number }} [shownHead] whose attention is printed; the table of
+ *   positions, if it is left out
+ */
+function programs(options, steps, shownHead) {
+  const { ids = [], layer = 0, head = 0 } = shownHead ?? {};
   const { world, positions, heads, layers, causal, rate, seed } = options;
   const { symbols, length, numbers } = worlds[world];
   const { dModel, dimFeedforward, batch, warmup } = sizes;
   const filling = fillings[world];
-  const example = Array.from(ids).join(', ');
+  const example = ids.join(', ');
   const attending = attentionPositions(options);
   const { t5Bias, maxRelativeDistance } = attending;
   const [sinusoidal, learned] = [positions === 'sinusoidal', positions === 'learned'];
@@ -170,14 +188,18 @@ for step in range(${steps}):
     torch.nn.utils.clip_grad_norm_(parameters, 1)
     optimizer.param_groups[0]["lr"] = ${rate} * min(1, (step + 1) / ${warmup})
     optimizer.step()
-
+${
+  shownHead
+    ? `
 x = tokens(torch.tensor([[${example}]])) + P
 for before in encoder.layers[:${layer}]:
     x = before(x, src_mask=mask)
 layer = encoder.layers[${layer}]
 x = layer.norm1(x)
-weights = layer.self_attn(x, x, x, attn_mask=mask, average_attn_weights=False)[1][0, ${head}]`,
-        result: 'weights',
+weights = layer.self_attn(x, x, x, attn_mask=mask, average_attn_weights=False)[1][0, ${head}]`
+    : ''
+}`,
+        result: shownHead ? 'weights' : 'P',
       }),
     }),
     cpp: cppProgram({
@@ -234,7 +256,9 @@ ${indented(filling.cpp, 4)}
   optimizer.set_learning_rate(attn::constant_learning_rate(step + 1, ${double(rate)}, ${warmup}));
   optimizer.step(tape);
 }
-
+${
+  shownHead
+    ? `
 std::vector<std::int32_t> ids{${example}};
 std::vector<float> all(${layers} * ${heads} * length * length), x(length * d), y(length * d);
 std::vector<attn::Tensor> weights;
@@ -251,8 +275,11 @@ tokens.forward({ids.data(), {1, length}}, X);${
             : ''
       }
 encoder.forward(X, Y, {.attention = {.causal = ${causal}}, .weights = weights});
-const float* const shown = all.data() + (${layer} * ${heads} + ${head}) * length * length;`,
-      ...{ result: 'shown', rows: 'length', columns: 'length' },
+const float* const shown = all.data() + (${layer} * ${heads} + ${head}) * length * length;`
+    : `
+const float* const shown = table.parameter("weight").data();`
+}`,
+      ...{ result: 'shown', rows: 'length', columns: shownHead ? 'length' : 'd' },
     }),
     javascript: javascriptProgram({
       training: true,
@@ -300,7 +327,9 @@ for (let step = 0; step < ${steps}; step++) {${held && indented(held, 2)}
   optimizer.lr = attn.constantLearningRate(step + 1, { peak: ${rate}, warmupSteps: ${warmup} });
   optimizer.step(tape);
 }
-
+${
+  shownHead
+    ? `
 const ids = { data: [${example}], shape: [1, length] };
 const x = withPositions(model.tokens.forward(ids));
 const { weights } = model.encoder.forward(x, { attention, needWeights: true });
@@ -308,7 +337,10 @@ const size = length * length;
 const shown = {
   data: weights[${layer}].data.subarray(${head} * size, ${head + 1} * size),
   shape: [length, length],
-};`,
+};`
+    : `
+const shown = model.positions.parameter('weight');`
+}`,
       result: 'shown',
     }),
   };

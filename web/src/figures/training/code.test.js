@@ -6,7 +6,7 @@ import { load } from 'attn';
 import { reasonToSkip, run } from '../../../../tests/programs.js';
 import { Lane } from '../../model/training/lane.js';
 import { exampleOf, worlds } from '../../model/training/worlds.js';
-import { trainingPrograms } from './code.js';
+import { tableProgram, trainingPrograms } from './code.js';
 
 /** @typedef {import('../../model/training/lane.js').LaneOptions} LaneOptions */
 
@@ -23,6 +23,24 @@ const lanes = [
   { ...common, world: 'count', positions: 'alibi' },
   { ...common, world: 'reverse', positions: 'none' },
 ];
+
+for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
+  const skip = await reasonToSkip(language);
+  test(`the ${language} program prints the table that the page learns`, { skip }, async () => {
+    const printed = await run(language, tableProgram(lanes[0], steps)[language] ?? '');
+    assert.deepEqual([printed.length, printed[0].length], [20, 64]);
+    // Python draws other random numbers.
+    if (language === 'python') return;
+    const attn = await load({ training: true, threads: 1, variant: 'simd128' });
+    const lane = new Lane(attn, lanes[0]);
+    lane.train(steps);
+    const { table } = lane.look(exampleOf(attn, worlds.copy, 7, '').ids);
+    lane.dispose();
+    printed.flat().forEach((value, i) => {
+      assert.ok(Math.abs(value - (table?.data[i] ?? NaN)) < 1e-3, `${i}: ${value}`);
+    });
+  });
+}
 
 for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
   const skip = await reasonToSkip(language);

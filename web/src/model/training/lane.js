@@ -1,6 +1,7 @@
 import { headScores } from './induction.js';
+import { describeSaved, metadataOf, suits } from './saved.js';
 import { Snapshots } from './snapshots.js';
-import { ignored, Source, worlds } from './worlds.js';
+import { ignored, longerWorld, Source, worlds } from './worlds.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').TrainingAttn} TrainingAttn */
@@ -27,6 +28,9 @@ const scoredExamples = 8;
 
 /** Held-out examples are looked at after every so many steps. */
 export const evaluateEvery = 10;
+
+/** How many times as much as it was trained on a model is asked about. */
+export const lengths = [1, 1.5, 2, 3, 4];
 
 /** Longest distance that Shaw's relative keys and values tell apart, and T5's buckets. */
 const mostDistance = 16;
@@ -135,6 +139,20 @@ export class Model {
     }
   }
 
+  /**
+   * The path of the first parameter whose gradient has numbers that are not finite.
+   * @param {import('attn').Tape} tape after its pass back
+   */
+  pathNotFinite(tape) {
+    for (const [name, layer] of this.#layers()) {
+      const parameter = layer
+        .parameterNames()
+        .find((each) => tape.gradient(layer, each)?.data.some((value) => !Number.isFinite(value)));
+      if (parameter) return `${name}.${parameter}`;
+    }
+    return undefined;
+  }
+
   dispose() {
     for (const [, layer] of this.#layers()) layer.dispose();
   }
@@ -160,6 +178,9 @@ export function checksumOf(weights) {
   return (hash >>> 0).toString(16).padStart(8, '0');
 }
 
+const messageOf = (/** @type {unknown} */ error) =>
+  error instanceof Error ? error.message : String(error);
+
 /** The place of the largest. @param {Float32Array} values */
 const largestAt = (values) =>
   values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
@@ -170,6 +191,7 @@ const largestAt = (values) =>
  * @property {import('attn').Tensor[]} weights of each layer, (heads, length, length)
  * @property {Int32Array} answer the most probable symbol at each token
  * @property {Float32Array} probability of that symbol
+ * @property {import('attn').Tensor} [table] of learned positions, (length, dModel)
  */
 
 /**
@@ -190,6 +212,7 @@ export function lookAt(model, ids) {
   }
   return {
     ...{ answer, probability },
+    ...(model.parts.positions && { table: model.parts.positions.parameter('weight') }),
     weights: weights.map(({ data, shape }) => ({ data, shape: shape.slice(1) })),
   };
 }
@@ -249,6 +272,23 @@ export function evaluate(model, { ids, targets }, answers) {
  * @property {string} [failure] why the last step could not be taken: the model is as it was before it
  */
 
+/**
+ * How well a model does when more is given than it was trained on.
+ * @typedef {object} Reach
+ * @property {number[]} sizes what is given, in the world's unit
+ * @property {number[]} accuracy the share of answers that are right, for each size
+ */
+
+/**
+ * What came of loading a file.
+ * @typedef {object} Loaded
+ * @property {import('./saved.js').Saved | null} saved what the file is of; `null` for weights of other
+ *   models, and for what is no such file
+ * @property {boolean} fits whether the model has its weights now
+ * @property {string} [reason] why it does not
+ * @property {Evaluation} [evaluation] of the model, if it has
+ */
+
 /** A model that learns, step by step. It lives in a worker. */
 export class Lane {
   #attn;
@@ -259,6 +299,8 @@ export class Lane {
   #optimizer;
   #tape;
   #step = 0;
+  /** Examples of each length that it can be asked about. @type {{ size: number, answers: number, examples: import('./worlds.js').Examples }[] | undefined} */
+  #longer;
   #snapshots = new Snapshots();
   /** Where snapshots are looked at. @type {Model | undefined} */
   #earlier;
@@ -270,7 +312,7 @@ export class Lane {
     this.#world = worlds[options.world];
     this.#source = new Source(attn, this.#world, options.seed, sizes.heldOut);
     this.#model = new Model(attn, options);
-    this.#optimizer = new attn.AdamW(/** @type {any} */ (this.#model.parts), { lr: options.rate });
+    this.#optimizer = this.#newOptimizer();
     this.#tape = new attn.Tape();
     this.#keep();
   }
@@ -287,7 +329,7 @@ export class Lane {
       try {
         losses.push(this.#learn());
       } catch (error) {
-        failure = error instanceof Error ? error.message : String(error);
+        failure = messageOf(error);
         break;
       }
       if (this.#step % evaluateEvery === 0) evaluations.push(this.#evaluate());
@@ -312,9 +354,35 @@ export class Lane {
   lookBack(step, ids) {
     const snapshot = this.#snapshots.at(step);
     if (!snapshot) throw new Error(`there is no snapshot of step ${step}`);
-    this.#earlier ??= new Model(this.#attn, this.#options);
-    this.#earlier.loadStateDict(snapshot.weights);
-    return { step: snapshot.step, look: lookAt(this.#earlier, ids) };
+    const model = this.#spare();
+    model.loadStateDict(snapshot.weights);
+    return { step: snapshot.step, look: lookAt(model, ids) };
+  }
+
+  /**
+   * How well the model does on more than it was trained on; a learned table ends where it does.
+   * @param {number} [step] an earlier one that is looked back at
+   * @returns {Reach}
+   */
+  reach(step = this.#step) {
+    const { world, positions, seed } = this.#options;
+    this.#longer ??= lengths
+      .filter((times) => positions !== 'learned' || times <= 1)
+      .map((times) => {
+        const longer = longerWorld(world, times);
+        // As many tokens of each length.
+        const { heldOut } = new Source(this.#attn, longer, seed, Math.ceil(sizes.heldOut / times));
+        return { size: longer.size, answers: longer.answers, examples: heldOut };
+      });
+    const snapshot = step < this.#step ? this.#snapshots.at(step) : undefined;
+    if (snapshot) this.#spare().loadStateDict(snapshot.weights);
+    const model = snapshot ? this.#spare() : this.#model;
+    return {
+      sizes: this.#longer.map(({ size }) => size),
+      accuracy: this.#longer.map(
+        ({ examples, answers }) => evaluate(model, examples, answers).accuracy,
+      ),
+    };
   }
 
   /** Tells the weights from others. */
@@ -322,9 +390,45 @@ export class Lane {
     return checksumOf(this.#model.stateDict());
   }
 
-  /** The weights as a .safetensors file. */
+  /** The weights as a .safetensors file, which says what they are of. */
   save() {
-    return this.#attn.toSafetensors(this.#model.stateDict());
+    return this.#attn.toSafetensors(this.#model.stateDict(), metadataOf(this.#options, this.#step));
+  }
+
+  /**
+   * Takes the weights of a .safetensors file, if they are of a model such as this one; learning goes on
+   * from them, with an optimizer that remembers nothing. Else the model stays as it is.
+   * @param {Uint8Array} bytes
+   * @returns {Loaded}
+   */
+  load(bytes) {
+    /** @type {import('./saved.js').Saved | null} */
+    let saved = null;
+    try {
+      const file = new this.#attn.Safetensors(bytes);
+      try {
+        saved = describeSaved(file);
+        if (!saved || !suits(saved, this.#options)) return { saved, fits: false };
+        const own = Object.entries(this.#model.stateDict());
+        const other = file.tensors.find(({ name }) => !own.some(([each]) => each === name));
+        if (other) throw new Error(`this model has no ${other.name}`);
+        this.#spare().loadStateDict(file);
+      } finally {
+        file.dispose();
+      }
+      const weights = this.#spare().stateDict();
+      const broken = Object.keys(weights).find(
+        (name) => !weights[name].data.every((value) => Number.isFinite(value)),
+      );
+      if (broken) throw new Error(`${broken} has numbers that are not finite`);
+      this.#model.loadStateDict(weights);
+    } catch (error) {
+      return { saved, fits: false, reason: messageOf(error) };
+    }
+    this.#optimizer.dispose();
+    this.#optimizer = this.#newOptimizer();
+    this.#snapshots.replace(this.#step, this.#model.stateDict());
+    return { saved, fits: true, evaluation: this.#evaluate() };
   }
 
   dispose() {
@@ -343,7 +447,12 @@ export class Lane {
     const loss = attn.crossEntropy(this.#model.record(ids, tape), targets);
     const value = loss.item();
     tape.backward(loss);
-    attn.clipGradNorm(tape, 1);
+    try {
+      attn.clipGradNorm(tape, 1);
+    } catch (error) {
+      const path = this.#model.pathNotFinite(tape);
+      throw path ? new Error(`the gradient of ${path} has numbers that are not finite`) : error;
+    }
     this.#optimizer.lr = attn.constantLearningRate(this.#step + 1, {
       peak: this.#options.rate,
       warmupSteps: sizes.warmup,
@@ -352,6 +461,16 @@ export class Lane {
     this.#step++;
     this.#keep();
     return value;
+  }
+
+  #newOptimizer() {
+    const { parts } = this.#model;
+    return new this.#attn.AdamW(/** @type {any} */ (parts), { lr: this.#options.rate });
+  }
+
+  /** A model such as this one, for other weights. */
+  #spare() {
+    return (this.#earlier ??= new Model(this.#attn, this.#options));
   }
 
   #keep() {

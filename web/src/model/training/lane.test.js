@@ -120,6 +120,16 @@ test('a step that cannot be taken is named, and the model stays as it was', () =
   lane.dispose();
 });
 
+test('a gradient that is not finite is named with its path in the model', () => {
+  const lane = new Lane(attn, { ...reverse, rate: 10 });
+  const { failure } = lane.train(40);
+  assert.match(
+    failure ?? '',
+    /^the gradient of (tokens|encoder\.layers\.\d|unembed)\.[\w.]+ has numbers that are not finite$/,
+  );
+  lane.dispose();
+});
+
 test('an earlier step can be looked back at, and weights are told apart and saved', () => {
   const lane = new Lane(attn, reverse);
   const { ids } = exampleOf(attn, worlds.reverse, 1, '');
@@ -140,10 +150,101 @@ test('an earlier step can be looked back at, and weights are told apart and save
   lane.dispose();
 });
 
+test('a lane goes on from weights of a file, as from its own', () => {
+  const [first, second] = [new Lane(attn, reverse), new Lane(attn, { ...reverse, seed: 9 })];
+  const { ids } = exampleOf(attn, worlds.reverse, 1, '');
+  first.train(10);
+  second.train(5);
+  const file = first.save();
+  const { fits, saved, evaluation } = second.load(file);
+  assert.ok(fits);
+  assert.deepEqual(saved, {
+    ...{ worlds: ['reverse'], positions: 'sinusoidal', heads: 4, layers: 2, causal: false },
+    step: 10,
+  });
+  assert.equal(evaluation?.step, 5);
+  assert.equal(second.checksum(), first.checksum());
+  assert.deepEqual(second.look(ids), first.look(ids));
+  // Later steps look back at them, and learn from them.
+  assert.equal(second.train(3).failure, undefined);
+  assert.notEqual(second.checksum(), first.checksum());
+  assert.deepEqual(second.lookBack(5, ids), { step: 5, look: first.look(ids) });
+
+  // With names and shapes alone, as another program may write them.
+  const tensors = new Model(attn, { ...reverse, seed: 4 }).stateDict();
+  const bare = second.load(attn.toSafetensors(tensors));
+  assert.deepEqual(bare.saved, { worlds: ['copy', 'reverse', 'sort'], layers: 2 });
+  assert.equal(second.checksum(), checksumOf(tensors));
+  first.dispose();
+  second.dispose();
+});
+
+test('weights that do not fit are refused, and the lane stays as it was', () => {
+  const lane = new Lane(attn, reverse);
+  const before = lane.checksum();
+  const tensors = new Model(attn, reverse).stateDict();
+  const other = (/** @type {Partial<LaneOptions>} */ options) => {
+    const each = new Lane(attn, { ...reverse, ...options });
+    const bytes = each.save();
+    each.dispose();
+    return bytes;
+  };
+  const without = Object.fromEntries(
+    Object.entries(tensors).filter(([name]) => name !== 'unembed.bias'),
+  );
+  const broken = Float32Array.from(tensors['unembed.bias'].data).fill(NaN);
+  for (const [bytes, reason] of /** @type {const} */ ([
+    [other({ world: 'sort' }), undefined],
+    [other({ positions: 'none' }), undefined],
+    [other({ positions: 'learned' }), undefined],
+    [other({ layers: 1 }), undefined],
+    [other({ heads: 1 }), undefined],
+    [other({ causal: true }), undefined],
+    [attn.toSafetensors({ weight: tensors['unembed.bias'] }), undefined],
+    [attn.toSafetensors({ ...tensors, more: tensors['unembed.bias'] }), /no more/],
+    [attn.toSafetensors(without), /unembed\.bias/],
+    [
+      attn.toSafetensors({ ...tensors, 'unembed.bias': { data: broken, shape: [21] } }),
+      /unembed\.bias has numbers that are not finite/,
+    ],
+    [new Uint8Array(3), /./],
+  ])) {
+    const loaded = lane.load(bytes);
+    assert.equal(loaded.fits, false);
+    if (reason) assert.match(loaded.reason ?? '', reason);
+    else assert.equal(loaded.reason, undefined);
+    assert.equal(lane.checksum(), before);
+  }
+  lane.dispose();
+});
+
+test('lanes are asked about longer examples, and learned tables end at theirs', () => {
+  const lane = new Lane(attn, { ...reverse, world: 'count', positions: 'none' });
+  const untrained = lane.reach();
+  assert.deepEqual(untrained.sizes, [10, 15, 20, 30, 40]);
+  const { accuracy } = lane.train(20).evaluations[2];
+  const reach = lane.reach();
+  assert.ok(Math.abs(reach.accuracy[0] - accuracy) < 1e-6);
+  assert.ok(reach.accuracy.every((share) => share >= 0 && share <= 1));
+  assert.deepEqual(lane.reach(0), untrained);
+  assert.deepEqual(lane.reach(), reach);
+  lane.dispose();
+  const learned = new Lane(attn, { ...reverse, world: 'count', positions: 'learned' });
+  assert.deepEqual(learned.reach().sizes, [10]);
+  const { table } = learned.look(exampleOf(attn, worlds.count, 1, '').ids);
+  assert.deepEqual(table?.shape, [10, 64]);
+  learned.train(1);
+  assert.notDeepEqual(learned.look(exampleOf(attn, worlds.count, 1, '').ids).table, table);
+  learned.dispose();
+});
+
 test('lanes that are thrown away leave memory as it was', () => {
   const use = () => {
     const lane = new Lane(attn, reverse);
     lane.train(1);
+    lane.reach();
+    lane.load(lane.save());
+    lane.load(new Uint8Array(3));
     lane.dispose();
   };
   for (let i = 0; i < 5; i++) use();

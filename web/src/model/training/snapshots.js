@@ -25,6 +25,15 @@ export class Snapshots {
     this.#kept = this.#kept.filter((each) => each.step % this.#every === 0);
   }
 
+  /**
+   * Keeps other weights of a step: whatever was kept of it and after it goes.
+   * @param {number} step
+   * @param {Weights} weights
+   */
+  replace(step, weights) {
+    this.#kept = [...this.#kept.filter((each) => each.step < step), { step, weights }];
+  }
+
   /** The last one that is not after a step. @param {number} step */
   at(step) {
     return this.#kept.findLast((each) => each.step <= step);

@@ -20,11 +20,14 @@ import { worlds } from './worlds.js';
 /** @typedef {{ steps: number, tokens: number, training: number, drawing: number }} Pace */
 
 /** The methods of a lane in its worker. */
-/** @typedef {{ [Name in 'train' | 'look' | 'lookBack' | 'checksum' | 'save' | 'dispose']: (...args: Parameters<import('./lane.js').Lane[Name]>) =>
+/** @typedef {{ [Name in 'train' | 'look' | 'lookBack' | 'reach' | 'checksum' | 'save' | 'load' | 'dispose']: (...args: Parameters<import('./lane.js').Lane[Name]>) =>
  *   Promise<ReturnType<import('./lane.js').Lane[Name]>> }} RemoteLane */
 
 /** How long the workers go on without looking for messages, in ms, and the least between two pictures. */
 const [slice, betweenPictures] = [40, 70];
+
+/** The least time between two looks at longer examples, in ms: they take as long as some steps. */
+const betweenReaches = 3000;
 
 /** Most steps at once. */
 const mostAtOnce = 20;
@@ -58,6 +61,12 @@ export class Training {
   pace = $state.raw(null);
   /** An earlier step that is looked back at. @type {{ step: number, looks: import('./lane.js').Look[] } | null} */
   earlier = $state.raw(null);
+  /** What came of the file that each lane was last given. @type {({ name: string, step: number, loaded: import('./lane.js').Loaded } | null)[]} */
+  files = $state.raw([null, null]);
+  /** Whether a lane has had weights that this run did not give it. */
+  given = $state(false);
+  /** How each lane does on more than it was trained on, and after which step. @type {{ step: number, of: import('./lane.js').Reach[] } | null} */
+  reach = $state.raw(null);
   /** Of the weights of each lane, once a run has come to rest. @type {string[]} */
   checksums = $state.raw([]);
 
@@ -77,6 +86,9 @@ export class Training {
   /** The earlier step that is to be looked at. */
   #back = Infinity;
   #lookingBack = false;
+  /** Whether somebody wants to know how the lanes do on more than they were trained on. */
+  #reaches = false;
+  #reaching = false;
   /** The step to stop after. */
   #until = 0;
   /** Tells a run from the one that was started after it. */
@@ -144,11 +156,52 @@ export class Training {
   lookBack(step) {
     this.#back = step < this.step ? step : Infinity;
     void this.#lookBack();
+    if (!this.#going) void this.#reach();
   }
 
   /** The weights of a lane as a .safetensors file. @param {number} lane */
   save(lane) {
     return this.#lanes?.[lane].save();
+  }
+
+  /**
+   * Gives a lane the weights of a file, if they fit; the run goes on from them.
+   * @param {number} i of the lane
+   * @param {File} file
+   */
+  async load(i, file) {
+    if (this.#going) return;
+    this.#begin();
+    const turn = this.#turn;
+    try {
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      const lanes = await this.#start();
+      if (!lanes || turn !== this.#turn) return;
+      const loaded = await lanes[i].load(bytes);
+      if (turn !== this.#turn) return;
+      const step = this.step;
+      this.files = this.files.map((each, lane) =>
+        lane === i ? { name: file.name, step, loaded } : each,
+      );
+      if (loaded.evaluation) {
+        this.given = true;
+        this.#forget();
+        this.#evaluated(this.#progress[i], [loaded.evaluation]);
+        await this.#look(lanes);
+        if (turn !== this.#turn) return;
+        this.#draw();
+        await this.#sum(lanes);
+      }
+    } catch (error) {
+      if (turn === this.#turn) this.#fail(error);
+    }
+    if (turn === this.#turn) this.#rest();
+  }
+
+  /** Whether lanes are asked about more than they were trained on. @param {boolean} wanted */
+  wantReach(wanted) {
+    this.#reaches = wanted;
+    void this.#reach();
   }
 
   /** Ends the workers. */
@@ -167,6 +220,9 @@ export class Training {
     this.state = 'resting';
     this.problem = '';
     this.pace = null;
+    this.reach = null;
+    this.files = laneNames.map(() => null);
+    this.given = false;
     this.#forget();
     this.#draw();
   }
@@ -202,6 +258,23 @@ export class Training {
 
   async #go() {
     if (this.#going) return;
+    this.#begin();
+    const turn = this.#turn;
+    const isOver = () => turn !== this.#turn;
+    try {
+      const lanes = await this.#start();
+      if (!lanes || isOver()) return;
+      this.state = 'running';
+      this.#forget();
+      await this.#run(lanes, isOver);
+      if (!isOver()) await this.#sum(lanes);
+    } catch (error) {
+      if (!isOver()) this.#fail(error);
+    }
+    if (!isOver()) this.#rest();
+  }
+
+  #begin() {
     // What had gone wrong is tried again from the start: the same steps give the same weights.
     if (this.problem) {
       const until = this.#until;
@@ -209,37 +282,63 @@ export class Training {
       this.#until = until;
     }
     this.#going = true;
-    const turn = this.#turn;
-    const isOver = () => turn !== this.#turn;
-    try {
-      if (!this.#lanes) {
-        this.state = 'starting';
-        const lanes = await Promise.all(
-          this.#workers.map((worker, i) => worker.run(trainTask, this.#options[i])),
-        );
-        const remote = /** @type {any} */ (lanes);
-        if (isOver()) return remote.forEach((/** @type {RemoteLane} */ lane) => lane.dispose());
-        this.#lanes = remote;
-      }
-      this.state = 'running';
-      const lanes = /** @type {RemoteLane[]} */ (this.#lanes);
-      this.#forget();
-      await this.#run(lanes, isOver);
-      const checksums = await Promise.all(lanes.map((lane) => lane.checksum()));
-      if (!isOver()) this.checksums = checksums;
-    } catch (error) {
-      if (!isOver()) this.#fail(error);
-    }
-    if (isOver()) return;
+  }
+
+  #rest() {
     this.#going = false;
     this.state = 'resting';
+    void this.#reach();
+  }
+
+  /** The lanes in their workers; `null` if another run has begun meanwhile. */
+  async #start() {
+    if (this.#lanes) return this.#lanes;
+    const turn = this.#turn;
+    this.state = 'starting';
+    const lanes = await Promise.all(
+      this.#workers.map((worker, i) => worker.run(trainTask, this.#options[i])),
+    );
+    const remote = /** @type {any} */ (lanes);
+    if (turn === this.#turn) return (this.#lanes = /** @type {RemoteLane[]} */ (remote));
+    remote.forEach((/** @type {RemoteLane} */ lane) => lane.dispose());
+    return null;
+  }
+
+  /** @param {RemoteLane[]} lanes */
+  async #sum(lanes) {
+    const turn = this.#turn;
+    const checksums = await Promise.all(lanes.map((lane) => lane.checksum()));
+    if (turn === this.#turn) this.checksums = checksums;
+  }
+
+  /** Asks about longer examples, at the step that is looked at. */
+  async #reach() {
+    if (this.#reaching || !this.#reaches) return;
+    this.#reaching = true;
+    const turn = this.#turn;
+    try {
+      for (let done = ''; turn === this.#turn;) {
+        const [lanes, step] = [this.#lanes, Math.min(this.#back, this.step)];
+        // With other weights, the same step is another one.
+        const key = `${step} ${this.checksums}`;
+        if (key === done || !lanes) break;
+        const of = await Promise.all(lanes.map((lane) => lane.reach(step)));
+        if (turn !== this.#turn) break;
+        done = key;
+        this.reach = { step, of };
+        if (this.#going) break;
+      }
+    } catch {
+      // A worker that has ended stops the run, which says so.
+    }
+    this.#reaching = false;
   }
 
   /** @param {RemoteLane[]} lanes @param {() => boolean} isOver */
   async #run(lanes, isOver) {
     const began = performance.now();
     const first = this.step;
-    let [training, looked, atOnce] = [0, -Infinity, 1];
+    let [training, looked, reached, atOnce] = [0, -Infinity, began, 1];
     this.#drawing = 0;
     while (this.step < this.#until) {
       const start = performance.now();
@@ -256,6 +355,11 @@ export class Training {
         looked = start;
         await this.#look(lanes);
         if (isOver()) return;
+      }
+      if (!last && this.#reaches && start - reached > betweenReaches) {
+        await this.#reach();
+        if (isOver()) return;
+        reached = performance.now();
       }
       const elapsed = performance.now() - began;
       const steps = (1000 * (this.step - first)) / elapsed;
@@ -285,10 +389,19 @@ export class Training {
     const lane = this.#progress[i];
     lane.step = step;
     lane.losses.push(...losses);
-    lane.evaluations.push(...evaluations);
+    this.#evaluated(lane, evaluations);
     return failure === undefined
       ? ''
       : `Lane ${laneNames[i]} could not take step ${step + 1}, and the run has stopped: ${failure}. What is drawn is the model before that step. A smaller learning rate may help.`;
+  }
+
+  /** @param {ReturnType<typeof nothing>} lane @param {Evaluation[]} evaluations */
+  #evaluated({ evaluations: all }, evaluations) {
+    for (const evaluation of evaluations) {
+      // Weights that were loaded take the place of others.
+      if (all.at(-1)?.step === evaluation.step) all.pop();
+      all.push(evaluation);
+    }
   }
 
   /** @param {RemoteLane[]} lanes */
@@ -304,7 +417,7 @@ export class Training {
       error.code === 'load_failed'
         ? `Training could not be started: ${error.message}.`
         : error.code === 'disposed'
-          ? `The browser ended a worker after step ${this.step}. What is drawn is the last that was seen; Play takes the same steps again, and goes on.`
+          ? `The browser ended a worker after step ${this.step}. What is drawn is the last that was seen; Play ${this.given ? 'begins again, without the weights that were loaded' : 'takes the same steps again, and goes on'}.`
           : `The run stopped after step ${this.step}: ${error.message}. What is drawn is the last that was seen.`;
     for (const worker of this.#workers) worker.end();
     this.#draw();

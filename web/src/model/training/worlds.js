@@ -5,6 +5,8 @@
  * @typedef {object} World
  * @property {string[]} symbols the vocabulary: a token is an index into it
  * @property {number} length of a sequence, in tokens
+ * @property {number} size what is given, in `unit`s
+ * @property {string} unit
  * @property {number} answers most tokens of a sequence that are asked for
  * @property {number} numbers random numbers that an example takes
  * @property {boolean} causal whether a token may look at earlier ones only, as the world is meant
@@ -46,6 +48,7 @@ function rearranged(given, kinds, answer) {
   };
   return {
     ...{ symbols: [...letters.slice(0, kinds), blank], length: 2 * given, answers: given },
+    ...{ size: given, unit: 'letters' },
     ...{ numbers: given, causal: false, next: false, own: range(given), kinds, ask },
     fill(uniform, ids, targets) {
       for (let i = 0; i < given; i++) ids[i] = below(uniform[i], kinds);
@@ -57,87 +60,125 @@ function rearranged(given, kinds, answer) {
 const digits = [...'0123456789'];
 const [plus, equals, unknown] = [10, 11, 12];
 
-/** Two numbers of two digits, and three blanks for their sum. @type {World} */
-const add = {
-  ...{ symbols: [...digits, '+', '=', blank], length: 9, answers: 3 },
-  ...{ numbers: 4, causal: false, next: false, own: [0, 1, 3, 4], kinds: 10 },
-  fill(uniform, ids, targets) {
-    add.own.forEach((at, i) => (ids[at] = below(uniform[i], 10)));
-    add.ask(ids, targets);
-  },
-  ask(ids, targets) {
-    ids[2] = plus;
-    ids.set([equals, unknown, unknown, unknown], 5);
-    const sum = 10 * (ids[0] + ids[3]) + ids[1] + ids[4];
+/**
+ * Two numbers, and blanks for their sum.
+ * @param {number} size digits of each
+ * @returns {World}
+ */
+function sums(size) {
+  const [second, blanks] = [size + 1, 2 * size + 2];
+  const own = [...range(size), ...range(size).map((i) => second + i)];
+  /** @type {World['ask']} */
+  const ask = (ids, targets) => {
+    ids[size] = plus;
+    ids[blanks - 1] = equals;
+    ids.fill(unknown, blanks);
     targets.fill(ignored);
-    targets.set([Math.floor(sum / 100), Math.floor(sum / 10) % 10, sum % 10], 6);
-  },
-};
+    let carry = 0;
+    for (let i = size - 1; i >= 0; i--) {
+      const sum = ids[i] + ids[second + i] + carry;
+      targets[blanks + 1 + i] = sum % 10;
+      carry = Math.floor(sum / 10);
+    }
+    targets[blanks] = carry;
+  };
+  return {
+    ...{ symbols: [...digits, '+', '=', blank], length: 3 * size + 3, answers: size + 1 },
+    ...{ size, unit: 'digits', numbers: 2 * size, causal: false, next: false, own, kinds: 10 },
+    fill(uniform, ids, targets) {
+      own.forEach((at, i) => (ids[at] = below(uniform[i], 10)));
+      ask(ids, targets);
+    },
+    ask,
+  };
+}
 
 const [counted, kinds] = [10, 5];
 
-/** At each symbol, how many of its kind there are. @type {World} */
-const count = {
-  symbols: [...letters.slice(0, kinds), ...range(counted).map((i) => `${i + 1}`)],
-  ...{ length: counted, answers: counted, numbers: counted, causal: false, next: false },
-  ...{ own: range(counted), kinds },
-  fill(uniform, ids, targets) {
-    for (let i = 0; i < counted; i++) ids[i] = below(uniform[i], kinds);
-    count.ask(ids, targets);
-  },
-  ask(ids, targets) {
+/**
+ * At each symbol, how many of its kind there are; more than `counted` have no word, and are not asked for.
+ * @param {number} size
+ * @returns {World}
+ */
+function counts(size) {
+  /** @type {World['ask']} */
+  const ask = (ids, targets) => {
     ids.forEach((id, i) => {
-      targets[i] = kinds - 1 + ids.reduce((sum, other) => sum + Number(other === id), 0);
+      const same = ids.reduce((sum, other) => sum + Number(other === id), 0);
+      targets[i] = same > counted ? ignored : kinds - 1 + same;
     });
-  },
-};
+  };
+  return {
+    symbols: [...letters.slice(0, kinds), ...range(counted).map((i) => `${i + 1}`)],
+    ...{ length: size, size, unit: 'letters', answers: size, numbers: size, causal: false },
+    ...{ next: false, own: range(size), kinds, ask },
+    fill(uniform, ids, targets) {
+      for (let i = 0; i < size; i++) ids[i] = below(uniform[i], kinds);
+      ask(ids, targets);
+    },
+  };
+}
 
-const [longest, shortestRun, longestRun] = [32, 4, 12];
+const [shortestRun, longestRun] = [4, 12];
 
 /**
  * Random letters, in which a run stands anywhere and comes again after a gap: once it has begun to come
  * again, each next letter can be told. With a fixed place or gap, position alone would tell it.
- * @type {World}
+ * @param {number} size
+ * @returns {World}
  */
-const repeat = {
-  ...{ symbols: letters, length: longest, answers: longestRun - 1 },
-  ...{ numbers: longest + 3, causal: true, next: true, own: range(longest), kinds: 26 },
-  fill(uniform, ids, targets) {
-    for (let i = 0; i < longest; i++) ids[i] = below(uniform[i], letters.length);
-    const [ofRun, ofGap, ofPlace] = [0, 1, 2].map((i) => uniform[longest + i]);
-    const run = shortestRun + below(ofRun, longestRun - shortestRun + 1);
-    const gap = below(ofGap, longest - 2 * run + 1);
-    const first = below(ofPlace, longest - 2 * run - gap + 1);
-    const second = first + run + gap;
-    ids.copyWithin(second, first, first + run);
-    targets.fill(ignored);
-    for (let i = second; i < second + run - 1; i++) targets[i] = ids[i + 1];
-  },
-  ask(ids, targets) {
-    // The longest run that comes again, and the last of those.
-    let [from, run] = [0, 0];
-    for (let second = 1; second < longest; second++) {
-      for (let first = 0; first < second; first++) {
-        let same = 0;
-        while (second + same < longest && ids[first + same] === ids[second + same]) same++;
-        if (same >= run) [from, run] = [second, same];
+function repeated(size) {
+  return {
+    ...{ symbols: letters, length: size, size, unit: 'letters', answers: longestRun - 1 },
+    ...{ numbers: size + 3, causal: true, next: true, own: range(size), kinds: 26 },
+    fill(uniform, ids, targets) {
+      for (let i = 0; i < size; i++) ids[i] = below(uniform[i], letters.length);
+      const [ofRun, ofGap, ofPlace] = [0, 1, 2].map((i) => uniform[size + i]);
+      const run = shortestRun + below(ofRun, longestRun - shortestRun + 1);
+      const gap = below(ofGap, size - 2 * run + 1);
+      const first = below(ofPlace, size - 2 * run - gap + 1);
+      const second = first + run + gap;
+      ids.copyWithin(second, first, first + run);
+      targets.fill(ignored);
+      for (let i = second; i < second + run - 1; i++) targets[i] = ids[i + 1];
+    },
+    ask(ids, targets) {
+      // The longest run that comes again, and the last of those.
+      let [from, run] = [0, 0];
+      for (let second = 1; second < size; second++) {
+        for (let first = 0; first < second; first++) {
+          let same = 0;
+          while (second + same < size && ids[first + same] === ids[second + same]) same++;
+          if (same >= run) [from, run] = [second, same];
+        }
       }
-    }
-    targets.fill(ignored);
-    for (let i = from; i < from + run - 1; i++) targets[i] = ids[i + 1];
-  },
+      targets.fill(ignored);
+      for (let i = from; i < from + run - 1; i++) targets[i] = ids[i + 1];
+    },
+  };
+}
+
+/** @type {Record<WorldName, (times: number) => World>} */
+const makers = {
+  copy: (times) => rearranged(10 * times, 20, (given) => given),
+  reverse: (times) => rearranged(10 * times, 20, (given) => given.reverse()),
+  sort: (times) => rearranged(10 * times, 20, (given) => given.sort()),
+  repeat: (times) => repeated(32 * times),
+  add: (times) => sums(2 * times),
+  count: (times) => counts(counted * times),
 };
 
-/** @type {Record<WorldName, World>} */
-export const worlds = {
-  copy: rearranged(10, 20, (given) => given),
-  reverse: rearranged(10, 20, (given) => given.reverse()),
-  sort: rearranged(10, 20, (given) => given.sort()),
-  repeat,
-  add,
-  count,
-};
+/**
+ * A world in which so many times as much is given, with the same symbols.
+ * @param {WorldName} name
+ * @param {number} times that of `worlds`
+ */
+export const longerWorld = (name, times) => makers[name](times);
 
+/** The worlds, as models learn them. */
+export const worlds = /** @type {Record<WorldName, World>} */ (
+  Object.fromEntries(Object.entries(makers).map(([name, make]) => [name, make(1)]))
+);
 /**
  * A held-out example, in which a reader's text takes the place of the first of the tokens that can be
  * chosen; what else it says is left out.

@@ -3,7 +3,7 @@ import { before, test } from 'node:test';
 
 import { load } from 'attn';
 
-import { exampleOf, ignored, Source, tokensOf, worlds } from './worlds.js';
+import { exampleOf, longerWorld, ignored, Source, tokensOf, worlds } from './worlds.js';
 
 /** @typedef {import('./worlds.js').WorldName} WorldName */
 
@@ -112,4 +112,68 @@ test('a text of one’s own takes the place of the first tokens, and only symbol
   const repeated = exampleOf(attn, worlds.repeat, 1, 'abcdefghqrstuvwxabcdefghqxyzqmno');
   assert.equal(written(repeated.targets, 'repeat').join(''), 'bcdefghq');
   assert.equal(tokensOf(worlds.count, 'abcdefghij').length, 5);
+});
+
+test('longer worlds ask for the same of more, with the same symbols', () => {
+  const text = (/** @type {WorldName} */ name, /** @type {number} */ times) => {
+    const world = longerWorld(name, times);
+    assert.deepEqual(world.symbols, worlds[name].symbols);
+    const { ids, targets } = exampleOf(attn, world, 4, '');
+    assert.equal(ids.length, world.length);
+    const { answers } = world;
+    assert.ok(targets.filter((target) => target !== ignored).length <= answers);
+    return [written(ids, name), written(targets, name)];
+  };
+  for (const times of [1.5, 2, 3, 4]) {
+    for (const name of /** @type {const} */ (['copy', 'reverse', 'sort'])) {
+      const [given, asked] = text(name, times);
+      const size = 10 * times;
+      assert.deepEqual(asked.slice(size), answers[name](given.slice(0, size)));
+    }
+    const [given, asked] = text('add', times);
+    const [, a, b] = /^(\d+)\+(\d+)=(·+)$/.exec(given.join('')) ?? [];
+    assert.deepEqual([a.length, b.length], [2 * times, 2 * times]);
+    assert.equal(asked.join(''), `${Number(a) + Number(b)}`.padStart(2 * times + 1, '0'));
+    const [letters, numbers] = text('count', times);
+    letters.forEach((letter, i) => {
+      const same = letters.filter((other) => other === letter).length;
+      assert.equal(numbers[i], same > 10 ? '' : `${same}`);
+    });
+    const [random, next] = text('repeat', times);
+    assert.equal(random.length, 32 * times);
+    next.forEach((symbol, i) => assert.ok(!symbol || symbol === random[i + 1]));
+  }
+});
+
+test('how often the last place of one letter, or of two, tells what follows is as the page says', () => {
+  const right = (/** @type {number} */ times, /** @type {number} */ letters) => {
+    const world = longerWorld('repeat', times);
+    const { ids, targets } = new Source(attn, world, 1, 1000).heldOut;
+    let [asked, told] = [0, 0];
+    for (let start = 0; start < ids.data.length; start += world.length) {
+      const tokens = ids.data.subarray(start, start + world.length);
+      for (let i = 1; i < world.length; i++) {
+        const target = targets.data[start + i];
+        if (target === ignored) continue;
+        const one = tokens.lastIndexOf(tokens[i], i - 1);
+        let at = letters === 1 ? one : i - 1;
+        while (letters === 2 && at > 0) {
+          if (tokens[at] === tokens[i] && tokens[at - 1] === tokens[i - 1]) break;
+          at--;
+        }
+        asked++;
+        told += Number(tokens[(at || one) + 1] === target);
+      }
+    }
+    return (100 * told) / asked;
+  };
+  for (const [times, letters, said] of [
+    [1, 1, 57],
+    [4, 1, 20],
+    [1, 2, 92],
+    [4, 2, 82],
+  ]) {
+    const measured = right(times, letters);
+    assert.ok(Math.abs(measured - said) < 2, `${measured} for ${said}`);
+  }
 });

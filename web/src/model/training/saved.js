@@ -1,0 +1,84 @@
+import { worlds } from './worlds.js';
+
+/** @typedef {import('./lane.js').LaneOptions} LaneOptions */
+/** @typedef {import('./lane.js').Scheme} Scheme */
+/** @typedef {import('./worlds.js').WorldName} WorldName */
+
+/**
+ * What a file of weights is of, as far as it can be told.
+ * @typedef {object} Saved
+ * @property {WorldName[]} worlds those that its symbols are as many as those of
+ * @property {Scheme} [positions]
+ * @property {number} [heads]
+ * @property {number} layers
+ * @property {boolean} [causal]
+ * @property {number} [step] after how many steps it was saved
+ */
+
+/**
+ * What is written into a file beside the weights, which do not tell it all.
+ * @param {LaneOptions} options
+ * @param {number} step
+ * @returns {Record<string, string>}
+ */
+export const metadataOf = ({ world, positions, heads, causal, rate, seed }, step) => ({
+  ...{ format: 'pt', world, positions, heads: `${heads}`, causal: `${causal}` },
+  ...{ rate: `${rate}`, seed: `${seed}`, step: `${step}` },
+});
+
+/** @type {readonly string[]} */
+const schemes = ['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw'];
+
+/** Parameters that only one scheme has. @type {readonly (readonly [RegExp, Scheme])[]} */
+const traces = [
+  [/^positions\./, 'learned'],
+  [/relative_attention_bias/, 't5'],
+  [/relative_keys/, 'shaw'],
+];
+
+/**
+ * What a file says of itself and, where it says nothing, what its names and shapes say; `null` for weights
+ * that are not of a model such as these.
+ * @param {Pick<import('attn').Safetensors, 'tensors' | 'metadata'>} file
+ * @returns {Saved | null}
+ */
+export function describeSaved({ tensors, metadata }) {
+  const symbols = tensors.find(({ name }) => name === 'tokens.weight')?.shape[0];
+  const names = /** @type {WorldName[]} */ (Object.keys(worlds));
+  const alike = names.filter((name) => worlds[name].symbols.length === symbols);
+  const layers = tensors.flatMap(({ name }) => /^encoder\.layers\.(\d+)\./.exec(name)?.[1] ?? []);
+  if (!alike.length || !layers.length) return null;
+  const said = (/** @type {string} */ key, /** @type {RegExp} */ form) =>
+    form.test(metadata[key] ?? '') ? metadata[key] : undefined;
+  const positions = /** @type {Scheme | undefined} */ (
+    schemes.includes(metadata.positions)
+      ? metadata.positions
+      : traces.find(([trace]) => tensors.some(({ name }) => trace.test(name)))?.[1]
+  );
+  const [heads, step] = [said('heads', /^\d{1,2}$/), said('step', /^\d{1,9}$/)];
+  const causal = said('causal', /^(true|false)$/);
+  return {
+    worlds: alike.some((name) => name === metadata.world)
+      ? alike.filter((name) => name === metadata.world)
+      : alike,
+    layers: new Set(layers).size,
+    ...(positions && { positions }),
+    ...(heads && { heads: Number(heads) }),
+    ...(causal && { causal: causal === 'true' }),
+    ...(step && { step: Number(step) }),
+  };
+}
+
+/**
+ * Whether weights that are so described may be those of a model.
+ * @param {Saved} saved
+ * @param {LaneOptions} options
+ */
+export const suits = (saved, options) =>
+  saved.worlds.includes(options.world) &&
+  saved.layers === options.layers &&
+  [
+    [saved.positions, options.positions],
+    [saved.heads, options.heads],
+    [saved.causal, options.causal],
+  ].every(([of, wanted]) => of === undefined || of === wanted);
