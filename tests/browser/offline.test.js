@@ -85,7 +85,13 @@ const keptUrls = (page) =>
 
 /** Waits until the next version is installed, and waits itself. @param {Page} page */
 const waits = (page) =>
-  page.waitForFunction(async () => (await navigator.serviceWorker.getRegistration())?.waiting);
+  becomes(
+    () =>
+      page.evaluate(async () =>
+        Boolean((await navigator.serviceWorker.getRegistration())?.waiting),
+      ),
+    true,
+  );
 
 /** @param {Page} page @param {string} chapter */
 async function read(page, chapter) {
