@@ -1,8 +1,29 @@
 import { initial } from './properties.js';
-import { correctedSettings, formatSettings, isFromLaterVersion, parseSettings } from './url.js';
+import {
+  correctedSettings,
+  formatSettings,
+  isFromLaterVersion,
+  parseSettings,
+  version,
+} from './url.js';
 
 /** The settings of the page: the one state object, mirrored in the URL. */
 export const settings = $state(parseSettings(location.hash));
+
+/** Whether the page was opened without a link. */
+export const opened = location.hash.length <= 1;
+
+/** What the page begins with: the initial settings, until it has others. @type {typeof initial} */
+let beginning = $state.raw(initial);
+
+/** The settings that a reset brings back. */
+export const start = () => beginning;
+
+/** Lets the page begin with other settings from now on. @param {Partial<typeof initial>} changes */
+export function beginWith(changes) {
+  beginning = { ...initial, ...changes };
+  Object.assign(settings, changes);
+}
 
 /**
  * The link that was followed: whether a later version of the page made it, which settings it had, and
@@ -33,13 +54,20 @@ const urlDelay = 250;
 /** Computed once for all its readers. */
 const fragment = $derived(formatSettings(settings));
 
+/** The same in the address: clean with the settings that the page begins with. */
+const address = $derived.by(() => {
+  if (beginning === initial) return fragment;
+  if (fragment === formatSettings(beginning)) return '';
+  return fragment || `v=${version}&weights=${initial.weights}`;
+});
+
 /** The settings as a fragment of the URL, without '#'. */
 export const currentFragment = () => fragment;
 
 /** Keeps settings and URL the same. To be called while a component is being set up. */
 export function mirrorSettingsInUrl() {
   $effect(() => {
-    const next = fragment;
+    const next = address;
     // Such a link stays unchanged, for the later version to read.
     if (isLinkFromLaterVersion()) return;
     const timer = setTimeout(() => {
@@ -51,7 +79,7 @@ export function mirrorSettingsInUrl() {
   $effect(() => {
     const read = () => {
       link = linkOf(location.hash);
-      Object.assign(settings, parseSettings(location.hash));
+      Object.assign(settings, location.hash.length > 1 ? parseSettings(location.hash) : beginning);
     };
     addEventListener('hashchange', read);
     return () => removeEventListener('hashchange', read);
@@ -60,12 +88,12 @@ export function mirrorSettingsInUrl() {
 
 /** @param {readonly SettingName[]} names */
 export function areInitial(names) {
-  return names.every((name) => JSON.stringify(settings[name]) === JSON.stringify(initial[name]));
+  return names.every((name) => JSON.stringify(settings[name]) === JSON.stringify(beginning[name]));
 }
 
 /** @param {readonly SettingName[]} names */
 export function reset(names) {
-  for (const name of names) /** @type {any} */ (settings)[name] = initial[name];
+  for (const name of names) /** @type {any} */ (settings)[name] = beginning[name];
 }
 
 /**
