@@ -120,6 +120,15 @@ export class Pipeline {
     return this.#given.weights === 'learned' ? this.#work.language.model : null;
   }
 
+  /** What programs know of it, for some of the first tokens. @param {number} [most] */
+  learned(most = Infinity) {
+    const { model } = this;
+    const { tokens, ids } = this.#given;
+    return (
+      model && { config: model.config, ids: ids.slice(0, most), tokens: tokens.slice(0, most) }
+    );
+  }
+
   /** What it reads, and its stream between the layers. */
   get reading() {
     return this.#reading?.value.reading ?? null;

@@ -17,6 +17,10 @@ export class Language {
   model = $state.raw(null);
   /** @type {LanguageTokens | null} */
   tokens = $state.raw(null);
+  /** How the next token is drawn. @type {typeof import('./languageModel.js').candidates | undefined} */
+  candidatesOf;
+  /** @type {typeof import('./languageModel.js').chosen | undefined} */
+  chosen;
   coming = $state(false);
   problem = $state('');
   #attn;
@@ -40,14 +44,16 @@ export class Language {
     this.coming = true;
     this.problem = '';
     try {
-      const [{ LanguageModel }, { LanguageTokens }, bytes, json] = await Promise.all([
-        import('./languageModel.js'),
-        import('./languageTokens.js'),
-        read(model).then((response) => response.arrayBuffer()),
-        read(tokenizer).then((response) => response.json()),
-      ]);
+      const [{ LanguageModel, candidates, chosen }, { LanguageTokens }, bytes, json] =
+        await Promise.all([
+          import('./languageModel.js'),
+          import('./languageTokens.js'),
+          read(model).then((response) => response.arrayBuffer()),
+          read(tokenizer).then((response) => response.json()),
+        ]);
       const file = new Uint8Array(bytes);
       const whole = new LanguageModel(this.#attn, file);
+      [this.candidatesOf, this.chosen] = [candidates, chosen];
       this.tokens = new LanguageTokens(json);
       this.model = whole;
       this.#tell(file);

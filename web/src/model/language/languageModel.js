@@ -174,15 +174,17 @@ export class LanguageModel {
     };
     /** What a layer's attention reads, the former after normalisation: (n, E). @param {number} layer */
     const layerInput = (layer) => this.#norms[layer].forward(stream(layer));
+    /** @type {Tensor | undefined} */
+    let last;
     return {
       ...{ stream, layerInput },
-      /** Of rows of the last layer: what may come next, (rows, V). @param {number} [begin] */
-      logits: (begin = 0) => {
-        const { data, shape } = layerInput(this.config.numLayers);
-        const [rows, width] = shape;
+      /** Of some rows of the last layer: what may come next, (rows, V). @param {number} [begin] @param {number} [end] */
+      logits: (begin = 0, end = embedding.shape[0]) => {
+        const { data, shape } = (last ??= layerInput(this.config.numLayers));
+        const width = shape[1];
         return this.#output.forward({
-          data: data.subarray(begin * width),
-          shape: [rows - begin, width],
+          data: data.subarray(begin * width, end * width),
+          shape: [end - begin, width],
         });
       },
     };
