@@ -12,7 +12,12 @@ import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { kBuildFolder, kLockFile, kRoot, provideNpmPackages } from '../../wasm/toolchain/checkout.js';
+import {
+  kBuildFolder,
+  kLockFile,
+  kRoot,
+  provideNpmPackages,
+} from '../../wasm/toolchain/checkout.js';
 import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
 import { nativeEnvironment } from '../../wasm/toolchain/env.js';
 import { withLock } from '../../wasm/toolchain/lock.js';
