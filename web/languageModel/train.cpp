@@ -38,15 +38,14 @@ constexpr std::int64_t kWidth = 128;
 constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kLayers = 3;
 constexpr double kBase = 10000;
-constexpr float kDropout = 0.1F;
 constexpr double kPeak = 2e-3;  // learning rate
 constexpr std::int64_t kIgnored = -100;
 
 /// Steps in which all passages are tokens drawn at random that come again and again: nothing is
 /// to be learned there but to go on as before. It is what induction heads do, and few passages of a
 /// small text ask for it. Later on, some passages are still of this kind.
-constexpr std::int64_t kCopySteps = 700;
-constexpr float kCopies = 0.08F;
+constexpr std::int64_t kCopySteps = 1000;
+constexpr float kCopies = 0.12F;
 constexpr std::int64_t kShortestCopy = 8;
 constexpr std::int64_t kLongestCopy = kLength / 2;
 
@@ -79,10 +78,9 @@ class LanguageModel : public attn::Module {
   const attn::TransformerEncoder& encoder() const { return encoder_; }
 
   /// ids (B, N); logits (B, N, V).
-  attn::Variable forward(attn::Tape& tape, const attn::IdView& ids,
-                         const attn::Dropout& dropout = {}) const {
-    return output_.forward(encoder_.forward(embedding_.forward(tape, ids),
-                                            {.attention = {.causal = true}, .dropout = dropout}));
+  attn::Variable forward(attn::Tape& tape, const attn::IdView& ids) const {
+    return output_.forward(
+        encoder_.forward(embedding_.forward(tape, ids), {.attention = {.causal = true}}));
   }
 
  private:
@@ -349,13 +347,7 @@ void train(const std::filesystem::path& folder, std::int64_t vocabulary, std::in
   for (std::int64_t step = done + 1; step <= steps; ++step) {
     passages.fill(step, batch);
     tape.clear();
-    const attn::Dropout dropout{
-        .probability = kDropout,
-        .training = true,
-        // Each layer takes four streams.
-        .random = {.seed = seed + 1, .stream = static_cast<std::uint64_t>(step * 4 * kLayers)}};
-    const attn::Variable logits = model.forward(tape, batch.ids(), dropout);
-    const attn::Variable loss = attn::cross_entropy(logits, batch.next);
+    const attn::Variable loss = attn::cross_entropy(model.forward(tape, batch.ids()), batch.next);
     tape.backward(loss);
     attn::clip_grad_norm(tape, 1);
     optimizer.set_learning_rate(learning_rate(step, steps));
