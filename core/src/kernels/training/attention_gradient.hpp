@@ -52,8 +52,8 @@ struct GradientSteps {
         dropout(head.random_words != nullptr),
         gradients_by_row(softcap || relative_keys || gradient.scores || gradient.bias ||
                          gradient.distances),
-        plain(!scores_by_row && !gradients_by_row && !dropout && !relative_values &&
-              !gradient.weights) {}
+        only_ranges(!scores_by_row && !relative_values && !dropout),
+        shows_tiles(gradient.scores || gradient.weights) {}
 
   bool softcap;
   bool relative_keys;
@@ -62,7 +62,8 @@ struct GradientSteps {
   bool scores_by_row;  ///< scores take steps along the keys of a query
   bool dropout;
   bool gradients_by_row;  ///< so do their gradients
-  bool plain;             ///< nothing but ranges of keys
+  bool only_ranges;       ///< of keys say what is excluded, and weights take no further step
+  bool shows_tiles;       ///< what belongs to every score of a tile is asked for
 };
 
 /// The scratch memory of one block of queries.
@@ -376,12 +377,12 @@ bool GradientBlock<Isa>::find_keys() noexcept {
 }
 
 /// Gives how many keys the tile has that begins at `key0`, and finds its first query. Along the
-/// edge of a causal order tiles are low: the queries that have seen their last key are left out.
+/// edge of a causal order tiles end where queries do, which are left out from there on.
 template <class Isa>
 index GradientBlock<Isa>::begin_tile(index key0) noexcept {
   index keys = std::min(kGradientTile - key0 % kGradientTile, key_end_ - key0);
   first_lane_ = 0;
-  if (!steps_.plain) return keys;
+  if (!steps_.only_ranges) return keys;
   for (index lane = 0; lane + kGradientGroup < count_; lane += kGradientGroup) {
     const std::int32_t* ends = scratch_.key_end + lane;
     const index end = *std::max_element(ends, ends + kGradientGroup);
@@ -389,8 +390,8 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
       keys = std::min(keys, end - key0);
       break;
     }
-    // Tiles are the same for what is not finite, whose way past the rest is another one.
-    if (is_finite_) first_lane_ = lane + kGradientGroup;
+    // Tiles are the same, so that bits are, for numbers that are not finite and for what is shown.
+    if (is_finite_ && !steps_.shows_tiles) first_lane_ = lane + kGradientGroup;
   }
   return keys;
 }
