@@ -416,7 +416,7 @@ Array kept_weights(const std::vector<std::int64_t>& shape, float probability,
   return kept;
 }
 
-/// A layer of an encoder, or of a decoder that is given x for its memory, too.
+/// A layer of an encoder, or of a decoder whose memory is x / 2.
 template <class Layer, class Call>
 Piece transformer_layer(const char* name, Choices& choices, const Sizes& sizes) {
   constexpr bool kDecodes = std::is_same_v<Layer, attn::TransformerDecoderLayer>;
@@ -457,7 +457,7 @@ Piece transformer_layer(const char* name, Choices& choices, const Sizes& sizes) 
     Call call;
     if constexpr (kDecodes) {
       call.self_attention.causal = causal;
-      return layer->forward(x, x, call);
+      return layer->forward(x, x * 0.5F, call);
     } else {
       call.attention.causal = causal;
       return layer->forward(x, call);
@@ -486,7 +486,9 @@ Piece transformer_layer(const char* name, Choices& choices, const Sizes& sizes) 
     }
     if (options.sinks) self.sinks = p.at("self_attn.sinks");
     if constexpr (kDecodes) {
-      return reference::decoder_layer<Scalar>(l, x, x, self, cross);
+      Scalars memory = x;
+      for (Scalar& value : memory.values) value = value * Scalar(0.5);
+      return reference::decoder_layer<Scalar>(l, x, memory, self, cross);
     } else {
       return reference::encoder_layer<Scalar>(l, x, self);
     }
