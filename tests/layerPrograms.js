@@ -8,6 +8,7 @@ import { load } from 'attn';
 
 import { toNpy } from '../web/src/frame/files.js';
 import { exclusionOf } from '../web/src/model/exclusion.js';
+import * as languagePrograms from '../web/src/model/language/languagePrograms.js';
 import { reasonToSkip, run } from './programs.js';
 import { smallLanguageModel } from './smallLanguageModel.js';
 
@@ -59,7 +60,7 @@ export function weightsOfHead({ layer, x, exclusion }) {
 
 /**
  * @param {string} what the programs print
- * @param {(settings: Settings, learned: import('../web/src/model/language/programs.js').Learned | null) =>
+ * @param {(settings: Settings, learned: import('../web/src/model/language/languagePrograms.js').Learned | null) =>
  *   Record<'python' | 'cpp' | 'javascript', string>} programsOf
  * @param {(model: Model) => { data: Float32Array, columns: number }} expected
  * @param {(model: Model) => Record<string, Tensor>} exported the .npy files that Python reads
@@ -94,7 +95,10 @@ export async function testLayerPrograms(what, programsOf, expected, exported) {
         );
         if (!isLearned) model.layer.dispose();
         else files['model.safetensors'] = bytes;
-        const programs = programsOf(settings, isLearned ? { config, ids, tokens } : null);
+        const programs = programsOf(
+          settings,
+          isLearned ? { config, ids, tokens, ...languagePrograms } : null,
+        );
         small.dispose();
         const printed = await run(language, programs[language], files);
         assert.deepEqual([printed.length, printed[0].length], [tokens.length, columns]);

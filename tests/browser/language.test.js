@@ -50,7 +50,7 @@ test('nothing moves when the model has come', async () => {
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
   await settled(page);
   const before = await top();
-  await page.getByText('identity', { exact: true }).first().click();
+  await radio(page, 'identity').check({ force: true });
   await radio(page, 'identity').and(page.locator(':checked')).waitFor();
   await settled(page);
   assert.equal(await top(), before);
@@ -85,13 +85,13 @@ test('a file that is cut off leaves the page as it was, says so, and can be fetc
   await page.route('**/*.safetensors', (route) =>
     whole ? route.continue() : route.fulfill({ body: 'half a file' }),
   );
-  await page.getByText('learned', { exact: true }).first().click();
+  await radio(page, 'learned').click({ force: true });
   await page.getByText(/language model could not be loaded/).waitFor();
   await radio(page, 'identity').and(page.locator(':checked')).waitFor();
   whole = true;
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByText(/language model could not be loaded/).waitFor({ state: 'detached' });
-  await page.getByText('learned', { exact: true }).first().click();
+  await radio(page, 'learned').click({ force: true });
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
   await page.context().close();
 });

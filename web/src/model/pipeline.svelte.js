@@ -124,9 +124,10 @@ export class Pipeline {
   learned(most = Infinity) {
     const { model } = this;
     const { tokens, ids } = this.#given;
-    return (
-      model && { config: model.config, ids: ids.slice(0, most), tokens: tokens.slice(0, most) }
-    );
+    const { programs } = this.#work.language;
+    if (!model || !programs) return null;
+    const known = { ids: ids.slice(0, most), tokens: tokens.slice(0, most) };
+    return { config: model.config, ...known, ...programs };
   }
 
   /** What it reads, and its stream between the layers. */

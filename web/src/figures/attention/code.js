@@ -1,7 +1,6 @@
 import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 import { exclusionCode } from '../../model/exclusionCode.js';
 import { inputCode } from '../../model/inputCode.js';
-import { languageCode } from '../../model/language/programs.js';
 
 /** @typedef {import('../../model/sentence.js').SentenceSettings} SentenceSettings */
 
@@ -11,10 +10,10 @@ import { languageCode } from '../../model/language/programs.js';
  * @param {string[]} tokens
  * @param {string} file the exported x, which the Python program reads
  * @param {string} [readX] how else that program gets its x
- * @param {import('../../model/language/programs.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
 export function layerCode(settings, tokens, file, readX, learned) {
-  if (learned) return languageCode(settings, learned, 'attention');
+  if (learned) return learned.languageCode(settings, learned, 'attention');
   const { heads, weights, seed } = settings;
   const input = inputCode(settings, tokens, file);
   const masks = exclusionCode(settings, tokens.length);
@@ -70,7 +69,7 @@ layer.${identity ? 'initialize_identity()' : `initialize_xavier(${seed})`};`,
  * @param {number} head
  * @param {string} [file] the exported x
  * @param {string} [readX] how else the Python program gets its x
- * @param {import('../../model/language/programs.js').Learned | null} [learned]
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned]
  */
 export function attentionCode(settings, tokens, head, file = 'weights-input', readX, learned) {
   const parts = layerCode(settings, tokens, file, readX, learned);

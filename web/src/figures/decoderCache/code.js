@@ -6,7 +6,7 @@ import { blockPrelude } from '../encoderBlock/code.js';
  * over all tokens that the others' results are equal to.
  * @param {Parameters<typeof blockPrelude>[0]} settings
  * @param {string[]} tokens
- * @param {import('../../model/language/programs.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
 export function decoderCacheCode(settings, tokens, learned) {
   const prelude = blockPrelude(settings, tokens, 'decoder-cache', learned);

@@ -1,7 +1,6 @@
 import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 import { exclusionCode } from '../../model/exclusionCode.js';
 import { inputCode } from '../../model/inputCode.js';
-import { languageCode } from '../../model/language/programs.js';
 import { hiddenFactor } from './layer.js';
 
 /** @typedef {import('../../model/sentence.js').SentenceSettings & Pick<import('../../state/properties.js').Settings, 'norm'>} Settings */
@@ -12,11 +11,11 @@ import { hiddenFactor } from './layer.js';
  * @param {Settings} settings
  * @param {string[]} tokens
  * @param {string} figure whose exported input the Python program reads
- * @param {import('../../model/language/programs.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
 export function blockPrelude(settings, tokens, figure, learned) {
   if (learned) {
-    const { javascript, cpp, python } = languageCode(settings, learned, 'block');
+    const { javascript, cpp, python } = learned.languageCode(settings, learned, 'block');
     return {
       ...{ javascript: javascript.before, python: python.before },
       cpp: `${cpp.before}\nstd::vector<float> y(n * d_model);`,
@@ -88,7 +87,7 @@ ${
  * Programs for the output of the block.
  * @param {Settings} settings
  * @param {string[]} tokens
- * @param {import('../../model/language/programs.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
 export function encoderBlockCode(settings, tokens, learned) {
   const prelude = blockPrelude(settings, tokens, 'encoder-block', learned);

@@ -1,18 +1,17 @@
 import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { modelCode } from '../../model/language/programs.js';
 
 /**
  * Programs for the tokens that may come next: a line for each of the ten most probable, its number and
  * its probability.
  * @param {import('../../model/sentence.js').SentenceSettings} settings
- * @param {import('../../model/language/programs.js').Learned} learned
+ * @param {import('../../model/language/languagePrograms.js').Learned} learned
  * @param {{ temperature: number, topK: number }} options
  */
 export function nextWordCode(settings, learned, { temperature, topK }) {
   const { vocabularySize } = learned.config;
   const kept = topK || vocabularySize;
   const shown = Math.min(10, kept);
-  const { javascript, cpp, python } = modelCode(settings, learned);
+  const { javascript, cpp, python } = learned.modelCode(settings, learned);
   return {
     python: pythonProgram({
       body: `${python}

@@ -1,10 +1,9 @@
 import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { modelCode } from '../../model/language/programs.js';
 
 /**
  * Programs for the model's loss: of the tokens as they are written, shuffled, and without positions.
  * @param {import('../../model/sentence.js').SentenceSettings} given
- * @param {import('../../model/language/programs.js').Learned} learned
+ * @param {import('../../model/language/languagePrograms.js').Learned} learned
  * @param {number[]} order
  */
 export function lossCode(given, learned, order) {
@@ -13,7 +12,7 @@ export function lossCode(given, learned, order) {
   const { config } = learned;
   const { vocabularySize } = config;
   const turns = config.positions === 'rotary';
-  const { javascript, cpp, python } = modelCode(settings, learned);
+  const { javascript, cpp, python } = learned.modelCode(settings, learned);
   return {
     python: pythonProgram({
       body: `${python}

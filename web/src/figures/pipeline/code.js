@@ -6,7 +6,7 @@ import { attentionCode } from '../attention/code.js';
  * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
- * @param {import('../../model/language/programs.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
 export function pipelineCode(settings, tokens, head, learned) {
   const python = `import numpy as np

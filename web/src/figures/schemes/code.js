@@ -7,7 +7,6 @@ import {
 } from '../../frame/programs.js';
 import { uncased } from '../../model/sentence.js';
 import { attentionPrograms } from '../attention/code.js';
-import { languageCode } from '../../model/language/programs.js';
 import { scalingOf, schemes, streams, t5 } from './schemes.js';
 
 /** @typedef {import('./schemes.js').SchemeName} SchemeName */
@@ -21,7 +20,7 @@ import { scalingOf, schemes, streams, t5 } from './schemes.js';
  * have other values there.
  * @param {SchemeName} name
  * @param {ProgramSettings} settings
- * @param {(import('../../model/language/programs.js').Learned & { given: import('../../model/sentence.js').SentenceSettings }) | null} [language]
+ * @param {(import('../../model/language/languagePrograms.js').Learned & { given: import('../../model/sentence.js').SentenceSettings }) | null} [language]
  *   the language model, if the layer is one of its, and the settings
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
@@ -41,7 +40,7 @@ export function schemePrograms(name, settings, language) {
     default:
       return language
         ? attentionPrograms(
-            languageCode(language.given, language, 'attention', false),
+            language.languageCode(language.given, language, 'attention', false),
             settings.head,
             settings.heads,
           )

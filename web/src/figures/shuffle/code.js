@@ -1,5 +1,4 @@
 import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { languageCode } from '../../model/language/programs.js';
 import { layerCode } from '../attention/code.js';
 
 /**
@@ -8,14 +7,14 @@ import { layerCode } from '../attention/code.js';
  * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number[]} order
- * @param {import('../../model/language/programs.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
 export function shuffleCode(settings, tokens, order, learned) {
   const { base } = settings;
   const encodes = settings.encoding === 'sinusoidal' && !learned;
   const without = { ...settings, encoding: /** @type {const} */ ('none') };
   const { javascript, python, cpp } = learned
-    ? languageCode(settings, learned, 'attention')
+    ? learned.languageCode(settings, learned, 'attention')
     : layerCode(without, tokens, 'shuffle-embedding');
   const given = learned ? 'embedded' : 'x';
   const attention = cpp.options.length ? `, {.attention = {${cpp.options.join(', ')}}}` : '';

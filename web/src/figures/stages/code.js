@@ -12,7 +12,7 @@ const asList = (texts, quote = '"') => texts.map((text) => quote + text + quote)
  * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
- * @param {import('../../model/language/programs.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
 export function stagesCode(settings, tokens, head, learned) {
   const { dModel, heads } = settings;

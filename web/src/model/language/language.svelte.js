@@ -21,6 +21,8 @@ export class Language {
   candidatesOf;
   /** @type {typeof import('./languageModel.js').chosen | undefined} */
   chosen;
+  /** What programs begin with. @type {typeof import('./languagePrograms.js') | undefined} */
+  programs;
   coming = $state(false);
   problem = $state('');
   #attn;
@@ -44,15 +46,17 @@ export class Language {
     this.coming = true;
     this.problem = '';
     try {
-      const [{ LanguageModel, candidates, chosen }, { LanguageTokens }, bytes, json] =
+      const [{ LanguageModel, candidates, chosen }, programs, { LanguageTokens }, bytes, json] =
         await Promise.all([
           import('./languageModel.js'),
+          import('./languagePrograms.js'),
           import('./languageTokens.js'),
           read(model).then((response) => response.arrayBuffer()),
           read(tokenizer).then((response) => response.json()),
         ]);
       const file = new Uint8Array(bytes);
       const whole = new LanguageModel(this.#attn, file);
+      this.programs = programs;
       [this.candidatesOf, this.chosen] = [candidates, chosen];
       this.tokens = new LanguageTokens(json);
       this.model = whole;

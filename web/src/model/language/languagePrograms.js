@@ -4,11 +4,13 @@ import { exclusionCode } from '../exclusionCode.js';
 /** @typedef {import('../sentence.js').SentenceSettings} SentenceSettings */
 
 /**
- * What programs know of the language model: what it is made of, and the tokens by their numbers.
- * @typedef {{ config: import('./languageModel.js').Config, ids: number[], tokens: string[] }} Learned
+ * What programs know of the language model: what it is made of, the tokens by their numbers, and what
+ * this module says, which is loaded with the model.
+ * @typedef {{ config: import('./languageModel.js').Config, ids: number[], tokens: string[] }} Known
+ * @typedef {Known & typeof import('./languagePrograms.js')} Learned
  */
 
-/** @param {SentenceSettings} settings @param {Learned} learned */
+/** @param {SentenceSettings} settings @param {Known} learned */
 function partsOf(settings, { config }) {
   const { activation, base, dimFeedforward } = config;
   const placed = settings.encoding !== 'none';
@@ -31,7 +33,7 @@ function partsOf(settings, { config }) {
  * The model itself as lines of programs: `ids`, `n`, its sizes, `embedding` and `encoder`. Its file lies
  * beside the program.
  * @param {SentenceSettings} settings
- * @param {Learned} learned
+ * @param {Known} learned
  */
 export function modelCode(settings, learned) {
   const { config, ids, tokens } = learned;
@@ -140,7 +142,7 @@ def embed(ids):
  * Python). The model's file lies beside the program.
  *
  * @param {SentenceSettings} settings
- * @param {Learned} learned
+ * @param {Known} learned
  * @param {'attention' | 'block'} what the layer is
  * @param {boolean} [turned] whether the positions of its own attention turn queries and keys
  */
