@@ -332,9 +332,13 @@ void train(const std::filesystem::path& folder, std::int64_t vocabulary, std::in
   attn::AdamW optimizer(model, {.beta2 = 0.98, .weight_decay = 0.05});
   const Checkpoint checkpoint(
       folder / "checkpoint.safetensors",
-      format("%lld tokens of %lld, %lld steps, seed %llu", static_cast<long long>(text.size()),
-             static_cast<long long>(vocabulary), static_cast<long long>(steps),
-             static_cast<unsigned long long>(seed)));
+      format(
+          "%lld tokens of %lld, %lld steps of %lld × %lld (%lld of copies), %lld × %lld, seed %llu",
+          static_cast<long long>(text.size()), static_cast<long long>(vocabulary),
+          static_cast<long long>(steps), static_cast<long long>(kBatch),
+          static_cast<long long>(kLength), static_cast<long long>(kCopySteps),
+          static_cast<long long>(kLayers), static_cast<long long>(kWidth),
+          static_cast<unsigned long long>(seed)));
   const std::int64_t done = checkpoint.load(model, optimizer);
   if (done > 0) std::printf("going on after step %lld\n", static_cast<long long>(done));
 

@@ -12,9 +12,12 @@ import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { Tokenizer } from '@huggingface/tokenizers';
-
-import { kBuildFolder, kLockFile, kRoot } from '../../wasm/toolchain/checkout.js';
+import {
+  kBuildFolder,
+  kLockFile,
+  kRoot,
+  provideNpmPackages,
+} from '../../wasm/toolchain/checkout.js';
 import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
 import { nativeEnvironment } from '../../wasm/toolchain/env.js';
 import { withLock } from '../../wasm/toolchain/lock.js';
@@ -44,8 +47,10 @@ function parse() {
   return values;
 }
 
+/** @import { Tokenizer } from '@huggingface/tokenizers' */
+
 /**
- * The tokens of a text, one file of 16 bits each.
+ * The tokens of a text.
  * @param {Tokenizer} tokenizer
  * @param {number} newline  the token between two paragraphs
  * @param {string} text
@@ -68,7 +73,8 @@ function writeTokens(name, tokens) {
 }
 
 /** Text, tokenizer and tokens; what is said about them in the model's file. */
-function prepare() {
+async function prepare() {
+  const { Tokenizer } = await import('@huggingface/tokenizers');
   mkdirSync(kFolder, { recursive: true });
   const { training, heldOut } = readText();
   say(`Learning ${kVocabulary} tokens from ${training.length} characters.`);
@@ -94,7 +100,7 @@ function prepare() {
 
 /**
  * @param {ReturnType<typeof parse>} options
- * @param {object} about
+ * @param {Awaited<ReturnType<typeof prepare>>} about
  */
 function train({ steps, seed, threads, isa }, about) {
   const program = join(kBuildFolder, 'release/web/languageModel/attn_train_language_model');
@@ -115,8 +121,9 @@ function train({ steps, seed, threads, isa }, about) {
 try {
   const options = parse();
   await withLock(kLockFile, async () => {
+    provideNpmPackages();
     requireAll('to train', ['cmake', 'ninja', 'compiler']);
-    const about = prepare();
+    const about = await prepare();
     say('Building the program that trains.');
     await cmakeBuild('release', ['attn_train_language_model'], nativeEnvironment(), {
       tests: false,
