@@ -1,8 +1,8 @@
 import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { attentionPositions, sizes } from '../../model/training/lane.js';
+import { attentionPositions, sizes } from '../../model/training/model.js';
 import { trainingStreams, worlds } from '../../model/training/worlds.js';
 
-/** @typedef {import('../../model/training/lane.js').LaneOptions} LaneOptions */
+/** @typedef {import('../../model/training/model.js').LaneOptions} LaneOptions */
 
 /**
  * How to make an example of a world: in C++ and JavaScript from uniform random numbers u; in Python a

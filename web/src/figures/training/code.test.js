@@ -8,7 +8,7 @@ import { Lane } from '../../model/training/lane.js';
 import { exampleOf, worlds } from '../../model/training/worlds.js';
 import { tableProgram, trainingPrograms } from './code.js';
 
-/** @typedef {import('../../model/training/lane.js').LaneOptions} LaneOptions */
+/** @typedef {import('../../model/training/model.js').LaneOptions} LaneOptions */
 
 const steps = 3;
 const common = { heads: 4, layers: 2, causal: false, rate: 3e-3, seed: 7 };
