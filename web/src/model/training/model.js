@@ -264,8 +264,9 @@ class Writer extends Layered {
 
   /** @param {Examples} examples @param {Tape} tape */
   record({ ids, targets }, tape) {
-    return this.write(this.read(ids, this.#lengthsOf(ids), { tape }), this.#given(targets), { tape })
-      .logits;
+    return this.write(this.read(ids, this.#lengthsOf(ids), { tape }), this.#given(targets), {
+      tape,
+    }).logits;
   }
 
   /** @param {Examples} examples */

@@ -300,10 +300,8 @@ export class Source {
    */
   batch(step, batch) {
     const { written } = this.#world;
-    return this.#make(
-      batch,
-      trainingStreams.first + trainingStreams.each * step,
-      (ids, targets) => this.#heldOut.has((written ? targets : ids).join()),
+    return this.#make(batch, trainingStreams.first + trainingStreams.each * step, (ids, targets) =>
+      this.#heldOut.has((written ? targets : ids).join()),
     );
   }
 
