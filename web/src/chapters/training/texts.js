@@ -43,7 +43,7 @@ export const decoderNames = {
 
 /** What reads and writes, where there is a choice. */
 export const decoderText =
-  'Lane A reads all characters at once; what it writes looks at them by cross attention, in several heads. Lane B is how attention began, in 2014: a recurrent network reads character by character, another one writes, and between them is one head of additive attention. It needs no positions: it knows them by its reading. Since it reads from left to right, it knows a word at its end; look where its attention falls.';
+  'Lane A reads all characters at once; what it writes looks at them by cross attention, in several heads. Lane B is how attention began, in 2014: a recurrent network reads character by character, another one writes, and between them is one head of additive attention. It needs no positions: it knows them by its reading. Since it reads from left to right, it knows a word at its end; look where its attention falls. The code of the first picture is lane A’s, that of the second is lane B’s.';
 
 /** @type {Record<import('../../model/training/model.js').Scheme, ChoiceText>} */
 export const schemeNames = {

@@ -1,11 +1,11 @@
 /** The words and numbers of dates, and how they are written with digits. */
 
-const months = [
+export const months = [
   ...['january', 'february', 'march', 'april', 'may', 'june', 'july'],
   ...['august', 'september', 'october', 'november', 'december'],
 ];
 
-const ordinals = [
+export const ordinals = [
   ...[
     'first',
     'second',

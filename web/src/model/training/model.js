@@ -252,37 +252,62 @@ class Encoder extends Layered {
  * @typedef {{ states: any, hidden?: any, lengths: Integers }} Memory states: (examples, length, dModel)
  */
 
+/**
+ * How a model reads, and writes.
+ * @typedef {object} Coder
+ * @property {(ids: Integers, lengths: Integers, options?: { tape: Tape }) => Memory} read
+ * @property {(memory: Memory, given: Integers, options?: { tape?: Tape, needWeights?: boolean }) =>
+ *   { logits: any, weights?: Tensor[] }} write what it says at each place, if `given` stands before it;
+ *   weights: of each layer, (examples, heads, answers, length)
+ * @property {(memory: Memory) => Writing} begin
+ *
+ * @typedef {object} Writing symbol after symbol
+ * @property {(tokens: Integers, place: number) => Tensor} next what it says after one more of each example
+ * @property {() => void} dispose
+ */
+
 /** Reads to the end, then writes, symbol by symbol. @implements {Model} */
 class Writer extends Layered {
-  /** @param {Attn} attn @param {LaneOptions} options @param {Record<string, any>} parts */
-  constructor(attn, options, parts) {
-    super(attn, options, parts);
-    const world = worlds[options.world];
-    this.written = /** @type {import('./worlds.js').Written} */ (world.written);
-    this.answers = world.answers;
+  #coder;
+  #start;
+  #padding;
+  #answers;
+
+  /**
+   * @param {Attn} attn
+   * @param {LaneOptions} options
+   * @param {typeof Transformer | typeof Recurrent} Coder
+   */
+  constructor(attn, options, Coder) {
+    const { written, answers } = worlds[options.world];
+    if (!written) throw new Error(`${options.world} is not written`);
+    super(attn, options, Coder.parts(attn, options, written.symbols.length));
+    this.#coder = /** @type {Coder} */ (new Coder(this));
+    this.#start = written.start;
+    this.#padding = written.padding;
+    this.#answers = answers;
   }
 
   /** @param {Examples} examples @param {Tape} tape */
   record({ ids, targets }, tape) {
-    return this.write(this.read(ids, this.#lengthsOf(ids), { tape }), this.#given(targets), {
-      tape,
-    }).logits;
+    const memory = this.#coder.read(ids, this.#lengthsOf(ids), { tape });
+    return this.#coder.write(memory, this.#given(targets), { tape }).logits;
   }
 
   /** @param {Examples} examples */
   judge({ ids, targets }) {
-    const memory = this.read(ids, this.#lengthsOf(ids));
-    const { logits } = this.write(memory, this.#given(targets));
+    const memory = this.#coder.read(ids, this.#lengthsOf(ids));
+    const { logits } = this.#coder.write(memory, this.#given(targets));
     return { logits, answer: this.#answer(memory) };
   }
 
   /** @param {Int32Array} ids @returns {Look} */
   look(ids) {
     const lengths = this.#lengthsOf(alone(ids));
-    const memory = this.read(alone(ids), lengths);
+    const memory = this.#coder.read(alone(ids), lengths);
     const answer = this.#answer(memory);
     // With its own answer before each symbol it says the same again, all at once.
-    const { logits, weights = [] } = this.write(memory, this.#given(alone(answer)), {
+    const { logits, weights = [] } = this.#coder.write(memory, this.#given(alone(answer)), {
       needWeights: true,
     });
     const length = lengths.data[0];
@@ -300,48 +325,17 @@ class Writer extends Layered {
     return [];
   }
 
-  /**
-   * @param {Integers} _ids
-   * @param {Integers} _lengths
-   * @param {{ tape?: Tape }} [_options]
-   * @returns {Memory}
-   */
-  read(_ids, _lengths, _options) {
-    throw new Error('not to be called');
-  }
-
-  /**
-   * What it says at each place, if `given` stands before it.
-   * @param {Memory} _memory
-   * @param {Integers} _given
-   * @param {{ tape?: Tape, needWeights?: boolean }} [_options]
-   * @returns {{ logits: any, weights?: Tensor[] }} weights: of each layer, (examples, heads, answers,
-   *   length)
-   */
-  write(_memory, _given, _options) {
-    throw new Error('not to be called');
-  }
-
-  /**
-   * Writes one symbol after the other; ends what it holds when it is disposed of.
-   * @param {Memory} _memory
-   * @returns {{ next: (tokens: Integers, place: number) => Tensor, dispose: () => void }}
-   */
-  begin(_memory) {
-    throw new Error('not to be called');
-  }
-
   /** The most probable symbol, with those before it that it wrote itself. @param {Memory} memory */
   #answer(memory) {
     const [examples] = memory.states.shape;
-    const answer = new Int32Array(examples * this.answers);
+    const answer = new Int32Array(examples * this.#answers);
     /** @type {Int32Array} */
-    let last = new Int32Array(examples).fill(this.written.start);
-    const writing = this.begin(memory);
+    let last = new Int32Array(examples).fill(this.#start);
+    const writing = this.#coder.begin(memory);
     try {
-      for (let place = 0; place < this.answers; place++) {
+      for (let place = 0; place < this.#answers; place++) {
         last = mostProbable(writing.next({ data: last, shape: [examples, 1] }, place));
-        last.forEach((symbol, i) => (answer[i * this.answers + place] = symbol));
+        last.forEach((symbol, i) => (answer[i * this.#answers + place] = symbol));
       }
     } finally {
       writing.dispose();
@@ -353,15 +347,14 @@ class Writer extends Layered {
   #given({ data, shape }) {
     const given = new Int32Array(data.length);
     given.set(data.subarray(0, -1), 1);
-    for (let i = 0; i < given.length; i += this.answers) given[i] = this.written.start;
+    for (let i = 0; i < given.length; i += this.#answers) given[i] = this.#start;
     return { data: given, shape };
   }
 
   /** How much of each example is no padding. @param {Integers} ids */
   #lengthsOf({ data, shape: [examples, length] }) {
-    const { padding } = this.written;
     const lengths = Int32Array.from({ length: examples }, (_, i) => {
-      const end = data.subarray(i * length, (i + 1) * length).indexOf(padding);
+      const end = data.subarray(i * length, (i + 1) * length).indexOf(this.#padding);
       return end < 0 ? length : end;
     });
     return { data: lengths, shape: [examples] };
@@ -369,33 +362,39 @@ class Writer extends Layered {
 }
 
 /** The whole Transformer: what is written looks at what was read by cross attention. */
-class Transformer extends Writer {
-  /** @param {Attn} attn @param {LaneOptions} options */
-  constructor(attn, options) {
+class Transformer {
+  /** @param {Attn} attn @param {LaneOptions} options @param {number} symbols that are written */
+  static parts(attn, options, symbols) {
     const { seed } = options;
-    const symbols = worlds[options.world].written?.symbols.length ?? 0;
-    super(attn, options, {
+    return {
       encoder: new attn.TransformerEncoder(stack(options, 1000)),
       written: new attn.Embedding({
         ...{ numEmbeddings: symbols, embeddingDim: sizes.dModel, deviation: 0.5, seed, stream: 2 },
       }),
       decoder: new attn.TransformerDecoder(stack({ ...options, causal: true }, 3000)),
       unembed: unembedding(attn, symbols, seed),
-    });
+    };
   }
 
-  /** @type {Writer['read']} */
+  #model;
+
+  /** @param {Layered} model */
+  constructor(model) {
+    this.#model = model;
+  }
+
+  /** @type {Coder['read']} */
   read(ids, lengths, options) {
-    const { tokens, encoder } = this.parts;
-    const x = this.withPositions(tokens.forward(ids, ...(options ? [options] : [])));
+    const { tokens, encoder } = this.#model.parts;
+    const x = this.#model.withPositions(tokens.forward(ids, ...(options ? [options] : [])));
     const states = encoder.forward(x, { attention: { validLens: lengths } });
     return { states: options ? states : states.output, lengths };
   }
 
-  /** @type {Writer['write']} */
+  /** @type {Coder['write']} */
   write({ states, lengths }, given, { tape, needWeights } = {}) {
-    const { written, decoder, unembed } = this.parts;
-    const y = this.withPositions(written.forward(given, ...(tape ? [{ tape }] : [])));
+    const { written, decoder, unembed } = this.#model.parts;
+    const y = this.#model.withPositions(written.forward(given, ...(tape ? [{ tape }] : [])));
     const said = decoder.forward(y, states, {
       selfAttention: { causal: true },
       crossAttention: { validLens: lengths },
@@ -405,13 +404,13 @@ class Transformer extends Writer {
     return { logits: unembed.forward(said.output), weights: said.crossAttentionWeights };
   }
 
-  /** @type {Writer['begin']} */
+  /** @type {Coder['begin']} */
   begin({ states, lengths }) {
-    const { written, decoder, unembed } = this.parts;
+    const { written, decoder, unembed } = this.#model.parts;
     const state = decoder.start(states);
     return {
       next: (tokens, place) => {
-        const y = this.withPositions(written.forward(tokens), place);
+        const y = this.#model.withPositions(written.forward(tokens), place);
         const { output } = decoder.forward(y, state, { crossAttention: { validLens: lengths } });
         return unembed.forward(output);
       },
@@ -421,37 +420,38 @@ class Transformer extends Writer {
 }
 
 /** Bahdanau's: a GRU reads, another one writes and looks back by additive attention. */
-class Recurrent extends Writer {
-  /** @param {Attn} attn @param {LaneOptions} options */
-  constructor(attn, options) {
-    const { seed, layers: numLayers } = options;
-    const symbols = worlds[options.world].written?.symbols.length ?? 0;
+class Recurrent {
+  /** @param {Attn} attn @param {LaneOptions} options @param {number} symbols that are written */
+  static parts(attn, { seed, layers: numLayers }, symbols) {
     const { dModel } = sizes;
-    super(
-      attn,
-      { ...options, positions: 'none' },
-      {
-        encoder: new attn.GRU({
-          ...{ inputSize: dModel, hiddenSize: dModel, numLayers, seed, stream: 1000 },
-        }),
-        decoder: new attn.BahdanauDecoder({
-          ...{ vocabSize: symbols, embedSize: dModel, numHiddens: dModel, numLayers },
-          ...{ seed, stream: 3000 },
-        }),
-      },
-    );
+    return {
+      encoder: new attn.GRU({
+        ...{ inputSize: dModel, hiddenSize: dModel, numLayers, seed, stream: 1000 },
+      }),
+      decoder: new attn.BahdanauDecoder({
+        ...{ vocabSize: symbols, embedSize: dModel, numHiddens: dModel, numLayers },
+        ...{ seed, stream: 3000 },
+      }),
+    };
   }
 
-  /** @type {Writer['read']} */
+  #model;
+
+  /** @param {Layered} model */
+  constructor(model) {
+    this.#model = model;
+  }
+
+  /** @type {Coder['read']} */
   read(ids, lengths, options) {
-    const { tokens, encoder } = this.parts;
+    const { tokens, encoder } = this.#model.parts;
     const { output, hN } = encoder.forward(tokens.forward(ids, ...(options ? [options] : [])));
     return { states: output, hidden: hN, lengths };
   }
 
-  /** @type {Writer['write']} */
+  /** @type {Coder['write']} */
   write({ states, hidden, lengths }, given, { tape, needWeights } = {}) {
-    const { decoder } = this.parts;
+    const { decoder } = this.#model.parts;
     const state = decoder.initState(states, hidden, { encoderLens: lengths });
     if (tape) return decoder.forward(given, state);
     try {
@@ -464,9 +464,9 @@ class Recurrent extends Writer {
     }
   }
 
-  /** @type {Writer['begin']} */
+  /** @type {Coder['begin']} */
   begin({ states, hidden, lengths }) {
-    const { decoder } = this.parts;
+    const { decoder } = this.#model.parts;
     const state = decoder.initState(states, hidden, { encoderLens: lengths });
     return {
       next: (tokens) => decoder.forward(tokens, state).logits,
@@ -479,6 +479,6 @@ class Recurrent extends Writer {
 export function makeModel(attn, options) {
   if (!worlds[options.world].written) return new Encoder(attn, options);
   return options.decoder === 'recurrent'
-    ? new Recurrent(attn, options)
-    : new Transformer(attn, options);
+    ? new Writer(attn, { ...options, positions: 'none' }, Recurrent)
+    : new Writer(attn, options, Transformer);
 }
