@@ -351,7 +351,7 @@ class Writer extends Layered {
     return { data: given, shape };
   }
 
-  /** How much of each example is no padding. @param {Integers} ids */
+  /** How much of each example is no padding. @param {Examples['ids']} ids */
   #lengthsOf({ data, shape: [examples, length] }) {
     const lengths = Int32Array.from({ length: examples }, (_, i) => {
       const end = data.subarray(i * length, (i + 1) * length).indexOf(this.#padding);
