@@ -106,7 +106,7 @@ const kAllSuites = [
     run: nodeTest(
       'consumer',
       ['tests/consumer'],
-      (env) => cmakeBuild('release', ['attn'], env),
+      (env) => cmakeBuild('release', ['attn', 'attn_train_language_model'], env),
       kConsumerTimeoutSeconds,
     ),
   },

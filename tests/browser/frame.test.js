@@ -145,6 +145,39 @@ test('chapters load when they come near, and figures out of sight are not drawn'
   await page.waitForFunction(() => !document.querySelector('#pipeline canvas'));
 });
 
+test('the way back leads through the chapters that were chosen, and keeps the settings', async () => {
+  const page = await site.open();
+  const arrived = () => page.waitForFunction(() => !document.documentElement.dataset.going);
+  const top = (/** @type {string} */ chapter) =>
+    page.locator(chapter).evaluate((section) => section.getBoundingClientRect().top);
+  await page
+    .getByRole('navigation', { name: 'Contents' })
+    .getByRole('link', { name: /^2\s*Self-attention$/ })
+    .click();
+  await page.waitForURL(({ hash }) => hash === '#at=self-attention');
+  await arrived();
+  await page.evaluate(() => scrollBy({ top: 500, behavior: 'instant' }));
+  const before = await top('#self-attention');
+  await page.getByRole('button', { name: /^Chapters/ }).click();
+  await page
+    .getByRole('navigation', { name: 'Chapters' })
+    .getByRole('link', { name: /Relative position/ })
+    .click();
+  await page.waitForURL(({ hash }) => hash === '#at=rotation');
+  await arrived();
+  await page.getByRole('textbox').first().fill('here and there');
+  await page.waitForURL(({ hash }) => /text=here.*&at=rotation$/.test(hash));
+
+  await page.goBack();
+  await page.waitForURL(({ hash }) => /text=here.*&at=self-attention$/.test(hash));
+  await arrived();
+  assert.ok(Math.abs((await top('#self-attention')) - before) < 2);
+  await page.goBack();
+  await arrived();
+  await page.waitForFunction(() => scrollY === 0);
+  assert.equal(await page.getByRole('textbox').first().inputValue(), 'here and there');
+});
+
 test('a figure out of sight keeps its height, so that nothing moves on the way back', async () => {
   const page = await site.open(weights);
   const height = () =>

@@ -13,6 +13,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,9 +29,13 @@
 #include "attn/layers/multi_head_attention.hpp"
 #include "attn/layers/rms_norm.hpp"
 #include "attn/layers/rnn.hpp"
+#include "attn/layers/transformer_decoder.hpp"
+#include "attn/layers/transformer_encoder.hpp"
 #include "attn/owned_tensor.hpp"
 #include "attn/pooling/attention_pooling.hpp"
 #include "attn/positions/alibi.hpp"
+#include "attn/positions/rotary_embedding.hpp"
+#include "attn/random.hpp"
 #include "attn/training/functions.hpp"
 #include "attn/training/losses.hpp"
 #include "attn/training/pooling.hpp"
@@ -49,7 +54,9 @@
 #include "reference/multi_head_attention.hpp"
 #include "reference/recurrent.hpp"
 #include "reference/rms_norm.hpp"
+#include "reference/rotary_embedding.hpp"
 #include "reference/scalar.hpp"
+#include "reference/transformer.hpp"
 
 namespace {
 
@@ -306,12 +313,193 @@ Piece pooling(Choices& choices, const Sizes& sizes) {
   }
 }
 
+/// A divisor of a width.
+std::int64_t choose_heads(Choices& choices, std::int64_t width) {
+  std::int64_t chosen = 1;
+  for (const std::int64_t heads : {2, 3, 4}) {
+    if (width % heads == 0 && choices.one_in(2)) chosen = heads;
+  }
+  return chosen;
+}
+
+/// (B, N, H·D) as (B, H, N, D), or back.
+Scalars with_heads(const Scalars& x, std::int64_t heads, bool apart) {
+  const std::int64_t batch = x.size(0), length = x.size(apart ? 1 : 2);
+  const std::int64_t width = apart ? x.size(2) / heads : x.size(3);
+  Scalars result =
+      apart ? Scalars({batch, heads, length, width}) : Scalars({batch, length, heads * width});
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      for (std::int64_t i = 0; i < length; ++i) {
+        for (std::int64_t d = 0; d < width; ++d) {
+          if (apart) {
+            result.at({b, h, i, d}) = x.at({b, i, h * width + d});
+          } else {
+            result.at({b, i, h * width + d}) = x.at({b, h, i, d});
+          }
+        }
+      }
+    }
+  }
+  return result;
+}
+
+/// Needs a width of 2 or more.
+Piece rotary(Choices& choices, const Sizes& sizes) {
+  std::int64_t heads = choose_heads(choices, sizes.width);
+  if (sizes.width / heads < 2) heads = 1;
+  attn::RotaryEmbeddingOptions options;
+  options.rotary_dim = 2 * choices.integer(1, sizes.width / heads / 2);
+  if (choices.one_in(2)) options.pairing = attn::RotaryPairing::kInterleaved;
+  options.base = choices.one_in(2) ? 10000 : 3;
+  reference::RotaryEmbeddingOf<Scalar> exact;
+  exact.frequencies =
+      reference::rotary_frequencies({.dim = options.rotary_dim, .base = options.base});
+  if (choices.one_in(4)) {
+    options.scaling = attn::ProportionalRotaryScaling{.partial_rotary_factor = 0.5, .factor = 2};
+    for (std::size_t j = 0; j < exact.frequencies.size(); ++j) {
+      exact.frequencies[j] *= j < exact.frequencies.size() / 2 ? 0.5L : 0;
+    }
+  }
+  attn::RotaryPositions positions;
+  positions.start = static_cast<double>(choices.integer(-20, 1000));
+  positions.inverse = choices.one_in(4);
+  exact.interleaved = options.pairing == attn::RotaryPairing::kInterleaved;
+  exact.inverse = positions.inverse;
+  const auto layer = std::make_shared<attn::RotaryEmbedding>(options);
+  return {"RotaryEmbedding", nullptr,
+          [=](attn::Tape&, const Variable& x) { return layer->forward(x, positions, heads); },
+          [=](const Scalars& x, const Parameters&) {
+            reference::RotaryEmbeddingOf<Scalar> call = exact;
+            call.x = with_heads(x, heads, true);
+            for (std::int64_t i = 0; i < x.size(1); ++i) {
+              call.positions.push_back(positions.start + static_cast<double>(i));
+            }
+            return with_heads(reference::rotary_embedding(call).exact, heads, false);
+          }};
+}
+
+attn::RandomStream choose_stream(Choices& choices) {
+  return {.seed = choices.bits<std::uint16_t>(), .stream = choices.bits<std::uint8_t>()};
+}
+
+Piece dropout(Choices& choices) {
+  const attn::Dropout d{.probability = static_cast<float>(choices.integer(0, 7)) / 8,
+                        .training = true,
+                        .random = choose_stream(choices)};
+  return {"apply_dropout", nullptr,
+          [d](attn::Tape&, const Variable& x) { return attn::apply_dropout(x, d); },
+          [d](Scalars x, const Parameters&) {
+            const auto p = static_cast<double>(d.probability);
+            for (std::size_t i = 0; i < x.values.size(); ++i) {
+              const bool dropped = (d.random.words(i / 4)[i % 4] >> 8) * 0x1p-24 < p;
+              x.values[i] = dropped ? Scalar(0) : x.values[i] * Scalar(1 / (1 - p));
+            }
+            return x;
+          }};
+}
+
+/// What dropout multiplies weights (B, H, Nq, Nk) by: row r of all rows takes its words from block
+/// r·⌈Nk/4⌉ on.
+Array kept_weights(const std::vector<std::int64_t>& shape, float probability,
+                   const attn::RandomStream& random) {
+  Array kept(shape);
+  const std::int64_t keys = shape.back(), blocks = (keys + 3) / 4;
+  const auto p = static_cast<double>(probability);
+  for (std::size_t i = 0; i < kept.values.size(); ++i) {
+    const std::int64_t row = static_cast<std::int64_t>(i) / keys;
+    const std::int64_t key = static_cast<std::int64_t>(i) % keys;
+    const auto words = random.words(static_cast<std::uint64_t>(row * blocks + key / 4));
+    const bool dropped = words[static_cast<std::size_t>(key % 4)] * 0x1p-32 < p;
+    kept.values[i] = dropped ? 0 : 1 / (1 - p);
+  }
+  return kept;
+}
+
+/// A layer of an encoder, or of a decoder whose memory is x / 2.
+template <class Layer, class Call>
+Piece transformer_layer(const char* name, Choices& choices, const Sizes& sizes) {
+  constexpr bool kDecodes = std::is_same_v<Layer, attn::TransformerDecoderLayer>;
+  const ActivationPair f = choose_activation(choices);
+  const attn::RmsNormOptions rms{.eps = 1e-3F, .zero_centred_weight = choices.one_in(4)};
+  attn::TransformerLayerOptions options{.d_model = sizes.width,
+                                        .num_heads = choose_heads(choices, sizes.width),
+                                        .dim_feedforward = choices.size(1, 20),
+                                        .activation = f.recorded};
+  options.gated_feed_forward = choices.one_in(2);
+  // The reference's gated networks have no biases.
+  options.bias = !options.gated_feed_forward && choices.one_in(2);
+  options.attention_bias = choices.one_in(2);
+  if (options.attention_bias) options.attention_output_bias = choices.one_in(2);
+  if (choices.one_in(2)) {
+    options.rms_norm = rms;
+  } else {
+    options.layer_norm_eps = rms.eps;
+  }
+  options.norm_first = choices.one_in(2);
+  options.norm_outputs = choices.one_in(4);
+  if (options.num_heads % 2 == 0 && choices.one_in(2)) options.num_kv_heads = 2;
+  if (choices.one_in(4)) options.head_dim = choices.integer(1, 6);
+  if (choices.one_in(4)) {
+    options.qk_norm = rms;
+    options.qk_norm_all_heads = choices.one_in(2);
+  }
+  if (choices.one_in(4)) options.scale = 0.3F;
+  if (choices.one_in(4)) options.softcap = 2;
+  if (choices.one_in(4)) options.window = attn::Window{.left = choices.integer(0, 3)};
+  options.sinks = choices.one_in(4);
+  const std::int64_t head = options.head_dim.value_or(sizes.width / options.num_heads);
+  const bool rotates = head % 2 == 0 && choices.one_in(2);
+  if (rotates) options.positions.rotary = attn::RotaryEmbeddingOptions{.base = 100};
+  const bool causal = choices.one_in(2);
+  const auto layer = std::make_shared<Layer>(options);
+  const auto record = [layer, causal](attn::Tape&, const Variable& x) {
+    Call call;
+    if constexpr (kDecodes) {
+      call.self_attention.causal = causal;
+      return layer->forward(x, x * 0.5F, call);
+    } else {
+      call.attention.causal = causal;
+      return layer->forward(x, call);
+    }
+  };
+  const auto exact = [=](const Scalars& x, const Parameters& p) {
+    reference::TransformerLayerOf<Scalar> l;
+    l.weights = p;
+    l.num_heads = options.num_heads;
+    l.num_kv_heads = options.num_kv_heads.value_or(options.num_heads);
+    l.activation = f.exact;
+    l.eps = static_cast<double>(rms.eps);
+    l.norm_first = options.norm_first;
+    l.rms = options.rms_norm.has_value();
+    l.norms_add_one = rms.zero_centred_weight;
+    if (rotates) l.rotary_frequencies = reference::rotary_frequencies({.dim = head, .base = 100});
+    reference::AttentionOf<Scalar> self, cross;
+    if (options.scale) self.scale = static_cast<double>(*options.scale);
+    self.softcap = static_cast<double>(options.softcap);
+    cross.scale = self.scale;
+    cross.softcap = self.softcap;
+    if (causal) self.causal_offset = Array({1}, 0);
+    if (options.window) {
+      self.window_left = options.window->left;
+      self.window_offset = Array({1}, 0);
+    }
+    if (options.sinks) self.sinks = p.at("self_attn.sinks");
+    if constexpr (kDecodes) {
+      Scalars memory = x;
+      for (Scalar& value : memory.values) value = value * Scalar(0.5);
+      return reference::decoder_layer<Scalar>(l, x, memory, self, cross);
+    } else {
+      return reference::encoder_layer<Scalar>(l, x, self);
+    }
+  };
+  return {name, layer, record, exact};
+}
+
 /// Self-attention with any of its terms.
 Piece attention(Choices& choices, const Sizes& sizes) {
-  attn::MultiHeadAttentionOptions options{.d_model = sizes.width};
-  for (const std::int64_t heads : {2, 3, 4}) {
-    if (sizes.width % heads == 0 && choices.one_in(2)) options.num_heads = heads;
-  }
+  attn::MultiHeadAttentionOptions options{.d_model = sizes.width,
+                                          .num_heads = choose_heads(choices, sizes.width)};
   if (options.num_heads % 2 == 0 && choices.one_in(2)) options.num_kv_heads = 2;
   options.bias = choices.one_in(2);
   options.sinks = choices.one_in(4);
@@ -349,6 +537,12 @@ Piece attention(Choices& choices, const Sizes& sizes) {
       rules.valid_lens.at({b}) = lens->back();
     }
     call.valid_lens = {lens->data(), {sizes.batch}};
+  }
+  if (choices.one_in(4)) {
+    call.dropout = static_cast<float>(choices.integer(1, 6)) / 8;
+    call.dropout_random = choose_stream(choices);
+    rules.kept = kept_weights({sizes.batch, options.num_heads, sizes.length, sizes.length},
+                              call.dropout, call.dropout_random);
   }
   if (options.positions.t5_bias) {
     rules.t5_bidirectional = options.positions.t5_bias->bidirectional;
@@ -493,7 +687,7 @@ Piece with_residual(Choices& choices, const Piece& inner, Sizes& sizes) {
 Piece choose_piece(Choices& choices, Sizes& sizes) {
   const Sizes before = sizes;
   const auto chosen = [&] {
-    switch (choices.integer(0, 10)) {
+    switch (choices.integer(0, 14)) {
       case 0:
         return linear(choices, sizes);
       case 1:
@@ -514,6 +708,16 @@ Piece choose_piece(Choices& choices, Sizes& sizes) {
         return decoder(choices, sizes);
       case 9:
         return slice(choices, sizes);
+      case 10:
+        return sizes.width > 1 ? rotary(choices, sizes) : norm(choices, sizes);
+      case 11:
+        return dropout(choices);
+      case 12:
+        return transformer_layer<attn::TransformerEncoderLayer, attn::TransformerEncoderLayerCall>(
+            "TransformerEncoderLayer", choices, sizes);
+      case 13:
+        return transformer_layer<attn::TransformerDecoderLayer, attn::TransformerDecoderLayerCall>(
+            "TransformerDecoderLayer", choices, sizes);
       default:
         return attention(choices, sizes);
     }

@@ -11,12 +11,12 @@ import { rolldown } from 'rolldown';
 
 import { kFlavours, kVariants } from '../../wasm/toolchain/build.js';
 
-const kMaxWasmBytes = { attn: 350e3, training: 503e3 };
-const kMaxWasmGzipBytes = { attn: 153e3, training: 215e3 };
+const kMaxWasmBytes = { attn: 350e3, training: 505e3 };
+const kMaxWasmGzipBytes = { attn: 154e3, training: 216e3 };
 // Of the whole API with its glue.
-const kMaxBundledBytes = 25_200;
-const kMaxBundledGzipBytes = 28_000;
-const kMaxUnbundledBytes = 25_700;
+const kMaxBundledBytes = 25_400;
+const kMaxBundledGzipBytes = 28_200;
+const kMaxUnbundledBytes = 25_800;
 
 const kPackage = new URL('.', import.meta.resolve('attn'));
 

@@ -42,6 +42,7 @@ const rotaryRule = {
     ...{ betaFast: 32, betaSlow: 1, mscale: 1, mscaleAllDim: 1, truncate: true },
   },
   frequencies: [1, 1],
+  ...{ sections: [1, 1], axes: 'sections' },
 };
 const positions = {
   rotary: { rotaryDim: 4, ...rotaryRule },
@@ -53,7 +54,8 @@ const recurrent = { inputSize: 4, hiddenSize: 4, numLayers: 1, bias: true, ...in
 const norm = { width: 4, eps: 1e-5, elementwiseAffine: true, bias: true };
 const rmsNorm = { eps: 1e-5, elementwiseAffine: true, zeroCentredWeight: false };
 const ofAttention = {
-  ...{ numKvHeads: 1, headDim: 4, qkNorm: rmsNorm, sinks: false, scale: 1, softcap: 0 },
+  ...{ numKvHeads: 1, headDim: 4, qkNorm: rmsNorm, qkNormAllHeads: false, sinks: false },
+  ...{ scale: 1, softcap: 0 },
   ...{ window: { left: 1, right: 1 }, positions },
 };
 const block = {

@@ -105,6 +105,11 @@ await everyVariant('RotaryEmbedding', (attn) => {
         });
       },
     ],
+    [
+      { type: 'proportional', partialRotaryFactor: 0.5, factor: 2 },
+      1,
+      (dim) => plain(dim).map((w, j) => (j < Math.floor(dim / 4) ? w / 2 : 0)),
+    ],
   ];
   for (const [scaling, factor, frequencies] of scalings) {
     test(`${scaling.type}_scaling_agrees_with_the_reference`, () => {
@@ -112,7 +117,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
       const expected = frequencies(10);
       const actual = rotary.frequencies(300);
       assert.ok(actual instanceof Float64Array);
-      actual.forEach((w, j) => assert.ok(Math.abs(w / expected[j] - 1) < 1e-12, `${w}`));
+      actual.forEach((w, j) => assert.ok(Math.abs(w - expected[j]) <= 1e-12 * w, `${w}`));
       assert.ok(Math.abs(rotary.attentionFactor - factor) < 1e-12);
       const rotated = rotate(x, expected, (row) => row % 5, false, factor);
       assertClose(rotary.forward(x, { sequenceLength: 300 }), x.shape, rotated, 6e-7);
@@ -129,6 +134,39 @@ await everyVariant('RotaryEmbedding', (attn) => {
       rotate(x, frequencies, (row) => row % 5, false),
       4e-7,
     );
+  });
+
+  test('positions_may_lie_along_several_axes', () => {
+    const axesOf = {
+      sections: [0, 0, 0, 1, 1],
+      interleaved: [0, 1, 0, 1, 0],
+      axial: [0, 0, 0, 1, 1],
+    };
+    for (const axes of /** @type {const} */ (['sections', 'interleaved', 'axial'])) {
+      const rotary = new attn.RotaryEmbedding({ rotaryDim: 10, sections: [3, 2], axes });
+      const ofAxis = [
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+        [5, 5, 7, 7, 9, 0, 0, 2, 2, 4],
+      ];
+      const frequencies = axes === 'axial' ? [...plain(6), ...plain(4)] : plain(10);
+      const expected = Float64Array.from(x.data);
+      for (const axis of [0, 1]) {
+        const own = Array.from(frequencies, (w, j) => (axesOf[axes][j] === axis ? w : 0));
+        const position = (/** @type {number} */ row) =>
+          ofAxis[axis][5 * Math.floor(row / 15) + (row % 5)];
+        rotate(x, own, position, false).forEach((value, i) => {
+          const pair = (i % 10) % 5;
+          if (axesOf[axes][pair] === axis) expected[i] = value;
+        });
+      }
+      const positions = { data: ofAxis.flat(), shape: [2, 2, 5] };
+      assertClose(rotary.forward(x, { positions }), x.shape, expected, 4e-7);
+      assert.deepEqual(rotary.tables({ positions }).cos.shape, [2, 5, 5]);
+      // Of text all axes have the same position.
+      if (axes === 'axial') continue;
+      const text = new attn.RotaryEmbedding({ rotaryDim: 10 });
+      assert.deepEqual(rotary.forward(x, { start: 3 }), text.forward(x, { start: 3 }));
+    }
   });
 
   test('tables_are_those_of_the_rotation', () => {
@@ -160,6 +198,16 @@ await everyVariant('RotaryEmbedding', (attn) => {
         /^frequencies: /,
       ],
       [
+        () => new attn.RotaryEmbedding({ rotaryDim: 6, sections: [1, 0.5] }),
+        'invalid_argument',
+        'sections[1]: got 0.5, needs a number of pairs',
+      ],
+      [
+        () => new attn.RotaryEmbedding({ rotaryDim: 6, sections: [1, 1] }),
+        'shape_mismatch',
+        /^sections: /,
+      ],
+      [
         () => new attn.RotaryEmbedding({ rotaryDim: 6, scaling: { type: 'linear', factor: 0 } }),
         'invalid_argument',
         /factor: got 0/,
@@ -168,7 +216,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
         // @ts-expect-error: that is the test
         () => new attn.RotaryEmbedding({ rotaryDim: 6, scaling: { type: 'longrope' } }),
         'invalid_argument',
-        "scaling.type: got 'longrope', needs 'linear' or 'dynamic' or 'yarn' or 'llama3'",
+        "scaling.type: got 'longrope', needs 'linear' or 'dynamic' or 'yarn' or 'llama3' or 'proportional'",
       ],
       [() => rotary.forward(random.tensor(3, 4)), 'shape_mismatch', /^x: /],
       [() => rotary.forward(x, { positions: [1] }), 'shape_mismatch', /^positions: /],

@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { AttnError, load } from 'attn';
 import { load as loadInWorker } from 'attn/worker';
 
+import { assertInputGradient, dot } from './differences.js';
 import { variants } from './everyVariant.js';
 
 /** @import { TrainingAttn, Tensor, Variable } from 'attn' */
@@ -27,39 +28,8 @@ const error = (code, message) => (/** @type {unknown} */ thrown) => {
   return true;
 };
 
-/** @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
-const dot = (a, b) => Array.from(a).reduce((sum, value, i) => sum + value * b[i], 0);
-
-/**
- * Checks the gradient of one input against central differences along a random direction.
- * @param {(x: Variable) => Variable} f
- * @param {Tensor} x
- */
-function assertGradient(f, x) {
-  const tape = new attn.Tape();
-  const output = f(tape.variable(x));
-  const weights = random([...output.shape], 99);
-  const direction = random(x.shape, 98).data;
-  /** @param {number} step */
-  const valueAt = (step) => {
-    const data = x.data.map((value, i) => value + step * direction[i]);
-    tape.clear();
-    return dot(f(tape.variable({ data, shape: x.shape })).value().data, weights.data);
-  };
-  const h = 1e-2;
-  const expected = (valueAt(h) - valueAt(-h)) / (2 * h);
-  tape.clear();
-  const input = tape.variable(x);
-  tape.backward(f(input), weights);
-  const gradient = input.gradient();
-  assert.ok(gradient);
-  const actual = dot(gradient.data, direction);
-  assert.ok(
-    Math.abs(actual - expected) <= 2e-3 * (1 + Math.abs(expected)),
-    `${actual}, not ${expected}`,
-  );
-  tape.dispose();
-}
+/** @param {(x: Variable) => Variable} f @param {Tensor} x */
+const assertGradient = (f, x) => assertInputGradient(attn, f, x);
 
 const kWidth = 8;
 const block = { dModel: kWidth, numHeads: 2, dimFeedforward: 12, seed: 4 };
@@ -398,6 +368,55 @@ test('gradients_and_weights_of_attention_are_shown', () => {
   assert.throws(() => tape.intermediate(attention, 'output'), error('not_found', /output/));
 });
 
+test('attention_over_variables_shows_scores_and_weights_with_their_gradients', () => {
+  const dropout = { probability: 0.3, seed: 8 };
+  for (const options of [{ causal: true }, { causal: true, softcap: 2, dropout }]) {
+    const tape = new attn.Tape();
+    const [q, k] = [tape.variable(heads), tape.variable(random([1, 1, 5, 4], 18))];
+    const needs = /** @type {const} */ ({ needBiasedScores: true, needWeights: true });
+    const all = attn.scaledDotProductAttention(q, k, k, { ...options, ...needs });
+    const [queries, keys] = [q.value(), k.value()];
+    const plain = attn.scaledDotProductAttention(queries, keys, keys, { ...options, ...needs });
+    assert.deepEqual(all.output.value(), plain.output);
+    assert.deepEqual(all.biasedScores.value(), plain.biasedScores);
+    assert.deepEqual(all.weights.value(), plain.weights);
+    const along = random([1, 2, 5, 4], 19);
+    tape.backward(all.output, along);
+    const gradients = [all.biasedScores, all.weights].map((shown) => shown.gradient());
+    // That of a weight before dropout is kept · gradient · value; that of a score follows by softmax.
+    const kept = (/** @type {number} */ i) =>
+      options.dropout ? (plain.weights.data[i] === 0 ? 0 : 1 / 0.7) : 1;
+    const before = attn.maskedSoftmax({ data: plain.biasedScores.data, shape: [1, 2, 5, 5] });
+    for (let row = 0; row < 10; ++row) {
+      const terms = Array.from({ length: 5 }, (_, j) => {
+        const [g, v] = [along.data.slice(4 * row, 4 * row + 4), keys.data.slice(4 * j, 4 * j + 4)];
+        const excluded = j > row % 5;
+        const weight = excluded ? 0 : before.data[5 * row + j];
+        return { weight, slope: excluded ? 0 : kept(5 * row + j) * dot(g, v) };
+      });
+      const mean = terms.reduce((sum, { weight, slope }) => sum + weight * slope, 0);
+      terms.forEach(({ weight, slope }, j) => {
+        const [ofScore, ofWeight] = gradients.map((gradient) => gradient?.data[5 * row + j]);
+        assert.ok(Math.abs(Number(ofWeight) - slope) < 1e-5, `${ofWeight}, not ${slope}`);
+        const expected = weight * (slope - mean);
+        assert.ok(Math.abs(Number(ofScore) - expected) < 1e-5, `${ofScore}, not ${expected}`);
+      });
+    }
+    tape.clear();
+    const one = attn.scaledDotProductAttention(
+      tape.variable(x),
+      tape.variable(x),
+      tape.variable(x),
+      {
+        needWeights: true,
+      },
+    );
+    assert.deepEqual(Object.keys(one), ['output', 'weights']);
+    assert.deepEqual(one.weights.shape, [2, 1, 5, 5]);
+    tape.dispose();
+  }
+});
+
 test('what_is_wrong_is_an_error_and_the_module_goes_on', () => {
   const tape = new attn.Tape();
   const other = new attn.Tape();
@@ -428,6 +447,13 @@ test('what_is_wrong_is_an_error_and_the_module_goes_on', () => {
     () => attention.forward(v, mixed, mixed),
     error('invalid_argument', /key.*Variable/),
   );
+  for (const name of ['needWeights', 'needLogSumExp']) {
+    const asked = /** @type {any} */ ({ [name]: 1 });
+    assert.throws(
+      () => attn.scaledDotProductAttention(v, v, v, asked),
+      error('invalid_argument', new RegExp(name)),
+    );
+  }
   assert.throws(
     () => attn.attentionPooling(v, v, v, /** @type {any} */ ({ needWeights: true })),
     error('invalid_argument', /needWeights/),

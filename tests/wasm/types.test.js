@@ -240,8 +240,15 @@ is<Variable>()(new trainer.GRU({ inputSize: 1, hiddenSize: 1 }).forward(v).hN, t
 is<Variable>()(trainer.concatenate([v, v], 0), true);
 // @ts-expect-error: a module that only infers has none
 new attn.Tape();
-// @ts-expect-error: weights of variables are asked for by watch()
-trainer.scaledDotProductAttention(v, v, v, { needWeights: true });
+is<Variable>()(trainer.scaledDotProductAttention(v, v, v, { needWeights: true }).weights, true);
+is<Variable>()(trainer.scaledDotProductAttention(v, v, v, { needBiasedScores: true }).output, true);
+is<Variable>()(trainer.scaledDotProductAttention(v, v, v, { needWeights: false }), true);
+// @ts-expect-error: these were not asked for
+trainer.scaledDotProductAttention(v, v, v, { needBiasedScores: true }).weights.value();
+// @ts-expect-error: variables show scores and weights alone
+trainer.scaledDotProductAttention(v, v, v, { needLogSumExp: true });
+// @ts-expect-error: weights of a layer's variables are asked for by watch()
+new trainer.MultiHeadAttention({ dModel: 1 }).forward(v, v, v, { needWeights: true });
 
 // @ts-expect-error: the dropout of a layer's call acts on the weights, too
 encoderLayer.forward(x, { attention: { dropout: { probability: 0.5 } } });

@@ -40,6 +40,7 @@ export { load } from './loader.js';
  * @typedef {import('./random.js').UniformOptions} UniformOptions
  * @typedef {import('./random.js').XavierOptions} XavierOptions
  * @typedef {import('./relativeSkew.js').RelativeSkewOptions} RelativeSkewOptions
+ * @typedef {import('./rotaryEmbedding.js').RotaryAxes} RotaryAxes
  * @typedef {import('./rotaryEmbedding.js').RotaryCacheOptions} RotaryCacheOptions
  * @typedef {import('./rotaryEmbedding.js').RotaryEmbedding} RotaryEmbedding
  * @typedef {import('./rotaryEmbedding.js').RotaryEmbeddingOptions} RotaryEmbeddingOptions

@@ -51,6 +51,7 @@ import {
  * @property {boolean} [outputBias]  whether the last one has; `bias` by default (Qwen 2: none)
  * @property {RMSNormRule} [qkNorm]  normalises each head of queries and keys after its projection
  *   and before it is rotated (Qwen 3, Gemma 3); none by default
+ * @property {boolean} [qkNormAllHeads]  normalises all heads together instead (OLMo 2); not by default
  * @property {AttentionPositions} [positions]  none by default
  * @property {boolean} [sinks]  a learned score per head that has no value; none by default
  * @property {number} [scale]  here and below as in the options of attention, for calls that give none.
@@ -104,6 +105,7 @@ const kOptions = {
   bias: flag(false),
   outputBias: like('bias', flag()),
   qkNorm: optionalRMSNorm,
+  qkNormAllHeads: flag(false),
   sinks: flag(false),
   scale: optionalReal,
   softcap: real(0),
@@ -130,7 +132,8 @@ const kForwardNames = { cache: true, ...kAttendNames };
  * `out_proj.weight` (E, H·D); and with biases also `in_proj_bias` ((H + 2·Hkv)·D,) and
  * `out_proj.bias` (E,). Then what PyTorch does not have: `relative_keys` and `relative_values`
  * (2k+1, D) of Shaw's positions, `relative_attention_bias.weight` (numBuckets, H) of T5's, `sinks`
- * (H,), and as in Hugging Face's Qwen 3 `q_norm.weight` and `k_norm.weight` (D,).
+ * (H,), and as in Hugging Face's Qwen 3 `q_norm.weight` and `k_norm.weight` (D,), or as in its OLMo 2
+ * (H·D,) and (Hkv·D,).
  *
  * ```js
  * using mha = new attn.MultiHeadAttention({ dModel: 100, numHeads: 5 });

@@ -63,11 +63,31 @@ const kPairings = ['interleaved', 'halfSplit'];
  */
 
 /**
- * How frequencies are changed to reach beyond the length of training, with the names that
- * `rope_scaling` has in Hugging Face's Transformers.
- * @typedef {LinearRotaryScaling | DynamicNtkRotaryScaling | YarnRotaryScaling |
- *   Llama3RotaryScaling} RotaryScaling
+ * p-RoPE (arXiv:2410.06205), as Gemma's: the first ⌊partialRotaryFactor · d/2⌋ pairs turn as they would
+ * in the whole head, ω'_j = ω_j / factor, and the slow ones not at all.
+ * @typedef {object} ProportionalRotaryScaling
+ * @property {'proportional'} type
+ * @property {number} [partialRotaryFactor]  in [0, 1]; 1 by default
+ * @property {number} [factor]  1 by default
  */
+
+/**
+ * How frequencies are changed to reach beyond the length of training, or to leave some columns as they
+ * are, with the names that `rope_scaling` has in Hugging Face's Transformers.
+ * @typedef {LinearRotaryScaling | DynamicNtkRotaryScaling | YarnRotaryScaling |
+ *   Llama3RotaryScaling | ProportionalRotaryScaling} RotaryScaling
+ */
+
+/**
+ * Which pairs turn with the position along which axis: `'sections'` the first section's pairs with the
+ * first axis, and so on (Qwen2-VL's M-RoPE); `'interleaved'` pair j with axis j modulo their number while
+ * that has pairs left in its section, all others with the first (Qwen3-VL); `'axial'` as the first, and
+ * frequencies begin anew in each section (vision transformers).
+ * @typedef {'sections' | 'interleaved' | 'axial'} RotaryAxes
+ */
+
+/** In the order of the C++ enumeration. */
+const kAxes = ['sections', 'interleaved', 'axial'];
 
 /**
  * @typedef {object} RotaryRule
@@ -76,6 +96,9 @@ const kPairings = ['interleaved', 'halfSplit'];
  * @property {RotaryScaling} [scaling]
  * @property {ArrayLike<number>} [frequencies]  ω_0 … ω_(d/2−1) in radians per position, instead of
  *   base and scaling
+ * @property {Integers} [sections]  for positions along several axes, such as time, height and width: the
+ *   number of pairs for each, d/2 together. `mrope_section` in Hugging Face's Transformers
+ * @property {RotaryAxes} [axes]  `'sections'` by default
  */
 
 /**
@@ -89,7 +112,8 @@ const kPairings = ['interleaved', 'halfSplit'];
  * @property {number} [start]  row i has position start + i: with a key/value cache, the past length;
  *   0 by default
  * @property {ArrayLike<number> | NumbersLike} [positions]  instead: (N,), or (B, N); fractional and
- *   negative ones too
+ *   negative ones too. With several axes (A, B, N), or (A, 1, N) for those that the batch shares;
+ *   others are then positions along all of them, such as those of text
  * @property {number} [sequenceLength]  L of dynamic NTK scaling; the largest position + 1 by default
  * @property {boolean} [inverse]  rotate back; not by default
  */
@@ -128,7 +152,14 @@ const kRanksOfAllHeads = { 3: '(B, N, H·D)' };
 const kRanksOfCache = { 2: '(rows, rotaryDim/2)', 3: '(B, N, rotaryDim/2)' };
 
 /** @type {Names<RotaryRule>} */
-export const kRotaryRule = { pairing: true, base: true, scaling: true, frequencies: true };
+export const kRotaryRule = {
+  pairing: true,
+  base: true,
+  scaling: true,
+  frequencies: true,
+  sections: true,
+  axes: true,
+};
 /** @type {Names<RotaryEmbeddingOptions>} */
 const kOptions = { rotaryDim: true, ...kRotaryRule };
 /** @type {Names<RotaryPositions>} */
@@ -248,7 +279,9 @@ export class RotaryEmbedding extends NativeObject {
     else if (length !== undefined) {
       throw invalid('length', length, 'to be left out where positions are given');
     }
-    const rows = positions === undefined ? [length] : asTensor('positions', positions).shape;
+    // Of (A, B, N) each axis has its columns.
+    const rows =
+      positions === undefined ? [length] : asTensor('positions', positions).shape.slice(-2);
     const shape = /** @type {number[]} */ ([...rows, this.#rotaryDim / 2]);
     return this.call((call) => {
       const cos = call.result('cos', shape);
@@ -296,11 +329,19 @@ export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
  */
 export function writeRotary(call, options, path) {
   const { pairing = 'halfSplit', base = 10000, scaling, frequencies } = options;
+  const { sections, axes = 'sections' } = options;
   const prefix = path === undefined ? '' : `${path}.`;
   call.choice(`${prefix}pairing`, pairing, kPairings);
   call.real(`${prefix}base`, base);
   writeScaling(call, `${prefix}scaling`, scaling);
   call.numbers('doubles', `${prefix}frequencies`, frequencies);
+  const name = `${prefix}sections`;
+  call.numbers(
+    'ints',
+    name,
+    sections && checkIntegers(name, sections, 0, 1e9, 'a number of pairs'),
+  );
+  call.choice(`${prefix}axes`, axes, kAxes);
 }
 
 /**
@@ -326,6 +367,7 @@ const kScalings = {
     highFreqFactor: real(4),
     originalMaxPositionEmbeddings: size(8192),
   },
+  proportional: { partialRotaryFactor: real(1), factor: real(1) },
 };
 
 /**

@@ -24,7 +24,16 @@ import { Linear } from './linear.js';
 import { kSoftmaxRanks, writeSoftmaxOptions } from './maskedSoftmax.js';
 import { MultiHeadAttention, writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
-import { checkOptions, choice, kDropout, natural, real, size, writeOptions } from './options.js';
+import {
+  checkOptions,
+  choice,
+  kDropout,
+  natural,
+  real,
+  size,
+  wanted,
+  writeOptions,
+} from './options.js';
 import { Adam, AdamW, SGD } from './optimizers.js';
 import { RMSNorm } from './rmsNorm.js';
 import { GRU, RNN } from './recurrent.js';
@@ -38,7 +47,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 
 /** @import { Activation } from './activation.js' */
 /** @import { AdditiveAttentionOptions } from './additiveAttention.js' */
-/** @import { DropoutOption, ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
+/** @import { AskedFor, DropoutOption, ExclusionOptions, ScoreOptions, StageOptions } from './attentionOptions.js' */
 /** @import { AttentionPoolingOptions, AttentionPoolingResult, PoolingOptions, ScoringOptions } from './attentionPooling.js' */
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -130,6 +139,27 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  */
 
 /**
+ * What attention over variables shows beside its output, as variables whose values and gradients can be
+ * looked at; they are not to be computed with.
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @typedef {Pick<StageOptions<boolean, boolean, Biased, Weights>,
+ *   'needBiasedScores' | 'needWeights'>} ShownAttentionOptions
+ */
+
+/**
+ * The output by itself, or with what was asked for beside it: `biasedScores` and `weights`, (B, Hq, Nq, Nk)
+ * whatever the rank of `query`. The gradient of `weights` is that before dropout.
+ * @template {boolean} [Biased=boolean]
+ * @template {boolean} [Weights=boolean]
+ * @typedef {[Biased, Weights] extends [false, false] ? Variable
+ *   : { output: Variable } & AskedFor<{ biasedScores: Variable, weights: Variable },
+ *       { biasedScores: Biased, weights: Weights }>
+ *     | ([Biased] extends [true] ? never : [Weights] extends [true] ? never : Variable)
+ *   } AttentionOfVariables
+ */
+
+/**
  * Which keys take part in pooling.
  * @typedef {Pick<PoolingOptions, 'hard' | 'mask' | 'validLens'>} ChoiceOfKeys
  */
@@ -215,6 +245,8 @@ const kEncoder = { attention: true, dropout: true };
 const kDecoder = { selfAttention: true, crossAttention: true, dropout: true };
 /** @type {Names<VariablePoolingOptions>} */
 const kVariablePooling = { ...kScoring, ...kChoiceOfKeys };
+/** What attention over variables shows, and its names in results, in the order in which C++ gives them. */
+const kShown = { needBiasedScores: 'biasedScores', needWeights: 'weights' };
 /** In the order in which C++ takes them, before and after that of T5. */
 const kTerms = ['bias', 'alibiSlopes', 'relativeKeys', 'relativeValues', 'sinks'];
 /** @type {Names<StartAndDropout>} */
@@ -962,12 +994,15 @@ export class TrainingAttn extends Attn {
   }
 
   /**
+   * @template {boolean} [Biased=false]
+   * @template {boolean} [Weights=false]
    * @overload
    * @param {Variable} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
    * @param {Variable} key  (B, Hkv, Nk, D), of the same rank
    * @param {Variable} value  (B, Hkv, Nk, Dv), of the same rank
-   * @param {AttentionOfVariablesOptions} [options]
-   * @returns {Variable} (B, Hq, Nq, Dv)
+   * @param {AttentionOfVariablesOptions & ShownAttentionOptions<Biased, Weights>} [options]
+   * @returns {AttentionOfVariables<Biased, Weights>} (B, Hq, Nq, Dv); with `needBiasedScores` or
+   *   `needWeights` that is `output`, and they stand beside it
    */
   /**
    * @template {boolean} [Scaled=false]
@@ -993,17 +1028,28 @@ export class TrainingAttn extends Attn {
     if (![query, key, value].some(isVariable)) {
       return super.scaledDotProductAttention(query, key, value, options);
     }
-    checkOptions(options, kAttention);
+    checkOptions(options, { ...kAttention, ...kShown });
+    const { needBiasedScores, needWeights, ...given } = options;
+    const needs = Object.entries({ needBiasedScores, needWeights }).filter((need) =>
+      wanted(...need),
+    );
     const write = (/** @type {Call} */ call) => {
       const q = sizesOf(query.shape);
       const k = sizesOf(key.shape);
       const sizes = { batch: q.batch, numHeads: q.heads, numQueries: q.length, headDim: q.width };
       const ofValues = { numKeys: k.length, valueDim: sizesOf(value.shape).width };
-      writeTerms(query.tape, call, options, (values) =>
+      writeTerms(query.tape, call, given, (values) =>
         writeAttentionOptions(call, values, { ...sizes, ...ofValues }, query.shape.slice(0, -1)),
       );
+      call.has(needBiasedScores);
+      call.has(needWeights);
     };
-    return recordOn('recordAttention', { query, key, value }, write, kHeadRanks);
+    const inputs = { query, key, value };
+    const operation = 'recordAttention';
+    const [output, ...shown] = recordEachOn(1 + needs.length, operation, inputs, write, kHeadRanks);
+    if (needs.length === 0) return output;
+    const named = needs.map(([need], i) => [kShown[/** @type {keyof kShown} */ (need)], shown[i]]);
+    return { output, ...Object.fromEntries(named) };
   }
 
   /**
@@ -1134,11 +1180,22 @@ export class TrainingAttn extends Attn {
  * @param {(call: Call) => void} write
  * @param {Readonly<Record<number, string>>} [ranks]  those accepted
  */
-function recordOn(operation, variables, write, ranks) {
+const recordOn = (operation, variables, write, ranks) =>
+  recordEachOn(1, operation, variables, write, ranks)[0];
+
+/**
+ * The same of one that gives several.
+ * @param {number} count
+ * @param {Operation} operation
+ * @param {Record<string, Variable>} variables
+ * @param {(call: Call) => void} write
+ * @param {Readonly<Record<number, string>>} [ranks]
+ */
+function recordEachOn(count, operation, variables, write, ranks) {
   const named = Object.entries(variables);
   const tape = named.find(([, variable]) => isVariable(variable))?.[1].tape;
   if (!tape) throw argumentError('invalid_argument', named[0][0], 'no variable', 'a Variable');
-  return tape.record(operation, (call) => {
+  return tape.recordEach(count, operation, (call) => {
     for (const [name, variable] of named) tape.write(call, name, variable, ranks);
     write(call);
   });

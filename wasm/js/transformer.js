@@ -57,6 +57,7 @@ import { optionalRMSNorm } from './rmsNorm.js';
  * @property {number} [numKvHeads]  of attention; divides `numHeads`, which is the default
  * @property {number} [headDim]  of attention; E / H by default, which then has to be a whole number
  * @property {RMSNormRule} [qkNorm]  of attention, see MultiHeadAttention; none by default
+ * @property {boolean} [qkNormAllHeads]  of attention; not by default
  * @property {number} [scale]  of attention, for calls that give none; 1/√D by default
  * @property {number} [softcap]  the same; none by default
  * @property {AttentionPositions} [positions]  of self-attention
@@ -95,6 +96,7 @@ const kBlock = {
   numKvHeads: like('numHeads', size()),
   headDim,
   qkNorm: optionalRMSNorm,
+  qkNormAllHeads: flag(false),
   sinks: flag(false),
   scale: optionalReal,
   softcap: real(0),

@@ -55,6 +55,12 @@ RotaryScaling rotary_scaling(Arguments& a) {
       scaling.original_max_position_embeddings = a.integer();
       return scaling;
     }
+    case 5: {
+      ProportionalRotaryScaling scaling;
+      scaling.partial_rotary_factor = a.number();
+      scaling.factor = a.number();
+      return scaling;
+    }
     default:
       return {};
   }
@@ -70,6 +76,9 @@ RotaryEmbeddingOptions rotary_options(Arguments& a) {
   options.scaling = rotary_scaling(a);
   const auto frequencies = a.span<double>();
   options.frequencies.assign(frequencies.begin(), frequencies.end());
+  const auto sections = a.span<std::int32_t>();
+  options.sections.assign(sections.begin(), sections.end());
+  options.axes = a.choice<RotaryAxes>();
   return options;
 }
 

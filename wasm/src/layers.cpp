@@ -59,6 +59,7 @@ void make_multi_head_attention(Arguments& a) {
   options.bias = a.flag();
   options.output_bias = a.flag();
   options.qk_norm = optional_rms_norm(a);
+  options.qk_norm_all_heads = a.flag();
   options.sinks = a.flag();
   options.scale = a.optional_real();
   options.softcap = a.real();

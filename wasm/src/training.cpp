@@ -207,6 +207,7 @@ void run_dropout(Arguments& a) {
   record.give(apply_dropout(x, a.dropout()));
 }
 
+/// Gives the output, and what is to be shown.
 void run_attention(Arguments& a) {
   const Recorder record(a);
   const Variable query = record.variable(), key = record.variable(), value = record.variable();
@@ -218,7 +219,13 @@ void run_attention(Arguments& a) {
   terms.relative_keys = record.variable();
   terms.relative_values = record.variable();
   terms.sinks = record.variable();
-  record.give(scaled_dot_product_attention(query, key, value, options, terms));
+  Variable scores, weights;
+  AttentionShown shown;
+  if (a.flag()) shown.scores = &scores;
+  if (a.flag()) shown.weights = &weights;
+  record.give(scaled_dot_product_attention(query, key, value, options, terms, shown));
+  if (shown.scores) record.give(scores);
+  if (shown.weights) record.give(weights);
 }
 
 void run_attention_pooling(Arguments& a) {

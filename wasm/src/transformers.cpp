@@ -175,6 +175,7 @@ TransformerLayerOptions layer_options(Arguments& a) {
   options.num_kv_heads = a.integer();
   options.head_dim = a.optional_integer();
   options.qk_norm = optional_rms_norm(a);
+  options.qk_norm_all_heads = a.flag();
   options.sinks = a.flag();
   options.scale = a.optional_real();
   options.softcap = a.real();

@@ -173,6 +173,11 @@ const kRequirements = {
     packages: ['libbenchmark-dev'],
     description: 'Google Benchmark',
   },
+  novels: {
+    isThere: () => outputOf('Rscript', ['-e', 'library(janeaustenr)']) !== undefined,
+    packages: ['r-base-core', 'r-cran-janeaustenr'],
+    description: 'R with the package janeaustenr, callable as Rscript',
+  },
   // Debian's python3-minimal, which comes with some packages of Node, has no asyncio and is not
   // enough for Emscripten.
   python: {

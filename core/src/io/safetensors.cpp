@@ -337,15 +337,60 @@ void append_little_endian(std::vector<std::byte>& bytes, std::uint64_t value, in
 
 std::int64_t count_of(const ConstTensor& view) { return validation::product(kFile, view.shape()); }
 
-void append_floats(std::vector<std::byte>& bytes, const ConstTensor& values) {
+/// The nearest half-precision number, ties to even.
+std::uint32_t to_f16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000U;
+  const std::uint32_t magnitude = bits & 0x7FFF'FFFFU;
+  constexpr std::uint32_t kInfinity = 0x7C00U;
+  if (magnitude > 0x7F80'0000U) return sign | kInfinity | 0x200U | (magnitude >> 13 & 0x3FFU);
+  constexpr std::uint32_t kSmallestNormal = (127 - 14) << 23;
+  if (magnitude < kSmallestNormal) {
+    // A multiple of 2^-24, to which adding 0.5 rounds.
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+    return sign | (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5F));
+  }
+  const std::uint32_t rounded = magnitude + 0xFFFU + (magnitude >> 13 & 1U);
+  return sign | std::min(kInfinity, (rounded - ((127U - 15U) << 23)) >> 13);
+}
+
+/// The nearest bfloat16 number, ties to even.
+std::uint32_t to_bf16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  if (value != value) return bits >> 16 | 0x40U;
+  return (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
+}
+
+/// How float32 numbers become those of a file.
+struct Writable {
+  const char* name;
+  int bytes;
+  std::uint32_t (*convert)(float);
+};
+
+Writable writable(SafetensorsDtype dtype) {
+  switch (dtype) {
+    case SafetensorsDtype::kF32:
+      return {"F32", 4, [](float value) { return std::bit_cast<std::uint32_t>(value); }};
+    case SafetensorsDtype::kF16:
+      return {"F16", 2, to_f16};
+    case SafetensorsDtype::kBF16:
+      return {"BF16", 2, to_bf16};
+  }
+  fail(ErrorCode::kInvalidArgument, "dtype", {static_cast<int>(dtype)}, {"kF32, kF16 or kBF16"});
+}
+
+void append_numbers(std::vector<std::byte>& bytes, const ConstTensor& values,
+                    const Writable& kind) {
   const std::int64_t count = count_of(values);
-  if (values.is_contiguous() && std::endian::native == std::endian::little) {
+  if (kind.bytes == sizeof(float) && values.is_contiguous() &&
+      std::endian::native == std::endian::little) {
     const auto* first = reinterpret_cast<const std::byte*>(values.data());
     bytes.insert(bytes.end(), first, first + count * std::int64_t{sizeof(float)});
     return;
   }
   for (std::int64_t i = 0; i < count; ++i) {
-    append_little_endian(bytes, std::bit_cast<std::uint32_t>(*element(values, i)), sizeof(float));
+    append_little_endian(bytes, kind.convert(*element(values, i)), kind.bytes);
   }
 }
 
@@ -378,7 +423,8 @@ std::vector<const NamedTensor*> sorted(std::span<const NamedTensor> tensors) {
 }
 
 std::string header_for(const std::vector<const NamedTensor*>& tensors,
-                       const SafetensorsMetadata& metadata, std::int64_t& data_size) {
+                       const SafetensorsMetadata& metadata, const Writable& kind,
+                       std::int64_t& data_size) {
   std::string header = "{";
   const auto write = [&](Parts parts) { validation::append(header, parts); };
   if (!metadata.empty()) {
@@ -396,9 +442,9 @@ std::string header_for(const std::vector<const NamedTensor*>& tensors,
   }
   data_size = 0;
   for (const NamedTensor* tensor : tensors) {
-    const std::int64_t bytes = count_of(tensor->values) * std::int64_t{sizeof(float)};
-    write({header.size() > 1 ? "," : "", checked_json("name", tensor->name),
-           ":{\"dtype\":\"F32\",\"shape\":["});
+    const std::int64_t bytes = count_of(tensor->values) * kind.bytes;
+    write({header.size() > 1 ? "," : "", checked_json("name", tensor->name), ":{\"dtype\":\"",
+           kind.name, "\",\"shape\":["});
     for (int i = 0; i < tensor->values.rank(); ++i) {
       write({i > 0 ? "," : "", tensor->values.size(i)});
     }
@@ -516,10 +562,11 @@ std::vector<float> Safetensors::read(std::string_view name) const {
 }
 
 std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
-                                      const SafetensorsMetadata& metadata) {
+                                      const SafetensorsMetadata& metadata, SafetensorsDtype dtype) {
+  const Writable kind = writable(dtype);
   const std::vector<const NamedTensor*> order = sorted(tensors);
   std::int64_t data_size = 0;
-  const std::string header = header_for(order, metadata, data_size);
+  const std::string header = header_for(order, metadata, kind, data_size);
   std::int64_t size = kLengthBytes + static_cast<std::int64_t>(header.size());
   if (__builtin_add_overflow(size, data_size, &size)) size = -1;
   std::vector<std::byte> bytes;
@@ -527,14 +574,14 @@ std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
   append_little_endian(bytes, header.size(), kLengthBytes);
   for (const char c : header) bytes.push_back(static_cast<std::byte>(c));
   for (const NamedTensor* tensor : order) {
-    append_floats(bytes, tensor->values);
+    append_numbers(bytes, tensor->values, kind);
   }
   return bytes;
 }
 
 void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
-                      const SafetensorsMetadata& metadata) {
-  const std::vector<std::byte> bytes = to_safetensors(tensors, metadata);
+                      const SafetensorsMetadata& metadata, SafetensorsDtype dtype) {
+  const std::vector<std::byte> bytes = to_safetensors(tensors, metadata, dtype);
   File file(std::fopen(path.c_str(), "wb"));
   if (!file) fail_file(path, "opened");
   if (std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) {

@@ -172,9 +172,13 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
   impl.check_positions();
   check_attention_numbers(
       {.scale = options.scale, .softcap = options.softcap, .window = options.window});
+  const bool all_heads = options.qk_norm_all_heads;
   if (options.qk_norm) {
-    impl.query_norm.emplace(impl.head_dim, *options.qk_norm);
-    impl.key_norm.emplace(impl.head_dim, *options.qk_norm);
+    impl.query_norm.emplace(all_heads ? impl.query_width() : impl.head_dim, *options.qk_norm);
+    impl.key_norm.emplace(all_heads ? impl.kv_width() : impl.head_dim, *options.qk_norm);
+  } else if (all_heads) {
+    validation::fail_value("qk_norm_all_heads", "true",
+                           {validation::Name("qk_norm"), " beside it"});
   }
   impl.query = std::make_shared<PackedMatrix>(impl.query_width(), options.d_model);
   impl.key = std::make_shared<PackedMatrix>(impl.kv_width(), impl.key_dim);
@@ -249,7 +253,9 @@ Tensor MultiHeadAttention::Impl::normalized_heads(const Tensor& projected, std::
   const Tensor result = projected.split_heads(heads);
   if (changes_projected()) show.copy(name, result, run);
   if (norm) {
-    const Tensor rows(projected.data(), {projected.size(0), projected.size(1), heads, head_dim});
+    const std::int64_t width = norm->width();
+    const Tensor rows(projected.data(),
+                      {projected.size(0), projected.size(1), projected.size(2) / width, width});
     norm->forward(rows, rows, context, show.within(norm_name));
   }
   return result;

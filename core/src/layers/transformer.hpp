@@ -42,6 +42,7 @@ inline MultiHeadAttentionOptions self_attention_of(const TransformerLayerOptions
           .bias = options.attention_bias.value_or(options.bias),
           .output_bias = options.attention_output_bias,
           .qk_norm = options.qk_norm,
+          .qk_norm_all_heads = options.qk_norm_all_heads,
           .positions = options.positions,
           .sinks = options.sinks,
           .scale = options.scale,

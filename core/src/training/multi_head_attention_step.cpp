@@ -163,8 +163,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
     }
     if (impl.query_norm && begin < 2) {
       const RmsNorm& norm = begin == 0 ? *impl.query_norm : *impl.key_norm;
-      const std::int64_t count = projections[begin].heads.heads;
-      const Variable rows = reshape(projected, {batch, x.size(1), count, impl.head_dim});
+      const Variable rows = reshape(projected, {batch, x.size(1), -1, norm.width()});
       projected = reshape(norm.forward(rows), y.shape());
     }
     if (impl.rotary && begin < 2) {

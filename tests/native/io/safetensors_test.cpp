@@ -25,6 +25,7 @@ namespace {
 
 using attn::NamedTensor;
 using attn::Safetensors;
+using attn::SafetensorsDtype;
 using attn_test::Bytes;
 using attn_test::error_of;
 using attn_test::FloatTensor;
@@ -163,6 +164,65 @@ TEST(SafetensorsTest, every_bfloat16_is_read_exactly) {
       ASSERT_EQ(std::bit_cast<std::uint32_t>(got[bits]), bits << 16);
     }
   }
+}
+
+/// The numbers as a file stores them, and reads them back.
+std::vector<float> stored_as(SafetensorsDtype dtype, const std::vector<float>& values) {
+  const NamedTensor tensor{"x", {values.data(), {std::ssize(values)}}};
+  return Safetensors::own(attn::to_safetensors({&tensor, 1}, {}, dtype)).read("x");
+}
+
+/// Between each number of a 16-bit type and the next larger one: the middle goes to the even one,
+/// what is nearer to one goes there. Both signs.
+void expect_rounded(SafetensorsDtype dtype, const std::vector<float>& all, int infinity) {
+  std::vector<float> values;
+  std::vector<float> want;
+  for (int bits = 0; bits < infinity; ++bits) {
+    const auto at = static_cast<std::size_t>(bits);
+    const double last = all[at];
+    const double next = bits + 1 == infinity ? last + (last - static_cast<double>(all[at - 1]))
+                                             : double{all[at + 1]};
+    const auto middle = static_cast<float>((last + next) / 2);
+    for (const float sign : {1.0F, -1.0F}) {
+      const auto add = [&](float value, std::size_t rounded) {
+        values.push_back(sign * value);
+        want.push_back(sign * all[rounded]);
+      };
+      add(all[at], at);
+      add(std::nextafter(middle, 0.0F), at);
+      add(middle, at + static_cast<std::size_t>(bits % 2));
+      add(std::nextafter(middle, std::numeric_limits<float>::infinity()), at + 1);
+    }
+  }
+  EXPECT_TRUE(attn_test::same_bits(stored_as(dtype, values), want));
+  const std::vector<float> special = stored_as(
+      dtype, {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+              std::numeric_limits<float>::max(), std::numeric_limits<float>::quiet_NaN(),
+              -std::bit_cast<float>(0x7F80'0001U)});
+  EXPECT_EQ(special[0], std::numeric_limits<float>::infinity());
+  EXPECT_EQ(special[1], -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(special[2], std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(special[3]));
+  EXPECT_TRUE(std::isnan(special[4]));
+}
+
+TEST(SafetensorsTest, numbers_are_rounded_to_float16) {
+  expect_rounded(SafetensorsDtype::kF16, all_of("F16"), 0x7C00);
+}
+
+TEST(SafetensorsTest, numbers_are_rounded_to_bfloat16) {
+  expect_rounded(SafetensorsDtype::kBF16, all_of("BF16"), 0x7F80);
+}
+
+TEST(SafetensorsTest, short_numbers_are_half_of_the_bytes) {
+  const FloatTensor x({3, 5}, std::vector<float>(15, 0.5F), Layout::kReversed);
+  const NamedTensor tensor{"x", x.view()};
+  const auto file = Safetensors::own(
+      attn::to_safetensors({&tensor, 1}, {{"note", "half"}}, SafetensorsDtype::kBF16));
+  EXPECT_EQ(file.entry("x").dtype, "BF16");
+  EXPECT_EQ(file.entry("x").end, 30);
+  EXPECT_THAT(file.entry("x").shape, ElementsAre(3, 5));
+  EXPECT_EQ(file.read("x"), std::vector<float>(15, 0.5F));
 }
 
 TEST(SafetensorsTest, other_dtypes_are_listed) {

@@ -111,7 +111,17 @@ TEST_P(MultiHeadAttentionTest, matches_the_reference) {
        2,
        9,
        33},
-      // Qwen 3, Gemma 3, Qwen 2.
+      // OLMo 2, Qwen 3, Gemma 3, Qwen 2.
+      {{.d_model = 18,
+        .num_heads = 6,
+        .num_kv_heads = 2,
+        .head_dim = 4,
+        .qk_norm = attn::RmsNormOptions{.eps = 1e-6F},
+        .qk_norm_all_heads = true,
+        .positions = {.rotary = attn::RotaryEmbeddingOptions{.base = 5e5}}},
+       2,
+       9,
+       9},
       {{.d_model = 20,
         .num_heads = 4,
         .num_kv_heads = 2,
@@ -477,6 +487,15 @@ TEST(MultiHeadAttentionParametersTest, have_pytorch_names_and_shapes) {
       ::testing::ElementsAre("q_proj_weight 16 12", "k_proj_weight 8 12", "v_proj_weight 8 12",
                              "in_proj_bias 32", "out_proj.weight 12 16", "q_norm.weight 8",
                              "k_norm.weight 8"));
+  EXPECT_THAT(
+      described({.d_model = 6,
+                 .num_heads = 4,
+                 .num_kv_heads = 2,
+                 .head_dim = 8,
+                 .qk_norm = attn::RmsNormOptions{},
+                 .qk_norm_all_heads = true}),
+      ::testing::ElementsAre("q_proj_weight 32 6", "k_proj_weight 16 6", "v_proj_weight 16 6",
+                             "out_proj.weight 6 32", "q_norm.weight 32", "k_norm.weight 16"));
 }
 
 TEST(MultiHeadAttentionParametersTest, are_zero_at_first) {
@@ -568,6 +587,8 @@ TEST(MultiHeadAttentionErrorTest, sizes_that_do_not_divide) {
             "invalid_argument: window: got -2, needs 0 or more keys to a side");
   EXPECT_EQ(error({.d_model = 8, .num_heads = 2, .qk_norm = attn::RmsNormOptions{.eps = -1}}),
             "invalid_argument: eps: got -1, needs a finite number of at least 0");
+  EXPECT_EQ(error({.d_model = 8, .num_heads = 2, .qk_norm_all_heads = true}),
+            "invalid_argument: qk_norm_all_heads: got true, needs qk_norm beside it");
   EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .num_kv_heads = 0}),
             "invalid_argument: num_kv_heads: got 0, needs 1 or more");
   EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .key_dim = 0}),

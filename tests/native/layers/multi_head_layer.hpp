@@ -82,8 +82,9 @@ struct MultiHeadLayer {
     r.key_bias = rows("in_proj_bias", width, width + kv_width(), 0);
     r.value_bias = rows("in_proj_bias", width + kv_width(), width + 2 * kv_width(), 0);
     r.output_bias = rows("out_proj.bias", 0, e(), 0);
-    r.query_norm = rows("q_norm.weight", 0, head_dim(), 0);
-    r.key_norm = rows("k_norm.weight", 0, head_dim(), 0);
+    const bool all_heads = options.qk_norm_all_heads;
+    r.query_norm = rows("q_norm.weight", 0, all_heads ? width : head_dim(), 0);
+    r.key_norm = rows("k_norm.weight", 0, all_heads ? kv_width() : head_dim(), 0);
     if (options.qk_norm) {
       r.norm_eps = static_cast<double>(options.qk_norm->eps);
       r.norms_add_one = options.qk_norm->zero_centred_weight;

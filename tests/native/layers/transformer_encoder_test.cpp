@@ -181,6 +181,7 @@ TEST(TransformerEncoderParametersTest, of_todays_layers) {
                   "norm2.weight", "output_norm1.weight", "output_norm2.weight"));
   EXPECT_THAT(TransformerEncoderLayer(layers[6]).parameter_names(),
               ::testing::ElementsAre("self_attn.in_proj_weight", "self_attn.out_proj.weight",
+                                     "self_attn.q_norm.weight", "self_attn.k_norm.weight",
                                      "gate_proj.weight", "up_proj.weight", "down_proj.weight",
                                      "output_norm1.weight", "output_norm2.weight"));
   // What has been drawn is the identity where norms are concerned.

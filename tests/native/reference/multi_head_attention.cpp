@@ -40,7 +40,7 @@ ArrayOf<T> join_heads(const ArrayOf<T>& x) {
   return result;
 }
 
-/// Heads (B, H, N, D) normalised, where there is a weight.
+/// Rows of D or H·D numbers normalised, where there is a weight, of as many.
 template <class T>
 BoundedOf<T> normalized(const BoundedOf<T>& x, const ArrayOf<T>& weight,
                         const MultiHeadAttentionOf<T>& p) {
@@ -124,6 +124,11 @@ MultiHeadAttentionResultOf<T> multi_head_attention(const MultiHeadAttentionOf<T>
   AttentionOf<T> heads = options;
   const auto prepared = [&](const BoundedOf<T>& rows, std::int64_t count, const ArrayOf<T>& norm) {
     const BoundedOf<T> split{split_heads(rows.exact, count), split_heads(rows.error, count)};
+    if (norm.given() && norm.size(0) == rows.exact.size(2)) {
+      const BoundedOf<T> all = normalized(rows, norm, p);
+      return rotated(BoundedOf<T>{split_heads(all.exact, count), split_heads(all.error, count)},
+                     p.rotary_frequencies);
+    }
     return rotated(normalized(split, norm, p), p.rotary_frequencies);
   };
   const BoundedOf<T> queries = prepared(q, p.num_heads, p.query_norm);

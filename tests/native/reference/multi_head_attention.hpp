@@ -17,7 +17,8 @@ struct MultiHeadAttentionOf {
   ArrayOf<T> value_weight;   ///< (Hkv·D, value width)
   ArrayOf<T> output_weight;  ///< (E, H·D)
   ArrayOf<T> query_bias, key_bias, value_bias, output_bias;
-  ArrayOf<T> query_norm = {}, key_norm = {};  ///< (D): heads are normalised by RMSNorm
+  /// (D): heads are normalised by RMSNorm; or (H·D) and (Hkv·D): all of them together.
+  ArrayOf<T> query_norm = {}, key_norm = {};
   double norm_eps = 0;
   bool norms_add_one = false;  ///< multiply by 1 + weight
   std::vector<long double> rotary_frequencies =

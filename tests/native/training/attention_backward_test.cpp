@@ -43,9 +43,10 @@ struct Gradients {
 
 constexpr float kUnset = -12345.678F;
 
-/// Forward and backward through the core, with every gradient that the problem has.
+/// Forward and backward through the core, with every gradient that the problem has, or all but
+/// those of scores and weights.
 Gradients backward(const AttentionProblem& p, const std::vector<float>& output_gradient,
-                   attn::Context& context) {
+                   attn::Context& context, bool shows_scores = true) {
   const FloatTensor query(p.query_shape(), p.query, p.layout);
   const FloatTensor key(p.key_shape(), p.key, p.layout);
   const FloatTensor value(p.value_shape(), p.value, p.layout);
@@ -65,8 +66,8 @@ Gradients backward(const AttentionProblem& p, const std::vector<float>& output_g
   FloatTensor of_query = unset(true, p.query_shape());
   FloatTensor of_key = unset(true, p.key_shape());
   FloatTensor of_value = unset(true, p.value_shape());
-  FloatTensor of_scores = unset(true, p.score_shape());
-  FloatTensor of_weights = unset(true, p.score_shape());
+  FloatTensor of_scores = unset(shows_scores, p.score_shape());
+  FloatTensor of_weights = unset(shows_scores, p.score_shape());
   FloatTensor of_bias = unset(!p.bias.empty(), p.bias_shape);
   FloatTensor of_slopes = unset(!p.alibi_slopes.empty(), {p.sizes.query_heads});
   FloatTensor of_table = unset(!p.t5_table.empty(), p.t5_shape());
@@ -104,9 +105,26 @@ std::vector<float> random_gradient(const AttentionProblem& p, Random& random) {
   return random.normals(AttentionProblem::count(p.output_shape()));
 }
 
+/// All but those of scores and weights.
+void expect_same_bits(const Gradients& a, const Gradients& b) {
+  EXPECT_TRUE(same_bits(a.query, b.query));
+  EXPECT_TRUE(same_bits(a.key, b.key));
+  EXPECT_TRUE(same_bits(a.value, b.value));
+  EXPECT_TRUE(same_bits(a.bias, b.bias));
+  EXPECT_TRUE(same_bits(a.alibi_slopes, b.alibi_slopes));
+  EXPECT_TRUE(same_bits(a.t5_table, b.t5_table));
+  EXPECT_TRUE(same_bits(a.relative_keys, b.relative_keys));
+  EXPECT_TRUE(same_bits(a.relative_values, b.relative_values));
+  EXPECT_TRUE(same_bits(a.sinks, b.sinks));
+}
+
 void expect_matches_reference(const AttentionProblem& p, Random& random, attn::Context& context) {
   const std::vector<float> output_gradient = random_gradient(p, random);
   const Gradients got = backward(p, output_gradient, context);
+  {
+    SCOPED_TRACE("without gradients of scores and weights");
+    expect_same_bits(backward(p, output_gradient, context, false), got);
+  }
   reference::Tape tape;
   const reference::AttentionOf<reference::Scalar> call = variables(tape, p.reference_call());
   const reference::AttentionResultOf<reference::Scalar> result = reference::attention(call);
@@ -259,15 +277,23 @@ TEST_P(AttentionBackwardTest, bits_do_not_depend_on_the_number_of_threads) {
   const Gradients one = backward(p, output_gradient, context(1));
   for (const int threads : {2, 3, 7}) {
     const Gradients several = backward(p, output_gradient, context(threads));
-    EXPECT_TRUE(same_bits(one.query, several.query));
-    EXPECT_TRUE(same_bits(one.key, several.key));
-    EXPECT_TRUE(same_bits(one.value, several.value));
+    expect_same_bits(several, one);
     EXPECT_TRUE(same_bits(one.weights, several.weights));
-    EXPECT_TRUE(same_bits(one.bias, several.bias));
-    EXPECT_TRUE(same_bits(one.alibi_slopes, several.alibi_slopes));
-    EXPECT_TRUE(same_bits(one.relative_keys, several.relative_keys));
-    EXPECT_TRUE(same_bits(one.relative_values, several.relative_values));
-    EXPECT_TRUE(same_bits(one.sinks, several.sinks));
+  }
+}
+
+TEST_P(AttentionBackwardTest, bits_in_causal_order_do_not_depend_on_the_number_of_threads) {
+  Random random;
+  for (const bool windowed : {false, true}) {
+    AttentionProblem p({2, 4, 2, 350, 600, 24, 20}, random);
+    p.causal = true;
+    p.diagonal = Diagonal::bottom_right();
+    if (windowed) p.window = attn::Window{.left = 77};
+    const std::vector<float> output_gradient = random_gradient(p, random);
+    const Gradients one = backward(p, output_gradient, context(1), false);
+    for (const int threads : {2, 3, 7}) {
+      expect_same_bits(backward(p, output_gradient, context(threads), false), one);
+    }
   }
 }
 
@@ -285,14 +311,12 @@ TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
     for (std::size_t i = 100 * 20; i < padded.key.size(); ++i) padded.key[i] = nan;
     for (std::size_t i = 100 * 12; i < padded.value.size(); ++i) padded.value[i] = nan;
     const Gradients of_padded = backward(padded, output_gradient, context());
-    EXPECT_TRUE(same_bits(of_padded.query, clean.query));
-    EXPECT_TRUE(same_bits(of_padded.key, clean.key));
-    EXPECT_TRUE(same_bits(of_padded.value, clean.value));
+    expect_same_bits(of_padded, clean);
     EXPECT_TRUE(same_bits(of_padded.scores, clean.scores));
     EXPECT_TRUE(same_bits(of_padded.weights, clean.weights));
     // In causal order key 40 is attended to by queries 40 … only.
     p.causal = true;
-    const Gradients causal = backward(p, output_gradient, context());
+    const Gradients causal = backward(p, output_gradient, context(), false);
     AttentionProblem poisoned = p;
     for (std::size_t d = 0; d < 20; ++d) poisoned.key[40 * 20 + d] = nan;
     for (std::size_t d = 0; d < 12; ++d) poisoned.value[41 * 12 + d] = nan;
@@ -343,16 +367,9 @@ TEST_P(AttentionBackwardTest, nan_in_a_query_that_attends_to_nothing_changes_no_
     SCOPED_TRACE(by_query ? "in the query" : "in the gradient of its output");
     const Gradients got = backward(by_query ? poisoned : p,
                                    by_query ? output_gradient : poisoned_gradient, context());
-    EXPECT_TRUE(same_bits(got.query, clean.query));
-    EXPECT_TRUE(same_bits(got.key, clean.key));
-    EXPECT_TRUE(same_bits(got.value, clean.value));
+    expect_same_bits(got, clean);
     EXPECT_TRUE(same_bits(got.scores, clean.scores));
     EXPECT_TRUE(same_bits(got.weights, clean.weights));
-    EXPECT_TRUE(same_bits(got.alibi_slopes, clean.alibi_slopes));
-    EXPECT_TRUE(same_bits(got.t5_table, clean.t5_table));
-    EXPECT_TRUE(same_bits(got.relative_keys, clean.relative_keys));
-    EXPECT_TRUE(same_bits(got.relative_values, clean.relative_values));
-    EXPECT_TRUE(same_bits(got.sinks, clean.sinks));
   }
 }
 

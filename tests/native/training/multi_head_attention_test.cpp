@@ -170,11 +170,14 @@ TEST_P(TapedMultiHeadAttentionTest, NormalisedHeadsOfTheirOwnWidth) {
           .softcap = 3,
           .window = attn::Window{2, 0}};
       if (rotary) options.positions.rotary = attn::RotaryEmbeddingOptions{};
-      attn::MultiHeadAttention layer(options);
-      expect_gradients(layer, {x, x, x}, {}, true, context());
-      const Inputs in{uniform_tensor({3, 7}, random), uniform_tensor({6, 7}, random),
-                      uniform_tensor({6, 7}, random)};
-      expect_gradients(layer, in, {.diagonal = attn::Diagonal::offset(1)}, false, context());
+      for (const bool all_heads : {false, true}) {
+        options.qk_norm_all_heads = all_heads;
+        attn::MultiHeadAttention layer(options);
+        expect_gradients(layer, {x, x, x}, {}, true, context());
+        const Inputs in{uniform_tensor({3, 7}, random), uniform_tensor({6, 7}, random),
+                        uniform_tensor({6, 7}, random)};
+        expect_gradients(layer, in, {.diagonal = attn::Diagonal::offset(1)}, false, context());
+      }
     }
   }
 }

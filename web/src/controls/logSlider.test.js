@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { logSlider } from './logSlider.js';
+import { beside, logSlider } from './logSlider.js';
 
 for (const range of [
   { min: 0, max: 1e6 },
@@ -9,7 +9,8 @@ for (const range of [
   { min: 2, max: 1e6 },
 ]) {
   test(`from ${range.min} to ${range.max}: every place is a value, in order, and both ends are reached`, () => {
-    const { min, max, step, at, from } = logSlider(range);
+    const scale = logSlider(range);
+    const { min, max, step, at, from } = scale;
     let last = -Infinity;
     for (let place = min; place <= max + step / 2; place += step) {
       const value = from(Math.min(max, place));
@@ -18,6 +19,18 @@ for (const range of [
     }
     assert.equal(from(min), range.min);
     assert.equal(from(max), range.max);
+    for (const [side, end] of /** @type {const} */ ([
+      [1, range.max],
+      [-1, range.min],
+    ])) {
+      let value = end === range.max ? range.min : range.max;
+      for (let presses = 0; value !== end; presses++) {
+        const next = beside(scale, value, side);
+        assert.ok(side * (next - value) > 0 && presses < 200, `${value} to ${next}`);
+        value = next;
+      }
+      assert.equal(beside(scale, end, side), end);
+    }
     for (const value of [range.min, 2, 10, 60, 1000, range.max])
       assert.equal(from(at(value)), value);
   });

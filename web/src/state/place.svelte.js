@@ -14,12 +14,38 @@ class Place {
   /** The shared settings that each figure in sight follows. @type {{ follows?: readonly SettingName[] }[]} */
   #inSight = $state.raw([]);
 
+  /** Whether this entry of the browser's history is a place that the reader has come to by choice. */
+  get isInHistory() {
+    return typeof history.state?.chapter === 'string';
+  }
+
+  /**
+   * The reader chooses a chapter: the browser's Back leads to where she was.
+   * @param {string} chapter
+   * @param {string} url of the page there
+   */
+  choose(chapter, url) {
+    const here = this.chapter || 'opening';
+    const past = -(document.getElementById(here)?.getBoundingClientRect().top ?? 0);
+    // Chapters that are loaded or drawn meanwhile change where a place is: the browser cannot know.
+    history.scrollRestoration = 'manual';
+    history.replaceState({ chapter: here, past }, '');
+    history.pushState({ chapter, past: 0 }, '', url);
+    void this.goTo(chapter);
+  }
+
+  /** Goes where the reader was in this entry of the browser's history. */
+  goBack() {
+    void this.goTo(history.state.chapter, history.state.past);
+  }
+
   /**
    * Scrolls to a chapter, or to a figure of it (`chapter.figure`), and stays there while what lies
    * above it is still being loaded and grows.
    * @param {string} place
+   * @param {number} [past] pixels below its beginning
    */
-  async goTo(place) {
+  async goTo(place, past = 0) {
     const [chapter, figure] = place.split('.');
     if (!document.getElementById(chapter)?.matches('[data-chapter]')) return;
     const going = (this.#going = { chapter });
@@ -40,6 +66,9 @@ class Place {
       const section = document.getElementById(chapter);
       const element = (figure && document.getElementById(figure)) || section;
       element?.scrollIntoView({ behavior: 'instant', block: 'start' });
+      if (past && element) {
+        scrollBy({ top: element.getBoundingClientRect().top + past, behavior: 'instant' });
+      }
       await new Promise((resolve) => setTimeout(resolve, 40));
       now = performance.now();
       const above = element?.getBoundingClientRect().top ?? NaN;

@@ -1,3 +1,4 @@
+import { place } from './place.svelte.js';
 import { initial } from './properties.js';
 import { correctedSettings, formatSettings, isFromLaterVersion, parseSettings } from './url.js';
 
@@ -36,25 +37,44 @@ const fragment = $derived(formatSettings(settings));
 /** The settings as a fragment of the URL, without '#'. */
 export const currentFragment = () => fragment;
 
-/** Keeps settings and URL the same. To be called while a component is being set up. */
+/**
+ * Keeps settings and URL the same; once a chapter has been chosen, the URL also says which is in view.
+ * To be called while a component is being set up.
+ */
 export function mirrorSettingsInUrl() {
-  $effect(() => {
-    const next = fragment;
+  const write = () => {
     // Such a link stays unchanged, for the later version to read.
     if (isLinkFromLaterVersion()) return;
-    const timer = setTimeout(() => {
-      if (next === location.hash.slice(1)) return;
-      history.replaceState(null, '', next ? `#${next}` : location.pathname + location.search);
-    }, urlDelay);
+    const next = place.isInHistory && place.chapter ? fragmentTo(place.chapter) : `#${fragment}`;
+    if (next.slice(1) === location.hash.slice(1)) return;
+    const url = next === '#' ? location.pathname + location.search : next;
+    history.replaceState(history.state, '', url);
+  };
+  $effect(() => {
+    void [fragment, place.chapter];
+    const timer = setTimeout(write, urlDelay);
     return () => clearTimeout(timer);
   });
   $effect(() => {
+    // Back and forward lead through the places where the reader was; the settings stay.
+    const goBack = () => {
+      if (!place.isInHistory) return;
+      place.goBack();
+      write();
+    };
     const read = () => {
+      if (place.isInHistory) return;
       link = linkOf(location.hash);
       Object.assign(settings, parseSettings(location.hash));
+      place.follow(location.hash);
     };
+    place.follow(location.hash);
+    addEventListener('popstate', goBack);
     addEventListener('hashchange', read);
-    return () => removeEventListener('hashchange', read);
+    return () => {
+      removeEventListener('popstate', goBack);
+      removeEventListener('hashchange', read);
+    };
   });
 }
 

@@ -51,6 +51,9 @@ struct MultiHeadAttentionOptions {
   /// Normalises each head of queries and keys after its projection and before it is rotated, with
   /// weights of the layer's own (Qwen 3, Gemma 3): "qk-norm".
   std::optional<RmsNormOptions> qk_norm = {};
+  /// Normalises all heads together instead, each row of projected queries or keys as a whole (OLMo
+  /// 2); needs qk_norm.
+  bool qk_norm_all_heads = false;
   AttentionPositions positions = {};
   bool sinks = false;  ///< a learned score per head that has no value, see AttentionOptions::sinks
   // As in AttentionOptions, for calls that give none.
@@ -80,9 +83,10 @@ struct MultiHeadAttentionCall {
   ///   "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): as they enter the scores, so normalised with
   ///   qk_norm, and rotated where positions are rotary; with either "projected_q" and "projected_k"
   ///   are what this call has projected, before that, and with qk_norm "q_norm.output" (B, Nq, H,
-  ///   D) and "k_norm.output" what it has normalised; "scaled_scores", "capped_scores",
-  ///   "biased_scores", "weights" (B, H, Nq, Nk) and "log_sum_exp" (B, H, Nq): as in
-  ///   AttentionOptions; "head_output" (B, H, Nq, D): weights · v; and "output".
+  ///   D) and "k_norm.output" what it has normalised, (B, Nq, 1, H·D) with
+  ///   qk_norm_all_heads; "scaled_scores", "capped_scores", "biased_scores", "weights" (B, H, Nq,
+  ///   Nk) and "log_sum_exp" (B, H, Nq): as in AttentionOptions; "head_output" (B, H, Nq, D):
+  ///   weights · v; and "output".
   Intermediates* intermediates = nullptr;
 };
 
@@ -101,7 +105,8 @@ struct MultiHeadAttentionCall {
 ///   "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias" (E).
 /// What PyTorch does not have follows: "relative_keys" and "relative_values" (2k+1, D) of Shaw's
 ///   positions, "relative_attention_bias.weight" (num_buckets, H) as Hugging Face's T5, "sinks"
-///   (H), and, as Hugging Face's Qwen 3, "q_norm.weight" and "k_norm.weight" (D).
+///   (H), and, as Hugging Face's Qwen 3, "q_norm.weight" and "k_norm.weight" (D), or as its OLMo 2
+///   (H·D) and (Hkv·D).
 class ATTN_API MultiHeadAttention : public Module {
  public:
   /// Throws kInvalidArgument where the sizes do not divide or options are outside their domains,

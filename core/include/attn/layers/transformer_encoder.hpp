@@ -35,10 +35,11 @@ class Variable;
 ///   GPT-2      .activation = kGeluTanh, .norm_first
 ///   Llama      .activation = kSilu, .gated_feed_forward, .rms_norm = {{.eps = …}}, .norm_first,
 ///              .bias = false, .num_kv_heads, .positions = {.rotary = {{.base = rope_theta}}}
-///   Qwen 2, 3  as Llama; attention_bias = true, attention_output_bias = false; or head_dim,
-///   qk_norm Gemma 3    as Qwen 3; .activation = kGeluTanh, .norm_outputs, .scale,
-///   zero_centred_weight in
-///              rms_norm and qk_norm; and layer by layer a window, and the rotary base
+///   Qwen 2     as Llama; attention_bias = true, attention_output_bias = false
+///   Qwen 3     as Llama; head_dim, qk_norm
+///   Gemma 3    as Qwen 3; .activation = kGeluTanh, .norm_outputs, .scale, in rms_norm and qk_norm
+///              zero_centred_weight; and layer by layer a window, and the rotary base
+///   OLMo 2     as Llama, without norm_first; .norm_outputs, .qk_norm, .qk_norm_all_heads
 ///   gpt-oss    as Llama; attention_bias = true, .sinks, a window in every other layer
 struct TransformerLayerOptions {
   std::int64_t d_model = 0;
@@ -63,6 +64,7 @@ struct TransformerLayerOptions {
   std::optional<std::int64_t> num_kv_heads = {};
   std::optional<std::int64_t> head_dim = {};
   std::optional<RmsNormOptions> qk_norm = {};
+  bool qk_norm_all_heads = false;
   std::optional<float> scale = {};
   float softcap = 0;
   // Of self-attention alone.

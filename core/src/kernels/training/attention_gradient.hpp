@@ -34,6 +34,9 @@ index padded_row(index dim) noexcept {
   return round_up(dim, kWidth<Isa>);
 }
 
+/// Queries that tiles leave out together: at least a vector of any instruction set.
+inline constexpr index kGradientGroup = 16;
+
 /// Floats between the rows of a tile that is transposed to (queries × keys).
 inline constexpr index kGradientRow = kGradientTile + kPanelWidth;
 
@@ -48,7 +51,9 @@ struct GradientSteps {
         scores_by_row(head.mask || !in_log2),
         dropout(head.random_words != nullptr),
         gradients_by_row(softcap || relative_keys || gradient.scores || gradient.bias ||
-                         gradient.distances) {}
+                         gradient.distances),
+        only_ranges(!scores_by_row && !relative_values && !dropout),
+        shows_tiles(gradient.scores || gradient.weights) {}
 
   bool softcap;
   bool relative_keys;
@@ -57,6 +62,8 @@ struct GradientSteps {
   bool scores_by_row;  ///< scores take steps along the keys of a query
   bool dropout;
   bool gradients_by_row;  ///< so do their gradients
+  bool only_ranges;       ///< of keys say what is excluded, and weights take no further step
+  bool shows_tiles;       ///< what belongs to every score of a tile is asked for
 };
 
 /// The scratch memory of one block of queries.
@@ -178,13 +185,15 @@ void row_dots(const RowDotsArgs& p) noexcept {
   }
 }
 
-/// tile_ji = row_j · q_i for rows [0, keys) and the queries of a block, transposed.
+/// tile_ji = row_j · q_i for rows [0, keys) and the queries of a block from `first` on, transposed.
 template <class Isa>
 ATTN_INLINE void multiply_queries(index keys, index depth, const float* rows, index row,
-                                  const float* queries, index lanes, float* tile) noexcept {
+                                  const float* queries, index first, index lanes,
+                                  float* tile) noexcept {
   for (index j = 0; j < keys; j += Isa::kScoreRows) {
     for_columns<Isa, Isa::kScoreVectors>(
-        lanes, [&](index col, auto vectors) __attribute__((always_inline)) {
+        lanes,
+        [&](index col, auto vectors) __attribute__((always_inline)) {
           const float* b[vectors];
           unroll<vectors>([&](auto v) __attribute__((always_inline)) {
             b[v] = queries + col + v * kWidth<Isa>;
@@ -192,7 +201,8 @@ ATTN_INLINE void multiply_queries(index keys, index depth, const float* rows, in
           product_rows<Isa, Isa::kScoreRows, vectors, TileFinish::kStore, kAnyStride, 1>(
               std::min<index>(Isa::kScoreRows, keys - j), depth, rows + j * row, row, b,
               kBlockQueries, tile + j * kBlockQueries + col, kBlockQueries);
-        });
+        },
+        first);
   }
 }
 
@@ -258,13 +268,13 @@ ATTN_INLINE void weigh(index keys, index col, const GradientScratch<Isa>& scratc
   }
 }
 
-/// Sets scores outside each query's range of keys to −∞.
+/// Sets scores outside each query's range of keys to −∞, of the queries from `first` on.
 template <class Isa>
-void exclude_keys(index lanes, index key0, index keys,
+void exclude_keys(index first, index lanes, index key0, index keys,
                   const GradientScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
   using I = xsimd::as_integer_t<F>;
-  for (index i = 0; i < lanes; i += kWidth<Isa>) {
+  for (index i = first; i < lanes; i += kWidth<Isa>) {
     const I begin = I::load_unaligned(scratch.key_begin + i);
     const I end = I::load_unaligned(scratch.key_end + i);
     for (index j = 0; j < keys; ++j) {
@@ -319,6 +329,7 @@ class GradientBlock {
 
  private:
   bool find_keys() noexcept;
+  index begin_tile(index key0) noexcept;
   void load_queries() noexcept;
   void multiply_relative(const float* table, index row, index depth, const float* queries,
                          float* products) noexcept;
@@ -335,6 +346,7 @@ class GradientBlock {
   const AttentionGradientHead& gradient_;
   const KeyChunk& chunk_;
   index first_, count_, lanes_;
+  index first_lane_ = 0;  ///< of the queries that attend to a tile; a multiple of kGradientGroup
   index key_row_, value_row_, distances_;
   index key_begin_ = 0, key_end_ = 0;
   bool is_finite_ = true;
@@ -364,6 +376,26 @@ bool GradientBlock<Isa>::find_keys() noexcept {
   return key_begin_ < key_end_;
 }
 
+/// Gives how many keys the tile has that begins at `key0`, and finds its first query. Along the
+/// edge of a causal order tiles end where queries do, which are left out from there on.
+template <class Isa>
+index GradientBlock<Isa>::begin_tile(index key0) noexcept {
+  index keys = std::min(kGradientTile - key0 % kGradientTile, key_end_ - key0);
+  first_lane_ = 0;
+  if (!steps_.only_ranges) return keys;
+  for (index lane = 0; lane + kGradientGroup < count_; lane += kGradientGroup) {
+    const std::int32_t* ends = scratch_.key_end + lane;
+    const index end = *std::max_element(ends, ends + kGradientGroup);
+    if (end > key0) {
+      keys = std::min(keys, end - key0);
+      break;
+    }
+    // Tiles are the same, so that bits are, for numbers that are not finite and for what is shown.
+    if (is_finite_ && !steps_.shows_tiles) first_lane_ = lane + kGradientGroup;
+  }
+  return keys;
+}
+
 template <class Isa>
 void GradientBlock<Isa>::load_queries() noexcept {
   is_finite_ = copy_padded<Isa>(count_, head_.head_dim, head_.query + first_ * head_.query_row,
@@ -390,7 +422,7 @@ void GradientBlock<Isa>::load_queries() noexcept {
 template <class Isa>
 void GradientBlock<Isa>::multiply_relative(const float* table, index row, index depth,
                                            const float* queries, float* products) noexcept {
-  multiply_queries<Isa>(distances_, depth, table, row, queries, lanes_, scratch_.columns);
+  multiply_queries<Isa>(distances_, depth, table, row, queries, 0, lanes_, scratch_.columns);
   transpose<Isa>(distances_, count_, scratch_.columns, kBlockQueries, 1, 1.0F, products,
                  scratch_.relative_row);
 }
@@ -401,7 +433,7 @@ void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
   using F = Floats<Isa>;
   const index j = key0 - chunk_.key_begin;
   multiply_queries<Isa>(keys, head_.head_dim, chunk_.keys + j * key_row_, key_row_,
-                        scratch_.queries, lanes_, scratch_.weights);
+                        scratch_.queries, first_lane_, lanes_, scratch_.weights);
   if (steps_.scores_by_row) {
     const float unit = steps_.in_log2 ? 1.0F : kLog2E;
     by_row<Isa>(keys, count_, scratch_.weights, unit, scratch_, [&](index r, float* scores) {
@@ -423,10 +455,10 @@ void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
     });
   } else {
     bool whole = true;
-    for (index r = 0; r < count_; ++r) {
+    for (index r = first_lane_; r < count_; ++r) {
       whole &= scratch_.key_begin[r] <= key0 && scratch_.key_end[r] >= key0 + keys;
     }
-    if (!whole) exclude_keys<Isa>(lanes_, key0, keys, scratch_);
+    if (!whole) exclude_keys<Isa>(first_lane_, lanes_, key0, keys, scratch_);
   }
   if (steps_.dropout) {
     for (index r = 0; r < count_; ++r) {
@@ -444,7 +476,7 @@ template <class Isa>
 void GradientBlock<Isa>::fill_gradients(index key0, index keys) noexcept {
   const index j = key0 - chunk_.key_begin;
   multiply_queries<Isa>(keys, head_.value_dim, chunk_.values + j * value_row_, value_row_,
-                        scratch_.output_gradients, lanes_, scratch_.gradients);
+                        scratch_.output_gradients, first_lane_, lanes_, scratch_.gradients);
   if (steps_.relative_values) {
     by_row<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* row) {
       add_relative_keys<Isa>(head_, first_ + r, key0, keys,
@@ -502,12 +534,16 @@ void GradientBlock<Isa>::pass_on_gradients(index key0, index keys) noexcept {
 template <class Isa>
 void GradientBlock<Isa>::add_products(index key0, index keys, float* query_gradients) noexcept {
   const index j = key0 - chunk_.key_begin;
-  sum_over_queries<Isa>(keys, count_, scratch_.weights, scratch_.output_gradient_rows, value_row_,
+  const index first = first_lane_;
+  const index count = count_ - first;
+  sum_over_queries<Isa>(keys, count, scratch_.weights + first,
+                        scratch_.output_gradient_rows + first * value_row_, value_row_,
                         chunk_.value_gradients + j * value_row_);
-  sum_over_queries<Isa>(keys, count_, scratch_.gradients, scratch_.query_rows, key_row_,
+  sum_over_queries<Isa>(keys, count, scratch_.gradients + first,
+                        scratch_.query_rows + first * key_row_, key_row_,
                         chunk_.key_gradients + j * key_row_);
-  sum_over_keys<Isa>(count_, keys, scratch_.gradients, chunk_.keys + j * key_row_, key_row_,
-                     query_gradients);
+  sum_over_keys<Isa>(count, keys, scratch_.gradients + first, chunk_.keys + j * key_row_, key_row_,
+                     query_gradients + first * key_row_);
 }
 
 /// Copies a row that is attended to, in place of any other zeros.
@@ -621,14 +657,16 @@ bool GradientBlock<Isa>::meet(float* query_gradients) noexcept {
                       scratch_.value_products);
     std::fill_n(scratch_.value_distances, sums, 0.0F);
   }
-  for (index key0 = key_begin_; key0 < key_end_; key0 += kGradientTile) {
-    const index keys = std::min(kGradientTile, key_end_ - key0);
+  for (index key0 = key_begin_, keys = 0; key0 < key_end_; key0 += keys) {
+    keys = begin_tile(key0);
     fill_weights(key0, keys);
     fill_gradients(key0, keys);
     if (gradient_.weights) store_weight_gradients(key0, keys);
     for_columns<Isa, Isa::kSoftmaxVectors>(
-        lanes_, [&](index col, auto vectors)
-                    __attribute__((always_inline)) { weigh<Isa, vectors>(keys, col, scratch_); });
+        lanes_,
+        [&](index col, auto vectors)
+            __attribute__((always_inline)) { weigh<Isa, vectors>(keys, col, scratch_); },
+        first_lane_);
     if (steps_.dropout) multiply_tile<Isa>(keys, lanes_, scratch_.kept, scratch_.weights);
     if (steps_.relative_values) {
       by_row<Isa>(keys, count_, scratch_.weights, 1.0F, scratch_, [&](index r, float* weights) {

@@ -1,0 +1,148 @@
+// Byte-pair encoding (Sennrich, Haddow and Birch 2016) over bytes, as GPT-2 has it: learns the
+// merges, and writes them as a tokenizer.json, which Hugging Face's libraries read.
+
+/** GPT-2's words: contractions, letters, digits, signs and white space, with the space before them. */
+const kWords = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
+
+const kBytes = 256;
+
+/**
+ * A printable character for every byte, as GPT-2 has it: those of Latin-1 that print stand for
+ * themselves, all others for the characters from U+0100 on.
+ * @returns {string[]}
+ */
+function byteCharacters() {
+  let next = kBytes;
+  const prints = (/** @type {number} */ byte) =>
+    (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte !== 0xad);
+  return Array.from({ length: kBytes }, (_, byte) =>
+    String.fromCodePoint(prints(byte) ? byte : next++),
+  );
+}
+
+/**
+ * @typedef {object} Word
+ * @property {string[]} pieces
+ * @property {number} count  how often it stands in the text
+ */
+
+/**
+ * @param {string} text
+ * @param {string[]} characters
+ * @returns {Word[]}
+ */
+function wordsOf(text, characters) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const [word] of text.matchAll(kWords)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  const encoder = new TextEncoder();
+  return [...counts].map(([word, count]) => ({
+    pieces: [...encoder.encode(word)].map((byte) => characters[byte]),
+    count,
+  }));
+}
+
+/**
+ * Two pieces that stand side by side.
+ * @typedef {object} Pair
+ * @property {string} first
+ * @property {string} second
+ * @property {number} count  how often they do
+ * @property {Set<Word>} words  in which they do, or did
+ */
+
+/** @param {Pair} a @param {Pair} b */
+const isBefore = (a, b) =>
+  a.count !== b.count ? a.count > b.count : a.first + a.second < b.first + b.second;
+
+/** All pairs of a text. */
+class Pairs {
+  /** @type {Map<string, Pair>} */
+  #pairs = new Map();
+
+  /** @param {Word} word @param {1 | -1} sign */
+  count(word, sign) {
+    const { pieces, count } = word;
+    for (let i = 1; i < pieces.length; i++) {
+      const [first, second] = [pieces[i - 1], pieces[i]];
+      const key = `${first} ${second}`;
+      const pair = this.#pairs.get(key) ?? { first, second, count: 0, words: new Set() };
+      this.#pairs.set(key, pair);
+      pair.count += sign * count;
+      if (sign > 0) pair.words.add(word);
+    }
+  }
+
+  /** The pair that stands in the text most often; of several, the first by its code units. */
+  most() {
+    /** @type {Pair | undefined} */
+    let best;
+    for (const pair of this.#pairs.values()) if (!best || isBefore(pair, best)) best = pair;
+    return best;
+  }
+}
+
+/** @param {string[]} pieces @param {string} first @param {string} second */
+function merged(pieces, first, second) {
+  const result = [];
+  for (let i = 0; i < pieces.length; i++) {
+    const both = pieces[i] === first && pieces[i + 1] === second;
+    result.push(both ? first + second : pieces[i]);
+    if (both) i++;
+  }
+  return result;
+}
+
+/**
+ * Learns a vocabulary from a text: all bytes, then what stands side by side most often, as one.
+ *
+ * @param {string} text  as the tokenizer's normalizer leaves it: in lower case
+ * @param {number} size  tokens of the vocabulary, at least 256
+ * @returns a tokenizer.json
+ */
+export function learnTokenizer(text, size) {
+  const characters = byteCharacters();
+  const vocabulary = [...characters].sort();
+  const merges = [];
+  const pairs = new Pairs();
+  for (const word of wordsOf(text, characters)) pairs.count(word, 1);
+  while (vocabulary.length < size) {
+    const most = pairs.most();
+    if (!most || most.count < 2) throw new Error(`The text has no ${size} tokens that come twice.`);
+    const { first, second, words } = most;
+    merges.push([first, second]);
+    vocabulary.push(first + second);
+    for (const word of words) {
+      pairs.count(word, -1);
+      word.pieces = merged(word.pieces, first, second);
+      pairs.count(word, 1);
+    }
+  }
+  return {
+    version: '1.0',
+    truncation: null,
+    padding: null,
+    added_tokens: [],
+    normalizer: { type: 'Sequence', normalizers: [{ type: 'NFC' }, { type: 'Lowercase' }] },
+    pre_tokenizer: {
+      type: 'ByteLevel',
+      add_prefix_space: true,
+      trim_offsets: true,
+      use_regex: true,
+    },
+    post_processor: null,
+    decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
+    model: {
+      type: 'BPE',
+      dropout: null,
+      unk_token: null,
+      continuing_subword_prefix: null,
+      end_of_word_suffix: null,
+      fuse_unk: false,
+      byte_fallback: false,
+      ignore_merges: false,
+      vocab: Object.fromEntries(vocabulary.map((token, id) => [token, id])),
+      merges,
+    },
+  };
+}

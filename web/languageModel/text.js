@@ -1,0 +1,37 @@
+// The text that the language model learns from: Jane Austen's six novels, which are in the public
+// domain, as Debian's r-cran-janeaustenr packages them (the package itself: MIT licence).
+
+import { execFileSync } from 'node:child_process';
+
+import { requireAll } from '../../wasm/toolchain/system.js';
+
+/** Paragraphs of a passage; of these, every twentieth is held out. */
+const kPassage = 40;
+const kHeldOut = 20;
+
+/** Whether a line is a title and no prose. */
+const isHeading = (/** @type {string} */ line) =>
+  /^(chapter|volume|by jane austen|the end)\b/i.test(line) || !/\p{Ll}/u.test(line);
+
+/**
+ * The novels' paragraphs, without headings, italics' marks and breaks of lines.
+ * @returns {string[]}
+ */
+function paragraphs() {
+  requireAll('to read the novels', ['novels']);
+  const program = 'writeLines(enc2utf8(janeaustenr::austen_books()$text), useBytes = TRUE)';
+  return execFileSync('Rscript', ['-e', program], { encoding: 'utf8', maxBuffer: 2 ** 26 })
+    .split(/\n\s*\n/)
+    .map((paragraph) => paragraph.replaceAll('_', '').replace(/\s+/g, ' ').trim())
+    .filter((paragraph) => !isHeading(paragraph));
+}
+
+/** @returns {{ training: string, heldOut: string }} paragraphs, one on each line */
+export function readText() {
+  const [training, heldOut] = [/** @type {string[]} */ ([]), /** @type {string[]} */ ([])];
+  paragraphs().forEach((paragraph, i) => {
+    const passage = Math.floor(i / kPassage);
+    (passage % kHeldOut === kHeldOut - 1 ? heldOut : training).push(paragraph);
+  });
+  return { training: training.join('\n'), heldOut: heldOut.join('\n') };
+}

@@ -1,0 +1,135 @@
+// npm run train: trains the page's language model on Jane Austen's novels, and puts it with its
+// tokenizer beside this file. A run that is stopped goes on where it stood.
+//
+// --steps 8000    of 16 passages of 128 tokens each
+// --seed 1        the same seed gives the same bits, on every machine with the same instruction set
+// --threads 2     all cores by default; the bits do not depend on it
+// --isa avx2      kernels to compute with, by default the best that the machine has
+
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import {
+  kBuildFolder,
+  kLockFile,
+  kRoot,
+  provideNpmPackages,
+} from '../../wasm/toolchain/checkout.js';
+import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
+import { nativeEnvironment } from '../../wasm/toolchain/env.js';
+import { withLock } from '../../wasm/toolchain/lock.js';
+import { reportSetupError, requireAll, say, SetupError } from '../../wasm/toolchain/system.js';
+import { learnTokenizer } from './bytePairs.js';
+import { readText } from './text.js';
+import { trigramLoss } from './trigramLoss.js';
+
+const kVocabulary = 3072;
+const kFolder = join(kBuildFolder, 'languageModel');
+
+const numbers = /** @type {const} */ (['steps', 'seed', 'threads']);
+
+function parse() {
+  const { values } = parseArgs({
+    options: {
+      steps: { type: 'string', default: '8000' },
+      seed: { type: 'string', default: '1' },
+      threads: { type: 'string', default: String(availableParallelism()) },
+      isa: { type: 'string' },
+    },
+  });
+  for (const name of numbers) {
+    if (/^[1-9]\d{0,8}$/.test(values[name])) continue;
+    throw new SetupError(`--${name}: ${values[name]} is no whole number from 1 on.`);
+  }
+  return values;
+}
+
+/** @import { Tokenizer } from '@huggingface/tokenizers' */
+
+/**
+ * The tokens of a text.
+ * @param {Tokenizer} tokenizer
+ * @param {number} newline  the token between two paragraphs
+ * @param {string} text
+ */
+function tokensOf(tokenizer, newline, text) {
+  const paragraphs = text
+    .split('\n')
+    .map((paragraph) => [...tokenizer.encode(paragraph).ids, newline]);
+  return Uint16Array.from(paragraphs.flat());
+}
+
+/**
+ * @param {string} name
+ * @param {Uint16Array} tokens
+ */
+function writeTokens(name, tokens) {
+  const bytes = Buffer.alloc(2 * tokens.length);
+  tokens.forEach((token, i) => bytes.writeUInt16LE(token, 2 * i));
+  writeFileSync(join(kFolder, `${name}.tokens`), bytes);
+}
+
+/** Text, tokenizer and tokens; what is said about them in the model's file. */
+async function prepare() {
+  const { Tokenizer } = await import('@huggingface/tokenizers');
+  mkdirSync(kFolder, { recursive: true });
+  const { training, heldOut } = readText();
+  say(`Learning ${kVocabulary} tokens from ${training.length} characters.`);
+  const description = learnTokenizer(training.toLowerCase(), kVocabulary);
+  writeFileSync(join(kFolder, 'tokenizer.json'), `${JSON.stringify(description)}\n`);
+  const tokenizer = new Tokenizer(description, {});
+  const newline = description.model.vocab['Ċ'];
+  const [tokens, held] = [training, heldOut].map((text) => tokensOf(tokenizer, newline, text));
+  writeTokens('training', tokens);
+  writeTokens('heldOut', held);
+  const loss = trigramLoss(tokens, held, kVocabulary);
+  say(
+    `${tokens.length} tokens to learn from and ${held.length} held out, ` +
+      `on which a 3-gram model has a loss of ${loss.toFixed(3)}.`,
+  );
+  return {
+    text: "Jane Austen's six novels, in the public domain, from Debian's r-cran-janeaustenr",
+    tokens: tokens.length,
+    heldOutTokens: held.length,
+    trigramLoss: Number(loss.toFixed(4)),
+  };
+}
+
+/**
+ * @param {ReturnType<typeof parse>} options
+ * @param {Awaited<ReturnType<typeof prepare>>} about
+ */
+function train({ steps, seed, threads, isa }, about) {
+  const program = join(kBuildFolder, 'release/web/languageModel/attn_train_language_model');
+  const { status } = spawnSync(
+    program,
+    [kFolder, String(kVocabulary), steps, seed, threads, JSON.stringify(about)],
+    { stdio: ['ignore', 2, 2], env: { ...process.env, ...(isa && { ATTN_ISA: isa }) } },
+  );
+  if (status !== 0) {
+    throw new SetupError('The run was stopped; npm run train goes on where it stood.');
+  }
+  for (const name of ['model.safetensors', 'tokenizer.json']) {
+    copyFileSync(join(kFolder, name), join(import.meta.dirname, name));
+  }
+  say(`The model is in ${relative(kRoot, import.meta.dirname)}.`);
+}
+
+try {
+  const options = parse();
+  await withLock(kLockFile, async () => {
+    provideNpmPackages();
+    requireAll('to train', ['cmake', 'ninja', 'compiler']);
+    const about = await prepare();
+    say('Building the program that trains.');
+    await cmakeBuild('release', ['attn_train_language_model'], nativeEnvironment(), {
+      tests: false,
+    });
+    train(options, about);
+  });
+} catch (error) {
+  reportSetupError(error);
+}
