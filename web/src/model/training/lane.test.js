@@ -32,6 +32,16 @@ function trained(options, steps) {
   }
 }
 
+/** Those of an untrained model. @param {LaneOptions} options */
+function weightsOf(options) {
+  const model = makeModel(attn, options);
+  try {
+    return model.stateDict();
+  } finally {
+    model.dispose();
+  }
+}
+
 test('sixty steps of reversing take more than half of the loss away, and count what is right', () => {
   const { step, losses, evaluations, failure } = trained({}, 60);
   assert.equal(failure, undefined);
@@ -172,7 +182,7 @@ test('a lane goes on from weights of a file, as from its own', () => {
   assert.deepEqual(second.lookBack(5, ids), { step: 5, look: first.look(ids) });
 
   // With names and shapes alone, as another program may write them.
-  const tensors = makeModel(attn, { ...reverse, seed: 4 }).stateDict();
+  const tensors = weightsOf({ ...reverse, seed: 4 });
   const bare = second.load(attn.toSafetensors(tensors));
   assert.deepEqual(bare.saved, { worlds: ['copy', 'reverse', 'sort'], layers: 2 });
   assert.equal(second.checksum(), checksumOf(tensors));
@@ -183,7 +193,7 @@ test('a lane goes on from weights of a file, as from its own', () => {
 test('weights that do not fit are refused, and the lane stays as it was', () => {
   const lane = new Lane(attn, reverse);
   const before = lane.checksum();
-  const tensors = makeModel(attn, reverse).stateDict();
+  const tensors = weightsOf(reverse);
   const other = (/** @type {Partial<LaneOptions>} */ options) => {
     const each = new Lane(attn, { ...reverse, ...options });
     const bytes = each.save();
