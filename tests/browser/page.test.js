@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
+import { kMaxSiteBytes } from '../limits.js';
 import { dist, openSite, settled, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
@@ -13,11 +14,6 @@ import { dist, openSite, settled, shownValue, weightsMap } from './site.js';
 let site;
 before(async () => (site = await openSite('/some/folder/of/a/host/')));
 after(() => site.close());
-
-/** Most bytes of the site as hosts compress it, fonts as they are. */
-const kMostBytes = { brotli: 300_000, gzip: 335_000 };
-/** The same of what only those load who let something learn. */
-const kMostBytesOfTraining = { brotli: 25_000, gzip: 27_000 };
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
@@ -44,18 +40,14 @@ test('the page works from a folder, alone, and in silence', async () => {
   assert.deepEqual(site.problems, []);
 });
 
-/** The same of what the language model's figures load, without the model itself. */
-const kMostBytesOfLanguage = { brotli: 25_000, gzip: 28_000 };
-
-/** @param {string} file */
-const partOf = (file) => /[\\/](training|language)/.exec(file)?.[1] ?? 'page';
+/** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
+const partOf = (file) => /** @type {any} */ (/[\\/](training|language)/.exec(file)?.[1] ?? 'page');
 
 /**
  * @param {import('node:test').TestContext} context
  * @param {ReturnType<typeof partOf>} part
- * @param {typeof kMostBytes} most
  */
-async function assertSmall(context, part, most) {
+async function assertSmall(context, part) {
   const files = (await readdir(dist, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
@@ -78,15 +70,14 @@ async function assertSmall(context, part, most) {
   context.diagnostic(
     `${files.length} files, ${kilobytes(brotli)} by brotli, ${kilobytes(gzip)} by gzip`,
   );
-  assert.ok(brotli <= most.brotli && gzip <= most.gzip, JSON.stringify(bytes));
+  const max = kMaxSiteBytes[part];
+  assert.ok(brotli <= max.brotli && gzip <= max.gzip, JSON.stringify(bytes));
 }
 
-test('the whole site without WebAssembly is small', (context) =>
-  assertSmall(context, 'page', kMostBytes));
-test('what training loads besides is small', (context) =>
-  assertSmall(context, 'training', kMostBytesOfTraining));
+test('the whole site without WebAssembly is small', (context) => assertSmall(context, 'page'));
+test('what training loads besides is small', (context) => assertSmall(context, 'training'));
 test('what the language model loads besides is small', (context) =>
-  assertSmall(context, 'language', kMostBytesOfLanguage));
+  assertSmall(context, 'language'));
 
 test('the policy allows nothing but the page itself and WebAssembly', async () => {
   const page = await site.open();

@@ -59,12 +59,16 @@ async function losses(page) {
   return [...(label ?? '').matchAll(/[AB] ([\d.]+)/g)].map(([, loss]) => Number(loss));
 }
 
-/** Of lane A, trained by Node. @param {number} steps */
-async function checksumInNode(steps) {
+/**
+ * Of lane A, trained by Node.
+ * @param {number} steps
+ * @param {Partial<import('../../web/src/model/training/model.js').LaneOptions>} [options]
+ */
+async function checksumInNode(steps, options) {
   const attn = await load({ training: true, threads: 1, variant: 'simd128' });
   const lane = new Lane(attn, {
     ...{ world: 'reverse', positions: 'sinusoidal', heads: 4, layers: 2, causal: false },
-    ...{ rate: 3e-3, seed: 1 },
+    ...{ rate: 3e-3, seed: 1, ...options },
   });
   lane.train(steps);
   const checksum = lane.checksum();
@@ -197,16 +201,67 @@ test('two lanes learn while the page is free, pause by key, and a link brings th
 });
 
 test('no task of the page is longer than 16 ms while two lanes learn and are drawn', async (context) => {
-  const page = await site.open('#world=repeat&schemeB=learned&at=training.training-run');
-  await button(page, 'Play').click();
-  await page.locator('#training-run [data-accuracy]').first().waitFor();
-  for (const id of ['run', 'heads', 'longer', 'table'].map((name) => `training-${name}`)) {
-    await show(page, id);
-    await page.waitForTimeout(1000);
-    const longest = await longestTask(() => page.waitForTimeout(2000));
-    context.diagnostic(`${id}: ${longest.toFixed(1)} ms`);
-    assert.ok(longest < 16, `${longest} ms`);
+  for (const { fragment, figures } of [
+    { fragment: 'world=repeat&schemeB=learned', figures: ['run', 'heads', 'longer', 'table'] },
+    { fragment: 'world=dates&differ=decoder', figures: ['run', 'heads'] },
+  ]) {
+    const page = await site.open(`#${fragment}&at=training.training-run`);
+    await button(page, 'Play').click();
+    await page.locator('#training-run [data-accuracy]').first().waitFor();
+    for (const id of figures.map((name) => `training-${name}`)) {
+      await show(page, id);
+      await page.waitForTimeout(1000);
+      const longest = await longestTask(() => page.waitForTimeout(2000));
+      context.diagnostic(`${fragment}, ${id}: ${longest.toFixed(1)} ms`);
+      assert.ok(longest < 16, `${longest} ms`);
+    }
+    await page.context().close();
   }
+});
+
+test('dates are written by a Transformer and by a recurrent decoder, and a date of one’s own is compared', async () => {
+  const page = await site.open('#at=training.training-run');
+  await figure(page).getByRole('radio', { name: 'dates' }).check();
+  await figure(page).getByText('Bahdanau’s recurrent decoder').waitFor();
+  assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
+  assert.equal(await figure(page).getByRole('radio', { name: 'mask' }).count(), 0);
+  assert.equal(await page.locator('#training-longer').count(), 0);
+  await button(page, 'Ten steps').click();
+  await arrives(page, 10);
+  const checksum = page.locator('[data-checksum=A]');
+  await checksum.waitFor();
+  const expected = await checksumInNode(10, { world: 'dates', decoder: 'transformer' });
+  assert.equal(await checksum.innerText(), expected);
+
+  await show(page, 'training-heads');
+  const example = page.getByLabel('an example of your own');
+  await example.fill('the third of May 1999');
+  const right = page.locator('#training-heads tr').filter({ hasText: /^right/ });
+  await becomes(async () => (await right.innerText()).replace(/\s/g, ''), 'right1999-05-03');
+  for (const lane of ['A', 'B']) {
+    const map = heatmap(
+      page,
+      new RegExp(`^Attention weights of lane ${lane}.*10 queries by 21 keys`),
+    );
+    await map.waitFor();
+    const weights = await readValues(map, 10, 21);
+    for (const row of weights) {
+      const sum = row.reduce((total, weight) => total + weight, 0);
+      assert.ok(Math.abs(sum - 1) < 1e-3, `${sum}`);
+    }
+    const answer = await page.locator(`[data-answer=${lane}]`).innerText();
+    assert.match(answer, /\d of 10/);
+  }
+  await isAccessible(page);
+  await example.fill('3.5.1999');
+  await page.getByText('this names no day, or may name several').waitFor();
+  await becomes(async () => (await right.innerText()).replace(/\s/g, ''), 'right');
+
+  // Elsewhere nothing is written.
+  await show(page, 'training-run');
+  await figure(page).getByRole('radio', { name: 'copy' }).check();
+  await figure(page).getByRole('radio', { name: 'mask' }).waitFor();
+  await page.locator('#training-longer').waitFor();
   await page.context().close();
 });
 
@@ -219,6 +274,15 @@ test('what a link asks for and the page does not have is put right, and said', a
   await figure(page).getByRole('radio', { name: 'sort' }).check();
   await arrives(page, 0);
   assert.equal(await figure(page).locator('.corrected').count(), 0);
+  await page.context().close();
+});
+
+test('a link to a difference that its world does not have is put right, and said', async () => {
+  const page = await site.open('#world=dates&differ=mask&at=training.training-run');
+  await figure(page)
+    .getByText(/no choice of “mask”: the lanes differ in decoder/)
+    .waitFor();
+  assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
   await page.context().close();
 });
 

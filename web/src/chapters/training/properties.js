@@ -6,16 +6,26 @@ export const limits = {
   head: { min: 0, max: 7 },
 };
 
-/** @typedef {import('../../model/training/lane.js').Scheme} Scheme */
+/** @typedef {import('../../model/training/model.js').Scheme} Scheme */
 
 /** @type {readonly Scheme[]} */
 const schemes = ['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw'];
 
 /** @type {readonly import('../../model/training/worlds.js').WorldName[]} */
-const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count'];
+const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count', 'dates'];
 
-/** @type {readonly ('positions' | 'heads' | 'layers' | 'mask')[]} */
-const differences = ['positions', 'heads', 'layers', 'mask'];
+/** @typedef {'positions' | 'heads' | 'layers' | 'mask' | 'decoder'} Difference */
+
+/** @type {readonly Difference[]} */
+const differences = ['positions', 'heads', 'layers', 'mask', 'decoder'];
+
+/**
+ * What two models that learn a world may differ in: only where something is written there is a decoder,
+ * and a mask does not make sense there.
+ * @param {boolean} written
+ */
+export const differencesOf = (written) =>
+  differences.filter((each) => each !== (written ? 'mask' : 'decoder'));
 
 /** What this chapter adds to the page's settings. */
 export const properties = {

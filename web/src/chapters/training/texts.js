@@ -29,9 +29,23 @@ export const worldTexts = {
     short: 'count',
     long: 'Ten letters of five kinds: at each, how many of its kind are there? Where they stand does not matter, and positions do not help.',
   },
+  dates: {
+    short: 'dates',
+    long: 'A date in words is read, character by character; then it is written with digits, one after the other: the third of May 1999 becomes 1999-05-03. Each digit has to be fetched from where the text says it, and a date can be spelled in several ways. A date that is held out is held out in all of them. Right answers are counted character by character; each model goes on from what it has written itself, mistakes included.',
+  },
 };
 
-/** @type {Record<import('../../model/training/lane.js').Scheme, ChoiceText>} */
+/** What writes, in a world that is written. @type {Record<'transformer' | 'recurrent', string>} */
+export const decoderNames = {
+  transformer: 'a Transformer: cross attention',
+  recurrent: 'Bahdanau’s recurrent decoder',
+};
+
+/** What reads and writes, where there is a choice. */
+export const decoderText =
+  'Lane A reads all characters at once; what it writes looks at them by cross attention, in several heads. Lane B is how attention began, in 2014: a recurrent network reads character by character, another one writes, and between them is one head of additive attention. It needs no positions: it knows them by its reading. Since it reads from left to right, it knows a word at its end; look where its attention falls. The code of the first picture is lane A’s, that of the second is lane B’s.';
+
+/** @type {Record<import('../../model/training/model.js').Scheme, ChoiceText>} */
 export const schemeNames = {
   none: { short: 'none', long: 'no positions' },
   sinusoidal: { short: 'sinusoidal', long: 'sinusoidal positions' },
@@ -56,13 +70,14 @@ export const lengthTexts = {
   add: 'Numbers of more digits: what is carried goes the same way in every column, but each blank has to find its own two digits, at distances that have never been met.',
   count:
     'Positions do not matter here, but length does: attention takes means, and three of ten is not the share that three of forty is. More than ten of a kind have no word in this world, and are not asked for.',
+  dates: '',
 };
 
 /**
  * What became of a file of weights, in a sentence.
  * @param {{ name: string, step: number, loaded: import('../../model/training/lane.js').Loaded }} file
  * @param {string} lane
- * @param {import('../../model/training/lane.js').LaneOptions} options of the lane
+ * @param {import('../../model/training/model.js').LaneOptions} options of the lane
  * @returns {{ fits: boolean, text: string }}
  */
 export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, options) {
@@ -85,15 +100,16 @@ export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, 
 }
 
 /** @param {import('../../model/training/saved.js').Saved} saved */
-function descriptionOf({ worlds, positions, heads, layers, causal }) {
+function descriptionOf({ worlds, positions, heads, layers, causal, decoder }) {
   const of = (/** @type {number} */ count, /** @type {string} */ thing) =>
     `${count} ${thing}${count === 1 ? '' : 's'}`;
   const names = worlds.map((world) => worldTexts[world].short);
   return [
     names.length > 1 ? `${names.slice(0, -1).join(', ')} or ${names.at(-1)}` : names[0],
-    ...(positions ? [schemeNames[positions].long] : []),
-    ...(heads ? [of(heads, 'head')] : []),
+    ...(decoder ? [decoderNames[decoder]] : []),
+    ...(positions && decoder !== 'recurrent' ? [schemeNames[positions].long] : []),
+    ...(heads && decoder !== 'recurrent' ? [of(heads, 'head')] : []),
     of(layers, 'layer'),
-    ...(causal === undefined ? [] : [causal ? 'looks back only' : 'looks everywhere']),
+    ...(causal === undefined || decoder ? [] : [causal ? 'looks back only' : 'looks everywhere']),
   ].join(', ');
 }

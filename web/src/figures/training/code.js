@@ -1,8 +1,9 @@
 import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { attentionPositions, sizes } from '../../model/training/lane.js';
+import { attentionPositions, sizes } from '../../model/training/model.js';
 import { trainingStreams, worlds } from '../../model/training/worlds.js';
+import { datePrograms } from './dateCode.js';
 
-/** @typedef {import('../../model/training/lane.js').LaneOptions} LaneOptions */
+/** @typedef {import('../../model/training/model.js').LaneOptions} LaneOptions */
 
 /**
  * How to make an example of a world: in C++ and JavaScript from uniform random numbers u; in Python a
@@ -25,7 +26,7 @@ targets.fill(-100, 0, 10);
 targets.set(ids.slice(0, 10)${answer.javascript}, 10);`,
 });
 
-/** @type {Record<import('../../model/training/worlds.js').WorldName, Filling>} */
+/** @type {Record<Exclude<import('../../model/training/worlds.js').WorldName, 'dates'>, Filling>} */
 const fillings = {
   copy: rearranged({
     python: 'ids[:, :10]',
@@ -127,6 +128,7 @@ export const tableProgram = (options, steps) => programs(options, steps);
  */
 function programs(options, steps, shownHead) {
   const { ids = [], layer = 0, head = 0 } = shownHead ?? {};
+  if (options.world === 'dates') return datePrograms(options, steps, shownHead);
   const { world, positions, heads, layers, causal, rate, seed } = options;
   const { symbols, length, numbers } = worlds[world];
   const { dModel, dimFeedforward, batch, warmup } = sizes;

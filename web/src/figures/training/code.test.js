@@ -8,7 +8,7 @@ import { Lane } from '../../model/training/lane.js';
 import { exampleOf, worlds } from '../../model/training/worlds.js';
 import { tableProgram, trainingPrograms } from './code.js';
 
-/** @typedef {import('../../model/training/lane.js').LaneOptions} LaneOptions */
+/** @typedef {import('../../model/training/model.js').LaneOptions} LaneOptions */
 
 const steps = 3;
 const common = { heads: 4, layers: 2, causal: false, rate: 3e-3, seed: 7 };
@@ -22,6 +22,10 @@ const lanes = [
   { ...common, world: 'count', positions: 'shaw', heads: 1 },
   { ...common, world: 'count', positions: 'alibi' },
   { ...common, world: 'reverse', positions: 'none' },
+  { ...common, world: 'dates', positions: 'sinusoidal', decoder: 'transformer' },
+  { ...common, world: 'dates', positions: 'learned', decoder: 'transformer', layers: 1 },
+  { ...common, world: 'dates', positions: 't5', decoder: 'transformer' },
+  { ...common, world: 'dates', positions: 'none', decoder: 'recurrent' },
 ];
 
 for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
@@ -33,7 +37,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
     if (language === 'python') return;
     const attn = await load({ training: true, threads: 1, variant: 'simd128' });
     const lane = new Lane(attn, lanes[0]);
-    lane.train(steps);
+    assert.equal(lane.train(steps).step, steps);
     const { table } = lane.look(exampleOf(attn, worlds.copy, 7, '').ids);
     lane.dispose();
     printed.flat().forEach((value, i) => {
@@ -45,25 +49,30 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
 for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
   const skip = await reasonToSkip(language);
   for (const options of lanes) {
-    const { world, positions } = options;
+    const { world, positions, decoder = '' } = options;
     test(
-      `the ${language} program trains as the page: ${world}, ${positions}`,
+      `the ${language} program trains as the page: ${world}, ${positions} ${decoder}`.trim(),
       { skip },
       async () => {
         const attn = await load({ training: true, threads: 1, variant: 'simd128' });
         const { ids } = exampleOf(attn, worlds[world], options.seed, '');
-        const [layer, head] = [options.layers - 1, options.heads - 1];
+        const recurrent = decoder === 'recurrent';
+        const [layer, head] = recurrent ? [0, 0] : [options.layers - 1, options.heads - 1];
         const text = trainingPrograms(options, { ids, steps, layer, head })[language];
         if (language === 'python' && !text) return;
         const printed = await run(language, text ?? '');
-        assert.deepEqual([printed.length, printed[0].length], [ids.length, ids.length]);
+        const [rows, columns] =
+          world === 'dates'
+            ? [10, ids.filter((id) => id !== worlds.dates.written?.padding).length]
+            : [ids.length, ids.length];
+        assert.deepEqual([printed.length, printed[0].length], [rows, columns]);
         // Python draws other random numbers.
         if (language === 'python') return;
         const lane = new Lane(attn, options);
-        lane.train(steps);
+        assert.equal(lane.train(steps).step, steps);
         const { data } = lane.look(ids).weights[layer];
         lane.dispose();
-        const expected = data.subarray(head * ids.length ** 2);
+        const expected = data.subarray(head * rows * columns);
         printed.flat().forEach((value, i) => {
           assert.ok(Math.abs(value - expected[i]) < 1e-3, `${i}: ${value} for ${expected[i]}`);
         });

@@ -6,7 +6,7 @@ export const trainTask = {
   reads: [],
   /**
    * @param {import('attn').Attn} attn  loaded to train
-   * @param {import('../training/lane.js').LaneOptions} options
+   * @param {import('../training/model.js').LaneOptions} options
    */
   run: async (attn, options) =>
     new Lane(/** @type {import('attn').TrainingAttn} */ (attn), options),

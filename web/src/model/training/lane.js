@@ -1,27 +1,12 @@
 import { headScores } from './induction.js';
+import { makeModel, sizes } from './model.js';
 import { describeSaved, metadataOf, suits } from './saved.js';
 import { Snapshots } from './snapshots.js';
 import { ignored, longerWorld, Source, worlds } from './worlds.js';
 
-/** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').TrainingAttn} TrainingAttn */
-/** @typedef {import('./worlds.js').WorldName} WorldName */
-
-/** @typedef {'none' | 'sinusoidal' | 'learned' | 'rotary' | 'alibi' | 't5' | 'shaw'} Scheme */
-
-/**
- * What a model is made of, and what it learns.
- * @typedef {object} LaneOptions
- * @property {WorldName} world
- * @property {Scheme} positions
- * @property {number} heads
- * @property {number} layers
- * @property {boolean} causal
- * @property {number} rate the learning rate
- * @property {number} seed
- */
-
-export const sizes = { dModel: 64, dimFeedforward: 128, batch: 64, heldOut: 128, warmup: 20 };
+/** @typedef {import('./model.js').LaneOptions} LaneOptions */
+/** @typedef {import('./model.js').Model} Model */
 
 /** Examples that heads are scored on. */
 const scoredExamples = 8;
@@ -31,138 +16,6 @@ export const evaluateEvery = 10;
 
 /** How many times as much as it was trained on a model is asked about. */
 export const lengths = [1, 1.5, 2, 3, 4];
-
-/** Longest distance that Shaw's relative keys and values tell apart, and T5's buckets. */
-const mostDistance = 16;
-
-/** @param {LaneOptions} options @returns {import('attn').AttentionPositions} of the attention itself */
-export function attentionPositions({ positions, causal }) {
-  switch (positions) {
-    case 'rotary':
-      return { rotary: {} };
-    case 'alibi':
-      return { alibi: true };
-    case 't5':
-      return { t5Bias: { bidirectional: !causal, maxDistance: 2 * mostDistance } };
-    case 'shaw':
-      return { maxRelativeDistance: mostDistance };
-    default:
-      return {};
-  }
-}
-
-/**
- * A small Transformer: tokens, positions, layers of attention, and what it says at each token. It computes
- * on tensors with any module, and on variables with one that trains.
- */
-export class Model {
-  #attn;
-  #options;
-
-  /** @param {Attn} attn @param {LaneOptions} options */
-  constructor(attn, options) {
-    this.#attn = attn;
-    this.#options = options;
-    const { world, heads, layers, positions, seed } = options;
-    const { symbols, length } = worlds[world];
-    const { dModel, dimFeedforward } = sizes;
-    /** Its layers, by the names that their parameters begin with. */
-    this.parts = {
-      tokens: new attn.Embedding({
-        ...{ numEmbeddings: symbols.length, embeddingDim: dModel, deviation: 0.5, seed, stream: 1 },
-      }),
-      ...(positions === 'learned' && {
-        positions: new attn.LearnedPositionalEncoding({
-          ...{ maxLength: length, dModel, deviation: 0.5, seed },
-        }),
-      }),
-      encoder: new attn.TransformerEncoder({
-        ...{ dModel, dimFeedforward, numHeads: heads, numLayers: layers, normFirst: true },
-        ...{ finalNorm: true, positions: attentionPositions(options), seed, stream: 1000 },
-      }),
-      unembed: new attn.Linear({
-        ...{ inFeatures: dModel, outFeatures: symbols.length, seed, stream: 2000 },
-      }),
-    };
-  }
-
-  /**
-   * @template {import('attn').Tensor | import('attn').Variable} T
-   * @param {T} tokens embedded
-   * @returns {T}
-   */
-  #withPositions(tokens) {
-    const { positions } = this.#options;
-    const x = /** @type {any} */ (tokens);
-    if (positions === 'sinusoidal') return /** @type {any} */ (this.#attn.positionalEncoding(x));
-    return this.parts.positions ? /** @type {any} */ (this.parts.positions).forward(x) : x;
-  }
-
-  /**
-   * What it says, recorded.
-   * @param {import('attn').Integers} ids (examples, length)
-   * @param {import('attn').Tape} tape
-   * @returns {import('attn').Variable} (examples, length, symbols)
-   */
-  record(ids, tape) {
-    const { tokens, encoder, unembed } = /** @type {any} */ (this.parts);
-    const x = this.#withPositions(tokens.forward(ids, { tape }));
-    return unembed.forward(encoder.forward(x, { attention: { causal: this.#options.causal } }));
-  }
-
-  /**
-   * What it says, and what its heads look at.
-   * @param {import('attn').Integers} ids (examples, length)
-   * @param {boolean} needWeights
-   */
-  forward(ids, needWeights) {
-    const { tokens, encoder, unembed } = this.parts;
-    const { output, weights } = encoder.forward(this.#withPositions(tokens.forward(ids)), {
-      attention: { causal: this.#options.causal },
-      needWeights,
-    });
-    return { logits: unembed.forward(output), weights };
-  }
-
-  /** All weights by name, as copies. @returns {import('./snapshots.js').Weights} */
-  stateDict() {
-    return Object.assign(
-      {},
-      ...this.#layers().map(([name, layer]) => layer.stateDict({ prefix: `${name}.` })),
-    );
-  }
-
-  /** @param {Parameters<import('attn').Linear['loadStateDict']>[0]} weights by the same names */
-  loadStateDict(weights) {
-    for (const [name, layer] of this.#layers()) {
-      layer.loadStateDict(weights, { prefix: `${name}.` });
-    }
-  }
-
-  /**
-   * The path of the first parameter whose gradient has numbers that are not finite.
-   * @param {import('attn').Tape} tape after its pass back
-   */
-  pathNotFinite(tape) {
-    for (const [name, layer] of this.#layers()) {
-      const parameter = layer
-        .parameterNames()
-        .find((each) => tape.gradient(layer, each)?.data.some((value) => !Number.isFinite(value)));
-      if (parameter) return `${name}.${parameter}`;
-    }
-    return undefined;
-  }
-
-  dispose() {
-    for (const [, layer] of this.#layers()) layer.dispose();
-  }
-
-  #layers() {
-    return Object.entries(this.parts).flatMap(([name, layer]) =>
-      layer ? [/** @type {const} */ ([name, layer])] : [],
-    );
-  }
-}
 
 /**
  * A number that tells weights apart: FNV-1a of their bits, in the order of their names.
@@ -181,42 +34,6 @@ export function checksumOf(weights) {
 const messageOf = (/** @type {unknown} */ error) =>
   error instanceof Error ? error.message : String(error);
 
-/** The place of the largest. @param {Float32Array} values */
-const largestAt = (values) =>
-  values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
-
-/**
- * What a model looks at, and says.
- * @typedef {object} Look
- * @property {import('attn').Tensor[]} weights of each layer, (heads, length, length)
- * @property {Int32Array} answer the most probable symbol at each token
- * @property {Float32Array} probability of that symbol
- * @property {import('attn').Tensor} [table] of learned positions, (length, dModel)
- */
-
-/**
- * @param {Model} model
- * @param {Int32Array} ids of one sequence
- * @returns {Look}
- */
-export function lookAt(model, ids) {
-  const { length } = ids;
-  const { logits, weights = [] } = model.forward({ data: ids, shape: [1, length] }, true);
-  const symbols = logits.data.length / length;
-  const answer = new Int32Array(length);
-  const probability = new Float32Array(length);
-  for (let i = 0; i < length; i++) {
-    const row = logits.data.subarray(i * symbols, (i + 1) * symbols);
-    const best = (answer[i] = largestAt(row));
-    probability[i] = 1 / row.reduce((sum, value) => sum + Math.exp(value - row[best]), 0);
-  }
-  return {
-    ...{ answer, probability },
-    ...(model.parts.positions && { table: model.parts.positions.parameter('weight') }),
-    weights: weights.map(({ data, shape }) => ({ data, shape: shape.slice(1) })),
-  };
-}
-
 /**
  * How well a model does on examples that it has never learned from.
  * @typedef {object} Evaluation
@@ -234,25 +51,24 @@ export function lookAt(model, ids) {
  * @param {number} answers
  * @returns {Omit<Evaluation, 'step' | 'heads'>}
  */
-export function evaluate(model, { ids, targets }, answers) {
-  const [examples, length] = ids.shape;
-  const { data } = model.forward(ids, false).logits;
-  const symbols = data.length / ids.data.length;
+export function evaluate(model, examples, answers) {
+  const { data: targets, shape } = examples.targets;
+  const { logits, answer } = model.judge(examples);
+  const symbols = logits.data.length / targets.length;
   const right = new Float32Array(answers);
   const asked = new Float32Array(answers);
   let loss = 0;
-  for (let example = 0; example < examples; example++) {
-    for (let i = example * length, place = 0; i < (example + 1) * length; i++) {
-      const target = targets.data[i];
-      if (target === ignored) continue;
-      const row = data.subarray(i * symbols, (i + 1) * symbols);
-      const best = largestAt(row);
-      const sum = row.reduce((total, value) => total + Math.exp(value - row[best]), 0);
-      loss += Math.log(sum) + row[best] - row[target];
-      asked[place]++;
-      if (best === target) right[place]++;
-      place++;
-    }
+  for (let i = 0, place = 0; i < targets.length; i++) {
+    if (i % shape[1] === 0) place = 0;
+    const target = targets[i];
+    if (target === ignored) continue;
+    const row = logits.data.subarray(i * symbols, (i + 1) * symbols);
+    const most = row.reduce((best, value) => Math.max(best, value));
+    const sum = row.reduce((total, value) => total + Math.exp(value - most), 0);
+    loss += Math.log(sum) + most - row[target];
+    asked[place]++;
+    if (answer[i] === target) right[place]++;
+    place++;
   }
   const all = asked.reduce((sum, value) => sum + value, 0);
   return {
@@ -311,7 +127,7 @@ export class Lane {
     this.#options = options;
     this.#world = worlds[options.world];
     this.#source = new Source(attn, this.#world, options.seed, sizes.heldOut);
-    this.#model = new Model(attn, options);
+    this.#model = makeModel(attn, options);
     this.#optimizer = this.#newOptimizer();
     this.#tape = new attn.Tape();
     this.#keep();
@@ -343,7 +159,7 @@ export class Lane {
 
   /** @param {Int32Array} ids of one sequence */
   look(ids) {
-    return lookAt(this.#model, ids);
+    return this.#model.look(ids);
   }
 
   /**
@@ -356,7 +172,7 @@ export class Lane {
     if (!snapshot) throw new Error(`there is no snapshot of step ${step}`);
     const model = this.#spare();
     model.loadStateDict(snapshot.weights);
-    return { step: snapshot.step, look: lookAt(model, ids) };
+    return { step: snapshot.step, look: model.look(ids) };
   }
 
   /**
@@ -441,10 +257,10 @@ export class Lane {
   /** One step. @returns {number} the loss before it */
   #learn() {
     const attn = this.#attn;
-    const { ids, targets } = this.#source.batch(this.#step, sizes.batch);
+    const examples = this.#source.batch(this.#step, sizes.batch);
     const tape = this.#tape;
     tape.clear();
-    const loss = attn.crossEntropy(this.#model.record(ids, tape), targets);
+    const loss = attn.crossEntropy(this.#model.record(examples, tape), examples.targets);
     const value = loss.item();
     tape.backward(loss);
     try {
@@ -470,7 +286,7 @@ export class Lane {
 
   /** A model such as this one, for other weights. */
   #spare() {
-    return (this.#earlier ??= new Model(this.#attn, this.#options));
+    return (this.#earlier ??= makeModel(this.#attn, this.#options));
   }
 
   #keep() {
@@ -489,7 +305,7 @@ export class Lane {
     const { ids, targets } = this.#source.heldOut;
     const { length } = this.#world;
     const data = ids.data.subarray(0, scoredExamples * length);
-    const { weights = [] } = this.#model.forward({ data, shape: [scoredExamples, length] }, true);
+    const weights = this.#model.weightsOf({ data, shape: [scoredExamples, length] });
     return headScores(weights, data, (at) => targets.data[at] !== ignored);
   }
 }

@@ -3,11 +3,12 @@ import { before, test } from 'node:test';
 
 import { load } from 'attn';
 
-import { checksumOf, evaluateEvery, Lane, lookAt, Model } from './lane.js';
+import { checksumOf, evaluateEvery, Lane } from './lane.js';
+import { makeModel } from './model.js';
 import { exampleOf, worlds } from './worlds.js';
 
-/** @typedef {import('./lane.js').LaneOptions} LaneOptions */
-/** @typedef {import('./lane.js').Scheme} Scheme */
+/** @typedef {import('./model.js').LaneOptions} LaneOptions */
+/** @typedef {import('./model.js').Scheme} Scheme */
 
 /** @type {import('attn').TrainingAttn} */
 let attn;
@@ -28,6 +29,16 @@ function trained(options, steps) {
     return { ...report, look: lane.look(ids) };
   } finally {
     lane.dispose();
+  }
+}
+
+/** Those of an untrained model. @param {LaneOptions} options */
+function weightsOf(options) {
+  const model = makeModel(attn, options);
+  try {
+    return model.stateDict();
+  } finally {
+    model.dispose();
   }
 }
 
@@ -101,8 +112,8 @@ test('heads are scored where what follows is asked for', () => {
 
 test('before the first step any module looks at the same', () => {
   const { ids } = exampleOf(attn, worlds.reverse, 1, '');
-  const model = new Model(attn, reverse);
-  assert.deepEqual(lookAt(model, ids), trained({}, 0).look);
+  const model = makeModel(attn, reverse);
+  assert.deepEqual(model.look(ids), trained({}, 0).look);
   model.dispose();
 });
 
@@ -142,9 +153,9 @@ test('an earlier step can be looked back at, and weights are told apart and save
   assert.deepEqual(lane.lookBack(0, ids), { step: 0, look: untrained });
   assert.deepEqual(lane.lookBack(13, ids), { step: 10, look: atTen });
   const now = lane.look(ids);
-  const model = new Model(attn, { ...reverse, seed: 9 });
+  const model = makeModel(attn, { ...reverse, seed: 9 });
   model.loadStateDict(lane.save());
-  assert.deepEqual(lookAt(model, ids), now);
+  assert.deepEqual(model.look(ids), now);
   assert.equal(checksumOf(model.stateDict()), lane.checksum());
   model.dispose();
   lane.dispose();
@@ -171,7 +182,7 @@ test('a lane goes on from weights of a file, as from its own', () => {
   assert.deepEqual(second.lookBack(5, ids), { step: 5, look: first.look(ids) });
 
   // With names and shapes alone, as another program may write them.
-  const tensors = new Model(attn, { ...reverse, seed: 4 }).stateDict();
+  const tensors = weightsOf({ ...reverse, seed: 4 });
   const bare = second.load(attn.toSafetensors(tensors));
   assert.deepEqual(bare.saved, { worlds: ['copy', 'reverse', 'sort'], layers: 2 });
   assert.equal(second.checksum(), checksumOf(tensors));
@@ -182,7 +193,7 @@ test('a lane goes on from weights of a file, as from its own', () => {
 test('weights that do not fit are refused, and the lane stays as it was', () => {
   const lane = new Lane(attn, reverse);
   const before = lane.checksum();
-  const tensors = new Model(attn, reverse).stateDict();
+  const tensors = weightsOf(reverse);
   const other = (/** @type {Partial<LaneOptions>} */ options) => {
     const each = new Lane(attn, { ...reverse, ...options });
     const bytes = each.save();
@@ -238,8 +249,66 @@ test('lanes are asked about longer examples, and learned tables end at theirs', 
   learned.dispose();
 });
 
+/** @type {LaneOptions} */
+const dates = { ...reverse, world: 'dates', decoder: 'transformer' };
+
+for (const decoder of /** @type {const} */ (['transformer', 'recurrent'])) {
+  test(`dates are learned and written by the decoder ${decoder}, and each digit looks at the date`, () => {
+    const lane = new Lane(attn, { ...dates, layers: 1, decoder });
+    const { losses, evaluations, failure } = lane.train(100);
+    assert.equal(failure, undefined);
+    assert.ok(losses[99] < losses[0] / 2, `${losses[0]} → ${losses[99]}`);
+    assert.ok(evaluations[10].accuracy > 0.7, `${evaluations[10].accuracy}`);
+    assert.equal(evaluations[10].places.length, 10);
+    const { ids } = exampleOf(attn, worlds.dates, 1, 'may 3rd, 1999');
+    const { weights, answer, probability } = lane.look(ids);
+    assert.deepEqual(weights[0].shape, [decoder === 'recurrent' ? 1 : 4, 10, 13]);
+    const sum = weights[0].data.subarray(0, 13).reduce((total, value) => total + value, 0);
+    assert.ok(Math.abs(sum - 1) < 1e-5);
+    assert.ok(probability.every((value) => value > 1 / 12 && value <= 1));
+    const written = Array.from(answer, (symbol) => worlds.dates.written?.symbols[symbol]).join('');
+    assert.match(written, /^19\d\d-\d\d-\d\d$/);
+    const bytes = lane.save();
+    const { fits, saved } = lane.load(bytes);
+    assert.ok(fits);
+    assert.equal(saved?.decoder, decoder);
+    const other = decoder === 'recurrent' ? 'transformer' : 'recurrent';
+    const unlike = new Lane(attn, { ...dates, layers: 1, decoder: other });
+    assert.equal(unlike.load(bytes).fits, false);
+    unlike.dispose();
+    lane.dispose();
+  });
+}
+
+for (const positions of /** @type {Scheme[]} */ ([
+  ...['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw'],
+])) {
+  test(`what is written symbol by symbol is what is most probable all at once: ${positions}`, () => {
+    const model = makeModel(attn, { ...dates, positions });
+    for (const text of ['', 'the twenty-seventh of september 1999', '1']) {
+      const { ids } = exampleOf(attn, worlds.dates, 1, text);
+      const { answer } = model.look(ids);
+      const { logits } = model.judge({
+        ids: { data: ids, shape: [1, 36] },
+        targets: { data: answer, shape: [1, 10] },
+      });
+      answer.forEach((symbol, i) => {
+        const row = logits.data.subarray(12 * i, 12 * i + 12);
+        assert.equal(row.indexOf(Math.max(...row)), symbol);
+      });
+    }
+    model.dispose();
+  });
+}
+
 test('lanes that are thrown away leave memory as it was', () => {
   const use = () => {
+    for (const decoder of /** @type {const} */ (['transformer', 'recurrent'])) {
+      const lane = new Lane(attn, { ...dates, decoder, layers: 1 });
+      lane.train(1);
+      lane.look(exampleOf(attn, worlds.dates, 1, '').ids);
+      lane.dispose();
+    }
     const lane = new Lane(attn, reverse);
     lane.train(1);
     lane.reach();

@@ -1,7 +1,7 @@
 import { worlds } from './worlds.js';
 
-/** @typedef {import('./lane.js').LaneOptions} LaneOptions */
-/** @typedef {import('./lane.js').Scheme} Scheme */
+/** @typedef {import('./model.js').LaneOptions} LaneOptions */
+/** @typedef {import('./model.js').Scheme} Scheme */
 /** @typedef {import('./worlds.js').WorldName} WorldName */
 
 /**
@@ -12,6 +12,7 @@ import { worlds } from './worlds.js';
  * @property {number} [heads]
  * @property {number} layers
  * @property {boolean} [causal]
+ * @property {LaneOptions['decoder']} [decoder]
  * @property {number} [step] after how many steps it was saved
  */
 
@@ -21,10 +22,14 @@ import { worlds } from './worlds.js';
  * @param {number} step
  * @returns {Record<string, string>}
  */
-export const metadataOf = ({ world, positions, heads, causal, rate, seed }, step) => ({
+export const metadataOf = ({ world, positions, heads, causal, decoder, rate, seed }, step) => ({
   ...{ format: 'pt', world, positions, heads: `${heads}`, causal: `${causal}` },
+  ...(decoder && { decoder }),
   ...{ rate: `${rate}`, seed: `${seed}`, step: `${step}` },
 });
+
+/** A parameter that each layer has one of, of a Transformer or of a GRU. */
+const layerName = /^encoder\.(layers\.\d+\.norm1\.weight|weight_ih_l\d+)$/;
 
 /** @type {readonly string[]} */
 const schemes = ['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw'];
@@ -46,8 +51,8 @@ export function describeSaved({ tensors, metadata }) {
   const symbols = tensors.find(({ name }) => name === 'tokens.weight')?.shape[0];
   const names = /** @type {WorldName[]} */ (Object.keys(worlds));
   const alike = names.filter((name) => worlds[name].symbols.length === symbols);
-  const layers = tensors.flatMap(({ name }) => /^encoder\.layers\.(\d+)\./.exec(name)?.[1] ?? []);
-  if (!alike.length || !layers.length) return null;
+  const layers = tensors.filter(({ name }) => layerName.test(name)).length;
+  if (!alike.length || !layers) return null;
   const said = (/** @type {string} */ key, /** @type {RegExp} */ form) =>
     form.test(metadata[key] ?? '') ? metadata[key] : undefined;
   const positions = /** @type {Scheme | undefined} */ (
@@ -57,14 +62,16 @@ export function describeSaved({ tensors, metadata }) {
   );
   const [heads, step] = [said('heads', /^\d{1,2}$/), said('step', /^\d{1,9}$/)];
   const causal = said('causal', /^(true|false)$/);
+  const writes = tensors.find(({ name }) => name.startsWith('decoder.'));
   return {
     worlds: alike.some((name) => name === metadata.world)
       ? alike.filter((name) => name === metadata.world)
       : alike,
-    layers: new Set(layers).size,
+    layers,
     ...(positions && { positions }),
     ...(heads && { heads: Number(heads) }),
     ...(causal && { causal: causal === 'true' }),
+    ...(writes && { decoder: /\.layers\./.test(writes.name) ? 'transformer' : 'recurrent' }),
     ...(step && { step: Number(step) }),
   };
 }
@@ -81,4 +88,5 @@ export const suits = (saved, options) =>
     [saved.positions, options.positions],
     [saved.heads, options.heads],
     [saved.causal, options.causal],
+    [saved.decoder, options.decoder],
   ].every(([of, wanted]) => of === undefined || of === wanted);

@@ -1,10 +1,10 @@
 import { flushSync } from 'svelte';
 import { TaskWorker } from '../scheduler.js';
 import { trainTask } from '../tasks/train.js';
-import { sizes } from './lane.js';
+import { sizes } from './model.js';
 import { worlds } from './worlds.js';
 
-/** @typedef {import('./lane.js').LaneOptions} LaneOptions */
+/** @typedef {import('./model.js').LaneOptions} LaneOptions */
 /** @typedef {import('./lane.js').Evaluation} Evaluation */
 
 /**
@@ -13,7 +13,7 @@ import { worlds } from './worlds.js';
  * @property {number} step after how many steps
  * @property {readonly number[]} losses of each step
  * @property {readonly Evaluation[]} evaluations
- * @property {import('./lane.js').Look | null} look at the example, as the model is now
+ * @property {import('./model.js').Look | null} look at the example, as the model is now
  */
 
 /** What took how long: steps and tokens of each lane in a second, and shares of the time. */
@@ -32,6 +32,12 @@ const betweenReaches = 3000;
 /** Most steps at once. */
 const mostAtOnce = 20;
 
+/** Tokens of an example, read and written. @param {import('./worlds.js').WorldName} name */
+function tokensIn(name) {
+  const { length, written, answers } = worlds[name];
+  return length + (written ? answers : 0);
+}
+
 /** The page's names of the lanes. */
 export const laneNames = ['A', 'B'];
 
@@ -41,7 +47,7 @@ const nothing = () => ({
   losses: [],
   /** @type {Evaluation[]} */
   evaluations: [],
-  /** @type {import('./lane.js').Look | null} */
+  /** @type {import('./model.js').Look | null} */
   look: null,
 });
 
@@ -59,7 +65,7 @@ export class Training {
   problem = $state('');
   /** @type {Pace | null} */
   pace = $state.raw(null);
-  /** An earlier step that is looked back at. @type {{ step: number, looks: import('./lane.js').Look[] } | null} */
+  /** An earlier step that is looked back at. @type {{ step: number, looks: import('./model.js').Look[] } | null} */
   earlier = $state.raw(null);
   /** What came of the file that each lane was last given. @type {({ name: string, step: number, loaded: import('./lane.js').Loaded } | null)[]} */
   files = $state.raw([null, null]);
@@ -364,7 +370,7 @@ export class Training {
       const elapsed = performance.now() - began;
       const steps = (1000 * (this.step - first)) / elapsed;
       this.#next = {
-        ...{ steps, tokens: steps * sizes.batch * worlds[this.#options[0].world].length },
+        ...{ steps, tokens: steps * sizes.batch * tokensIn(this.#options[0].world) },
         ...{ training: training / elapsed, drawing: this.#drawing / elapsed },
       };
       if (failures.length) {

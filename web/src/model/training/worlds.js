@@ -1,10 +1,16 @@
+import { dayIn, daysOf, inDigits, spellings, years } from './dates.js';
+
 /**
  * Worlds that a small model can learn. Each is a pure function from uniform random numbers to examples, so
  * that a seed gives the same examples everywhere, without end.
  *
+ * In most worlds a model reads a sequence and answers at its tokens. In one that is *written*, it reads a
+ * sequence to its end, and then writes another one, symbol by symbol, in another vocabulary.
+ *
  * @typedef {object} World
  * @property {string[]} symbols the vocabulary: a token is an index into it
  * @property {number} length of a sequence, in tokens
+ * @property {Written} [written] in a world that is written
  * @property {number} size what is given, in `unit`s
  * @property {string} unit
  * @property {number} answers most tokens of a sequence that are asked for
@@ -19,10 +25,18 @@
  *   sets those that are not the reader's to choose, and the targets
  */
 
+/**
+ * What is written.
+ * @typedef {object} Written
+ * @property {string[]} symbols its vocabulary
+ * @property {number} start the token that stands before the first one that is written
+ * @property {number} padding the token that fills up what is read; nothing looks at it
+ */
+
 /** A target that does not count. */
 export const ignored = -100;
 
-/** @typedef {'copy' | 'reverse' | 'sort' | 'repeat' | 'add' | 'count'} WorldName */
+/** @typedef {'copy' | 'reverse' | 'sort' | 'repeat' | 'add' | 'count' | 'dates'} WorldName */
 
 const range = (/** @type {number} */ length) => Array.from({ length }, (_, i) => i);
 
@@ -158,6 +172,38 @@ function repeated(size) {
   };
 }
 
+/** Most characters of a date, and those of one in digits. */
+const [longestDate, inDigitsLength] = [36, 10];
+
+/** Dates in words, which are to be written in digits: 1999-05-03. @returns {World} */
+function dates() {
+  const symbols = [...letters, ...digits, ...' ,.-', blank];
+  const written = [...digits, '-', blank];
+  const padding = symbols.length - 1;
+  const own = range(longestDate);
+  /** @type {World['ask']} */
+  const ask = (ids, targets) => {
+    const read = Array.from(ids, (id) => (id === padding ? '' : symbols[id])).join('');
+    const day = dayIn(read);
+    if (day) targets.set([...inDigits(day)].map((symbol) => written.indexOf(symbol)));
+    else targets.fill(ignored);
+  };
+  return {
+    ...{ symbols, length: longestDate, answers: inDigitsLength, size: longestDate },
+    ...{ unit: 'characters', numbers: 4, causal: false, next: false, own, kinds: padding, ask },
+    written: { symbols: written, start: written.length - 1, padding },
+    fill(uniform, ids, targets) {
+      const year = years.first + below(uniform[0], years.count);
+      const month = 1 + below(uniform[1], 12);
+      const day = 1 + below(uniform[2], daysOf(year, month));
+      const text = spellings[below(uniform[3], spellings.length)]({ year, month, day });
+      ids.fill(padding);
+      [...text].forEach((character, i) => (ids[i] = symbols.indexOf(character)));
+      ask(ids, targets);
+    },
+  };
+}
+
 /** @type {Record<WorldName, (times: number) => World>} */
 const makers = {
   copy: (times) => rearranged(10 * times, 20, (given) => given),
@@ -166,10 +212,11 @@ const makers = {
   repeat: (times) => repeated(32 * times),
   add: (times) => sums(2 * times),
   count: (times) => counts(counted * times),
+  dates,
 };
 
 /**
- * A world in which so many times as much is given, with the same symbols.
+ * A world in which so many times as much is given, with the same symbols; dates are as long as they are.
  * @param {WorldName} name
  * @param {number} times that of `worlds`
  */
@@ -179,9 +226,10 @@ export const longerWorld = (name, times) => makers[name](times);
 export const worlds = /** @type {Record<WorldName, World>} */ (
   Object.fromEntries(Object.entries(makers).map(([name, make]) => [name, make(1)]))
 );
+
 /**
  * A held-out example, in which a reader's text takes the place of the first of the tokens that can be
- * chosen; what else it says is left out.
+ * chosen, or of all in a world that is written; what else it says is left out.
  * @param {import('attn').Attn} attn
  * @param {World} world
  * @param {number} seed
@@ -193,6 +241,7 @@ export function exampleOf(attn, world, seed, text) {
   const [ids, targets] = [heldOut.ids.data, heldOut.targets.data];
   const typed = tokensOf(world, text);
   if (typed.length) {
+    if (world.written) ids.fill(world.written.padding);
     typed.forEach((token, i) => (ids[world.own[i]] = token));
     world.ask(ids, targets);
   }
@@ -214,7 +263,8 @@ export const trainingStreams = { first: 1 << 21, each: 8 };
 /**
  * @typedef {object} Examples
  * @property {{ data: Int32Array, shape: number[] }} ids (examples, length)
- * @property {{ data: Int32Array, shape: number[] }} targets (examples, length)
+ * @property {{ data: Int32Array, shape: number[] }} targets (examples, length), or (examples, answers) of
+ *   what is written
  */
 
 /** Makes the examples of a world: those to learn from, and those that are held out. */
@@ -236,9 +286,10 @@ export class Source {
     this.#world = world;
     this.#seed = seed;
     this.heldOut = this.#make(heldOut, heldOutStream);
-    const { length } = world;
+    // A date that is held out is held out in every spelling.
+    const { data, shape } = world.written ? this.heldOut.targets : this.heldOut.ids;
     for (let i = 0; i < heldOut; i++) {
-      this.#heldOut.add(this.heldOut.ids.data.slice(i * length, (i + 1) * length).join());
+      this.#heldOut.add(data.slice(i * shape[1], (i + 1) * shape[1]).join());
     }
   }
 
@@ -248,37 +299,38 @@ export class Source {
    * @param {number} batch how many
    */
   batch(step, batch) {
-    return this.#make(batch, trainingStreams.first + trainingStreams.each * step, (ids) =>
-      this.#heldOut.has(ids.join()),
+    const { written } = this.#world;
+    return this.#make(batch, trainingStreams.first + trainingStreams.each * step, (ids, targets) =>
+      this.#heldOut.has((written ? targets : ids).join()),
     );
   }
 
   /**
    * @param {number} count
    * @param {number} stream the first one
-   * @param {(ids: Int32Array) => boolean} [isLeftOut]
+   * @param {(ids: Int32Array, targets: Int32Array) => boolean} [isLeftOut]
    * @returns {Examples}
    */
   #make(count, stream, isLeftOut = () => false) {
-    const { length, numbers, fill } = this.#world;
-    const shape = [count, length];
+    const { length, numbers, fill, written, answers } = this.#world;
+    const asked = written ? answers : length;
     const ids = new Int32Array(count * length);
-    const targets = new Int32Array(count * length);
+    const targets = new Int32Array(count * asked);
     let made = 0;
     for (let draw = 0; made < count && draw < trainingStreams.each; draw++) {
       const { data } = this.#attn.randomUniform({
         ...{ shape: [count, numbers], seed: this.#seed, stream: stream + draw },
       });
       for (let i = 0; i < count && made < count; i++) {
-        const [from, to] = [made * length, (made + 1) * length];
-        fill(
-          data.subarray(i * numbers, (i + 1) * numbers),
-          ids.subarray(from, to),
-          targets.subarray(from, to),
-        );
-        if (!isLeftOut(ids.subarray(from, to))) made++;
+        const given = ids.subarray(made * length, (made + 1) * length);
+        const right = targets.subarray(made * asked, (made + 1) * asked);
+        fill(data.subarray(i * numbers, (i + 1) * numbers), given, right);
+        if (!isLeftOut(given, right)) made++;
       }
     }
-    return { ids: { data: ids, shape }, targets: { data: targets, shape } };
+    return {
+      ids: { data: ids, shape: [count, length] },
+      targets: { data: targets, shape: [count, asked] },
+    };
   }
 }

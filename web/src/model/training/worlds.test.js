@@ -3,6 +3,7 @@ import { before, test } from 'node:test';
 
 import { load } from 'attn';
 
+import { dayIn, daysOf, spellings } from './dates.js';
 import { exampleOf, longerWorld, ignored, Source, tokensOf, worlds } from './worlds.js';
 
 /** @typedef {import('./worlds.js').WorldName} WorldName */
@@ -85,12 +86,14 @@ test('a run comes again, at places, of lengths and with gaps that vary', () => {
 
 test('no step learns from what is held out, nor twice from the same', () => {
   for (const name of /** @type {WorldName[]} */ (Object.keys(worlds))) {
-    const { length } = worlds[name];
     const source = new Source(attn, worlds[name], 11, 128);
-    const rows = (/** @type {import('./worlds.js').Examples} */ { ids: { data } }) =>
-      Array.from({ length: data.length / length }, (_, i) =>
-        data.slice(i * length, (i + 1) * length).join(),
+    // Of dates, the days: in whatever spelling.
+    const rows = (/** @type {import('./worlds.js').Examples} */ { ids, targets }) => {
+      const { data, shape } = worlds[name].written ? targets : ids;
+      return Array.from({ length: shape[0] }, (_, i) =>
+        data.slice(i * shape[1], (i + 1) * shape[1]).join(),
       );
+    };
     const heldOut = new Set(rows(source.heldOut));
     const [first, second] = [rows(source.batch(0, 64)), rows(source.batch(1, 64))];
     assert.notDeepEqual(first, second);
@@ -99,6 +102,66 @@ test('no step learns from what is held out, nor twice from the same', () => {
     }
     assert.deepEqual(rows(new Source(attn, worlds[name], 11, 128).batch(0, 64)), first);
     assert.notDeepEqual(rows(new Source(attn, worlds[name], 12, 128).batch(0, 64)), first);
+  }
+});
+
+/** The dates of some examples, and what is asked for. @param {number} count */
+function* datesOf(count) {
+  const { symbols, written, length } = worlds.dates;
+  const { ids, targets } = new Source(attn, worlds.dates, 3, 8).batch(5, count);
+  for (let i = 0; i < count; i++) {
+    const text = Array.from(ids.data.subarray(i * length, (i + 1) * length), (id) => symbols[id]);
+    const right = Array.from(
+      targets.data.subarray(i * 10, (i + 1) * 10),
+      (symbol) => written?.symbols[symbol],
+    );
+    yield [text.join('').replace(/·*$/, ''), right.join('')];
+  }
+}
+
+test('dates are right, in every spelling, and none is longer than there is room', () => {
+  const used = new Set();
+  for (const [text, right] of datesOf(3000)) {
+    const [year, month, day] = right.split('-').map(Number);
+    const date = new Date(`${right}T00:00Z`);
+    assert.equal(date.toISOString().slice(0, 10), right);
+    const spelled = spellings.findIndex((spelling) => spelling({ year, month, day }) === text);
+    assert.ok(spelled >= 0, `${text}: ${right}`);
+    used.add(spelled);
+    assert.ok(year >= 1900 && year < 2100);
+  }
+  assert.equal(used.size, spellings.length);
+  for (let month = 1; month <= 12; month++) {
+    for (let day = 1; day <= daysOf(2000, month); day++) {
+      for (const spelling of spellings) {
+        const text = spelling({ year: 2000, month, day });
+        assert.ok(text.length <= worlds.dates.length);
+        assert.deepEqual(dayIn(text), { year: 2000, month, day }, text);
+      }
+    }
+  }
+});
+
+test('a date of one’s own has a right answer where it names one day', () => {
+  for (const [text, right] of [
+    ['the third of May 1999', '1999-05-03'],
+    ['on 3 SEPT. 2021', '2021-09-03'],
+    ['1999-05-03', '1999-05-03'],
+    ['27.5.1999', '1999-05-27'],
+    ['5-27-1999', '1999-05-27'],
+    ['5.5.1999', '1999-05-05'],
+    ['3.5.1999', ''],
+    ['3 may', ''],
+    ['30 february 2000', ''],
+    ['29 feb 2000', '2000-02-29'],
+    ['3 may or june 1999', ''],
+    ['hello', ''],
+  ]) {
+    const { ids, targets } = exampleOf(attn, worlds.dates, 1, text);
+    const symbols = worlds.dates.written?.symbols ?? [];
+    assert.equal(Array.from(targets, (each) => symbols[each] ?? '').join(''), right, text);
+    const kept = text.toLowerCase();
+    assert.equal(written(ids, 'dates').join(''), kept.padEnd(36, '·'));
   }
 });
 

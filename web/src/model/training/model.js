@@ -1,0 +1,484 @@
+import { worlds } from './worlds.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tape} Tape */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('attn').Variable} Variable */
+/** @typedef {import('attn').Integers} Integers */
+/** @typedef {import('./worlds.js').Examples} Examples */
+/** @typedef {import('./worlds.js').WorldName} WorldName */
+
+/** @typedef {'none' | 'sinusoidal' | 'learned' | 'rotary' | 'alibi' | 't5' | 'shaw'} Scheme */
+
+/**
+ * What a model is made of, and what it learns.
+ * @typedef {object} LaneOptions
+ * @property {WorldName} world
+ * @property {Scheme} positions
+ * @property {number} heads
+ * @property {number} layers
+ * @property {boolean} causal
+ * @property {number} rate the learning rate
+ * @property {number} seed
+ * @property {'transformer' | 'recurrent'} [decoder] where something is written: a recurrent one has one
+ *   head, and no positions
+ */
+
+export const sizes = { dModel: 64, dimFeedforward: 128, batch: 64, heldOut: 128, warmup: 20 };
+
+/** Longest distance that Shaw's relative keys and values tell apart, and T5's buckets. */
+const mostDistance = 16;
+
+/**
+ * @param {Pick<LaneOptions, 'positions' | 'causal'>} options
+ * @returns {import('attn').AttentionPositions} of the attention itself
+ */
+export function attentionPositions({ positions, causal }) {
+  switch (positions) {
+    case 'rotary':
+      return { rotary: {} };
+    case 'alibi':
+      return { alibi: true };
+    case 't5':
+      return { t5Bias: { bidirectional: !causal, maxDistance: 2 * mostDistance } };
+    case 'shaw':
+      return { maxRelativeDistance: mostDistance };
+    default:
+      return {};
+  }
+}
+
+/**
+ * What a model looks at, and says.
+ * @typedef {object} Look
+ * @property {Tensor[]} weights of each layer, (heads, answers, length)
+ * @property {Int32Array} answer the most probable symbol of each answer
+ * @property {Float32Array} probability of that symbol
+ * @property {Tensor} [table] of learned positions, (length, dModel)
+ */
+
+/** The place of the largest. @param {Float32Array} values */
+const largestAt = (values) =>
+  values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
+
+/** The most probable symbols. @param {Tensor} logits (…, symbols) */
+function mostProbable({ data, shape }) {
+  const symbols = shape[shape.length - 1];
+  return Int32Array.from({ length: data.length / symbols }, (_, i) =>
+    largestAt(data.subarray(i * symbols, (i + 1) * symbols)),
+  );
+}
+
+/** How probable each answer is. @param {Tensor} logits @param {Int32Array} answer */
+function probabilityOf({ data }, answer) {
+  const symbols = data.length / answer.length;
+  return Float32Array.from(answer, (best, i) => {
+    const row = data.subarray(i * symbols, (i + 1) * symbols);
+    return 1 / row.reduce((sum, value) => sum + Math.exp(value - row[best]), 0);
+  });
+}
+
+/** Tokens as a batch of one. @param {Int32Array} ids */
+const alone = (ids) => ({ data: ids, shape: [1, ids.length] });
+
+/**
+ * A small model: it computes on tensors with any module, and on variables with one that trains.
+ * @typedef {object} Model
+ * @property {(examples: Examples, tape: Tape) => Variable} record what it says, (…, symbols), of the
+ *   targets' shape
+ * @property {(examples: Examples) => { logits: Tensor, answer: Int32Array }} judge the same without a tape,
+ *   and what it answers
+ * @property {(ids: Int32Array) => Look} look at one example
+ * @property {(ids: Integers) => Tensor[]} weightsOf of each layer, (examples, heads, n, n)
+ * @property {() => import('./snapshots.js').Weights} stateDict all weights by name, as copies
+ * @property {(weights: Parameters<import('attn').Linear['loadStateDict']>[0]) => void} loadStateDict by the
+ *   same names
+ * @property {(tape: Tape) => string | undefined} pathNotFinite of the first parameter whose gradient has
+ *   numbers that are not finite, after the tape's pass back
+ * @property {Record<string, any>} parts its layers, by the names that their parameters begin with
+ * @property {() => void} dispose
+ */
+
+/** What all models have. */
+class Layered {
+  /** @type {Record<string, any>} */
+  parts;
+
+  /** @param {Attn} attn @param {LaneOptions} options @param {Record<string, any>} parts */
+  constructor(attn, options, parts) {
+    this.attn = attn;
+    this.options = options;
+    const { length, symbols } = worlds[options.world];
+    const { dModel } = sizes;
+    const { seed } = options;
+    this.parts = {
+      tokens: new attn.Embedding({
+        ...{ numEmbeddings: symbols.length, embeddingDim: dModel, deviation: 0.5, seed, stream: 1 },
+      }),
+      ...(options.positions === 'learned' && {
+        positions: new attn.LearnedPositionalEncoding({
+          ...{ maxLength: length, dModel, deviation: 0.5, seed },
+        }),
+      }),
+      ...parts,
+    };
+  }
+
+  /**
+   * @template {Tensor | Variable} T
+   * @param {T} tokens embedded
+   * @param {number} [start] the place of the first one
+   * @returns {T}
+   */
+  withPositions(tokens, start = 0) {
+    const x = /** @type {any} */ (tokens);
+    if (this.options.positions === 'sinusoidal') {
+      return /** @type {any} */ (this.attn.positionalEncoding(x, { start }));
+    }
+    return this.parts.positions ? this.parts.positions.forward(x, { start }) : x;
+  }
+
+  stateDict() {
+    return Object.assign(
+      {},
+      ...this.#layers().map(([name, layer]) => layer.stateDict({ prefix: `${name}.` })),
+    );
+  }
+
+  /** @type {Model['loadStateDict']} */
+  loadStateDict(weights) {
+    for (const [name, layer] of this.#layers()) {
+      layer.loadStateDict(weights, { prefix: `${name}.` });
+    }
+  }
+
+  /** @type {Model['pathNotFinite']} */
+  pathNotFinite(tape) {
+    for (const [name, layer] of this.#layers()) {
+      const parameter = layer
+        .parameterNames()
+        .find((each) => tape.gradient(layer, each)?.data.some((value) => !Number.isFinite(value)));
+      if (parameter) return `${name}.${parameter}`;
+    }
+    return undefined;
+  }
+
+  /** The learned table, to be looked at. */
+  get table() {
+    const { positions } = this.parts;
+    return positions && { table: /** @type {Tensor} */ (positions.parameter('weight')) };
+  }
+
+  dispose() {
+    for (const [, layer] of this.#layers()) layer.dispose();
+  }
+
+  /** @returns {[string, import('attn').Linear][]} */
+  #layers() {
+    return Object.entries(this.parts);
+  }
+}
+
+/**
+ * Layers of a Transformer.
+ * @param {LaneOptions} options
+ * @param {number} stream
+ */
+const stack = (options, stream) => ({
+  ...{ dModel: sizes.dModel, dimFeedforward: sizes.dimFeedforward },
+  ...{ numHeads: options.heads, numLayers: options.layers, normFirst: true, finalNorm: true },
+  ...{ positions: attentionPositions(options), seed: options.seed, stream },
+});
+
+/** @param {Attn} attn @param {number} symbols @param {number} seed */
+const unembedding = (attn, symbols, seed) =>
+  new attn.Linear({ inFeatures: sizes.dModel, outFeatures: symbols, seed, stream: 2000 });
+
+/** A Transformer that says something at each token: tokens, positions, layers of attention. @implements {Model} */
+class Encoder extends Layered {
+  /** @param {Attn} attn @param {LaneOptions} options */
+  constructor(attn, options) {
+    super(attn, options, {
+      encoder: new attn.TransformerEncoder(stack(options, 1000)),
+      unembed: unembedding(attn, worlds[options.world].symbols.length, options.seed),
+    });
+  }
+
+  /** @param {Examples} examples @param {Tape} tape */
+  record({ ids }, tape) {
+    const { tokens, encoder, unembed } = this.parts;
+    const x = this.withPositions(tokens.forward(ids, { tape }));
+    return unembed.forward(encoder.forward(x, { attention: { causal: this.options.causal } }));
+  }
+
+  /** @param {Examples} examples */
+  judge({ ids }) {
+    const { logits } = this.#forward(ids, false);
+    return { logits, answer: mostProbable(logits) };
+  }
+
+  /** @param {Int32Array} ids @returns {Look} */
+  look(ids) {
+    const { logits, weights } = this.#forward(alone(ids), true);
+    const answer = mostProbable(logits);
+    return {
+      ...{ answer, probability: probabilityOf(logits, answer), ...this.table },
+      weights: weights.map(({ data, shape }) => ({ data, shape: shape.slice(1) })),
+    };
+  }
+
+  /** @param {Integers} ids */
+  weightsOf(ids) {
+    return this.#forward(ids, true).weights;
+  }
+
+  /**
+   * @param {Integers} ids (examples, length)
+   * @param {boolean} needWeights
+   * @returns {{ logits: Tensor, weights: Tensor[] }}
+   */
+  #forward(ids, needWeights) {
+    const { tokens, encoder, unembed } = this.parts;
+    const { output, weights = [] } = encoder.forward(this.withPositions(tokens.forward(ids)), {
+      attention: { causal: this.options.causal },
+      needWeights,
+    });
+    return { logits: unembed.forward(output), weights };
+  }
+}
+
+/**
+ * What has been read: what a decoder looks at.
+ * @typedef {{ states: any, hidden?: any, lengths: Integers }} Memory states: (examples, length, dModel)
+ */
+
+/**
+ * How a model reads, and writes.
+ * @typedef {object} Coder
+ * @property {(ids: Integers, lengths: Integers, options?: { tape: Tape }) => Memory} read
+ * @property {(memory: Memory, given: Integers, options?: { tape?: Tape, needWeights?: boolean }) =>
+ *   { logits: any, weights?: Tensor[] }} write what it says at each place, if `given` stands before it;
+ *   weights: of each layer, (examples, heads, answers, length)
+ * @property {(memory: Memory) => Writing} begin
+ *
+ * @typedef {object} Writing symbol after symbol
+ * @property {(tokens: Integers, place: number) => Tensor} next what it says after one more of each example
+ * @property {() => void} dispose
+ */
+
+/** Reads to the end, then writes, symbol by symbol. @implements {Model} */
+class Writer extends Layered {
+  #coder;
+  #start;
+  #padding;
+  #answers;
+
+  /**
+   * @param {Attn} attn
+   * @param {LaneOptions} options
+   * @param {typeof Transformer | typeof Recurrent} Coder
+   */
+  constructor(attn, options, Coder) {
+    const { written, answers } = worlds[options.world];
+    if (!written) throw new Error(`${options.world} is not written`);
+    super(attn, options, Coder.parts(attn, options, written.symbols.length));
+    this.#coder = /** @type {Coder} */ (new Coder(this));
+    this.#start = written.start;
+    this.#padding = written.padding;
+    this.#answers = answers;
+  }
+
+  /** @param {Examples} examples @param {Tape} tape */
+  record({ ids, targets }, tape) {
+    const memory = this.#coder.read(ids, this.#lengthsOf(ids), { tape });
+    return this.#coder.write(memory, this.#given(targets), { tape }).logits;
+  }
+
+  /** @param {Examples} examples */
+  judge({ ids, targets }) {
+    const memory = this.#coder.read(ids, this.#lengthsOf(ids));
+    const { logits } = this.#coder.write(memory, this.#given(targets));
+    return { logits, answer: this.#answer(memory) };
+  }
+
+  /** @param {Int32Array} ids @returns {Look} */
+  look(ids) {
+    const lengths = this.#lengthsOf(alone(ids));
+    const memory = this.#coder.read(alone(ids), lengths);
+    const answer = this.#answer(memory);
+    // With its own answer before each symbol it says the same again, all at once.
+    const { logits, weights = [] } = this.#coder.write(memory, this.#given(alone(answer)), {
+      needWeights: true,
+    });
+    const length = lengths.data[0];
+    return {
+      ...{ answer, probability: probabilityOf(logits, answer), ...this.table },
+      weights: weights.map(({ data, shape: [, heads, rows, columns] }) => ({
+        data: data.filter((_, i) => i % columns < length),
+        shape: [heads, rows, length],
+      })),
+    };
+  }
+
+  /** @returns {Tensor[]} */
+  weightsOf() {
+    return [];
+  }
+
+  /** The most probable symbol, with those before it that it wrote itself. @param {Memory} memory */
+  #answer(memory) {
+    const [examples] = memory.states.shape;
+    const answer = new Int32Array(examples * this.#answers);
+    /** @type {Int32Array} */
+    let last = new Int32Array(examples).fill(this.#start);
+    const writing = this.#coder.begin(memory);
+    try {
+      for (let place = 0; place < this.#answers; place++) {
+        last = mostProbable(writing.next({ data: last, shape: [examples, 1] }, place));
+        last.forEach((symbol, i) => (answer[i * this.#answers + place] = symbol));
+      }
+    } finally {
+      writing.dispose();
+    }
+    return answer;
+  }
+
+  /** What stands before each symbol. @param {Examples['targets']} targets */
+  #given({ data, shape }) {
+    const given = new Int32Array(data.length);
+    given.set(data.subarray(0, -1), 1);
+    for (let i = 0; i < given.length; i += this.#answers) given[i] = this.#start;
+    return { data: given, shape };
+  }
+
+  /** How much of each example is no padding. @param {Examples['ids']} ids */
+  #lengthsOf({ data, shape: [examples, length] }) {
+    const lengths = Int32Array.from({ length: examples }, (_, i) => {
+      const end = data.subarray(i * length, (i + 1) * length).indexOf(this.#padding);
+      return end < 0 ? length : end;
+    });
+    return { data: lengths, shape: [examples] };
+  }
+}
+
+/** The whole Transformer: what is written looks at what was read by cross attention. */
+class Transformer {
+  /** @param {Attn} attn @param {LaneOptions} options @param {number} symbols that are written */
+  static parts(attn, options, symbols) {
+    const { seed } = options;
+    return {
+      encoder: new attn.TransformerEncoder(stack(options, 1000)),
+      written: new attn.Embedding({
+        ...{ numEmbeddings: symbols, embeddingDim: sizes.dModel, deviation: 0.5, seed, stream: 2 },
+      }),
+      decoder: new attn.TransformerDecoder(stack({ ...options, causal: true }, 3000)),
+      unembed: unembedding(attn, symbols, seed),
+    };
+  }
+
+  #model;
+
+  /** @param {Layered} model */
+  constructor(model) {
+    this.#model = model;
+  }
+
+  /** @type {Coder['read']} */
+  read(ids, lengths, options) {
+    const { tokens, encoder } = this.#model.parts;
+    const x = this.#model.withPositions(tokens.forward(ids, ...(options ? [options] : [])));
+    const states = encoder.forward(x, { attention: { validLens: lengths } });
+    return { states: options ? states : states.output, lengths };
+  }
+
+  /** @type {Coder['write']} */
+  write({ states, lengths }, given, { tape, needWeights } = {}) {
+    const { written, decoder, unembed } = this.#model.parts;
+    const y = this.#model.withPositions(written.forward(given, ...(tape ? [{ tape }] : [])));
+    const said = decoder.forward(y, states, {
+      selfAttention: { causal: true },
+      crossAttention: { validLens: lengths },
+      ...(needWeights && { needWeights }),
+    });
+    if (tape) return { logits: unembed.forward(said) };
+    return { logits: unembed.forward(said.output), weights: said.crossAttentionWeights };
+  }
+
+  /** @type {Coder['begin']} */
+  begin({ states, lengths }) {
+    const { written, decoder, unembed } = this.#model.parts;
+    const state = decoder.start(states);
+    return {
+      next: (tokens, place) => {
+        const y = this.#model.withPositions(written.forward(tokens), place);
+        const { output } = decoder.forward(y, state, { crossAttention: { validLens: lengths } });
+        return unembed.forward(output);
+      },
+      dispose: () => state.dispose(),
+    };
+  }
+}
+
+/** Bahdanau's: a GRU reads, another one writes and looks back by additive attention. */
+class Recurrent {
+  /** @param {Attn} attn @param {LaneOptions} options @param {number} symbols that are written */
+  static parts(attn, { seed, layers: numLayers }, symbols) {
+    const { dModel } = sizes;
+    return {
+      encoder: new attn.GRU({
+        ...{ inputSize: dModel, hiddenSize: dModel, numLayers, seed, stream: 1000 },
+      }),
+      decoder: new attn.BahdanauDecoder({
+        ...{ vocabSize: symbols, embedSize: dModel, numHiddens: dModel, numLayers },
+        ...{ seed, stream: 3000 },
+      }),
+    };
+  }
+
+  #model;
+
+  /** @param {Layered} model */
+  constructor(model) {
+    this.#model = model;
+  }
+
+  /** @type {Coder['read']} */
+  read(ids, lengths, options) {
+    const { tokens, encoder } = this.#model.parts;
+    const { output, hN } = encoder.forward(tokens.forward(ids, ...(options ? [options] : [])));
+    return { states: output, hidden: hN, lengths };
+  }
+
+  /** @type {Coder['write']} */
+  write({ states, hidden, lengths }, given, { tape, needWeights } = {}) {
+    const { decoder } = this.#model.parts;
+    const state = decoder.initState(states, hidden, { encoderLens: lengths });
+    if (tape) return decoder.forward(given, state);
+    try {
+      const { logits, alignment } = decoder.forward(given, state, { needAlignment: needWeights });
+      if (!alignment) return { logits };
+      const [examples, ...shape] = alignment.shape;
+      return { logits, weights: [{ data: alignment.data, shape: [examples, 1, ...shape] }] };
+    } finally {
+      state.dispose();
+    }
+  }
+
+  /** @type {Coder['begin']} */
+  begin({ states, hidden, lengths }) {
+    const { decoder } = this.#model.parts;
+    const state = decoder.initState(states, hidden, { encoderLens: lengths });
+    return {
+      next: (tokens) => decoder.forward(tokens, state).logits,
+      dispose: () => state.dispose(),
+    };
+  }
+}
+
+/** @param {Attn} attn @param {LaneOptions} options @returns {Model} */
+export function makeModel(attn, options) {
+  if (!worlds[options.world].written) return new Encoder(attn, options);
+  return options.decoder === 'recurrent'
+    ? new Writer(attn, { ...options, positions: 'none' }, Recurrent)
+    : new Writer(attn, options, Transformer);
+}
