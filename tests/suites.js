@@ -160,6 +160,7 @@ const kAllSuites = [
     run: googleTest('wasm', {
       variant: 'safe-heap',
       target: 'attn_tests_safe-heap',
+      inHalves: true,
       filter: `-${kSameEverywhere}`,
     }),
   },
