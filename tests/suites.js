@@ -1,7 +1,7 @@
 // The test suites: what each needs, builds and runs.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { arch } from 'node:os';
+import { arch, availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
 import { buildCppReference, buildPackage, buildSite, kVariants } from '../wasm/toolchain/build.js';
@@ -51,12 +51,27 @@ const kWasmNeeds = ['cmake', 'ninja', 'googletest'];
  * the same templates.
  */
 const kOneInstructionSet = '-*/avx512:*/sse4_1:*/scalar';
+/**
+ * Says the same in every build: the tests' reference beside what PyTorch computed, and a header of
+ * 100 MB.
+ */
+const kSameEverywhere = 'RecordedTest.*:LargeNumbersTest.of_a_header*';
+/**
+ * SSE4.1's vectors and rows are as many as those of the scalar kernels, whose arithmetic the sanitizer
+ * of undefined behaviour sees, and its vectors a step as many as AVX2's.
+ */
+const kNoSse = `-*/sse4_1:${kSameEverywhere}`;
+const kAsan = {
+  // With its sanitizers GCC takes more than three minutes for one kernel table, Clang half a one.
+  settings: { CXX: 'clang++-19' },
+  inHalves: true,
+};
 const kTsan = { settings: { CXX: 'clang++-19', TSAN_OPTIONS: 'halt_on_error=1' } };
 // To valgrind a long double is a double: results cannot be compared with references in extended
 // precision, and only what it finds itself counts.
 const kMemcheck = {
-  // Sweeps over millions of floats and a header of 100 MB take long and show it nothing new.
-  filter: `${kOneInstructionSet}:Exp2NonpositiveTest.*:LargeNumbersTest.of_a_header*:*accurate_as_stated*`,
+  // Sweeps over millions of floats take long and show it nothing new.
+  filter: `${kOneInstructionSet}:${kSameEverywhere}:Exp2NonpositiveTest.*:*accurate_as_stated*`,
   foundNothing: /ERROR SUMMARY: 0 errors /,
   through: [
     'valgrind',
@@ -80,13 +95,18 @@ const kAllSuites = [
   {
     name: 'asan',
     needs: [...kNativeNeeds, 'clang'],
-    // With its sanitizers GCC takes more than three minutes for one kernel table, Clang half a one.
-    run: googleTest('asan', { settings: { CXX: 'clang++-19' } }),
+    run: googleTest('asan', { ...kAsan, filter: kNoSse }),
+  },
+  {
+    name: 'asan-whole',
+    needs: [...kNativeNeeds, 'clang'],
+    onRequest: true,
+    run: googleTest('asan', kAsan),
   },
   {
     name: 'tsan',
     needs: [...kNativeNeeds, 'clang'],
-    run: googleTestShards('tsan', { ...kTsan, filter: kOneInstructionSet }),
+    run: googleTestShards('tsan', { ...kTsan, filter: `${kOneInstructionSet}:${kSameEverywhere}` }),
   },
   {
     name: 'tsan-whole',
@@ -110,13 +130,26 @@ const kAllSuites = [
       kConsumerTimeoutSeconds,
     ),
   },
-  { name: 'neon', needs: kCrossNeeds, optional: true, run: googleTest('neon') },
+  {
+    name: 'neon',
+    needs: kCrossNeeds,
+    optional: true,
+    // The scalar kernels are those of x86-64.
+    run: googleTest('neon', { inHalves: true, filter: `-*/scalar:${kSameEverywhere}` }),
+  },
+  {
+    name: 'neon-whole',
+    needs: kCrossNeeds,
+    optional: true,
+    onRequest: true,
+    run: googleTest('neon', { inHalves: true }),
+  },
   ...kVariants.map(
     /** @returns {Suite} */ (variant) => ({
       name: `wasm-${variant}`,
       needs: kWasmNeeds,
       needsEmscripten: true,
-      run: googleTest('wasm', { variant }),
+      run: googleTest('wasm', { variant, inHalves: true, filter: `-${kSameEverywhere}` }),
     }),
   ),
   {
@@ -124,7 +157,12 @@ const kAllSuites = [
     needs: kWasmNeeds,
     needsEmscripten: true,
     onRequest: true,
-    run: googleTest('wasm', { variant: 'safe-heap', target: 'attn_tests_safe-heap' }),
+    run: googleTest('wasm', {
+      variant: 'safe-heap',
+      target: 'attn_tests_safe-heap',
+      inHalves: true,
+      filter: `-${kSameEverywhere}`,
+    }),
   },
   {
     name: 'javascript',
@@ -153,7 +191,9 @@ const kAllSuites = [
 ];
 
 // An aarch64 machine runs the NEON kernels natively.
-export const kSuites = kAllSuites.filter(({ name }) => name !== 'neon' || arch() === 'x64');
+export const kSuites = kAllSuites.filter(
+  ({ name }) => !name.startsWith('neon') || arch() === 'x64',
+);
 
 /**
  * A suite of a preset's GoogleTest program, run by CTest.
@@ -161,10 +201,14 @@ export const kSuites = kAllSuites.filter(({ name }) => name !== 'neon' || arch()
  * @param {object} [options]
  * @param {string} [options.variant]  one program of several: that of a WebAssembly variant
  * @param {string} [options.target]  what to build; everything by default
+ * @param {boolean} [options.inHalves]  two processes for all of its tests, side by side, instead of
+ * one for each of GoogleTest's suites: for what takes long to start
+ * @param {string} [options.filter]  GoogleTest's
  * @param {Record<string, string>} [options.settings]  further environment variables
  * @returns {Suite['run']}
  */
-function googleTest(preset, { variant, target = 'all', settings } = {}) {
+function googleTest(preset, options = {}) {
+  const { variant, target = 'all', inHalves = false, filter = '*', settings } = options;
   return async (step, commonEnv) => {
     const env = { ...commonEnv, ...settings };
     step('building');
@@ -177,7 +221,8 @@ function googleTest(preset, { variant, target = 'all', settings } = {}) {
     args.push('--parallel', '2', '--timeout', `${kTestTimeoutSeconds}`);
     args.push('--test-output-size-passed', `${kMaxOutput}`);
     args.push('--test-output-size-failed', `${kMaxOutput}`);
-    const output = await outputOf('ctest', args, env);
+    if (inHalves) Object.assign(env, { ATTN_TEST_SHARDS: '2' });
+    const output = await outputOf('ctest', args, { ...env, GTEST_FILTER: filter });
     const passedTests = /^\[ RUN {6}\].*\n\[ {7}OK \].*\n/gm;
     return { ...countGoogleTests(readReport(report)), output: output.replace(passedTests, '') };
   };
@@ -286,6 +331,8 @@ function nodeTest(name, folders, build, timeoutSeconds = kTestTimeoutSeconds) {
     const report = join(kReportFolder, `${name}.tap`);
     const reporters = { spec: 'stdout', tap: report };
     const args = ['--test', `--test-timeout=${timeoutSeconds * 1000}`];
+    // Node keeps a core for itself; of two that is one file after the other.
+    args.push(`--test-concurrency=${availableParallelism()}`);
     for (const [reporter, destination] of Object.entries(reporters)) {
       args.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`);
     }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
-import { heatmap, openSite, shownValue, stopwatch, weightsMap } from './site.js';
+import { becomes, heatmap, openSite, shownValue, stopwatch, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -199,7 +199,7 @@ async function mortal() {
   const started = () => page.evaluate(() => /** @type {any} */ (globalThis).started.length);
   const end = async () => {
     await page.evaluate(() => /** @type {any} */ (globalThis).started.at(-1).terminate());
-    await page.waitForFunction(async () => !(await navigator.locks.query()).held?.length);
+    await becomes(() => page.evaluate(async () => (await navigator.locks.query()).held), []);
   };
   return { page, started, end };
 }

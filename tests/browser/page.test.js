@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
+import { kMaxSiteBytes } from '../limits.js';
 import { dist, openSite, settled, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
@@ -13,11 +14,6 @@ import { dist, openSite, settled, shownValue, weightsMap } from './site.js';
 let site;
 before(async () => (site = await openSite('/some/folder/of/a/host/')));
 after(() => site.close());
-
-/** Most bytes of the site as hosts compress it, fonts as they are. */
-const kMostBytes = { brotli: 300_000, gzip: 335_000 };
-/** The same of what only those load who let something learn. */
-const kMostBytesOfTraining = { brotli: 25_000, gzip: 27_000 };
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
@@ -65,8 +61,8 @@ async function assertSmall(context, ofTraining) {
   context.diagnostic(
     `${files.length} files, ${kilobytes(brotli)} by brotli, ${kilobytes(gzip)} by gzip`,
   );
-  const most = ofTraining ? kMostBytesOfTraining : kMostBytes;
-  assert.ok(brotli <= most.brotli && gzip <= most.gzip, JSON.stringify(bytes));
+  const max = kMaxSiteBytes[ofTraining ? 'training' : 'page'];
+  assert.ok(brotli <= max.brotli && gzip <= max.gzip, JSON.stringify(bytes));
 }
 
 test('the whole site without WebAssembly is small', (context) => assertSmall(context, false));

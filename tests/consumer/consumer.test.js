@@ -10,7 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 
@@ -87,7 +87,11 @@ describe('a static library, installed', () => {
       const args = ['-x', 'c++', '-fsyntax-only', '-fno-rtti', ...kStrict];
       return run(compiler, ...args, '-include', header, `-I${kStatic}/include`, '/dev/null');
     };
-    for (const header of headers) await compile(kCompilers[0] ?? 'c++', header);
+    const left = headers.values();
+    const lanes = Array.from({ length: availableParallelism() }, async () => {
+      for (const header of left) await compile(kCompilers[0] ?? 'c++', header);
+    });
+    await Promise.all(lanes);
     for (const compiler of kCompilers.slice(1)) await compile(compiler, 'attn/attn.hpp');
   });
 

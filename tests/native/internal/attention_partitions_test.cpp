@@ -132,8 +132,10 @@ TEST_P(AttentionPartitionsTest, any_number_of_threads) {
   const std::vector<Call> all = calls(random);
   std::vector<AttentionOutputs> alone;
   for (const Call& call : all) alone.push_back(attend(call.problem, context(1)));
-  for (const int threads : {2, 3, 4, 5, 6, 7, 8, 11, 16, 24, 33}) {
+  // Heads of up to six blocks of queries, which from six threads on are a task each.
+  for (const int threads : {2, 3, 4, 5, 6, 11, 33}) {
     attn::Context many({.num_threads = threads, .instruction_set = GetParam()});
+    if (many.num_threads() == 1) break;  // a build without threads
     for (std::size_t i = 0; i < all.size(); ++i) {
       SCOPED_TRACE(all[i].name + ", threads " + std::to_string(threads));
       expect_same_bits(attend(all[i].problem, many), alone[i]);

@@ -63,8 +63,15 @@ class Exp2NonpositiveTest : public attn_test::EveryInstructionSet {
 };
 INSTANTIATE_EVERY_INSTRUCTION_SET(Exp2NonpositiveTest);
 
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
-    defined(__x86_64__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ATTN_TEST_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ATTN_TEST_SANITIZED
+#endif
+#endif
+
+#if defined(__OPTIMIZE__) && defined(__x86_64__) && !defined(ATTN_TEST_SANITIZED)
 constexpr std::uint32_t kStep = 1;
 #else
 constexpr std::uint32_t kStep = 101;  // emulators, sanitizers: a sample

@@ -200,6 +200,11 @@ TEST_P(AttentionBackwardTest, bias_of_every_broadcast_shape) {
   Random random;
   for (const AttentionSizes& sizes : typical_sizes()) {
     for (int shape = 0; shape < 8; ++shape) {
+      // The same as a shape without that bit.
+      if ((shape & 1 && sizes.batch == 1) || (shape & 2 && sizes.query_heads == 1) ||
+          (shape & 4 && sizes.num_queries == 1)) {
+        continue;
+      }
       SCOPED_TRACE(::testing::Message()
                    << sizes.num_queries << " × " << sizes.num_keys << ", shape " << shape);
       AttentionProblem p(sizes, random);

@@ -1,0 +1,19 @@
+// How many bytes may be downloaded at most, by compression; `raw` without any.
+
+/** A .wasm, of each flavour. */
+export const kMaxWasmBytes = {
+  attn: { raw: 350e3, gzip: 154e3 },
+  training: { raw: 505e3, gzip: 216e3 },
+};
+
+/** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
+export const kMaxApiBytes = {
+  bundled: { brotli: 25_400, gzip: 28_200 },
+  unbundled: { brotli: 25_800 },
+};
+
+/** The site as hosts compress it, fonts as they are, without .wasm; and what only those load who let something learn. */
+export const kMaxSiteBytes = {
+  page: { brotli: 300_000, gzip: 335_000 },
+  training: { brotli: 25_000, gzip: 27_000 },
+};
