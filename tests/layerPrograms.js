@@ -8,7 +8,9 @@ import { load } from 'attn';
 
 import { toNpy } from '../web/src/frame/files.js';
 import { exclusionOf } from '../web/src/model/exclusion.js';
+import * as languagePrograms from '../web/src/model/language/languagePrograms.js';
 import { reasonToSkip, run } from './programs.js';
+import { smallLanguageModel } from './smallLanguageModel.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../web/src/state/properties.js').Settings} Settings */
@@ -21,6 +23,7 @@ import { reasonToSkip, run } from './programs.js';
  * @property {Tensor} x what the layer reads
  * @property {import('attn').ExclusionOptions} exclusion
  * @property {Settings} settings
+ * @property {ReturnType<typeof smallLanguageModel>['model'] | null} model whose layer it is
  */
 
 export const tokens = ['the', 'cat', 'said', '"', '\\n', 'the'];
@@ -37,8 +40,15 @@ const cases = /** @type {Settings[]} */ (
       ...{ ...shared, weights: 'xavier', encoding: 'none', causal: false, window: 0 },
       ...{ validLen: 0, blocked: [], editMatrix: 'o' },
     },
+    {
+      ...{ ...shared, weights: 'learned', encoding: 'sinusoidal', causal: true, window: 0 },
+      ...{ layer: 1, validLen: 0, blocked: [{ row: 3, column: 1 }] },
+    },
   ])
 );
+
+/** Of the language model. */
+const ids = [3, 20, 7, 7, 0, 3];
 
 /** @param {Model} model */
 export function weightsOfHead({ layer, x, exclusion }) {
@@ -50,31 +60,50 @@ export function weightsOfHead({ layer, x, exclusion }) {
 
 /**
  * @param {string} what the programs print
- * @param {(settings: Settings) => Record<'python' | 'cpp' | 'javascript', string>} programs
+ * @param {(settings: Settings, learned: import('../web/src/model/language/languagePrograms.js').Learned | null) =>
+ *   Record<'python' | 'cpp' | 'javascript', string>} programsOf
  * @param {(model: Model) => { data: Float32Array, columns: number }} expected
  * @param {(model: Model) => Record<string, Tensor>} exported the .npy files that Python reads
  */
-export async function testLayerPrograms(what, programs, expected, exported) {
+export async function testLayerPrograms(what, programsOf, expected, exported) {
   for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
     const skip = await reasonToSkip(language);
     test(`the ${language} program prints ${what}`, { skip }, async () => {
       const attn = await load({ threads: 1 });
       for (const settings of cases) {
-        const { dModel, heads: numHeads, weights: init, seed, base, encoding } = settings;
-        const embedding = attn.ngramEmbedding(tokens, { dModel });
-        const x = encoding === 'none' ? embedding : attn.positionalEncoding(embedding, { base });
-        const layer = new attn.MultiHeadAttention({ dModel, numHeads, init, seed, bias: false });
         const exclusion = exclusionOf(settings, tokens.length);
-        const model = { attn, layer, embedding, x, exclusion, settings };
+        const { bytes, config, model: small } = smallLanguageModel(attn);
+        const isLearned = settings.weights === 'learned';
+        /** @type {Model} */
+        let model;
+        if (isLearned) {
+          const embedding = small.embed(ids);
+          const x = small.read(embedding, { exclusion }).layerInput(settings.layer);
+          const layer = small.attention(settings.layer, true);
+          model = { attn, layer, embedding, x, exclusion, settings, model: small };
+        } else {
+          const { dModel, heads: numHeads, seed, base, encoding } = settings;
+          const init = /** @type {'identity' | 'xavier'} */ (settings.weights);
+          const embedding = attn.ngramEmbedding(tokens, { dModel });
+          const x = encoding === 'none' ? embedding : attn.positionalEncoding(embedding, { base });
+          const layer = new attn.MultiHeadAttention({ dModel, numHeads, init, seed, bias: false });
+          model = { attn, layer, embedding, x, exclusion, settings, model: null };
+        }
         const { data, columns } = expected(model);
         const files = Object.fromEntries(
           Object.entries(exported(model)).map(([name, tensor]) => [`${name}.npy`, toNpy(tensor)]),
         );
-        layer.dispose();
-        const printed = await run(language, programs(settings)[language], files);
+        if (!isLearned) model.layer.dispose();
+        else files['model.safetensors'] = bytes;
+        const programs = programsOf(
+          settings,
+          isLearned ? { config, ids, tokens, ...languagePrograms } : null,
+        );
+        small.dispose();
+        const printed = await run(language, programs[language], files);
         assert.deepEqual([printed.length, printed[0].length], [tokens.length, columns]);
         // PyTorch draws other random weights.
-        if (language === 'python' && init === 'xavier') continue;
+        if (language === 'python' && settings.weights === 'xavier') continue;
         // Instruction sets add up in different orders.
         printed
           .flat()

@@ -68,7 +68,7 @@ const commands = {
   async javascript(folder, text) {
     const file = join(folder, 'program.mjs');
     await writeFile(file, text);
-    return (await execute(process.execPath, [...flags, file], options)).stdout;
+    return (await execute(process.execPath, [...flags, file], { ...options, cwd: folder })).stdout;
   },
   async python(folder, text) {
     const file = join(folder, 'program.py');
@@ -80,7 +80,7 @@ const commands = {
     await writeFile(file, text);
     parsed ??= parseHeaders();
     await compile(['-I', await parsed, file, library, '-pthread', '-o', program]);
-    return (await execute(program, options)).stdout;
+    return (await execute(program, { ...options, cwd: folder })).stdout;
   },
 };
 

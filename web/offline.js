@@ -20,15 +20,13 @@ export function offline() {
         const entries = await readdir(dir, { withFileTypes: true });
         const own = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
         const assets = (await readdir(join(dir, 'assets'))).map((name) => `assets/${name}`);
-        const isModule = (/** @type {string} */ name) => name.endsWith('.wasm');
+        const isLate = (/** @type {string} */ name) => /\.(?:wasm|safetensors|json)$/.test(name);
         const files = [
           ...(await Promise.all(
             own.map(async (name) => ({ url: name, revision: await digest(join(dir, name)) })),
           )),
           // Their names tell their contents.
-          ...assets
-            .filter((name) => !isModule(name))
-            .map((name) => ({ url: name, revision: null })),
+          ...assets.filter((name) => !isLate(name)).map((name) => ({ url: name, revision: null })),
         ];
         await build({
           configFile: false,
@@ -36,7 +34,7 @@ export function offline() {
           publicDir: false,
           define: {
             'globalThis.__FILES__': JSON.stringify(files),
-            'globalThis.__MODULES__': JSON.stringify(assets.filter(isModule)),
+            'globalThis.__LATE__': JSON.stringify(assets.filter(isLate)),
           },
           build: {
             outDir: dir,

@@ -13,10 +13,10 @@ const { registration } = /** @type {any} */ (globalThis);
 /** @type {string} */
 const scope = registration.scope;
 
-/** The files of this version, and the addresses of its WebAssembly variants; the build fills them in. */
+/** The files of this version, and those that are kept once they are used; the build fills them in. */
 const files = /** @type {any} */ (globalThis).__FILES__;
 /** @type {string[]} */
-const modules = /** @type {any} */ (globalThis).__MODULES__;
+const late = /** @type {any} */ (globalThis).__LATE__;
 
 setCacheNameDetails({ prefix: 'attn', suffix: scope });
 clientsClaim();
@@ -33,17 +33,19 @@ registerRoute(
   }),
 );
 
-// Of the WebAssembly variants a browser uses one or two: these are kept once they have been used.
-const moduleCache = `attn-modules-${scope}`;
+// Of the WebAssembly variants a browser uses one or two, and not every reader wants the language model:
+// these are kept once they have been used.
+const lateCache = `attn-modules-${scope}`;
 registerRoute(
-  ({ url }) => url.href.startsWith(scope) && url.pathname.endsWith('.wasm'),
-  new CacheFirst({ cacheName: moduleCache }),
+  ({ url }) =>
+    url.href.startsWith(`${scope}assets/`) && /\.(?:wasm|safetensors|json)$/.test(url.pathname),
+  new CacheFirst({ cacheName: lateCache }),
 );
-addEventListener('activate', (/** @type {any} */ event) => event.waitUntil(forgetOldModules()));
+addEventListener('activate', (/** @type {any} */ event) => event.waitUntil(forgetOld()));
 
-async function forgetOldModules() {
-  const current = new Set(modules.map((module) => new URL(module, scope).href));
-  const cache = await caches.open(moduleCache);
+async function forgetOld() {
+  const current = new Set(late.map((file) => new URL(file, scope).href));
+  const cache = await caches.open(lateCache);
   for (const { url } of await cache.keys()) if (!current.has(url)) await cache.delete(url);
 }
 

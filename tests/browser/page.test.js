@@ -40,14 +40,23 @@ test('the page works from a folder, alone, and in silence', async () => {
   assert.deepEqual(site.problems, []);
 });
 
-/** @param {import('node:test').TestContext} context @param {boolean} ofTraining */
-async function assertSmall(context, ofTraining) {
+/** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
+const partOf = (file) => /** @type {any} */ (/[\\/](training|language)/.exec(file)?.[1] ?? 'page');
+
+/**
+ * @param {import('node:test').TestContext} context
+ * @param {ReturnType<typeof partOf>} part
+ */
+async function assertSmall(context, part) {
   const files = (await readdir(dist, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     // The reference is a site of its own, which the page only links to.
-    .filter((file) => !/\.(?:wasm|map)$|^reference[\\/]/.test(file.slice(dist.length + 1)))
-    .filter((file) => /[\\/]training[.-]/.test(file) === ofTraining);
+    .filter(
+      (file) =>
+        !/\.(?:wasm|map|safetensors|json)$|^reference[\\/]/.test(file.slice(dist.length + 1)),
+    )
+    .filter((file) => partOf(file) === part);
   assert.ok(files.length > 0);
   const bytes = { brotli: 0, gzip: 0 };
   for (const file of files) {
@@ -61,12 +70,14 @@ async function assertSmall(context, ofTraining) {
   context.diagnostic(
     `${files.length} files, ${kilobytes(brotli)} by brotli, ${kilobytes(gzip)} by gzip`,
   );
-  const max = kMaxSiteBytes[ofTraining ? 'training' : 'page'];
+  const max = kMaxSiteBytes[part];
   assert.ok(brotli <= max.brotli && gzip <= max.gzip, JSON.stringify(bytes));
 }
 
-test('the whole site without WebAssembly is small', (context) => assertSmall(context, false));
-test('what training loads besides is small', (context) => assertSmall(context, true));
+test('the whole site without WebAssembly is small', (context) => assertSmall(context, 'page'));
+test('what training loads besides is small', (context) => assertSmall(context, 'training'));
+test('what the language model loads besides is small', (context) =>
+  assertSmall(context, 'language'));
 
 test('the policy allows nothing but the page itself and WebAssembly', async () => {
   const page = await site.open();

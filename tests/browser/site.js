@@ -86,15 +86,22 @@ export class Site {
    * A page in a fresh profile, scrolled to the chapter or figure that `at` in the fragment names and
    * with its figures drawn: others are drawn only when they come near.
    * @param {string} [fragment] with '#'
-   * @param {BrowserContextOptions} [options]
+   * @param {BrowserContextOptions & { learns?: boolean }} [options] learns: whether a page without a link
+   *   turns to the language model, as it does unless the reader saves data
    * @param {number} [attempts] for a browser that leaves a page without frames
    * @returns {Promise<Page>}
    */
   async open(fragment = '', options = {}, attempts = 3) {
+    const { learns = false, ...others } = options;
     const context = await this.browser.newContext({
       viewport: { width: 1440, height: 900 },
-      ...options,
+      ...others,
     });
+    if (!learns) {
+      await context.addInitScript(() =>
+        Object.defineProperty(navigator, 'connection', { value: { saveData: true } }),
+      );
+    }
     context.setDefaultTimeout(kPatience);
     const page = await context.newPage();
     page.on('console', (message) => this.problems.push(`${message.type()}: ${message.text()}`));

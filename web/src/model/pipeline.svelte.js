@@ -1,6 +1,7 @@
-import { Embedder, encoded, layerOf } from './sentence.js';
+import { Embedder, encoded, layerOf, readingOf } from './sentence.js';
 import { exclusionOf } from './exclusion.js';
 import { attentionTask } from './tasks/attention.js';
+import { readTask } from './tasks/read.js';
 import { timed } from './timed.js';
 
 /** @typedef {import('attn').Attn} Attn */
@@ -16,6 +17,9 @@ import { timed } from './timed.js';
  * @property {import('./tasks/attention.js').Survey[]} [heads] what is drawn of each
  */
 
+/** Tokens that figures look at which follow the settings at once. */
+const mostLive = 128;
+
 /**
  * From the sentence to attention: the one computation that all chapters look at. Each property is
  * computed when it is first read and kept until a setting that it depends on changes; what nobody
@@ -30,28 +34,51 @@ export class Pipeline {
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing follows it
   #layers = new Set();
 
+  /** What the language model reads, with learned weights. */
+  #reading = $derived.by(() => {
+    const { ids, layer, encoding } = this.#given;
+    const { model, exclusion, first } = this;
+    if (!model || !ids.length) return null;
+    const read = () => {
+      const some = { ids: ids.slice(0, first), layer, encoding };
+      return readingOf(model, some, first < ids.length ? this.#exclusionOf(first) : exclusion);
+    };
+    return first < Infinity ? timed(read) : this.#work.of(readTask, read);
+  });
   #embedding = $derived.by(() => {
     const { tokens, dModel } = this.#given;
+    const reading = this.#reading;
+    if (this.model) return reading && { ...reading, value: reading.value.embedding };
     return tokens.length ? timed(() => this.#embedder.embed(tokens, dModel)) : null;
   });
   #positions = $derived.by(() => {
     const { tokens, dModel, base } = this.#given;
     const { length } = tokens;
+    const { model } = this;
+    if (model) return length ? timed(() => model.positions(length)) : null;
     return length ? timed(() => this.#attn.sinusoidalEncoding({ length, dModel, base })) : null;
   });
   #input = $derived.by(() => {
     const { embedding } = this;
+    const reading = this.#reading;
+    // The time is that of the embedding, too.
+    if (this.model) return reading && { value: reading.value.input, milliseconds: 0 };
     const { encoding, base } = this.#given;
     return embedding && timed(() => encoded(this.#attn, embedding, { encoding, base }));
   });
   #layer = $derived.by(() => {
-    const { dModel, heads, weights } = this.#given;
+    const { dModel, heads, weights, layer: at, encoding } = this.#given;
+    if (this.model) return this.model.attention(at, encoding !== 'none');
+    if (weights === 'learned') throw new Error('the language model is not here');
     const seed = weights === 'xavier' ? this.#given.seed : 0;
     const layer = layerOf(this.#attn, { dModel, heads, weights, seed });
     this.#layers.add(layer);
     return layer;
   });
   #attention = $derived.by(() => this.#work.of(attentionTask, () => this.#attend()));
+
+  /** Tokens that are looked at with learned weights. */
+  first;
 
   /**
    * @param {Attn} attn the loaded module
@@ -63,13 +90,17 @@ export class Pipeline {
     this.#work = work;
     this.#given = work[which];
     this.#embedder = new Embedder(attn);
+    // What looks at the settings as they are looks at the first tokens only, on this thread.
+    this.first = which === 'live' ? mostLive : Infinity;
     // Once there is another layer, nothing reads the ones before it.
     $effect.root(() => {
       $effect(() => {
         const { layer } = this;
-        for (const each of this.#layers) if (each !== layer) each.dispose();
-        this.#layers.clear();
-        this.#layers.add(layer);
+        for (const each of this.#layers) {
+          if (each === layer) continue;
+          each.dispose();
+          this.#layers.delete(each);
+        }
       });
     });
   }
@@ -84,9 +115,34 @@ export class Pipeline {
     return this.#work;
   }
 
+  /** The language model, where the layer is one of its. */
+  get model() {
+    return this.#given.weights === 'learned' ? this.#work.language.model : null;
+  }
+
+  /** What programs know of it, for some of the first tokens. @param {number} [most] */
+  learned(most = Infinity) {
+    const { model } = this;
+    const { tokens, ids } = this.#given;
+    const { programs } = this.#work.language;
+    if (!model || !programs) return null;
+    const known = { ids: ids.slice(0, most), tokens: tokens.slice(0, most) };
+    return { config: model.config, ...known, ...programs };
+  }
+
+  /** What it reads, and its stream between the layers. */
+  get reading() {
+    return this.#reading?.value.reading ?? null;
+  }
+
   /** The tokens of the sentence, at most `maxTokens` of them. */
   get tokens() {
     return this.#given.tokens;
+  }
+
+  /** Whether P is added to X. */
+  get encodes() {
+    return this.#given.encoding !== 'none' && !this.#given.rotary;
   }
 
   /** X, the embeddings of the tokens: (n, E). */
@@ -94,12 +150,18 @@ export class Pipeline {
     return this.#embedding?.value ?? null;
   }
 
-  /** P, the sinusoidal encoding of the tokens' positions, whether it is added or not: (n, E). */
+  /**
+   * P, the sinusoidal encoding of the tokens' positions, whether it is added or not: (n, E); of rotary
+   * ones (n, D), see `LanguageModel`.
+   */
   get positions() {
     return this.#positions?.value ?? null;
   }
 
-  /** What the layer reads: X + P, or X where no encoding is added. (n, E). */
+  /**
+   * What the layer reads: X + P, or X where no encoding is added; of the language model what comes to it,
+   * normalised. (n, E).
+   */
   get input() {
     return this.#input?.value ?? null;
   }
@@ -110,7 +172,7 @@ export class Pipeline {
   }
 
   /** Which keys a query may look at. @type {import('attn').ExclusionOptions} */
-  exclusion = $derived.by(() => exclusionOf(this.#given, this.tokens.length));
+  exclusion = $derived.by(() => this.#exclusionOf(this.tokens.length));
 
   /**
    * The layer's output (n, E) and weights (heads, n, n); null also while they are being computed.
@@ -131,6 +193,11 @@ export class Pipeline {
       (sum, step) => sum + (step?.milliseconds ?? 0),
       0,
     );
+  }
+
+  /** @param {number} length */
+  #exclusionOf(length) {
+    return exclusionOf(this.#given, length);
   }
 
   /** @returns {Attention | null} */

@@ -44,6 +44,8 @@ export class TaskWorker {
   #starting;
   /** What that gave at last. @type {Remote | undefined} */
   #remote;
+  /** What each worker does first. @type {((remote: Remote) => Promise<unknown>)[]} */
+  #first = [];
 
   /** @param {Pick<import('attn').LoadOptions, 'variant' | 'threads' | 'training'>} options of the module there */
   constructor(options) {
@@ -60,6 +62,22 @@ export class TaskWorker {
   async run({ name }, given, options = {}) {
     const remote = await this.#started();
     return /** @type {any} */ (remote.with(options)).run(name, given);
+  }
+
+  /**
+   * Has a task done by the worker, and by each that is started in its place, before any other.
+   * @template Given
+   * @param {import('./tasks/task.js').Task<string, Given, any, any>} task
+   * @param {Given} given
+   */
+  first({ name }, given) {
+    const run = (/** @type {Remote} */ remote) => remote.run(/** @type {any} */ (name), given);
+    this.#first.push(run);
+    const starting = this.#starting;
+    this.#starting = starting?.then(async (remote) => {
+      await run(remote);
+      return remote;
+    });
   }
 
   /** Threads that share the work there. */
@@ -89,6 +107,7 @@ export class TaskWorker {
     const remote = await connect(worker, this.#options);
     this.#remote = remote;
     void this.#watch(remote).catch(() => {});
+    for (const run of this.#first) await run(remote);
     return remote;
   }
 

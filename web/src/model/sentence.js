@@ -1,4 +1,5 @@
 import { exclusionOf } from './exclusion.js';
+import { here } from './tasks/language.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
@@ -6,19 +7,27 @@ import { exclusionOf } from './exclusion.js';
 
 /** The settings that something computed for the whole sentence depends on, besides its tokens. */
 export const names = /** @type {const} */ ([
-  ...['dModel', 'heads', 'head', 'weights', 'seed', 'encoding', 'base'],
+  ...['dModel', 'heads', 'layer', 'head', 'weights', 'seed', 'encoding', 'base'],
   ...['causal', 'window', 'validLen', 'blocked'],
   ...['editMatrix', 'editCell', 'editBy', 'shuffle', 'order'],
 ]);
 
 /** @typedef {Pick<Settings, (typeof names)[number]>} SentenceSettings */
-/** @typedef {SentenceSettings & { tokens: string[] }} Given */
+/**
+ * What a computation is given. With learned weights, sizes and base are the model's, `ids` are its
+ * tokens by their numbers, and `rotary` says that its positions turn queries and keys.
+ * @typedef {SentenceSettings & { tokens: string[], ids: number[], rotary: boolean }} Given
+ */
 
 /**
  * Tokens as they are embedded: with or without capitals, a word is the same.
  * @param {readonly string[]} tokens
  */
 export const uncased = (tokens) => tokens.map((token) => token.toLowerCase());
+
+/** The base of a layer's rotary positions, if it has them. @param {Pick<Given, 'rotary' | 'encoding' | 'base'>} given */
+export const turnsBy = ({ rotary, encoding, base }) =>
+  rotary && encoding !== 'none' ? base : undefined;
 
 /** Most different words that are remembered. */
 const mostWords = 8192;
@@ -66,13 +75,46 @@ export const encoded = (attn, embedding, { encoding, base }) =>
 /**
  * The page's multi-head attention layer. To be disposed of.
  * @param {Attn} attn
- * @param {Pick<Given, 'dModel' | 'heads' | 'weights' | 'seed'>} given
+ * @param {Pick<Given, 'dModel' | 'heads' | 'seed'> & { weights: 'identity' | 'xavier' }} given
  */
 export const layerOf = (attn, { dModel, heads: numHeads, weights: init, seed }) =>
   new attn.MultiHeadAttention({
     ...{ dModel, numHeads, init, seed: init === 'xavier' ? seed : 0 },
     bias: false,
   });
+
+/**
+ * The language model's layer and what it reads, with learned weights.
+ * @param {import('./language/languageModel.js').LanguageModel} model
+ * @param {Pick<Given, 'ids' | 'layer' | 'encoding'>} given
+ * @param {import('attn').ExclusionOptions} exclusion
+ */
+export function readingOf(model, { ids, layer, encoding }, exclusion) {
+  const positions = encoding !== 'none';
+  const embedding = model.embed(ids);
+  const reading = model.read(embedding, { exclusion, positions });
+  return { embedding, reading, input: reading.layerInput(layer) };
+}
+
+/**
+ * What a layer gives for embeddings, with or without the positions of their rows: the output, (n, E).
+ * @param {Attn} attn
+ * @param {Given} given
+ * @param {import('./language/languageModel.js').LanguageModel | null} model
+ * @param {InstanceType<Attn['MultiHeadAttention']>} layer
+ * @param {import('attn').ExclusionOptions} exclusion
+ */
+export const layerOutput =
+  (attn, given, model, layer, exclusion) =>
+  (/** @type {Tensor} */ embedding, /** @type {boolean} */ positions) => {
+    if (!embedding.shape[0]) return embedding;
+    if (given.weights === 'learned' && model) {
+      const x = model.read(embedding, { exclusion, positions }).layerInput(given.layer);
+      return model.attention(given.layer, positions).forward(x, x, x, exclusion).output;
+    }
+    const x = positions ? attn.positionalEncoding(embedding, { base: given.base }) : embedding;
+    return layer.forward(x, x, x, exclusion).output;
+  };
 
 /**
  * The same for a computation that starts from nothing, as those in a worker do.
@@ -84,16 +126,25 @@ export const layerOf = (attn, { dModel, heads: numHeads, weights: init, seed }) 
  *   x: Tensor,
  *   layer: InstanceType<Attn['MultiHeadAttention']>,
  *   exclusion: import('attn').ExclusionOptions,
+ *   model: import('./language/languageModel.js').LanguageModel | null,
  * }) => T} compute
  */
 export function withSentence(attn, given, compute) {
-  const { tokens, dModel } = given;
+  const { tokens, dModel, weights } = given;
+  const exclusion = exclusionOf(given, tokens.length);
+  const { model } = here;
+  if (weights === 'learned') {
+    if (!model) throw new Error('the language model is not here');
+    const { embedding, input } = readingOf(model, given, exclusion);
+    const layer = model.attention(given.layer, given.encoding !== 'none');
+    return compute({ embedding, layer, x: input, exclusion, model });
+  }
   const embedding = new Embedder(attn).embed(tokens, dModel);
-  const layer = layerOf(attn, given);
+  const layer = layerOf(attn, { ...given, weights });
   try {
     return compute({
       ...{ embedding, layer, x: encoded(attn, embedding, given) },
-      exclusion: exclusionOf(given, tokens.length),
+      ...{ exclusion, model: null },
     });
   } finally {
     layer.dispose();

@@ -1,7 +1,10 @@
 import { untrack } from 'svelte';
 import { settings } from '../state/settings.svelte.js';
+import { Language } from './language/language.svelte.js';
 import { TaskWorker } from './scheduler.js';
 import { names } from './sentence.js';
+import { languageTask } from './tasks/language.js';
+import { readTask } from './tasks/read.js';
 import { timed } from './timed.js';
 import { tokenize } from './tokens.js';
 
@@ -20,8 +23,14 @@ import { tokenize } from './tokens.js';
  */
 const mostHere = 8e6;
 
+/** The same of the language model's layers, which are read once for all figures. */
+const mostRead = 3 * mostHere;
+
 /** @param {Given} given */
-function isLong({ tokens: { length }, dModel, heads }) {
+function isLong({ tokens: { length }, weights, layer, dModel, heads }) {
+  if (weights === 'learned') {
+    return length * dModel * (12 * dModel + 2 * length) * (layer + 0.5) > mostRead;
+  }
   // Four projections, two products for each head, and the exponentials, which cost about 8 each.
   return length * dModel * dModel * 4 + length * length * (2 * dModel + 8 * heads) > mostHere;
 }
@@ -43,9 +52,25 @@ export class Work {
   here = $state(false);
   #worker;
 
-  #tokens = $derived(tokenize(settings.text).tokens);
+  #split = $derived.by(() => {
+    const { model, tokens } = this.language;
+    return settings.weights === 'learned' && model && tokens
+      ? { ...tokens.of(settings.text), config: model.config }
+      : { ...tokenize(settings.text), ids: /** @type {number[]} */ ([]), config: null };
+  });
   #latest = $derived.by(() => {
-    const given = { tokens: this.#tokens, ...pick(settings, names) };
+    const { tokens, ids, config } = this.#split;
+    /** @type {Given} */
+    const given = { tokens, ids, rotary: false, ...pick(settings, names) };
+    if (config) {
+      const { dModel, numHeads: heads, base, positions } = config;
+      const layer = Math.min(given.layer, config.numLayers - 1);
+      Object.assign(given, { dModel, heads, base, layer, rotary: positions === 'rotary' });
+    } else {
+      given.layer = 0;
+      // As long as it is not here.
+      if (given.weights === 'learned') Object.assign(given, { weights: 'identity', causal: false });
+    }
     given.head = Math.min(given.head, given.heads - 1);
     return { given, long: !this.here && isLong(given) };
   });
@@ -69,6 +94,11 @@ export class Work {
   /** What figures show. */
   shown = view(() => this.#current.given);
 
+  /** The language model of the page. @type {Language} */
+  language;
+  /** How many tokens the sentence has, those included that are too many. */
+  total = $derived(this.#split.total);
+
   /** How many figures in sight ask for a task. @type {Map<AnyTask, number>} */
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- `#asked` is the state
   #counts = new Map();
@@ -81,10 +111,15 @@ export class Work {
   /** @param {import('attn').Attn} attn the module on this thread */
   constructor(attn) {
     this.#worker = new TaskWorker({ variant: attn.variant, threads: 1 });
+    this.language = new Language(attn, (bytes) => this.#worker.first(languageTask, bytes));
     $effect.root(() => {
       $effect(() => {
         const { given, long } = this.#latest;
-        const asked = long ? this.#asked : [];
+        const asked = long ? [...this.#asked] : [];
+        // Whatever figures show of it, they show what it was computed from.
+        if (asked.length && given.weights === 'learned' && !asked.includes(readTask)) {
+          asked.push(readTask);
+        }
         untrack(() => this.#compute(given, long, asked));
       });
     });
@@ -158,7 +193,8 @@ export class Work {
    * @param {AnyTask} task @param {Given} given @returns {Job}
    */
   #job(task, given) {
-    const needed = { tokens: given.tokens, ...pick(given, task.reads) };
+    const { tokens, ids, rotary } = given;
+    const needed = { tokens, ids, rotary, ...pick(given, task.reads) };
     const key = JSON.stringify(needed);
     const job = this.#jobs[task.name];
     if (job?.key === key) return job;
@@ -208,7 +244,7 @@ const pick = (object, names) =>
  * @returns {Readonly<Given>}
  */
 function view(of) {
-  const properties = /** @type {const} */ (['tokens', ...names]).map((name) => {
+  const properties = /** @type {const} */ (['tokens', 'ids', 'rotary', ...names]).map((name) => {
     const value = $derived(of()[name]);
     return [name, { get: () => value, enumerable: true }];
   });

@@ -5,13 +5,16 @@ import { serve } from 'attn/worker/serve';
 import { attentionTask } from './tasks/attention.js';
 import { editTask } from './tasks/edit.js';
 import { holdTask } from './tasks/hold.js';
+import { languageTask } from './tasks/language.js';
 import { measureTask } from './tasks/measure.js';
+import { readTask } from './tasks/read.js';
 import { shuffleTask } from './tasks/shuffle.js';
 import { stagesTask } from './tasks/stages.js';
 import { trainTask } from './tasks/train.js';
 
 const tasks = [
-  ...[attentionTask, editTask, holdTask, measureTask, shuffleTask, stagesTask, trainTask],
+  ...[attentionTask, editTask, holdTask, languageTask, measureTask, readTask, shuffleTask],
+  ...[stagesTask, trainTask],
 ];
 
 serve(Object.fromEntries(tasks.map(({ name, run }) => [name, run])));

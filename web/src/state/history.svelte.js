@@ -1,5 +1,5 @@
 import { untrack } from 'svelte';
-import { parseSettings } from './url.js';
+import { formatSettings, parseSettings } from './url.js';
 import { currentFragment, settings } from './settings.svelte.js';
 
 /** Most steps that can be undone. */
@@ -44,6 +44,11 @@ class History {
 
   redo() {
     this.#go(this.#at + 1);
+  }
+
+  /** As if the page had begun with these. @param {Partial<import('./properties.js').Settings>} changes */
+  amend(changes) {
+    this.#steps = this.#steps.map((step) => formatSettings({ ...parseSettings(step), ...changes }));
   }
 
   /** @param {string} fragment */

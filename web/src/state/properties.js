@@ -25,6 +25,11 @@ export const maxBlocked = 400;
 
 export const headCounts = [1, 2, 4, 8];
 
+/** Most layers and heads of a language model. */
+const [maxLayers, maxHeads] = [32, 32];
+
+/** Where a layer's projections come from. @typedef {'identity' | 'xavier' | 'learned'} Weights */
+
 export const limits = {
   /** In steps of the largest head count, so that every number of heads divides it. */
   dModel: { min: 8, max: 256, step: 8 },
@@ -41,9 +46,11 @@ const shared = {
   dModel: number(64, limits.dModel, (value) => Math.round(value / 8) * 8),
   heads: choice(4, headCounts),
   /** The head that is looked at. */
-  head: integer(0, { min: 0, max: Math.max(...headCounts) - 1 }),
+  head: integer(0, { min: 0, max: maxHeads - 1 }),
   /** Query, key, value and output projections of the layer, and the seed of the random ones. */
-  weights: choice(/** @type {'identity' | 'xavier'} */ ('identity'), ['identity', 'xavier']),
+  weights: choice(/** @type {Weights} */ ('identity'), ['identity', 'xavier', 'learned']),
+  /** Of the language model, where its weights are those: the layer that is looked at. */
+  layer: integer(0, { min: 0, max: maxLayers - 1 }),
   seed: integer(1, limits.seed),
 
   /** The positional encoding of the layer's input, and the base of its wavelengths. */

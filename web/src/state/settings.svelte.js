@@ -1,9 +1,30 @@
 import { place } from './place.svelte.js';
 import { initial } from './properties.js';
-import { correctedSettings, formatSettings, isFromLaterVersion, parseSettings } from './url.js';
+import {
+  correctedSettings,
+  formatSettings,
+  isFromLaterVersion,
+  parseSettings,
+  version,
+} from './url.js';
 
 /** The settings of the page: the one state object, mirrored in the URL. */
 export const settings = $state(parseSettings(location.hash));
+
+/** Whether the page was opened without a link. */
+export const opened = location.hash.length <= 1;
+
+/** What the page begins with: the initial settings, until it has others. @type {typeof initial} */
+let beginning = $state.raw(initial);
+
+/** The settings that a reset brings back. */
+export const start = () => beginning;
+
+/** Lets the page begin with other settings from now on. @param {Partial<typeof initial>} changes */
+export function beginWith(changes) {
+  beginning = { ...initial, ...changes };
+  Object.assign(settings, changes);
+}
 
 /**
  * The link that was followed: whether a later version of the page made it, which settings it had, and
@@ -34,6 +55,13 @@ const urlDelay = 250;
 /** Computed once for all its readers. */
 const fragment = $derived(formatSettings(settings));
 
+/** The same in the address: clean with the settings that the page begins with. */
+const address = $derived.by(() => {
+  if (beginning === initial) return fragment;
+  if (fragment === formatSettings(beginning)) return '';
+  return fragment || `v=${version}&weights=${initial.weights}`;
+});
+
 /** The settings as a fragment of the URL, without '#'. */
 export const currentFragment = () => fragment;
 
@@ -45,13 +73,13 @@ export function mirrorSettingsInUrl() {
   const write = () => {
     // Such a link stays unchanged, for the later version to read.
     if (isLinkFromLaterVersion()) return;
-    const next = place.isInHistory && place.chapter ? fragmentTo(place.chapter) : `#${fragment}`;
+    const next = place.isInHistory && place.chapter ? fragmentTo(place.chapter) : `#${address}`;
     if (next.slice(1) === location.hash.slice(1)) return;
     const url = next === '#' ? location.pathname + location.search : next;
     history.replaceState(history.state, '', url);
   };
   $effect(() => {
-    void [fragment, place.chapter];
+    void [address, place.chapter];
     const timer = setTimeout(write, urlDelay);
     return () => clearTimeout(timer);
   });
@@ -65,7 +93,7 @@ export function mirrorSettingsInUrl() {
     const read = () => {
       if (place.isInHistory) return;
       link = linkOf(location.hash);
-      Object.assign(settings, parseSettings(location.hash));
+      Object.assign(settings, location.hash.length > 1 ? parseSettings(location.hash) : beginning);
       place.follow(location.hash);
     };
     place.follow(location.hash);
@@ -80,12 +108,12 @@ export function mirrorSettingsInUrl() {
 
 /** @param {readonly SettingName[]} names */
 export function areInitial(names) {
-  return names.every((name) => JSON.stringify(settings[name]) === JSON.stringify(initial[name]));
+  return names.every((name) => JSON.stringify(settings[name]) === JSON.stringify(beginning[name]));
 }
 
 /** @param {readonly SettingName[]} names */
 export function reset(names) {
-  for (const name of names) /** @type {any} */ (settings)[name] = initial[name];
+  for (const name of names) /** @type {any} */ (settings)[name] = beginning[name];
 }
 
 /**

@@ -9,6 +9,13 @@ export const maxSteps = 64;
 /** Most tokens of either sentence of an alignment. */
 export const maxAligned = 64;
 
+/** How the language model writes on; topK of 0 leaves all tokens in. */
+export const limits = {
+  temperature: { min: 0.1, max: 2, step: 0.05 },
+  topK: { min: 0, max: 100 },
+  draw: { min: 0, max: 2 ** 31 - 1 },
+};
+
 /** What this chapter adds to the page's settings. */
 export const properties = {
   /** Where the block normalises: after the residual connections, or before the layers. */
@@ -18,6 +25,11 @@ export const properties = {
 
   /** The token that the decoder has come to. */
   decoderStep: integer(4, { min: 0, max: maxSteps - 1 }),
+
+  /** The next word: how boldly it is drawn, from how many, and the seed. */
+  temperature: number(0.8, limits.temperature),
+  topK: integer(40, limits.topK),
+  draw: integer(1, limits.draw),
 
   /** The sentences that are aligned: what is read, and what is written. */
   source: text('The agreement on the European Economic Area was signed in August 1992.', 2000),

@@ -10,8 +10,10 @@ import { inputCode } from '../../model/inputCode.js';
  * @param {string[]} tokens
  * @param {string} file the exported x, which the Python program reads
  * @param {string} [readX] how else that program gets its x
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
-export function layerCode(settings, tokens, file, readX) {
+export function layerCode(settings, tokens, file, readX, learned) {
+  if (learned) return learned.languageCode(settings, learned, 'attention');
   const { heads, weights, seed } = settings;
   const input = inputCode(settings, tokens, file);
   const masks = exclusionCode(settings, tokens.length);
@@ -67,16 +69,27 @@ layer.${identity ? 'initialize_identity()' : `initialize_xavier(${seed})`};`,
  * @param {number} head
  * @param {string} [file] the exported x
  * @param {string} [readX] how else the Python program gets its x
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned]
  */
-export function attentionCode(settings, tokens, head, file = 'weights-input', readX) {
-  const { javascript, python, cpp } = layerCode(settings, tokens, file, readX);
+export function attentionCode(settings, tokens, head, file = 'weights-input', readX, learned) {
+  const parts = layerCode(settings, tokens, file, readX, learned);
+  return attentionPrograms(parts, head, settings.heads);
+}
+
+/**
+ * The same of a layer that programs begin with.
+ * @param {ReturnType<typeof layerCode>} parts
+ * @param {number} head
+ * @param {number} heads
+ */
+export function attentionPrograms({ javascript, python, cpp }, head, heads) {
   return {
     python: pythonProgram({
       body: `${python.before}
 
 _, weights = mha(x[None], x[None], x[None], attn_mask=${python.options.join(', ')},
                  average_attn_weights=False)
-head = weights[0, ${head}]  # head ${head + 1} of ${settings.heads}`,
+head = weights[0, ${head}]  # head ${head + 1} of ${heads}`,
       result: 'head',
     }),
     cpp: cppProgram({
@@ -86,14 +99,14 @@ std::vector<float> y(n * d_model), weights(num_heads * n * n);
 const attn::Tensor X(x.data(), {1, n, d_model}), Y(y.data(), {1, n, d_model});
 layer.forward(X, X, X, Y,
               {.attention = {${[...cpp.options, '.weights = attn::Tensor(weights.data(), {1, num_heads, n, n})'].join(',\n                             ')}}});
-const float* const head = weights.data() + ${head} * n * n;  // head ${head + 1} of ${settings.heads}`,
+const float* const head = weights.data() + ${head} * n * n;  // head ${head + 1} of ${heads}`,
       ...{ result: 'head', rows: 'n', columns: 'n', includes: ['<string_view>'] },
     }),
     javascript: javascriptProgram({
       body: `${javascript.before}
 
 const { weights } = layer.forward(x, x, x, { ${[...javascript.options, 'needWeights: true'].join(', ')} });
-// Head ${head + 1} of ${settings.heads}.
+// Head ${head + 1} of ${heads}.
 const head = { data: weights.data.subarray(${head} * n * n, ${head + 1} * n * n), shape: [n, n] };`,
       result: 'head',
     }),

@@ -3,7 +3,7 @@ import { attentionCode } from './code.js';
 
 await testLayerPrograms(
   'the weights of a head',
-  (settings) => attentionCode(settings, tokens, head),
+  (settings, learned) => attentionCode(settings, tokens, head, undefined, undefined, learned),
   weightsOfHead,
   ({ x }) => ({ 'weights-input': x }),
 );

@@ -4,11 +4,12 @@ import { blockPrelude } from '../encoderBlock/code.js';
 /**
  * Programs that decode token by token. PyTorch's layer has no cache: its program makes the one pass
  * over all tokens that the others' results are equal to.
- * @param {import('../../state/properties.js').Settings} settings
+ * @param {Parameters<typeof blockPrelude>[0]} settings
  * @param {string[]} tokens
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
-export function decoderCacheCode(settings, tokens) {
-  const prelude = blockPrelude(settings, tokens, 'decoder-cache');
+export function decoderCacheCode(settings, tokens, learned) {
+  const prelude = blockPrelude(settings, tokens, 'decoder-cache', learned);
   return {
     python: pythonProgram({
       body: `${prelude.python}
@@ -33,8 +34,8 @@ for (std::int64_t t = 0; t < n; ++t) {
       body: `${prelude.javascript}
 
 const cache = layer.makeCache();
-const y = { data: new Float32Array(tokens.length * dModel), shape: [tokens.length, dModel] };
-for (let t = 0; t < tokens.length; t++) {
+const y = { data: new Float32Array(n * dModel), shape: [n, dModel] };
+for (let t = 0; t < n; t++) {
   const token = { data: x.data.subarray(t * dModel, (t + 1) * dModel), shape: [1, dModel] };
   const { output } = layer.forward(token, { attention: { causal: true }, cache });
   y.data.set(output.data, t * dModel);

@@ -22,6 +22,7 @@ import { encoderLayer } from '../encoderBlock/layer.js';
  */
 export class Decoder {
   #layer;
+  #own;
   #cache;
   /**
    * Of each token that is in the cache.
@@ -29,9 +30,14 @@ export class Decoder {
    */
   #steps = [];
 
-  /** @param {Attn} attn @param {import('../encoderBlock/layer.js').BlockOptions} options */
-  constructor(attn, options) {
-    this.#layer = encoderLayer(attn, options);
+  /**
+   * @param {Attn} attn
+   * @param {import('../encoderBlock/layer.js').BlockOptions} options
+   * @param {import('../encoderBlock/layer.js').EncoderLayer} [learned] another's, which stays its
+   */
+  constructor(attn, options, learned) {
+    this.#own = !learned;
+    this.#layer = learned ?? encoderLayer(attn, options);
     this.#cache = this.#layer.makeCache();
   }
 
@@ -91,7 +97,7 @@ export class Decoder {
 
   dispose() {
     this.#cache.dispose();
-    this.#layer.dispose();
+    if (this.#own) this.#layer.dispose();
   }
 }
 

@@ -7,9 +7,10 @@ const edit = { row: 9, column: 2, value: 1.75 };
 
 await testLayerPrograms(
   'the change of the output',
-  (settings) => editCode(settings, tokens, edit),
-  ({ attn, layer, x, exclusion, settings }) => {
-    const edited = editedLayer(attn, layer, { which: settings.editMatrix, ...edit });
+  (settings, learned) => editCode(settings, tokens, edit, learned),
+  ({ attn, layer, x, exclusion, settings, model }) => {
+    const base = model?.config.base;
+    const edited = editedLayer(attn, layer, { which: settings.editMatrix, ...edit, base });
     const after = attend(edited, x, exclusion);
     edited.dispose();
     const { data, shape } = difference(after.output, layer.forward(x, x, x, exclusion).output);

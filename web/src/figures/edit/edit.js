@@ -5,6 +5,11 @@ import { difference } from '../../model/difference.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {'q' | 'k' | 'v' | 'o'} Projection */
 
+/**
+ * Another number in one projection; base: of the layer's rotary positions.
+ * @typedef {{ which: Projection, row: number, column: number, value: number, base?: number }} Edit
+ */
+
 /** @type {Record<Projection, string>} */
 export const projectionNames = { q: 'query', k: 'key', v: 'value', o: 'output' };
 
@@ -27,7 +32,7 @@ export function projectionOf(layer, which) {
  * What another number in one projection changes of a layer's output.
  * @param {Attn} attn
  * @param {InstanceType<Attn['MultiHeadAttention']>} layer left as it is
- * @param {{ which: Projection, row: number, column: number, value: number }} edit
+ * @param {Edit} edit
  * @param {Tensor} x (n, E)
  * @param {import('attn').ExclusionOptions} exclusion
  * @param {number} head
@@ -47,16 +52,21 @@ export function effectOf(attn, layer, edit, x, exclusion, head, before) {
  * A copy of the layer of which one weight is another number. To be disposed of.
  * @param {Attn} attn
  * @param {InstanceType<Attn['MultiHeadAttention']>} layer left as it is
- * @param {{ which: Projection, row: number, column: number, value: number }} edit
+ * @param {Edit} edit
  */
-export function editedLayer(attn, layer, { which, row, column, value }) {
+export function editedLayer(attn, layer, { which, row, column, value, base }) {
   const { dModel, numHeads } = layer;
   const inProjection = layer.parameter('in_proj_weight');
   const outProjection = layer.parameter('out_proj.weight');
   const edited = which === 'o' ? outProjection : inProjection;
   const firstRow = which === 'o' ? 0 : 'qkv'.indexOf(which) * dModel;
   edited.data[(firstRow + row) * dModel + column] = value;
-  const copy = new attn.MultiHeadAttention({ dModel, numHeads, init: 'identity' });
+  const biases = layer.parameterNames().filter((name) => name.endsWith('bias'));
+  const copy = new attn.MultiHeadAttention({
+    ...{ dModel, numHeads, init: 'identity', bias: biases.length > 0 },
+    positions: base ? { rotary: { base } } : {},
+  });
+  for (const name of biases) copy.setParameter(name, layer.parameter(name));
   copy.setParameter('in_proj_weight', inProjection);
   copy.setParameter('out_proj.weight', outProjection);
   return copy;

@@ -26,11 +26,17 @@ const intermediates = [...Object.values(matrices), ...Object.values(byHead), wei
 /** An encoder block that shows every matrix between its input and its output. */
 export class EncoderBlock {
   #layer;
+  #own;
 
-  /** @param {Attn} attn @param {BlockOptions} options */
-  constructor(attn, options) {
+  /**
+   * @param {Attn} attn
+   * @param {BlockOptions} options
+   * @param {import('./layer.js').EncoderLayer} [learned] another's, which stays its
+   */
+  constructor(attn, options, learned) {
     const { dModel } = options;
-    this.#layer = encoderLayer(attn, options);
+    this.#own = !learned;
+    this.#layer = learned ?? encoderLayer(attn, options);
     const parameter = (/** @type {string} */ name) => this.#layer.parameter(name);
     const [q, k, v] = splitHeads({
       data: parameter('self_attn.in_proj_weight').data,
@@ -41,6 +47,22 @@ export class EncoderBlock {
       ...{ q, k, v, attention: parameter('self_attn.out_proj.weight') },
       ...{ hidden: parameter('linear1.weight'), feedForward: parameter('linear2.weight') },
     };
+    if (!learned) return;
+    const bias = parameter('self_attn.in_proj_bias').data;
+    const part = (/** @type {number} */ i) => bias.slice(i * dModel, (i + 1) * dModel);
+    const vectors = {
+      ...{ qBias: part(0), kBias: part(1), vBias: part(2) },
+      attentionBias: parameter('self_attn.out_proj.bias').data,
+      ...{
+        hiddenBias: parameter('linear1.bias').data,
+        feedForwardBias: parameter('linear2.bias').data,
+      },
+      ...{ norm1: parameter('norm1.weight').data, norm1Bias: parameter('norm1.bias').data },
+      ...{ norm2: parameter('norm2.weight').data, norm2Bias: parameter('norm2.bias').data },
+    };
+    for (const [name, data] of Object.entries(vectors)) {
+      this.parameters[name] = { data, shape: [data.length] };
+    }
   }
 
   /**
@@ -64,7 +86,7 @@ export class EncoderBlock {
   }
 
   dispose() {
-    this.#layer.dispose();
+    if (this.#own) this.#layer.dispose();
   }
 }
 

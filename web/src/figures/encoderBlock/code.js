@@ -3,7 +3,7 @@ import { exclusionCode } from '../../model/exclusionCode.js';
 import { inputCode } from '../../model/inputCode.js';
 import { hiddenFactor } from './layer.js';
 
-/** @typedef {import('../../state/properties.js').Settings} Settings */
+/** @typedef {import('../../model/sentence.js').SentenceSettings & Pick<import('../../state/properties.js').Settings, 'norm'>} Settings */
 
 /**
  * What programs of a block begin with: its input `x` (n, E) and the `layer`, named after the
@@ -11,8 +11,16 @@ import { hiddenFactor } from './layer.js';
  * @param {Settings} settings
  * @param {string[]} tokens
  * @param {string} figure whose exported input the Python program reads
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
-export function blockPrelude(settings, tokens, figure) {
+export function blockPrelude(settings, tokens, figure, learned) {
+  if (learned) {
+    const { javascript, cpp, python } = learned.languageCode(settings, learned, 'block');
+    return {
+      ...{ javascript: javascript.before, python: python.before },
+      cpp: `${cpp.before}\nstd::vector<float> y(n * d_model);`,
+    };
+  }
   const { dModel, heads, weights, seed, norm } = settings;
   const input = inputCode(settings, tokens, `${figure}-x`);
   const identity = weights === 'identity';
@@ -79,18 +87,19 @@ ${
  * Programs for the output of the block.
  * @param {Settings} settings
  * @param {string[]} tokens
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
-export function encoderBlockCode(settings, tokens) {
-  const prelude = blockPrelude(settings, tokens, 'encoder-block');
+export function encoderBlockCode(settings, tokens, learned) {
+  const prelude = blockPrelude(settings, tokens, 'encoder-block', learned);
   const { javascript, cpp, python } = exclusionCode(settings, tokens.length);
   const attention = javascript.options.join(', ');
-  const before = (/** @type {string} */ text) => (text ? `${text}\n` : '');
+  // With a model they come before.
+  const before = (/** @type {string} */ text) => (text && !learned ? `${text}\n` : '');
   return {
     python: pythonProgram({
       body: `${prelude.python}
 
-${python.before}
-with torch.no_grad():
+${before(python.before)}with torch.no_grad():
     y = layer(x[None], src_mask=~attends)[0]`,
       result: 'y',
     }),

@@ -1,4 +1,5 @@
 import { brief } from '../../drawing/numbers.js';
+import { turnedRow } from '../../model/turned.js';
 import { sumOfProducts } from '../stages/terms.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
@@ -10,6 +11,8 @@ import { sumOfProducts } from '../stages/terms.js';
  * @property {[number, number][]} terms products that are added up; none for `sum` and `norm`
  * @property {number[]} operands of a sum: both addends; of a norm: value, mean and deviation; of a
  *   weight: its score
+ * @property {number} [bias] that is added
+ * @property {number} [factor] of a norm: what it is multiplied by before
  */
 
 /** Within the square root, as in the core. */
@@ -29,18 +32,26 @@ const pairs = (a, b) => Array.from(a, (value, i) => [value, b[i]]);
  * @param {{ stages: Record<string, Tensor>, scores: Record<string, Tensor> }} block
  * @param {Record<string, Tensor>} parameters
  * @param {number} heads
+ * @param {number} [base] of rotary positions, which turn queries and keys
  * @returns {Explanation}
  */
-export function explain(stage, { row, column }, { stages, scores }, parameters, heads) {
+export function explain(stage, { row, column }, { stages, scores }, parameters, heads, base) {
   const [first, second] = stage.from.map((id) => stages[id]);
   switch (stage.kind) {
     case 'input':
       return { terms: [], operands: [] };
-    case 'product':
+    case 'product': {
+      const [weight, biases] = [parameters[stage.id], parameters[`${stage.id}Bias`]?.data];
+      if (base && (stage.id === 'q' || stage.id === 'k')) {
+        const depth = weight.shape[0] / heads;
+        const turned = turnedRow(weight, biases, column, { depth, base, position: row });
+        return { terms: pairs(rowOf(first, row), turned.row), operands: [], bias: turned.bias };
+      }
       return {
-        terms: pairs(rowOf(first, row), rowOf(parameters[stage.id], column)),
-        operands: [],
+        terms: pairs(rowOf(first, row), rowOf(weight, column)),
+        ...{ operands: [], bias: biases?.[column] },
       };
+    }
     case 'weights': {
       const depth = first.shape[1] / heads;
       const left = /** @type {number} */ (stage.head) * depth;
@@ -65,7 +76,11 @@ export function explain(stage, { row, column }, { stages, scores }, parameters, 
       const values = rowOf(first, row);
       const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
       const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
-      return { terms: [], operands: [values[column], mean, Math.sqrt(variance + epsilon)] };
+      return {
+        ...{ terms: [], operands: [values[column], mean, Math.sqrt(variance + epsilon)] },
+        factor: parameters[stage.id]?.data[column],
+        bias: parameters[`${stage.id}Bias`]?.data[column],
+      };
     }
   }
 }
@@ -99,17 +114,20 @@ export function writtenOut(terms, most) {
  * The explanation as the right-hand side of an equation.
  * @param {Stage} stage
  * @param {Explanation} explanation
- * @param {{ most: number, depth: number, keys: number }} sizes most: products that are written
- *   out; depth: D; keys: how many are attended to
+ * @param {{ most: number, depth: number, keys: number, activation?: string }} sizes most: products
+ *   that are written out; depth: D; keys: how many are attended to
  */
-export function inWords(stage, { terms, operands }, { most, depth, keys }) {
+export function inWords(stage, explanation, { most, depth, keys, activation = 'ReLU' }) {
+  const { terms, operands, bias, factor } = explanation;
+  const offset = bias ? operand(bias, false) : '';
   switch (stage.kind) {
     case 'input':
       return '';
     case 'product': {
-      const sum = writtenOut(terms, most);
+      const sum = writtenOut(terms, most) + offset;
       if (stage.id !== 'hidden') return sum;
-      return `max(0, ${brief(terms.reduce((total, [a, b]) => total + a * b, 0))}) of ${sum}`;
+      const value = brief(terms.reduce((total, [a, b]) => total + a * b, bias ?? 0));
+      return `${activation === 'ReLU' ? `max(0, ${value})` : `${activation}(${value})`} of ${sum}`;
     }
     case 'mix':
       return writtenOut(terms, most);
@@ -121,7 +139,8 @@ export function inWords(stage, { terms, operands }, { most, depth, keys }) {
       return `${operand(operands[0], true)}${operand(operands[1], false)}`;
     case 'norm': {
       const [value, mean, deviation] = operands;
-      return `(${operand(value, true)}${operand(-mean, false)}) / ${brief(deviation)}`;
+      const times = factor === undefined ? '' : ` · ${brief(factor)}`;
+      return `(${operand(value, true)}${operand(-mean, false)}) / ${brief(deviation)}${times}${offset}`;
     }
   }
 }

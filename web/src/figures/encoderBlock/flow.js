@@ -32,9 +32,10 @@ const weightsOf = (heads) => Array.from({ length: heads }, (_, head) => `weights
  * norm2 are PyTorch's names.
  * @param {boolean} normFirst pre-norm instead of post-norm
  * @param {number} heads
+ * @param {string} [activation] of the feed-forward network
  * @returns {Stage[]}
  */
-export function encoderFlow(normFirst, heads) {
+export function encoderFlow(normFirst, heads, activation = 'ReLU') {
   const attended = normFirst ? 'norm1' : 'x';
   const [middle, fed] = normFirst ? ['sum1', 'norm2'] : ['norm1', 'norm1'];
   /** @type {Stage} */
@@ -76,7 +77,7 @@ export function encoderFlow(normFirst, heads) {
       ...{ symbol: normFirst ? 'H' : 'X + A', name: normFirst ? 'X + A' : 'sum' },
     },
     ...(normFirst ? [norm2] : [{ ...norm1, symbol: 'H' }]),
-    product('hidden', fed, 'R', 'hidden, ReLU'),
+    product('hidden', fed, 'R', `hidden, ${activation}`),
     product('feedForward', 'hidden', 'F', 'feed-forward'),
     {
       ...{ id: 'sum2', kind: 'sum', from: [middle, 'feedForward'] },

@@ -8,10 +8,14 @@ export const hiddenFactor = 2;
  * @property {number} dModel E
  * @property {number} heads
  * @property {boolean} normFirst
- * @property {'identity' | 'xavier'} weights of the attention; those of the feed-forward network are
- *   always random
+ * @property {import('../../state/properties.js').Weights} weights of the attention; those of the
+ *   feed-forward network are random unless they are learned, too
  * @property {number} seed
+ * @property {number} [layer] of the language model
+ * @property {boolean} [positions] whether that knows where tokens stand
  */
+
+/** @typedef {InstanceType<Attn['TransformerEncoderLayer']>} EncoderLayer */
 
 /**
  * The core's encoder layer with the page's settings. With the same seed its attention has the

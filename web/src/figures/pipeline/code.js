@@ -6,8 +6,9 @@ import { attentionCode } from '../attention/code.js';
  * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
-export function pipelineCode(settings, tokens, head) {
+export function pipelineCode(settings, tokens, head, learned) {
   const python = `import numpy as np
 
 # Exported by this figure: PyTorch has no embeddings of character n-grams.
@@ -21,5 +22,5 @@ angle = position / ${double(settings.base)} ** (column / d_model)
 x = (x + torch.stack((torch.sin(angle), torch.cos(angle)), dim=2).reshape(n, d_model)).float()`
       : ''
   }`;
-  return attentionCode(settings, tokens, head, '', python);
+  return attentionCode(settings, tokens, head, '', python, learned);
 }

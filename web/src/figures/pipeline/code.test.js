@@ -3,7 +3,7 @@ import { pipelineCode } from './code.js';
 
 await testLayerPrograms(
   'the weights of a head, from the embeddings on',
-  (settings) => pipelineCode(settings, tokens, head),
+  (settings, learned) => pipelineCode(settings, tokens, head, learned),
   weightsOfHead,
   ({ embedding }) => ({ 'pipeline-embedding': embedding }),
 );

@@ -4,4 +4,7 @@ const weightsOf = (read) =>
 
 export const encoded = weightsOf(String.raw`(\htmlData{part=x}{X} + \htmlData{part=p}{P})`);
 
+/** Of a layer of a model: X is what comes to it. */
+export const read = weightsOf(String.raw`\htmlData{part=sum}{X}`);
+
 export const plain = weightsOf(String.raw`\htmlData{part=x}{X}`);

@@ -6,6 +6,7 @@ import {
   pythonProgram,
 } from '../../frame/programs.js';
 import { uncased } from '../../model/sentence.js';
+import { attentionPrograms } from '../attention/code.js';
 import { scalingOf, schemes, streams, t5 } from './schemes.js';
 
 /** @typedef {import('./schemes.js').SchemeName} SchemeName */
@@ -19,9 +20,11 @@ import { scalingOf, schemes, streams, t5 } from './schemes.js';
  * have other values there.
  * @param {SchemeName} name
  * @param {ProgramSettings} settings
+ * @param {(import('../../model/language/languagePrograms.js').Learned & { given: import('../../model/sentence.js').SentenceSettings }) | null} [language]
+ *   the language model, if the layer is one of its, and the settings
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
-export function schemePrograms(name, settings) {
+export function schemePrograms(name, settings, language) {
   if (schemes[name].kind === 'rotation') return rotary(name, settings);
   switch (name) {
     case 'sinusoidal':
@@ -35,7 +38,13 @@ export function schemePrograms(name, settings) {
     case 'shaw':
       return relative(settings);
     default:
-      return withoutPositions(settings);
+      return language
+        ? attentionPrograms(
+            language.languageCode(language.given, language, 'attention', false),
+            settings.head,
+            settings.heads,
+          )
+        : withoutPositions(settings);
   }
 }
 

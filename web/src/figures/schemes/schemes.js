@@ -21,7 +21,7 @@ export const streams = { t5: 1, shaw: 2 };
  * @typedef {object} SchemeSettings
  * @property {number} heads
  * @property {number} head the one that is compared
- * @property {'identity' | 'xavier'} weights
+ * @property {import('../../state/properties.js').Weights} weights
  * @property {number} seed of the weights and the learned tables
  * @property {number} base
  * @property {number} factor by which scaled rotary embeddings reach further
@@ -90,10 +90,11 @@ export function scalingOf(name, { factor, trained }) {
  * @param {Attn} attn
  * @param {Tensor} x embeddings (n, E)
  * @param {SchemeSettings} settings
+ * @param {InstanceType<Attn['MultiHeadAttention']>} [learned] the layer, where its weights are learned
  * @returns {Generator<undefined, Comparison[]>} in the order of `schemeNames`, a step for each
  */
-export function* compare(attn, x, settings) {
-  const head = new Head(attn, x.shape[1], settings);
+export function* compare(attn, x, settings, learned) {
+  const head = new Head(attn, x.shape[1], settings, learned);
   const compared = [];
   for (const name of schemeNames) {
     compared.push({ name, ...head.under(name, x) });
@@ -106,26 +107,39 @@ export function* compare(attn, x, settings) {
 class Head {
   #attn;
   #settings;
-  /** @type {Tensor[]} each (D, E) */
+  /** @type {{ weight: Tensor, bias: Float32Array }[]} each (D, E) and (D) */
   #projections;
 
-  /** @param {Attn} attn @param {number} dModel @param {SchemeSettings} settings */
-  constructor(attn, dModel, settings) {
+  /**
+   * @param {Attn} attn
+   * @param {number} dModel
+   * @param {SchemeSettings} settings
+   * @param {InstanceType<Attn['MultiHeadAttention']>} [learned]
+   */
+  constructor(attn, dModel, settings, learned) {
     this.#attn = attn;
     this.#settings = settings;
     const { heads, head, weights, seed } = settings;
     const dim = dModel / heads;
-    const layer = new attn.MultiHeadAttention({
-      ...{ dModel, numHeads: heads, bias: false, init: weights, seed },
-    });
+    const layer =
+      learned ??
+      new attn.MultiHeadAttention({
+        ...{ dModel, numHeads: heads, bias: false, seed },
+        init: weights === 'learned' ? 'xavier' : weights,
+      });
     try {
       const { data } = layer.parameter('in_proj_weight');
+      const bias = learned?.parameter('in_proj_bias').data ?? new Float32Array(2 * dModel);
       this.#projections = [0, 1].map((part) => {
-        const first = (part * dModel + head * dim) * dModel;
-        return { data: data.slice(first, first + dim * dModel), shape: [dim, dModel] };
+        const first = part * dModel + head * dim;
+        const rows = data.slice(first * dModel, (first + dim) * dModel);
+        return {
+          weight: { data: rows, shape: [dim, dModel] },
+          bias: bias.slice(first, first + dim),
+        };
       });
     } finally {
-      layer.dispose();
+      if (!learned) layer.dispose();
     }
   }
 
@@ -207,7 +221,10 @@ class Head {
 
   /** @param {Tensor} x @returns {Tensor[]} query and key (n, D) */
   #project(x) {
-    return this.#projections.map((weight) => product(this.#attn, x, weight));
+    return this.#projections.map(({ weight, bias }) => {
+      const { data, shape } = product(this.#attn, x, weight);
+      return { data: data.map((value, i) => value + bias[i % bias.length]), shape };
+    });
   }
 
   /** @param {Tensor} x @param {object} [terms] of the scores */

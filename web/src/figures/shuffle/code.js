@@ -7,12 +7,16 @@ import { layerCode } from '../attention/code.js';
  * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number[]} order
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
-export function shuffleCode(settings, tokens, order) {
+export function shuffleCode(settings, tokens, order, learned) {
   const { base } = settings;
-  const encodes = settings.encoding === 'sinusoidal';
+  const encodes = settings.encoding === 'sinusoidal' && !learned;
   const without = { ...settings, encoding: /** @type {const} */ ('none') };
-  const { javascript, python, cpp } = layerCode(without, tokens, 'shuffle-embedding');
+  const { javascript, python, cpp } = learned
+    ? learned.languageCode(settings, learned, 'attention')
+    : layerCode(without, tokens, 'shuffle-embedding');
+  const given = learned ? 'embedded' : 'x';
   const attention = cpp.options.length ? `, {.attention = {${cpp.options.join(', ')}}}` : '';
   return {
     python: pythonProgram({
@@ -27,10 +31,10 @@ p = torch.stack((angle.sin(), angle.cos()), dim=2).reshape(n, d_model)
     : ''
 }
 def f(x):
-${encodes ? '    x = x + p\n' : ''}    with torch.no_grad():
+${encodes ? '    x = x + p\n' : ''}${learned ? '    x = read(x)\n' : ''}    with torch.no_grad():
         return mha(x[None], x[None], x[None], attn_mask=${python.options.join(', ')})[0][0]
 
-difference = f(x)[order] - f(x[order])`,
+${learned ? 'x = embedded\n' : ''}difference = f(x)[order] - f(x[order])`,
       result: 'difference',
     }),
     cpp: cppProgram({
@@ -39,7 +43,7 @@ const std::vector<std::int64_t> order{${order.join(', ')}};
 
 const auto f = [&](std::vector<float> x) {
   std::vector<float> y(n * d_model);
-${encodes ? `  attn::PositionalEncoding({.base = ${base}}).forward(view(x), view(x));\n` : ''}  layer.forward(view(x), view(x), view(x), view(y)${attention});
+${encodes ? `  attn::PositionalEncoding({.base = ${base}}).forward(view(x), view(x));\n` : ''}${learned ? '  x = read(x);\n' : ''}  layer.forward(view(x), view(x), view(x), view(y)${attention});
   return y;
 };
 const auto shuffled = [&](const std::vector<float>& rows) {
@@ -49,7 +53,7 @@ const auto shuffled = [&](const std::vector<float>& rows) {
   }
   return others;
 };
-std::vector<float> difference = shuffled(f(x));
+${learned ? 'x = embedded;\n' : ''}std::vector<float> difference = shuffled(f(x));
 const std::vector<float> before = f(shuffled(x));
 for (std::size_t i = 0; i < before.size(); ++i) difference[i] -= before[i];`,
       ...{ result: 'difference', rows: 'n', columns: 'd_model', includes: ['<string_view>'] },
@@ -59,14 +63,14 @@ for (std::size_t i = 0; i < before.size(); ++i) difference[i] -= before[i];`,
 const order = ${JSON.stringify(order)};
 
 const f = (x) => {
-${encodes ? `  x = attn.positionalEncoding(x, { base: ${base} });\n` : ''}  return layer.forward(x, x, x, { ${javascript.options.join(', ')} }).output;
+${encodes ? `  x = attn.positionalEncoding(x, { base: ${base} });\n` : ''}${learned ? '  x = read(x);\n' : ''}  return layer.forward(x, x, x, { ${javascript.options.join(', ')} }).output;
 };
 const shuffled = ({ data, shape }) => ({
   data: Float32Array.from(data, (_, i) => data[order[Math.floor(i / dModel)] * dModel + (i % dModel)]),
   shape,
 });
-const [after, before] = [shuffled(f(x)), f(shuffled(x))];
-const difference = { data: after.data.map((value, i) => value - before.data[i]), shape: x.shape };`,
+const [after, before] = [shuffled(f(${given})), f(shuffled(${given}))];
+const difference = { data: after.data.map((value, i) => value - before.data[i]), shape: ${given}.shape };`,
       result: 'difference',
     }),
   };

@@ -1,23 +1,16 @@
 import { orderEffect } from '../../model/shuffle.js';
 
-/** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 
 /** @typedef {ReturnType<typeof orderEffects>} OrderEffects */
 
 /**
  * How the layer's output depends on the order of the tokens, without and with their positions.
- * @param {Attn} attn
- * @param {InstanceType<Attn['MultiHeadAttention']>} layer
+ * @param {(embedding: Tensor, positions: boolean) => Tensor} f
  * @param {Tensor} x embeddings (n, E)
- * @param {import('attn').ExclusionOptions} exclusion
- * @param {{ base: number, order: number[] }} given
+ * @param {number[]} order
  */
-export function orderEffects(attn, layer, x, exclusion, { base, order }) {
-  const f = (/** @type {Tensor} */ x) =>
-    x.shape[0] ? layer.forward(x, x, x, exclusion).output : x;
-  return {
-    without: orderEffect(f, x, order),
-    with: orderEffect((x) => (x.shape[0] ? f(attn.positionalEncoding(x, { base })) : x), x, order),
-  };
-}
+export const orderEffects = (f, x, order) => ({
+  without: orderEffect((x) => f(x, false), x, order),
+  with: orderEffect((x) => f(x, true), x, order),
+});

@@ -12,10 +12,17 @@ const asList = (texts, quote = '"') => texts.map((text) => quote + text + quote)
  * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
-export function stagesCode(settings, tokens, head) {
+export function stagesCode(settings, tokens, head, learned) {
   const { dModel, heads } = settings;
-  const { javascript, python, cpp } = layerCode(settings, tokens, 'stages-input');
+  const { javascript, python, cpp } = layerCode(
+    settings,
+    tokens,
+    'stages-input',
+    undefined,
+    learned,
+  );
   const depth = dModel / heads;
   const [begin, end] = [head * depth, (head + 1) * depth];
   return {
@@ -23,8 +30,12 @@ export function stagesCode(settings, tokens, head) {
       body: `${python.before}
 
 # Head ${head + 1} of ${heads}: columns ${begin} to ${end - 1}.
-W_q, W_k, W_v = (w[${begin}:${end}] for w in mha.in_proj_weight.detach().chunk(3))
-Q, K, V = x @ W_q.T, x @ W_k.T, x @ W_v.T
+${
+  learned
+    ? `Q, K, V = (y[${head}] for y in mha.project(x))`
+    : `W_q, W_k, W_v = (w[${begin}:${end}] for w in mha.in_proj_weight.detach().chunk(3))
+Q, K, V = x @ W_q.T, x @ W_k.T, x @ W_v.T`
+}
 scores = Q @ K.T
 scaled = scores / ${depth} ** 0.5
 masked = scaled.masked_fill(${python.options.join(', ')}, float("-inf"))

@@ -4,7 +4,7 @@ import { columnsOf, stagesOf } from './stages.js';
 
 await testLayerPrograms(
   'the output of a head',
-  (settings) => stagesCode(settings, tokens, head),
+  (settings, learned) => stagesCode(settings, tokens, head, learned),
   ({ attn, layer, x, exclusion }) => {
     const { dModel, numHeads } = layer;
     const { attended } = stagesOf(attn, x, layer, exclusion, head);

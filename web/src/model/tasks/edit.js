@@ -1,6 +1,6 @@
 import { coarse, largestMagnitude } from '../../drawing/matrix.js';
 import { editOf, effectOf, projectionOf } from '../../figures/edit/edit.js';
-import { withSentence } from '../sentence.js';
+import { turnsBy, withSentence } from '../sentence.js';
 import { timed } from '../timed.js';
 import { sentence } from './task.js';
 
@@ -15,7 +15,14 @@ export const editTask = {
       timed(() => {
         const which = given.editMatrix;
         const edit = editOf(projectionOf(layer, which), given);
-        return effectOf(attn, layer, { which, ...edit }, x, exclusion, given.head);
+        return effectOf(
+          attn,
+          layer,
+          { which, ...edit, base: turnsBy(given) },
+          x,
+          exclusion,
+          given.head,
+        );
       }),
     );
     yield 0;

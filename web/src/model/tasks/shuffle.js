@@ -1,5 +1,5 @@
 import { orderEffects } from '../../figures/shuffle/effects.js';
-import { withSentence } from '../sentence.js';
+import { layerOutput, withSentence } from '../sentence.js';
 import { orderOf } from '../shuffle.js';
 import { timed } from '../timed.js';
 import { layer, masks } from './task.js';
@@ -7,14 +7,14 @@ import { layer, masks } from './task.js';
 /** What the order of the tokens changes, with and without an encoding. */
 export const shuffleTask = {
   name: /** @type {const} */ ('shuffle'),
-  reads: /** @type {const} */ ([...layer, ...masks, 'base', 'shuffle', 'order']),
+  reads: /** @type {const} */ ([...layer, ...masks, 'encoding', 'base', 'shuffle', 'order']),
   /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
   *run(attn, given) {
     yield 0;
-    return withSentence(attn, given, ({ embedding, layer, exclusion }) =>
+    return withSentence(attn, given, ({ embedding, layer, exclusion, model }) =>
       timed(() => {
         const order = orderOf(given.tokens.length, given);
-        return orderEffects(attn, layer, embedding, exclusion, { base: given.base, order });
+        return orderEffects(layerOutput(attn, given, model, layer, exclusion), embedding, order);
       }),
     );
   },

@@ -15,6 +15,6 @@
  */
 
 /** The settings that most tasks depend on. */
-export const layer = /** @type {const} */ (['dModel', 'heads', 'weights', 'seed']);
+export const layer = /** @type {const} */ (['dModel', 'heads', 'weights', 'layer', 'seed']);
 export const masks = /** @type {const} */ (['causal', 'window', 'validLen', 'blocked']);
 export const sentence = /** @type {const} */ ([...layer, ...masks, 'encoding', 'base']);

@@ -1,0 +1,139 @@
+// The language model on the page: how it comes, and what figures show of it.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { becomes, openSite, settled } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+/** Addresses of the model's files that a page asks for. @param {Page} page */
+function watchModel(page) {
+  /** @type {string[]} */
+  const asked = [];
+  page.on('request', (request) => {
+    if (request.url().endsWith('.safetensors')) asked.push(request.url());
+  });
+  return asked;
+}
+
+/** @param {Page} page @param {string} name */
+const radio = (page, name) => page.getByRole('radio', { name, exact: true }).first();
+
+/** @param {Page} page */
+const text = (page) => page.getByRole('textbox').first();
+
+const learned = '#weights=learned&causal=1';
+
+test('a page without a link begins with the model, after its first picture, and keeps what is typed', async () => {
+  const page = await site.open('', { learns: true });
+  await text(page).fill('she was not');
+  await radio(page, 'learned').and(page.locator(':checked')).waitFor();
+  assert.equal(await text(page).inputValue(), 'she was not');
+  assert.ok(await page.getByText(/^Layer \d, head \d/).isVisible());
+  // Undo leads back to the sentence, not to a page without the model.
+  await page.getByRole('button', { name: 'Undo' }).click();
+  assert.ok(await radio(page, 'learned').isChecked());
+  await becomes(async () => new URL(page.url()).hash, '');
+  await page.context().close();
+});
+
+test('nothing moves when the model has come', async () => {
+  const page = await site.open('', { learns: true, reducedMotion: 'reduce' });
+  const top = () =>
+    page.evaluate(() => document.querySelector('#sentence canvas')?.getBoundingClientRect().top);
+  await radio(page, 'learned').and(page.locator(':checked')).waitFor();
+  await settled(page);
+  const before = await top();
+  await radio(page, 'identity').check({ force: true });
+  await radio(page, 'identity').and(page.locator(':checked')).waitFor();
+  await settled(page);
+  assert.equal(await top(), before);
+  // A reload keeps that choice.
+  await page.waitForURL(({ hash }) => hash.length > 1 && !hash.includes('learned'));
+  await page.context().close();
+});
+
+test('a link wins, and does without the model', async () => {
+  const page = await site.open('#text=two+words', { learns: true });
+  const asked = watchModel(page);
+  await page.waitForTimeout(1500);
+  assert.ok(await radio(page, 'identity').isChecked());
+  assert.deepEqual(asked, []);
+  await page.context().close();
+});
+
+test('who saves data is asked before it is fetched', async () => {
+  const page = await site.open();
+  const asked = watchModel(page);
+  await page.waitForTimeout(1000);
+  assert.deepEqual(asked, []);
+  await page.getByRole('button', { name: 'Fetch it' }).click();
+  await radio(page, 'learned').and(page.locator(':checked')).waitFor();
+  assert.equal(asked.length, 1);
+  await page.getByRole('button', { name: 'Masks: causal' }).waitFor();
+  await page.context().close();
+});
+
+test('a file that is cut off leaves the page as it was, says so, and can be fetched again', async () => {
+  const page = await site.open('#text=two+words');
+  let whole = false;
+  await page.route('**/*.safetensors', (route) =>
+    whole ? route.continue() : route.fulfill({ body: 'half a file' }),
+  );
+  await radio(page, 'learned').click({ force: true });
+  await page.getByText(/language model could not be loaded/).waitFor();
+  await radio(page, 'identity').and(page.locator(':checked')).waitFor();
+  whole = true;
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByText(/language model could not be loaded/).waitFor({ state: 'detached' });
+  await radio(page, 'learned').click({ force: true });
+  await radio(page, 'learned').and(page.locator(':checked')).waitFor();
+  await page.context().close();
+});
+
+for (const [place, name] of [
+  ['self-attention.pipeline', /^Input of the layer, \d+ tokens by 128/],
+  ['self-attention.weights', /^Attention weights of head 2/],
+  ['self-attention.stages', /^Weights after softmax/],
+  ['self-attention.edit', /./],
+  ['order.shuffle', /./],
+  ['transformer.encoder-block', /^head 1/],
+  ['transformer.decoder-cache', /./],
+]) {
+  test(`${place} shows the model, and its program loads it`, async () => {
+    const page = await site.open(`${learned}&layer=1&head=1&at=${place}`);
+    const figure = page.locator(`#${String(place).split('.')[1]}`);
+    await radio(page, 'learned').and(page.locator(':checked')).waitFor();
+    await figure.getByRole('application', { name }).first().waitFor();
+    await figure.getByRole('button', { name: /^Code for/ }).click();
+    await figure
+      .getByText(/model\.safetensors/)
+      .first()
+      .waitFor();
+    await page.context().close();
+  });
+}
+
+test('a long sentence is read in the worker, to the same numbers', async () => {
+  const sentence = 'it was not the same to him as it had been to her ';
+  const words = sentence.repeat(12).trim();
+  const page = await site.open(
+    `${learned}&layer=2&text=${words.replaceAll(' ', '+')}&at=self-attention.weights`,
+  );
+  const map = page.locator('#weights').getByRole('application', { name: /^Attention weights/ });
+  await map.first().waitFor();
+  await map.first().focus();
+  await page.keyboard.press('End');
+  await becomes(
+    async () =>
+      Number.isFinite(Number(await page.locator('#weights [data-value]').first().innerText())),
+    true,
+  );
+  await page.context().close();
+});

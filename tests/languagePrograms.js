@@ -1,0 +1,48 @@
+// Tests the programs of figures that look at the whole language model.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { load } from 'attn';
+
+import * as languagePrograms from '../web/src/model/language/languagePrograms.js';
+import { reasonToSkip, run } from './programs.js';
+import { smallLanguageModel } from './smallLanguageModel.js';
+
+/** @import { LanguageModel } from '../web/src/model/language/languageModel.js' */
+/** @import { Learned } from '../web/src/model/language/languagePrograms.js' */
+
+export const ids = [3, 20, 7, 7, 0, 3];
+
+const settings = /** @type {import('../web/src/model/sentence.js').SentenceSettings} */ (
+  /** @type {unknown} */ ({
+    ...{ weights: 'learned', layer: 1, head: 0, encoding: 'sinusoidal', dModel: 16, heads: 2 },
+    ...{ causal: true, window: 0, validLen: 0, blocked: [], base: 1000, seed: 1 },
+  })
+);
+
+/**
+ * @param {string} what the programs print
+ * @param {(given: typeof settings, learned: Learned) => Record<'python' | 'cpp' | 'javascript', string>} programs
+ * @param {(model: LanguageModel) => number[]} expected
+ */
+export async function testLanguagePrograms(what, programs, expected) {
+  for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
+    const skip = await reasonToSkip(language, 'safetensors.torch');
+    test(`the ${language} program prints ${what}`, { skip }, async () => {
+      const attn = await load({ threads: 1 });
+      for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
+        const { bytes, config, model } = smallLanguageModel(attn, positions);
+        const tokens = ids.map((id) => `t${id}`);
+        const program = programs(settings, { config, ids, tokens, ...languagePrograms })[language];
+        const printed = (await run(language, program, { 'model.safetensors': bytes })).flat();
+        const values = expected(model);
+        model.dispose();
+        assert.equal(printed.length, values.length);
+        printed.forEach((value, i) =>
+          assert.ok(Math.abs(value - values[i]) < 1e-4, `${i}: ${value} for ${values[i]}`),
+        );
+      }
+    });
+  }
+}

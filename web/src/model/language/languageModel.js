@@ -1,0 +1,278 @@
+// A small language model in the core's layers: what each of its layers reads, and what it says next.
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('attn').ExclusionOptions} ExclusionOptions */
+
+/**
+ * @typedef {object} Config what the model is made of
+ * @property {number} vocabularySize
+ * @property {number} dModel E
+ * @property {number} numHeads
+ * @property {number} numLayers
+ * @property {number} dimFeedforward
+ * @property {'gelu' | 'relu'} activation
+ * @property {'sinusoidal' | 'rotary'} positions
+ * @property {number} base
+ * @property {boolean} scaleBySqrtDim
+ * @property {number} maxLength tokens of the texts that it learned from
+ *
+ * @typedef {object} Training how it learned, and what it says of text that it did not learn from:
+ *   losses in nats a token
+ * @property {string} text
+ * @property {number} tokens
+ * @property {number} steps
+ * @property {number} seed
+ * @property {number} heldOutLoss
+ * @property {number} trigramLoss
+ * @property {number} float16Loss
+ *
+ * @typedef {'previousToken' | 'firstToken' | 'sameToken' | 'induction' | 'itself'} Habit
+ * @typedef {Record<Habit, number>} Scores the mean share of a head's attention that each habit takes
+ */
+
+export class LanguageModel {
+  #attn;
+  #embedding;
+  #output;
+  #encoder;
+  /** The same without rotary positions. @type {InstanceType<Attn['TransformerEncoder']> | undefined} */
+  #unturned;
+  /** @type {Map<string, InstanceType<Attn['MultiHeadAttention']>>} */
+  #attentions = new Map();
+  /** @type {InstanceType<Attn['LayerNorm']>[]} of each layer's input, and of the last one's output */
+  #norms;
+
+  /**
+   * @param {Attn} attn
+   * @param {Uint8Array} bytes a .safetensors file, see web/languageModel/README.md
+   */
+  constructor(attn, bytes) {
+    const file = new attn.Safetensors(bytes);
+    try {
+      const { config, training, heads } = file.metadata;
+      if (!config) throw new Error('the file does not say what the model is made of');
+      /** @type {Config} */
+      this.config = JSON.parse(config);
+      /** @type {Training | null} */
+      this.training = training ? JSON.parse(training) : null;
+      /** What the heads of each layer have learned, if that was measured. @type {Scores[][] | null} */
+      this.heads = heads ? JSON.parse(heads) : null;
+
+      const { vocabularySize, dModel, numLayers, scaleBySqrtDim } = this.config;
+      this.#attn = attn;
+      this.#embedding = new attn.Embedding({
+        ...{ numEmbeddings: vocabularySize, embeddingDim: dModel, scaleBySqrtDim, init: 'zeros' },
+      });
+      this.#embedding.loadStateDict(file, { prefix: 'embedding.' });
+      this.#output = new attn.Linear({ tiedTo: this.#embedding });
+      this.#encoder = this.#stack(this.config.positions === 'rotary');
+      this.#encoder.loadStateDict(file, { prefix: 'encoder.' });
+      this.#norms = Array.from({ length: numLayers + 1 }, (_, l) => {
+        const norm = new attn.LayerNorm({ width: dModel });
+        const prefix = l < numLayers ? `layers.${l}.norm1.` : 'norm.';
+        for (const name of ['weight', 'bias']) {
+          norm.setParameter(name, this.#encoder.parameter(prefix + name));
+        }
+        return norm;
+      });
+    } finally {
+      file.dispose();
+    }
+  }
+
+  get rotary() {
+    return this.config.positions === 'rotary';
+  }
+
+  /** @param {boolean} turned whether queries and keys are turned by their positions */
+  #stack(turned) {
+    const { dModel, numHeads, numLayers, dimFeedforward, activation, base } = this.config;
+    return new this.#attn.TransformerEncoder({
+      ...{ dModel, numHeads, numLayers, dimFeedforward, activation, init: 'zeros' },
+      ...{ normFirst: true, finalNorm: true, positions: turned ? { rotary: { base } } : {} },
+    });
+  }
+
+  /** The stack of layers. @param {boolean} positions whether they know where tokens stand */
+  stack(positions) {
+    if (positions || !this.rotary) return this.#encoder;
+    if (!this.#unturned) {
+      this.#unturned = this.#stack(false);
+      this.#unturned.loadStateDict(this.#encoder.stateDict());
+    }
+    return this.#unturned;
+  }
+
+  /**
+   * A layer of the stack. It lives as long as the model.
+   * @param {number} layer @param {boolean} positions
+   */
+  block(layer, positions) {
+    return this.stack(positions).layers[layer];
+  }
+
+  /**
+   * The attention of a layer by itself. It lives as long as the model.
+   * @param {number} layer
+   * @param {boolean} positions
+   */
+  attention(layer, positions) {
+    const turned = positions && this.rotary;
+    const key = `${layer} ${turned}`;
+    const known = this.#attentions.get(key);
+    if (known) return known;
+    const { dModel, numHeads, base } = this.config;
+    const attention = new this.#attn.MultiHeadAttention({
+      ...{ dModel, numHeads, bias: true, init: 'zeros' },
+      positions: turned ? { rotary: { base } } : {},
+    });
+    for (const name of attention.parameterNames()) {
+      const values = this.#encoder.parameter(`layers.${layer}.self_attn.${name}`);
+      attention.setParameter(name, values);
+    }
+    this.#attentions.set(key, attention);
+    return attention;
+  }
+
+  /** What the model makes of its tokens before it knows their places. @param {ArrayLike<number>} ids @returns {Tensor} (n, E) */
+  embed(ids) {
+    return this.#embedding.forward(Int32Array.from(ids));
+  }
+
+  /**
+   * What positions add to the embeddings, (n, E), or, of rotary ones, sines and cosines of the angles by
+   * which they turn each pair of a head's columns, (n, D).
+   * @param {number} length
+   * @returns {Tensor}
+   */
+  positions(length) {
+    const { dModel, numHeads, base } = this.config;
+    return this.#attn.sinusoidalEncoding({
+      ...{ length, base, dModel: this.rotary ? dModel / numHeads : dModel },
+    });
+  }
+
+  /**
+   * Reads embeddings, layer by layer, as far as is asked for.
+   * @param {Tensor} embedding (n, E), n ≥ 1
+   * @param {{ exclusion?: ExclusionOptions, positions?: boolean }} [options] exclusion: of every layer,
+   *   causal by default; positions: whether it knows where tokens stand
+   */
+  read(embedding, { exclusion = { causal: true }, positions = true } = {}) {
+    const added = positions && !this.rotary;
+    const { base } = this.config;
+    /** @type {Tensor[]} */
+    const streams = [added ? this.#attn.positionalEncoding(embedding, { base }) : embedding];
+    const { layers } = this.stack(positions);
+    /** What goes into a layer, and out of the one before it: (n, E). @param {number} layer */
+    const stream = (layer) => {
+      for (let l = streams.length; l <= layer; l++) {
+        streams[l] = layers[l - 1].forward(streams[l - 1], { attention: exclusion }).output;
+      }
+      return streams[layer];
+    };
+    /** What a layer's attention reads, the former after normalisation: (n, E). @param {number} layer */
+    const layerInput = (layer) => this.#norms[layer].forward(stream(layer));
+    /** @type {Tensor | undefined} */
+    let last;
+    return {
+      ...{ stream, layerInput },
+      /** Of some rows of the last layer: what may come next, (rows, V). @param {number} [begin] @param {number} [end] */
+      logits: (begin = 0, end = embedding.shape[0]) => {
+        const { data, shape } = (last ??= layerInput(this.config.numLayers));
+        const width = shape[1];
+        return this.#output.forward({
+          data: data.subarray(begin * width, end * width),
+          shape: [end - begin, width],
+        });
+      },
+    };
+  }
+
+  /**
+   * How well each token was foretold by those before it: log-probabilities of all but the first, in
+   * nats. Their mean with the sign turned is the model's loss.
+   * @param {ArrayLike<number>} ids
+   * @param {{ positions?: boolean }} [options]
+   */
+  foretold(ids, options) {
+    const { data, shape } = this.read(this.embed(ids), options).logits();
+    const width = shape[1];
+    return Array.from({ length: ids.length - 1 }, (_, i) => {
+      const row = data.subarray(i * width, (i + 1) * width);
+      return row[ids[i + 1]] - logSumExp(row);
+    });
+  }
+
+  /**
+   * Writes on: takes tokens one after the other, with keys and values of past ones in a cache. To be
+   * disposed of.
+   */
+  writer() {
+    const caches = this.#encoder.makeCaches();
+    let position = 0;
+    return {
+      /** The logits after these next tokens. @param {ArrayLike<number>} ids @returns {Float32Array} (V) */
+      next: (ids) => {
+        let x = this.embed(ids);
+        if (!this.rotary) {
+          const { dModel, base } = this.config;
+          const p = this.#attn.sinusoidalEncoding({
+            ...{ start: position, length: ids.length, dModel, base },
+          });
+          x = { data: x.data.map((value, i) => value + p.data[i]), shape: x.shape };
+        }
+        position += ids.length;
+        const { output } = this.#encoder.forward(x, { attention: { causal: true }, caches });
+        const [rows, width] = output.shape;
+        const last = { data: output.data.subarray((rows - 1) * width), shape: [1, width] };
+        return this.#output.forward(last).data;
+      },
+      dispose: () => caches.dispose(),
+    };
+  }
+
+  dispose() {
+    for (const layer of this.#attentions.values()) layer.dispose();
+    for (const norm of this.#norms) norm.dispose();
+    this.#unturned?.dispose();
+    this.#encoder.dispose();
+    this.#output.dispose();
+    this.#embedding.dispose();
+  }
+}
+
+/** @param {Float32Array} row */
+function logSumExp(row) {
+  let largest = -Infinity;
+  for (const value of row) largest = Math.max(largest, value);
+  let sum = 0;
+  for (const value of row) sum += Math.exp(value - largest);
+  return largest + Math.log(sum);
+}
+
+/**
+ * The tokens that may come next, the most probable first.
+ * @param {Float32Array} logits (V)
+ * @param {{ temperature: number, topK: number }} options topK: how many are left in, 0 for all
+ * @returns {{ id: number, probability: number }[]}
+ */
+export function candidates(logits, { temperature, topK }) {
+  const order = Array.from(logits, (_, id) => id).sort((a, b) => logits[b] - logits[a] || a - b);
+  const kept = topK ? order.slice(0, topK) : order;
+  const largest = logits[kept[0]];
+  const powers = kept.map((id) => Math.exp((logits[id] - largest) / temperature));
+  const total = powers.reduce((sum, power) => sum + power, 0);
+  return kept.map((id, i) => ({ id, probability: powers[i] / total }));
+}
+
+/**
+ * One of them.
+ * @param {{ id: number, probability: number }[]} candidates
+ * @param {number} at from 0 to 1: where in the sum of their probabilities
+ */
+export function chosen(candidates, at) {
+  let sum = 0;
+  return candidates.find(({ probability }) => (sum += probability) > at) ?? candidates[0];
+}

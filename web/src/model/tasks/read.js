@@ -1,0 +1,14 @@
+import { withSentence } from '../sentence.js';
+import { timed } from '../timed.js';
+import { sentence } from './task.js';
+
+/** What a layer of the language model reads of a long sentence. */
+export const readTask = {
+  name: /** @type {const} */ ('read'),
+  reads: sentence,
+  /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
+  *run(attn, given) {
+    yield 0;
+    return timed(() => withSentence(attn, given, ({ embedding, x }) => ({ embedding, input: x })));
+  },
+};
