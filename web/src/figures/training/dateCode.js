@@ -18,6 +18,19 @@ const writtenAlphabet = literal(written?.symbols.slice(0, -1).join('') ?? '');
 const [padding, start] = [symbols.length - 1, (written?.symbols.length ?? 0) - 1];
 const held = 'The page leaves out the days that it holds out to test with.';
 
+/**
+ * Positions of the attention itself, in C++.
+ * @param {LaneOptions['positions']} positions
+ * @param {import('attn').AttentionPositions} options
+ */
+export const nativePositions = (positions, { t5Bias, maxRelativeDistance }) =>
+  ({
+    rotary: '.rotary = attn::RotaryEmbeddingOptions{}',
+    alibi: '.alibi = true',
+    t5: `.t5_bias = attn::T5BiasOptions{.max_distance = ${t5Bias?.maxDistance}, .bidirectional = ${t5Bias?.bidirectional}}`,
+    shaw: `.max_relative_distance = ${maxRelativeDistance}`,
+  })[/** @type {'rotary'} */ (positions)];
+
 /** Texts, a line of them at most 100 wide. @param {readonly string[]} texts @param {string} indent */
 function listed(texts, indent) {
   const lines = [''];
@@ -310,13 +323,7 @@ weights = write(ids, torch.tensor([given]))[1][0, :, :len(text)]`
 function cpp(options, steps, recurrent, { layer, head, text, table, read }) {
   const { positions, heads, layers, rate, seed } = options;
   const [sinusoidal, learned] = [positions === 'sinusoidal', positions === 'learned'];
-  const { t5Bias, maxRelativeDistance } = attentionPositions({ positions, causal: true });
-  const native = {
-    rotary: '.rotary = attn::RotaryEmbeddingOptions{}',
-    alibi: '.alibi = true',
-    t5: `.t5_bias = attn::T5BiasOptions{.max_distance = ${t5Bias?.maxDistance}, .bidirectional = true}`,
-    shaw: `.max_relative_distance = ${maxRelativeDistance}`,
-  }[/** @type {'rotary'} */ (positions)];
+  const native = nativePositions(positions, attentionPositions({ positions, causal: false }));
   const place = sinusoidal
     ? (/** @type {string} */ x) => `attn::PositionalEncoding().forward(${x})`
     : learned
