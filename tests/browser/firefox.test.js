@@ -148,6 +148,30 @@ test('Firefox opens the page, and what it shows as one types is what Chromium sh
   assert.deepEqual(shown.Firefox, shown.Chromium);
 });
 
+test('Firefox trains two models as Chromium does: the same checksums after three hundred steps', async () => {
+  const kSteps = 300;
+  /** @type {Partial<Record<BrowserName, string[]>>} */
+  const checksums = {};
+  await Promise.all(
+    kBrowsers.map(async (name) => {
+      const { page, close } = await open(
+        name,
+        `#world=count&trainLayers=1&trainStep=${kSteps}&at=training.training-run`,
+      );
+      await page.waitForSelector(`#training-run [data-step="${kSteps}"]`, {
+        timeout: 3 * kPatience,
+      });
+      await page.waitForSelector('[data-checksum=B]');
+      checksums[name] = await page.$$eval('[data-checksum]', (all) =>
+        all.map((each) => each.textContent ?? ''),
+      );
+      await close();
+    }),
+  );
+  assert.equal(checksums.Firefox?.length, 2);
+  assert.deepEqual(checksums.Firefox, checksums.Chromium);
+});
+
 test('SIMD128 gives the same bits in Firefox, Chromium and Node', async () => {
   const expected = await bitsOf(await load({ variant: 'simd128' }));
   await Promise.all(

@@ -31,7 +31,7 @@ export const worldTexts = {
   },
   dates: {
     short: 'dates',
-    long: 'A date in words is read, character by character; then it is written with digits, one after the other: the third of May 1999 becomes 1999-05-03. Each digit has to be fetched from where the text says it, and a date can be spelled in several ways. A date that is held out is held out in all of them. Right answers are counted character by character; each model goes on from what it has written itself, mistakes included.',
+    long: 'A date in words is read; then it is written with digits, one after the other: the third of May 1999 becomes 1999-05-03. A date that is held out is held out in every spelling. Right answers are counted character by character, and each model goes on from what it wrote itself.',
   },
 };
 
@@ -43,7 +43,7 @@ export const decoderNames = {
 
 /** What reads and writes, where there is a choice. */
 export const decoderText =
-  'Lane A reads all characters at once; what it writes looks at them by cross attention, in several heads. Lane B is how attention began, in 2014: a recurrent network reads character by character, another one writes, and between them is one head of additive attention. It needs no positions: it knows them by its reading. Since it reads from left to right, it knows a word at its end; look where its attention falls. The code of the first picture is lane A’s, that of the second is lane B’s.';
+  'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B is how attention began, in 2014: one recurrent network reads from left to right, another writes, and additive attention is between them. It knows a word at its end: look where its attention falls. The code below the first picture is lane A’s, below the second lane B’s.';
 
 /** @type {Record<import('../../model/training/model.js').Scheme, ChoiceText>} */
 export const schemeNames = {

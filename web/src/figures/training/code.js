@@ -1,7 +1,7 @@
 import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 import { attentionPositions, sizes } from '../../model/training/model.js';
 import { trainingStreams, worlds } from '../../model/training/worlds.js';
-import { datePrograms } from './dateCode.js';
+import { datePrograms, nativePositions } from './dateCode.js';
 
 /** @typedef {import('../../model/training/model.js').LaneOptions} LaneOptions */
 
@@ -135,14 +135,8 @@ function programs(options, steps, shownHead) {
   const filling = fillings[world];
   const example = ids.join(', ');
   const attending = attentionPositions(options);
-  const { t5Bias, maxRelativeDistance } = attending;
   const [sinusoidal, learned] = [positions === 'sinusoidal', positions === 'learned'];
-  const nativePositions = {
-    rotary: '.rotary = attn::RotaryEmbeddingOptions{}',
-    alibi: '.alibi = true',
-    t5: `.t5_bias = attn::T5BiasOptions{.max_distance = ${t5Bias?.maxDistance}, .bidirectional = ${t5Bias?.bidirectional}}`,
-    shaw: `.max_relative_distance = ${maxRelativeDistance}`,
-  }[/** @type {'rotary'} */ (positions)];
+  const native = nativePositions(positions, attending);
   const held =
     world === 'add'
       ? '\n// The page leaves out the few examples that it holds out to test with.'
@@ -220,9 +214,9 @@ attn::TransformerEncoder encoder({.layer = {.d_model = d,
                                             .num_heads = ${heads},
                                             .dim_feedforward = ${dimFeedforward},
                                             .norm_first = true${
-                                              nativePositions
+                                              native
                                                 ? `,
-                                            .positions = {${nativePositions}}`
+                                            .positions = {${native}}`
                                                 : ''
                                             }},
                                   .num_layers = ${layers},

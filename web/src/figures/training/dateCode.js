@@ -18,6 +18,19 @@ const writtenAlphabet = literal(written?.symbols.slice(0, -1).join('') ?? '');
 const [padding, start] = [symbols.length - 1, (written?.symbols.length ?? 0) - 1];
 const held = 'The page leaves out the days that it holds out to test with.';
 
+/**
+ * Positions of the attention itself, in C++.
+ * @param {LaneOptions['positions']} positions
+ * @param {import('attn').AttentionPositions} options
+ */
+export const nativePositions = (positions, { t5Bias, maxRelativeDistance }) =>
+  ({
+    rotary: '.rotary = attn::RotaryEmbeddingOptions{}',
+    alibi: '.alibi = true',
+    t5: `.t5_bias = attn::T5BiasOptions{.max_distance = ${t5Bias?.maxDistance}, .bidirectional = ${t5Bias?.bidirectional}}`,
+    shaw: `.max_relative_distance = ${maxRelativeDistance}`,
+  })[/** @type {'rotary'} */ (positions)];
+
 /** Texts, a line of them at most 100 wide. @param {readonly string[]} texts @param {string} indent */
 function listed(texts, indent) {
   const lines = [''];
@@ -81,36 +94,22 @@ function javascript(options, steps, recurrent, { layer, head, text, table }) {
     ...{ selfAttention: { causal: true }, crossAttention: { validLens } },
   });
   const logits = model.unembed.forward(y);`;
-  const look = recurrent
-    ? `const { output, hN } = model.encoder.forward(model.tokens.forward(ids));
-for (;;) {
-  const state = model.decoder.initState(output, hN, { encoderLens: validLens });
-  const tokens = { data: given, shape: [1, given.length] };
-  const { logits, alignment } = model.decoder.forward(tokens, state, { needAlignment: true });
-  const row = logits.data.slice(-${start + 1});
-  if (given.length === answers) {
-    weights = alignment.data;
-    break;
-  }
-  given.push(row.indexOf(Math.max(...row)));
-}`
+  const reading = recurrent
+    ? 'const { output, hN } = model.encoder.forward(model.tokens.forward(ids));'
     : `const memory = model.encoder.forward(withPositions(model.tokens.forward(ids)), {
   attention: { validLens },
-}).output;
-for (;;) {
-  const tokens = { data: given, shape: [1, given.length] };
-  const { output, crossAttentionWeights } = model.decoder.forward(
+}).output;`;
+  const writing = recurrent
+    ? `  const state = model.decoder.initState(output, hN, { encoderLens: validLens });
+  const { logits, alignment } = model.decoder.forward(tokens, state, { needAlignment: true });
+  weights = alignment.data;`
+    : `  const { output, crossAttentionWeights } = model.decoder.forward(
     withPositions(model.written.forward(tokens)),
     memory,
     { selfAttention: { causal: true }, crossAttention: { validLens }, needWeights: true },
   );
-  const row = model.unembed.forward(output).data.slice(-${start + 1});
-  if (given.length === answers) {
-    weights = crossAttentionWeights[${layer}].data.subarray(${head} * answers * length);
-    break;
-  }
-  given.push(row.indexOf(Math.max(...row)));
-}`;
+  const logits = model.unembed.forward(output);
+  weights = crossAttentionWeights[${layer}].data.subarray(${head} * answers * length);`;
   return javascriptProgram({
     training: true,
     body: `const [batch, length, answers, d, seed] = [${[batch, length, answers, d, options.seed].join(', ')}];
@@ -122,7 +121,6 @@ const ordinals = [
 ${listed(ordinals, '  ')}
 ];
 
-/** A day in words, and in digits. */
 function makeDate(u) {
   const year = ${years.first} + Math.floor(${years.count} * u[0]);
   const month = 1 + Math.floor(12 * u[1]);
@@ -140,7 +138,7 @@ function makeDate(u) {
   const two = (number) => String(number).padStart(2, '0');
   return [spellings[Math.floor(6 * u[3])], \`\${year}-\${two(month)}-\${two(day)}\`];
 }
-const read = (text) => [...text.padEnd(length, '·')].map((c) => (c === '·' ? padding : alphabet.indexOf(c)));
+const read = (text) => Array.from({ length }, (_, i) => (i < text.length ? alphabet.indexOf(text[i]) : padding));
 ${recurrent ? '' : `\nconst layers = {\n  ...{ dModel: d, numHeads: ${heads}, dimFeedforward: ${dimFeedforward}, numLayers: ${layers} },\n  ...{ normFirst: true, finalNorm: true, seed },\n};`}
 const model = {
   tokens: new attn.Embedding({
@@ -178,7 +176,14 @@ const ids = { data: read(text), shape: [1, length] };
 const validLens = { data: [text.length], shape: [1] };
 const given = [start];
 let weights;
-${look}
+${reading}
+for (;;) {
+  const tokens = { data: given, shape: [1, given.length] };
+${writing}
+  if (given.length === answers) break;
+  const row = logits.data.slice(-${start + 1});
+  given.push(row.indexOf(Math.max(...row)));
+}
 const shown = {
   data: weights.slice(0, answers * length).filter((_, i) => i % length < text.length),
   shape: [answers, text.length],
@@ -245,7 +250,7 @@ def write(ids, given):
     body: `import calendar
 import random
 
-# Numbers drawn by Python and PyTorch: other examples and first weights than those of the page.
+# Numbers drawn by PyTorch: other examples and first weights than those of the page.
 random.seed(${seed})
 torch.manual_seed(${seed})
 batch, length, d = ${batch}, ${length}, ${d}
@@ -318,13 +323,7 @@ weights = write(ids, torch.tensor([given]))[1][0, :, :len(text)]`
 function cpp(options, steps, recurrent, { layer, head, text, table, read }) {
   const { positions, heads, layers, rate, seed } = options;
   const [sinusoidal, learned] = [positions === 'sinusoidal', positions === 'learned'];
-  const { t5Bias, maxRelativeDistance } = attentionPositions({ positions, causal: true });
-  const native = {
-    rotary: '.rotary = attn::RotaryEmbeddingOptions{}',
-    alibi: '.alibi = true',
-    t5: `.t5_bias = attn::T5BiasOptions{.max_distance = ${t5Bias?.maxDistance}, .bidirectional = true}`,
-    shaw: `.max_relative_distance = ${maxRelativeDistance}`,
-  }[/** @type {'rotary'} */ (positions)];
+  const native = nativePositions(positions, attentionPositions({ positions, causal: false }));
   const place = sinusoidal
     ? (/** @type {string} */ x) => `attn::PositionalEncoding().forward(${x})`
     : learned
