@@ -288,7 +288,7 @@ test('settings that do not act on what is in sight say so', async () => {
 test('a sentence longer than its field shows that there is more', async () => {
   const phone = { viewport: { width: 390, height: 844 } };
   const page = await site.open('', phone);
-  const field = page.locator('.sentence .field');
+  const field = page.locator('.sentence .scroller');
   const hints = () =>
     field.evaluate(({ classList }) =>
       ['above', 'below'].filter((name) => classList.contains(name)),
