@@ -137,3 +137,57 @@ test('a long sentence is read in the worker, to the same numbers', async () => {
   );
   await page.context().close();
 });
+
+test('the next word: what is probable, drawn the same by everyone, and chosen by hand', async () => {
+  const link = `${learned}&text=she+was+very+much&at=transformer.next-word`;
+  const written = [];
+  for (let reader = 0; reader < 2; reader++) {
+    const page = await site.open(link);
+    const figure = page.locator('#next-word');
+    const probabilities = figure.locator('[data-probability]');
+    await becomes(() => probabilities.count(), 10);
+    const shares = await probabilities.evaluateAll((all) =>
+      all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.probability)),
+    );
+    assert.deepEqual(
+      shares,
+      shares.toSorted((a, b) => b - a),
+    );
+    assert.ok(shares[9] > 0 && shares.reduce((a, b) => a + b) <= 1 + 1e-6);
+    const tokens = figure.getByRole('list', { name: 'The text, token by token' });
+    const before = await tokens.getByRole('listitem').count();
+    await figure.getByRole('button', { name: 'Write ten' }).click();
+    await becomes(() => tokens.getByRole('listitem').count(), before + 10);
+    written.push(await text(page).inputValue());
+    await page.context().close();
+  }
+  assert.equal(written[0], written[1]);
+  assert.ok(written[0].startsWith('she was very much '));
+
+  const page = await site.open(link);
+  const next = page.locator('#next-word').getByRole('list', { name: 'What may come next' });
+  const first = next.getByRole('button').first();
+  const label = await first.locator('bdi').innerText();
+  await first.click();
+  await becomes(
+    () =>
+      text(page)
+        .inputValue()
+        .then((all) => all.endsWith(label)),
+    true,
+  );
+  await page.context().close();
+});
+
+test('what order is worth: the loss as written is the least', async () => {
+  const page = await site.open(
+    `${learned}&text=she+was+very+much+pleased+to+see+him+again&at=order.order-loss`,
+  );
+  const losses = page.locator('#order-loss [data-loss]');
+  await becomes(() => losses.count(), 3);
+  const [asWritten, shuffled, withoutPositions] = await losses.evaluateAll((all) =>
+    all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.loss)),
+  );
+  assert.ok(0 < asWritten && asWritten < shuffled && asWritten < withoutPositions);
+  await page.context().close();
+});

@@ -110,6 +110,18 @@ test('after the first visit the page opens without a network', async () => {
   await read(page, 'speed');
 });
 
+test('the language model, once fetched, needs no network either', async () => {
+  const page = await visit();
+  const choice = () => page.getByRole('radio', { name: 'learned', exact: true }).first();
+  await choice().click({ force: true });
+  await choice().and(page.locator(':checked')).waitFor();
+  await page.waitForURL(({ hash }) => hash.includes('weights=learned'));
+  await context.setOffline(true);
+  await page.reload();
+  await choice().and(page.locator(':checked')).waitFor();
+  await page.getByText(/^Layer \d, head \d/).waitFor();
+});
+
 test('a tab of the old version reads chapters that it had not loaded', async () => {
   const old = await visit();
   site.deploy(nextVersion);
