@@ -113,7 +113,7 @@ export { load } from './loader.js';
  * @typedef {import('./training.js').MseLossOptions} MseLossOptions
  * @typedef {import('./training.js').VariableAttentionOptions} VariableAttentionOptions
  * @typedef {import('./training.js').VariablePoolingOptions} VariablePoolingOptions
- * @typedef {import('./training.js').BahdanauVariables} BahdanauVariables
+ * @typedef {import('./recordedLayers.js').BahdanauVariables} BahdanauVariables
  * @typedef {import('./training.js').RecurrentVariables} RecurrentVariables
  * @typedef {import('./training.js').AttentionTerms} AttentionTerms
  * @typedef {import('./training.js').VariableEncoderOptions} VariableEncoderOptions

@@ -1,29 +1,12 @@
 // What a module that trains has besides. Loaded late, so that pages which do not train load nothing of it.
 
 import { kActivations } from './activation.js';
-import { AdditiveAttention } from './additiveAttention.js';
 import { Attn, madeIn, runtimeOfAttn } from './attn.js';
-import { kScoreNames, sizesOf, writeAttentionOptions, writeLengths } from './attentionOptions.js';
-import {
-  checkScoring,
-  kChoiceOfKeys,
-  kScoring,
-  writeChoiceOfKeys,
-  writeScoring,
-} from './attentionPooling.js';
-import { BahdanauDecoder } from './bahdanauDecoder.js';
-import { Conv1d } from './conv1d.js';
+import { sizesOf, writeAttentionOptions } from './attentionOptions.js';
+import { checkScoring, kChoiceOfKeys, kScoring, writeScoring } from './attentionPooling.js';
 import { argumentError, invalid } from './errors.js';
-import { Embedding } from './embedding.js';
-import { FeedForward } from './feedForward.js';
-import { GatedFeedForward } from './gatedFeedForward.js';
 import { Kind } from './kind.js';
-import { AddNorm, LayerNorm } from './layerNorm.js';
-import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
-import { Linear } from './linear.js';
 import { kSoftmaxRanks, writeSoftmaxOptions } from './maskedSoftmax.js';
-import { MultiHeadAttention, writeLayerAttention } from './multiHeadAttention.js';
-import { runtimeOf } from './nativeObject.js';
 import {
   checkOptions,
   choice,
@@ -35,43 +18,66 @@ import {
   writeOptions,
 } from './options.js';
 import { Adam, AdamW, SGD } from './optimizers.js';
-import { RMSNorm } from './rmsNorm.js';
-import { GRU, RNN } from './recurrent.js';
-import { kForwardOptions, RotaryEmbedding, writePositions } from './rotaryEmbedding.js';
 import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
-import { requireSameModule, requireTape, Tape, Variable } from './tape.js';
-import { checkEqual, checkIntegers, checkShapeIs, kHeadRanks, kRowRanks } from './tensor.js';
-import { layersOf } from './transformer.js';
-import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js';
-import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js';
+import { requireTape, Tape, Variable } from './tape.js';
+import { checkEqual, checkIntegers, kHeadRanks, kRowRanks } from './tensor.js';
+import {
+  RecordedAddNorm,
+  RecordedAdditiveAttention,
+  RecordedAttention,
+  RecordedBahdanauDecoder,
+  RecordedConv1d,
+  RecordedDecoder,
+  RecordedDecoderLayer,
+  RecordedEmbedding,
+  RecordedEncoder,
+  RecordedEncoderLayer,
+  RecordedFeedForward,
+  RecordedGRU,
+  RecordedGatedFeedForward,
+  RecordedLayerNorm,
+  RecordedLinear,
+  RecordedPositions,
+  RecordedRMSNorm,
+  RecordedRNN,
+  RecordedRotaryEmbedding,
+  isVariable,
+  kAttention,
+  kStartAndDropout,
+  writePooled,
+  writeTerms,
+} from './recordedLayers.js';
 
 /** @import { Activation } from './activation.js' */
-/** @import { AdditiveAttentionOptions } from './additiveAttention.js' */
+/** @import { AdditiveAttention, AdditiveAttentionOptions } from './additiveAttention.js' */
 /** @import { AskedFor, DropoutOption, ExclusionOptions, ScoreOptions, StageOptions } from './attentionOptions.js' */
 /** @import { AttentionPoolingOptions, AttentionPoolingResult, PoolingOptions, ScoringOptions } from './attentionPooling.js' */
+/** @import { BahdanauDecoder, BahdanauDecoderOptions } from './bahdanauDecoder.js' */
 /** @import { Call } from './call.js' */
+/** @import { Conv1d, Conv1dOptions } from './conv1d.js' */
 /** @import { Dropout } from './dropout.js' */
-/** @import { BahdanauDecoderOptions } from './bahdanauDecoder.js' */
-/** @import { Conv1dOptions } from './conv1d.js' */
-/** @import { EmbeddingOptions } from './embedding.js' */
-/** @import { FeedForwardOptions } from './feedForward.js' */
-/** @import { GatedFeedForwardOptions } from './gatedFeedForward.js' */
-/** @import { AddNormOptions, LayerNormOptions } from './layerNorm.js' */
-/** @import { LearnedPositionalEncodingOptions } from './learnedPositionalEncoding.js' */
-/** @import { LinearOptions } from './linear.js' */
+/** @import { Embedding, EmbeddingOptions } from './embedding.js' */
+/** @import { FeedForward, FeedForwardOptions } from './feedForward.js' */
+/** @import { GatedFeedForward, GatedFeedForwardOptions } from './gatedFeedForward.js' */
+/** @import { AddNorm, AddNormOptions, LayerNorm, LayerNormOptions } from './layerNorm.js' */
+/** @import { LearnedPositionalEncoding, LearnedPositionalEncodingOptions } from './learnedPositionalEncoding.js' */
+/** @import { Linear, LinearOptions } from './linear.js' */
 /** @import { MaskedSoftmaxOptions } from './maskedSoftmax.js' */
-/** @import { MultiHeadAttentionOptions } from './multiHeadAttention.js' */
-/** @import { Names, OptionTable } from './options.js' */
+/** @import { MultiHeadAttention, MultiHeadAttentionOptions } from './multiHeadAttention.js' */
 /** @import { AdamOptions, Model, SgdOptions } from './optimizers.js' */
+/** @import { Names, OptionTable } from './options.js' */
 /** @import { PositionalEncodingOptions, StartAndDropout } from './positionalEncoding.js' */
-/** @import { GRUOptions, RNNOptions } from './recurrent.js' */
-/** @import { RMSNormOptions } from './rmsNorm.js' */
-/** @import { RotaryEmbeddingOptions, RotaryForwardOptions } from './rotaryEmbedding.js' */
+/** @import { BahdanauVariables } from './recordedLayers.js' */
+/** @import { GRU, GRUOptions, RNN, RNNOptions } from './recurrent.js' */
+/** @import { RMSNorm, RMSNormOptions } from './rmsNorm.js' */
+/** @import { RotaryEmbedding, RotaryEmbeddingOptions, RotaryForwardOptions } from './rotaryEmbedding.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { AttentionResult, ScaledDotProductAttentionOptions } from './scaledDotProductAttention.js' */
 /** @import { Integers, NumbersLike, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerOptions } from './transformer.js' */
+/** @import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js' */
+/** @import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js' */
 /** @import { Variant } from './variants.js' */
 
 /**
@@ -237,444 +243,12 @@ const kCosineSchedule = {
 };
 const kInverseSqrtSchedule = { dModel: size(), warmupSteps: size(), factor: real(1) };
 
-/** @type {Names<VariableAttentionOptions>} */
-const kAttention = { ...kScoreNames, dropout: true };
-/** @type {Names<VariableEncoderOptions>} */
-const kEncoder = { attention: true, dropout: true };
-/** @type {Names<VariableDecoderOptions>} */
-const kDecoder = { selfAttention: true, crossAttention: true, dropout: true };
 /** @type {Names<VariablePoolingOptions>} */
 const kVariablePooling = { ...kScoring, ...kChoiceOfKeys };
 /** What attention over variables shows, and its names in results, in the order in which C++ gives them. */
 const kShown = { needBiasedScores: 'biasedScores', needWeights: 'weights' };
-/** In the order in which C++ takes them, before and after that of T5. */
-const kTerms = ['bias', 'alibiSlopes', 'relativeKeys', 'relativeValues', 'sinks'];
-/** @type {Names<StartAndDropout>} */
-const kStartAndDropout = { start: true, dropout: true };
 /** @type {Names<PositionalEncodingOptions>} */
 const kPositionalEncoding = { ...kStartAndDropout, ...kSinusoid };
-
-/**
- * Runs a layer on variables.
- * @callback RecordLayer
- * @param {Tape} tape
- * @param {any} layer
- * @param {...any} args  those of `forward`
- * @returns {Variable}
- */
-
-/** @param {unknown} thing */
-const isVariable = (thing) => thing instanceof Variable;
-
-/**
- * The class of a layer, with a `forward` that takes variables, too.
- * @param {new (...args: any[]) => any} Class
- * @param {RecordLayer} record
- * @returns {new (...args: any[]) => any}
- */
-const recorded = (Class, record) =>
-  class extends Class {
-    static name = Class.name;
-
-    /** @param {...any} args */
-    forward(...args) {
-      const given = args.find(isVariable);
-      return given ? record(given.tape, this, ...args) : super.forward(...args);
-    }
-  };
-
-/**
- * The same of a stack, whose layers take variables, too.
- * @param {new (...args: any[]) => any} Class
- * @param {RecordLayer} record
- * @param {new (...args: any[]) => any} LayerClass
- * @returns {new (...args: any[]) => any}
- */
-const recordedStack = (Class, record, LayerClass) =>
-  class extends recorded(Class, record) {
-    static name = Class.name;
-
-    /**
-     * @param {Runtime} runtime
-     * @param {TransformerOptions} options
-     */
-    constructor(runtime, options) {
-      super(runtime, options);
-      const stack = /** @type {any} */ (this);
-      this.layers = layersOf(stack, options, stack.sizes, (layer, place) => {
-        return new LayerClass(runtime, layer, place);
-      });
-    }
-  };
-
-/**
- * @param {Operation} operation  of one variable and nothing else
- * @returns {RecordLayer}
- */
-const recordRows = (operation) => (tape, layer, x) =>
-  tape.record(operation, (call) => tape.write(call, 'x', x), layer);
-
-/** @type {RecordLayer} */
-function recordPositions(tape, layer, x, options = {}) {
-  checkOptions(options, kStartAndDropout);
-  const { start = 0, dropout } = options;
-  const write = (/** @type {Call} */ call) => {
-    tape.write(call, 'x', x, kRowRanks);
-    call.integer('start', start, 0);
-    call.dropout(dropout);
-  };
-  return tape.record('recordLearnedPositionalEncoding', write, layer);
-}
-
-/** @type {RecordLayer} */
-function recordAddNorm(tape, layer, x, y, options = {}) {
-  checkOptions(options, { dropout: true });
-  const write = (/** @type {Call} */ call) => {
-    tape.write(call, 'x', x);
-    tape.write(call, 'y', y);
-    call.dropout(options.dropout);
-  };
-  return tape.record('recordAddNorm', write, layer);
-}
-
-/**
- * @param {Operation} operation
- * @returns {RecordLayer}
- */
-const recordFeedForward =
-  (operation) =>
-  (tape, layer, x, options = {}) => {
-    checkOptions(options, { dropout: true });
-    const write = (/** @type {Call} */ call) => {
-      tape.write(call, 'x', x);
-      call.dropout(options.dropout);
-    };
-    return tape.record(operation, write, layer);
-  };
-
-/**
- * @param {boolean} projected  whether the keys are
- * @returns {RecordLayer}
- */
-const recordAdditive =
-  (projected) =>
-  (tape, layer, query, key, value, options = {}) => {
-    checkOptions(options, kChoiceOfKeys);
-    const write = (/** @type {Call} */ call) => {
-      call.has(projected);
-      const { batch, length } = sizesOf(tape.write(call, 'query', query, kRowRanks));
-      const keys = sizesOf(tape.write(call, 'key', key, kRowRanks));
-      tape.write(call, 'value', value, kRowRanks);
-      writePooled(call, options, batch, length, keys.length);
-    };
-    return tape.record('recordAdditiveAttention', write, layer);
-  };
-
-/**
- * As pooling_options() in C++ reads them: what they show is asked for otherwise.
- * @param {Call} call
- * @param {ChoiceOfKeys} options
- * @param {number} batch
- * @param {number} numQueries
- * @param {number} numKeys
- */
-function writePooled(call, options, batch, numQueries, numKeys) {
-  writeChoiceOfKeys(call, options, batch, numQueries, numKeys);
-  call.none(Kind.result);
-  call.none(Kind.result);
-}
-
-/**
- * Writes options of attention, with those that are variables after them.
- * @param {Tape} tape
- * @param {Call} call
- * @param {AttentionOfVariablesOptions} options
- * @param {(options: VariableAttentionOptions) => void} write  with their values in place of variables
- */
-function writeTerms(tape, call, options, write) {
-  /** @type {Record<string, any>} */
-  const values = { ...options };
-  /** @type {Record<string, Variable>} */
-  const terms = {};
-  const replace = (
-    /** @type {Record<string, any>} */ of,
-    /** @type {string} */ name,
-    /** @type {string} */ path,
-  ) => {
-    if (!isVariable(of[name])) return;
-    terms[path] = of[name];
-    of[name] = terms[path].handleOn(tape, path);
-  };
-  for (const name of kTerms) replace(values, name, name);
-  if (isVariable(values.t5Bias?.table)) {
-    values.t5Bias = { ...values.t5Bias };
-    replace(values.t5Bias, 'table', 't5Bias.table');
-  }
-  write(values);
-  for (const name of [...kTerms.slice(0, 2), 't5Bias.table', ...kTerms.slice(2)]) {
-    if (terms[name]) tape.write(call, name, terms[name]);
-    else call.put(Kind.integer, -1);
-  }
-}
-
-/** @type {RecordLayer} */
-function recordRotation(tape, rotary, x, options = {}) {
-  checkOptions(options, kForwardOptions);
-  return tape.record('recordRotaryEmbedding', (call) => {
-    const { numHeads = 1 } = options;
-    tape.write(call, 'x', x, numHeads === 1 ? kHeadRanks : kRowRanks);
-    requireSameModule('RotaryEmbedding', rotary, runtimeOf(tape));
-    call.put(Kind.address, rotary.address);
-    writePositions(call, options);
-    call.integer('numHeads', numHeads, 1);
-  });
-}
-
-/** @type {RecordLayer} */
-function recordMultiHeadAttention(tape, layer, query, key = query, value = key, options = {}) {
-  checkOptions(options, kAttention);
-  const write = (/** @type {Call} */ call) => {
-    const shape = tape.write(call, 'query', query, kRowRanks);
-    const keys = tape.write(call, 'key', key, kRowRanks);
-    tape.write(call, 'value', value, kRowRanks);
-    writeAttention(call, options, layer, shape, keys);
-  };
-  return tape.record('recordMultiHeadAttention', write, layer);
-}
-
-/**
- * @param {Operation} operation
- * @returns {RecordLayer}
- */
-const recordEncoder =
-  (operation) =>
-  (tape, layer, x, options = {}) => {
-    checkOptions(options, kEncoder);
-    const { attention = {}, dropout } = options;
-    checkOptions(attention, kScoreNames, 'attention');
-    const write = (/** @type {Call} */ call) => {
-      const shape = tape.write(call, 'x', x, kRowRanks);
-      writeAttention(call, attention, layer, shape, shape);
-      call.dropout(dropout);
-    };
-    return tape.record(operation, write, layer);
-  };
-
-/**
- * @param {Operation} operation
- * @returns {RecordLayer}
- */
-const recordDecoder =
-  (operation) =>
-  (tape, layer, x, memory, options = {}) => {
-    checkOptions(options, kDecoder);
-    const { selfAttention = {}, crossAttention = {}, dropout } = options;
-    checkOptions(selfAttention, kScoreNames, 'selfAttention');
-    checkOptions(crossAttention, kScoreNames, 'crossAttention');
-    const write = (/** @type {Call} */ call) => {
-      const shape = tape.write(call, 'x', x, kRowRanks);
-      const other = tape.write(call, 'memory', memory, kRowRanks);
-      writeAttention(call, selfAttention, layer, shape, shape);
-      writeAttention(call, crossAttention, layer, shape, other);
-      call.dropout(dropout);
-    };
-    return tape.record(operation, write, layer);
-  };
-
-/**
- * @param {Call} call
- * @param {VariableAttentionOptions} options
- * @param {any} layer  that attends
- * @param {readonly number[]} queries  their shape
- * @param {readonly number[]} keys
- */
-function writeAttention(call, options, layer, queries, keys) {
-  writeLayerAttention(call, options, queries, layer.sizes, keys[keys.length - 2]);
-}
-
-const RecordedLinear = recorded(Linear, recordRows('recordLinear'));
-const RecordedPositions = recorded(LearnedPositionalEncoding, recordPositions);
-const RecordedAddNorm = recorded(AddNorm, recordAddNorm);
-const RecordedFeedForward = recorded(FeedForward, recordFeedForward('recordFeedForward'));
-const RecordedGatedFeedForward = recorded(
-  GatedFeedForward,
-  recordFeedForward('recordGatedFeedForward'),
-);
-const RecordedRotaryEmbedding = recorded(RotaryEmbedding, recordRotation);
-const RecordedRMSNorm = recorded(RMSNorm, recordRows('recordRMSNorm'));
-const RecordedAttention = recorded(MultiHeadAttention, recordMultiHeadAttention);
-const RecordedEncoderLayer = recorded(
-  TransformerEncoderLayer,
-  recordEncoder('recordTransformerEncoderLayer'),
-);
-const RecordedEncoder = recordedStack(
-  TransformerEncoder,
-  recordEncoder('recordTransformerEncoder'),
-  RecordedEncoderLayer,
-);
-const RecordedDecoderLayer = recorded(
-  TransformerDecoderLayer,
-  recordDecoder('recordTransformerDecoderLayer'),
-);
-const RecordedDecoder = recordedStack(
-  TransformerDecoder,
-  recordDecoder('recordTransformerDecoder'),
-  RecordedDecoderLayer,
-);
-
-/** A layer of tokens, which are no variables: the tape is given. */
-class RecordedEmbedding extends Embedding {
-  static name = Embedding.name;
-
-  /**
-   * @param {Integers} ids
-   * @param {Partial<TapeOption>} [options]
-   * @returns {any}
-   */
-  forward(ids, options = {}) {
-    checkOptions(options, { tape: true });
-    if (options.tape === undefined) return super.forward(ids);
-    const most = this.sizes.numEmbeddings - 1;
-    const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
-    const write = (/** @type {Call} */ call) => void call.numbers('ints', 'ids', tensor);
-    return requireTape('tape', options.tape).record('recordEmbedding', write, this);
-  }
-}
-
-/** The sum that is normalised may be of variables, too. */
-class RecordedLayerNorm extends recorded(LayerNorm, recordRows('recordLayerNorm')) {
-  static name = LayerNorm.name;
-
-  /**
-   * @param {any} x
-   * @param {any} y
-   * @returns {any}
-   */
-  forwardSum(x, y) {
-    const tape = [x, y].find(isVariable)?.tape;
-    if (!tape) return super.forwardSum(x, y);
-    const write = (/** @type {Call} */ call) => {
-      tape.write(call, 'x', x);
-      tape.write(call, 'y', y);
-    };
-    return tape.record('recordLayerNormOfSum', write, /** @type {any} */ (this));
-  }
-}
-
-/** @type {(operation: Operation) => (tape: Tape, layer: any, x: any, options?: any) => any} */
-const recordRecurrence =
-  (operation) =>
-  (tape, layer, x, options = {}) => {
-    checkOptions(options, { h0: true });
-    const write = (/** @type {Call} */ call) => {
-      tape.write(call, 'x', x, kRowRanks);
-      if (options.h0 === undefined) call.put(Kind.integer, -1);
-      else tape.write(call, 'h0', options.h0);
-    };
-    const [output, hN] = tape.recordEach(2, operation, write, layer);
-    return { output, hN };
-  };
-
-const RecordedConv1d = recorded(Conv1d, recordRows('recordConv1d'));
-const RecordedGRU = recorded(GRU, recordRecurrence('recordGRU'));
-const RecordedRNN = recorded(RNN, recordRecurrence('recordRNN'));
-
-/**
- * What Bahdanau's decoder attends to and goes on from, as variables.
- */
-export class BahdanauVariables {
-  /** @internal */
-  static name = 'BahdanauVariables';
-
-  /**
-   * @internal
-   * @param {Variable} encoderOutputs
-   * @param {Variable} hidden
-   * @param {Integers} [encoderLens]
-   */
-  constructor(encoderOutputs, hidden, encoderLens) {
-    /** (B, Nk, encoderDim) @readonly */
-    this.encoderOutputs = encoderOutputs;
-    /** (numLayers, B, H), as of now: `forward()` sets it. */
-    this.hidden = hidden;
-    /** @readonly */
-    this.encoderLens = encoderLens;
-  }
-}
-
-/** The decoder goes on from a state of variables. */
-class RecordedBahdanauDecoder extends BahdanauDecoder {
-  static name = BahdanauDecoder.name;
-
-  /**
-   * @param {any} encoderOutputs
-   * @param {any} hidden
-   * @param {{ encoderLens?: Integers }} [options]
-   * @returns {any}
-   */
-  initState(encoderOutputs, hidden, options = {}) {
-    if (![encoderOutputs, hidden].some(isVariable)) {
-      return super.initState(encoderOutputs, hidden, options);
-    }
-    checkOptions(options, { encoderLens: true });
-    for (const [name, variable] of Object.entries({ encoderOutputs, hidden })) {
-      if (!isVariable(variable)) throw invalid(name, variable, 'a Variable, as the other one is');
-    }
-    const { encoderDim, numLayers, numHiddens } = this.sizes;
-    checkShapeIs('encoderOutputs', encoderOutputs.shape, [-1, -1, encoderDim]);
-    checkShapeIs('hidden', hidden.shape, [numLayers, encoderOutputs.shape[0], numHiddens]);
-    return new BahdanauVariables(encoderOutputs, hidden, options.encoderLens);
-  }
-
-  /**
-   * @param {any} tokens
-   * @param {any} state
-   * @param {any} [options]
-   * @returns {any}
-   */
-  forward(tokens, state, options = {}) {
-    if (!(state instanceof BahdanauVariables)) return super.forward(tokens, state, options);
-    checkOptions(options, {});
-    const { encoderOutputs, encoderLens } = state;
-    const { tape } = encoderOutputs;
-    const most = this.sizes.vocabSize - 1;
-    const ids = checkIntegers('tokens', tokens, 0, most, `a token from 0 to ${most}`);
-    const [batch, numKeys] = encoderOutputs.shape;
-    const write = (/** @type {Call} */ call) => {
-      tape.write(call, 'encoderOutputs', encoderOutputs);
-      tape.write(call, 'hidden', state.hidden);
-      writeLengths(call, 'encoderLens', encoderLens, batch, undefined, numKeys);
-      call.numbers('ints', 'tokens', ids);
-    };
-    const [logits, hidden] = tape.recordEach(
-      2,
-      'recordBahdanauDecoder',
-      write,
-      /** @type {any} */ (this),
-    );
-    state.hidden = hidden;
-    return { logits };
-  }
-}
-
-/** Keys may be projected by themselves, which is recorded, too. */
-class RecordedAdditiveAttention extends recorded(AdditiveAttention, recordAdditive(false)) {
-  static name = AdditiveAttention.name;
-
-  /** @param {any} key */
-  projectKeys(key) {
-    if (!isVariable(key)) return super.projectKeys(key);
-    const write = (/** @type {Call} */ call) => void key.tape.write(call, 'key', key, kRowRanks);
-    return key.tape.record('recordProjectKeys', write, /** @type {any} */ (this));
-  }
-
-  /** @param {...any} args */
-  forwardProjected(...args) {
-    const given = args.find(isVariable);
-    if (!given) return super.forwardProjected(...args);
-    return recordAdditive(true)(given.tape, this, ...args);
-  }
-}
 
 /**
  * @param {Attn<any>} attn

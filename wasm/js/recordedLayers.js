@@ -1,0 +1,469 @@
+// The layers of a module that trains: a variable in gives a variable out, and what was computed is
+// recorded on its tape.
+
+import { AdditiveAttention } from './additiveAttention.js';
+import { kScoreNames, sizesOf, writeLengths } from './attentionOptions.js';
+import { kChoiceOfKeys, writeChoiceOfKeys } from './attentionPooling.js';
+import { BahdanauDecoder } from './bahdanauDecoder.js';
+import { Conv1d } from './conv1d.js';
+import { invalid } from './errors.js';
+import { Embedding } from './embedding.js';
+import { FeedForward } from './feedForward.js';
+import { GatedFeedForward } from './gatedFeedForward.js';
+import { Kind } from './kind.js';
+import { AddNorm, LayerNorm } from './layerNorm.js';
+import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
+import { Linear } from './linear.js';
+import { MultiHeadAttention, writeLayerAttention } from './multiHeadAttention.js';
+import { runtimeOf } from './nativeObject.js';
+import { checkOptions } from './options.js';
+import { RMSNorm } from './rmsNorm.js';
+import { GRU, RNN } from './recurrent.js';
+import { kForwardOptions, RotaryEmbedding, writePositions } from './rotaryEmbedding.js';
+import { requireSameModule, requireTape, Variable } from './tape.js';
+import { checkIntegers, checkShapeIs, kHeadRanks, kRowRanks } from './tensor.js';
+import { layersOf } from './transformer.js';
+import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js';
+import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js';
+
+/** @import { Call } from './call.js' */
+/** @import { Names } from './options.js' */
+/** @import { StartAndDropout } from './positionalEncoding.js' */
+/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { Tape } from './tape.js' */
+/** @import { Integers } from './tensor.js' */
+/** @import { AttentionOfVariablesOptions, ChoiceOfKeys, TapeOption, VariableAttentionOptions, VariableDecoderOptions, VariableEncoderOptions } from './training.js' */
+/** @import { TransformerOptions } from './transformer.js' */
+
+/** @type {Names<VariableAttentionOptions>} */
+export const kAttention = { ...kScoreNames, dropout: true };
+/** @type {Names<VariableEncoderOptions>} */
+const kEncoder = { attention: true, dropout: true };
+/** @type {Names<VariableDecoderOptions>} */
+const kDecoder = { selfAttention: true, crossAttention: true, dropout: true };
+/** In the order in which C++ takes them, before and after that of T5. */
+const kTerms = ['bias', 'alibiSlopes', 'relativeKeys', 'relativeValues', 'sinks'];
+/** @type {Names<StartAndDropout>} */
+export const kStartAndDropout = { start: true, dropout: true };
+
+/**
+ * Runs a layer on variables.
+ * @callback RecordLayer
+ * @param {Tape} tape
+ * @param {any} layer
+ * @param {...any} args  those of `forward`
+ * @returns {Variable}
+ */
+
+/** @param {unknown} thing */
+export const isVariable = (thing) => thing instanceof Variable;
+
+/**
+ * The class of a layer, with a `forward` that takes variables, too.
+ * @param {new (...args: any[]) => any} Class
+ * @param {RecordLayer} record
+ * @returns {new (...args: any[]) => any}
+ */
+const recorded = (Class, record) =>
+  class extends Class {
+    static name = Class.name;
+
+    /** @param {...any} args */
+    forward(...args) {
+      const given = args.find(isVariable);
+      return given ? record(given.tape, this, ...args) : super.forward(...args);
+    }
+  };
+
+/**
+ * The same of a stack, whose layers take variables, too.
+ * @param {new (...args: any[]) => any} Class
+ * @param {RecordLayer} record
+ * @param {new (...args: any[]) => any} LayerClass
+ * @returns {new (...args: any[]) => any}
+ */
+const recordedStack = (Class, record, LayerClass) =>
+  class extends recorded(Class, record) {
+    static name = Class.name;
+
+    /**
+     * @param {Runtime} runtime
+     * @param {TransformerOptions} options
+     */
+    constructor(runtime, options) {
+      super(runtime, options);
+      const stack = /** @type {any} */ (this);
+      this.layers = layersOf(stack, options, stack.sizes, (layer, place) => {
+        return new LayerClass(runtime, layer, place);
+      });
+    }
+  };
+
+/**
+ * @param {Operation} operation  of one variable and nothing else
+ * @returns {RecordLayer}
+ */
+const recordRows = (operation) => (tape, layer, x) =>
+  tape.record(operation, (call) => tape.write(call, 'x', x), layer);
+
+/** @type {RecordLayer} */
+function recordPositions(tape, layer, x, options = {}) {
+  checkOptions(options, kStartAndDropout);
+  const { start = 0, dropout } = options;
+  const write = (/** @type {Call} */ call) => {
+    tape.write(call, 'x', x, kRowRanks);
+    call.integer('start', start, 0);
+    call.dropout(dropout);
+  };
+  return tape.record('recordLearnedPositionalEncoding', write, layer);
+}
+
+/** @type {RecordLayer} */
+function recordAddNorm(tape, layer, x, y, options = {}) {
+  checkOptions(options, { dropout: true });
+  const write = (/** @type {Call} */ call) => {
+    tape.write(call, 'x', x);
+    tape.write(call, 'y', y);
+    call.dropout(options.dropout);
+  };
+  return tape.record('recordAddNorm', write, layer);
+}
+
+/**
+ * @param {Operation} operation
+ * @returns {RecordLayer}
+ */
+const recordFeedForward =
+  (operation) =>
+  (tape, layer, x, options = {}) => {
+    checkOptions(options, { dropout: true });
+    const write = (/** @type {Call} */ call) => {
+      tape.write(call, 'x', x);
+      call.dropout(options.dropout);
+    };
+    return tape.record(operation, write, layer);
+  };
+
+/**
+ * @param {boolean} projected  whether the keys are
+ * @returns {RecordLayer}
+ */
+const recordAdditive =
+  (projected) =>
+  (tape, layer, query, key, value, options = {}) => {
+    checkOptions(options, kChoiceOfKeys);
+    const write = (/** @type {Call} */ call) => {
+      call.has(projected);
+      const { batch, length } = sizesOf(tape.write(call, 'query', query, kRowRanks));
+      const keys = sizesOf(tape.write(call, 'key', key, kRowRanks));
+      tape.write(call, 'value', value, kRowRanks);
+      writePooled(call, options, batch, length, keys.length);
+    };
+    return tape.record('recordAdditiveAttention', write, layer);
+  };
+
+/**
+ * As pooling_options() in C++ reads them: what they show is asked for otherwise.
+ * @param {Call} call
+ * @param {ChoiceOfKeys} options
+ * @param {number} batch
+ * @param {number} numQueries
+ * @param {number} numKeys
+ */
+export function writePooled(call, options, batch, numQueries, numKeys) {
+  writeChoiceOfKeys(call, options, batch, numQueries, numKeys);
+  call.none(Kind.result);
+  call.none(Kind.result);
+}
+
+/**
+ * Writes options of attention, with those that are variables after them.
+ * @param {Tape} tape
+ * @param {Call} call
+ * @param {AttentionOfVariablesOptions} options
+ * @param {(options: VariableAttentionOptions) => void} write  with their values in place of variables
+ */
+export function writeTerms(tape, call, options, write) {
+  /** @type {Record<string, any>} */
+  const values = { ...options };
+  /** @type {Record<string, Variable>} */
+  const terms = {};
+  const replace = (
+    /** @type {Record<string, any>} */ of,
+    /** @type {string} */ name,
+    /** @type {string} */ path,
+  ) => {
+    if (!isVariable(of[name])) return;
+    terms[path] = of[name];
+    of[name] = terms[path].handleOn(tape, path);
+  };
+  for (const name of kTerms) replace(values, name, name);
+  if (isVariable(values.t5Bias?.table)) {
+    values.t5Bias = { ...values.t5Bias };
+    replace(values.t5Bias, 'table', 't5Bias.table');
+  }
+  write(values);
+  for (const name of [...kTerms.slice(0, 2), 't5Bias.table', ...kTerms.slice(2)]) {
+    if (terms[name]) tape.write(call, name, terms[name]);
+    else call.put(Kind.integer, -1);
+  }
+}
+
+/** @type {RecordLayer} */
+function recordRotation(tape, rotary, x, options = {}) {
+  checkOptions(options, kForwardOptions);
+  return tape.record('recordRotaryEmbedding', (call) => {
+    const { numHeads = 1 } = options;
+    tape.write(call, 'x', x, numHeads === 1 ? kHeadRanks : kRowRanks);
+    requireSameModule('RotaryEmbedding', rotary, runtimeOf(tape));
+    call.put(Kind.address, rotary.address);
+    writePositions(call, options);
+    call.integer('numHeads', numHeads, 1);
+  });
+}
+
+/** @type {RecordLayer} */
+function recordMultiHeadAttention(tape, layer, query, key = query, value = key, options = {}) {
+  checkOptions(options, kAttention);
+  const write = (/** @type {Call} */ call) => {
+    const shape = tape.write(call, 'query', query, kRowRanks);
+    const keys = tape.write(call, 'key', key, kRowRanks);
+    tape.write(call, 'value', value, kRowRanks);
+    writeAttention(call, options, layer, shape, keys);
+  };
+  return tape.record('recordMultiHeadAttention', write, layer);
+}
+
+/**
+ * @param {Operation} operation
+ * @returns {RecordLayer}
+ */
+const recordEncoder =
+  (operation) =>
+  (tape, layer, x, options = {}) => {
+    checkOptions(options, kEncoder);
+    const { attention = {}, dropout } = options;
+    checkOptions(attention, kScoreNames, 'attention');
+    const write = (/** @type {Call} */ call) => {
+      const shape = tape.write(call, 'x', x, kRowRanks);
+      writeAttention(call, attention, layer, shape, shape);
+      call.dropout(dropout);
+    };
+    return tape.record(operation, write, layer);
+  };
+
+/**
+ * @param {Operation} operation
+ * @returns {RecordLayer}
+ */
+const recordDecoder =
+  (operation) =>
+  (tape, layer, x, memory, options = {}) => {
+    checkOptions(options, kDecoder);
+    const { selfAttention = {}, crossAttention = {}, dropout } = options;
+    checkOptions(selfAttention, kScoreNames, 'selfAttention');
+    checkOptions(crossAttention, kScoreNames, 'crossAttention');
+    const write = (/** @type {Call} */ call) => {
+      const shape = tape.write(call, 'x', x, kRowRanks);
+      const other = tape.write(call, 'memory', memory, kRowRanks);
+      writeAttention(call, selfAttention, layer, shape, shape);
+      writeAttention(call, crossAttention, layer, shape, other);
+      call.dropout(dropout);
+    };
+    return tape.record(operation, write, layer);
+  };
+
+/**
+ * @param {Call} call
+ * @param {VariableAttentionOptions} options
+ * @param {any} layer  that attends
+ * @param {readonly number[]} queries  their shape
+ * @param {readonly number[]} keys
+ */
+function writeAttention(call, options, layer, queries, keys) {
+  writeLayerAttention(call, options, queries, layer.sizes, keys[keys.length - 2]);
+}
+
+export const RecordedLinear = recorded(Linear, recordRows('recordLinear'));
+export const RecordedPositions = recorded(LearnedPositionalEncoding, recordPositions);
+export const RecordedAddNorm = recorded(AddNorm, recordAddNorm);
+export const RecordedFeedForward = recorded(FeedForward, recordFeedForward('recordFeedForward'));
+export const RecordedGatedFeedForward = recorded(
+  GatedFeedForward,
+  recordFeedForward('recordGatedFeedForward'),
+);
+export const RecordedRotaryEmbedding = recorded(RotaryEmbedding, recordRotation);
+export const RecordedRMSNorm = recorded(RMSNorm, recordRows('recordRMSNorm'));
+export const RecordedAttention = recorded(MultiHeadAttention, recordMultiHeadAttention);
+export const RecordedEncoderLayer = recorded(
+  TransformerEncoderLayer,
+  recordEncoder('recordTransformerEncoderLayer'),
+);
+export const RecordedEncoder = recordedStack(
+  TransformerEncoder,
+  recordEncoder('recordTransformerEncoder'),
+  RecordedEncoderLayer,
+);
+export const RecordedDecoderLayer = recorded(
+  TransformerDecoderLayer,
+  recordDecoder('recordTransformerDecoderLayer'),
+);
+export const RecordedDecoder = recordedStack(
+  TransformerDecoder,
+  recordDecoder('recordTransformerDecoder'),
+  RecordedDecoderLayer,
+);
+
+/** A layer of tokens, which are no variables: the tape is given. */
+export class RecordedEmbedding extends Embedding {
+  static name = Embedding.name;
+
+  /**
+   * @param {Integers} ids
+   * @param {Partial<TapeOption>} [options]
+   * @returns {any}
+   */
+  forward(ids, options = {}) {
+    checkOptions(options, { tape: true });
+    if (options.tape === undefined) return super.forward(ids);
+    const most = this.sizes.numEmbeddings - 1;
+    const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
+    const write = (/** @type {Call} */ call) => void call.numbers('ints', 'ids', tensor);
+    return requireTape('tape', options.tape).record('recordEmbedding', write, this);
+  }
+}
+
+/** The sum that is normalised may be of variables, too. */
+export class RecordedLayerNorm extends recorded(LayerNorm, recordRows('recordLayerNorm')) {
+  static name = LayerNorm.name;
+
+  /**
+   * @param {any} x
+   * @param {any} y
+   * @returns {any}
+   */
+  forwardSum(x, y) {
+    const tape = [x, y].find(isVariable)?.tape;
+    if (!tape) return super.forwardSum(x, y);
+    const write = (/** @type {Call} */ call) => {
+      tape.write(call, 'x', x);
+      tape.write(call, 'y', y);
+    };
+    return tape.record('recordLayerNormOfSum', write, /** @type {any} */ (this));
+  }
+}
+
+/** @type {(operation: Operation) => (tape: Tape, layer: any, x: any, options?: any) => any} */
+const recordRecurrence =
+  (operation) =>
+  (tape, layer, x, options = {}) => {
+    checkOptions(options, { h0: true });
+    const write = (/** @type {Call} */ call) => {
+      tape.write(call, 'x', x, kRowRanks);
+      if (options.h0 === undefined) call.put(Kind.integer, -1);
+      else tape.write(call, 'h0', options.h0);
+    };
+    const [output, hN] = tape.recordEach(2, operation, write, layer);
+    return { output, hN };
+  };
+
+export const RecordedConv1d = recorded(Conv1d, recordRows('recordConv1d'));
+export const RecordedGRU = recorded(GRU, recordRecurrence('recordGRU'));
+export const RecordedRNN = recorded(RNN, recordRecurrence('recordRNN'));
+
+/**
+ * What Bahdanau's decoder attends to and goes on from, as variables.
+ */
+export class BahdanauVariables {
+  /** @internal */
+  static name = 'BahdanauVariables';
+
+  /**
+   * @internal
+   * @param {Variable} encoderOutputs
+   * @param {Variable} hidden
+   * @param {Integers} [encoderLens]
+   */
+  constructor(encoderOutputs, hidden, encoderLens) {
+    /** (B, Nk, encoderDim) @readonly */
+    this.encoderOutputs = encoderOutputs;
+    /** (numLayers, B, H), as of now: `forward()` sets it. */
+    this.hidden = hidden;
+    /** @readonly */
+    this.encoderLens = encoderLens;
+  }
+}
+
+/** The decoder goes on from a state of variables. */
+export class RecordedBahdanauDecoder extends BahdanauDecoder {
+  static name = BahdanauDecoder.name;
+
+  /**
+   * @param {any} encoderOutputs
+   * @param {any} hidden
+   * @param {{ encoderLens?: Integers }} [options]
+   * @returns {any}
+   */
+  initState(encoderOutputs, hidden, options = {}) {
+    if (![encoderOutputs, hidden].some(isVariable)) {
+      return super.initState(encoderOutputs, hidden, options);
+    }
+    checkOptions(options, { encoderLens: true });
+    for (const [name, variable] of Object.entries({ encoderOutputs, hidden })) {
+      if (!isVariable(variable)) throw invalid(name, variable, 'a Variable, as the other one is');
+    }
+    const { encoderDim, numLayers, numHiddens } = this.sizes;
+    checkShapeIs('encoderOutputs', encoderOutputs.shape, [-1, -1, encoderDim]);
+    checkShapeIs('hidden', hidden.shape, [numLayers, encoderOutputs.shape[0], numHiddens]);
+    return new BahdanauVariables(encoderOutputs, hidden, options.encoderLens);
+  }
+
+  /**
+   * @param {any} tokens
+   * @param {any} state
+   * @param {any} [options]
+   * @returns {any}
+   */
+  forward(tokens, state, options = {}) {
+    if (!(state instanceof BahdanauVariables)) return super.forward(tokens, state, options);
+    checkOptions(options, {});
+    const { encoderOutputs, encoderLens } = state;
+    const { tape } = encoderOutputs;
+    const most = this.sizes.vocabSize - 1;
+    const ids = checkIntegers('tokens', tokens, 0, most, `a token from 0 to ${most}`);
+    const [batch, numKeys] = encoderOutputs.shape;
+    const write = (/** @type {Call} */ call) => {
+      tape.write(call, 'encoderOutputs', encoderOutputs);
+      tape.write(call, 'hidden', state.hidden);
+      writeLengths(call, 'encoderLens', encoderLens, batch, undefined, numKeys);
+      call.numbers('ints', 'tokens', ids);
+    };
+    const [logits, hidden] = tape.recordEach(
+      2,
+      'recordBahdanauDecoder',
+      write,
+      /** @type {any} */ (this),
+    );
+    state.hidden = hidden;
+    return { logits };
+  }
+}
+
+/** Keys may be projected by themselves, which is recorded, too. */
+export class RecordedAdditiveAttention extends recorded(AdditiveAttention, recordAdditive(false)) {
+  static name = AdditiveAttention.name;
+
+  /** @param {any} key */
+  projectKeys(key) {
+    if (!isVariable(key)) return super.projectKeys(key);
+    const write = (/** @type {Call} */ call) => void key.tape.write(call, 'key', key, kRowRanks);
+    return key.tape.record('recordProjectKeys', write, /** @type {any} */ (this));
+  }
+
+  /** @param {...any} args */
+  forwardProjected(...args) {
+    const given = args.find(isVariable);
+    if (!given) return super.forwardProjected(...args);
+    return recordAdditive(true)(given.tape, this, ...args);
+  }
+}
