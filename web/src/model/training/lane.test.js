@@ -319,5 +319,8 @@ test('lanes that are thrown away leave memory as it was', () => {
   for (let i = 0; i < 5; i++) use();
   const before = attn.memory();
   for (let i = 0; i < 20; i++) use();
-  assert.deepEqual(attn.memory(), before);
+  const after = attn.memory();
+  assert.equal(after.bytesReserved, before.bytesReserved);
+  // The allocator rounds a block now one way and now another; a lane has hundreds of kilobytes.
+  assert.ok(Math.abs(after.bytesInUse - before.bytesInUse) < 1000);
 });
