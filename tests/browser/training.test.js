@@ -401,9 +401,13 @@ test('a table of positions is drawn as it is learned, beside the sinusoid', asyn
   await page.context().close();
 });
 
-test('a worker that was ended stops the run with a sentence, and it goes on from there', async () => {
-  const page = await site.open('#world=count&at=training.training-run');
-  await page.evaluate(() => {
+/** Ends a worker, as browsers do that are short of memory. @param {Page} page @param {number} lane */
+const endWorker = (page, lane) =>
+  page.evaluate((lane) => /** @type {any} */ (globalThis).started.at(lane - 2).terminate(), lane);
+
+/** Workers of the page are known from now on. @param {Page} page */
+const knowWorkers = (page) =>
+  page.evaluate(() => {
     const started = /** @type {Worker[]} */ ([]);
     Object.assign(globalThis, { started });
     globalThis.Worker = class extends Worker {
@@ -414,18 +418,100 @@ test('a worker that was ended stops the run with a sentence, and it goes on from
       }
     };
   });
+
+/** @param {Page} page */
+const checksumsOf = async (page) => {
+  await page.locator('[data-checksum=B]').waitFor();
+  return page.locator('[data-checksum]').allInnerTexts();
+};
+
+test('a worker that was ended stops the run with a sentence, it goes on from there, and a reload finds it', async () => {
+  const page = await site.open('#world=count&at=training.training-run');
+  await knowWorkers(page);
   await button(page, 'Ten steps').click();
   await arrives(page, 10);
   await button(page, 'Play').waitFor();
   const before = await accuracies(page);
   await button(page, 'Play').click();
-  await page.evaluate(() => /** @type {any} */ (globalThis).started[1].terminate());
-  await page.getByRole('alert').filter({ hasText: 'ended a worker after step' }).waitFor();
+  await endWorker(page, 1);
+  const alert = page.getByRole('alert').filter({ hasText: 'ended a worker after step' });
+  await alert.waitFor();
+  assert.match(await alert.innerText(), /Play goes on from step 10/);
   const step = await stepOf(page);
   assert.ok(step >= 10);
+  // What was seen is still there.
   assert.equal((await accuracies(page)).length, before.length);
   await button(page, 'One step').click();
   await arrives(page, step + 1);
   assert.equal(await page.getByRole('alert').count(), 0);
+  const checksums = await checksumsOf(page);
+  assert.equal(checksums[0], await checksumInNode(step + 1, { world: 'count' }));
+  await becomes(
+    async () => new URLSearchParams(new URL(page.url()).hash.slice(1)).get('trainStep'),
+    `${step + 1}`,
+  );
+  await page.reload();
+  await show(page, 'training-run');
+  await arrives(page, step + 1);
+  assert.deepEqual(await checksumsOf(page), checksums);
+  await page.context().close();
+});
+
+test('weights that were loaded outlive a worker', async () => {
+  const page = await site.open('#world=count&at=training.training-run');
+  await knowWorkers(page);
+  await button(page, 'Ten steps').click();
+  await arrives(page, 10);
+  await checksumsOf(page);
+  const file = page.waitForEvent('download');
+  await button(page, 'save as .safetensors').first().click();
+  const buffer = await readFile(await (await file).path());
+  await button(page, 'From the start').click();
+  await arrives(page, 0);
+  await figure(page)
+    .getByLabel('load weights into A')
+    .setInputFiles({ name: 'mine.safetensors', mimeType: '', buffer });
+  await page.locator('[data-file=A]').waitFor();
+  await button(page, 'Play').waitFor();
+  await button(page, 'Ten steps').click();
+  await arrives(page, 10);
+  const expected = await checksumsOf(page);
+  await endWorker(page, 0);
+  await button(page, 'One step').click();
+  const alert = page.getByRole('alert').filter({ hasText: 'ended a worker after step 10' });
+  await alert.waitFor();
+  assert.match(await alert.innerText(), /Play goes on from step 10/);
+  // What is drawn is asked for again by the workers that took their place.
+  await button(page, 'One step').click();
+  await arrives(page, 11);
+  await page.locator('[data-given]').waitFor();
+  assert.notDeepEqual(await checksumsOf(page), expected);
+  await figure(page).getByRole('slider', { name: 'look back' }).press('ArrowLeft');
+  await figure(page).getByText('step 10 of 11').waitFor();
+  await page.context().close();
+});
+
+test('a hundred runs that were started and thrown away leave the page’s memory as it was', async (context) => {
+  const page = await site.open('#world=count&trainLayers=1&at=training.training-run');
+  const session = await page.context().newCDPSession(page);
+  const used = async () => {
+    await session.send('HeapProfiler.collectGarbage');
+    const usage = await session.send('Runtime.getHeapUsage');
+    const { usedSize, backingStorageSize = 0 } = /** @type {any} */ (usage);
+    return (usedSize + backingStorageSize) / 1e6;
+  };
+  const run = async () => {
+    await button(page, 'next seed').click();
+    await arrives(page, 0);
+    await button(page, 'One step').click();
+    await arrives(page, 1);
+  };
+  for (let i = 0; i < 10; i++) await run();
+  const before = await used();
+  for (let i = 0; i < 100; i++) await run();
+  const after = await used();
+  context.diagnostic(`${before.toFixed(1)} MB before, ${after.toFixed(1)} MB after`);
+  assert.equal(page.workers().length, 2);
+  assert.ok(after < before + 1, `${before} MB, ${after} MB`);
   await page.context().close();
 });

@@ -8,6 +8,9 @@ import { ignored, longerWorld, Source, worlds } from './worlds.js';
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
 /** @typedef {import('./model.js').Model} Model */
 
+/** Of the optimizer's state in a checkpoint. */
+const optimizerPrefix = 'optimizer.';
+
 /** Examples that heads are scored on. */
 const scoredExamples = 8;
 
@@ -163,13 +166,13 @@ export class Lane {
   }
 
   /**
-   * The same as the model was after an earlier step, or at the last snapshot before it.
+   * The same as the model was after an earlier step, or at the last snapshot before it; at the first one,
+   * where there is none before it.
    * @param {number} step
    * @param {Int32Array} ids
    */
   lookBack(step, ids) {
-    const snapshot = this.#snapshots.at(step);
-    if (!snapshot) throw new Error(`there is no snapshot of step ${step}`);
+    const snapshot = this.#snapshots.at(step) ?? this.#snapshots.first;
     const model = this.#spare();
     model.loadStateDict(snapshot.weights);
     return { step: snapshot.step, look: model.look(ids) };
@@ -190,7 +193,8 @@ export class Lane {
         const { heldOut } = new Source(this.#attn, longer, seed, Math.ceil(sizes.heldOut / times));
         return { size: longer.size, answers: longer.answers, examples: heldOut };
       });
-    const snapshot = step < this.#step ? this.#snapshots.at(step) : undefined;
+    const snapshot =
+      step < this.#step ? (this.#snapshots.at(step) ?? this.#snapshots.first) : undefined;
     if (snapshot) this.#spare().loadStateDict(snapshot.weights);
     const model = snapshot ? this.#spare() : this.#model;
     return {
@@ -245,6 +249,31 @@ export class Lane {
     this.#optimizer = this.#newOptimizer();
     this.#snapshots.replace(this.#step, this.#model.stateDict());
     return { saved, fits: true, evaluation: this.#evaluate() };
+  }
+
+  /** All that it takes to go on from here with the same bits, in another worker. */
+  checkpoint() {
+    return this.#attn.toSafetensors(
+      {
+        ...this.#model.stateDict(),
+        ...this.#optimizer.stateDict({ prefix: optimizerPrefix }),
+      },
+      metadataOf(this.#options, this.#step),
+    );
+  }
+
+  /** Goes on from what `checkpoint` gave of such a lane. @param {Uint8Array} bytes */
+  restore(bytes) {
+    const file = new this.#attn.Safetensors(bytes);
+    try {
+      this.#model.loadStateDict(file);
+      this.#optimizer.loadStateDict(file, { prefix: optimizerPrefix });
+      this.#step = Number(file.metadata.step);
+    } finally {
+      file.dispose();
+    }
+    this.#snapshots = new Snapshots();
+    this.#snapshots.replace(this.#step, this.#model.stateDict());
   }
 
   dispose() {

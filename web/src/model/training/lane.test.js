@@ -249,6 +249,23 @@ test('lanes are asked about longer examples, and learned tables end at theirs', 
   learned.dispose();
 });
 
+test('another lane goes on from a checkpoint with the same bits', () => {
+  for (const options of [reverse, { ...dates, layers: 1 }, { ...dates, decoder: 'recurrent' }]) {
+    const first = new Lane(attn, /** @type {LaneOptions} */ (options));
+    first.train(7);
+    const second = new Lane(attn, /** @type {LaneOptions} */ (options));
+    second.restore(first.checkpoint());
+    const { ids } = exampleOf(attn, worlds[options.world], 1, '');
+    // Nothing is known of earlier steps.
+    assert.deepEqual(second.lookBack(3, ids), { step: 7, look: first.look(ids) });
+    const [expected, found] = [first, second].map((lane) => lane.train(5));
+    assert.deepEqual({ ...found, milliseconds: 0 }, { ...expected, milliseconds: 0 });
+    assert.equal(second.checksum(), first.checksum());
+    first.dispose();
+    second.dispose();
+  }
+});
+
 /** @type {LaneOptions} */
 const dates = { ...reverse, world: 'dates', decoder: 'transformer' };
 
@@ -314,6 +331,7 @@ test('lanes that are thrown away leave memory as it was', () => {
     lane.reach();
     lane.load(lane.save());
     lane.load(new Uint8Array(3));
+    lane.restore(lane.checkpoint());
     lane.dispose();
   };
   for (let i = 0; i < 5; i++) use();

@@ -1,6 +1,6 @@
 /** @typedef {Record<string, import('attn').Tensor>} Weights */
 
-/** Spacing of the first ones, in steps, and how many there are at the most: 48 of 0.3 MB each. */
+/** Spacing of the first ones, in steps, and how many there are at the most: 48 of 0.3 to 0.7 MB each. */
 const [firstEvery, most] = [5, 48];
 
 /**
@@ -32,6 +32,10 @@ export class Snapshots {
    */
   replace(step, weights) {
     this.#kept = [...this.#kept.filter((each) => each.step < step), { step, weights }];
+  }
+
+  get first() {
+    return this.#kept[0];
   }
 
   /** The last one that is not after a step. @param {number} step */

@@ -20,7 +20,7 @@ import { worlds } from './worlds.js';
 /** @typedef {{ steps: number, tokens: number, training: number, drawing: number }} Pace */
 
 /** The methods of a lane in its worker. */
-/** @typedef {{ [Name in 'train' | 'look' | 'lookBack' | 'reach' | 'checksum' | 'save' | 'load' | 'dispose']: (...args: Parameters<import('./lane.js').Lane[Name]>) =>
+/** @typedef {{ [Name in 'train' | 'look' | 'lookBack' | 'reach' | 'checksum' | 'save' | 'load' | 'checkpoint' | 'restore' | 'dispose']: (...args: Parameters<import('./lane.js').Lane[Name]>) =>
  *   Promise<ReturnType<import('./lane.js').Lane[Name]>> }} RemoteLane */
 
 /** How long the workers go on without looking for messages, in ms, and the least between two pictures. */
@@ -28,6 +28,9 @@ const [slice, betweenPictures] = [40, 70];
 
 /** The least time between two looks at longer examples, in ms: they take as long as some steps. */
 const betweenReaches = 3000;
+
+/** The least time between two states that are kept in case a worker is lost, in ms. */
+const betweenKept = 2000;
 
 /** Most steps at once. */
 const mostAtOnce = 20;
@@ -85,6 +88,8 @@ export class Training {
   /** @type {RemoteLane[] | null} */
   #lanes = null;
   #progress = [nothing(), nothing()];
+  /** What a run that has lost its workers goes on from. @type {{ step: number, lanes: Uint8Array[] } | null} */
+  #kept = null;
   /** The example that is looked at. @type {Int32Array} */
   #ids = new Int32Array();
   /** The step that was last asked for. */
@@ -196,6 +201,7 @@ export class Training {
         await this.#look(lanes);
         if (turn !== this.#turn) return;
         this.#draw();
+        await this.#keep(lanes);
         await this.#sum(lanes);
       }
     } catch (error) {
@@ -222,6 +228,7 @@ export class Training {
     this.#until = this.#asked = 0;
     for (const lane of this.#lanes ?? []) lane.dispose().catch(() => {});
     this.#lanes = null;
+    this.#kept = null;
     this.#progress = laneNames.map(nothing);
     this.state = 'resting';
     this.problem = '';
@@ -273,6 +280,7 @@ export class Training {
       this.state = 'running';
       this.#forget();
       await this.#run(lanes, isOver);
+      if (!isOver() && !this.problem) await this.#keep(lanes);
       if (!isOver()) await this.#sum(lanes);
     } catch (error) {
       if (!isOver()) this.#fail(error);
@@ -281,7 +289,9 @@ export class Training {
   }
 
   #begin() {
-    // What had gone wrong is tried again from the start: the same steps give the same weights.
+    // What had gone wrong is tried again from the start: the same steps give the same weights. Where
+    // workers were lost, others go on.
+    if (this.problem && !this.#lanes && this.#kept) this.problem = '';
     if (this.problem) {
       const until = this.#until;
       this.#restart();
@@ -304,10 +314,31 @@ export class Training {
     const lanes = await Promise.all(
       this.#workers.map((worker, i) => worker.run(trainTask, this.#options[i])),
     );
-    const remote = /** @type {any} */ (lanes);
-    if (turn === this.#turn) return (this.#lanes = /** @type {RemoteLane[]} */ (remote));
-    remote.forEach((/** @type {RemoteLane} */ lane) => lane.dispose());
-    return null;
+    const remote = /** @type {RemoteLane[]} */ (/** @type {unknown} */ (lanes));
+    const kept = this.#kept;
+    if (kept) await Promise.all(remote.map((lane, i) => lane.restore(kept.lanes[i])));
+    if (turn !== this.#turn) {
+      for (const lane of remote) void lane.dispose();
+      return null;
+    }
+    if (kept) this.#goBack(kept.step);
+    return (this.#lanes = remote);
+  }
+
+  /** Keeps what the lanes are now. @param {RemoteLane[]} lanes */
+  async #keep(lanes) {
+    const [turn, step] = [this.#turn, this.step];
+    const of = await Promise.all(lanes.map((lane) => lane.checkpoint()));
+    if (turn === this.#turn) this.#kept = { step, lanes: of };
+  }
+
+  /** Forgets what was seen after a step. @param {number} step */
+  #goBack(step) {
+    for (const lane of this.#progress) {
+      lane.step = step;
+      lane.losses.length = step;
+      lane.evaluations = lane.evaluations.filter((each) => each.step <= step);
+    }
   }
 
   /** @param {RemoteLane[]} lanes */
@@ -344,7 +375,7 @@ export class Training {
   async #run(lanes, isOver) {
     const began = performance.now();
     const first = this.step;
-    let [training, looked, reached, atOnce] = [0, -Infinity, began, 1];
+    let [training, looked, reached, kept, atOnce] = [0, -Infinity, began, began, 1];
     this.#drawing = 0;
     while (this.step < this.#until) {
       const start = performance.now();
@@ -366,6 +397,11 @@ export class Training {
         await this.#reach();
         if (isOver()) return;
         reached = performance.now();
+      }
+      if (!last && start - kept > betweenKept) {
+        await this.#keep(lanes);
+        if (isOver()) return;
+        kept = start;
       }
       const elapsed = performance.now() - began;
       const steps = (1000 * (this.step - first)) / elapsed;
@@ -419,12 +455,13 @@ export class Training {
   /** @param {any} error */
   #fail(error) {
     this.#lanes = null;
+    const from = this.#kept ? `step ${this.#kept.step}` : 'the start';
     this.problem =
       error.code === 'load_failed'
         ? `Training could not be started: ${error.message}.`
         : error.code === 'disposed'
-          ? `The browser ended a worker after step ${this.step}. What is drawn is the last that was seen; Play ${this.given ? 'begins again, without the weights that were loaded' : 'takes the same steps again, and goes on'}.`
-          : `The run stopped after step ${this.step}: ${error.message}. What is drawn is the last that was seen.`;
+          ? `The browser ended a worker after step ${this.step}. What is drawn is the last that was seen; Play goes on from ${from}.`
+          : `The run stopped after step ${this.step}: ${error.message}. What is drawn is the last that was seen; Play goes on from ${from}.`;
     for (const worker of this.#workers) worker.end();
     this.#draw();
   }
