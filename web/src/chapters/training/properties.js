@@ -1,3 +1,4 @@
+import { schemes } from '../../model/training/schemes.js';
 import { choice, integer, number, text } from '../../state/property.js';
 
 export const limits = {
@@ -5,11 +6,6 @@ export const limits = {
   rate: { min: 1e-4, max: 10 },
   head: { min: 0, max: 7 },
 };
-
-/** @typedef {import('../../model/training/model.js').Scheme} Scheme */
-
-/** @type {readonly Scheme[]} */
-const schemes = ['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw'];
 
 /** @type {readonly import('../../model/training/worlds.js').WorldName[]} */
 const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count', 'dates'];

@@ -1,3 +1,5 @@
+import { schemeTitles } from '../../model/training/schemes.js';
+
 /**
  * What a choice is called, and what there is to say about it.
  * @typedef {{ short: string, long: string }} ChoiceText
@@ -43,17 +45,17 @@ export const decoderNames = {
 
 /** What reads and writes, where there is a choice. */
 export const decoderText =
-  'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B is how attention began, in 2014: one recurrent network reads from left to right, another writes, and additive attention is between them. It knows a word at its end: look where its attention falls. The code below the first picture is lane A’s, below the second lane B’s.';
+  'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B is how attention began, in 2014: one recurrent network reads from left to right, another writes, and looks back by additive attention. What reads from left to right knows a word only once it has read it: look where the attention falls. The code below the first picture is lane A’s, below the second lane B’s.';
 
-/** @type {Record<import('../../model/training/model.js').Scheme, ChoiceText>} */
+/** @type {Record<import('../../model/training/schemes.js').Scheme, ChoiceText>} */
 export const schemeNames = {
-  none: { short: 'none', long: 'no positions' },
-  sinusoidal: { short: 'sinusoidal', long: 'sinusoidal positions' },
-  learned: { short: 'learned', long: 'a learned table of positions' },
-  rotary: { short: 'rotary', long: 'rotary positions' },
-  alibi: { short: 'ALiBi', long: 'ALiBi' },
-  t5: { short: 'T5', long: 'T5’s bias' },
-  shaw: { short: 'Shaw', long: 'Shaw’s relative positions' },
+  none: { short: schemeTitles.none, long: 'no positions' },
+  sinusoidal: { short: schemeTitles.sinusoidal, long: 'sinusoidal positions' },
+  learned: { short: schemeTitles.learned, long: 'a learned table of positions' },
+  rotary: { short: schemeTitles.rotary, long: 'rotary positions' },
+  alibi: { short: schemeTitles.alibi, long: 'ALiBi' },
+  t5: { short: schemeTitles.t5, long: 'T5’s bias' },
+  shaw: { short: schemeTitles.shaw, long: 'Shaw’s relative positions' },
 };
 
 /**

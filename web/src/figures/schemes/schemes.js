@@ -1,5 +1,6 @@
 import { matrixOf } from '../../drawing/matrix.js';
 import { product } from '../../model/product.js';
+import { schemeTitles } from '../../model/training/schemes.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
@@ -40,13 +41,13 @@ export const streams = { t5: 1, shaw: 2 };
  * each position, a number for each query and key, or a row for each distance.
  */
 export const schemes = /** @type {const} */ ({
-  none: { title: 'none', kind: 'nothing' },
-  sinusoidal: { title: 'sinusoidal', kind: 'positions' },
-  learned: { title: 'learned', kind: 'positions' },
-  alibi: { title: 'ALiBi', kind: 'bias' },
-  t5: { title: 'T5', kind: 'bias' },
-  shaw: { title: 'Shaw', kind: 'distances' },
-  rotary: { title: 'rotary', kind: 'rotation' },
+  none: { title: schemeTitles.none, kind: 'nothing' },
+  sinusoidal: { title: schemeTitles.sinusoidal, kind: 'positions' },
+  learned: { title: schemeTitles.learned, kind: 'positions' },
+  alibi: { title: schemeTitles.alibi, kind: 'bias' },
+  t5: { title: schemeTitles.t5, kind: 'bias' },
+  shaw: { title: schemeTitles.shaw, kind: 'distances' },
+  rotary: { title: schemeTitles.rotary, kind: 'rotation' },
   linear: { title: 'rotary, linear', kind: 'rotation' },
   dynamic: { title: 'rotary, NTK', kind: 'rotation' },
   yarn: { title: 'rotary, YaRN', kind: 'rotation' },

@@ -1,101 +1,123 @@
 import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { attentionPositions, sizes } from '../../model/training/model.js';
-import { trainingStreams, worlds } from '../../model/training/worlds.js';
+import { attentionPositions, lengths, sizes } from '../../model/training/model.js';
+import { heldOutStream, trainingStreams, worlds } from '../../model/training/worlds.js';
 import { datePrograms, nativePositions } from './dateCode.js';
 
 /** @typedef {import('../../model/training/model.js').LaneOptions} LaneOptions */
 
 /**
- * How to make an example of a world: in C++ and JavaScript from uniform random numbers u; in Python a
- * whole batch, from numbers of its own.
- * @typedef {Record<'python' | 'cpp' | 'javascript', string>} Filling
+ * How to make an example of a world in which n are given: in C++ and JavaScript from uniform random numbers
+ * u; in Python a whole batch, from numbers of its own. And how long it is, and how many numbers it takes.
+ * @typedef {Record<'python' | 'cpp' | 'javascript' | 'length' | 'numbers', string>} Filling
  */
 
-/** @param {Filling} answer @returns {Filling} */
+/** @param {Record<'python' | 'cpp' | 'javascript', string>} answer @returns {Filling} */
 const rearranged = (answer) => ({
-  python: `ids[:, :10] = torch.randint(20, (batch, 10))
-ids[:, 10:] = 20
-targets[:, 10:] = ${answer.python}`,
-  cpp: `for (int i = 0; i < 10; ++i) ids[i] = static_cast<std::int32_t>(20.0 * u[i]);
-std::fill(ids + 10, ids + 20, 20);
-std::fill(targets, targets + 10, -100);
+  ...{ length: '2 * n', numbers: 'n' },
+  python: `ids[:, :n] = torch.randint(20, (batch, n))
+ids[:, n:] = 20
+targets[:, n:] = ${answer.python}`,
+  cpp: `for (int i = 0; i < n; ++i) ids[i] = static_cast<std::int32_t>(20.0 * u[i]);
+std::fill(ids + n, ids + 2 * n, 20);
+std::fill(targets, targets + n, -100);
 ${answer.cpp}`,
-  javascript: `for (let i = 0; i < 10; i++) ids[i] = Math.floor(20 * u[i]);
-ids.fill(20, 10);
-targets.fill(-100, 0, 10);
-targets.set(ids.slice(0, 10)${answer.javascript}, 10);`,
+  javascript: `for (let i = 0; i < n; i++) ids[i] = Math.floor(20 * u[i]);
+ids.fill(20, n);
+targets.fill(-100, 0, n);
+targets.set(ids.slice(0, n)${answer.javascript}, n);`,
 });
 
 /** @type {Record<Exclude<import('../../model/training/worlds.js').WorldName, 'dates'>, Filling>} */
 const fillings = {
   copy: rearranged({
-    python: 'ids[:, :10]',
-    cpp: 'std::copy(ids, ids + 10, targets + 10);',
+    python: 'ids[:, :n]',
+    cpp: 'std::copy(ids, ids + n, targets + n);',
     javascript: '',
   }),
   reverse: rearranged({
-    python: 'ids[:, :10].flip(1)',
-    cpp: 'std::reverse_copy(ids, ids + 10, targets + 10);',
+    python: 'ids[:, :n].flip(1)',
+    cpp: 'std::reverse_copy(ids, ids + n, targets + n);',
     javascript: '.reverse()',
   }),
   sort: rearranged({
-    python: 'ids[:, :10].sort(1).values',
-    cpp: 'std::copy(ids, ids + 10, targets + 10);\nstd::sort(targets + 10, targets + 20);',
+    python: 'ids[:, :n].sort(1).values',
+    cpp: 'std::copy(ids, ids + n, targets + n);\nstd::sort(targets + n, targets + 2 * n);',
     javascript: '.sort()',
   }),
   repeat: {
-    python: `ids[:] = torch.randint(26, (batch, 32))
+    ...{ length: 'n', numbers: 'n + 3' },
+    python: `ids[:] = torch.randint(26, (batch, n))
 for row in range(batch):
     run = int(torch.randint(4, 13, ()))
-    gap = int(torch.randint(33 - 2 * run, ()))
-    first = int(torch.randint(33 - 2 * run - gap, ()))
+    gap = int(torch.randint(n + 1 - 2 * run, ()))
+    first = int(torch.randint(n + 1 - 2 * run - gap, ()))
     second = first + run + gap
     ids[row, second:second + run] = ids[row, first:first + run].clone()
     targets[row, second:second + run - 1] = ids[row, second + 1:second + run]`,
-    cpp: `for (int i = 0; i < 32; ++i) ids[i] = static_cast<std::int32_t>(26.0 * u[i]);
-const int run = 4 + static_cast<int>(9.0 * u[32]);
-const int gap = static_cast<int>((33.0 - 2 * run) * u[33]);
-const int first = static_cast<int>((33.0 - 2 * run - gap) * u[34]);
+    cpp: `for (int i = 0; i < n; ++i) ids[i] = static_cast<std::int32_t>(26.0 * u[i]);
+const int run = 4 + static_cast<int>(9.0 * u[n]);
+const int gap = static_cast<int>((n + 1.0 - 2 * run) * u[n + 1]);
+const int first = static_cast<int>((n + 1.0 - 2 * run - gap) * u[n + 2]);
 const int second = first + run + gap;
 std::copy(ids + first, ids + first + run, ids + second);
-std::fill(targets, targets + 32, -100);
+std::fill(targets, targets + n, -100);
 std::copy(ids + second + 1, ids + second + run, targets + second);`,
-    javascript: `for (let i = 0; i < 32; i++) ids[i] = Math.floor(26 * u[i]);
-const run = 4 + Math.floor(9 * u[32]);
-const gap = Math.floor((33 - 2 * run) * u[33]);
-const first = Math.floor((33 - 2 * run - gap) * u[34]);
+    javascript: `for (let i = 0; i < n; i++) ids[i] = Math.floor(26 * u[i]);
+const run = 4 + Math.floor(9 * u[n]);
+const gap = Math.floor((n + 1 - 2 * run) * u[n + 1]);
+const first = Math.floor((n + 1 - 2 * run - gap) * u[n + 2]);
 const second = first + run + gap;
 ids.copyWithin(second, first, first + run);
 targets.fill(-100);
 targets.set(ids.slice(second + 1, second + run), second);`,
   },
   add: {
-    python: `a, b = torch.randint(100, (2, batch))
-ids[:] = torch.stack((a // 10, a % 10, a * 0 + 10, b // 10, b % 10, a * 0 + 11) + 3 * (a * 0 + 12,), 1)
-targets[:, 6:] = torch.stack(((a + b) // 100, (a + b) // 10 % 10, (a + b) % 10), 1)`,
-    cpp: `for (int i = 0; i < 4; ++i) ids[i + i / 2] = static_cast<std::int32_t>(10.0 * u[i]);
-ids[2] = 10;  // +
-ids[5] = 11;  // =
-std::fill(ids + 6, ids + 9, 12);
-const int sum = 10 * (ids[0] + ids[3]) + ids[1] + ids[4];
-std::fill(targets, targets + 6, -100);
-targets[6] = sum / 100, targets[7] = sum / 10 % 10, targets[8] = sum % 10;`,
-    javascript: `for (let i = 0; i < 4; i++) ids[i + (i >> 1)] = Math.floor(10 * u[i]);
-ids[2] = 10; // +
-ids.set([11, 12, 12, 12], 5); // = and three blanks
-const sum = 10 * (ids[0] + ids[3]) + ids[1] + ids[4];
+    ...{ length: '3 * n + 3', numbers: '2 * n' },
+    python: `digits, carry = torch.randint(10, (2, batch, n)), 0
+ids[:, :n], ids[:, n], ids[:, n + 1:2 * n + 1] = digits[0], 10, digits[1]
+ids[:, 2 * n + 1], ids[:, 2 * n + 2:] = 11, 12
+for i in range(n - 1, -1, -1):
+    total = digits[0, :, i] + digits[1, :, i] + carry
+    targets[:, 2 * n + 3 + i], carry = total % 10, total // 10
+targets[:, 2 * n + 2] = carry`,
+    cpp: `for (int i = 0; i < 2 * n; ++i) ids[i + i / n] = static_cast<std::int32_t>(10.0 * u[i]);
+ids[n] = 10;          // +
+ids[2 * n + 1] = 11;  // =
+std::fill(ids + 2 * n + 2, ids + 3 * n + 3, 12);
+std::fill(targets, targets + 2 * n + 2, -100);
+int carry = 0;
+for (int i = n - 1; i >= 0; --i) {
+  const int sum = ids[i] + ids[n + 1 + i] + carry;
+  targets[2 * n + 3 + i] = sum % 10;
+  carry = sum / 10;
+}
+targets[2 * n + 2] = carry;`,
+    javascript: `for (let i = 0; i < 2 * n; i++) ids[i + (i < n ? 0 : 1)] = Math.floor(10 * u[i]);
+ids[n] = 10; // +
+ids[2 * n + 1] = 11; // =
+ids.fill(12, 2 * n + 2);
 targets.fill(-100);
-targets.set([Math.floor(sum / 100), Math.floor(sum / 10) % 10, sum % 10], 6);`,
+let carry = 0;
+for (let i = n - 1; i >= 0; i--) {
+  const sum = ids[i] + ids[n + 1 + i] + carry;
+  targets[2 * n + 3 + i] = sum % 10;
+  carry = Math.floor(sum / 10);
+}
+targets[2 * n + 2] = carry;`,
   },
   count: {
-    python: `ids[:] = torch.randint(5, (batch, 10))
-targets[:] = 4 + (ids[:, :, None] == ids[:, None]).sum(2)`,
-    cpp: `for (int i = 0; i < 10; ++i) ids[i] = static_cast<std::int32_t>(5.0 * u[i]);
-for (int i = 0; i < 10; ++i) {
-  targets[i] = 4 + static_cast<std::int32_t>(std::count(ids, ids + 10, ids[i]));
+    ...{ length: 'n', numbers: 'n' },
+    python: `ids[:] = torch.randint(5, (batch, n))
+same = (ids[:, :, None] == ids[:, None]).sum(2)
+targets[:] = torch.where(same > 10, -100, 4 + same)`,
+    cpp: `for (int i = 0; i < n; ++i) ids[i] = static_cast<std::int32_t>(5.0 * u[i]);
+for (int i = 0; i < n; ++i) {
+  const auto same = static_cast<std::int32_t>(std::count(ids, ids + n, ids[i]));
+  targets[i] = same > 10 ? -100 : 4 + same;
 }`,
-    javascript: `for (let i = 0; i < 10; i++) ids[i] = Math.floor(5 * u[i]);
-targets.set(ids.map((id) => 4 + ids.filter((other) => other === id).length));`,
+    javascript: `for (let i = 0; i < n; i++) ids[i] = Math.floor(5 * u[i]);
+const same = ids.map((id) => ids.filter((other) => other === id).length);
+targets.set(same.map((count) => (count > 10 ? -100 : 4 + count)));`,
   },
 };
 
@@ -121,17 +143,28 @@ export const trainingPrograms = (options, { ids, steps, layer, head }) =>
 export const tableProgram = (options, steps) => programs(options, steps);
 
 /**
+ * Programs that train a model, and print how many of its answers are right when more is given: a line for
+ * each size, with the size and the share.
+ * @param {Exclude<LaneOptions, { world: 'dates' }>} options
+ * @param {number} steps
+ * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
+ */
+export const reachPrograms = (options, steps) => programs(options, steps, undefined, true);
+
+/**
  * @param {LaneOptions} options
  * @param {number} steps
  * @param {{ ids: number[], layer: number, head: number }} [shownHead] whose attention is printed; the table of
  *   positions, if it is left out
+ * @param {boolean} [reaches] whether it is told instead how the model does when more is given
  */
-function programs(options, steps, shownHead) {
+function programs(options, steps, shownHead, reaches = false) {
   const { ids = [], layer = 0, head = 0 } = shownHead ?? {};
   if (options.world === 'dates') return datePrograms(options, steps, shownHead);
   const { world, positions, heads, layers, causal, rate, seed } = options;
-  const { symbols, length, numbers } = worlds[world];
-  const { dModel, dimFeedforward, batch, warmup } = sizes;
+  const { symbols, size } = worlds[world];
+  const asked = positions === 'learned' ? lengths.filter((times) => times <= 1) : lengths;
+  const { dModel, dimFeedforward, batch, heldOut, warmup } = sizes;
   const filling = fillings[world];
   const example = ids.join(', ');
   const attending = attentionPositions(options);
@@ -141,16 +174,20 @@ function programs(options, steps, shownHead) {
     world === 'add'
       ? '\n// The page leaves out the few examples that it holds out to test with.'
       : '';
+  /** In Python, with positions. */
+  const placed = (/** @type {string} */ x, /** @type {string} */ length) =>
+    learned ? `${x} + P` : sinusoidal ? `${x} + positions(${length})` : x;
   return {
     ...((sinusoidal || learned || positions === 'none') && {
       python: pythonProgram({
         body: `# Numbers drawn by PyTorch: other examples and first weights than those of the page.
 torch.manual_seed(${seed})
-batch, length, symbols, d = ${batch}, ${length}, ${symbols.length}, ${dModel}
+n, symbols, d = ${size}, ${symbols.length}, ${dModel}
+length = ${filling.length}
 
-def examples():
-    ids = torch.zeros(batch, length, dtype=torch.long)
-    targets = torch.full((batch, length), -100)
+def examples(n, batch):
+    ids = torch.zeros(batch, ${filling.length}, dtype=torch.long)
+    targets = torch.full(ids.shape, -100)
 ${indented(filling.python, 4)}
     return ids, targets
 
@@ -164,20 +201,24 @@ for part in (tokens, *encoder.layers, unembed):
             torch.nn.init.xavier_uniform_(weight)
 torch.nn.init.normal_(tokens.weight, std=0.5)
 ${
-  sinusoidal
-    ? `angle = torch.arange(length).reshape(-1, 1) / 10000 ** (torch.arange(0, d, 2) / d)
-P = torch.stack((torch.sin(angle), torch.cos(angle)), dim=2).reshape(length, d)`
-    : learned
-      ? 'P = torch.nn.Parameter(0.5 * torch.randn(length, d))'
-      : 'P = torch.zeros(length, d)'
+  learned
+    ? 'P = torch.nn.Parameter(0.5 * torch.randn(length, d))\n'
+    : sinusoidal
+      ? `def positions(length):
+    angle = torch.arange(length).reshape(-1, 1) / 10000 ** (torch.arange(0, d, 2) / d)
+    return torch.stack((torch.sin(angle), torch.cos(angle)), dim=2).reshape(length, d)
+`
+      : ''
 }
-mask = ${causal ? 'torch.nn.Transformer.generate_square_subsequent_mask(length)' : 'None'}
+def say(ids):
+    mask = ${causal ? 'torch.nn.Transformer.generate_square_subsequent_mask(ids.shape[1])' : 'None'}
+    return unembed(encoder(${placed('tokens(ids)', 'ids.shape[1]')}, mask=mask))
 
 parameters = [weight for part in (tokens, encoder, unembed) for weight in part.parameters()]${learned ? ' + [P]' : ''}
 optimizer = torch.optim.AdamW(parameters, lr=${rate})
 for step in range(${steps}):
-    ids, targets = examples()
-    logits = unembed(encoder(tokens(ids) + P, mask=mask))
+    ids, targets = examples(n, ${batch})
+    logits = say(ids)
     loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
     optimizer.zero_grad()
     loss.backward()
@@ -187,20 +228,44 @@ for step in range(${steps}):
 ${
   shownHead
     ? `
-x = tokens(torch.tensor([[${example}]])) + P
+x, mask = ${placed(`tokens(torch.tensor([[${example}]]))`, 'length')}, ${causal ? 'torch.nn.Transformer.generate_square_subsequent_mask(length)' : 'None'}
 for before in encoder.layers[:${layer}]:
     x = before(x, src_mask=mask)
 layer = encoder.layers[${layer}]
 x = layer.norm1(x)
 weights = layer.self_attn(x, x, x, attn_mask=mask, average_attn_weights=False)[1][0, ${head}]`
-    : ''
+    : reaches
+      ? `
+right = []
+for times in [${asked.join(', ')}]:
+    ids, targets = examples(int(n * times), int(${heldOut} / times + 0.999))
+    asked = targets >= 0
+    right.append((n * times, (say(ids).argmax(2) == targets)[asked].float().mean().item()))`
+      : ''
 }`,
-        result: shownHead ? 'weights' : 'P',
+        result: shownHead ? 'weights' : reaches ? 'torch.tensor(right)' : 'P',
       }),
     }),
     cpp: cppProgram({
-      includes: ['<algorithm>'],
-      body: `const std::int64_t batch = ${batch}, length = ${length}, numbers = ${numbers}, symbols = ${symbols.length}, d = ${dModel};
+      includes: ['<algorithm>', ...(reaches ? ['<cmath>'] : [])],
+      body: `const std::int64_t batch = ${batch}, size = ${size}, symbols = ${symbols.length}, d = ${dModel};
+const auto length_of = [](std::int64_t n) { return ${filling.length}; };
+const std::int64_t length = length_of(size);
+std::vector<std::int32_t> all_ids, all_targets;
+/// Examples in which n are given, from a stream of random numbers.
+const auto make_examples = [&](int n, std::int64_t count, std::uint64_t stream) {
+  const std::int64_t numbers = ${filling.numbers};
+  std::vector<float> random(count * numbers);
+  attn::fill_uniform(attn::Tensor(random.data(), {count, numbers}), {.seed = ${seed}, .stream = stream});
+  all_ids.resize(count * length_of(n));
+  all_targets.resize(count * length_of(n));
+  for (std::int64_t row = 0; row < count; ++row) {
+    const float* const u = random.data() + row * numbers;
+    std::int32_t* const ids = all_ids.data() + row * length_of(n);
+    std::int32_t* const targets = all_targets.data() + row * length_of(n);
+${indented(filling.cpp, 4)}
+  }
+};
 
 attn::Embedding tokens({.num_embeddings = symbols, .embedding_dim = d});
 tokens.initialize_normal({.seed = ${seed}, .stream = 1}, 0.5F);${
@@ -227,17 +292,8 @@ unembed.initialize_xavier({.seed = ${seed}, .stream = 2000});
 
 attn::AdamW optimizer({{"tokens", tokens}, ${learned ? '{"positions", table}, ' : ''}{"encoder", encoder}, {"unembed", unembed}});
 attn::Tape tape;
-std::vector<float> random(batch * numbers);
-std::vector<std::int32_t> all_ids(batch * length), all_targets(batch * length);
 for (std::int64_t step = 0; step < ${steps}; ++step) {${held && indented(held, 2)}
-  attn::fill_uniform(attn::Tensor(random.data(), {batch, numbers}),
-                     {.seed = ${seed}, .stream = static_cast<std::uint64_t>(${trainingStreams.first} + ${trainingStreams.each} * step)});
-  for (std::int64_t row = 0; row < batch; ++row) {
-    const float* const u = random.data() + row * numbers;
-    std::int32_t* const ids = all_ids.data() + row * length;
-    std::int32_t* const targets = all_targets.data() + row * length;
-${indented(filling.cpp, 4)}
-  }
+  make_examples(size, batch, static_cast<std::uint64_t>(${trainingStreams.first} + ${trainingStreams.each} * step));
   tape.clear();
   attn::Variable x = tokens.forward(tape, {all_ids.data(), {batch, length}});${
     sinusoidal
@@ -272,14 +328,24 @@ tokens.forward({ids.data(), {1, length}}, X);${
       }
 encoder.forward(X, Y, {.attention = {.causal = ${causal}}, .weights = weights});
 const float* const shown = all.data() + (${layer} * ${heads} + ${head}) * length * length;`
-    : `
+    : reaches
+      ? cppReach({
+          asked,
+          heldOut,
+          causal,
+          place: sinusoidal ? 'attn::PositionalEncoding()' : learned ? 'table' : '',
+        })
+      : `
 const float* const shown = table.parameter("weight").data();`
 }`,
-      ...{ result: 'shown', rows: 'length', columns: shownHead ? 'length' : 'd' },
+      ...{ result: 'shown', rows: reaches ? `${asked.length}` : 'length' },
+      columns: shownHead ? 'length' : reaches ? '2' : 'd',
     }),
     javascript: javascriptProgram({
       training: true,
-      body: `const [batch, length, numbers, symbols, d, seed] = [${[batch, length, numbers, symbols.length, dModel, seed].join(', ')}];
+      body: `const [batch, size, symbols, d, seed] = [${[batch, size, symbols.length, dModel, seed].join(', ')}];
+const lengthOf = (n) => ${filling.length};
+const length = lengthOf(size);
 
 const model = {
   tokens: new attn.Embedding({
@@ -300,21 +366,26 @@ const model = {
 const withPositions = (x) => ${sinusoidal ? 'attn.positionalEncoding(x)' : learned ? 'model.positions.forward(x)' : 'x'};
 const attention = { causal: ${causal} };
 
-function fill(u, ids, targets) {
+function fill(u, ids, targets, n) {
 ${indented(filling.javascript, 2)}
+}
+/** Examples in which n are given, from a stream of random numbers. */
+function makeExamples(n, count, stream) {
+  const [length, numbers] = [lengthOf(n), ${filling.numbers}];
+  const random = attn.randomUniform({ shape: [count, numbers], seed, stream }).data;
+  const ids = { data: new Int32Array(count * length), shape: [count, length] };
+  const targets = { data: new Int32Array(count * length), shape: [count, length] };
+  for (let row = 0; row < count; row++) {
+    const part = (data, width) => data.subarray(row * width, (row + 1) * width);
+    fill(part(random, numbers), part(ids.data, length), part(targets.data, length), n);
+  }
+  return { ids, targets };
 }
 
 const optimizer = new attn.AdamW(model);
 const tape = new attn.Tape();
 for (let step = 0; step < ${steps}; step++) {${held && indented(held, 2)}
-  const stream = ${trainingStreams.first} + ${trainingStreams.each} * step;
-  const random = attn.randomUniform({ shape: [batch, numbers], seed, stream }).data;
-  const ids = { data: new Int32Array(batch * length), shape: [batch, length] };
-  const targets = { data: new Int32Array(batch * length), shape: [batch, length] };
-  for (let row = 0; row < batch; row++) {
-    const part = (data, width) => data.subarray(row * width, (row + 1) * width);
-    fill(part(random, numbers), part(ids.data, length), part(targets.data, length));
-  }
+  const { ids, targets } = makeExamples(size, batch, ${trainingStreams.first} + ${trainingStreams.each} * step);
   tape.clear();
   const x = withPositions(model.tokens.forward(ids, { tape }));
   const logits = model.unembed.forward(model.encoder.forward(x, { attention }));
@@ -329,15 +400,58 @@ ${
 const ids = { data: [${example}], shape: [1, length] };
 const x = withPositions(model.tokens.forward(ids));
 const { weights } = model.encoder.forward(x, { attention, needWeights: true });
-const size = length * length;
 const shown = {
-  data: weights[${layer}].data.subarray(${head} * size, ${head + 1} * size),
+  data: weights[${layer}].data.subarray(${head} * length ** 2, ${head + 1} * length ** 2),
   shape: [length, length],
 };`
-    : `
+    : reaches
+      ? `
+const shown = { data: [], shape: [0, 2] };
+for (const times of [${asked.join(', ')}]) {
+  const { ids, targets } = makeExamples(size * times, Math.ceil(${heldOut} / times), ${heldOutStream});
+  const { output } = model.encoder.forward(withPositions(model.tokens.forward(ids)), { attention });
+  const { data } = model.unembed.forward(output);
+  const asked = Array.from(targets.data.keys()).filter((i) => targets.data[i] >= 0);
+  const right = asked.filter((i) => {
+    const row = data.subarray(i * symbols, (i + 1) * symbols);
+    return row.indexOf(Math.max(...row)) === targets.data[i];
+  });
+  shown.data.push(size * times, right.length / asked.length);
+  shown.shape[0]++;
+}
+shown.data = Float32Array.from(shown.data);`
+      : `
 const shown = model.positions.parameter('weight');`
 }`,
       result: 'shown',
     }),
   };
 }
+
+/**
+ * The end of a program that tells how a model does when more is given.
+ * @param {{ asked: number[], heldOut: number, causal: boolean, place: string }} of place:
+ *   what adds positions
+ */
+const cppReach = ({ asked, heldOut, causal, place }) => `
+std::vector<float> shown;
+for (const double times : {${asked.map(double).join(', ')}}) {
+  const int n = static_cast<int>(size * times);
+  const auto count = static_cast<std::int64_t>(std::ceil(${heldOut} / times));
+  const std::int64_t length = length_of(n);
+  make_examples(n, count, ${heldOutStream});
+  std::vector<float> x(count * length * d), logits(count * length * symbols);
+  const attn::Tensor X(x.data(), {count, length, d});
+  const attn::Tensor Y(logits.data(), {count, length, symbols});
+  tokens.forward({all_ids.data(), {count, length}}, X);${place && `\n  ${place}.forward(X, X);`}
+  encoder.forward(X, X, {.attention = {.causal = ${causal}}});
+  unembed.forward(X, Y);
+  double asked = 0, right = 0;
+  for (std::int64_t i = 0; i < count * length; ++i) {
+    if (all_targets[i] < 0) continue;
+    const auto row = logits.begin() + i * symbols;
+    asked += 1;
+    right += std::max_element(row, row + symbols) - row == all_targets[i] ? 1 : 0;
+  }
+  shown.insert(shown.end(), {static_cast<float>(n), static_cast<float>(right / asked)});
+}`;

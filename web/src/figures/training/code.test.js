@@ -6,7 +6,7 @@ import { load } from 'attn';
 import { reasonToSkip, run } from '../../../../tests/programs.js';
 import { Lane } from '../../model/training/lane.js';
 import { exampleOf, worlds } from '../../model/training/worlds.js';
-import { tableProgram, trainingPrograms } from './code.js';
+import { reachPrograms, tableProgram, trainingPrograms } from './code.js';
 
 /** @typedef {import('../../model/training/model.js').LaneOptions} LaneOptions */
 
@@ -22,6 +22,7 @@ const lanes = [
   { ...common, world: 'count', positions: 'shaw', heads: 1 },
   { ...common, world: 'count', positions: 'alibi' },
   { ...common, world: 'reverse', positions: 'none' },
+  { ...common, world: 'add', positions: 'sinusoidal' },
   { ...common, world: 'dates', positions: 'sinusoidal', decoder: 'transformer' },
   { ...common, world: 'dates', positions: 'learned', decoder: 'transformer', layers: 1 },
   { ...common, world: 'dates', positions: 't5', decoder: 'transformer' },
@@ -44,6 +45,36 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
       assert.ok(Math.abs(value - (table?.data[i] ?? NaN)) < 1e-3, `${i}: ${value}`);
     });
   });
+}
+
+for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
+  const skip = await reasonToSkip(language);
+  for (const options of lanes.filter(({ world }) => world !== 'dates')) {
+    const { world, positions } = options;
+    const text = reachPrograms(options, steps)[language];
+    if (!text) continue;
+    test(
+      `the ${language} program asks for more, as the page: ${world}, ${positions}`,
+      { skip },
+      async () => {
+        const printed = await run(language, text);
+        const attn = await load({ training: true, threads: 1, variant: 'simd128' });
+        const lane = new Lane(attn, options);
+        lane.train(steps);
+        const { sizes, accuracy } = lane.reach();
+        lane.dispose();
+        assert.deepEqual(
+          printed.map(([size]) => size),
+          sizes,
+        );
+        printed.forEach(([, share], i) => {
+          // Python draws other random numbers.
+          if (language === 'python') assert.ok(share >= 0 && share < 1, `${share}`);
+          else assert.ok(Math.abs(share - accuracy[i]) < 0.01, `${share} for ${accuracy[i]}`);
+        });
+      },
+    );
+  }
 }
 
 for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {

@@ -1,5 +1,5 @@
 import { headScores } from './induction.js';
-import { makeModel, sizes } from './model.js';
+import { lengths, makeModel, sizes } from './model.js';
 import { describeSaved, metadataOf, suits } from './saved.js';
 import { Snapshots } from './snapshots.js';
 import { ignored, longerWorld, Source, worlds } from './worlds.js';
@@ -16,9 +16,6 @@ const scoredExamples = 8;
 
 /** Held-out examples are looked at after every so many steps. */
 export const evaluateEvery = 10;
-
-/** How many times as much as it was trained on a model is asked about. */
-export const lengths = [1, 1.5, 2, 3, 4];
 
 /**
  * A number that tells weights apart: FNV-1a of their bits, in the order of their names.

@@ -8,7 +8,7 @@ import { worlds } from './worlds.js';
 /** @typedef {import('./worlds.js').Examples} Examples */
 /** @typedef {import('./worlds.js').WorldName} WorldName */
 
-/** @typedef {'none' | 'sinusoidal' | 'learned' | 'rotary' | 'alibi' | 't5' | 'shaw'} Scheme */
+/** @typedef {import('./schemes.js').Scheme} Scheme */
 
 /**
  * What a model is made of, and what it learns.
@@ -25,6 +25,9 @@ import { worlds } from './worlds.js';
  */
 
 export const sizes = { dModel: 64, dimFeedforward: 128, batch: 64, heldOut: 128, warmup: 20 };
+
+/** How many times as much as it was trained on a model is asked about. */
+export const lengths = [1, 1.5, 2, 3, 4];
 
 /** Longest distance that Shaw's relative keys and values tell apart, and T5's buckets. */
 const mostDistance = 16;

@@ -1,3 +1,4 @@
+import { schemes } from './schemes.js';
 import { worlds } from './worlds.js';
 
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
@@ -31,9 +32,6 @@ export const metadataOf = ({ world, positions, heads, causal, decoder, rate, see
 /** A parameter that each layer has one of, of a Transformer or of a GRU. */
 const layerName = /^encoder\.(layers\.\d+\.norm1\.weight|weight_ih_l\d+)$/;
 
-/** @type {readonly string[]} */
-const schemes = ['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw'];
-
 /** Parameters that only one scheme has. @type {readonly (readonly [RegExp, Scheme])[]} */
 const traces = [
   [/^positions\./, 'learned'],
@@ -55,11 +53,9 @@ export function describeSaved({ tensors, metadata }) {
   if (!alike.length || !layers) return null;
   const said = (/** @type {string} */ key, /** @type {RegExp} */ form) =>
     form.test(metadata[key] ?? '') ? metadata[key] : undefined;
-  const positions = /** @type {Scheme | undefined} */ (
-    schemes.includes(metadata.positions)
-      ? metadata.positions
-      : traces.find(([trace]) => tensors.some(({ name }) => trace.test(name)))?.[1]
-  );
+  const positions =
+    schemes.find((scheme) => scheme === metadata.positions) ??
+    traces.find(([trace]) => tensors.some(({ name }) => trace.test(name)))?.[1];
   const [heads, step] = [said('heads', /^\d{1,2}$/), said('step', /^\d{1,9}$/)];
   const causal = said('causal', /^(true|false)$/);
   const writes = tensors.find(({ name }) => name.startsWith('decoder.'));

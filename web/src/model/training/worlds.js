@@ -256,7 +256,7 @@ export const tokensOf = ({ symbols, own, kinds }, text) =>
     .slice(0, own.length);
 
 /** Streams of random numbers, apart from those of weights: of what is held out, and of each step. */
-const heldOutStream = 1 << 20;
+export const heldOutStream = 1 << 20;
 /** Of each step so many at the most: of a small world, some examples are held out. */
 export const trainingStreams = { first: 1 << 21, each: 8 };
 

@@ -1,0 +1,14 @@
+/** Ways to tell a model where tokens stand, and what each is called. */
+export const schemeTitles = /** @type {const} */ ({
+  none: 'none',
+  sinusoidal: 'sinusoidal',
+  learned: 'learned',
+  rotary: 'rotary',
+  alibi: 'ALiBi',
+  t5: 'T5',
+  shaw: 'Shaw',
+});
+
+/** @typedef {keyof typeof schemeTitles} Scheme */
+
+export const schemes = /** @type {Scheme[]} */ (Object.keys(schemeTitles));
