@@ -127,7 +127,7 @@ const kAllSuites = [
       'consumer',
       ['tests/consumer'],
       (env) => cmakeBuild('release', ['attn', 'attn_train_language_model'], env),
-      kConsumerTimeoutSeconds,
+      { timeoutSeconds: kConsumerTimeoutSeconds },
     ),
   },
   {
@@ -185,7 +185,8 @@ const kAllSuites = [
         await buildPackage(env);
         await buildSite();
       },
-      kBrowserTimeoutSeconds,
+      // A browser uses all cores, and some tests look whether the page keeps up.
+      { timeoutSeconds: kBrowserTimeoutSeconds, atOnce: 1 },
     ),
   },
 ];
@@ -319,10 +320,18 @@ function countGoogleTests(report) {
  * @param {string} name
  * @param {string[]} folders
  * @param {(env: Record<string, string>) => Promise<void>} build
- * @param {number} [timeoutSeconds]  of each file
+ * @param {object} [options]
+ * @param {number} [options.timeoutSeconds]  of each file
+ * @param {number} [options.atOnce]  files that run at a time
  * @returns {Suite['run']}
  */
-function nodeTest(name, folders, build, timeoutSeconds = kTestTimeoutSeconds) {
+function nodeTest(
+  name,
+  folders,
+  build,
+  // Node's own default keeps a core for itself; of two that is one file after the other.
+  { timeoutSeconds = kTestTimeoutSeconds, atOnce = availableParallelism() } = {},
+) {
   return async (step, env) => {
     step('building');
     await build(env);
@@ -331,8 +340,7 @@ function nodeTest(name, folders, build, timeoutSeconds = kTestTimeoutSeconds) {
     const report = join(kReportFolder, `${name}.tap`);
     const reporters = { spec: 'stdout', tap: report };
     const args = ['--test', `--test-timeout=${timeoutSeconds * 1000}`];
-    // Node keeps a core for itself; of two that is one file after the other.
-    args.push(`--test-concurrency=${availableParallelism()}`);
+    args.push(`--test-concurrency=${atOnce}`);
     for (const [reporter, destination] of Object.entries(reporters)) {
       args.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`);
     }
