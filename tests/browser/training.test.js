@@ -454,7 +454,12 @@ test('a worker that was ended stops the run with a sentence, it goes on from the
     `${step + 1}`,
   );
   await page.reload();
-  await show(page, 'training-run');
+  // Chapters are loaded when they come near.
+  await page.waitForFunction(() => {
+    const near = ['training-run', 'training'].map((id) => document.getElementById(id));
+    near.find((each) => each)?.scrollIntoView({ behavior: 'instant' });
+    return document.querySelector('#training-run [data-step]');
+  });
   await arrives(page, step + 1);
   assert.deepEqual(await checksumsOf(page), checksums);
   await page.context().close();
