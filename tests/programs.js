@@ -27,7 +27,7 @@ const python = process.env.PYTHON ?? 'python3';
 export async function reasonToSkip(language, torch = 'torch') {
   switch (language) {
     case 'python':
-      return execute(python, ['-c', `import torch; ${torch}`]).then(
+      return execute(python, ['-c', `import torch, ${torch}`]).then(
         () => false,
         () => `${python} has no ${torch}; PYTHON names another`,
       );
