@@ -168,7 +168,9 @@ class Passages {
 
 double learning_rate(std::int64_t step, std::int64_t steps) {
   if (step <= kCopySteps) return attn::cosine_learning_rate(step, 1.5 * kPeak, 100, 2 * kCopySteps);
-  return attn::cosine_learning_rate(step - kCopySteps, kPeak, 200, steps - kCopySteps);
+  const std::int64_t left = steps - kCopySteps;
+  return attn::cosine_learning_rate(step - kCopySteps, kPeak, std::min<std::int64_t>(200, left),
+                                    left);
 }
 
 /// The mean loss of the next token, over all of the text.

@@ -104,14 +104,13 @@ async function prepare() {
  */
 function train({ steps, seed, threads, isa }, about) {
   const program = join(kBuildFolder, 'release/web/languageModel/attn_train_language_model');
-  const { status } = spawnSync(
+  const { status, signal } = spawnSync(
     program,
     [kFolder, String(kVocabulary), steps, seed, threads, JSON.stringify(about)],
     { stdio: ['ignore', 2, 2], env: { ...process.env, ...(isa && { ATTN_ISA: isa }) } },
   );
-  if (status !== 0) {
-    throw new SetupError('The run was stopped; npm run train goes on where it stood.');
-  }
+  if (signal) throw new SetupError('The run was stopped; npm run train goes on where it stood.');
+  if (status !== 0) throw new SetupError('The program that trains failed; it says above why.');
   for (const name of ['model.safetensors', 'tokenizer.json']) {
     copyFileSync(join(kFolder, name), join(import.meta.dirname, name));
   }
