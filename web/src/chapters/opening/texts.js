@@ -8,18 +8,18 @@ export const habits = {
   previousToken: {
     does: 'has learned to look at the word just before',
     offer: 'looks at the word just before',
-    measured: (share) => `Over novels that it never saw, ${share} of its attention went there.`,
+    measured: (share) => `Over passages that were kept from it, ${share} of its attention went there.`,
   },
   firstToken: {
     does: 'has learned to look at the first word, where a head rests that finds nothing',
     offer: 'looks at the first word',
-    measured: (share) => `Over novels that it never saw, ${share} of its attention went there.`,
+    measured: (share) => `Over passages that were kept from it, ${share} of its attention went there.`,
   },
   sameToken: {
     does: 'has learned to look at the same word before',
     offer: 'looks at the same word before',
     measured: (share) =>
-      `In novels that it never saw, wherever a word came again, ${share} of its attention went to where it stood before.`,
+      `In passages that were kept from it, wherever a word came again, ${share} of its attention went to where it stood before.`,
   },
   induction: {
     does: 'has learned to look at what followed the same word last time',
@@ -30,7 +30,7 @@ export const habits = {
   itself: {
     does: 'has learned to look at its own word',
     offer: 'looks at its own word',
-    measured: (share) => `Over novels that it never saw, ${share} of its attention stayed there.`,
+    measured: (share) => `Over passages that were kept from it, ${share} of its attention stayed there.`,
   },
 };
 
