@@ -8,12 +8,14 @@ export const habits = {
   previousToken: {
     does: 'has learned to look at the word just before',
     offer: 'looks at the word just before',
-    measured: (share) => `Over passages that were kept from it, ${share} of its attention went there.`,
+    measured: (share) =>
+      `Over passages that were kept from it, ${share} of its attention went there.`,
   },
   firstToken: {
     does: 'has learned to look at the first word, where a head rests that finds nothing',
     offer: 'looks at the first word',
-    measured: (share) => `Over passages that were kept from it, ${share} of its attention went there.`,
+    measured: (share) =>
+      `Over passages that were kept from it, ${share} of its attention went there.`,
   },
   sameToken: {
     does: 'has learned to look at the same word before',
@@ -30,7 +32,8 @@ export const habits = {
   itself: {
     does: 'has learned to look at its own word',
     offer: 'looks at its own word',
-    measured: (share) => `Over passages that were kept from it, ${share} of its attention stayed there.`,
+    measured: (share) =>
+      `Over passages that were kept from it, ${share} of its attention stayed there.`,
   },
 };
 
