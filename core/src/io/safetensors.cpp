@@ -405,8 +405,7 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 
 }  // namespace
 
-std::int64_t safetensors_header_size(std::span<const std::byte> beginning,
-                                     std::int64_t file_size) {
+std::int64_t safetensors_header_size(std::span<const std::byte> beginning, std::int64_t file_size) {
   const std::int64_t known = std::min(std::ssize(beginning), file_size);
   if (known < kLengthBytes) {
     fail(ErrorCode::kInvalidFormat, kFile, {known, " bytes"},

@@ -33,8 +33,7 @@ void read_f32(const std::byte* source, std::int64_t count, float* target) {
 }
 
 std::uint32_t two_bytes(const std::byte* source) {
-  return std::to_integer<std::uint32_t>(source[0]) |
-         std::to_integer<std::uint32_t>(source[1]) << 8;
+  return std::to_integer<std::uint32_t>(source[0]) | std::to_integer<std::uint32_t>(source[1]) << 8;
 }
 
 void read_f16(const std::byte* source, std::int64_t count, float* target) {

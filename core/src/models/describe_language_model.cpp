@@ -47,8 +47,8 @@ class ModelTensors {
     heap_sort(tensors_, name_of);
     const auto twice = std::ranges::adjacent_find(tensors_, {}, name_of);
     if (twice != tensors_.end()) {
-      fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(name_of(*twice)),
-           {"it in two files"}, {"it once"});
+      fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(name_of(*twice)), {"it in two files"},
+           {"it once"});
     }
   }
 
@@ -152,7 +152,8 @@ class Plan {
     description_.memory += kBytes * kernels::packed_size(rows, cols);
   }
 
-  /// Checks that nothing is missing, and that nothing of the layers, which lie at `layers`, is left.
+  /// Checks that nothing is missing, and that nothing of the layers, which lie at `layers`, is
+  /// left.
   void finish(const std::string& layers) {
     if (!missing_.empty()) {
       fail(ErrorCode::kNotFound, "tensors", {"no ", listed(missing_)},
@@ -327,8 +328,8 @@ void describe_gpt2(Description& d) {
   LanguageModelOptions& options = d.result.options;
   const std::int64_t e = d.size("n_embd", embedding, 1);
   options.vocab_size = d.size("vocab_size", embedding, 0);
-  options.max_positions =
-      d.config.has("n_positions") ? d.size("n_positions", positions, 0) : d.size("n_ctx", positions, 0);
+  options.max_positions = d.config.has("n_positions") ? d.size("n_positions", positions, 0)
+                                                      : d.size("n_ctx", positions, 0);
   TransformerLayerOptions layer;
   layer.d_model = e;
   layer.num_heads = d.heads("n_head", e);
@@ -457,8 +458,7 @@ void describe_bert(Description& d) {
   TransformerLayerOptions& layer = options.stack.layer;
   layer.d_model = e;
   layer.num_heads = d.heads(names.heads, e);
-  layer.dim_feedforward =
-      d.size(names.hidden, layers + "0." + names.up + ".weight", 0);
+  layer.dim_feedforward = d.size(names.hidden, layers + "0." + names.up + ".weight", 0);
   layer.activation = d.activation(names.activation, Activation::kGelu);
   layer.layer_norm_eps = eps;
   options.stack.num_layers = d.layers(names.layers, layers);
@@ -526,10 +526,7 @@ constexpr DecoderFamily kDecoders[] = {
     {.name = "qwen2", .query_bias = true, .windows = DecoderFamily::kLate},
     {.name = "qwen3", .qk_norm = true, .windows = DecoderFamily::kLate},
     {.name = "gemma", .zero_centred = true},
-    {.name = "gemma2",
-     .zero_centred = true,
-     .norm_outputs = true,
-     .windows = DecoderFamily::kEven},
+    {.name = "gemma2", .zero_centred = true, .norm_outputs = true, .windows = DecoderFamily::kEven},
     {.name = "gemma3_text",
      .zero_centred = true,
      .norm_outputs = true,
@@ -570,21 +567,20 @@ RotaryEmbeddingOptions rotary_of(const ModelConfig& config, const std::string& p
         .factor = config.number(at("factor")),
         .max_position_embeddings = config.integer("max_position_embeddings")};
   } else if (rule == "yarn") {
-    rotary.scaling = YarnRotaryScaling{
-        .factor = config.number(at("factor")),
-        .original_max_position_embeddings = original(),
-        .attention_factor = config.find_number(at("attention_factor")),
-        .beta_fast = config.number(at("beta_fast"), 32),
-        .beta_slow = config.number(at("beta_slow"), 1),
-        .mscale = config.find_number(at("mscale")),
-        .mscale_all_dim = config.find_number(at("mscale_all_dim")),
-        .truncate = config.flag(at("truncate"), true)};
-  } else if (rule == "llama3") {
     rotary.scaling =
-        Llama3RotaryScaling{.factor = config.number(at("factor")),
-                            .low_freq_factor = config.number(at("low_freq_factor")),
-                            .high_freq_factor = config.number(at("high_freq_factor")),
-                            .original_max_position_embeddings = original()};
+        YarnRotaryScaling{.factor = config.number(at("factor")),
+                          .original_max_position_embeddings = original(),
+                          .attention_factor = config.find_number(at("attention_factor")),
+                          .beta_fast = config.number(at("beta_fast"), 32),
+                          .beta_slow = config.number(at("beta_slow"), 1),
+                          .mscale = config.find_number(at("mscale")),
+                          .mscale_all_dim = config.find_number(at("mscale_all_dim")),
+                          .truncate = config.flag(at("truncate"), true)};
+  } else if (rule == "llama3") {
+    rotary.scaling = Llama3RotaryScaling{.factor = config.number(at("factor")),
+                                         .low_freq_factor = config.number(at("low_freq_factor")),
+                                         .high_freq_factor = config.number(at("high_freq_factor")),
+                                         .original_max_position_embeddings = original()};
   } else if (rule != "default") {
     config.refuse(field, "default, linear, dynamic, yarn or llama3");
   }
@@ -598,7 +594,8 @@ class LayerKinds {
   LayerKinds(const ModelConfig& config, const DecoderFamily& family, std::int64_t head_dim)
       : config_(config), family_(family) {
     const bool late = family.windows == DecoderFamily::kLate;
-    if (family.windows != DecoderFamily::kNone && (!late || config.flag("use_sliding_window", false))) {
+    if (family.windows != DecoderFamily::kNone &&
+        (!late || config.flag("use_sliding_window", false))) {
       const std::optional<std::int64_t> size = config.find_integer("sliding_window");
       if (size && *size < 1) config.refuse("sliding_window", "1 or more");
       if (size) window_ = Window{.left = *size - 1};
@@ -607,8 +604,9 @@ class LayerKinds {
     const double base = config.number("rope_theta", local ? 1e6 : 1e4);
     const std::string all = "rope_parameters";
     const bool by_kind = config.has_any(all + ".full_attention");
-    const std::string path =
-        by_kind ? all + ".full_attention" : config.has_any(all) ? all : "rope_scaling";
+    const std::string path = by_kind               ? all + ".full_attention"
+                             : config.has_any(all) ? all
+                                                   : "rope_scaling";
     global_ = local_ = rotary_of(config, path, base, head_dim);
     if (by_kind) {
       local_ = rotary_of(config, all + ".sliding_attention", base, head_dim);
@@ -654,7 +652,8 @@ class LayerKinds {
   /// SmolLM 3 leaves positions out in some layers; its list says which have them.
   bool has_positions(std::int64_t l) const {
     if (family_.name != "smollm3") return true;
-    if (const auto has = config_.find_integer("no_rope_layers." + std::to_string(l))) return *has != 0;
+    if (const auto has = config_.find_integer("no_rope_layers." + std::to_string(l)))
+      return *has != 0;
     const std::int64_t interval = config_.integer("no_rope_layer_interval", 4);
     return interval == 0 || (l + 1) % interval != 0;
   }
@@ -744,8 +743,10 @@ void describe_decoder(Description& d, const DecoderFamily& family) {
     if (family.sinks) plan.vector(self + "sinks", attention + "sinks", heads);
     if (family.qk_norm) {
       const bool all = family.qk_norm_all_heads;
-      plan.vector(self + "q_norm.weight", attention + "q_norm.weight", all ? heads * head_dim : head_dim);
-      plan.vector(self + "k_norm.weight", attention + "k_norm.weight", all ? kv * head_dim : head_dim);
+      plan.vector(self + "q_norm.weight", attention + "q_norm.weight",
+                  all ? heads * head_dim : head_dim);
+      plan.vector(self + "k_norm.weight", attention + "k_norm.weight",
+                  all ? kv * head_dim : head_dim);
     }
     plan.linear(to + "gate_proj", from + "mlp.gate_proj", f, e, layer.bias);
     plan.linear(to + "up_proj", from + "mlp.up_proj", f, e, layer.bias);
@@ -904,8 +905,9 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
     }
   }
   const bool is_own = !own.empty();
-  ModelConfig config(is_own ? "metadata" : "config.json",
-                     is_own ? own : config_text.empty() ? "{}" : config_text);
+  ModelConfig config(is_own ? "metadata" : "config.json", is_own                ? own
+                                                          : config_text.empty() ? "{}"
+                                                                                : config_text);
   LanguageModelDescription result;
   Description d{config, is_own || !config_text.empty(), hints, tensors, result, {tensors, result}};
 

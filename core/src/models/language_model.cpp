@@ -38,8 +38,7 @@ std::int64_t width_of(const LanguageModelOptions& options) {
 }
 
 [[noreturn]] void fail_missing(const char* name, const char* layer) {
-  validation::fail(ErrorCode::kUnsupported, name, {"some"},
-                   {"none: the model has no ", layer});
+  validation::fail(ErrorCode::kUnsupported, name, {"some"}, {"none: the model has no ", layer});
 }
 
 /// values · factor, in place.
@@ -76,8 +75,8 @@ LanguageModel::LanguageModel(const LanguageModelOptions& options)
   add_child("encoder", stack_);
   if (options.transform) {
     add_child("transform", transform_.emplace(width, width));
-    add_child("transform_norm", transform_norm_.emplace(
-                                    width, LayerNormOptions{.eps = options.transform_norm_eps}));
+    add_child("transform_norm",
+              transform_norm_.emplace(width, LayerNormOptions{.eps = options.transform_norm_eps}));
   }
   if (options.output && embedding_) {
     if (options.tied) {
@@ -199,8 +198,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
         const Tensor transformed = extra.slice(1, length - rows, length);
         transform_->forward(last, transformed, context, show.within("transform"));
         apply_activation(transformed, transformed, *options_.transform, context);
-        transform_norm_->forward(transformed, transformed, context,
-                                 show.within("transform_norm"));
+        transform_norm_->forward(transformed, transformed, context, show.within("transform_norm"));
         last = transformed;
       }
       const Tensor to = attn::with_batch(logits);
@@ -292,8 +290,8 @@ std::vector<std::int64_t> LanguageModel::generate(const IdView& ids,
   const std::int64_t places = options_.max_positions - options_.first_position;
   if (options_.max_positions > 0 && ids.size(0) + options.max_new_tokens - 1 > places) {
     validation::fail_value("max_new_tokens", options.max_new_tokens,
-                           {"at most ", std::max<std::int64_t>(places - ids.size(0) + 1, 0), ": the model has ",
-                            places, " positions"});
+                           {"at most ", std::max<std::int64_t>(places - ids.size(0) + 1, 0),
+                            ": the model has ", places, " positions"});
   }
   std::vector<KeyValueCache> caches = make_caches();
   std::vector<float> values(static_cast<std::size_t>(output_->out_features()));

@@ -68,8 +68,8 @@ struct LanguageModelLoader::Impl {
     const std::vector<ModuleAccess::FoundParameter> parameters = ModuleAccess::parameters(model);
     std::vector<std::int64_t> rows;
     for (const WeightSource& weight : description.weights) {
-      const auto found = std::ranges::find(parameters, weight.parameter,
-                                           &ModuleAccess::FoundParameter::name);
+      const auto found =
+          std::ranges::find(parameters, weight.parameter, &ModuleAccess::FoundParameter::name);
       if (found == parameters.end()) {
         fail(ErrorCode::kNotFound, std::string_view("parameter"), {in_quotes(weight.parameter)},
              {"one that the model has"});
@@ -134,8 +134,7 @@ LanguageModelLoader& LanguageModelLoader::operator=(LanguageModelLoader&&) noexc
 void LanguageModelLoader::write(std::size_t source_index, std::span<const std::byte> bytes,
                                 Context& context) {
   if (source_index >= impl_->sources.size()) {
-    validation::fail_value("source", source_index,
-                           {"an index below ", impl_->sources.size()});
+    validation::fail_value("source", source_index, {"an index below ", impl_->sources.size()});
   }
   Impl::Source& source = impl_->sources[source_index];
   const std::int64_t size = source.numbers.bytes;

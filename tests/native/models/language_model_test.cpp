@@ -1,5 +1,5 @@
-// Models of every family that is recognised, loaded from files as their owners save them, beside what
-// PyTorch computes in double precision.
+// Models of every family that is recognised, loaded from files as their owners save them, beside
+// what PyTorch computes in double precision.
 
 #include "attn/models/language_model.hpp"
 
@@ -41,8 +41,8 @@ constexpr double kTolerance = 2e-5;
     const double difference =
         std::abs(double{got.data()[i]} - double{want[static_cast<std::size_t>(begin + i)]});
     if (!(difference <= kTolerance)) {
-      return ::testing::AssertionFailure() << name << ": element " << i << " of row " << first_row
-                                           << " is off by " << difference;
+      return ::testing::AssertionFailure()
+             << name << ": element " << i << " of row " << first_row << " is off by " << difference;
     }
   }
   return ::testing::AssertionSuccess();

@@ -59,8 +59,8 @@ RecordedFiles recorded_files(const std::string& name) {
     result.files = {bytes_of(at("model.safetensors"))};
   } else {
     for (const char* part : {"1", "2"}) {
-      result.files.push_back(bytes_of(recorded_folder("llama") + "/model-0000" + part +
-                                      "-of-00002.safetensors"));
+      result.files.push_back(
+          bytes_of(recorded_folder("llama") + "/model-0000" + part + "-of-00002.safetensors"));
     }
   }
   return result;

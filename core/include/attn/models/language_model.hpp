@@ -93,7 +93,8 @@ struct GenerationOptions {
   std::vector<std::int64_t> stop_ids = {};  ///< ends after one of these, which is given, too
 };
 
-/// A Transformer between an embedding and an output layer: GPT-2, BERT, Llama and what is like them.
+/// A Transformer between an embedding and an output layer: GPT-2, BERT, Llama and what is like
+/// them.
 ///
 ///   x = embedding(ids) (· √E) + positions + token types,  normalised with embedding_norm
 ///   hidden = encoder(x)

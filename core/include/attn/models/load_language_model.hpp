@@ -64,7 +64,8 @@ struct LanguageModelDescription {
 /// | Llama, SmolLM, SmolLM 3, Mistral, Qwen 2 and 3, Gemma 1 to 3, gpt-oss without experts, OLMo 2
 ///   | `embed_tokens.weight`, `layers.0.self_attn.q_proj.weight` | no |
 /// | torch.nn.TransformerEncoder | `layers.0.self_attn.in_proj_weight` | with num_heads |
-/// | attn's own | the same, beside `embedding.weight` | what it is made of is in the file's metadata |
+/// | attn's own | the same, beside `embedding.weight` | what it is made of is in the file's
+/// metadata |
 ///
 /// A mixture of experts, quantised weights and other architectures are refused.
 ///
@@ -74,9 +75,9 @@ struct LanguageModelDescription {
 /// field that is missing or out of range, and for a tensor that is there twice; kNotFound for
 /// tensors that are missing or that a layer has no use for; kShapeMismatch for one of another shape
 /// than the configuration says; kInvalidArgument for options that the layers do not take.
-ATTN_API LanguageModelDescription
-describe_language_model(std::span<const SafetensorsHeader> files, std::string_view config,
-                        const LanguageModelHints& hints = {});
+ATTN_API LanguageModelDescription describe_language_model(std::span<const SafetensorsHeader> files,
+                                                          std::string_view config,
+                                                          const LanguageModelHints& hints = {});
 
 /// The files that a model.safetensors.index.json names, each once, in their order there. Throws
 /// kInvalidFormat, also for a name that leads into another folder.
