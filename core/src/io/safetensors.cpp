@@ -242,18 +242,27 @@ void check_metadata(const SafetensorsMetadata& metadata) {
   }
 }
 
-/// The header's text; checks what comes before the JSON.
+/// The header's text, of which all is given; checks what comes before the JSON.
 std::string_view header_of(std::span<const std::byte> bytes, std::int64_t file_size) {
   const std::int64_t size = safetensors_header_size(bytes, file_size);
-  if (std::ssize(bytes) < size) {
-    fail_header({bytes.size(), " bytes of the file"}, {"the ", size, " to its end"});
-  }
   const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
                                 static_cast<std::size_t>(size - kLengthBytes));
   if (!header.starts_with('{')) {
     fail_header({in_quotes(header.substr(0, 1)), " at byte 1"}, {"{"});
   }
   return header;
+}
+
+/// The tensors' indices in the order of their names, of which none may be there twice.
+std::vector<std::size_t> by_name(const std::vector<SafetensorsEntry>& tensors) {
+  std::vector<std::size_t> order(tensors.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto name_of = [&](std::size_t i) -> const std::string& { return tensors[i].name; };
+  heap_sort(order, name_of);
+  if (const auto twice = std::ranges::adjacent_find(order, {}, name_of); twice != order.end()) {
+    fail_tensor(name_of(*twice), {"its name twice"}, {"it once"});
+  }
+  return order;
 }
 
 void append_little_endian(std::vector<std::byte>& bytes, std::uint64_t value, int count) {
@@ -406,7 +415,7 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 }  // namespace
 
 std::int64_t safetensors_header_size(std::span<const std::byte> beginning, std::int64_t file_size) {
-  const std::int64_t known = std::min(std::ssize(beginning), file_size);
+  const std::int64_t known = std::min<std::int64_t>(std::ssize(beginning), file_size);
   if (known < kLengthBytes) {
     fail(ErrorCode::kInvalidFormat, kFile, {known, " bytes"},
          {"at least the 8 of the header's length"});
@@ -422,8 +431,9 @@ std::int64_t safetensors_header_size(std::span<const std::byte> beginning, std::
   return size;
 }
 
-SafetensorsHeader read_safetensors_header(std::span<const std::byte> beginning,
-                                          std::int64_t file_size) {
+namespace {
+
+SafetensorsHeader read_header(std::span<const std::byte> beginning, std::int64_t file_size) {
   const std::string_view text = header_of(beginning, file_size);
   SafetensorsHeader header;
   HeaderReader(text, header.tensors, header.metadata).read();
@@ -431,27 +441,30 @@ SafetensorsHeader read_safetensors_header(std::span<const std::byte> beginning,
 
   heap_sort(header.tensors,
             [](const SafetensorsEntry& entry) { return std::pair(entry.begin, entry.end); });
-  std::vector<std::string_view> names;
-  for (const SafetensorsEntry& entry : header.tensors) names.push_back(entry.name);
-  heap_sort(names);
-  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
-    fail_tensor(*twice, {"its name twice"}, {"it once"});
-  }
+  by_name(header.tensors);
   check_places(header.tensors, file_size - header.data_begin);
   check_metadata(header.metadata);
   return header;
 }
 
+}  // namespace
+
+SafetensorsHeader read_safetensors_header(std::span<const std::byte> beginning,
+                                          std::int64_t file_size) {
+  const std::int64_t size = safetensors_header_size(beginning, file_size);
+  if (std::ssize(beginning) < size) {
+    fail_header({beginning.size(), " bytes of the file"}, {"the ", size, " to its end"});
+  }
+  return read_header(beginning, file_size);
+}
+
 Safetensors Safetensors::view(std::span<const std::byte> bytes) {
-  SafetensorsHeader header = read_safetensors_header(bytes, std::ssize(bytes));
+  SafetensorsHeader header = read_header(bytes, std::ssize(bytes));
   Safetensors file;
   file.data_ = bytes.subspan(static_cast<std::size_t>(header.data_begin));
   file.tensors_ = std::move(header.tensors);
   file.metadata_ = std::move(header.metadata);
-  file.by_name_.resize(file.tensors_.size());
-  for (std::size_t i = 0; i < file.by_name_.size(); ++i) file.by_name_[i] = i;
-  heap_sort(file.by_name_,
-            [&](std::size_t i) -> const std::string& { return file.tensors_[i].name; });
+  file.by_name_ = by_name(file.tensors_);
   return file;
 }
 
