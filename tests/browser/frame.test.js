@@ -32,12 +32,14 @@ test('the numbers of a figure are exported as CSV and NPY', async () => {
 
   const csv = await exported(page, 'CSV', 'weights');
   assert.equal(csv.name, 'weights-weights.csv');
-  const matrices = csv.bytes.toString().trim().split('\n\n');
-  assert.equal(matrices.length, 4, 'one per head');
-  const first = matrices[0].split('\n').map((line) => line.split(',').map(Number));
-  first.forEach((row, i) =>
-    row.forEach((value, j) => assert.equal(Math.fround(value), Math.fround(shown[i][j]))),
-  );
+  const [names, ...lines] = csv.bytes.toString().trim().split('\n');
+  assert.equal(names, 'matrix,row,0,1,2');
+  assert.equal(lines.length, 4 * 3, 'a matrix for each head');
+  lines.slice(0, 3).forEach((line, i) => {
+    const [matrix, row, ...values] = line.split(',').map(Number);
+    assert.deepEqual([matrix, row], [0, i]);
+    values.forEach((value, j) => assert.equal(Math.fround(value), Math.fround(shown[i][j])));
+  });
 
   const { bytes } = await exported(page, 'NPY', 'weights');
   assert.equal(bytes.subarray(1, 6).toString(), 'NUMPY');
@@ -47,6 +49,12 @@ test('the numbers of a figure are exported as CSV and NPY', async () => {
   assert.match(header, /'descr': '<f4', 'fortran_order': False, 'shape': \(4, 3, 3\)/);
   assert.equal(bytes.length, 10 + length + 4 * 36);
   assert.equal(bytes.readFloatLE(10 + length), Math.fround(shown[0][0]));
+});
+
+test('a chart that is not measured yet has no numbers to export', async () => {
+  const page = await site.open('#at=architectures.timings');
+  await page.getByRole('button', { name: 'Export Measured in this browser' }).click();
+  assert.deepEqual(await page.locator('#timings .files span').allInnerTexts(), ['picture']);
 });
 
 test('the drawn figure is exported as SVG and as PNG', async () => {

@@ -4,37 +4,50 @@
  * @typedef {object} Numbers
  * @property {Float32Array | Float64Array | Int32Array | readonly number[]} data row-major
  * @property {readonly number[]} shape
+ * @property {readonly string[]} [columns] what the columns of a table are; those of a matrix are counted
+ * @property {readonly string[]} [rowNames] the first column of a table
  */
 
 /**
- * What figures offer: a tensor, or a matrix with rows and columns.
- * @param {{ data: Numbers['data'], shape?: readonly number[], rows?: number, columns?: number }} given
+ * What figures offer: a tensor, a matrix with rows and columns, or a table with names for its columns.
+ * @param {{ data: Numbers['data'], shape?: readonly number[], rows?: number, columns?: number, names?: readonly string[], rowNames?: readonly string[] }} given
  * @returns {Numbers}
  */
-export function numbersOf({ data, shape, rows, columns }) {
-  return { data, shape: shape ?? [Number(rows), Number(columns)] };
+export function numbersOf({ data, shape, rows, columns, names, rowNames }) {
+  return { data, shape: shape ?? [Number(rows), Number(columns)], columns: names, rowNames };
 }
 
 /**
- * Comma-separated values: a line per row, an empty line between matrices. Every number is written
- * with all the digits that it takes to read the same one back.
+ * Comma-separated values: a line of names, then one for each row, which begins with its indices and has
+ * a column for each index of the last dimension. Every number is written with all the digits that it
+ * takes to read the same one back; where there is none, nothing is written.
  * @param {Numbers} numbers
  */
-export function toCsv({ data, shape }) {
+export function toCsv({ data, shape, columns: names, rowNames }) {
   const columns = shape.length ? shape[shape.length - 1] : 1;
-  const rows = shape.length > 1 ? shape[shape.length - 2] : 1;
+  const outer = shape.slice(0, -1);
   const single = data instanceof Float32Array;
-  const lines = [];
+  const indices = ['row', 'matrix', 'batch'].slice(0, outer.length).reverse();
+  const header = names ?? Array.from({ length: columns }, (_, column) => String(column));
+  const lines = [[...(names ? [] : indices), ...header].map(quoted).join(',')];
   for (let start = 0; start < data.length; start += columns) {
-    if (start > 0 && (start / columns) % rows === 0) lines.push('');
-    lines.push(
-      Array.from(data.slice(start, start + columns), (value) =>
-        single ? String(Number(value.toPrecision(9))) : String(value),
-      ).join(','),
+    let rest = start / columns;
+    const at = outer.toReversed().map((size) => {
+      const index = rest % size;
+      rest = Math.floor(rest / size);
+      return index;
+    });
+    const values = Array.from(data.slice(start, start + columns), (value) =>
+      Number.isNaN(value) ? '' : String(single ? Number(value.toPrecision(9)) : value),
     );
+    const first = rowNames ? [quoted(rowNames[start / columns])] : names ? [] : at.reverse();
+    lines.push([...first, ...values].join(','));
   }
   return `${lines.join('\n')}\n`;
 }
+
+/** @param {string} name */
+const quoted = (name) => (/[",\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
 
 /**
  * NumPy's file format, version 1.0: `numpy.load` reads it.

@@ -85,6 +85,9 @@ const isHidden = (element, { visibility, display, opacity, clipPath }) =>
   clipPath === 'inset(50%)' ||
   element.matches(controls);
 
+/** Where the screen draws an edge or a baseline: on whole pixels of its own. @param {number} place */
+const snapped = (place) => Math.round(place * devicePixelRatio) / devicePixelRatio;
+
 /**
  * Draws what `element` shows into `into`.
  * @param {Element} element
@@ -94,8 +97,12 @@ const isHidden = (element, { visibility, display, opacity, clipPath }) =>
 function copy(element, into, picture) {
   const style = getComputedStyle(element);
   if (isHidden(element, style)) return;
-  const { left, top, right, width, height } = element.getBoundingClientRect();
-  const box = { x: left - picture.left, y: top - picture.top, width, height };
+  const { left, top, right, bottom } = element.getBoundingClientRect();
+  const [x, y] = [snapped(left), snapped(top)];
+  const box = {
+    ...{ x: x - picture.left, y: y - picture.top },
+    ...{ width: snapped(right) - x, height: snapped(bottom) - y },
+  };
 
   if (style.opacity !== '1') {
     const group = svgElement('g', { opacity: style.opacity });
@@ -190,7 +197,11 @@ function copyText(node, style, end, into, picture) {
         ? Math.round(ascent)
         : (height - ascent - descent) / 2 + ascent;
     const element = svgElement('text', {
-      ...{ x: left - picture.left, y: top - picture.top + above, ...paint('fill', style.color) },
+      ...{
+        x: left - picture.left,
+        y: snapped(top + above) - picture.top,
+        ...paint('fill', style.color),
+      },
       ...{ 'font-family': style.fontFamily.replaceAll('"', "'"), 'font-size': style.fontSize },
       ...{ 'font-style': style.fontStyle, 'font-weight': style.fontWeight },
       ...{ 'letter-spacing': style.letterSpacing, 'xml:space': 'preserve' },

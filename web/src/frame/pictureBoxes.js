@@ -82,6 +82,60 @@ const ring = (box, by, width, colour, radius) =>
     ...(radius && { rx: Math.max(0, radius + by) }),
   });
 
+/**
+ * The colours of a gradient and where they stand, 0 to 1; those without a place are spread evenly.
+ * @param {string} css
+ * @param {number} length in pixels
+ */
+function stopsOf(css, length) {
+  const colours = [...css.matchAll(/((?:rgba?|color)\([^)]*\))((?: [\d.]+(?:%|px))*)/g)];
+  /** @type {{ colour: string, at: number }[]} */
+  const stops = colours.flatMap(([, colour, places], i) => {
+    const given = [...places.matchAll(/([\d.]+)(%|px)/g)].map(
+      ([, value, unit]) => Number(value) / (unit === '%' ? 100 : length),
+    );
+    const end = i === 0 ? 0 : i === colours.length - 1 ? 1 : NaN;
+    return (given.length ? given : [end]).map((at) => ({ colour, at }));
+  });
+  stops.forEach((stop, i) => {
+    if (!Number.isNaN(stop.at)) return;
+    const next = stops.findIndex(({ at }, j) => j > i && !Number.isNaN(at));
+    const before = stops[i - 1].at;
+    stop.at = before + (stops[next].at - before) / (next - i + 1);
+  });
+  return stops;
+}
+
+/**
+ * A background of one linear gradient that fills its box, up to its borders.
+ * @param {CSSStyleDeclaration} style
+ * @param {Box} box
+ */
+function gradientOf({ backgroundImage }, { x, y, width, height }) {
+  const [, repeating, direction] =
+    /^(repeating-)?linear-gradient\((to right|[\d.]+deg),[^]*\)$/.exec(backgroundImage) ?? [];
+  if (!direction || backgroundImage.split('gradient').length > 2) return null;
+  const degrees = direction === 'to right' ? 90 : parseFloat(direction);
+  const [right, down] = [Math.sin, (/** @type {number} */ a) => -Math.cos(a)].map((of) =>
+    of((degrees * Math.PI) / 180),
+  );
+  // As long as CSS has it: its ends are level with the corners of the box.
+  const length = Math.abs(width * right) + Math.abs(height * down);
+  const stops = stopsOf(backgroundImage, length);
+  const used = repeating ? stops[stops.length - 1].at : 1;
+  const start = [x + (width - right * length) / 2, y + (height - down * length) / 2];
+  const gradient = svgElement('linearGradient', {
+    ...{ id: `picture-gradient-${gradients++}`, gradientUnits: 'userSpaceOnUse' },
+    ...{ x1: start[0], y1: start[1] },
+    ...{ x2: start[0] + right * length * used, y2: start[1] + down * length * used },
+    ...(repeating && { spreadMethod: 'repeat' }),
+  });
+  for (const { colour, at } of stops) {
+    gradient.append(svgElement('stop', { offset: at / used, ...paint('stop-color', colour) }));
+  }
+  return gradient;
+}
+
 let gradients = 0;
 
 /**
@@ -98,24 +152,28 @@ export function drawnBox(style, box) {
     const fill = paint('fill', style.backgroundColor);
     found.push(svgElement('rect', { ...box, ...fill, ...(radius && { rx: radius }) }));
   }
-  if (style.backgroundImage.startsWith('linear-gradient(to right')) {
-    const colours = style.backgroundImage.match(/(?:rgba?|color)\([^)]*\)/g) ?? [];
-    const id = `picture-gradient-${gradients++}`;
-    const gradient = svgElement('linearGradient', { id });
-    colours.forEach((colour, i) =>
-      gradient.append(
-        svgElement('stop', { offset: i / (colours.length - 1), ...paint('stop-color', colour) }),
-      ),
-    );
-    found.push(gradient, svgElement('rect', { ...box, fill: `url(#${id})` }));
+  const [left, top, right, bottom] = [
+    style.borderLeftWidth,
+    style.borderTopWidth,
+    style.borderRightWidth,
+    style.borderBottomWidth,
+  ].map(parseFloat);
+  const fill = gradientOf(style, {
+    ...{ x: box.x + left, y: box.y + top },
+    ...{ width: box.width - left - right, height: box.height - top - bottom },
+  });
+  if (fill) {
+    const rect = svgElement('rect', { ...box, fill: `url(#${fill.id})` });
+    found.push(fill, rect);
   }
 
   const shadow = /((?:rgba?|color)\([^)]*\)) 0px 0px 0px ([\d.]+)px( inset)?/g;
   for (const [, colour, width, inset] of style.boxShadow.matchAll(shadow)) {
-    const [line, side] = [Number(width), inset ? -1 : 1];
-    if (line && !isClear(colour)) {
-      found.push(ring(box, (side * line) / 2, line, colour, radius));
-    }
+    const line = Number(width);
+    if (!line || isClear(colour)) continue;
+    // Within the border, or outside of it.
+    const by = inset ? -parseFloat(style.borderTopWidth) - line / 2 : line / 2;
+    found.push(ring(box, by, line, colour, radius));
   }
 
   const sides = /** @type {const} */ (['Top', 'Right', 'Bottom', 'Left']).map((side) => ({
@@ -123,10 +181,10 @@ export function drawnBox(style, box) {
     width: style[`border${side}Style`] === 'none' ? 0 : parseFloat(style[`border${side}Width`]),
     colour: style[`border${side}Color`],
   }));
-  const [top] = sides;
-  if (sides.every(({ width, colour }) => width === top.width && colour === top.colour)) {
-    if (top.width && !isClear(top.colour)) {
-      found.push(ring(box, -top.width / 2, top.width, top.colour, radius));
+  const [first] = sides;
+  if (sides.every(({ width, colour }) => width === first.width && colour === first.colour)) {
+    if (first.width && !isClear(first.colour)) {
+      found.push(ring(box, -first.width / 2, first.width, first.colour, radius));
     }
   } else {
     const { x, y, width: w, height: h } = box;

@@ -1,0 +1,88 @@
+/** @import { Page } from 'playwright-core' */
+
+/** How far a pixel may be moved: a CSS pixel, at twice the resolution. */
+const kAway = 2;
+/** How far its channels may be outside of the range of those around: of 0 to 255. */
+const kChannel = 40;
+/** Side of a block, in pixels of the pictures, and how many of its pixels may be found nowhere. */
+const kBlock = 16;
+const kShare = 0.05;
+
+/**
+ * Compares two pictures, block by block. A pixel is found again if its colour lies between those that
+ * the other picture has around its place, as at the edges of letters and lines that are not where
+ * pixels end. What a block has lost, or has too much, is more: a line of one CSS pixel is an eighth of
+ * it at twice the resolution.
+ * @param {Page} page that does the work
+ * @param {Buffer} first PNG
+ * @param {Buffer} second PNG
+ * @returns {Promise<{ blocks: number, different: string[] }>} where they differ, as "x,y: share"
+ */
+export const compare = (page, first, second) =>
+  page.evaluate(
+    async ({ sources, kChannel, kAway, kBlock, kShare }) => {
+      const [a, b] = await Promise.all(
+        sources.map(async (source) => {
+          const image = new Image();
+          image.src = `data:image/png;base64,${source}`;
+          await image.decode();
+          const canvas = new OffscreenCanvas(image.width, image.height);
+          const context = /** @type {OffscreenCanvasRenderingContext2D} */ (
+            canvas.getContext('2d', { willReadFrequently: true })
+          );
+          context.drawImage(image, 0, 0);
+          return context.getImageData(0, 0, image.width, image.height);
+        }),
+      );
+      const [width, height] = [Math.min(a.width, b.width), Math.min(a.height, b.height)];
+      const off = new Uint16Array(Math.ceil(width / kBlock) * Math.ceil(height / kBlock));
+      /** Whether a pixel of one picture has its like in the other. */
+      const isFound = (
+        /** @type {ImageData} */ one,
+        /** @type {ImageData} */ other,
+        /** @type {number} */ x,
+        /** @type {number} */ y,
+      ) => {
+        for (let channel = 0; channel < 3; channel++) {
+          const value = one.data[4 * (y * one.width + x) + channel];
+          let [low, high] = [255, 0];
+          for (let v = y - kAway; v <= y + kAway; v++) {
+            for (let u = x - kAway; u <= x + kAway; u++) {
+              const near = other.data[4 * (v * other.width + u) + channel];
+              if (near < low) low = near;
+              if (near > high) high = near;
+            }
+          }
+          if (value < low - kChannel || value > high + kChannel) return false;
+        }
+        return true;
+      };
+      for (let y = kAway; y < height - kAway; y++) {
+        for (let x = kAway; x < width - kAway; x++) {
+          const [i, j] = [4 * (y * a.width + x), 4 * (y * b.width + x)];
+          if (
+            a.data[i] === b.data[j] &&
+            a.data[i + 1] === b.data[j + 1] &&
+            a.data[i + 2] === b.data[j + 2]
+          )
+            continue;
+          if (isFound(a, b, x, y) && isFound(b, a, x, y)) continue;
+          off[Math.floor(y / kBlock) * Math.ceil(width / kBlock) + Math.floor(x / kBlock)]++;
+        }
+      }
+      /** @type {string[]} */
+      const different = [];
+      off.forEach((count, i) => {
+        const share = count / kBlock ** 2;
+        if (share <= kShare) return;
+        const column = i % Math.ceil(width / kBlock);
+        const row = Math.floor(i / Math.ceil(width / kBlock));
+        different.push(`${column * kBlock},${row * kBlock}: ${share.toFixed(2)}`);
+      });
+      return { blocks: off.length, different };
+    },
+    {
+      sources: [first, second].map((picture) => picture.toString('base64')),
+      ...{ kChannel, kAway, kBlock, kShare },
+    },
+  );
