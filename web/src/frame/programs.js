@@ -3,8 +3,16 @@
  * one matrix with the figure's current values and prints it, a line for each row.
  */
 
+/** What has to lie beside a Python program, as its first line. @param {string} body */
+function neededFiles(body) {
+  const files = [...body.matchAll(/"([\w-]+\.npy)"/g)].map(([, file]) => file);
+  return files.length
+    ? `# Needs ${files.join(' and ')} beside it: save NPY from this figure's menu "Export".\n`
+    : '';
+}
+
 /** @param {{ body: string, result: string }} program result: a tensor (rows, columns) */
-export const pythonProgram = ({ body, result }) => `import torch
+export const pythonProgram = ({ body, result }) => `${neededFiles(body)}import torch
 
 ${body.trim()}
 

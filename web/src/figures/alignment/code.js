@@ -25,7 +25,7 @@ export function alignmentCode(settings, sourceTokens, targetTokens) {
       body: `import numpy as np
 
 # Exported by this figure: embeddings of the words, made of their letters.
-keys, queries = (torch.from_numpy(np.load(f"alignment-{name}.npy")) for name in ("keys", "queries"))
+keys, queries = (torch.from_numpy(np.load(file)) for file in ("alignment-keys.npy", "alignment-queries.npy"))
 
 # AdditiveAttention of D2L 11.3, and its weights.
 ${
@@ -137,7 +137,7 @@ const std::int64_t num_keys = ${source.length}, num_queries = ${target.length}, 
       body: `import numpy as np
 
 # Exported by this figure: embeddings of the words, made of their letters.
-keys, queries = (torch.from_numpy(np.load(f"alignment-{name}.npy")) for name in ("keys", "queries"))
+keys, queries = (torch.from_numpy(np.load(file)) for file in ("alignment-keys.npy", "alignment-queries.npy"))
 
 # Seq2SeqAttentionDecoder of D2L 11.4, untrained; PyTorch draws other numbers than attn does.
 ${sizes.python}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { openSite } from './site.js';
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+test('the settings close with Escape, and when the reader scrolls the page', async () => {
+  const page = await site.open('#at=self-attention', { viewport: { width: 390, height: 844 } });
+  const toggle = page.getByRole('button', { name: 'Settings' });
+  const slider = page.getByRole('slider', { name: 'width', exact: true });
+  await toggle.click();
+  await slider.focus();
+  await page.keyboard.press('Escape');
+  assert.equal(await toggle.getAttribute('aria-expanded'), 'false');
+  assert.ok(await toggle.evaluate((element) => element === document.activeElement));
+  await toggle.click();
+  await page.mouse.move(200, 700);
+  await page.mouse.wheel(0, 200);
+  await page.locator('[aria-label=Settings][aria-expanded=false]').waitFor();
+});
+
+test('on a phone the costs have their formulas, within the window', async () => {
+  const page = await site.open('#at=architectures.costs', phone);
+  const formulas = page.locator('#costs .formula');
+  assert.equal(await formulas.count(), 18);
+  for (const box of await formulas.evaluateAll((all) =>
+    all.map((each) => {
+      const { left, right, height } = each.getBoundingClientRect();
+      return { left, right, height };
+    }),
+  )) {
+    assert.ok(box.height > 0 && box.left >= 0 && box.right <= 390, JSON.stringify(box));
+  }
+});
+
+for (const width of [390, 900, 1440]) {
+  test(`at ${width} pixels the chapters and the code come into view`, async () => {
+    const page = await site.open('#at=self-attention.weights', {
+      viewport: { width, height: 800 },
+    });
+    await page.getByRole('button', { name: /^Chapters/ }).click();
+    const menu = page.getByRole('navigation', { name: 'Chapters' }).getByRole('link');
+    for (const link of await menu.all()) {
+      const box = /** @type {{ x: number, width: number }} */ (await link.boundingBox());
+      assert.ok(box.x >= 0 && box.x + box.width <= width, JSON.stringify(box));
+    }
+    await page.keyboard.press('Escape');
+    const button = page.getByRole('button', { name: 'Code for What each token looks at' });
+    await button.click();
+    const tab = page.locator('#weights [role=tab][aria-selected=true]');
+    assert.ok(await tab.evaluate((element) => element === document.activeElement));
+    const box = /** @type {{ y: number }} */ (await tab.boundingBox());
+    assert.ok(box.y > 0 && box.y < 760, `at ${box.y}`);
+    assert.match(await page.locator('#weights pre').innerText(), /^# Needs weights-input\.npy /);
+    await page.keyboard.press('Escape');
+    assert.ok(await button.evaluate((element) => element === document.activeElement));
+    assert.equal(await page.locator('#weights pre').count(), 0);
+  });
+}
+
+test('the number of the chapter leaves the sentence its lines', async () => {
+  const page = await site.open('', { viewport: { width: 390, height: 844 } });
+  const width = () => page.getByRole('textbox').evaluate((field) => field.clientWidth);
+  const before = await width();
+  await page.evaluate(() => scrollTo(0, 3000));
+  await page.getByRole('button', { name: /^Chapters, \d+ is in view/ }).waitFor();
+  assert.equal(await width(), before);
+});
