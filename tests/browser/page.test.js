@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 import { kMaxSiteBytes } from '../limits.js';
+import { accessibilityProblems } from './accessibility.js';
 import { dist, openSite, settled, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
@@ -16,18 +16,6 @@ before(async () => (site = await openSite('/some/folder/of/a/host/')));
 after(() => site.close());
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
-
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** @param {Page} page */
-async function accessibilityProblems(page) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
-  return violations.map((/** @type {any} */ { id, nodes }) => [
-    id,
-    ...nodes.map((/** @type {any} */ node) => node.html.slice(0, 120)),
-  ]);
-}
 
 /** @param {Page} page */
 const overflow = (page) =>
