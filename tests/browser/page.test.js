@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 import { kMaxSiteBytes } from '../limits.js';
-import { dist, openSite, settled, shownValue, weightsMap } from './site.js';
+import {
+  accessibilityProblems,
+  dist,
+  openSite,
+  overflow,
+  settled,
+  shownValue,
+  weightsMap,
+} from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -17,22 +24,6 @@ after(() => site.close());
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** @param {Page} page */
-async function accessibilityProblems(page) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
-  return violations.map((/** @type {any} */ { id, nodes }) => [
-    id,
-    ...nodes.map((/** @type {any} */ node) => node.html.slice(0, 120)),
-  ]);
-}
-
-/** @param {Page} page */
-const overflow = (page) =>
-  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-
 test('the page works from a folder, alone, and in silence', async () => {
   const page = await site.open();
   await page.getByRole('textbox').fill('a rose is a rose');
@@ -41,7 +32,8 @@ test('the page works from a folder, alone, and in silence', async () => {
 });
 
 /** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
-const partOf = (file) => /** @type {any} */ (/[\\/](training|language)/.exec(file)?.[1] ?? 'page');
+const partOf = (file) =>
+  /** @type {any} */ (/[\\/](Walk|training|language)/.exec(file)?.[1].toLowerCase() ?? 'page');
 
 /**
  * @param {import('node:test').TestContext} context
@@ -75,6 +67,7 @@ async function assertSmall(context, part) {
 }
 
 test('the whole site without WebAssembly is small', (context) => assertSmall(context, 'page'));
+test('what the walk loads besides is small', (context) => assertSmall(context, 'walk'));
 test('what training loads besides is small', (context) => assertSmall(context, 'training'));
 test('what the language model loads besides is small', (context) =>
   assertSmall(context, 'language'));

@@ -153,7 +153,8 @@ export const stage = {
   divided: 'divided by √D',
   undivided: 'not divided',
   entropy: (/** @type {string} */ bits) => `entropy ${bits} bits`,
-  slope: (/** @type {string} */ slope) => `slope of softmax ${slope}`,
+  slope: (/** @type {string} */ slope) => `slope ${slope}`,
+  slopeOf: (/** @type {string} */ slope) => `slope of softmax ${slope}`,
   others: (/** @type {number} */ count, /** @type {string} */ weight) =>
     `and ${count} more, with a weight of ${weight} together`,
   order: 'The words, shuffled',

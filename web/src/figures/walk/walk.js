@@ -157,5 +157,4 @@ export function rowsOf({ data, columns }, numbers) {
 }
 
 /** An entropy in as many digits as can be compared. @param {number} entropy */
-export const bits = (entropy) =>
-  entropy > 0 && entropy < 0.005 ? 'less than 0.01' : entropy.toFixed(2);
+export const bits = (entropy) => (entropy > 0 && entropy < 0.005 ? '< 0.01' : entropy.toFixed(2));
