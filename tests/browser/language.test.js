@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
+import { accessibilityProblems } from './accessibility.js';
 import { becomes, openSite, settled } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
@@ -102,6 +103,7 @@ for (const [place, name] of [
   ['self-attention.weights', /^Attention weights of head 2/],
   ['self-attention.stages', /^Weights after softmax/],
   ['self-attention.edit', /./],
+  ['encoding.encoding-schemes', /^none: attention weights/],
   ['order.shuffle', /./],
   ['transformer.encoder-block', /^head 1/],
   ['transformer.decoder-cache', /./],
@@ -110,7 +112,10 @@ for (const [place, name] of [
     const page = await site.open(`${learned}&layer=1&head=1&at=${place}`);
     const figure = page.locator(`#${String(place).split('.')[1]}`);
     await radio(page, 'learned').and(page.locator(':checked')).waitFor();
-    await figure.getByRole('application', { name }).first().waitFor();
+    const map = figure.getByRole('application', { name }).first();
+    await map.waitFor();
+    // The program of many pictures is that of the one looked at.
+    if (place === 'encoding.encoding-schemes') await map.focus();
     await figure.getByRole('button', { name: /^Code for/ }).click();
     await figure
       .getByText(/model\.safetensors/)
@@ -119,6 +124,23 @@ for (const [place, name] of [
     await page.context().close();
   });
 }
+
+test('axe finds nothing wrong where the model is shown, light, dark and on a phone', async () => {
+  for (const place of ['', '&at=self-attention', '&at=order', '&at=transformer']) {
+    for (const options of /** @type {const} */ ([
+      {},
+      { viewport: { width: 390, height: 844 }, isMobile: true, colorScheme: 'dark' },
+    ])) {
+      const page = await site.open(learned + place, options);
+      await page.waitForFunction(() =>
+        performance.getEntriesByType('resource').some(({ name }) => name.endsWith('.safetensors')),
+      );
+      await settled(page);
+      assert.deepEqual(await accessibilityProblems(page), [], place);
+      await page.context().close();
+    }
+  }
+});
 
 test('a long sentence is read in the worker, to the same numbers', async () => {
   const sentence = 'it was not the same to him as it had been to her ';

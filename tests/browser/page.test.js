@@ -5,15 +5,8 @@ import test, { after, before } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 import { kMaxSiteBytes } from '../limits.js';
-import {
-  accessibilityProblems,
-  dist,
-  openSite,
-  overflow,
-  settled,
-  shownValue,
-  weightsMap,
-} from './site.js';
+import { accessibilityProblems } from './accessibility.js';
+import { dist, openSite, overflow, settled, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 

@@ -2,9 +2,7 @@
 // collected while a test drives it: console messages, errors, failed requests, other origins.
 
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
@@ -293,17 +291,6 @@ export async function stopwatch(page) {
     await action();
     return (await taken()) - start;
   };
-}
-
-/** @param {Page} page */
-export async function accessibilityProblems(page) {
-  const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-  await page.evaluate(await readFile(axe, 'utf8'));
-  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
-  return violations.map((/** @type {any} */ { id, nodes }) => [
-    id,
-    ...nodes.map((/** @type {any} */ node) => node.html.slice(0, 120)),
-  ]);
 }
 
 /** By how much the page is wider than its window. @param {Page} page */

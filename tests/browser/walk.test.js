@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
+import { accessibilityProblems } from './accessibility.js';
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
 import {
-  accessibilityProblems,
   becomes,
   heatmap,
   numberOf,

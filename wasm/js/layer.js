@@ -1,15 +1,16 @@
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
-import { NativeObject, runtimeOf } from './nativeObject.js';
-import { checkOptions, writeOptions } from './options.js';
+import { NativeObject } from './nativeObject.js';
+import { writeOptions } from './options.js';
 import { brief } from './print.js';
-import { withSafetensors } from './safetensors.js';
+import { loadState, makeStateDict } from './stateDict.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Dropout, RandomOptions } from './dropout.js' */
-/** @import { Names, OptionTable } from './options.js' */
+/** @import { OptionTable } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
+/** @import { LoadStateDictOptions, StateDictOptions } from './stateDict.js' */
 /** @import { Tensor, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
@@ -53,27 +54,11 @@ import { withSafetensors } from './safetensors.js';
  */
 
 /**
- * @typedef {object} StateDictOptions
- * @property {string} [prefix]  put in front of each name; none by default
- */
-
-/**
- * @typedef {object} LoadStateDictOptions
- * @property {string} [prefix]  of the names; none by default
- * @property {boolean} [strict]  whether missing and unexpected names are an error; `true` by default
- */
-
-/**
  * Where a layer of a stack is found.
  * @typedef {object} Place
  * @property {Layer} owner
  * @property {number} index
  */
-
-/** @type {Names<StateDictOptions>} */
-const kStateDict = { prefix: true };
-/** @type {Names<LoadStateDictOptions>} */
-const kLoadStateDict = { prefix: true, strict: true };
 
 /**
  * What all layers have: parameters with PyTorch's names and layouts, and memory that is freed by
@@ -213,11 +198,11 @@ export class Layer extends NativeObject {
    * @returns {Record<string, Tensor>}
    */
   stateDict(options = {}) {
-    checkOptions(options, kStateDict);
-    const { prefix = '' } = options;
-    if (typeof prefix !== 'string') throw invalid('prefix', prefix, 'a text');
-    const names = this.parameterNames();
-    return Object.fromEntries(names.map((name) => [prefix + name, this.parameter(name)]));
+    return makeStateDict(
+      options,
+      () => this.parameterNames(),
+      (name) => this.parameter(name),
+    );
   }
 
   /**
@@ -232,20 +217,7 @@ export class Layer extends NativeObject {
    *   `unsupported` (a dtype other than F32, F16 and BF16), `invalid_format`, `out_of_memory`
    */
   loadStateDict(source, options = {}) {
-    checkOptions(options, kLoadStateDict);
-    const { prefix = '', strict = true } = options;
-    const address = this.address;
-    return withSafetensors(runtimeOf(this), source, (file) =>
-      runtimeOf(this).call((call) => {
-        call.put(Kind.address, address);
-        call.put(Kind.address, file.address);
-        call.text('prefix', prefix);
-        call.flag('strict', strict);
-        call.run('loadStateDict');
-        const names = call.givenTexts();
-        return { missingKeys: names.splice(0, call.given(2)), unexpectedKeys: names };
-      }),
-    );
+    return loadState(this, 'loadStateDict', source, options);
   }
 }
 

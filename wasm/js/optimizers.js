@@ -1,15 +1,15 @@
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { NativeObject, runtimeOf } from './nativeObject.js';
-import { checkOptions, flag, real, writeOptions } from './options.js';
-import { withSafetensors } from './safetensors.js';
+import { NativeObject } from './nativeObject.js';
+import { flag, real, writeOptions } from './options.js';
+import { loadState, makeStateDict } from './stateDict.js';
 import { requireOwn, requireTape } from './tape.js';
 
-/** @import { LoadStateDictOptions, StateDictOptions } from './layer.js' */
-/** @import { Names, OptionTable } from './options.js' */
+/** @import { OptionTable } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
+/** @import { LoadStateDictOptions, StateDictOptions } from './stateDict.js' */
 /** @import { Tape } from './tape.js' */
 /** @import { Tensor, TensorLike } from './tensor.js' */
 
@@ -57,11 +57,6 @@ const adamOptions = (weightDecay) => ({
 });
 const kAdam = adamOptions(0);
 const kAdamW = adamOptions(1e-2);
-
-/** @type {Names<StateDictOptions>} */
-const kStateDict = { prefix: true };
-/** @type {Names<LoadStateDictOptions>} */
-const kLoadStateDict = { prefix: true, strict: true };
 
 /**
  * Changes the parameters of a model by their gradients, with the equations and defaults of torch.optim. The
@@ -117,20 +112,20 @@ export class Optimizer extends NativeObject {
    * @returns {Record<string, Tensor>}
    */
   stateDict(options = {}) {
-    checkOptions(options, kStateDict);
-    const { prefix = '' } = options;
-    if (typeof prefix !== 'string') throw invalid('prefix', prefix, 'a text');
-    const names = this.call((call) => {
-      call.run('optimizerStateNames');
-      return call.givenTexts();
-    });
-    const state = (/** @type {string} */ name, /** @type {number} */ place) =>
-      this.call((call) => {
-        call.put(Kind.integer, place);
-        call.run('optimizerState');
-        return call.givenTensor(name);
-      });
-    return Object.fromEntries(names.map((name, place) => [prefix + name, state(name, place)]));
+    return makeStateDict(
+      options,
+      () =>
+        this.call((call) => {
+          call.run('optimizerStateNames');
+          return call.givenTexts();
+        }),
+      (name, place) =>
+        this.call((call) => {
+          call.put(Kind.integer, place);
+          call.run('optimizerState');
+          return call.givenTensor(name);
+        }),
+    );
   }
 
   /**
@@ -143,20 +138,7 @@ export class Optimizer extends NativeObject {
    * @throws {AttnError} as `Layer.loadStateDict()`, and `invalid_argument` for a step that is none
    */
   loadStateDict(source, options = {}) {
-    checkOptions(options, kLoadStateDict);
-    const { prefix = '', strict = true } = options;
-    const { address } = this;
-    return withSafetensors(runtimeOf(this), source, (file) =>
-      runtimeOf(this).call((call) => {
-        call.put(Kind.address, address);
-        call.put(Kind.address, file.address);
-        call.text('prefix', prefix);
-        call.flag('strict', strict);
-        call.run('loadOptimizerState');
-        const names = call.givenTexts();
-        return { missingKeys: names.splice(0, call.given(2)), unexpectedKeys: names };
-      }),
-    );
+    return loadState(this, 'loadOptimizerState', source, options);
   }
 }
 

@@ -322,15 +322,21 @@ class Backward {
     const index batches = shared(0) ? 1 : p_.batch;
     const index heads = shared(1) ? 1 : p_.key_heads;
     const index chunks = shared(3) ? std::min<index>(chunks_, 1) : chunks_;
+    // As many heads as threads go side by side, chunk by chunk: a chunk waits for the one before it
+    // of its own head, and threads with heads of their own do not wait for each other.
+    const index abreast = std::min<index>(run_.num_threads(), batches * heads);
     std::atomic<index> next{0};
     run_.parallel_for(batches * heads * chunks, [&](index, int thread) noexcept {
       Worker worker;
       lay_out(worker_memory_ + thread * worker_size_, worker);
       // In order, whatever order the loop has: a task waits for those before it.
       const index task = next.fetch_add(1, std::memory_order_relaxed);
-      const index b = task / chunks / heads;
-      const index h = task / chunks % heads;
-      const index chunk = task % chunks;
+      const index first = task / (abreast * chunks) * abreast;
+      const index of_group = task - first * chunks;
+      const index group = std::min(abreast, batches * heads - first);
+      const index chunk = of_group / group;
+      const index b = (first + of_group % group) / heads;
+      const index h = (first + of_group % group) % heads;
       for (index bb = b; bb < (shared(0) ? p_.batch : b + 1); ++bb) {
         for (index hh = h; hh < (shared(1) ? p_.key_heads : h + 1); ++hh) {
           for (index c = chunk; c < (shared(3) ? chunks_ : chunk + 1); ++c) {

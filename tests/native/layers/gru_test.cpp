@@ -19,9 +19,6 @@ namespace {
 using attn::GRU;
 using attn::RecurrentOptions;
 using attn_test::error_of;
-using attn_test::is_within;
-using attn_test::Layout;
-using attn_test::of_batch;
 using attn_test::Random;
 using attn_test::RecurrentParameters;
 using attn_test::RecurrentResult;
@@ -29,51 +26,12 @@ using attn_test::run_recurrent;
 using attn_test::same_bits;
 using ::testing::ElementsAre;
 
-void expect_right(const RecurrentOptions& o, std::int64_t batch, std::int64_t steps,
-                  bool with_state, Random& random, attn::Context& context) {
-  SCOPED_TRACE(std::to_string(o.input_size) + " → " + std::to_string(o.hidden_size) + ", layers " +
-               std::to_string(o.num_layers) + ", batch " + std::to_string(batch) + ", steps " +
-               std::to_string(steps));
-  GRU layer(o);
-  const RecurrentParameters parameters(layer, o, random);
-  const std::vector<float> x = random.normals(batch * steps * o.input_size);
-  const std::vector<float> h_0 =
-      random.normals(with_state ? o.num_layers * batch * o.hidden_size : 0);
-  const RecurrentResult got = run_recurrent(layer, x, h_0, batch, steps, context);
-  for (std::int64_t b = 0; b < batch; ++b) {
-    reference::Array state;
-    if (with_state) {
-      state = reference::Array({o.num_layers, o.hidden_size},
-                               of_batch(h_0, o.num_layers, batch, o.hidden_size, b));
-    }
-    const reference::RecurrentResult want = reference::recurrent(
-        reference::Cell::kGru, parameters.layers(),
-        reference::Array({steps, o.input_size}, of_batch(x, 1, batch, steps * o.input_size, b)),
-        state);
-    EXPECT_TRUE(is_within(of_batch(got.output, 1, batch, steps * o.hidden_size, b),
-                          want.output.exact, want.output.error));
-    EXPECT_TRUE(is_within(of_batch(got.h_n, o.num_layers, batch, o.hidden_size, b), want.h_n.exact,
-                          want.h_n.error));
-  }
-}
-
 using GruTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(GruTest);
 
 TEST_P(GruTest, matches_the_reference) {
-  Random random;
-  for (const std::int64_t hidden : {1, 3, 15, 16, 17, 40}) {
-    for (const std::int64_t layers : {1, 3}) {
-      expect_right({5, hidden, layers, hidden % 2 == 1}, 2, 4, hidden != 3, random, context());
-    }
-  }
-  for (const std::int64_t input : {1, 16, 33}) {
-    expect_right({input, 7, 2}, 1, 6, true, random, context());
-  }
-  for (const std::int64_t batch : {1, 7, 300}) {
-    expect_right({3, 18, 1}, batch, 2, false, random, context());
-  }
-  expect_right({2, 4, 1}, 1, 1, true, random, context());
+  attn_test::expect_right_at_every_size([](const RecurrentOptions& o) { return GRU(o); },
+                                        reference::Cell::kGru, context());
 }
 
 TEST_P(GruTest, gates_follow_the_equations) {
@@ -108,50 +66,16 @@ TEST_P(GruTest, extreme_arguments_saturate) {
 }
 
 TEST_P(GruTest, a_sequence_in_parts_gives_the_bits_of_the_whole) {
-  Random random;
-  GRU layer({3, 20, 2});
-  const RecurrentParameters parameters(layer, layer.options(), random);
-  const std::vector<float> x = random.normals(7 * 3);
-  const RecurrentResult whole = run_recurrent(layer, x, {}, 1, 7, context());
-  std::vector<float> output(7 * 20), state(2 * 20);
-  for (const auto& [begin, end] : {std::pair(0, 1), {1, 5}, {5, 7}}) {
-    layer.forward({x.data() + begin * 3, {end - begin, 3}},
-                  {output.data() + begin * 20, {end - begin, 20}},
-                  {{state.data(), {2, 20}}, {state.data(), {2, 20}}}, context());
-  }
-  EXPECT_TRUE(same_bits(output, whole.output));
-  EXPECT_TRUE(same_bits(state, whole.h_n));
+  attn_test::expect_parts_give_the_bits_of_the_whole<GRU>(context());
 }
 
 TEST_P(GruTest, any_number_of_threads_any_batch_and_layout_give_the_same_bits) {
-  Random random;
-  GRU layer({6, 37, 2});
-  const RecurrentParameters parameters(layer, layer.options(), random);
-  const std::vector<float> x = random.normals(5 * 4 * 6), h_0 = random.normals(2 * 5 * 37);
-  const RecurrentResult one = run_recurrent(layer, x, h_0, 5, 4, context(1));
-  const RecurrentResult two = run_recurrent(layer, x, h_0, 5, 4, context(2));
-  EXPECT_TRUE(same_bits(two.output, one.output));
-  EXPECT_TRUE(same_bits(two.h_n, one.h_n));
-  const RecurrentResult alone =
-      run_recurrent(layer, of_batch(x, 1, 5, 24, 3), of_batch(h_0, 2, 5, 37, 3), 1, 4, context());
-  EXPECT_TRUE(same_bits(alone.output, of_batch(one.output, 1, 5, 4 * 37, 3)));
-  for (const Layout layout : {Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
-    const RecurrentResult got = run_recurrent(layer, x, h_0, 5, 4, context(), layout);
-    EXPECT_TRUE(same_bits(got.output, one.output));
-    EXPECT_TRUE(same_bits(got.h_n, one.h_n));
-  }
+  attn_test::expect_same_bits_for_any_threads_batch_and_layout<GRU>(context(1), context(2));
 }
 
 TEST_P(GruTest, nan_comes_out_from_its_step_on) {
-  Random random;
   GRU layer({2, 5});
-  const RecurrentParameters parameters(layer, layer.options(), random);
-  std::vector<float> x = random.normals(2 * 4 * 2);
-  x[2 * 2] = std::numeric_limits<float>::quiet_NaN();
-  const RecurrentResult got = run_recurrent(layer, x, {}, 2, 4, context());
-  for (std::size_t i = 0; i < got.output.size(); ++i) {
-    EXPECT_EQ(std::isnan(got.output[i]), i / 20 == 0 && i / 5 >= 2) << i;
-  }
+  attn_test::expect_nan_from_its_step_on(layer, context());
 }
 
 TEST_P(GruTest, a_moved_layer_keeps_its_weights) {

@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn/layers/module.hpp"
 #include "attn/layers/rnn.hpp"
+#include "compare.hpp"
 #include "host_tensor.hpp"
 #include "random.hpp"
 #include "reference/recurrent.hpp"
@@ -88,6 +92,107 @@ inline std::vector<float> of_batch(const std::vector<float>& all, std::int64_t o
     result.insert(result.end(), begin, begin + inner);
   }
   return result;
+}
+
+/// The layer against the reference, entry by entry of the batch.
+template <class Layer>
+void expect_right(Layer& layer, reference::Cell cell, std::int64_t batch, std::int64_t steps,
+                  bool with_state, Random& random, attn::Context& context) {
+  const attn::RecurrentOptions& o = layer.options();
+  SCOPED_TRACE(std::to_string(o.input_size) + " → " + std::to_string(o.hidden_size) + ", layers " +
+               std::to_string(o.num_layers) + ", batch " + std::to_string(batch) + ", steps " +
+               std::to_string(steps));
+  const RecurrentParameters parameters(layer, o, random,
+                                       cell == reference::Cell::kRelu ? 0.5F : 1.0F);
+  const std::vector<float> x = random.normals(batch * steps * o.input_size);
+  const std::vector<float> h_0 =
+      random.normals(with_state ? o.num_layers * batch * o.hidden_size : 0);
+  const RecurrentResult got = run_recurrent(layer, x, h_0, batch, steps, context);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    reference::Array state;
+    if (with_state) {
+      state = reference::Array({o.num_layers, o.hidden_size},
+                               of_batch(h_0, o.num_layers, batch, o.hidden_size, b));
+    }
+    const reference::RecurrentResult want = reference::recurrent(
+        cell, parameters.layers(),
+        reference::Array({steps, o.input_size}, of_batch(x, 1, batch, steps * o.input_size, b)),
+        state);
+    EXPECT_TRUE(is_within(of_batch(got.output, 1, batch, steps * o.hidden_size, b),
+                          want.output.exact, want.output.error));
+    EXPECT_TRUE(is_within(of_batch(got.h_n, o.num_layers, batch, o.hidden_size, b), want.h_n.exact,
+                          want.h_n.error));
+  }
+}
+
+/// The same over sizes of everything. `make` gives a layer for its options.
+template <class Make>
+void expect_right_at_every_size(Make&& make, reference::Cell cell, attn::Context& context) {
+  Random random;
+  const auto check = [&](const attn::RecurrentOptions& options, std::int64_t batch,
+                         std::int64_t steps, bool with_state) {
+    auto layer = make(options);
+    expect_right(layer, cell, batch, steps, with_state, random, context);
+  };
+  for (const std::int64_t hidden : {1, 3, 15, 16, 17, 40}) {
+    for (const std::int64_t layers : {1, 3}) {
+      check({5, hidden, layers, hidden % 2 == 1}, 2, 4, hidden != 3);
+    }
+  }
+  for (const std::int64_t input : {1, 16, 33}) check({input, 7, 2}, 1, 6, true);
+  for (const std::int64_t batch : {1, 7, 300}) check({3, 18, 1}, batch, 2, false);
+  check({2, 4, 1}, 1, 1, true);
+}
+
+template <class Layer>
+void expect_parts_give_the_bits_of_the_whole(attn::Context& context) {
+  Random random;
+  Layer layer({3, 20, 2});
+  const RecurrentParameters parameters(layer, layer.options(), random);
+  const std::vector<float> x = random.normals(7 * 3);
+  const RecurrentResult whole = run_recurrent(layer, x, {}, 1, 7, context);
+  std::vector<float> output(7 * 20), state(2 * 20);
+  for (const auto& [begin, end] : {std::pair(0, 1), {1, 5}, {5, 7}}) {
+    layer.forward({x.data() + begin * 3, {end - begin, 3}},
+                  {output.data() + begin * 20, {end - begin, 20}},
+                  {{state.data(), {2, 20}}, {state.data(), {2, 20}}}, context);
+  }
+  EXPECT_TRUE(same_bits(output, whole.output));
+  EXPECT_TRUE(same_bits(state, whole.h_n));
+}
+
+template <class Layer>
+void expect_same_bits_for_any_threads_batch_and_layout(attn::Context& one_thread,
+                                                       attn::Context& two_threads) {
+  Random random;
+  Layer layer({6, 37, 2});
+  const RecurrentParameters parameters(layer, layer.options(), random);
+  const std::vector<float> x = random.normals(5 * 4 * 6), h_0 = random.normals(2 * 5 * 37);
+  const RecurrentResult one = run_recurrent(layer, x, h_0, 5, 4, one_thread);
+  const RecurrentResult two = run_recurrent(layer, x, h_0, 5, 4, two_threads);
+  EXPECT_TRUE(same_bits(two.output, one.output));
+  EXPECT_TRUE(same_bits(two.h_n, one.h_n));
+  const RecurrentResult alone =
+      run_recurrent(layer, of_batch(x, 1, 5, 24, 3), of_batch(h_0, 2, 5, 37, 3), 1, 4, one_thread);
+  EXPECT_TRUE(same_bits(alone.output, of_batch(one.output, 1, 5, 4 * 37, 3)));
+  for (const Layout layout : {Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
+    const RecurrentResult got = run_recurrent(layer, x, h_0, 5, 4, one_thread, layout);
+    EXPECT_TRUE(same_bits(got.output, one.output));
+    EXPECT_TRUE(same_bits(got.h_n, one.h_n));
+  }
+}
+
+/// Of a layer with inputs of 2 and a state of 5.
+template <class Layer>
+void expect_nan_from_its_step_on(Layer& layer, attn::Context& context) {
+  Random random;
+  const RecurrentParameters parameters(layer, layer.options(), random);
+  std::vector<float> x = random.normals(2 * 4 * 2);
+  x[2 * 2] = std::numeric_limits<float>::quiet_NaN();
+  const RecurrentResult got = run_recurrent(layer, x, {}, 2, 4, context);
+  for (std::size_t i = 0; i < got.output.size(); ++i) {
+    EXPECT_EQ(std::isnan(got.output[i]), i / 20 == 0 && i / 5 >= 2) << i;
+  }
 }
 
 }  // namespace attn_test

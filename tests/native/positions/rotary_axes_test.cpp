@@ -25,7 +25,6 @@ using attn::RotaryEmbedding;
 using attn::RotaryEmbeddingOptions;
 using attn::RotaryPairing;
 using attn::RotaryPositions;
-using attn_test::elements;
 using attn_test::error_of;
 using attn_test::is_within;
 using attn_test::Random;
@@ -117,12 +116,12 @@ TEST_P(RotaryAxesTest, each_pair_turns_with_its_axis_and_so_does_its_gradient) {
       const attn::Variable out = rotary.forward(in, where);
       std::vector<float> y(values.size());
       rotary.forward(in.value(), {y.data(), shape}, where, context(1));
-      EXPECT_TRUE(same_bits(elements(out.value()), y));
+      EXPECT_TRUE(same_bits(attn_test::values(out.value()), y));
       const reference::Bounded want = rotated(pairs, x, positions, interleaved, false);
       EXPECT_TRUE(is_within(y, want.exact, want.error));
       tape.backward(out, {gradient.data(), shape});
       const reference::Bounded back = rotated(pairs, dy, positions, interleaved, true);
-      EXPECT_TRUE(is_within(elements(in.gradient()), back.exact, back.error));
+      EXPECT_TRUE(is_within(attn_test::values(in.gradient()), back.exact, back.error));
     }
   }
 }

@@ -22,11 +22,11 @@ namespace {
 using attn::Activation;
 using attn::Dropout;
 using attn::Variable;
-using attn_test::elements;
 using attn_test::error_of;
 using attn_test::Random;
 using attn_test::Results;
 using attn_test::same_bits;
+using attn_test::values;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -64,7 +64,7 @@ Results pass(Activation activation, attn::Tape& tape, const std::vector<float>& 
   const Variable in = tape.variable({x.data(), {std::ssize(x)}});
   const Variable out = attn::apply_activation(in, activation);
   tape.backward(out, {dy.data(), {std::ssize(x)}});
-  return {elements(out.value()), elements(in.gradient())};
+  return {values(out.value()), values(in.gradient())};
 }
 
 using ActivationGradientTest = attn_test::EveryInstructionSet;
@@ -169,7 +169,7 @@ TEST_P(DropoutGradientTest, goes_where_the_value_went) {
       const Variable in = tape.variable({x.data(), {5003}});
       const Variable out = attn::apply_dropout(in, dropout);
       tape.backward(out, {dy.data(), {5003}});
-      return {elements(out.value()), elements(in.gradient())};
+      return {values(out.value()), values(in.gradient())};
     };
     std::vector<float> y(x.size()), dx(x.size());
     attn::apply_dropout({x.data(), {5003}}, {y.data(), {5003}}, dropout, context());

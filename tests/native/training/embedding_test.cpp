@@ -21,12 +21,12 @@ namespace {
 using attn::Embedding;
 using attn::OwnedTensor;
 using attn::Variable;
-using attn_test::elements;
 using attn_test::error_of;
 using attn_test::is_within;
 using attn_test::Random;
 using attn_test::Results;
 using attn_test::same_bits;
+using attn_test::values;
 using reference::Array;
 using ::testing::ElementsAre;
 
@@ -51,7 +51,7 @@ TEST_P(EmbeddingGradientTest, repeated_tokens_are_summed) {
       std::vector<float> y(dy.size());
       embedding.forward({ids.data(), {batch, length}}, {y.data(), {batch, length, width}},
                         context());
-      EXPECT_TRUE(same_bits(elements(out.value()), y));
+      EXPECT_TRUE(same_bits(values(out.value()), y));
       tape.backward(out, {dy.data(), {batch, length, width}});
       Array exact({vocabulary, width}), error({vocabulary, width});
       const double factor = scaled ? std::sqrt(static_cast<double>(width)) : 1;
@@ -62,7 +62,7 @@ TEST_P(EmbeddingGradientTest, repeated_tokens_are_summed) {
           error.at({ids[t], c}) += 6e-6 * std::abs(v);
         }
       }
-      EXPECT_TRUE(is_within(elements(tape.gradient(embedding, "weight")), exact, error))
+      EXPECT_TRUE(is_within(values(tape.gradient(embedding, "weight")), exact, error))
           << vocabulary << " × " << width;
     }
   }
@@ -80,7 +80,7 @@ TEST_P(EmbeddingGradientTest, a_token_that_is_everywhere_is_summed_exactly) {
     exact.values[5 + i % 5] += dy[i];
     error.values[5 + i % 5] += (6e-6 + 1e-9 * 50'000) * dy[i];
   }
-  EXPECT_TRUE(is_within(elements(tape.gradient(embedding, "weight")), exact, error));
+  EXPECT_TRUE(is_within(values(tape.gradient(embedding, "weight")), exact, error));
 }
 
 TEST_P(EmbeddingGradientTest, the_row_of_padding_does_not_learn) {
@@ -89,7 +89,7 @@ TEST_P(EmbeddingGradientTest, the_row_of_padding_does_not_learn) {
     attn::Tape tape(context());
     const std::vector<std::int64_t> ids{2, 0, 2, 0};
     tape.backward(embedding.forward(tape, ids), OwnedTensor({4, 1}, {1, 2, 4, 8}));
-    EXPECT_THAT(elements(tape.gradient(embedding, "weight")), ElementsAre(10, 0, 0));
+    EXPECT_THAT(values(tape.gradient(embedding, "weight")), ElementsAre(10, 0, 0));
   }
 }
 
@@ -100,7 +100,7 @@ TEST_P(EmbeddingGradientTest, what_is_tied_to_the_table_adds_its_own) {
   const Variable sum = embedding.forward(tape, first) + embedding.forward(tape, second);
   const Variable table = tape.parameter(embedding, "weight");
   tape.backward(sum, OwnedTensor({2, 2}, {1, 2, 10, 20}));
-  EXPECT_THAT(elements(table.gradient()), ElementsAre(1, 2, 21, 42, 0, 0));
+  EXPECT_THAT(values(table.gradient()), ElementsAre(1, 2, 21, 42, 0, 0));
 }
 
 TEST_P(EmbeddingGradientTest, bits_and_memory_are_steady) {
@@ -117,7 +117,7 @@ TEST_P(EmbeddingGradientTest, bits_and_memory_are_steady) {
   attn_test::expect_steady([&](int n) -> attn::Context& { return context(n); },
                            [&](attn::Tape& tape) -> Results {
                              pass(tape);
-                             return {elements(tape.gradient(embedding, "weight"))};
+                             return {values(tape.gradient(embedding, "weight"))};
                            });
   attn_test::expect_no_allocation(context(), pass);
 }

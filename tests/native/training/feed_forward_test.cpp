@@ -18,6 +18,7 @@
 #include "reference/feed_forward.hpp"
 #include "reference/layer_norm.hpp"
 #include "reference/scalar.hpp"
+#include "training/close.hpp"
 #include "training/gradients.hpp"
 
 namespace {
@@ -27,12 +28,13 @@ using attn::Dropout;
 using attn::FeedForward;
 using attn::GatedFeedForward;
 using attn::Variable;
-using attn_test::elements;
+using attn_test::array_of;
 using attn_test::error_of;
 using attn_test::is_within;
 using attn_test::Random;
 using attn_test::Results;
 using attn_test::same_bits;
+using attn_test::values;
 using reference::Array;
 using reference::ArrayOf;
 using reference::Scalar;
@@ -41,15 +43,10 @@ const Dropout kDropout{.probability = 0.25F, .training = true, .random = {5, 6}}
 
 void draw(attn::Module& layer, Random& random) {
   for (const std::string& name : layer.parameter_names()) {
-    const attn::ConstTensor values = layer.parameter(name);
-    std::int64_t count = 1;
-    for (const std::int64_t size : values.shape()) count *= size;
-    layer.set_parameter(name, {random.normals(count, 0.5F).data(), values.shape()});
+    const std::vector<float> before = values(layer.parameter(name));
+    const std::vector<float> drawn = random.normals(std::ssize(before), 0.5F);
+    layer.set_parameter(name, {drawn.data(), layer.parameter(name).shape()});
   }
-}
-
-Array array_of(const attn::ConstTensor& values) {
-  return Array({values.shape().begin(), values.shape().end()}, elements(values));
 }
 
 /// The gradients of a layer against those of its reference: forward(x) of the layer, and
@@ -73,7 +70,7 @@ void expect_gradients(const attn::Module& layer, std::int64_t width, Random& ran
   const auto compare = [&](const std::string& name, const attn::ConstTensor& got,
                            const ArrayOf<Scalar>& of) {
     const reference::Bounded want = exact.gradient(of);
-    EXPECT_TRUE(is_within(elements(got), want.exact, want.error)) << name;
+    EXPECT_TRUE(is_within(values(got), want.exact, want.error)) << name;
   };
   compare("x", in.gradient(), exact_in);
   for (const auto& [name, parameter] : parameters) {
@@ -155,11 +152,11 @@ TEST_P(FeedForwardGradientTest, values_have_the_bits_of_the_tensor_forward) {
   const Variable in = tape.variable({x.data(), {2, 9, 7}});
   const Variable more = tape.variable({other.data(), {2, 9, 7}});
   layer.forward(in.value(), {y.data(), {2, 9, 5}}, kDropout, context());
-  EXPECT_TRUE(same_bits(elements(layer.forward(in, kDropout).value()), y));
+  EXPECT_TRUE(same_bits(values(layer.forward(in, kDropout).value()), y));
   gated.forward(in.value(), {sum.data(), {2, 9, 7}}, kDropout, context());
-  EXPECT_TRUE(same_bits(elements(gated.forward(in, kDropout).value()), sum));
+  EXPECT_TRUE(same_bits(values(gated.forward(in, kDropout).value()), sum));
   norm.forward(in.value(), more.value(), {sum.data(), {2, 9, 7}}, kDropout, context());
-  EXPECT_TRUE(same_bits(elements(norm.forward(in, more, kDropout).value()), sum));
+  EXPECT_TRUE(same_bits(values(norm.forward(in, more, kDropout).value()), sum));
 }
 
 TEST_P(FeedForwardGradientTest, the_sum_of_add_norm_can_be_looked_at) {
@@ -180,10 +177,9 @@ TEST_P(FeedForwardGradientTest, the_sum_of_add_norm_can_be_looked_at) {
       EXPECT_EQ(sum.value()(i, c), x[at] + dy[at]);
     }
   }
-  EXPECT_TRUE(same_bits(elements(sum.gradient()), elements(in.gradient())));
-  EXPECT_TRUE(
-      same_bits(elements(tape.intermediate(layer, "ln.output").value()), elements(y.value())));
-  EXPECT_TRUE(same_bits(elements(tape.intermediate(layer, "ln.output").gradient()), dy));
+  EXPECT_TRUE(same_bits(values(sum.gradient()), values(in.gradient())));
+  EXPECT_TRUE(same_bits(values(tape.intermediate(layer, "ln.output").value()), values(y.value())));
+  EXPECT_TRUE(same_bits(values(tape.intermediate(layer, "ln.output").gradient()), dy));
 }
 
 TEST_P(FeedForwardGradientTest, bits_and_memory_are_steady) {
@@ -205,12 +201,12 @@ TEST_P(FeedForwardGradientTest, bits_and_memory_are_steady) {
   attn_test::expect_steady([&](int n) -> attn::Context& { return context(n); },
                            [&](attn::Tape& tape) -> Results {
                              const Variable in = pass(tape);
-                             return {elements(in.gradient()),
-                                     elements(tape.gradient(layer, "linear1.weight")),
-                                     elements(tape.gradient(layer, "linear2.bias")),
-                                     elements(tape.gradient(gated, "gate_proj.weight")),
-                                     elements(tape.gradient(gated, "up_proj.weight")),
-                                     elements(tape.gradient(norm, "ln.weight"))};
+                             return {values(in.gradient()),
+                                     values(tape.gradient(layer, "linear1.weight")),
+                                     values(tape.gradient(layer, "linear2.bias")),
+                                     values(tape.gradient(gated, "gate_proj.weight")),
+                                     values(tape.gradient(gated, "up_proj.weight")),
+                                     values(tape.gradient(norm, "ln.weight"))};
                            });
   attn_test::expect_no_allocation(context(), [&](attn::Tape& tape) { pass(tape); });
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,6 @@ namespace {
 using attn::ConstTensor;
 using attn::OwnedTensor;
 using attn::Variable;
-using attn_test::elements;
 using attn_test::error_of;
 using attn_test::Random;
 using attn_test::Results;
@@ -57,7 +57,7 @@ TEST_P(FunctionsTest, a_square_has_both_gradients) {
   attn::Tape tape(context());
   const Variable x = tape.variable(OwnedTensor({2}, {3, -5}));
   tape.backward(x * x, OwnedTensor({2}, {1, 10}));
-  EXPECT_THAT(elements(x.gradient()), ElementsAre(6, -100));
+  EXPECT_THAT(values(x.gradient()), ElementsAre(6, -100));
 }
 
 TEST_P(FunctionsTest, linear_has_the_bits_of_the_layer) {
@@ -76,12 +76,12 @@ TEST_P(FunctionsTest, linear_has_the_bits_of_the_layer) {
     const Variable weight = other.parameter(layer, "weight");
     const Variable got =
         attn::linear(b, weight, bias ? other.parameter(layer, "bias") : Variable());
-    EXPECT_TRUE(same_bits(elements(got.value()), elements(wanted.value())));
+    EXPECT_TRUE(same_bits(values(got.value()), values(wanted.value())));
     other.backward(got, {dy.data(), {3, 11, 19}});
-    EXPECT_TRUE(same_bits(elements(b.gradient()), elements(a.gradient())));
+    EXPECT_TRUE(same_bits(values(b.gradient()), values(a.gradient())));
     for (const std::string& name : layer.parameter_names()) {
       EXPECT_TRUE(
-          same_bits(elements(other.gradient(layer, name)), elements(tape.gradient(layer, name))));
+          same_bits(values(other.gradient(layer, name)), values(tape.gradient(layer, name))));
     }
   }
 }
@@ -92,7 +92,7 @@ TEST_P(FunctionsTest, a_token_that_nothing_comes_back_to_is_not_read) {
   const Variable x = tape.variable(OwnedTensor({3, 2}, {1, 2, nan, INFINITY, 3, 4}));
   const Variable weight = tape.variable(OwnedTensor({1, 2}, {5, 6}));
   tape.backward(attn::linear(x, weight), OwnedTensor({3, 1}, {1, 0, 10}));
-  EXPECT_THAT(elements(weight.gradient()), ElementsAre(31, 42));
+  EXPECT_THAT(values(weight.gradient()), ElementsAre(31, 42));
 }
 
 TEST_P(FunctionsTest, an_output_layer_can_be_tied_to_an_embedding) {
@@ -102,11 +102,11 @@ TEST_P(FunctionsTest, an_output_layer_can_be_tied_to_an_embedding) {
   const std::vector<std::int64_t> ids{2, 0};
   const Variable table = tape.parameter(embedding, "weight");
   const Variable logits = attn::linear(embedding.forward(tape, ids), table);
-  EXPECT_THAT(elements(logits.value()), ElementsAre(17, 39, 61, 5, 11, 17));
+  EXPECT_THAT(values(logits.value()), ElementsAre(17, 39, 61, 5, 11, 17));
   tape.backward(logits, OwnedTensor({2, 3}, {1, 0, 0, 0, 10, 0}));
   // As output rows 0 and 1 take (5, 6) and 10·(1, 2), as embeddings rows 2 and 0 (1, 2) and
   // 10·(3, 4).
-  EXPECT_THAT(elements(table.gradient()), ElementsAre(35, 46, 10, 20, 1, 2));
+  EXPECT_THAT(values(table.gradient()), ElementsAre(35, 46, 10, 20, 1, 2));
 }
 
 TEST_P(FunctionsTest, an_output_layer_made_of_an_embedding_adds_to_its_gradient) {
@@ -116,10 +116,10 @@ TEST_P(FunctionsTest, an_output_layer_made_of_an_embedding_adds_to_its_gradient)
   attn::Tape tape(context());
   const std::vector<std::int64_t> ids{2, 0};
   const Variable logits = output.forward(embedding.forward(tape, ids));
-  EXPECT_THAT(elements(logits.value()), ElementsAre(17, 39, 61, 5, 11, 17));
+  EXPECT_THAT(values(logits.value()), ElementsAre(17, 39, 61, 5, 11, 17));
   tape.backward(logits, OwnedTensor({2, 3}, {1, 0, 0, 0, 10, 0}));
-  EXPECT_THAT(elements(tape.gradient(embedding, "weight")), ElementsAre(35, 46, 10, 20, 1, 2));
-  EXPECT_THAT(elements(tape.gradient(output, "bias")), ElementsAre(1, 10, 0));
+  EXPECT_THAT(values(tape.gradient(embedding, "weight")), ElementsAre(35, 46, 10, 20, 1, 2));
+  EXPECT_THAT(values(tape.gradient(output, "bias")), ElementsAre(1, 10, 0));
 
   // Alone, and named as the embedding's where something is wrong with it.
   attn::Tape other(context());
@@ -138,7 +138,7 @@ TEST_P(FunctionsTest, reshape_keeps_the_order_and_copies_nothing) {
   EXPECT_EQ(y.value().data(), x.value().data());
   const Variable sum = y + attn::reshape(attn::reshape(x, {6}), {3, 2});
   tape.backward(sum, OwnedTensor({3, 2}, {1, 2, 3, 4, 5, 6}));
-  EXPECT_THAT(elements(x.gradient()), ElementsAre(2, 4, 6, 8, 10, 12));
+  EXPECT_THAT(values(x.gradient()), ElementsAre(2, 4, 6, 8, 10, 12));
   EXPECT_THAT(x.gradient().shape(), ElementsAre(2, 3));
 }
 
@@ -185,17 +185,17 @@ TEST(FunctionsErrorTest, says_what_cannot_be_concatenated) {
 
 TEST_P(FunctionsTest, slices_of_any_dimension) {
   attn::Tape tape(context());
-  std::vector<float> values(24);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
-  const Variable x = tape.variable({values.data(), {2, 3, 4}});
+  std::vector<float> numbers(24);
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  const Variable x = tape.variable({numbers.data(), {2, 3, 4}});
   const Variable middle = attn::slice(x, 1, 1, 3);
   EXPECT_THAT(middle.shape(), ElementsAre(2, 2, 4));
   const Variable last = attn::select(middle, -1, 3);
   EXPECT_THAT(last.shape(), ElementsAre(2, 2));
-  EXPECT_THAT(elements(last.value()), ElementsAre(7, 11, 19, 23));
+  EXPECT_THAT(values(last.value()), ElementsAre(7, 11, 19, 23));
   const Variable first = attn::slice(attn::select(x, 0, 1), 0, 1, 3);
   const Variable row = attn::select(first, 1, 0);
-  EXPECT_THAT(elements(row.value()), ElementsAre(16, 20));
+  EXPECT_THAT(values(row.value()), ElementsAre(16, 20));
   const Variable nothing = attn::slice(x, 2, 4, 4);
   EXPECT_THAT(nothing.shape(), ElementsAre(2, 3, 0));
   const Variable sum = attn::select(last, 0, 1) + row;
@@ -205,7 +205,7 @@ TEST_P(FunctionsTest, slices_of_any_dimension) {
   wanted[23] = 10;
   wanted[16] = 1;
   wanted[20] = 10;
-  EXPECT_EQ(elements(x.gradient()), wanted);
+  EXPECT_EQ(values(x.gradient()), wanted);
 }
 
 TEST_P(FunctionsTest, an_element_can_be_the_loss) {
@@ -214,7 +214,7 @@ TEST_P(FunctionsTest, an_element_can_be_the_loss) {
   const Variable loss = attn::select(x * x, 0, 2);
   EXPECT_EQ(loss.item(), 9);
   tape.backward(loss);
-  EXPECT_THAT(elements(x.gradient()), ElementsAre(0, 0, 6));
+  EXPECT_THAT(values(x.gradient()), ElementsAre(0, 0, 6));
 }
 
 TEST_P(FunctionsTest, bits_and_memory_are_steady) {
@@ -233,8 +233,7 @@ TEST_P(FunctionsTest, bits_and_memory_are_steady) {
   attn_test::expect_steady([&](int n) -> attn::Context& { return context(n); },
                            [&](attn::Tape& tape) -> Results {
                              const Variable in = pass(tape);
-                             return {elements(in.gradient()),
-                                     elements(tape.gradient(layer, "weight"))};
+                             return {values(in.gradient()), values(tape.gradient(layer, "weight"))};
                            });
   attn_test::expect_no_allocation(context(), [&](attn::Tape& tape) { pass(tape); });
 }

@@ -2,22 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "allocation.hpp"
 #include "attn/training/tape.hpp"
 #include "compare.hpp"
+#include "training/values.hpp"
 
 namespace attn_test {
-
-/// The elements of a row-major view.
-inline std::vector<float> elements(const attn::ConstTensor& t) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : t.shape()) count *= size;
-  return {t.data(), t.data() + count};
-}
 
 /// What a test looks at of a forward and a backward pass: values and gradients.
 using Results = std::vector<std::vector<float>>;

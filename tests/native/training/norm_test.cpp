@@ -22,12 +22,12 @@ namespace {
 using attn::LayerNorm;
 using attn::RmsNorm;
 using attn::Variable;
-using attn_test::elements;
 using attn_test::error_of;
 using attn_test::is_within;
 using attn_test::Random;
 using attn_test::Results;
 using attn_test::same_bits;
+using attn_test::values;
 using reference::Array;
 using reference::Bounded;
 
@@ -97,9 +97,9 @@ Results pass(const Norm& norm, attn::Tape& tape, const Case& p) {
   const Variable x = tape.variable({p.x.data(), {p.rows, p.width}});
   const Variable y = norm.forward(x);
   tape.backward(y, {p.dy.data(), {p.rows, p.width}});
-  Results results{elements(y.value()), elements(x.gradient())};
+  Results results{values(y.value()), values(x.gradient())};
   for (const std::string& name : norm.parameter_names()) {
-    results.push_back(elements(tape.gradient(norm, name)));
+    results.push_back(values(tape.gradient(norm, name)));
   }
   return results;
 }
@@ -238,13 +238,13 @@ TEST_P(NormGradientTest, of_a_sum_goes_to_both) {
   const Variable out = norm.forward_sum(a, b);
   std::vector<float> wanted(y.size());
   norm.forward_sum(a.value(), b.value(), {wanted.data(), {9, 21}}, context());
-  EXPECT_TRUE(same_bits(elements(out.value()), wanted));
+  EXPECT_TRUE(same_bits(values(out.value()), wanted));
   tape.backward(out, {p.dy.data(), {9, 21}});
   Case sum = p;
   for (std::size_t i = 0; i < y.size(); ++i) sum.x[i] = p.x[i] + y[i];
   const Exact e = gradients(sum);
-  EXPECT_TRUE(is_within(elements(a.gradient()), e.x.exact, e.x.error));
-  EXPECT_TRUE(same_bits(elements(a.gradient()), elements(b.gradient())));
+  EXPECT_TRUE(is_within(values(a.gradient()), e.x.exact, e.x.error));
+  EXPECT_TRUE(same_bits(values(a.gradient()), values(b.gradient())));
 }
 
 TEST_P(NormGradientTest, nan_stays_in_its_row) {
@@ -278,8 +278,8 @@ TEST_P(NormGradientTest, parameters_learn_from_inputs_that_need_no_gradient) {
   tape.backward(norm.forward(x), {p.dy.data(), {4, 9}});
   const Exact e = gradients(p);
   EXPECT_TRUE(x.gradient().is_none());
-  EXPECT_TRUE(is_within(elements(tape.gradient(norm, "weight")), e.weight.exact, e.weight.error));
-  EXPECT_TRUE(is_within(elements(tape.gradient(norm, "bias")), e.bias.exact, e.bias.error));
+  EXPECT_TRUE(is_within(values(tape.gradient(norm, "weight")), e.weight.exact, e.weight.error));
+  EXPECT_TRUE(is_within(values(tape.gradient(norm, "bias")), e.bias.exact, e.bias.error));
 }
 
 TEST_P(NormGradientTest, bits_and_memory_are_steady) {

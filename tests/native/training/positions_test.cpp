@@ -30,12 +30,12 @@ using attn::RotaryPairing;
 using attn::RotaryPositions;
 using attn::Tensor;
 using attn::Variable;
-using attn_test::elements;
 using attn_test::error_of;
 using attn_test::is_within;
 using attn_test::Random;
 using attn_test::Results;
 using attn_test::same_bits;
+using attn_test::values;
 using reference::Array;
 
 const Dropout kDropout{.probability = 0.25F, .training = true, .random = {5, 6}};
@@ -57,9 +57,9 @@ TEST_P(PositionsGradientTest, a_learned_table_gets_the_sum_over_the_batch) {
     const Variable out = positions.forward(in, start);
     std::vector<float> y(x.size());
     positions.forward(in.value(), {y.data(), shape}, start, {}, context());
-    EXPECT_TRUE(same_bits(elements(out.value()), y));
+    EXPECT_TRUE(same_bits(values(out.value()), y));
     tape.backward(out, {dy.data(), shape});
-    EXPECT_TRUE(same_bits(elements(in.gradient()), dy));
+    EXPECT_TRUE(same_bits(values(in.gradient()), dy));
     Array exact({12, width}), error({12, width});
     for (std::int64_t b = 0; b < batch; ++b) {
       for (std::int64_t i = 0; i < rows; ++i) {
@@ -70,7 +70,7 @@ TEST_P(PositionsGradientTest, a_learned_table_gets_the_sum_over_the_batch) {
         }
       }
     }
-    EXPECT_TRUE(is_within(elements(tape.gradient(positions, "weight")), exact, error));
+    EXPECT_TRUE(is_within(values(tape.gradient(positions, "weight")), exact, error));
   }
 }
 
@@ -81,7 +81,7 @@ TEST_P(PositionsGradientTest, a_table_used_twice_gets_the_sum_of_both) {
   const Variable first = positions.forward(tape.variable(x));
   const Variable sum = first + positions.forward(tape.variable(x), 1);
   tape.backward(sum, attn::OwnedTensor({2, 1}, {1, 10}));
-  EXPECT_THAT(elements(tape.gradient(positions, "weight")), ::testing::ElementsAre(1, 11, 10));
+  EXPECT_THAT(values(tape.gradient(positions, "weight")), ::testing::ElementsAre(1, 11, 10));
 }
 
 TEST_P(PositionsGradientTest, gradients_go_through_dropout_and_the_encoding) {
@@ -99,9 +99,9 @@ TEST_P(PositionsGradientTest, gradients_go_through_dropout_and_the_encoding) {
     const Variable in = tape.variable({x.data(), shape});
     const Variable out = layer.forward(in, 4, kDropout);
     layer.forward(in.value(), {y.data(), shape}, 4, kDropout, context());
-    EXPECT_TRUE(same_bits(elements(out.value()), y));
+    EXPECT_TRUE(same_bits(values(out.value()), y));
     tape.backward(out, {dy.data(), shape});
-    EXPECT_TRUE(same_bits(elements(in.gradient()), dx));
+    EXPECT_TRUE(same_bits(values(in.gradient()), dx));
   };
   check(learned);
   check(fixed);
@@ -151,12 +151,12 @@ TEST_P(PositionsGradientTest, rotary_embedding_rotates_back) {
         const Variable out = rotary.forward(in, positions);
         std::vector<float> y(x.size());
         rotary.forward(in.value(), {y.data(), shape}, positions, context());
-        EXPECT_TRUE(same_bits(elements(out.value()), y));
+        EXPECT_TRUE(same_bits(values(out.value()), y));
         tape.backward(out, {dy.data(), shape});
-        EXPECT_TRUE(is_within(elements(in.gradient()), exact, error));
+        EXPECT_TRUE(is_within(values(in.gradient()), exact, error));
         tape.clear();
         const Variable constant = tape.constant({x.data(), shape});
-        EXPECT_TRUE(same_bits(elements(rotary.forward(constant, positions).value()), y));
+        EXPECT_TRUE(same_bits(values(rotary.forward(constant, positions).value()), y));
       }
     }
   }
@@ -178,8 +178,8 @@ TEST_P(PositionsGradientTest, heads_may_lie_side_by_side) {
                  context());
   rotary.forward(ConstTensor(dy.data(), {2, 5, 12}).split_heads(3), split(dx),
                  {.start = 3, .inverse = true}, context());
-  EXPECT_TRUE(same_bits(elements(out.value()), y));
-  EXPECT_TRUE(same_bits(elements(in.gradient()), dx));
+  EXPECT_TRUE(same_bits(values(out.value()), y));
+  EXPECT_TRUE(same_bits(values(in.gradient()), dx));
 }
 
 TEST_P(PositionsGradientTest, bits_and_memory_are_steady) {
@@ -201,8 +201,8 @@ TEST_P(PositionsGradientTest, bits_and_memory_are_steady) {
   attn_test::expect_steady([&](int n) -> attn::Context& { return context(n); },
                            [&](attn::Tape& tape) -> Results {
                              const Variable in = pass(tape);
-                             return {elements(in.gradient()),
-                                     elements(tape.gradient(learned, "weight"))};
+                             return {values(in.gradient()),
+                                     values(tape.gradient(learned, "weight"))};
                            });
   attn_test::expect_no_allocation(context(), [&](attn::Tape& tape) { pass(tape); });
 }

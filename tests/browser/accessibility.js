@@ -1,0 +1,18 @@
+// What axe finds wrong on a page.
+
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+
+/** @import { Page } from 'playwright-core' */
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** @param {Page} page */
+export async function accessibilityProblems(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
+  return violations.map((/** @type {any} */ { id, nodes }) => [
+    id,
+    ...nodes.map((/** @type {any} */ node) => node.html.slice(0, 120)),
+  ]);
+}
