@@ -5,15 +5,7 @@ import test, { after, before } from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import {
-  becomes,
-  heatmap,
-  numberOf,
-  openSite,
-  overflow,
-  readValues,
-  weightsMap,
-} from './site.js';
+import { becomes, heatmap, numberOf, openSite, overflow, readValues, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
