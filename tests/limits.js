@@ -2,7 +2,7 @@
 
 /** A .wasm, of each flavour. */
 export const kMaxWasmBytes = {
-  attn: { raw: 350e3, gzip: 154e3 },
+  attn: { raw: 351e3, gzip: 154e3 },
   training: { raw: 505e3, gzip: 216e3 },
 };
 
