@@ -22,7 +22,10 @@ import {
   SetupError,
 } from '../../wasm/toolchain/system.js';
 
-const kTargets = ['attention', 'positions', 'safetensors', 'training'];
+const kTargets = ['attention', 'models', 'positions', 'safetensors', 'training'];
+/** The longest input; a model's names fill some lines. */
+const kMaxLength = 512;
+const kMaxModelLength = 4096;
 const kFolder = join(kBuildFolder, 'fuzz');
 
 /**
@@ -35,7 +38,8 @@ async function fuzz(target, seconds) {
   const findings = join(kFolder, 'findings', target);
   for (const folder of [corpus, findings]) mkdirSync(folder, { recursive: true });
   const args = [`-max_total_time=${seconds}`, '-timeout=120', '-rss_limit_mb=4096'];
-  args.push(`-artifact_prefix=${findings}/`, '-print_final_stats=1', '-max_len=512');
+  args.push(`-artifact_prefix=${findings}/`, '-print_final_stats=1');
+  args.push(`-max_len=${target === 'models' ? kMaxModelLength : kMaxLength}`);
   const dictionary = join(import.meta.dirname, `${target}.dict`);
   if (existsSync(dictionary)) args.push(`-dict=${dictionary}`);
   args.push(corpus, join(import.meta.dirname, 'corpus', target));

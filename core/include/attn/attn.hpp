@@ -53,6 +53,10 @@
 #include "attn/io/safetensors.hpp"
 #include "attn/io/state_dict.hpp"
 
+// Whole models
+#include "attn/models/language_model.hpp"
+#include "attn/models/load_language_model.hpp"
+
 // Training
 #include "attn/training/attention.hpp"
 #include "attn/training/attention_backward.hpp"

@@ -13,6 +13,7 @@
 
 #include "heap_sort.hpp"
 #include "io/json.hpp"
+#include "io/safetensors_numbers.hpp"
 #include "row_runs.hpp"
 #include "validation.hpp"
 
@@ -46,15 +47,6 @@ constexpr const char* kHeader = "safetensors header";
 
 [[noreturn]] void fail_header(Parts got, Parts needs) {
   fail(ErrorCode::kInvalidFormat, kHeader, got, needs);
-}
-
-/// A name in a message: control characters and quotes escaped, bad UTF-8 replaced, no longer than
-/// a line.
-std::string in_quotes(std::string_view name) {
-  constexpr std::size_t kLongest = 100;
-  std::string text = to_json(name.substr(0, kLongest));
-  if (name.size() > kLongest) text.insert(text.size() - 1, "…");
-  return text;
 }
 
 [[noreturn]] void fail_tensor(std::string_view name, Parts got, Parts needs) {
@@ -250,85 +242,27 @@ void check_metadata(const SafetensorsMetadata& metadata) {
   }
 }
 
-std::uint64_t little_endian(const std::byte* bytes, int count) {
-  std::uint64_t value = 0;
-  for (int i = count - 1; i >= 0; --i)
-    value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
-  return value;
-}
-
-/// The header's text; checks what comes before the JSON.
-std::string_view header_of(std::span<const std::byte> bytes) {
-  if (bytes.size() < kLengthBytes) {
-    fail(ErrorCode::kInvalidFormat, kFile, {bytes.size(), " bytes"},
-         {"at least the 8 of the header's length"});
-  }
-  const std::uint64_t length = little_endian(bytes.data(), kLengthBytes);
-  if (length > kMaxHeader) {
-    fail_header({"length ", length}, {"at most ", kMaxHeader});
-  }
-  if (length > bytes.size() - kLengthBytes) {
-    fail_header({"length ", length}, {"an end within the ", bytes.size(), " bytes of the file"});
-  }
+/// The header's text, of which all is given; checks what comes before the JSON.
+std::string_view header_of(std::span<const std::byte> bytes, std::int64_t file_size) {
+  const std::int64_t size = safetensors_header_size(bytes, file_size);
   const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
-                                static_cast<std::size_t>(length));
+                                static_cast<std::size_t>(size - kLengthBytes));
   if (!header.starts_with('{')) {
     fail_header({in_quotes(header.substr(0, 1)), " at byte 1"}, {"{"});
   }
   return header;
 }
 
-float from_f16(std::uint32_t half) {
-  const std::uint32_t sign = (half & 0x8000U) << 16;
-  const std::uint32_t exponent = half >> 10 & 0x1FU;
-  const std::uint32_t mantissa = half & 0x3FFU;
-  if (exponent == 0) {
-    // Subnormal, a multiple of 2^-24, or zero.
-    const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+/// The tensors' indices in the order of their names, of which none may be there twice.
+std::vector<std::size_t> by_name(const std::vector<SafetensorsEntry>& tensors) {
+  std::vector<std::size_t> order(tensors.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto name_of = [&](std::size_t i) -> const std::string& { return tensors[i].name; };
+  heap_sort(order, name_of);
+  if (const auto twice = std::ranges::adjacent_find(order, {}, name_of); twice != order.end()) {
+    fail_tensor(name_of(*twice), {"its name twice"}, {"it once"});
   }
-  const std::uint32_t wide = exponent == 0x1FU ? 0xFFU : exponent + (127 - 15);
-  return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
-}
-
-using Convert = float (*)(const std::byte*);
-
-struct Readable {
-  Convert convert;
-  int bytes;
-};
-
-/// How a tensor's numbers become float32.
-Readable readable(const SafetensorsEntry& entry) {
-  if (entry.dtype == "F32") {
-    return {[](const std::byte* p) {
-              return std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(p, 4)));
-            },
-            4};
-  }
-  if (entry.dtype == "F16") {
-    return {[](const std::byte* p) {
-              return from_f16(static_cast<std::uint32_t>(little_endian(p, 2)));
-            },
-            2};
-  }
-  if (entry.dtype == "BF16") {
-    return {[](const std::byte* p) {
-              return std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(p, 2)) << 16);
-            },
-            2};
-  }
-  fail(ErrorCode::kUnsupported, "tensor " + in_quotes(entry.name), {"dtype ", entry.dtype},
-       {"F32, F16 or BF16 to be read as float32"});
-}
-
-/// Numbers one after the other, as float32, which F32 is already where memory is little-endian.
-void convert_all(const std::byte* source, const Readable& kind, std::int64_t count, float* target) {
-  if (kind.bytes == sizeof(float) && std::endian::native == std::endian::little) {
-    if (count > 0) std::memcpy(target, source, static_cast<std::size_t>(count) * sizeof(float));
-    return;
-  }
-  for (std::int64_t i = 0; i < count; ++i) target[i] = kind.convert(source + i * kind.bytes);
+  return order;
 }
 
 void append_little_endian(std::vector<std::byte>& bytes, std::uint64_t value, int count) {
@@ -480,24 +414,57 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 
 }  // namespace
 
-Safetensors Safetensors::view(std::span<const std::byte> bytes) {
-  const std::string_view header = header_of(bytes);
-  Safetensors file;
-  HeaderReader(header, file.tensors_, file.metadata_).read();
-  file.data_ = bytes.subspan(static_cast<std::size_t>(kLengthBytes) + header.size());
-
-  heap_sort(file.tensors_,
-            [](const SafetensorsEntry& entry) { return std::pair(entry.begin, entry.end); });
-  file.by_name_.resize(file.tensors_.size());
-  for (std::size_t i = 0; i < file.by_name_.size(); ++i) file.by_name_[i] = i;
-  const auto name_of = [&](std::size_t i) -> const std::string& { return file.tensors_[i].name; };
-  heap_sort(file.by_name_, name_of);
-  if (const auto twice = std::ranges::adjacent_find(file.by_name_, {}, name_of);
-      twice != file.by_name_.end()) {
-    fail_tensor(name_of(*twice), {"its name twice"}, {"it once"});
+std::int64_t safetensors_header_size(std::span<const std::byte> beginning, std::int64_t file_size) {
+  const std::int64_t known = std::min<std::int64_t>(std::ssize(beginning), file_size);
+  if (known < kLengthBytes) {
+    fail(ErrorCode::kInvalidFormat, kFile, {known, " bytes"},
+         {"at least the 8 of the header's length"});
   }
-  check_places(file.tensors_, static_cast<std::int64_t>(file.data_.size()));
-  check_metadata(file.metadata_);
+  const std::uint64_t length = little_endian(beginning.data(), kLengthBytes);
+  if (length > kMaxHeader) {
+    fail_header({"length ", length}, {"at most ", kMaxHeader});
+  }
+  const auto size = static_cast<std::int64_t>(length) + kLengthBytes;
+  if (size > file_size) {
+    fail_header({"length ", length}, {"an end within the ", file_size, " bytes of the file"});
+  }
+  return size;
+}
+
+namespace {
+
+SafetensorsHeader read_header(std::span<const std::byte> beginning, std::int64_t file_size) {
+  const std::string_view text = header_of(beginning, file_size);
+  SafetensorsHeader header;
+  HeaderReader(text, header.tensors, header.metadata).read();
+  header.data_begin = kLengthBytes + std::ssize(text);
+
+  heap_sort(header.tensors,
+            [](const SafetensorsEntry& entry) { return std::pair(entry.begin, entry.end); });
+  by_name(header.tensors);
+  check_places(header.tensors, file_size - header.data_begin);
+  check_metadata(header.metadata);
+  return header;
+}
+
+}  // namespace
+
+SafetensorsHeader read_safetensors_header(std::span<const std::byte> beginning,
+                                          std::int64_t file_size) {
+  const std::int64_t size = safetensors_header_size(beginning, file_size);
+  if (std::ssize(beginning) < size) {
+    fail_header({beginning.size(), " bytes of the file"}, {"the ", size, " to its end"});
+  }
+  return read_header(beginning, file_size);
+}
+
+Safetensors Safetensors::view(std::span<const std::byte> bytes) {
+  SafetensorsHeader header = read_header(bytes, std::ssize(bytes));
+  Safetensors file;
+  file.data_ = bytes.subspan(static_cast<std::size_t>(header.data_begin));
+  file.tensors_ = std::move(header.tensors);
+  file.metadata_ = std::move(header.metadata);
+  file.by_name_ = by_name(file.tensors_);
   return file;
 }
 
@@ -534,11 +501,13 @@ const SafetensorsEntry& Safetensors::entry(std::string_view name) const {
   fail(ErrorCode::kNotFound, "name", {in_quotes(name)}, {"the name of a tensor in the file"});
 }
 
-void Safetensors::require_readable(const SafetensorsEntry& entry) { readable(entry); }
+void Safetensors::require_readable(const SafetensorsEntry& entry) {
+  stored_numbers(entry.name, entry.dtype);
+}
 
 void Safetensors::read(std::string_view name, const Tensor& output) const {
   const SafetensorsEntry& source = entry(name);
-  const Readable kind = readable(source);
+  const StoredNumbers kind = stored_numbers(source.name, source.dtype);
   if (!std::ranges::equal(output.shape(), source.shape)) {
     validation::fail_shape("output", output.shape(),
                            {"shape ", source.shape, " of tensor ", in_quotes(name)});
@@ -546,18 +515,16 @@ void Safetensors::read(std::string_view name, const Tensor& output) const {
   validation::require_data("output", output);
   const std::byte* first = data_.data() + source.begin;
   const std::int64_t count = (source.end - source.begin) / kind.bytes;
-  if (output.is_contiguous()) return convert_all(first, kind, count, output.data());
-  for (std::int64_t i = 0; i < count; ++i) {
-    *element(output, i) = kind.convert(first + i * kind.bytes);
-  }
+  if (output.is_contiguous()) return kind.read(first, count, output.data());
+  for (std::int64_t i = 0; i < count; ++i) kind.read(first + i * kind.bytes, 1, element(output, i));
 }
 
 std::vector<float> Safetensors::read(std::string_view name) const {
   const SafetensorsEntry& source = entry(name);
-  const Readable kind = readable(source);
+  const StoredNumbers kind = stored_numbers(source.name, source.dtype);
   const std::int64_t count = (source.end - source.begin) / kind.bytes;
   std::vector<float> values(validation::allocation(kFile, count, sizeof(float)));
-  convert_all(data_.data() + source.begin, kind, count, values.data());
+  kind.read(data_.data() + source.begin, count, values.data());
   return values;
 }
 

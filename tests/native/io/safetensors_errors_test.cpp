@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,27 @@ std::string error_for(const Bytes& bytes) {
 }
 std::string error_for(std::string_view header, std::size_t data_size = 0) {
   return error_for(safetensors_file(header, data_size));
+}
+
+TEST(SafetensorsErrorTest, a_header_by_itself_is_checked_against_the_size_of_its_file) {
+  const Bytes file =
+      safetensors_file(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
+  const std::int64_t size = std::ssize(file);
+  const std::int64_t header = attn::safetensors_header_size(std::span(file).first(8), size);
+  EXPECT_EQ(header, size - 8);
+  const auto read = [&](std::int64_t bytes, std::int64_t of) {
+    const auto beginning = std::span(file).first(static_cast<std::size_t>(bytes));
+    return error_of([&] { attn::read_safetensors_header(beginning, of); });
+  };
+  EXPECT_EQ(read(header, size), "nothing");
+  EXPECT_EQ(attn::read_safetensors_header(file, size).data_begin, header);
+  EXPECT_EQ(read(header - 1, size),
+            "invalid_format: safetensors header: got " + std::to_string(header - 1) +
+                " bytes of the file, needs the " + std::to_string(header) + " to its end");
+  EXPECT_THAT(read(header, size - 1), HasSubstr("needs an end within the 7 bytes of data"));
+  EXPECT_THAT(read(header, size + 1), HasSubstr("1 bytes at the end of the data"));
+  EXPECT_THAT(read(7, size), HasSubstr("got 7 bytes, needs at least the 8"));
+  EXPECT_THAT(read(8, 7), HasSubstr("got 7 bytes"));
 }
 
 TEST(SafetensorsErrorTest, what_cannot_be_written) {
@@ -70,9 +92,13 @@ TEST(SafetensorsErrorTest, unknown_names_and_wrong_shapes) {
             "not_found: name: got \"y\", needs the name of a tensor in the file");
   EXPECT_EQ(error_of([&] { file.read("y"); }),
             "not_found: name: got \"y\", needs the name of a tensor in the file");
-  EXPECT_EQ(error_of([&] { file.read("x", {output.data(), {3}}); }),
+  EXPECT_EQ(error_of([&] {
+              file.read("x", {output.data(), {3}});
+            }),
             "shape_mismatch: output: got shape (3), needs shape (2) of tensor \"x\"");
-  EXPECT_EQ(error_of([&] { file.read("x", {nullptr, {2}}); }),
+  EXPECT_EQ(error_of([&] {
+              file.read("x", {nullptr, {2}});
+            }),
             "invalid_argument: output: got a null pointer, needs data");
   EXPECT_THAT(output, ::testing::Each(5.0F));
 }

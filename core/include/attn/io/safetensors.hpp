@@ -25,6 +25,25 @@ struct SafetensorsEntry {
   std::int64_t end = 0;
 };
 
+/// What stands before the data of a .safetensors file: all that is needed to read the file in
+/// parts.
+struct SafetensorsHeader {
+  std::vector<SafetensorsEntry> tensors;  ///< in the order of their bytes
+  SafetensorsMetadata metadata;           ///< in the order of the file
+  std::int64_t data_begin = 0;  ///< place in the file that begin and end of tensors count from
+};
+
+/// The bytes of a file of `file_size` bytes that read_safetensors_header() needs: the eight that
+/// the file begins with, which are given, and those of the header. Throws kInvalidFormat.
+ATTN_API std::int64_t safetensors_header_size(std::span<const std::byte> beginning,
+                                              std::int64_t file_size);
+
+/// The header of a file of `file_size` bytes, of which at least those of the header are given. It
+/// is checked as Safetensors checks it, the tensors' places in the file too. Throws kInvalidFormat,
+/// std::bad_alloc.
+ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> beginning,
+                                                   std::int64_t file_size);
+
 /// A .safetensors file (https://huggingface.co/docs/safetensors): eight bytes with the length N of
 /// the header, little-endian; N bytes of JSON with name, dtype, shape and place of each tensor; the
 /// tensors' bytes, little-endian and row-major.

@@ -1,0 +1,50 @@
+// Runs a language model from its files: GPT-2, Llama, Qwen, Gemma and what is like them, from a
+// folder with config.json and model.safetensors as their owners publish them. Tokens go in and out
+// as numbers: a tokenizer is not part of attn.
+
+#include <attn/attn.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::puts("usage: run_language_model <folder or file.safetensors> <id> <id> …");
+    return 2;
+  }
+  std::vector<std::int64_t> ids;
+  for (int i = 2; i < argc; ++i) ids.push_back(std::atoll(argv[i]));
+  try {
+    // Names and sizes alone: what the files are, and what they would take.
+    const auto description = attn::describe_language_model(argv[1]);
+    std::printf("%s, %.1f million weights, %.1f MB of memory\n", description.family.c_str(),
+                static_cast<double>(description.num_parameters) / 1e6,
+                static_cast<double>(description.memory) / 1e6);
+    for (const auto& name : description.unused_tensors) std::printf("unused: %s\n", name.c_str());
+
+    const attn::LanguageModel model = attn::load_language_model(argv[1]);
+
+    // What its first head attends to with the last token.
+    const char* weights = "encoder.layers.0.self_attn.weights";
+    attn::Intermediates shown({weights});
+    model.forward(ids, {}, {.intermediates = &shown});
+    const attn::ConstTensor first_head = shown[weights].select(0, 0);
+    std::printf("attention of the last token:");
+    for (std::int64_t j = 0; j < first_head.size(1); ++j) {
+      std::printf(" %.2f", static_cast<double>(first_head(first_head.size(0) - 1, j)));
+    }
+
+    std::puts("");
+    if (!model.options().causal || !model.options().output) return 0;
+    attn::GenerationOptions options{.max_new_tokens = 10};
+    options.sampling = {.temperature = 0.8, .top_k = 40, .random = {.seed = 1}};
+    std::printf("what follows:");
+    for (const std::int64_t id : model.generate(ids, options)) {
+      std::printf(" %lld", static_cast<long long>(id));
+    }
+    std::puts("");
+  } catch (const attn::Error& error) {
+    std::printf("%s: %s\n", attn::to_string(error.code()), error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace attn {
+
+/// A name from a file in a message: control characters and quotes escaped, bad UTF-8 replaced, no
+/// longer than a line.
+std::string in_quotes(std::string_view name);
+
+std::uint64_t little_endian(const std::byte* bytes, int count);
+
+/// Numbers as a file has them, one after the other.
+struct StoredNumbers {
+  int bytes;  ///< of each
+  /// Writes `count` of them as float32, each of which is exact.
+  void (*read)(const std::byte* source, std::int64_t count, float* target);
+};
+
+/// Throws kUnsupported, with the tensor's name, for a dtype other than F32, F16 and BF16.
+StoredNumbers stored_numbers(std::string_view tensor, std::string_view dtype);
+
+}  // namespace attn

@@ -1,0 +1,314 @@
+#include "attn/models/language_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "elementwise.hpp"
+#include "heap_sort.hpp"
+#include "layers/showing.hpp"
+#include "rows.hpp"
+#include "runtime/execution.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+const LanguageModelOptions& checked(const LanguageModelOptions& options) {
+  const auto contradiction = [](const char* name, const char* needs) {
+    validation::fail_value(name, "one", {needs});
+  };
+  validation::require_at_least("vocab_size", options.vocab_size, 0);
+  validation::require_at_least("max_positions", options.max_positions, 0);
+  validation::require_at_least("first_position", options.first_position, 0);
+  validation::require_at_least("num_token_types", options.num_token_types, 0);
+  validation::require_finite_at_least_zero("final_softcap", options.final_softcap);
+  if (options.max_positions > 0 && options.sinusoidal) {
+    contradiction("sinusoidal", "none beside a learned table of positions");
+  }
+  if (options.transform && (!options.output || options.vocab_size == 0)) {
+    contradiction("transform", "none without an output layer");
+  }
+  return options;
+}
+
+std::int64_t width_of(const LanguageModelOptions& options) {
+  const TransformerEncoderOptions& stack = options.stack;
+  return stack.layers.empty() ? stack.layer.d_model : stack.layers.front().d_model;
+}
+
+[[noreturn]] void fail_missing(const char* name, const char* layer) {
+  validation::fail(ErrorCode::kUnsupported, name, {"some"}, {"none: the model has no ", layer});
+}
+
+/// values · factor, in place.
+void scale(const Tensor& values, float factor, runtime::Execution& run) noexcept {
+  for_all_row_runs(values, run, [&](std::int64_t first, std::int64_t count) noexcept {
+    float* value = element(values, first);
+    for (std::int64_t i = 0; i < count; ++i) value[i * values.stride(-1)] *= factor;
+  });
+}
+
+}  // namespace
+
+LanguageModel::LanguageModel(const LanguageModelOptions& options)
+    : options_(checked(options)), stack_(options.stack) {
+  const std::int64_t width = width_of(options);
+  if (options.vocab_size > 0) {
+    add_child("embedding",
+              embedding_.emplace(EmbeddingOptions{.num_embeddings = options.vocab_size,
+                                                  .embedding_dim = width,
+                                                  .scale_by_sqrt_dim = options.scale_embedding}));
+  }
+  if (options.max_positions > 0) {
+    add_child("positions", positions_.emplace(options.max_positions, width));
+  }
+  if (options.sinusoidal) sinusoidal_.emplace(*options.sinusoidal);
+  if (options.num_token_types > 0) {
+    add_child("token_types",
+              token_types_.emplace(EmbeddingOptions{.num_embeddings = options.num_token_types,
+                                                    .embedding_dim = width}));
+  }
+  if (options.embedding_norm) {
+    add_child("embedding_norm", embedding_norm_.emplace(width, *options.embedding_norm));
+  }
+  add_child("encoder", stack_);
+  if (options.transform) {
+    add_child("transform", transform_.emplace(width, width));
+    add_child("transform_norm",
+              transform_norm_.emplace(width, LayerNormOptions{.eps = options.transform_norm_eps}));
+  }
+  if (options.output && embedding_) {
+    if (options.tied) {
+      output_.emplace(*embedding_, options.output_bias);
+    } else {
+      output_.emplace(width, options.vocab_size, options.output_bias);
+    }
+    add_child("output", *output_);
+  }
+  if (options.pooler) add_child("pooler", pooler_.emplace(width, width));
+  add_intermediates({"embedded"});
+}
+
+void LanguageModel::forward(const IdView& ids, const Tensor& logits, const LanguageModelCall& call,
+                            Context& context) const {
+  if (ids.rank() != 1 && ids.rank() != 2) {
+    validation::fail_shape("ids", ids.shape(), {"rank 1 (N) or 2 (B, N)"});
+  }
+  validation::require_data("ids", ids);
+  if (!embedding_) fail_missing("ids", "embedding");
+  run(ids, {}, logits, call, context);
+}
+
+void LanguageModel::forward(const ConstTensor& x, const Tensor& logits,
+                            const LanguageModelCall& call, Context& context) const {
+  require_rows("x", x, "d_model", d_model());
+  run({}, x, logits, call, context);
+}
+
+void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tensor& logits,
+                        const LanguageModelCall& call, Context& context) const {
+  const bool from_ids = given.is_none();
+  const bool batched = from_ids ? ids.rank() == 2 : given.rank() == 3;
+  const std::int64_t length = from_ids ? ids.size(-1) : given.size(-2);
+  const std::int64_t batch = !batched ? 1 : from_ids ? ids.size(0) : given.size(0);
+  const std::int64_t width = d_model();
+  // What is asked for.
+  std::int64_t rows = 0;
+  if (!logits.is_none()) {
+    if (!output_) fail_missing("logits", "output layer");
+    require_rows("logits", logits, "vocab_size", output_->out_features());
+    rows = logits.size(-2);
+    if (logits.rank() != (batched ? 3 : 2) || attn::with_batch(logits).size(0) != batch ||
+        rows > length) {
+      validation::fail_shape("logits", logits.shape(),
+                             {"a batch as the tokens' and at most ", length, " rows"});
+    }
+  }
+  if (!call.hidden.is_none()) {
+    const std::int64_t shape[] = {batch, length, width};
+    validation::require_same_shape("hidden", call.hidden.shape(),
+                                   std::span(shape).subspan(batched ? 0 : 1));
+    validation::require_data("hidden", call.hidden);
+  }
+  if (!call.pooled.is_none()) {
+    if (!pooler_) fail_missing("pooled", "pooler");
+    const std::int64_t shape[] = {batch, width};
+    validation::require_same_shape("pooled", call.pooled.shape(),
+                                   std::span(shape).subspan(batched ? 0 : 1));
+    validation::require_data("pooled", call.pooled);
+    validation::require_at_least("ids", length, 1);
+  }
+  const IdView& types = call.token_types;
+  if (types.rank() != 0) {
+    if (!token_types_) fail_missing("token_types", "table of token types");
+    const std::int64_t shape[] = {batch, length};
+    validation::require_same_shape("token_types", types.shape(),
+                                   std::span(shape).subspan(batched ? 0 : 1));
+  }
+  if (!call.caches.empty() && !options_.causal) {
+    validation::fail(ErrorCode::kUnsupported, "caches", {"some"},
+                     {"none: each token of this model attends to those after it, too"});
+  }
+
+  Showing show(*this, call.intermediates, batched);
+  runtime::Execution run(context);
+  const auto take = [&](std::int64_t count) {
+    const std::int64_t shape[] = {batch, count, width};
+    return Tensor(run.floats(validation::product("ids", shape), "language model"), shape);
+  };
+  const Tensor x = take(length);
+  const Tensor extra = take(token_types_ || transform_ ? length : 0);
+  const Tensor shown = show.take("embedded", x.shape());
+
+  // A sequence without a batch as the layers are given it.
+  const auto as_ids = [&](const Tensor& tensor) { return batched ? tensor : tensor.select(0, 0); };
+  if (from_ids) {
+    embedding_->forward(ids, as_ids(x), context);
+  } else {
+    copy(attn::with_batch(given), x, run);
+  }
+  const std::int64_t past = call.caches.empty() ? 0 : call.caches[0].length();
+  if (positions_) positions_->forward(x, x, options_.first_position + past, {}, context);
+  if (sinusoidal_) sinusoidal_->forward(x, x, static_cast<double>(past), {}, context);
+  if (token_types_) {
+    const std::int64_t zero = 0;
+    const std::int64_t none[] = {0, 0};
+    const std::int64_t shape[] = {batch, length};
+    const IdView all_zero(TensorView<const std::int64_t>(&zero, shape, none));
+    const bool are_given = types.rank() != 0;
+    token_types_->forward(are_given ? types : all_zero, are_given ? as_ids(extra) : extra, context);
+    add(x, extra, x, run);
+  }
+  if (embedding_norm_) {
+    embedding_norm_->forward(x, x, context, show.within("embedding_norm"));
+  }
+  show.fill(shown, x, run);
+
+  AttentionOptions attention = call.attention;
+  attention.causal = attention.causal || options_.causal;
+  stack_.forward(
+      x, x,
+      {.attention = attention, .caches = call.caches, .intermediates = show.within("encoder")},
+      context);
+  try {
+    if (rows > 0) {
+      Tensor last = x.slice(1, length - rows, length);
+      if (transform_) {
+        const Tensor transformed = extra.slice(1, length - rows, length);
+        transform_->forward(last, transformed, context, show.within("transform"));
+        apply_activation(transformed, transformed, *options_.transform, context);
+        transform_norm_->forward(transformed, transformed, context, show.within("transform_norm"));
+        last = transformed;
+      }
+      const Tensor to = attn::with_batch(logits);
+      output_->forward(last, to, context, show.within("output"));
+      if (const float c = options_.final_softcap; c > 0) {
+        scale(to, 1 / c, run);
+        apply_activation(to, to, Activation::kTanh, context);
+        scale(to, c, run);
+      }
+    }
+    if (!call.pooled.is_none()) {
+      const Tensor to = batched ? call.pooled : call.pooled.unsqueeze(0);
+      pooler_->forward(x.select(1, 0), to, context, show.within("pooler"));
+      apply_activation(to, to, Activation::kTanh, context);
+    }
+  } catch (...) {
+    for (KeyValueCache& cache : call.caches) cache.truncate(past);
+    throw;
+  }
+  if (!call.hidden.is_none()) copy(x, attn::with_batch(call.hidden), run);
+  show.done();
+}
+
+std::vector<KeyValueCache> LanguageModel::make_caches(std::int64_t batch,
+                                                      std::int64_t capacity) const {
+  if (!options_.causal) {
+    validation::fail(ErrorCode::kUnsupported, "make_caches",
+                     {"a model whose tokens attend to those after them"}, {"a causal one"});
+  }
+  return stack_.make_caches(batch, capacity);
+}
+
+std::int64_t choose_token(const ConstTensor& logits, const SamplingOptions& options,
+                          std::int64_t step) {
+  validation::require_shape("logits", logits, {-1});
+  validation::require_data("logits", logits);
+  validation::require_at_least("logits", logits.size(0), 1);
+  validation::require_finite_at_least_zero("temperature", options.temperature);
+  validation::require_at_least("top_k", options.top_k, 0);
+  validation::require_at_least("step", step, 0);
+  const std::int64_t count = logits.size(0);
+  std::int64_t best = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (std::isnan(logits(i))) {
+      validation::fail_value("logits", "NaN", {"numbers, also at ", i});
+    }
+    if (logits(i) > logits(best)) best = i;
+  }
+  const double largest = static_cast<double>(logits(best));
+  if (largest == -INFINITY) validation::fail_value("logits", "−∞ alone", {"a larger one"});
+  if (options.temperature == 0 || largest == INFINITY) return best;
+
+  struct Candidate {
+    std::int64_t token;
+    double weight;
+  };
+  std::vector<Candidate> candidates;
+  candidates.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double below = static_cast<double>(logits(i)) - largest;
+    candidates.push_back({i, std::exp(below / options.temperature)});
+  }
+  heap_sort(candidates, [&](const Candidate& candidate) {
+    return std::pair(-logits(candidate.token), candidate.token);
+  });
+  if (options.top_k > 0 && options.top_k < count) {
+    candidates.resize(static_cast<std::size_t>(options.top_k));
+  }
+  double total = 0;
+  for (const Candidate& candidate : candidates) total += candidate.weight;
+  const auto words = options.random.words(static_cast<std::uint64_t>(step) / 4);
+  const double u = static_cast<double>(words[step % 4] >> 8) * 0x1p-24;
+  double sum = 0;
+  for (const Candidate& candidate : candidates) {
+    sum += candidate.weight;
+    if (sum > u * total) return candidate.token;
+  }
+  return candidates.front().token;
+}
+
+std::vector<std::int64_t> LanguageModel::generate(const IdView& ids,
+                                                  const GenerationOptions& options,
+                                                  Context& context) const {
+  if (ids.rank() != 1) validation::fail_shape("ids", ids.shape(), {"rank 1 (N)"});
+  validation::require_at_least("ids", ids.size(0), 1);
+  validation::require_at_least("max_new_tokens", options.max_new_tokens, 0);
+  if (!output_) fail_missing("generate", "output layer");
+  // The last token is given, not read.
+  const std::int64_t places = options_.max_positions - options_.first_position;
+  if (options_.max_positions > 0 && ids.size(0) + options.max_new_tokens - 1 > places) {
+    validation::fail_value("max_new_tokens", options.max_new_tokens,
+                           {"at most ", std::max<std::int64_t>(places - ids.size(0) + 1, 0),
+                            ": the model has ", places, " positions"});
+  }
+  std::vector<KeyValueCache> caches = make_caches();
+  std::vector<float> values(static_cast<std::size_t>(output_->out_features()));
+  const Tensor logits(values.data(), {1, output_->out_features()});
+  LanguageModelCall call;
+  call.caches = caches;
+  std::vector<std::int64_t> said;
+  for (std::int64_t step = 0; step < options.max_new_tokens; ++step) {
+    if (step == 0) {
+      forward(ids, logits, call, context);
+    } else {
+      forward(IdView(&said.back(), {1}), logits, call, context);
+    }
+    said.push_back(choose_token(logits.select(0, 0), options.sampling, step));
+    if (std::ranges::find(options.stop_ids, said.back()) != options.stop_ids.end()) break;
+  }
+  return said;
+}
+
+}  // namespace attn

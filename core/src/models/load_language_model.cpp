@@ -1,0 +1,360 @@
+#include "attn/models/load_language_model.hpp"
+
+#ifdef __EMSCRIPTEN__
+#include <emscripten/heap.h>
+#else
+#include <unistd.h>
+#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "io/json.hpp"
+#include "io/safetensors_numbers.hpp"
+#include "layers/module_access.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+using validation::fail;
+
+constexpr std::int64_t kSlice = 1 << 20;
+
+/// Bytes that weights may take: what the machine has, or what WebAssembly's memory can still grow.
+std::int64_t memory_of_machine() {
+#ifdef __EMSCRIPTEN__
+  return static_cast<std::int64_t>(emscripten_get_heap_max()) -
+         static_cast<std::int64_t>(emscripten_get_heap_size());
+#else
+  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+#endif
+}
+
+const LanguageModelDescription& fitting(const LanguageModelDescription& description,
+                                        std::optional<std::int64_t> max_memory) {
+  const std::int64_t most = max_memory.value_or(memory_of_machine());
+  if (description.memory > most) {
+    constexpr std::int64_t kMega = 1000000;
+    fail(ErrorCode::kUnsupported, "weights",
+         {(description.memory + kMega - 1) / kMega, " MB of memory for ",
+          description.num_parameters, " of them"},
+         {"at most the ", most / kMega, " MB that there are"});
+  }
+  return description;
+}
+
+/// "(3, 5)", the place of an element in row-major order.
+std::string place_of(std::int64_t element, std::span<const std::int64_t> shape) {
+  std::vector<std::int64_t> place(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    place[i] = element % shape[i];
+    element /= shape[i];
+  }
+  return validation::to_string(place);
+}
+
+}  // namespace
+
+struct LanguageModelLoader::Impl {
+  Impl(const LanguageModelDescription& description, std::optional<std::int64_t> max_memory)
+      : model(fitting(description, max_memory).options) {
+    const std::vector<ModuleAccess::FoundParameter> parameters = ModuleAccess::parameters(model);
+    std::vector<std::int64_t> rows;
+    for (const WeightSource& weight : description.weights) {
+      const auto found =
+          std::ranges::find(parameters, weight.parameter, &ModuleAccess::FoundParameter::name);
+      if (found == parameters.end()) {
+        fail(ErrorCode::kNotFound, std::string_view("parameter"), {in_quotes(weight.parameter)},
+             {"one that the model has"});
+      }
+      Source source = {.weight = weight, .parameter = *found};
+      // What the weights belong to, in the order in which the file has them.
+      const Tensor& values = found->values;
+      std::vector<std::int64_t> shape = weight.shape;
+      if (weight.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
+      const std::int64_t end = shape.empty() ? -1 : weight.first_row + shape[0];
+      if (values.rank() != std::ssize(shape) || weight.first_row < 0 || end > values.size(0) ||
+          !std::ranges::equal(values.shape().subspan(1), std::span(shape).subspan(1))) {
+        validation::fail_shape(weight.parameter, values.shape(),
+                               {"room for shape ", shape, " from row ", weight.first_row, " on"});
+      }
+      source.target = values.slice(0, weight.first_row, end);
+      source.numbers = stored_numbers(weight.tensor, weight.dtype);
+      sources.push_back(std::move(source));
+    }
+    buffer.resize(kSlice);
+  }
+
+  struct Source {
+    WeightSource weight;
+    ModuleAccess::FoundParameter parameter;
+    Tensor target = {};
+    StoredNumbers numbers = {};
+    std::int64_t written = 0;  ///< numbers
+    bool whole() const { return written * numbers.bytes == weight.end - weight.begin; }
+  };
+
+  /// Numbers that have been read to where they belong.
+  static void place(const Source& source, const float* values, std::int64_t count) {
+    const Tensor& target = source.target;
+    if (!source.weight.transposed) {
+      std::copy_n(values, count, target.data() + source.written);
+      return;
+    }
+    const std::int64_t width = target.size(0);
+    std::int64_t row = source.written / width, col = source.written % width;
+    for (std::int64_t i = 0; i < count; ++i) {
+      target(col, row) = values[i];
+      if (++col == width) {
+        col = 0;
+        ++row;
+      }
+    }
+  }
+
+  LanguageModel model;
+  std::vector<Source> sources;
+  std::vector<float> buffer;
+};
+
+LanguageModelLoader::LanguageModelLoader(const LanguageModelDescription& description,
+                                         std::optional<std::int64_t> max_memory)
+    : impl_(std::make_unique<Impl>(description, max_memory)) {}
+LanguageModelLoader::~LanguageModelLoader() = default;
+LanguageModelLoader::LanguageModelLoader(LanguageModelLoader&&) noexcept = default;
+LanguageModelLoader& LanguageModelLoader::operator=(LanguageModelLoader&&) noexcept = default;
+
+void LanguageModelLoader::write(std::size_t source_index, std::span<const std::byte> bytes,
+                                Context& context) {
+  if (source_index >= impl_->sources.size()) {
+    validation::fail_value("source", source_index, {"an index below ", impl_->sources.size()});
+  }
+  Impl::Source& source = impl_->sources[source_index];
+  const std::int64_t size = source.numbers.bytes;
+  const std::int64_t left = source.weight.end - source.weight.begin - source.written * size;
+  if (std::ssize(bytes) > left || std::ssize(bytes) % size != 0) {
+    validation::fail_value("bytes", bytes.size(),
+                           {"whole numbers, at most the ", left, " bytes that are left"});
+  }
+  for (std::int64_t at = 0; at < std::ssize(bytes); at += kSlice * size) {
+    const std::int64_t count = std::min(kSlice, (std::ssize(bytes) - at) / size);
+    float* values = impl_->buffer.data();
+    source.numbers.read(bytes.data() + at, count, values);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (std::isfinite(values[i])) continue;
+      fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(source.weight.tensor),
+           {std::isnan(values[i]) ? "NaN" : "an infinite number", " at ",
+            place_of(source.written + i, source.weight.shape)},
+           {"finite numbers"});
+    }
+    Impl::place(source, values, count);
+    source.written += count;
+  }
+  const auto is_whole = [&](const Impl::Source& other) {
+    return other.parameter.entry != source.parameter.entry || other.whole();
+  };
+  if (!bytes.empty() && std::ranges::all_of(impl_->sources, is_whole)) {
+    ModuleAccess::changed(source.parameter, context);
+  }
+}
+
+LanguageModel LanguageModelLoader::finish() {
+  for (const Impl::Source& source : impl_->sources) {
+    if (source.whole()) continue;
+    fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(source.weight.tensor),
+         {source.written * source.numbers.bytes, " bytes"},
+         {source.weight.end - source.weight.begin});
+  }
+  return std::move(impl_->model);
+}
+
+std::vector<std::string> safetensors_index_files(std::string_view index) {
+  constexpr const char* kIndex = "safetensors index";
+  JsonReader json(kIndex, index);
+  // Only one object in it is of interest; all else is passed over, however deep it is.
+  std::vector<std::string> files;
+  if (json.peek() != '{') fail(ErrorCode::kInvalidFormat, kIndex, {json.describe()}, {"an object"});
+  struct Level {
+    char end;
+    bool first, is_map;
+  };
+  std::vector<Level> levels = {{'}', true, false}};
+  json.enter();
+  bool found = false;
+  while (!levels.empty()) {
+    Level& level = levels.back();
+    if (!json.next(level.end, level.first)) {
+      levels.pop_back();
+      continue;
+    }
+    std::string key;
+    if (level.end == '}') key = json.key();
+    const char c = json.peek();
+    if (level.is_map) {
+      if (c != '"') {
+        fail(ErrorCode::kInvalidFormat, kIndex, {json.describe(), " for ", in_quotes(key)},
+             {"the name of a file"});
+      }
+      std::string file = json.string();
+      if (file.find_first_of(std::string_view("/\\\0", 3)) != file.npos || file.starts_with('.')) {
+        fail(ErrorCode::kInvalidFormat, kIndex, {in_quotes(file)},
+             {"the name of a file in the same folder"});
+      }
+      if (std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
+    } else if (c == '{' || c == '[') {
+      const bool is_map = levels.size() == 1 && key == "weight_map" && c == '{';
+      found = found || is_map;
+      json.enter();
+      levels.push_back({c == '{' ? '}' : ']', true, is_map});
+    } else {
+      json.describe();
+    }
+  }
+  json.end();
+  if (!found) fail(ErrorCode::kInvalidFormat, kIndex, {"no weight_map"}, {"one"});
+  return files;
+}
+
+// Files on a disk.
+
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail_file(const std::string& path, const std::string& reason) {
+  fail(ErrorCode::kFileError, "path", {in_quotes(path), " (", reason, ")"},
+       {"a file that can be read"});
+}
+
+/// A file that is read from front to end.
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path) : path_(path) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(path, error);
+    if (error) fail_file(path, error.message());
+    size_ = static_cast<std::int64_t>(size);
+    file_.reset(std::fopen(path.c_str(), "rb"));
+    if (!file_) fail_file(path, std::generic_category().message(errno));
+  }
+
+  std::int64_t size() const { return size_; }
+
+  /// The next bytes.
+  std::span<const std::byte> read(std::int64_t count, std::vector<std::byte>& buffer) {
+    buffer.resize(static_cast<std::size_t>(count));
+    if (std::fread(buffer.data(), 1, buffer.size(), file_.get()) != buffer.size()) {
+      fail_file(path_, "it ends early");
+    }
+    at_ += count;
+    return buffer;
+  }
+
+  void seek(std::int64_t to) {
+    if (to == at_) return;
+    if (fseeko(file_.get(), static_cast<off_t>(to), SEEK_SET) != 0) {
+      fail_file(path_, std::generic_category().message(errno));
+    }
+    at_ = to;
+  }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+  std::int64_t size_ = 0, at_ = 0;
+};
+
+std::string read_text(const std::string& path) {
+  InputFile file(path);
+  std::vector<std::byte> bytes;
+  file.read(file.size(), bytes);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+SafetensorsHeader read_header(const std::string& path) {
+  constexpr std::int64_t kLength = 8;
+  InputFile file(path);
+  std::vector<std::byte> bytes;
+  file.read(std::min(kLength, file.size()), bytes);
+  const std::int64_t size = safetensors_header_size(bytes, file.size());
+  file.seek(0);
+  file.read(size, bytes);
+  return read_safetensors_header(bytes, file.size());
+}
+
+/// A model's files on a disk.
+struct ModelFiles {
+  std::vector<std::string> paths;
+  std::string config;
+};
+
+ModelFiles find_files(const std::string& path) {
+  std::error_code error;
+  const bool is_folder = fs::is_directory(path, error);
+  const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
+  const auto beside = [&](const std::string& name) { return (folder / name).string(); };
+  ModelFiles files;
+  const std::string index = beside("model.safetensors.index.json");
+  if (!is_folder) {
+    files.paths = {path};
+  } else if (fs::exists(index, error)) {
+    for (const std::string& name : safetensors_index_files(read_text(index))) {
+      files.paths.push_back(beside(name));
+    }
+  } else {
+    files.paths = {beside("model.safetensors")};
+  }
+  const std::string config = beside("config.json");
+  if (fs::exists(config, error)) files.config = read_text(config);
+  return files;
+}
+
+LanguageModelDescription describe(const ModelFiles& files, const LanguageModelHints& hints) {
+  std::vector<SafetensorsHeader> headers;
+  for (const std::string& path : files.paths) headers.push_back(read_header(path));
+  return describe_language_model(headers, files.config, hints);
+}
+
+}  // namespace
+
+LanguageModelDescription describe_language_model(const std::string& path,
+                                                 const LanguageModelHints& hints) {
+  return describe(find_files(path), hints);
+}
+
+LanguageModel load_language_model(const std::string& path, const LoadLanguageModelOptions& options,
+                                  Context& context) {
+  const ModelFiles files = find_files(path);
+  const LanguageModelDescription description = describe(files, options.hints);
+  LanguageModelLoader loader(description, options.max_memory);
+  std::int64_t all = 0, done = 0;
+  for (const WeightSource& source : description.weights) all += source.end - source.begin;
+  std::optional<InputFile> file;
+  std::vector<std::byte> buffer;
+  for (std::size_t i = 0; i < description.weights.size(); ++i) {
+    const WeightSource& source = description.weights[i];
+    if (i == 0 || source.file != description.weights[i - 1].file) {
+      file.emplace(files.paths[source.file]);
+    }
+    file->seek(source.begin);
+    for (std::int64_t at = source.begin; at < source.end; at += kSlice) {
+      const std::int64_t count = std::min(kSlice, source.end - at);
+      loader.write(i, file->read(count, buffer), context);
+      done += count;
+      if (options.on_progress) options.on_progress(done, all);
+    }
+  }
+  return loader.finish();
+}
+
+}  // namespace attn

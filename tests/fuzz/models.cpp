@@ -1,0 +1,108 @@
+// Recognises any text as a model: the configuration up to a line of "----", then a line for each
+// tensor with its name, its dtype and its sizes. It is refused with an error, or it becomes a model
+// that computes.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/context.hpp"
+#include "attn/error.hpp"
+#include "attn/models/load_language_model.hpp"
+#include "attn/owned_tensor.hpp"
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+/// What is in front of the next `end`, or all that is left.
+std::string_view take(std::string_view& text, std::string_view end) {
+  const std::size_t at = std::min(text.find(end), text.size());
+  const std::string_view taken = text.substr(0, at);
+  text.remove_prefix(std::min(at + end.size(), text.size()));
+  return taken;
+}
+
+/// A header with tensors one behind the other, as a file would have to have them.
+attn::SafetensorsHeader header_of(std::string_view lines) {
+  attn::SafetensorsHeader header;
+  std::int64_t end = 0;
+  while (!lines.empty()) {
+    std::string_view line = take(lines, "\n");
+    attn::SafetensorsEntry entry;
+    entry.name = take(line, " ");
+    entry.dtype = take(line, " ");
+    std::int64_t bytes = entry.dtype == "F32" ? 4 : 2;
+    while (!line.empty()) {
+      const std::string size(take(line, " ").substr(0, 18));
+      entry.shape.push_back(std::max(0LL, std::atoll(size.c_str())));
+      if (__builtin_mul_overflow(bytes, entry.shape.back(), &bytes)) return header;
+    }
+    entry.begin = end;
+    if (__builtin_add_overflow(end, bytes, &end)) return header;
+    entry.end = end;
+    header.tensors.push_back(std::move(entry));
+  }
+  return header;
+}
+
+void run(const attn::LanguageModelDescription& description, attn::Context& context) {
+  attn::LanguageModelLoader loader(description, description.memory);
+  for (std::size_t i = 0; i < description.weights.size(); ++i) {
+    const attn::WeightSource& source = description.weights[i];
+    const std::vector<std::byte> small(static_cast<std::size_t>(source.end - source.begin),
+                                       std::byte{0x3c});
+    loader.write(i, small, context);
+  }
+  const attn::LanguageModel model = loader.finish();
+  const attn::LanguageModelOptions& options = model.options();
+  attn::OwnedTensor hidden({2, model.d_model()}), logits;
+  if (options.output && options.vocab_size > 0) logits = attn::OwnedTensor({1, options.vocab_size});
+  try {
+    if (options.vocab_size > 0) {
+      const std::vector<std::int64_t> ids{0, options.vocab_size - 1};
+      model.forward(ids, logits, {.hidden = hidden}, context);
+    } else {
+      const attn::OwnedTensor x({2, model.d_model()});
+      model.forward(x, {}, {.hidden = hidden}, context);
+    }
+  } catch (const attn::Error& error) {
+    // A table of less than two positions.
+    require(error.code() == attn::ErrorCode::kInvalidArgument);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::string_view config = take(text, "\n----\n");
+  static attn::Context context({.num_threads = 1});
+  try {
+    require(!attn::safetensors_index_files(config).empty() || config.size() >= 2);
+  } catch (const attn::Error& error) {
+    require(error.code() == attn::ErrorCode::kInvalidFormat);
+  }
+  try {
+    attn::SafetensorsHeader header = header_of(text);
+    // What attn's own files say of themselves stands in their metadata.
+    const bool own = config.find("numLayers") != config.npos;
+    if (own) header.metadata.emplace_back("config", config);
+    const auto description = attn::describe_language_model(
+        std::vector{header}, own ? std::string_view() : config,
+        {.num_heads = config.empty() ? std::optional<std::int64_t>(3) : std::nullopt});
+    require(!description.weights.empty() && description.num_parameters >= 0);
+    constexpr std::int64_t kMost = 1 << 20;
+    if (description.memory < kMost) run(description, context);
+  } catch (const attn::Error& error) {
+    require(!std::string_view(error.what()).empty());
+    require(error.code() != attn::ErrorCode::kFileError);
+  }
+  return 0;
+}

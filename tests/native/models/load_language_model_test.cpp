@@ -1,0 +1,529 @@
+// What is read of a model's files, and what is said of those that do not fit.
+
+#include "attn/models/load_language_model.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "attn/error.hpp"
+#include "attn/owned_tensor.hpp"
+#include "compare.hpp"
+#include "models/recorded_models.hpp"
+
+namespace {
+
+using attn::LanguageModel;
+using attn::LanguageModelDescription;
+using attn_test::error_of;
+using attn_test::recorded_files;
+using attn_test::RecordedFiles;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// A file whose tensors can be changed.
+struct Tensors {
+  std::vector<std::pair<std::string, attn::OwnedTensor>> all;
+  attn::SafetensorsMetadata metadata;
+
+  explicit Tensors(const std::vector<std::byte>& bytes) {
+    const attn::Safetensors file = attn::Safetensors::view(bytes);
+    metadata = file.metadata();
+    for (const auto& entry : file.tensors()) {
+      if (entry.dtype != "I64")
+        all.emplace_back(entry.name, attn::OwnedTensor(entry.shape, file.read(entry.name)));
+    }
+  }
+  attn::OwnedTensor& at(const std::string& name) {
+    return std::ranges::find(all, name, [](const auto& tensor) { return tensor.first; })->second;
+  }
+  void remove(const std::string& name) {
+    std::erase_if(all, [&](const auto& tensor) { return tensor.first == name; });
+  }
+  std::vector<std::byte> bytes() const {
+    std::vector<attn::NamedTensor> tensors;
+    for (const auto& [name, values] : all) tensors.push_back({name, values});
+    return attn::to_safetensors(tensors, metadata);
+  }
+};
+
+RecordedFiles with(const std::string& name, const std::function<void(Tensors&)>& change) {
+  RecordedFiles files = recorded_files(name);
+  Tensors tensors(files.files[0]);
+  change(tensors);
+  files.files[0] = tensors.bytes();
+  return files;
+}
+
+RecordedFiles with_config(const std::string& name, const std::string& from, const std::string& to) {
+  RecordedFiles files = recorded_files(name);
+  const std::size_t at = files.config.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  files.config.replace(at, from.size(), to);
+  return files;
+}
+
+LanguageModelDescription describe(const RecordedFiles& files,
+                                  const attn::LanguageModelHints& hints = {}) {
+  return attn::describe_language_model(files.headers(), files.config, hints);
+}
+/// What loading them throws.
+std::string loading_error(const RecordedFiles& files, const attn::LanguageModelHints& hints = {}) {
+  return error_of([&] { attn_test::load_from_memory(files, hints); });
+}
+
+std::vector<float> logits_of(const LanguageModel& model) {
+  const std::vector<std::int64_t> ids{1, 5, 3, 7, 7, 2};
+  attn::OwnedTensor logits({6, model.options().vocab_size});
+  model.forward(ids, logits);
+  return {logits.values().begin(), logits.values().end()};
+}
+
+TEST(LoadLanguageModel, every_family_is_recognised) {
+  for (const auto& recorded : attn_test::recorded_models()) {
+    SCOPED_TRACE(recorded.name);
+    const auto description = describe(recorded_files(recorded.name), recorded.hints);
+    EXPECT_EQ(description.family, recorded.family);
+    const LanguageModel model(description.options);
+    std::int64_t count = 0;
+    model.visit_parameters([&](const attn::ConstParameter& parameter) {
+      std::int64_t size = 1;
+      for (const std::int64_t n : parameter.values.shape()) size *= n;
+      count += size;
+    });
+    EXPECT_EQ(description.num_parameters, count);
+    EXPECT_GT(description.memory, 4 * count);
+    EXPECT_LT(description.memory, 16 * count);
+  }
+}
+
+TEST(LoadLanguageModel, a_folder_is_read_with_its_index_and_configuration) {
+  const std::string folder = attn_test::recorded_folder("llama");
+  std::int64_t last = 0, total = 0;
+  attn::LoadLanguageModelOptions options;
+  options.on_progress = [&](std::int64_t done, std::int64_t all) {
+    EXPECT_GT(done, last);
+    last = done;
+    total = all;
+  };
+  const LanguageModel model = attn::load_language_model(folder, options);
+  EXPECT_EQ(last, total);
+  EXPECT_EQ(total, 2 * attn::describe_language_model(folder).num_parameters);
+  EXPECT_EQ(logits_of(model), logits_of(attn_test::load_from_memory(recorded_files("llama"), {})));
+
+  const std::string file = attn_test::recorded_folder("gpt2") + "/model.safetensors";
+  EXPECT_EQ(logits_of(attn::load_language_model(file)),
+            logits_of(attn_test::load_from_memory(recorded_files("gpt2"), {})));
+}
+
+TEST(LoadLanguageModel, slices_may_have_any_size) {
+  for (const char* name : {"gpt2", "qwen3", "attn_rotary"}) {
+    const RecordedFiles files = recorded_files(name);
+    const std::vector<float> whole = logits_of(attn_test::load_from_memory(files, {}, 1 << 30));
+    EXPECT_EQ(logits_of(attn_test::load_from_memory(files, {}, 4)), whole);
+    EXPECT_EQ(logits_of(attn_test::load_from_memory(files, {}, 60)), whole);
+  }
+}
+
+TEST(LoadLanguageModel, gpt2_and_bert_need_no_configuration_but_the_number_of_heads) {
+  for (const auto& [name, heads] : {std::pair{"gpt2", 4}, {"bert_plain", 3}, {"distilbert", 3}}) {
+    RecordedFiles files = recorded_files(name);
+    const LanguageModel with = attn_test::load_from_memory(files, {});
+    files.config.clear();
+    EXPECT_THAT(loading_error(files), HasSubstr("invalid_argument: num_heads: got none"));
+    const LanguageModel without = attn_test::load_from_memory(files, {.num_heads = heads});
+    if (with.options().output) {
+      EXPECT_EQ(logits_of(with), logits_of(without));
+    }
+    EXPECT_EQ(with.parameter_names(), without.parameter_names());
+  }
+  RecordedFiles llama = recorded_files("llama");
+  llama.config.clear();
+  EXPECT_THAT(loading_error(llama, {.num_heads = 6}),
+              AllOf(HasSubstr("invalid_argument: config: got none"), HasSubstr("config.json")));
+}
+
+TEST(LoadLanguageModel, newer_and_nested_configurations_mean_the_same) {
+  const RecordedFiles files = recorded_files("gemma3");
+  const std::vector<float> want = logits_of(attn_test::load_from_memory(files, {}));
+  RecordedFiles nested = files;
+  nested.config = R"({"model_type": "gemma3", "text_config": )" + files.config + "}";
+  EXPECT_EQ(logits_of(attn_test::load_from_memory(nested, {})), want);
+
+  RecordedFiles newer = with_config(
+      "gemma3", "\"rope_scaling\"",
+      R"("rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+         "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}, "former")");
+  EXPECT_EQ(logits_of(attn_test::load_from_memory(newer, {})), want);
+  newer = with_config("llama_linear", "\"rope_scaling\": {",
+                      "\"rope_parameters\": {\"rope_theta\": 500.0, ");
+  const std::string theta = "\"rope_theta\": 500.0,\n";
+  newer.config.erase(newer.config.find(theta), theta.size());
+  EXPECT_EQ(logits_of(attn_test::load_from_memory(newer, {})),
+            logits_of(attn_test::load_from_memory(recorded_files("llama_linear"), {})));
+
+  const RecordedFiles kinds = with_config(
+      "gemma2", "\"attention_bias\"",
+      R"("layer_types": ["full_attention", "sliding_attention", "full_attention"], "attention_bias")");
+  const auto& layers = describe(kinds).options.stack.layers;
+  EXPECT_FALSE(layers[0].window || layers[2].window);
+  EXPECT_EQ(layers[1].window->left, 3);
+}
+
+TEST(LoadLanguageModel, what_a_model_has_no_part_in_is_listed) {
+  const auto bert = describe(recorded_files("bert"));
+  EXPECT_THAT(bert.unused_tensors,
+              ElementsAre("bert.embeddings.position_ids", "cls.seq_relationship.bias",
+                          "cls.seq_relationship.weight"));
+  EXPECT_THAT(bert.unused_fields, ElementsAre("architectures.0", "hidden_dropout_prob"));
+  EXPECT_THAT(describe(recorded_files("gpt2")).unused_tensors,
+              ElementsAre("h.0.attn.bias", "h.1.attn.bias"));
+}
+
+TEST(LoadLanguageModel, missing_unknown_and_doubled_tensors_are_named) {
+  EXPECT_THAT(
+      loading_error(with("gpt2", [](Tensors& t) { t.remove("h.1.mlp.c_fc.bias"); })),
+      HasSubstr("not_found: tensors: got no \"h.1.mlp.c_fc.bias\", needs all that gpt2 has"));
+  EXPECT_THAT(
+      loading_error(with("qwen3",
+                         [](Tensors& t) {
+                           t.all.emplace_back("model.layers.1.self_attn.q_proj.bias",
+                                              attn::OwnedTensor({24}));
+                         })),
+      HasSubstr("not_found: tensors: got the unknown "
+                "\"model.layers.1.self_attn.q_proj.bias\", needs in layers what qwen3 has"));
+  RecordedFiles twice = recorded_files("gpt2");
+  twice.files.push_back(twice.files[0]);
+  EXPECT_THAT(loading_error(twice),
+              HasSubstr("invalid_format: tensor \"h.0.attn.bias\": got it in two files"));
+  RecordedFiles part = recorded_files("llama");
+  part.files.pop_back();
+  EXPECT_THAT(loading_error(part), HasSubstr("not_found: tensors: got no \"model.layers.2"));
+}
+
+TEST(LoadLanguageModel, shapes_that_contradict_the_configuration_are_named) {
+  EXPECT_THAT(
+      loading_error(with_config("gpt2", "\"n_embd\": 20", "\"n_embd\": 24")),
+      HasSubstr("shape_mismatch: tensor \"wte.weight\": got shape (29, 20), needs shape (29, 24)"));
+  EXPECT_THAT(loading_error(
+                  with_config("llama", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3")),
+              HasSubstr("k_proj.weight\": got shape (8, 24), needs shape (12, 24)"));
+  EXPECT_THAT(loading_error(with_config("gpt2", "\"n_head\": 4", "\"n_head\": 3")),
+              HasSubstr("invalid_argument: num_heads: got 3, needs a divisor of d_model 20"));
+  EXPECT_THAT(loading_error(with_config("gpt2", "\"n_layer\": 2", "\"n_layer\": 2000000")),
+              HasSubstr("invalid_format: layers: got 2000000"));
+  EXPECT_THAT(loading_error(with_config("gpt2", "\"n_layer\": 2", "\"n_layer\": 1")),
+              HasSubstr("not_found: tensors: got the unknown \"h.1.attn.c_attn.bias\""));
+}
+
+TEST(LoadLanguageModel, an_unknown_architecture_is_said_with_what_was_found_and_what_is_nearest) {
+  EXPECT_THAT(loading_error(with_config("llama", "\"llama\"", "\"mamba\"")),
+              AllOf(HasSubstr("unsupported: architecture: got \"mamba\" with the tensors"),
+                    HasSubstr("\"lm_head.weight\", \"model.embed_tokens.weight\""),
+                    HasSubstr("needs one of gpt2, bert"), HasSubstr("nearest is llama")));
+  RecordedFiles files;
+  const attn::OwnedTensor one({1});
+  files.files = {attn::to_safetensors(std::vector<attn::NamedTensor>{
+      {"blocks.0.attn.c_att.weight", one}, {"token_embedding.weight", one}})};
+  EXPECT_THAT(loading_error(files),
+              AllOf(HasSubstr("got one unknown with the tensors \"blocks.0.attn.c_att.weight\", "
+                              "\"token_embedding.weight\""),
+                    HasSubstr("nearest is gpt2, which has h.0.attn.c_attn.weight")));
+  files.files = {attn::to_safetensors({})};
+  EXPECT_THAT(loading_error(files), HasSubstr("unsupported: architecture"));
+  EXPECT_THAT(error_of([] { describe({}); }), HasSubstr("unsupported: architecture"));
+}
+
+TEST(LoadLanguageModel, fields_that_change_the_result_and_are_not_supported_are_refused) {
+  const auto refused = [](const char* name, const std::string& field) {
+    return loading_error(with_config(name, "\"architectures\"", field + ", \"architectures\""));
+  };
+  EXPECT_THAT(
+      refused("llama", R"("num_local_experts": 8)"),
+      HasSubstr("unsupported: config.json, \"num_local_experts\": got 8, needs 0: a mixture of "
+                "experts is not supported"));
+  EXPECT_THAT(refused("llama", R"("quantization_config": {"bits": 4})"),
+              HasSubstr("\"quantization_config\": got what is there, needs none: quantised"));
+  EXPECT_THAT(refused("llama", R"("residual_multiplier": 0.22)"), HasSubstr("got 0.22, needs 1"));
+  EXPECT_THAT(refused("gpt2", R"("add_cross_attention": true)"),
+              HasSubstr("got true, needs false"));
+  EXPECT_THAT(loading_error(with_config("bert", "\"absolute\"", "\"relative_key\"")),
+              HasSubstr("\"position_embedding_type\": got \"relative_key\", needs \"absolute\""));
+  EXPECT_THAT(loading_error(with_config("llama", "\"llama3\"", "\"longrope\"")),
+              HasSubstr("\"rope_scaling.rope_type\": got \"longrope\", needs default, linear"));
+  EXPECT_THAT(loading_error(with_config("llama", "\"silu\"", "\"quick_gelu\"")),
+              HasSubstr("\"hidden_act\": got \"quick_gelu\", needs gelu"));
+  EXPECT_THAT(
+      loading_error(with_config("gpt_oss_dense", "\"full_attention\"", "\"linear_attention\"")),
+      HasSubstr("\"layer_types.1\": got \"linear_attention\""));
+}
+
+TEST(LoadLanguageModel, configurations_that_are_none_are_refused) {
+  const auto refused = [](const std::string& config) {
+    RecordedFiles files = recorded_files("llama");
+    files.config = config;
+    return loading_error(files);
+  };
+  EXPECT_THAT(refused("[1]"),
+              HasSubstr("invalid_format: config.json: got an array, needs an object"));
+  EXPECT_THAT(refused("{\"a\": 1"),
+              HasSubstr("invalid_format: config.json: got the end of the text"));
+  EXPECT_THAT(refused(R"({"a": 1, "a": 2})"), HasSubstr("\"a\": got it twice"));
+  EXPECT_THAT(refused(std::string(100, '[')), HasSubstr("invalid_format"));
+  EXPECT_THAT(refused("{\"a\": " + std::string(100, '[')), HasSubstr("at most 16 levels"));
+  EXPECT_THAT(refused(R"({"model_type": "llama"})"),
+              HasSubstr("invalid_format: config.json, \"hidden_size\": got none"));
+  EXPECT_THAT(
+      loading_error(with_config("llama", "\"hidden_size\": 24", "\"hidden_size\": \"24\"")),
+      HasSubstr("invalid_format: config.json, \"hidden_size\": got \"24\", needs a number"));
+  EXPECT_THAT(loading_error(with_config("llama", "\"hidden_size\": 24", "\"hidden_size\": 24.5")),
+              HasSubstr("got 24.5, needs a whole number"));
+  EXPECT_THAT(loading_error(with_config("llama", "\"hidden_size\": 24", "\"hidden_size\": null")),
+              HasSubstr("\"hidden_size\": got none, needs a whole number"));
+  EXPECT_THAT(loading_error(with_config("llama", "\"mlp_bias\": false", "\"mlp_bias\": 0")),
+              HasSubstr("\"mlp_bias\": got \"0\", needs true or false"));
+}
+
+TEST(LoadLanguageModel, numbers_that_are_not_finite_are_found_with_their_place) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(
+      loading_error(with("gpt2", [&](Tensors& t) { t.at("h.1.attn.c_attn.weight")(3, 41) = nan; })),
+      HasSubstr("invalid_format: tensor \"h.1.attn.c_attn.weight\": got NaN at (3, 41), needs "
+                "finite numbers"));
+  EXPECT_THAT(
+      loading_error(with("qwen2", [&](Tensors& t) { t.at("model.norm.weight")(7) = INFINITY; })),
+      HasSubstr("tensor \"model.norm.weight\": got an infinite number at (7)"));
+  // What the model has no part in may be anything.
+  EXPECT_EQ(
+      loading_error(with("gpt2", [&](Tensors& t) { t.at("h.1.attn.bias")(0, 0, 3, 4) = nan; })),
+      "nothing");
+}
+
+TEST(LoadLanguageModel, weights_of_other_dtypes_are_refused) {
+  RecordedFiles files = recorded_files("gpt2");
+  std::vector<std::byte>& bytes = files.files[0];
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t at = text.find("\"F32\"", text.find("ln_f.bias"));
+  bytes[at + 1] = std::byte{'I'};
+  EXPECT_THAT(loading_error(files), HasSubstr("unsupported: tensor \"ln_f.bias\": got dtype I32"));
+}
+
+TEST(LoadLanguageModel, what_does_not_fit_says_how_much_it_needs_before_anything_is_read) {
+  const auto description = describe(recorded_files("gpt2"));
+  EXPECT_THAT(error_of([&] { attn::LanguageModelLoader(description, description.memory - 1); }),
+              HasSubstr("unsupported: weights: got 1 MB of memory for " +
+                        std::to_string(description.num_parameters) + " of them, needs at most"));
+  attn::LanguageModelLoader(description, description.memory);
+  auto huge = description;
+  huge.memory = std::int64_t{1} << 50;
+  EXPECT_THAT(error_of([&] { attn::LanguageModelLoader{huge}; }),
+              HasSubstr("unsupported: weights: got 1125899907 MB"));
+}
+
+TEST(LoadLanguageModel, a_loader_takes_each_number_once) {
+  const RecordedFiles files = recorded_files("gpt2");
+  const auto description = describe(files);
+  attn::LanguageModelLoader loader(description);
+  const attn::WeightSource& source = description.weights[0];
+  const std::vector<std::byte> zeros(static_cast<std::size_t>(source.end - source.begin));
+  EXPECT_THAT(error_of([&] { loader.finish(); }), HasSubstr("got 0 bytes"));
+  EXPECT_THAT(error_of([&] { loader.write(description.weights.size(), {}); }),
+              HasSubstr("invalid_argument: source"));
+  EXPECT_THAT(error_of([&] { loader.write(0, std::span(zeros).first(6)); }),
+              HasSubstr("invalid_argument: bytes: got 6"));
+  loader.write(0, zeros);
+  EXPECT_THAT(error_of([&] { loader.write(0, std::span(zeros).first(4)); }),
+              HasSubstr("at most the 0 bytes that are left"));
+}
+
+TEST(LoadLanguageModel, an_index_names_files_of_its_own_folder) {
+  const auto files = [](const std::string& index) { return attn::safetensors_index_files(index); };
+  EXPECT_THAT(
+      files(
+          R"({"metadata": {"total_size": 1, "x": [[{}]]}, "weight_map": {"a": "1", "b": "2", "c": "1"}})"),
+      ElementsAre("1", "2"));
+  for (const char* index :
+       {"[]", "{}", R"({"weight_map": {"a": "../b"}})", R"({"weight_map": {"a": 1}})",
+        R"({"weight_map": [1]})", R"({"weight_map": {"a": "b"})"}) {
+    EXPECT_THAT(error_of([&] { files(index); }), HasSubstr("invalid_format: safetensors index"))
+        << index;
+  }
+}
+
+/// A folder of its own for a test, with a copy of a recorded model.
+class LoadFromDisk : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder = ::testing::TempDir() + "attn_" +
+             ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  void write(const std::string& name, const std::vector<std::byte>& bytes) const {
+    std::ofstream(folder + "/" + name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  }
+  std::string error() const {
+    return error_of([&] { attn::load_language_model(folder); });
+  }
+
+  std::string folder;
+};
+
+TEST_F(LoadFromDisk, files_that_are_cut_off_or_missing_are_named) {
+  EXPECT_THAT(error(), AllOf(HasSubstr("file_error: path"), HasSubstr("model.safetensors")));
+  std::vector<std::byte> bytes = recorded_files("gpt2").files[0];
+  const auto config = attn_test::bytes_of(attn_test::recorded_folder("gpt2") + "/config.json");
+  write("config.json", config);
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{7}, std::size_t{100}, bytes.size() - 1}) {
+    write("model.safetensors", {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)});
+    EXPECT_THAT(error(), HasSubstr("invalid_format: ")) << size;
+  }
+  bytes.push_back({});
+  write("model.safetensors", bytes);
+  EXPECT_THAT(error(), HasSubstr("1 bytes at the end of the data that belong to no tensor"));
+  bytes.pop_back();
+  write("model.safetensors", bytes);
+  EXPECT_EQ(error(), "nothing");
+  const std::string index = R"({"weight_map": {"a": "part.safetensors"}})";
+  const auto text = std::as_bytes(std::span(index));
+  write("model.safetensors.index.json", {text.begin(), text.end()});
+  EXPECT_THAT(error(), AllOf(HasSubstr("file_error: path"), HasSubstr("part.safetensors")));
+}
+
+// The model itself.
+
+LanguageModel load(const std::string& name, const attn::LanguageModelHints& hints = {}) {
+  return attn_test::load_from_memory(recorded_files(name), hints);
+}
+
+TEST(LanguageModel, asking_for_what_a_model_does_not_have_is_an_error) {
+  const LanguageModel bert = load("bert_plain"), gpt2 = load("gpt2");
+  const LanguageModel encoder = load("pytorch_encoder", {.num_heads = 3});
+  const std::vector<std::int64_t> ids{1, 2, 3};
+  attn::OwnedTensor logits({3, 27}), hidden({3, 15}), pooled({21});
+  EXPECT_THAT(
+      error_of([&] { bert.forward(ids, logits); }),
+      HasSubstr("unsupported: logits: got some, needs none: the model has no output layer"));
+  EXPECT_THAT(error_of([&] { bert.forward(ids, {}, {.pooled = pooled}); }),
+              HasSubstr("unsupported: pooled"));
+  EXPECT_THAT(error_of([&] { bert.make_caches(); }), HasSubstr("unsupported: make_caches"));
+  EXPECT_THAT(error_of([&] { bert.generate(ids); }), HasSubstr("unsupported"));
+  EXPECT_THAT(error_of([&] { encoder.forward(ids, {}); }), HasSubstr("unsupported: ids"));
+  EXPECT_THAT(error_of([&] { gpt2.forward(ids, {}, {.token_types = ids}); }),
+              HasSubstr("unsupported: token_types"));
+  std::vector<attn::KeyValueCache> caches = gpt2.make_caches();
+  EXPECT_THAT(error_of([&] { bert.forward(ids, {}, {.caches = caches}); }),
+              HasSubstr("unsupported: caches"));
+  EXPECT_THAT(error_of([&] { gpt2.forward(ids, logits); }), HasSubstr("shape_mismatch: logits"));
+}
+
+TEST(LanguageModel, tokens_beyond_vocabulary_and_positions_leave_caches_as_they_were) {
+  const LanguageModel gpt2 = load("gpt2");
+  std::vector<attn::KeyValueCache> caches = gpt2.make_caches();
+  const std::vector<std::int64_t> ids(19, 3), bad{29};
+  attn::LanguageModelCall call;
+  call.caches = caches;
+  attn::OwnedTensor logits({1, 29});
+  EXPECT_THAT(error_of([&] { gpt2.forward(bad, logits, call); }),
+              HasSubstr("invalid_argument: ids: got 29"));
+  gpt2.forward(ids, logits, call);
+  EXPECT_EQ(caches[1].length(), 19);
+  EXPECT_THAT(error_of([&] { gpt2.forward(attn::IdView(ids).slice(0, 0, 1), logits, call); }),
+              HasSubstr("invalid_argument"));
+  EXPECT_EQ(caches[0].length(), 19);
+  EXPECT_EQ(caches[1].length(), 19);
+  EXPECT_THAT(error_of([&] { gpt2.generate(ids, {.max_new_tokens = 2}); }),
+              HasSubstr("max_new_tokens: got 2, needs at most 1: the model has 19 positions"));
+  EXPECT_EQ(gpt2.generate(ids, {.max_new_tokens = 1}).size(), 1U);
+}
+
+TEST(LanguageModel, batches_are_their_sequences) {
+  for (const char* name : {"gpt2", "bert", "gemma2"}) {
+    SCOPED_TRACE(name);
+    const LanguageModel model = load(name);
+    const std::int64_t v = model.options().vocab_size;
+    const std::vector<std::int32_t> ids{1, 2, 3, 4, 9, 8, 7, 6};
+    attn::OwnedTensor both({2, 2, v}), one({2, v});
+    model.forward({ids.data(), {2, 4}}, both);
+    for (int b = 0; b < 2; ++b) {
+      model.forward({ids.data() + 4 * b, {4}}, one);
+      const auto begin = both.values().begin() + b * 2 * v;
+      EXPECT_TRUE(std::equal(one.values().begin(), one.values().end(), begin));
+    }
+  }
+}
+
+TEST(LanguageModel, options_that_contradict_each_other_are_refused) {
+  attn::LanguageModelOptions options{.vocab_size = 5, .max_positions = 4};
+  options.stack.layer = {.d_model = 4, .dim_feedforward = 4};
+  EXPECT_EQ(error_of([&] { LanguageModel{options}; }), "nothing");
+  options.sinusoidal.emplace();
+  EXPECT_THAT(error_of([&] { LanguageModel{options}; }), HasSubstr("invalid_argument: sinusoidal"));
+  options.sinusoidal.reset();
+  options.output = false;
+  options.transform = attn::Activation::kGelu;
+  EXPECT_THAT(error_of([&] { LanguageModel{options}; }), HasSubstr("invalid_argument: transform"));
+}
+
+TEST(ChooseToken, takes_the_largest_or_draws_by_the_stream) {
+  const std::vector<float> logits{0.5F, 2, 2, -1, 1};
+  const attn::ConstTensor view(logits.data(), {5});
+  EXPECT_EQ(attn::choose_token(view), 1);
+  const auto drawn = [&](double temperature, std::int64_t top_k) {
+    std::vector<int> counts(5);
+    for (std::int64_t step = 0; step < 20000; ++step) {
+      ++counts[static_cast<std::size_t>(attn::choose_token(
+          view, {.temperature = temperature, .top_k = top_k, .random = {.seed = 3}}, step))];
+    }
+    return counts;
+  };
+  double total = 0;
+  for (const float logit : logits) total += std::exp(double{logit} / 0.7);
+  const std::vector<int> all = drawn(0.7, 0);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_NEAR(all[i] / 20000.0, std::exp(double{logits[i]} / 0.7) / total, 0.012) << i;
+  }
+  const std::vector<int> three = drawn(1, 3);
+  EXPECT_EQ(three[0] + three[3], 0);
+  EXPECT_GT(three[4], 0);
+  EXPECT_THAT(drawn(5, 1), ElementsAre(0, 20000, 0, 0, 0));
+  // One number of the stream for each step: the first of fill_uniform is 0.4 of the sum, say.
+  attn::OwnedTensor uniform({20});
+  attn::fill_uniform(uniform, {.seed = 3});
+  const std::vector<float> even(4, 1);
+  for (std::int64_t step = 0; step < 20; ++step) {
+    const auto token =
+        attn::choose_token({even.data(), {4}}, {.temperature = 1, .random = {.seed = 3}}, step);
+    EXPECT_EQ(token, static_cast<std::int64_t>(uniform(step) * 4));
+  }
+}
+
+TEST(ChooseToken, refuses_what_is_no_choice) {
+  const std::vector<float> nan{1, NAN}, none(2, -INFINITY), some{1, INFINITY};
+  const auto choose = [](const std::vector<float>& logits, const attn::SamplingOptions& options) {
+    return attn::choose_token({logits.data(), {std::ssize(logits)}}, options);
+  };
+  EXPECT_THAT(error_of([&] { choose(nan, {}); }),
+              HasSubstr("logits: got NaN, needs numbers, also at 1"));
+  EXPECT_THAT(error_of([&] { choose(none, {}); }), HasSubstr("invalid_argument: logits"));
+  EXPECT_THAT(error_of([&] { choose({}, {}); }), HasSubstr("invalid_argument"));
+  EXPECT_THAT(error_of([&] { choose(some, {.temperature = -1}); }), HasSubstr("temperature"));
+  EXPECT_THAT(error_of([&] { choose(some, {.top_k = -1}); }), HasSubstr("top_k"));
+  EXPECT_EQ(choose(some, {.temperature = 1}), 1);
+}
+
+}  // namespace

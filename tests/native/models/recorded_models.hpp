@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "attn/io/safetensors.hpp"
+#include "attn/models/language_model.hpp"
+#include "attn/models/load_language_model.hpp"
+
+namespace attn_test {
+
+/// A model in files, and what PyTorch computed of it in double precision: recorded/record.py.
+struct RecordedModel {
+  std::string name;
+  std::string family;  ///< that is to be recognised
+  attn::LanguageModelHints hints = {};
+};
+std::vector<RecordedModel> recorded_models();
+
+/// Its files as they are in memory: those of `llama` where it has only a configuration of its own.
+struct RecordedFiles {
+  std::vector<std::vector<std::byte>> files;
+  std::string config;
+
+  std::vector<attn::SafetensorsHeader> headers() const;
+};
+RecordedFiles recorded_files(const std::string& name);
+std::string recorded_folder(const std::string& name);
+
+/// "ids", "logits", "hidden", "weights.0" and so on, see recorded/record.py.
+attn::Safetensors recorded_results(const std::string& name);
+
+/// The bytes of a file on disk.
+std::vector<std::byte> bytes_of(const std::string& path);
+
+/// A model of these files, written in slices of so many bytes.
+attn::LanguageModel load_from_memory(const RecordedFiles& files,
+                                     const attn::LanguageModelHints& hints,
+                                     std::int64_t slice = 1 << 16);
+
+}  // namespace attn_test
