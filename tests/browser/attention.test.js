@@ -66,7 +66,7 @@ test('the encoding is seen on a scale of its own, if asked for, and the legends 
   assert.match((await legends())[0], /^X, P and X \+ P/);
   await page.getByRole('switch', { name: 'P on a scale of its own' }).check();
   await becomes(async () => (await legends()).length, 3);
-  assert.match((await legends()).join(' '), /X and X \+ P .*P\s+−1\s+1/s);
+  assert.match((await legends()).join(' '), /X and X \+ P\s.*\sP\s+−1\s+1/s);
   await becomes(async () => (await red())[2] < pale[2] - 50, true);
   await page.waitForURL(({ hash }) => /[#&]ownScale=1(&|$)/.test(hash));
 });
