@@ -2,14 +2,14 @@
 
 /** A .wasm, of each flavour. */
 export const kMaxWasmBytes = {
-  attn: { raw: 351e3, gzip: 154e3 },
-  training: { raw: 505e3, gzip: 216e3 },
+  attn: { raw: 355e3, gzip: 155e3 },
+  training: { raw: 512e3, gzip: 218e3 },
 };
 
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
 export const kMaxApiBytes = {
-  bundled: { brotli: 25_400, gzip: 28_200 },
-  unbundled: { brotli: 25_800 },
+  bundled: { brotli: 25_500, gzip: 28_300 },
+  unbundled: { brotli: 25_900 },
 };
 
 /**
