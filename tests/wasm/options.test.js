@@ -314,7 +314,14 @@ const kOthers = [
     'memory',
     'tensor',
   ],
-  ...['handles', 'alibiSlopes', 'relativeKeysOfSkew', 'applyActivation', 'toSafetensors'],
+  ...[
+    'handles',
+    'alibiSlopes',
+    'relativeKeysOfSkew',
+    'applyActivation',
+    'mergeAttention',
+    'toSafetensors',
+  ],
   ...['Safetensors', 'disposed', 'dispose'],
   // Of modules that train.
   ...['Tape', 'SGD', 'Adam', 'AdamW', 'crossEntropy', 'mseLoss', 'clipGradNorm'],
