@@ -4,12 +4,13 @@
 export const kMaxWasmBytes = {
   attn: { raw: 351e3, gzip: 154e3 },
   training: { raw: 505e3, gzip: 216e3 },
+  models: { raw: 422e3, gzip: 185e3 },
 };
 
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
 export const kMaxApiBytes = {
-  bundled: { brotli: 25_400, gzip: 28_200 },
-  unbundled: { brotli: 25_800 },
+  bundled: { brotli: 25_500, gzip: 28_300 },
+  unbundled: { brotli: 25_900 },
 };
 
 /**
