@@ -236,10 +236,11 @@ test('layers_and_frequencies_of_a_model_are_there', async () => {
   });
   assert.deepEqual(output.shape, [3, 24]);
   assert.deepEqual(weights.shape, [6, 3, 3]);
-  const rule = /** @type {const} */ ({
-    ...{ type: 'yarn', factor: 4, originalMaxPositionEmbeddings: 128 },
-  });
-  const rotary = new attn.RotaryEmbedding({ rotaryDim: 4, base: 500, scaling: rule });
+  const scaling = {
+    type: /** @type {const} */ ('yarn'),
+    ...{ factor: 4, originalMaxPositionEmbeddings: 128 },
+  };
+  const rotary = new attn.RotaryEmbedding({ rotaryDim: 4, base: 500, scaling });
   assert.deepEqual(model.rotaryFrequencies(0), {
     frequencies: rotary.frequencies(),
     attentionFactor: rotary.attentionFactor,
@@ -301,7 +302,7 @@ test('what_does_not_fit_is_refused_with_its_name', async () => {
     'invalid_argument',
     /^files\./,
   );
-  const { [second]: _, ...part } = llama;
+  const part = Object.fromEntries(Object.entries(llama).filter(([name]) => name !== second));
   await refused(part, 'not_found', /got no model-00002-of-00002\.safetensors/);
   await refused(
     withConfig(filesOf('qwen3'), '"qwen3"', '"mamba2"'),

@@ -307,15 +307,11 @@ export class LanguageModel extends Layer {
    */
   #run(tokens, options, write) {
     checkOptions(options, kCall);
-    const {
-      attention = {},
-      caches,
-      tokenTypes,
-      numLogits,
-      needLogits: logitsWanted = true,
-    } = options;
+    const length = tokens[tokens.length - 1];
+    const { attention = {}, caches, tokenTypes, numLogits = length } = options;
     checkOptions(attention, kScoreNames, 'attention');
-    const needLogits = wanted('needLogits', logitsWanted);
+    const { needLogits = true } = options;
+    wanted('needLogits', needLogits);
     const needHidden = wanted('needHidden', options.needHidden);
     const needPooled = wanted('needPooled', options.needPooled);
     if (caches !== undefined && !(caches instanceof DecodingState)) {
@@ -326,7 +322,6 @@ export class LanguageModel extends Layer {
     const { layers, vocabSize, numTokenTypes } = this.description;
     const { dModel } = layers[0];
     const batch = tokens.slice(0, -1);
-    const length = tokens[tokens.length - 1];
     return this.call((call) => {
       write(call);
       if (tokenTypes === undefined) call.none(Kind.ints);
@@ -335,11 +330,10 @@ export class LanguageModel extends Layer {
         const types = checkIntegers('tokenTypes', tokenTypes, 0, most, `a type from 0 to ${most}`);
         call.numbers('ints', 'tokenTypes', types);
       }
-      const rows = numLogits ?? length;
-      if (!Number.isInteger(rows) || rows < 0 || rows > length) {
+      if (!Number.isInteger(numLogits) || numLogits < 0 || numLogits > length) {
         throw invalid('numLogits', numLogits, `a whole number up to the ${length} tokens`);
       }
-      const logits = call.resultIf(needLogits, 'logits', [...batch, rows, vocabSize]);
+      const logits = call.resultIf(needLogits, 'logits', [...batch, numLogits, vocabSize]);
       const hidden = call.resultIf(needHidden, 'hidden', [...batch, length, dModel]);
       const pooled = call.resultIf(needPooled, 'pooled', [...batch, dModel]);
       call.put(Kind.address, caches ? caches.address : 0);
