@@ -53,6 +53,24 @@ test('the input is embedding plus encoding, and identical words have identical e
   assert.ok(maxAbsDifference(input, sum) <= 1.2e-7 + 6 * roundingError);
 });
 
+test('the encoding is seen on a scale of its own, if asked for, and the legends say so', async () => {
+  const page = await site.open(`#${both}`);
+  const legends = () => page.locator('#pipeline .legend').allInnerTexts();
+  const red = () =>
+    heatmap(page, /^Positional encoding, 6 positions/)
+      .locator('canvas')
+      .evaluate((/** @type {HTMLCanvasElement} */ canvas) =>
+        Array.from(canvas.getContext('2d')?.getImageData(1, 0, 1, 1).data ?? []),
+      );
+  const pale = await red();
+  assert.match((await legends())[0], /^X, P and X \+ P/);
+  await page.getByRole('switch', { name: 'P on a scale of its own' }).check();
+  await becomes(async () => (await legends()).length, 3);
+  assert.match((await legends()).join(' '), /X and X \+ P\s.*\sP\s+−1\s+1/s);
+  await becomes(async () => (await red())[2] < pale[2] - 50, true);
+  await page.waitForURL(({ hash }) => /[#&]ownScale=1(&|$)/.test(hash));
+});
+
 for (const causal of [false, true]) {
   test(`identity weights match the reference in every head${causal ? ', causal' : ''}`, async () => {
     const page = await site.open(`#${both}&causal=${Number(causal)}`);

@@ -13,7 +13,7 @@ import { build } from 'vite';
 
 import { equations } from '../../web/equations.js';
 import * as tensors from './mount/tensors.js';
-import { heatmap, openSite, readValues } from './site.js';
+import { heatmap, openSite, readValues, settled } from './site.js';
 
 const { alignment, block, positions, products, rowsOf, stages, weights } = tensors;
 
@@ -45,7 +45,11 @@ after(async () => {
 /** A figure with its picture, which is drawn when it comes near. @param {string} id */
 async function figureOf(id) {
   const figure = page.locator(`#${id}`);
-  await figure.scrollIntoViewIfNeeded();
+  // Figures above it that come near, too, may move it away again.
+  for (let time = 0; time < 2; time++) {
+    await figure.scrollIntoViewIfNeeded();
+    await settled(page);
+  }
   await figure.getByRole('application').first().waitFor();
   return figure;
 }
@@ -81,7 +85,7 @@ test('stages: every matrix, and the terms of a sum with its bias', async () => {
   }
   await heatmap(figure, /^Queries/).focus();
   // Of head 2: row 2 of W_q, and its bias.
-  assert.match(await figure.locator('.total').innerText(), /\+ bias: 0\.75\s*= 10$/);
+  assert.match(await figure.locator('.readout .total').innerText(), /\+ bias: 0\.75\s*= 10$/);
   assert.equal(await figure.locator('path[fill^="url("]').count(), 2, 'masked cells are hatched');
 });
 

@@ -11,7 +11,7 @@ import {
   mix,
   project,
 } from './reference.js';
-import { numberOf, openSite, readValues, shownValue } from './site.js';
+import { becomes, numberOf, openSite, readValues, shownValue } from './site.js';
 
 /** @import { BrowserContextOptions, Page } from 'playwright-core' */
 
@@ -164,7 +164,9 @@ test('one lock holds all matrices, and a link brings it back', async () => {
   assert.equal(await shownValue(output), locked);
   await page.waitForURL(/blockCell=norm2\.1\.1/);
   const copy = await openFigure('encoder-block', new URL(page.url()).hash.slice(1));
-  assert.equal(await shownValue(copy.figure.getByRole('application', { name: /^output/ })), locked);
+  const sameOutput = copy.figure.getByRole('application', { name: /^output/ });
+  await sameOutput.scrollIntoViewIfNeeded();
+  await becomes(() => shownValue(sameOutput), locked);
   await copy.figure.getByRole('button', { name: 'unlock' }).click();
   assert.equal(await copy.figure.locator('[data-value]').count(), 0);
   await output.press('Tab');

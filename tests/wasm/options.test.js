@@ -343,7 +343,14 @@ const kOthers = [
     'memory',
     'tensor',
   ],
-  ...['handles', 'alibiSlopes', 'relativeKeysOfSkew', 'applyActivation', 'toSafetensors'],
+  ...[
+    'handles',
+    'alibiSlopes',
+    'relativeKeysOfSkew',
+    'applyActivation',
+    'mergeAttention',
+    'toSafetensors',
+  ],
   ...['Safetensors', 'disposed', 'dispose'],
   // Of modules that train, which have tests of their own.
   ...['Tape', 'SGD', 'Adam', 'AdamW', 'crossEntropy', 'mseLoss', 'clipGradNorm'],

@@ -152,6 +152,11 @@ export { load } from './loader.js';
 
 /**
  * @template {import('./tensorHandle.js').ResultKind} [As='array']
+ * @typedef {import('./mergeAttention.js').AttentionPart<As>} AttentionPart
+ */
+
+/**
+ * @template {import('./tensorHandle.js').ResultKind} [As='array']
  * @template {boolean} [Scores=boolean]
  * @template {boolean} [Weights=boolean]
  * @typedef {import('./attentionPooling.js').AttentionPoolingResult<As, Scores, Weights>} AttentionPoolingResult

@@ -21,6 +21,7 @@ import { Memory, moduleDisposed } from './memory.js';
 /**
  * What wasm/src makes known.
  * @typedef {'start' | 'describe' | 'scaledDotProductAttention' | 'maskedSoftmax' |
+ *   'mergeAttention' |
  *   'attentionPooling' | 'makeAdditiveAttention' | 'forwardAdditiveAttention' | 'projectKeys' |
  *   'alibiSlopes' | 'alibiBias' | 't5Bias' | 't5Buckets' | 'relativeSkew' | 'relativeKeysOfSkew' |
  *   'sinusoidalEncoding' | 'sinusoidalEncodingAt' | 'sinusoidalEncodingInFloat32' | 'shiftMatrix'
@@ -59,7 +60,7 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'recordPositionalEncoding' | 'recordCrossEntropy' | 'recordMseLoss' | 'recordLinear' |
  *   'recordEmbedding' | 'recordLearnedPositionalEncoding' | 'recordLayerNorm' |
  *   'recordLayerNormOfSum' | 'recordAddNorm' | 'recordFeedForward' | 'recordMultiHeadAttention' |
- *   'recordAttentionPooling' | 'recordMaskedSoftmax' | 'recordRotaryEmbedding' |
+ *   'recordAttentionPooling' | 'recordMaskedSoftmax' | 'recordMergeAttention' | 'recordRotaryEmbedding' |
  *   'recordConcatenate' | 'recordConv1d' | 'recordGRU' | 'recordRNN' | 'recordBahdanauDecoder' |
  *   'recordGatedFeedForward' | 'recordRMSNorm' | 'recordAdditiveAttention' | 'recordProjectKeys' |
  *   'recordTransformerEncoderLayer' | 'recordTransformerEncoder' |

@@ -1,229 +1,260 @@
-// A figure as one SVG. Canvases become images, SVGs are copied with their computed styles, and text
-// stays text.
+// A figure as one SVG. Canvases become images, SVGs are copied with their computed styles, boxes are
+// drawn, and text stays text, in fonts that go along.
 
-const svgNamespace = 'http://www.w3.org/2000/svg';
+import { canvasContext, drawnBox, drawnPseudo, paint, setAll, svgElement } from './pictureBoxes.js';
+import { PictureFonts } from './pictureFonts.js';
 
-const copied = [
-  ...['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray'],
-  ...['stroke-linecap', 'stroke-linejoin', 'opacity', 'font-family', 'font-size', 'font-style'],
-  ...['font-weight', 'letter-spacing', 'text-anchor', 'dominant-baseline', 'paint-order'],
-  ...['visibility', 'stop-color', 'stop-opacity', 'mix-blend-mode', 'shape-rendering'],
+/** @typedef {{ left: number, top: number, fonts: PictureFonts, clips: number }} Picture where it begins in the window */
+
+/** What only the page can do has no place in a picture. */
+const controls =
+  'button.link, .button, button:has(> svg), input, select, textarea, fieldset, [data-hint], [data-control]';
+
+const inherited = [
+  ...['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linecap', 'stroke-linejoin'],
+  ...['font-family', 'font-size', 'font-style', 'font-weight', 'letter-spacing', 'text-anchor'],
+  ...['paint-order', 'visibility', 'shape-rendering', 'font-variant-numeric'],
 ];
-
-/** @param {Element} from @param {Element} to */
-function copyStyles(from, to) {
-  const style = getComputedStyle(from);
-  for (const name of copied) {
-    const value = style.getPropertyValue(name);
-    if (value) to.setAttribute(name, value.replaceAll('"', "'"));
-  }
-  to.removeAttribute('class');
-  to.removeAttribute('style');
-  [...from.children].forEach((child, i) => copyStyles(child, to.children[i]));
-}
-
-/** @param {Element} element */
-function isHidden(element) {
-  // A picture has no controls.
-  if (element.matches('button.link, fieldset, [data-hint]')) return true;
-  const { visibility, display, opacity, clipPath } = getComputedStyle(element);
-  return (
-    visibility === 'hidden' || display === 'none' || opacity === '0' || clipPath === 'inset(50%)'
-  );
-}
+/** With what they are where nothing is said. */
+const others = Object.entries({
+  ...{ opacity: '1', 'mix-blend-mode': 'normal', 'dominant-baseline': 'auto' },
+  ...{ 'stop-color': 'rgb(0, 0, 0)', 'stop-opacity': '1', 'vector-effect': 'none' },
+});
+const paints = /** @type {const} */ (['fill', 'stroke', 'stop-color']);
+/** These are no attributes of SVG. */
+const inStyle = new Set(['font-variant-numeric', 'mix-blend-mode']);
 
 /**
- * Draws what `element` shows into `svg`, in pixels from the point (left, top) of the window.
- * @param {Element} element
- * @param {SVGElement} svg
- * @param {number} left
- * @param {number} top
+ * @param {Element} from
+ * @param {Element} to
+ * @param {PictureFonts} fonts
+ * @param {CSSStyleDeclaration} [outer] of the element around it
  */
-function copy(element, svg, left, top) {
-  if (isHidden(element)) return;
-  const box = element.getBoundingClientRect();
-  const [x, y] = [box.left - left, box.top - top];
+function copyStyles(from, to, fonts, outer) {
+  const style = getComputedStyle(from);
+  for (const { name } of [...to.attributes]) {
+    if (/^(?:class|style|role|tabindex|aria-.*|data-.*)$/.test(name)) to.removeAttribute(name);
+  }
+  const isNew = (/** @type {string} */ name) =>
+    !outer || style.getPropertyValue(name) !== outer.getPropertyValue(name);
+  const css = [];
+  for (const name of inherited) {
+    const value = style.getPropertyValue(name);
+    const opacity = name === 'fill' || name === 'stroke' ? `${name}-opacity` : name;
+    if (!value || !(isNew(name) || isNew(opacity))) continue;
+    if (inStyle.has(name)) css.push(`${name}:${value}`);
+    else to.setAttribute(name, value.replaceAll('"', "'"));
+  }
+  for (const [name, usual] of others) {
+    const value = style.getPropertyValue(name);
+    to.removeAttribute(name);
+    if (!value || value === usual) continue;
+    if (inStyle.has(name)) css.push(`${name}:${value}`);
+    else to.setAttribute(name, value);
+  }
+  for (const name of paints) {
+    if (!to.hasAttribute(name)) continue;
+    const opacity = name === 'stop-color' ? 'stop-opacity' : `${name}-opacity`;
+    to.removeAttribute(opacity);
+    const css = to.getAttribute(name) ?? '';
+    setAll(to, { [opacity]: 1, ...paint(name, css, Number(style.getPropertyValue(opacity))) });
+  }
+  // As an attribute the content security policy would forbid it.
+  if (css.length) to.setAttribute('data-style', css.join(';'));
+  if (from instanceof SVGTextContentElement) fonts.add(style);
+  if (from instanceof SVGTextElement) keepLength(to, from.getComputedTextLength());
+  const pairs = [...from.children].map((child, i) => [child, to.children[i]]);
+  for (const [child, copy] of pairs) {
+    if (getComputedStyle(child).display === 'none') copy.remove();
+    else copyStyles(child, copy, fonts, style);
+  }
+}
+
+/** A text is as long in a program that has another font for it. @param {Element} text @param {number} length */
+function keepLength(text, length) {
+  if (length > 0) {
+    setAll(text, { textLength: Math.round(100 * length) / 100, lengthAdjust: 'spacingAndGlyphs' });
+  }
+}
+
+/** @param {Element} element @param {CSSStyleDeclaration} style */
+const isHidden = (element, { visibility, display, opacity, clipPath }) =>
+  visibility === 'hidden' ||
+  display === 'none' ||
+  opacity === '0' ||
+  clipPath === 'inset(50%)' ||
+  element.matches(controls);
+
+/**
+ * Draws what `element` shows into `into`.
+ * @param {Element} element
+ * @param {SVGElement} into
+ * @param {Picture} picture
+ */
+function copy(element, into, picture) {
+  const style = getComputedStyle(element);
+  if (isHidden(element, style)) return;
+  const { left, top, right, width, height } = element.getBoundingClientRect();
+  const box = { x: left - picture.left, y: top - picture.top, width, height };
+
+  if (style.opacity !== '1') {
+    const group = svgElement('g', { opacity: style.opacity });
+    into.append(group);
+    into = group;
+  }
+  if (!(element instanceof SVGElement)) into.append(...drawnBox(style, box));
 
   if (element instanceof HTMLCanvasElement) {
     if (!element.width || !element.height) return;
-    const image = document.createElementNS(svgNamespace, 'image');
     // With `href` the browser would load it at once, which the content security policy forbids.
-    const later = { 'data-href': element.toDataURL() };
-    setAll(image, { x, y, width: box.width, height: box.height, ...later });
-    image.setAttribute('preserveAspectRatio', 'none');
-    image.setAttribute('image-rendering', getComputedStyle(element).imageRendering);
-    svg.append(image);
+    const image = svgElement('image', { ...box, 'data-href': element.toDataURL() });
+    setAll(image, { preserveAspectRatio: 'none', 'image-rendering': style.imageRendering });
+    into.append(image);
     return;
   }
   if (element instanceof SVGSVGElement) {
     const clone = /** @type {SVGSVGElement} */ (element.cloneNode(true));
-    copyStyles(element, clone);
-    setAll(clone, { x, y, width: box.width, height: box.height });
-    clone.setAttribute('overflow', getComputedStyle(element).overflow);
-    svg.append(clone);
+    copyStyles(element, clone, picture.fonts);
+    // Of the whole picture; its own opacity is that of the group.
+    clone.removeAttribute('opacity');
+    setAll(clone, { ...box, overflow: style.overflow });
+    into.append(clone);
     return;
   }
 
-  const style = getComputedStyle(element);
-  const { backgroundColor, backgroundImage } = style;
-  if (!/^rgba\(.*, 0\)$|^transparent$/.test(backgroundColor)) {
-    const rect = document.createElementNS(svgNamespace, 'rect');
-    setAll(rect, { x, y, width: box.width, height: box.height, fill: backgroundColor });
-    const radius = parseFloat(style.borderTopLeftRadius);
-    if (radius) rect.setAttribute('rx', String(Math.min(radius, box.height / 2)));
-    svg.append(rect);
+  into.append(...drawnPseudo(element, '::before', box));
+  const { scrollWidth, scrollHeight, clientWidth, clientHeight } = element;
+  const isCut =
+    style.overflow !== 'visible' &&
+    style.display !== 'inline' &&
+    (scrollWidth > clientWidth || scrollHeight > clientHeight);
+  if (isCut) {
+    const id = `picture-clip-${picture.clips++}`;
+    const clip = svgElement('clipPath', { id });
+    clip.append(svgElement('rect', box));
+    const group = svgElement('g', { 'clip-path': `url(#${id})` });
+    into.append(clip, group);
+    into = group;
   }
-  if (backgroundImage.startsWith('linear-gradient(to right')) {
-    copyGradient(backgroundImage, svg, { x, y, width: box.width, height: box.height });
-  }
+  const line = style.textOverflow === 'ellipsis' && isCut ? right : Infinity;
   for (const node of element.childNodes) {
-    if (node instanceof Element) copy(node, svg, left, top);
-    else if (node instanceof Text) copyText(node, style, svg, left, top);
+    if (node instanceof Element) copy(node, into, picture);
+    else if (node instanceof Text) copyText(node, style, line, into, picture);
   }
-}
-
-/** A legend's bar. @param {string} css @param {SVGElement} svg @param {Record<string, number>} box */
-function copyGradient(css, svg, box) {
-  const colours = css.match(/rgba?\([^)]*\)/g) ?? [];
-  const gradient = document.createElementNS(svgNamespace, 'linearGradient');
-  const id = `gradient-${svg.querySelectorAll('linearGradient').length}-${Math.round(box.x)}-${Math.round(box.y)}`;
-  gradient.id = id;
-  colours.forEach((colour, i) => {
-    const stop = document.createElementNS(svgNamespace, 'stop');
-    setAll(stop, { offset: i / (colours.length - 1), 'stop-color': colour });
-    gradient.append(stop);
-  });
-  const rect = document.createElementNS(svgNamespace, 'rect');
-  setAll(rect, { ...box, fill: `url(#${id})` });
-  svg.append(gradient, rect);
+  into.append(...drawnPseudo(element, '::after', box));
 }
 
 /**
  * Draws each line of a text at its place.
  * @param {Text} node
- * @param {CSSStyleDeclaration} style
- * @param {SVGElement} svg
- * @param {number} left
- * @param {number} top
+ * @param {CSSStyleDeclaration} style of the element that it is in
+ * @param {number} end where it is cut, with an ellipsis
+ * @param {SVGElement} into
+ * @param {Picture} picture
  */
-function copyText(node, style, svg, left, top) {
+function copyText(node, style, end, into, picture) {
   if (!node.data.trim()) return;
-  const range = document.createRange();
-  const context = measuring();
+  const context = canvasContext();
   context.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
   const { fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent } =
     context.measureText('x');
-  /** @type {{ text: string, box: DOMRect } | null} */
-  let line = null;
-  const write = () => {
-    if (!line?.text.trim()) return;
-    const text = document.createElementNS(svgNamespace, 'text');
-    const { box } = line;
-    setAll(text, {
-      x: box.left - left,
-      y: box.top - top + (box.height - ascent - descent) / 2 + ascent,
-      fill: style.color,
-      'font-family': style.fontFamily.replaceAll('"', "'"),
-      'font-size': style.fontSize,
-      'font-style': style.fontStyle,
-      'font-weight': style.fontWeight,
-      'xml:space': 'preserve',
-    });
-    text.textContent = line.text;
-    svg.append(text);
-  };
+  const ellipsis = context.measureText('…').width;
+  picture.fonts.add(style);
+
+  /** @type {{ text: string, left: number, right: number, top: number, height: number }[]} */
+  const lines = [];
+  const range = document.createRange();
   for (let i = 0; i < node.data.length; i++) {
     range.setStart(node, i);
     range.setEnd(node, i + 1);
     const box = range.getClientRects()[0];
     if (!box?.width) continue;
-    if (line && Math.abs(box.top - line.box.top) < 2) {
+    const line = lines.at(-1);
+    if (!line || Math.abs(box.top - line.top) >= 2) {
+      const { left, right, top, height } = box;
+      lines.push({ text: node.data[i], left, right, top, height });
+    } else if (box.right <= end - ellipsis || end === Infinity) {
       line.text += node.data[i];
-    } else {
-      write();
-      line = { text: node.data[i], box };
+      line.left = Math.min(line.left, box.left);
+      line.right = Math.max(line.right, box.right);
+    } else if (!line.text.endsWith('…')) {
+      line.text += '…';
+      line.right += ellipsis;
     }
   }
-  write();
-}
-
-/** @type {CanvasRenderingContext2D | null} */
-let context = null;
-const measuring = () =>
-  (context ??= /** @type {CanvasRenderingContext2D} */ (
-    document.createElement('canvas').getContext('2d')
-  ));
-
-/** @param {Element} element @param {Record<string, string | number>} attributes */
-function setAll(element, attributes) {
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  for (const { text, left, right, top, height } of lines) {
+    if (!text.trim()) continue;
+    // Browsers round both to whole pixels, where they lay out lines.
+    const above =
+      Math.round(ascent) + Math.round(descent) === Math.round(height)
+        ? Math.round(ascent)
+        : (height - ascent - descent) / 2 + ascent;
+    const element = svgElement('text', {
+      ...{ x: left - picture.left, y: top - picture.top + above, ...paint('fill', style.color) },
+      ...{ 'font-family': style.fontFamily.replaceAll('"', "'"), 'font-size': style.fontSize },
+      ...{ 'font-style': style.fontStyle, 'font-weight': style.fontWeight },
+      ...{ 'letter-spacing': style.letterSpacing, 'xml:space': 'preserve' },
+      'data-style': `font-variant-numeric:${style.fontVariantNumeric}`,
+    });
+    keepLength(element, right - left);
+    element.textContent = text;
+    into.append(element);
+  }
 }
 
 /**
  * @param {HTMLElement} element the figure
  * @param {HTMLElement} heading its title, drawn above it
  * @param {string} description
- * @param {string} [fonts] a style sheet with the fonts in it
  */
-export function toSvg(element, heading, description, fonts = '') {
-  const box = element.getBoundingClientRect();
-  const margin = 16;
-  const titleHeight = 28;
-  const [width, height] = [box.width + 2 * margin, titleHeight + box.height + 2 * margin];
-  const svg = document.createElementNS(svgNamespace, 'svg');
-  setAll(svg, { xmlns: svgNamespace, width, height, viewBox: `0 0 ${width} ${height}` });
-  const name = document.createElementNS(svgNamespace, 'title');
-  name.textContent = heading.textContent;
-  const details = document.createElementNS(svgNamespace, 'desc');
-  details.textContent = description;
-  const paper = document.createElementNS(svgNamespace, 'rect');
-  const fill = getComputedStyle(document.documentElement).backgroundColor;
-  setAll(paper, { width, height, fill });
-  svg.append(name, details, paper);
-  if (fonts) {
-    const style = document.createElementNS(svgNamespace, 'style');
-    style.textContent = fonts;
-    svg.append(style);
-  }
-  const title = document.createElementNS(svgNamespace, 'text');
-  const { color, fontFamily, fontSize, fontWeight } = getComputedStyle(heading);
-  setAll(title, {
-    ...{ x: margin, y: margin + 15, fill: color, 'font-family': fontFamily.replaceAll('"', "'") },
-    ...{ 'font-size': fontSize, 'font-weight': fontWeight },
-  });
-  title.textContent = heading.textContent;
-  svg.append(title);
-  copy(element, svg, box.left - margin, box.top - margin - titleHeight);
+export async function toSvg(element, heading, description) {
+  const figure = /** @type {HTMLElement} */ (element.closest('figure') ?? element);
+  // What floats over the picture stands below it; before the next frame all is as it was.
+  figure.dataset.still = '';
+  const { svg, styles, fonts, width, height } = drawn(element, heading, description);
+  delete figure.dataset.still;
+
+  styles.textContent = await fonts.styleSheet();
   const text = new XMLSerializer()
     .serializeToString(svg)
-    .replaceAll(' data-href="', ' href="')
+    .replaceAll(/ data-(href|style)="/g, ' $1="')
     .replaceAll('<!---->', '');
   return { text, width, height };
 }
 
-/** The page's fonts, with their files inlined, because an image may not fetch any. */
-async function fontsInside() {
-  const faces = [...document.styleSheets]
-    .flatMap((sheet) => [...sheet.cssRules])
-    .filter((rule) => rule instanceof CSSFontFaceRule)
-    .filter(({ style }) => {
-      const range = style.getPropertyValue('unicode-range');
-      return /Source/.test(style.getPropertyValue('font-family')) && /U\+0+-0*FF/i.test(range);
-    });
-  const rules = await Promise.all(
-    faces.map(async ({ style, parentStyleSheet }) => {
-      const [, url] = /url\("?([^")]*)/.exec(style.getPropertyValue('src')) ?? [];
-      const response = await fetch(new URL(url, parentStyleSheet?.href ?? location.href));
-      const bytes = new Uint8Array(await response.arrayBuffer());
-      let binary = '';
-      for (const byte of bytes) binary += String.fromCharCode(byte);
-      const family = style.getPropertyValue('font-family');
-      const weight = style.getPropertyValue('font-weight');
-      const slant = style.getPropertyValue('font-style') || 'normal';
-      return `@font-face{font-family:${family};font-weight:${weight};font-style:${slant};src:url(data:font/woff2;base64,${btoa(binary)}) format('woff2')}`;
-    }),
-  );
-  return rules.join('\n');
+const margin = 16;
+const titleHeight = 28;
+
+/** @param {HTMLElement} element @param {HTMLElement} heading @param {string} description */
+function drawn(element, heading, description) {
+  const box = element.getBoundingClientRect();
+  const fonts = new PictureFonts();
+  const [width, height] = [
+    Math.ceil(box.width) + 2 * margin,
+    titleHeight + Math.ceil(box.height) + 2 * margin,
+  ];
+  const svg = svgElement('svg', { width, height, viewBox: `0 0 ${width} ${height}` });
+  const name = svgElement('title', {});
+  name.textContent = heading.textContent;
+  const details = svgElement('desc', {});
+  details.textContent = description;
+  const styles = svgElement('style', {});
+  const paper = getComputedStyle(document.documentElement).backgroundColor;
+  svg.append(name, details, styles, svgElement('rect', { width, height, ...paint('fill', paper) }));
+
+  const style = getComputedStyle(heading);
+  fonts.add(style);
+  const title = svgElement('text', {
+    ...{ x: margin, y: margin + 15, ...paint('fill', style.color) },
+    ...{ 'font-family': style.fontFamily.replaceAll('"', "'"), 'font-size': style.fontSize },
+    'font-weight': style.fontWeight,
+  });
+  title.textContent = heading.textContent;
+  svg.append(title);
+  // Whole pixels stay whole, so that lines are as sharp as on the screen.
+  const [left, top] = [Math.floor(box.left) - margin, Math.floor(box.top) - margin - titleHeight];
+  copy(element, svg, { left, top, fonts, clips: 0 });
+  return { svg, styles, fonts, width, height };
 }
 
 /**
@@ -232,7 +263,7 @@ async function fontsInside() {
  * @returns {Promise<Blob>}
  */
 export async function toPng(element, heading) {
-  const { text, width, height } = toSvg(element, heading, '', await fontsInside());
+  const { text, width, height } = await toSvg(element, heading, '');
   const url = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
   try {
     const image = new Image();

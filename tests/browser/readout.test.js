@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { openSite, settled } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+/** A map of each kind of figure. */
+const maps = [
+  { at: 'opening.sentence', name: /columns/ },
+  { at: 'pooling.pooling-figure', name: /^Weights/ },
+  { at: 'self-attention.pipeline', name: /^Input/ },
+  { at: 'self-attention.weights', name: /^Attention weights/ },
+  { at: 'self-attention.stages', name: /^Scores/ },
+  { at: 'self-attention.edit', name: /./ },
+  { at: 'order.shuffle', name: /./ },
+  { at: 'encoding.encoding-heatmap', name: /./ },
+  { at: 'encoding.encoding-similarity', name: /./ },
+  { at: 'encoding.encoding-schemes', name: /./ },
+  { at: 'rotation.rotation-shift', name: /^Turned/ },
+  { at: 'precision.precision-error', name: /./ },
+  { at: 'transformer.encoder-block', name: /^sum/ },
+];
+
+/** @typedef {{ left: number, top: number, right: number, bottom: number }} Box */
+
+/**
+ * Where the card of a figure, its cell and the window are, once the card stays.
+ * @param {Page} page
+ * @param {string} figure
+ */
+async function places(page, figure) {
+  await page.locator(`#${figure} .readout.card`).waitFor();
+  await page.evaluate(
+    () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+  );
+  return page.evaluate((figure) => {
+    const boxOf = (/** @type {Element} */ element) => {
+      const { left, top, right, bottom } = element.getBoundingClientRect();
+      return { left, top, right, bottom };
+    };
+    const find = (/** @type {string} */ selector) =>
+      /** @type {Element} */ (document.querySelector(`#${figure} ${selector}`));
+    const map = [...document.querySelectorAll(`#${figure} [role=application]`)].find((each) =>
+      each.matches(':hover, :focus'),
+    );
+    const bar = /** @type {Element} */ (document.querySelector('.bar'));
+    return {
+      card: boxOf(find('.readout.card')),
+      cell: boxOf(map?.querySelector('[data-looked]') ?? find('[data-looked]')),
+      window: {
+        ...{ left: 0, top: boxOf(bar).bottom },
+        ...{ right: document.documentElement.clientWidth, bottom: innerHeight },
+      },
+    };
+  }, figure);
+}
+
+/** @param {Box} inner @param {Box} outer */
+const isWithin = (inner, outer) =>
+  inner.left >= outer.left &&
+  inner.top >= outer.top &&
+  inner.right <= outer.right &&
+  inner.bottom <= outer.bottom;
+
+/** @param {Box} a @param {Box} b */
+const apart = (a, b) => ({
+  across: Math.max(a.left - b.right, b.left - a.right),
+  down: Math.max(a.top - b.bottom, b.top - a.bottom),
+});
+
+for (const { at, name } of maps) {
+  const figure = at.split('.')[1];
+
+  test(`${figure}: what is known of a cell is beside it, off its row and its column`, async () => {
+    const page = await site.open(`#at=${at}`);
+    const map = page.locator(`#${figure}`).getByRole('application', { name }).first();
+    await map.scrollIntoViewIfNeeded();
+    await settled(page);
+    for (const [x, y] of [
+      [0.1, 0.1],
+      [0.5, 0.5],
+      [0.95, 0.9],
+    ]) {
+      const { width, height } = /** @type {{ width: number, height: number }} */ (
+        await map.boundingBox()
+      );
+      await map.hover({ position: { x: x * width, y: y * height }, force: true });
+      const { card, cell, window } = await places(page, figure);
+      assert.ok(isWithin(card, window), `${JSON.stringify(card)} in ${JSON.stringify(window)}`);
+      const { across, down } = apart(card, cell);
+      assert.ok(across >= 0 && down >= 0, `${across} across, ${down} down from the cell`);
+      assert.ok(across <= 20 && down <= 20, `${across} across, ${down} down from the cell`);
+    }
+    await page.mouse.move(1, 1);
+    await page.locator(`#${figure} .readout.card`).waitFor({ state: 'detached' });
+    await page.context().close();
+  });
+
+  test(`${figure}: on a phone a tap shows what is known of a cell, and its row`, async () => {
+    const page = await site.open(`#at=${at}`, {
+      ...{ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
+    });
+    const map = page.locator(`#${figure}`).getByRole('application', { name }).first();
+    await map.evaluate((element) => element.scrollIntoView({ block: 'center' }));
+    await settled(page);
+    const { width, height } = /** @type {{ width: number, height: number }} */ (
+      await map.boundingBox()
+    );
+    await map.tap({ position: { x: 0.5 * width, y: 0.5 * height }, force: true });
+    const { card, cell, window } = await places(page, figure);
+    assert.ok(isWithin(card, window), `${JSON.stringify(card)} in ${JSON.stringify(window)}`);
+    assert.ok(apart(card, cell).down >= 0, 'the row is covered');
+    await page.locator(`#${figure}`).getByRole('button', { name: 'unlock' }).tap();
+    await page.locator(`#${figure} .readout.card`).waitFor({ state: 'detached' });
+    await page.context().close();
+  });
+}
+
+test('a card follows the keys, and leaves the window with its cell', async () => {
+  const page = await site.open('#at=self-attention.weights&length=8');
+  const map = page.locator('#weights').getByRole('application', { name: /^Attention weights/ });
+  await map.focus();
+  const first = await places(page, 'weights');
+  await map.press('ArrowDown');
+  await map.press('ArrowDown');
+  const second = await places(page, 'weights');
+  assert.ok(second.card.top > first.card.top + 20);
+  await map.press('Enter');
+  const card = page.locator('#weights .readout.card');
+  await page.mouse.move(700, 500);
+  await page.mouse.wheel(0, 2500);
+  await page.waitForFunction(
+    () =>
+      getComputedStyle(/** @type {Element} */ (document.querySelector('#weights .readout')))
+        .visibility === 'hidden',
+  );
+  await page.mouse.wheel(0, -2500);
+  await card.waitFor({ state: 'visible' });
+  await map.press('Escape');
+  await card.waitFor({ state: 'detached' });
+});
+
+test('a swipe that scrolls the page leaves no card behind', async () => {
+  const page = await site.open('#at=self-attention.weights', {
+    ...{ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
+  });
+  const map = page.locator('#weights').getByRole('application', { name: /^Attention weights/ });
+  await map.dispatchEvent('pointerdown', { pointerType: 'touch', clientX: 200, clientY: 400 });
+  await page.locator('#weights .readout.card').waitFor();
+  await map.dispatchEvent('pointercancel', { pointerType: 'touch' });
+  await page.locator('#weights .readout.card').waitFor({ state: 'detached' });
+});

@@ -1,0 +1,179 @@
+// Boxes of HTML as SVG: what CSS draws of an element besides its content.
+
+export const svgNamespace = 'http://www.w3.org/2000/svg';
+
+/**
+ * @param {string} name
+ * @param {Record<string, string | number>} attributes
+ */
+export function svgElement(name, attributes) {
+  const element = document.createElementNS(svgNamespace, name);
+  setAll(element, attributes);
+  return element;
+}
+
+/** @param {Element} element @param {Record<string, string | number>} attributes */
+export function setAll(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+}
+
+/** @type {CanvasRenderingContext2D | null} */
+let context = null;
+export const canvasContext = () =>
+  (context ??= /** @type {CanvasRenderingContext2D} */ (
+    document.createElement('canvas').getContext('2d', { willReadFrequently: true })
+  ));
+
+/** @type {Map<string, { colour: string, alpha: number }>} */
+const known = new Map();
+
+/** A CSS colour as every program that reads SVG knows it. @param {string} css */
+function plain(css) {
+  let found = known.get(css);
+  if (!found) {
+    const canvas = canvasContext();
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = css;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+    // Of one that is partly transparent the canvas keeps fewer bits.
+    const [, ...parts] = /^rgba\(([\d.]+), ([\d.]+), ([\d.]+), ([\d.]+)\)$/.exec(css) ?? [];
+    const [red, green, blue, alpha] = parts.length ? parts.map(Number) : [r, g, b, a / 255];
+    found = { colour: `rgb(${red}, ${green}, ${blue})`, alpha };
+    known.set(css, found);
+  }
+  return found;
+}
+
+/**
+ * A paint as attributes; others than colours stay as they are.
+ * @param {'fill' | 'stroke' | 'stop-color'} name
+ * @param {string} css
+ * @param {number} [opacity] that it has besides
+ */
+export function paint(name, css, opacity = 1) {
+  if (!css || css === 'none' || css.startsWith('url(')) {
+    return { [name]: (css || 'none').replaceAll(/["']/g, '') };
+  }
+  const { colour, alpha } = plain(css);
+  const whole = Math.round(1e4 * alpha * opacity) / 1e4;
+  const strength = name === 'stop-color' ? 'stop-opacity' : `${name}-opacity`;
+  return { [name]: colour, ...(whole < 1 && { [strength]: whole }) };
+}
+
+/** @param {string} css */
+export const isClear = (css) => plain(css).alpha === 0;
+
+/** @typedef {{ x: number, y: number, width: number, height: number }} Box */
+
+/** @param {Box} box @param {number} by */
+const grown = ({ x, y, width, height }, by) => ({
+  ...{ x: x - by, y: y - by },
+  ...{ width: Math.max(0, width + 2 * by), height: Math.max(0, height + 2 * by) },
+});
+
+/**
+ * The line around a box, its middle `by` outside of it.
+ * @param {Box} box @param {number} by @param {number} width @param {string} colour @param {number} radius
+ */
+const ring = (box, by, width, colour, radius) =>
+  svgElement('rect', {
+    ...{ ...grown(box, by), fill: 'none', 'stroke-width': width, ...paint('stroke', colour) },
+    ...(radius && { rx: Math.max(0, radius + by) }),
+  });
+
+let gradients = 0;
+
+/**
+ * Background, shadows without blur, borders and outline of a box.
+ * @param {CSSStyleDeclaration} style
+ * @param {Box} box
+ * @returns {SVGElement[]}
+ */
+export function drawnBox(style, box) {
+  const found = [];
+  const radius = Math.min(parseFloat(style.borderTopLeftRadius) || 0, box.height / 2);
+
+  if (!isClear(style.backgroundColor)) {
+    const fill = paint('fill', style.backgroundColor);
+    found.push(svgElement('rect', { ...box, ...fill, ...(radius && { rx: radius }) }));
+  }
+  if (style.backgroundImage.startsWith('linear-gradient(to right')) {
+    const colours = style.backgroundImage.match(/(?:rgba?|color)\([^)]*\)/g) ?? [];
+    const id = `picture-gradient-${gradients++}`;
+    const gradient = svgElement('linearGradient', { id });
+    colours.forEach((colour, i) =>
+      gradient.append(
+        svgElement('stop', { offset: i / (colours.length - 1), ...paint('stop-color', colour) }),
+      ),
+    );
+    found.push(gradient, svgElement('rect', { ...box, fill: `url(#${id})` }));
+  }
+
+  const shadow = /((?:rgba?|color)\([^)]*\)) 0px 0px 0px ([\d.]+)px( inset)?/g;
+  for (const [, colour, width, inset] of style.boxShadow.matchAll(shadow)) {
+    const [line, side] = [Number(width), inset ? -1 : 1];
+    if (line && !isClear(colour)) {
+      found.push(ring(box, (side * line) / 2, line, colour, radius));
+    }
+  }
+
+  const sides = /** @type {const} */ (['Top', 'Right', 'Bottom', 'Left']).map((side) => ({
+    side,
+    width: style[`border${side}Style`] === 'none' ? 0 : parseFloat(style[`border${side}Width`]),
+    colour: style[`border${side}Color`],
+  }));
+  const [top] = sides;
+  if (sides.every(({ width, colour }) => width === top.width && colour === top.colour)) {
+    if (top.width && !isClear(top.colour)) {
+      found.push(ring(box, -top.width / 2, top.width, top.colour, radius));
+    }
+  } else {
+    const { x, y, width: w, height: h } = box;
+    for (const { side, width, colour } of sides) {
+      if (!width || isClear(colour)) continue;
+      const line = {
+        Top: { x, y, width: w, height: width },
+        Right: { x: x + w - width, y, width, height: h },
+        Bottom: { x, y: y + h - width, width: w, height: width },
+        Left: { x, y, width, height: h },
+      }[side];
+      found.push(svgElement('rect', { ...line, ...paint('fill', colour) }));
+    }
+  }
+
+  const outline = parseFloat(style.outlineWidth);
+  if (style.outlineStyle !== 'none' && outline && !isClear(style.outlineColor)) {
+    const by = parseFloat(style.outlineOffset) + outline / 2;
+    found.push(ring(box, by, outline, style.outlineColor, radius));
+  }
+  return found;
+}
+
+/**
+ * A box that CSS puts before or after the content, where it is placed absolutely and without text.
+ * @param {Element} element
+ * @param {'::before' | '::after'} which
+ * @param {Box} box of the element
+ */
+export function drawnPseudo(element, which, box) {
+  const style = getComputedStyle(element, which);
+  if (style.content !== '""' || style.position !== 'absolute' || style.display === 'none') {
+    return [];
+  }
+  const own = getComputedStyle(element);
+  const at = {
+    x: box.x + parseFloat(own.borderLeftWidth) + parseFloat(style.left),
+    y: box.y + parseFloat(own.borderTopWidth) + parseFloat(style.top),
+    width: parseFloat(style.width),
+    height: parseFloat(style.height),
+  };
+  const drawn = drawnBox(style, at);
+  if (style.transform === 'none' || !drawn.length) return drawn;
+  // About the middle, as CSS turns and mirrors it.
+  const [x, y] = [at.x + at.width / 2, at.y + at.height / 2];
+  const transform = `translate(${x} ${y}) ${style.transform} translate(${-x} ${-y})`;
+  const group = svgElement('g', { transform });
+  group.append(...drawn);
+  return [group];
+}
