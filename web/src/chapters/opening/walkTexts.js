@@ -32,7 +32,7 @@
  * @property {(facts: Facts) => string} [more]
  * @property {boolean} [breaks] whether it leaves something out on purpose
  * @property {string} chapter that tells it whole
- * @property {string} link
+ * @property {(number: number) => string} link number: of that chapter
  * @property {number} seconds it takes when it plays
  */
 
@@ -51,7 +51,7 @@ export const steps = [
           ? `A word that is rare is cut into pieces. ${word} is one of them. It is treated as a word.`
           : '',
     chapter: 'self-attention',
-    link: 'Chapter 2 tells of these vectors',
+    link: (number) => `Chapter ${number} tells of these vectors`,
     seconds: 9,
   },
   {
@@ -64,7 +64,7 @@ export const steps = [
         nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every place. Step 7 shows what that means.`,
       })[positions],
     chapter: 'encoding',
-    link: 'Chapter 4 tells of the clocks',
+    link: (number) => `Chapter ${number} tells of the clocks`,
     seconds: 11,
   },
   {
@@ -82,7 +82,7 @@ export const steps = [
         .filter(Boolean)
         .join(' '),
     chapter: 'self-attention.stages',
-    link: 'Chapter 2 shows every query and key',
+    link: (number) => `Chapter ${number} shows every query and key`,
     seconds: 10,
   },
   {
@@ -90,18 +90,20 @@ export const steps = [
     says: ({ root, depth, best, word }) =>
       `Each score is divided by ${root}, the square root of the ${depth} numbers in a query. Then softmax makes weights of them: it raises e to each of these numbers, and divides by the sum. So no weight is negative, and together they are 1.${!best ? '' : best.itself ? ` ${word} gives ${best.weight} of its attention to itself.` : ` ${word} gives ${best.weight} of its attention to ${best.word}.`}`,
     chapter: 'self-attention.weights',
-    link: 'Chapter 2 shows all weights',
+    link: (number) => `Chapter ${number} shows all weights`,
     seconds: 9,
   },
   {
     title: () => 'Break it: do not divide',
-    says: ({ root, divided, undivided }) =>
-      `Without the division all scores are ${root} times as large. The largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly weights are spread: 0 bits if one word gets everything. It falls from ${divided.entropy} bits to ${undivided.entropy}.`,
+    says: ({ root, depth, divided, undivided }) =>
+      depth === 1
+        ? 'Here a query is one number, and √1 is 1: to divide changes nothing. With fewer heads, queries are longer.'
+        : `Without the division all scores are ${root} times as large. The largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly weights are spread: 0 bits if one word gets everything. It falls from ${divided.entropy} bits to ${undivided.entropy}.`,
     more: () =>
       'When one weight is close to 1, softmax is saturated: its slope is close to 0. A small change of a score changes nothing then, and a model has nothing to learn from.',
     breaks: true,
     chapter: 'self-attention.stages',
-    link: 'Chapter 2 tells why √D',
+    link: (number) => `Chapter ${number} tells why √D`,
     seconds: 11,
   },
   {
@@ -109,7 +111,7 @@ export const steps = [
     says: ({ best, second, word }) =>
       `Every word has a third vector, its value: what it gives away. Multiply each value by its weight, and add them all up.${best && second ? ` So ${word} takes ${best.weight} of ${best.word}, ${second.weight} of ${second.word} and ${second.rest} of all others.` : ''} This blend is what the head has found for it.`,
     chapter: 'self-attention.stages',
-    link: 'Chapter 2 follows every number',
+    link: (number) => `Chapter ${number} follows every number`,
     seconds: 9,
   },
   {
@@ -122,7 +124,7 @@ export const steps = [
         : '',
     breaks: true,
     chapter: 'order',
-    link: 'Chapter 3 lets you shuffle',
+    link: (number) => `Chapter ${number} lets you shuffle`,
     seconds: 11,
   },
   {
@@ -132,7 +134,7 @@ export const steps = [
         ? 'What comes out goes on to the next layer, and the last one would guess the next word. But this layer has learned nothing: its numbers were made without any text, so it has nothing to guess from.'
         : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. After ${word} the model expects ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' So it goes on in your sentence.' : ` In your sentence comes ${next.word}: that had ${next.share}.`}`,
     chapter: 'transformer.next-word',
-    link: 'Chapter 8 lets it write on',
+    link: (number) => `Chapter ${number} lets it write on`,
     seconds: 9,
   },
 ];
@@ -143,7 +145,7 @@ export const stage = {
   embeddings: 'and of the words around it',
   colours: 'a number',
   hands: 'plus its clock hands',
-  clocks: 'Under each clock: its two columns, and λ, the places that one turn takes.',
+  clocks: 'Under each clock: which two numbers it gives, and λ, the places that one turn takes.',
   sum: 'what the layer reads',
   unturned: 'one of them, before it is turned',
   turned: 'turned by the clocks',
@@ -176,7 +178,7 @@ export const controls = {
   again: 'Play again',
   leave: 'Leave the walk',
   steps: 'Steps of the walk',
-  keys: '← → step, Esc leaves',
+  keys: 'or ← →',
   step: (/** @type {number} */ step, /** @type {number} */ of) => `Step ${step} of ${of}`,
   broken: 'broken on purpose',
   noKeys: 'The masks hide every word from this one: there is nothing to look at.',
