@@ -51,14 +51,12 @@ export const glossary = {
   equivariant:
     'Permutation equivariant: whoever shuffles what goes in gets the same as before, shuffled in the same way.',
   loss: 'How surprised a model is by what really comes: the logarithm of one divided by the probability that it gave. 0: it was certain, and right.',
-  frequency: 'How fast a wave goes up and down, or a hand turns: so many turns per position.',
   wavelength: 'How many positions it takes until a wave begins again, or a hand has turned once.',
   base: 'The number b that says how much slower each wave is than the one before, and how slow the slowest: about 2π · b positions for one turn.',
   'geometric series':
     'Each number is the one before times the same factor, as in 1, 10, 100, 1000.',
   rotary:
     'RoPE: queries and keys are turned, pair by pair of columns, by an angle that grows with the position.',
-  bias: 'A number that is added.',
   residual:
     'What went in is added to what came out. So a layer says only what is to change, and nothing gets lost.',
   'layer normalisation':
@@ -83,6 +81,4 @@ export const glossary = {
   float32:
     'How computers usually write numbers with a fraction: in 32 bits, about seven decimal digits.',
   SIMD: 'Single instruction, multiple data: one instruction of the processor works on four numbers, or more, at once.',
-  interpolate: 'To find a number between known ones.',
-  extrapolate: 'To go on beyond what was seen.',
 };

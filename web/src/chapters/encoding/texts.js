@@ -9,7 +9,7 @@ export const texts = {
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string }} clock */
   waves: ({ factor, pairs, slowest, width, base }) => [
     'Which speeds should the hands have? Each is slower than the one before by the same *factor*: a [geometric series], like units, tens and hundreds. So a few hands reach from neighbours to whole books. Were each slower by the same *amount*, there would be one fast hand, all others would be slow, and hardly anything would tell place 5 from place 50.',
-    `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions. With a small base even the slowest is soon round, and places far apart look alike. With a large one slow hands hardly move within a text, and say little. Models for long texts take a larger one: the first Transformer 10,000, Llama 3 500,000. Pull the slider, and watch the right half of the map.`,
+    `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions, which is its [wavelength] λ. With a small base even the slowest is soon round, and places far apart look alike. With a large one slow hands hardly move within a text, and say little. Models for long texts take a larger one: the first Transformer 10,000, Llama 3 500,000. Pull the slider, and watch the right half of the map.`,
   ],
   predict: {
     question:

@@ -5,7 +5,7 @@ export const texts = {
   embedding: {
     learned: (/** @type {number} */ d) => [
       `In *self*-attention a sentence asks itself: each word looks at all the others. A computer works on numbers, so each word first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension]. Here it is a row of a table that was learned from novels.`,
-      'Common words have a row of their own. Others fall into pieces, called [tokens|token]; a piece that goes on with a word has a hyphen before it. This layer does not read those rows as they are: it reads what the layers before it have made of them.',
+      'Common words have a row of their own. Others fall into pieces, called [tokens|token]; a piece that goes on with a word has a hyphen before it. This [layer] does not read those rows as they are: it reads what the layers before it have made of them.',
     ],
     spelled: (/** @type {number} */ d) => [
       `In *self*-attention a sentence asks itself: each word looks at all the others. A computer works on numbers, so each word, or [token], first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension].`,
@@ -27,7 +27,6 @@ export const texts = {
   alike:
     'Just now the projections are *identity*: they only copy. So queries, keys and values are one and the same, and words look at words that are spelt like them.',
   differ: 'Let the three differ (random projections)',
-  different: 'In the pictures below, Q, K and V are three different views of the same X.',
 
   predict: {
     question:
@@ -73,7 +72,7 @@ export const texts = {
     `Random projections: each head looks through its own, Xavier with seed ${seed}. Nothing is trained.`,
 
   masks: [
-    'Not every pair may look at each other. There are three reasons. *Causal order*: a model that learns to foretell the next word must not see it, so no word looks at later ones. *Filling*, or [padding]: sentences that are computed together get one length; short ones are filled up, and nobody should listen to that. *Length*: in a book of 100,000 words there are ten thousand million pairs; mostly a [window] of near ones is enough.',
+    'Not every pair may look at each other. There are three reasons. [Causal order|causal]: a model that learns to foretell the next word must not see it, so no word looks at later ones. *Filling*, or [padding]: sentences that are computed together get one length; short ones are filled up, and nobody should listen to that. *Length*: in a book of 100,000 words there are ten thousand million pairs; mostly a [window] of near ones is enough.',
     'A [mask] sets the score of such a pair to minus infinity. e to the power of that is 0, so the pair gets no share, and the others divide the whole among them. A row still adds up to one. Only where *all* of a row is masked is it all zeros, and the word takes nothing.',
   ],
   tries: {
@@ -99,7 +98,7 @@ export const texts = {
     'With identity projections a query is its own key, and a word’s product with itself is large whatever it is divided by: so most of its share stays at home. Random vectors show better what √D does, and so do learned projections.',
 
   edit: [
-    'All of this hangs on four tables of numbers: the projections for queries, keys and values, and one for the output. Change one number and see how far it reaches. In W_{q} it moves the attention of every word a little. In W_{v} it leaves attention alone, and changes one column of what is handed over. Training is nothing else than many such changes.',
+    'All of this hangs on four tables of numbers: the projections for queries, keys and values, and one for the output. Change one number and see how far it reaches. In W_{q} it moves the attention of every word a little. In W_{v} it leaves attention alone, and changes one column of what is handed over. Training is nothing else than many such changes, to numbers that begin by chance: of the kind called [Xavier], made from a [seed].',
   ],
   nothing: 'Nothing to look at yet. Type a word or two above.',
 
