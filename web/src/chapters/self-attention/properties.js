@@ -16,4 +16,6 @@ export const properties = {
   editMatrix: choice(/** @type {'q' | 'k' | 'v' | 'o'} */ ('q'), ['q', 'k', 'v', 'o']),
   editCell: cell(255),
   editBy: number(1, editLimits),
+  /** What scores are divided by, to see what comes of it. */
+  scaleBy: choice(/** @type {'root' | 'none' | 'width'} */ ('root'), ['root', 'none', 'width']),
 };
