@@ -4,12 +4,13 @@
 export const kMaxWasmBytes = {
   attn: { raw: 355e3, gzip: 155e3 },
   training: { raw: 512e3, gzip: 218e3 },
+  models: { raw: 428e3, gzip: 187e3 },
 };
 
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
 export const kMaxApiBytes = {
-  bundled: { brotli: 25_500, gzip: 28_300 },
-  unbundled: { brotli: 25_900 },
+  bundled: { brotli: 25_600, gzip: 28_400 },
+  unbundled: { brotli: 26_000 },
 };
 
 /**

@@ -44,8 +44,8 @@ const worker = sharedWorker('./worker.js');
 
 /** Modules of programs for pictures, which are fetched when somebody asks to see one. */
 const programs = /[\\/](code|\w+Code|programs)\.js$/;
-/** @type {typeof worker.fileOf} */
-const sharedFileOf = (id, build) => (programs.test(id) ? null : worker.fileOf(id, build));
+/** @param {Parameters<typeof worker.fileOf>} module */
+const sharedFileOf = (...module) => (programs.test(module[0]) ? null : worker.fileOf(...module));
 
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),

@@ -26,7 +26,9 @@ test('the page works from a folder, alone, and in silence', async () => {
 
 /** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
 const partOf = (file) =>
-  /** @type {any} */ (/[\\/](Walk|programs|training|language)/.exec(file)?.[1].toLowerCase() ?? 'page');
+  /** @type {any} */ (
+    /[\\/](Walk|programs|training|language)/.exec(file)?.[1].toLowerCase() ?? 'page'
+  );
 
 /**
  * @param {import('node:test').TestContext} context

@@ -71,8 +71,14 @@ import { tensor } from './tensorHandle.js';
 /** @import { ResultKind, ResultOptions, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { Variant } from './variants.js' */
 
-/** What a module has only if it was loaded to train. */
-const kOfTraining = ['Tape', 'SGD', 'Adam', 'AdamW', 'crossEntropy', 'mseLoss', 'clipGradNorm'];
+/** What a module has only if it was loaded for it. */
+const kElsewhere = [
+  ...['Tape', 'SGD', 'Adam', 'AdamW', 'crossEntropy', 'mseLoss', 'clipGradNorm'].map((name) => [
+    name,
+    'training',
+  ]),
+  ...['loadModel', 'describeModel', 'chooseToken'].map((name) => [name, 'models']),
+];
 
 /**
  * The module that calls go to.
@@ -254,11 +260,11 @@ export class Attn {
   static {
     runtimeOfAttn = (attn) => attn.#runtime;
     printsBriefly(this.prototype);
-    for (const name of kOfTraining) {
+    for (const [name, what] of kElsewhere) {
       // Called with new, too.
       const value = function () {
-        const needs = 'one that trains: load({ training: true })';
-        throw argumentError('unsupported', name, 'a module without training', needs);
+        const needs = `load({ ${what}: true })`;
+        throw argumentError('unsupported', name, `a module without ${what}`, needs);
       };
       Object.defineProperty(this.prototype, name, { value, configurable: true, writable: true });
     }

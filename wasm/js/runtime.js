@@ -48,7 +48,7 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'startBahdanauDecoder' | 'forwardBahdanauDecoder' | 'deleteBahdanauState' |
  *   'hiddenOfBahdanauState' | 'cloneBahdanauState' | 'toSafetensors' | 'freeFile' |
  *   'openSafetensors' | 'deleteSafetensors' | 'describeSafetensors' | 'readSafetensors' |
- *   'loadStateDict' | TrainingOperation} Operation
+ *   'loadStateDict' | TrainingOperation | ModelOperation} Operation
  */
 
 /**
@@ -68,6 +68,15 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'makeAdamW' | 'deleteOptimizer' | 'stepOptimizer' | 'learningRate' | 'setLearningRate' |
  *   'optimizerStateNames' | 'optimizerState' | 'loadOptimizerState' | 'clipGradNorm' |
  *   'constantLearningRate' | 'cosineLearningRate' | 'inverseSqrtLearningRate'} TrainingOperation
+ */
+
+/**
+ * What the flavour for models has besides.
+ * @typedef {'safetensorsHeaderSize' | 'safetensorsIndexFiles' | 'describeLanguageModel' |
+ *   'deleteLanguageModelDescription' | 'makeLanguageModelLoader' | 'deleteLanguageModelLoader' |
+ *   'writeLanguageModel' | 'makeLanguageModel' | 'layerOfLanguageModel' |
+ *   'rotaryFrequenciesOfLayer' | 'makeLanguageModelCaches' | 'forwardLanguageModel' | 'chooseToken' |
+ *   'generate'} ModelOperation
  */
 
 /** One loaded module: what all concepts call the core through. */
