@@ -96,7 +96,7 @@ export const texts = {
 
   divisors: { label: 'divide scores by', root: '√D', none: 'nothing', width: 'D' },
   alikeScores:
-    'With identity projections a query is its own key, and their product is large whatever it is divided by: here √D helps little. Random vectors show it better, and so do learned projections.',
+    'With identity projections a query is its own key, and a word’s product with itself is large whatever it is divided by: so most of its share stays at home. Random vectors show better what √D does, and so do learned projections.',
 
   edit: [
     'All of this hangs on four tables of numbers: the projections for queries, keys and values, and one for the output. Change one number and see how far it reaches. In W_{q} it moves the attention of every word a little. In W_{v} it leaves attention alone, and changes one column of what is handed over. Training is nothing else than many such changes.',
