@@ -5,6 +5,7 @@
  * @property {string} word that is followed, in quotation marks
  * @property {number} place of it, from 0
  * @property {boolean} learned whether the layer is one of the language model
+ * @property {boolean} same whether queries and keys are the same vectors
  * @property {'adds' | 'turns' | 'nothing'} positions
  * @property {boolean} isPiece whether the word is a piece of one
  * @property {number | null} twin another place of the same word
@@ -71,8 +72,11 @@ export const steps = [
     title: () => 'Its query meets the keys',
     says: ({ word, head, layer, learned, best }) =>
       `${learned ? `Head ${head} of layer ${layer}` : `Head ${head}`} makes two shorter vectors of every word. A query is what a word looks for. A key is what a word offers. To compare them, multiply them number by number and add up. The sum is the score.${!best ? '' : best.itself ? ` Here ${word} fits its own key best: that score is ${best.score}.` : ` Best of all, ${best.word} offers what ${word} looks for: that score is ${best.score}.`}`,
-    more: ({ learned, layer, positions, hidden }) =>
+    more: ({ learned, layer, positions, hidden, same }) =>
       [
+        same
+          ? 'Nothing has been learned here: query and key are the same, a part of what the layer reads.'
+          : '',
         learned && layer > 1
           ? `Layer ${layer} no longer reads the words alone, but what the layers before it have made of them.`
           : '',
@@ -145,7 +149,10 @@ export const stage = {
   embeddings: 'and of the words around it',
   colours: 'a number',
   hands: 'plus its clock hands',
-  clocks: 'Under each clock: which two numbers it gives, and λ, the places that one turn takes.',
+  clocks: (/** @type {number} */ drawn, /** @type {number} */ all) =>
+    drawn < all
+      ? `${drawn} of ${all} clocks. Under each: which two numbers it gives, and λ, the places that one turn takes.`
+      : 'Under each clock: which two numbers it gives, and λ, the places that one turn takes.',
   sum: 'what the layer reads',
   unturned: 'one of them, before it is turned',
   turned: 'turned by the clocks',
