@@ -122,7 +122,7 @@ const kAllSuites = [
   },
   {
     name: 'consumer',
-    needs: kNativeNeeds,
+    needs: [...kNativeNeeds, 'mpi'],
     run: nodeTest(
       'consumer',
       ['tests/consumer'],

@@ -42,6 +42,11 @@ const crossOriginIsolation = {
 
 const worker = sharedWorker('./worker.js');
 
+/** Modules of programs for pictures, which are fetched when somebody asks to see one. */
+const programs = /[\\/](code|\w+Code|programs)\.js$/;
+/** @param {Parameters<typeof worker.fileOf>} module */
+const sharedFileOf = (...module) => (programs.test(module[0]) ? null : worker.fileOf(...module));
+
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   // Relative addresses, so that the site works from any folder of any static host.
@@ -77,7 +82,16 @@ export default defineConfig({
     // One file is smaller than ten that resemble each other.
     cssCodeSplit: false,
     rolldownOptions: {
-      output: { codeSplitting: { groups: [{ name: worker.fileOf, minShareCount: 2 }] } },
+      output: {
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [
+            { name: sharedFileOf, minShareCount: 2, priority: 1 },
+            // One file is smaller than thirty, here, too.
+            { name: 'programs', test: programs },
+          ],
+        },
+      },
     },
   },
 });

@@ -28,8 +28,9 @@ after(() => site.close());
 
 const sentence = 'the cat sat on the mat';
 const text = `text=${sentence.replaceAll(' ', '+')}&at=self-attention.weights`;
-/** The same at the figure before, from which both are drawn. */
+/** The same at the figure before, and a window that is high enough for both. */
 const both = text.replace('weights', 'pipeline');
+const high = { viewport: { width: 1440, height: 2400 } };
 const n = 6;
 const dModel = 64;
 
@@ -38,7 +39,7 @@ const sliceOf = (x, head, numHeads) =>
   x.map((row) => row.slice((head * dModel) / numHeads, ((head + 1) * dModel) / numHeads));
 
 test('the input is embedding plus encoding, and identical words have identical embeddings', async () => {
-  const page = await site.open(`#${both}&encoding=none`);
+  const page = await site.open(`#${both}&encoding=none`, high);
   const embedding = await readValues(heatmap(page, /^Embeddings/), n, dModel);
   assert.deepEqual(embedding[0], embedding[4]);
   assert.notDeepEqual(embedding[1], embedding[2]);
@@ -53,9 +54,27 @@ test('the input is embedding plus encoding, and identical words have identical e
   assert.ok(maxAbsDifference(input, sum) <= 1.2e-7 + 6 * roundingError);
 });
 
+test('the encoding is seen on a scale of its own, if asked for, and the legends say so', async () => {
+  const page = await site.open(`#${both}`);
+  const legends = () => page.locator('#pipeline .legend').allInnerTexts();
+  const red = () =>
+    heatmap(page, /^Positional encoding, 6 positions/)
+      .locator('canvas')
+      .evaluate((/** @type {HTMLCanvasElement} */ canvas) =>
+        Array.from(canvas.getContext('2d')?.getImageData(1, 0, 1, 1).data ?? []),
+      );
+  const pale = await red();
+  assert.match((await legends())[0], /^X, P and X \+ P/);
+  await page.getByRole('switch', { name: 'P on a scale of its own' }).check();
+  await becomes(async () => (await legends()).length, 3);
+  assert.match((await legends()).join(' '), /X and X \+ P\s.*\sP\s+−1\s+1/s);
+  await becomes(async () => (await red())[2] < pale[2] - 50, true);
+  await page.waitForURL(({ hash }) => /[#&]ownScale=1(&|$)/.test(hash));
+});
+
 for (const causal of [false, true]) {
   test(`identity weights match the reference in every head${causal ? ', causal' : ''}`, async () => {
-    const page = await site.open(`#${both}&causal=${Number(causal)}`);
+    const page = await site.open(`#${both}&causal=${Number(causal)}`, high);
     const input = await readValues(heatmap(page, /^Input of/), n, dModel);
     for (let head = 0; head < 4; head++) {
       await page.getByRole('radio', { name: `head ${head + 1}:` }).check({ force: true });
@@ -73,7 +92,7 @@ for (const causal of [false, true]) {
 }
 
 test('Xavier weights match the reference', async () => {
-  const page = await site.open(`#${both}&weights=xavier&seed=5&heads=2&head=1`);
+  const page = await site.open(`#${both}&weights=xavier&seed=5&heads=2&head=1`, high);
   const input = await readValues(heatmap(page, /^Input of/), n, dModel);
   const attn = await load();
   const layer = new attn.MultiHeadAttention({ dModel, numHeads: 2, init: 'xavier', seed: 5 });
@@ -148,9 +167,7 @@ test('every keystroke draws anew', async () => {
 });
 
 test('a token selected in one figure is marked in the other', async () => {
-  // High enough for both.
-  const viewport = { width: 1440, height: 1300 };
-  const page = await site.open(`#${text.replace('.weights', '')}`, { viewport });
+  const page = await site.open(`#${text.replace('.weights', '')}`, high);
   const map = heatmap(page, /^Embeddings/);
   await map.focus();
   await map.press('ArrowDown');

@@ -248,7 +248,7 @@ test('putting a control back moves nothing, neither in the bar nor in a figure',
         document.querySelectorAll('.bar .controls > :not(.masks), #weights .controls > *'),
         (control) => {
           const { left, top } = control.getBoundingClientRect();
-          return [Math.round(left), Math.round(top)];
+          return [left, top];
         },
       ),
     );
@@ -263,7 +263,12 @@ test('putting a control back moves nothing, neither in the bar nor in a figure',
       .first()
       .waitFor();
   }
-  assert.deepEqual(await places(), before);
+  // What is read above may take a line more: the browser holds its place to the pixel.
+  const now = await places();
+  assert.equal(now.length, before.length);
+  now.forEach((place, i) =>
+    place.forEach((at, axis) => assert.ok(Math.abs(at - before[i][axis]) <= 1, `${i}: ${at}`)),
+  );
   await page.getByRole('button', { name: 'Reset heads' }).click();
   assert.equal(await page.getByRole('button', { name: 'Reset heads' }).count(), 0);
 });
@@ -309,9 +314,9 @@ test('a sentence longer than its field shows that there is more', async () => {
 });
 
 test('a figure that is scrolled up to for the first time does not move what follows it', async () => {
-  const page = await site.open('#at=transformer');
+  const page = await site.open('#at=precision');
   const moved = await page.evaluate(async () => {
-    const [figure, next] = ['paths', 'costs'].map(
+    const [figure, next] = ['training-run', 'training-heads'].map(
       (id) => /** @type {HTMLElement} */ (document.getElementById(id)),
     );
     if (figure.querySelector('.body')) return 'drawn already';

@@ -6,7 +6,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 import { kMaxSiteBytes } from '../limits.js';
 import { accessibilityProblems } from './accessibility.js';
-import { dist, openSite, settled, shownValue, weightsMap } from './site.js';
+import { dist, openSite, overflow, settled, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -17,10 +17,6 @@ after(() => site.close());
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-/** @param {Page} page */
-const overflow = (page) =>
-  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-
 test('the page works from a folder, alone, and in silence', async () => {
   const page = await site.open();
   await page.getByRole('textbox').fill('a rose is a rose');
@@ -29,7 +25,10 @@ test('the page works from a folder, alone, and in silence', async () => {
 });
 
 /** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
-const partOf = (file) => /** @type {any} */ (/[\\/](training|language)/.exec(file)?.[1] ?? 'page');
+const partOf = (file) =>
+  /** @type {any} */ (
+    /[\\/](Walk|programs|training|language)/.exec(file)?.[1].toLowerCase() ?? 'page'
+  );
 
 /**
  * @param {import('node:test').TestContext} context
@@ -63,7 +62,10 @@ async function assertSmall(context, part) {
 }
 
 test('the whole site without WebAssembly is small', (context) => assertSmall(context, 'page'));
+test('what the walk loads besides is small', (context) => assertSmall(context, 'walk'));
 test('what training loads besides is small', (context) => assertSmall(context, 'training'));
+test('what programs for pictures load besides is small', (context) =>
+  assertSmall(context, 'programs'));
 test('what the language model loads besides is small', (context) =>
   assertSmall(context, 'language'));
 

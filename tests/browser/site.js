@@ -292,3 +292,7 @@ export async function stopwatch(page) {
     return (await taken()) - start;
   };
 }
+
+/** By how much the page is wider than its window. @param {Page} page */
+export const overflow = (page) =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

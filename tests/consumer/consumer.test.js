@@ -100,6 +100,7 @@ describe('a static library, installed', () => {
     const folder = await build('examples', join(kRoot, 'core/examples'), '--fresh', prefix);
     const listed = await run('ctest', '--test-dir', folder, '--output-on-failure');
     assert.match(listed, /100% tests passed/);
+    assert.match(listed, /ring_attention \.+ +Passed/);
     const image = readFileSync(join(folder, 'encoding.ppm'));
     const header = 'P6 256 128 255\n';
     assert.equal(image.length, header.length + 3 * 256 * 128);

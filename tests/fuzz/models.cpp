@@ -53,7 +53,7 @@ attn::SafetensorsHeader header_of(std::string_view lines) {
 }
 
 void run(const attn::LanguageModelDescription& description, attn::Context& context) {
-  attn::LanguageModelLoader loader(description, description.memory);
+  attn::LanguageModelLoader loader(description, description.memory, context);
   for (std::size_t i = 0; i < description.weights.size(); ++i) {
     const attn::WeightSource& source = description.weights[i];
     const std::vector<std::byte> small(static_cast<std::size_t>(source.end - source.begin),

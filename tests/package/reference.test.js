@@ -26,8 +26,8 @@ test('the_reference_is_made_without_a_warning', () => {
 });
 
 test('it_has_every_member_of_a_module', async () => {
-  // Those of training are known to all modules, which say how they are to be loaded.
-  const page = ['Attn', 'TrainingAttn']
+  // Those of training and models are known to all modules, which say how they are to be loaded.
+  const page = ['Attn', 'TrainingAttn', 'ModelsAttn']
     .map((name) => readFileSync(join(folder, `interfaces/attn.${name}.html`), 'utf8'))
     .join();
   const attn = await load();

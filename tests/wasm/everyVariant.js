@@ -2,27 +2,29 @@ import { describe, test } from 'node:test';
 
 import { AttnError, load } from 'attn';
 
-/** @import { Attn, Variant } from 'attn' */
+/** @import { Attn, ModelsAttn, Variant } from 'attn' */
 
 /** @type {Variant[]} */
 export const variants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
 
 /**
  * Runs `define`, which defines tests, once for every variant that this node can run.
+ * @template {boolean} [Models=false]
  * @param {string} name
- * @param {(attn: Attn) => void} define
+ * @param {(attn: Models extends true ? ModelsAttn : Attn) => void} define
+ * @param {{ models?: Models }} [options]
  */
-export async function everyVariant(name, define) {
+export async function everyVariant(name, define, options = {}) {
   for (const variant of variants) {
-    const attn = await loadOrSkip(variant);
-    if (attn) describe(`${name} (${variant})`, () => define(attn));
+    const attn = await loadOrSkip(variant, options);
+    if (attn) describe(`${name} (${variant})`, () => define(/** @type {any} */ (attn)));
   }
 }
 
-/** @param {Variant} variant */
-async function loadOrSkip(variant) {
+/** @param {Variant} variant @param {{ models?: boolean }} options */
+async function loadOrSkip(variant, options) {
   try {
-    return await load({ variant, threads: 3 });
+    return await load({ variant, threads: 3, ...options });
   } catch (error) {
     if (!(error instanceof AttnError && /lacks/.test(error.message))) throw error;
     test(variant, { skip: error.message }, () => {});

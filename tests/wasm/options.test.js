@@ -1,12 +1,22 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 
 import { AttnError, load } from 'attn';
 import { load as loadInWorker } from 'attn/worker';
 
+import { kRoot } from '../../wasm/toolchain/checkout.js';
+
 const attn = await load({ variant: 'simd128' });
 const remote = await loadInWorker({ variant: 'simd128' });
 after(() => remote.terminate());
+const models = await load({ variant: 'simd128', models: true });
+const recorded = join(kRoot, 'tests/native/models/recorded/attn_rotary/model.safetensors');
+const file = new Uint8Array(readFileSync(recorded));
+const model = await models.loadModel(file);
+const hints = { numHeads: 2, activation: 'gelu', normFirst: true, causal: true };
+const loading = { onProgress: undefined, signal: undefined };
 
 const zeros = (/** @type {number[]} */ ...shape) => ({
   data: new Float32Array(shape.reduce((size, length) => size * length, 1)),
@@ -50,6 +60,12 @@ const positions = {
 };
 const rotaryPositions = { start: 0, positions: [0, 1, 2], sequenceLength: 3, inverse: false };
 const sizes = { n: 4, d: 2 };
+const sampling = { temperature: 1, topK: 2, ...random };
+const ofModels = {
+  attention: Object.fromEntries(Object.keys(scores).map((name) => [name, undefined])),
+  ...{ caches: undefined, tokenTypes: undefined, needLogits: true, numLogits: 1 },
+  ...{ needHidden: true, needPooled: false, intermediates: [] },
+};
 const recurrent = { inputSize: 4, hiddenSize: 4, numLayers: 1, bias: true, ...init };
 const norm = { width: 4, eps: 1e-5, elementwiseAffine: true, bias: true };
 const rmsNorm = { eps: 1e-5, elementwiseAffine: true, zeroCentredWeight: false };
@@ -279,7 +295,10 @@ const calls = [
   [
     'load',
     (o) => load(o),
-    { variant: 'simd128', threads: 1, training: false, wasmUrl: undefined, wasm: undefined },
+    {
+      ...{ variant: 'simd128', threads: 1, training: false, models: false },
+      ...{ wasmUrl: undefined, wasm: undefined },
+    },
   ],
   [
     'load in a worker',
@@ -288,12 +307,22 @@ const calls = [
       variant: 'simd128',
       threads: 1,
       training: false,
+      models: false,
       wasmUrl: undefined,
       wasm: undefined,
       worker: undefined,
       startTimeout: 9000,
     },
   ],
+  ['loadModel', (o) => models.loadModel(file, o), { ...hints, maxMemory: 1e9, ...loading }],
+  ['describeModel', (o) => models.describeModel(file, o), hints],
+  ['chooseToken', (o) => models.chooseToken(zeros(4), o), { ...sampling, step: 0 }],
+  ['LanguageModel', (o) => model.generate([1], o), { ...sampling, maxNewTokens: 2, stopIds: [1] }],
+  ['LanguageModel', (o) => model.makeCaches(1, o), { capacity: 4 }],
+  ...[
+    (/** @type {any} */ o) => model.forward([1, 2], o),
+    (/** @type {any} */ o) => model.forwardVectors(zeros(2, 16), o),
+  ].map((call) => /** @type {[string, typeof call, object]} */ (['LanguageModel', call, ofModels])),
   ['with', (o) => remote.with(o), { signal: undefined, transfer: [], onProgress: undefined }],
 ];
 
@@ -314,9 +343,16 @@ const kOthers = [
     'memory',
     'tensor',
   ],
-  ...['handles', 'alibiSlopes', 'relativeKeysOfSkew', 'applyActivation', 'toSafetensors'],
+  ...[
+    'handles',
+    'alibiSlopes',
+    'relativeKeysOfSkew',
+    'applyActivation',
+    'mergeAttention',
+    'toSafetensors',
+  ],
   ...['Safetensors', 'disposed', 'dispose'],
-  // Of modules that train.
+  // Of modules that train, which have tests of their own.
   ...['Tape', 'SGD', 'Adam', 'AdamW', 'crossEntropy', 'mseLoss', 'clipGradNorm'],
 ];
 

@@ -417,6 +417,33 @@ test('attention_over_variables_shows_scores_and_weights_with_their_gradients', (
   }
 });
 
+test('parts_of_attention_are_merged_with_the_gradients_of_the_whole', () => {
+  const [query, key] = [random([1, 2, 5, 4], 21), random([1, 2, 7, 4], 22)];
+  const along = random([1, 2, 5, 4], 23);
+  const needs = /** @type {const} */ ({ needLogSumExp: true });
+  const [whole, parts] = [true, false].map((atOnce) => {
+    const tape = new attn.Tape();
+    const [q, k] = [tape.variable(query), tape.variable(key)];
+    const attend = (/** @type {number} */ from, /** @type {number} */ to) => {
+      const some = k.slice(2, from, to);
+      return attn.scaledDotProductAttention(q, some, some, needs);
+    };
+    const [a, b] = [attend(0, 3), attend(3, 7)];
+    const { output } = atOnce
+      ? attend(0, 7)
+      : attn.mergeAttention(a.output, a.logSumExp, b.output, b.logSumExp);
+    tape.backward(output, along);
+    const results = [output.value(), q.gradient(), k.gradient()];
+    tape.dispose();
+    return results;
+  });
+  whole.forEach((expected, i) => {
+    expected?.data.forEach((x, j) => {
+      assert.ok(Math.abs(x - Number(parts[i]?.data[j])) < 2e-6, `result ${i}, element ${j}`);
+    });
+  });
+});
+
 test('what_is_wrong_is_an_error_and_the_module_goes_on', () => {
   const tape = new attn.Tape();
   const other = new attn.Tape();

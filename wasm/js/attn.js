@@ -20,6 +20,7 @@ import { BahdanauDecoder } from './bahdanauDecoder.js';
 import { Safetensors, toSafetensors } from './safetensors.js';
 import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
 import { maskedSoftmax } from './maskedSoftmax.js';
+import { mergeAttention } from './mergeAttention.js';
 import { MultiHeadAttention } from './multiHeadAttention.js';
 import { ngramEmbedding } from './ngramEmbedding.js';
 import { positionalEncoding } from './positionalEncoding.js';
@@ -53,6 +54,7 @@ import { tensor } from './tensorHandle.js';
 /** @import { BahdanauDecoderOptions } from './bahdanauDecoder.js' */
 /** @import { LearnedPositionalEncodingOptions } from './learnedPositionalEncoding.js' */
 /** @import { MaskedSoftmaxOptions } from './maskedSoftmax.js' */
+/** @import { AttentionPart } from './mergeAttention.js' */
 /** @import { MultiHeadAttentionOptions } from './multiHeadAttention.js' */
 /** @import { NgramEmbeddingOptions } from './ngramEmbedding.js' */
 /** @import { PositionalEncodingOptions } from './positionalEncoding.js' */
@@ -69,8 +71,14 @@ import { tensor } from './tensorHandle.js';
 /** @import { ResultKind, ResultOptions, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { Variant } from './variants.js' */
 
-/** What a module has only if it was loaded to train. */
-const kOfTraining = ['Tape', 'SGD', 'Adam', 'AdamW', 'crossEntropy', 'mseLoss', 'clipGradNorm'];
+/** What a module has only if it was loaded for it. */
+const kElsewhere = [
+  ...['Tape', 'SGD', 'Adam', 'AdamW', 'crossEntropy', 'mseLoss', 'clipGradNorm'].map((name) => [
+    name,
+    'training',
+  ]),
+  ...['loadModel', 'describeModel', 'chooseToken'].map((name) => [name, 'models']),
+];
 
 /**
  * The module that calls go to.
@@ -252,11 +260,11 @@ export class Attn {
   static {
     runtimeOfAttn = (attn) => attn.#runtime;
     printsBriefly(this.prototype);
-    for (const name of kOfTraining) {
+    for (const [name, what] of kElsewhere) {
       // Called with new, too.
       const value = function () {
-        const needs = 'one that trains: load({ training: true })';
-        throw argumentError('unsupported', name, 'a module without training', needs);
+        const needs = `load({ ${what}: true })`;
+        throw argumentError('unsupported', name, `a module without ${what}`, needs);
       };
       Object.defineProperty(this.prototype, name, { value, configurable: true, writable: true });
     }
@@ -392,6 +400,26 @@ export class Attn {
    */
   maskedSoftmax(x, options = {}) {
     return maskedSoftmax(this.#runtime, x, options);
+  }
+
+  /**
+   * Attention of the same queries over two parts of the keys, made that over both:
+   *
+   *   logSumExp = ln(exp(logSumExpA) + exp(logSumExpB))
+   *   output = exp(logSumExpA − logSumExp) · outputA + exp(logSumExpB − logSumExp) · outputB
+   *
+   * Parts are what `scaledDotProductAttention()` gives with `needLogSumExp`. One with nothing to attend to
+   * (−∞) is not read. Of several parts, any grouping gives the same but for rounding.
+   *
+   * @param {TensorLike} outputA  (N, Dv), (B, N, Dv) or (B, H, N, Dv)
+   * @param {TensorLike} logSumExpA  (N,), (B, N) or (B, H, N)
+   * @param {TensorLike} outputB
+   * @param {TensorLike} logSumExpB
+   * @returns {AttentionPart<As>}
+   * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`
+   */
+  mergeAttention(outputA, logSumExpA, outputB, logSumExpB) {
+    return mergeAttention(this.#runtime, outputA, logSumExpA, outputB, logSumExpB);
   }
 
   /**

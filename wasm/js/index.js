@@ -121,7 +121,23 @@ export { load } from './loader.js';
  * @typedef {import('./training.js').ConstantScheduleOptions} ConstantScheduleOptions
  * @typedef {import('./training.js').CosineScheduleOptions} CosineScheduleOptions
  * @typedef {import('./training.js').InverseSqrtScheduleOptions} InverseSqrtScheduleOptions
+ * @typedef {import('./models.js').ModelsAttn} ModelsAttn
+ * @typedef {import('./languageModel.js').LanguageModelDescription} LanguageModelDescription
+ * @typedef {import('./languageModel.js').LanguageModelLayer} LanguageModelLayer
+ * @typedef {import('./languageModel.js').LanguageModelHints} LanguageModelHints
+ * @typedef {import('./languageModel.js').LoadModelOptions} LoadModelOptions
+ * @typedef {import('./languageModel.js').ModelFile} ModelFile
+ * @typedef {import('./languageModel.js').ModelFiles} ModelFiles
+ * @typedef {import('./languageModel.js').LanguageModelCall} LanguageModelCall
+ * @typedef {import('./languageModel.js').SamplingOptions} SamplingOptions
+ * @typedef {import('./languageModel.js').ChooseTokenOptions} ChooseTokenOptions
+ * @typedef {import('./languageModel.js').GenerationOptions} GenerationOptions
  * @typedef {import('./variants.js').Variant} Variant
+ */
+
+/**
+ * @template {import('./tensorHandle.js').ResultKind} [As='array']
+ * @typedef {import('./languageModel.js').LanguageModel<As>} LanguageModel
  */
 
 /**
@@ -132,6 +148,11 @@ export { load } from './loader.js';
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
  * @typedef {import('./scaledDotProductAttention.js').AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} AttentionResult
+ */
+
+/**
+ * @template {import('./tensorHandle.js').ResultKind} [As='array']
+ * @typedef {import('./mergeAttention.js').AttentionPart<As>} AttentionPart
  */
 
 /**

@@ -6,6 +6,7 @@ export const kLoadOptions = {
   variant: true,
   threads: true,
   training: true,
+  models: true,
   wasmUrl: true,
   wasm: true,
 };

@@ -11,6 +11,7 @@ import { flavours, hasThreads, kVariants } from './variants.js';
 
 /** @import { Features } from './features.js' */
 /** @import { Native } from './runtime.js' */
+/** @import { ModelsAttn } from './models.js' */
 /** @import { TrainingAttn } from './training.js' */
 /** @import { Flavour, Glue, Variant } from './variants.js' */
 
@@ -19,6 +20,8 @@ import { flavours, hasThreads, kVariants } from './variants.js';
  * @property {Variant} [variant]  which build to load; by default the best that this engine runs
  * @property {boolean} [training]  whether the module is to train, too, see {@link TrainingAttn}: a larger
  *   .wasm, and more JavaScript; not by default
+ * @property {boolean} [models]  whether the module is to load language models from their files, see
+ *   {@link ModelsAttn}: the same, and not beside `training`; not by default
  * @property {number} [threads]  how many threads share the work, the calling one included; by
  *   default one per core, but at most four. Where there are no threads, which in a browser is
  *   wherever the page is not cross-origin isolated, one thread does the work.
@@ -47,8 +50,9 @@ const kMaxThreads = 64;
  * ```
  *
  * @template {boolean} [Training=false]
- * @param {LoadOptions & { training?: Training }} [options]
- * @returns {Promise<Training extends true ? TrainingAttn : Attn>}
+ * @template {boolean} [Models=false]
+ * @param {LoadOptions & { training?: Training, models?: Models }} [options]
+ * @returns {Promise<Training extends true ? TrainingAttn : Models extends true ? ModelsAttn : Attn>}
  * @throws {AttnError} `load_failed` where WebAssembly lacks SIMD or is blocked, or a file cannot be
  *   had; `invalid_argument`
  */
@@ -61,8 +65,14 @@ export async function load(options = {}) {
  * @param {LoadOptions} options
  * @returns {Promise<Attn>}
  */
-async function loadFlavour({ variant, threads, wasmUrl, wasm, training }) {
-  const flavour = switchOf('training', training) ? 'training' : 'attn';
+async function loadFlavour({ variant, threads, wasmUrl, wasm, training, models }) {
+  /** @type {Flavour} */
+  const flavour = switchOf('training', training)
+    ? 'training'
+    : switchOf('models', models)
+      ? 'models'
+      : 'attn';
+  if (training && models) throw invalid('models', true, 'false beside training');
   if (variant !== undefined) checkChoice('variant', variant, kVariants);
   if (
     threads !== undefined &&
@@ -128,12 +138,15 @@ function defaultThreads() {
 const ofNode = (name) => globalThis.process?.getBuiltinModule?.(`node:${name}`);
 
 /**
- * What is given to the caller. What is for training alone comes late.
+ * What is given to the caller. What is for training or models alone comes late.
  * @param {Flavour} flavour
  * @returns {Promise<new (runtime: Runtime, variant: Variant) => Attn>}
  */
-const classOf = async (flavour) =>
-  flavour === 'training' ? (await import('./training.js')).TrainingAttn : Attn;
+async function classOf(flavour) {
+  if (flavour === 'training') return (await import('./training.js')).TrainingAttn;
+  if (flavour === 'models') return (await import('./models.js')).ModelsAttn;
+  return Attn;
+}
 
 /**
  * @param {Flavour} flavour

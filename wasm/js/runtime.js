@@ -21,6 +21,7 @@ import { Memory, moduleDisposed } from './memory.js';
 /**
  * What wasm/src makes known.
  * @typedef {'start' | 'describe' | 'scaledDotProductAttention' | 'maskedSoftmax' |
+ *   'mergeAttention' |
  *   'attentionPooling' | 'makeAdditiveAttention' | 'forwardAdditiveAttention' | 'projectKeys' |
  *   'alibiSlopes' | 'alibiBias' | 't5Bias' | 't5Buckets' | 'relativeSkew' | 'relativeKeysOfSkew' |
  *   'sinusoidalEncoding' | 'sinusoidalEncodingAt' | 'sinusoidalEncodingInFloat32' | 'shiftMatrix'
@@ -47,7 +48,7 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'startBahdanauDecoder' | 'forwardBahdanauDecoder' | 'deleteBahdanauState' |
  *   'hiddenOfBahdanauState' | 'cloneBahdanauState' | 'toSafetensors' | 'freeFile' |
  *   'openSafetensors' | 'deleteSafetensors' | 'describeSafetensors' | 'readSafetensors' |
- *   'loadStateDict' | TrainingOperation} Operation
+ *   'loadStateDict' | TrainingOperation | ModelOperation} Operation
  */
 
 /**
@@ -59,7 +60,7 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'recordPositionalEncoding' | 'recordCrossEntropy' | 'recordMseLoss' | 'recordLinear' |
  *   'recordEmbedding' | 'recordLearnedPositionalEncoding' | 'recordLayerNorm' |
  *   'recordLayerNormOfSum' | 'recordAddNorm' | 'recordFeedForward' | 'recordMultiHeadAttention' |
- *   'recordAttentionPooling' | 'recordMaskedSoftmax' | 'recordRotaryEmbedding' |
+ *   'recordAttentionPooling' | 'recordMaskedSoftmax' | 'recordMergeAttention' | 'recordRotaryEmbedding' |
  *   'recordConcatenate' | 'recordConv1d' | 'recordGRU' | 'recordRNN' | 'recordBahdanauDecoder' |
  *   'recordGatedFeedForward' | 'recordRMSNorm' | 'recordAdditiveAttention' | 'recordProjectKeys' |
  *   'recordTransformerEncoderLayer' | 'recordTransformerEncoder' |
@@ -67,6 +68,15 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'makeAdamW' | 'deleteOptimizer' | 'stepOptimizer' | 'learningRate' | 'setLearningRate' |
  *   'optimizerStateNames' | 'optimizerState' | 'loadOptimizerState' | 'clipGradNorm' |
  *   'constantLearningRate' | 'cosineLearningRate' | 'inverseSqrtLearningRate'} TrainingOperation
+ */
+
+/**
+ * What the flavour for models has besides.
+ * @typedef {'safetensorsHeaderSize' | 'safetensorsIndexFiles' | 'describeLanguageModel' |
+ *   'deleteLanguageModelDescription' | 'makeLanguageModelLoader' | 'deleteLanguageModelLoader' |
+ *   'writeLanguageModel' | 'makeLanguageModel' | 'layerOfLanguageModel' |
+ *   'rotaryFrequenciesOfLayer' | 'makeLanguageModelCaches' | 'forwardLanguageModel' | 'chooseToken' |
+ *   'generate'} ModelOperation
  */
 
 /** One loaded module: what all concepts call the core through. */

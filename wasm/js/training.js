@@ -63,6 +63,7 @@ import {
 /** @import { LearnedPositionalEncoding, LearnedPositionalEncodingOptions } from './learnedPositionalEncoding.js' */
 /** @import { Linear, LinearOptions } from './linear.js' */
 /** @import { MaskedSoftmaxOptions } from './maskedSoftmax.js' */
+/** @import { AttentionPart } from './mergeAttention.js' */
 /** @import { MultiHeadAttention, MultiHeadAttentionOptions } from './multiHeadAttention.js' */
 /** @import { AdamOptions, Model, SgdOptions } from './optimizers.js' */
 /** @import { Names, OptionTable } from './options.js' */
@@ -146,22 +147,26 @@ import {
 
 /**
  * What attention over variables shows beside its output, as variables whose values and gradients can be
- * looked at; they are not to be computed with.
+ * looked at. Scores and weights are not to be computed with; the log-sum-exp may be.
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
- * @typedef {Pick<StageOptions<boolean, boolean, Biased, Weights>,
- *   'needBiasedScores' | 'needWeights'>} ShownAttentionOptions
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {Pick<StageOptions<boolean, boolean, Biased, Weights, LogSumExp>,
+ *   'needBiasedScores' | 'needWeights' | 'needLogSumExp'>} ShownAttentionOptions
  */
 
 /**
- * The output by itself, or with what was asked for beside it: `biasedScores` and `weights`, (B, Hq, Nq, Nk)
- * whatever the rank of `query`. The gradient of `weights` is that before dropout.
+ * The output by itself, or with what was asked for beside it, whatever the rank of `query`: `biasedScores` and
+ * `weights`, (B, Hq, Nq, Nk), and `logSumExp`, (B, Hq, Nq). The gradient of `weights` is that before dropout.
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
- * @typedef {[Biased, Weights] extends [false, false] ? Variable
- *   : { output: Variable } & AskedFor<{ biasedScores: Variable, weights: Variable },
- *       { biasedScores: Biased, weights: Weights }>
- *     | ([Biased] extends [true] ? never : [Weights] extends [true] ? never : Variable)
+ * @template {boolean} [LogSumExp=boolean]
+ * @typedef {[Biased, Weights, LogSumExp] extends [false, false, false] ? Variable
+ *   : { output: Variable }
+ *       & AskedFor<{ biasedScores: Variable, weights: Variable, logSumExp: Variable },
+ *           { biasedScores: Biased, weights: Weights, logSumExp: LogSumExp }>
+ *     | ([Biased] extends [true] ? never : [Weights] extends [true] ? never
+ *         : [LogSumExp] extends [true] ? never : Variable)
  *   } AttentionOfVariables
  */
 
@@ -246,7 +251,9 @@ const kInverseSqrtSchedule = { dModel: size(), warmupSteps: size(), factor: real
 /** @type {Names<VariablePoolingOptions>} */
 const kVariablePooling = { ...kScoring, ...kChoiceOfKeys };
 /** What attention over variables shows, and its names in results, in the order in which C++ gives them. */
-const kShown = { needBiasedScores: 'biasedScores', needWeights: 'weights' };
+const kShown = {
+  ...{ needBiasedScores: 'biasedScores', needWeights: 'weights', needLogSumExp: 'logSumExp' },
+};
 /** @type {Names<PositionalEncodingOptions>} */
 const kPositionalEncoding = { ...kStartAndDropout, ...kSinusoid };
 
@@ -570,13 +577,14 @@ export class TrainingAttn extends Attn {
   /**
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
+   * @template {boolean} [LogSumExp=false]
    * @overload
    * @param {Variable} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
    * @param {Variable} key  (B, Hkv, Nk, D), of the same rank
    * @param {Variable} value  (B, Hkv, Nk, Dv), of the same rank
-   * @param {AttentionOfVariablesOptions & ShownAttentionOptions<Biased, Weights>} [options]
-   * @returns {AttentionOfVariables<Biased, Weights>} (B, Hq, Nq, Dv); with `needBiasedScores` or
-   *   `needWeights` that is `output`, and they stand beside it
+   * @param {AttentionOfVariablesOptions & ShownAttentionOptions<Biased, Weights, LogSumExp>} [options]
+   * @returns {AttentionOfVariables<Biased, Weights, LogSumExp>} (B, Hq, Nq, Dv); with
+   *   `needBiasedScores`, `needWeights` or `needLogSumExp` that is `output`, and they stand beside it
    */
   /**
    * @template {boolean} [Scaled=false]
@@ -603,8 +611,8 @@ export class TrainingAttn extends Attn {
       return super.scaledDotProductAttention(query, key, value, options);
     }
     checkOptions(options, { ...kAttention, ...kShown });
-    const { needBiasedScores, needWeights, ...given } = options;
-    const needs = Object.entries({ needBiasedScores, needWeights }).filter((need) =>
+    const { needBiasedScores, needWeights, needLogSumExp, ...given } = options;
+    const needs = Object.entries({ needBiasedScores, needWeights, needLogSumExp }).filter((need) =>
       wanted(...need),
     );
     const write = (/** @type {Call} */ call) => {
@@ -617,6 +625,7 @@ export class TrainingAttn extends Attn {
       );
       call.has(needBiasedScores);
       call.has(needWeights);
+      call.has(needLogSumExp);
     };
     const inputs = { query, key, value };
     const operation = 'recordAttention';
@@ -669,6 +678,38 @@ export class TrainingAttn extends Attn {
       else call.put(Kind.integer, -1);
     };
     return recordOn('recordAttentionPooling', { query, key, value }, write, kRowRanks);
+  }
+
+  /**
+   * @overload
+   * @param {Variable} outputA
+   * @param {Variable} logSumExpA
+   * @param {Variable} outputB
+   * @param {Variable} logSumExpB
+   * @returns {{ output: Variable, logSumExp: Variable }}
+   */
+  /**
+   * @overload
+   * @param {TensorLike} outputA
+   * @param {TensorLike} logSumExpA
+   * @param {TensorLike} outputB
+   * @param {TensorLike} logSumExpB
+   * @returns {AttentionPart<As>}
+   */
+  /**
+   * @param {any} outputA
+   * @param {any} logSumExpA
+   * @param {any} outputB
+   * @param {any} logSumExpB
+   * @returns {any}
+   */
+  mergeAttention(outputA, logSumExpA, outputB, logSumExpB) {
+    const inputs = { outputA, logSumExpA, outputB, logSumExpB };
+    if (!Object.values(inputs).some(isVariable)) {
+      return super.mergeAttention(outputA, logSumExpA, outputB, logSumExpB);
+    }
+    const [output, logSumExp] = recordEachOn(2, 'recordMergeAttention', inputs, () => {});
+    return { output, logSumExp };
   }
 
   /**

@@ -39,6 +39,17 @@ export const flavours = {
         new URL('./training-relaxed-simd-threads.wasm', import.meta.url),
     },
   },
+  models: {
+    // @ts-ignore: the build makes it.
+    glue: () => import('./models.glue.js'),
+    glueWithThreads: () => new URL('./models-threads.glue.js', import.meta.url),
+    wasm: {
+      simd128: () => new URL('./models-simd128.wasm', import.meta.url),
+      'relaxed-simd': () => new URL('./models-relaxed-simd.wasm', import.meta.url),
+      'simd128-threads': () => new URL('./models-simd128-threads.wasm', import.meta.url),
+      'relaxed-simd-threads': () => new URL('./models-relaxed-simd-threads.wasm', import.meta.url),
+    },
+  },
 };
 
 /** @typedef {keyof typeof flavours} Flavour */

@@ -7,6 +7,7 @@
 
 #include "arguments.hpp"
 #include "attn/attention/masked_softmax.hpp"
+#include "attn/attention/merge_attention.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/pooling/attention_pooling.hpp"
 #include "attn/positions/alibi.hpp"
@@ -103,6 +104,13 @@ void run_masked_softmax(Arguments& a) {
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
   masked_softmax(x, output, softmax_options(a), context());
+}
+
+void run_merge_attention(Arguments& a) {
+  const ConstTensor output_a = a.floats(), log_sum_exp_a = a.floats();
+  const ConstTensor output_b = a.floats(), log_sum_exp_b = a.floats();
+  const Tensor output = a.result();
+  merge_attention(output_a, log_sum_exp_a, output_b, log_sum_exp_b, output, a.result(), context());
 }
 
 void run_attention_pooling(Arguments& a) {
@@ -213,6 +221,7 @@ void run_relative_keys_of_skew(Arguments& a) {
 EMSCRIPTEN_BINDINGS(attention) {
   operation("scaledDotProductAttention", &run_attention);
   operation("maskedSoftmax", &run_masked_softmax);
+  operation("mergeAttention", &run_merge_attention);
   operation("attentionPooling", &run_attention_pooling);
   operation("makeAdditiveAttention", &make_additive_attention);
   operation("forwardAdditiveAttention", &run_additive_attention);

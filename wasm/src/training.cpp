@@ -219,13 +219,15 @@ void run_attention(Arguments& a) {
   terms.relative_keys = record.variable();
   terms.relative_values = record.variable();
   terms.sinks = record.variable();
-  Variable scores, weights;
+  Variable scores, weights, log_sum_exp;
   AttentionShown shown;
   if (a.flag()) shown.scores = &scores;
   if (a.flag()) shown.weights = &weights;
+  if (a.flag()) shown.log_sum_exp = &log_sum_exp;
   record.give(scaled_dot_product_attention(query, key, value, options, terms, shown));
-  if (shown.scores) record.give(scores);
-  if (shown.weights) record.give(weights);
+  for (const Variable* further : {shown.scores, shown.weights, shown.log_sum_exp}) {
+    if (further) record.give(*further);
+  }
 }
 
 void run_attention_pooling(Arguments& a) {
@@ -240,6 +242,16 @@ void run_masked_softmax(Arguments& a) {
   const Recorder record(a);
   const Variable x = record.variable();
   record.give(masked_softmax(x, softmax_options(a)));
+}
+
+void run_merge_attention(Arguments& a) {
+  const Recorder record(a);
+  const Variable output_a = record.variable(), log_sum_exp_a = record.variable();
+  const Variable output_b = record.variable(), log_sum_exp_b = record.variable();
+  const AttentionPart merged =
+      merge_attention({output_a, log_sum_exp_a}, {output_b, log_sum_exp_b});
+  record.give(merged.output);
+  record.give(merged.log_sum_exp);
 }
 
 void run_rotary_embedding(Arguments& a) {
@@ -526,6 +538,7 @@ EMSCRIPTEN_BINDINGS(training) {
   operation("recordAttention", &run_attention);
   operation("recordAttentionPooling", &run_attention_pooling);
   operation("recordMaskedSoftmax", &run_masked_softmax);
+  operation("recordMergeAttention", &run_merge_attention);
   operation("recordRotaryEmbedding", &run_rotary_embedding);
   operation("recordPositionalEncoding", &run_positional_encoding);
   operation("recordCrossEntropy", &run_cross_entropy);

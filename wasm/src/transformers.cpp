@@ -11,6 +11,7 @@
 #include "attn/layers/multi_head_attention.hpp"
 #include "attn/layers/transformer_decoder.hpp"
 #include "attn/layers/transformer_encoder.hpp"
+#include "states.hpp"
 
 namespace attn::wasm {
 namespace {
@@ -24,57 +25,6 @@ void give_new(Arguments& a, A&&... args) {
 template <class T>
 void remove(Arguments& a) {
   delete &a.object<T>();
-}
-
-using Caches = std::vector<KeyValueCache>;
-
-std::int64_t length_of(const KeyValueCache& cache) { return cache.length(); }
-std::int64_t length_of(const Caches& caches) { return caches.empty() ? 0 : caches[0].length(); }
-std::int64_t length_of(const TransformerDecoderLayerState& state) {
-  return state.self_attention.length();
-}
-std::int64_t length_of(const TransformerDecoderState& state) { return state.length(); }
-
-void truncate(KeyValueCache& cache, std::int64_t length) { cache.truncate(length); }
-void truncate(Caches& caches, std::int64_t length) {
-  for (KeyValueCache& cache : caches) cache.truncate(length);
-}
-void truncate(TransformerDecoderLayerState& state, std::int64_t length) {
-  state.self_attention.truncate(length);
-}
-void truncate(TransformerDecoderState& state, std::int64_t length) { state.truncate(length); }
-
-/// What is kept of past tokens.
-struct State {
-  virtual ~State() = default;
-  virtual std::int64_t length() const = 0;
-  virtual void truncate(std::int64_t length) = 0;
-};
-
-template <class T>
-struct StateOf final : State {
-  explicit StateOf(T kept) : value(std::move(kept)) {}
-  std::int64_t length() const override { return length_of(value); }
-  void truncate(std::int64_t length) override { wasm::truncate(value, length); }
-
-  T value;
-};
-
-template <class T>
-void give_state(Arguments& a, T value) {
-  const State* state = new StateOf<T>(std::move(value));
-  a.give(static_cast<const void*>(state));
-}
-
-template <class T>
-T& state_of(Arguments& a) {
-  return static_cast<StateOf<T>&>(a.object<State>()).value;
-}
-/// Where there is one.
-template <class T>
-T* optional_state(Arguments& a) {
-  auto* state = a.optional_object<State>();
-  return state ? &static_cast<StateOf<T>*>(state)->value : nullptr;
 }
 
 void length_of_state(Arguments& a) { a.give(static_cast<double>(a.object<State>().length())); }

@@ -14,7 +14,7 @@ import { buildTypes } from './types.js';
 /** Each variant is a .wasm file; the loader picks the best one that the engine knows. */
 export const kVariants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
 /** What the module comes in: each has a .wasm per variant. */
-export const kFlavours = /** @type {const} */ (['attn', 'training']);
+export const kFlavours = /** @type {const} */ (['attn', 'training', 'models']);
 
 const kPackageFolder = join(kRoot, 'wasm/dist');
 

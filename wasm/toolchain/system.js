@@ -210,6 +210,11 @@ const kRequirements = {
   },
   cppcheck: { isThere: programs('cppcheck'), packages: ['cppcheck'], description: 'cppcheck' },
   valgrind: { isThere: programs('valgrind'), packages: ['valgrind'], description: 'valgrind' },
+  mpi: {
+    isThere: programs('mpicxx', 'mpiexec'),
+    packages: ['libopenmpi-dev', 'openmpi-bin'],
+    description: 'MPI, with its programs mpicxx and mpiexec',
+  },
   doxygen: { isThere: programs('doxygen'), packages: ['doxygen'], description: 'Doxygen' },
   chromium: {
     isThere: () => findChromium() !== undefined,

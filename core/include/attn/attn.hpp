@@ -14,6 +14,7 @@
 // Attention
 #include "attn/attention/key_value_cache.hpp"
 #include "attn/attention/masked_softmax.hpp"
+#include "attn/attention/merge_attention.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 
 // Positions

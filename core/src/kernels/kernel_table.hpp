@@ -195,6 +195,29 @@ struct ElementwiseArgs {
   index out_col = 1;
 };
 
+/// Rows of attention over two parts of the keys, and their log-sum-exps, made one. A part whose
+/// log-sum-exp is −∞ is not read. out may be a or b.
+struct MergeArgs {
+  index rows = 0;
+  index cols = 0;
+  const float* a = nullptr;
+  index a_row = 0;
+  index a_col = 1;
+  const float* log_sum_exp_a = nullptr;
+  index log_sum_exp_a_row = 0;
+  const float* b = nullptr;
+  index b_row = 0;
+  index b_col = 1;
+  const float* log_sum_exp_b = nullptr;
+  index log_sum_exp_b_row = 0;
+  float* out = nullptr;  ///< or null
+  index out_row = 0;
+  index out_col = 1;
+  float* log_sum_exp = nullptr;  ///< or null
+  index log_sum_exp_row = 0;
+  float* weights = nullptr;  ///< (rows, 2): what a and b were multiplied by; or null
+};
+
 /// How a query and a key make a score.
 enum class PairScore : int {
   kAdditive,      ///< Σ_d w_d·tanh(q_d + k_d)
@@ -367,6 +390,8 @@ struct KernelTable {
   void (*softmax)(const SoftmaxArgs&, float* scratch) noexcept;
 
   void (*add)(const ElementwiseArgs&) noexcept;
+
+  void (*merge)(const MergeArgs&) noexcept;
 
   /// Pools queries [row_begin, row_end); scratch holds value_dim floats rounded up to panels.
   void (*pool)(const PoolingArgs&, index row_begin, index row_end, float* scratch) noexcept;

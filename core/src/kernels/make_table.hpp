@@ -6,6 +6,7 @@
 #include "kernels/few_keys.hpp"
 #include "kernels/masked_softmax.hpp"
 #include "kernels/matrix_product.hpp"
+#include "kernels/merge.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/philox.hpp"
 #include "kernels/pooling.hpp"
@@ -64,6 +65,7 @@ constexpr KernelTable make_table() noexcept {
       .rotate_pairs = &rotate_pairs<Isa>,
       .softmax = &masked_softmax<Isa>,
       .add = &add<Isa>,
+      .merge = &merge<Isa>,
       .pool = &pool<Isa>,
       .gru_cell = &gru_cell<Isa>,
       .rnn_cell = &rnn_cell<Isa>,

@@ -51,7 +51,7 @@ void scale(const Tensor& values, float factor, runtime::Execution& run) noexcept
 
 }  // namespace
 
-LanguageModel::LanguageModel(const LanguageModelOptions& options)
+LanguageModel::LanguageModel(const LanguageModelOptions& options, Context& context)
     : options_(checked(options)), stack_(options.stack) {
   const std::int64_t width = width_of(options);
   if (options.vocab_size > 0) {
@@ -80,7 +80,7 @@ LanguageModel::LanguageModel(const LanguageModelOptions& options)
   }
   if (options.output && embedding_) {
     if (options.tied) {
-      output_.emplace(*embedding_, options.output_bias);
+      output_.emplace(*embedding_, options.output_bias, context);
     } else {
       output_.emplace(width, options.vocab_size, options.output_bias);
     }

@@ -63,8 +63,9 @@ std::string place_of(std::int64_t element, std::span<const std::int64_t> shape) 
 }  // namespace
 
 struct LanguageModelLoader::Impl {
-  Impl(const LanguageModelDescription& description, std::optional<std::int64_t> max_memory)
-      : model(fitting(description, max_memory).options) {
+  Impl(const LanguageModelDescription& description, std::optional<std::int64_t> max_memory,
+       Context& context)
+      : model(fitting(description, max_memory).options, context) {
     const std::vector<ModuleAccess::FoundParameter> parameters = ModuleAccess::parameters(model);
     std::vector<std::int64_t> rows;
     for (const WeightSource& weight : description.weights) {
@@ -125,8 +126,8 @@ struct LanguageModelLoader::Impl {
 };
 
 LanguageModelLoader::LanguageModelLoader(const LanguageModelDescription& description,
-                                         std::optional<std::int64_t> max_memory)
-    : impl_(std::make_unique<Impl>(description, max_memory)) {}
+                                         std::optional<std::int64_t> max_memory, Context& context)
+    : impl_(std::make_unique<Impl>(description, max_memory, context)) {}
 LanguageModelLoader::~LanguageModelLoader() = default;
 LanguageModelLoader::LanguageModelLoader(LanguageModelLoader&&) noexcept = default;
 LanguageModelLoader& LanguageModelLoader::operator=(LanguageModelLoader&&) noexcept = default;
@@ -336,7 +337,7 @@ LanguageModel load_language_model(const std::string& path, const LoadLanguageMod
                                   Context& context) {
   const ModelFiles files = find_files(path);
   const LanguageModelDescription description = describe(files, options.hints);
-  LanguageModelLoader loader(description, options.max_memory);
+  LanguageModelLoader loader(description, options.max_memory, context);
   std::int64_t all = 0, done = 0;
   for (const WeightSource& source : description.weights) all += source.end - source.begin;
   std::optional<InputFile> file;

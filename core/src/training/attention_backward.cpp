@@ -1,4 +1,4 @@
-#include "attn/training/attention_backward.hpp"
+#include "training/attention_backward.hpp"
 
 #include <algorithm>
 #include <array>
@@ -29,9 +29,10 @@ constexpr index pieces(index count, index piece) { return (count + piece - 1) / 
 
 /// A checked call.
 struct BackwardProblem : AttentionProblem {
-  ConstTensor forward_output;   ///< (B, Hq, Nq, Dv)
-  ConstTensor output_gradient;  ///< the same
-  ConstTensor log_sum_exp;      ///< (B, Hq, Nq)
+  ConstTensor forward_output;        ///< (B, Hq, Nq, Dv)
+  ConstTensor output_gradient;       ///< the same
+  ConstTensor log_sum_exp;           ///< (B, Hq, Nq)
+  ConstTensor log_sum_exp_gradient;  ///< the same, or none
   /// Those of query, key and value of rank 4; that of the bias broadcast to (B, Hq, Nq, its own
   /// last size), those of relative keys and values to (Hq, 2k+1, D). What is summed has stride 0.
   AttentionGradients gradients;
@@ -64,7 +65,7 @@ BackwardProblem check_backward(const ConstTensor& query, const ConstTensor& key,
   AttentionOptions inputs = options;
   inputs.scaled_scores = inputs.capped_scores = inputs.biased_scores = inputs.weights =
       inputs.log_sum_exp = {};
-  BackwardProblem p{check_attention_inputs(query, key, value, inputs), {}, {}, {}, gradients};
+  BackwardProblem p{check_attention_inputs(query, key, value, inputs), {}, {}, {}, {}, gradients};
   check_attention_output("output", output, query.rank(), p);
   check_attention_output("output_gradient", output_gradient, query.rank(), p);
   validation::require_shape("log_sum_exp", log_sum_exp, {p.batch, p.query_heads, p.num_queries});
@@ -387,6 +388,10 @@ class Backward {
       kernels_.row_dots(dots);
       for (index i = 0; i < p_.num_queries; ++i) {
         log_sum_exp_[row_of(b, h) + i] = p_.log_sum_exp(b, h, i);
+        // dP − D + dlse is dP − (D − dlse).
+        if (!p_.log_sum_exp_gradient.is_none()) {
+          delta_[row_of(b, h) + i] -= p_.log_sum_exp_gradient(b, h, i);
+        }
       }
       const AttentionGradients& g = p_.gradients;
       for (const Tensor* gradient : {&g.query, &g.scores, &g.weights}) {
@@ -543,18 +548,30 @@ class Backward {
 
 }  // namespace
 
+void training::attention_backward(const ConstTensor& query, const ConstTensor& key,
+                                  const ConstTensor& value, const ConstTensor& output,
+                                  const ConstTensor& log_sum_exp,
+                                  const ConstTensor& output_gradient,
+                                  const ConstTensor& log_sum_exp_gradient,
+                                  const AttentionGradients& gradients,
+                                  const AttentionOptions& options, Context& context) {
+  BackwardProblem problem =
+      check_backward(query, key, value, output, log_sum_exp, output_gradient, gradients, options);
+  problem.log_sum_exp_gradient = log_sum_exp_gradient;
+  runtime::Execution run(context);
+  const TrainingTable& kernels = *runtime::find_training_kernels(context.instruction_set());
+  const AttentionPlan plan(problem, kernels.padded_row(problem.value_dim), run);
+  Backward(problem, plan, kernels, run).compute();
+}
+
 void scaled_dot_product_attention_backward(const ConstTensor& query, const ConstTensor& key,
                                            const ConstTensor& value, const ConstTensor& output,
                                            const ConstTensor& log_sum_exp,
                                            const ConstTensor& output_gradient,
                                            const AttentionGradients& gradients,
                                            const AttentionOptions& options, Context& context) {
-  const BackwardProblem problem =
-      check_backward(query, key, value, output, log_sum_exp, output_gradient, gradients, options);
-  runtime::Execution run(context);
-  const TrainingTable& kernels = *runtime::find_training_kernels(context.instruction_set());
-  const AttentionPlan plan(problem, kernels.padded_row(problem.value_dim), run);
-  Backward(problem, plan, kernels, run).compute();
+  training::attention_backward(query, key, value, output, log_sum_exp, output_gradient, {},
+                               gradients, options, context);
 }
 
 }  // namespace attn

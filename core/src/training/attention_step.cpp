@@ -4,7 +4,7 @@
 
 #include "attention/attention_options.hpp"
 #include "attention/check_attention.hpp"
-#include "attn/training/attention_backward.hpp"
+#include "training/attention_backward.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -97,10 +97,11 @@ void AttentionStep::backward(BackwardPass& pass, const ConstTensor& output_gradi
                               .relative_keys = gradients.open(n.relative_keys),
                               .relative_values = gradients.open(n.relative_values),
                               .sinks = gradients.open(n.sinks)};
-  scaled_dot_product_attention_backward(
-      n.query.view(n.query.node->value), n.key.view(n.key.node->value),
-      n.value.view(n.value.node->value), heads_of(output->value), log_sum_exp_,
-      heads_of(output_gradient), to, options_, pass.context());
+  attention_backward(n.query.view(n.query.node->value), n.key.view(n.key.node->value),
+                     n.value.view(n.value.node->value), heads_of(output->value), log_sum_exp_,
+                     heads_of(output_gradient),
+                     second_output ? second_output->gradient : ConstTensor(), to, options_,
+                     pass.context());
   const auto show = [&](Node* node, const ConstTensor& gradient) {
     if (node && !gradient.is_none()) pass.add_to(node, gradient);
   };
@@ -165,7 +166,12 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
   nodes.weights = show(shown.weights, outputs.weights);
   scaled_dot_product_attention(query.value(), key.value(), value.value(), output, outputs,
                                record.context());
-  return record.finish(output, training::AttentionStep(nodes, kept, log_sum_exp, 0));
+  training::AttentionStep step(nodes, kept, log_sum_exp, 0);
+  if (shown.log_sum_exp) {
+    *shown.log_sum_exp = record.input(log_sum_exp, record.needs_gradient());
+    step.second_output = record.node(*shown.log_sum_exp);
+  }
+  return record.finish(output, step);
 }
 
 }  // namespace attn

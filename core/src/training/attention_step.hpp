@@ -45,6 +45,7 @@ struct AttentionNodes {
 /// Copies what the options point to into the tape's memory, further outputs left out.
 AttentionOptions keep(const AttentionOptions& options, Recording& record);
 
+/// Its second output is the log-sum-exp, where that is a variable.
 class AttentionStep final : public Step {
  public:
   /// `output` is a view of the output's node, which has `output_heads` heads side by side, or 0: is

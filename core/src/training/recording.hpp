@@ -44,6 +44,8 @@ struct Node {
   bool only_shown = false;  ///< has a gradient, which nothing that is computed from it adds to
 };
 
+class Step;
+
 /// The backward pass while it goes on.
 class BackwardPass {
  public:
@@ -99,6 +101,10 @@ class BackwardPass {
     node->gradient = gradient;
   }
 
+  /// The gradient of a step's output, zeros where only its second one has any; none where neither
+  /// has.
+  ConstTensor output_gradient(const Step& step);
+
   /// Adds a gradient that is there already.
   void add_to(Node* node, const ConstTensor& gradient);
   /// The same for one in memory of the tape that nobody else needs: where the node has none yet, it
@@ -123,6 +129,7 @@ class Step {
 
   Step* previous = nullptr;
   Node* output = nullptr;
+  Node* second_output = nullptr;  ///< whose gradient may be none; or null
   // What computed it, for errors: the name of a class or function, and the layer if it is one.
   const char* name = nullptr;
   const void* layer = nullptr;

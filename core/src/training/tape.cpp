@@ -258,7 +258,8 @@ void TapeData::run_backward(const Variable& output, const ConstTensor& output_gr
   BackwardPass pass(*this, run);
   pass.add_to(TapeAccess::node(output), output_gradient);
   for (Step* step = last_step; step; step = step->previous) {
-    if (!step->output->gradient.is_none()) step->backward(pass, step->output->gradient);
+    const ConstTensor gradient = pass.output_gradient(*step);
+    if (!gradient.is_none()) step->backward(pass, gradient);
   }
   state = State::kDone;
 }
@@ -292,6 +293,15 @@ void BackwardPass::end(const Addition& addition, runtime::Execution& scratch) no
   const Tensor& gradient = addition.node->gradient;
   if (addition.memory.data() == gradient.data()) return;
   attn::add(gradient, addition.memory, gradient, scratch);
+}
+
+ConstTensor BackwardPass::output_gradient(const Step& step) {
+  Tensor& gradient = step.output->gradient;
+  const Node* second = step.second_output;
+  if (gradient.is_none() && second && !second->gradient.is_none()) {
+    gradient = zero_gradient(*step.output);
+  }
+  return gradient;
 }
 
 void BackwardPass::give_to(Node* node, const Tensor& gradient) {

@@ -92,13 +92,9 @@ TEST(SafetensorsErrorTest, unknown_names_and_wrong_shapes) {
             "not_found: name: got \"y\", needs the name of a tensor in the file");
   EXPECT_EQ(error_of([&] { file.read("y"); }),
             "not_found: name: got \"y\", needs the name of a tensor in the file");
-  EXPECT_EQ(error_of([&] {
-              file.read("x", {output.data(), {3}});
-            }),
+  EXPECT_EQ(error_of([&] { file.read("x", {output.data(), {3}}); }),
             "shape_mismatch: output: got shape (3), needs shape (2) of tensor \"x\"");
-  EXPECT_EQ(error_of([&] {
-              file.read("x", {nullptr, {2}});
-            }),
+  EXPECT_EQ(error_of([&] { file.read("x", {nullptr, {2}}); }),
             "invalid_argument: output: got a null pointer, needs data");
   EXPECT_THAT(output, ::testing::Each(5.0F));
 }

@@ -12,8 +12,15 @@
  * @typedef {object} ChapterEntry
  * @property {string} id its folder, and its place in links
  * @property {string} title
+ * @property {boolean} [appendix] whether it is for those who build such things
  * @property {() => Promise<{ default: import('svelte').Component<ChapterProps> }>} load
  */
+
+/** What stands above those of the appendix. */
+export const appendix = {
+  title: 'Appendix, for engineers',
+  text: 'How exact and how fast all this is. Nothing before depends on it.',
+};
 
 /** @type {readonly ChapterEntry[]} */
 export const chapters = [
@@ -43,11 +50,6 @@ export const chapters = [
     load: () => import('./rotation/Rotation.svelte'),
   },
   {
-    id: 'precision',
-    title: 'float32 is not enough',
-    load: () => import('./precision/Precision.svelte'),
-  },
-  {
     id: 'architectures',
     title: 'CNN, RNN, self-attention',
     load: () => import('./architectures/Architectures.svelte'),
@@ -63,8 +65,21 @@ export const chapters = [
     load: () => import('./training/Training.svelte'),
   },
   {
+    id: 'precision',
+    appendix: true,
+    title: 'float32 is not enough',
+    load: () => import('./precision/Precision.svelte'),
+  },
+  {
     id: 'speed',
+    appendix: true,
     title: 'How fast is your browser?',
     load: () => import('./speed/Speed.svelte'),
   },
 ];
+
+/** What each is called by: a number, or a letter in the appendix. */
+export const marks = chapters.map(({ appendix }, i) => {
+  const before = chapters.slice(0, i).filter((chapter) => chapter.appendix === appendix).length;
+  return appendix ? String.fromCharCode(65 + before) : String(before + 1);
+});

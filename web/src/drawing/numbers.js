@@ -58,3 +58,14 @@ export function duration(milliseconds) {
   if (milliseconds >= 0.1) return `${Number(milliseconds.toPrecision(2))} ms`;
   return '< 0.1 ms';
 }
+
+/** A number with one decimal. @param {number} value */
+export const tenths = (value) => typeset(value.toFixed(1));
+
+/** A share of one. @param {number} share */
+export const percent = (share) =>
+  share >= 0.0995
+    ? `${Math.round(100 * share)} %`
+    : share >= 0.001
+      ? `${(100 * share).toFixed(1)} %`
+      : '< 0.1 %';

@@ -6,4 +6,14 @@
  *   'id' | 'title' | 'milliseconds' | 'work' | 'follows' | 'uses' | 'exports' | 'code' | 'controls'>>} Frame
  */
 
+/** A program for a picture, in the languages that it is written in. @typedef {Partial<Record<'python' | 'cpp' | 'javascript', string>>} Programs */
+
+/**
+ * Programs with the current values, of a module that is fetched when somebody asks to see them.
+ * @typedef {{ load: () => Promise<any>, of: (module: any) => Programs }} Code
+ *
+ * The same where a figure knows at which number.
+ * @typedef {{ load: () => Promise<any>, of: (module: any, at: number) => Programs }} CodeAt
+ */
+
 export {};

@@ -9,7 +9,7 @@ import { here } from './tasks/language.js';
 export const names = /** @type {const} */ ([
   ...['dModel', 'heads', 'layer', 'head', 'weights', 'seed', 'encoding', 'base'],
   ...['causal', 'window', 'validLen', 'blocked'],
-  ...['editMatrix', 'editCell', 'editBy', 'shuffle', 'order'],
+  ...['editMatrix', 'editCell', 'editBy', 'shuffle', 'order', 'walkWord'],
 ]);
 
 /** @typedef {Pick<Settings, (typeof names)[number]>} SentenceSettings */
@@ -127,6 +127,7 @@ export const layerOutput =
  *   layer: InstanceType<Attn['MultiHeadAttention']>,
  *   exclusion: import('attn').ExclusionOptions,
  *   model: import('./language/languageModel.js').LanguageModel | null,
+ *   reading: ReturnType<import('./language/languageModel.js').LanguageModel['read']> | null,
  * }) => T} compute
  */
 export function withSentence(attn, given, compute) {
@@ -135,16 +136,16 @@ export function withSentence(attn, given, compute) {
   const { model } = here;
   if (weights === 'learned') {
     if (!model) throw new Error('the language model is not here');
-    const { embedding, input } = readingOf(model, given, exclusion);
+    const { embedding, reading, input } = readingOf(model, given, exclusion);
     const layer = model.attention(given.layer, given.encoding !== 'none');
-    return compute({ embedding, layer, x: input, exclusion, model });
+    return compute({ embedding, layer, x: input, exclusion, model, reading });
   }
   const embedding = new Embedder(attn).embed(tokens, dModel);
   const layer = layerOf(attn, { ...given, weights });
   try {
     return compute({
       ...{ embedding, layer, x: encoded(attn, embedding, given) },
-      ...{ exclusion, model: null },
+      ...{ exclusion, model: null, reading: null },
     });
   } finally {
     layer.dispose();

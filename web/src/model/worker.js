@@ -11,10 +11,11 @@ import { readTask } from './tasks/read.js';
 import { shuffleTask } from './tasks/shuffle.js';
 import { stagesTask } from './tasks/stages.js';
 import { trainTask } from './tasks/train.js';
+import { walkTask } from './tasks/walk.js';
 
 const tasks = [
   ...[attentionTask, editTask, holdTask, languageTask, measureTask, readTask, shuffleTask],
-  ...[stagesTask, trainTask],
+  ...[stagesTask, trainTask, walkTask],
 ];
 
 serve(Object.fromEntries(tasks.map(({ name, run }) => [name, run])));

@@ -22,7 +22,7 @@ export const start = () => beginning;
 
 /** Lets the page begin with other settings from now on. @param {Partial<typeof initial>} changes */
 export function beginWith(changes) {
-  beginning = { ...initial, ...changes };
+  beginning = { ...beginning, ...changes };
   Object.assign(settings, changes);
 }
 

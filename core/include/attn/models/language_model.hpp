@@ -109,7 +109,8 @@ struct GenerationOptions {
 class ATTN_API LanguageModel : public Module {
  public:
   /// Throws what the layers do, and kInvalidArgument for options that contradict each other.
-  explicit LanguageModel(const LanguageModelOptions& options);
+  explicit LanguageModel(const LanguageModelOptions& options,
+                         Context& context = Context::default_context());
 
   const LanguageModelOptions& options() const noexcept { return options_; }
   const TransformerEncoder& encoder() const noexcept { return stack_; }

@@ -90,7 +90,8 @@ class ATTN_API LanguageModelLoader {
   /// Takes the memory for the weights. Throws what LanguageModel does; and kUnsupported, before it
   /// takes any, where the weights need more than max_memory bytes.
   explicit LanguageModelLoader(const LanguageModelDescription& description,
-                               std::optional<std::int64_t> max_memory = {});
+                               std::optional<std::int64_t> max_memory = {},
+                               Context& context = Context::default_context());
   ~LanguageModelLoader();
   LanguageModelLoader(LanguageModelLoader&&) noexcept;
   LanguageModelLoader& operator=(LanguageModelLoader&&) noexcept;

@@ -17,11 +17,12 @@ struct AttentionVariables {
   Variable sinks = {};
 };
 
-/// What a call shows beside its output, as variables whose gradients can be looked at, (B, Hq, Nq,
-/// Nk) each: not to be computed with.
+/// What a call shows beside its output, as variables whose gradients can be looked at: scores and
+/// weights (B, Hq, Nq, Nk), not to be computed with, and the log-sum-exp (B, Hq, Nq), which may be.
 struct AttentionShown {
   Variable* scores = nullptr;   ///< AttentionOptions::biased_scores
   Variable* weights = nullptr;  ///< AttentionOptions::weights; the gradient is that before dropout
+  Variable* log_sum_exp = nullptr;  ///< AttentionOptions::log_sum_exp
 };
 
 /// scaled_dot_product_attention(), recorded on the tape of query, key and value: the output has the
@@ -37,5 +38,23 @@ ATTN_API Variable scaled_dot_product_attention(const Variable& query, const Vari
                                                const AttentionOptions& options = {},
                                                const AttentionVariables& terms = {},
                                                const AttentionShown& shown = {});
+
+/// Attention over a part of the keys.
+struct AttentionPart {
+  Variable output;       ///< (B, H, N, Dv)
+  Variable log_sum_exp;  ///< (B, H, N)
+};
+
+/// merge_attention(), recorded: attention over the keys of both parts. With w_a and w_b what the
+/// outputs are multiplied by, and e = dO·(output_a − output_b), the gradients are
+///
+///   d output_a = w_a · dO      d lse_a = w_a · ( w_b · e + d lse)
+///   d output_b = w_b · dO      d lse_b = w_b · (−w_a · e + d lse)
+///
+/// and 0 for a part with nothing to attend to. Error: that of w_a, w_b and of a product of Dv
+/// terms.
+///
+/// Throws what merge_attention() does.
+ATTN_API AttentionPart merge_attention(const AttentionPart& a, const AttentionPart& b);
 
 }  // namespace attn

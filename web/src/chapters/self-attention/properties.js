@@ -1,10 +1,12 @@
-import { cell, choice, linkedCell, number } from '../../state/property.js';
+import { cell, choice, flag, linkedCell, number } from '../../state/property.js';
 
 /** By how much a weight can be changed. */
 export const editLimits = { min: -3, max: 3, step: 0.05 };
 
 /** What this chapter adds to the page's settings. */
 export const properties = {
+  /** Whether the encoding is drawn on a scale of its own, beside the embeddings. */
+  ownScale: flag(false),
   /** Locked cells: token and column of the input, query and key of the weights. */
   inputCell: cell(4096),
   weightCell: cell(4096),
@@ -14,4 +16,6 @@ export const properties = {
   editMatrix: choice(/** @type {'q' | 'k' | 'v' | 'o'} */ ('q'), ['q', 'k', 'v', 'o']),
   editCell: cell(255),
   editBy: number(1, editLimits),
+  /** What scores are divided by, to see what comes of it. */
+  scaleBy: choice(/** @type {'root' | 'none' | 'width'} */ ('root'), ['root', 'none', 'width']),
 };

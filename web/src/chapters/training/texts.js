@@ -1,5 +1,51 @@
 import { schemeTitles } from '../../model/training/schemes.js';
 
+/** The story of learning: what is said between the figures. */
+export const texts = {
+  question: 'Where do the numbers in the tables come from?',
+  lead: [
+    'Identity and random projections have learned nothing; those of the language model above have. A model learns by being wrong. It is shown an example and says how probable it holds each answer. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers is moved a little in the direction that would have made the right answer more probable: along the [gradient], as far as the [learning rate] says. That is a [step]. After some hundred of them attention has come to look where the answers are.',
+    'Below, two models learn the same from the same examples in the same order, from the same first weights, and differ in one thing only. All of it happens in your browser. The accuracy is that on examples which neither of them is ever trained on.',
+  ],
+  predict: {
+    question:
+      'Ten letters are to be written backwards, into ten blanks that all look alike. One model knows positions, the other does not. How far does the second get?',
+    choices: {
+      slow: {
+        says: 'As far, but more slowly',
+        reply:
+          'Time does not help it. Without positions all ten blanks are one and the same to it, so it must write the same guess into each.',
+      },
+      guess: {
+        says: 'It can only guess',
+        reply:
+          'So it is. It sees which letters there are, but not which blank it is filling: all ten get the same guess.',
+      },
+      nothing: {
+        says: 'It learns nothing at all',
+        reply:
+          'It does learn something: to guess letters that occur, and more often those that occur twice. But which blank it is filling it cannot know.',
+      },
+    },
+  },
+  /** @param {{ step: number, of: { name: string, what: string, right: string }[] }} now */
+  now: ({ step, of: [a, b] }) =>
+    `After ${step} steps here, on examples never trained on: lane ${a.name}, ${a.what}, is right in ${a.right} of 100; lane ${b.name}, ${b.what}, in ${b.right}.`,
+  press: 'Press Play below, and see.',
+  heads:
+    'Now one example of them all. Each small picture is a head: a row for each token that looks, a column for each that is looked at. Before the first step they are smeared; watch the pattern come while the model learns.',
+  longer: [
+    'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. The models below are the same; nothing of them is changed. They are only asked about longer examples, up to four times as long. A person who can copy ten letters can copy forty. A model has seen ten only, and no answer of its own was ever wrong because of an eleventh: nothing has told it what to do there.',
+    'How places are told apart now decides. Waves and rotations have a value for every place, though one never met in training; rules by distance say the same at every place; and a learned table has no row beyond its last.',
+  ],
+  table: [
+    'A table of positions begins as noise: each place has a row of numbers by chance, and no two are related. Nobody tells the model that three comes after two. Whatever order the rows have in the end is there because the answers needed it.',
+    'Below each table is how alike every two places are: the sinusoid’s bright diagonal says that neighbours are alike. Learning finds little of that by itself: rows drawn by chance are as unlike as rows can be, and to tell places apart no more is needed. Most of the noise stays. Only where a place has to be related to the one before it, as in “repeat”, do neighbours come to be a little more alike.',
+  ],
+  takeaway:
+    'Training changes nothing but numbers in tables, a little at each step; where attention looks is what comes of it.',
+};
+
 /**
  * What a choice is called, and what there is to say about it.
  * @typedef {{ short: string, long: string }} ChoiceText

@@ -2,10 +2,22 @@ import { matrixOf } from '../../drawing/matrix.js';
 
 /**
  * @typedef {object} HeadStatistics means over the queries that attend to anything
- * @property {number} entropy of a row, in bits: 0 for one key, log2 n for all alike
+ * @property {number} entropy of a row, in bits
  * @property {number} distance |i − j| between query and key, weighted
  * @property {number} largest share of the key that gets most
  */
+
+/**
+ * How evenly weights are spread, in bits: 0 for one alone, log2 n for n alike.
+ * @param {ArrayLike<number>} weights that sum to one
+ */
+export function entropyOf(weights) {
+  let entropy = 0;
+  for (let j = 0; j < weights.length; j++) {
+    if (weights[j] > 0) entropy -= weights[j] * Math.log2(weights[j]);
+  }
+  return entropy;
+}
 
 /**
  * How a head divides its attention.
@@ -18,17 +30,15 @@ export function headStatistics(weights, head) {
   const sums = { entropy: 0, distance: 0, largest: 0 };
   let attending = 0;
   for (let i = 0; i < rows; i++) {
-    let [entropy, distance, largest] = [0, 0, 0];
+    let [distance, largest] = [0, 0];
     for (let j = 0; j < columns; j++) {
       const weight = data[i * columns + j];
-      if (weight === 0) continue;
-      entropy -= weight * Math.log2(weight);
       distance += weight * Math.abs(i - j);
       if (weight > largest) largest = weight;
     }
     if (largest === 0) continue;
     attending += 1;
-    sums.entropy += entropy;
+    sums.entropy += entropyOf(data.subarray(i * columns, (i + 1) * columns));
     sums.distance += distance;
     sums.largest += largest;
   }

@@ -163,7 +163,7 @@ export const descriptions = {
 export function noteOn(scoring, { dotInput, additiveWeights, additiveSeed }) {
   if (scoring === 'scaledDot') {
     return dotInput === 'encoding'
-      ? `Queries and keys are sinusoidal encodings p of x/σ, d = ${encodingWidth}. All have the same length, so the dot product is large where they point the same way: where q is near k.`
+      ? `Queries and keys are vectors p(x/σ) of ${encodingWidth} numbers each: the waves of the chapter on positional encoding. All have the same length, so the dot product is large where they point the same way: where q is near k.`
       : 'The dot product of plain numbers is q·k: that is not a distance, and the largest key gets all the attention. This is why keys are vectors of about the same length.';
   }
   if (scoring === 'additive') {

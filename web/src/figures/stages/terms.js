@@ -2,7 +2,8 @@
  * How one number was computed from others.
  *
  * @typedef {object} Term
- * @property {string} name of the index that is summed over
+ * @property {number} index that is summed over
+ * @property {string} name of it
  * @property {number} a
  * @property {number} b
  * @property {number} product
@@ -41,7 +42,7 @@ export function sumOfProducts(a, b, name, most) {
     rest += product;
   }
   return {
-    terms: ranked.map(({ name, a, b, product }) => ({ name, a, b, product })),
+    terms: ranked,
     others,
     rest,
   };

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { accessibilityProblems } from './accessibility.js';
+import { becomes, heatmap, numberOf, openSite } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+const chapters = [
+  ...['pooling', 'self-attention', 'order', 'encoding', 'rotation', 'architectures'],
+  ...['transformer', 'training', 'precision', 'speed'],
+];
+
+test('each chapter asks, lets the reader guess, names its sources, and leaves a sentence', async () => {
+  for (const chapter of chapters) {
+    const page = await site.open(`#at=${chapter}`);
+    const here = page.locator(`[id="${chapter}"]`);
+    assert.match(await here.locator('.question p').first().innerText(), /\?$/, chapter);
+    assert.match(await here.locator('.takeaway').innerText(), /^To take away\s+\S.*\.$/s, chapter);
+    assert.ok((await here.getByRole('list', { name: 'Sources' }).count()) > 0, chapter);
+    const guess = here.locator('[data-predict]');
+    const choices = guess.getByRole('button');
+    assert.ok((await choices.count()) >= 2, chapter);
+    assert.equal((await guess.getByRole('status').innerText()).trim(), '', chapter);
+    await choices.first().press('Enter');
+    await guess.getByRole('status').getByText(/\S/).first().waitFor();
+    assert.equal(await choices.first().getAttribute('aria-pressed'), 'true');
+    assert.equal(await guess.locator('button.right').count(), 1, chapter);
+    assert.equal(await guess.getByText(': this is so').count(), 1, chapter);
+    // Nothing of a mark-up is left to be read.
+    const said = await here.locator('.passage, .takeaway, [data-predict]').allInnerTexts();
+    assert.doesNotMatch(said.join('\n'), /[[\]{}|]|\*\w|_\{|undefined|NaN|\[object/, chapter);
+    await page.context().close();
+  }
+});
+
+test('a guess stays while the page is open, and another one may be made', async () => {
+  const page = await site.open('#at=order');
+  const guess = page.locator('[data-predict="order"]');
+  await guess.getByRole('button', { name: /^A little/ }).click();
+  await guess.getByText('Near and far do not exist').waitFor();
+  const answer = await guess.getByRole('status').innerText();
+  const [, mantissa, power] = /by more than ([\d.]+) · 10(−\d+)/.exec(answer) ?? [];
+  assert.ok(Number(mantissa) * 10 ** numberOf(power) < 1e-5, answer);
+  await page.evaluate(() => (location.hash = '#at=order&text=man+bites+dog'));
+  await becomes(() => guess.locator('[aria-pressed="true"]').count(), 1);
+  await guess.getByRole('button', { name: /^Nothing/ }).click();
+  await guess.getByText('order is simply not there').waitFor();
+});
+
+test('a term says what it means by pointer and by keyboard, and goes with Escape', async () => {
+  const page = await site.open('#at=pooling');
+  const term = page.locator('#pooling .term', { hasText: 'softmax' });
+  const note = page.locator('#pooling [role=tooltip]', { hasText: 'Turns scores into shares' });
+  assert.ok(await note.isHidden());
+  await term.hover();
+  await note.waitFor();
+  // From the word to what is said of it, without a gap.
+  await note.hover();
+  await page.waitForTimeout(300);
+  assert.ok(await note.isVisible());
+  await page.keyboard.press('Escape');
+  await note.waitFor({ state: 'hidden' });
+  await page.mouse.move(2, 2);
+  await term.focus();
+  await note.waitFor();
+  const inView = await note.evaluate((element) => {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    return left >= 0 && right <= innerWidth && top >= 0 && bottom <= innerHeight;
+  });
+  assert.ok(inView);
+  assert.match((await term.getAttribute('aria-describedby')) ?? '', /\S/);
+  await page.keyboard.press('Escape');
+  await note.waitFor({ state: 'hidden' });
+  await term.press('Enter');
+  await note.waitFor();
+});
+
+test('on a phone a tap shows a term, and a tap elsewhere hides it', async () => {
+  const page = await site.open('#at=rotation', phone);
+  const term = page.locator('#rotation .term', { hasText: 'Rotary' });
+  const note = page.locator('#rotation [role=tooltip]', { hasText: 'RoPE' });
+  await term.tap();
+  await note.waitFor();
+  const { width } = (await note.boundingBox()) ?? { width: Infinity };
+  assert.ok(width <= 390);
+  await page.locator('#rotation .takeaway').tap();
+  await note.waitFor({ state: 'hidden' });
+});
+
+test('undivided scores saturate the softmax, and the numbers say so', async () => {
+  const page = await site.open('#weights=xavier&dModel=256&heads=1&at=self-attention.scale');
+  const figure = page.locator('#scale');
+  const value = async (/** @type {string} */ divisor, /** @type {string} */ name) =>
+    Number(
+      await figure
+        .locator(`[data-divisor="${divisor}"] [data-${name}]`)
+        .getAttribute(`data-${name}`),
+    );
+  await figure.locator('[data-divisor="root"]').waitFor();
+  assert.ok((await value('none', 'entropy')) < (await value('root', 'entropy')));
+  assert.ok((await value('root', 'entropy')) < (await value('width', 'entropy')));
+  const spread = figure.locator('[data-width="1024"] [data-spread]');
+  assert.ok(Math.abs(Number(await spread.getAttribute('data-spread')) / 32 - 1) < 0.1);
+  await heatmap(figure, /scores divided by √D = 16/).waitFor();
+  await figure.getByRole('radio', { name: 'nothing' }).check({ force: true });
+  await heatmap(figure, /scores divided by nothing/).waitFor();
+  await page.waitForURL(/scaleBy=none/);
+});
+
+test('masks are tried from the text', async () => {
+  const page = await site.open('#at=self-attention.weights');
+  await page.getByRole('button', { name: 'no word looks ahead' }).click();
+  await page.waitForURL(/causal=1/);
+  await page.getByRole('button', { name: 'one neighbour on each side' }).click();
+  await page.waitForURL(/window=1/);
+  assert.doesNotMatch(page.url(), /causal=1/);
+});
+
+test('what each head looks at most leads to the head', async () => {
+  const page = await site.open('#at=self-attention.weights');
+  const third = page.getByRole('button', { name: /^head 3/ });
+  assert.match(await third.innerText(), /\d\.\d\d/);
+  await third.click();
+  await page.waitForURL(/head=2/);
+});
+
+test('a softmax says what was taken off, and tells tokens of one name apart', async () => {
+  const page = await site.open('#at=self-attention.stages&stageCell=weights.0.0');
+  const figure = page.locator('#stages');
+  await figure.getByText(/is taken off all of them first/).waitFor();
+  await figure.getByRole('rowheader', { name: /^exp\(score − [\d.]+\)$/ }).waitFor();
+  const heads = await figure.locator('.terms th[scope=col]').allInnerTexts();
+  assert.equal(new Set(heads).size, heads.length);
+});
+
+test('each of eleven ways has its words, and pointing at one frames no other', async () => {
+  const page = await site.open('#at=encoding.encoding-schemes');
+  const cards = page.locator('#encoding-schemes [data-scheme]');
+  await becomes(() => cards.count(), 11);
+  for (const card of await cards.all()) {
+    const facts = await card.locator('dd').allInnerTexts();
+    assert.equal(facts.length, 4);
+    assert.ok(facts.every((fact) => fact.length > 5));
+  }
+  await heatmap(cards.nth(1), /attention weights/).hover();
+  assert.equal(await page.locator('#encoding-schemes .grid [data-lit]').count(), 0);
+});
+
+test('a sine alone leads two ways', async () => {
+  const page = await site.open('#at=rotation.rotation-sine');
+  const figure = page.locator('#rotation-sine');
+  const [now, other, then, elsewhere] = (await figure.locator('.told b').allInnerTexts()).map(
+    numberOf,
+  );
+  assert.ok(Math.abs(now - other) < 0.15 && Math.abs(then - elsewhere) > 0.4);
+});
+
+test('angles of a step back have a sign', async () => {
+  const page = await site.open('#delta=-1&at=rotation.rotation-shift');
+  const angle = page.locator('#rotation-shift [data-pair="0"]');
+  assert.match(await angle.innerText(), /−57\.3°/);
+});
+
+test('on a phone the costs keep their formulas', async () => {
+  const page = await site.open('#at=architectures.costs', phone);
+  const formulas = page.locator('#costs .formula');
+  assert.equal(await formulas.count(), 18);
+  for (const formula of await formulas.all()) assert.ok(await formula.isVisible());
+});
+
+test('chapters for engineers are an appendix, with letters', async () => {
+  const page = await site.open();
+  await page.getByRole('heading', { name: 'Appendix, for engineers' }).waitFor();
+  const links = await page.getByRole('navigation', { name: 'Contents' }).getByRole('link').all();
+  const marks = await Promise.all(links.map((link) => link.locator('span').innerText()));
+  assert.deepEqual(marks, ['1', '2', '3', '4', '5', '6', '7', '8', 'A', 'B']);
+});
+
+test('axe finds nothing wrong with guesses and terms that are open', async () => {
+  for (const options of [{}, { colorScheme: /** @type {const} */ ('dark') }, phone]) {
+    const page = await site.open('#at=self-attention', options);
+    await page.locator('[data-predict="self-attention"] button').first().click();
+    await page.locator('#self-attention .term').first().focus();
+    await page.locator('#self-attention [role=tooltip]:popover-open').first().waitFor();
+    assert.deepEqual(await accessibilityProblems(page), []);
+  }
+});

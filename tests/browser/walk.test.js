@@ -1,0 +1,211 @@
+// One word of the sentence, followed step by step.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { accessibilityProblems } from './accessibility.js';
+import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
+import { becomes, heatmap, numberOf, openSite, overflow, readValues, weightsMap } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const steps = 8;
+/** @param {Page} page */
+const title = (page) => page.locator('#walk-title').innerText();
+/** @param {Page} page */
+const says = (page) => page.locator('#walk [data-says]').innerText();
+/** @param {Page} page @param {string} name */
+const button = (page, name) => page.locator('#walk').getByRole('button', { name, exact: true });
+/** @param {Page} page */
+const stepInLink = (page) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get('walk');
+/** The word that is followed, and its place. @param {Page} page */
+const chosen = (page) =>
+  page.locator('#walk [aria-pressed="true"]').evaluate((element) => element.textContent?.trim());
+
+test('it is offered in the first view, and begun, stepped and left by keys, with the focus in the right place', async () => {
+  const page = await site.open();
+  const start = page.getByRole('button', { name: 'Follow one word' });
+  const { y, height } = /** @type {{ y: number, height: number }} */ (await start.boundingBox());
+  assert.ok(y + height < 900, String(y));
+  await start.press('Enter');
+  await becomes(() => title(page), 'A word becomes numbers');
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'walk-title');
+  assert.equal(await page.locator('#sentence').count(), 0);
+  await page.keyboard.press('ArrowRight');
+  await becomes(() => title(page), 'Clock hands tell its place');
+  await becomes(async () => stepInLink(page), '2');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('ArrowLeft');
+  await becomes(() => title(page), 'A word becomes numbers');
+  // Arrow keys are a matrix's where that has the focus, and Escape leaves from there as well.
+  const strip = heatmap(page.locator('#walk'), /^the vector of the word/);
+  await strip.focus();
+  await strip.press('ArrowRight');
+  assert.equal(await title(page), 'A word becomes numbers');
+  await page.keyboard.press('Escape');
+  await page.locator('#sentence').waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'start-walk');
+  await becomes(async () => new URL(page.url()).hash, '');
+  await page.context().close();
+});
+
+test('it plays by itself to its end, in 60 to 90 seconds, and stops for who touches something', async () => {
+  const page = await site.open('', { reducedMotion: 'reduce' });
+  await page.clock.install();
+  await page.getByRole('button', { name: 'Follow one word' }).click();
+  await button(page, 'Play').click();
+  /** @param {number} seconds */
+  const pass = (seconds) => page.clock.runFor(1000 * seconds);
+  await pass(30);
+  assert.ok(Number(await page.locator('.dots .past').count()) >= 2);
+  await page.locator('#walk .stage canvas').first().click();
+  await button(page, 'Play').waitFor();
+  await button(page, 'Step 1').or(page.locator('.dots button').first()).click();
+  await button(page, 'Play').click();
+  let seconds = 0;
+  while (!(await button(page, 'Play again').isVisible()) && seconds < 120) {
+    await pass(1);
+    seconds++;
+  }
+  // The last step is said, too.
+  assert.ok(seconds + 9 >= 60 && seconds + 9 <= 90, String(seconds));
+  await page.context().close();
+});
+
+test('its numbers are those of the chapters', async () => {
+  const settings = 'weights=xavier&head=1&walkWord=8';
+  const weights = await (async () => {
+    const page = await site.open(`#at=self-attention.weights&${settings}`);
+    const values = await readValues(weightsMap(page), 11, 11);
+    await page.context().close();
+    return values[8];
+  })();
+  const page = await site.open(`#walk=4&${settings}`);
+  assert.equal(await chosen(page), 'cat8');
+  const shown = await page.locator('#walk .row .number').allInnerTexts();
+  shown.forEach((text, key) => assert.equal(text, weights[key].toFixed(3)));
+  const entropy = weights.reduce((sum, weight) => sum - weight * Math.log2(weight), 0);
+  await button(page, 'Next').click();
+  const [divided, undivided] = await page
+    .locator('#walk [data-entropy]')
+    .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-entropy'))));
+  assert.ok(Math.abs(divided - entropy) < 1e-4, `${divided} for ${entropy}`);
+  assert.ok(undivided < divided);
+  assert.match(await says(page), new RegExp(`from ${divided.toFixed(2)} bits`));
+  // The hands that are added are those of place 8.
+  await page.locator('.dots button').nth(1).click();
+  const hands = heatmap(page.locator('#walk'), /^plus its clock hands/);
+  await becomes(async () => {
+    const [row] = await readValues(hands, 1, 64);
+    return maxAbsDifference([row], [sinusoidalEncoding(9, 64, 10000)[8]]) < 1e-6;
+  }, true);
+  await page.context().close();
+});
+
+test('without positions the shuffled sentence is the same, whatever the order', async () => {
+  const page = await site.open('#walk=7&weights=xavier');
+  const differences = () =>
+    page
+      .locator('#walk [data-difference]')
+      .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-difference'))));
+  const [before] = await differences();
+  await button(page, 'another order').click();
+  await becomes(async () => (await differences())[0] !== before, true);
+  const [placed, unplaced] = await differences();
+  assert.ok(placed > 1e-2 && unplaced < 1e-5, `${placed}, ${unplaced}`);
+  await page.context().close();
+});
+
+test('what has learned nothing says so, and a model that has guesses the next word', async () => {
+  const page = await site.open('#walk=8&text=the+lady+sat+by+the+fire+because+the+lady');
+  assert.equal(await title(page), 'Nobody guesses yet');
+  await page
+    .locator('#walk')
+    .getByRole('button', { name: /^Take a model/ })
+    .click();
+  await becomes(() => title(page), 'The next word is guessed');
+  const shares = await page
+    .locator('#walk [data-probability]')
+    .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-probability'))));
+  assert.ok(shares[0] > 0.1 && shares.every((share, i) => !i || share <= shares[i - 1]));
+  // Its positions turn queries and keys, and that is said.
+  await page.locator('.dots button').nth(1).click();
+  assert.match(await says(page), /This one does not/);
+  await heatmap(page.locator('#walk'), /^turned by the clocks/).waitFor();
+  // The guess goes on with the sentence.
+  await page.locator('.dots button').nth(7).click();
+  const text = await page.getByRole('textbox').first().inputValue();
+  await page.locator('#walk [aria-label="The word to follow"] button').last().click();
+  const candidate = page.locator('#walk [aria-label="What may come next"] button').first();
+  const word = await candidate.locator('bdi').innerText();
+  await candidate.click();
+  assert.equal(await page.getByRole('textbox').first().inputValue(), `${text} ${word}`);
+  await page.context().close();
+});
+
+test('another word is chosen, and one whose masks hide all says so', async () => {
+  const page = await site.open('#walk=3&causal=1');
+  await page.locator('#walk').getByRole('button', { name: /^mat/ }).click();
+  await becomes(() => chosen(page), 'mat5');
+  assert.equal(await page.locator('#walk .row').count(), 6);
+  await page.waitForURL(({ hash }) => /[#&]walkWord=5(&|$)/.test(hash));
+  await page.goto(`${site.url}#walk=3&walkWord=0&blocked=0.0&causal=1`);
+  await page.getByText('The masks hide every word').waitFor();
+  await page.context().close();
+});
+
+test('each step leads to a chapter, and Back to the step', async () => {
+  const page = await site.open('#walk=7');
+  await page
+    .locator('#walk')
+    .getByRole('link', { name: /^Chapter 3/ })
+    .click();
+  await page.locator('#order[data-loaded]').waitFor();
+  await page.waitForFunction(() => !document.documentElement.dataset.going);
+  await page.goBack();
+  await page.waitForFunction(() => !document.documentElement.dataset.going);
+  assert.equal(await title(page), 'Break it: take away the places');
+  await page.context().close();
+});
+
+test('a long sentence is walked in the worker', async () => {
+  const text = Array.from({ length: 900 }, (_, i) => `word${i % 300}`).join('+');
+  const page = await site.open(`#walk=6&text=${text}`);
+  await page.getByText(/^and 88\d more/).waitFor();
+  const shown = await page.locator('#walk .row .number').allInnerTexts();
+  assert.ok(shown.every((each) => numberOf(each.replace('< ', '')) <= 1));
+  await page.context().close();
+});
+
+for (const [name, options] of /** @type {const} */ ([
+  ['a phone', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }],
+  ['a dark screen', { colorScheme: 'dark' }],
+])) {
+  test(`on ${name} each step is accessible, fits, and its caption is in sight`, async () => {
+    const page = await site.open('#walk=1&weights=learned&causal=1', {
+      ...{ ...options, reducedMotion: 'reduce' },
+    });
+    for (let step = 1; step <= steps; step++) {
+      await page
+        .locator('.dots button')
+        .nth(step - 1)
+        .click();
+      await page.waitForTimeout(200);
+      assert.deepEqual(await accessibilityProblems(page), [], `step ${step}`);
+      assert.equal(await overflow(page), 0, `step ${step}`);
+      for (const what of ['#walk-title', '#walk .controls']) {
+        const { y, height } = /** @type {{ y: number, height: number }} */ (
+          await page.locator(what).boundingBox()
+        );
+        assert.ok(y > 0 && y + height <= (page.viewportSize()?.height ?? 0), `${what}, ${step}`);
+      }
+    }
+    await page.context().close();
+  });
+}

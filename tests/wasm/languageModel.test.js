@@ -1,0 +1,385 @@
+// Models of every family, from files as their owners save them, beside what PyTorch computes in double
+// precision: see tests/native/models/recorded/record.py.
+
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+
+import { AttnError, load } from 'attn';
+import { load as loadInWorker } from 'attn/worker';
+
+import { kRoot } from '../../wasm/toolchain/checkout.js';
+import { everyVariant } from './everyVariant.js';
+
+/** @import { LanguageModel, LanguageModelHints, Tensor } from 'attn' */
+
+const kRecorded = join(kRoot, 'tests/native/models/recorded');
+const kTolerance = 2e-5;
+const kPyTorch = 'torch.nn.TransformerEncoder';
+
+/** By folder, the family that is to be recognised, and what has to be said of it. @type {Record<string, [string, LanguageModelHints?]>} */
+const kModels = {
+  gpt2: ['gpt2'],
+  gpt2_prefix: ['gpt2'],
+  bert: ['bert'],
+  bert_plain: ['bert'],
+  roberta: ['roberta'],
+  distilbert: ['distilbert'],
+  llama: ['llama'],
+  llama_none: ['llama'],
+  llama_linear: ['llama'],
+  llama_dynamic: ['llama'],
+  llama_yarn: ['llama'],
+  smollm3: ['smollm3'],
+  mistral: ['mistral'],
+  qwen2: ['qwen2'],
+  qwen3: ['qwen3'],
+  gemma2: ['gemma2'],
+  gemma3: ['gemma3_text'],
+  gpt_oss_dense: ['gpt_oss'],
+  pytorch_encoder: [kPyTorch, { numHeads: 3 }],
+  pytorch_encoder_first: [kPyTorch, { numHeads: 3, activation: 'gelu', normFirst: true }],
+  attn_rotary: ['attn'],
+  attn_sinusoidal: ['attn'],
+};
+
+/** @param {string} path */
+const read = (path) => new Uint8Array(readFileSync(join(kRecorded, path)));
+
+/** A model's files; those of llama where it has only a configuration of its own. @param {string} name */
+function filesOf(name) {
+  /** @type {Record<string, Uint8Array>} */
+  const files = {};
+  const weights = existsSync(join(kRecorded, name, 'model.safetensors'))
+    ? [`${name}/model.safetensors`]
+    : ['', '.index.json'].flatMap((end) =>
+        end
+          ? `llama/model.safetensors${end}`
+          : [1, 2].map((part) => `llama/model-0000${part}-of-00002.safetensors`),
+      );
+  for (const path of weights) files[path] = read(path);
+  const config = `${name}/config.json`;
+  if (existsSync(join(kRecorded, config))) files[config] = read(config);
+  return files;
+}
+
+/** @param {Record<string, Uint8Array>} files @returns {Record<string, Blob>} */
+const asBlobs = (files) =>
+  Object.fromEntries(
+    Object.entries(files).map(([name, bytes]) => [
+      name,
+      new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)]),
+    ]),
+  );
+
+/** @param {Record<string, Uint8Array>} files @param {string} from @param {string} to */
+function withConfig(files, from, to) {
+  const name = Object.keys(files).find((path) => path.endsWith('config.json')) ?? '';
+  const text = new TextDecoder().decode(files[name]);
+  assert.ok(text.includes(from), from);
+  return { ...files, [name]: new TextEncoder().encode(text.replace(from, to)) };
+}
+
+/** @param {string} code @param {RegExp} message */
+const error = (code, message) => (/** @type {unknown} */ thrown) => {
+  assert.ok(thrown instanceof AttnError, `${thrown}`);
+  assert.equal(thrown.code, code, thrown.message);
+  assert.match(thrown.message, message);
+  return true;
+};
+
+await everyVariant(
+  'language models',
+  (attn) => {
+    /** What was recorded of a model. @param {string} name */
+    const recordedOf = (name) => {
+      const file = new attn.Safetensors(read(`${name}/expected.safetensors`));
+      const all = new Map(file.tensors.map((entry) => [entry.name, file.read(entry.name)]));
+      file.dispose();
+      return all;
+    };
+
+    /** @param {Tensor} got @param {Tensor | undefined} want @param {number} [firstRow] */
+    const assertRecorded = (got, want, firstRow = 0) => {
+      assert.ok(want);
+      const begin = firstRow * got.shape[got.shape.length - 1];
+      got.data.forEach((value, i) => {
+        const difference = Math.abs(value - want.data[begin + i]);
+        assert.ok(difference <= kTolerance, `${i}: ${difference}`);
+      });
+      if (firstRow === 0) assert.deepEqual(got.shape, want.shape);
+    };
+
+    for (const [name, [family, hints]] of Object.entries(kModels)) {
+      test(`${name}_gives_what_pytorch_computes`, async () => {
+        const recorded = recordedOf(name);
+        const model = await attn.loadModel(asBlobs(filesOf(name)), hints);
+        assert.equal(model.description.family, family);
+        assert.equal(model.layers.length, model.description.layers.length);
+        const ids = recorded.get('ids')?.data;
+        const intermediates = model.layers.map((_, l) => `encoder.layers.${l}.self_attn.weights`);
+        const options = {
+          intermediates,
+          tokenTypes: recorded.get('token_types')?.data,
+          ...{ needLogits: recorded.has('logits'), needHidden: true },
+          needPooled: recorded.has('pooled'),
+        };
+        const x = recorded.get('x');
+        const result = x
+          ? model.forwardVectors(x, options)
+          : model.forward(/** @type {Float32Array} */ (ids), options);
+        assertRecorded(/** @type {Tensor} */ (result.hidden), recorded.get('hidden'));
+        for (const key of /** @type {const} */ (['logits', 'pooled'])) {
+          assert.equal(result[key] !== undefined, recorded.has(key));
+          const values = result[key];
+          if (values) assertRecorded(values, recorded.get(key));
+        }
+        intermediates.forEach((path, l) =>
+          assertRecorded(result.intermediates[path], recorded.get(`weights.${l}`)),
+        );
+
+        const greedy = recorded.get('greedy');
+        // Dynamic scaling rotates each key for the length at its time.
+        if (greedy && ids && name !== 'llama_dynamic') {
+          const caches = model.makeCaches();
+          for (let at = 0; at < ids.length; at = caches.length) {
+            const next = ids.subarray(at, at + (at === 0 ? 5 : 1));
+            const { logits } = model.forward(next, { caches, numLogits: 1 });
+            assertRecorded(logits, recorded.get('logits'), at + next.length - 1);
+          }
+          caches.dispose();
+          const said = [...greedy.data];
+          assert.deepEqual(model.generate(said.slice(0, 4), { maxNewTokens: 8 }), said.slice(4));
+        }
+        model.dispose();
+      });
+    }
+  },
+  { models: true },
+);
+
+const attn = await load({ models: true, variant: 'simd128' });
+after(() => attn.dispose());
+
+/** @param {LanguageModel} model */
+const logitsOf = (model) => model.forward([1, 2, 3, 4]).logits;
+
+test('files_are_given_as_bytes_blobs_maps_or_files_and_their_paths_do_not_matter', async () => {
+  const files = filesOf('llama');
+  const want = logitsOf(await attn.loadModel(files));
+  const blobs = asBlobs(files);
+  assert.deepEqual(logitsOf(await attn.loadModel(new Map(Object.entries(blobs)))), want);
+  if (typeof File === 'function') {
+    const list = Object.entries(blobs).map(([name, blob]) => new File([blob], name));
+    assert.deepEqual(logitsOf(await attn.loadModel(list)), want);
+  }
+  const own = read('attn_rotary/model.safetensors');
+  const alone = logitsOf(await attn.loadModel(own));
+  assert.deepEqual(logitsOf(await attn.loadModel(own.buffer)), alone);
+  assert.deepEqual(logitsOf(await attn.loadModel(new Blob([own]))), alone);
+});
+
+test('progress_is_told_up_to_the_end_and_loading_can_be_ended', async () => {
+  /** @type {number[]} */
+  const seen = [];
+  let all = 0;
+  const model = await attn.loadModel(filesOf('gpt2'), {
+    onProgress: (done, of) => (seen.push(done), (all = of)),
+  });
+  assert.equal(seen.at(-1), all);
+  assert.equal(all, 4 * model.description.numParameters);
+  assert.ok(seen.every((done, i) => i === 0 || done > seen[i - 1]));
+  model.dispose();
+
+  const before = attn.memory().bytesInUse;
+  const controller = new AbortController();
+  const loading = attn.loadModel(filesOf('gpt2'), {
+    signal: controller.signal,
+    onProgress: (done) => done > all / 2 && controller.abort(),
+  });
+  await assert.rejects(loading, { name: 'AbortError' });
+  assert.equal(attn.memory().bytesInUse, before);
+});
+
+test('a_description_reads_no_weights', async () => {
+  const files = filesOf('gemma3');
+  let read = 0;
+  const counted = Object.entries(asBlobs(files)).map(([name, blob]) => {
+    const slice = blob.slice.bind(blob);
+    blob.slice = (begin = 0, end = blob.size) => ((read += end - begin), slice(begin, end));
+    return /** @type {[string, Blob]} */ ([name, blob]);
+  });
+  const description = await attn.describeModel(counted);
+  const all = Object.values(files).reduce((sum, bytes) => sum + bytes.length, 0);
+  assert.ok(read < all / 2, `${read} of ${all}`);
+  const { layers, ...rest } = description;
+  assert.deepEqual(rest, {
+    ...{ family: 'gemma3_text', numParameters: 12_478, memory: rest.memory, vocabSize: 33 },
+    ...{ maxPositions: 0, sinusoidal: false, numTokenTypes: 0, causal: true, hasLogits: true },
+    ...{ tied: true, hasPooler: false, finalSoftcap: 0, unusedTensors: [] },
+    unusedFields: ['architectures.0', 'max_position_embeddings'],
+  });
+  assert.deepEqual(
+    layers.map(({ windowLeft }) => windowLeft),
+    [3, 3, undefined],
+  );
+  assert.equal(layers[0].activation, 'geluTanh');
+  assert.equal(layers[0].headDim, 8);
+});
+
+test('layers_and_frequencies_of_a_model_are_there', async () => {
+  const model = await attn.loadModel(filesOf('llama_yarn'));
+  const x = attn.randomNormal({ shape: [3, 24], seed: 1 });
+  const { output, weights } = model.layers[1].forward(x, {
+    attention: { causal: true, needWeights: true },
+  });
+  assert.deepEqual(output.shape, [3, 24]);
+  assert.deepEqual(weights.shape, [6, 3, 3]);
+  const scaling = {
+    type: /** @type {const} */ ('yarn'),
+    ...{ factor: 4, originalMaxPositionEmbeddings: 128 },
+  };
+  const rotary = new attn.RotaryEmbedding({ rotaryDim: 4, base: 500, scaling });
+  assert.deepEqual(model.rotaryFrequencies(0), {
+    frequencies: rotary.frequencies(),
+    attentionFactor: rotary.attentionFactor,
+  });
+  assert.equal(model.parameter('encoder.layers.2.norm1.weight').shape[0], 24);
+  assert.match(JSON.stringify(model), /"family":"llama"/);
+  model.dispose();
+  assert.throws(() => model.layers[0].forward(x), error('disposed', /dispose/));
+  const gpt2 = await attn.loadModel(filesOf('gpt2'));
+  assert.equal(gpt2.rotaryFrequencies(0), undefined);
+});
+
+test('tokens_are_chosen_by_temperature_and_stream', async () => {
+  const logits = { data: Float32Array.of(0.5, 2, 2, -1), shape: [4] };
+  assert.equal(attn.chooseToken(logits), 1);
+  const drawn = Array.from({ length: 400 }, (_, step) =>
+    attn.chooseToken(logits, { temperature: 1, topK: 2, seed: 3, step }),
+  );
+  const ones = drawn.filter((token) => token === 1).length;
+  assert.ok(ones > 150 && ones < 250, `${ones}`);
+  assert.deepEqual([...new Set(drawn)].sort(), [1, 2]);
+
+  const model = await attn.loadModel(filesOf('qwen3'));
+  const options = { temperature: 1.5, seed: 7, maxNewTokens: 12 };
+  const said = model.generate([1, 2, 3], options);
+  assert.equal(said.length, 12);
+  const caches = model.makeCaches();
+  let next = [1, 2, 3];
+  said.forEach((token, step) => {
+    const { logits } = model.forward(next, { caches, numLogits: 1 });
+    const row = { data: logits.data, shape: [26] };
+    assert.equal(attn.chooseToken(row, { temperature: 1.5, seed: 7, step }), token);
+    next = [token];
+  });
+  const stop = said[3];
+  const stopped = model.generate([1, 2, 3], { ...options, stopIds: [stop] });
+  assert.deepEqual(stopped, said.slice(0, said.indexOf(stop) + 1));
+});
+
+test('what_does_not_fit_is_refused_with_its_name', async () => {
+  const refused = (
+    /** @type {any} */ files,
+    /** @type {string} */ code,
+    /** @type {RegExp} */ message,
+    options = {},
+  ) => assert.rejects(attn.loadModel(files, options), error(code, message));
+  const before = attn.memory().bytesInUse;
+  const llama = filesOf('llama');
+  const [first, second, index] = Object.keys(llama);
+  await refused({}, 'not_found', /^files: got none, needs one or more \.safetensors files$/);
+  await refused(3, 'invalid_argument', /^files: got 3/);
+  await refused(
+    { 'a.safetensors': 'text' },
+    'invalid_argument',
+    /^files\.a\.safetensors: got 'text'/,
+  );
+  await refused(
+    { ...llama, [second]: undefined, [index]: llama[index], 'b.safetensors': llama[first] },
+    'invalid_argument',
+    /^files\./,
+  );
+  const part = Object.fromEntries(Object.entries(llama).filter(([name]) => name !== second));
+  await refused(part, 'not_found', /got no model-00002-of-00002\.safetensors/);
+  await refused(
+    withConfig(filesOf('qwen3'), '"qwen3"', '"mamba2"'),
+    'unsupported',
+    /^architecture: got "mamba2" with the tensors .*nearest is llama/,
+  );
+  await refused(
+    withConfig(filesOf('qwen3'), '"hidden_size": 18', '"hidden_size": 20'),
+    'shape_mismatch',
+    /^tensor "model\.embed_tokens\.weight": got shape \(26, 18\)/,
+  );
+  await refused(
+    read('pytorch_encoder/model.safetensors'),
+    'invalid_argument',
+    /^numHeads: got none/,
+  );
+  const gpt2 = filesOf('gpt2');
+  await refused(gpt2, 'unsupported', /^weights: got 1 MB of memory/, { maxMemory: 1000 });
+  await refused(gpt2, 'invalid_argument', /unknown name 'heads'/, { heads: 3 });
+  const cut = Object.fromEntries(
+    Object.entries(gpt2).map(([name, bytes]) => [
+      name,
+      name.endsWith('.json') ? bytes : bytes.subarray(0, -100),
+    ]),
+  );
+  await refused(cut, 'invalid_format', /^tensor ".*": got data_offsets/);
+  const bytes = gpt2['gpt2/model.safetensors'].slice();
+  bytes.set([0, 0, 0xc0, 0x7f], bytes.length - 4 * 37);
+  await refused(
+    { ...gpt2, 'gpt2/model.safetensors': bytes },
+    'invalid_format',
+    /^tensor "wte\.weight": got NaN at \(27, 3\)|^tensor ".*": got NaN at \(\d+(, \d+)?\), needs finite/,
+  );
+  // The last error's text is kept.
+  assert.ok(attn.memory().bytesInUse < before + 2000);
+});
+
+test('calls_that_a_model_cannot_answer_say_so', async () => {
+  const bert = await attn.loadModel(filesOf('bert_plain'));
+  assert.throws(() => bert.forward([1, 2]), error('unsupported', /^logits: .*no output layer/));
+  assert.throws(() => bert.makeCaches(), error('unsupported', /causal/));
+  assert.throws(() => bert.forward([27]), error('invalid_argument', /^ids\[0\]: got 27|^ids/));
+  assert.throws(
+    () => bert.forward([1], { needLogits: false, tokenTypes: [2] }),
+    error('invalid_argument', /^tokenTypes/),
+  );
+  const encoder = await attn.loadModel(filesOf('pytorch_encoder'), { numHeads: 3 });
+  assert.throws(() => encoder.forward([1]), error('unsupported', /forwardVectors/));
+  const gpt2 = await attn.loadModel(filesOf('gpt2'));
+  assert.throws(
+    () => gpt2.forward([1, 2], { numLogits: 3 }),
+    error('invalid_argument', /^numLogits/),
+  );
+  assert.throws(
+    () => gpt2.generate(new Array(19).fill(1), { maxNewTokens: 2 }),
+    error('invalid_argument', /^maxNewTokens: got 2, needs at most 1/),
+  );
+});
+
+test('other_modules_say_how_models_are_loaded', async () => {
+  const plain = await load({ variant: 'simd128' });
+  assert.throws(
+    () => /** @type {any} */ (plain).loadModel({}),
+    error('unsupported', /without models.*load\(\{ models: true \}\)/),
+  );
+  plain.dispose();
+  await assert.rejects(
+    load({ models: true, training: true }),
+    error('invalid_argument', /^models: got true/),
+  );
+});
+
+test('a_model_in_a_worker_has_the_same_methods', async () => {
+  const remote = /** @type {any} */ (await loadInWorker({ models: true, variant: 'simd128' }));
+  const model = await remote.loadModel(filesOf('gpt2'));
+  const { logits } = await model.forward([1, 2, 3, 4]);
+  assert.deepEqual(logits, logitsOf(await attn.loadModel(filesOf('gpt2'))));
+  assert.equal((await model.description).family, 'gpt2');
+  await remote.dispose();
+});

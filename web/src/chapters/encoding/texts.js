@@ -1,0 +1,150 @@
+/** The story of positions: what is said around its figures. */
+export const texts = {
+  question: 'How can a handful of numbers say where a word stands?',
+  lead: [
+    'Why not simply write 0, 1, 2, 3 … beside the words? Because the numbers grow without end: the 5,000th word would carry one that drowns all others. And shares of the length, 0 to 1, would mean another distance in every sentence.',
+    'A clock has solved this. Its hands never leave the dial, and yet hours, minutes and seconds together tell each of 43,200 moments of half a day. The fast hand tells neighbours apart, the slow one morning from noon. Binary numbers do the same: 000, 001, 010, 011: the last digit changes at each step, the one before it half as often.',
+    'The encoding of the first Transformer is such a clock. Each pair of columns is one hand; the two numbers say where its tip is: sine and cosine of its angle. Its fastest hand turns once in 2π, about 6.3 positions.',
+  ],
+  /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string }} clock */
+  waves: ({ factor, pairs, slowest, width, base }) => [
+    'Which speeds should the hands have? Each is slower than the one before by the same *factor*: a [geometric series], like units, tens and hundreds. So a few hands reach from neighbours to whole books. Were each slower by the same *amount*, there would be one fast hand, all others would be slow, and hardly anything would tell place 5 from place 50.',
+    `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions, which is its [wavelength] λ. With a small base even the slowest is soon round, and places far apart look alike. With a large one slow hands hardly move within a text, and say little. Models for long texts take a larger one: the first Transformer 10,000, Llama 3 500,000. Pull the slider, and watch the right half of the map.`,
+  ],
+  predict: {
+    question:
+      'Keep only the fastest hand, sin i and cos i. Which position can hardly be told from position 0?',
+    choices: {
+      opposite: {
+        says: '22',
+        reply:
+          '22 positions are three and a half turns: the hand points the opposite way. Nothing could be less alike.',
+      },
+      round: {
+        says: '44',
+        reply: 'So it is: 44 positions are seven turns but for one degree.',
+      },
+      never: {
+        says: 'None: 2π is no whole number, so the hand is never back',
+        reply:
+          'Never *exactly*; but numbers that differ by a hundredth are hard to tell apart, for a model as for an eye. At 44 the hand has turned seven times but for one degree.',
+      },
+    },
+  },
+  /** @param {{ first: string, all: string, width: string }} found */
+  apart: ({ first, all, width }) =>
+    `In the first pair of columns, positions 0 and 44 are ${first} apart; in all ${width} columns together ${all}. The slower hands tell what the fast one cannot.`,
+
+  similarity: [
+    'How alike are two places? Take the [dot product] of their rows. It depends on nothing but how far apart they are: largest on the diagonal, and the same along each line beside it. So nearness is in these numbers, though nobody put it there.',
+    'That is exact only as long as the encodings are alone. In a layer they are added to words, and the sum goes through the projections. A score has four parts then: word with word, word with place, place with word, and place with place. Only the last is what you see here.',
+  ],
+
+  schemes: [
+    'There are other ways to tell positions. They differ in where the position comes in. It can be *added to the word* before the first layer, as waves or as a table that is learned. It can be *added to the score*: a number for each distance, which is fixed (ALiBi) or learned (T5). It can be *added to the key*: a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE): then a score depends on how far the two are apart, and on the words.',
+    'The last four are the rotary way with rules for texts that are longer than any in training. There slow hands come to angles that the model has never seen. *Linear* slows all hands alike, and neighbours become harder to tell apart. *NTK* enlarges the base once the text is too long: fast hands stay nearly as they are, slow ones are slowed. *YaRN* and *Llama 3* decide hand by hand: one that has turned many times within the trained length has seen every angle, and stays; one that has not turned once is slowed. They differ in what lies between, and YaRN sharpens the scores a little, too.',
+    'Here all are on your sentence, with the same projections. In each card, the left picture is what says where words stand, and the right one is the attention that comes of it.',
+  ],
+  nothing: 'Nothing to compare yet. Type a word or two above.',
+
+  cards: {
+    labels: {
+      where: 'acts',
+      users: 'used by',
+      good: 'good for',
+      beyond: 'beyond the trained length',
+      attention: 'the attention that results',
+    },
+    none: {
+      idea: 'Nothing is said about positions.',
+      drawn: 'nothing is said',
+      where: 'nowhere',
+      users: 'some layers of Llama 4 and SmolLM3',
+      good: 'sets, where order means nothing; with a causal mask, models find out some of it',
+      beyond: 'there is nothing that could run out, and nothing that could help',
+    },
+    sinusoidal: {
+      idea: 'Each position has a row of waves, from fast to slow.',
+      drawn: 'added to the words: a row for each position',
+      where: 'on the words, before the first layer',
+      users: 'the first Transformer (2017)',
+      good: 'nothing to learn; a step on is a turn by a fixed angle',
+      beyond: 'has a row for every position, but models make little of rows they never met',
+    },
+    learned: {
+      idea: 'Each position has a row in a table, learned like those of words.',
+      drawn: 'added to the words: a row for each position',
+      where: 'on the words, before the first layer',
+      users: 'BERT, GPT-2',
+      good: 'texts of a fixed length; nothing to choose',
+      beyond: 'the table ends: there is no row',
+    },
+    alibi: {
+      idea: 'The further away a key is, the more is taken off its score.',
+      drawn: 'added to the scores: a number for each pair',
+      where: 'on the scores, steeper in some heads than in others',
+      users: 'BLOOM, MPT',
+      good: 'longer texts than in training; nothing to learn',
+      beyond: 'goes on as before: what is far fades',
+    },
+    t5: {
+      idea: 'Each distance has a learned number: near ones one each, far ones share.',
+      drawn: 'added to the scores: a number for each pair',
+      where: 'on the scores, with numbers for each head',
+      users: 'T5 and its kin',
+      good: 'few numbers, and each head learns how far to look',
+      beyond: 'all distances from 128 on share the last number',
+    },
+    shaw: {
+      idea: 'Each distance has a learned vector: so a query can ask for a distance.',
+      drawn: 'added to the keys: a row for each distance',
+      where: 'on the keys, so within the scores',
+      users: 'Shaw et al. (2018), Music Transformer',
+      good: 'questions such as “who stands two before me?”',
+      beyond: 'all distances beyond the last share its vector',
+    },
+    rotary: {
+      idea: 'Queries and keys are turned by an angle for their place: their product keeps the difference.',
+      drawn: 'turns queries and keys: cosines, then sines, of each position',
+      where: 'on queries and keys, in every layer',
+      users: 'Llama, Mistral, Qwen, and the model of this page',
+      good: 'distances, with nothing to learn; words stay as they are',
+      beyond: 'slow hands come to angles never seen, and the model soon fails',
+    },
+    linear: {
+      idea: 'All hands are slowed alike: more places within the same angles.',
+      drawn: 'turns queries and keys: cosines, then sines, of each position',
+      where: 'on queries and keys, in every layer',
+      users: 'LongChat, Vicuna with 16k',
+      good: 'the simplest stretch, with a little more training',
+      beyond: 'reaches further by its factor; neighbours blur',
+    },
+    dynamic: {
+      idea: 'Once the text is too long, the base grows: slow hands slow down, fast ones hardly.',
+      drawn: 'turns queries and keys: cosines, then sines, of each position',
+      where: 'on queries and keys, in every layer',
+      users: 'the first Qwen; models stretched without training',
+      good: 'short texts stay exactly as they were',
+      beyond: 'stretches as the text grows',
+    },
+    yarn: {
+      idea: 'Hand by hand: fast ones stay, slow ones are slowed, those between in part; scores are sharpened.',
+      drawn: 'turns queries and keys: cosines, then sines, of each position',
+      where: 'on queries and keys, in every layer',
+      users: 'Qwen 2.5 and 3 for long texts, DeepSeek V3, gpt-oss',
+      good: 'near order stays exact; little training is enough',
+      beyond: 'reaches further by its factor',
+    },
+    llama3: {
+      idea: 'The same with two borders: shorter waves stay, longer ones are slowed, those between in part.',
+      drawn: 'turns queries and keys: cosines, then sines, of each position',
+      where: 'on queries and keys, in every layer',
+      users: 'Llama 3.1 and later',
+      good: 'near order stays exact; no sharpening is needed',
+      beyond: 'reaches further by its factor, after more training',
+    },
+  },
+
+  takeaway:
+    'A place is told by many hands, fast ones for near and slow ones for far; and the ways of telling differ in what they touch: the word, the score, the key, or the angle of query and key.',
+};

@@ -1,0 +1,194 @@
+// What the walk says. A step says one thing in a title and some sentences; `more` is said below them.
+
+/**
+ * @typedef {object} Facts what the sentences tell of
+ * @property {string} word that is followed, in quotation marks
+ * @property {number} place of it, from 0
+ * @property {boolean} learned whether the layer is one of the language model
+ * @property {boolean} same whether queries and keys are the same vectors
+ * @property {'adds' | 'turns' | 'nothing'} positions
+ * @property {boolean} isPiece whether the word is a piece of one
+ * @property {number | null} twin another place of the same word
+ * @property {number} width E
+ * @property {number} depth D
+ * @property {number} head from 1
+ * @property {number} layer from 1
+ * @property {number} layers of the model
+ * @property {boolean} hidden whether later words are hidden from it
+ * @property {{ word: string, itself: boolean, weight: string, score: string } | null} best the key with
+ *   most weight
+ * @property {{ word: string, weight: string, rest: string } | null} second the key after it, and what is
+ *   left for the others
+ * @property {string} root √D
+ * @property {{ entropy: string, largest: string }} divided
+ * @property {{ entropy: string, largest: string }} undivided
+ * @property {string} changed how much the shuffle changes the output, with positions
+ * @property {{ word: string, share: string } | null} guess
+ * @property {{ word: string, share: string, guessed: boolean } | null} next what stands there
+ * @property {string} vocabulary tokens to guess among
+ *
+ * @typedef {object} Step
+ * @property {(facts: Facts) => string} title
+ * @property {(facts: Facts) => string} says
+ * @property {(facts: Facts) => string} [more]
+ * @property {boolean} [breaks] whether it leaves something out on purpose
+ * @property {string} chapter that tells it whole
+ * @property {(number: number) => string} link number: of that chapter
+ * @property {number} seconds it takes when it plays
+ */
+
+/** @type {readonly Step[]} */
+export const steps = [
+  {
+    title: () => 'A word becomes numbers',
+    says: ({ word, width, learned }) =>
+      learned
+        ? `A model cannot read. It has a list with ${width} numbers for each word that it knows. These are the ones of ${word}. Such a row of numbers is called a vector. Each stripe is one number: training has found it.`
+        : `A computer cannot read. So ${word} becomes ${width} numbers, made from the letters in it. Such a row of numbers is called a vector. Each stripe is one number.`,
+    more: ({ word, twin, isPiece }) =>
+      twin !== null
+        ? `${word} also stands at place ${twin}. There it has the very same numbers: they do not tell where it stands.`
+        : isPiece
+          ? `A word that is rare is cut into pieces. ${word} is one of them. It is treated as a word.`
+          : '',
+    chapter: 'self-attention',
+    link: (number) => `Chapter ${number} tells of these vectors`,
+    seconds: 9,
+  },
+  {
+    title: ({ positions }) =>
+      positions === 'nothing' ? 'Nothing tells its place' : 'Clock hands tell its place',
+    says: ({ word, place, positions }) =>
+      ({
+        adds: `A row of clocks tells the place. The first one turns fastest, each later one more slowly. At place ${place} their hands stand like this, and at every other place they stand differently. Where a hand points is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
+        turns: `A row of clocks tells the place. The first one turns fastest, each later one more slowly. At place ${place} their hands stand like this, and at every other place they stand differently. Some models add the hands to the vector. This one does not: it turns two vectors by these angles. They come in the next step; one of them is shown here, before and after.`,
+        nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every place. Step 7 shows what that means.`,
+      })[positions],
+    chapter: 'encoding',
+    link: (number) => `Chapter ${number} tells of the clocks`,
+    seconds: 11,
+  },
+  {
+    title: () => 'Its query meets the keys',
+    says: ({ word, head, layer, learned, best }) =>
+      `${learned ? `Head ${head} of layer ${layer}` : `Head ${head}`} makes two shorter vectors of every word. A query is what a word looks for. A key is what a word offers. To compare them, multiply them number by number and add up. The sum is the score.${!best ? '' : best.itself ? ` Here ${word} fits its own key best: that score is ${best.score}.` : ` Best of all, ${best.word} offers what ${word} looks for: that score is ${best.score}.`}`,
+    more: ({ learned, layer, positions, hidden, same }) =>
+      [
+        same
+          ? 'Nothing has been learned here: query and key are the same, a part of what the layer reads.'
+          : '',
+        learned && layer > 1
+          ? `Layer ${layer} no longer reads the words alone, but what the layers before it have made of them.`
+          : '',
+        positions === 'turns' ? 'Queries and keys have been turned by their clocks.' : '',
+        hidden ? 'Later words are hidden: the model is to guess them.' : '',
+      ]
+        .filter(Boolean)
+        .join(' '),
+    chapter: 'self-attention.stages',
+    link: (number) => `Chapter ${number} shows every query and key`,
+    seconds: 10,
+  },
+  {
+    title: () => 'Scores become weights',
+    says: ({ root, depth, best, word }) =>
+      `Each score is divided by ${root}, the square root of the ${depth} numbers in a query. Then softmax makes weights of them: it raises e to each of these numbers, and divides by the sum. So no weight is negative, and together they are 1.${!best ? '' : best.itself ? ` ${word} gives ${best.weight} of its attention to itself.` : ` ${word} gives ${best.weight} of its attention to ${best.word}.`}`,
+    chapter: 'self-attention.weights',
+    link: (number) => `Chapter ${number} shows all weights`,
+    seconds: 9,
+  },
+  {
+    title: () => 'Break it: do not divide',
+    says: ({ root, depth, divided, undivided }) =>
+      depth === 1
+        ? 'Here a query is one number, and √1 is 1: to divide changes nothing. With fewer heads, queries are longer.'
+        : `Without the division all scores are ${root} times as large. The largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly weights are spread: 0 bits if one word gets everything. It falls from ${divided.entropy} bits to ${undivided.entropy}.`,
+    more: () =>
+      'When one weight is close to 1, softmax is saturated: its slope is close to 0. A small change of a score changes nothing then, and a model has nothing to learn from.',
+    breaks: true,
+    chapter: 'self-attention.stages',
+    link: (number) => `Chapter ${number} tells why √D`,
+    seconds: 11,
+  },
+  {
+    title: () => 'Values are blended',
+    says: ({ best, second, word }) =>
+      `Every word has a third vector, its value: what it gives away. Multiply each value by its weight, and add them all up.${best && second ? ` So ${word} takes ${best.weight} of ${best.word}, ${second.weight} of ${second.word} and ${second.rest} of all others.` : ''} This blend is what the head has found for it.`,
+    chapter: 'self-attention.stages',
+    link: (number) => `Chapter ${number} follows every number`,
+    seconds: 9,
+  },
+  {
+    title: () => 'Break it: take away the places',
+    says: ({ word, changed }) =>
+      `Shuffle the words. With positions, the layer gives other numbers for ${word}: they differ by up to ${changed}. Without positions it gives the same numbers: what differs is rounding. The shuffled sentence is the same sentence then.`,
+    more: ({ hidden }) =>
+      hidden
+        ? 'Here all words may look at all others. To hide later ones would tell something of their order, too.'
+        : '',
+    breaks: true,
+    chapter: 'order',
+    link: (number) => `Chapter ${number} lets you shuffle`,
+    seconds: 11,
+  },
+  {
+    title: ({ learned }) => (learned ? 'The next word is guessed' : 'Nobody guesses yet'),
+    says: ({ word, learned, layers, vocabulary, guess, next }) =>
+      !learned || !guess
+        ? 'What comes out goes on to the next layer, and the last one would guess the next word. But this layer has learned nothing: its numbers were made without any text, so it has nothing to guess from.'
+        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. After ${word} the model expects ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' So it goes on in your sentence.' : ` In your sentence comes ${next.word}: that had ${next.share}.`}`,
+    chapter: 'transformer.next-word',
+    link: (number) => `Chapter ${number} lets it write on`,
+    seconds: 9,
+  },
+];
+
+/** Labels in the pictures. */
+export const stage = {
+  embedding: 'the vector of the word',
+  embeddings: 'and of the words around it',
+  colours: 'a number',
+  hands: 'plus its clock hands',
+  clocks: (/** @type {number} */ drawn, /** @type {number} */ all) =>
+    drawn < all
+      ? `${drawn} of ${all} clocks. Under each: which two numbers it gives, and λ, the places that one turn takes.`
+      : 'Under each clock: which two numbers it gives, and λ, the places that one turn takes.',
+  sum: 'what the layer reads',
+  unturned: 'one of them, before it is turned',
+  turned: 'turned by the clocks',
+  query: 'its query',
+  keys: 'the keys',
+  values: 'values, faded by weight',
+  blend: 'their blend',
+  divided: 'divided by √D',
+  undivided: 'not divided',
+  entropy: (/** @type {string} */ bits) => `entropy ${bits} bits`,
+  slope: (/** @type {string} */ slope) => `slope ${slope}`,
+  slopeOf: (/** @type {string} */ slope) => `slope of softmax ${slope}`,
+  others: (/** @type {number} */ count, /** @type {string} */ weight) =>
+    `and ${count} more, with a weight of ${weight} together`,
+  order: 'The words, shuffled',
+  another: 'another order',
+  withPositions: 'With positions',
+  withoutPositions: 'Without positions',
+  written: 'its output as written',
+  shuffled: 'its output after shuffling',
+  differ: 'They differ by up to',
+};
+
+export const controls = {
+  choose: 'The word to follow',
+  back: 'Back',
+  next: 'Next',
+  play: 'Play',
+  pause: 'Pause',
+  again: 'Play again',
+  leave: 'Leave the walk',
+  steps: 'Steps of the walk',
+  keys: 'or ← →',
+  step: (/** @type {number} */ step, /** @type {number} */ of) => `Step ${step} of ${of}`,
+  broken: 'broken on purpose',
+  noKeys: 'The masks hide every word from this one: there is nothing to look at.',
+  fetch: (/** @type {string} */ size) => `Take a model that has learned (${size})`,
+  take: 'Take the model that has learned',
+};

@@ -1,2 +1,0 @@
-export const layer = 'f';
-export const order = String.raw`\pi`;

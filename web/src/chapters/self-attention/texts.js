@@ -1,0 +1,107 @@
+/** The story of self-attention: what is said around its figures. */
+export const texts = {
+  question: 'What does a word look at, and how does it decide?',
+
+  embedding: {
+    learned: (/** @type {number} */ d) => [
+      `In *self*-attention a sentence asks itself: each word looks at all the others. A computer works on numbers, so each word first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension]. Here it is a row of a table that was learned from novels.`,
+      'Common words have a row of their own. Others fall into pieces, called [tokens|token]; a piece that goes on with a word has a hyphen before it. This [layer] does not read those rows as they are: it reads what the layers before it have made of them.',
+    ],
+    spelled: (/** @type {number} */ d) => [
+      `In *self*-attention a sentence asks itself: each word looks at all the others. A computer works on numbers, so each word, or [token], first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension].`,
+      'A model learns these numbers. Nothing is learned here, so the page takes them from the spelling. “walk” has the runs “wa”, “al”, “lk”, “wal”, “alk” and “walk”, and a few more with its beginning and its end. Each run has a random vector, which a [hash] picks, and “walk” is the sum of them all. “walked” has most of these runs too: so the two lie close together.',
+    ],
+  },
+  places: {
+    added:
+      'To each row another one is added, P, which tells the place of the word. How it does so is the matter of the chapter on positional encoding; for now it is enough that every place has a row of its own.',
+    turned:
+      'The place of a word comes in later here: queries and keys are turned, as the chapter on rotation shows.',
+    none: 'Where a word stands is not said at all now: positions are off.',
+  },
+
+  roles: [
+    'How does “tired” find out who is tired? Think of a library. You come with a question; you read what is written on the backs of the books; and you take home what is inside one. These are three things, and attention has three vectors for them. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.',
+    'All three are made from the same vector X, by three tables of numbers, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? With one vector for all, the [score] of “cat” and “tired” would be the same in both directions, though only one of them has a question. And a vector is most like itself: most words would look mainly at themselves. And what is good to be found by is not always what is worth taking along.',
+  ],
+  alike:
+    'Just now the projections are *identity*: they only copy. So queries, keys and values are one and the same, and words look at words that are spelt like them.',
+  differ: 'Let the three differ (random projections)',
+
+  predict: {
+    question:
+      'Two words look at each other. Does each give the other the same share of its attention?',
+    choices: {
+      same: {
+        says: 'Yes: how well they go together is the same from both sides',
+        reply:
+          'That holds for likeness. But one word’s *query* meets the other’s *key*, and the other way round these are two different vectors. And each word divides its attention among all words in its own way.',
+      },
+      differ: {
+        says: 'No: each decides for itself',
+        reply: 'So it is. Each row is one word’s own decision, and adds up to one by itself.',
+      },
+      near: {
+        says: 'Yes, if they stand side by side',
+        reply:
+          'Being near does not make them agree: even neighbours ask different questions, and each divides its own whole.',
+      },
+    },
+  },
+  /** @param {{ head: number, one: string, other: string, there: string, back: string }} found */
+  shares: ({ head, one, other, there, back }) =>
+    `In your sentence, head ${head}: “${one}” gives “${other}” ${there}, and “${other}” gives “${one}” ${back}.`,
+  /** @param {{ head: number, one: string, other: string, there: string }} found */
+  oneWay: ({ head, one, other, there }) =>
+    `In your sentence, head ${head}: “${one}” gives “${other}” ${there}, and “${other}” gives “${one}” nothing: it comes earlier, and no word may look ahead here.`,
+
+  heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
+    'A word has more than one thing to find out. “was” may need to know *who* was, and also which word came just before. But in one row of weights, what goes to one word is taken from the others. So a layer looks several times at once: it has several [heads|head], each with queries, keys and values of its own.',
+    `More heads cost nothing extra, because they share the numbers out. Here each word has ${d} of them (the [width d]) and there are ${heads} heads: so a query of one head has ${D} (its [width D]).`,
+    'Beside each head stand three numbers. The [entropy] says how spread out its attention is: 0 bits is all on one word, 1 bit is as if on two, 2 bits as if on four. The [mean distance] says how many places away it looks, and the [largest share] how much the favourite gets.',
+  ],
+  favourites: (/** @type {string} */ token) => `What “${token}” looks at most, head by head:`,
+  selfish: (/** @type {{ own: number, all: number }} */ { own, all }) =>
+    `${own} of ${all} tokens look most at themselves.`,
+
+  learned: (/** @type {{ layer: number, layers: number }} */ { layer, layers }) =>
+    `Learned projections: those of layer ${layer} of ${layers}, of a model that attn trained on novels.`,
+  identity: (/** @type {{ head: number, from: number, to: number }} */ { head, from, to }) =>
+    `Identity projections: head ${head} compares columns ${from} to ${to} of the tokens as they are.`,
+  random: (/** @type {{ seed: number }} */ { seed }) =>
+    `Random projections: each head looks through its own, Xavier with seed ${seed}. Nothing is trained.`,
+
+  masks: [
+    'Not every pair may look at each other. There are three reasons. [Causal order|causal]: a model that learns to foretell the next word must not see it, so no word looks at later ones. *Filling*, or [padding]: sentences that are computed together get one length; short ones are filled up, and nobody should listen to that. *Length*: in a book of 100,000 words there are ten thousand million pairs; mostly a [window] of near ones is enough.',
+    'A [mask] sets the score of such a pair to minus infinity. e to the power of that is 0, so the pair gets no share, and the others divide the whole among them. A row still adds up to one. Only where *all* of a row is masked is it all zeros, and the word takes nothing.',
+  ],
+  tries: {
+    lead: 'Try it:',
+    causal: 'no word looks ahead',
+    window: 'one neighbour on each side',
+    padding: 'the last three are padding',
+    none: 'no mask',
+  },
+
+  stages: [
+    'Now step by step, from the left to the right. X, what the layer reads, becomes queries, keys and values. A query times a key is a score: multiply number by number, and add up. Scores are divided by √D. A mask takes pairs out. [softmax|softmax] makes shares of each row: e to the power of each score, divided by the sum. At last each word adds up all values, each times its share.',
+    'Choose any number to see what it was made of.',
+  ],
+
+  scale: [
+    'Why divide by √D? A score is a sum of D products. Some are positive, some negative, and they cancel in part. It is like a walk of D steps, each to the left or to the right by chance: it ends about √D steps from where it began. So with D = 64 the scores of words that have nothing to do with each other are spread eight times as wide as with D = 1.',
+    'For softmax that is far too wide. A lead of 8 is a share e^{8}, about 3,000 times as large: one key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and no share changes. Learning goes by just such changes, the [gradients|gradient]; where there are none, nothing is learned. Divided by √D, scores are spread by about 1, however wide the head is.',
+  ],
+
+  divisors: { label: 'divide scores by', root: '√D', none: 'nothing', width: 'D' },
+  alikeScores:
+    'With identity projections a query is its own key, and a word’s product with itself is large whatever it is divided by: so most of its share stays at home. Random vectors show better what √D does, and so do learned projections.',
+
+  edit: [
+    'All of this hangs on four tables of numbers: the projections for queries, keys and values, and one for the output. Change one number and see how far it reaches. In W_{q} it moves the attention of every word a little. In W_{v} it leaves attention alone, and changes one column of what is handed over. Training is nothing else than many such changes, to numbers that begin by chance: of the kind called [Xavier], made from a [seed].',
+  ],
+  nothing: 'Nothing to look at yet. Type a word or two above.',
+
+  takeaway:
+    'Each word compares its query with all keys; the scores, divided by √D, become shares by softmax; and mixed by these shares, the values are what the word takes along.',
+};

@@ -1,0 +1,38 @@
+/** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
+
+/** How far two sines may be apart that the eye takes for one. */
+const alike = 0.12;
+
+/** The pair of columns that a shift turns nearest to a right angle. @param {number} delta @param {number} base @param {number} columns */
+export function tellingPair(delta, base, columns) {
+  const [pair] = Array.from({ length: columns / 2 }, (_, j) => j).sort(
+    (a, b) => miss(a) - miss(b) || a - b,
+  );
+  /** @param {number} j */
+  function miss(j) {
+    const angle = Math.abs(delta) / base ** ((2 * j) / columns);
+    return Math.abs(angle - Math.PI / 2);
+  }
+  return pair;
+}
+
+/**
+ * The position whose sine is about that of another one, and yet leads elsewhere; null where there is
+ * none.
+ * @param {Matrix} encoding
+ * @param {Matrix} shifted
+ * @param {number} pair
+ * @param {number} position
+ */
+export function twinOf({ data, rows, columns }, shifted, pair, position) {
+  const sine = (/** @type {Float32Array} */ of, /** @type {number} */ row) =>
+    of[row * columns + 2 * pair];
+  let twin = null;
+  let widest = 4 * alike;
+  for (let row = 0; row < rows; row++) {
+    if (Math.abs(sine(data, row) - sine(data, position)) > alike) continue;
+    const apart = Math.abs(sine(shifted.data, row) - sine(shifted.data, position));
+    if (apart > widest) [twin, widest] = [row, apart];
+  }
+  return twin;
+}

@@ -1,0 +1,86 @@
+import { matrixOf } from '../../drawing/matrix.js';
+import { headStatistics } from '../attention/statistics.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+
+/** What scores can be divided by: nothing, the root of the width of a head, or the width itself. */
+export const divisors = /** @type {const} */ (['none', 'root', 'width']);
+
+/** @typedef {(typeof divisors)[number]} Divisor */
+
+/** The factor on the scores. @param {Divisor} divisor @param {number} depth */
+export const factorOf = (divisor, depth) =>
+  ({ none: 1, root: 1 / Math.sqrt(depth), width: 1 / depth })[divisor];
+
+/**
+ * @typedef {object} Scaled
+ * @property {Divisor} divisor
+ * @property {Tensor} weights (1, 1, n, n)
+ * @property {number} entropy of a row, in bits, as a mean
+ * @property {number} largest weight of a row, as a mean
+ * @property {number} slope of that weight by its own score, as a mean: w·(1 − w)
+ */
+
+/**
+ * The same queries and keys, their scores divided by each.
+ * @param {Attn} attn
+ * @param {Tensor} query (1, n, D)
+ * @param {Tensor} key (1, n, D)
+ * @param {import('attn').ExclusionOptions} exclusion
+ * @returns {Scaled[]}
+ */
+export function scaledBy(attn, query, key, exclusion) {
+  const depth = query.shape[2];
+  return divisors.map((divisor) => {
+    const scale = factorOf(divisor, depth);
+    const { weights } = attn.scaledDotProductAttention(query, key, key, {
+      ...exclusion,
+      ...{ numHeads: 1, scale, needWeights: true },
+    });
+    const { entropy, largest } = headStatistics(weights, 0);
+    return { divisor, weights, entropy, largest, slope: slopeOf(weights) };
+  });
+}
+
+/** The mean of w·(1 − w) for the largest weight of each row. @param {Tensor} weights (…, n, n) */
+export function slopeOf(weights) {
+  const { data, rows, columns } = matrixOf(weights);
+  let [sum, attending] = [0, 0];
+  for (let row = 0; row < rows; row++) {
+    const largest = data
+      .subarray(row * columns, (row + 1) * columns)
+      .reduce((a, b) => Math.max(a, b), 0);
+    if (largest === 0) continue;
+    attending += 1;
+    sum += largest * (1 - largest);
+  }
+  return attending ? sum / attending : 0;
+}
+
+/** Widths that random vectors are drawn for, and how many of them. */
+export const widths = [1, 4, 16, 64, 256, 1024];
+export const randomCount = 64;
+
+/**
+ * What becomes of the scores of random vectors, wider and wider.
+ * @param {Attn} attn
+ * @returns {{ width: number, spread: number, divided: Scaled, undivided: Scaled }[]}
+ */
+export const byWidth = (attn) =>
+  widths.map((width) => {
+    const [query, key] = [0, 1].map((stream) =>
+      attn.randomNormal({ shape: [1, randomCount, width], seed: 1, stream }),
+    );
+    const { scaledScores } = attn.scaledDotProductAttention(query, key, key, {
+      ...{ numHeads: 1, scale: 1, needScaledScores: true },
+    });
+    const [undivided, divided] = scaledBy(attn, query, key, {});
+    return { width, spread: deviation(scaledScores.data), divided, undivided };
+  });
+
+/** @param {Float32Array} values */
+function deviation(values) {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  return Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length);
+}

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+
+import { load } from 'attn';
+
+import { byWidth, scaledBy, slopeOf } from './scale.js';
+
+/** @type {import('attn').Attn} */
+let attn;
+before(async () => {
+  attn = await load();
+});
+
+test('the slope of a softmax is w·(1 − w), and rows that are masked have none', () => {
+  const data = Float32Array.of(0.25, 0.75, 0, 0);
+  assert.ok(Math.abs(slopeOf({ data, shape: [1, 2, 2] }) - 0.1875) < 1e-7);
+});
+
+test('scores of random vectors spread as the root of their width', () => {
+  for (const { width, spread } of byWidth(attn)) {
+    assert.ok(Math.abs(spread / Math.sqrt(width) - 1) < 0.25, `${width}: ${spread}`);
+  }
+});
+
+test('undivided, wide vectors saturate the softmax; divided by √D they do not', () => {
+  const { undivided, divided } = byWidth(attn)[5];
+  assert.ok(undivided.largest > 0.8 && undivided.slope < 0.1);
+  assert.ok(divided.largest < 0.3 && divided.entropy > 4);
+});
+
+test('the weights are those of a layer when scores are divided by √D', () => {
+  const [q, k] = [2, 3].map((seed) => attn.randomNormal({ shape: [1, 5, 8], seed }));
+  const { weights } = attn.scaledDotProductAttention(q, k, k, { numHeads: 1, needWeights: true });
+  const root = scaledBy(attn, q, k, {}).find(({ divisor }) => divisor === 'root');
+  assert.deepEqual(root?.weights.data, weights.data);
+});

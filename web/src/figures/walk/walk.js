@@ -1,0 +1,160 @@
+import { layerOutput, turnsBy } from '../../model/sentence.js';
+import { maxAbsDifference } from '../../model/difference.js';
+import { shuffledOrder } from '../../model/shuffle.js';
+import { entropyOf } from '../attention/statistics.js';
+import { orderEffects } from '../shuffle/effects.js';
+import { columnsOf, stagesOf } from '../stages/stages.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
+/** @typedef {import('../../model/language/languageModel.js').LanguageModel} LanguageModel */
+/** @typedef {ReturnType<typeof walkOf>} Walk */
+
+/** Places that the clocks go through until they show a word's. */
+const mostTicks = 12;
+
+/**
+ * One word's way through a head, and what becomes of it where two things are left out.
+ * @param {Attn} attn
+ * @param {import('../../model/sentence.js').Given} given
+ * @param {{
+ *   embedding: Tensor,
+ *   x: Tensor,
+ *   layer: InstanceType<Attn['MultiHeadAttention']>,
+ *   exclusion: import('attn').ExclusionOptions,
+ *   model: LanguageModel | null,
+ *   reading: ReturnType<LanguageModel['read']> | null,
+ * }} sentence with at least one token
+ */
+export function walkOf(attn, given, { embedding, x, layer, exclusion, model, reading }) {
+  const { dModel, heads, head, base } = given;
+  const depth = dModel / heads;
+  const stages = stagesOf(attn, x, layer, exclusion, head);
+  const { query, key, value, weights } = stages;
+  const word = wordOf(weights, given.walkWord);
+  const row = (/** @type {Matrix} */ matrix) => rowOf(matrix, word);
+
+  const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
+    data,
+    shape: [1, rows, columns],
+  }));
+  const undivided = attn.scaledDotProductAttention(q, k, v, {
+    ...{ ...exclusion, numHeads: 1, scale: 1, needWeights: true },
+  });
+  const width = given.rotary ? depth : dModel;
+  const start = Math.max(0, word - mostTicks);
+  return {
+    ...{ word, depth, keys: key, values: value },
+    embedding: row(matrixFrom(embedding)),
+    embeddings: matrixFrom(embedding),
+    /** Sines and cosines of its clocks, those of some places before it, and the first of these. */
+    places: matrixFrom(
+      attn.sinusoidalEncoding({ start, length: word - start + 1, dModel: width, base }),
+    ),
+    start,
+    input: row(matrixFrom(x)),
+    query: row(query),
+    /** The same before its position has turned it, if that does. */
+    unturned: turnsBy(given) === undefined || !model ? null : queryOf(model, given, x, word),
+    scores: row(stages.scores).data,
+    scaled: row(stages.scaled).data,
+    masked: row(stages.masked).data,
+    divided: shareOf(row(weights).data),
+    undivided: shareOf(
+      row({ data: undivided.weights.data, rows: key.rows, columns: key.rows }).data,
+    ),
+    blend: row(columnsOf(stages.attended, head * depth, (head + 1) * depth)),
+    shuffled: shuffledOf(attn, given, { embedding, layer, model }, word),
+    /** How probable the model takes each of its tokens to come next, before softmax. */
+    logits: reading ? reading.logits(word, word + 1).data : null,
+  };
+}
+
+/** The token that the settings name, if it is one of these; else one that looks most decidedly at another. */
+function wordOf(/** @type {Matrix} */ { data, rows, columns }, /** @type {number} */ wanted) {
+  if (wanted >= 0 && wanted < rows) return wanted;
+  let [word, largest] = [rows - 1, 0];
+  // The later ones have more to look at.
+  for (let i = Math.floor(rows / 2); i < rows; i++) {
+    for (let j = 0; j < columns; j++) {
+      const weight = data[i * columns + j];
+      if (j !== i && weight > largest) [word, largest] = [i, weight];
+    }
+  }
+  return word;
+}
+
+/** @param {Tensor} tensor @returns {Matrix} */
+const matrixFrom = ({ data, shape: [rows, columns] }) => ({ data, rows, columns });
+
+/** @param {Matrix} matrix @param {number} row @returns {Matrix} a copy */
+export const rowOf = ({ data, columns }, row) => ({
+  ...{ data: data.slice(row * columns, (row + 1) * columns), rows: 1, columns },
+});
+
+/** Weights of a query, and how they are spread. @param {Float32Array} weights */
+function shareOf(weights) {
+  const largest = weights.reduce((a, b) => Math.max(a, b), 0);
+  // Of softmax by its own score: 0 where a change of the score changes nothing.
+  return { weights, entropy: entropyOf(weights), largest, slope: largest * (1 - largest) };
+}
+
+/** @param {LanguageModel} model @param {import('../../model/sentence.js').Given} given @param {Tensor} x @param {number} word */
+function queryOf(model, { layer, head, heads }, x, word) {
+  const { data, columns } = rowOf(matrixFrom(x), word);
+  const one = { data, shape: [1, columns] };
+  const { intermediates } = model.attention(layer, false).forward(one, one, one, {
+    intermediates: ['q'],
+  });
+  const depth = columns / heads;
+  const q = /** @type {Tensor} */ (intermediates?.q);
+  return rowOf({ data: q.data, rows: heads, columns: depth }, head);
+}
+
+/**
+ * The word's output before and after all words are shuffled, with and without positions. Every word may
+ * look at every other here: a mask would tell of their order.
+ * @param {Attn} attn
+ * @param {import('../../model/sentence.js').Given} given
+ * @param {{ embedding: Tensor, layer: InstanceType<Attn['MultiHeadAttention']>, model: LanguageModel | null }} sentence
+ * @param {number} word
+ */
+function shuffledOf(attn, given, { embedding, layer, model }, word) {
+  const order = shuffledOrder(embedding.shape[0], given.shuffle);
+  const effects = orderEffects(layerOutput(attn, given, model, layer, {}), embedding, order);
+  const at = order.indexOf(word);
+  const rows = (/** @type {typeof effects.with} */ { after, before }) => {
+    const [written, shuffled] = [after, before].map((each) => rowOf(matrixFrom(each), at));
+    return { written, shuffled, difference: maxAbsDifference(written.data, shuffled.data) };
+  };
+  return { order, with: rows(effects.with), without: rows(effects.without) };
+}
+
+/**
+ * Of the keys that a query may look at those with most weight, in their order, and what is left for the
+ * others.
+ * @param {Pick<Walk, 'masked' | 'divided'>} walk
+ * @param {number} most
+ */
+export function keysOf({ masked, divided: { weights } }, most) {
+  const seen = [...weights.keys()].filter((key) => masked[key] > -Infinity);
+  const keys = [...seen]
+    .sort((a, b) => weights[b] - weights[a] || a - b)
+    .slice(0, most)
+    .sort((a, b) => a - b);
+  const rest = 1 - keys.reduce((sum, key) => sum + weights[key], 0);
+  return { keys, others: seen.length - keys.length, rest };
+}
+
+/** Of a matrix the rows with these numbers. @param {Matrix} matrix @param {number[]} numbers @returns {Matrix} */
+export function rowsOf({ data, columns }, numbers) {
+  const some = new Float32Array(numbers.length * columns);
+  numbers.forEach((from, to) =>
+    some.set(data.subarray(from * columns, (from + 1) * columns), to * columns),
+  );
+  return { data: some, rows: numbers.length, columns };
+}
+
+/** An entropy in as many digits as can be compared. @param {number} entropy */
+export const bits = (entropy) => (entropy > 0 && entropy < 0.005 ? '< 0.01' : entropy.toFixed(2));

@@ -1,0 +1,42 @@
+/**
+ * What prose is written in: `*stressed*`, `[term]` or `[shown|term]` for a word of the glossary, and
+ * letters below and above as in `W_{q}` and `2^{24}`, and \`code\`.
+ *
+ * @typedef {{ kind: 'text' | 'stress' | 'term' | 'below' | 'above' | 'code', text: string, term?: string }} Piece
+ */
+
+const kinds = /** @type {const} */ (['stress', 'term', 'below', 'above', 'code']);
+const marked = /\*([^*]+)\*|\[([^\]]+)\]|_\{([^}]+)\}|\^\{([^}]+)\}|`([^`]+)`/g;
+
+/**
+ * @param {string} prose
+ * @returns {Piece[]}
+ */
+export function piecesOf(prose) {
+  /** @type {Piece[]} */
+  const pieces = [];
+  let end = 0;
+  for (const { index, 0: whole, ...found } of prose.matchAll(marked)) {
+    if (index > end) pieces.push({ kind: 'text', text: prose.slice(end, index) });
+    end = index + whole.length;
+    const which = kinds.findIndex((_, i) => found[i + 1] !== undefined);
+    const inner = found[which + 1];
+    if (kinds[which] === 'term') {
+      const [text, term = text] = inner.split('|');
+      pieces.push({ kind: 'term', text, term });
+    } else {
+      pieces.push({ kind: kinds[which], text: inner });
+    }
+  }
+  if (end < prose.length) pieces.push({ kind: 'text', text: prose.slice(end) });
+  return pieces;
+}
+
+/** As it is read aloud. @param {string} prose */
+export const plain = (prose) =>
+  piecesOf(prose)
+    .map(({ text }) => text)
+    .join('');
+
+/** Powers of ten as `inWords` writes them, raised. @param {string} text */
+export const raised = (text) => text.replace(/\^([−\d]+)/g, '^{$1}');

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { test } from 'node:test';
+
+import { glossary } from './glossary.js';
+import { piecesOf, plain } from './markup.js';
+
+test('prose is cut into what is stressed, explained, lowered, raised, code and the rest', () => {
+  assert.deepEqual(piecesOf('a *word*, its [keys|key] W_{q} at 2^{24}: `x`'), [
+    { kind: 'text', text: 'a ' },
+    { kind: 'stress', text: 'word' },
+    { kind: 'text', text: ', its ' },
+    { kind: 'term', text: 'keys', term: 'key' },
+    { kind: 'text', text: ' W' },
+    { kind: 'below', text: 'q' },
+    { kind: 'text', text: ' at 2' },
+    { kind: 'above', text: '24' },
+    { kind: 'text', text: ': ' },
+    { kind: 'code', text: 'x' },
+  ]);
+  assert.equal(plain('a *word* of [keys|key]'), 'a word of keys');
+});
+
+/** Stands for any value that prose is told. @type {any} */
+const anything = new Proxy(
+  {},
+  {
+    get: (_, name) =>
+      name === Symbol.toPrimitive
+        ? () => '7'
+        : name === Symbol.iterator
+          ? () => [anything, anything].values()
+          : anything,
+  },
+);
+
+/** All strings within a module of prose, and those that it makes of values. @param {unknown} value @returns {string[]} */
+function strings(value) {
+  if (typeof value === 'string') return [value];
+  if (typeof value === 'function') return strings(value(anything));
+  return value && typeof value === 'object' ? Object.values(value).flatMap(strings) : [];
+}
+
+test('every term of the prose is in the glossary', async () => {
+  const chapters = fileURLToPath(new URL('../chapters', import.meta.url));
+  const files = (await readdir(chapters, { recursive: true })).filter((file) =>
+    /texts\.js$/.test(file),
+  );
+  assert.ok(files.length > 5);
+  const unknown = [];
+  for (const file of files) {
+    for (const text of strings((await import(`${chapters}/${file}`)).texts)) {
+      for (const { kind, text: shown, term = shown } of piecesOf(text)) {
+        if (kind === 'term' && !(term in glossary)) unknown.push(`${file}: ${term}`);
+      }
+    }
+  }
+  assert.deepEqual(unknown, []);
+});
