@@ -245,8 +245,12 @@ is<Variable>()(trainer.scaledDotProductAttention(v, v, v, { needBiasedScores: tr
 is<Variable>()(trainer.scaledDotProductAttention(v, v, v, { needWeights: false }), true);
 // @ts-expect-error: these were not asked for
 trainer.scaledDotProductAttention(v, v, v, { needBiasedScores: true }).weights.value();
-// @ts-expect-error: variables show scores and weights alone
-trainer.scaledDotProductAttention(v, v, v, { needLogSumExp: true });
+const part = trainer.scaledDotProductAttention(v, v, v, { needLogSumExp: true });
+is<Variable>()(part.logSumExp, true);
+is<Variable>()(trainer.mergeAttention(v, part.logSumExp, v, part.logSumExp).output, true);
+is<Tensor>()(trainer.mergeAttention(x, x, x, x).logSumExp, true);
+// @ts-expect-error: variables show no scores before the softcap
+trainer.scaledDotProductAttention(v, v, v, { needScaledScores: true });
 // @ts-expect-error: weights of a layer's variables are asked for by watch()
 new trainer.MultiHeadAttention({ dModel: 1 }).forward(v, v, v, { needWeights: true });
 
