@@ -23,5 +23,6 @@ export const kMaxSiteBytes = {
   walk: { brotli: 12_000, gzip: 13_000 },
   programs: { brotli: 25_000, gzip: 28_000 },
   training: { brotli: 20_000, gzip: 22_000 },
+  models: { brotli: 20_000, gzip: 22_000 },
   language: { brotli: 22_000, gzip: 25_000 },
 };

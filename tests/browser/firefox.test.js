@@ -115,6 +115,8 @@ async function type(page, sentence) {
  */
 async function shownNumbers(page, figure, label, rows, columns) {
   const name = `${label}, ${rows} ${label.startsWith('Input') ? 'tokens' : 'queries'} by ${columns}`;
+  // A figure far out of sight has no picture.
+  await page.$eval(`#${figure}`, (element) => element.scrollIntoView({ behavior: 'instant' }));
   const heatmap = /** @type {ElementHandle<Element>} */ (
     await page.waitForSelector(`#${figure} [role="application"][aria-label^="${name} "]`)
   );

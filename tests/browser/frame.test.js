@@ -300,7 +300,8 @@ test('settings that do not act on what is in sight say so', async () => {
 
 test('a sentence longer than its field shows that there is more', async () => {
   const phone = { viewport: { width: 390, height: 844 } };
-  const page = await site.open('', phone);
+  const words = 'the+cat+sat+on+the+mat+and+';
+  const page = await site.open(`#text=${words.repeat(8)}slept`, phone);
   const field = page.locator('.sentence .scroller');
   const hints = () =>
     field.evaluate(({ classList }) =>

@@ -147,9 +147,8 @@ test('while it is computed the old picture stays, and the page says so', async (
     `#at=self-attention.weights&text=${encodeURIComponent(sentence(400))}`,
   );
   await shows(page, 400);
-  const { height } = /** @type {{ height: number }} */ (
-    await page.locator('#weights').boundingBox()
-  );
+  const canvas = page.locator('#weights canvas').first();
+  const { height } = /** @type {{ height: number }} */ (await canvas.boundingBox());
   await hold(page);
   await write(page, sentence(2048));
   await page.getByRole('status').filter({ hasText: 'computing …' }).waitFor();
@@ -159,8 +158,7 @@ test('while it is computed the old picture stays, and the page says so', async (
     .waitFor();
   await letGo(page);
   await shows(page, 2048);
-  const box = await page.locator('#weights').boundingBox();
-  assert.equal(box?.height, height);
+  assert.equal((await canvas.boundingBox())?.height, height);
   await page.getByRole('button', { name: 'Undo' }).click();
   await shows(page, 400);
 });
@@ -170,7 +168,7 @@ test('a link to a long sentence shows it, and a short one after it comes at once
     `#at=self-attention.weights&text=${encodeURIComponent(sentence(1000))}`,
   );
   await shows(page, 1000);
-  const caption = page.locator('#weights').getByText('the strongest of its group');
+  const caption = page.locator('#weights [data-hint]').getByText('the strongest of its group');
   await caption.waitFor();
   assert.ok((await middleWeight(page)) > 0);
   await page.mouse.move(0, 0);
