@@ -14,7 +14,7 @@ import { openSite, settled } from './site.js';
 let site;
 /** A page of no site. @type {Page} */
 let elsewhere;
-const viewport = { width: 1440, height: 2400 };
+const viewport = { width: 1440, height: 3200 };
 const deviceScaleFactor = 2;
 before(async () => {
   site = await openSite();
@@ -59,20 +59,38 @@ async function seen(bytes, type, { width, height }) {
   return elsewhere.screenshot({ clip: { x: margin.left, y: margin.top, width, height } });
 }
 
+/**
+ * Brings a figure into the window, and waits until it stays there: what is drawn above it for the first time
+ * moves it on.
+ * @param {Page} page
+ * @param {Locator} figure
+ */
+async function bring(page, figure) {
+  /** @type {number | undefined} */
+  let before;
+  for (let time = 0; time < 12; time++) {
+    await figure.evaluate((element) =>
+      element.scrollIntoView({ block: 'center', behavior: 'instant' }),
+    );
+    await settled(page);
+    const { top, isThere } = await figure.evaluate((element) => {
+      const { top, bottom } = element.getBoundingClientRect();
+      return { top, isThere: top >= 0 && bottom <= innerHeight };
+    });
+    if (isThere && top === before) return;
+    before = top;
+  }
+}
+
 /** @param {Page} page @param {string} id */
 async function check(page, id) {
   const figure = page.locator(`#${id}`);
-  // What is drawn above it for the first time moves it on.
-  for (let [time, isThere] = [0, false]; time < 2 || (!isThere && time < 8); time++) {
-    await figure.evaluate((element) => element.scrollIntoView({ block: 'center' }));
-    await settled(page);
-    isThere = await figure.evaluate((element) => {
-      const { top, bottom } = element.getBoundingClientRect();
-      return top >= 0 && bottom <= innerHeight;
-    });
-  }
+  await bring(page, figure);
   const svg = await exported(page, figure, 'SVG');
   const png = await exported(page, figure, 'PNG');
+  // Scrolled, something else would lie under the pointer.
+  await page.mouse.move(0, 0);
+  await bring(page, figure);
   const clip = await figure.evaluate((element) => {
     // What a picture leaves out.
     for (const each of element.querySelectorAll(
