@@ -155,7 +155,9 @@ test('a cell says what made it, and everything else fades', async () => {
 });
 
 test('one lock holds all matrices, and a link brings it back', async () => {
-  const { page, figure } = await openFigure('encoder-block', settings);
+  // What is known of a cell is seen where the cell is seen.
+  const whole = { viewport: { width: 1440, height: 1900 } };
+  const { page, figure } = await openFigure('encoder-block', settings, whole);
   const output = figure.getByRole('application', { name: /^output/ });
   await output.focus();
   for (const key of ['ArrowDown', 'ArrowRight', 'Enter']) await output.press(key);
@@ -163,7 +165,7 @@ test('one lock holds all matrices, and a link brings it back', async () => {
   await figure.getByRole('application', { name: /^input/ }).hover();
   assert.equal(await shownValue(output), locked);
   await page.waitForURL(/blockCell=norm2\.1\.1/);
-  const copy = await openFigure('encoder-block', new URL(page.url()).hash.slice(1));
+  const copy = await openFigure('encoder-block', new URL(page.url()).hash.slice(1), whole);
   const sameOutput = copy.figure.getByRole('application', { name: /^output/ });
   await sameOutput.scrollIntoViewIfNeeded();
   await becomes(() => shownValue(sameOutput), locked);
