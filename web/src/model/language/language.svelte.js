@@ -23,6 +23,15 @@ export class Language {
   chosen;
   /** What programs begin with. @type {typeof import('./languagePrograms.js') | undefined} */
   programs;
+  /** The model that the reader has opened. @type {import('../own/own.svelte.js').Own | null} */
+  own = $state.raw(null);
+  /** Whether it is looked at, where projections are learned ones. */
+  looksAtOwn = $state(false);
+  /**
+   * What the reader wants to open one by; then it is `'here'`.
+   * @type {'' | 'drop' | 'dialog' | 'here'}
+   */
+  asked = $state('');
   coming = $state(false);
   problem = $state('');
   #attn;
@@ -79,9 +88,39 @@ export class Language {
  */
 export async function chooseWeights(language, weights) {
   if (weights === 'learned' && !(await language.want())) return;
+  language.looksAtOwn = false;
   const learned = weights === 'learned';
   if (learned !== (settings.weights === 'learned')) settings.causal = learned;
   settings.weights = weights;
+}
+
+/** Shows a model that the reader has opened, in place of one before. @param {Language} language @param {import('../own/own.svelte.js').Own} own */
+export function showOwn(language, own) {
+  language.own?.end();
+  language.own = own;
+  lookAtOwn(language);
+}
+
+/** @param {Language} language */
+export function lookAtOwn(language) {
+  const { own } = language;
+  if (!own) return;
+  language.looksAtOwn = true;
+  Object.assign(settings, { weights: 'learned', causal: own.facts.description.causal });
+}
+
+/** Shows what the page showed before, and keeps the reader's model. @param {Language} language */
+export function lookAtPages(language) {
+  if (language.own) Object.assign(settings, language.own.before);
+  language.looksAtOwn = false;
+}
+
+/** Goes back to what the page showed before. @param {Language} language */
+export function closeOwn(language) {
+  const { own } = language;
+  if (language.looksAtOwn) lookAtPages(language);
+  language.own = null;
+  own?.end();
 }
 
 /** Settings that say which model is looked at, and how. */
