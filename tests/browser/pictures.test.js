@@ -94,7 +94,7 @@ async function bring(page, figure) {
 async function still(page, id) {
   await page.locator(`#${id}:not([aria-busy])`).waitFor();
   let before = await page.screenshot();
-  for (let same = 0; same < 2; ) {
+  for (let same = 0; same < 2;) {
     const now = await page.screenshot();
     same = now.equals(before) ? same + 1 : 0;
     before = now;
