@@ -61,8 +61,7 @@ export function coarse({ data, rows, columns }, most = mostDrawn) {
     for (let column = 0; column < columns; column++) {
       const at = first + Math.floor((column * across) / columns);
       const value = data[row * columns + column];
-      if (Math.abs(value) > Math.abs(largest[at]) && Number.isFinite(value))
-        largest[at] = value;
+      if (Math.abs(value) > Math.abs(largest[at]) && Number.isFinite(value)) largest[at] = value;
     }
   }
   return { data: largest, rows: down, columns: across };
