@@ -122,10 +122,7 @@ test('all_that_lives_in_memory_prints_as_something_short', () => {
   const encoder = new attn.TransformerEncoder({ dModel: 4, dimFeedforward: 4 });
   assert.equal(inspect(encoder.makeCaches()), 'LayerCaches { batch: 1, length: 0 }');
   const decoder = new attn.TransformerDecoder({ dModel: 4, dimFeedforward: 4 });
-  assert.equal(
-    inspect(decoder.start(x)),
-    'DecodingState { batch: 1, length: 0, memoryLength: 3 }',
-  );
+  assert.equal(inspect(decoder.start(x)), 'DecodingState { batch: 1, length: 0, memoryLength: 3 }');
   const file = new attn.Safetensors(attn.toSafetensors({ x }));
   assert.equal(inspect(file), 'Safetensors { tensors: 1 }');
   inside.dispose();

@@ -206,7 +206,9 @@ test('a_model_is_what_lies_in_the_outermost_folder_with_weights', async () => {
   assert.deepEqual(await attn.describeModel({ ...bert, ...around }), want);
   assert.deepEqual(
     await attn.describeModel(
-      new Map(Object.entries({ ...around, ...bert }).map(([path, bytes]) => [`/a/b/${path}`, bytes])),
+      new Map(
+        Object.entries({ ...around, ...bert }).map(([path, bytes]) => [`/a/b/${path}`, bytes]),
+      ),
     ),
     want,
   );
