@@ -1,7 +1,9 @@
-/** @param {string} read what the attention inside f reads */
-const effectOf = (read) =>
-  String.raw`{\max\,\bigl|\,\htmlData{part=after}{\pi\bigl(f(X)\bigr)} - \htmlData{part=before}{f\bigl(\pi(X)\bigr)}\,\bigr|},\qquad\allowbreak {f(X) = \operatorname{attention}(${read})}`;
+/** @param {string} f */
+const effectOf = (f) =>
+  String.raw`{\max\,\bigl|\,\htmlData{part=after}{\operatorname{shuffle}\bigl(f(X)\bigr)} - \htmlData{part=before}{f\bigl(\operatorname{shuffle}(X)\bigr)}\,\bigr|}${f}`;
 
-export const encoded = effectOf('X + P');
+export const added = effectOf(
+  String.raw`,\qquad\allowbreak {f(X) = \operatorname{attention}(X + P) \text{, or } \operatorname{attention}(X)}`,
+);
 
-export const plain = effectOf('X');
+export const turned = effectOf('');
