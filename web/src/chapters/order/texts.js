@@ -37,7 +37,7 @@ export const texts = {
   surprise: ({ written, shuffled, without, blind }) =>
     [
       shuffled > blind - 0.5
-        ? 'Shuffled, it does no better than a blind guess: it is sure of words that then do not come.'
+        ? `Shuffled, it does ${shuffled > blind ? 'worse' : 'hardly better'} than a blind guess: it is sure of words that then do not come.`
         : '',
       without < shuffled && without > written
         ? 'Without positions it loses less than by shuffling: the causal mask still tells it which words came before.'
