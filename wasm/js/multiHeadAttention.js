@@ -9,7 +9,6 @@ import {
 import { positions } from './attentionPositions.js';
 import { invalid } from './errors.js';
 import { cacheOf, KeyValueCache, writeCapacity } from './keyValueCache.js';
-import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { runtimeOf } from './nativeObject.js';
 import { optionalRMSNorm } from './rmsNorm.js';

@@ -15,7 +15,6 @@ import { AddNorm, LayerNorm } from './layerNorm.js';
 import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
 import { Linear } from './linear.js';
 import { MultiHeadAttention, writeLayerAttention } from './multiHeadAttention.js';
-import { runtimeOf } from './nativeObject.js';
 import { checkOptions } from './options.js';
 import { RMSNorm } from './rmsNorm.js';
 import { GRU, RNN } from './recurrent.js';
