@@ -33,6 +33,18 @@ constexpr index round_up(index value, index multiple) {
 /// Floats in the packed form of a (cols × depth) matrix.
 constexpr index packed_size(index cols, index depth) { return round_up(cols, kPanelWidth) * depth; }
 
+/// Two bf16 numbers, which the instructions for them multiply with two others and add up; the first
+/// in the low half. Where a row of bf16 numbers lies side by side, it is a row of pairs.
+struct __attribute__((may_alias)) Bf16Pair {
+  std::uint16_t first, second;
+};
+
+/// Pairs in the packed form of a (cols × depth) matrix of bf16: panels as of floats, of pairs along
+/// the depth; zeros where the last one has no second number.
+constexpr index bf16_packed_size(index cols, index depth) {
+  return round_up(cols, kPanelWidth) * ((depth + 1) / 2);
+}
+
 /// C = A · Bᵀ + bias for one block of rows: A (rows × depth), B (cols × depth) packed. With `add`
 /// what C holds is added to, without a bias.
 struct ProductArgs {
@@ -48,6 +60,23 @@ struct ProductArgs {
   index c_row = 0;
   index c_col = 1;
   bool add = false;
+};
+
+/// The same with a packed B of bf16, and A of bf16 or rounded to it. Products are exact, their sums
+/// float32.
+struct Bf16ProductArgs {
+  index rows = 0;
+  index cols = 0;
+  index depth = 0;
+  const float* a = nullptr;               ///< or null,
+  const std::uint16_t* bf16_a = nullptr;  ///< and then this
+  index a_row = 0;
+  index a_col = 1;
+  const Bf16Pair* packed_b = nullptr;
+  const float* bias = nullptr;  ///< cols values, or null
+  float* c = nullptr;
+  index c_row = 0;
+  index c_col = 1;
 };
 
 /// The stages of a score on its way to a weight, in the order of the attention contract.
@@ -118,6 +147,15 @@ struct AttentionHead {
   index dropout_row = 0;         ///< rows of weights before this head's
   std::uint32_t drop_below = 0;  ///< words below this drop
   float kept_factor = 1;
+};
+
+/// The same with query, key and value of bf16; without relative keys and values, and dropout.
+struct Bf16AttentionHead : AttentionHead {
+  const std::uint16_t* query = nullptr;  ///< (num_queries, head_dim)
+  const std::uint16_t* key = nullptr;    ///< (num_keys, head_dim)
+  index key_col = 1;
+  const std::uint16_t* value = nullptr;  ///< (num_keys, value_dim)
+  index value_col = 1;
 };
 
 /// Where a stage of the scores goes: (num_queries, num_keys).
@@ -414,11 +452,33 @@ struct KernelTable {
   void (*dropout)(const DropoutArgs&) noexcept;
 };
 
+/// What an instruction set computes with products of bf16 pairs; everything else is done by the
+/// kernels for floats, whose table is that of another instruction set.
+struct Bf16Table {
+  InstructionSet instruction_set;
+
+  /// Packs a (cols × depth) matrix into bf16_packed_size pairs.
+  void (*pack)(index cols, index depth, const std::uint16_t* b, index col_stride,
+               index depth_stride, Bf16Pair* packed) noexcept;
+
+  // As of KernelTable.
+  index product_rows;
+  index product_tile_rows;
+  index (*product_scratch)(index depth) noexcept;
+  void (*product)(const Bf16ProductArgs&, float* scratch) noexcept;
+  index attention_rows;
+  index attention_step;
+  index (*attention_scratch)(const AttentionHead&) noexcept;
+  void (*attend)(const Bf16AttentionHead&, index row_begin, index row_end,
+                 float* scratch) noexcept;
+};
+
 /// One per translation unit in isa/; null where this build has no such kernels.
 const KernelTable* scalar_table() noexcept;
 const KernelTable* sse4_1_table() noexcept;
 const KernelTable* avx2_table() noexcept;
 const KernelTable* avx512_table() noexcept;
+const Bf16Table* avx512_bf16_table() noexcept;
 const KernelTable* neon_table() noexcept;
 const KernelTable* wasm_simd128_table() noexcept;
 const KernelTable* wasm_relaxed_simd_table() noexcept;
