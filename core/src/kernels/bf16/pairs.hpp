@@ -18,7 +18,7 @@ ATTN_INLINE float widen(std::uint16_t number) noexcept {
 }
 
 /// Whether keys do not lie in pairs: then they are copied, tile by tile.
-inline bool copies_keys(const Bf16AttentionHead& head) noexcept {
+ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head) noexcept {
   return head.head_dim % 2 != 0 || head.key_row % 2 != 0 || head.key_col != 1;
 }
 
@@ -89,7 +89,7 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
 }
 
 /// Keys from key0 on, in pairs of depth.
-inline void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
+ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
                       Bf16Pair* pairs) noexcept {
   for (index j = 0; j < keys; ++j) {
     const std::uint16_t* from = head.key + (key0 + j) * head.key_row;

@@ -12,7 +12,8 @@
 namespace attn::kernels {
 
 /// Packs a matrix of bf16 in panels of pairs.
-inline void pack_pairs(index cols, index depth, const std::uint16_t* b, index col_stride,
+template <class Isa>
+void pack_pairs(index cols, index depth, const std::uint16_t* b, index col_stride,
                        index depth_stride, Bf16Pair* packed) noexcept {
   for (index col = 0; col < cols; col += kPanelWidth) {
     const index width = std::min(kPanelWidth, cols - col);
@@ -44,8 +45,8 @@ ATTN_INLINE void round_row(index count, const float* from, index from_col, Bf16P
 }
 
 /// Brings a row of bf16 numbers into pairs.
-inline void pair_row(index count, const std::uint16_t* from, index from_col,
-                     Bf16Pair* to) noexcept {
+ATTN_INLINE void pair_row(index count, const std::uint16_t* from, index from_col,
+                          Bf16Pair* to) noexcept {
   for (index k = 0; k < count; k += 2, ++to) {
     to->first = from[k * from_col];
     to->second = k + 1 < count ? from[(k + 1) * from_col] : std::uint16_t{0};
