@@ -381,7 +381,7 @@ void train(const std::filesystem::path& folder, std::int64_t vocabulary, std::in
   const double exact = loss_of(model, held_out, tape);
   const std::vector<attn::NamedTensor> tensors = attn::state_dict(model);
   const auto stored =
-      attn::Safetensors::own(attn::to_safetensors(tensors, {}, attn::SafetensorsDtype::kF16));
+      attn::Safetensors::own(attn::to_safetensors(tensors, {}, attn::ElementType::kFloat16));
   attn::load_state_dict(model, stored);
   const double rounded = loss_of(model, held_out, tape);
   const std::vector<HeadScores> heads = measure_heads(model, held_out, tape);
@@ -405,7 +405,7 @@ void train(const std::filesystem::path& folder, std::int64_t vocabulary, std::in
   attn::save_safetensors(
       (folder / "model.safetensors").string(), tensors,
       {{"config", config}, {"format", "pt"}, {"heads", json_of(heads)}, {"training", training}},
-      attn::SafetensorsDtype::kF16);
+      attn::ElementType::kFloat16);
 }
 
 }  // namespace

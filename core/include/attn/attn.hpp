@@ -2,7 +2,9 @@
 
 /// Everything that attn offers. Needs C++20, and GCC or Clang.
 
+#include "attn/any_tensor.hpp"
 #include "attn/context.hpp"
+#include "attn/element_type.hpp"
 #include "attn/error.hpp"
 #include "attn/id_view.hpp"
 #include "attn/instruction_set.hpp"

@@ -271,30 +271,6 @@ void append_little_endian(std::vector<std::byte>& bytes, std::uint64_t value, in
 
 std::int64_t count_of(const ConstTensor& view) { return validation::product(kFile, view.shape()); }
 
-/// The nearest half-precision number, ties to even.
-std::uint32_t to_f16(float value) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = bits >> 16 & 0x8000U;
-  const std::uint32_t magnitude = bits & 0x7FFF'FFFFU;
-  constexpr std::uint32_t kInfinity = 0x7C00U;
-  if (magnitude > 0x7F80'0000U) return sign | kInfinity | 0x200U | (magnitude >> 13 & 0x3FFU);
-  constexpr std::uint32_t kSmallestNormal = (127 - 14) << 23;
-  if (magnitude < kSmallestNormal) {
-    // A multiple of 2^-24, to which adding 0.5 rounds.
-    const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
-    return sign | (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5F));
-  }
-  const std::uint32_t rounded = magnitude + 0xFFFU + (magnitude >> 13 & 1U);
-  return sign | std::min(kInfinity, (rounded - ((127U - 15U) << 23)) >> 13);
-}
-
-/// The nearest bfloat16 number, ties to even.
-std::uint32_t to_bf16(float value) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  if (value != value) return bits >> 16 | 0x40U;
-  return (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
-}
-
 /// How float32 numbers become those of a file.
 struct Writable {
   const char* name;
@@ -302,16 +278,19 @@ struct Writable {
   std::uint32_t (*convert)(float);
 };
 
-Writable writable(SafetensorsDtype dtype) {
+Writable writable(ElementType dtype) {
   switch (dtype) {
-    case SafetensorsDtype::kF32:
+    case ElementType::kFloat32:
       return {"F32", 4, [](float value) { return std::bit_cast<std::uint32_t>(value); }};
-    case SafetensorsDtype::kF16:
-      return {"F16", 2, to_f16};
-    case SafetensorsDtype::kBF16:
-      return {"BF16", 2, to_bf16};
+    case ElementType::kFloat16:
+      return {"F16", 2, [](float value) -> std::uint32_t { return Float16(value).bits(); }};
+    case ElementType::kBFloat16:
+      return {"BF16", 2, [](float value) -> std::uint32_t { return BFloat16(value).bits(); }};
+    default:
+      break;
   }
-  fail(ErrorCode::kInvalidArgument, "dtype", {static_cast<int>(dtype)}, {"kF32, kF16 or kBF16"});
+  fail(ErrorCode::kInvalidArgument, "dtype", {to_string(dtype)},
+       {"kFloat32, kFloat16 or kBFloat16"});
 }
 
 void append_numbers(std::vector<std::byte>& bytes, const ConstTensor& values,
@@ -529,7 +508,7 @@ std::vector<float> Safetensors::read(std::string_view name) const {
 }
 
 std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
-                                      const SafetensorsMetadata& metadata, SafetensorsDtype dtype) {
+                                      const SafetensorsMetadata& metadata, ElementType dtype) {
   const Writable kind = writable(dtype);
   const std::vector<const NamedTensor*> order = sorted(tensors);
   std::int64_t data_size = 0;
@@ -547,7 +526,7 @@ std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
 }
 
 void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
-                      const SafetensorsMetadata& metadata, SafetensorsDtype dtype) {
+                      const SafetensorsMetadata& metadata, ElementType dtype) {
   const std::vector<std::byte> bytes = to_safetensors(tensors, metadata, dtype);
   File file(std::fopen(path.c_str(), "wb"));
   if (!file) fail_file(path, "opened");

@@ -23,9 +23,9 @@
 
 namespace {
 
+using attn::ElementType;
 using attn::NamedTensor;
 using attn::Safetensors;
-using attn::SafetensorsDtype;
 using attn_test::Bytes;
 using attn_test::error_of;
 using attn_test::FloatTensor;
@@ -167,14 +167,14 @@ TEST(SafetensorsTest, every_bfloat16_is_read_exactly) {
 }
 
 /// The numbers as a file stores them, and reads them back.
-std::vector<float> stored_as(SafetensorsDtype dtype, const std::vector<float>& values) {
+std::vector<float> stored_as(ElementType dtype, const std::vector<float>& values) {
   const NamedTensor tensor{"x", {values.data(), {std::ssize(values)}}};
   return Safetensors::own(attn::to_safetensors({&tensor, 1}, {}, dtype)).read("x");
 }
 
 /// Between each number of a 16-bit type and the next larger one: the middle goes to the even one,
 /// what is nearer to one goes there. Both signs.
-void expect_rounded(SafetensorsDtype dtype, const std::vector<float>& all, int infinity) {
+void expect_rounded(ElementType dtype, const std::vector<float>& all, int infinity) {
   std::vector<float> values;
   std::vector<float> want;
   for (int bits = 0; bits < infinity; ++bits) {
@@ -207,18 +207,18 @@ void expect_rounded(SafetensorsDtype dtype, const std::vector<float>& all, int i
 }
 
 TEST(SafetensorsTest, numbers_are_rounded_to_float16) {
-  expect_rounded(SafetensorsDtype::kF16, all_of("F16"), 0x7C00);
+  expect_rounded(ElementType::kFloat16, all_of("F16"), 0x7C00);
 }
 
 TEST(SafetensorsTest, numbers_are_rounded_to_bfloat16) {
-  expect_rounded(SafetensorsDtype::kBF16, all_of("BF16"), 0x7F80);
+  expect_rounded(ElementType::kBFloat16, all_of("BF16"), 0x7F80);
 }
 
 TEST(SafetensorsTest, short_numbers_are_half_of_the_bytes) {
   const FloatTensor x({3, 5}, std::vector<float>(15, 0.5F), Layout::kReversed);
   const NamedTensor tensor{"x", x.view()};
   const auto file = Safetensors::own(
-      attn::to_safetensors({&tensor, 1}, {{"note", "half"}}, SafetensorsDtype::kBF16));
+      attn::to_safetensors({&tensor, 1}, {{"note", "half"}}, ElementType::kBFloat16));
   EXPECT_EQ(file.entry("x").dtype, "BF16");
   EXPECT_EQ(file.entry("x").end, 30);
   EXPECT_THAT(file.entry("x").shape, ElementsAre(3, 5));

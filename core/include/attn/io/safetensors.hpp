@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "attn/element_type.hpp"
 #include "attn/export.hpp"
 #include "attn/tensor_view.hpp"
 
@@ -100,21 +101,18 @@ struct NamedTensor {
   ConstTensor values;  ///< any strides
 };
 
-/// How the numbers of a file are stored. Those that are shorter than float32 are rounded to the
-/// nearest, ties to even; in F16 a magnitude from 65520 on becomes infinite, as in PyTorch.
-enum class SafetensorsDtype { kF32, kF16, kBF16 };
-
 /// The bytes of a .safetensors file with these tensors: the same bytes as the official
 /// implementation's, which sorts tensors by name and fills the header up to a multiple of eight.
-/// Throws kInvalidArgument for a name that is given twice, is "__metadata__" or is not UTF-8, for
-/// metadata of the same kind and for null data; kSizeOverflow, std::bad_alloc.
+/// Numbers of a shorter type than float32 are rounded to the nearest, as Float16 and BFloat16 are.
+/// Throws kInvalidArgument for kInt8, for a name that is given twice, is "__metadata__" or is not
+/// UTF-8, for metadata of the same kind and for null data; kSizeOverflow, std::bad_alloc.
 ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
                                                const SafetensorsMetadata& metadata = {},
-                                               SafetensorsDtype dtype = SafetensorsDtype::kF32);
+                                               ElementType dtype = ElementType::kFloat32);
 
 /// The same, to a file on disk. Throws kFileError too; the file may then be incomplete.
 ATTN_API void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                                const SafetensorsMetadata& metadata = {},
-                               SafetensorsDtype dtype = SafetensorsDtype::kF32);
+                               ElementType dtype = ElementType::kFloat32);
 
 }  // namespace attn

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "attn/element_type.hpp"
+#include "attn/tensor_view.hpp"
+
+namespace attn {
+
+/// A view of float32, float16 or bfloat16 elements, whose type is known when the program runs: what
+/// functions take that read or write tensors of any type. A TensorView of each converts to it, and
+/// so does what converts to a Tensor or ConstTensor, such as an OwnedTensor.
+///
+/// A default-made view stands for "none". Like those of a TensorView, dimensions, indices and
+/// ranges are used without checks.
+template <bool Constant>
+class AnyTensorView {
+  template <class T>
+  using Stored = std::conditional_t<Constant, const T, std::remove_const_t<T>>;
+
+ public:
+  AnyTensorView() = default;
+
+  template <Element T>
+    requires(Constant || !std::is_const_v<T>)
+  AnyTensorView(const TensorView<T>& view)
+      : view_(reinterpret_cast<Stored<float>*>(view.data()), view.shape(), view.strides()),
+        type_(kElementType<T>) {}
+
+  /// Whatever converts to a view of float32.
+  template <class T>
+    requires(std::convertible_to<T &&, TensorView<Stored<float>>>)
+  AnyTensorView(T&& tensor) : view_(std::forward<T>(tensor)) {}
+
+  /// Row-major views, as TensorView makes and checks them.
+  template <Element T>
+    requires(Constant || !std::is_const_v<T>)
+  AnyTensorView(T* data, std::span<const std::int64_t> shape)
+      : AnyTensorView(TensorView<T>(data, shape)) {}
+  template <Element T>
+    requires(Constant || !std::is_const_v<T>)
+  AnyTensorView(T* data, std::initializer_list<std::int64_t> shape)
+      : AnyTensorView(TensorView<T>(data, shape)) {}
+
+  /// A view to mutable elements converts to one of constant elements.
+  AnyTensorView(const AnyTensorView<false>& other)
+    requires(Constant)
+      : AnyTensorView(other.view_, other.type_) {}
+
+  ElementType type() const noexcept { return type_; }
+  Stored<void>* data() const noexcept { return view_.data(); }
+  /// Bytes of an element.
+  std::int64_t element_bytes() const noexcept { return type_ == ElementType::kFloat32 ? 4 : 2; }
+
+  // As in TensorView; strides count elements.
+  int rank() const noexcept { return view_.rank(); }
+  [[nodiscard]] bool is_none() const noexcept { return view_.is_none(); }
+  std::span<const std::int64_t> shape() const noexcept { return view_.shape(); }
+  std::span<const std::int64_t> strides() const noexcept { return view_.strides(); }
+  std::int64_t size(int i) const noexcept { return view_.size(i); }
+  std::int64_t stride(int i) const noexcept { return view_.stride(i); }
+  bool is_contiguous() const noexcept { return view_.is_contiguous(); }
+
+  /// The view with its type, which must be type().
+  template <Element T>
+  TensorView<Stored<T>> as() const {
+    return TensorView<Stored<T>>(reinterpret_cast<Stored<T>*>(view_.data()), shape(), strides());
+  }
+
+  /// function(as<T>()) for the T that the elements have.
+  template <class Function>
+  decltype(auto) visit(Function&& function) const {
+    switch (type_) {
+      case ElementType::kFloat16:
+        return function(as<Float16>());
+      case ElementType::kBFloat16:
+        return function(as<BFloat16>());
+      default:
+        return function(view_);
+    }
+  }
+
+  /// As TensorView's.
+  [[nodiscard]] AnyTensorView select(int i, std::int64_t index) const {
+    return visit([&](const auto& view) -> AnyTensorView { return view.select(i, index); });
+  }
+  [[nodiscard]] AnyTensorView slice(int i, std::int64_t begin, std::int64_t end) const {
+    return visit([&](const auto& view) -> AnyTensorView { return view.slice(i, begin, end); });
+  }
+  AnyTensorView unsqueeze(int i) const { return {view_.unsqueeze(i), type_}; }
+  AnyTensorView split_heads(std::int64_t num_heads) const {
+    return {view_.split_heads(num_heads), type_};
+  }
+
+ private:
+  friend class AnyTensorView<true>;
+
+  AnyTensorView(const TensorView<Stored<float>>& view, ElementType type)
+      : view_(view), type_(type) {}
+
+  // Shape, strides and address, of whatever type the elements are.
+  TensorView<Stored<float>> view_;
+  ElementType type_ = ElementType::kFloat32;
+};
+
+/// The type of outputs of any element type.
+using AnyTensor = AnyTensorView<false>;
+/// The type of inputs of any element type. An AnyTensor converts to it.
+using ConstAnyTensor = AnyTensorView<true>;
+
+}  // namespace attn

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "attn/export.hpp"
+
+namespace attn {
+
+/// A half-precision number (IEEE 754 binary16): 11 significant bits, magnitudes from 2^-24 to
+/// 65504. A type for storage: arithmetic is done in float.
+class Float16 {
+ public:
+  Float16() = default;
+  /// The nearest number, ties to even: relative error at most 2^-11, or for magnitudes below 2^-14
+  /// absolute error at most 2^-25. From 65520 on it is infinite; NaN stays NaN.
+  constexpr explicit Float16(float value) noexcept : bits_(round(value)) {}
+  static constexpr Float16 from_bits(std::uint16_t bits) noexcept {
+    Float16 result;
+    result.bits_ = bits;
+    return result;
+  }
+
+  constexpr std::uint16_t bits() const noexcept { return bits_; }
+
+  /// Exact.
+  constexpr operator float() const noexcept {
+    const std::uint32_t sign = (bits_ & 0x8000U) << 16;
+    const std::uint32_t exponent = bits_ >> 10 & 0x1FU;
+    const std::uint32_t mantissa = bits_ & 0x3FFU;
+    if (exponent == 0) {
+      // Subnormal, a multiple of 2^-24, or zero.
+      const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
+      return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+    }
+    const std::uint32_t wide = exponent == 0x1FU ? 0xFFU : exponent + (127 - 15);
+    return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
+  }
+
+ private:
+  static constexpr std::uint16_t round(float value) noexcept {
+    constexpr std::uint32_t kInfinity = 0x7C00U;
+    constexpr std::uint32_t kSmallestNormal = (127 - 14) << 23;
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t magnitude = bits & 0x7FFF'FFFFU;
+    std::uint32_t result = 0;
+    if (magnitude > 0x7F80'0000U) {
+      result = kInfinity | 0x200U | (magnitude >> 13 & 0x3FFU);
+    } else if (magnitude < kSmallestNormal) {
+      // A multiple of 2^-24, to which adding 0.5 rounds.
+      const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+      result = std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5F);
+    } else {
+      const std::uint32_t rounded = magnitude + 0xFFFU + (magnitude >> 13 & 1U);
+      result = (rounded - ((127U - 15U) << 23)) >> 13;
+      if (result > kInfinity) result = kInfinity;
+    }
+    return static_cast<std::uint16_t>((bits >> 16 & 0x8000U) | result);
+  }
+
+  std::uint16_t bits_ = 0;
+};
+
+/// A bfloat16 number: the upper half of a float, with its range and 8 significant bits. A type for
+/// storage: arithmetic is done in float.
+class BFloat16 {
+ public:
+  BFloat16() = default;
+  /// The nearest number, ties to even: relative error at most 2^-8, or for magnitudes below 2^-126
+  /// absolute error at most 2^-134. From 2^128 − 2^119 on it is infinite; NaN stays NaN.
+  constexpr explicit BFloat16(float value) noexcept : bits_(round(value)) {}
+  static constexpr BFloat16 from_bits(std::uint16_t bits) noexcept {
+    BFloat16 result;
+    result.bits_ = bits;
+    return result;
+  }
+
+  constexpr std::uint16_t bits() const noexcept { return bits_; }
+
+  /// Exact.
+  constexpr operator float() const noexcept {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits_) << 16);
+  }
+
+ private:
+  static constexpr std::uint16_t round(float value) noexcept {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+    const bool is_nan = (bits & 0x7FFF'FFFFU) > 0x7F80'0000U;
+    return static_cast<std::uint16_t>(is_nan ? bits >> 16 | 0x40U
+                                             : (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
+  }
+
+  std::uint16_t bits_ = 0;
+};
+
+static_assert(sizeof(Float16) == 2 && sizeof(BFloat16) == 2);
+
+/// How numbers are stored. Whatever the type, sums, softmax and log-sum-exps are float32. The
+/// values never change meaning; new ones are added at the end.
+enum class ElementType : int {
+  kFloat32 = 0,
+  kFloat16 = 1,
+  kBFloat16 = 2,
+  kInt8 = 3,  ///< with a float32 scale per row: in a KeyValueCache only
+};
+
+/// "float32", "float16", "bfloat16" or "int8".
+ATTN_API const char* to_string(ElementType type) noexcept;
+
+namespace detail {
+template <class T>
+inline constexpr bool kIsElement =
+    std::same_as<T, float> || std::same_as<T, Float16> || std::same_as<T, BFloat16>;
+}  // namespace detail
+
+/// What a tensor may have as elements: float, Float16 or BFloat16.
+template <class T>
+concept Element = detail::kIsElement<std::remove_const_t<T>>;
+
+/// The ElementType of float, Float16 or BFloat16.
+template <Element T>
+inline constexpr ElementType kElementType =
+    std::same_as<std::remove_const_t<T>, float>     ? ElementType::kFloat32
+    : std::same_as<std::remove_const_t<T>, Float16> ? ElementType::kFloat16
+                                                    : ElementType::kBFloat16;
+
+}  // namespace attn
