@@ -116,12 +116,13 @@ class BlockScratch {
     if (head.relative_values) distances = take(own, relative_cols<Isa>(head));
   }
 
-  float* tile;  ///< Isa::kTileKeys × kBlockQueries: scores, then their exponentials, or pairs of them
+  float*
+      tile;  ///< Isa::kTileKeys × kBlockQueries: scores, then their exponentials, or pairs of them
   TileElement<Isa>* queries;  ///< head_dim × kBlockQueries
-  float* values;   ///< kBlockQueries × value columns: unnormalised output
-  float* max;      ///< per query: an integer near the largest score so far, or −∞
-  float* sum;      ///< per query
-  float* factor;   ///< per query: what its sums are rescaled by
+  float* values;              ///< kBlockQueries × value columns: unnormalised output
+  float* max;                 ///< per query: an integer near the largest score so far, or −∞
+  float* sum;                 ///< per query
+  float* factor;              ///< per query: what its sums are rescaled by
   std::int32_t* key_begin;
   std::int32_t* key_end;
   float* rows;                         ///< kBlockQueries × kScoreRow
@@ -173,13 +174,13 @@ void load_queries(const TileHead<Isa>& head, const QueryBlock& block, float scal
                              head.query + block.first * head.query_row, head.query_row,
                              head.query_col, scale < 0, queries, kBlockQueries);
   } else {
-  transpose<Isa>(block.count, head.head_dim, head.query + block.first * head.query_row,
-                 head.query_row, head.query_col, scale, queries, kBlockQueries);
-  if (block.count == block.lanes) return;
-  for (index d = 0; d < head.head_dim; ++d) {
-    std::fill(queries + d * kBlockQueries + block.count, queries + d * kBlockQueries + block.lanes,
-              0.0F);
-  }
+    transpose<Isa>(block.count, head.head_dim, head.query + block.first * head.query_row,
+                   head.query_row, head.query_col, scale, queries, kBlockQueries);
+    if (block.count == block.lanes) return;
+    for (index d = 0; d < head.head_dim; ++d) {
+      std::fill(queries + d * kBlockQueries + block.count,
+                queries + d * kBlockQueries + block.lanes, 0.0F);
+    }
   }
 }
 
@@ -222,8 +223,8 @@ ATTN_INLINE void prepare_tile([[maybe_unused]] const TileHead<Isa>& head,
                               [[maybe_unused]] const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
     const index keys = std::min(Isa::kTileKeys, head.num_keys - key0);
-    pair_values(head, key0, keys, value_cols<Isa>(head), [](index) { return true; },
-                scratch.value_pairs);
+    pair_values(
+        head, key0, keys, value_cols<Isa>(head), [](index) { return true; }, scratch.value_pairs);
     if (copies_keys(head)) pair_keys(head, key0, keys, scratch.key_pairs);
   }
 }
@@ -270,8 +271,8 @@ ATTN_INLINE void exclude_by_range(const QueryBlock& block, index key0, index key
 
 /// Transposes a tile back, times a factor, into scratch.rows.
 template <class Isa>
-ATTN_INLINE void lay_out_rows(const QueryBlock& block, index keys,
-                              const BlockScratch<Isa>& scratch, float factor = 1.0F) noexcept {
+ATTN_INLINE void lay_out_rows(const QueryBlock& block, index keys, const BlockScratch<Isa>& scratch,
+                              float factor = 1.0F) noexcept {
   transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, factor, scratch.rows,
                  BlockScratch<Isa>::kScoreRow);
 }
@@ -296,8 +297,7 @@ ATTN_INLINE void fill_tile(const TileHead<Isa>& head, const QueryBlock& block, i
                          relative_products_of<Isa>(head, r, scratch), ScoreStage::kWeights,
                          scratch.rows + r * BlockScratch<Isa>::kScoreRow);
     }
-    const float unit =
-        BlockScratch<Isa>::scores_in_log2(head) && !kPairs<Isa> ? 1.0F : kLog2E;
+    const float unit = BlockScratch<Isa>::scores_in_log2(head) && !kPairs<Isa> ? 1.0F : kLog2E;
     transpose<Isa>(block.count, keys, scratch.rows, BlockScratch<Isa>::kScoreRow, 1, unit,
                    scratch.tile, kBlockQueries);
     return;
@@ -368,8 +368,9 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
     });
   }
   if (keys % 2 != 0) {
-    unroll<Vectors>(
-        [&](auto v) __attribute__((always_inline)) { take(v, tile + (keys - 1) * kBlockQueries); });
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      take(v, tile + (keys - 1) * kBlockQueries);
+    });
   }
   F shift[Vectors], sum[Vectors], factor[Vectors];
   unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
@@ -406,21 +407,21 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
 /// values = values · factor + tileᵀ · V for queries [begin, end) of a block.
 template <class Isa>
 ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, index keys,
-                            const TileRows<Isa>& value,
-                            const BlockScratch<Isa>& scratch) noexcept {
+                            const TileRows<Isa>& value, const BlockScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   const index cols = value_cols<Isa>(head);
-  for_columns<Isa, Isa::kVectors>(cols, [&](index col,
-                                            auto vectors) __attribute__((always_inline)) {
-    const TileElement<Isa>* b[vectors];
-    unroll<vectors>(
-        [&](auto v) __attribute__((always_inline)) { b[v] = value.data + col + v * kW; });
-    for (index r = begin; r < end; r += Isa::kValueRows) {
-      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
-          std::min<index>(Isa::kValueRows, end - r), element_keys<Isa>(keys),
-          reinterpret_cast<const TileElement<Isa>*>(scratch.tile) + r, 0, b, value.row, scratch.values + r * cols + col, cols, scratch.factor + r);
-    }
-  });
+  for_columns<Isa, Isa::kVectors>(
+      cols, [&](index col, auto vectors) __attribute__((always_inline)) {
+        const TileElement<Isa>* b[vectors];
+        unroll<vectors>([&](auto v)
+                            __attribute__((always_inline)) { b[v] = value.data + col + v * kW; });
+        for (index r = begin; r < end; r += Isa::kValueRows) {
+          product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
+              std::min<index>(Isa::kValueRows, end - r), element_keys<Isa>(keys),
+              reinterpret_cast<const TileElement<Isa>*>(scratch.tile) + r, 0, b, value.row,
+              scratch.values + r * cols + col, cols, scratch.factor + r);
+        }
+      });
 }
 
 /// What is done with the exponentials along the keys of a query: dropout, and sums per distance.
@@ -594,17 +595,17 @@ void attend_row(const TileHead<Isa>& head, index row, const ScoreOutput* outputs
   if constexpr (kPairs<Isa>) {
     attend_widened_row<FloatIsa<Isa>>(head, row, memory);
   } else {
-  const RowScratch<Isa> scratch(head, memory);
-  prepare_row<Isa>(head, row, scratch);
-  begin_row<Isa>(head, head.sink, scratch.sums);
-  add_keys<Isa>(head, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
-                scratch, scratch.sums);
-  finish_row<Isa>(head, row, scratch.sums);
-  for (int i = 0; i < num_outputs; ++i) {
-    if (outputs[i].stage == ScoreStage::kWeights) {
-      write_row<Isa>(head, row, outputs[i], scratch, scratch.sums);
+    const RowScratch<Isa> scratch(head, memory);
+    prepare_row<Isa>(head, row, scratch);
+    begin_row<Isa>(head, head.sink, scratch.sums);
+    add_keys<Isa>(head, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
+                  scratch, scratch.sums);
+    finish_row<Isa>(head, row, scratch.sums);
+    for (int i = 0; i < num_outputs; ++i) {
+      if (outputs[i].stage == ScoreStage::kWeights) {
+        write_row<Isa>(head, row, outputs[i], scratch, scratch.sums);
+      }
     }
-  }
   }
 }
 
@@ -613,9 +614,9 @@ template <class Isa>
 ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, index key0,
                                           index keys, const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
-    pair_values(head, key0, keys, value_cols<Isa>(head),
-                [&](index key) { return is_attended<FloatIsa<Isa>>(head, row, key); },
-                scratch.kept_pairs);
+    pair_values(
+        head, key0, keys, value_cols<Isa>(head),
+        [&](index key) { return is_attended<FloatIsa<Isa>>(head, row, key); }, scratch.kept_pairs);
     return {scratch.kept_pairs, value_cols<Isa>(head)};
   } else {
     const RowScratch<Isa> row_scratch(head, scratch.row_memory);

@@ -457,11 +457,7 @@ struct KernelTable {
 struct Bf16Table {
   InstructionSet instruction_set;
 
-  /// Packs a (cols × depth) matrix into bf16_packed_size pairs.
-  void (*pack)(index cols, index depth, const std::uint16_t* b, index col_stride,
-               index depth_stride, Bf16Pair* packed) noexcept;
-
-  // As of KernelTable.
+  // As of KernelTable; scratch holds as many floats.
   index product_rows;
   index product_tile_rows;
   index (*product_scratch)(index depth) noexcept;
@@ -469,8 +465,7 @@ struct Bf16Table {
   index attention_rows;
   index attention_step;
   index (*attention_scratch)(const AttentionHead&) noexcept;
-  void (*attend)(const Bf16AttentionHead&, index row_begin, index row_end,
-                 float* scratch) noexcept;
+  void (*attend)(const Bf16AttentionHead&, index row_begin, index row_end, float* scratch) noexcept;
 };
 
 /// One per translation unit in isa/; null where this build has no such kernels.

@@ -20,7 +20,7 @@ inline constexpr index kCacheAlias = 1024;
 
 /// Rows of a task when several threads share a product.
 template <class Isa>
-inline constexpr index kTaskRows = 196 / Isa::kRows * Isa::kRows;
+inline constexpr index kTaskRows = 196 / Isa::kRows* Isa::kRows;
 
 /// Depth of each block but the last: blocks are as equal as they can be.
 constexpr index depth_block(index depth) noexcept {
@@ -203,9 +203,9 @@ void product(const ProductArgs& p, float* scratch) noexcept {
       }
     }
   };
-  product_blocks<Isa>({p.rows, p.cols, p.depth, p.a, p.a_row, p.packed_b, p.bias, p.c, p.c_row,
-                       p.c_col, p.add},
-                      copies, copy_rows, scratch);
+  product_blocks<Isa>(
+      {p.rows, p.cols, p.depth, p.a, p.a_row, p.packed_b, p.bias, p.c, p.c_row, p.c_col, p.add},
+      copies, copy_rows, scratch);
 }
 
 }  // namespace attn::kernels

@@ -28,13 +28,13 @@ enum class TileColumns { kNeighbours, kApart };
 /// The columns of a packed matrix: a tile no wider than a panel lies in one.
 template <class Isa, int Vectors>
 inline constexpr TileColumns kPackedColumns =
-    Vectors * kWidth<Isa> <= kPanelWidth ? TileColumns::kNeighbours : TileColumns::kApart;
+    Vectors* kWidth<Isa> <= kPanelWidth ? TileColumns::kNeighbours : TileColumns::kApart;
 
 /// Sums[Rows × Vectors·width] = A[Rows × depth] · B[depth × Vectors·width], into C.
 ///
-/// TileElement (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth; row
-/// r of C at c + r·c_row, contiguous. `row_factor` holds the factors per row. Each sum is formed
-/// over k in order, one multiply-add after the other, so its bits do not depend on Rows and
+/// TileElement (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth;
+/// row r of C at c + r·c_row, contiguous. `row_factor` holds the factors per row. Each sum is
+/// formed over k in order, one multiply-add after the other, so its bits do not depend on Rows and
 /// Vectors. Where products are those of pairs, all of A, B and depth is counted in pairs.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
@@ -91,9 +91,9 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns = TileColumns::kNeighbours>
 __attribute__((noinline)) void product_rows(index rows, index depth, const TileElement<Isa>* a,
-                                            index a_row, const TileElement<Isa>* const (&b)[Vectors],
-                                            index b_depth,
-                                            float* c, index c_row,
+                                            index a_row,
+                                            const TileElement<Isa>* const (&b)[Vectors],
+                                            index b_depth, float* c, index c_row,
                                             const float* row_factor = nullptr) noexcept {
   if (rows >= Rows) {
     product_tile<Isa, Rows, Vectors, Finish, ARow, ADepth, Columns>(depth, a, a_row, b, b_depth, c,

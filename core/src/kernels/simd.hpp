@@ -28,7 +28,8 @@ template <int N, class F>
 ATTN_INLINE void unroll(F&& body) noexcept {
   [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
     (body(std::integral_constant<int, I>{}), ...);
-  }(std::make_integer_sequence<int, N>{});
+  }
+  (std::make_integer_sequence<int, N>{});
 }
 
 /// Whether an instruction set's products are those of pairs. Such an `Isa` provides, beyond what it
@@ -37,7 +38,9 @@ ATTN_INLINE void unroll(F&& body) noexcept {
 ///   narrow(a, b)      the lanes of a, then those of b, rounded to bf16: a row of pairs
 ///   pair(a, b)        lane by lane (a, b) rounded to bf16
 template <class Isa>
-inline constexpr bool kPairs = requires { typename Isa::FloatIsa; };
+inline constexpr bool kPairs = requires {
+  typename Isa::FloatIsa;
+};
 
 template <class Isa>
 struct IsaTraits {
@@ -45,7 +48,7 @@ struct IsaTraits {
   using FloatIsa = Isa;
 };
 template <class Isa>
-  requires kPairs<Isa>
+requires kPairs<Isa>
 struct IsaTraits<Isa> {
   using Element = Bf16Pair;
   using FloatIsa = typename Isa::FloatIsa;
@@ -62,8 +65,8 @@ template <class Isa>
 ATTN_INLINE Floats<Isa> load_elements(const TileElement<Isa>* from) noexcept {
   if constexpr (kPairs<Isa>) {
     using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
-    return xsimd::bitwise_cast<float>(Words::load_unaligned(
-        static_cast<const std::uint32_t*>(static_cast<const void*>(from))));
+    return xsimd::bitwise_cast<float>(
+        Words::load_unaligned(static_cast<const std::uint32_t*>(static_cast<const void*>(from))));
   } else {
     return Floats<Isa>::load_unaligned(from);
   }

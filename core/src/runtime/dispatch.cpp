@@ -119,8 +119,7 @@ const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept {
 
 const kernels::Bf16Table* find_bf16_kernels(InstructionSet isa) noexcept {
   for (const Implementation& implementation : kImplementations) {
-    if (implementation.isa == isa && implementation.bf16_table &&
-        implementation.machine_has_it()) {
+    if (implementation.isa == isa && implementation.bf16_table && implementation.machine_has_it()) {
       return implementation.bf16_table();
     }
   }

@@ -34,18 +34,29 @@ std::vector<std::uint16_t> bits_of(const std::vector<float>& values) {
 
 float widened(std::uint16_t bits) { return BFloat16::from_bits(bits); }
 
+/// Panels of 16 columns of pairs along the depth, filled up with zeros.
+std::vector<Bf16Pair> packed(index cols, index depth, const std::vector<std::uint16_t>& b) {
+  const auto at = [&](index col, index k) {
+    return col < cols && k < depth ? b[static_cast<std::size_t>(col * depth + k)]
+                                   : std::uint16_t{0};
+  };
+  std::vector<Bf16Pair> pairs;
+  for (index col = 0; col < cols; col += 16) {
+    for (index k = 0; k < depth; k += 2) {
+      for (index c = col; c < col + 16; ++c) pairs.push_back({at(c, k), at(c, k + 1)});
+    }
+  }
+  return pairs;
+}
+
 /// How A is given.
 enum class From { kFloat, kBf16, kBf16Apart, kBf16Columns };
 
 /// C = A · Bᵀ + bias of row-major matrices, by one call.
 std::vector<float> product(const Bf16Table& table, index rows, index cols, index depth,
-                           const std::vector<std::uint16_t>& a,
-                           const std::vector<std::uint16_t>& b, const std::vector<float>& bias,
-                           From from) {
-  std::vector<Bf16Pair> packed(
-      static_cast<std::size_t>(attn::kernels::bf16_packed_size(cols, depth)),
-      Bf16Pair{0xFFFF, 0xFFFF});
-  table.pack(cols, depth, b.data(), depth, 1, packed.data());
+                           const std::vector<std::uint16_t>& a, const std::vector<std::uint16_t>& b,
+                           const std::vector<float>& bias, From from) {
+  const std::vector<Bf16Pair> pairs = packed(cols, depth, b);
   std::vector<float> c(static_cast<std::size_t>(rows * cols), -7.0F);
   std::vector<float> scratch(static_cast<std::size_t>(table.product_scratch(depth)));
   Bf16ProductArgs args;
@@ -73,7 +84,7 @@ std::vector<float> product(const Bf16Table& table, index rows, index cols, index
     }
     args.bf16_a = copy.data();
   }
-  args.packed_b = packed.data();
+  args.packed_b = pairs.data();
   args.bias = bias.empty() ? nullptr : bias.data();
   args.c = c.data();
   args.c_row = cols;
@@ -131,9 +142,9 @@ TEST(Bf16ProductTest, rows_do_not_depend_on_each_other) {
     for (index r = 0; r < size.rows; ++r) {
       const std::vector<std::uint16_t> row(a.begin() + r * size.depth,
                                            a.begin() + (r + 1) * size.depth);
-      EXPECT_TRUE(attn_test::same_bits(
-          product(*table, 1, size.cols, size.depth, row, b, {}, From::kBf16),
-          {all.begin() + r * size.cols, all.begin() + (r + 1) * size.cols}));
+      EXPECT_TRUE(
+          attn_test::same_bits(product(*table, 1, size.cols, size.depth, row, b, {}, From::kBf16),
+                               {all.begin() + r * size.cols, all.begin() + (r + 1) * size.cols}));
     }
   }
 }
@@ -152,8 +163,7 @@ std::vector<std::uint16_t> small_bits(index count, Random& random) {
   std::vector<std::uint16_t> result;
   for (index i = 0; i < count; ++i) {
     const auto exponent = static_cast<int>(random.integer(-67, -58));
-    result.push_back(
-        BFloat16(std::ldexp(random.normal(), exponent)).bits());
+    result.push_back(BFloat16(std::ldexp(random.normal(), exponent)).bits());
   }
   return result;
 }
@@ -162,8 +172,8 @@ void expect_the_bits_of_the_emulation(const std::vector<std::uint16_t>& a,
                                       const std::vector<std::uint16_t>& b, index depth) {
   const auto rows = static_cast<index>(a.size()) / depth;
   const auto cols = static_cast<index>(b.size()) / depth;
-  const auto want = product(attn_test::emulated_bf16_table(), rows, cols, depth, a, b, {},
-                            From::kBf16);
+  const auto want =
+      product(attn_test::emulated_bf16_table(), rows, cols, depth, a, b, {}, From::kBf16);
   for (const Bf16Table* table : attn_test::bf16_tables()) {
     const auto got = product(*table, rows, cols, depth, a, b, {}, From::kBf16);
     for (std::size_t i = 0; i < got.size(); ++i) {
@@ -194,15 +204,13 @@ TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
   // Times one, so that the sum is what A was rounded to.
   Random random;
   const std::vector<std::uint16_t> one{BFloat16(1.0F).bits(), 0};
+  const std::vector<Bf16Pair> pairs = packed(1, 2, one);
   for (const Bf16Table* table : attn_test::bf16_tables()) {
-    std::vector<Bf16Pair> packed(static_cast<std::size_t>(attn::kernels::bf16_packed_size(1, 2)));
-    table->pack(1, 2, one.data(), 2, 1, packed.data());
     std::vector<float> scratch(static_cast<std::size_t>(table->product_scratch(2)));
     for (int i = 0; i < 20000; ++i) {
       const auto bits = static_cast<std::uint32_t>(random.integer(0, 0xFFFFFFFF));
       // Half of them lie half way between two.
-      const float number =
-          std::bit_cast<float>(i % 2 == 0 ? bits : (bits & 0xFFFF0000U) | 0x8000U);
+      const float number = std::bit_cast<float>(i % 2 == 0 ? bits : (bits & 0xFFFF0000U) | 0x8000U);
       const float a[2] = {number, 0.0F};
       float c = 0;
       Bf16ProductArgs args;
@@ -210,7 +218,7 @@ TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
       args.depth = 2;
       args.a = a;
       args.a_row = 2;
-      args.packed_b = packed.data();
+      args.packed_b = pairs.data();
       args.c = &c;
       args.c_row = 1;
       table->product(args, scratch.data());

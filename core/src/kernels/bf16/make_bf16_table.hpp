@@ -17,7 +17,6 @@ constexpr Bf16Table make_bf16_table() noexcept {
   static_assert(kPairs<Isa>);
   return {
       .instruction_set = Isa::kInstructionSet,
-      .pack = &pack_pairs<Isa>,
       .product_rows = kTaskRows<Isa>,
       .product_tile_rows = Isa::kRows,
       .product_scratch = &bf16_product_scratch<Isa>,

@@ -90,7 +90,7 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
 
 /// Keys from key0 on, in pairs of depth.
 ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
-                      Bf16Pair* pairs) noexcept {
+                           Bf16Pair* pairs) noexcept {
   for (index j = 0; j < keys; ++j) {
     const std::uint16_t* from = head.key + (key0 + j) * head.key_row;
     for (index d = 0; d < head.head_dim; d += 2, ++pairs) {
@@ -101,25 +101,22 @@ ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys
   }
 }
 
-/// exp2_shifted for scores that are still to be multiplied by `unit`, and lowest = (m − 127) / unit.
-/// Relative error at most 2.4e-7: product and difference are rounded once, and the polynomial, of
-/// degree 5 (minimax in relative error, 9.2e-8), is as good as float32's rounding; weights keep eight
-/// bits of it.
+/// exp2_shifted for scores that are still to be multiplied by `unit`, and lowest = (m − 127) /
+/// unit. Relative error at most 2.4e-7: product and difference are rounded once, and the
+/// polynomial, of degree 5 (minimax in relative error, 9.2e-8), is as good as float32's rounding;
+/// weights keep eight bits of it.
 template <class Isa, int N>
-ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit,
-                             const Floats<Isa> (&rounder)[N],
+ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats<Isa> (&rounder)[N],
                              const Floats<Isa> (&lowest)[N]) noexcept {
   using F = Floats<Isa>;
   using I = xsimd::as_integer_t<F>;
   F p[N], power[N];
   const auto each = [&](auto&& step) __attribute__((always_inline)) { unroll<N>(step); };
   each([&](auto i) __attribute__((always_inline)) { x[i] = Isa::at_least(x[i], lowest[i]); });
-  each([&](auto i) __attribute__((always_inline)) {
-    power[i] = Isa::madd(x[i], unit, rounder[i]);
-  });
-  each([&](auto i) __attribute__((always_inline)) {
-    x[i] = Isa::madd(x[i], unit, rounder[i] - power[i]);
-  });
+  each([&](auto i)
+           __attribute__((always_inline)) { power[i] = Isa::madd(x[i], unit, rounder[i]); });
+  each([&](auto i)
+           __attribute__((always_inline)) { x[i] = Isa::madd(x[i], unit, rounder[i] - power[i]); });
   each([&](auto i) __attribute__((always_inline)) {
     power[i] = xsimd::bitwise_cast<float>(I(xsimd::bitwise_cast<std::int32_t>(power[i])) << 23);
     p[i] = Isa::madd(F(1.32647290e-3F), x[i], F(9.67151364e-3F));
@@ -156,8 +153,7 @@ ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index ro
     float* scores = tile + j * row;
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
       first[v] = F::load_unaligned(scores + v * kW);
-      second[v] =
-          j + 1 < keys ? F::load_unaligned(scores + row + v * kW) : F(kMinusInfinity);
+      second[v] = j + 1 < keys ? F::load_unaligned(scores + row + v * kW) : F(kMinusInfinity);
     });
     exp2_scaled<Isa, Vectors>(first, units, rounder, lowest);
     exp2_scaled<Isa, Vectors>(second, units, rounder, lowest);

@@ -11,22 +11,6 @@
 
 namespace attn::kernels {
 
-/// Packs a matrix of bf16 in panels of pairs.
-template <class Isa>
-void pack_pairs(index cols, index depth, const std::uint16_t* b, index col_stride,
-                       index depth_stride, Bf16Pair* packed) noexcept {
-  for (index col = 0; col < cols; col += kPanelWidth) {
-    const index width = std::min(kPanelWidth, cols - col);
-    for (index k = 0; k < depth; k += 2, packed += kPanelWidth) {
-      for (index c = 0; c < kPanelWidth; ++c) {
-        const std::uint16_t* from = b + (col + c) * col_stride + k * depth_stride;
-        packed[c].first = c < width ? from[0] : std::uint16_t{0};
-        packed[c].second = c < width && k + 1 < depth ? from[depth_stride] : std::uint16_t{0};
-      }
-    }
-  }
-}
-
 /// Rounds a row of floats to pairs; writes whole vectors.
 template <class Isa>
 ATTN_INLINE void round_row(index count, const float* from, index from_col, Bf16Pair* to) noexcept {
@@ -39,8 +23,8 @@ ATTN_INLINE void round_row(index count, const float* from, index from_col, Bf16P
       for (index i = 0; i < 2 * kW; ++i) copy[i] = k + i < count ? from[i * from_col] : 0.0F;
       numbers = copy;
     }
-    store_elements<Isa>(
-        Isa::narrow(F::load_unaligned(numbers), F::load_unaligned(numbers + kW)), to);
+    store_elements<Isa>(Isa::narrow(F::load_unaligned(numbers), F::load_unaligned(numbers + kW)),
+                        to);
   }
 }
 
