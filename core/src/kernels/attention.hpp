@@ -368,9 +368,8 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
     });
   }
   if (keys % 2 != 0) {
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      take(v, tile + (keys - 1) * kBlockQueries);
-    });
+    unroll<Vectors>(
+        [&](auto v) __attribute__((always_inline)) { take(v, tile + (keys - 1) * kBlockQueries); });
   }
   F shift[Vectors], sum[Vectors], factor[Vectors];
   unroll<Vectors>([&](auto v) __attribute__((always_inline)) {

@@ -20,7 +20,7 @@ inline constexpr index kCacheAlias = 1024;
 
 /// Rows of a task when several threads share a product.
 template <class Isa>
-inline constexpr index kTaskRows = 196 / Isa::kRows* Isa::kRows;
+inline constexpr index kTaskRows = 196 / Isa::kRows * Isa::kRows;
 
 /// Depth of each block but the last: blocks are as equal as they can be.
 constexpr index depth_block(index depth) noexcept {

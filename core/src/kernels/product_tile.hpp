@@ -28,7 +28,7 @@ enum class TileColumns { kNeighbours, kApart };
 /// The columns of a packed matrix: a tile no wider than a panel lies in one.
 template <class Isa, int Vectors>
 inline constexpr TileColumns kPackedColumns =
-    Vectors* kWidth<Isa> <= kPanelWidth ? TileColumns::kNeighbours : TileColumns::kApart;
+    Vectors * kWidth<Isa> <= kPanelWidth ? TileColumns::kNeighbours : TileColumns::kApart;
 
 /// Sums[Rows × Vectors·width] = A[Rows × depth] · B[depth × Vectors·width], into C.
 ///

@@ -28,8 +28,7 @@ template <int N, class F>
 ATTN_INLINE void unroll(F&& body) noexcept {
   [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
     (body(std::integral_constant<int, I>{}), ...);
-  }
-  (std::make_integer_sequence<int, N>{});
+  }(std::make_integer_sequence<int, N>{});
 }
 
 /// Whether an instruction set's products are those of pairs. Such an `Isa` provides, beyond what it
@@ -38,9 +37,7 @@ ATTN_INLINE void unroll(F&& body) noexcept {
 ///   narrow(a, b)      the lanes of a, then those of b, rounded to bf16: a row of pairs
 ///   pair(a, b)        lane by lane (a, b) rounded to bf16
 template <class Isa>
-inline constexpr bool kPairs = requires {
-  typename Isa::FloatIsa;
-};
+inline constexpr bool kPairs = requires { typename Isa::FloatIsa; };
 
 template <class Isa>
 struct IsaTraits {
@@ -48,7 +45,7 @@ struct IsaTraits {
   using FloatIsa = Isa;
 };
 template <class Isa>
-requires kPairs<Isa>
+  requires kPairs<Isa>
 struct IsaTraits<Isa> {
   using Element = Bf16Pair;
   using FloatIsa = typename Isa::FloatIsa;

@@ -290,9 +290,8 @@ void Module::set_parameter(std::string_view name, const ConstTensor& values, Con
 void Module::visit_parameters(const std::function<void(const ConstParameter&)>& visit) const {
   const Node& node = *node_;
   Node::visit(node, "", [&](const std::string& name, const Node::Entry& entry) {
-    entry.with_values([&](const ConstTensor& values) {
-      visit({name, values, entry.initialization});
-    });
+    entry.with_values(
+        [&](const ConstTensor& values) { visit({name, values, entry.initialization}); });
   });
 }
 
@@ -300,9 +299,8 @@ void Module::update_parameters(const std::function<void(const Parameter&)>& upda
                                Context& context) {
   Node::visit(*node_, "", [&](const std::string& name, Node::Entry& entry) {
     try {
-      entry.change_values(context, [&](const Tensor& values) {
-        update({name, values, entry.initialization});
-      });
+      entry.change_values(
+          context, [&](const Tensor& values) { update({name, values, entry.initialization}); });
     } catch (...) {
       entry.changed(context);
       throw;

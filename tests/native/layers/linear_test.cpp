@@ -262,7 +262,9 @@ TEST_P(LinearTest, one_that_is_tied_has_the_weights_of_the_embedding) {
   const std::vector<float> drawn = of_weight();
   EXPECT_TRUE(same_bits(of(tied), drawn));
   EXPECT_TRUE(same_bits(of(with_bias), drawn));
-  { const Linear short_lived(*embedding); }
+  {
+    const Linear short_lived(*embedding);
+  }
   embedding->update_parameters([](const attn::Parameter& p) { p.values(0, 0) = 5; });
   const std::vector<float> changed = of_weight();
   EXPECT_FALSE(same_bits(changed, drawn));
@@ -417,30 +419,20 @@ TEST(LinearErrorTest, shapes) {
 TEST(LinearErrorTest, missing_memory) {
   const Linear linear(3, 2);
   std::vector<float> y(2);
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.forward({nullptr, {1, 3}}, {y.data(), {1, 2}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.forward({nullptr, {1, 3}}, {y.data(), {1, 2}}); }),
             "invalid_argument: x: got a null pointer, needs data");
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.forward({y.data(), {0, 3}}, {nullptr, {0, 2}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.forward({y.data(), {0, 3}}, {nullptr, {0, 2}}); }),
             "nothing");
 }
 
 TEST(LinearErrorTest, parameters) {
   Linear linear(3, 2, false);
   const std::vector<float> x(6, 1.0F);
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.set_parameter("bias", {x.data(), {2}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.set_parameter("bias", {x.data(), {2}}); }),
             "not_found: name: got \"bias\", needs one of: weight");
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.set_parameter("weight", {x.data(), {3, 2}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.set_parameter("weight", {x.data(), {3, 2}}); }),
             "shape_mismatch: weight: got shape (3, 2), needs shape (2, 3)");
-  EXPECT_EQ(attn_test::error_of([&] {
-              linear.set_parameter("weight", {nullptr, {2, 3}});
-            }),
+  EXPECT_EQ(attn_test::error_of([&] { linear.set_parameter("weight", {nullptr, {2, 3}}); }),
             "invalid_argument: weight: got a null pointer, needs data");
   EXPECT_EQ(attn_test::error_of([&] { linear.parameter("Weight"); }),
             "not_found: name: got \"Weight\", needs one of: weight");
