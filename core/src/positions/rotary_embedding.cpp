@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "positions/rotary_frequencies.hpp"
 #include "positions/sinusoidal_table.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -19,174 +20,6 @@ constexpr std::int64_t kBlockRows = 16;
 
 /// Rows whose tables are kept at a time: some megabytes at most, however long the sequence.
 constexpr std::int64_t kTableRows = 2048;
-
-/// Keeps frequencies times 2^53 finite.
-constexpr double kLargestFrequency = 1e100;
-
-void require_positive(const char* name, double value) {
-  if (!(value > 0) || !std::isfinite(value)) {
-    validation::fail_value(name, value, {"a finite number above 0"});
-  }
-}
-
-void require_finite(const char* name, double value) {
-  if (!std::isfinite(value)) validation::fail_value(name, value, {"a finite number"});
-}
-
-/// What a scaling rule does to the frequencies of a width d.
-struct Scaled {
-  std::int64_t width;
-  double base;
-  double sequence_length;
-
-  double frequency(double scaled_base, std::int64_t j) const {
-    return std::pow(scaled_base, -2.0 * static_cast<double>(j) / static_cast<double>(width));
-  }
-  double pair(const std::monostate&, std::int64_t j) const { return frequency(base, j); }
-  double pair(const LinearRotaryScaling& rule, std::int64_t j) const {
-    return frequency(base, j) / rule.factor;
-  }
-  double pair(const DynamicNtkRotaryScaling& rule, std::int64_t j) const {
-    const auto longest = static_cast<double>(rule.max_position_embeddings);
-    if (!(sequence_length > longest)) return frequency(base, j);
-    const auto d = static_cast<double>(width);
-    const double growth = rule.factor * (sequence_length / longest - 1) + 1;
-    return frequency(base * std::pow(growth, d / (d - 2)), j);
-  }
-  double pair(const YarnRotaryScaling& rule, std::int64_t j) const {
-    const auto d = static_cast<double>(width);
-    // The pair that turns `turns` times within the original length.
-    const auto pair_of_turns = [&](double turns) {
-      const auto length = static_cast<double>(rule.original_max_position_embeddings);
-      return d * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(base));
-    };
-    double low = pair_of_turns(rule.beta_fast);
-    double high = pair_of_turns(rule.beta_slow);
-    if (rule.truncate) {
-      low = std::floor(low);
-      high = std::ceil(high);
-    }
-    low = std::max(low, 0.0);
-    high = std::min(high, d - 1);
-    if (low == high) high += 0.001;
-    const double ramp = std::clamp((static_cast<double>(j) - low) / (high - low), 0.0, 1.0);
-    const double plain = frequency(base, j);
-    return (1 - ramp) * plain + ramp * (plain / rule.factor);
-  }
-  double pair(const Llama3RotaryScaling& rule, std::int64_t j) const {
-    const double plain = frequency(base, j);
-    const double turns =
-        static_cast<double>(rule.original_max_position_embeddings) * plain / (2 * std::numbers::pi);
-    const double smooth = std::clamp(
-        (turns - rule.low_freq_factor) / (rule.high_freq_factor - rule.low_freq_factor), 0.0, 1.0);
-    return (1 - smooth) * (plain / rule.factor) + smooth * plain;
-  }
-  double pair(const ProportionalRotaryScaling& rule, std::int64_t j) const {
-    const double turning = std::floor(rule.partial_rotary_factor * static_cast<double>(width) / 2);
-    return static_cast<double>(j) < turning ? frequency(base, j) / rule.factor : 0;
-  }
-};
-
-/// ω_0 … of all pairs.
-template <class Rule>
-void write_frequencies(const RotaryEmbeddingOptions& options, const Rule& rule,
-                       double sequence_length, std::span<double> to) {
-  const auto write = [&](std::span<double> pairs) {
-    const Scaled scaled{2 * std::ssize(pairs), options.base, sequence_length};
-    for (std::size_t j = 0; j < pairs.size(); ++j) {
-      pairs[j] = scaled.pair(rule, static_cast<std::int64_t>(j));
-    }
-  };
-  if (options.axes != RotaryAxes::kAxial || options.sections.empty()) return write(to);
-  for (const std::int64_t section : options.sections) {
-    write(to.first(static_cast<std::size_t>(section)));
-    to = to.subspan(static_cast<std::size_t>(section));
-  }
-}
-
-void check_sections(const RotaryEmbeddingOptions& options) {
-  const std::int64_t half = options.rotary_dim / 2;
-  const std::int64_t axes = std::ssize(options.sections);
-  std::int64_t pairs = 0;
-  for (std::int64_t axis = 0; axis < axes; ++axis) {
-    const std::int64_t section = options.sections[static_cast<std::size_t>(axis)];
-    validation::require_at_least("sections", section, 0);
-    if (section > half - pairs) {
-      validation::fail(ErrorCode::kShapeMismatch, "sections", {"more than ", half, " pairs"},
-                       {half, " together"});
-    }
-    pairs += section;
-    if (options.axes == RotaryAxes::kInterleaved && axis > 0 && section > 0 &&
-        axis + (section - 1) * axes >= half) {
-      validation::fail_value("sections", section,
-                             {"pairs that take turns with those of the other axes"});
-    }
-  }
-  if (axes > 0 && pairs != half) {
-    validation::fail(ErrorCode::kShapeMismatch, "sections", {pairs, " pairs"}, {half, " together"});
-  }
-}
-
-/// Checks a rule's parameters.
-struct CheckRule {
-  double base;
-
-  void operator()(const std::monostate&) const {}
-  void operator()(const LinearRotaryScaling& rule) const {
-    require_positive("scaling.factor", rule.factor);
-  }
-  void operator()(const DynamicNtkRotaryScaling& rule) const {
-    require_positive("scaling.factor", rule.factor);
-    validation::require_at_least("scaling.max_position_embeddings", rule.max_position_embeddings,
-                                 1);
-  }
-  void operator()(const YarnRotaryScaling& rule) const {
-    require_positive("scaling.factor", rule.factor);
-    validation::require_at_least("scaling.original_max_position_embeddings",
-                                 rule.original_max_position_embeddings, 1);
-    require_positive("scaling.beta_slow", rule.beta_slow);
-    require_positive("scaling.beta_fast", rule.beta_fast);
-    if (rule.beta_fast < rule.beta_slow) {
-      validation::fail_value("scaling.beta_fast", rule.beta_fast,
-                             {validation::Name("beta_slow"), " ", rule.beta_slow, " or more"});
-    }
-    if (rule.attention_factor) {
-      require_positive("scaling.attention_factor", *rule.attention_factor);
-    }
-    if (rule.mscale) require_finite("scaling.mscale", *rule.mscale);
-    if (rule.mscale_all_dim) require_finite("scaling.mscale_all_dim", *rule.mscale_all_dim);
-    if (!(base > 1)) validation::fail_value("base", base, {"more than 1 with YaRN"});
-  }
-  void operator()(const Llama3RotaryScaling& rule) const {
-    require_positive("scaling.factor", rule.factor);
-    validation::require_at_least("scaling.original_max_position_embeddings",
-                                 rule.original_max_position_embeddings, 1);
-    require_positive("scaling.low_freq_factor", rule.low_freq_factor);
-    require_positive("scaling.high_freq_factor", rule.high_freq_factor);
-    if (rule.high_freq_factor <= rule.low_freq_factor) {
-      validation::fail_value(
-          "scaling.high_freq_factor", rule.high_freq_factor,
-          {"more than ", validation::Name("low_freq_factor"), " ", rule.low_freq_factor});
-    }
-  }
-  void operator()(const ProportionalRotaryScaling& rule) const {
-    require_positive("scaling.factor", rule.factor);
-    validation::require_probability("scaling.partial_rotary_factor", rule.partial_rotary_factor);
-  }
-};
-
-double attention_factor_of(const RotaryScaling& scaling) {
-  const auto* yarn = std::get_if<YarnRotaryScaling>(&scaling);
-  if (!yarn) return 1;
-  if (yarn->attention_factor) return *yarn->attention_factor;
-  const auto magnitude = [&](double mscale) {
-    return yarn->factor > 1 ? 0.1 * mscale * std::log(yarn->factor) + 1 : 1;
-  };
-  const double mscale = yarn->mscale.value_or(0);
-  const double mscale_all_dim = yarn->mscale_all_dim.value_or(0);
-  if (mscale == 0 || mscale_all_dim == 0) return magnitude(1);
-  return magnitude(mscale) / magnitude(mscale_all_dim);
-}
 
 /// Batch entries, heads, rows and columns of what is rotated, each with its stride.
 struct Rotated {
@@ -421,7 +254,7 @@ const double* turns_for(const RotaryEmbeddingOptions& options, const std::vector
   }
   const auto half = static_cast<std::size_t>(options.rotary_dim / 2);
   const std::span radians(run.take<double>(std::ssize(turns), "rotary frequencies"), half);
-  write_frequencies(options, *rule, sequence_length, radians);
+  write_rotary_frequencies(options, sequence_length, radians);
   auto* longer = run.take<double>(std::ssize(turns), "rotary frequencies");
   std::copy(turns.begin(), turns.end(), longer);
   for (std::size_t j = 0; j < half; ++j) {
@@ -440,21 +273,9 @@ RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : option
   }
   validation::allocation("rotary_dim", d, 2 * sizeof(double));
   require_sinusoidal_base(options.base);
-  check_sections(options);
-  if (options.frequencies.empty()) {
-    std::visit(CheckRule{options.base}, options.scaling);
-    attention_factor_ = attention_factor_of(options.scaling);
-    require_positive("attention_factor", attention_factor_);
-  } else if (static_cast<std::int64_t>(options.frequencies.size()) != d / 2) {
-    validation::fail(ErrorCode::kShapeMismatch, "frequencies",
-                     {"length ", options.frequencies.size()}, {d / 2, ", one for each pair"});
-  }
+  attention_factor_ = check_rotary_frequencies(options);
   const std::vector<double> radians = frequencies();
-  for (const double frequency : radians) {
-    if (!(std::abs(frequency) <= kLargestFrequency)) {
-      validation::fail_value("frequencies", frequency, {"numbers between -1e100 and 1e100"});
-    }
-  }
+  require_usable_frequencies(radians);
   const auto half = static_cast<std::size_t>(d / 2);
   const std::int64_t axes = std::ssize(options.sections);
   std::int64_t end = 0;
@@ -483,8 +304,7 @@ RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : option
 std::vector<double> RotaryEmbedding::frequencies(double sequence_length) const {
   if (!options_.frequencies.empty()) return options_.frequencies;
   std::vector<double> result(static_cast<std::size_t>(options_.rotary_dim / 2));
-  std::visit([&](const auto& rule) { write_frequencies(options_, rule, sequence_length, result); },
-             options_.scaling);
+  write_rotary_frequencies(options_, sequence_length, result);
   return result;
 }
 

@@ -64,6 +64,15 @@ using Array = ArrayOf<double>;
 template <class T>
 using Given = std::type_identity_t<T>;
 
+/// Dropout: x multiplied by 0 or by the factor of what is kept; all is kept where `kept` is left
+/// out.
+template <class T>
+void drop(ArrayOf<T>& x, const Array& kept) {
+  for (std::size_t i = 0; i < kept.values.size(); ++i) {
+    x.values.at(i) = kept.values[i] == 0 ? T(0) : x.values[i] * T(kept.values[i]);
+  }
+}
+
 constexpr double kUnit = 1.0 / (1 << 24);  ///< float32 rounds to within this, relatively
 
 /// Exact values, and how far float32 arithmetic may be from each.

@@ -9,6 +9,7 @@ template <class T>
 ArrayOf<T> feed_forward(const FeedForwardOf<T>& p, const ArrayOf<T>& x) {
   ArrayOf<T> hidden = linear<T>({x, {}}, p.weight1, p.bias1).exact;
   for (T& value : hidden.values) value = activate(p.activation, value);
+  drop(hidden, p.kept);
   return linear<T>({hidden, {}}, p.weight2, p.bias2).exact;
 }
 
@@ -19,6 +20,7 @@ ArrayOf<T> gated_feed_forward(const GatedFeedForwardOf<T>& p, const ArrayOf<T>& 
   for (std::size_t i = 0; i < hidden.values.size(); ++i) {
     hidden.values[i] = activate(p.activation, hidden.values[i]) * up.values[i];
   }
+  drop(hidden, p.kept);
   return linear<T>({hidden, {}}, p.down_weight).exact;
 }
 

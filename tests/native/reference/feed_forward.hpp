@@ -10,6 +10,7 @@ struct FeedForwardOf {
   Activation activation = Activation::kRelu;
   ArrayOf<T> weight1, bias1;  ///< (hidden, E), (hidden) or left out
   ArrayOf<T> weight2, bias2;  ///< (E, hidden), (E) or left out
+  Array kept = {};            ///< (…, hidden): what dropout multiplies the hidden layer by
 };
 using FeedForward = FeedForwardOf<double>;
 
@@ -22,6 +23,7 @@ struct GatedFeedForwardOf {
   Activation activation = Activation::kSilu;
   ArrayOf<T> gate_weight, up_weight;  ///< (hidden, E)
   ArrayOf<T> down_weight;             ///< (E, hidden)
+  Array kept = {};                    ///< as above
 };
 using GatedFeedForward = GatedFeedForwardOf<double>;
 

@@ -66,13 +66,13 @@ template <class T>
 ArrayOf<T> feed_forward_of(const TransformerLayerOf<T>& layer, const ArrayOf<T>& x) {
   const ArrayOf<T> gate = find(layer, "gate_proj.weight");
   if (gate.given()) {
-    return gated_feed_forward<T>(
-        {layer.activation, gate, find(layer, "up_proj.weight"), find(layer, "down_proj.weight")},
-        x);
+    return gated_feed_forward<T>({layer.activation, gate, find(layer, "up_proj.weight"),
+                                  find(layer, "down_proj.weight"), layer.kept_hidden},
+                                 x);
   }
   return feed_forward<T>(
       {layer.activation, find(layer, "linear1.weight"), find(layer, "linear1.bias"),
-       find(layer, "linear2.weight"), find(layer, "linear2.bias")},
+       find(layer, "linear2.weight"), find(layer, "linear2.bias"), layer.kept_hidden},
       x);
 }
 
@@ -90,6 +90,7 @@ ArrayOf<T> add_sublayer(const TransformerLayerOf<T>& layer, const std::string& n
   const std::string before = "norm" + number, after = "output_norm" + number;
   ArrayOf<T> y = f(layer.norm_first ? norm<T>(layer, before, x) : x);
   if (layer.weights.contains(after + ".weight")) y = norm<T>(layer, after, y);
+  if (!layer.kept_outputs.empty()) drop(y, layer.kept_outputs.at(std::stoul(number) - 1));
   const ArrayOf<T> total = sum(x, y);
   const bool behind = !layer.norm_first && layer.weights.contains(before + ".weight");
   return behind ? norm<T>(layer, before, total) : total;
@@ -115,7 +116,9 @@ TransformerLayerOf<Scalar> variables(Tape& tape, const TransformerLayer& layer) 
           layer.norm_first,
           layer.rms,
           layer.norms_add_one,
-          layer.rotary_frequencies};
+          layer.rotary_frequencies,
+          layer.kept_outputs,
+          layer.kept_hidden};
 }
 
 template <class T>

@@ -26,6 +26,9 @@ struct TransformerLayerOf {
   bool rms = false;                                  ///< RMSNorm, which qk-norm always is
   bool norms_add_one = false;                        ///< RMSNorm multiplies by 1 + weight
   std::vector<long double> rotary_frequencies = {};  ///< of self-attention
+  /// What dropout multiplies by: what each sublayer gives, and the hidden layer; or left out.
+  std::vector<Array> kept_outputs = {};  ///< (B, N, E)
+  Array kept_hidden = {};                ///< (B, N, hidden)
 };
 using TransformerLayer = TransformerLayerOf<double>;
 

@@ -8,6 +8,9 @@
  * @property {readonly string[]} [rowNames] the first column of a table
  */
 
+/** The one file that programs read: the language model's. */
+export const modelFile = 'model.safetensors';
+
 /**
  * What figures offer: a tensor, a matrix with rows and columns, or a table with names for its columns.
  * @param {{ data: Numbers['data'], shape?: readonly number[], rows?: number, columns?: number, names?: readonly string[], rowNames?: readonly string[] }} given

@@ -1,18 +1,18 @@
+import { modelFile } from './files.js';
+
 /**
  * Shells of the programs that figures offer as "code for this picture": each is complete, computes
  * one matrix with the figure's current values and prints it, a line for each row.
  */
 
-/** What has to lie beside a Python program, as its first line. @param {string} body */
-function neededFiles(body) {
-  const files = [...body.matchAll(/"([\w-]+\.npy)"/g)].map(([, file]) => file);
-  return files.length
-    ? `# Needs ${files.join(' and ')} beside it: save NPY from this figure's menu "Export".\n`
+/** Says in its first line what has to lie beside a program. @param {string} comment @param {string} body */
+const neededFile = (comment, body) =>
+  body.includes(modelFile)
+    ? `${comment} Needs ${modelFile} beside it: the link above this program saves it.\n`
     : '';
-}
 
 /** @param {{ body: string, result: string }} program result: a tensor (rows, columns) */
-export const pythonProgram = ({ body, result }) => `${neededFiles(body)}import torch
+export const pythonProgram = ({ body, result }) => `${neededFile('#', body)}import torch
 
 ${body.trim()}
 
@@ -30,7 +30,7 @@ export const cppProgram = ({
   rows,
   columns,
   includes = [],
-}) => `#include <attn/attn.hpp>
+}) => `${neededFile('//', body)}#include <attn/attn.hpp>
 
 ${['<cstdint>', '<cstdio>', '<vector>', ...includes]
   .sort()
@@ -50,7 +50,11 @@ ${indented(body)}
  * @param {{ body: string, result: string, training?: boolean }} program result: a tensor (rows, columns);
  *   training: whether the module is to train
  */
-export const javascriptProgram = ({ body, result, training }) => `import { load } from 'attn';
+export const javascriptProgram = ({
+  body,
+  result,
+  training,
+}) => `${neededFile('//', body)}import { load } from 'attn';
 
 const attn = await load(${training ? '{ training: true }' : ''});
 ${body.trim()}

@@ -1,4 +1,5 @@
 import { double, literal } from '../frame/programs.js';
+import { pythonCode } from './pythonCode.js';
 import { uncased } from './sentence.js';
 
 /** @typedef {import('../state/properties.js').Settings} Settings */
@@ -7,10 +8,10 @@ import { uncased } from './sentence.js';
  * What programs about the sentence begin with: what the layer reads, `x` (n, E), as lines.
  * @param {Pick<Settings, 'dModel' | 'encoding' | 'base'>} settings
  * @param {string[]} tokens
- * @param {string} file the exported x, which the Python program reads: PyTorch has no such embeddings
+ * @param {...('xavier' | false)} drawn what else the Python program draws as attn does
  * @returns {Record<'python' | 'cpp' | 'javascript', string>}
  */
-export function inputCode({ dModel, encoding, base }, tokens, file) {
+export function inputCode({ dModel, encoding, base }, tokens, ...drawn) {
   const words = uncased(tokens).map(literal).join(', ');
   const encoded = encoding === 'sinusoidal';
   return {
@@ -27,10 +28,16 @@ attn::ngram_embedding(tokens, view(x));${
         ? `\nattn::PositionalEncoding({.base = ${double(base)}}).forward(view(x), view(x));`
         : ''
     }`,
-    python: `import numpy as np
-
-# Exported by this figure: embeddings${encoded ? ` plus the encoding of base ${base}` : ' without an encoding'}.
-x = torch.from_numpy(np.load("${file}.npy"))
-n, d_model = x.shape`,
+    python: `${pythonCode('embedding', ...drawn)}
+tokens = [${words}]
+n, d_model = len(tokens), ${dModel}
+x = torch.stack([embedding(token, d_model) for token in tokens])${
+      encoded
+        ? `
+position = torch.arange(n, dtype=torch.float64)[:, None]
+angle = position / ${double(base)} ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+x = (x + torch.stack((angle.sin(), angle.cos()), dim=2).reshape(n, d_model)).float()`
+        : ''
+    }`,
   };
 }

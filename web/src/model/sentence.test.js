@@ -3,6 +3,8 @@ import test from 'node:test';
 
 import { load } from 'attn';
 
+import { reasonToSkip, run } from '../../../tests/programs.js';
+import { pythonProgram } from '../frame/programs.js';
 import { inputCode } from './inputCode.js';
 import { Embedder } from './sentence.js';
 
@@ -25,7 +27,20 @@ test('words that were embedded before keep their rows, others come anew', () => 
 
 test('programs embed the words that the page embeds', () => {
   const settings = { dModel, encoding: /** @type {const} */ ('none'), base: 10000 };
-  const { javascript, cpp } = inputCode(settings, ['The', 'CAT'], 'x');
+  const { javascript, cpp, python } = inputCode(settings, ['The', 'CAT']);
   assert.match(javascript, /\["the", "cat"\]/);
   assert.match(cpp, /\{"the", "cat"\}/);
+  assert.match(python, /\["the", "cat"\]/);
+});
+
+const skip = await reasonToSkip('python');
+test('the embeddings of the Python programs are those of the core', { skip }, async () => {
+  const all = ['größe', '👍🏽', '"', '\\', 'e', 'pneumonoultramicroscopic'];
+  for (const width of [4, 40]) {
+    const settings = { dModel: width, encoding: /** @type {const} */ ('none'), base: 10000 };
+    const body = inputCode(settings, all).python;
+    const rows = await run('python', pythonProgram({ body, result: 'x' }));
+    const { data } = attn.ngramEmbedding(all, { dModel: width });
+    rows.flat().forEach((value, i) => assert.ok(Math.abs(value - data[i]) < 1e-6, `${i}`));
+  }
 });

@@ -1,4 +1,5 @@
 import { cppProgram, javascriptProgram, literal, pythonProgram } from '../../frame/programs.js';
+import { pythonCode } from '../../model/pythonCode.js';
 import { uncased } from '../../model/sentence.js';
 import { numHiddens, shift, wordWidth } from './alignment.js';
 
@@ -22,23 +23,22 @@ export function alignmentCode(settings, sourceTokens, targetTokens) {
   const { seed, sharpness } = settings;
   return {
     python: pythonProgram({
-      body: `import numpy as np
-
-# Exported by this figure: embeddings of the words, made of their letters.
-keys, queries = (torch.from_numpy(np.load(file)) for file in ("alignment-keys.npy", "alignment-queries.npy"))
+      body: `${pythonCode('embedding', !byHand && 'xavier')}
+d = ${wordWidth}
+keys = torch.stack([embedding(word, d) for word in (${list(source)},)])
+queries = torch.stack([embedding(word, d) for word in (${list(target)},)])
 
 # AdditiveAttention of D2L 11.3, and its weights.
 ${
   byHand
-    ? `d, shift = ${wordWidth}, ${shift}
+    ? `queries = torch.cat((queries, torch.ones(len(queries), 1)), 1)  # each ends in a 1
+shift = ${shift}
 one = torch.eye(d)
 W_q = torch.cat((torch.cat((one, shift * torch.ones(d, 1)), 1), torch.cat((one, -shift * torch.ones(d, 1)), 1)))
 W_k = -torch.cat((one, one))
 w_v = ${sharpness} * torch.cat((torch.ones(d), -torch.ones(d)))`
-    : `# Xavier's uniform rule; PyTorch draws other numbers than attn does.
-W_q = torch.nn.init.xavier_uniform_(torch.empty(${hiddens}, ${queryDim}))
-W_k = torch.nn.init.xavier_uniform_(torch.empty(${hiddens}, ${wordWidth}))
-w_v = torch.nn.init.xavier_uniform_(torch.empty(1, ${hiddens}))[0]`
+    : `W_k, W_q = (xavier(${hiddens}, d, ${seed}, stream) for stream in (0, 1))
+w_v = xavier(1, ${hiddens}, ${seed}, 2)[0]`
 }
 scores = torch.tanh((queries @ W_q.T)[:, None] + (keys @ W_k.T)[None, :]) @ w_v
 alignment = torch.softmax(scores, dim=1)`,
@@ -134,19 +134,19 @@ const std::int64_t num_keys = ${source.length}, num_queries = ${target.length}, 
   };
   return {
     python: pythonProgram({
-      body: `import numpy as np
-
-# Exported by this figure: embeddings of the words, made of their letters.
-keys, queries = (torch.from_numpy(np.load(file)) for file in ("alignment-keys.npy", "alignment-queries.npy"))
-
-# Seq2SeqAttentionDecoder of D2L 11.4, untrained; PyTorch draws other numbers than attn does.
+      body: `${pythonCode('embedding', 'xavier')}
 ${sizes.python}
+keys = torch.stack([embedding(word, d) for word in (${list(source)},)])
+queries = torch.stack([embedding(word, d) for word in (${list(target)},)])
+
+# Seq2SeqAttentionDecoder of D2L 11.4, untrained.
 encoder = torch.nn.GRU(d, hiddens, batch_first=True)
 decoder = torch.nn.GRU(hiddens + d, hiddens, batch_first=True)
 W_q, W_k, w_v = (torch.nn.Linear(hiddens, size, bias=False) for size in (hiddens, hiddens, 1))
-for module in (encoder, decoder, W_q, W_k, w_v):
-    for name, parameter in module.named_parameters():
-        torch.nn.init.xavier_uniform_(parameter) if "weight" in name else torch.nn.init.zeros_(parameter)
+for first, module in ((0, encoder), (16, W_k), (17, W_q), (18, w_v), (20, decoder)):
+    for stream, (name, parameter) in enumerate(module.named_parameters(), first):
+        weight = "weight" in name
+        parameter.data = xavier(*parameter.shape, ${seed}, stream) if weight else 0 * parameter.data
 
 alignment = []
 with torch.no_grad():

@@ -12,7 +12,7 @@ const target = ['signé', 'en', 'août', '"', 'en'];
 const seed = 3;
 const sharpness = 0.2;
 
-for (const language of /** @type {const} */ (['cpp', 'javascript'])) {
+for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   const skip = await reasonToSkip(language);
   for (const alignment of /** @type {const} */ (['spelling', 'xavier', 'decoder'])) {
     test(`the ${language} program prints the alignment: ${alignment}`, { skip }, async () => {
@@ -35,11 +35,3 @@ for (const language of /** @type {const} */ (['cpp', 'javascript'])) {
     });
   }
 }
-
-test('the Python program names what it reads', () => {
-  const settings = /** @type {any} */ ({ alignment: 'spelling', seed, sharpness });
-  assert.match(
-    alignmentCode(settings, source, target).python,
-    /^# Needs alignment-keys\.npy and alignment-queries\.npy [^]*np\.load\(file\)/,
-  );
-});

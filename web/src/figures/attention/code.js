@@ -8,16 +8,14 @@ import { inputCode } from '../../model/inputCode.js';
  * What programs about the layer begin with: its input `x`, the `layer`, and the masks.
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
- * @param {string} file the exported x, which the Python program reads
- * @param {string} [readX] how else that program gets its x
  * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
-export function layerCode(settings, tokens, file, readX, learned) {
+export function layerCode(settings, tokens, learned) {
   if (learned) return learned.languageCode(settings, learned, 'attention');
   const { heads, weights, seed } = settings;
-  const input = inputCode(settings, tokens, file);
-  const masks = exclusionCode(settings, tokens.length);
   const identity = weights === 'identity';
+  const input = inputCode(settings, tokens, !identity && 'xavier');
+  const masks = exclusionCode(settings, tokens.length);
   const lines = (/** @type {string[]} */ ...parts) => parts.filter(Boolean).join('\n');
   return {
     javascript: {
@@ -34,16 +32,15 @@ const layer = new attn.MultiHeadAttention({
     },
     python: {
       before: lines(
-        `${readX ?? input.python}
+        `${input.python}
 mha = torch.nn.MultiheadAttention(d_model, ${heads}, bias=False, batch_first=True)
 with torch.no_grad():
 ${
   identity
     ? `    mha.in_proj_weight.copy_(torch.eye(d_model).repeat(3, 1))
     mha.out_proj.weight.copy_(torch.eye(d_model))`
-    : `    # Xavier's uniform rule; PyTorch draws other numbers than attn does.
-    for w in (*mha.in_proj_weight.chunk(3), mha.out_proj.weight):
-        torch.nn.init.xavier_uniform_(w)`
+    : `    for stream, w in enumerate((*mha.in_proj_weight.chunk(3), mha.out_proj.weight)):
+        w.copy_(xavier(d_model, d_model, ${seed}, stream))`
 }`,
         masks.python.before,
       ),
@@ -67,12 +64,10 @@ layer.${identity ? 'initialize_identity()' : `initialize_xavier(${seed})`};`,
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
- * @param {string} [file] the exported x
- * @param {string} [readX] how else the Python program gets its x
  * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned]
  */
-export function attentionCode(settings, tokens, head, file = 'weights-input', readX, learned) {
-  const parts = layerCode(settings, tokens, file, readX, learned);
+export function attentionCode(settings, tokens, head, learned) {
+  const parts = layerCode(settings, tokens, learned);
   return attentionPrograms(parts, head, settings.heads);
 }
 

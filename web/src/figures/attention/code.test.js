@@ -3,7 +3,6 @@ import { attentionCode } from './code.js';
 
 await testLayerPrograms(
   'the weights of a head',
-  (settings, learned) => attentionCode(settings, tokens, head, undefined, undefined, learned),
+  (settings, learned) => attentionCode(settings, tokens, head, learned),
   weightsOfHead,
-  ({ x }) => ({ 'weights-input': x }),
 );

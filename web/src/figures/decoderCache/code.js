@@ -9,7 +9,7 @@ import { blockPrelude } from '../encoderBlock/code.js';
  * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
 export function decoderCacheCode(settings, tokens, learned) {
-  const prelude = blockPrelude(settings, tokens, 'decoder-cache', learned);
+  const prelude = blockPrelude(settings, tokens, learned);
   return {
     python: pythonProgram({
       body: `${prelude.python}

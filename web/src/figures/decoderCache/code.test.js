@@ -13,7 +13,7 @@ const settings = /** @type {any} */ ({
   ...{ encoding: 'sinusoidal', causal: false, window: 0, validLen: 0, blocked: [] },
 });
 
-for (const language of /** @type {const} */ (['cpp', 'javascript'])) {
+for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   const skip = await reasonToSkip(language);
   test(`the ${language} program prints what is decoded`, { skip }, async () => {
     const attn = await load({ threads: 1 });

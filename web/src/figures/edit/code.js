@@ -9,7 +9,7 @@ import { layerCode } from '../attention/code.js';
  * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
 export function editCode(settings, tokens, { row, column, value }, learned) {
-  const { javascript, python, cpp } = layerCode(settings, tokens, 'edit-input', undefined, learned);
+  const { javascript, python, cpp } = layerCode(settings, tokens, learned);
   const { editMatrix } = settings;
   const name = editMatrix === 'o' ? 'out_proj.weight' : 'in_proj_weight';
   const first = editMatrix === 'o' ? 0 : 'qkv'.indexOf(editMatrix);

@@ -16,5 +16,4 @@ await testLayerPrograms(
     const { data, shape } = difference(after.output, layer.forward(x, x, x, exclusion).output);
     return { data, columns: shape[1] };
   },
-  ({ x }) => ({ 'edit-input': x }),
 );

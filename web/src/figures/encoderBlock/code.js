@@ -10,10 +10,9 @@ import { hiddenFactor } from './layer.js';
  * settings.
  * @param {Settings} settings
  * @param {string[]} tokens
- * @param {string} figure whose exported input the Python program reads
  * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
-export function blockPrelude(settings, tokens, figure, learned) {
+export function blockPrelude(settings, tokens, learned) {
   if (learned) {
     const { javascript, cpp, python } = learned.languageCode(settings, learned, 'block');
     return {
@@ -22,7 +21,7 @@ export function blockPrelude(settings, tokens, figure, learned) {
     };
   }
   const { dModel, heads, weights, seed, norm } = settings;
-  const input = inputCode(settings, tokens, `${figure}-x`);
+  const input = inputCode(settings, tokens, 'xavier');
   const identity = weights === 'identity';
   return {
     javascript: `${input.javascript}
@@ -69,16 +68,17 @@ layer = torch.nn.TransformerEncoderLayer(
     norm_first=${norm === 'pre' ? 'True' : 'False'}, batch_first=True)
 with torch.no_grad():
     layer.self_attn.in_proj_bias.zero_()
-    # Xavier's uniform rule; PyTorch draws other numbers than attn does.
-    for linear in (layer.linear1, layer.linear2):
-        torch.nn.init.xavier_uniform_(linear.weight)
+    layer.self_attn.out_proj.bias.zero_()
+    for stream, linear in enumerate((layer.linear1, layer.linear2), 6):
+        linear.weight.copy_(xavier(*linear.weight.shape, ${seed}, stream))
         linear.bias.zero_()
 ${
   identity
     ? `    layer.self_attn.in_proj_weight.copy_(torch.eye(d_model).repeat(3, 1))
     layer.self_attn.out_proj.weight.copy_(torch.eye(d_model))`
-    : `    for weight in (*layer.self_attn.in_proj_weight.chunk(3), layer.self_attn.out_proj.weight):
-        torch.nn.init.xavier_uniform_(weight)`
+    : `    four = (*layer.self_attn.in_proj_weight.chunk(3), layer.self_attn.out_proj.weight)
+    for stream, weight in enumerate(four):
+        weight.copy_(xavier(d_model, d_model, ${seed}, stream))`
 }`,
   };
 }
@@ -90,7 +90,7 @@ ${
  * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
  */
 export function encoderBlockCode(settings, tokens, learned) {
-  const prelude = blockPrelude(settings, tokens, 'encoder-block', learned);
+  const prelude = blockPrelude(settings, tokens, learned);
   const { javascript, cpp, python } = exclusionCode(settings, tokens.length);
   const attention = javascript.options.join(', ');
   // With a model they come before.

@@ -1,4 +1,5 @@
 import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { pythonCode } from '../../model/pythonCode.js';
 import { bump, encodingWidth, numHiddens } from './pooling.js';
 
 /** @typedef {import('./pooling.js').Scoring} Scoring */
@@ -97,10 +98,9 @@ weights = torch.softmax(q @ k.T / q.shape[1] ** 0.5, dim=1)`;
           ? `W_q = torch.tensor([[1 / sigma, 1], [1 / sigma, -1]])
 W_k = torch.tensor([[-1 / sigma, 0], [-1 / sigma, 0]])
 w_v = torch.tensor([4.0, -4.0])`
-          : `torch.manual_seed(${additiveSeed})  # PyTorch draws other numbers than attn
-W_q = torch.nn.init.xavier_uniform_(torch.empty(${numHiddens}, 2))
-W_k = torch.nn.init.xavier_uniform_(torch.empty(${numHiddens}, 2))
-w_v = torch.nn.init.xavier_uniform_(torch.empty(1, ${numHiddens}))[0]`
+          : `${pythonCode('xavier')}
+W_k, W_q = (xavier(${numHiddens}, 2, ${additiveSeed}, stream) for stream in (0, 1))
+w_v = xavier(1, ${numHiddens}, ${additiveSeed}, 2)[0]`
       }
 q = torch.stack([queries, torch.ones_like(queries)], dim=1)  # a 1 beside each number
 k = torch.stack([x, torch.ones_like(x)], dim=1)

@@ -1,23 +1,24 @@
 import { javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { pythonCode } from '../../model/pythonCode.js';
 import { randomCount, widths } from './scale.js';
 
-/** Programs for the spread of random scores, by width: Python draws other random numbers. */
+/** Programs for the spread of random scores, by width. */
 export const scaleCode = () => ({
   python: pythonProgram({
-    body: `torch.manual_seed(1)
+    body: `${pythonCode('normal')}
 rows = []
 for D in ${JSON.stringify(widths)}:
-    q, k = torch.randn(${randomCount}, D), torch.randn(${randomCount}, D)
+    q, k = (normal(${randomCount}, D, 1, stream) for stream in (0, 1))
     scores = q @ k.T
     undivided, divided = scores.softmax(1), (scores / D ** 0.5).softmax(1)
-    rows.append([D, scores.std(), undivided.amax(1).mean(), divided.amax(1).mean()])
+    rows.append([D, scores.std(correction=0), undivided.amax(1).mean(), divided.amax(1).mean()])
 result = torch.tensor(rows)`,
     result: 'result',
   }),
   javascript: javascriptProgram({
     body: `const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 const n = ${randomCount};
-const rows = ${JSON.stringify(widths)}.map((D) => {
+const all = ${JSON.stringify(widths)}.map((D) => {
   const [q, k] = [0, 1].map((stream) => attn.randomNormal({ shape: [1, n, D], seed: 1, stream }));
   const weights = (scale) =>
     attn.scaledDotProductAttention(q, k, k, {
@@ -30,7 +31,7 @@ const rows = ${JSON.stringify(widths)}.map((D) => {
   const spread = Math.sqrt(mean(scores.data.map((s) => (s - middle) ** 2)));
   return [D, spread, largest(undivided), largest(weights(1 / Math.sqrt(D)).weights)];
 });
-const result = { data: Float32Array.from(rows.flat()), shape: [rows.length, 4] };`,
+const result = { data: Float32Array.from(all.flat()), shape: [all.length, 4] };`,
     result: 'result',
   }),
 });

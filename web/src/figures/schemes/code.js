@@ -1,12 +1,6 @@
-import {
-  cppProgram,
-  double,
-  javascriptProgram,
-  literal,
-  pythonProgram,
-} from '../../frame/programs.js';
-import { uncased } from '../../model/sentence.js';
-import { attentionPrograms } from '../attention/code.js';
+import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { pythonCode } from '../../model/pythonCode.js';
+import { attentionCode, attentionPrograms } from '../attention/code.js';
 import { scalingOf, schemes, streams, t5 } from './schemes.js';
 
 /** @typedef {import('./schemes.js').SchemeName} SchemeName */
@@ -16,8 +10,7 @@ import { scalingOf, schemes, streams, t5 } from './schemes.js';
 
 /**
  * Programs for what a scheme says about positions: its matrix, or, where nothing is said, the
- * attention without any. Python draws other random numbers from a seed, so tables that are learned
- * have other values there.
+ * attention without any.
  * @param {SchemeName} name
  * @param {ProgramSettings} settings
  * @param {(import('../../model/language/languagePrograms.js').Learned & { given: import('../../model/sentence.js').SentenceSettings }) | null} [language]
@@ -73,8 +66,9 @@ attn::sinusoidal_encoding(attn::Tensor(P.data(), {length, width}), {.base = ${do
 /** @param {ProgramSettings} settings */
 const learned = ({ tokens: { length }, dModel, seed }) => ({
   python: pythonProgram({
-    body: `torch.manual_seed(${seed})
-table = torch.nn.Embedding(${length}, ${dModel}).weight`,
+    body: `${pythonCode('normal')}
+# As torch.nn.Embedding draws them, with a deviation of 1.
+table = normal(${length}, ${dModel}, ${seed})`,
     result: 'table',
   }),
   cpp: cppProgram({
@@ -133,6 +127,7 @@ const buckets = ({ tokens: { length }, heads, head, seed }) => ({
   python: pythonProgram({
     body: `import math
 
+${pythonCode('normal')}
 length, heads, head, buckets, max_distance = ${length}, ${heads}, ${head}, ${t5.numBuckets}, ${t5.maxDistance}
 
 def bucket(distance):
@@ -145,8 +140,7 @@ def bucket(distance):
         far = min(half - 1, exact + int(wider))
     return far + (half if distance > 0 else 0)
 
-torch.manual_seed(${seed})
-table = torch.nn.Embedding(buckets, heads).weight
+table = normal(buckets, heads, ${seed}, ${streams.t5})
 bias = torch.stack([torch.stack([table[bucket(k - i), head] for k in range(length)])
                     for i in range(length)])`,
     result: 'bias',
@@ -178,8 +172,8 @@ function relative({ dModel, heads, clip, seed }) {
   const [rows, columns] = [2 * clip + 1, dModel / heads];
   return {
     python: pythonProgram({
-      body: `torch.manual_seed(${seed})
-relative_keys = torch.nn.Embedding(${rows}, ${columns}).weight`,
+      body: `${pythonCode('normal')}
+relative_keys = normal(${rows}, ${columns}, ${seed}, ${streams.shaw})`,
       result: 'relative_keys',
     }),
     cpp: cppProgram({
@@ -283,34 +277,14 @@ for (let i = 0; i < length; i++) {
 }
 
 /** @param {ProgramSettings} settings */
-const withoutPositions = ({ tokens, dModel, heads, head, weights, seed, causal }) => ({
-  cpp: cppProgram({
-    includes: ['<string_view>'],
-    body: `const std::int64_t length = ${tokens.length}, width = ${dModel}, heads = ${heads}, head = ${head};
-const std::vector<std::string_view> tokens = {${uncased(tokens).map(literal).join(', ')}};
-std::vector<float> x(length * width), output(length * width), weights(heads * length * length);
-const attn::Tensor X(x.data(), {1, length, width}), Y(output.data(), {1, length, width});
-attn::ngram_embedding(tokens, X.select(0, 0));
-
-attn::MultiHeadAttention mha({.d_model = width, .num_heads = heads});
-mha.${weights === 'identity' ? 'initialize_identity()' : `initialize_xavier(${seed})`};
-mha.forward(X, X, X, Y,
-            {.attention = {${causal ? '.causal = true, ' : ''}.weights = attn::Tensor(weights.data(), {1, heads, length, length})}});
-const float* const shown = weights.data() + head * length * length;`,
-    ...{ result: 'shown', rows: 'length', columns: 'length' },
-  }),
-  javascript: javascriptProgram({
-    body: `const tokens = [${uncased(tokens).map(literal).join(', ')}];
-const x = attn.ngramEmbedding(tokens, { dModel: ${dModel} });
-const mha = new attn.MultiHeadAttention({
-  ...{ dModel: ${dModel}, numHeads: ${heads}, init: '${weights}', seed: ${seed} },
-});
-const { weights } = mha.forward(x, x, x, { causal: ${causal}, needWeights: true });
-const size = tokens.length ** 2;
-const shown = {
-  data: weights.data.subarray(${head} * size, ${head + 1} * size),
-  shape: [tokens.length, tokens.length],
-};`,
-    result: 'shown',
-  }),
-});
+const withoutPositions = (settings) =>
+  attentionCode(
+    /** @type {import('../../model/sentence.js').SentenceSettings} */ (
+      /** @type {unknown} */ ({
+        ...settings,
+        ...{ encoding: 'none', window: 0, validLen: 0, blocked: [] },
+      })
+    ),
+    settings.tokens,
+    settings.head,
+  );

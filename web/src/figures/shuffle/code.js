@@ -15,7 +15,7 @@ export function shuffleCode(settings, tokens, order, learned) {
   const without = { ...settings, encoding: /** @type {const} */ ('none') };
   const { javascript, python, cpp } = learned
     ? learned.languageCode(settings, learned, 'attention')
-    : layerCode(without, tokens, 'shuffle-embedding');
+    : layerCode(without, tokens);
   const given = learned ? 'embedded' : 'x';
   const attention = cpp.options.length ? `, {.attention = {${cpp.options.join(', ')}}}` : '';
   return {

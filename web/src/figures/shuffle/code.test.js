@@ -17,5 +17,4 @@ await testLayerPrograms(
     const { difference } = orderEffect((x) => f(x, placed), embedding, order);
     return { data: difference.data, columns: difference.shape[1] };
   },
-  ({ embedding }) => ({ 'shuffle-embedding': embedding }),
 );

@@ -16,13 +16,7 @@ const asList = (texts, quote = '"') => texts.map((text) => quote + text + quote)
  */
 export function stagesCode(settings, tokens, head, learned) {
   const { dModel, heads } = settings;
-  const { javascript, python, cpp } = layerCode(
-    settings,
-    tokens,
-    'stages-input',
-    undefined,
-    learned,
-  );
+  const { javascript, python, cpp } = layerCode(settings, tokens, learned);
   const depth = dModel / heads;
   const [begin, end] = [head * depth, (head + 1) * depth];
   return {

@@ -11,5 +11,4 @@ await testLayerPrograms(
     const depth = dModel / numHeads;
     return columnsOf(attended, head * depth, (head + 1) * depth);
   },
-  ({ x }) => ({ 'stages-input': x }),
 );

@@ -1,0 +1,132 @@
+#include "models/families.hpp"
+
+namespace attn {
+namespace {
+
+/// What BERT and its kin call their tensors.
+struct BertNames {
+  const char* family;
+  const char* layer;
+  const char *query, *key, *value, *out, *norm1, *up, *down, *norm2;
+  const char *transform, *transform_norm, *bias, *decoder;
+  const char *width, *layers, *heads, *hidden, *activation;  // in config.json
+};
+constexpr BertNames kBert = {"bert",
+                             "encoder.layer.",
+                             "attention.self.query",
+                             "attention.self.key",
+                             "attention.self.value",
+                             "attention.output.dense",
+                             "attention.output.LayerNorm",
+                             "intermediate.dense",
+                             "output.dense",
+                             "output.LayerNorm",
+                             "cls.predictions.transform.dense",
+                             "cls.predictions.transform.LayerNorm",
+                             "cls.predictions.bias",
+                             "cls.predictions.decoder",
+                             "hidden_size",
+                             "num_hidden_layers",
+                             "num_attention_heads",
+                             "intermediate_size",
+                             "hidden_act"};
+constexpr BertNames kDistilBert = {"distilbert",
+                                   "transformer.layer.",
+                                   "attention.q_lin",
+                                   "attention.k_lin",
+                                   "attention.v_lin",
+                                   "attention.out_lin",
+                                   "sa_layer_norm",
+                                   "ffn.lin1",
+                                   "ffn.lin2",
+                                   "output_layer_norm",
+                                   "vocab_transform",
+                                   "vocab_layer_norm",
+                                   "vocab_projector.bias",
+                                   "vocab_projector",
+                                   "dim",
+                                   "n_layers",
+                                   "n_heads",
+                                   "hidden_dim",
+                                   "activation"};
+
+}  // namespace
+
+void describe_bert(ModelDescription& d) {
+  const std::string& family = d.result.family;
+  const bool distilled = family == "distilbert", is_bert = family == "bert";
+  BertNames names = distilled ? kDistilBert : kBert;
+  if (!distilled && !is_bert) {
+    names.transform = "lm_head.dense";
+    names.transform_norm = "lm_head.layer_norm";
+    names.bias = "lm_head.bias";
+    names.decoder = "lm_head.decoder";
+  }
+  if (d.config.find_text("position_embedding_type").value_or("absolute") != "absolute") {
+    d.config.refuse("position_embedding_type", "\"absolute\"");
+  }
+  const auto prefix = d.tensors.prefix_of("embeddings.word_embeddings.weight").value_or("");
+  const std::string embeddings = prefix + "embeddings.";
+  const std::string words = embeddings + "word_embeddings.weight";
+  const std::string positions = embeddings + "position_embeddings.weight";
+  const std::string types = embeddings + "token_type_embeddings.weight";
+  const std::string layers = prefix + names.layer;
+  LanguageModelOptions& options = d.result.options;
+  const std::int64_t e = d.size(names.width, words, 1);
+  const float eps = d.eps("layer_norm_eps", distilled || is_bert ? 1e-12 : 1e-5);
+  options.vocab_size = d.size("vocab_size", words, 0);
+  options.max_positions = d.size("max_position_embeddings", positions, 0);
+  if (!distilled) options.num_token_types = d.size("type_vocab_size", types, 0);
+  if (!distilled && !is_bert) options.first_position = d.config.integer("pad_token_id", 1) + 1;
+  options.embedding_norm = LayerNormOptions{.eps = eps};
+  options.causal = d.config.flag("is_decoder", false);
+  TransformerLayerOptions& layer = options.stack.layer;
+  layer.d_model = e;
+  layer.num_heads = d.heads(names.heads, e);
+  layer.dim_feedforward = d.size(names.hidden, layers + "0." + names.up + ".weight", 0);
+  layer.activation = d.activation(names.activation, Activation::kGelu);
+  layer.layer_norm_eps = eps;
+  options.stack.num_layers = d.layers(names.layers, layers);
+
+  ModelPlan& plan = d.plan;
+  plan.matrix("embedding.weight", words, options.vocab_size, e, Use::kTable);
+  plan.matrix("positions.weight", positions, options.max_positions, e, Use::kTable);
+  if (!distilled) {
+    plan.matrix("token_types.weight", types, options.num_token_types, e, Use::kTable);
+  }
+  plan.layer_norm("embedding_norm", embeddings + "LayerNorm", e);
+  for (std::int64_t l = 0; l < options.stack.num_layers; ++l) {
+    const std::string from = layers + std::to_string(l) + ".";
+    const std::string to = "encoder.layers." + std::to_string(l) + ".";
+    const char* const projections[] = {names.query, names.key, names.value};
+    for (const char* name : projections) {
+      plan.matrix(to + "self_attn.in_proj_weight", from + name + ".weight", e, e);
+    }
+    for (const char* name : projections) {
+      plan.vector(to + "self_attn.in_proj_bias", from + name + ".bias", e);
+    }
+    plan.linear(to + "self_attn.out_proj", from + names.out, e, e);
+    plan.linear(to + "linear1", from + names.up, layer.dim_feedforward, e);
+    plan.linear(to + "linear2", from + names.down, e, layer.dim_feedforward);
+    plan.layer_norm(to + "norm1", from + names.norm1, e);
+    plan.layer_norm(to + "norm2", from + names.norm2, e);
+  }
+  options.output = plan.has(std::string(names.transform) + ".weight");
+  if (options.output) {
+    options.transform = !distilled && !is_bert ? Activation::kGelu : layer.activation;
+    options.transform_norm_eps = eps;
+    options.output_bias = true;
+    plan.linear("transform", names.transform, e, e);
+    plan.layer_norm("transform_norm", names.transform_norm, e);
+    const std::string decoder = names.decoder;
+    options.tied = d.config.flag("tie_word_embeddings", true) || !plan.has(decoder + ".weight");
+    plan.output(options, decoder + ".weight");
+    const bool own = plan.has(names.bias);
+    plan.vector("output.bias", own ? names.bias : decoder + ".bias", options.vocab_size);
+  }
+  options.pooler = plan.has(prefix + "pooler.dense.weight");
+  if (options.pooler) plan.linear("pooler", prefix + "pooler.dense", e, e);
+  plan.finish(layers);
+}
+
+}  // namespace attn

@@ -1,0 +1,86 @@
+#include "models/families.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "io/safetensors_numbers.hpp"
+#include "validation.hpp"
+
+namespace attn {
+namespace {
+
+using validation::fail;
+
+std::int64_t checked(const char* field, std::int64_t size) {
+  if (size < 1 || size > INT32_MAX) {
+    fail(ErrorCode::kInvalidFormat, std::string_view(field), {size}, {"1 or more, below 2^31"});
+  }
+  return size;
+}
+
+}  // namespace
+
+std::int64_t ModelDescription::size(const char* field, const std::string& tensor,
+                                    std::size_t dimension) const {
+  if (has_config) return checked(field, config.integer(field));
+  const ModelTensors::Found* found = tensors.find(tensor);
+  if (!found) {
+    fail(ErrorCode::kNotFound, "tensors", {"no ", in_quotes(tensor)}, {"it, or config.json"});
+  }
+  const std::vector<std::int64_t>& shape = found->entry->shape;
+  if (dimension >= shape.size()) {
+    validation::fail_shape("tensor " + in_quotes(tensor), shape, {"a matrix"});
+  }
+  return checked(field, shape[dimension]);
+}
+
+std::int64_t ModelDescription::heads(const char* field, std::int64_t width) const {
+  const std::optional<std::int64_t> given = config.find_integer(field);
+  if (!given && !hints.num_heads) {
+    fail(ErrorCode::kInvalidArgument, "num_heads", {"none"},
+         {"the number of attention heads, which shapes do not show, or config.json"});
+  }
+  const std::int64_t heads = given.value_or(hints.num_heads.value_or(0));
+  if (heads < 1 || heads > INT32_MAX) {
+    validation::fail_value("num_heads", heads, {"1 or more, for width ", width});
+  }
+  return heads;
+}
+
+std::int64_t ModelDescription::layers(const char* field, const std::string& path) const {
+  const std::int64_t count = has_config ? config.integer(field) : tensors.count_layers(path);
+  if (count < 1 || count > tensors.size()) {
+    fail(ErrorCode::kInvalidFormat, "layers", {count},
+         {"1 or more, and no more than there are tensors, ", tensors.size()});
+  }
+  return count;
+}
+
+Activation ModelDescription::activation(const char* field, Activation otherwise) const {
+  constexpr std::pair<std::string_view, Activation> kNames[] = {
+      {"gelu", Activation::kGelu},
+      {"gelu_new", Activation::kGeluTanh},
+      {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"gelu_fast", Activation::kGeluTanh},
+      {"silu", Activation::kSilu},
+      {"swish", Activation::kSilu},
+      {"relu", Activation::kRelu},
+      {"tanh", Activation::kTanh},
+      {"sigmoid", Activation::kSigmoid},
+  };
+  const std::optional<std::string> name = config.find_text(field);
+  if (!name) return otherwise;
+  for (const auto& [known, activation] : kNames) {
+    if (*name == known) return activation;
+  }
+  config.refuse(field, "gelu, gelu_new, gelu_pytorch_tanh, silu, relu, tanh or sigmoid");
+}
+
+float ModelDescription::eps(const char* field, double otherwise) const {
+  const double eps = config.number(field, otherwise);
+  if (eps < 0 || eps > 1) config.refuse(field, "a number from 0 to 1");
+  return static_cast<float>(eps);
+}
+
+}  // namespace attn

@@ -1,0 +1,84 @@
+#include "models/model_plan.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "heap_sort.hpp"
+#include "io/safetensors_numbers.hpp"
+#include "kernels/kernel_table.hpp"
+#include "validation.hpp"
+
+namespace attn {
+
+using validation::fail;
+
+void ModelPlan::output(const LanguageModelOptions& options, const std::string& name) {
+  const std::int64_t e = options.stack.layers.empty() ? options.stack.layer.d_model
+                                                      : options.stack.layers.front().d_model;
+  if (options.tied) {
+    pack(options.vocab_size, e);
+  } else {
+    matrix("output.weight", name, options.vocab_size, e);
+  }
+}
+
+void ModelPlan::finish(const std::string& layers) {
+  if (!missing_.empty()) {
+    fail(ErrorCode::kNotFound, "tensors", {"no ", listed(missing_)},
+         {"all that ", description_.family, " has"});
+  }
+  std::vector<std::string> unknown;
+  for (std::string& name : tensors_.names(/*unused_only=*/true)) {
+    constexpr std::string_view kBuffers[] = {".attn.bias", ".attn.masked_bias", ".inv_freq"};
+    const bool is_buffer = std::ranges::any_of(
+        kBuffers, [&](std::string_view buffer) { return name.ends_with(buffer); });
+    if (name.starts_with(layers) && !is_buffer) unknown.push_back(name);
+    description_.unused_tensors.push_back(std::move(name));
+  }
+  if (!unknown.empty()) {
+    fail(ErrorCode::kNotFound, "tensors", {"the unknown ", listed(unknown)},
+         {"in layers what ", description_.family, " has, and no others"});
+  }
+  heap_sort(description_.weights,
+            [](const WeightSource& source) { return std::pair(source.file, source.begin); });
+}
+
+void ModelPlan::pack(std::int64_t rows, std::int64_t cols) {
+  constexpr std::int64_t kBytes = sizeof(float);
+  description_.memory += kBytes * kernels::packed_size(rows, cols);
+}
+
+void ModelPlan::take(const std::string& parameter, const std::string& name,
+                     std::vector<std::int64_t> shape, std::int64_t rows, bool transposed) {
+  // Tensors of one parameter follow one another.
+  const std::int64_t first = parameter == parameter_ ? next_row_ : 0;
+  parameter_ = parameter;
+  next_row_ = first + rows;
+  ModelTensors::Found* found = tensors_.find(name);
+  if (!found) {
+    missing_.push_back(name);
+    return;
+  }
+  const SafetensorsEntry& entry = *found->entry;
+  if (entry.shape != shape) {
+    validation::fail_shape("tensor " + in_quotes(name), entry.shape,
+                           {"shape ", shape, ", as the model's sizes are"});
+  }
+  Safetensors::require_readable(entry);
+  found->used = true;
+  const std::int64_t begin = tensors_.file(found->file).data_begin;
+  const std::int64_t count = validation::product(name, shape);
+  description_.num_parameters += count;
+  description_.memory += count * std::int64_t{sizeof(float)};
+  description_.weights.push_back({.tensor = name,
+                                  .dtype = entry.dtype,
+                                  .shape = std::move(shape),
+                                  .file = found->file,
+                                  .begin = begin + entry.begin,
+                                  .end = begin + entry.end,
+                                  .parameter = parameter,
+                                  .first_row = first,
+                                  .transposed = transposed});
+}
+
+}  // namespace attn

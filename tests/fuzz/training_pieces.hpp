@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attn/layers/module.hpp"
+#include "attn/training/tape.hpp"
+#include "choices.hpp"
+#include "reference/scalar.hpp"
+
+/// Layers and functions that a model of the fuzzer is made of.
+namespace attn_fuzz {
+
+using Scalars = reference::ArrayOf<reference::Scalar>;
+using Parameters = std::map<std::string, Scalars>;
+
+/// Of a batch of sequences, (B, N, E).
+struct Sizes {
+  std::int64_t batch, length, width;
+};
+
+/// A layer or a function, twice: on a tape, and in the references. `exact` is given the layer's
+/// parameters by their names.
+struct Piece {
+  std::string name;
+  std::shared_ptr<attn::Module> module = nullptr;
+  std::function<attn::Variable(attn::Tape&, const attn::Variable&)> record;
+  std::function<Scalars(const Scalars&, const Parameters&)> exact;
+};
+
+/// The same elements in another shape.
+Scalars reshaped(Scalars x, std::vector<std::int64_t> shape);
+
+/// A piece for an input of these sizes, which become those of its output.
+Piece choose_piece(Choices& choices, Sizes& sizes);
+
+}  // namespace attn_fuzz
