@@ -66,7 +66,8 @@ struct WorkerScratch {
 bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   return p.num_queries > 1 && p.num_keys > 0 && p.num_keys <= kernels::kFewKeys &&
-         p.value_dim >= kernels.vector_width && p.output.stride(3) == 1 && o.mask.is_none() &&
+         p.value_dim >= kernels.vector_width && p.output.type() == ElementType::kFloat32 &&
+         p.output.stride(3) == 1 && o.mask.is_none() &&
          o.bias.is_none() && !p.has_distance_bias() && o.relative_keys.is_none() &&
          o.relative_values.is_none() && o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
 }
@@ -159,11 +160,8 @@ void attend_tiles(const AttentionPlan& plan, runtime::Execution& run) {
   });
 }
 
-}  // namespace
-
-void scaled_dot_product_attention(const ConstTensor& query, const ConstTensor& key,
-                                  const ConstTensor& value, const Tensor& output,
-                                  const AttentionOptions& options, Context& context) {
+void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTensor& value,
+            const AnyTensor& output, const AttentionOptions& options, Context& context) {
   const AttentionProblem problem = check_attention(query, key, value, output, options);
   if (problem.batch == 0 || problem.query_heads == 0 || problem.num_queries == 0) return;
   runtime::Execution run(context);
@@ -177,6 +175,22 @@ void scaled_dot_product_attention(const ConstTensor& query, const ConstTensor& k
   } else {
     attend_tiles(plan, run);
   }
+  plan.publish_output(run);
+}
+
+}  // namespace
+
+void scaled_dot_product_attention(const ConstAnyTensor& query, const ConstAnyTensor& key,
+                                  const ConstAnyTensor& value, const AnyTensor& output,
+                                  const AttentionOptions& options, Context& context) {
+  attend(query, key, value, output, options, context);
+}
+
+void scaled_dot_product_attention(const ConstAnyTensor& query, const KeyValueCache& cache,
+                                  const AnyTensor& output, const AttentionOptions& options,
+                                  Context& context) {
+  attend(query, KeyValueCacheAccess::keys(cache), KeyValueCacheAccess::values(cache), output,
+         options, context);
 }
 
 }  // namespace attn

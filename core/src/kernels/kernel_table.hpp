@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "attn/element_type.hpp"
 #include "attn/instruction_set.hpp"
 
 /// What the SIMD kernels offer to the rest of the core: one table of plain function pointers per
@@ -87,6 +88,15 @@ enum class ScoreStage : int {
   kWeights,  ///< after softmax and dropout
 };
 
+/// Rows as they are stored, their columns side by side.
+struct StoredRows {
+  ElementType type = ElementType::kFloat32;
+  const void* data = nullptr;
+  index row = 0;                  ///< stride, in elements
+  const float* scales = nullptr;  ///< of kInt8: what each row is multiplied by
+  index scale_row = 0;
+};
+
 /// One head of one batch entry.
 struct AttentionHead {
   index num_queries = 0;
@@ -102,6 +112,8 @@ struct AttentionHead {
   /// (num_keys, value_dim): unit column stride, readable up to a whole vector beyond value_dim.
   const float* value = nullptr;
   index value_row = 0;
+  /// The same for one query by itself, of any type.
+  StoredRows stored_key, stored_value;
 
   float* output = nullptr;  ///< (num_queries, value_dim)
   index output_row = 0;
@@ -255,6 +267,38 @@ struct MergeArgs {
   index log_sum_exp_row = 0;
   float* weights = nullptr;  ///< (rows, 2): what a and b were multiplied by; or null
 };
+
+/// to[i, c] = the number that from[i, c] stands for, and 0 from cols on.
+struct WidenArgs {
+  index rows = 0;
+  index cols = 0;
+  index padded_cols = 0;  ///< at least cols
+  StoredRows from;
+  index from_col = 1;
+  float* to = nullptr;
+  index to_row = 0;
+  index to_col = 1;
+};
+
+/// to[i, c] = the number of a type that is nearest to from[i, c], ties to even. With kInt8 a row is
+/// multiplied by 127 / its largest magnitude first, and its scale is that magnitude / 127: NaN where
+/// something in the row is not finite, and zero, as the row, where it is below kSmallestScale.
+struct NarrowArgs {
+  index rows = 0;
+  index cols = 0;
+  const float* from = nullptr;
+  index from_row = 0;
+  index from_col = 1;
+  ElementType type = ElementType::kFloat32;
+  void* to = nullptr;
+  index to_row = 0;
+  index to_col = 1;
+  float* scales = nullptr;  ///< (rows), for kInt8
+  index scale_row = 0;
+};
+
+/// The smallest scale of an int8 row: the smallest normal float.
+inline constexpr float kSmallestScale = 0x1p-126F;
 
 /// How a query and a key make a score.
 enum class PairScore : int {
@@ -428,6 +472,9 @@ struct KernelTable {
   void (*softmax)(const SoftmaxArgs&, float* scratch) noexcept;
 
   void (*add)(const ElementwiseArgs&) noexcept;
+
+  void (*widen)(const WidenArgs&) noexcept;
+  void (*narrow)(const NarrowArgs&) noexcept;
 
   void (*merge)(const MergeArgs&) noexcept;
 

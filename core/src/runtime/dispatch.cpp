@@ -24,7 +24,10 @@ bool always() noexcept { return true; }
 #define ATTN_X86_TABLE(function) &kernels::function
 // GCC's and clang's CPU detection also asks the operating system whether it saves the registers.
 bool has_sse4_1() noexcept { return __builtin_cpu_supports("sse4.1"); }
-bool has_avx2() noexcept { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool has_avx2() noexcept {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c");
+}
 bool has_avx512() noexcept {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
