@@ -64,11 +64,11 @@ Tensor make_output(const AnyTensor& x, runtime::Execution& run) {
 
 /// The rows of x, (B, Hkv, Nk, its columns), with `cols` columns side by side: where they lie, or
 /// copied as float32 and filled up with zeros.
-HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool one_query,
+HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool as_stored,
                    runtime::Execution& run) {
   const ConstTensor& scales = x.scales();
   const index scale_row = scales.is_none() ? 0 : scales.stride(2);
-  if (x.stride(3) == 1 && x.size(3) == cols && (one_query || x.type() == ElementType::kFloat32)) {
+  if (x.stride(3) == 1 && x.size(3) == cols && (as_stored || x.type() == ElementType::kFloat32)) {
     return {{x.type(), x.data(), x.stride(2), scales.data(), scale_row},
             x.element_bytes(),
             x.stride(0),
@@ -158,7 +158,7 @@ const float* make_relative_values(const AttentionProblem& p, index cols, runtime
 }
 
 /// Sizes, strides and numbers: what all heads share.
-AttentionHead common_head(const AttentionProblem& p, const ConstTensor& query,
+AttentionHead common_head(const AttentionProblem& p, const ConstAnyTensor& query,
                           const Tensor& output, const kernels::KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   AttentionHead head;
@@ -199,18 +199,22 @@ AttentionHead common_head(const AttentionProblem& p, const ConstTensor& query,
 }  // namespace
 
 AttentionPlan::AttentionPlan(const AttentionProblem& problem, index value_cols,
-                             runtime::Execution& run)
+                             runtime::Execution& run, Products products)
     : problem_(problem),
       value_cols_(value_cols),
       key_ranges_(make_key_ranges(problem, run)),
-      query_(make_query(problem.query, run)),
+      query_(products == Products::kBf16Pairs ? ConstTensor() : make_query(problem.query, run)),
       output_(make_output(problem.output, run)),
-      keys_(make_rows("key", problem.key, problem.head_dim, problem.num_queries == 1, run)),
-      values_(make_rows("value", problem.value, value_cols, problem.num_queries == 1, run)),
+      keys_(make_rows("key", problem.key, problem.head_dim,
+                      products == Products::kBf16Pairs || problem.num_queries == 1, run)),
+      values_(make_rows("value", problem.value,
+                        products == Products::kBf16Pairs ? problem.value_dim : value_cols,
+                        products == Products::kBf16Pairs || problem.num_queries == 1, run)),
       distance_bias_(make_distance_bias(problem, run)),
       relative_keys_(make_relative_keys(problem, run)),
       relative_values_(make_relative_values(problem, value_cols, run)),
-      first_head_(common_head(problem, query_, output_, run.kernels())) {
+      first_head_(common_head(problem, query_.is_none() ? problem.query : ConstAnyTensor(query_),
+                              output_, run.kernels())) {
   point_to(0, 0, first_head_);
 }
 
@@ -224,15 +228,24 @@ AttentionHead AttentionPlan::head(index b, index h) const noexcept {
   return head;
 }
 
+kernels::Bf16AttentionHead AttentionPlan::bf16_head(index b, index h) const noexcept {
+  kernels::Bf16AttentionHead head{this->head(b, h)};
+  static_assert(sizeof(BFloat16) == sizeof(std::uint16_t));
+  head.query = reinterpret_cast<const std::uint16_t*>(problem_.query.as<BFloat16>().pointer(b, h));
+  head.key = static_cast<const std::uint16_t*>(head.stored_key.data);
+  head.value = static_cast<const std::uint16_t*>(head.stored_value.data);
+  return head;
+}
+
 void AttentionPlan::point_to(index b, index h, AttentionHead& head) const noexcept {
   const AttentionProblem& p = problem_;
   const AttentionOptions& o = p.options;
   const index kv = h / (p.query_heads / p.key_heads);
   const index table = p.table_of(b);
-  head.query = query_.pointer(b, h);
+  if (!query_.is_none()) head.query = query_.pointer(b, h);
   head.stored_key = keys_.at(b, kv);
   head.stored_value = values_.at(b, kv);
-  // What is not float32 only one query reads, which does not read these.
+  // What is not float32 only one query and pairs read, which do not read these.
   head.key = static_cast<const float*>(head.stored_key.data);
   head.key_row = head.stored_key.row;
   head.value = static_cast<const float*>(head.stored_value.data);

@@ -79,8 +79,7 @@ class BlockScratch {
   }
   /// Floats that the blocks of a pass share.
   static index shared_size(const AttentionHead& head) noexcept {
-    return kBlockQueries * (Isa::kTileKeys + 1 + kScoreRow) + tile_pairs(head) + Row::size(head) +
-           (kPairs<Isa> ? widened_size<FloatIsa<Isa>>(head) : 0);
+    return kBlockQueries * (Isa::kTileKeys + 1 + kScoreRow) + tile_pairs(head) + Row::size(head);
   }
   /// Of the paired values of a tile, twice, and of its keys.
   static index tile_pairs(const AttentionHead& head) noexcept {

@@ -164,10 +164,8 @@ struct AttentionHead {
 /// The same with query, key and value of bf16; without relative keys and values, and dropout.
 struct Bf16AttentionHead : AttentionHead {
   const std::uint16_t* query = nullptr;  ///< (num_queries, head_dim)
-  const std::uint16_t* key = nullptr;    ///< (num_keys, head_dim)
-  index key_col = 1;
-  const std::uint16_t* value = nullptr;  ///< (num_keys, value_dim)
-  index value_col = 1;
+  const std::uint16_t* key = nullptr;    ///< (num_keys, head_dim), unit column stride
+  const std::uint16_t* value = nullptr;  ///< (num_keys, value_dim), unit column stride
 };
 
 /// Where a stage of the scores goes: (num_queries, num_keys).
@@ -281,8 +279,9 @@ struct WidenArgs {
 };
 
 /// to[i, c] = the number of a type that is nearest to from[i, c], ties to even. With kInt8 a row is
-/// multiplied by 127 / its largest magnitude first, and its scale is that magnitude / 127: NaN where
-/// something in the row is not finite, and zero, as the row, where it is below kSmallestScale.
+/// multiplied by 127 / its largest magnitude first, and its scale is that magnitude / 127: NaN
+/// where something in the row is not finite, and zero, as the row, where it is below
+/// kSmallestScale.
 struct NarrowArgs {
   index rows = 0;
   index cols = 0;

@@ -19,7 +19,7 @@ ATTN_INLINE float widen(std::uint16_t number) noexcept {
 
 /// Whether keys do not lie in pairs: then they are copied, tile by tile.
 ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head) noexcept {
-  return head.head_dim % 2 != 0 || head.key_row % 2 != 0 || head.key_col != 1;
+  return head.head_dim % 2 != 0 || head.key_row % 2 != 0;
 }
 
 /// Pairs of depth for each query: queries (pairs of depth × to_row), those of `lanes` lanes; beyond
@@ -72,17 +72,10 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
     const std::uint32_t first_bits = keep(key0 + j) ? 0xFFFF : 0;
     const std::uint32_t second_bits = has_second ? 0xFFFF0000 : 0;
     std::uint32_t* __restrict to = reinterpret_cast<std::uint32_t*>(pairs);
-    const auto pair_columns = [&](index col) __attribute__((always_inline)) {
-      for (index c = 0; c < dim; ++c) {
-        const std::uint32_t a = first[c * col];
-        const std::uint32_t b = second[c * col];
-        to[c] = (a & first_bits) | (b << 16 & second_bits);
-      }
-    };
-    if (head.value_col == 1) {
-      pair_columns(1);
-    } else {
-      pair_columns(head.value_col);
+    for (index c = 0; c < dim; ++c) {
+      const std::uint32_t a = first[c];
+      const std::uint32_t b = second[c];
+      to[c] = (a & first_bits) | (b << 16 & second_bits);
     }
     std::fill(to + dim, to + cols, 0U);
   }
@@ -94,8 +87,8 @@ ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys
   for (index j = 0; j < keys; ++j) {
     const std::uint16_t* from = head.key + (key0 + j) * head.key_row;
     for (index d = 0; d < head.head_dim; d += 2, ++pairs) {
-      const std::uint32_t first = from[d * head.key_col];
-      const std::uint32_t second = d + 1 < head.head_dim ? from[(d + 1) * head.key_col] : 0;
+      const std::uint32_t first = from[d];
+      const std::uint32_t second = d + 1 < head.head_dim ? from[d + 1] : 0;
       *pairs = std::bit_cast<Bf16Pair>(first | second << 16);
     }
   }
@@ -131,8 +124,9 @@ ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats
 
 /// Turns rows of scores s, times `unit`, into rows of pairs of e = 2^(unit · s − m), for m an
 /// integer. Returns the sums of e, and the sums of what it is rounded to: outputs are divided by
-/// these, so that weights sum to one, and a query that attends to one key gets its value exactly;
-/// the log-sum-exp is that of the exact ones.
+/// these, so that weights sum to one, and a query that attends to one key gets its value as in
+/// float32: the error of an output is 2^-8 · Σ w·|v − o|, not 2^-8 · Σ w·|v|. The log-sum-exp is
+/// that of the exact ones.
 template <class Isa, int Vectors>
 ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index row,
                                    const Floats<Isa> (&max)[Vectors], Floats<Isa> (&sum)[Vectors],
@@ -167,44 +161,20 @@ ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index ro
   }
 }
 
-/// Floats that attend_widened_row needs beyond its RowScratch.
-template <class Isa>
-index widened_size(const AttentionHead& head) noexcept {
-  return kKeyTile * (head.head_dim + value_cols<Isa>(head));
-}
-
 /// Attends query `row` by itself, in float32.
 template <class Isa>
 void attend_widened_row(const Bf16AttentionHead& head, index row, float* memory) noexcept {
   const RowScratch<Isa> scratch(head, memory);
-  float* const keys = memory + RowScratch<Isa>::size(head);
-  float* const values = keys + kKeyTile * head.head_dim;
-  const index cols = value_cols<Isa>(head);
   for (index d = 0; d < head.head_dim; ++d) {
     scratch.query[d] = head.scale * widen(head.query[row * head.query_row + d * head.query_col]);
   }
-  begin_row<Isa>(head, head.sink, scratch.sums);
-  AttentionHead widened = head;
-  widened.key_row = head.head_dim;
-  widened.value_row = cols;
-  for (index key0 = head.key_begin[row] / kKeyTile * kKeyTile; key0 < head.key_end[row];
-       key0 += kKeyTile) {
-    const index count = std::min<index>(kKeyTile, head.key_end[row] - key0);
-    for (index j = 0; j < count; ++j) {
-      const std::uint16_t* key = head.key + (key0 + j) * head.key_row;
-      for (index d = 0; d < head.head_dim; ++d) {
-        keys[j * head.head_dim + d] = widen(key[d * head.key_col]);
-      }
-      const std::uint16_t* value = head.value + (key0 + j) * head.value_row;
-      for (index c = 0; c < cols; ++c) {
-        values[j * cols + c] = c < head.value_dim ? widen(value[c * head.value_col]) : 0.0F;
-      }
-    }
-    widened.key = keys - key0 * head.head_dim;
-    widened.value = values - key0 * cols;
-    add_keys<Isa>(widened, row, key0, key0 + count, true, scratch, scratch.sums);
-  }
-  finish_row<Isa>(head, row, scratch.sums);
+  AttentionHead stored = head;
+  stored.stored_key = {ElementType::kBFloat16, head.key, head.key_row, nullptr, 0};
+  stored.stored_value = {ElementType::kBFloat16, head.value, head.value_row, nullptr, 0};
+  begin_row<Isa>(stored, head.sink, scratch.sums);
+  add_keys<Isa>(stored, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
+                scratch, scratch.sums);
+  finish_row<Isa>(stored, row, scratch.sums);
 }
 
 }  // namespace attn::kernels
