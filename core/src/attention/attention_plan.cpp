@@ -158,8 +158,8 @@ const float* make_relative_values(const AttentionProblem& p, index cols, runtime
 }
 
 /// Sizes, strides and numbers: what all heads share.
-AttentionHead common_head(const AttentionProblem& p, const ConstTensor& query,
-                          const Tensor& output, const kernels::KernelTable& kernels) noexcept {
+AttentionHead common_head(const AttentionProblem& p, const ConstTensor& query, const Tensor& output,
+                          const kernels::KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   AttentionHead head;
   head.num_queries = p.num_queries;

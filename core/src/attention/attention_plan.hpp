@@ -18,8 +18,7 @@ struct HeadRows {
 
   kernels::StoredRows at(kernels::index b, kernels::index h) const noexcept {
     kernels::StoredRows rows = first;
-    rows.data =
-        static_cast<const std::byte*>(first.data) + (b * batch + h * head) * element_bytes;
+    rows.data = static_cast<const std::byte*>(first.data) + (b * batch + h * head) * element_bytes;
     if (rows.scales) rows.scales += b * scale_batch + h * scale_head;
     return rows;
   }

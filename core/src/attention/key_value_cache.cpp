@@ -206,7 +206,8 @@ void KeyValueCache::truncate(std::int64_t length) {
   length_ = length;
 }
 
-StoredTensor KeyValueCacheAccess::rows(const KeyValueCache& cache, const KeyValueCache::Rows& rows) {
+StoredTensor KeyValueCacheAccess::rows(const KeyValueCache& cache,
+                                       const KeyValueCache::Rows& rows) {
   switch (cache.type_) {
     case ElementType::kFloat16:
       return ConstAnyTensor(cache.view<Float16>(rows));

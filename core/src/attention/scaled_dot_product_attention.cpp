@@ -67,9 +67,9 @@ bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcep
   const AttentionOptions& o = p.options;
   return p.num_queries > 1 && p.num_keys > 0 && p.num_keys <= kernels::kFewKeys &&
          p.value_dim >= kernels.vector_width && p.output.type() == ElementType::kFloat32 &&
-         p.output.stride(3) == 1 && o.mask.is_none() &&
-         o.bias.is_none() && !p.has_distance_bias() && o.relative_keys.is_none() &&
-         o.relative_values.is_none() && o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
+         p.output.stride(3) == 1 && o.mask.is_none() && o.bias.is_none() &&
+         !p.has_distance_bias() && o.relative_keys.is_none() && o.relative_values.is_none() &&
+         o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
 }
 
 /// Whole heads, several to a task.

@@ -14,7 +14,8 @@ namespace attn::kernels {
 
 /// The float16 numbers in the low halves of lanes.
 template <class Isa>
-ATTN_INLINE Floats<Isa> widen_float16(xsimd::batch<std::uint32_t, typename Isa::Arch> bits) noexcept {
+ATTN_INLINE Floats<Isa> widen_float16(
+    xsimd::batch<std::uint32_t, typename Isa::Arch> bits) noexcept {
   using F = Floats<Isa>;
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
   const U magnitude = (bits & U(0x7FFFU)) << 13;
@@ -27,8 +28,8 @@ ATTN_INLINE Floats<Isa> widen_float16(xsimd::batch<std::uint32_t, typename Isa::
   const auto is_small = magnitude < U(1U << 23);
   const auto is_special = magnitude >= U(31U << 23);
   const U finite = xsimd::select(is_small, subnormal, normal);
-  return xsimd::bitwise_cast<float>(
-      sign | xsimd::select(is_special, magnitude + U(224U << 23), finite));
+  return xsimd::bitwise_cast<float>(sign |
+                                    xsimd::select(is_special, magnitude + U(224U << 23), finite));
 }
 
 /// The nearest float16 numbers, ties to even, in the low halves of lanes.
@@ -155,9 +156,9 @@ ATTN_INLINE void convert_row(index count, index padded_count, const From* from, 
   constexpr index kW = kWidth<Isa>;
   for (index c = 0; c < padded_count; c += kW) {
     const bool whole = c + kW <= count;
-    Floats<Isa> x = whole && from_col == 1
-                        ? load<Isa>(from + c)
-                        : load_part<Isa>(from + c * from_col, from_col, std::clamp<index>(count - c, 0, kW));
+    Floats<Isa> x = whole && from_col == 1 ? load<Isa>(from + c)
+                                           : load_part<Isa>(from + c * from_col, from_col,
+                                                            std::clamp<index>(count - c, 0, kW));
     if constexpr (std::is_same_v<From, std::int8_t> || std::is_same_v<To, std::int8_t>) {
       x *= Floats<Isa>(factor);
     }
@@ -174,8 +175,8 @@ void widen(const WidenArgs& p) noexcept {
   with_type(p.from.type, p.from.data, [&](const auto* from) __attribute__((always_inline)) {
     for (index i = 0; i < p.rows; ++i) {
       convert_row<Isa>(p.cols, p.padded_cols, from + i * p.from.row, p.from_col,
-                       p.from.scales ? p.from.scales[i * p.from.scale_row] : 1.0F, p.to + i * p.to_row,
-                       p.to_col);
+                       p.from.scales ? p.from.scales[i * p.from.scale_row] : 1.0F,
+                       p.to + i * p.to_row, p.to_col);
     }
   });
 }

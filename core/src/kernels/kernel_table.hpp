@@ -243,8 +243,9 @@ struct WidenArgs {
 };
 
 /// to[i, c] = the number of a type that is nearest to from[i, c], ties to even. With kInt8 a row is
-/// multiplied by 127 / its largest magnitude first, and its scale is that magnitude / 127: NaN where
-/// something in the row is not finite, and zero, as the row, where it is below kSmallestScale.
+/// multiplied by 127 / its largest magnitude first, and its scale is that magnitude / 127: NaN
+/// where something in the row is not finite, and zero, as the row, where it is below
+/// kSmallestScale.
 struct NarrowArgs {
   index rows = 0;
   index cols = 0;

@@ -57,7 +57,8 @@ class Typed {
         Layout layout = Layout::kContiguous)
       : type_(type) {
     if (type == ElementType::kFloat32) floats_ = {std::move(shape), numbers, layout};
-    if (type == ElementType::kFloat16) halves_ = {std::move(shape), rounded<Float16>(numbers), layout};
+    if (type == ElementType::kFloat16)
+      halves_ = {std::move(shape), rounded<Float16>(numbers), layout};
     if (type == ElementType::kBFloat16) {
       brains_ = {std::move(shape), rounded<BFloat16>(numbers), layout};
     }
@@ -143,9 +144,8 @@ TEST_P(AttentionTypesTest, every_mix_of_types_gives_the_bits_of_float32_rounded_
           for (const ElementType output : kTensorTypes) {
             SCOPED_TRACE(std::string(attn::to_string(query)) + " " + attn::to_string(key) + " " +
                          attn::to_string(value) + " " + attn::to_string(output));
-            expect_float32_rounded_once({1, 2, 1, queries, 37, 16, 32},
-                                        {query, key, value, output}, Layout::kContiguous, {},
-                                        random, context());
+            expect_float32_rounded_once({1, 2, 1, queries, 37, 16, 32}, {query, key, value, output},
+                                        Layout::kContiguous, {}, random, context());
           }
         }
       }
@@ -303,7 +303,8 @@ TEST_P(AttentionTypesTest, nan_and_infinity_in_excluded_keys_change_no_bit) {
         const std::vector<float> want = output(numbers);
         for (std::int64_t j = 0; j < kKeys; ++j) {
           if (mask[static_cast<std::size_t>(j)] != 0) continue;
-          numbers[static_cast<std::size_t>(j * dim + j % dim)] = random.chance(0.5) ? kNaN : kInfinity;
+          numbers[static_cast<std::size_t>(j * dim + j % dim)] =
+              random.chance(0.5) ? kNaN : kInfinity;
         }
         EXPECT_TRUE(same_bits(output(numbers), want));
         // One that is attended to is felt.
@@ -355,9 +356,8 @@ TEST_P(AttentionTypesTest, errors_leave_outputs_untouched) {
             }),
             "invalid_argument: key: got a null pointer, needs data");
   const KeyValueCache cache(1, 1, 3, 4, 0, ElementType::kInt8);
-  EXPECT_EQ(
-      error_of([&] { attn::scaled_dot_product_attention(q, cache, out, {}, context()); }),
-      "shape_mismatch: key: got head dimension 3, needs 4, the head dimension of query");
+  EXPECT_EQ(error_of([&] { attn::scaled_dot_product_attention(q, cache, out, {}, context()); }),
+            "shape_mismatch: key: got head dimension 3, needs 4, the head dimension of query");
   for (const BFloat16 x : output) EXPECT_EQ(x, 7.0F);
 }
 
