@@ -66,15 +66,10 @@ Tensor make_output(const AnyTensor& x, runtime::Execution& run) {
 /// copied as float32 and filled up with zeros.
 HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool one_query,
                    runtime::Execution& run) {
-  const ConstTensor& scales = x.scales();
-  const index scale_row = scales.is_none() ? 0 : scales.stride(2);
   if (x.stride(3) == 1 && x.size(3) == cols && (one_query || x.type() == ElementType::kFloat32)) {
-    return {{x.type(), x.data(), x.stride(2), scales.data(), scale_row},
-            x.element_bytes(),
-            x.stride(0),
-            x.stride(1),
-            scales.stride(0),
-            scales.stride(1)};
+    const ConstTensor& scales = x.scales();
+    return {x.rows_at(0, 0, 0), x.element_bytes(), x.stride(0),
+            x.stride(1),        scales.stride(0),  scales.stride(1)};
   }
   const index heads = x.size(1);
   const index length = x.size(2);
@@ -88,8 +83,7 @@ HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool one
     args.rows = std::min(kCopyBlock, length - begin);
     args.cols = x.size(3);
     args.padded_cols = cols;
-    args.from = {x.type(), x.pointer(b, h, begin, 0), x.stride(2),
-                 scales.is_none() ? nullptr : scales.pointer(b, h, begin), scale_row};
+    args.from = x.rows_at(b, h, begin);
     args.from_col = x.stride(3);
     args.to = copy + (task / blocks * length + begin) * cols;
     args.to_row = cols;

@@ -160,6 +160,8 @@ void attend_tiles(const AttentionPlan& plan, runtime::Execution& run) {
   });
 }
 
+}  // namespace
+
 void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTensor& value,
             const AnyTensor& output, const AttentionOptions& options, Context& context) {
   const AttentionProblem problem = check_attention(query, key, value, output, options);
@@ -177,8 +179,6 @@ void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTe
   }
   plan.publish_output(run);
 }
-
-}  // namespace
 
 void scaled_dot_product_attention(const ConstAnyTensor& query, const ConstAnyTensor& key,
                                   const ConstAnyTensor& value, const AnyTensor& output,
