@@ -48,6 +48,11 @@ class AnyTensorView {
   AnyTensorView(T* data, std::initializer_list<std::int64_t> shape)
       : AnyTensorView(TensorView<T>(data, shape)) {}
 
+  template <Element T>
+    requires(Constant || !std::is_const_v<T>)
+  AnyTensorView(T* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides)
+      : AnyTensorView(TensorView<T>(data, shape, strides)) {}
+
   /// Without data, as float32.
   AnyTensorView(std::nullptr_t, std::initializer_list<std::int64_t> shape)
       : view_(nullptr, shape) {}

@@ -88,19 +88,7 @@ void KeyValueCache::read_values(const Tensor& output) const { read(values_, outp
 void KeyValueCache::read(const Rows& rows, const Tensor& output) const {
   validation::require_shape("output", output, {batch_, num_kv_heads_, length_, rows.dim});
   validation::require_data("output", output);
-  for (std::int64_t head = 0; head < batch_ * num_kv_heads_; ++head) {
-    kernels::WidenArgs args;
-    args.rows = length_;
-    args.cols = rows.dim;
-    args.padded_cols = rows.dim;
-    args.from = {type_, rows.numbers.data() + head * capacity_ * rows.dim * bytes_of(type_),
-                 rows.dim, rows.scales.empty() ? nullptr : rows.scales.data() + head * capacity_,
-                 1};
-    args.to = output.pointer(head / num_kv_heads_, head % num_kv_heads_);
-    args.to_row = output.stride(2);
-    args.to_col = output.stride(3);
-    any_kernels().widen(args);
-  }
+  widen(KeyValueCacheAccess::rows(*this, rows), output, any_kernels());
 }
 
 KeyValueCache::Rows KeyValueCache::allocate(std::int64_t dim, std::int64_t capacity) const {

@@ -196,6 +196,8 @@ void attend_bf16_tiles(const AttentionPlan& plan, runtime::Execution& run) {
                    });
 }
 
+}  // namespace
+
 void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTensor& value,
             const AnyTensor& output, const AttentionOptions& options, Context& context) {
   const AttentionProblem problem = check_attention(query, key, value, output, options);
@@ -218,8 +220,6 @@ void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTe
   }
   plan.publish_output(run);
 }
-
-}  // namespace
 
 void scaled_dot_product_attention(const ConstAnyTensor& query, const ConstAnyTensor& key,
                                   const ConstAnyTensor& value, const AnyTensor& output,

@@ -7,8 +7,11 @@
 
 #include "attn/any_tensor.hpp"
 #include "attn/attention/key_value_cache.hpp"
+#include "attn/attention/scaled_dot_product_attention.hpp"
+#include "attn/context.hpp"
 #include "attn/element_type.hpp"
 #include "attn/tensor_view.hpp"
+#include "kernels/kernel_table.hpp"
 
 namespace attn {
 
@@ -33,9 +36,11 @@ class StoredTensor {
   /// In elements.
   std::int64_t stride(int i) const noexcept { return bytes_.stride(i) / element_bytes_; }
   const void* data() const noexcept { return bytes_.data(); }
-  template <class... Index>
-  const void* pointer(Index... index) const noexcept {
-    return bytes_.pointer(index...);
+  /// The rows of a head from row j on.
+  kernels::StoredRows rows_at(std::int64_t b, std::int64_t h, std::int64_t j) const noexcept {
+    const bool scaled = !scales_.is_none();
+    return {type_, bytes_.pointer(b, h, j), stride(2), scaled ? scales_.pointer(b, h, j) : nullptr,
+            scaled ? scales_.stride(2) : 0};
   }
   /// None but for kInt8.
   const ConstTensor& scales() const noexcept { return scales_; }
@@ -65,12 +70,18 @@ class StoredTensor {
   ConstTensor scales_;
 };
 
+/// Writes the numbers (B, H, N, D) as float32, in any strides.
+void widen(const StoredTensor& from, const Tensor& to, const kernels::KernelTable& kernels) noexcept;
+
+/// scaled_dot_product_attention() of keys and values as they are stored.
+void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTensor& value,
+            const AnyTensor& output, const AttentionOptions& options, Context& context);
+
 /// What attention sees of a cache.
 struct KeyValueCacheAccess {
   static StoredTensor keys(const KeyValueCache& cache);
   static StoredTensor values(const KeyValueCache& cache);
 
- private:
   static StoredTensor rows(const KeyValueCache& cache, const KeyValueCache::Rows& rows);
 };
 

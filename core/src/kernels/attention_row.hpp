@@ -93,6 +93,10 @@ void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noex
   if (sums.distances) std::fill_n(sums.distances, relative_cols<Isa>(head), 0.0F);
 }
 
+template <class Isa>
+inline constexpr bool kHasSumLanes =
+    requires(const Floats<Isa> (&x)[kWidth<Isa>]) { Isa::sum_lanes(x); };
+
 /// scores_j = q · k_j. Keys are read in the order in which they lie in memory and fetched ahead:
 /// processors do so by themselves, but not beyond a page, which is 16 keys of 64 floats, and not
 /// where many rows are read by turns.
@@ -101,8 +105,10 @@ __attribute__((noinline)) void dot_rows(index depth, const float* query, const T
                                         index key_row, index keys, float* scores) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  /// A narrow vector of the query serves several keys.
-  constexpr int kKeys = kW < kPanelWidth ? 4 : 1;
+  /// A narrow vector of the query serves several keys; and floats are too slow to come for a sum
+  /// of long vectors to take time.
+  constexpr bool kGroup = kHasSumLanes<Isa> && (kW < kPanelWidth || !std::is_same_v<T, float>);
+  constexpr int kKeys = kGroup ? kW : kW < kPanelWidth ? 4 : 1;
   /// Where keys are contiguous: 8 KB of floats.
   constexpr index kAhead = 2048;
   /// A cache line.
@@ -125,9 +131,12 @@ __attribute__((noinline)) void dot_rows(index depth, const float* query, const T
         sums[i] = Isa::madd(q, load<Isa>(rows[i] + d), sums[i]);
       });
     }
-    // One by one: xsimd 13.2's haddp, which sums a whole group, is wrong for AVX-512.
-    each_row([&](auto i)
-                 __attribute__((always_inline)) { scores[j + i] = xsimd::reduce_add(sums[i]); });
+    if constexpr (kGroup) {
+      Isa::sum_lanes(sums).store_unaligned(scores + j);
+    } else {
+      each_row([&](auto i)
+                   __attribute__((always_inline)) { scores[j + i] = xsimd::reduce_add(sums[i]); });
+    }
     for (index i = 0; whole < depth && i < kKeys; ++i) {
       const float* rest = nullptr;
       [[maybe_unused]] float widened[kW];

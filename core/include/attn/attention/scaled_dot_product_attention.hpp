@@ -134,6 +134,11 @@ struct AttentionOptions {
 /// whatever they are: the result is that of the same numbers as float32, rounded once to the
 /// output's type.
 ///
+/// The instruction set avx512_bf16 differs where query, key and value are all bfloat16, with their
+/// columns side by side, and queries are several: products are then those of bfloat16 pairs, and
+/// weights are rounded to bfloat16 before they meet the values. Calls with relative keys or values,
+/// with dropout, or that ask for a stage of the scores are computed in float32 there, too.
+///
 /// Memory beyond inputs and outputs is linear in Nq and Nk.
 ///
 /// Same bits: a result depends on its own batch entry and head (queries, keys, values and options),
@@ -148,7 +153,8 @@ struct AttentionOptions {
 /// 1.3e-6·√D (relatively 1e-5·√D) and log-sum-exp within 3e-6·√D. With relative values max|a| is
 /// added to max|v|. Outputs of float16 and bfloat16 are rounded once more, as Float16 and BFloat16
 /// say: by up to 2^-11 or 2^-8 of their size. How far numbers were rounded before they came here,
-/// no bound tells.
+/// no bound tells. By products of bfloat16 pairs output o is off by 2^-8 · Σ_j w_j·|v_j − o| more,
+/// for weights w; log-sum-exp by no more than otherwise. Inputs below 2^-126 count as zero there.
 ///
 /// Throws kShapeMismatch where ranks or sizes do not fit together; kInvalidArgument for null data,
 /// D = 0 (other sizes may be 0), lengths outside [0, Nk], and options outside their domains;

@@ -47,6 +47,14 @@ struct Isa {
     columns[3] = F(_mm256_shuffle_ps(high01, high23, 0xEE));
   }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+  static ATTN_INLINE F sum_lanes(const F (&x)[8]) noexcept {
+    __m256 sums[4];
+    unroll<4>([&](auto i) __attribute__((always_inline)) {
+      sums[i] = _mm256_add_ps(_mm256_permute2f128_ps(x[i], x[i + 4], 0x20),
+                              _mm256_permute2f128_ps(x[i], x[i + 4], 0x31));
+    });
+    return F(_mm256_hadd_ps(_mm256_hadd_ps(sums[0], sums[1]), _mm256_hadd_ps(sums[2], sums[3])));
+  }
   static ATTN_INLINE U load_words(const void* from) noexcept {
     return U(_mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from))));
   }

@@ -34,6 +34,9 @@ struct Isa {
   }
   static ATTN_INLINE F divide(F a, F b) noexcept { return F(vdivq_f32(a, b)); }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+  static ATTN_INLINE F sum_lanes(const F (&x)[4]) noexcept {
+    return F(vpaddq_f32(vpaddq_f32(x[0], x[1]), vpaddq_f32(x[2], x[3])));
+  }
   static ATTN_INLINE U load_words(const void* from) noexcept {
     return U(vmovl_u16(vld1_u16(static_cast<const std::uint16_t*>(from))));
   }

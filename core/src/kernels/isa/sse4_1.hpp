@@ -30,6 +30,9 @@ struct Isa {
     return F(_mm_movelh_ps(_mm_cvtpd_ps(a), _mm_cvtpd_ps(b)));
   }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+  static ATTN_INLINE F sum_lanes(const F (&x)[4]) noexcept {
+    return F(_mm_hadd_ps(_mm_hadd_ps(x[0], x[1]), _mm_hadd_ps(x[2], x[3])));
+  }
   static ATTN_INLINE U load_words(const void* from) noexcept {
     return U(_mm_cvtepu16_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from))));
   }
