@@ -2,7 +2,8 @@
 
 namespace attn {
 
-void widen(const StoredTensor& from, const Tensor& to, const kernels::KernelTable& kernels) noexcept {
+void widen(const StoredTensor& from, const Tensor& to,
+           const kernels::KernelTable& kernels) noexcept {
   for (std::int64_t b = 0; b < from.size(0); ++b) {
     for (std::int64_t h = 0; h < from.size(1); ++h) {
       kernels::WidenArgs args;

@@ -71,7 +71,8 @@ class StoredTensor {
 };
 
 /// Writes the numbers (B, H, N, D) as float32, in any strides.
-void widen(const StoredTensor& from, const Tensor& to, const kernels::KernelTable& kernels) noexcept;
+void widen(const StoredTensor& from, const Tensor& to,
+           const kernels::KernelTable& kernels) noexcept;
 
 /// scaled_dot_product_attention() of keys and values as they are stored.
 void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTensor& value,

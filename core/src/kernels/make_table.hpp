@@ -43,7 +43,8 @@ namespace attn::kernels {
 ///   multiply_wide(a, b) the 64-bit products of the low halves of 64-bit lanes
 ///   narrow(a, b)       two vectors of doubles rounded to one of floats
 ///   at_least(x, low)   max(x, low) that keeps a NaN in x
-///   sum_lanes(x)       of as many vectors as they have lanes: the bits of xsimd's reduce_add of each;
+///   sum_lanes(x)       of as many vectors as they have lanes: the bits of xsimd's reduce_add of
+///   each;
 ///                      where there is a faster way than one by one
 ///   load_words(from)   as many 16-bit numbers as a vector has lanes, with zeros above them
 ///   load_bytes(from)   as many bytes, with their signs

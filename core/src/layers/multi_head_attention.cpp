@@ -429,7 +429,8 @@ void MultiHeadAttention::attend(const ConstTensor& query, const KeyValueCache& c
   Showing show(*this, intermediates, query.rank() == 3);
   runtime::Execution run(context);
   const Tensor q = impl.project_queries(query, cache.length(), attention, show, run, context);
-  impl.attend(q, KeyValueCacheAccess::keys(cache), KeyValueCacheAccess::values(cache), output, attention, show, run, context);
+  impl.attend(q, KeyValueCacheAccess::keys(cache), KeyValueCacheAccess::values(cache), output,
+              attention, show, run, context);
   show.done();
 }
 

@@ -91,8 +91,8 @@ class ATTN_API TransformerDecoderLayer : public Module {
                    const TransformerDecoderLayerCall& call = {}) const;
 
   /// A state that holds the projections of memory (B, M, E) or (M, E), and no tokens yet but room
-  /// for `capacity` of them at first; `type` is that of both caches. Throws kShapeMismatch, kInvalidArgument (also for B = 0),
-  /// kSizeOverflow, std::bad_alloc.
+  /// for `capacity` of them at first; `type` is that of both caches. Throws kShapeMismatch,
+  /// kInvalidArgument (also for B = 0), kSizeOverflow, std::bad_alloc.
   State start(const ConstTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context(),
               ElementType type = ElementType::kFloat32) const;

@@ -90,7 +90,7 @@ ATTN_API std::int64_t choose_token(const ConstTensor& logits, const SamplingOpti
 struct GenerationOptions {
   std::int64_t max_new_tokens = 20;
   SamplingOptions sampling = {};
-  std::vector<std::int64_t> stop_ids = {};  ///< ends after one of these, which is given, too
+  std::vector<std::int64_t> stop_ids = {};         ///< ends after one of these, which is given, too
   ElementType cache_type = ElementType::kFloat32;  ///< of keys and values of past tokens
 };
 

@@ -40,8 +40,8 @@ struct Isa {
                                     wasm_i32x4_shuffle(x[0], x[1], 2, 3, 6, 7));
     const v128_t b = wasm_f32x4_add(wasm_i32x4_shuffle(x[2], x[3], 0, 1, 4, 5),
                                     wasm_i32x4_shuffle(x[2], x[3], 2, 3, 6, 7));
-    return F(wasm_f32x4_add(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6),
-                            wasm_i32x4_shuffle(a, b, 1, 3, 5, 7)));
+    return F(
+        wasm_f32x4_add(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6), wasm_i32x4_shuffle(a, b, 1, 3, 5, 7)));
   }
   static ATTN_INLINE U load_words(const void* from) noexcept {
     return U(wasm_u32x4_load16x4(from));
