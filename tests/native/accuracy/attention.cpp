@@ -166,6 +166,47 @@ const Row kSinks("attention, sinks", kShape, kOutputBound, [](Case& c) {
   p.exact.sinks = Array({2}, sinks);
   p.measure_output();
 });
+/// Tensors of bfloat16. Where products are not of pairs, the call is that of float32, of which the
+/// bound is told here, too.
+void measure_bfloat16(Case& c, bool log_sum_exp) {
+  Problem p(c, {}, kHard);
+  using Bf16 = std::vector<attn::BFloat16>;
+  const auto rounded = [](std::vector<float>& numbers, Array& exact) {
+    const Bf16 result(numbers.begin(), numbers.end());
+    exact.values.assign(result.begin(), result.end());
+    return result;
+  };
+  const Bf16 query = rounded(p.query, p.exact.query), key = rounded(p.key, p.exact.key),
+             value = rounded(p.value, p.exact.value);
+  const auto view = [](const Bf16& numbers, const Array& exact) {
+    return attn::TensorView<const attn::BFloat16>(numbers.data(), exact.shape);
+  };
+  const auto expected = reference::attention(p.exact);
+  std::vector<float> output(expected.output.values.size());
+  std::vector<float> sums(expected.log_sum_exp.values.size());
+  p.options.log_sum_exp = {sums.data(), expected.log_sum_exp.shape};
+  attn::scaled_dot_product_attention(
+      view(query, p.exact.query), view(key, p.exact.key), view(value, p.exact.value),
+      attn::Tensor(output.data(), expected.output.shape), p.options, c.context());
+  if (log_sum_exp) return c.add(sums, expected.log_sum_exp, 3e-6 * 8);
+  Array bounds(expected.output.shape, 2.5e-6 * 8 * p.max_value);
+  for (std::int64_t h = 0; h < p.s.query_heads; ++h) {
+    for (std::int64_t i = 0; i < p.s.num_queries; ++i) {
+      for (std::int64_t d = 0; d < p.s.value_dim; ++d) {
+        for (std::int64_t j = 0; j < p.s.num_keys; ++j) {
+          bounds.at({0, h, i, d}) +=
+              0x1p-8 * expected.weights.at({0, h, i, j}) *
+              std::abs(p.exact.value.at({0, h, j, d}) - expected.output.at({0, h, i, d}));
+        }
+      }
+    }
+  }
+  c.add(output, expected.output, bounds);
+}
+const Row kBfloat16("attention, bfloat16", kHardShape, "2.5e-6 · √D · max|v| + 2^-8 · Σ w·|v − o|",
+                    [](Case& c) { measure_bfloat16(c, false); });
+const Row kBfloat16LogSumExp("attention, bfloat16, log-sum-exp", kHardShape, "3e-6 · √D",
+                             [](Case& c) { measure_bfloat16(c, true); });
 const Row kOneQuery("attention, one query", "N 1, K 2000, D 128, |scores| ≤ 20", kOutputBound,
                     [](Case& c) {
                       Problem p(c, {1, 2, 1, 1, 2000, 128, 128}, kHard);
