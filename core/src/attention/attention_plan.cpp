@@ -66,22 +66,10 @@ Tensor make_output(const AnyTensor& x, runtime::Execution& run) {
 /// copied as float32 and filled up with zeros.
 HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool as_stored,
                    runtime::Execution& run) {
-<<<<<<< HEAD
-  const ConstTensor& scales = x.scales();
-  const index scale_row = scales.is_none() ? 0 : scales.stride(2);
   if (x.stride(3) == 1 && x.size(3) == cols && (as_stored || x.type() == ElementType::kFloat32)) {
-    return {{x.type(), x.data(), x.stride(2), scales.data(), scale_row},
-            x.element_bytes(),
-            x.stride(0),
-            x.stride(1),
-            scales.stride(0),
-            scales.stride(1)};
-=======
-  if (x.stride(3) == 1 && x.size(3) == cols && (one_query || x.type() == ElementType::kFloat32)) {
     const ConstTensor& scales = x.scales();
     return {x.rows_at(0, 0, 0), x.element_bytes(), x.stride(0),
             x.stride(1),        scales.stride(0),  scales.stride(1)};
->>>>>>> bytes
   }
   const index heads = x.size(1);
   const index length = x.size(2);
@@ -164,13 +152,8 @@ const float* make_relative_values(const AttentionProblem& p, index cols, runtime
 }
 
 /// Sizes, strides and numbers: what all heads share.
-<<<<<<< HEAD
 AttentionHead common_head(const AttentionProblem& p, const ConstAnyTensor& query,
                           const Tensor& output, const kernels::KernelTable& kernels) noexcept {
-=======
-AttentionHead common_head(const AttentionProblem& p, const ConstTensor& query, const Tensor& output,
-                          const kernels::KernelTable& kernels) noexcept {
->>>>>>> bytes
   const AttentionOptions& o = p.options;
   AttentionHead head;
   head.num_queries = p.num_queries;
