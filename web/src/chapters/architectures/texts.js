@@ -2,7 +2,7 @@
 export const texts = {
   question: 'Why did attention replace networks that read word by word?',
   paths: [
-    'How does “tired”, at the end, hear of “cat”, near the beginning? There are three ways. A convolutional network ([CNN]) looks through a slit a few words wide, its [kernel size]; what is further away is reached by layers upon layers. A recurrent network ([RNN]) reads one word after the other and hands its memory on: from word to word to word. In self-attention each word looks at each directly.',
+    'How does “tired”, at the end, hear of “lady”, near the beginning? There are three ways. A convolutional network ([CNN]) looks through a slit a few words wide, its [kernel size]; what is further away is reached by layers upon layers. A recurrent network ([RNN]) reads one word after the other and hands its memory on: from word to word to word. In self-attention each word looks at each directly.',
     'What counts is the number of connections between two words. On each, a bit of the message is lost, and in training the [gradient] runs back over the same ones and fades, too. Long ways are hard to learn. Pick two words, and count.',
   ],
   costs: [
