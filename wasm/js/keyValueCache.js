@@ -1,5 +1,5 @@
 import { NativeObject } from './nativeObject.js';
-import { choice, like, natural, size, writeOptions } from './options.js';
+import { like, natural, size, writeOptions } from './options.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -13,19 +13,11 @@ import { choice, like, natural, size, writeOptions } from './options.js';
  * @property {number} headDim  D, width of keys
  * @property {number} [valueDim]  Dv; `headDim` by default
  * @property {number} [capacity]  room for so many tokens at first; it doubles when it is used up
- * @property {CacheType} [type]  how numbers are stored; `float32` by default
- */
-
-/**
- * How a cache stores its numbers: in four bytes, in two, or in one, with a scale for each token and
- * head. What decoding reads shrinks with it.
- * @typedef {'float32' | 'float16' | 'bfloat16' | 'int8'} CacheType
  */
 
 /**
  * @typedef {object} CapacityOption
  * @property {number} [capacity]  room for so many tokens at first; 0 by default
- * @property {CacheType} [type]  how numbers are stored; `float32` by default
  */
 
 /** The sizes of a cache that a layer makes. @typedef {Required<Omit<KeyValueCacheOptions, 'capacity'>>} CacheSizes */
@@ -54,17 +46,12 @@ class State extends NativeObject {
   }
 }
 
-export const kCapacity = {
-  capacity: natural(0),
-  type: choice(['float32', 'float16', 'bfloat16', 'int8']),
-};
-
 const kOptions = {
   batch: size(1),
   numKvHeads: size(),
   headDim: size(),
   valueDim: like('headDim', size()),
-  ...kCapacity,
+  capacity: natural(0),
 };
 
 /**
@@ -98,7 +85,7 @@ export class KeyValueCache extends State {
   }
 
   /**
-   * A copy of the keys, as float32.
+   * A copy of the keys.
    * @returns {ResultTensor<As>} (B, Hkv, length, D)
    */
   keys() {
@@ -106,7 +93,7 @@ export class KeyValueCache extends State {
   }
 
   /**
-   * A copy of the values, as float32.
+   * A copy of the values.
    * @returns {ResultTensor<As>} (B, Hkv, length, Dv)
    */
   values() {
@@ -115,8 +102,7 @@ export class KeyValueCache extends State {
 
   /** @protected */
   facts() {
-    const { type, ...sizes } = this.#sizes;
-    return { ...sizes, elementType: type, length: this.length };
+    return { ...this.#sizes, length: this.length };
   }
 
   /**
@@ -184,13 +170,14 @@ export class DecodingState extends State {
  * @param {{ numKvHeads: number, headDim: number }} layer
  * @param {number} batch
  * @param {number} address
- * @param {CapacityOption} options  with which it was made
  * @returns {KeyValueCache<any>}
  */
-export function cacheOf(runtime, { numKvHeads, headDim }, batch, address, { type = 'float32' }) {
-  const sizes = { batch, numKvHeads, headDim, valueDim: headDim, type };
+export function cacheOf(runtime, { numKvHeads, headDim }, batch, address) {
+  const sizes = { batch, numKvHeads, headDim, valueDim: headDim };
   return new KeyValueCache(runtime, sizes, address);
 }
+
+export const kCapacity = { capacity: natural(0) };
 
 /**
  * @param {number} batch

@@ -253,9 +253,9 @@ void measure_short(Case& c, double rounding) {
   const std::vector<T> q = rounded(p.query, p.exact.query), k = rounded(p.key, p.exact.key),
                        v = rounded(p.value, p.exact.value);
   std::vector<T> output(2 * 65 * 64);
-  attn::scaled_dot_product_attention(
-      {q.data(), {1, 2, 65, 64}}, {k.data(), {1, 2, 130, 64}}, {v.data(), {1, 2, 130, 64}},
-      {output.data(), {1, 2, 65, 64}}, {}, c.context());
+  attn::scaled_dot_product_attention({q.data(), {1, 2, 65, 64}}, {k.data(), {1, 2, 130, 64}},
+                                     {v.data(), {1, 2, 130, 64}}, {output.data(), {1, 2, 65, 64}},
+                                     {}, c.context());
   const Array exact = reference::attention(p.exact).output;
   const double bound = 2.5e-6 * 8 * p.max_value;
   for (std::size_t i = 0; i < output.size(); ++i) {
@@ -275,14 +275,15 @@ const Row kInt8("KeyValueCache of int8", "K 2000, D 128, normal", "max|row| / 25
   cache.read_keys({read.data(), {1, 1, 2000, 128}});
   for (std::size_t i = 0; i < rows.size(); i += 128) {
     double largest = 0;
-    for (std::size_t j = i; j < i + 128; ++j) largest = std::max(largest, std::abs(double{rows[j]}));
+    for (std::size_t j = i; j < i + 128; ++j)
+      largest = std::max(largest, std::abs(double{rows[j]}));
     for (std::size_t j = i; j < i + 128; ++j) c.add(read[j], rows[j], largest / 253);
   }
 });
 
 /// The reference's softmax over two parts of the keys, merged.
-const Row kMerge("merge_attention", "N 65, K 50 + 80, D 64, normal",
-                 "5.0e-6 · √D · max|v|", [](Case& c) {
+const Row kMerge("merge_attention", "N 65, K 50 + 80, D 64, normal", "5.0e-6 · √D · max|v|",
+                 [](Case& c) {
                    Problem p(c);
                    const std::int64_t rows = 2 * 65;
                    std::vector<float> output[2], sums[2];
@@ -300,13 +301,11 @@ const Row kMerge("merge_attention", "N 65, K 50 + 80, D 64, normal",
                          c.context());
                    }
                    std::vector<float> merged(rows * 64);
-                   attn::merge_attention({output[0].data(), {1, 2, 65, 64}},
-                                         {sums[0].data(), {1, 2, 65}},
-                                         {output[1].data(), {1, 2, 65, 64}},
-                                         {sums[1].data(), {1, 2, 65}},
-                                         {merged.data(), {1, 2, 65, 64}}, {}, c.context());
-                   c.add(merged, reference::attention(p.exact).output,
-                         5e-6 * 8 * p.max_value);
+                   attn::merge_attention(
+                       {output[0].data(), {1, 2, 65, 64}}, {sums[0].data(), {1, 2, 65}},
+                       {output[1].data(), {1, 2, 65, 64}}, {sums[1].data(), {1, 2, 65}},
+                       {merged.data(), {1, 2, 65, 64}}, {}, c.context());
+                   c.add(merged, reference::attention(p.exact).output, 5e-6 * 8 * p.max_value);
                  });
 
 const Row kTanh("tanh (softcap)", "scores 1e-3 … 20", "3e-7 · |tanh|", [](Case& c) {
