@@ -6,8 +6,8 @@ export const texts = {
     'A projection is a table of numbers, too. A model that learns the right one can look “five words back” from every place of the sentence. That is why the waves come in pairs.',
   ],
   alone: [
-    'Why pairs? Would a sine alone not do? Look at the hand’s height only, its sine. When it is 0.5, is the hand on its way up, or down? You cannot know, and so you cannot know how high it will be five positions on. From a sine alone there is no rule that leads to the next.',
-    'With the cosine beside it you also see on which side the hand is, and the rule is the one from school: sin(a + b) = sin a · cos b + cos a · sin b. The new sine is made from the old sine and the old cosine, and the numbers cos b and sin b depend on the shift alone.',
+    'Why pairs? Would a sine alone not do? Look only at how far to the right the hand’s tip is, its sine. When that is 0.5, is the tip on its way out, or back? You cannot know, and so you cannot know where it will be five positions on. From a sine alone there is no rule that leads to the next.',
+    'With the cosine beside it you also see whether the hand points up or down: up, and the tip is on its way out; down, and it is on its way back. Now there is a rule, and it is the one from school: sin(a + b) = sin a · cos b + cos a · sin b. The new sine is made from the old sine and the old cosine, and the numbers cos b and sin b depend on the shift alone.',
   ],
   predict: {
     question: 'M_{δ} takes position 10 to 10 + δ. What takes position 1,000 to 1,000 + δ?',
