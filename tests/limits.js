@@ -15,12 +15,13 @@ export const kMaxApiBytes = {
 
 /**
  * The site as hosts compress it, fonts as they are, without .wasm and the language model: the page with all
- * of its chapters; and what only those load who follow one word, ask for the program of a picture, let
+ * of its chapters; and what only those load who follow one word, save a picture or ask for its program, let
  * something learn, or look at the language model. The page was held to 300 kB before it told a story.
  */
 export const kMaxSiteBytes = {
   page: { brotli: 325_000, gzip: 365_000 },
   walk: { brotli: 12_000, gzip: 13_000 },
+  picture: { brotli: 6_000, gzip: 6_500 },
   programs: { brotli: 25_000, gzip: 28_000 },
   training: { brotli: 20_000, gzip: 22_000 },
   models: { brotli: 20_000, gzip: 22_000 },

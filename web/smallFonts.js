@@ -19,7 +19,7 @@ const textFonts = (signs, titles) => ({
   'serif-4-latin-400-normal': { text: ascii + accented + signs },
   'serif-4-latin-600-normal': { text: titles },
   // Single words and symbols.
-  'serif-4-latin-400-italic': { text: ascii.replace(/[^A-Za-z ]/g, ''), keepFeatures: [] },
+  'serif-4-latin-400-italic': { text: ascii.replace(/[^A-Za-z0-9 ]/g, ''), keepFeatures: [] },
   'sans-3-latin-wght-normal': {
     text: ascii + accented + signs,
     variationAxes: { wght: { min: 400, max: 600 } },

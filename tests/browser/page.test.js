@@ -27,7 +27,7 @@ test('the page works from a folder, alone, and in silence', async () => {
 /** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
 const partOf = (file) =>
   /** @type {any} */ (
-    /[\\/](Walk|programs|training|models|language)/.exec(file)?.[1].toLowerCase() ?? 'page'
+    /[\\/](Walk|programs|picture|training|models|language)/.exec(file)?.[1].toLowerCase() ?? 'page'
   );
 
 /**
@@ -65,6 +65,7 @@ test('the whole site without WebAssembly is small', (context) => assertSmall(con
 test('what the walk loads besides is small', (context) => assertSmall(context, 'walk'));
 test('what training loads besides is small', (context) => assertSmall(context, 'training'));
 test('what models from files load besides is small', (context) => assertSmall(context, 'models'));
+test('what files of pictures load besides is small', (context) => assertSmall(context, 'picture'));
 test('what programs for pictures load besides is small', (context) =>
   assertSmall(context, 'programs'));
 test('what the language model loads besides is small', (context) =>

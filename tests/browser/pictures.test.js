@@ -86,15 +86,33 @@ async function bring(page, figure) {
   }
 }
 
+/**
+ * Waits until nothing of the window changes any more: what a worker computes is drawn in steps.
+ * @param {Page} page
+ * @param {string} id of the figure
+ */
+async function still(page, id) {
+  await page.locator(`#${id}:not([aria-busy])`).waitFor();
+  let before = await page.screenshot();
+  for (let same = 0; same < 2;) {
+    const now = await page.screenshot();
+    same = now.equals(before) ? same + 1 : 0;
+    before = now;
+  }
+}
+
 /** @param {Page} page @param {string} id */
 async function check(page, id) {
   const figure = page.locator(`#${id}`);
   await bring(page, figure);
+  await page.mouse.move(0, 0);
+  await still(page, id);
   const svg = await exported(page, figure, 'SVG');
   const png = await exported(page, figure, 'PNG');
   // Scrolled, something else would lie under the pointer.
   await page.mouse.move(0, 0);
   await bring(page, figure);
+  await still(page, id);
   const show = (/** @type {string} */ visibility) =>
     figure.locator(kLeftOut).evaluateAll((all, visibility) => {
       for (const each of all) /** @type {HTMLElement} */ (each).style.visibility = visibility;
@@ -146,12 +164,7 @@ for (const chapter of chapters) {
     assert.ok(ids.length);
     for (const id of ids) {
       await t.test(id, async () => {
-        try {
-          await check(page, id);
-        } catch {
-          // What the worker still had to draw may have come between the files and the screen.
-          await check(page, id);
-        }
+        await check(page, id);
       });
     }
     await page.context().close();

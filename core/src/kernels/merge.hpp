@@ -7,7 +7,7 @@
 
 namespace attn::kernels {
 
-/// out = weight_a · a + weight_b · b, of which a part with weight 0 is not read.
+/// out = weight_a · a + weight_b · b; a part of −∞ is null and is not read.
 template <class Isa>
 ATTN_INLINE void merge_row(const MergeArgs& p, const float* a, float weight_a, const float* b,
                            float weight_b, float* out) noexcept {

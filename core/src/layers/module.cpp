@@ -305,6 +305,8 @@ void Module::add_child(std::string name, const Module& child) {
   child.node_->parent = node_.get();
 }
 
+std::shared_ptr<const void> ModuleAccess::keep(const Module& layer) noexcept { return layer.node_; }
+
 std::string ModuleAccess::path(const void* identity) {
   return static_cast<const Module::Node*>(identity)->path();
 }

@@ -16,6 +16,9 @@ struct ModuleAccess {
   /// What stays the same when a layer is moved; valid as long as the layer.
   static const void* identity(const Module& layer) noexcept { return layer.node_.get(); }
 
+  /// Keeps the layer's parameters, and what is made of them, as long as it is kept itself.
+  static std::shared_ptr<const void> keep(const Module& layer) noexcept;
+
   /// The path of a layer from the outermost one that it was added to: "layers.0.linear1"; empty for
   /// one that was not added to any.
   static std::string path(const void* identity);

@@ -30,8 +30,7 @@ void refuse_unsupported(const ModelConfig& config) {
   }
   for (const char* field :
        {"add_cross_attention", "is_encoder_decoder", "use_bidirectional_attention", "alibi",
-        "sinusoidal_pos_embds", "attn_temperature_tuning", "attn_output_gate", "use_mrope",
-        "enable_moe_block"}) {
+        "attn_temperature_tuning", "attn_output_gate", "use_mrope", "enable_moe_block"}) {
     if (config.flag(field, false)) config.refuse(field, "false: it is not supported");
   }
   for (const char* field : {"logit_scale", "logits_scaling", "embedding_multiplier",
@@ -144,6 +143,10 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
     type = config.find_text("model_type").value_or("gemma3_text");
   }
   refuse_unsupported(config);
+  if (type.empty() && !config_text.empty() && family_of_names(tensors) == "llama") {
+    fail(ErrorCode::kInvalidFormat, "config.json, \"model_type\"", {"none"},
+         {"it: names are those of Llama and what came of it, and do not tell one from another"});
+  }
   result.family = is_own ? "attn" : type.empty() ? family_of_names(tensors) : type;
   const auto family = std::ranges::find(kFamilies, std::string_view(result.family), &Family::name);
   if (is_own) {

@@ -23,8 +23,8 @@ std::int64_t checked(const char* field, std::int64_t size) {
 
 std::int64_t ModelDescription::size(const char* field, const std::string& tensor,
                                     std::size_t dimension) const {
-  if (has_config) return checked(field, config.integer(field));
   const ModelTensors::Found* found = tensors.find(tensor);
+  if (has_config && (config.has(field) || !found)) return checked(field, config.integer(field));
   if (!found) {
     fail(ErrorCode::kNotFound, "tensors", {"no ", in_quotes(tensor)}, {"it, or config.json"});
   }
@@ -37,6 +37,7 @@ std::int64_t ModelDescription::size(const char* field, const std::string& tensor
 
 std::int64_t ModelDescription::heads(const char* field, std::int64_t width) const {
   const std::optional<std::int64_t> given = config.find_integer(field);
+  if (!given && has_config) config.integer(field);  // fails, with the field's name
   if (!given && !hints.num_heads) {
     fail(ErrorCode::kInvalidArgument, "num_heads", {"none"},
          {"the number of attention heads, which shapes do not show, or config.json"});
@@ -49,7 +50,8 @@ std::int64_t ModelDescription::heads(const char* field, std::int64_t width) cons
 }
 
 std::int64_t ModelDescription::layers(const char* field, const std::string& path) const {
-  const std::int64_t count = has_config ? config.integer(field) : tensors.count_layers(path);
+  const bool given = has_config && (config.has(field) || path.empty());
+  const std::int64_t count = given ? config.integer(field) : tensors.count_layers(path);
   if (count < 1 || count > tensors.size()) {
     fail(ErrorCode::kInvalidFormat, "layers", {count},
          {"1 or more, and no more than there are tensors, ", tensors.size()});

@@ -22,7 +22,7 @@ struct ModelDescription {
   LanguageModelDescription& result;
   ModelPlan plan;
 
-  /// A size of the configuration, or of a tensor where there is none.
+  /// A size of the configuration, or of a tensor where it does not say.
   std::int64_t size(const char* field, const std::string& tensor, std::size_t dimension) const;
 
   std::int64_t heads(const char* field, std::int64_t width) const;

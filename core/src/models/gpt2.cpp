@@ -11,8 +11,8 @@ void describe_gpt2(ModelDescription& d) {
   LanguageModelOptions& options = d.result.options;
   const std::int64_t e = d.size("n_embd", embedding, 1);
   options.vocab_size = d.size("vocab_size", embedding, 0);
-  options.max_positions = d.config.has("n_positions") ? d.size("n_positions", positions, 0)
-                                                      : d.size("n_ctx", positions, 0);
+  options.max_positions =
+      d.size(d.config.has("n_positions") ? "n_positions" : "n_ctx", positions, 0);
   TransformerLayerOptions layer;
   layer.d_model = e;
   layer.num_heads = d.heads("n_head", e);

@@ -15,29 +15,65 @@ using validation::fail;
 /// What the families that came of Llama do otherwise than Llama itself.
 struct DecoderFamily {
   std::string_view name;
+  /// What config.json leaves out where it is as the Transformers library has it by default, unless
+  /// shapes show it.
+  std::string_view defaults = "{}";
   bool zero_centred = false;  ///< norms multiply by 1 + weight, embeddings by √E
   bool norm_outputs = false;
   bool norm_inputs = true;
   bool qk_norm = false, qk_norm_all_heads = false;
   bool sinks = false;
-  bool query_bias = false, attention_bias = false;  ///< where the configuration does not say
-  enum Windows { kNone, kAll, kLate, kEven, kPattern } windows = kNone;
+  bool query_bias = false;
+  /// Which layers have windows where "layer_types" does not say.
+  enum Windows { kNone, kAll, kLate, kEven, kPattern, kWithoutPositions } windows = kNone;
 };
 constexpr DecoderFamily kDecoders[] = {
     {.name = "llama"},
-    {.name = "mistral", .windows = DecoderFamily::kAll},
-    {.name = "smollm3", .windows = DecoderFamily::kLate},
-    {.name = "qwen2", .query_bias = true, .windows = DecoderFamily::kLate},
-    {.name = "qwen3", .qk_norm = true, .windows = DecoderFamily::kLate},
-    {.name = "gemma", .zero_centred = true},
-    {.name = "gemma2", .zero_centred = true, .norm_outputs = true, .windows = DecoderFamily::kEven},
+    {.name = "mistral",
+     .defaults = R"({"num_key_value_heads": 8, "sliding_window": 4096})",
+     .windows = DecoderFamily::kAll},
+    {.name = "smollm3",
+     .defaults = R"({"num_attention_heads": 16, "num_key_value_heads": 4, "rope_theta": 2e6,
+                     "tie_word_embeddings": true})",
+     .windows = DecoderFamily::kWithoutPositions},
+    {.name = "qwen2",
+     .defaults = R"({"num_attention_heads": 32, "num_key_value_heads": 32, "sliding_window": 4096,
+                     "max_window_layers": 28})",
+     .query_bias = true,
+     .windows = DecoderFamily::kLate},
+    {.name = "qwen3",
+     .defaults = R"({"num_attention_heads": 32, "num_key_value_heads": 32, "head_dim": 128,
+                     "sliding_window": 4096, "max_window_layers": 28})",
+     .qk_norm = true,
+     .windows = DecoderFamily::kLate},
+    {.name = "gemma",
+     .defaults = R"({"num_attention_heads": 16, "num_key_value_heads": 16, "head_dim": 256,
+                     "tie_word_embeddings": true})",
+     .zero_centred = true},
+    {.name = "gemma2",
+     .defaults = R"({"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+                     "sliding_window": 4096, "query_pre_attn_scalar": 256,
+                     "attn_logit_softcapping": 50, "final_logit_softcapping": 30,
+                     "tie_word_embeddings": true})",
+     .zero_centred = true,
+     .norm_outputs = true,
+     .windows = DecoderFamily::kEven},
     {.name = "gemma3_text",
+     .defaults = R"({"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+                     "sliding_window": 4096, "query_pre_attn_scalar": 256, "rope_theta": 1e6,
+                     "tie_word_embeddings": true})",
      .zero_centred = true,
      .norm_outputs = true,
      .qk_norm = true,
      .windows = DecoderFamily::kPattern},
-    {.name = "gpt_oss", .sinks = true, .attention_bias = true, .windows = DecoderFamily::kEven},
+    {.name = "gpt_oss",
+     .defaults = R"({"num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
+                     "sliding_window": 128, "rope_theta": 150000, "rms_norm_eps": 1e-5,
+                     "attention_bias": true})",
+     .sinks = true,
+     .windows = DecoderFamily::kEven},
     {.name = "olmo2",
+     .defaults = R"({"num_attention_heads": 32, "rms_norm_eps": 1e-5})",
      .norm_outputs = true,
      .norm_inputs = false,
      .qk_norm = true,
@@ -97,21 +133,22 @@ class LayerKinds {
  public:
   LayerKinds(const ModelConfig& config, const DecoderFamily& family, std::int64_t head_dim)
       : config_(config), family_(family) {
-    const bool late = family.windows == DecoderFamily::kLate;
+    const bool on_demand = family.windows == DecoderFamily::kLate ||
+                           family.windows == DecoderFamily::kWithoutPositions;
     if (family.windows != DecoderFamily::kNone &&
-        (!late || config.flag("use_sliding_window", false))) {
+        (!on_demand || config.flag("use_sliding_window", false))) {
       const std::optional<std::int64_t> size = config.find_integer("sliding_window");
       if (size && *size < 1) config.refuse("sliding_window", "1 or more");
       if (size) window_ = Window{.left = *size - 1};
     }
     const bool local = family.windows == DecoderFamily::kPattern;
-    const double base = config.number("rope_theta", local ? 1e6 : 1e4);
     const std::string all = "rope_parameters";
     const bool by_kind = config.has_any(all + ".full_attention");
-    const std::string path = by_kind               ? all + ".full_attention"
-                             : config.has_any(all) ? all
-                                                   : "rope_scaling";
-    global_ = local_ = rotary_of(config, path, base, head_dim);
+    const std::string path = by_kind ? all + ".full_attention" : all;
+    const double base = config.number(path + ".rope_theta", config.number("rope_theta", 1e4));
+    // An older field beside it, as one adds it by hand, wins; the base stays.
+    const bool older = config.has_any("rope_scaling");
+    global_ = local_ = rotary_of(config, older ? "rope_scaling" : path, base, head_dim);
     if (by_kind) {
       local_ = rotary_of(config, all + ".sliding_attention", base, head_dim);
     } else if (local) {
@@ -141,7 +178,9 @@ class LayerKinds {
       case DecoderFamily::kAll:
         return true;
       case DecoderFamily::kLate:
-        return l >= config_.integer("max_window_layers", 0);
+        return l >= config_.integer("max_window_layers");
+      case DecoderFamily::kWithoutPositions:
+        return !has_positions(l);
       case DecoderFamily::kEven:
         return l % 2 == 0;
       case DecoderFamily::kPattern: {
@@ -173,6 +212,7 @@ class LayerKinds {
 void describe_llama(ModelDescription& d) {
   const DecoderFamily& family =
       *std::ranges::find(kDecoders, std::string_view(d.result.family), &DecoderFamily::name);
+  d.config.set_defaults(family.defaults);
   const ModelConfig& config = d.config;
   if (!d.has_config) {
     fail(ErrorCode::kInvalidArgument, "config", {"none"},
@@ -191,9 +231,8 @@ void describe_llama(ModelDescription& d) {
   layer.d_model = e;
   layer.num_heads = d.heads("num_attention_heads", e);
   layer.num_kv_heads = config.integer("num_key_value_heads", layer.num_heads);
-  const auto default_head_dim = family.zero_centred ? 256 : e / layer.num_heads;
-  layer.head_dim = config.integer("head_dim", default_head_dim);
-  layer.dim_feedforward = d.size("intermediate_size", embedding, 0);
+  layer.head_dim = config.integer("head_dim", e / layer.num_heads);
+  layer.dim_feedforward = d.size("intermediate_size", layers + "0.mlp.gate_proj.weight", 0);
   layer.gated_feed_forward = true;
   // Gemma's second name for it counts; its first one means the approximation, too.
   if (family.zero_centred) {
@@ -206,7 +245,7 @@ void describe_llama(ModelDescription& d) {
                                   .zero_centred_weight = family.zero_centred};
   layer.norm_first = family.norm_inputs;
   layer.norm_outputs = family.norm_outputs;
-  const bool attention_bias = config.flag("attention_bias", family.attention_bias);
+  const bool attention_bias = config.flag("attention_bias", false);
   layer.bias = config.flag("mlp_bias", false);
   layer.attention_bias = attention_bias || family.query_bias;
   layer.attention_output_bias = attention_bias;
@@ -225,6 +264,7 @@ void describe_llama(ModelDescription& d) {
          {"1 or more, up to ", heads, ", of 1 or more columns"});
   }
   const std::int64_t count = d.layers("num_hidden_layers", layers);
+  options.causal = config.flag("is_causal", true);
   const LayerKinds kinds(config, family, head_dim);
   options.stack.final_norm = true;
 
@@ -232,6 +272,9 @@ void describe_llama(ModelDescription& d) {
   plan.matrix("embedding.weight", embedding, options.vocab_size, e, Use::kTable);
   for (std::int64_t l = 0; l < count; ++l) {
     kinds.set(layer, l);
+    if (!options.causal && layer.window) {
+      config.refuse("is_causal", "true in a model with windows");
+    }
     options.stack.layers.push_back(layer);
     const std::string from = layers + std::to_string(l) + ".";
     const std::string to = "encoder.layers." + std::to_string(l) + ".";
@@ -274,8 +317,9 @@ void describe_llama(ModelDescription& d) {
   plan.vector("encoder.norm.weight", prefix + "norm.weight", e);
   std::string head = "lm_head.weight";
   if (!plan.has(head)) head = d.tensors.prefix_of(head).value_or("") + head;
-  options.tied = config.flag("tie_word_embeddings", !plan.has(head));
-  plan.output(options, head);
+  options.tied = config.flag("tie_word_embeddings", false);
+  options.output = options.tied || plan.has(head);
+  if (options.output) plan.output(options, head);
   plan.finish(layers);
 }
 

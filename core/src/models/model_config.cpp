@@ -78,8 +78,7 @@ ModelConfig::ModelConfig(std::string file, std::string_view json) : file_(std::m
     } else if (c == '"') {
       fields_.push_back({path, c, reader.string()});
     } else {
-      std::string text = reader.describe();
-      if (c != 'n') fields_.push_back({path, c, std::move(text)});
+      fields_.push_back({path, c, reader.describe()});
     }
   }
   reader.end();
@@ -103,14 +102,19 @@ const ModelConfig::Field* ModelConfig::look_up(std::string_view path) const {
 }
 
 const ModelConfig::Field* ModelConfig::find(std::string_view name) const {
-  if (!within_.empty()) {
-    if (const Field* field = look_up(within_ + std::string(name))) return field;
-  }
-  return look_up(name);
+  const Field* field = within_.empty() ? nullptr : look_up(within_ + std::string(name));
+  if (!field) field = look_up(name);
+  if (!field) return defaults_ ? defaults_->find(name) : nullptr;
+  return field->kind == 'n' ? nullptr : field;
+}
+
+void ModelConfig::set_defaults(std::string_view json) {
+  defaults_ = std::make_unique<ModelConfig>("defaults", json);
 }
 
 bool ModelConfig::has_any(std::string_view name) const {
   return std::ranges::any_of(fields_, [&](const Field& field) {
+    if (field.kind == 'n') return false;
     std::string_view path = field.path;
     if (path.starts_with(within_) && path.substr(within_.size()).starts_with(name)) {
       path.remove_prefix(within_.size());
@@ -181,7 +185,7 @@ double ModelConfig::number(std::string_view name) const {
 std::vector<std::string> ModelConfig::unused() const {
   std::vector<std::string> names;
   for (const Field& field : fields_) {
-    if (!field.used) names.push_back(field.path);
+    if (!field.used && field.kind != 'n') names.push_back(field.path);
   }
   return names;
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,8 +11,9 @@
 namespace attn {
 
 /// A configuration in JSON: numbers, texts and truth values by the path to them,
-/// "rope_scaling.factor", "layer_types.0". null stands for nothing at all. What is asked for is
-/// remembered. Errors name the file and the field: `config.json, num_hidden_layers: got "two", …`.
+/// "rope_scaling.factor", "layer_types.0". null stands for nothing, and so takes no default's
+/// place. What is asked for is remembered. Errors name the file and the field: `config.json,
+/// num_hidden_layers: got "two", …`.
 class ModelConfig {
  public:
   /// Throws kInvalidFormat for what is no JSON object, a field that is there twice, and nesting
@@ -20,6 +22,9 @@ class ModelConfig {
 
   /// Fields are looked for below this path from now on, "text_config.", and then as they are.
   void look_within(std::string path) { within_ = std::move(path); }
+
+  /// What fields that are not there at all stand for, in JSON.
+  void set_defaults(std::string_view json);
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
   /// Whether there is anything at `name` or below it.
@@ -55,7 +60,7 @@ class ModelConfig {
  private:
   struct Field {
     std::string path;
-    char kind;  ///< as JsonReader::peek(): " t f or a digit
+    char kind;  ///< as JsonReader::peek(): " t f n or a digit
     std::string text;
     mutable bool used = false;
   };
@@ -64,6 +69,7 @@ class ModelConfig {
   [[noreturn]] void fail(std::string_view name, std::string_view got, std::string_view needs) const;
 
   std::string file_, within_;
+  std::unique_ptr<const ModelConfig> defaults_;
   std::vector<Field> fields_;
   std::vector<std::size_t> by_path_;
 };

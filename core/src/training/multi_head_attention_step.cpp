@@ -72,6 +72,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
                                      const AttentionOptions& attention) const {
   const Impl& impl = *impl_;
   Recording record("MultiHeadAttention", this, {&query, &key, &value});
+  record.keep(impl_);  // rotations on the way back are the layer's
   for (const auto further : kFurtherOutputs) {
     if (!(attention.*further).is_none()) {
       validation::fail_value("attention", "a further output", {"none: see Tape::watch()"});

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -164,6 +165,9 @@ class Recording {
 
   /// The node of a variable; null for none.
   static Node* node(const Variable& variable) noexcept;
+  /// What steps point to stays until the tape is cleared, though its layer may go before.
+  void keep(std::shared_ptr<const void> owner);
+
   /// The node of a layer's own parameter; null for none.
   Node* parameter(const Module& layer, const ConstTensor& values);
 
@@ -200,7 +204,8 @@ class Recording {
 
  private:
   void add_input(const Variable& input);
-  void require_tape() const;
+  /// To be called once all inputs are known.
+  void begin(const Module* layer);
   void* take_bytes(std::int64_t count, std::size_t size);
   Node* new_node(const ConstTensor& value, bool needs_gradient);
   void append(Step* step, Node* output) noexcept;
@@ -245,7 +250,9 @@ struct TapeData {
   std::uint64_t era = 1;
   std::uint64_t backward_calls = 0;
   std::vector<Watch> watches;
+  std::vector<std::shared_ptr<const void>> kept;  ///< layers that took part
 
+  void keep(std::shared_ptr<const void> owner);
   void* take(std::int64_t count, std::size_t size);
   void require_recording() const;
   /// Null unless it was asked for.

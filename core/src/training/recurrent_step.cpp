@@ -24,7 +24,8 @@ class RecurrentStep final : public Step {
  public:
   using CellGradient = void (*)(const kernels::RecurrentCellGradientArgs&) noexcept;
   struct Parts {
-    const RecurrentLayers::Layer* layer;
+    const PackedMatrix *from_input, *from_state;
+    ConstTensor state_weight_values, input_bias_values, state_bias_values;
     index number;
     CellGradient kernels::TrainingTable::* cell;
     bool relu;
@@ -38,7 +39,7 @@ class RecurrentStep final : public Step {
     const ConstTensor x = with_batch(p_.x->value), y = with_batch(output->value);
     const ConstTensor dy = with_batch(output_gradient);
     const index batch = y.size(0), steps = y.size(1), hidden = y.size(2);
-    const index width = p_.layer->from_state->rows();
+    const index width = p_.from_state->rows();
     runtime::Execution scratch(pass.context());
     const auto take = [&](std::initializer_list<index> shape) {
       return Tensor(scratch.floats(validation::product("x", shape), "recurrent layers"), shape);
@@ -61,11 +62,10 @@ class RecurrentStep final : public Step {
       }
       copy(y.slice(1, 0, steps - 1), before.slice(1, 1, steps), scratch);
     }
-    p_.layer->from_input->multiply(x, p_.layer->input_bias.data(), of_input, scratch,
-                                   product_scratch);
-    p_.layer->from_state->multiply(before, p_.layer->state_bias.data(), of_state, scratch,
-                                   product_scratch);
-    pack_matrix(training::transposed(p_.layer->state_weight), packed, width, scratch);
+    p_.from_input->multiply(x, p_.input_bias_values.data(), of_input, scratch, product_scratch);
+    p_.from_state->multiply(before, p_.state_bias_values.data(), of_state, scratch,
+                            product_scratch);
+    pack_matrix(training::transposed(p_.state_weight_values), packed, width, scratch);
 
     const CellGradient cell = pass.kernels().*p_.cell;
     const index task_rows = std::max<index>(1, kElementsPerTask / (2 * width));
@@ -95,7 +95,7 @@ class RecurrentStep final : public Step {
     using training::as_rows;
     const ConstTensor gates = as_rows(of_input), state_gates = as_rows(of_state);
     pass.add_to(p_.x, [&](const Tensor& dx) {
-      training::multiply(gates, training::transposed(p_.layer->input_weight),
+      training::multiply(gates, training::transposed(p_.input_weight->value),
                          as_rows(with_batch(dx)), pass.context());
     });
     pass.add_to_rows(p_.h_0, p_.number, p_.number + 1, [&](const Tensor& dh) {
@@ -184,7 +184,11 @@ Variable RecurrentLayers::forward(const Variable& x, const Variable& h_0, Variab
   Variable result = x;
   for (index l = 0; l < layers; ++l) {
     const Layer& layer = layers_[static_cast<std::size_t>(l)];
-    const RecurrentStep::Parts parts{.layer = &layer,
+    const RecurrentStep::Parts parts{.from_input = layer.from_input.get(),
+                                     .from_state = layer.from_state.get(),
+                                     .state_weight_values = layer.state_weight,
+                                     .input_bias_values = layer.input_bias,
+                                     .state_bias_values = layer.state_bias,
                                      .number = l,
                                      .cell = gates_ == 3
                                                  ? &kernels::TrainingTable::gru_cell_gradient

@@ -81,6 +81,7 @@ void Tape::clear() noexcept {
   TapeData& tape = *data_;
   tape.last_step = nullptr;
   tape.last_parameter = nullptr;
+  tape.kept.clear();
   tape.state = TapeData::State::kRecording;
   ++tape.era;
   for (TapeData::Watch& watch : tape.watches) watch.node = nullptr;
@@ -205,11 +206,17 @@ void TapeData::require_gradients() const {
   validation::fail_value("gradient", "a call before backward()", {"backward() first"});
 }
 
+void TapeData::keep(std::shared_ptr<const void> owner) {
+  // A layer's steps follow one another.
+  if (kept.empty() || kept.back() != owner) kept.push_back(std::move(owner));
+}
+
 Node* TapeData::parameter(const Module& layer, const ConstTensor& values) {
   for (Parameter* known = last_parameter; known; known = known->previous) {
     if (known->node.value.data() == values.data()) return &known->node;
   }
   const std::uint64_t* changes = ModuleAccess::changes(layer, values.data());
+  keep(ModuleAccess::keep(layer));
   last_parameter =
       new (take(1, sizeof(Parameter))) Parameter{.previous = last_parameter,
                                                  .node = {.value = values, .needs_gradient = true},
@@ -239,7 +246,10 @@ void TapeData::check_backward(const char* name, const Variable& output) const {
   if (TapeAccess::tape(output) && TapeAccess::tape(output) != this) {
     validation::fail_value(name, "a variable of another tape", {"one of this tape"});
   }
-  TapeAccess::checked(output);
+  if (TapeAccess::checked(output).only_shown) {
+    validation::fail_value(name, "a variable that is only shown",
+                           {"one that is computed, whose gradient goes on"});
+  }
   if (state != State::kRecording) {
     validation::fail_value("backward", "a second call", {"clear() and a new forward pass first"});
   }
@@ -329,15 +339,15 @@ Tensor BackwardPass::zero_gradient(const Node& node) {
 
 Recording::Recording(const char* name, const Module* layer,
                      std::initializer_list<const Variable*> inputs)
-    : name_(name), layer_(layer ? ModuleAccess::identity(*layer) : nullptr) {
+    : name_(name) {
   for (const Variable* input : inputs) add_input(*input);
-  require_tape();
+  begin(layer);
 }
 
 Recording::Recording(const char* name, const Module* layer, std::span<const Variable> inputs)
-    : name_(name), layer_(layer ? ModuleAccess::identity(*layer) : nullptr) {
+    : name_(name) {
   for (const Variable& input : inputs) add_input(input);
-  require_tape();
+  begin(layer);
 }
 
 void Recording::add_input(const Variable& input) {
@@ -354,18 +364,21 @@ void Recording::add_input(const Variable& input) {
   needs_gradient_ = needs_gradient_ || node.needs_gradient;
 }
 
-void Recording::require_tape() const {
+void Recording::begin(const Module* layer) {
   if (!tape_) validation::fail_value(name_, "none", {"a variable that a tape has made"});
   tape_->require_recording();
+  if (!layer) return;
+  layer_ = ModuleAccess::identity(*layer);
+  tape_->keep(ModuleAccess::keep(*layer));
 }
+
+void Recording::keep(std::shared_ptr<const void> owner) { tape_->keep(std::move(owner)); }
 
 Recording::Recording(const char* name, const Module* layer, Tape& tape,
                      std::initializer_list<const Variable*> inputs)
-    : tape_(&TapeAccess::data(tape)),
-      name_(name),
-      layer_(layer ? ModuleAccess::identity(*layer) : nullptr) {
+    : tape_(&TapeAccess::data(tape)), name_(name) {
   for (const Variable* input : inputs) add_input(*input);
-  require_tape();
+  begin(layer);
 }
 
 Context& Recording::context() const noexcept { return tape_->context; }

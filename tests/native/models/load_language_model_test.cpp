@@ -65,12 +65,14 @@ RecordedFiles with(const std::string& name, const std::function<void(Tensors&)>&
   return files;
 }
 
-RecordedFiles with_config(const std::string& name, const std::string& from, const std::string& to) {
-  RecordedFiles files = recorded_files(name);
+RecordedFiles with_config_of(RecordedFiles files, const std::string& from, const std::string& to) {
   const std::size_t at = files.config.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   files.config.replace(at, from.size(), to);
   return files;
+}
+RecordedFiles with_config(const std::string& name, const std::string& from, const std::string& to) {
+  return with_config_of(recorded_files(name), from, to);
 }
 
 LanguageModelDescription describe(const RecordedFiles& files,
@@ -180,6 +182,86 @@ TEST(LoadLanguageModel, newer_and_nested_configurations_mean_the_same) {
   EXPECT_EQ(layers[1].window->left, 3);
 }
 
+TEST(LoadLanguageModel,
+     what_a_configuration_leaves_out_is_shown_by_shapes_or_is_the_familys_default) {
+  // As google/gemma-3-4b's, which has only what differs from the defaults of its class.
+  RecordedFiles little = recorded_files("gemma3");
+  for (const char* line : {"\"vocab_size\": 33,\n", "\"hidden_size\": 22,\n",
+                           "\"num_hidden_layers\": 3,\n", "\"intermediate_size\": 31,\n"}) {
+    little = with_config_of(little, line, "");
+  }
+  little.config = R"({"model_type": "gemma3", "text_config": )" + little.config + "}";
+  EXPECT_EQ(logits_of(attn_test::load_from_memory(little, {})),
+            logits_of(attn_test::load_from_memory(recorded_files("gemma3"), {})));
+
+  const auto options_of = [](const char* family, const std::string& fields) {
+    RecordedFiles files = recorded_files(family);
+    files.config = std::string(R"({"model_type": ")") + family + "\"" + fields + "}";
+    return describe(files).options;
+  };
+  const std::string heads =
+      R"(, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8)";
+  attn::LanguageModelOptions gemma2 = options_of("gemma2", heads);
+  EXPECT_EQ(gemma2.stack.layers[0].softcap, 50);
+  EXPECT_EQ(gemma2.final_softcap, 30);
+  EXPECT_EQ(gemma2.stack.layers[0].window->left, 4095);
+  EXPECT_EQ(gemma2.stack.layers[0].scale, 1.0F / 16);
+  EXPECT_TRUE(gemma2.tied);
+  // null is not left out.
+  gemma2 = options_of("gemma2", heads + R"(, "attn_logit_softcapping": null,
+      "final_logit_softcapping": null, "sliding_window": null, "query_pre_attn_scalar": null)");
+  EXPECT_EQ(gemma2.stack.layers[0].softcap, 0);
+  EXPECT_EQ(gemma2.final_softcap, 0);
+  EXPECT_FALSE(gemma2.stack.layers[0].window);
+  EXPECT_FALSE(gemma2.stack.layers[0].scale);
+
+  const auto qwen2 = options_of("qwen2", R"(, "num_attention_heads": 3, "num_key_value_heads": 1,
+      "use_sliding_window": true, "tie_word_embeddings": true)");
+  EXPECT_FALSE(qwen2.stack.layers[1].window) << "the first 28 layers have none";
+}
+
+TEST(LoadLanguageModel, windows_of_smollm3_are_in_layers_without_positions) {
+  const auto files = with_config("smollm3", "\"use_sliding_window\": false",
+                                 "\"use_sliding_window\": true, \"sliding_window\": 3");
+  const auto& layers = describe(files).options.stack.layers;
+  EXPECT_FALSE(layers[0].window || layers[1].window);
+  EXPECT_EQ(layers[2].window->left, 2);
+  EXPECT_FALSE(layers[2].positions.rotary);
+}
+
+TEST(LoadLanguageModel, an_older_rule_beside_a_newer_one_wins_and_leaves_the_base) {
+  const RecordedFiles both = with_config("llama_linear", "\"rope_theta\": 500.0,",
+                                         R"("rope_parameters": {"rope_type": "default",
+                                            "rope_theta": 500.0}, "rope_theta": 7.0,)");
+  EXPECT_EQ(logits_of(attn_test::load_from_memory(both, {})),
+            logits_of(attn_test::load_from_memory(recorded_files("llama_linear"), {})));
+}
+
+TEST(LoadLanguageModel, models_may_look_ahead_or_have_no_output_layer) {
+  const auto ahead = with_config("llama_none", "\"mlp_bias\": false", "\"is_causal\": false");
+  EXPECT_FALSE(describe(ahead).options.causal);
+  EXPECT_THAT(loading_error(with_config("mistral", "\"mlp_bias\": false", "\"is_causal\": false")),
+              HasSubstr("\"is_causal\": got false, needs true in a model with windows"));
+
+  const RecordedFiles headless = with("olmo2", [](Tensors& t) { t.remove("lm_head.weight"); });
+  EXPECT_FALSE(describe(headless).options.output);
+  const LanguageModel model = attn_test::load_from_memory(headless, {});
+  const LanguageModel whole = attn_test::load_from_memory(recorded_files("olmo2"), {});
+  const std::vector<std::int64_t> ids{1, 5, 3};
+  attn::OwnedTensor got({3, 20}), want({3, 20});
+  attn::LanguageModelCall call;
+  call.hidden = got;
+  model.forward(ids, {}, call);
+  call.hidden = want;
+  whole.forward(ids, {}, call);
+  EXPECT_TRUE(std::ranges::equal(got.values(), want.values()));
+
+  // The table is in the file; the flag says how it was begun.
+  EXPECT_EQ(loading_error(with_config("distilbert", "\"sinusoidal_pos_embds\": false",
+                                      "\"sinusoidal_pos_embds\": true")),
+            "nothing");
+}
+
 TEST(LoadLanguageModel, what_a_model_has_no_part_in_is_listed) {
   const auto bert = describe(recorded_files("bert"));
   EXPECT_THAT(bert.unused_tensors,
@@ -282,14 +364,17 @@ TEST(LoadLanguageModel, configurations_that_are_none_are_refused) {
   EXPECT_THAT(refused(std::string(100, '[')), HasSubstr("invalid_format"));
   EXPECT_THAT(refused("{\"a\": " + std::string(100, '[')), HasSubstr("at most 16 levels"));
   EXPECT_THAT(refused(R"({"model_type": "llama"})"),
-              HasSubstr("invalid_format: config.json, \"hidden_size\": got none"));
+              HasSubstr("invalid_format: config.json, \"num_attention_heads\": got none"));
   EXPECT_THAT(
       loading_error(with_config("llama", "\"hidden_size\": 24", "\"hidden_size\": \"24\"")),
       HasSubstr("invalid_format: config.json, \"hidden_size\": got \"24\", needs a number"));
   EXPECT_THAT(loading_error(with_config("llama", "\"hidden_size\": 24", "\"hidden_size\": 24.5")),
               HasSubstr("got 24.5, needs a whole number"));
-  EXPECT_THAT(loading_error(with_config("llama", "\"hidden_size\": 24", "\"hidden_size\": null")),
-              HasSubstr("\"hidden_size\": got none, needs a whole number"));
+  EXPECT_THAT(loading_error(with_config("llama", "\"num_attention_heads\": 6",
+                                        "\"num_attention_heads\": null")),
+              HasSubstr("\"num_attention_heads\": got none, needs a whole number"));
+  EXPECT_THAT(refused(R"({"architectures": ["GemmaForCausalLM"], "num_attention_heads": 6})"),
+              HasSubstr("config.json, \"model_type\": got none"));
   EXPECT_THAT(loading_error(with_config("llama", "\"mlp_bias\": false", "\"mlp_bias\": 0")),
               HasSubstr("\"mlp_bias\": got \"0\", needs true or false"));
 }

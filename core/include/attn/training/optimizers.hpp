@@ -155,9 +155,9 @@ ATTN_API IncompatibleKeys load_state_dict(Optimizer& optimizer, const Safetensor
 /// threads.
 ///
 /// Throws kInvalidArgument before backward(), for a max_norm that is NaN or negative, and, unlike
-/// PyTorch, for a norm that is no finite number (saying which parameter's gradient is the first
-/// that holds none): scaled by it, all gradients would be lost. They are as they were after any
-/// error.
+/// PyTorch, for gradients that are not finite (saying which parameter's is the first): scaled by
+/// their norm, all would be lost. They are as they were after any error. A norm beyond float's
+/// range is returned as infinity; what it scales is right.
 ATTN_API float clip_grad_norm(Tape& tape, double max_norm);
 
 }  // namespace attn

@@ -37,7 +37,8 @@ struct TapeData;
 /// gradient of a layer's step. What a layer computes from variables has the same bits as what it
 /// computes from tensors.
 ///
-/// Memory is kept from one clear() to the next, so that a steady loop allocates nothing.
+/// Memory is kept from one clear() to the next, so that a steady loop allocates nothing. Parameters
+/// of layers that took part are kept until clear(): a layer may be gone before backward().
 ///
 /// Same bits: gradients depend on what was recorded and on the instruction set, and not on the
 /// number of threads.

@@ -342,11 +342,14 @@ def decoder(w, how, ids):
     shown = []
     for layer in range(how["layers"]):
         at = f"model.layers.{layer}."
-        y = norm(at + "input_layernorm", x)
-        q = linear(at + "self_attn.q_proj", y).unflatten(-1, (heads, -1))
-        k = linear(at + "self_attn.k_proj", y).unflatten(-1, (kv_heads, -1))
+        behind = how.get("norms_behind")  # OLMo 2: sublayers' outputs alone, and queries and keys of all heads
+        y = x if behind else norm(at + "input_layernorm", x)
+        q, k = linear(at + "self_attn.q_proj", y), linear(at + "self_attn.k_proj", y)
+        if behind:
+            q, k = norm(at + "self_attn.q_norm", q), norm(at + "self_attn.k_norm", k)
+        q, k = q.unflatten(-1, (heads, -1)), k.unflatten(-1, (kv_heads, -1))
         v = linear(at + "self_attn.v_proj", y).unflatten(-1, (kv_heads, -1))
-        if at + "self_attn.q_norm.weight" in w:
+        if at + "self_attn.q_norm.weight" in w and not behind:
             q, k = norm(at + "self_attn.q_norm", q), norm(at + "self_attn.k_norm", k)
         turn = how["turn"][layer]
         scale = how.get("scale", q.shape[-1] ** -0.5)
@@ -357,7 +360,9 @@ def decoder(w, how, ids):
             sinks=w.get(at + "self_attn.sinks"),
         )
         y = linear(at + "self_attn.o_proj", y)
-        if how.get("four_norms"):
+        if behind:
+            y = x = x + norm(at + "post_attention_layernorm", y)
+        elif how.get("four_norms"):
             x = x + norm(at + "post_attention_layernorm", y)
             y = norm(at + "pre_feedforward_layernorm", x)
         else:
@@ -365,7 +370,7 @@ def decoder(w, how, ids):
             y = norm(at + "post_attention_layernorm", x)
         y = active(linear(at + "mlp.gate_proj", y)) * linear(at + "mlp.up_proj", y)
         y = linear(at + "mlp.down_proj", y)
-        x = x + (norm(at + "post_feedforward_layernorm", y) if how.get("four_norms") else y)
+        x = x + (norm(at + "post_feedforward_layernorm", y) if behind or how.get("four_norms") else y)
         shown.append(weights)
     hidden = norm("model.norm", x)
     logits = hidden @ w.get("lm_head.weight", w["model.embed_tokens.weight"]).T
@@ -374,7 +379,7 @@ def decoder(w, how, ids):
     return {"hidden": hidden, "logits": logits, "weights": shown}
 
 
-def decoder_weights(w, c, tied, qkv_bias=False, out_bias=False, qk_norm=False, four_norms=False, sinks=False, mean=1.0, embedding=0.7):
+def decoder_weights(w, c, tied, qkv_bias=False, out_bias=False, qk_norm=False, four_norms=False, norms_behind=False, sinks=False, mean=1.0, embedding=0.7):
     e, f, heads = c["hidden_size"], c["intermediate_size"], c["num_attention_heads"]
     kv, d = c["num_key_value_heads"], c.get("head_dim", e // heads)
     w.draw("model.embed_tokens.weight", c["vocab_size"], e, deviation=embedding)
@@ -395,6 +400,10 @@ def decoder_weights(w, c, tied, qkv_bias=False, out_bias=False, qk_norm=False, f
         norms = ["input_layernorm", "post_attention_layernorm"]
         if four_norms:
             norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
+        if norms_behind:
+            norms = ["post_attention_layernorm", "post_feedforward_layernorm"]
+            w.draw(f"{at}self_attn.q_norm.weight", heads * d, mean=mean, deviation=0.2)
+            w.draw(f"{at}self_attn.k_norm.weight", kv * d, mean=mean, deviation=0.2)
         for name in norms:
             w.draw(f"{at}{name}.weight", e, mean=mean, deviation=0.2)
         if qk_norm:
@@ -651,6 +660,31 @@ def main():
     how |= {"turn": [turn, turn, far], "windows": [4, 4, None], "scale": 8**-0.5, "softcap": None, "final_softcap": None, "kv_heads": 1}
     record(path, lambda ids: decoder(w, how, ids), w.ids(33))
     save(path / "model.safetensors", w, {"format": "pt"}, "BF16")
+    save_config(path, config)
+
+    # The first Gemma, whose configuration may say little.
+    config = {"model_type": "gemma", "architectures": ["GemmaForCausalLM"], "vocab_size": 33, "hidden_size": 22,
+              "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 6,
+              "intermediate_size": 31, "hidden_act": "gelu", "hidden_activation": None, "rms_norm_eps": 1e-6,
+              "max_position_embeddings": 64, "attention_bias": False}
+    path, w = folder("gemma"), Weights("BF16", 16)
+    decoder_weights(w, config, tied=True, mean=0.0, embedding=0.3)
+    how = {"layers": 2, "heads": 3, "kv_heads": 1, "eps": 1e-6, "turn": [lambda x: rotate(x, frequencies(6, 10000.0))] * 2,
+           "zero_centred": True, "scaled": True, "activation": gelu_tanh}
+    record(path, lambda ids: decoder(w, how, ids), w.ids(33))
+    save(path / "model.safetensors", w, {"format": "pt"}, "BF16")
+    save_config(path, config)
+
+    config = {"model_type": "olmo2", "architectures": ["Olmo2ForCausalLM"], "vocab_size": 29, "hidden_size": 20,
+              "num_hidden_layers": 2, "num_attention_heads": 5, "num_key_value_heads": None, "intermediate_size": 33,
+              "hidden_act": "silu", "rope_theta": 500000.0, "max_position_embeddings": 64, "attention_bias": False,
+              "tie_word_embeddings": False}
+    path, w = folder("olmo2"), Weights("F32", 17)
+    decoder_weights(w, config | {"num_key_value_heads": 5}, tied=False, norms_behind=True)
+    how = {"layers": 2, "heads": 5, "kv_heads": 5, "eps": 1e-5, "turn": [lambda x: rotate(x, frequencies(4, 500000.0))] * 2,
+           "norms_behind": True}
+    record(path, lambda ids: decoder(w, how, ids), w.ids(29))
+    save(path / "model.safetensors", w, {"format": "pt"})
     save_config(path, config)
 
     # As gpt-oss, but for its experts.

@@ -11,8 +11,12 @@ export const texts = {
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
   waves: ({ factor, pairs, slowest, width, base, even }) => [
     `Which speeds should the hands have? Each is slower than the one before by the same *factor*: a [geometric series], like units, tens and hundreds. So a few hands reach from neighbours to whole books. Did each take the same number of *positions* longer for a turn (with d = ${even.width} and b = ${even.base}: ${even.turns} …), there would be one fast hand, and all others would be slow: to them, place 5 would be nearly the same as place 50.`,
-    `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions, which is its [wavelength] λ. With a small base even the slowest is soon round, and places far apart look alike. With a large one slow hands hardly move within a text, and say little. Models for long texts take a larger one: the first Transformer 10,000, Llama 3 500,000. Pull the slider, and watch the right half of the map.`,
+    `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions, which is its [wavelength] λ. With a small base even the slowest is soon round, and places far apart look alike. With a large one slow hands hardly move within a text, and say little. Models for long texts take a larger one: the first Transformer had 10,000, Llama 3 has 500,000. Pull the slider, and watch the right half of the map.`,
   ],
+  bases: {
+    title: (/** @type {string} */ width) => `The slowest hand, with d = ${width}:`,
+    ...{ base: 'base b', slowest: 'positions for one turn' },
+  },
   predict: {
     question:
       'Keep only the fastest hand, sin i and cos i. Which position can hardly be told from position 0?',
@@ -73,7 +77,7 @@ export const texts = {
       where: 'nowhere',
       users: 'some layers of Llama 4 and SmolLM3',
       good: 'sets, where order means nothing; with a causal mask, models find out some of it',
-      beyond: 'there is nothing that could run out, and nothing that could help',
+      beyond: 'nothing runs out; on small tasks, models without positions have gone furthest',
     },
     sinusoidal: {
       idea: 'Each position has a row of waves, from fast to slow.',
@@ -127,7 +131,7 @@ export const texts = {
       idea: 'All hands are slowed alike: more places within the same angles.',
       drawn: 'turns queries and keys: cosines, then sines, of each position',
       where: 'on queries and keys, in every layer',
-      users: 'LongChat, Vicuna with 16k',
+      users: 'LongChat and Vicuna 1.5 with 16k tokens',
       good: 'the simplest stretch, with a little more training',
       beyond: 'reaches further by its factor; neighbours blur',
     },
@@ -135,7 +139,7 @@ export const texts = {
       idea: 'Once the text is too long, the base grows: slow hands slow down, fast ones hardly.',
       drawn: 'turns queries and keys: cosines, then sines, of each position',
       where: 'on queries and keys, in every layer',
-      users: 'the first Qwen; models stretched without training',
+      users: 'the first Qwen, for longer texts than in training',
       good: 'short texts stay exactly as they were',
       beyond: 'stretches as the text grows',
     },
@@ -143,7 +147,7 @@ export const texts = {
       idea: 'Hand by hand: fast ones stay, slow ones are slowed, those between in part; scores are sharpened.',
       drawn: 'turns queries and keys: cosines, then sines, of each position',
       where: 'on queries and keys, in every layer',
-      users: 'Qwen 2.5 and 3 for long texts, DeepSeek V3, gpt-oss',
+      users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
       good: 'near order stays exact; little training is enough',
       beyond: 'reaches further by its factor',
     },
@@ -151,7 +155,7 @@ export const texts = {
       idea: 'The same with two borders: shorter waves stay, longer ones are slowed, those between in part.',
       drawn: 'turns queries and keys: cosines, then sines, of each position',
       where: 'on queries and keys, in every layer',
-      users: 'Llama 3.1 and later',
+      users: 'Llama 3.1 and 3.2',
       good: 'near order stays exact; no sharpening is needed',
       beyond: 'reaches further by its factor, after more training',
     },

@@ -22,7 +22,7 @@ export const texts = {
 
   roles: [
     'How does “tired” find out who is tired? Think of a library. You come with a question; you read what is written on the backs of the books; and you take home what is inside one. These are three things, and attention has three vectors for them. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.',
-    'All three are made from the same vector X, by three tables of numbers, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? With one vector for all, the [score] of “cat” and “tired” would be the same in both directions, though only one of them has a question. And a vector is most like itself: most words would look mainly at themselves. And what is good to be found by is not always what is worth taking along.',
+    'All three are made from the same vector X, by three tables of numbers, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? With one vector for all, the [score] of “lady” and “tired” would be the same in both directions, though only one of them has a question. And a vector is most like itself: most words would look mainly at themselves. And what is good to be found by is not always what is worth taking along.',
   ],
   alike:
     'Just now the projections are *identity*: they only copy. So queries, keys and values are one and the same, and words look at words that are spelt like them.',
@@ -75,6 +75,12 @@ export const texts = {
     'Not every pair may look at each other. There are three reasons. [Causal order|causal]: a model that learns to foretell the next word must not see it, so no word looks at later ones. *Filling*, or [padding]: sentences that are computed together get one length; short ones are filled up, and nobody should listen to that. *Length*: in a book of 100,000 words there are ten thousand million pairs; mostly a [window] of near ones is enough.',
     'A [mask] sets the score of such a pair to minus infinity. e to the power of that is 0, so the pair gets no share, and the others divide the whole among them. A row still adds up to one. Only where *all* of a row is masked is it all zeros, and the word takes nothing.',
   ],
+  masked: {
+    /** Tokens of a sentence for which it is told. */
+    most: 64,
+    title: (/** @type {string} */ token) => `The largest shares that “${token}” gives:`,
+    ...{ word: 'to', free: 'without a mask', masked: 'as it is set' },
+  },
   tries: {
     lead: 'Try it:',
     causal: 'no word looks ahead',
@@ -84,8 +90,8 @@ export const texts = {
   },
 
   stages: [
-    'Now step by step, from the left to the right. X, what the layer reads, becomes queries, keys and values. A query times a key is a score: multiply number by number, and add up. Scores are divided by √D. A mask takes pairs out. [softmax|softmax] makes shares of each row: e to the power of each score, divided by the sum. At last each word adds up all values, each times its share.',
-    'Choose any number to see what it was made of.',
+    'Now step by step, from the left to the right. X, what the layer reads, becomes queries, keys and values. A query times a key is a score: multiply number by number, and add up. Scores are divided by √D, and a mask takes pairs out.',
+    '[Softmax|softmax] makes shares of each row: e to the power of each score, divided by the sum. At last each word adds up all values, each times its share. Choose any number to see what it was made of.',
   ],
 
   scale: [
@@ -100,6 +106,12 @@ export const texts = {
   edit: [
     'All of this hangs on four tables of numbers: the projections for queries, keys and values, and one for the output. Change one number and see how far it reaches. In W_{q} it moves the attention of every word a little. In W_{v} it leaves attention alone, and changes one column of what is handed over. Training is nothing else than many such changes, to numbers that begin by chance: of the kind called [Xavier], made from a [seed].',
   ],
+  edits: {
+    lead: 'Try it: a number of',
+    q: 'W_{q}: what this word looks for',
+    v: 'W_{v}: what all words hand over',
+    o: 'W_{o}: what comes of it',
+  },
   nothing: 'Nothing to look at yet. Type a word or two above.',
 
   takeaway:
