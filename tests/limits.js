@@ -9,8 +9,8 @@ export const kMaxWasmBytes = {
 
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
 export const kMaxApiBytes = {
-  bundled: { brotli: 25_600, gzip: 28_400 },
-  unbundled: { brotli: 26_000 },
+  bundled: { brotli: 25_800, gzip: 28_700 },
+  unbundled: { brotli: 26_250 },
 };
 
 /**

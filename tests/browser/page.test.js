@@ -91,6 +91,18 @@ test('the footer names the variant and the time in the core', async () => {
   assert.ok(Number(milliseconds) >= 0 && Number(milliseconds) < 1000);
 });
 
+test('the footer leads to the references, which lie beside the page', async () => {
+  const page = await site.open();
+  const links = page.locator('footer').getByRole('link');
+  const here = new URL('.', page.url()).href;
+  assert.deepEqual(
+    await links.evaluateAll((all) =>
+      all.map((link) => /** @type {HTMLAnchorElement} */ (link).href),
+    ),
+    ['javascript', 'cpp'].map((name) => `${here}reference/${name}/index.html`),
+  );
+});
+
 test('the state is in the URL, and a link brings it back', async () => {
   const page = await site.open();
   assert.equal(new URL(page.url()).hash, '');

@@ -87,17 +87,16 @@ async function bring(page, figure) {
 }
 
 /**
- * Waits until nothing of the window changes any more: what a worker computes is drawn in steps.
+ * Waits until nothing of a figure changes any more: what a worker computes is drawn in steps.
  * @param {Page} page
- * @param {string} id of the figure
+ * @param {Locator} figure
  */
-async function still(page, id) {
-  await page.locator(`#${id}:not([aria-busy])`).waitFor();
-  let before = await page.screenshot();
-  for (let same = 0; same < 2;) {
-    const now = await page.screenshot();
-    same = now.equals(before) ? same + 1 : 0;
-    before = now;
+async function still(page, figure) {
+  await figure.and(page.locator(':not([aria-busy])')).waitFor();
+  const { x, y, width, height } = (await figure.boundingBox()) ?? assert.fail('no figure');
+  const look = () => page.screenshot({ clip: { x, y, width, height }, scale: 'css' });
+  for (let [before, now] = [await look(), await look()]; !now.equals(before);) {
+    [before, now] = [now, await look()];
   }
 }
 
@@ -106,13 +105,13 @@ async function check(page, id) {
   const figure = page.locator(`#${id}`);
   await bring(page, figure);
   await page.mouse.move(0, 0);
-  await still(page, id);
+  await still(page, figure);
   const svg = await exported(page, figure, 'SVG');
   const png = await exported(page, figure, 'PNG');
   // Scrolled, something else would lie under the pointer.
   await page.mouse.move(0, 0);
   await bring(page, figure);
-  await still(page, id);
+  await still(page, figure);
   const show = (/** @type {string} */ visibility) =>
     figure.locator(kLeftOut).evaluateAll((all, visibility) => {
       for (const each of all) /** @type {HTMLElement} */ (each).style.visibility = visibility;

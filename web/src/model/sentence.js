@@ -9,7 +9,7 @@ import { here } from './tasks/language.js';
 export const names = /** @type {const} */ ([
   ...['dModel', 'heads', 'layer', 'head', 'weights', 'seed', 'encoding', 'base'],
   ...['causal', 'window', 'validLen', 'blocked'],
-  ...['editMatrix', 'editCell', 'editBy', 'shuffle', 'order', 'walkWord'],
+  ...['editMatrix', 'editCell', 'editBy', 'shuffle', 'order', 'orderCausal', 'walkWord'],
 ]);
 
 /** @typedef {Pick<Settings, (typeof names)[number]>} SentenceSettings */
