@@ -2,7 +2,7 @@ import model from '../../../languageModel/model.safetensors?url';
 import tokenizer from '../../../languageModel/tokenizer.json?url';
 
 import { history } from '../../state/history.svelte.js';
-import { areInitial, beginWith, settings } from '../../state/settings.svelte.js';
+import { areInitial, beginWith, settings, startFrom } from '../../state/settings.svelte.js';
 import { tellingHeads } from './habits.js';
 
 /** @typedef {import('./languageModel.js').LanguageModel} LanguageModel */
@@ -90,6 +90,22 @@ const own = /** @type {const} */ ([
   ...['causal', 'window', 'validLen', 'blocked'],
 ]);
 
+/** What the page begins with: a head that does something one can see. @param {Language} language */
+function beginningOf(language) {
+  const { layer, head } = tellingHeads(language.model?.heads ?? null)[0] ?? { layer: 0, head: 0 };
+  return { weights: /** @type {const} */ ('learned'), causal: true, layer, head };
+}
+
+/**
+ * Fetches the language model that a link asks for. What is put back goes back to what the page begins with
+ * without a link.
+ * @param {Language} language
+ * @param {{ text: string }} others that the page begins with
+ */
+export async function startLearned(language, others) {
+  if (await language.want()) startFrom({ ...others, ...beginningOf(language) });
+}
+
 /**
  * Lets the page begin with the language model, at a head that does something one can see, unless the
  * reader has chosen something else in the meantime.
@@ -97,8 +113,7 @@ const own = /** @type {const} */ ([
  */
 export async function beginLearned(language) {
   if (!(await language.want()) || !areInitial(own)) return;
-  const { layer, head } = tellingHeads(language.model?.heads ?? null)[0] ?? { layer: 0, head: 0 };
-  const changes = { weights: /** @type {const} */ ('learned'), causal: true, layer, head };
+  const changes = beginningOf(language);
   history.amend(changes);
   beginWith(changes);
 }
