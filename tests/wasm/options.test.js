@@ -177,7 +177,7 @@ const calls = [
     (o) => mha.attend(row, mha.makeCache(2), o),
     { ...stages, scale: 1, ...scoresOfNoKeys(), dropout, intermediates: [] },
   ],
-  ['MultiHeadAttention', (o) => mha.makeCache(1, o), { capacity: 1 }],
+  ['MultiHeadAttention', (o) => mha.makeCache(1, o), { capacity: 1, type: 'int8' }],
   ['MultiHeadAttention', (o) => mha.stateDict(o), { prefix: 'a' }],
   [
     'MultiHeadAttention',
@@ -236,7 +236,7 @@ const calls = [
   [
     'KeyValueCache',
     (o) => new attn.KeyValueCache(o),
-    { batch: 1, numKvHeads: 1, headDim: 4, valueDim: 4, capacity: 0 },
+    { batch: 1, numKvHeads: 1, headDim: 4, valueDim: 4, capacity: 0, type: 'int8' },
   ],
   ['TransformerEncoderLayer', (o) => new attn.TransformerEncoderLayer(o), block],
   [
@@ -244,14 +244,14 @@ const calls = [
     (o) => encoderLayer.forward(x, o),
     { attention: layerAttention, dropout, cache: undefined, intermediates: [] },
   ],
-  ['TransformerEncoderLayer', (o) => encoderLayer.makeCache(1, o), { capacity: 1 }],
+  ['TransformerEncoderLayer', (o) => encoderLayer.makeCache(1, o), { capacity: 1, type: 'int8' }],
   ['TransformerEncoder', (o) => new attn.TransformerEncoder(o), stack],
   [
     'TransformerEncoder',
     (o) => encoder.forward(x, o),
     { attention: scores, dropout, needWeights: true, caches: undefined, intermediates: [] },
   ],
-  ['TransformerEncoder', (o) => encoder.makeCaches(1, o), { capacity: 1 }],
+  ['TransformerEncoder', (o) => encoder.makeCaches(1, o), { capacity: 1, type: 'int8' }],
   ['TransformerDecoderLayer', (o) => new attn.TransformerDecoderLayer(o), block],
   [
     'TransformerDecoderLayer',
@@ -261,7 +261,7 @@ const calls = [
       intermediates: [],
     },
   ],
-  ['TransformerDecoderLayer', (o) => decoderLayer.start(x, o), { capacity: 1 }],
+  ['TransformerDecoderLayer', (o) => decoderLayer.start(x, o), { capacity: 1, type: 'int8' }],
   ['TransformerDecoder', (o) => new attn.TransformerDecoder(o), stack],
   [
     'TransformerDecoder',
@@ -318,7 +318,7 @@ const calls = [
   ['describeModel', (o) => models.describeModel(file, o), hints],
   ['chooseToken', (o) => models.chooseToken(zeros(4), o), { ...sampling, step: 0 }],
   ['LanguageModel', (o) => model.generate([1], o), { ...sampling, maxNewTokens: 2, stopIds: [1] }],
-  ['LanguageModel', (o) => model.makeCaches(1, o), { capacity: 4 }],
+  ['LanguageModel', (o) => model.makeCaches(1, o), { capacity: 4, type: 'int8' }],
   ...[
     (/** @type {any} */ o) => model.forward([1, 2], o),
     (/** @type {any} */ o) => model.forwardVectors(zeros(2, 16), o),

@@ -76,6 +76,7 @@ export { load } from './loader.js';
  * @typedef {import('./rmsNorm.js').RMSNormOptions} RMSNormOptions
  * @typedef {import('./keyValueCache.js').KeyValueCache} KeyValueCache
  * @typedef {import('./keyValueCache.js').KeyValueCacheOptions} KeyValueCacheOptions
+ * @typedef {import('./keyValueCache.js').CacheType} CacheType
  * @typedef {import('./keyValueCache.js').DecodingState} DecodingState
  * @typedef {import('./keyValueCache.js').LayerCaches} LayerCaches
  * @typedef {import('./transformer.js').TransformerLayerOptions} TransformerLayerOptions

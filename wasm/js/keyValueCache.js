@@ -1,6 +1,6 @@
 import { invalid } from './errors.js';
 import { NativeObject } from './nativeObject.js';
-import { like, natural, size, writeOptions } from './options.js';
+import { choice, like, natural, size, writeOptions } from './options.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -14,11 +14,19 @@ import { like, natural, size, writeOptions } from './options.js';
  * @property {number} headDim  D, width of keys
  * @property {number} [valueDim]  Dv; `headDim` by default
  * @property {number} [capacity]  room for so many tokens at first; it doubles when it is used up
+ * @property {CacheType} [type]  how numbers are stored; `float32` by default
+ */
+
+/**
+ * How a cache stores its numbers: in four bytes, in two, or in one, with a scale for each token and
+ * head. What decoding reads shrinks with it.
+ * @typedef {'float32' | 'float16' | 'bfloat16' | 'int8'} CacheType
  */
 
 /**
  * @typedef {object} CapacityOption
  * @property {number} [capacity]  room for so many tokens at first; 0 by default
+ * @property {CacheType} [type]  how numbers are stored; `float32` by default
  */
 
 /** The sizes of a cache that a layer makes. @typedef {Required<Omit<KeyValueCacheOptions, 'capacity'>>} CacheSizes */
@@ -47,12 +55,17 @@ class State extends NativeObject {
   }
 }
 
+export const kCapacity = {
+  capacity: natural(0),
+  type: choice(['float32', 'float16', 'bfloat16', 'int8']),
+};
+
 const kOptions = {
   batch: size(1),
   numKvHeads: size(),
   headDim: size(),
   valueDim: like('headDim', size()),
-  capacity: natural(0),
+  ...kCapacity,
 };
 
 /**
@@ -86,7 +99,7 @@ export class KeyValueCache extends State {
   }
 
   /**
-   * A copy of the keys.
+   * A copy of the keys, as float32.
    * @returns {ResultTensor<As>} (B, Hkv, length, D)
    */
   keys() {
@@ -94,7 +107,7 @@ export class KeyValueCache extends State {
   }
 
   /**
-   * A copy of the values.
+   * A copy of the values, as float32.
    * @returns {ResultTensor<As>} (B, Hkv, length, Dv)
    */
   values() {
@@ -103,7 +116,8 @@ export class KeyValueCache extends State {
 
   /** @protected */
   facts() {
-    return { ...this.#sizes, length: this.length };
+    const { type, ...sizes } = this.#sizes;
+    return { ...sizes, elementType: type, length: this.length };
   }
 
   /**
@@ -210,14 +224,13 @@ export function lengthOfCaches(caches) {
  * @param {{ numKvHeads: number, headDim: number }} layer
  * @param {number} batch
  * @param {number} address
+ * @param {CapacityOption} options  with which it was made
  * @returns {KeyValueCache<any>}
  */
-export function cacheOf(runtime, { numKvHeads, headDim }, batch, address) {
-  const sizes = { batch, numKvHeads, headDim, valueDim: headDim };
+export function cacheOf(runtime, { numKvHeads, headDim }, batch, address, { type = 'float32' }) {
+  const sizes = { batch, numKvHeads, headDim, valueDim: headDim, type };
   return new KeyValueCache(runtime, sizes, address);
 }
-
-export const kCapacity = { capacity: natural(0) };
 
 /**
  * @param {number} batch

@@ -210,7 +210,7 @@ export class MultiHeadAttention extends Layer {
    */
   makeCache(batch = 1, options = {}) {
     const address = this.ask('makeAttentionCache', writeCapacity(batch, options));
-    return cacheOf(runtimeOf(this), this.sizes, batch, address);
+    return cacheOf(runtimeOf(this), this.sizes, batch, address, options);
   }
 
   /**

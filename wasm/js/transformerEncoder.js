@@ -141,7 +141,7 @@ export class TransformerEncoderLayer extends Layer {
    */
   makeCache(batch = 1, options = {}) {
     const address = this.ask('makeLayerCache', writeCapacity(batch, options));
-    return cacheOf(runtimeOf(this), this.sizes, batch, address);
+    return cacheOf(runtimeOf(this), this.sizes, batch, address, options);
   }
 }
 

@@ -213,8 +213,8 @@ void rotary_frequencies(Arguments& a) {
 
 void make_caches(Arguments& a) {
   const auto& model = a.layer<LanguageModel>();
-  const std::int64_t batch = a.integer();
-  give_state(a, model.make_caches(batch, a.integer()));
+  const std::int64_t batch = a.integer(), capacity = a.integer();
+  give_state(a, model.make_caches(batch, capacity, a.choice<ElementType>()));
 }
 
 /// From ids, or where there are none from vectors.

@@ -39,28 +39,23 @@ void truncate_state(Arguments& a) {
 void make_cache(Arguments& a) {
   const std::int64_t batch = a.integer(), heads = a.integer(), head_dim = a.integer(),
                      value_dim = a.integer();
-  give_state(a, KeyValueCache(batch, heads, head_dim, value_dim, a.integer()));
+  const std::int64_t capacity = a.integer();
+  give_state(a,
+             KeyValueCache(batch, heads, head_dim, value_dim, capacity, a.choice<ElementType>()));
 }
 
 void capacity_of_cache(Arguments& a) {
   a.give(static_cast<double>(state_of<KeyValueCache>(a, "cache").capacity()));
 }
 
-void copy(const ConstTensor& from, const Tensor& to) {
-  for (std::int64_t b = 0; b < to.size(0); ++b) {
-    for (std::int64_t h = 0; h < to.size(1); ++h) {
-      for (std::int64_t i = 0; i < to.size(2); ++i) {
-        const float* row = from.pointer(b, h, i, 0);
-        std::copy_n(row, to.size(3), to.pointer(b, h, i, 0));
-      }
-    }
-  }
-}
-
 void read_cached(Arguments& a) {
   const auto& cache = state_of<KeyValueCache>(a, "cache");
   const bool values = a.flag();
-  copy(values ? cache.values() : cache.keys(), a.result());
+  if (values) {
+    cache.read_values(a.result());
+  } else {
+    cache.read_keys(a.result());
+  }
 }
 
 void append_to_cache(Arguments& a) {
@@ -73,8 +68,8 @@ void append_to_cache(Arguments& a) {
 
 void make_attention_cache(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
-  const std::int64_t batch = a.integer();
-  give_state(a, attention.make_cache(batch, a.integer()));
+  const std::int64_t batch = a.integer(), capacity = a.integer();
+  give_state(a, attention.make_cache(batch, capacity, a.choice<ElementType>()));
 }
 
 void run_with_cache(Arguments& a) {
@@ -199,14 +194,14 @@ void run_encoder(Arguments& a) {
 
 void make_caches(Arguments& a) {
   const auto& encoder = a.layer<TransformerEncoder>();
-  const std::int64_t batch = a.integer();
-  give_state(a, encoder.make_caches(batch, a.integer()));
+  const std::int64_t batch = a.integer(), capacity = a.integer();
+  give_state(a, encoder.make_caches(batch, capacity, a.choice<ElementType>()));
 }
 
 void make_layer_cache(Arguments& a) {
   const auto& layer = a.layer<TransformerEncoderLayer>();
-  const std::int64_t batch = a.integer();
-  give_state(a, layer.self_attention().make_cache(batch, a.integer()));
+  const std::int64_t batch = a.integer(), capacity = a.integer();
+  give_state(a, layer.self_attention().make_cache(batch, capacity, a.choice<ElementType>()));
 }
 
 /// Over the output of an encoder, or over a state.
@@ -237,7 +232,8 @@ template <class L>
 void start_decoder(Arguments& a) {
   const auto& decoder = a.layer<L>();
   const ConstTensor memory = a.floats();
-  give_state(a, decoder.start(memory, a.integer(), context()));
+  const std::int64_t capacity = a.integer();
+  give_state(a, decoder.start(memory, capacity, context(), a.choice<ElementType>()));
 }
 
 // Bahdanau's decoder
