@@ -9,20 +9,23 @@ export const kMaxWasmBytes = {
 
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
 export const kMaxApiBytes = {
-  bundled: { brotli: 25_600, gzip: 28_400 },
-  unbundled: { brotli: 26_000 },
+  bundled: { brotli: 25_800, gzip: 28_700 },
+  unbundled: { brotli: 26_250 },
 };
 
 /**
  * The site as hosts compress it, fonts as they are, without .wasm and the language model: the page with all
- * of its chapters; and what only those load who follow one word, ask for the program of a picture, let
- * something learn, or look at the language model. The page was held to 300 kB before it told a story.
+ * of its chapters; and what only those load who follow one word, save a picture or ask for its program, let
+ * something learn, look at the language model, or open a model of their own. The page was held to 300 kB
+ * before it told a story.
  */
 export const kMaxSiteBytes = {
-  page: { brotli: 325_000, gzip: 365_000 },
+  page: { brotli: 329_000, gzip: 372_000 },
   walk: { brotli: 12_000, gzip: 13_000 },
+  picture: { brotli: 6_000, gzip: 6_500 },
   programs: { brotli: 25_000, gzip: 28_000 },
   training: { brotli: 20_000, gzip: 22_000 },
   models: { brotli: 20_000, gzip: 22_000 },
+  own: { brotli: 16_000, gzip: 18_000 },
   language: { brotli: 22_000, gzip: 25_000 },
 };

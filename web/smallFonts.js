@@ -18,8 +18,8 @@ const accented = 'àáâãäåæçèéêëìíîïñòóôõöøùúûüßÄÅÉ
 const textFonts = (signs, titles) => ({
   'serif-4-latin-400-normal': { text: ascii + accented + signs },
   'serif-4-latin-600-normal': { text: titles },
-  // Single words and symbols.
-  'serif-4-latin-400-italic': { text: ascii.replace(/[^A-Za-z ]/g, ''), keepFeatures: [] },
+  // Single words and symbols, and Llama 3.
+  'serif-4-latin-400-italic': { text: ascii.replace(/[^A-Za-z3 ]/g, ''), keepFeatures: [] },
   'sans-3-latin-wght-normal': {
     text: ascii + accented + signs,
     variationAxes: { wght: { min: 400, max: 600 } },

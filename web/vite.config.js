@@ -87,6 +87,8 @@ export default defineConfig({
           includeDependenciesRecursively: false,
           groups: [
             { name: sharedFileOf, minShareCount: 2, priority: 1 },
+            // Of the page and of its worker, which has no document.
+            { name: 'tokenizers', test: /@huggingface[\\/]tokenizers/, priority: 2 },
             // One file is smaller than thirty, here, too.
             { name: 'programs', test: programs },
           ],

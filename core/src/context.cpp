@@ -45,7 +45,8 @@ Context::Context(const ContextOptions& options) {
   }
   const int num_threads =
       options.num_threads == 0 ? runtime::hardware_threads() : options.num_threads;
-  impl_ = std::make_unique<Impl>(num_threads, options.parallel_for, *table);
+  impl_ = std::make_unique<Impl>(num_threads, options.parallel_for, isa, *table,
+                                 runtime::find_bf16_kernels(isa));
 }
 
 Context::~Context() = default;
@@ -54,7 +55,7 @@ Context& Context::operator=(Context&&) noexcept = default;
 
 int Context::num_threads() const noexcept { return impl_->pool.num_threads(); }
 
-InstructionSet Context::instruction_set() const noexcept { return impl_->kernels.instruction_set; }
+InstructionSet Context::instruction_set() const noexcept { return impl_->instruction_set; }
 
 void Context::release_memory() noexcept {
   const std::lock_guard lock(impl_->mutex);

@@ -16,6 +16,41 @@ void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) no
   });
 }
 
+void widen(const ConstAnyTensor& from, const Tensor& to, runtime::Execution& run) noexcept {
+  if (from.rank() == 0) return widen(from.unsqueeze(0), to.unsqueeze(0), run);
+  from.visit([&](const auto& typed) {
+    for_all_row_runs(typed, run, [&](std::int64_t first, std::int64_t count) noexcept {
+      kernels::WidenArgs args;
+      args.rows = 1;
+      args.cols = count;
+      args.padded_cols = count;
+      args.from.type = from.type();
+      args.from.data = element(typed, first);
+      args.from_col = from.stride(-1);
+      args.to = element(to, first);
+      args.to_col = to.stride(-1);
+      run.kernels().widen(args);
+    });
+  });
+}
+
+void narrow(const ConstTensor& from, const AnyTensor& to, runtime::Execution& run) noexcept {
+  if (from.rank() == 0) return narrow(from.unsqueeze(0), to.unsqueeze(0), run);
+  to.visit([&](const auto& typed) {
+    for_all_row_runs(typed, run, [&](std::int64_t first, std::int64_t count) noexcept {
+      kernels::NarrowArgs args;
+      args.rows = 1;
+      args.cols = count;
+      args.from = element(from, first);
+      args.from_col = from.stride(-1);
+      args.type = to.type();
+      args.to = element(typed, first);
+      args.to_col = to.stride(-1);
+      run.kernels().narrow(args);
+    });
+  });
+}
+
 void add(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
          runtime::Execution& run) noexcept {
   if (a.rank() == 0) {

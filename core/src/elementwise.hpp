@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "attn/any_tensor.hpp"
 #include "attn/tensor_view.hpp"
 #include "row_runs.hpp"
 #include "runtime/execution.hpp"
@@ -30,6 +31,10 @@ void for_all_row_runs(const TensorView<T>& view, runtime::Execution& run, F&& bo
 
 /// to = from, of one shape and any strides.
 void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) noexcept;
+
+/// The same, of any types: exactly, or to the nearest.
+void widen(const ConstAnyTensor& from, const Tensor& to, runtime::Execution& run) noexcept;
+void narrow(const ConstTensor& from, const AnyTensor& to, runtime::Execution& run) noexcept;
 
 /// out = a + b, of one shape and any strides; out may be a or b.
 void add(const ConstTensor& a, const ConstTensor& b, const Tensor& out,

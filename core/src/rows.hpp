@@ -37,15 +37,15 @@ void require_rows_like(const char* name, const TensorView<T>& rows, const ConstT
 }
 
 /// (N, width) seen as (1, N, width); a batch as it is.
-template <class T>
-TensorView<T> with_batch(const TensorView<T>& rows) {
+template <class View>
+View with_batch(const View& rows) {
   return rows.rank() == 2 ? rows.unsqueeze(0) : rows;
 }
 
 /// (B, H, N, D) from (N, D), (B, N, D) or (B, H, N, D); other ranks come back as they are.
-template <class T>
-TensorView<T> with_heads(const TensorView<T>& view) {
-  const TensorView<T> batch = with_batch(view);
+template <class View>
+View with_heads(const View& view) {
+  const View batch = with_batch(view);
   return batch.rank() == 3 ? batch.unsqueeze(1) : batch;
 }
 

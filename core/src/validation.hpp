@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "attn/any_tensor.hpp"
 #include "attn/error.hpp"
 #include "attn/id_view.hpp"
 #include "attn/tensor_view.hpp"
@@ -138,6 +139,10 @@ void require_data(Name name, std::span<const std::int64_t> shape, const void* da
 template <class T>
 void require_data(Name name, const TensorView<T>& view) {
   require_data(name, view.shape(), view.data(), sizeof(T));
+}
+template <bool Constant>
+void require_data(Name name, const AnyTensorView<Constant>& view) {
+  require_data(name, view.shape(), view.data(), static_cast<std::size_t>(view.element_bytes()));
 }
 inline void require_data(Name name, const IdView& ids) {
   require_data(name, ids.shape(), ids.data(),

@@ -103,6 +103,20 @@ test('times are measured when asked for, fitted, and the run can be stopped', as
   assert.equal(await figure.locator('circle[data-y]').count(), 0);
   await figure.getByRole('button', { name: 'Run' }).click();
   await figure.locator('circle[data-series=recurrence]').nth(3).waitFor({ timeout: 120_000 });
+  // While the run goes on, labels stand beyond the curves, not over them.
+  await figure.locator('text.slope', { hasText: '∝' }).first().waitFor();
+  const [labels, curves] = await Promise.all(
+    ['text.slope', '.curve, .law, circle[data-y]'].map((parts) =>
+      figure.locator(`svg :is(${parts})`).evaluateAll((all) =>
+        all.map((each) => {
+          const { left, right } = each.getBoundingClientRect();
+          return { left, right };
+        }),
+      ),
+    ),
+  );
+  const end = Math.max(...curves.map(({ right }) => right));
+  assert.ok(labels.length > 0 && labels.every(({ left }) => left > end), JSON.stringify(labels));
   await figure.getByRole('button', { name: 'Stop' }).click();
   await figure.getByText('Stopped; what was measured stays.').waitFor();
   assert.deepEqual(await figure.getByRole('alert').allTextContents(), []);

@@ -264,3 +264,22 @@ test('a thousand tokens are drawn', async () => {
   await map.press('End');
   assert.ok((await shownValue(map)) >= 0);
 });
+
+test('a link shows just its state: its place stays, no frame is thick, and nothing is to be put back', async () => {
+  const state = 'v=1&weights=learned&causal=1&layer=1&head=3';
+  const page = await site.open(
+    `#${state}&text=the+lady+sat+by+the+fire+because+the+lady+was+tired&at=self-attention.weights`,
+  );
+  await page.getByRole('radio', { name: 'learned' }).first().waitFor({ state: 'attached' });
+  const outlines = () =>
+    page
+      .locator('#weights .thumbnail')
+      .evaluateAll((all) => all.map((each) => getComputedStyle(each).outlineWidth));
+  await becomes(outlines, ['1px', '1px', '1px', '2px']);
+  // The page begins with this head, too.
+  await becomes(() => page.locator('.bar button.needed').count(), 0);
+  await page.waitForTimeout(400);
+  assert.match(new URL(page.url()).hash, /&at=self-attention\.weights$/);
+  await page.getByRole('radio', { name: '3', exact: true }).nth(1).check({ force: true });
+  await page.waitForURL(({ hash }) => !/head=3/.test(hash) && /at=self-attention/.test(hash));
+});

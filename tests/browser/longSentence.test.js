@@ -147,8 +147,11 @@ test('while it is computed the old picture stays, and the page says so', async (
     `#at=self-attention.weights&text=${encodeURIComponent(sentence(400))}`,
   );
   await shows(page, 400);
-  const canvas = page.locator('#weights canvas').first();
-  const { height } = /** @type {{ height: number }} */ (await canvas.boundingBox());
+  const heights = () =>
+    page
+      .locator('#self-attention :is(#pipeline, #weights, #stages)')
+      .evaluateAll((figures) => figures.map((figure) => figure.getBoundingClientRect().height));
+  const before = await heights();
   await hold(page);
   await write(page, sentence(2048));
   await page.getByRole('status').filter({ hasText: 'computing …' }).waitFor();
@@ -158,7 +161,7 @@ test('while it is computed the old picture stays, and the page says so', async (
     .waitFor();
   await letGo(page);
   await shows(page, 2048);
-  assert.equal((await canvas.boundingBox())?.height, height);
+  assert.deepEqual(await heights(), before);
   await page.getByRole('button', { name: 'Undo' }).click();
   await shows(page, 400);
 });

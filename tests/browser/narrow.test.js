@@ -39,6 +39,31 @@ test('on a phone the costs have their formulas, within the window', async () => 
   }
 });
 
+test('on a phone the costs are a table all the same', async () => {
+  const page = await site.open('#at=architectures.costs', phone);
+  const table = page.locator('#costs').getByRole('table');
+  assert.equal(await table.getByRole('columnheader').count(), 4);
+  assert.equal(await table.getByRole('rowheader', { name: 'RNN' }).count(), 1);
+  assert.equal(await table.getByRole('row').count(), 7);
+  assert.equal(await table.getByRole('cell').count(), 18);
+  // What assistive technology is told, with the layout as it is.
+  const session = await page.context().newCDPSession(page);
+  const { nodes } = await session.send('Accessibility.getFullAXTree');
+  const roles = nodes.filter(({ ignored }) => !ignored).map(({ role }) => role?.value);
+  assert.ok(roles.filter((role) => role === 'cell').length >= 18);
+  assert.ok(roles.filter((role) => role === 'rowheader').length >= 6);
+});
+
+test('grey settings say in words why, on a phone too', async () => {
+  const page = await site.open('#at=rotation.rotation-shift', phone);
+  await page.getByRole('button', { name: 'Settings' }).tap();
+  await page.getByText('Grey: no effect on what is in view').waitFor();
+  await page.getByRole('button', { name: /^Masks: / }).tap();
+  await page.locator('.maskPanel').getByText('Has no effect on what is in view.').waitFor();
+  await page.goto(`${site.url}#at=self-attention.weights`);
+  await page.getByText('Grey: no effect on what is in view').waitFor({ state: 'hidden' });
+});
+
 for (const width of [390, 900, 1440]) {
   test(`at ${width} pixels the chapters and the code come into view`, async () => {
     const page = await site.open('#at=self-attention.weights', {

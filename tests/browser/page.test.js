@@ -27,7 +27,10 @@ test('the page works from a folder, alone, and in silence', async () => {
 /** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
 const partOf = (file) =>
   /** @type {any} */ (
-    /[\\/](Walk|programs|training|models|language)/.exec(file)?.[1].toLowerCase() ?? 'page'
+    /[\\/](Walk|programs|picture|training|models|language|tokenizers|[Oo]wn)/
+      .exec(file)?.[1]
+      .toLowerCase()
+      .replace('tokenizers', 'language') ?? 'page'
   );
 
 /**
@@ -65,6 +68,9 @@ test('the whole site without WebAssembly is small', (context) => assertSmall(con
 test('what the walk loads besides is small', (context) => assertSmall(context, 'walk'));
 test('what training loads besides is small', (context) => assertSmall(context, 'training'));
 test('what models from files load besides is small', (context) => assertSmall(context, 'models'));
+test('what a model of the reader’s loads besides is small', (context) =>
+  assertSmall(context, 'own'));
+test('what files of pictures load besides is small', (context) => assertSmall(context, 'picture'));
 test('what programs for pictures load besides is small', (context) =>
   assertSmall(context, 'programs'));
 test('what the language model loads besides is small', (context) =>
@@ -88,6 +94,18 @@ test('the footer names the variant and the time in the core', async () => {
     .locator('footer [data-milliseconds]')
     .getAttribute('data-milliseconds');
   assert.ok(Number(milliseconds) >= 0 && Number(milliseconds) < 1000);
+});
+
+test('the footer leads to the references, which lie beside the page', async () => {
+  const page = await site.open();
+  const links = page.locator('footer').getByRole('link');
+  const here = new URL('.', page.url()).href;
+  assert.deepEqual(
+    await links.evaluateAll((all) =>
+      all.map((link) => /** @type {HTMLAnchorElement} */ (link).href),
+    ),
+    ['javascript', 'cpp'].map((name) => `${here}reference/${name}/index.html`),
+  );
 });
 
 test('the state is in the URL, and a link brings it back', async () => {

@@ -16,7 +16,7 @@ const tolerance = 2.7e-7;
 
 /** The page at its chapter on rotations. @param {string} [settings] */
 async function open(settings = '') {
-  const page = await site.open(`#${settings}&at=rotation`);
+  const page = await site.open(`#${settings}&at=rotation.rotation-shift`);
   await heatmap(page, /^Turned/).waitFor();
   return page;
 }

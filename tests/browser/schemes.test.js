@@ -101,3 +101,15 @@ test('no words, one word and heads of one column do no harm', async () => {
   await page.evaluate(() => (location.hash = '#text='));
   await page.getByText('Nothing to compare yet').waitFor();
 });
+
+test('the way that the page goes by is marked, and curves say how much each rule slows each hand', async () => {
+  const page = await open('text=a+b+c&dModel=64&heads=2&factor=4&trained=8');
+  const used = page.locator(`${figure} .used`);
+  assert.equal(await used.count(), 1);
+  assert.equal(await page.locator(`${figure} [data-scheme="sinusoidal"] .used`).count(), 1);
+  for (const rule of ['linear', 'dynamic', 'yarn', 'llama3']) {
+    // A dot for each of 16 hands, in the toy and in a large model.
+    const dots = page.locator(`${figure} [data-rule="${rule}"] circle`);
+    assert.equal(await dots.count(), 32, rule);
+  }
+});

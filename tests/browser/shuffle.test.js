@@ -15,9 +15,13 @@ after(() => site.close());
 const words = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];
 const text = `at=order.shuffle&text=${words.join('+')}`;
 
+/** @param {Page} page @returns {Promise<number[]>} without positions, and with them */
+const shownDifferences = (page) =>
+  page
+    .locator('#shuffle output[data-value]')
+    .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-value'))));
 /** @param {Page} page */
-const shownDifference = async (page) =>
-  Number(await page.locator('output[data-value]').getAttribute('data-value'));
+const shownDifference = async (page) => (await shownDifferences(page))[1];
 
 /** The embeddings, read off the chapter before. @param {Page} page */
 async function embeddings(page) {
@@ -37,18 +41,34 @@ async function shownOrder(page) {
   return (label?.split(': ')[1] ?? '').split(' ').map((word) => words.indexOf(word));
 }
 
-test('without the encoding the difference is rounding, with it it is large', async () => {
+test('without positions the difference is rounding, with them it is large', async () => {
   const page = await site.open(`#${text}`);
-  assert.ok((await shownDifference(page)) > 0.1);
-  await page.locator('.verdict', { hasText: 'a word that moves gets another one' }).waitFor();
-  await page.getByRole('radio', { name: 'none' }).last().check({ force: true });
-  assert.ok((await shownDifference(page)) < 1e-5);
-  await page.locator('.verdict', { hasText: 'Order does not matter' }).waitFor();
+  const [without, placed] = await shownDifferences(page);
+  assert.ok(without < 1e-5 && placed > 0.1, `${without}, ${placed}`);
+  const verdicts = await page.locator('.verdict').allInnerTexts();
+  assert.match(verdicts[0], /^Order does not matter/);
+  assert.match(verdicts[1], /a word that moves gets another one/);
+});
+
+test('it opens with a left map that is empty, though the language model hides later words', async () => {
+  const page = await site.open(`#weights=learned&causal=1&layer=1&head=3&${text}`);
+  await page.locator('.verdict', { hasText: 'turns queries and keys by its own angles' }).waitFor();
+  const [without, placed] = await shownDifferences(page);
+  assert.ok(without < 1e-4 && placed > 0.5, `${without}, ${placed}`);
+  await heatmap(page, /^Differences with rotary positions/).waitFor();
+  // On the scale of the right map, no colour is left.
+  const map = heatmap(page, /^Differences without positions/);
+  await map.hover();
+  const values = await readValues(map, words.length, 128);
+  assert.ok(Math.max(...values.flat().map(Math.abs)) < 1e-4 * placed);
+  await page.getByRole('switch', { name: 'with a causal mask' }).check({ force: true });
+  await page.locator('.verdict', { hasText: 'Order matters even without positions' }).waitFor();
+  assert.ok((await shownDifferences(page))[0] > 0.5);
 });
 
 for (const causal of [false, true]) {
   test(`the difference is that of the reference${causal ? ', causal' : ''}`, async () => {
-    const page = await site.open(`#${text}&encoding=none&causal=${Number(causal)}`);
+    const page = await site.open(`#${text}&encoding=none&orderCausal=${Number(causal)}`);
     const embedding = await embeddings(page);
     const order = await shownOrder(page);
     const permute = (/** @type {number[][]} */ rows) => order.map((from) => rows[from]);
@@ -62,9 +82,9 @@ for (const causal of [false, true]) {
         );
       return maxAbsDifference(permute(layer(embedding)), layer(permute(embedding)));
     };
-    assert.ok(Math.abs((await shownDifference(page)) - expected(false)) < 1e-5);
-    await page.getByRole('radio', { name: 'sinusoidal' }).last().check({ force: true });
-    assert.ok(Math.abs((await shownDifference(page)) - expected(true)) < 1e-4);
+    const [without, placed] = await shownDifferences(page);
+    assert.ok(Math.abs(without - expected(false)) < 1e-5);
+    assert.ok(Math.abs(placed - expected(true)) < 1e-4);
   });
 }
 
@@ -76,12 +96,6 @@ test('the button gives another order each time', async () => {
     seen.add((await shownOrder(page)).join());
   }
   assert.equal(seen.size, 5);
-});
-
-test('with a causal mask order matters even without the encoding', async () => {
-  const page = await site.open(`#${text}&encoding=none&causal=1`);
-  assert.ok((await shownDifference(page)) > 0.1);
-  await page.locator('.verdict', { hasText: 'Order matters even without the encoding' }).waitFor();
 });
 
 test('one token has no order', async () => {
@@ -128,7 +142,7 @@ test('words that are read from right to left stand and move so', async () => {
 
 test('the differences are shown cell by cell, and the largest of them is the number', async () => {
   const page = await site.open(`#${text}`);
-  const map = heatmap(page, /^Differences with encoding/);
+  const map = heatmap(page, /^Differences with sinusoidal positions/);
   const values = await readValues(map, words.length, 64);
   const largest = Math.max(...values.flat().map(Math.abs));
   assert.ok(Math.abs(largest - (await shownDifference(page))) < 1e-6);

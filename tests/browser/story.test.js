@@ -123,6 +123,41 @@ test('masks are tried from the text', async () => {
   assert.doesNotMatch(page.url(), /causal=1/);
 });
 
+test('beside the text stands what the mask does to a row, and what the base does to the hands', async () => {
+  const page = await site.open('#weights=xavier&causal=1&at=self-attention.weights');
+  const shares = page.getByRole('table', { name: /^The largest shares that “.*” gives:/ });
+  const cells = () => shares.locator('td').allInnerTexts();
+  await becomes(async () => (await cells()).includes('–'), true);
+  const told = await cells();
+  const sum = (/** @type {number} */ column) =>
+    told.reduce((all, text, i) => all + (i % 2 === column ? Number(text) || 0 : 0), 0);
+  assert.ok(sum(0) < 1.03 && sum(1) > 0.3 && sum(1) < 1.03, told.join(' '));
+  await page.getByRole('button', { name: 'no mask' }).click();
+  await becomes(async () => {
+    const now = await cells();
+    return now.every((text, i) => i % 2 || text === now[i + 1]);
+  }, true);
+  await page.goto(`${site.url}#at=encoding&width=32&base=1000`);
+  const bases = page.getByRole('table', { name: 'The slowest hand, with d = 32:' });
+  const row = bases.getByRole('row', { name: /^1,000 / });
+  assert.equal(
+    (await row.getByRole('cell').innerText()).replace(/\D/g, ''),
+    String(Math.round(2 * Math.PI * 1000 ** (30 / 32))),
+  );
+});
+
+test('the projection whose number is changed is chosen from the text', async () => {
+  const page = await site.open('#at=self-attention.edit');
+  const offer = page.getByRole('button', { name: /^Wv: what all words hand over/ });
+  await offer.click();
+  assert.equal(await offer.getAttribute('aria-pressed'), 'true');
+  await page
+    .locator('#edit')
+    .getByRole('radio', { name: 'value' })
+    .and(page.locator(':checked'))
+    .waitFor();
+});
+
 test('what each head looks at most leads to the head', async () => {
   const page = await site.open('#at=self-attention.weights');
   const third = page.getByRole('button', { name: /^head 3/ });

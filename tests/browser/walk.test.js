@@ -43,6 +43,13 @@ test('it is offered in the first view, and begun, stepped and left by keys, with
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('ArrowLeft');
   await becomes(() => title(page), 'A word becomes numbers');
+  // A presenter's remote, and Space.
+  await page.keyboard.press('PageDown');
+  await page.keyboard.press('Space');
+  await becomes(() => title(page), 'Its query meets the keys');
+  await page.keyboard.press('PageUp');
+  await page.keyboard.press('Shift+Space');
+  await becomes(() => title(page), 'A word becomes numbers');
   // Arrow keys are a matrix's where that has the focus, and Escape leaves from there as well.
   const strip = heatmap(page.locator('#walk'), /^the vector of the word/);
   await strip.focus();
@@ -138,6 +145,9 @@ test('what has learned nothing says so, and a model that has guesses the next wo
   await page.locator('.dots button').nth(1).click();
   assert.match(await says(page), /This one does not/);
   await heatmap(page.locator('#walk'), /^turned by the clocks/).waitFor();
+  // Each clock turns a number and the one half a query away.
+  const pairs = await page.locator('#walk .clock .columns').allInnerTexts();
+  assert.deepEqual([pairs.length, pairs[0], pairs[1], pairs[15]], [16, '0, 16', '1, 17', '15, 31']);
   // The guess goes on with the sentence.
   await page.locator('.dots button').nth(7).click();
   const text = await page.getByRole('textbox').first().inputValue();
@@ -209,3 +219,31 @@ for (const [name, options] of /** @type {const} */ ([
     await page.context().close();
   });
 }
+
+test('the head that looks at what followed the same word says so, and what comes of it', async () => {
+  const text = 'the+lady+sat+by+the+fire+because+the+lady+was+tired';
+  const head = `weights=learned&causal=1&layer=1&head=3&text=${text}&walkWord=8`;
+  const page = await site.open(`#walk=4&${head}`);
+  await page.locator('#walk .more', { hasText: 'is what followed' }).waitFor();
+  await page.locator('.dots button').nth(7).click();
+  await becomes(async () => /which this head looked at, comes second/.test(await says(page)), true);
+  // Another word, whose guess has nothing to do with the head.
+  await page.locator('#walk [aria-label="The word to follow"] button').nth(3).click();
+  await becomes(async () => /which this head looked at/.test(await says(page)), false);
+  await page.context().close();
+});
+
+test('it fills the screen, larger, and comes back', async () => {
+  const page = await site.open('#walk=5&weights=xavier');
+  await button(page, 'Full screen').click();
+  await page.locator('#walk:fullscreen').waitFor();
+  const zoom = () =>
+    page.locator('#walk .caption').evaluate((e) => Number(getComputedStyle(e).zoom));
+  await becomes(async () => (await zoom()) > 1.1, true);
+  assert.ok(await page.locator('#walk').evaluate((e) => e.scrollHeight <= innerHeight));
+  await page.keyboard.press('PageDown');
+  await becomes(() => title(page), 'Values are blended');
+  await page.locator('#walk').getByRole('button', { name: 'Leave full screen' }).click();
+  await becomes(zoom, 1);
+  await page.context().close();
+});

@@ -27,6 +27,15 @@ inline std::vector<attn::InstructionSet> instruction_sets_of_build() {
 #endif
 }
 
+/// The same with those whose kernels differ for bfloat16 alone.
+inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
+  std::vector<attn::InstructionSet> sets = instruction_sets_of_build();
+#if defined(__x86_64__)
+  sets.insert(sets.begin(), attn::InstructionSet::kAvx512Bf16);
+#endif
+  return sets;
+}
+
 /// A fixture whose tests run once for each instruction set of the build, and count as skipped for
 /// those that this machine cannot execute:
 ///
@@ -65,6 +74,12 @@ inline std::string instruction_set_name(
 }
 
 }  // namespace attn_test
+
+/// The same for tests of what bfloat16 tensors go through.
+#define INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(Suite)                                        \
+  INSTANTIATE_TEST_SUITE_P(, Suite,                                                          \
+                           ::testing::ValuesIn(attn_test::bf16_instruction_sets_of_build()), \
+                           attn_test::instruction_set_name)
 
 #define INSTANTIATE_EVERY_INSTRUCTION_SET(Suite)                                                 \
   INSTANTIATE_TEST_SUITE_P(, Suite, ::testing::ValuesIn(attn_test::instruction_sets_of_build()), \

@@ -44,7 +44,7 @@ class HostTensor {
       stride = stride * std::max<std::int64_t>(shape_[order[i]], 1);
       if (layout == Layout::kSpread) stride += 5;
     }
-    std::memset(&gap_, 0xA5, sizeof gap_);
+    std::memset(static_cast<void*>(&gap_), 0xA5, sizeof gap_);
     if constexpr (std::is_floating_point_v<T>) gap_ = std::numeric_limits<T>::quiet_NaN();
     memory_.assign(static_cast<std::size_t>(stride + 2 * kGuard), gap_);
     origin_ = kGuard;

@@ -120,10 +120,9 @@ test('all_that_lives_in_memory_prints_as_something_short', () => {
   const rotated = new attn.MultiHeadAttention({ dModel: 20, positions });
   assert.match(inspect(rotated), /frequencies: 'Float64Array\(10\)'/);
   const encoder = new attn.TransformerEncoder({ dModel: 4, dimFeedforward: 4 });
-  assert.equal(
-    inspect(encoder.makeCaches()),
-    'DecodingState { batch: 1, length: 0, memoryLength: 0 }',
-  );
+  assert.equal(inspect(encoder.makeCaches()), 'LayerCaches { batch: 1, length: 0 }');
+  const decoder = new attn.TransformerDecoder({ dModel: 4, dimFeedforward: 4 });
+  assert.equal(inspect(decoder.start(x)), 'DecodingState { batch: 1, length: 0, memoryLength: 3 }');
   const file = new attn.Safetensors(attn.toSafetensors({ x }));
   assert.equal(inspect(file), 'Safetensors { tensors: 1 }');
   inside.dispose();

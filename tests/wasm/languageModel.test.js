@@ -53,14 +53,14 @@ const read = (path) => new Uint8Array(readFileSync(join(kRecorded, path)));
 function filesOf(name) {
   /** @type {Record<string, Uint8Array>} */
   const files = {};
-  const weights = existsSync(join(kRecorded, name, 'model.safetensors'))
-    ? [`${name}/model.safetensors`]
-    : ['', '.index.json'].flatMap((end) =>
-        end
-          ? `llama/model.safetensors${end}`
-          : [1, 2].map((part) => `llama/model-0000${part}-of-00002.safetensors`),
-      );
-  for (const path of weights) files[path] = read(path);
+  const own = existsSync(join(kRecorded, name, 'model.safetensors'));
+  const weights = own
+    ? ['model.safetensors']
+    : [
+        ...[1, 2].map((part) => `model-0000${part}-of-00002.safetensors`),
+        'model.safetensors.index.json',
+      ];
+  for (const file of weights) files[`${name}/${file}`] = read(`${own ? name : 'llama'}/${file}`);
   const config = `${name}/config.json`;
   if (existsSync(join(kRecorded, config))) files[config] = read(config);
   return files;
@@ -167,7 +167,7 @@ after(() => attn.dispose());
 /** @param {LanguageModel} model */
 const logitsOf = (model) => model.forward([1, 2, 3, 4]).logits;
 
-test('files_are_given_as_bytes_blobs_maps_or_files_and_their_paths_do_not_matter', async () => {
+test('files_are_given_as_bytes_blobs_maps_or_files', async () => {
   const files = filesOf('llama');
   const want = logitsOf(await attn.loadModel(files));
   const blobs = asBlobs(files);
@@ -175,11 +175,156 @@ test('files_are_given_as_bytes_blobs_maps_or_files_and_their_paths_do_not_matter
   if (typeof File === 'function') {
     const list = Object.entries(blobs).map(([name, blob]) => new File([blob], name));
     assert.deepEqual(logitsOf(await attn.loadModel(list)), want);
+    // As an <input webkitdirectory> gives them.
+    const chosen = Object.entries({ ...blobs, 'llama/onnx/config.json': new Blob(['{}']) })
+      .reverse()
+      .map(([path, blob]) => {
+        const file = new File([blob], path.slice(path.lastIndexOf('/') + 1));
+        return Object.defineProperty(file, 'webkitRelativePath', { value: path });
+      });
+    assert.deepEqual(logitsOf(await attn.loadModel(chosen)), want);
   }
   const own = read('attn_rotary/model.safetensors');
   const alone = logitsOf(await attn.loadModel(own));
   assert.deepEqual(logitsOf(await attn.loadModel(own.buffer)), alone);
   assert.deepEqual(logitsOf(await attn.loadModel(new Blob([own]))), alone);
+});
+
+test('a_model_is_what_lies_in_the_outermost_folder_with_weights', async () => {
+  const bert = filesOf('bert_plain');
+  const want = await attn.describeModel(bert);
+  const pooling = new TextEncoder().encode('{"word_embedding_dimension": 24}');
+  const [other] = Object.values(filesOf('attn_rotary'));
+  const around = {
+    'config.json': pooling,
+    'bert_plain/1_Pooling/config.json': pooling,
+    'bert_plain/2_Dense/config.json': pooling,
+    'bert_plain/2_Dense/model.safetensors': other,
+    'bert_plain/onnx/config.json': filesOf('gpt2')['gpt2/config.json'],
+  };
+  assert.deepEqual(await attn.describeModel({ ...around, ...bert }), want);
+  assert.deepEqual(await attn.describeModel({ ...bert, ...around }), want);
+  assert.deepEqual(
+    await attn.describeModel(
+      new Map(
+        Object.entries({ ...around, ...bert }).map(([path, bytes]) => [`/a/b/${path}`, bytes]),
+      ),
+    ),
+    want,
+  );
+  const refused = (/** @type {any} */ files, /** @type {RegExp} */ message) =>
+    assert.rejects(attn.describeModel(files), error('invalid_argument', message));
+  await refused({ ...bert, ...filesOf('gpt2') }, /^files: got bert_plain.* and gpt2.*one model/);
+  const [name, bytes] = Object.entries(bert)[0];
+  await refused([...Object.entries(bert), [name, bytes]], /^files: got bert_plain.* twice/);
+});
+
+test('a_description_is_frozen_and_the_core_checks_what_is_made_of_it', async () => {
+  const model = await attn.loadModel(filesOf('qwen3'));
+  const { description } = model;
+  for (const part of [
+    description,
+    description.layers,
+    description.layers[0],
+    description.unusedTensors,
+    description.unusedFields,
+  ]) {
+    assert.ok(Object.isFrozen(part));
+  }
+  assert.throws(() => Object.assign(model, { description: {} }), TypeError);
+  const before = model.rotaryFrequencies(0);
+  assert.throws(() => Object.assign(description.layers[0], { rotaryDim: 2 }), TypeError);
+  assert.deepEqual(model.rotaryFrequencies(0), before);
+  model.dispose();
+});
+
+test('caches_are_those_of_encoder_layers_in_the_same_module', async () => {
+  const model = await attn.loadModel(filesOf('gpt2'));
+  const decoder = new attn.TransformerDecoder({ dModel: 20, numHeads: 4, dimFeedforward: 8 });
+  const state = /** @type {any} */ (decoder.start(attn.randomNormal({ shape: [1, 2, 20] })));
+  const caches = (/** @type {any} */ given) => () => model.forward([1, 2], { caches: given });
+  assert.throws(caches(state), error('invalid_argument', /^caches: .*DecodingState/));
+  const cache = new attn.KeyValueCache({ numKvHeads: 4, headDim: 5 });
+  assert.throws(caches(cache), error('invalid_argument', /^caches: .*KeyValueCache/));
+  const other = await load({ models: true, variant: 'simd128' });
+  const foreign = (await other.loadModel(filesOf('gpt2'))).makeCaches();
+  assert.throws(caches(foreign), error('invalid_argument', /^caches: .*module that is called/));
+  assert.equal(foreign.length, 0);
+  other.dispose();
+  for (const x of /** @type {any[]} */ ([undefined, null, 3, { data: [1] }])) {
+    assert.throws(() => model.forwardVectors(x), error('invalid_argument', /^x/));
+  }
+  model.dispose();
+  assert.ok(model.layers.every(({ disposed }) => disposed));
+});
+
+/** A file whose header says that it holds far more than memory does. */
+class Huge extends Blob {
+  #head;
+  #size;
+
+  /** @param {Record<string, number[]>} shapes */
+  constructor(shapes) {
+    super();
+    let end = 0;
+    const entries = Object.entries(shapes).map(([name, shape]) => {
+      const begin = end;
+      end += 2 * shape.reduce((product, size) => product * size, 1);
+      return [name, { dtype: 'BF16', shape, data_offsets: [begin, end] }];
+    });
+    const header = new TextEncoder().encode(JSON.stringify(Object.fromEntries(entries)));
+    this.#head = new Uint8Array([...new Uint8Array(8), ...header]);
+    new DataView(this.#head.buffer).setUint32(0, header.length, true);
+    this.#size = this.#head.length + end;
+  }
+
+  get size() {
+    return this.#size;
+  }
+
+  slice(begin = 0, end = this.size) {
+    return new Blob([this.#head.slice(begin, end)]);
+  }
+}
+
+test('what_an_object_that_is_gone_has_left_free_counts_as_memory', async () => {
+  const [width, wide] = [8192, 28672];
+  const layer = 'model.layers.0.';
+  const square = ['q', 'k', 'v', 'o'].map((part) => `self_attn.${part}_proj`);
+  const norms = [`${layer}input_layernorm`, `${layer}post_attention_layernorm`, 'model.norm'];
+  const files = {
+    'config.json': new TextEncoder().encode(
+      JSON.stringify({
+        ...{ model_type: 'llama', vocab_size: 64, hidden_size: width, intermediate_size: wide },
+        ...{ num_hidden_layers: 1, num_attention_heads: 64, tie_word_embeddings: true },
+      }),
+    ),
+    'model.safetensors': new Huge({
+      'model.embed_tokens.weight': [64, width],
+      ...Object.fromEntries(square.map((part) => [`${layer}${part}.weight`, [width, width]])),
+      [`${layer}mlp.gate_proj.weight`]: [wide, width],
+      [`${layer}mlp.up_proj.weight`]: [wide, width],
+      [`${layer}mlp.down_proj.weight`]: [width, wide],
+      ...Object.fromEntries(norms.map((norm) => [`${norm}.weight`, [width]])),
+    }),
+  };
+  const small = await load({ models: true, variant: 'simd128' });
+  const megabytes = async () => {
+    const refusal = await small.loadModel(files).catch((/** @type {unknown} */ thrown) => thrown);
+    assert.ok(error('unsupported', /^weights: .* at most the \d+ MB that there are$/)(refusal));
+    return Number(/most the (\d+) MB/.exec(/** @type {AttnError} */ (refusal).message)?.[1]);
+  };
+  const before = await megabytes();
+  assert.ok(before > 4000 && before < 4295, `${before}`);
+  const passing = new small.Linear({ inFeatures: 4096, outFeatures: 4096, init: 'zeros' });
+  assert.ok((await megabytes()) <= before - 67);
+  passing.dispose();
+  const { bytesReserved } = small.memory();
+  assert.ok(bytesReserved > 67e6);
+  const after = await megabytes();
+  // Memory grows by more than is asked for.
+  assert.ok(after > before - 30, `${after} of ${before} MB`);
+  small.dispose();
 });
 
 test('progress_is_told_up_to_the_end_and_loading_can_be_ended', async () => {
@@ -300,7 +445,7 @@ test('what_does_not_fit_is_refused_with_its_name', async () => {
     /^files\.a\.safetensors: got 'text'/,
   );
   await refused(
-    { ...llama, [second]: undefined, [index]: llama[index], 'b.safetensors': llama[first] },
+    { ...llama, [second]: undefined, [index]: llama[index], 'llama/b.safetensors': llama[first] },
     'invalid_argument',
     /^files\./,
   );

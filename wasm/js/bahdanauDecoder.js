@@ -1,6 +1,5 @@
 import { giveEach, writeLengths } from './attentionOptions.js';
 import { invalid } from './errors.js';
-import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
 import { checkEqual, checkIntegers, checkTensor } from './tensor.js';
@@ -175,7 +174,7 @@ export class BahdanauDecoder extends Layer {
     checkEqual('tokens', 'batch', batch, 'the batch of state', state.batch);
     return this.call((call) => {
       call.numbers('ints', 'tokens', ids);
-      call.put(Kind.address, state.address);
+      call.object('state', state);
       const logits = call.result('logits', [batch, length, this.sizes.vocabSize]);
       const shape = [batch, length, state.numKeys];
       const alignment = call.resultIf(needAlignment, 'alignment', shape);

@@ -1,6 +1,7 @@
 import { argumentError, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { outOfMemory } from './memory.js';
+import { runtimeOf } from './nativeObject.js';
 import { checkOptions, kDropout } from './options.js';
 import {
   asTensor,
@@ -23,6 +24,7 @@ import { TensorHandle } from './tensorHandle.js';
 /** @import { AttnErrorCode } from './errors.js' */
 /** @import { ShownIntermediates } from './layer.js' */
 /** @import { Memory, Views } from './memory.js' */
+/** @import { NativeObject } from './nativeObject.js' */
 /** @import { Operation } from './runtime.js' */
 /** @import { Mask, NumbersLike, Ranks, Tensor, TensorLike } from './tensor.js' */
 /** @import { Block, ResultKind } from './tensorHandle.js' */
@@ -174,6 +176,19 @@ export class Call {
     this.#note(kind);
     if (this.#count === this.#arguments.length) this.#grow();
     this.#arguments[this.#count++] = value;
+  }
+
+  /**
+   * An object of the module that is called, whose class has been checked; or none.
+   * @param {string} name
+   * @param {NativeObject} [object]
+   */
+  object(name, object) {
+    // Another module has other memory.
+    if (object && runtimeOf(object).memory !== this.#memory) {
+      throw invalid(name, object, 'one of the module that is called');
+    }
+    this.put(Kind.address, object ? object.address : 0);
   }
 
   /**

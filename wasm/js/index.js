@@ -77,6 +77,7 @@ export { load } from './loader.js';
  * @typedef {import('./keyValueCache.js').KeyValueCache} KeyValueCache
  * @typedef {import('./keyValueCache.js').KeyValueCacheOptions} KeyValueCacheOptions
  * @typedef {import('./keyValueCache.js').DecodingState} DecodingState
+ * @typedef {import('./keyValueCache.js').LayerCaches} LayerCaches
  * @typedef {import('./transformer.js').TransformerLayerOptions} TransformerLayerOptions
  * @typedef {import('./transformer.js').TransformerOptions} TransformerOptions
  * @typedef {import('./transformerEncoder.js').TransformerEncoder} TransformerEncoder

@@ -1,3 +1,4 @@
+import { invalid } from './errors.js';
 import { NativeObject } from './nativeObject.js';
 import { like, natural, size, writeOptions } from './options.js';
 
@@ -138,7 +139,36 @@ export class KeyValueCache extends State {
   }
 }
 
-/** What a stack of layers keeps of past tokens. */
+/** What the layers of a stack keep of past tokens: a cache each. */
+export class LayerCaches extends State {
+  /** @internal */
+  static name = 'LayerCaches';
+
+  #batch;
+
+  /**
+   * @param {Runtime} runtime
+   * @param {number} address
+   * @param {number} batch
+   */
+  constructor(runtime, address, batch) {
+    super(runtime, address);
+    this.#batch = batch;
+  }
+
+  /** B. */
+  get batch() {
+    return this.#batch;
+  }
+
+  /** @protected */
+  facts() {
+    const { batch, length } = this;
+    return { batch, length };
+  }
+}
+
+/** What a decoder keeps of past tokens, and of the encoder's output. */
 export class DecodingState extends State {
   /** @internal */
   static name = 'DecodingState';
@@ -147,13 +177,13 @@ export class DecodingState extends State {
    * @param {Runtime} runtime
    * @param {number} address
    * @param {number} batch
-   * @param {number} [memoryLength]  of the encoder's output, where there is one
+   * @param {number} memoryLength
    */
-  constructor(runtime, address, batch, memoryLength = 0) {
+  constructor(runtime, address, batch, memoryLength) {
     super(runtime, address);
     /** B. @readonly */
     this.batch = batch;
-    /** The length of the encoder's output, where there is one. @readonly */
+    /** The length of the encoder's output. @readonly */
     this.memoryLength = memoryLength;
   }
 
@@ -162,6 +192,16 @@ export class DecodingState extends State {
     const { batch, length, memoryLength } = this;
     return { batch, length, memoryLength };
   }
+}
+
+/**
+ * Asked for before a call begins, since it is a call of its own.
+ * @param {LayerCaches} [caches]
+ */
+export function lengthOfCaches(caches) {
+  if (caches === undefined) return 0;
+  if (caches instanceof LayerCaches) return caches.length;
+  throw invalid('caches', caches, 'what makeCaches() gives');
 }
 
 /**

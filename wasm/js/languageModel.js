@@ -1,13 +1,13 @@
 import { argumentError, invalid } from './errors.js';
 import { kActivations } from './activation.js';
 import { kScoreNames } from './attentionOptions.js';
-import { DecodingState, writeCapacity } from './keyValueCache.js';
+import { LayerCaches, lengthOfCaches, writeCapacity } from './keyValueCache.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { writeLayerAttention } from './multiHeadAttention.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
 import { checkOptions, kRandom, natural, real, wanted, writeValues } from './options.js';
-import { checkIntegers } from './tensor.js';
+import { checkIntegers, checkTensor } from './tensor.js';
 import { TransformerEncoderLayer } from './transformerEncoder.js';
 
 /** @import { Activation } from './activation.js' */
@@ -25,9 +25,9 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 /** A file, or the bytes of one. @typedef {Blob | ArrayBuffer | Uint8Array} ModelFile */
 
 /**
- * The files of a model: those that were dropped on a page or chosen there, files by name, or one
- * .safetensors file. What is not named `….safetensors`, `….safetensors.index.json` or `config.json` is
- * left alone; of a path the last part is the name.
+ * The files of a model: those that were dropped on a page or chosen there, files by path, or one
+ * .safetensors file. The model is what lies in the outermost folder that has `….safetensors`, with the
+ * `….safetensors.index.json` and the `config.json` of that folder; all else is left alone.
  * @typedef {ModelFile | Iterable<File> | Named<ModelFile>} ModelFiles
  */
 
@@ -43,7 +43,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 /**
  * @typedef {object} LoadingOptions
  * @property {number} [maxMemory]  weights that need more bytes are refused before any is read; what
- *   WebAssembly's memory can still grow by default
+ *   WebAssembly's memory has left by default
  * @property {(done: number, all: number) => void} [onProgress]  called as bytes are read, with how many of
  *   how many there are
  * @property {AbortSignal} [signal]  ends the loading, which is then rejected with its reason
@@ -88,9 +88,9 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {boolean} tied  whether the output layer's weight is the embedding's
  * @property {boolean} hasPooler
  * @property {number} finalSoftcap  0 where there is none
- * @property {LanguageModelLayer[]} layers
- * @property {string[]} unusedTensors  that the model has no part in
- * @property {string[]} unusedFields  of config.json, that nothing depends on
+ * @property {readonly LanguageModelLayer[]} layers
+ * @property {readonly string[]} unusedTensors  that the model has no part in
+ * @property {readonly string[]} unusedFields  of config.json, that nothing depends on
  */
 
 /**
@@ -105,7 +105,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @typedef {object} LanguageModelCall
  * @property {ScoreOptions & ExclusionOptions} [attention]  of every layer; `causal` stands beside the
  *   model's own
- * @property {DecodingState} [caches]  of `makeCaches()`: the tokens are then the next ones of a sequence
+ * @property {LayerCaches} [caches]  of `makeCaches()`: the tokens are then the next ones of a sequence
  * @property {Integers} [tokenTypes]  of BERT, in the shape of the ids; all 0 by default
  * @property {Logits} [needLogits]  `true` by default
  * @property {number} [numLogits]  of how many of the last tokens; of all by default
@@ -201,7 +201,7 @@ class Loader extends NativeObject {
    */
   constructor(runtime, described, maxMemory) {
     const address = runtime.ask('makeLanguageModelLoader', (call) => {
-      call.put(Kind.address, described.address);
+      call.object('described', described);
       call.optionalInteger('maxMemory', maxMemory, 0);
     });
     super(runtime, 'deleteLanguageModelLoader', address);
@@ -234,6 +234,8 @@ export class LanguageModel extends Layer {
   /** @internal */
   static name = 'LanguageModel';
 
+  #description;
+
   /**
    * @internal use `loadModel()`
    * @param {Runtime} runtime
@@ -241,8 +243,7 @@ export class LanguageModel extends Layer {
    */
   constructor(runtime, { loader, description }) {
     super(runtime, 'LanguageModel', { loader, layers: description.layers }, kWhole);
-    /** What the files say of the model. @readonly */
-    this.description = description;
+    this.#description = description;
     /**
      * The layers, on the weights of the model: each can be run by itself, for every stage of its
      * attention. They live as long as the model.
@@ -255,9 +256,14 @@ export class LanguageModel extends Layer {
     );
   }
 
+  /** What the files say of the model. It is frozen. */
+  get description() {
+    return this.#description;
+  }
+
   /** @protected */
   facts() {
-    const { family, numParameters, layers } = this.description;
+    const { family, numParameters, layers } = this.#description;
     return { family, numParameters, numLayers: layers.length };
   }
 
@@ -292,8 +298,9 @@ export class LanguageModel extends Layer {
    * @throws {AttnError} as `forward`
    */
   forwardVectors(x, options = {}) {
-    const width = this.description.layers[0].dModel;
-    return this.#run(x.shape?.slice(0, -1) ?? [], options, (call) => {
+    const width = this.#description.layers[0].dModel;
+    checkTensor('x', x);
+    return this.#run(x.shape.slice(0, -1), options, (call) => {
       call.none(Kind.ints);
       call.rows('x', x, width, 'dModel');
     });
@@ -314,12 +321,9 @@ export class LanguageModel extends Layer {
     wanted('needLogits', needLogits);
     const needHidden = wanted('needHidden', options.needHidden);
     const needPooled = wanted('needPooled', options.needPooled);
-    if (caches !== undefined && !(caches instanceof DecodingState)) {
-      throw invalid('caches', caches, 'what makeCaches() gives');
-    }
     // Asked for before the call begins, since it is a call of its own.
-    const past = caches ? caches.length : 0;
-    const { layers, vocabSize, numTokenTypes } = this.description;
+    const past = lengthOfCaches(caches);
+    const { layers, vocabSize, numTokenTypes } = this.#description;
     const { dModel } = layers[0];
     const batch = tokens.slice(0, -1);
     return this.call((call) => {
@@ -336,7 +340,7 @@ export class LanguageModel extends Layer {
       const logits = call.resultIf(needLogits, 'logits', [...batch, numLogits, vocabSize]);
       const hidden = call.resultIf(needHidden, 'hidden', [...batch, length, dModel]);
       const pooled = call.resultIf(needPooled, 'pooled', [...batch, dModel]);
-      call.put(Kind.address, caches ? caches.address : 0);
+      call.object('caches', caches);
       const shape = [...batch, length, dModel];
       writeLayerAttention(call, attention, shape, layers[0], past + length);
       call.intermediates(options.intermediates);
@@ -354,12 +358,12 @@ export class LanguageModel extends Layer {
    * An empty cache for each layer of a causal model.
    * @param {number} [batch]  1 by default
    * @param {CapacityOption} [options]
-   * @returns {DecodingState}
+   * @returns {LayerCaches}
    * @throws {AttnError} `unsupported` where the model is not causal
    */
   makeCaches(batch = 1, options = {}) {
     const address = this.ask('makeLanguageModelCaches', writeCapacity(batch, options));
-    return new DecodingState(runtimeOf(this), address, batch);
+    return new LayerCaches(runtimeOf(this), address, batch);
   }
 
   /**
@@ -394,7 +398,7 @@ export class LanguageModel extends Layer {
    *   position, and what cosines and sines are multiplied by; undefined where the layer has none
    */
   rotaryFrequencies(layer, sequenceLength = 0) {
-    const { rotaryDim } = this.description.layers[layer] ?? {};
+    const { rotaryDim } = this.#description.layers[layer] ?? {};
     if (rotaryDim === undefined) return undefined;
     const length = rotaryDim / 2;
     return this.call((call) => {
@@ -409,7 +413,7 @@ export class LanguageModel extends Layer {
 
   /** @param {Integers} ids */
   #checkIds(ids) {
-    const { vocabSize } = this.description;
+    const { vocabSize } = this.#description;
     if (vocabSize === 0) {
       const needs = 'vectors: the model has no embedding, use forwardVectors()';
       throw argumentError('unsupported', 'ids', 'some', needs);
@@ -423,7 +427,7 @@ export class LanguageModel extends Layer {
 
 /** What a model is made of, once it is whole. @type {OptionTable} */
 const kWhole = {
-  loader: (call, _, loader) => call.put(Kind.address, loader.address),
+  loader: (call, _, loader) => call.object('loader', loader),
   layers: (_, __, layers) => layers,
 };
 
@@ -440,16 +444,19 @@ export function chooseToken(runtime, logits, options) {
  * A file whose parts can be read.
  * @typedef {object} Source
  * @property {string} name
+ * @property {string} folder  '' or what ends with a /
  * @property {number} size
  * @property {(begin: number, end: number) => Promise<Uint8Array>} read
  */
 
 /**
- * @param {string} name
+ * @param {string} path
  * @param {unknown} file
  * @returns {Source}
  */
-function sourceOf(name, file) {
+function sourceOf(path, file) {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const folder = path.slice(0, path.length - name.length);
   if (typeof Blob === 'function' && file instanceof Blob) {
     const read = async (/** @type {number} */ begin, /** @type {number} */ end) => {
       try {
@@ -460,17 +467,16 @@ function sourceOf(name, file) {
         throw argumentError('file_error', 'files', got, 'a file that can be read', { cause });
       }
     };
-    return { name, size: file.size, read };
+    return { name, folder, size: file.size, read };
   }
   const bytes = file instanceof ArrayBuffer ? new Uint8Array(file) : file;
   if (!(bytes instanceof Uint8Array)) {
     throw invalid(`files.${name}`, file, 'a File, a Blob, an ArrayBuffer or a Uint8Array');
   }
-  return { name, size: bytes.length, read: async (begin, end) => bytes.subarray(begin, end) };
+  const read = async (/** @type {number} */ begin, /** @type {number} */ end) =>
+    bytes.subarray(begin, end);
+  return { name, folder, size: bytes.length, read };
 }
-
-/** @param {string} path */
-const lastPart = (path) => path.slice(path.lastIndexOf('/') + 1);
 
 /**
  * @param {ModelFiles} files
@@ -487,22 +493,53 @@ function sourcesOf(files) {
   const isIterable = Symbol.iterator in files;
   const given = isIterable ? [.../** @type {Iterable<any>} */ (files)] : Object.entries(files);
   return given.map((file) => {
-    const [name, content] = Array.isArray(file) ? file : [file?.name, file];
+    const path = file?.webkitRelativePath || file?.name;
+    const [name, content] = Array.isArray(file) ? file : [path, file];
     if (typeof name !== 'string') throw invalid('files', file, 'files with names');
-    return sourceOf(lastPart(name), content);
+    return sourceOf(name, content);
+  });
+}
+
+const kWeights = '.safetensors';
+const kModelFile = /\.safetensors(\.index\.json)?$|^config\.json$/;
+
+/**
+ * Those of the outermost folder that has weights: folders within it hold other things than this model.
+ * @param {Source[]} sources
+ * @returns {Source[]}
+ */
+function filesOfModel(sources) {
+  const depth = (/** @type {Source} */ { folder }) => folder.split('/').length;
+  const [first, ...others] = sources
+    .filter(({ name }) => name.endsWith(kWeights))
+    .sort((a, b) => depth(a) - depth(b));
+  if (!first) {
+    const names = sources.map(({ name }) => name).join(', ') || 'none';
+    throw argumentError('not_found', 'files', names, 'one or more .safetensors files');
+  }
+  const refuse = (/** @type {string} */ got) =>
+    argumentError('invalid_argument', 'files', got, 'those of one model');
+  const other = others.find((file) => file.folder !== first.folder && depth(file) === depth(first));
+  if (other) throw refuse(`${first.folder + first.name} and ${other.folder + other.name}`);
+  const names = new Set();
+  return sources.filter(({ name, folder }) => {
+    if (folder !== first.folder || !kModelFile.test(name)) return false;
+    if (names.has(name)) throw refuse(`${folder + name} twice`);
+    return names.add(name);
   });
 }
 
 /**
  * @param {Runtime} runtime
- * @param {Source[]} sources
+ * @param {Source[]} given
  * @returns {Promise<{ weights: Source[], config: string }>}
  */
-async function filesOf(runtime, sources) {
+async function filesOf(runtime, given) {
+  const sources = filesOfModel(given);
   const textOf = async (/** @type {Source | undefined} */ file) =>
     file ? new TextDecoder().decode(await file.read(0, file.size)) : '';
   const config = await textOf(sources.find(({ name }) => name === 'config.json'));
-  let weights = sources.filter(({ name }) => name.endsWith('.safetensors'));
+  let weights = sources.filter(({ name }) => name.endsWith(kWeights));
   const index = sources.find(({ name }) => name.endsWith('.safetensors.index.json'));
   if (index) {
     const text = await textOf(index);
@@ -516,10 +553,6 @@ async function filesOf(runtime, sources) {
       if (file) return file;
       throw argumentError('not_found', 'files', `no ${name}`, `it, which ${index.name} names`);
     });
-  }
-  if (weights.length === 0) {
-    const names = sources.map(({ name }) => name).join(', ') || 'none';
-    throw argumentError('not_found', 'files', names, 'one or more .safetensors files');
   }
   return { weights, config };
 }
@@ -563,11 +596,12 @@ async function describe(runtime, files, options) {
     call.flag('causal', causal);
     call.run('describeLanguageModel');
     const described = new Described(runtime, call.given(2));
-    const { weights: places, ...description } = JSON.parse(call.givenTexts()[0]);
-    for (const layer of description.layers) layer.activation = kActivations[layer.activation];
+    const { weights: places, ...description } = JSON.parse(call.givenTexts()[0], (key, value) =>
+      key === 'activation' ? kActivations[value] : Object.freeze(value),
+    );
     return {
       described,
-      description: /** @type {LanguageModelDescription} */ (description),
+      description: /** @type {LanguageModelDescription} */ (Object.freeze(description)),
       places: /** @type {WeightSource[]} */ (places),
       files: weights,
     };

@@ -88,7 +88,7 @@ export class Layer extends NativeObject {
         sizes = writeOptions(call, options, table);
         return;
       }
-      call.put(Kind.address, place.owner.address);
+      call.object('owner', place.owner);
       call.put(Kind.integer, place.index);
     });
     super(runtime, 'deleteLayer', address, place?.owner);

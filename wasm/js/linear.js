@@ -1,6 +1,5 @@
 import { Embedding } from './embedding.js';
 import { invalid } from './errors.js';
-import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { kInit } from './options.js';
 
@@ -32,7 +31,7 @@ const tiedTo = (call, name, value) => {
   if (value !== undefined && !(value instanceof Embedding)) {
     throw invalid(name, value, 'an Embedding');
   }
-  call.put(Kind.address, value ? value.address : 0);
+  call.object(name, value);
   return value;
 };
 

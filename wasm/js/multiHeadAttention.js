@@ -9,7 +9,6 @@ import {
 import { positions } from './attentionPositions.js';
 import { invalid } from './errors.js';
 import { cacheOf, KeyValueCache, writeCapacity } from './keyValueCache.js';
-import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { runtimeOf } from './nativeObject.js';
 import { optionalRMSNorm } from './rmsNorm.js';
@@ -195,7 +194,7 @@ export class MultiHeadAttention extends Layer {
       checkEqual('query', 'width', q.width, 'the dModel of this layer', this.sizes.dModel);
       this.#checkWidths(k.width, v.width);
       const output = call.result('output', shape);
-      if (cache) call.put(Kind.address, cache.address);
+      if (cache) call.object('cache', cache);
       const stages = writeLayerAttention(call, options, shape, this.sizes, past + k.length);
       call.intermediates(options.intermediates);
       call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
@@ -230,7 +229,7 @@ export class MultiHeadAttention extends Layer {
       this.#checkWidths(k.width, v.width);
       checkEqual('value', 'batch', v.batch, 'the batch of key', k.batch);
       checkEqual('key', 'length', k.length, 'the length of value', v.length);
-      call.put(Kind.address, cache.address);
+      call.object('cache', cache);
     });
   }
 
@@ -254,7 +253,7 @@ export class MultiHeadAttention extends Layer {
     const numKeys = lengthOf(cache);
     return this.call((call) => {
       const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
-      call.put(Kind.address, cache.address);
+      call.object('cache', cache);
       const output = call.result('output', shape);
       const stages = writeLayerAttention(call, options, shape, this.sizes, numKeys);
       call.intermediates(options.intermediates);

@@ -38,9 +38,12 @@ export class NativeObject {
     if (!owner) runtime.dropped.register(this, this.#remove, this);
   }
 
-  /** Whether `dispose()` was called, of the object or of its module. */
+  /**
+   * Whether `dispose()` was called: of the object, of what it is part of, or of its module.
+   * @returns {boolean}
+   */
   get disposed() {
-    return this.#address === 0 || this.#runtime.disposed;
+    return this.#address === 0 || this.#runtime.disposed || (this.#owner?.disposed ?? false);
   }
 
   /** Frees the memory. Methods throw `disposed` from then on; a second call does nothing. */
@@ -126,7 +129,7 @@ export class NativeObject {
    * @returns {number}
    */
   get address() {
-    if (!this.disposed && !this.#owner?.disposed) return this.#address;
+    if (!this.disposed) return this.#address;
     throw new AttnError('disposed', `${this.constructor.name}: used after dispose()`);
   }
 }

@@ -4,7 +4,7 @@ import { Layer } from './layer.js';
 import { NativeObject } from './nativeObject.js';
 import { flag, real, writeOptions } from './options.js';
 import { loadState, makeStateDict } from './stateDict.js';
-import { requireOwn, requireTape } from './tape.js';
+import { requireTape } from './tape.js';
 
 /** @import { OptionTable } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
@@ -77,9 +77,8 @@ export class Optimizer extends NativeObject {
     const address = runtime.ask(operation, (call) => {
       call.put(Kind.integer, layers.length);
       for (const [name, layer] of layers) {
-        requireOwn(name || 'model', layer, runtime);
         call.text('model', name);
-        call.put(Kind.address, layer.address);
+        call.object(name || 'model', layer);
       }
       writeOptions(call, options, table);
     });
@@ -93,7 +92,7 @@ export class Optimizer extends NativeObject {
    */
   step(tape) {
     requireTape('tape', tape).requireLayers();
-    this.ask('stepOptimizer', (call) => call.put(Kind.address, tape.address));
+    this.ask('stepOptimizer', (call) => call.object('tape', tape));
   }
 
   /** The learning rate; one that is set is for the next steps. */
@@ -207,16 +206,18 @@ export class AdamW extends Optimizer {
 /**
  * @param {Model} model
  * @param {string} [name]
+ * @param {readonly unknown[]} [around]  what it is in
  * @returns {[string, Layer][]}
  */
-function layersOfModel(model, name = '') {
+function layersOfModel(model, name = '', around = []) {
   if (model instanceof Layer) return [[name, model]];
   const prototype = model && typeof model === 'object' && Object.getPrototypeOf(model);
   const isPlain = prototype === null || prototype === Object.prototype;
   if (!Array.isArray(model) && !(model && isPlain)) {
     throw invalid(name || 'model', model, 'a layer, or layers in plain objects and arrays');
   }
+  if (around.includes(model)) throw invalid(name, model, 'one that does not contain itself');
   return Object.entries(model).flatMap(([part, inner]) =>
-    layersOfModel(inner, name ? `${name}.${part}` : part),
+    layersOfModel(inner, name ? `${name}.${part}` : part, [...around, model]),
   );
 }

@@ -15,12 +15,11 @@ import { AddNorm, LayerNorm } from './layerNorm.js';
 import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
 import { Linear } from './linear.js';
 import { MultiHeadAttention, writeLayerAttention } from './multiHeadAttention.js';
-import { runtimeOf } from './nativeObject.js';
 import { checkOptions } from './options.js';
 import { RMSNorm } from './rmsNorm.js';
 import { GRU, RNN } from './recurrent.js';
 import { kForwardOptions, RotaryEmbedding, writePositions } from './rotaryEmbedding.js';
-import { requireSameModule, requireTape, Variable } from './tape.js';
+import { requireTape, Variable } from './tape.js';
 import { checkIntegers, checkShapeIs, kHeadRanks, kRowRanks } from './tensor.js';
 import { layersOf } from './transformer.js';
 import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js';
@@ -215,8 +214,7 @@ function recordRotation(tape, rotary, x, options = {}) {
   return tape.record('recordRotaryEmbedding', (call) => {
     const { numHeads = 1 } = options;
     tape.write(call, 'x', x, numHeads === 1 ? kHeadRanks : kRowRanks);
-    requireSameModule('RotaryEmbedding', rotary, runtimeOf(tape));
-    call.put(Kind.address, rotary.address);
+    call.object('RotaryEmbedding', rotary);
     writePositions(call, options);
     call.integer('numHeads', numHeads, 1);
   });

@@ -1,5 +1,4 @@
 import { invalid } from './errors.js';
-import { Kind } from './kind.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkOptions } from './options.js';
 import { withSafetensors } from './safetensors.js';
@@ -51,11 +50,10 @@ export function makeStateDict(options, names, tensor) {
 export function loadState(object, operation, source, options) {
   checkOptions(options, kLoadStateDict);
   const { prefix = '', strict = true } = options;
-  const { address } = object;
   return withSafetensors(runtimeOf(object), source, (file) =>
     runtimeOf(object).call((call) => {
-      call.put(Kind.address, address);
-      call.put(Kind.address, file.address);
+      call.object('object', object);
+      call.object('source', file);
       call.text('prefix', prefix);
       call.flag('strict', strict);
       call.run(operation);

@@ -58,7 +58,6 @@ export class Variable {
    */
   value() {
     this.placeOn(this.#tape, 'variable');
-    if (this.#layer) requireLive(this.#layer);
     return runtimeOf(this.#tape).call((call) => call.copyOut('value', this.#shape, this.#address));
   }
 
@@ -169,9 +168,11 @@ export class Variable {
     const fail = (/** @type {string} */ got, /** @type {string} */ needs) =>
       argumentError('invalid_argument', name, got, needs);
     if (tape !== this.#tape) throw fail('a variable of another tape', 'one of this tape');
+    requireLive(tape);
     if (tape.era !== this.#era) {
       throw fail('a variable from before the tape was cleared', 'a newer one');
     }
+    if (this.#layer) requireLive(this.#layer);
     return this.#place;
   }
 
@@ -225,6 +226,8 @@ export class Tape extends NativeObject {
   #era = 0;
   /** What the tape has views of: it keeps them from being garbage-collected. @type {Set<Layer>} */
   #layers = new Set();
+  /** Whose memory variables lie in, by address. @type {Map<number, Layer>} */
+  #owners = new Map();
 
   /** @param {Runtime} runtime */
   constructor(runtime) {
@@ -243,6 +246,7 @@ export class Tape extends NativeObject {
     this.ask('clearTape');
     ++this.#era;
     this.#layers.clear();
+    this.#owners.clear();
   }
 
   /**
@@ -252,7 +256,7 @@ export class Tape extends NativeObject {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   variable(values) {
-    return this.#input(values, false);
+    return this.input('values', values, false);
   }
 
   /**
@@ -262,7 +266,7 @@ export class Tape extends NativeObject {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   constant(values) {
-    return this.#input(values, true);
+    return this.input('values', values, true);
   }
 
   /**
@@ -372,7 +376,10 @@ export class Tape extends NativeObject {
         const [place, address, rank] = [at, at + 1, at + 2].map((index) => call.given(index));
         const shape = Array.from({ length: rank }, (_, i) => call.given(at + 3 + i));
         at += 3 + rank;
-        return new Variable(this, place, address, shape, owner);
+        if (owner) this.#owners.set(address, owner);
+        // Another view of a parameter, such as reshape() gives. Of a layer that is gone there is no new one.
+        const holder = this.#owners.get(address);
+        return new Variable(this, place, address, shape, holder?.disposed ? undefined : holder);
       });
     });
   }
@@ -417,13 +424,15 @@ export class Tape extends NativeObject {
   }
 
   /**
+   * @internal
+   * @param {string} name
    * @param {TensorLike} values
    * @param {boolean} isConstant
    */
-  #input(values, isConstant) {
+  input(name, values, isConstant) {
     return this.record('makeVariable', (call) => {
       call.has(isConstant);
-      call.floats('values', values);
+      call.floats(name, values);
     });
   }
 
@@ -432,38 +441,18 @@ export class Tape extends NativeObject {
    * @param {Layer} layer
    */
   #writeLayer(call, layer) {
-    requireOwn('layer', layer, runtimeOf(this));
-    call.put(Kind.address, layer.address);
+    if (!(layer instanceof Layer)) throw invalid('layer', layer, 'a layer');
+    call.object('layer', layer);
   }
 }
 
 /**
- * @param {string} name
- * @param {Layer} layer
- * @param {Runtime} runtime  of the module that is called
- */
-export function requireOwn(name, layer, runtime) {
-  if (!(layer instanceof Layer)) throw invalid(name, layer, 'a layer');
-  requireSameModule(name, layer, runtime);
-}
-
-/**
- * @param {string} name
- * @param {NativeObject} object
- * @param {Runtime} runtime  of the module that is called
- */
-export function requireSameModule(name, object, runtime) {
-  if (runtimeOf(object).memory === runtime.memory) return;
-  throw invalid(name, object, 'a layer of the module that is called');
-}
-
-/**
  * Throws for one that was disposed of, or whose owner was.
- * @param {Layer} layer
+ * @param {NativeObject} object
  */
-function requireLive(layer) {
+function requireLive(object) {
   // A call, because for minifiers to read a property does nothing.
-  Reflect.get(layer, 'address');
+  Reflect.get(object, 'address');
 }
 
 /**

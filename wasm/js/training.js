@@ -459,7 +459,7 @@ export class TrainingAttn extends Attn {
   mseLoss(prediction, target, options = {}) {
     const other =
       prediction instanceof Variable && !(target instanceof Variable)
-        ? prediction.tape.constant(target)
+        ? prediction.tape.input('target', target, true)
         : /** @type {Variable} */ (target);
     return recordOn('recordMseLoss', { prediction, target: other }, (call) =>
       writeOptions(call, options, kReduction),
@@ -751,7 +751,7 @@ export class TrainingAttn extends Attn {
   clipGradNorm(tape, maxNorm) {
     requireTape('tape', tape).requireLayers();
     return runtimeOfAttn(this).ask('clipGradNorm', (call) => {
-      call.put(Kind.address, tape.address);
+      call.object('tape', tape);
       call.real('maxNorm', maxNorm);
     });
   }

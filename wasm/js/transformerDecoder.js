@@ -150,7 +150,7 @@ class Decoder extends Layer {
       const rank = shape.length;
       const { batch, length } = sizesOf(shape);
       const output = call.result('output', shape);
-      call.put(Kind.address, state ? state.address : 0);
+      call.object('memory', state);
       let numKeys;
       if (state) {
         checkEqual('x', 'batch', batch, 'the batch of state', state.batch);

@@ -1,7 +1,5 @@
 import { giveStages, kLayerAttentionNames, kScoreNames } from './attentionOptions.js';
-import { invalid } from './errors.js';
-import { cacheOf, DecodingState, writeCapacity } from './keyValueCache.js';
-import { Kind } from './kind.js';
+import { cacheOf, LayerCaches, lengthOfCaches, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { lengthOf, writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
@@ -39,7 +37,7 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @property {ScoreOptions & ExclusionOptions} [attention]  of self-attention in every layer
  * @property {Dropout} [dropout]  layer l uses streams stream + 4·l … + 3; for training
  * @property {Weights} [needWeights]  whether to return the attention weights of every layer
- * @property {DecodingState} [caches]  of `makeCaches()`, as `cache` of a layer
+ * @property {LayerCaches} [caches]  of `makeCaches()`, as `cache` of a layer
  */
 
 /**
@@ -125,7 +123,7 @@ export class TransformerEncoderLayer extends Layer {
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
-      call.put(Kind.address, cache ? cache.address : 0);
+      call.object('cache', cache);
       const numKeys = past + shape[shape.length - 2];
       const stages = writeLayerAttention(call, attention, shape, this.sizes, numKeys);
       call.dropout(dropout);
@@ -190,14 +188,11 @@ export class TransformerEncoder extends Layer {
     checkOptions(attention, kScoreNames, 'attention');
     const needWeights = wanted('needWeights', options.needWeights);
     const { dModel } = this.sizes;
-    if (caches !== undefined && !(caches instanceof DecodingState)) {
-      throw invalid('caches', caches, 'what makeCaches() gives');
-    }
-    const past = caches ? caches.length : 0;
+    const past = lengthOfCaches(caches);
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel');
       const output = call.result('output', shape);
-      call.put(Kind.address, caches ? caches.address : 0);
+      call.object('caches', caches);
       const numKeys = past + shape[shape.length - 2];
       writeLayerAttention(call, attention, shape, this.sizes, numKeys);
       call.dropout(dropout);
@@ -217,10 +212,10 @@ export class TransformerEncoder extends Layer {
    * attention, as GPT.
    * @param {number} [batch]  1 by default
    * @param {CapacityOption} [options]
-   * @returns {DecodingState}
+   * @returns {LayerCaches}
    */
   makeCaches(batch = 1, options = {}) {
     const address = this.ask('makeCaches', writeCapacity(batch, options));
-    return new DecodingState(runtimeOf(this), address, batch);
+    return new LayerCaches(runtimeOf(this), address, batch);
   }
 }

@@ -68,8 +68,19 @@ class JsonWriter {
   bool first_ = true;
 };
 
+std::int64_t head_dim_of(const TransformerLayerOptions& layer) {
+  return layer.head_dim.value_or(layer.d_model / layer.num_heads);
+}
+
+/// Of a layer that has any, with their width.
+RotaryEmbeddingOptions rotary_options_of(const TransformerLayerOptions& layer) {
+  RotaryEmbeddingOptions options = *layer.positions.rotary;
+  if (options.rotary_dim == 0) options.rotary_dim = head_dim_of(layer);
+  return options;
+}
+
 void write_layer(JsonWriter& json, const TransformerLayerOptions& layer) {
-  const std::int64_t head_dim = layer.head_dim.value_or(layer.d_model / layer.num_heads);
+  const std::int64_t head_dim = head_dim_of(layer);
   json.number("dModel", layer.d_model);
   json.number("numHeads", layer.num_heads);
   json.number("numKvHeads", layer.num_kv_heads.value_or(layer.num_heads));
@@ -84,10 +95,7 @@ void write_layer(JsonWriter& json, const TransformerLayerOptions& layer) {
   json.number("softcap", layer.softcap);
   if (layer.scale) json.number("scale", *layer.scale);
   if (layer.window && layer.window->left) json.number("windowLeft", *layer.window->left);
-  if (layer.positions.rotary) {
-    const std::int64_t rotary_dim = layer.positions.rotary->rotary_dim;
-    json.number("rotaryDim", rotary_dim > 0 ? rotary_dim : head_dim);
-  }
+  if (layer.positions.rotary) json.number("rotaryDim", rotary_options_of(layer).rotary_dim);
 }
 
 std::string to_json(const LanguageModelDescription& description) {
@@ -194,10 +202,12 @@ void rotary_frequencies(Arguments& a) {
       a.layer<LanguageModel>().encoder().layers()[static_cast<std::size_t>(a.integer())].options();
   const double length = a.number();
   const TensorView<double> output = a.tensor<double>();
-  RotaryEmbeddingOptions options = layer.positions.rotary.value_or(RotaryEmbeddingOptions{});
-  if (options.rotary_dim == 0) options.rotary_dim = 2 * output.size(0);
-  const RotaryEmbedding rotary(options);
-  std::ranges::copy(rotary.frequencies(length), output.data());
+  const RotaryEmbedding rotary(rotary_options_of(layer));
+  const std::vector<double> frequencies = rotary.frequencies(length);
+  if (output.size(0) != std::ssize(frequencies)) {
+    validation::fail_shape("frequencies", output.shape(), {frequencies.size(), " numbers"});
+  }
+  std::ranges::copy(frequencies, output.data());
   a.give(rotary.attention_factor());
 }
 
@@ -217,7 +227,7 @@ void run_model(Arguments& a) {
   const Tensor logits = a.result();
   call.hidden = a.result();
   call.pooled = a.result();
-  if (auto* caches = optional_state<Caches>(a)) call.caches = *caches;
+  if (auto* caches = optional_state<Caches>(a, "caches")) call.caches = *caches;
   call.attention = attention_options(a);
   call.intermediates = a.intermediates();
   if (ids.is_none()) {

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "arguments.hpp"
 #include "attn/attention/key_value_cache.hpp"
 #include "attn/layers/transformer_decoder.hpp"
+#include "validation.hpp"
 
 /// What is kept of past tokens, by single layers and by stacks.
 namespace attn::wasm {
@@ -33,16 +35,33 @@ inline void truncate(TransformerDecoderState& state, std::int64_t length) {
   state.truncate(length);
 }
 
+/// What errors call it.
+template <class T>
+inline constexpr std::string_view kKind = {};
+template <>
+inline constexpr std::string_view kKind<KeyValueCache> = "a cache of one layer";
+template <>
+inline constexpr std::string_view kKind<Caches> = "caches of encoder layers";
+template <>
+inline constexpr std::string_view kKind<TransformerDecoderLayerState> =
+    "a state of a decoder layer";
+template <>
+inline constexpr std::string_view kKind<TransformerDecoderState> =
+    "a state of a stack of decoder layers";
+
 /// What is kept of past tokens.
 struct State {
+  explicit State(std::string_view its_kind) noexcept : kind(its_kind) {}
   virtual ~State() = default;
   virtual std::int64_t length() const = 0;
   virtual void truncate(std::int64_t length) = 0;
+
+  const std::string_view kind;
 };
 
 template <class T>
 struct StateOf final : State {
-  explicit StateOf(T kept) : value(std::move(kept)) {}
+  explicit StateOf(T kept) : State(kKind<T>), value(std::move(kept)) {}
   std::int64_t length() const override { return length_of(value); }
   void truncate(std::int64_t length) override { wasm::truncate(value, length); }
 
@@ -55,15 +74,19 @@ void give_state(Arguments& a, T value) {
   a.give(static_cast<const void*>(state));
 }
 
+/// Null where there is none. `argument` is what JavaScript calls it.
 template <class T>
-T& state_of(Arguments& a) {
-  return static_cast<StateOf<T>&>(a.object<State>()).value;
-}
-/// Where there is one.
-template <class T>
-T* optional_state(Arguments& a) {
+T* optional_state(Arguments& a, const char* argument) {
   auto* state = a.optional_object<State>();
-  return state ? &static_cast<StateOf<T>*>(state)->value : nullptr;
+  if (!state) return nullptr;
+  if (state->kind != kKind<T>) {
+    validation::fail(ErrorCode::kInvalidArgument, argument, {state->kind}, {kKind<T>});
+  }
+  return &static_cast<StateOf<T>*>(state)->value;
+}
+template <class T>
+T& state_of(Arguments& a, const char* argument) {
+  return *optional_state<T>(a, argument);
 }
 
 }  // namespace attn::wasm

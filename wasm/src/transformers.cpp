@@ -43,7 +43,7 @@ void make_cache(Arguments& a) {
 }
 
 void capacity_of_cache(Arguments& a) {
-  a.give(static_cast<double>(state_of<KeyValueCache>(a).capacity()));
+  a.give(static_cast<double>(state_of<KeyValueCache>(a, "cache").capacity()));
 }
 
 void copy(const ConstTensor& from, const Tensor& to) {
@@ -58,13 +58,13 @@ void copy(const ConstTensor& from, const Tensor& to) {
 }
 
 void read_cached(Arguments& a) {
-  const auto& cache = state_of<KeyValueCache>(a);
+  const auto& cache = state_of<KeyValueCache>(a, "cache");
   const bool values = a.flag();
   copy(values ? cache.values() : cache.keys(), a.result());
 }
 
 void append_to_cache(Arguments& a) {
-  auto& cache = state_of<KeyValueCache>(a);
+  auto& cache = state_of<KeyValueCache>(a, "cache");
   const ConstTensor key = a.floats();
   cache.append(key, a.floats());
 }
@@ -82,7 +82,7 @@ void run_with_cache(Arguments& a) {
   const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
   const Tensor output = a.result();
   MultiHeadAttentionCall call;
-  call.cache = &state_of<KeyValueCache>(a);
+  call.cache = &state_of<KeyValueCache>(a, "cache");
   call.attention = attention_options(a);
   call.intermediates = a.intermediates();
   attention.forward(query, key, value, output, call, context());
@@ -92,13 +92,13 @@ void run_with_cache(Arguments& a) {
 void append_keys(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstTensor key = a.floats(), value = a.floats();
-  attention.append(key, value, state_of<KeyValueCache>(a), context());
+  attention.append(key, value, state_of<KeyValueCache>(a, "cache"), context());
 }
 
 void attend(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstTensor query = a.floats();
-  const auto& cache = state_of<KeyValueCache>(a);
+  const auto& cache = state_of<KeyValueCache>(a, "cache");
   const Tensor output = a.result();
   const AttentionOptions options = attention_options(a);
   attention.attend(query, cache, output, options, context(), a.intermediates());
@@ -174,7 +174,7 @@ void run_encoder_layer(Arguments& a) {
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
   TransformerEncoderLayerCall call;
-  call.cache = optional_state<KeyValueCache>(a);
+  call.cache = optional_state<KeyValueCache>(a, "cache");
   call.attention = attention_options(a);
   call.dropout = a.dropout();
   call.intermediates = a.intermediates();
@@ -187,7 +187,7 @@ void run_encoder(Arguments& a) {
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
   TransformerEncoderCall call;
-  if (auto* caches = optional_state<Caches>(a)) call.caches = *caches;
+  if (auto* caches = optional_state<Caches>(a, "caches")) call.caches = *caches;
   call.attention = attention_options(a);
   call.dropout = a.dropout();
   const std::vector<Tensor> weights = weights_of_layers(a);
@@ -216,7 +216,7 @@ void run_decoder(Arguments& a) {
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
   Call call;
-  call.state = optional_state<typename L::State>(a);
+  call.state = optional_state<typename L::State>(a, "memory");
   const ConstTensor memory = a.floats();
   call.self_attention = attention_options(a);
   call.cross_attention = attention_options(a);

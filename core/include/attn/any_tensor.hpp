@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -47,10 +48,19 @@ class AnyTensorView {
   AnyTensorView(T* data, std::initializer_list<std::int64_t> shape)
       : AnyTensorView(TensorView<T>(data, shape)) {}
 
+  template <Element T>
+    requires(Constant || !std::is_const_v<T>)
+  AnyTensorView(T* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides)
+      : AnyTensorView(TensorView<T>(data, shape, strides)) {}
+
+  /// Without data, as float32.
+  AnyTensorView(std::nullptr_t, std::initializer_list<std::int64_t> shape)
+      : view_(nullptr, shape) {}
+
   /// A view to mutable elements converts to one of constant elements.
-  AnyTensorView(const AnyTensorView<false>& other)
-    requires(Constant)
-      : AnyTensorView(other.view_, other.type_) {}
+  template <bool Other>
+    requires(Constant && !Other)
+  AnyTensorView(const AnyTensorView<Other>& other) : AnyTensorView(other.view_, other.type_) {}
 
   ElementType type() const noexcept { return type_; }
   Stored<void>* data() const noexcept { return view_.data(); }

@@ -13,12 +13,13 @@ namespace attn {
 /// 65504. A type for storage: arithmetic is done in float.
 class Float16 {
  public:
+  /// Like a float, it has no value unless it is given one; Float16() is 0.
   Float16() = default;
   /// The nearest number, ties to even: relative error at most 2^-11, or for magnitudes below 2^-14
   /// absolute error at most 2^-25. From 65520 on it is infinite; NaN stays NaN.
   constexpr explicit Float16(float value) noexcept : bits_(round(value)) {}
   static constexpr Float16 from_bits(std::uint16_t bits) noexcept {
-    Float16 result;
+    Float16 result{};
     result.bits_ = bits;
     return result;
   }
@@ -60,19 +61,20 @@ class Float16 {
     return static_cast<std::uint16_t>((bits >> 16 & 0x8000U) | result);
   }
 
-  std::uint16_t bits_ = 0;
+  std::uint16_t bits_;
 };
 
 /// A bfloat16 number: the upper half of a float, with its range and 8 significant bits. A type for
 /// storage: arithmetic is done in float.
 class BFloat16 {
  public:
+  /// Like a float, it has no value unless it is given one; BFloat16() is 0.
   BFloat16() = default;
   /// The nearest number, ties to even: relative error at most 2^-8, or for magnitudes below 2^-126
   /// absolute error at most 2^-134. From 2^128 − 2^119 on it is infinite; NaN stays NaN.
   constexpr explicit BFloat16(float value) noexcept : bits_(round(value)) {}
   static constexpr BFloat16 from_bits(std::uint16_t bits) noexcept {
-    BFloat16 result;
+    BFloat16 result{};
     result.bits_ = bits;
     return result;
   }
@@ -92,7 +94,7 @@ class BFloat16 {
                                              : (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
   }
 
-  std::uint16_t bits_ = 0;
+  std::uint16_t bits_;
 };
 
 static_assert(sizeof(Float16) == 2 && sizeof(BFloat16) == 2);

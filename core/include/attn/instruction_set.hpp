@@ -19,6 +19,7 @@ enum class InstructionSet : int {
   kNeon,             ///< "neon": aarch64.
   kWasmSimd128,      ///< "wasm_simd128"
   kWasmRelaxedSimd,  ///< "wasm_relaxed_simd": SIMD128 with relaxed multiply-add.
+  kAvx512Bf16,       ///< "avx512_bf16": for float32 as avx512; with products of bf16 pairs.
 };
 
 /// The name of an instruction set, as ATTN_ISA takes it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "elementwise.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -46,31 +47,54 @@ KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
   return ranges;
 }
 
+/// x as it is when it is float32, or a copy.
+ConstTensor make_query(const ConstAnyTensor& x, runtime::Execution& run) {
+  if (x.type() == ElementType::kFloat32) return x.as<float>();
+  float* const copy = run.floats(product("query", x.shape()), "attention query");
+  const Tensor result(copy, x.shape());
+  widen(x, result, run);
+  return result;
+}
+
+/// The same for what is written.
+Tensor make_output(const AnyTensor& x, runtime::Execution& run) {
+  if (x.type() == ElementType::kFloat32) return x.as<float>();
+  return {run.floats(product("output", x.shape()), "attention output"), x.shape()};
+}
+
 /// The rows of x, (B, Hkv, Nk, its columns), with `cols` columns side by side: where they lie, or
-/// copied and filled up with zeros.
-HeadRows make_rows(const char* name, const ConstTensor& x, index cols, runtime::Execution& run) {
-  if (x.stride(3) == 1 && x.size(3) == cols) {
-    return {x.data(), x.stride(0), x.stride(1), x.stride(2)};
+/// copied as float32 and filled up with zeros.
+HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool as_stored,
+                   runtime::Execution& run) {
+  if (x.stride(3) == 1 && x.size(3) == cols && (as_stored || x.type() == ElementType::kFloat32)) {
+    const ConstTensor& scales = x.scales();
+    return {x.rows_at(0, 0, 0), x.element_bytes(), x.stride(0),
+            x.stride(1),        scales.stride(0),  scales.stride(1)};
   }
   const index heads = x.size(1);
   const index length = x.size(2);
   float* const copy = run.floats(product(name, {x.size(0), heads, length, cols}), "attention copy");
   const index blocks = (length + kCopyBlock - 1) / kCopyBlock;
   run.parallel_for(x.size(0) * heads * blocks, [&](index task, int) noexcept {
-    const index head = task / blocks;
+    const index b = task / blocks / heads;
+    const index h = task / blocks % heads;
     const index begin = task % blocks * kCopyBlock;
-    for (index j = begin; j < std::min(begin + kCopyBlock, length); ++j) {
-      const float* from = x.pointer(head / heads, head % heads, j, 0);
-      float* row = copy + (head * length + j) * cols;
-      if (x.stride(3) == 1) {
-        std::copy_n(from, x.size(3), row);
-      } else {
-        for (index c = 0; c < x.size(3); ++c) row[c] = from[c * x.stride(3)];
-      }
-      std::fill(row + x.size(3), row + cols, 0.0F);
-    }
+    kernels::WidenArgs args;
+    args.rows = std::min(kCopyBlock, length - begin);
+    args.cols = x.size(3);
+    args.padded_cols = cols;
+    args.from = x.rows_at(b, h, begin);
+    args.from_col = x.stride(3);
+    args.to = copy + (task / blocks * length + begin) * cols;
+    args.to_row = cols;
+    run.kernels().widen(args);
   });
-  return {copy, heads * length * cols, length * cols, cols};
+  return {{ElementType::kFloat32, copy, cols, nullptr, 0},
+          sizeof(float),
+          heads * length * cols,
+          length * cols,
+          0,
+          0};
 }
 
 const float* make_distance_bias(const AttentionProblem& p, runtime::Execution& run) {
@@ -128,20 +152,18 @@ const float* make_relative_values(const AttentionProblem& p, index cols, runtime
 }
 
 /// Sizes, strides and numbers: what all heads share.
-AttentionHead common_head(const AttentionProblem& p, const HeadRows& keys, const HeadRows& values,
-                          const kernels::KernelTable& kernels) noexcept {
+AttentionHead common_head(const AttentionProblem& p, const ConstAnyTensor& query,
+                          const Tensor& output, const kernels::KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   AttentionHead head;
   head.num_queries = p.num_queries;
   head.num_keys = p.num_keys;
   head.head_dim = p.head_dim;
   head.value_dim = p.value_dim;
-  head.query_row = p.query.stride(2);
-  head.query_col = p.query.stride(3);
-  head.key_row = keys.row;
-  head.value_row = values.row;
-  head.output_row = p.output.stride(2);
-  head.output_col = p.output.stride(3);
+  head.query_row = query.stride(2);
+  head.query_col = query.stride(3);
+  head.output_row = output.stride(2);
+  head.output_col = output.stride(3);
   head.scale = o.scale.value_or(1.0F / std::sqrt(static_cast<float>(p.head_dim)));
   head.softcap = o.softcap;
   head.max_distance = p.max_distance;
@@ -171,17 +193,27 @@ AttentionHead common_head(const AttentionProblem& p, const HeadRows& keys, const
 }  // namespace
 
 AttentionPlan::AttentionPlan(const AttentionProblem& problem, index value_cols,
-                             runtime::Execution& run)
+                             runtime::Execution& run, Products products)
     : problem_(problem),
       value_cols_(value_cols),
       key_ranges_(make_key_ranges(problem, run)),
-      keys_(make_rows("key", problem.key, problem.head_dim, run)),
-      values_(make_rows("value", problem.value, value_cols, run)),
+      query_(products == Products::kBf16Pairs ? ConstTensor() : make_query(problem.query, run)),
+      output_(make_output(problem.output, run)),
+      keys_(make_rows("key", problem.key, problem.head_dim,
+                      products == Products::kBf16Pairs || problem.num_queries == 1, run)),
+      values_(make_rows("value", problem.value,
+                        products == Products::kBf16Pairs ? problem.value_dim : value_cols,
+                        products == Products::kBf16Pairs || problem.num_queries == 1, run)),
       distance_bias_(make_distance_bias(problem, run)),
       relative_keys_(make_relative_keys(problem, run)),
       relative_values_(make_relative_values(problem, value_cols, run)),
-      first_head_(common_head(problem, keys_, values_, run.kernels())) {
+      first_head_(common_head(problem, query_.is_none() ? problem.query : ConstAnyTensor(query_),
+                              output_, run.kernels())) {
   point_to(0, 0, first_head_);
+}
+
+void AttentionPlan::publish_output(runtime::Execution& run) const noexcept {
+  if (problem_.output.type() != ElementType::kFloat32) narrow(output_, problem_.output, run);
 }
 
 AttentionHead AttentionPlan::head(index b, index h) const noexcept {
@@ -190,15 +222,29 @@ AttentionHead AttentionPlan::head(index b, index h) const noexcept {
   return head;
 }
 
+kernels::Bf16AttentionHead AttentionPlan::bf16_head(index b, index h) const noexcept {
+  kernels::Bf16AttentionHead head{this->head(b, h)};
+  static_assert(sizeof(BFloat16) == sizeof(std::uint16_t));
+  head.query = reinterpret_cast<const std::uint16_t*>(problem_.query.as<BFloat16>().pointer(b, h));
+  head.key = static_cast<const std::uint16_t*>(head.stored_key.data);
+  head.value = static_cast<const std::uint16_t*>(head.stored_value.data);
+  return head;
+}
+
 void AttentionPlan::point_to(index b, index h, AttentionHead& head) const noexcept {
   const AttentionProblem& p = problem_;
   const AttentionOptions& o = p.options;
   const index kv = h / (p.query_heads / p.key_heads);
   const index table = p.table_of(b);
-  head.query = p.query.pointer(b, h);
-  head.key = keys_.at(b, kv);
-  head.value = values_.at(b, kv);
-  head.output = p.output.pointer(b, h);
+  if (!query_.is_none()) head.query = query_.pointer(b, h);
+  head.stored_key = keys_.at(b, kv);
+  head.stored_value = values_.at(b, kv);
+  // What is not float32 only one query and pairs read, which do not read these.
+  head.key = static_cast<const float*>(head.stored_key.data);
+  head.key_row = head.stored_key.row;
+  head.value = static_cast<const float*>(head.stored_value.data);
+  head.value_row = head.stored_value.row;
+  head.output = output_.pointer(b, h);
   if (!o.log_sum_exp.is_none()) head.log_sum_exp = o.log_sum_exp.pointer(b, h);
   head.key_begin = key_ranges_.begin + table * p.num_queries;
   head.key_end = key_ranges_.end + table * p.num_queries;

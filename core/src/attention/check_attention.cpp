@@ -17,12 +17,13 @@ using validation::fail_shape;
 using validation::fail_value;
 using validation::Name;
 
-template <class T>
-void require_rank(const char* name, const TensorView<T>& view, int rank) {
+template <class View>
+void require_rank(const char* name, const View& view, int rank) {
   if (view.rank() != rank) {
     fail_shape(name, view.shape(), {"rank ", rank, ", that of query"});
   }
-  validation::require_data(name, view);
+  validation::require_data(name, view.shape(), view.data(),
+                           static_cast<std::size_t>(view.element_bytes()));
 }
 
 /// Requires that a size of one tensor is that of another: `key: got length 6, needs 5, the length
@@ -157,8 +158,9 @@ AttentionTerms check_attention_options(const AttentionOptions& options,
   return terms;
 }
 
-AttentionProblem check_attention_inputs(const ConstTensor& query, const ConstTensor& key,
-                                        const ConstTensor& value, const AttentionOptions& options) {
+AttentionProblem check_attention_inputs(const ConstAnyTensor& query, const StoredTensor& key,
+                                        const StoredTensor& value,
+                                        const AttentionOptions& options) {
   if (query.rank() < 2 || query.rank() > 4) {
     fail_shape("query", query.shape(), {"rank 2 (N, D), 3 (B, N, D) or 4 (B, H, N, D)"});
   }
@@ -179,7 +181,7 @@ AttentionProblem check_attention_inputs(const ConstTensor& query, const ConstTen
   return p;
 }
 
-void check_attention_output(const char* name, const ConstTensor& output, int rank,
+void check_attention_output(const char* name, const ConstAnyTensor& output, int rank,
                             const AttentionSizes& sizes) {
   require_rank(name, output, rank);
   const std::array shape{sizes.batch, sizes.query_heads, sizes.num_queries, sizes.value_dim};
@@ -192,8 +194,8 @@ void check_attention_output(const char* name, const ConstTensor& output, int ran
   fail_shape(name, output.shape(), {"shape ", wanted});
 }
 
-AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& key,
-                                 const ConstTensor& value, const Tensor& output,
+AttentionProblem check_attention(const ConstAnyTensor& query, const StoredTensor& key,
+                                 const StoredTensor& value, const AnyTensor& output,
                                  const AttentionOptions& options) {
   AttentionProblem p = check_attention_inputs(query, key, value, options);
   check_attention_output("output", output, query.rank(), p);

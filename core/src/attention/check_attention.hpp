@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "attention/stored_tensor.hpp"
+#include "attn/any_tensor.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/tensor_view.hpp"
 #include "rows.hpp"
@@ -58,8 +60,9 @@ struct AttentionTerms : AttentionSizes {
 
 /// A checked call of scaled_dot_product_attention.
 struct AttentionProblem : AttentionTerms {
-  ConstTensor query, key, value;  ///< (B, H, N, D)
-  Tensor output;
+  ConstAnyTensor query;  ///< (B, H, N, D), as the others
+  StoredTensor key, value;
+  AnyTensor output;
 };
 
 /// Throws kInvalidArgument for numbers outside their domains: what fits no sizes at all.
@@ -71,14 +74,14 @@ AttentionTerms check_attention_options(const AttentionOptions& options,
                                        const AttentionSizes& sizes);
 
 /// The parts of check_attention: all but the output, and a tensor that has its shape.
-AttentionProblem check_attention_inputs(const ConstTensor& query, const ConstTensor& key,
-                                        const ConstTensor& value, const AttentionOptions& options);
-void check_attention_output(const char* name, const ConstTensor& output, int rank,
+AttentionProblem check_attention_inputs(const ConstAnyTensor& query, const StoredTensor& key,
+                                        const StoredTensor& value, const AttentionOptions& options);
+void check_attention_output(const char* name, const ConstAnyTensor& output, int rank,
                             const AttentionSizes& sizes);
 
 /// Throws Error for whatever does not fit.
-AttentionProblem check_attention(const ConstTensor& query, const ConstTensor& key,
-                                 const ConstTensor& value, const Tensor& output,
+AttentionProblem check_attention(const ConstAnyTensor& query, const StoredTensor& key,
+                                 const StoredTensor& value, const AnyTensor& output,
                                  const AttentionOptions& options);
 
 }  // namespace attn

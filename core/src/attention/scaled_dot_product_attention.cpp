@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "attention/attention_plan.hpp"
 #include "attention/check_attention.hpp"
@@ -54,7 +55,8 @@ struct WorkerScratch {
   index size;
 
   WorkerScratch(const AttentionPlan& plan, runtime::Execution& run)
-      : size(run.kernels().attention_scratch(plan.first_head())) {
+      : WorkerScratch(run.kernels().attention_scratch(plan.first_head()), run) {}
+  WorkerScratch(index floats, runtime::Execution& run) : size(floats) {
     memory = run.floats(size * run.num_threads(), "attention tiles");
   }
   float* of(int worker) const noexcept { return memory + worker * size; }
@@ -66,9 +68,25 @@ struct WorkerScratch {
 bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   return p.num_queries > 1 && p.num_keys > 0 && p.num_keys <= kernels::kFewKeys &&
-         p.value_dim >= kernels.vector_width && p.output.stride(3) == 1 && o.mask.is_none() &&
-         o.bias.is_none() && !p.has_distance_bias() && o.relative_keys.is_none() &&
-         o.relative_values.is_none() && o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
+         p.value_dim >= kernels.vector_width && p.output.type() == ElementType::kFloat32 &&
+         p.output.stride(3) == 1 && o.mask.is_none() && o.bias.is_none() &&
+         !p.has_distance_bias() && o.relative_keys.is_none() && o.relative_values.is_none() &&
+         o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
+}
+
+/// Whether products of bf16 pairs take this call: what is rare is left to the widened path. So are
+/// scales that are themselves out of the range of scores.
+bool has_bf16_pairs(const AttentionProblem& p, const runtime::Execution& run) noexcept {
+  const AttentionOptions& o = p.options;
+  constexpr auto kPair = ElementType::kBFloat16;
+  constexpr float kLargestScale = 0x1p60F;
+  const float scale = std::abs(o.scale.value_or(1.0F));
+  return run.bf16_kernels() && p.num_queries > 1 && p.query.type() == kPair &&
+         p.key.type() == kPair && p.value.type() == kPair && p.key.stride(3) == 1 &&
+         p.value.stride(3) == 1 && scale >= 1 / kLargestScale && scale <= kLargestScale &&
+         o.relative_keys.is_none() && o.relative_values.is_none() && o.dropout == 0 &&
+         o.scaled_scores.is_none() && o.capped_scores.is_none() && o.biased_scores.is_none() &&
+         o.weights.is_none();
 }
 
 /// Whole heads, several to a task.
@@ -136,10 +154,11 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
 
 /// Queries in tasks of whole blocks, as equal as these can be, and as many at a time as leave every
 /// thread the same number of some tasks. A block meets the same tiles of keys in every task.
-void attend_tiles(const AttentionPlan& plan, runtime::Execution& run) {
-  const WorkerScratch scratch(plan, run);
-  const KernelTable& kernels = run.kernels();
-  const AttentionProblem& p = plan.problem();
+/// `kernels` is the table whose attend() the call goes to: attend(b, h, row_begin, row_end,
+/// worker).
+template <class Table, class Attend>
+void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::Execution& run,
+                      Attend&& attend) noexcept {
   const index heads = p.batch * p.query_heads;
   const index threads = run.num_threads();
   const index blocks = pieces(p.num_queries, kernels.attention_step);
@@ -150,20 +169,37 @@ void attend_tiles(const AttentionPlan& plan, runtime::Execution& run) {
     return std::min(blocks * task / tasks * kernels.attention_step, p.num_queries);
   };
   run.parallel_for(heads * tasks, multiply_adds(p), [&](index i, int worker) noexcept {
-    const index b = i / tasks / p.query_heads;
-    const index h = i / tasks % p.query_heads;
     const index task = i % tasks;
-    const ScoreOutputs outputs(p.options, b, h);
-    kernels.attend(plan.head(b, h), begin(task), begin(task + 1), outputs.data(), outputs.count,
-                   scratch.of(worker));
+    attend(i / tasks / p.query_heads, i / tasks % p.query_heads, begin(task), begin(task + 1),
+           worker);
   });
+}
+
+void attend_tiles(const AttentionPlan& plan, runtime::Execution& run) {
+  const WorkerScratch scratch(plan, run);
+  const KernelTable& kernels = run.kernels();
+  const AttentionProblem& p = plan.problem();
+  for_query_blocks(p, kernels, run,
+                   [&](index b, index h, index row_begin, index row_end, int worker) noexcept {
+                     const ScoreOutputs outputs(p.options, b, h);
+                     kernels.attend(plan.head(b, h), row_begin, row_end, outputs.data(),
+                                    outputs.count, scratch.of(worker));
+                   });
+}
+
+void attend_bf16_tiles(const AttentionPlan& plan, runtime::Execution& run) {
+  const kernels::Bf16Table& kernels = *run.bf16_kernels();
+  const WorkerScratch scratch(kernels.attention_scratch(plan.first_head()), run);
+  for_query_blocks(plan.problem(), kernels, run,
+                   [&](index b, index h, index row_begin, index row_end, int worker) noexcept {
+                     kernels.attend(plan.bf16_head(b, h), row_begin, row_end, scratch.of(worker));
+                   });
 }
 
 }  // namespace
 
-void scaled_dot_product_attention(const ConstTensor& query, const ConstTensor& key,
-                                  const ConstTensor& value, const Tensor& output,
-                                  const AttentionOptions& options, Context& context) {
+void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTensor& value,
+            const AnyTensor& output, const AttentionOptions& options, Context& context) {
   const AttentionProblem problem = check_attention(query, key, value, output, options);
   if (problem.batch == 0 || problem.query_heads == 0 || problem.num_queries == 0) return;
   runtime::Execution run(context);
@@ -171,12 +207,31 @@ void scaled_dot_product_attention(const ConstTensor& query, const ConstTensor& k
     return attend_few_keys(AttentionPlan(problem, problem.value_dim, run), run);
   }
   const index value_cols = kernels::round_up(problem.value_dim, run.kernels().vector_width);
-  const AttentionPlan plan(problem, value_cols, run);
+  const bool pairs = has_bf16_pairs(problem, run);
+  using Products = AttentionPlan::Products;
+  const AttentionPlan plan(problem, value_cols, run,
+                           pairs ? Products::kBf16Pairs : Products::kFloat32);
   if (problem.num_queries == 1) {
     attend_split(plan, run);
+  } else if (pairs) {
+    attend_bf16_tiles(plan, run);
   } else {
     attend_tiles(plan, run);
   }
+  plan.publish_output(run);
+}
+
+void scaled_dot_product_attention(const ConstAnyTensor& query, const ConstAnyTensor& key,
+                                  const ConstAnyTensor& value, const AnyTensor& output,
+                                  const AttentionOptions& options, Context& context) {
+  attend(query, key, value, output, options, context);
+}
+
+void scaled_dot_product_attention(const ConstAnyTensor& query, const KeyValueCache& cache,
+                                  const AnyTensor& output, const AttentionOptions& options,
+                                  Context& context) {
+  attend(query, KeyValueCacheAccess::keys(cache), KeyValueCacheAccess::values(cache), output,
+         options, context);
 }
 
 }  // namespace attn

@@ -95,8 +95,13 @@ IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const 
 IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::string_view prefix,
                                  bool strict, Context& context) {
   const std::vector<std::string> names = module.parameter_names();
-  return load_named_tensors(state_dict(module, prefix), "this module's parameters", file, prefix,
-                            strict, [&](std::size_t i, const Tensor& values) {
+  // Of which nothing is read but names and shapes.
+  std::vector<NamedTensor> targets;
+  module.visit_parameters([&](const ConstParameter& p) {
+    targets.push_back({with_prefix(prefix, std::string(p.name)), p.values});
+  });
+  return load_named_tensors(targets, "this module's parameters", file, prefix, strict,
+                            [&](std::size_t i, const Tensor& values) {
                               module.set_parameter(names[i], values, context);
                             });
 }

@@ -14,11 +14,16 @@
 // vectors run along. Keys and values are then read where they lie, and the softmax needs no sum
 // across a vector. Scores are in units of ln 2 (log2 e is folded into the queries), and the maximum
 // is rounded to an integer: taking it off is a matter of exponents, and rescaling is exact.
+//
+// Where products are those of bf16 pairs, queries and keys are paired along the depth, as they lie,
+// weights and values along the keys. The scale then waits until the products are formed, since the
+// queries cannot take it without being rounded once more.
 
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/attention_row.hpp"
+#include "kernels/bf16/pairs.hpp"
 #include "kernels/transpose.hpp"
 
 namespace attn::kernels {
@@ -34,10 +39,26 @@ inline constexpr index kKeyStep = 16;
 /// Maxima below this can be taken off as exponents; what is beyond goes row by row.
 inline constexpr float kLargestExponent = 0x1p22F;
 
+/// A head as tiles read it.
+template <class Isa>
+using TileHead = std::conditional_t<kPairs<Isa>, Bf16AttentionHead, AttentionHead>;
+
+/// Elements of a query or a key.
+template <class Isa>
+constexpr index element_depth(index head_dim) noexcept {
+  return kPairs<Isa> ? (head_dim + 1) / 2 : head_dim;
+}
+/// Rows of values in a tile of so many keys.
+template <class Isa>
+constexpr index element_keys(index keys) noexcept {
+  return kPairs<Isa> ? (keys + 1) / 2 : keys;
+}
+
 /// The scratch memory of one block of queries.
 template <class Isa>
 class BlockScratch {
  public:
+  using Row = RowScratch<FloatIsa<Isa>>;
   /// Whether scores take more steps than scale and exclusion by key ranges: these work on rows.
   static bool works_on_rows(const AttentionHead& head) noexcept {
     return head.mask || !scores_in_log2(head);
@@ -53,11 +74,18 @@ class BlockScratch {
   static index own_size(const AttentionHead& head) noexcept {
     const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
                            (head.relative_values ? relative_cols<Isa>(head) : 0);
-    return kBlockQueries * (head.head_dim + value_cols<Isa>(head) + 4 + relative);
+    return kBlockQueries * (element_depth<Isa>(head.head_dim) + value_cols<Isa>(head) + 4 +
+                            (kPairs<Isa> ? 1 : 0) + relative);
   }
   /// Floats that the blocks of a pass share.
   static index shared_size(const AttentionHead& head) noexcept {
-    return kBlockQueries * (Isa::kTileKeys + 1 + kScoreRow) + RowScratch<Isa>::size(head);
+    return kBlockQueries * (Isa::kTileKeys + 1 + kScoreRow) + tile_pairs(head) + Row::size(head);
+  }
+  /// Of the paired values of a tile, twice, and of its keys.
+  static index tile_pairs(const AttentionHead& head) noexcept {
+    if (!kPairs<Isa>) return 0;
+    return 2 * element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head) +
+           Isa::kTileKeys * element_depth<Isa>(head.head_dim);
   }
 
   BlockScratch(const AttentionHead& head, float* shared, float* own) noexcept {
@@ -69,8 +97,15 @@ class BlockScratch {
     tile = take(shared, Isa::kTileKeys);
     factor = take(shared, 1);
     rows = take(shared, kScoreRow);
+    if constexpr (kPairs<Isa>) {
+      value_pairs = reinterpret_cast<Bf16Pair*>(shared);
+      kept_pairs = value_pairs + element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head);
+      key_pairs = kept_pairs + element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head);
+      shared += tile_pairs(head);
+      total_weight = take(own, 1);
+    }
     row_memory = shared;
-    queries = take(own, head.head_dim);
+    queries = reinterpret_cast<TileElement<Isa>*>(take(own, element_depth<Isa>(head.head_dim)));
     values = take(own, value_cols<Isa>(head));
     max = take(own, 1);
     sum = take(own, 1);
@@ -80,18 +115,24 @@ class BlockScratch {
     if (head.relative_values) distances = take(own, relative_cols<Isa>(head));
   }
 
-  float* tile;     ///< Isa::kTileKeys × kBlockQueries: scores, then their exponentials
-  float* queries;  ///< head_dim × kBlockQueries
-  float* values;   ///< kBlockQueries × value columns: unnormalised output
-  float* max;      ///< per query: an integer near the largest score so far, or −∞
-  float* sum;      ///< per query
-  float* factor;   ///< per query: what its sums are rescaled by
+  float*
+      tile;  ///< Isa::kTileKeys × kBlockQueries: scores, then their exponentials, or pairs of them
+  TileElement<Isa>* queries;  ///< head_dim × kBlockQueries
+  float* values;              ///< kBlockQueries × value columns: unnormalised output
+  float* max;                 ///< per query: an integer near the largest score so far, or −∞
+  float* sum;                 ///< per query
+  float* factor;              ///< per query: what its sums are rescaled by
   std::int32_t* key_begin;
   std::int32_t* key_end;
   float* rows;                         ///< kBlockQueries × kScoreRow
   float* relative_products = nullptr;  ///< kBlockQueries × relative columns
   float* distances = nullptr;  ///< kBlockQueries × relative columns: weights per clipped distance
   float* row_memory;           ///< of a RowScratch
+  // Of pairs only.
+  Bf16Pair* value_pairs = nullptr;  ///< pairs of keys × value columns
+  Bf16Pair* kept_pairs = nullptr;   ///< the same with nothing of what a query may not attend to
+  Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, where they cannot be read in place
+  float* total_weight = nullptr;    ///< per query: sum of its weights as they are multiplied
 };
 
 template <class Isa>
@@ -125,32 +166,84 @@ ATTN_INLINE void for_columns(index cols, Body&& body, index col = 0) noexcept {
 
 /// Transposes the queries, scaled.
 template <class Isa>
-void load_queries(const AttentionHead& head, const QueryBlock& block, float scale,
-                  float* queries) noexcept {
-  transpose<Isa>(block.count, head.head_dim, head.query + block.first * head.query_row,
-                 head.query_row, head.query_col, scale, queries, kBlockQueries);
-  if (block.count == block.lanes) return;
-  for (index d = 0; d < head.head_dim; ++d) {
-    std::fill(queries + d * kBlockQueries + block.count, queries + d * kBlockQueries + block.lanes,
-              0.0F);
+void load_queries(const TileHead<Isa>& head, const QueryBlock& block, float scale,
+                  TileElement<Isa>* queries) noexcept {
+  if constexpr (kPairs<Isa>) {
+    return pair_queries<Isa>(block.count, block.lanes, head.head_dim,
+                             head.query + block.first * head.query_row, head.query_row,
+                             head.query_col, scale < 0, queries, kBlockQueries);
+  } else {
+    transpose<Isa>(block.count, head.head_dim, head.query + block.first * head.query_row,
+                   head.query_row, head.query_col, scale, queries, kBlockQueries);
+    if (block.count == block.lanes) return;
+    for (index d = 0; d < head.head_dim; ++d) {
+      std::fill(queries + d * kBlockQueries + block.count,
+                queries + d * kBlockQueries + block.lanes, 0.0F);
+    }
+  }
+}
+
+/// Rows that a product reads.
+template <class Isa>
+struct TileRows {
+  const TileElement<Isa>* data;
+  index row;
+};
+
+/// Keys from key0 on, which lie in one tile.
+template <class Isa>
+ATTN_INLINE TileRows<Isa> key_rows(const TileHead<Isa>& head, index key0,
+                                   const BlockScratch<Isa>& scratch) noexcept {
+  if constexpr (kPairs<Isa>) {
+    const index row = element_depth<Isa>(head.head_dim);
+    if (copies_keys(head)) return {scratch.key_pairs + key0 % Isa::kTileKeys * row, row};
+    return {reinterpret_cast<const Bf16Pair*>(head.key + key0 * head.key_row), head.key_row / 2};
+  } else {
+    return {head.key + key0 * head.key_row, head.key_row};
+  }
+}
+
+/// Values from key0 on, an even one where they are paired.
+template <class Isa>
+ATTN_INLINE TileRows<Isa> value_rows(const TileHead<Isa>& head, index key0,
+                                     const BlockScratch<Isa>& scratch) noexcept {
+  if constexpr (kPairs<Isa>) {
+    const index row = value_cols<Isa>(head);
+    return {scratch.value_pairs + key0 % Isa::kTileKeys / 2 * row, row};
+  } else {
+    return {head.value + key0 * head.value_row, head.value_row};
+  }
+}
+
+/// Pairs keys and values of a tile for all blocks of a pass; floats are read where they lie.
+template <class Isa>
+ATTN_INLINE void prepare_tile([[maybe_unused]] const TileHead<Isa>& head,
+                              [[maybe_unused]] index key0,
+                              [[maybe_unused]] const BlockScratch<Isa>& scratch) noexcept {
+  if constexpr (kPairs<Isa>) {
+    const index keys = std::min(Isa::kTileKeys, head.num_keys - key0);
+    pair_values(
+        head, key0, keys, value_cols<Isa>(head), [](index) { return true; }, scratch.value_pairs);
+    if (copies_keys(head)) pair_keys(head, key0, keys, scratch.key_pairs);
   }
 }
 
 /// tile_ji = k_j · q_i for keys [key0, key0 + keys).
 template <class Isa>
-ATTN_INLINE void score_tile(const AttentionHead& head, const QueryBlock& block, index key0,
+ATTN_INLINE void score_tile(const TileHead<Isa>& head, const QueryBlock& block, index key0,
                             index keys, const BlockScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
+  const TileRows<Isa> key = key_rows<Isa>(head, key0, scratch);
   for (index j = 0; j < keys; j += Isa::kScoreRows) {
     const index rows = std::min<index>(Isa::kScoreRows, keys - j);
     for_columns<Isa, Isa::kScoreVectors>(
         block.lanes, [&](index col, auto vectors) __attribute__((always_inline)) {
-          const float* b[vectors];
+          const TileElement<Isa>* b[vectors];
           unroll<vectors>([&](auto v) __attribute__((always_inline)) {
             b[v] = scratch.queries + col + v * kW;
           });
           product_rows<Isa, Isa::kScoreRows, vectors, TileFinish::kStore, kAnyStride, 1>(
-              rows, head.head_dim, head.key + (key0 + j) * head.key_row, head.key_row, b,
+              rows, element_depth<Isa>(head.head_dim), key.data + j * key.row, key.row, b,
               kBlockQueries, scratch.tile + j * kBlockQueries + col, kBlockQueries);
         });
   }
@@ -175,11 +268,11 @@ ATTN_INLINE void exclude_by_range(const QueryBlock& block, index key0, index key
   }
 }
 
-/// Transposes a tile back, into scratch.rows.
+/// Transposes a tile back, times a factor, into scratch.rows.
 template <class Isa>
-ATTN_INLINE void lay_out_rows(const QueryBlock& block, index keys,
-                              const BlockScratch<Isa>& scratch) noexcept {
-  transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, 1.0F, scratch.rows,
+ATTN_INLINE void lay_out_rows(const QueryBlock& block, index keys, const BlockScratch<Isa>& scratch,
+                              float factor = 1.0F) noexcept {
+  transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, factor, scratch.rows,
                  BlockScratch<Isa>::kScoreRow);
 }
 
@@ -191,19 +284,19 @@ ATTN_INLINE const float* relative_products_of(const AttentionHead& head, index r
                                    : nullptr;
 }
 
-/// The scores of a tile, excluded ones −∞, in units of ln 2.
+/// The scores of a tile, excluded ones −∞, in units of ln 2; of pairs in those of `score_unit`.
 template <class Isa>
-ATTN_INLINE void fill_tile(const AttentionHead& head, const QueryBlock& block, index key0,
+ATTN_INLINE void fill_tile(const TileHead<Isa>& head, const QueryBlock& block, index key0,
                            index keys, const BlockScratch<Isa>& scratch) noexcept {
   score_tile<Isa>(head, block, key0, keys, scratch);
   if (BlockScratch<Isa>::works_on_rows(head)) {
-    lay_out_rows<Isa>(block, keys, scratch);
+    lay_out_rows<Isa>(block, keys, scratch, kPairs<Isa> ? std::abs(head.scale) : 1.0F);
     for (index r = 0; r < block.count; ++r) {
       modify_scores<Isa>(head, block.first + r, key0, keys,
                          relative_products_of<Isa>(head, r, scratch), ScoreStage::kWeights,
                          scratch.rows + r * BlockScratch<Isa>::kScoreRow);
     }
-    const float unit = BlockScratch<Isa>::scores_in_log2(head) ? 1.0F : kLog2E;
+    const float unit = BlockScratch<Isa>::scores_in_log2(head) && !kPairs<Isa> ? 1.0F : kLog2E;
     transpose<Isa>(block.count, keys, scratch.rows, BlockScratch<Isa>::kScoreRow, 1, unit,
                    scratch.tile, kBlockQueries);
     return;
@@ -240,6 +333,14 @@ ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[
   }
 }
 
+/// What the scores of a tile of pairs are still to be multiplied by, to be in units of ln 2: what
+/// works on rows has done it.
+template <class Isa>
+ATTN_INLINE float score_unit(const AttentionHead& head) noexcept {
+  return !kPairs<Isa> || BlockScratch<Isa>::works_on_rows(head) ? 1.0F
+                                                                : std::abs(head.scale) * kLog2E;
+}
+
 /// What is taken off the scores of a query: its maximum, or 0 before the first key.
 template <class Isa>
 ATTN_INLINE Floats<Isa> shift_of(Floats<Isa> max) noexcept {
@@ -248,7 +349,8 @@ ATTN_INLINE Floats<Isa> shift_of(Floats<Isa> max) noexcept {
 
 /// Takes a tile of scores into the running maxima and sums; the exponentials stay in it.
 template <class Isa, int Vectors>
-ATTN_INLINE void update_softmax(index keys, index col, const BlockScratch<Isa>& scratch) noexcept {
+ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float unit,
+                                const BlockScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   float* tile = scratch.tile + col;
@@ -271,7 +373,9 @@ ATTN_INLINE void update_softmax(index keys, index col, const BlockScratch<Isa>& 
   F shift[Vectors], sum[Vectors], factor[Vectors];
   unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
     const F rounder(kRounder);
-    const F tile_max = (xsimd::max(largest[v], largest[Vectors + v]) + rounder) - rounder;
+    F tile_max = xsimd::max(largest[v], largest[Vectors + v]);
+    if constexpr (kPairs<Isa>) tile_max *= F(unit);
+    tile_max = (tile_max + rounder) - rounder;
     const F old_max = F::load_unaligned(scratch.max + col + v * kW);
     const F new_max = xsimd::max(tile_max, old_max);
     factor[v] =
@@ -280,30 +384,42 @@ ATTN_INLINE void update_softmax(index keys, index col, const BlockScratch<Isa>& 
     new_max.store_unaligned(scratch.max + col + v * kW);
     shift[v] = shift_of<Isa>(new_max);
   });
-  exponentials<Isa, Vectors>(keys, tile, shift, sum);
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-    float* total = scratch.sum + col + v * kW;
-    Isa::madd(F::load_unaligned(total), factor[v], sum[v]).store_unaligned(total);
-  });
+  const auto add_to = [&](float* totals) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      float* total = totals + col + v * kW;
+      Isa::madd(F::load_unaligned(total), factor[v], sum[v]).store_unaligned(total);
+    });
+  };
+  if constexpr (kPairs<Isa>) {
+    F weights[Vectors];
+    exponential_pairs<Isa, Vectors>(keys, unit, tile, kBlockQueries, shift, sum, weights);
+    add_to(scratch.sum);
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] = weights[v]; });
+    add_to(scratch.total_weight);
+  } else {
+    exponentials<Isa, Vectors>(keys, tile, shift, sum);
+    add_to(scratch.sum);
+  }
 }
 
 /// values = values · factor + tileᵀ · V for queries [begin, end) of a block.
 template <class Isa>
 ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, index keys,
-                            const float* value, index value_row,
-                            const BlockScratch<Isa>& scratch) noexcept {
+                            const TileRows<Isa>& value, const BlockScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   const index cols = value_cols<Isa>(head);
-  for_columns<Isa, Isa::kVectors>(cols, [&](index col,
-                                            auto vectors) __attribute__((always_inline)) {
-    const float* b[vectors];
-    unroll<vectors>([&](auto v) __attribute__((always_inline)) { b[v] = value + col + v * kW; });
-    for (index r = begin; r < end; r += Isa::kValueRows) {
-      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
-          std::min<index>(Isa::kValueRows, end - r), keys, scratch.tile + r, 0, b, value_row,
-          scratch.values + r * cols + col, cols, scratch.factor + r);
-    }
-  });
+  for_columns<Isa, Isa::kVectors>(
+      cols, [&](index col, auto vectors) __attribute__((always_inline)) {
+        const TileElement<Isa>* b[vectors];
+        unroll<vectors>([&](auto v)
+                            __attribute__((always_inline)) { b[v] = value.data + col + v * kW; });
+        for (index r = begin; r < end; r += Isa::kValueRows) {
+          product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
+              std::min<index>(Isa::kValueRows, end - r), element_keys<Isa>(keys),
+              reinterpret_cast<const TileElement<Isa>*>(scratch.tile) + r, 0, b, value.row,
+              scratch.values + r * cols + col, cols, scratch.factor + r);
+        }
+      });
 }
 
 /// What is done with the exponentials along the keys of a query: dropout, and sums per distance.
@@ -342,11 +458,13 @@ ATTN_INLINE SinkStart sink_start(const AttentionHead& head) noexcept {
 
 /// Starts queries [first, first + count).
 template <class Isa>
-QueryBlock begin_block(const AttentionHead& head, index first, index count,
+QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
                        const BlockScratch<Isa>& scratch) noexcept {
   QueryBlock block{first, count, round_up(count, kWidth<Isa>)};
-  constexpr int kVectors = Isa::kVectors;
-  if (head.packed_relative_keys) {
+  if constexpr (kPairs<Isa>) {
+    load_queries<Isa>(head, block, head.scale, scratch.queries);
+  } else if (head.packed_relative_keys) {
+    constexpr int kVectors = Isa::kVectors;
     load_queries<Isa>(head, block, head.scale, scratch.queries);
     const index columns = 2 * head.max_distance + 1;
     for (index col = 0; col < columns; col += kVectors * kWidth<Isa>) {
@@ -373,6 +491,7 @@ QueryBlock begin_block(const AttentionHead& head, index first, index count,
     const bool real = r < block.count;
     scratch.max[r] = sink.max;
     scratch.sum[r] = sink.sum;
+    if constexpr (kPairs<Isa>) scratch.total_weight[r] = sink.sum;
     scratch.key_begin[r] = real ? head.key_begin[block.first + r] : 0;
     scratch.key_end[r] = real ? head.key_end[block.first + r] : 0;
   }
@@ -423,7 +542,8 @@ bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
   if (head.log_sum_exp) {
     head.log_sum_exp[row * head.log_sum_exp_row] = log_sum_exp<Isa>(head, scratch.max[r], sum);
   }
-  return write_output<Isa>(head, row, values, reciprocal_sum<Isa>(sum));
+  const float total = kPairs<Isa> ? scratch.total_weight[r] : sum;
+  return write_output<Isa>(head, row, values, reciprocal_sum<Isa>(total));
 }
 
 /// Fills one stage of the scores of a finished block. Recomputes them: only who asks for the N × N
@@ -468,18 +588,38 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
 
 /// Attends query `row` by itself.
 template <class Isa>
-void attend_row(const AttentionHead& head, index row, const ScoreOutput* outputs, int num_outputs,
+void attend_row(const TileHead<Isa>& head, index row, const ScoreOutput* outputs, int num_outputs,
                 float* memory) noexcept {
-  const RowScratch<Isa> scratch(head, memory);
-  prepare_row<Isa>(head, row, scratch);
-  begin_row<Isa>(head, head.sink, scratch.sums);
-  add_keys<Isa>(head, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
-                scratch, scratch.sums);
-  finish_row<Isa>(head, row, scratch.sums);
-  for (int i = 0; i < num_outputs; ++i) {
-    if (outputs[i].stage == ScoreStage::kWeights) {
-      write_row<Isa>(head, row, outputs[i], scratch, scratch.sums);
+  if constexpr (kPairs<Isa>) {
+    attend_widened_row<FloatIsa<Isa>>(head, row, memory);
+  } else {
+    const RowScratch<Isa> scratch(head, memory);
+    prepare_row<Isa>(head, row, scratch);
+    begin_row<Isa>(head, head.sink, scratch.sums);
+    add_keys<Isa>(head, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
+                  scratch, scratch.sums);
+    finish_row<Isa>(head, row, scratch.sums);
+    for (int i = 0; i < num_outputs; ++i) {
+      if (outputs[i].stage == ScoreStage::kWeights) {
+        write_row<Isa>(head, row, outputs[i], scratch, scratch.sums);
+      }
     }
+  }
+}
+
+/// The values of a tile with zeros for those that query `row` may not attend to.
+template <class Isa>
+ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, index key0,
+                                          index keys, const BlockScratch<Isa>& scratch) noexcept {
+  if constexpr (kPairs<Isa>) {
+    pair_values(
+        head, key0, keys, value_cols<Isa>(head),
+        [&](index key) { return is_attended<FloatIsa<Isa>>(head, row, key); }, scratch.kept_pairs);
+    return {scratch.kept_pairs, value_cols<Isa>(head)};
+  } else {
+    const RowScratch<Isa> row_scratch(head, scratch.row_memory);
+    keep_attended<Isa>(head, row, key0, keys, row_scratch.kept_values);
+    return {row_scratch.kept_values, value_cols<Isa>(head)};
   }
 }
 
@@ -487,30 +627,30 @@ void attend_row(const AttentionHead& head, index row, const ScoreOutput* outputs
 /// these queries are done, and values that they may not attend to are not even multiplied by zero;
 /// their bits are those that finite values would have given.
 template <class Isa>
-void attend_tile(const AttentionHead& head, const QueryBlock& block, index key_begin, index key_end,
+void attend_tile(const TileHead<Isa>& head, const QueryBlock& block, index key_begin, index key_end,
                  const bool* chosen, const BlockScratch<Isa>& scratch) noexcept {
   const index key0 = std::max(key_begin, block.key_begin);
   const index keys = std::min(key_end, block.key_end) - key0;
   if (keys <= 0) return;
   fill_tile<Isa>(head, block, key0, keys, scratch);
+  const float unit = score_unit<Isa>(head);
   for_columns<Isa, Isa::kSoftmaxVectors>(
       block.lanes, [&](index col, auto vectors) __attribute__((always_inline)) {
-        update_softmax<Isa, vectors>(keys, col, scratch);
+        update_softmax<Isa, vectors>(keys, col, unit, scratch);
       });
-  if (head.random_words || scratch.distances) {
-    modify_weights<Isa>(head, block, key0, keys, scratch);
+  if constexpr (!kPairs<Isa>) {
+    if (head.random_words || scratch.distances) {
+      modify_weights<Isa>(head, block, key0, keys, scratch);
+    }
   }
   if (chosen) {
-    const RowScratch<Isa> row_scratch(head, scratch.row_memory);
     for (index r = 0; r < block.count; ++r) {
       if (!chosen[r]) continue;
-      keep_attended<Isa>(head, block.first + r, key0, keys, row_scratch.kept_values);
-      add_values<Isa>(head, r, r + 1, keys, row_scratch.kept_values, value_cols<Isa>(head),
-                      scratch);
+      add_values<Isa>(head, r, r + 1, keys,
+                      attended_values<Isa>(head, block.first + r, key0, keys, scratch), scratch);
     }
   } else {
-    add_values<Isa>(head, 0, block.count, keys, head.value + key0 * head.value_row, head.value_row,
-                    scratch);
+    add_values<Isa>(head, 0, block.count, keys, value_rows<Isa>(head, key0, scratch), scratch);
   }
 }
 
@@ -518,11 +658,12 @@ void attend_tile(const AttentionHead& head, const QueryBlock& block, index key_b
 /// outputs is not finite: perhaps a weight of zero has been multiplied with an infinity or NaN that
 /// is excluded.
 template <class Isa>
-QueryBlock attend_again(const AttentionHead& head, index first, index count, const bool* chosen,
+QueryBlock attend_again(const TileHead<Isa>& head, index first, index count, const bool* chosen,
                         const BlockScratch<Isa>& scratch) noexcept {
   const QueryBlock block = begin_block<Isa>(head, first, count, scratch);
   for (index key0 = block.key_begin / Isa::kTileKeys * Isa::kTileKeys; key0 < block.key_end;
        key0 += Isa::kTileKeys) {
+    prepare_tile<Isa>(head, key0, scratch);
     attend_tile<Isa>(head, block, key0, key0 + Isa::kTileKeys, chosen, scratch);
   }
   for (index r = 0; r < count; ++r) {
@@ -534,9 +675,11 @@ QueryBlock attend_again(const AttentionHead& head, index first, index count, con
 /// Writes the stages that are asked for of a block whose outputs are written, and attends queries
 /// row by row whose scores tiles cannot hold.
 template <class Isa>
-void finish_scores(const AttentionHead& head, const QueryBlock& block, const ScoreOutput* outputs,
+void finish_scores(const TileHead<Isa>& head, const QueryBlock& block, const ScoreOutput* outputs,
                    int num_outputs, const BlockScratch<Isa>& scratch) noexcept {
-  for (int i = 0; i < num_outputs; ++i) write_block<Isa>(head, block, outputs[i], scratch);
+  if constexpr (!kPairs<Isa>) {
+    for (int i = 0; i < num_outputs; ++i) write_block<Isa>(head, block, outputs[i], scratch);
+  }
   for (index r = 0; r < block.count; ++r) {
     if (!has_exponent<Isa>(head, block, r, scratch)) {
       attend_row<Isa>(head, block.first + r, outputs, num_outputs, scratch.row_memory);
@@ -546,7 +689,7 @@ void finish_scores(const AttentionHead& head, const QueryBlock& block, const Sco
 
 /// Writes everything that is asked for of a block that has passed over all of its keys.
 template <class Isa>
-void finish_block(const AttentionHead& head, const QueryBlock& block, const ScoreOutput* outputs,
+void finish_block(const TileHead<Isa>& head, const QueryBlock& block, const ScoreOutput* outputs,
                   int num_outputs, const BlockScratch<Isa>& scratch) noexcept {
   bool again[kBlockQueries];
   bool any_again = false;
@@ -559,7 +702,7 @@ void finish_block(const AttentionHead& head, const QueryBlock& block, const Scor
 }
 
 template <class Isa>
-void attend(const AttentionHead& head, index row_begin, index row_end, const ScoreOutput* outputs,
+void attend(const TileHead<Isa>& head, index row_begin, index row_end, const ScoreOutput* outputs,
             int num_outputs, float* memory) noexcept {
   using Scratch = BlockScratch<Isa>;
   const auto scratch = [&](index i) {
@@ -580,6 +723,7 @@ void attend(const AttentionHead& head, index row_begin, index row_end, const Sco
     // Tiles begin at multiples of their size, whatever a block leaves out of them.
     for (index key0 = key_begin / Isa::kTileKeys * Isa::kTileKeys; key0 < key_end;
          key0 += Isa::kTileKeys) {
+      prepare_tile<Isa>(head, key0, scratch(0));
       for (index i = 0; i < count; ++i) {
         attend_tile<Isa>(head, blocks[i], key0, key0 + Isa::kTileKeys, nullptr, scratch(i));
       }

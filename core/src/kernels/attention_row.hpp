@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "kernels/attention_scores.hpp"
+#include "kernels/elements.hpp"
 #include "kernels/logarithm.hpp"
 #include "kernels/product_tile.hpp"
 
@@ -92,63 +93,96 @@ void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noex
   if (sums.distances) std::fill_n(sums.distances, relative_cols<Isa>(head), 0.0F);
 }
 
-/// scores_j = q · k_j. Keys are read in the order in which they lie in memory and fetched ahead:
-/// processors do so by themselves, but not beyond a page, which is 16 keys of 64, and not where
-/// many rows are read by turns.
 template <class Isa>
-__attribute__((noinline)) void dot_keys(const AttentionHead& head, const float* query, index key0,
-                                        index keys, float* scores) noexcept {
+inline constexpr bool kHasSumLanes =
+    requires(const Floats<Isa> (&x)[kWidth<Isa>]) { Isa::sum_lanes(x); };
+
+/// scores_j = q · k_j. Keys are read in the order in which they lie in memory and fetched ahead:
+/// processors do so by themselves, but not beyond a page, which is 16 keys of 64 floats, and not
+/// where many rows are read by turns.
+template <class Isa, class T>
+__attribute__((noinline)) void dot_rows(index depth, const float* query, const T* key,
+                                        index key_row, index keys, float* scores) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  /// A narrow vector of the query serves several keys.
-  constexpr int kKeys = kW < kPanelWidth ? 4 : 1;
-  /// In floats, where keys are contiguous.
+  /// A narrow vector of the query serves several keys; and floats are too slow to come for a sum
+  /// of long vectors to take time.
+  constexpr bool kGroup = kHasSumLanes<Isa> && (kW < kPanelWidth || !std::is_same_v<T, float>);
+  constexpr int kKeys = kGroup ? kW : kW < kPanelWidth ? 4 : 1;
+  /// Where keys are contiguous: 8 KB of floats.
   constexpr index kAhead = 2048;
-  const index whole = head.head_dim / kW * kW;
-  const index ahead = kAhead / std::max(head.head_dim, kPanelWidth) * head.key_row;
+  /// A cache line.
+  constexpr auto kLine = static_cast<index>(64 / sizeof(T));
+  const index whole = depth / kW * kW;
+  const index ahead = kAhead / std::max(depth, kPanelWidth) * key_row;
   for (index j = 0; j < keys; j += kKeys) {
-    const float* rows[kKeys];
+    const T* rows[kKeys];
     F sums[kKeys];
     const auto each_row = [](auto&& body) __attribute__((always_inline)) { unroll<kKeys>(body); };
     // Beyond the last key the last one is read again; its scores are not used.
     each_row([&](auto i) __attribute__((always_inline)) {
-      rows[i] = head.key + (key0 + std::min<index>(j + i, keys - 1)) * head.key_row;
+      rows[i] = key + std::min<index>(j + i, keys - 1) * key_row;
       sums[i] = F(0.0F);
-      for (index d = 0; d < whole; d += kPanelWidth) __builtin_prefetch(rows[i] + ahead + d);
+      for (index d = 0; d < whole; d += kLine) __builtin_prefetch(rows[i] + ahead + d);
     });
     for (index d = 0; d < whole; d += kW) {
       const F q = F::load_unaligned(query + d);
       each_row([&](auto i) __attribute__((always_inline)) {
-        sums[i] = Isa::madd(q, F::load_unaligned(rows[i] + d), sums[i]);
+        sums[i] = Isa::madd(q, load<Isa>(rows[i] + d), sums[i]);
       });
     }
-    // One by one: xsimd 13.2's haddp, which sums a whole group, is wrong for AVX-512.
-    each_row([&](auto i)
-                 __attribute__((always_inline)) { scores[j + i] = xsimd::reduce_add(sums[i]); });
-    for (index i = 0; whole < head.head_dim && i < kKeys; ++i) {
-      for (index d = whole; d < head.head_dim; ++d) scores[j + i] += query[d] * rows[i][d];
+    if constexpr (kGroup) {
+      Isa::sum_lanes(sums).store_unaligned(scores + j);
+    } else {
+      each_row([&](auto i)
+                   __attribute__((always_inline)) { scores[j + i] = xsimd::reduce_add(sums[i]); });
+    }
+    for (index i = 0; whole < depth && i < kKeys; ++i) {
+      const float* rest = nullptr;
+      [[maybe_unused]] float widened[kW];
+      if constexpr (std::is_same_v<T, float>) {
+        rest = rows[i] + whole;
+      } else {
+        load_part<Isa>(rows[i] + whole, 1, depth - whole).store_unaligned(widened);
+        rest = widened;
+      }
+      for (index d = whole; d < depth; ++d) scores[j + i] += query[d] * rest[d - whole];
     }
   }
 }
 
-/// The block of values with the rows set to zero that query `row` may not attend to.
+/// scores_j = q · k_j for keys from key0 on.
+template <class Isa>
+void dot_keys(const AttentionHead& head, const float* query, index key0, index keys,
+              float* scores) noexcept {
+  const StoredRows& rows = head.stored_key;
+  with_type(rows.type, rows.data, [&](const auto* key) __attribute__((always_inline)) {
+    dot_rows<Isa>(head.head_dim, query, key + key0 * rows.row, rows.row, keys, scores);
+  });
+  if (!rows.scales) return;
+  const float* scales = rows.scales + key0 * rows.scale_row;
+  for (index j = 0; j < keys; ++j) scores[j] *= scales[j * rows.scale_row];
+}
+
+/// The block of values with the rows set to zero that query `row` may not attend to; of int8
+/// without their scales.
 template <class Isa>
 void keep_attended(const AttentionHead& head, index row, index key0, index keys,
                    float* kept) noexcept {
   const index cols = value_cols<Isa>(head);
-  for (index j = 0; j < keys; ++j) {
-    const bool attended = is_attended<Isa>(head, row, key0 + j);
-    const float* source = head.value + (key0 + j) * head.value_row;
-    for (index c = 0; c < cols; ++c) {
-      kept[j * cols + c] = attended && c < head.value_dim ? source[c] : 0.0F;
+  const StoredRows& rows = head.stored_value;
+  with_type(rows.type, rows.data, [&](const auto* value) __attribute__((always_inline)) {
+    for (index j = 0; j < keys; ++j) {
+      const index count = is_attended<Isa>(head, row, key0 + j) ? head.value_dim : 0;
+      convert_row<Isa>(count, cols, value + (key0 + j) * rows.row, 1, 1.0F, kept + j * cols, 1);
     }
-  }
+  });
 }
 
-/// sums = sums · factor + Σ_j weight_j · v_j for one block of keys.
+/// The same of floats, by the micro-kernel of products.
 template <class Isa>
-void add_weighted_values(index keys, const float* weights, const float* value, index value_row,
-                         index cols, float factor, float* sums) noexcept {
+void add_weighted_rows(index keys, const float* weights, const float* value, index value_row,
+                       index cols, float factor, float* sums) noexcept {
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = 4;
   index col = 0;
@@ -165,6 +199,69 @@ void add_weighted_values(index keys, const float* weights, const float* value, i
   }
 }
 
+/// sums = sums · factor + Σ_j weight_j · v_j for Vectors vectors of columns, in the order of keys.
+template <class Isa, int Vectors, class T>
+ATTN_INLINE void add_weighted_columns(index keys, const float* weights, const T* value,
+                                      index value_row, float factor, float* sums) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  const auto stride = static_cast<std::ptrdiff_t>(value_row);
+  F sum[Vectors];
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] = F(0.0F); });
+  for (index j = 0; j < keys; ++j, value += stride) {
+    const F weight(weights[j]);
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      sum[v] = Isa::madd(weight, load<Isa>(value + v * kW), sum[v]);
+    });
+  }
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    Isa::madd(F::load_unaligned(sums + v * kW), F(factor), sum[v]).store_unaligned(sums + v * kW);
+  });
+}
+
+template <class Isa, class T>
+__attribute__((noinline)) void add_weighted_rows(index keys, const float* weights, const T* value,
+                                                 index value_row, index cols, float factor,
+                                                 float* sums) noexcept {
+  constexpr index kW = kWidth<Isa>;
+  constexpr int kVectors = 8;
+  index col = 0;
+  for (; col + kVectors * kW <= cols; col += kVectors * kW) {
+    add_weighted_columns<Isa, kVectors>(keys, weights, value + col, value_row, factor, sums + col);
+  }
+  for (; col + 4 * kW <= cols; col += 4 * kW) {
+    add_weighted_columns<Isa, 4>(keys, weights, value + col, value_row, factor, sums + col);
+  }
+  for (; col < cols; col += kW) {
+    add_weighted_columns<Isa, 1>(keys, weights, value + col, value_row, factor, sums + col);
+  }
+}
+
+/// sums = sums · factor + Σ_j weight_j · v_j for one block of keys. Scales go into the weights;
+/// with `skip_excluded` values of excluded keys are not even multiplied by zero, and `kept_values`
+/// is where the others go.
+template <class Isa>
+void add_weighted_values(const AttentionHead& head, index row, index key0, index keys,
+                         bool skip_excluded, float* weights, float factor, float* kept_values,
+                         float* sums) noexcept {
+  const index cols = value_cols<Isa>(head);
+  const StoredRows& rows = head.stored_value;
+  if (rows.scales) {
+    const float* scales = rows.scales + key0 * rows.scale_row;
+    for (index j = 0; j < keys; ++j) {
+      const bool skip = skip_excluded && !is_attended<Isa>(head, row, key0 + j);
+      weights[j] = skip ? 0.0F : weights[j] * scales[j * rows.scale_row];
+    }
+  }
+  if (skip_excluded) {
+    keep_attended<Isa>(head, row, key0, keys, kept_values);
+    return add_weighted_rows<Isa>(keys, weights, kept_values, cols, cols, factor, sums);
+  }
+  with_type(rows.type, rows.data, [&](const auto* value) __attribute__((always_inline)) {
+    add_weighted_rows<Isa>(keys, weights, value + key0 * rows.row, rows.row, cols, factor, sums);
+  });
+}
+
 /// Adds keys [key_begin, key_end), from a multiple of kKeyTile on, to the sums. With
 /// `skip_excluded` values of excluded keys are not even multiplied by zero.
 template <class Isa>
@@ -176,13 +273,6 @@ void add_keys(const AttentionHead& head, index row, index key_begin, index key_e
     dot_keys<Isa>(head, scratch.query, key0, keys, scratch.scores);
     modify_scores<Isa>(head, row, key0, keys, scratch.relative_products, ScoreStage::kWeights,
                        scratch.scores);
-    const float* value = head.value + key0 * head.value_row;
-    index value_row = head.value_row;
-    if (skip_excluded) {
-      keep_attended<Isa>(head, row, key0, keys, scratch.kept_values);
-      value = scratch.kept_values;
-      value_row = value_cols<Isa>(head);
-    }
     const float old_max = *sums.row_max;
     const float new_max = std::max(old_max, max_of<Isa>(scratch.scores, padded_keys));
     const float sum = exp_all<Isa>(scratch.scores, padded_keys, safe_shift<Isa>(new_max), 1.0F);
@@ -195,8 +285,8 @@ void add_keys(const AttentionHead& head, index row, index key_begin, index key_e
       for (index c = 0; c <= 2 * head.max_distance; ++c) sums.distances[c] *= factor;
       add_to_distances<Isa>(head, row, key0, keys, scratch.scores, sums.distances);
     }
-    add_weighted_values<Isa>(keys, scratch.scores, value, value_row, value_cols<Isa>(head), factor,
-                             sums.values);
+    add_weighted_values<Isa>(head, row, key0, keys, skip_excluded, scratch.scores, factor,
+                             scratch.kept_values, sums.values);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "attn/element_type.hpp"
 #include "attn/instruction_set.hpp"
 
 /// What the SIMD kernels offer to the rest of the core: one table of plain function pointers per
@@ -33,6 +34,18 @@ constexpr index round_up(index value, index multiple) {
 /// Floats in the packed form of a (cols × depth) matrix.
 constexpr index packed_size(index cols, index depth) { return round_up(cols, kPanelWidth) * depth; }
 
+/// Two bf16 numbers, which the instructions for them multiply with two others and add up; the first
+/// in the low half. Where a row of bf16 numbers lies side by side, it is a row of pairs.
+struct __attribute__((may_alias)) Bf16Pair {
+  std::uint16_t first, second;
+};
+
+/// Pairs in the packed form of a (cols × depth) matrix of bf16: panels as of floats, of pairs along
+/// the depth; zeros where the last one has no second number.
+constexpr index bf16_packed_size(index cols, index depth) {
+  return round_up(cols, kPanelWidth) * ((depth + 1) / 2);
+}
+
 /// C = A · Bᵀ + bias for one block of rows: A (rows × depth), B (cols × depth) packed. With `add`
 /// what C holds is added to, without a bias.
 struct ProductArgs {
@@ -50,12 +63,38 @@ struct ProductArgs {
   bool add = false;
 };
 
+/// The same with a packed B of bf16, and A of bf16 or rounded to it. Products are exact, their sums
+/// float32.
+struct Bf16ProductArgs {
+  index rows = 0;
+  index cols = 0;
+  index depth = 0;
+  const float* a = nullptr;               ///< or null,
+  const std::uint16_t* bf16_a = nullptr;  ///< and then this
+  index a_row = 0;
+  index a_col = 1;
+  const Bf16Pair* packed_b = nullptr;
+  const float* bias = nullptr;  ///< cols values, or null
+  float* c = nullptr;
+  index c_row = 0;
+  index c_col = 1;
+};
+
 /// The stages of a score on its way to a weight, in the order of the attention contract.
 enum class ScoreStage : int {
   kScaled,   ///< scale · q·k, and the relative-key term
   kCapped,   ///< after softcap
   kBiased,   ///< after bias and exclusion: −∞ where excluded
   kWeights,  ///< after softmax and dropout
+};
+
+/// Rows as they are stored, their columns side by side.
+struct StoredRows {
+  ElementType type = ElementType::kFloat32;
+  const void* data = nullptr;
+  index row = 0;                  ///< stride, in elements
+  const float* scales = nullptr;  ///< of kInt8: what each row is multiplied by
+  index scale_row = 0;
 };
 
 /// One head of one batch entry.
@@ -73,6 +112,8 @@ struct AttentionHead {
   /// (num_keys, value_dim): unit column stride, readable up to a whole vector beyond value_dim.
   const float* value = nullptr;
   index value_row = 0;
+  /// The same for one query by itself, of any type.
+  StoredRows stored_key, stored_value;
 
   float* output = nullptr;  ///< (num_queries, value_dim)
   index output_row = 0;
@@ -118,6 +159,13 @@ struct AttentionHead {
   index dropout_row = 0;         ///< rows of weights before this head's
   std::uint32_t drop_below = 0;  ///< words below this drop
   float kept_factor = 1;
+};
+
+/// The same with query, key and value of bf16; without relative keys and values, and dropout.
+struct Bf16AttentionHead : AttentionHead {
+  const std::uint16_t* query = nullptr;  ///< (num_queries, head_dim)
+  const std::uint16_t* key = nullptr;    ///< (num_keys, head_dim), unit column stride
+  const std::uint16_t* value = nullptr;  ///< (num_keys, value_dim), unit column stride
 };
 
 /// Where a stage of the scores goes: (num_queries, num_keys).
@@ -217,6 +265,39 @@ struct MergeArgs {
   index log_sum_exp_row = 0;
   float* weights = nullptr;  ///< (rows, 2): what a and b were multiplied by; or null
 };
+
+/// to[i, c] = the number that from[i, c] stands for, and 0 from cols on.
+struct WidenArgs {
+  index rows = 0;
+  index cols = 0;
+  index padded_cols = 0;  ///< at least cols
+  StoredRows from;
+  index from_col = 1;
+  float* to = nullptr;
+  index to_row = 0;
+  index to_col = 1;
+};
+
+/// to[i, c] = the number of a type that is nearest to from[i, c], ties to even. With kInt8 a row is
+/// multiplied by 127 / its largest magnitude first, and its scale is that magnitude / 127: NaN
+/// where something in the row is not finite, and zero, as the row, where it is below
+/// kSmallestScale.
+struct NarrowArgs {
+  index rows = 0;
+  index cols = 0;
+  const float* from = nullptr;
+  index from_row = 0;
+  index from_col = 1;
+  ElementType type = ElementType::kFloat32;
+  void* to = nullptr;
+  index to_row = 0;
+  index to_col = 1;
+  float* scales = nullptr;  ///< (rows), for kInt8
+  index scale_row = 0;
+};
+
+/// The smallest scale of an int8 row: the smallest normal float.
+inline constexpr float kSmallestScale = 0x1p-126F;
 
 /// How a query and a key make a score.
 enum class PairScore : int {
@@ -391,6 +472,9 @@ struct KernelTable {
 
   void (*add)(const ElementwiseArgs&) noexcept;
 
+  void (*widen)(const WidenArgs&) noexcept;
+  void (*narrow)(const NarrowArgs&) noexcept;
+
   void (*merge)(const MergeArgs&) noexcept;
 
   /// Pools queries [row_begin, row_end); scratch holds value_dim floats rounded up to panels.
@@ -414,11 +498,28 @@ struct KernelTable {
   void (*dropout)(const DropoutArgs&) noexcept;
 };
 
+/// What an instruction set computes with products of bf16 pairs; everything else is done by the
+/// kernels for floats, whose table is that of another instruction set.
+struct Bf16Table {
+  InstructionSet instruction_set;
+
+  // As of KernelTable; scratch holds as many floats.
+  index product_rows;
+  index product_tile_rows;
+  index (*product_scratch)(index depth) noexcept;
+  void (*product)(const Bf16ProductArgs&, float* scratch) noexcept;
+  index attention_rows;
+  index attention_step;
+  index (*attention_scratch)(const AttentionHead&) noexcept;
+  void (*attend)(const Bf16AttentionHead&, index row_begin, index row_end, float* scratch) noexcept;
+};
+
 /// One per translation unit in isa/; null where this build has no such kernels.
 const KernelTable* scalar_table() noexcept;
 const KernelTable* sse4_1_table() noexcept;
 const KernelTable* avx2_table() noexcept;
 const KernelTable* avx512_table() noexcept;
+const Bf16Table* avx512_bf16_table() noexcept;
 const KernelTable* neon_table() noexcept;
 const KernelTable* wasm_simd128_table() noexcept;
 const KernelTable* wasm_relaxed_simd_table() noexcept;

@@ -2,6 +2,7 @@
 
 #include "kernels/activation.hpp"
 #include "kernels/dropout.hpp"
+#include "kernels/elements.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/few_keys.hpp"
 #include "kernels/masked_softmax.hpp"
@@ -42,6 +43,12 @@ namespace attn::kernels {
 ///   multiply_wide(a, b) the 64-bit products of the low halves of 64-bit lanes
 ///   narrow(a, b)       two vectors of doubles rounded to one of floats
 ///   at_least(x, low)   max(x, low) that keeps a NaN in x
+///   sum_lanes(x)       of as many vectors as they have lanes: the bits of xsimd's reduce_add of
+///   each;
+///                      where there is a faster way than one by one
+///   load_words(from)   as many 16-bit numbers as a vector has lanes, with zeros above them
+///   load_bytes(from)   as many bytes, with their signs
+///   load_float16(from), store_float16(x, to)  the same in float16; where there are instructions
 template <class Isa>
 constexpr KernelTable make_table() noexcept {
   return {
@@ -65,6 +72,8 @@ constexpr KernelTable make_table() noexcept {
       .rotate_pairs = &rotate_pairs<Isa>,
       .softmax = &masked_softmax<Isa>,
       .add = &add<Isa>,
+      .widen = &widen<Isa>,
+      .narrow = &narrow<Isa>,
       .merge = &merge<Isa>,
       .pool = &pool<Isa>,
       .gru_cell = &gru_cell<Isa>,

@@ -81,6 +81,19 @@ void store_at_edge(const float* tile, index tile_cols, index rows, index cols, b
   }
 }
 
+/// A product as blocks are formed of it: depth, rows of A and B are counted in elements.
+template <class Isa>
+struct BlockedProduct {
+  index rows, cols, depth;
+  const TileElement<Isa>* a;
+  index a_row;
+  const TileElement<Isa>* packed_b;
+  const float* bias;
+  float* c;
+  index c_row, c_col;
+  bool add;
+};
+
 /// A block of C, and what it is formed from.
 struct ProductBlock {
   index row, rows;
@@ -90,7 +103,7 @@ struct ProductBlock {
 
 /// C += bias for a block, or C = bias.
 template <class Isa>
-void apply_bias(const ProductArgs& p, const ProductBlock& block, bool only) noexcept {
+void apply_bias(const BlockedProduct<Isa>& p, const ProductBlock& block, bool only) noexcept {
   using F = Floats<Isa>;
   const index end = block.col + block.cols;
   for (index r = block.row; r < block.row + block.rows; ++r) {
@@ -110,15 +123,15 @@ void apply_bias(const ProductArgs& p, const ProductBlock& block, bool only) noex
 
 /// C = or += A · B for a block, tile by tile, whose rows of A are contiguous.
 template <class Isa>
-void multiply_block(const ProductArgs& p, const ProductBlock& block, const float* a, index a_row,
-                    float* tile) noexcept {
+void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
+                    const TileElement<Isa>* a, index a_row, float* tile) noexcept {
   constexpr int kVectors = Isa::kVectors;
   constexpr index kTileCols = kVectors * kWidth<Isa>;
   constexpr TileColumns kColumns = kPackedColumns<Isa, kVectors>;
   const bool first = block.k == 0 && !p.add;
   const index end = block.col + block.cols;
   for (index col = block.col; col < end; col += kTileCols) {
-    const float* b[kVectors];
+    const TileElement<Isa>* b[kVectors];
     // A vector wholly beyond the last panel is never stored; let it read the first one instead.
     unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
       const index c = col + v * kWidth<Isa>;
@@ -144,16 +157,17 @@ void multiply_block(const ProductArgs& p, const ProductBlock& block, const float
   }
 }
 
-template <class Isa>
-void product(const ProductArgs& p, float* scratch) noexcept {
+/// C = or += A · B, block by block. Where rows of A cannot be read in place, copy_rows(block, copy,
+/// row) brings those of a block together; what it writes beyond their end is the tile's.
+template <class Isa, class CopyRows>
+ATTN_INLINE void product_blocks(const BlockedProduct<Isa>& p, bool copies, CopyRows&& copy_rows,
+                                float* scratch) noexcept {
   if (p.depth == 0) {
     if (!p.add) apply_bias<Isa>(p, {0, p.rows, 0, p.cols, 0, 0}, true);
     return;
   }
   const index depth = depth_block(p.depth);
-  // Rows of A are read where they lie if that is side by side in the cache, too.
-  const bool copies = p.a_col != 1 || p.a_row % kCacheAlias == 0;
-  float* const copy = scratch;
+  auto* const copy = reinterpret_cast<TileElement<Isa>*>(scratch);
   float* const tile = scratch + kCachedRows<Isa> * depth;
   ProductBlock block;
   for (block.col = 0; block.col < p.cols; block.col += kColumnBlock) {
@@ -162,20 +176,36 @@ void product(const ProductArgs& p, float* scratch) noexcept {
       block.depth = std::min(depth, p.depth - block.k);
       for (block.row = 0; block.row < p.rows; block.row += kCachedRows<Isa>) {
         block.rows = std::min(kCachedRows<Isa>, p.rows - block.row);
-        const float* a = p.a + block.row * p.a_row + block.k * p.a_col;
-        if (copies && p.a_row == 1) {
-          // A is the transpose of a matrix. What is written beyond its end is the tile's.
-          transpose<Isa>(block.depth, block.rows, a, p.a_col, 1, 1.0F, copy, depth);
-        } else if (copies) {
-          for (index r = 0; r < block.rows; ++r) {
-            copy_row<Isa>(block.depth, a + r * p.a_row, p.a_col, copy + r * depth, 1);
-          }
+        if (copies) {
+          copy_rows(block, copy, depth);
+          multiply_block<Isa>(p, block, copy, depth, tile);
+        } else {
+          multiply_block<Isa>(p, block, p.a + block.row * p.a_row + block.k, p.a_row, tile);
         }
-        multiply_block<Isa>(p, block, copies ? copy : a, copies ? depth : p.a_row, tile);
         if (p.bias && block.k + block.depth == p.depth) apply_bias<Isa>(p, block, false);
       }
     }
   }
+}
+
+template <class Isa>
+void product(const ProductArgs& p, float* scratch) noexcept {
+  // Rows of A are read where they lie if that is side by side in the cache, too.
+  const bool copies = p.a_col != 1 || p.a_row % kCacheAlias == 0;
+  const auto copy_rows = [&](const ProductBlock& block, float* copy, index row) {
+    const float* a = p.a + block.row * p.a_row + block.k * p.a_col;
+    if (p.a_row == 1) {
+      // A is the transpose of a matrix. What is written beyond its end is the tile's.
+      transpose<Isa>(block.depth, block.rows, a, p.a_col, 1, 1.0F, copy, row);
+    } else {
+      for (index r = 0; r < block.rows; ++r) {
+        copy_row<Isa>(block.depth, a + r * p.a_row, p.a_col, copy + r * row, 1);
+      }
+    }
+  };
+  product_blocks<Isa>(
+      {p.rows, p.cols, p.depth, p.a, p.a_row, p.packed_b, p.bias, p.c, p.c_row, p.c_col, p.add},
+      copies, copy_rows, scratch);
 }
 
 }  // namespace attn::kernels

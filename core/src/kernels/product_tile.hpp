@@ -32,14 +32,14 @@ inline constexpr TileColumns kPackedColumns =
 
 /// Sums[Rows × Vectors·width] = A[Rows × depth] · B[depth × Vectors·width], into C.
 ///
-/// Element (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth; row
-/// r of C at c + r·c_row, contiguous. `row_factor` holds the factors per row. Each sum is formed
-/// over k in order, one multiply-add after the other, so its bits do not depend on Rows and
-/// Vectors.
+/// TileElement (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth;
+/// row r of C at c + r·c_row, contiguous. `row_factor` holds the factors per row. Each sum is
+/// formed over k in order, one multiply-add after the other, so its bits do not depend on Rows and
+/// Vectors. Where products are those of pairs, all of A, B and depth is counted in pairs.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
-ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
-                              const float* const (&b)[Vectors], index b_depth, float* c,
+ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_row,
+                              const TileElement<Isa>* const (&b)[Vectors], index b_depth, float* c,
                               index c_row, const float* row_factor) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
@@ -50,7 +50,7 @@ ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
   const auto b_stride = static_cast<std::ptrdiff_t>(b_depth);
   constexpr auto kAStride = static_cast<std::ptrdiff_t>(ADepth);
   constexpr bool kNeighbours = Columns == TileColumns::kNeighbours;
-  const float* columns[kNeighbours ? 1 : Vectors];
+  const TileElement<Isa>* columns[kNeighbours ? 1 : Vectors];
   std::copy_n(b, std::size(columns), columns);
   F sum[Rows][Vectors];
   unroll<Rows>([&](auto r) __attribute__((always_inline)) {
@@ -60,13 +60,13 @@ ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
     F values[Vectors];
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
       values[v] =
-          F::load_unaligned(kNeighbours ? columns[0] + v * kW : columns[kNeighbours ? 0 : v]);
+          load_elements<Isa>(kNeighbours ? columns[0] + v * kW : columns[kNeighbours ? 0 : v]);
     });
-    for (const float*& column : columns) column += b_stride;
+    for (const TileElement<Isa>*& column : columns) column += b_stride;
     unroll<Rows>([&](auto r) __attribute__((always_inline)) {
-      const F factor(a[r * row + i * kAStride]);
+      const F factor = broadcast_element<Isa>(a[r * row + i * kAStride]);
       unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-        sum[r][v] = Isa::madd(factor, values[v], sum[r][v]);
+        sum[r][v] = multiply_add<Isa>(factor, values[v], sum[r][v]);
       });
     });
   };
@@ -90,9 +90,10 @@ ATTN_INLINE void product_tile(index depth, const float* a, index a_row,
 /// uses it.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns = TileColumns::kNeighbours>
-__attribute__((noinline)) void product_rows(index rows, index depth, const float* a, index a_row,
-                                            const float* const (&b)[Vectors], index b_depth,
-                                            float* c, index c_row,
+__attribute__((noinline)) void product_rows(index rows, index depth, const TileElement<Isa>* a,
+                                            index a_row,
+                                            const TileElement<Isa>* const (&b)[Vectors],
+                                            index b_depth, float* c, index c_row,
                                             const float* row_factor = nullptr) noexcept {
   if (rows >= Rows) {
     product_tile<Isa, Rows, Vectors, Finish, ARow, ADepth, Columns>(depth, a, a_row, b, b_depth, c,
@@ -115,7 +116,8 @@ __attribute__((noinline)) void product_rows(index rows, index depth, const float
 /// Where vector v of a tile starts that begins at column `col` of a packed matrix: vectors may
 /// reach into the next panel.
 template <class Isa>
-ATTN_INLINE const float* packed_column(const float* packed, index depth, index col) noexcept {
+ATTN_INLINE const TileElement<Isa>* packed_column(const TileElement<Isa>* packed, index depth,
+                                                  index col) noexcept {
   return packed + col / kPanelWidth * kPanelWidth * depth + col % kPanelWidth;
 }
 

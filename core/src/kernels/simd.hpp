@@ -5,6 +5,7 @@
 // in an anonymous namespace, and every kernel is a template over it, so that code compiled for one
 // instruction set can never be linked into another.
 
+#include <bit>
 #include <cstdint>
 #include <utility>
 #include <xsimd/xsimd.hpp>
@@ -28,6 +29,74 @@ ATTN_INLINE void unroll(F&& body) noexcept {
   [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
     (body(std::integral_constant<int, I>{}), ...);
   }(std::make_integer_sequence<int, N>{});
+}
+
+/// Whether an instruction set's products are those of pairs. Such an `Isa` provides, beyond what it
+/// inherits of `FloatIsa`, with pairs in the lanes of vectors of floats:
+///   dot(a, b, c)      c + a.first·b.first + a.second·b.second, as its instruction rounds
+///   narrow(a, b)      the lanes of a, then those of b, rounded to bf16: a row of pairs
+///   pair(a, b)        lane by lane (a, b) rounded to bf16
+template <class Isa>
+inline constexpr bool kPairs = requires { typename Isa::FloatIsa; };
+
+template <class Isa>
+struct IsaTraits {
+  using Element = float;
+  using FloatIsa = Isa;
+};
+template <class Isa>
+  requires kPairs<Isa>
+struct IsaTraits<Isa> {
+  using Element = Bf16Pair;
+  using FloatIsa = typename Isa::FloatIsa;
+};
+
+/// What products are made of: floats or pairs.
+template <class Isa>
+using TileElement = typename IsaTraits<Isa>::Element;
+/// The same instruction set with products of floats.
+template <class Isa>
+using FloatIsa = typename IsaTraits<Isa>::FloatIsa;
+
+template <class Isa>
+ATTN_INLINE Floats<Isa> load_elements(const TileElement<Isa>* from) noexcept {
+  if constexpr (kPairs<Isa>) {
+    using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
+    return xsimd::bitwise_cast<float>(
+        Words::load_unaligned(static_cast<const std::uint32_t*>(static_cast<const void*>(from))));
+  } else {
+    return Floats<Isa>::load_unaligned(from);
+  }
+}
+
+template <class Isa>
+ATTN_INLINE void store_elements(Floats<Isa> elements, TileElement<Isa>* to) noexcept {
+  if constexpr (kPairs<Isa>) {
+    xsimd::bitwise_cast<std::uint32_t>(elements).store_unaligned(
+        static_cast<std::uint32_t*>(static_cast<void*>(to)));
+  } else {
+    elements.store_unaligned(to);
+  }
+}
+
+template <class Isa>
+ATTN_INLINE Floats<Isa> broadcast_element(const TileElement<Isa>& element) noexcept {
+  if constexpr (kPairs<Isa>) {
+    using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
+    return xsimd::bitwise_cast<float>(Words(std::bit_cast<std::uint32_t>(element)));
+  } else {
+    return Floats<Isa>(element);
+  }
+}
+
+/// sum + a·b, of elements.
+template <class Isa>
+ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> sum) noexcept {
+  if constexpr (kPairs<Isa>) {
+    return Isa::dot(a, b, sum);
+  } else {
+    return Isa::madd(a, b, sum);
+  }
 }
 
 /// Writes `count` floats to another place, whole vectors at a time where they lie side by side.

@@ -1,5 +1,7 @@
 #include "attn/layers/linear.hpp"
 
+#include <array>
+
 #include "attn/layers/embedding.hpp"
 #include "layers/packed_matrix.hpp"
 #include "layers/showing.hpp"
@@ -8,14 +10,29 @@
 
 namespace attn {
 
-Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool bias)
+Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool bias,
+               ElementType weight_type)
     : in_features_(in_features), out_features_(out_features) {
   validation::require_at_least("in_features", in_features, 1);
   validation::require_at_least("out_features", out_features, 1);
-  weight_ = add_parameter("weight", {out_features, in_features}, Initialization::xavier_uniform());
-  packed_ = std::make_shared<PackedMatrix>(out_features, in_features);
-  when_changed(
-      [packed = packed_, weight = weight_](Context& context) { packed->pack(weight, context); });
+  const auto xavier = Initialization::xavier_uniform();
+  if (weight_type == ElementType::kBFloat16) {
+    packed_ = std::make_shared<PackedMatrix>(out_features, in_features, weight_type);
+    add_kept_parameter(
+        "weight", std::array{out_features, in_features}, xavier,
+        {.type = weight_type,
+         .read = [packed = packed_](const Tensor& to) { packed->unpack(to); },
+         .write = [packed = packed_](const ConstTensor& from,
+                                     Context& context) { packed->pack(from, context); }});
+  } else if (weight_type == ElementType::kFloat32) {
+    weight_ = add_parameter("weight", {out_features, in_features}, xavier);
+    packed_ = std::make_shared<PackedMatrix>(out_features, in_features);
+    when_changed(
+        [packed = packed_, weight = weight_](Context& context) { packed->pack(weight, context); });
+  } else {
+    validation::fail(ErrorCode::kInvalidArgument, "weight_type", {to_string(weight_type)},
+                     {"float32 or bfloat16"});
+  }
   if (bias) bias_ = add_parameter("bias", {out_features});
   add_intermediates({"output"});
 }

@@ -33,6 +33,11 @@ std::optional<std::string_view> within(std::string_view name, std::string_view c
   validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\""}, {"one of: ", names});
 }
 
+[[noreturn]] void fail_kept(std::string_view name, ElementType type, const char* needs) {
+  validation::fail(ErrorCode::kUnsupported, name, {"a parameter kept as ", to_string(type)},
+                   {needs});
+}
+
 void draw(const Tensor& values, const Initialization& rule, const RandomStream& first,
           Context& context) {
   using Kind = Initialization::Kind;
@@ -62,21 +67,45 @@ struct Module::Node {
   struct Entry {
     std::string name;
     std::vector<std::int64_t> shape;
-    std::vector<float> values;
+    std::vector<float> values;  ///< none where the layer keeps them
     Initialization initialization;
+    std::optional<Keeper> keeper = {};
     std::vector<std::function<void(Context&)>> refreshes = {};
     std::uint64_t changes = 0;
 
     Tensor view() { return Tensor(values.data(), shape); }
     ConstTensor view() const { return ConstTensor(values.data(), shape); }
 
+    /// Calls use(view) with the values, or with a copy of them where the layer keeps them.
+    template <class F>
+    void with_values(F&& use) const {
+      if (!keeper) return use(view());
+      std::vector<float> copy(size());
+      const Tensor copied(copy.data(), shape);
+      keeper->read(copied);
+      use(ConstTensor(copied));
+    }
+    /// The same to be changed; the layer takes the copy over.
+    template <class F>
+    void change_values(Context& context, F&& change) {
+      if (!keeper) return change(view());
+      std::vector<float> copy(size());
+      const Tensor copied(copy.data(), shape);
+      keeper->read(copied);
+      change(copied);
+      keeper->write(copied, context);
+    }
+    std::size_t size() const {
+      std::size_t result = 1;
+      for (const std::int64_t count : shape) result *= static_cast<std::size_t>(count);
+      return result;
+    }
+
     /// The one place that says that what was made of this parameter is stale.
     void changed(Context& context) {
       ++changes;
       for (const auto& refresh : refreshes) refresh(context);
     }
-
-    void fill(float value) { std::ranges::fill(values, value); }
   };
   struct Child {
     std::string name;  ///< empty: the child's names stand as they are
@@ -166,6 +195,7 @@ struct Module::Node {
   static void collect(const std::shared_ptr<Node>& self, const std::string& path,
                       std::vector<ModuleAccess::FoundParameter>& found) {
     for (Entry& entry : self->entries) {
+      if (entry.keeper) fail_kept(path + entry.name, entry.keeper->type, "no gradient");
       found.push_back({path + entry.name, entry.view(), self, &entry});
     }
     for (const Child& child : self->children) {
@@ -179,13 +209,16 @@ struct Module::Node {
     for (Entry& entry : entries) {
       switch (entry.initialization.kind) {
         case Initialization::Kind::kZeros:
-          entry.fill(0);
-          break;
         case Initialization::Kind::kOnes:
-          entry.fill(1);
+          entry.change_values(context, [&](const Tensor& values) {
+            const bool ones = entry.initialization.kind == Initialization::Kind::kOnes;
+            std::fill_n(values.data(), entry.size(), ones ? 1.0F : 0.0F);
+          });
           break;
         default:
-          draw(entry.view(), entry.initialization, random, context);
+          entry.change_values(context, [&](const Tensor& values) {
+            draw(values, entry.initialization, random, context);
+          });
           random.stream += static_cast<std::uint64_t>(entry.initialization.parts);
       }
       entry.changed(context);
@@ -209,7 +242,9 @@ Module& Module::operator=(Module&&) noexcept = default;
 
 std::vector<std::string> Module::parameter_names() const {
   std::vector<std::string> names;
-  visit_parameters([&](const ConstParameter& p) { names.emplace_back(p.name); });
+  const Node& node = *node_;
+  Node::visit(node, "",
+              [&](const std::string& name, const Node::Entry&) { names.push_back(name); });
   return names;
 }
 
@@ -217,7 +252,25 @@ ConstTensor Module::parameter(std::string_view name) const {
   const Node& node = *node_;
   const Node::Entry* entry = Node::find(node, name);
   if (!entry) fail_unknown(name, parameter_names());
+  if (entry->keeper) fail_kept(name, entry->keeper->type, "read_parameter");
   return entry->view();
+}
+
+ElementType Module::parameter_type(std::string_view name) const {
+  const Node& node = *node_;
+  const Node::Entry* entry = Node::find(node, name);
+  if (!entry) fail_unknown(name, parameter_names());
+  return entry->keeper ? entry->keeper->type : ElementType::kFloat32;
+}
+
+void Module::read_parameter(std::string_view name, const Tensor& values, Context& context) const {
+  const Node& node = *node_;
+  const Node::Entry* entry = Node::find(node, name);
+  if (!entry) fail_unknown(name, parameter_names());
+  validation::require_same_shape(name, values, entry->view());
+  validation::require_data(name, values);
+  runtime::Execution run(context);
+  entry->with_values([&](const ConstTensor& from) { copy(from, values, run); });
 }
 
 void Module::set_parameter(std::string_view name, const ConstTensor& values, Context& context) {
@@ -225,15 +278,20 @@ void Module::set_parameter(std::string_view name, const ConstTensor& values, Con
   if (!entry) fail_unknown(name, parameter_names());
   validation::require_same_shape(name, values, entry->view());
   validation::require_data(name, values);
-  runtime::Execution run(context);
-  copy(values, entry->view(), run);
+  if (entry->keeper) {
+    entry->keeper->write(values, context);
+  } else {
+    runtime::Execution run(context);
+    copy(values, entry->view(), run);
+  }
   entry->changed(context);
 }
 
 void Module::visit_parameters(const std::function<void(const ConstParameter&)>& visit) const {
   const Node& node = *node_;
   Node::visit(node, "", [&](const std::string& name, const Node::Entry& entry) {
-    visit({name, entry.view(), entry.initialization});
+    entry.with_values(
+        [&](const ConstTensor& values) { visit({name, values, entry.initialization}); });
   });
 }
 
@@ -241,7 +299,8 @@ void Module::update_parameters(const std::function<void(const Parameter&)>& upda
                                Context& context) {
   Node::visit(*node_, "", [&](const std::string& name, Node::Entry& entry) {
     try {
-      update({name, entry.view(), entry.initialization});
+      entry.change_values(
+          context, [&](const Tensor& values) { update({name, values, entry.initialization}); });
     } catch (...) {
       entry.changed(context);
       throw;
@@ -278,6 +337,20 @@ Tensor Module::add_parameter(std::string name, std::span<const std::int64_t> sha
                             .values = std::vector<float>(size, first),
                             .initialization = initialization});
   return node_->entries.back().view();
+}
+
+void Module::add_kept_parameter(std::string name, std::span<const std::int64_t> shape,
+                                const Initialization& initialization, Keeper keeper) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) {
+    validation::require_at_least(name, size, 0);
+    count = validation::product(name, {count, size});
+  }
+  node_->entries.push_back({.name = std::move(name),
+                            .shape = {shape.begin(), shape.end()},
+                            .values = {},
+                            .initialization = initialization,
+                            .keeper = std::move(keeper)});
 }
 
 void Module::when_changed(std::function<void(Context&)> refresh) {

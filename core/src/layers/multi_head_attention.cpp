@@ -231,8 +231,9 @@ void MultiHeadAttention::Impl::check_keys(const ConstTensor& query, const ConstT
 }
 
 void MultiHeadAttention::Impl::check_cache(const KeyValueCache& cache, std::int64_t batch) const {
-  validation::require_shape("cache", cache.keys(), {batch, kv_heads, -1, head_dim});
-  validation::require_shape("cache", cache.values(), {batch, kv_heads, -1, head_dim});
+  const auto needed = {batch, kv_heads, std::int64_t{-1}, head_dim};
+  validation::require_shape("cache", KeyValueCacheAccess::keys(cache).shape(), needed);
+  validation::require_shape("cache", KeyValueCacheAccess::values(cache).shape(), needed);
 }
 
 Tensor MultiHeadAttention::Impl::project(const PackedMatrix& weight, std::int64_t bias_offset,
@@ -339,7 +340,7 @@ void MultiHeadAttention::Impl::check_options(const AttentionOptions& attention,
                                                   .value_dim = head_dim});
 }
 
-void MultiHeadAttention::Impl::attend(const Tensor& q, const ConstTensor& k, const ConstTensor& v,
+void MultiHeadAttention::Impl::attend(const Tensor& q, const StoredTensor& k, const StoredTensor& v,
                                       const Tensor& to, const AttentionOptions& attention,
                                       Showing& show, runtime::Execution& run,
                                       Context& context) const {
@@ -351,14 +352,16 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const ConstTensor& k, con
                       joined_shape);
   float* scratch = output->take_scratch(run);
   show.copy("q", q, run);
-  show.copy("k", k, run);
-  show.copy("v", v, run);
+  for (const auto& [name, rows] : {std::pair("k", &k), std::pair("v", &v)}) {
+    const Tensor shown = show.take(name, rows->shape());
+    if (!shown.is_none()) widen(*rows, shown, run.kernels());
+  }
   AttentionOptions terms = with_terms(attention);
   const ShownStages stages(terms, show, {batch, heads, num_queries, num_keys});
   const Tensor shown_heads = show.take("head_output", q.shape());
   const Tensor shown = show.take("output", {batch, num_queries, options.d_model});
 
-  scaled_dot_product_attention(q, k, v, joined.split_heads(heads), terms, context);
+  attn::attend(q, k, v, joined.split_heads(heads), terms, context);
   stages.fill(run);
   show.fill(shown_heads, joined.split_heads(heads), run);
   output->multiply(joined, output_bias.data(), with_batch(to), run, scratch);
@@ -396,13 +399,14 @@ void MultiHeadAttention::forward(const ConstTensor& query, const ConstTensor& ke
     const Tensor q = impl.project_queries(query, key.size(-2), attention, show, run, context);
     const Tensor k = impl.project_keys(key, 0, show, run, context);
     const Tensor v = impl.project_values(value, run);
-    impl.attend(q, k, v, output, attention, show, run, context);
+    impl.attend(q, ConstTensor(k), ConstTensor(v), output, attention, show, run, context);
   }
   show.done();
 }
 
-KeyValueCache MultiHeadAttention::make_cache(std::int64_t batch, std::int64_t capacity) const {
-  return KeyValueCache(batch, impl_->kv_heads, impl_->head_dim, impl_->head_dim, capacity);
+KeyValueCache MultiHeadAttention::make_cache(std::int64_t batch, std::int64_t capacity,
+                                             ElementType type) const {
+  return KeyValueCache(batch, impl_->kv_heads, impl_->head_dim, impl_->head_dim, capacity, type);
 }
 
 void MultiHeadAttention::append(const ConstTensor& key, const ConstTensor& value,
@@ -425,7 +429,8 @@ void MultiHeadAttention::attend(const ConstTensor& query, const KeyValueCache& c
   Showing show(*this, intermediates, query.rank() == 3);
   runtime::Execution run(context);
   const Tensor q = impl.project_queries(query, cache.length(), attention, show, run, context);
-  impl.attend(q, cache.keys(), cache.values(), output, attention, show, run, context);
+  impl.attend(q, KeyValueCacheAccess::keys(cache), KeyValueCacheAccess::values(cache), output,
+              attention, show, run, context);
   show.done();
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "attention/stored_tensor.hpp"
 #include "attn/layers/multi_head_attention.hpp"
 #include "layers/packed_matrix.hpp"
 #include "layers/showing.hpp"
@@ -70,7 +71,7 @@ struct MultiHeadAttention::Impl {
   void check_options(const AttentionOptions& attention, const ConstTensor& query,
                      std::int64_t num_keys) const;
   /// What follows the input projections: q attends to k and v, and is projected to the output.
-  void attend(const Tensor& q, const ConstTensor& k, const ConstTensor& v, const Tensor& output,
+  void attend(const Tensor& q, const StoredTensor& k, const StoredTensor& v, const Tensor& output,
               const AttentionOptions& attention, Showing& show, runtime::Execution& run,
               Context& context) const;
 };

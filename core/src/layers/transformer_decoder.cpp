@@ -126,11 +126,12 @@ void TransformerDecoderLayer::forward(const ConstTensor& x, const ConstTensor& m
 
 TransformerDecoderLayer::State TransformerDecoderLayer::start(const ConstTensor& memory,
                                                               std::int64_t capacity,
-                                                              Context& context) const {
+                                                              Context& context,
+                                                              ElementType type) const {
   check_memory(memory, memory, false);
   const std::int64_t batch = batch_of(memory);
-  State state{.self_attention = self_attention_.make_cache(batch, capacity),
-              .memory = cross_attention_.make_cache(batch, memory.size(-2))};
+  State state{.self_attention = self_attention_.make_cache(batch, capacity, type),
+              .memory = cross_attention_.make_cache(batch, memory.size(-2), type)};
   cross_attention_.append(memory, memory, state.memory, context);
   return state;
 }
@@ -207,11 +208,12 @@ void TransformerDecoder::forward(const ConstTensor& x, const ConstTensor& memory
 }
 
 TransformerDecoder::State TransformerDecoder::start(const ConstTensor& memory,
-                                                    std::int64_t capacity, Context& context) const {
+                                                    std::int64_t capacity, Context& context,
+                                                    ElementType type) const {
   State state;
   state.layers_.reserve(layers_.size());
   for (const TransformerDecoderLayer& layer : layers_) {
-    state.layers_.push_back(layer.start(memory, capacity, context));
+    state.layers_.push_back(layer.start(memory, capacity, context, type));
   }
   return state;
 }

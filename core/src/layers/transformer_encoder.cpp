@@ -116,11 +116,12 @@ void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
 }
 
 std::vector<KeyValueCache> TransformerEncoder::make_caches(std::int64_t batch,
-                                                           std::int64_t capacity) const {
+                                                           std::int64_t capacity,
+                                                           ElementType type) const {
   std::vector<KeyValueCache> caches;
   caches.reserve(layers_.size());
   for (const TransformerEncoderLayer& layer : layers_) {
-    caches.push_back(layer.self_attention().make_cache(batch, capacity));
+    caches.push_back(layer.self_attention().make_cache(batch, capacity, type));
   }
   return caches;
 }

@@ -222,13 +222,13 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   show.done();
 }
 
-std::vector<KeyValueCache> LanguageModel::make_caches(std::int64_t batch,
-                                                      std::int64_t capacity) const {
+std::vector<KeyValueCache> LanguageModel::make_caches(std::int64_t batch, std::int64_t capacity,
+                                                      ElementType type) const {
   if (!options_.causal) {
     validation::fail(ErrorCode::kUnsupported, "make_caches",
                      {"a model whose tokens attend to those after them"}, {"a causal one"});
   }
-  return stack_.make_caches(batch, capacity);
+  return stack_.make_caches(batch, capacity, type);
 }
 
 std::int64_t choose_token(const ConstTensor& logits, const SamplingOptions& options,
@@ -293,7 +293,7 @@ std::vector<std::int64_t> LanguageModel::generate(const IdView& ids,
                            {"at most ", std::max<std::int64_t>(places - ids.size(0) + 1, 0),
                             ": the model has ", places, " positions"});
   }
-  std::vector<KeyValueCache> caches = make_caches();
+  std::vector<KeyValueCache> caches = make_caches(1, 0, options.cache_type);
   std::vector<float> values(static_cast<std::size_t>(output_->out_features()));
   const Tensor logits(values.data(), {1, output_->out_features()});
   LanguageModelCall call;

@@ -2,6 +2,7 @@
 
 #ifdef __EMSCRIPTEN__
 #include <emscripten/heap.h>
+#include <malloc.h>
 #else
 #include <unistd.h>
 #endif
@@ -27,11 +28,13 @@ using validation::fail;
 
 constexpr std::int64_t kSlice = 1 << 20;
 
-/// Bytes that weights may take: what the machine has, or what WebAssembly's memory can still grow.
+/// Bytes that weights may take: what the machine has, or what is free in WebAssembly's memory,
+/// which never shrinks, and what it can still grow.
 std::int64_t memory_of_machine() {
 #ifdef __EMSCRIPTEN__
   return static_cast<std::int64_t>(emscripten_get_heap_max()) -
-         static_cast<std::int64_t>(emscripten_get_heap_size());
+         static_cast<std::int64_t>(emscripten_get_heap_size()) +
+         static_cast<std::int64_t>(static_cast<std::size_t>(mallinfo().fordblks));
 #else
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 #endif

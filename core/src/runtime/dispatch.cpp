@@ -15,6 +15,7 @@ struct Implementation {
   /// Null when this build has no such kernels.
   const kernels::KernelTable* (*table)() noexcept;
   bool (*machine_has_it)() noexcept;
+  const kernels::Bf16Table* (*bf16_table)() noexcept = nullptr;
 };
 
 bool always() noexcept { return true; }
@@ -23,17 +24,22 @@ bool always() noexcept { return true; }
 #define ATTN_X86_TABLE(function) &kernels::function
 // GCC's and clang's CPU detection also asks the operating system whether it saves the registers.
 bool has_sse4_1() noexcept { return __builtin_cpu_supports("sse4.1"); }
-bool has_avx2() noexcept { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool has_avx2() noexcept {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c");
+}
 bool has_avx512() noexcept {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512cd") && has_avx2();
 }
+bool has_avx512_bf16() noexcept { return __builtin_cpu_supports("avx512bf16") && has_avx512(); }
 #else
 #define ATTN_X86_TABLE(function) nullptr
 bool has_sse4_1() noexcept { return false; }
 bool has_avx2() noexcept { return false; }
 bool has_avx512() noexcept { return false; }
+bool has_avx512_bf16() noexcept { return false; }
 #endif
 
 #if defined(__aarch64__)
@@ -60,6 +66,8 @@ bool has_avx512() noexcept { return false; }
 
 /// Best first.
 constexpr std::array kImplementations{
+    Implementation{InstructionSet::kAvx512Bf16, "avx512_bf16", ATTN_X86_TABLE(avx512_table),
+                   &has_avx512_bf16, ATTN_X86_TABLE(avx512_bf16_table)},
     Implementation{InstructionSet::kAvx512, "avx512", ATTN_X86_TABLE(avx512_table), &has_avx512},
     Implementation{InstructionSet::kAvx2, "avx2", ATTN_X86_TABLE(avx2_table), &has_avx2},
     Implementation{InstructionSet::kSse41, "sse4_1", ATTN_X86_TABLE(sse4_1_table), &has_sse4_1},
@@ -107,6 +115,15 @@ const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept {
   for (const Implementation& implementation : kImplementations) {
     if (implementation.isa == isa && implementation.table && implementation.machine_has_it()) {
       return implementation.table();
+    }
+  }
+  return nullptr;
+}
+
+const kernels::Bf16Table* find_bf16_kernels(InstructionSet isa) noexcept {
+  for (const Implementation& implementation : kImplementations) {
+    if (implementation.isa == isa && implementation.bf16_table && implementation.machine_has_it()) {
+      return implementation.bf16_table();
     }
   }
   return nullptr;

@@ -9,4 +9,7 @@ namespace attn::runtime {
 /// them.
 const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept;
 
+/// Its kernels for products of bf16 pairs; null where it has none.
+const kernels::Bf16Table* find_bf16_kernels(InstructionSet isa) noexcept;
+
 }  // namespace attn::runtime

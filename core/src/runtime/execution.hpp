@@ -16,10 +16,16 @@
 namespace attn {
 
 struct Context::Impl {
-  Impl(int num_threads, const ParallelFor& parallel_for, const kernels::KernelTable& table)
-      : kernels(table), pool(num_threads, parallel_for) {}
+  Impl(int num_threads, const ParallelFor& parallel_for, InstructionSet isa,
+       const kernels::KernelTable& table, const kernels::Bf16Table* bf16_table)
+      : instruction_set(isa),
+        kernels(table),
+        bf16_kernels(bf16_table),
+        pool(num_threads, parallel_for) {}
 
+  InstructionSet instruction_set;
   const kernels::KernelTable& kernels;
+  const kernels::Bf16Table* bf16_kernels;
   runtime::ThreadPool pool;
   runtime::Arena arena;
   /// Recursive, because layers call other public functions on the same context.
@@ -47,6 +53,8 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   const kernels::KernelTable& kernels() const noexcept { return impl_.kernels; }
+  /// For products of bf16 pairs, or null: then bf16 is widened.
+  const kernels::Bf16Table* bf16_kernels() const noexcept { return impl_.bf16_kernels; }
   int num_threads() const noexcept { return impl_.pool.num_threads(); }
 
   /// Scratch memory for `count` elements, aligned to a cache line, valid until this call ends.

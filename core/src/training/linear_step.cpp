@@ -5,10 +5,14 @@
 #include "rows.hpp"
 #include "training/products.hpp"
 #include "training/row_sums.hpp"
+#include "validation.hpp"
 
 namespace attn {
 
 Variable Linear::forward(const Variable& x) const {
+  if (weight_.is_none()) {
+    validation::fail(ErrorCode::kUnsupported, "weight", {"bfloat16"}, {"float32 for a gradient"});
+  }
   training::Recording record("Linear", this, {&x});
   require_rows("x", x.value(), "in_features", in_features_);
   Tensor y = x.rank() == 3 ? record.memory({x.size(0), x.size(1), out_features_})

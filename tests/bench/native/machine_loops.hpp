@@ -32,6 +32,8 @@ struct MachineLoops {
 const MachineLoops* baseline_loops();
 const MachineLoops* avx2_loops();
 const MachineLoops* avx512_loops();
+/// Its multiply-adds are those of bfloat16 pairs.
+const MachineLoops* avx512_bf16_loops();
 /// SIMD128 with a multiply and an add, or with relaxed SIMD's multiply-add, as the build is.
 const MachineLoops* wasm_loops();
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <span>
 
 #include "accuracy/accuracy.hpp"
+#include "attn/attention/key_value_cache.hpp"
 #include "attn/attention/masked_softmax.hpp"
+#include "attn/attention/merge_attention.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/positions/alibi.hpp"
 #include "reference/masked_softmax.hpp"
@@ -166,11 +169,157 @@ const Row kSinks("attention, sinks", kShape, kOutputBound, [](Case& c) {
   p.exact.sinks = Array({2}, sinks);
   p.measure_output();
 });
+/// For tensors of bfloat16, whose weights may be rounded to it, too.
+Array bfloat16_bounds(const Problem& p, const reference::AttentionResult& expected) {
+  Array bounds(expected.output.shape, 2.5e-6 * 8 * p.max_value);
+  for (std::int64_t h = 0; h < p.s.query_heads; ++h) {
+    for (std::int64_t i = 0; i < p.s.num_queries; ++i) {
+      for (std::int64_t d = 0; d < p.s.value_dim; ++d) {
+        for (std::int64_t j = 0; j < p.s.num_keys; ++j) {
+          bounds.at({0, h, i, d}) +=
+              0x1p-8 * expected.weights.at({0, h, i, j}) *
+              std::abs(p.exact.value.at({0, h, j, d}) - expected.output.at({0, h, i, d}));
+        }
+      }
+    }
+  }
+  return bounds;
+}
+
+/// Tensors of bfloat16. Where products are not of pairs, the call is that of float32, of which the
+/// bound is told here, too.
+void measure_bfloat16(Case& c, bool log_sum_exp) {
+  Problem p(c, {}, kHard);
+  using Bf16 = std::vector<attn::BFloat16>;
+  const auto rounded = [](std::vector<float>& numbers, Array& exact) {
+    const Bf16 result(numbers.begin(), numbers.end());
+    exact.values.assign(result.begin(), result.end());
+    return result;
+  };
+  const Bf16 query = rounded(p.query, p.exact.query), key = rounded(p.key, p.exact.key),
+             value = rounded(p.value, p.exact.value);
+  const auto view = [](const Bf16& numbers, const Array& exact) {
+    return attn::TensorView<const attn::BFloat16>(numbers.data(), exact.shape);
+  };
+  const auto expected = reference::attention(p.exact);
+  std::vector<float> output(expected.output.values.size());
+  std::vector<float> sums(expected.log_sum_exp.values.size());
+  p.options.log_sum_exp = {sums.data(), expected.log_sum_exp.shape};
+  attn::scaled_dot_product_attention(
+      view(query, p.exact.query), view(key, p.exact.key), view(value, p.exact.value),
+      attn::Tensor(output.data(), expected.output.shape), p.options, c.context());
+  if (log_sum_exp) return c.add(sums, expected.log_sum_exp, 3e-6 * 8);
+  const Array bounds = bfloat16_bounds(p, expected);
+  c.add(output, expected.output, bounds);
+}
+const Row kBfloat16("attention, bfloat16 to float32", kHardShape,
+                    "2.5e-6 · √D · max|v| + 2^-8 · Σ w·|v − o|",
+                    [](Case& c) { measure_bfloat16(c, false); });
+const Row kBfloat16LogSumExp("attention, bfloat16, log-sum-exp", kHardShape, "3e-6 · √D",
+                             [](Case& c) { measure_bfloat16(c, true); });
 const Row kOneQuery("attention, one query", "N 1, K 2000, D 128, |scores| ≤ 20", kOutputBound,
                     [](Case& c) {
                       Problem p(c, {1, 2, 1, 1, 2000, 128, 128}, kHard);
                       p.measure_output();
                     });
+
+/// One query over what a cache has stored; the numbers in it are the exact ones.
+void measure_cache(Case& c, attn::ElementType type) {
+  Problem p(c, {1, 2, 1, 1, 2000, 128, 128}, kHard);
+  const Shape shape{1, 1, 2000, 128};
+  const attn::Tensor keys(p.key.data(), std::span<const std::int64_t>(shape));
+  const attn::Tensor values(p.value.data(), std::span<const std::int64_t>(shape));
+  attn::KeyValueCache cache(1, 1, 128, 128, 0, type);
+  cache.append(keys, values);
+  cache.read_keys(keys);
+  cache.read_values(values);
+  p.exact.key = Array(shape, p.key);
+  p.exact.value = Array(shape, p.value);
+  std::vector<float> output(2 * 128);
+  attn::scaled_dot_product_attention({p.query.data(), {1, 2, 1, 128}}, cache,
+                                     {output.data(), {1, 2, 1, 128}}, {}, c.context());
+  c.add(output, reference::attention(p.exact).output, 2.5e-6 * std::sqrt(128.0) * p.max_value);
+}
+const char* const kCacheShape = "N 1, K 2000, D 128, |scores| ≤ 20";
+const Row kFloat16Cache("attention, cache of float16", kCacheShape, kOutputBound,
+                        [](Case& c) { measure_cache(c, attn::ElementType::kFloat16); });
+const Row kBFloat16Cache("attention, cache of bfloat16", kCacheShape, kOutputBound,
+                         [](Case& c) { measure_cache(c, attn::ElementType::kBFloat16); });
+const Row kInt8Cache("attention, cache of int8", kCacheShape, kOutputBound,
+                     [](Case& c) { measure_cache(c, attn::ElementType::kInt8); });
+
+/// Inputs and outputs of a type of two bytes; the rounded inputs are the exact ones.
+template <class T>
+void measure_short(Case& c, double rounding) {
+  Problem p(c, {}, kHard);
+  const auto rounded = [](std::vector<float>& x, Array& exact) {
+    const std::vector<T> result(x.begin(), x.end());
+    std::ranges::copy(result, x.begin());
+    exact = Array(exact.shape, x);
+    return result;
+  };
+  const std::vector<T> q = rounded(p.query, p.exact.query), k = rounded(p.key, p.exact.key),
+                       v = rounded(p.value, p.exact.value);
+  std::vector<T> output(2 * 65 * 64);
+  attn::scaled_dot_product_attention({q.data(), {1, 2, 65, 64}}, {k.data(), {1, 2, 130, 64}},
+                                     {v.data(), {1, 2, 130, 64}}, {output.data(), {1, 2, 65, 64}},
+                                     {}, c.context());
+  const auto expected = reference::attention(p.exact);
+  const Array& exact = expected.output;
+  const bool pairs = std::same_as<T, attn::BFloat16>;
+  const Array bounds =
+      pairs ? bfloat16_bounds(p, expected) : Array(exact.shape, 2.5e-6 * 8 * p.max_value);
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    const double bound = bounds.values[i];
+    c.add(output[i], exact.values[i], bound + rounding * (std::abs(exact.values[i]) + bound));
+  }
+}
+const Row kFloat16("attention, float16", kHardShape, "2.5e-6 · √D · max|v| + 2^-11 · |o|",
+                   [](Case& c) { measure_short<attn::Float16>(c, 0x1p-11); });
+const Row kBFloat16("attention, bfloat16", kHardShape,
+                    "2.5e-6 · √D · max|v| + 2^-8 · (|o| + Σ w·|v − o|)",
+                    [](Case& c) { measure_short<attn::BFloat16>(c, 0x1p-8); });
+
+const Row kInt8("KeyValueCache of int8", "K 2000, D 128, normal", "max|row| / 253", [](Case& c) {
+  const std::vector<float> rows = c.normals(2000 * 128);
+  attn::KeyValueCache cache(1, 1, 128, 128, 0, attn::ElementType::kInt8);
+  cache.append({rows.data(), {1, 1, 2000, 128}}, {rows.data(), {1, 1, 2000, 128}});
+  std::vector<float> read(rows.size());
+  cache.read_keys({read.data(), {1, 1, 2000, 128}});
+  for (std::size_t i = 0; i < rows.size(); i += 128) {
+    double largest = 0;
+    for (std::size_t j = i; j < i + 128; ++j)
+      largest = std::max(largest, std::abs(double{rows[j]}));
+    for (std::size_t j = i; j < i + 128; ++j) c.add(read[j], rows[j], largest / 253);
+  }
+});
+
+/// The reference's softmax over two parts of the keys, merged.
+const Row kMerge("merge_attention", "N 65, K 50 + 80, D 64, normal", "5.0e-6 · √D · max|v|",
+                 [](Case& c) {
+                   Problem p(c);
+                   const std::int64_t rows = 2 * 65;
+                   std::vector<float> output[2], sums[2];
+                   const attn::ConstTensor key(p.key.data(), {1, 2, 130, 64});
+                   const attn::ConstTensor value(p.value.data(), {1, 2, 130, 64});
+                   for (const int part : {0, 1}) {
+                     const std::int64_t begin = part == 0 ? 0 : 50, end = part == 0 ? 50 : 130;
+                     output[part].resize(rows * 64);
+                     sums[part].resize(rows);
+                     attn::AttentionOptions options;
+                     options.log_sum_exp = {sums[part].data(), {1, 2, 65}};
+                     attn::scaled_dot_product_attention(
+                         {p.query.data(), {1, 2, 65, 64}}, key.slice(2, begin, end),
+                         value.slice(2, begin, end), {output[part].data(), {1, 2, 65, 64}}, options,
+                         c.context());
+                   }
+                   std::vector<float> merged(rows * 64);
+                   attn::merge_attention(
+                       {output[0].data(), {1, 2, 65, 64}}, {sums[0].data(), {1, 2, 65}},
+                       {output[1].data(), {1, 2, 65, 64}}, {sums[1].data(), {1, 2, 65}},
+                       {merged.data(), {1, 2, 65, 64}}, {}, c.context());
+                   c.add(merged, reference::attention(p.exact).output, 5e-6 * 8 * p.max_value);
+                 });
 
 const Row kTanh("tanh (softcap)", "scores 1e-3 … 20", "3e-7 · |tanh|", [](Case& c) {
   Problem p(c, {1, 1, 1, 1, 4096, 1, 1});

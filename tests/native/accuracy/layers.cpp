@@ -75,6 +75,26 @@ const Row kLinear("Linear", "(33, 257) to 65, normal", kLinearBound,
 const Row kLinearRow("Linear", "(1, 1024) to 65, normal", kLinearBound,
                      [](Case& c) { measure_linear(c, 1, 1024, 65); });
 
+/// A bfloat16 weight and x of bfloat16 numbers, so that nothing is rounded before the products.
+void measure_bfloat16_linear(Case& c, std::int64_t rows, std::int64_t in, std::int64_t out) {
+  attn::Linear layer(in, out, true, attn::ElementType::kBFloat16);
+  const auto rounded = [](std::vector<float> numbers) {
+    for (float& number : numbers) number = attn::BFloat16(number);
+    return numbers;
+  };
+  const std::vector<float> weight = rounded(c.normals(in * out)), bias = c.normals(out);
+  const std::vector<float> x = rounded(c.normals(rows * in));
+  layer.set_parameter("weight", {weight.data(), {out, in}});
+  layer.set_parameter("bias", {bias.data(), {out}});
+  std::vector<float> y(static_cast<std::size_t>(rows * out));
+  layer.forward({x.data(), {rows, in}}, {y.data(), {rows, out}}, c.context());
+  const auto [exact, bounds] =
+      reference::linear({Array({rows, in}, x), {}}, Array({out, in}, weight), Array({out}, bias));
+  c.add(y, exact, bounds);
+}
+const Row kBfloat16Linear("Linear, bfloat16", "(33, 257) to 65, normal", kLinearBound,
+                          [](Case& c) { measure_bfloat16_linear(c, 33, 257, 65); });
+
 /// Adds y, a layer norm of x, with the bounds that its header states.
 void add_normalised(Case& c, const std::vector<float>& y, const Array& x, const Array& weight,
                     const Array& bias) {

@@ -288,6 +288,80 @@ TEST_P(LinearTest, a_steady_loop_of_calls_allocates_nothing) {
   EXPECT_EQ(probe.count(), 0);
 }
 
+// ---- Weights of bfloat16
+
+using LinearBf16Test = attn_test::EveryInstructionSet;
+INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(LinearBf16Test);
+
+TEST_P(LinearBf16Test, weights_of_bfloat16_stay_within_the_stated_bound) {
+  Random random;
+  for (const auto [rows, in, out] : {std::array<std::int64_t, 3>{1, 1, 1},
+                                     {7, 33, 17},
+                                     {40, 64, 300},
+                                     {100, 769, 65},
+                                     {3, 1030, 530}}) {
+    Linear linear(in, out, true, attn::ElementType::kBFloat16);
+    std::vector<float> weight = random.normals(in * out), bias = random.normals(out);
+    linear.set_parameter("weight", {weight.data(), {out, in}});
+    linear.set_parameter("bias", {bias.data(), {out}});
+    for (float& w : weight) w = attn::BFloat16(w);
+    std::vector<float> kept(weight.size());
+    linear.read_parameter("weight", {kept.data(), {out, in}});
+    EXPECT_TRUE(same_bits(kept, weight));
+
+    const std::vector<float> x = random.normals(rows * in);
+    const reference::Array exact_weight({out, in}, weight), exact_bias({out}, bias);
+    reference::Bounded expected =
+        reference::linear({reference::Array({rows, in}, x), {}}, exact_weight, exact_bias);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t o = 0; o < out; ++o) {
+        double magnitude = 0;
+        for (std::int64_t i = 0; i < in; ++i) {
+          magnitude += std::abs(static_cast<double>(x[static_cast<std::size_t>(r * in + i)]) *
+                                exact_weight.at({o, i}));
+        }
+        expected.error.at({r, o}) += (0x1p-8 + 0x1p-16) * magnitude;
+      }
+    }
+    std::vector<float> y(static_cast<std::size_t>(rows * out));
+    linear.forward({x.data(), {rows, in}}, {y.data(), {rows, out}}, context());
+    EXPECT_TRUE(is_within(y, expected.exact, expected.error)) << rows << ", " << in << ", " << out;
+
+    // The same bits with any number of threads, and for a row by itself.
+    std::vector<float> alone(y.size());
+    linear.forward({x.data(), {rows, in}}, {alone.data(), {rows, out}}, context(1));
+    EXPECT_TRUE(same_bits(alone, y));
+    for (std::int64_t r = 0; r < rows; ++r) {
+      linear.forward({x.data() + r * in, {1, in}}, {alone.data() + r * out, {1, out}}, context(3));
+    }
+    EXPECT_TRUE(same_bits(alone, y));
+  }
+}
+
+TEST(LinearParametersTest, of_bfloat16_are_kept_as_such) {
+  Linear linear(3, 2, true, attn::ElementType::kBFloat16);
+  EXPECT_THAT(linear.parameter_names(), ::testing::ElementsAre("weight", "bias"));
+  EXPECT_EQ(linear.parameter_type("weight"), attn::ElementType::kBFloat16);
+  EXPECT_EQ(linear.parameter_type("bias"), attn::ElementType::kFloat32);
+  EXPECT_EQ(attn_test::error_of([&] { (void)linear.parameter("weight"); }),
+            "unsupported: weight: got a parameter kept as bfloat16, needs read_parameter");
+  linear.initialize_xavier(4);
+  Linear floats(3, 2);
+  floats.initialize_xavier(4);
+  std::vector<float> weight(6);
+  linear.read_parameter("weight", {weight.data(), {2, 3}});
+  for (std::size_t i = 0; i < weight.size(); ++i) {
+    EXPECT_EQ(weight[i], attn::BFloat16(floats.parameter("weight").data()[i]));
+  }
+  linear.update_parameters([](const attn::Parameter& p) {
+    if (p.name == "weight") p.values(1, 2) = 1.001F;
+  });
+  linear.read_parameter("weight", {weight.data(), {2, 3}});
+  EXPECT_EQ(weight[5], 1.0F);
+  EXPECT_EQ(attn_test::error_of([] { const Linear wrong(3, 2, true, attn::ElementType::kInt8); }),
+            "invalid_argument: weight_type: got int8, needs float32 or bfloat16");
+}
+
 // ---- Parameters and errors
 
 TEST(LinearParametersTest, have_pytorch_names_and_shapes) {

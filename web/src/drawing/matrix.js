@@ -55,22 +55,24 @@ const mostDrawn = 512;
 export function coarse({ data, rows, columns }, most = mostDrawn) {
   if (rows <= most && columns <= most) return undefined;
   const [down, across] = [Math.min(rows, most), Math.min(columns, most)];
-  const strongest = new Float32Array(down * across);
+  const largest = new Float32Array(down * across);
   for (let row = 0; row < rows; row++) {
     const first = Math.floor((row * down) / rows) * across;
     for (let column = 0; column < columns; column++) {
       const at = first + Math.floor((column * across) / columns);
       const value = data[row * columns + column];
-      if (Math.abs(value) > Math.abs(strongest[at]) && Number.isFinite(value))
-        strongest[at] = value;
+      if (Math.abs(value) > Math.abs(largest[at]) && Number.isFinite(value)) largest[at] = value;
     }
   }
-  return { data: strongest, rows: down, columns: across };
+  return { data: largest, rows: down, columns: across };
 }
 
-/** What to say about a picture in which cells are lost. @param {Matrix} matrix */
-export const strongestOf = ({ coarse }) =>
-  coarse ? 'There are more weights than pixels: each dot is the strongest of its group.' : '';
+/** What to say about a picture in which cells are lost. */
+export const strongest =
+  'There are more weights than pixels: each dot is the strongest of its group.';
+
+/** The same where it is so. @param {Matrix} matrix */
+export const strongestOf = ({ coarse }) => (coarse ? strongest : '');
 
 /** Of the image that is being drawn: a new one for each drawing would soon be megabytes of waste. */
 let pixels = new Uint32Array();

@@ -47,16 +47,17 @@ ${indented(body)}
 `;
 
 /**
- * @param {{ body: string, result: string, training?: boolean }} program result: a tensor (rows, columns);
- *   training: whether the module is to train
+ * @param {{ body: string, result: string, training?: boolean, models?: boolean }} program result: a tensor
+ *   (rows, columns); training, models: what the module is to do besides
  */
 export const javascriptProgram = ({
   body,
   result,
   training,
+  models,
 }) => `${neededFile('//', body)}import { load } from 'attn';
 
-const attn = await load(${training ? '{ training: true }' : ''});
+const attn = await load(${training ? '{ training: true }' : models ? '{ models: true }' : ''});
 ${body.trim()}
 
 const [rows, columns] = ${result}.shape;

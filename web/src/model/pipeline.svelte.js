@@ -21,13 +21,21 @@ import { timed } from './timed.js';
 const mostLive = 128;
 
 /**
+ * What the reader's model gives: see `OwnModel.sentence`.
+ * @typedef {{ embedding: Tensor, input: Tensor, positions: Tensor | null }} OwnReading
+ */
+
+/** What cannot be computed here. @returns {any} */
+const elsewhere = () => null;
+
+/**
  * From the sentence to attention: the one computation that all chapters look at. Each property is
  * computed when it is first read and kept until a setting that it depends on changes; what nobody
  * reads is not computed. Without tokens, the tensors are null.
  */
 export class Pipeline {
   #attn;
-  #given;
+  #which;
   #work;
   #embedder;
   /** All that have been made and not been disposed of. @type {Set<InstanceType<Attn['MultiHeadAttention']>>} */
@@ -36,6 +44,7 @@ export class Pipeline {
 
   /** What the language model reads, with learned weights. */
   #reading = $derived.by(() => {
+    if (this.isOwn) return null;
     const { ids, layer, encoding } = this.#given;
     const { model, exclusion, first } = this;
     if (!model || !ids.length) return null;
@@ -45,29 +54,39 @@ export class Pipeline {
     };
     return first < Infinity ? timed(read) : this.#work.of(readTask, read);
   });
+  /** The same of the reader's model. @type {import('./work.svelte.js').Timed<OwnReading> | null} */
+  #ownReading = $derived.by(() => (this.isOwn ? this.#work.of(readTask, elsewhere) : null));
   #embedding = $derived.by(() => {
     const { tokens, dModel } = this.#given;
-    const reading = this.#reading;
-    if (this.model) return reading && { ...reading, value: reading.value.embedding };
+    const reading = this.isOwn ? this.#ownReading : this.#reading;
+    if (this.model || this.isOwn) return reading && { ...reading, value: reading.value.embedding };
     return tokens.length ? timed(() => this.#embedder.embed(tokens, dModel)) : null;
   });
   #positions = $derived.by(() => {
     const { tokens, dModel, base } = this.#given;
     const { length } = tokens;
     const { model } = this;
+    if (this.isOwn) {
+      const positions = this.#ownReading?.value.positions;
+      return positions ? { value: positions } : null;
+    }
     if (model) return length ? timed(() => model.positions(length)) : null;
     return length ? timed(() => this.#attn.sinusoidalEncoding({ length, dModel, base })) : null;
   });
   #input = $derived.by(() => {
     const { embedding } = this;
-    const reading = this.#reading;
+    const reading = this.isOwn ? this.#ownReading : this.#reading;
     // The time is that of the embedding, too.
-    if (this.model) return reading && { value: reading.value.input, milliseconds: 0 };
+    if (this.model || this.isOwn) {
+      return reading && { value: reading.value.input, milliseconds: 0 };
+    }
     const { encoding, base } = this.#given;
     return embedding && timed(() => encoded(this.#attn, embedding, { encoding, base }));
   });
   #layer = $derived.by(() => {
     const { dModel, heads, weights, layer: at, encoding } = this.#given;
+    // That of the reader's model is in its worker.
+    if (this.isOwn) return /** @type {any} */ (null);
     if (this.model) return this.model.attention(at, encoding !== 'none');
     if (weights === 'learned') throw new Error('the language model is not here');
     const seed = weights === 'xavier' ? this.#given.seed : 0;
@@ -75,7 +94,9 @@ export class Pipeline {
     this.#layers.add(layer);
     return layer;
   });
-  #attention = $derived.by(() => this.#work.of(attentionTask, () => this.#attend()));
+  #attention = $derived.by(() =>
+    this.#work.of(attentionTask, this.isOwn ? elsewhere : () => this.#attend()),
+  );
 
   /** Tokens that are looked at with learned weights. */
   first;
@@ -88,7 +109,7 @@ export class Pipeline {
   constructor(attn, work, which) {
     this.#attn = attn;
     this.#work = work;
-    this.#given = work[which];
+    this.#which = which;
     this.#embedder = new Embedder(attn);
     // What looks at the settings as they are looks at the first tokens only, on this thread.
     this.first = which === 'live' ? mostLive : Infinity;
@@ -105,6 +126,12 @@ export class Pipeline {
     });
   }
 
+  /** What the reader's model shows is computed in its worker, and so later. */
+  get #given() {
+    const { live, shown } = this.#work;
+    return live.own ? shown : { live, shown }[this.#which];
+  }
+
   /** The settings that it was computed from, and the tokens: what figures draw belongs to these. */
   get given() {
     return this.#given;
@@ -117,7 +144,18 @@ export class Pipeline {
 
   /** The language model, where the layer is one of its. */
   get model() {
-    return this.#given.weights === 'learned' ? this.#work.language.model : null;
+    return this.#given.weights === 'learned' && !this.isOwn ? this.#work.language.model : null;
+  }
+
+  /** Whether the layer is one of the reader's model. */
+  get isOwn() {
+    return Boolean(this.#given.own);
+  }
+
+  /** That model, unless it has just been closed. */
+  get own() {
+    const { own } = this.#work.language;
+    return own?.id === this.#given.own ? own : null;
   }
 
   /** What programs know of it, for some of the first tokens. @param {number} [most] */
@@ -142,7 +180,7 @@ export class Pipeline {
 
   /** Whether P is added to X. */
   get encodes() {
-    return this.#given.encoding !== 'none' && !this.#given.rotary;
+    return this.#given.encoding !== 'none' && !this.#given.rotary && !this.#given.own;
   }
 
   /** X, the embeddings of the tokens: (n, E). */

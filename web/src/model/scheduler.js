@@ -47,7 +47,7 @@ export class TaskWorker {
   /** What each worker does first. @type {((remote: Remote) => Promise<unknown>)[]} */
   #first = [];
 
-  /** @param {Pick<import('attn').LoadOptions, 'variant' | 'threads' | 'training'>} options of the module there */
+  /** @param {Pick<import('attn').LoadOptions, 'variant' | 'threads' | 'training' | 'models'>} options of the module there */
   constructor(options) {
     this.#options = options;
   }

@@ -9,14 +9,15 @@ import { here } from './tasks/language.js';
 export const names = /** @type {const} */ ([
   ...['dModel', 'heads', 'layer', 'head', 'weights', 'seed', 'encoding', 'base'],
   ...['causal', 'window', 'validLen', 'blocked'],
-  ...['editMatrix', 'editCell', 'editBy', 'shuffle', 'order', 'walkWord'],
+  ...['editMatrix', 'editCell', 'editBy', 'shuffle', 'order', 'orderCausal', 'walkWord'],
 ]);
 
 /** @typedef {Pick<Settings, (typeof names)[number]>} SentenceSettings */
 /**
  * What a computation is given. With learned weights, sizes and base are the model's, `ids` are its
  * tokens by their numbers, and `rotary` says that its positions turn queries and keys.
- * @typedef {SentenceSettings & { tokens: string[], ids: number[], rotary: boolean }} Given
+ * @typedef {SentenceSettings & { tokens: string[], ids: number[], rotary: boolean, own?: number }} Given
+ *   own: the number of the reader's model, if the weights are its
  */
 
 /**
@@ -128,12 +129,19 @@ export const layerOutput =
  *   exclusion: import('attn').ExclusionOptions,
  *   model: import('./language/languageModel.js').LanguageModel | null,
  *   reading: ReturnType<import('./language/languageModel.js').LanguageModel['read']> | null,
+ *   positions?: Tensor | null,
  * }) => T} compute
  */
 export function withSentence(attn, given, compute) {
   const { tokens, dModel, weights } = given;
   const exclusion = exclusionOf(given, tokens.length);
-  const { model } = here;
+  const { model, own } = here;
+  if (given.own) {
+    if (!own) throw new Error('the model is not here');
+    return compute(
+      /** @type {any} */ ({ ...own.sentence(given, exclusion), model: null, reading: null }),
+    );
+  }
   if (weights === 'learned') {
     if (!model) throw new Error('the language model is not here');
     const { embedding, reading, input } = readingOf(model, given, exclusion);

@@ -53,7 +53,10 @@ export class Work {
   #worker;
 
   #split = $derived.by(() => {
-    const { model, tokens } = this.language;
+    const { model, tokens, own, looksAtOwn } = this.language;
+    if (settings.weights === 'learned' && own && looksAtOwn) {
+      return { ...own.split, config: own.config };
+    }
     return settings.weights === 'learned' && model && tokens
       ? { ...tokens.of(settings.text), config: model.config }
       : { ...tokenize(settings.text), ids: /** @type {number[]} */ ([]), config: null };
@@ -61,18 +64,25 @@ export class Work {
   #latest = $derived.by(() => {
     const { tokens, ids, config } = this.#split;
     /** @type {Given} */
-    const given = { tokens, ids, rotary: false, ...pick(settings, names) };
+    const given = { tokens, ids, rotary: false, own: 0, ...pick(settings, names) };
     if (config) {
       const { dModel, numHeads: heads, base, positions } = config;
       const layer = Math.min(given.layer, config.numLayers - 1);
-      Object.assign(given, { dModel, heads, base, layer, rotary: positions === 'rotary' });
+      Object.assign(given, {
+        dModel,
+        heads,
+        base: base || given.base,
+        layer,
+        rotary: positions === 'rotary',
+      });
+      if ('own' in config) Object.assign(given, ownGiven(given, config));
     } else {
       given.layer = 0;
       // As long as it is not here.
       if (given.weights === 'learned') Object.assign(given, { weights: 'identity', causal: false });
     }
     given.head = Math.min(given.head, given.heads - 1);
-    return { given, long: !this.here && isLong(given) };
+    return { given, long: Boolean(given.own) || (!this.here && isLong(given)) };
   });
   /** The last of `#latest` whose results are complete. @type {{ given: Given, long: boolean } | null} */
   #before = null;
@@ -115,12 +125,21 @@ export class Work {
     $effect.root(() => {
       $effect(() => {
         const { given, long } = this.#latest;
-        const asked = long ? [...this.#asked] : [];
+        const asked = long ? this.#asked.filter(({ own }) => own || !given.own) : [];
         // Whatever figures show of it, they show what it was computed from.
-        if (asked.length && given.weights === 'learned' && !asked.includes(readTask)) {
+        if (
+          asked.length &&
+          (given.own || given.weights === 'learned') &&
+          !asked.includes(readTask)
+        ) {
           asked.push(readTask);
         }
         untrack(() => this.#compute(given, long, asked));
+      });
+      $effect(() => {
+        const { own } = this.language;
+        const { text } = settings;
+        own?.follow(text).catch((error) => this.#fail(error));
       });
     });
   }
@@ -193,13 +212,14 @@ export class Work {
    * @param {AnyTask} task @param {Given} given @returns {Job}
    */
   #job(task, given) {
-    const { tokens, ids, rotary } = given;
-    const needed = { tokens, ids, rotary, ...pick(given, task.reads) };
+    const { tokens, ids, rotary, own } = given;
+    const needed = { tokens, ids, rotary, own, ...pick(given, task.reads) };
     const key = JSON.stringify(needed);
     const job = this.#jobs[task.name];
     if (job?.key === key) return job;
     const controller = new AbortController();
-    const result = this.#worker.run(task, needed, { signal: controller.signal });
+    const worker = own ? (this.language.own ?? this.#worker) : this.#worker;
+    const result = worker.run(task, needed, { signal: controller.signal });
     // Whoever still waits for it hears of it all the same.
     result.catch(() => {});
     return { key, controller, result };
@@ -230,6 +250,15 @@ export class Work {
 const none = {};
 
 /**
+ * What the reader's model makes of the settings: it has its own positions, and its own order.
+ * @param {Given} given @param {import('./own/own.svelte.js').Own['config']} config
+ */
+const ownGiven = ({ causal }, { own, positions, ...config }) => ({
+  ...{ own, causal: causal || config.causal },
+  encoding: positions === 'none' ? 'none' : 'sinusoidal',
+});
+
+/**
  * @template {object} T
  * @template {keyof T} K
  * @param {T} object
@@ -244,9 +273,11 @@ const pick = (object, names) =>
  * @returns {Readonly<Given>}
  */
 function view(of) {
-  const properties = /** @type {const} */ (['tokens', 'ids', 'rotary', ...names]).map((name) => {
-    const value = $derived(of()[name]);
-    return [name, { get: () => value, enumerable: true }];
-  });
+  const properties = /** @type {const} */ (['tokens', 'ids', 'rotary', 'own', ...names]).map(
+    (name) => {
+      const value = $derived(of()[name]);
+      return [name, { get: () => value, enumerable: true }];
+    },
+  );
   return Object.defineProperties(/** @type {any} */ ({}), Object.fromEntries(properties));
 }

@@ -7,6 +7,7 @@ import { editTask } from './tasks/edit.js';
 import { holdTask } from './tasks/hold.js';
 import { languageTask } from './tasks/language.js';
 import { measureTask } from './tasks/measure.js';
+import { ownTask } from './tasks/own.js';
 import { readTask } from './tasks/read.js';
 import { shuffleTask } from './tasks/shuffle.js';
 import { stagesTask } from './tasks/stages.js';
@@ -14,8 +15,8 @@ import { trainTask } from './tasks/train.js';
 import { walkTask } from './tasks/walk.js';
 
 const tasks = [
-  ...[attentionTask, editTask, holdTask, languageTask, measureTask, readTask, shuffleTask],
-  ...[stagesTask, trainTask, walkTask],
+  ...[attentionTask, editTask, holdTask, languageTask, measureTask, ownTask, readTask],
+  ...[shuffleTask, stagesTask, trainTask, walkTask],
 ];
 
 serve(Object.fromEntries(tasks.map(({ name, run }) => [name, run])));

@@ -19,6 +19,11 @@ class Place {
     return typeof history.state?.chapter === 'string';
   }
 
+  /** Whether a link leads somewhere just now. */
+  get isGoing() {
+    return this.#going !== undefined;
+  }
+
   /**
    * The reader chooses a chapter: the browser's Back leads to where she was.
    * @param {string} chapter

@@ -20,15 +20,20 @@ let beginning = $state.raw(initial);
 /** The settings that a reset brings back. */
 export const start = () => beginning;
 
+/** Lets a reset bring back other settings from now on. @param {Partial<typeof initial>} changes */
+export function startFrom(changes) {
+  beginning = { ...beginning, ...changes };
+}
+
 /** Lets the page begin with other settings from now on. @param {Partial<typeof initial>} changes */
 export function beginWith(changes) {
-  beginning = { ...beginning, ...changes };
+  startFrom(changes);
   Object.assign(settings, changes);
 }
 
 /**
- * The link that was followed: whether a later version of the page made it, which settings it had, and
- * which of them had to be put right.
+ * The link that was followed: whether a later version of the page made it, which settings it had, which
+ * of them had to be put right, and the place that it led to, until the reader goes on from there.
  */
 let link = $state.raw(linkOf(location.hash));
 
@@ -37,6 +42,7 @@ function linkOf(hash) {
   return {
     later: isFromLaterVersion(hash),
     read: formatSettings(parseSettings(hash)),
+    at: new URLSearchParams(hash.slice(1)).get('at'),
     corrected: correctedSettings(hash),
   };
 }
@@ -73,7 +79,11 @@ export function mirrorSettingsInUrl() {
   const write = () => {
     // Such a link stays unchanged, for the later version to read.
     if (isLinkFromLaterVersion()) return;
-    const next = place.isInHistory && place.chapter ? fragmentTo(place.chapter) : `#${address}`;
+    if (link.at && !place.isGoing && place.chapter !== link.at.split('.')[0]) {
+      link = { ...link, at: null };
+    }
+    const at = (place.isInHistory && place.chapter) || link.at;
+    const next = at ? fragmentTo(at) : `#${address}`;
     if (next.slice(1) === location.hash.slice(1)) return;
     const url = next === '#' ? location.pathname + location.search : next;
     history.replaceState(history.state, '', url);

@@ -52,7 +52,7 @@ export const glossary = {
     'Permutation equivariant: whoever shuffles what goes in gets the same as before, shuffled in the same way.',
   loss: 'How surprised a model is by what really comes: the logarithm of one divided by the probability that it gave. 0: it was certain, and right.',
   wavelength: 'How many positions it takes until a wave begins again, or a hand has turned once.',
-  base: 'The number b that says how much slower each wave is than the one before, and how slow the slowest: about 2π · b positions for one turn.',
+  base: 'The number b that says how much slower each wave is than the one before, and how slow the slowest: nearly 2π · b positions for one turn, if there are many hands.',
   'geometric series':
     'Each number is the one before times the same factor, as in 1, 10, 100, 1000.',
   rotary:

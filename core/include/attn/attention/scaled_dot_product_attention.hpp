@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "attn/any_tensor.hpp"
+#include "attn/attention/key_value_cache.hpp"
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/positions/t5_bias.hpp"
@@ -128,6 +130,15 @@ struct AttentionOptions {
 /// it have no effect; in an attended one they have. A query with nothing to attend to gives output
 /// 0, weights 0 and log-sum-exp −∞ (or its sink).
 ///
+/// Tensors are float32, float16 or bfloat16, in any mix. Sums, softmax and log-sum-exp are float32
+/// whatever they are: the result is that of the same numbers as float32, rounded once to the
+/// output's type.
+///
+/// The instruction set avx512_bf16 differs where query, key and value are all bfloat16, with their
+/// columns side by side, and queries are several: products are then those of bfloat16 pairs, and
+/// weights are rounded to bfloat16 before they meet the values. Calls with relative keys or values,
+/// with dropout, or that ask for a stage of the scores are computed in float32 there, too.
+///
 /// Memory beyond inputs and outputs is linear in Nq and Nk.
 ///
 /// Same bits: a result depends on its own batch entry and head (queries, keys, values and options),
@@ -140,13 +151,23 @@ struct AttentionOptions {
 /// Error: rounding of the scores, and so proportional to their size, outweighs the rest. For
 /// |scores| ≤ 20 each output is within 2.5e-6·√D·max|v| of the exact value, each weight within
 /// 1.3e-6·√D (relatively 1e-5·√D) and log-sum-exp within 3e-6·√D. With relative values max|a| is
-/// added to max|v|.
+/// added to max|v|. Outputs of float16 and bfloat16 are rounded once more, as Float16 and BFloat16
+/// say: by up to 2^-11 or 2^-8 of their size. How far numbers were rounded before they came here,
+/// no bound tells. By products of bfloat16 pairs output o is off by 2^-8 · Σ_j w_j·|v_j − o| more,
+/// for weights w; log-sum-exp by no more than otherwise. Inputs below 2^-126 count as zero there.
 ///
 /// Throws kShapeMismatch where ranks or sizes do not fit together; kInvalidArgument for null data,
 /// D = 0 (other sizes may be 0), lengths outside [0, Nk], and options outside their domains;
 /// kSizeOverflow for lengths and widths above 2^31 − 1; std::bad_alloc. Outputs are then untouched.
-ATTN_API void scaled_dot_product_attention(const ConstTensor& query, const ConstTensor& key,
-                                           const ConstTensor& value, const Tensor& output,
+ATTN_API void scaled_dot_product_attention(const ConstAnyTensor& query, const ConstAnyTensor& key,
+                                           const ConstAnyTensor& value, const AnyTensor& output,
+                                           const AttentionOptions& options = {},
+                                           Context& context = Context::default_context());
+
+/// The same over the keys and values of a cache, whatever their type: query (B, Hq, Nq, D), output
+/// (B, Hq, Nq, Dv). One query reads the cache in place.
+ATTN_API void scaled_dot_product_attention(const ConstAnyTensor& query, const KeyValueCache& cache,
+                                           const AnyTensor& output,
                                            const AttentionOptions& options = {},
                                            Context& context = Context::default_context());
 

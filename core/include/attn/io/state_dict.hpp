@@ -12,7 +12,8 @@
 namespace attn {
 
 /// The parameters of a layer, `prefix` in front of each name: what a file of them is written from.
-/// The views are valid as long as the layer.
+/// The views are valid as long as the layer. Throws kUnsupported for a layer with parameters that
+/// are not kept as float32.
 ///
 ///   save_safetensors("model.safetensors", state_dict(model), {{"format", "pt"}});
 ATTN_API std::vector<NamedTensor> state_dict(const Module& module, std::string_view prefix = "");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attn/context.hpp"
+#include "attn/element_type.hpp"
 #include "attn/export.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
@@ -47,7 +48,9 @@ struct Initialization {
 template <class T>
 struct VisitedParameter {
   std::string_view name;  ///< the path to the layer included; valid during the visit
-  TensorView<T> values;   ///< row-major, at an address that stays as long as the layer
+  /// Row-major; of float32 at an address that stays as long as the layer, of another type a copy,
+  /// for the time of the visit.
+  TensorView<T> values;
   const Initialization& initialization;
 };
 using Parameter = VisitedParameter<float>;
@@ -82,11 +85,21 @@ class ATTN_API Module {
   std::vector<std::string> parameter_names() const;
 
   /// The values, row-major; the view is valid as long as the layer, and shows what is set later.
-  /// Throws kNotFound.
+  /// Throws kNotFound, and kUnsupported for a parameter that is not kept as float32.
   ConstTensor parameter(std::string_view name) const;
 
-  /// Copies values of the same shape in, with any strides. Throws kNotFound, kShapeMismatch,
-  /// kInvalidArgument for null data, or std::bad_alloc; the layer is then as it was.
+  /// How a parameter is kept: as float32, or as an option of its layer says. Throws kNotFound.
+  ElementType parameter_type(std::string_view name) const;
+
+  /// Copies the values of a parameter of any type to `values`, of its shape and any strides. Throws
+  /// kNotFound, kShapeMismatch, kInvalidArgument for null data, std::bad_alloc.
+  void read_parameter(std::string_view name, const Tensor& values,
+                      Context& context = Context::default_context()) const;
+
+  /// Copies values of the same shape in, with any strides; as another type than float32 they are
+  /// rounded to it, which leaves those that came from it, as from a file of BF16, as they are.
+  /// Throws kNotFound, kShapeMismatch, kInvalidArgument for null data, or std::bad_alloc; the layer
+  /// is then as it was.
   void set_parameter(std::string_view name, const ConstTensor& values,
                      Context& context = Context::default_context());
 
@@ -134,6 +147,18 @@ class ATTN_API Module {
                          std::span<const std::int64_t>(shape.begin(), shape.size()),
                          initialization);
   }
+
+  /// How a layer keeps a parameter by itself: read() writes its values, row-major, and write()
+  /// takes new ones, with any strides.
+  struct Keeper {
+    ElementType type;
+    std::function<void(const Tensor&)> read;
+    std::function<void(const ConstTensor&, Context&)> write;
+  };
+  /// Adds a parameter of zeros that the layer keeps by itself, and so in another type than float32.
+  /// It has no gradient. Throws as add_parameter does.
+  void add_kept_parameter(std::string name, std::span<const std::int64_t> shape,
+                          const Initialization& initialization, Keeper keeper);
 
   /// `refresh` is called after each change of the parameter added last.
   void when_changed(std::function<void(Context&)> refresh);

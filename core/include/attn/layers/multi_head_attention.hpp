@@ -142,7 +142,8 @@ class ATTN_API MultiHeadAttention : public Module {
 
   /// An empty cache of the sizes that this layer needs, with room for `capacity` tokens at first.
   /// Throws what KeyValueCache does.
-  KeyValueCache make_cache(std::int64_t batch, std::int64_t capacity = 0) const;
+  KeyValueCache make_cache(std::int64_t batch, std::int64_t capacity = 0,
+                           ElementType type = ElementType::kFloat32) const;
 
   /// Projects key and value and appends them: for cross attention, whose keys and values are
   /// projected once and then attended to in every step. Throws what forward does; the cache is then

@@ -91,10 +91,11 @@ class ATTN_API TransformerDecoderLayer : public Module {
                    const TransformerDecoderLayerCall& call = {}) const;
 
   /// A state that holds the projections of memory (B, M, E) or (M, E), and no tokens yet but room
-  /// for `capacity` of them at first. Throws kShapeMismatch, kInvalidArgument (also for B = 0),
-  /// kSizeOverflow, std::bad_alloc.
+  /// for `capacity` of them at first; `type` is that of both caches. Throws kShapeMismatch,
+  /// kInvalidArgument (also for B = 0), kSizeOverflow, std::bad_alloc.
   State start(const ConstTensor& memory, std::int64_t capacity = 0,
-              Context& context = Context::default_context()) const;
+              Context& context = Context::default_context(),
+              ElementType type = ElementType::kFloat32) const;
 
  private:
   friend class TransformerDecoder;
@@ -171,7 +172,8 @@ class ATTN_API TransformerDecoder : public Module {
 
   /// As of a layer.
   State start(const ConstTensor& memory, std::int64_t capacity = 0,
-              Context& context = Context::default_context()) const;
+              Context& context = Context::default_context(),
+              ElementType type = ElementType::kFloat32) const;
 
  private:
   void run(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,

@@ -205,7 +205,8 @@ class ATTN_API TransformerEncoder : public Module {
 
   /// An empty cache for each layer, with room for `capacity` tokens at first. Throws what
   /// KeyValueCache does.
-  std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t capacity = 0) const;
+  std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t capacity = 0,
+                                         ElementType type = ElementType::kFloat32) const;
 
  private:
   void run(const ConstTensor& x, const Tensor& output, const TransformerEncoderCall& call,

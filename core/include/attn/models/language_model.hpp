@@ -90,7 +90,8 @@ ATTN_API std::int64_t choose_token(const ConstTensor& logits, const SamplingOpti
 struct GenerationOptions {
   std::int64_t max_new_tokens = 20;
   SamplingOptions sampling = {};
-  std::vector<std::int64_t> stop_ids = {};  ///< ends after one of these, which is given, too
+  std::vector<std::int64_t> stop_ids = {};         ///< ends after one of these, which is given, too
+  ElementType cache_type = ElementType::kFloat32;  ///< of keys and values of past tokens
 };
 
 /// A Transformer between an embedding and an output layer: GPT-2, BERT, Llama and what is like
@@ -130,7 +131,8 @@ class ATTN_API LanguageModel : public Module {
 
   /// An empty cache for each layer, with room for `capacity` tokens at first. Throws what
   /// KeyValueCache does, and kUnsupported where the model is not causal.
-  std::vector<KeyValueCache> make_caches(std::int64_t batch = 1, std::int64_t capacity = 0) const;
+  std::vector<KeyValueCache> make_caches(std::int64_t batch = 1, std::int64_t capacity = 0,
+                                         ElementType type = ElementType::kFloat32) const;
 
   /// What follows the ids (N), N ≥ 1, token by token from a cache. Throws what forward() and
   /// choose_token() do, and kInvalidArgument for more tokens than there are positions.

@@ -19,6 +19,8 @@ struct Isa {
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;
+  using U = xsimd::batch<std::uint32_t, Arch>;
+  using I = xsimd::batch<std::int32_t, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return xsimd::fma(a, b, c); }
@@ -45,6 +47,26 @@ struct Isa {
     columns[3] = F(_mm256_shuffle_ps(high01, high23, 0xEE));
   }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+  static ATTN_INLINE F sum_lanes(const F (&x)[8]) noexcept {
+    __m256 sums[4];
+    unroll<4>([&](auto i) __attribute__((always_inline)) {
+      sums[i] = _mm256_add_ps(_mm256_permute2f128_ps(x[i], x[i + 4], 0x20),
+                              _mm256_permute2f128_ps(x[i], x[i + 4], 0x31));
+    });
+    return F(_mm256_hadd_ps(_mm256_hadd_ps(sums[0], sums[1]), _mm256_hadd_ps(sums[2], sums[3])));
+  }
+  static ATTN_INLINE U load_words(const void* from) noexcept {
+    return U(_mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from))));
+  }
+  static ATTN_INLINE I load_bytes(const void* from) noexcept {
+    return I(_mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from))));
+  }
+  static ATTN_INLINE F load_float16(const void* from) noexcept {
+    return F(_mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(from))));
+  }
+  static ATTN_INLINE void store_float16(F x, void* to) noexcept {
+    _mm_storeu_si128(static_cast<__m128i*>(to), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+  }
 };
 
 }  // namespace

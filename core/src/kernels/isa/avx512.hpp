@@ -19,6 +19,8 @@ struct Isa {
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;
+  using U = xsimd::batch<std::uint32_t, Arch>;
+  using I = xsimd::batch<std::int32_t, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return xsimd::fma(a, b, c); }
@@ -46,6 +48,32 @@ struct Isa {
     columns[3] = F(_mm512_shuffle_ps(high01, high23, 0xEE));
   }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+  static ATTN_INLINE F sum_lanes(const F (&x)[16]) noexcept {
+    // Pairs of quarters, then pairs of lanes, twice each: the order of xsimd's reduce_add.
+    __m512 sums[4];
+    const auto quarters = [](__m512 a, __m512 b) __attribute__((always_inline)) {
+      return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
+    };
+    const auto pairs = [](__m512 a, __m512 b) __attribute__((always_inline)) {
+      return _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xDD));
+    };
+    unroll<4>([&](auto i) __attribute__((always_inline)) {
+      sums[i] = quarters(quarters(x[i], x[i + 4]), quarters(x[i + 8], x[i + 12]));
+    });
+    return F(pairs(pairs(sums[0], sums[1]), pairs(sums[2], sums[3])));
+  }
+  static ATTN_INLINE U load_words(const void* from) noexcept {
+    return U(_mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(from))));
+  }
+  static ATTN_INLINE I load_bytes(const void* from) noexcept {
+    return I(_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from))));
+  }
+  static ATTN_INLINE F load_float16(const void* from) noexcept {
+    return F(_mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(from))));
+  }
+  static ATTN_INLINE void store_float16(F x, void* to) noexcept {
+    _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+  }
 };
 
 }  // namespace

@@ -19,6 +19,8 @@ struct Isa {
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;
+  using U = xsimd::batch<std::uint32_t, Arch>;
+  using I = xsimd::batch<std::int32_t, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return xsimd::fma(a, b, c); }
@@ -32,6 +34,23 @@ struct Isa {
   }
   static ATTN_INLINE F divide(F a, F b) noexcept { return F(vdivq_f32(a, b)); }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+  static ATTN_INLINE F sum_lanes(const F (&x)[4]) noexcept {
+    return F(vpaddq_f32(vpaddq_f32(x[0], x[1]), vpaddq_f32(x[2], x[3])));
+  }
+  static ATTN_INLINE U load_words(const void* from) noexcept {
+    return U(vmovl_u16(vld1_u16(static_cast<const std::uint16_t*>(from))));
+  }
+  static ATTN_INLINE I load_bytes(const void* from) noexcept {
+    std::uint32_t bytes = 0;
+    __builtin_memcpy(&bytes, from, sizeof bytes);
+    return I(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(bytes))))));
+  }
+  static ATTN_INLINE F load_float16(const void* from) noexcept {
+    return F(vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(static_cast<const std::uint16_t*>(from)))));
+  }
+  static ATTN_INLINE void store_float16(F x, void* to) noexcept {
+    vst1_u16(static_cast<std::uint16_t*>(to), vreinterpret_u16_f16(vcvt_f16_f32(x)));
+  }
 };
 
 }  // namespace

@@ -19,6 +19,8 @@ struct Isa {
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;
+  using U = xsimd::batch<std::uint32_t, Arch>;
+  using I = xsimd::batch<std::int32_t, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return a * b + c; }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return a * b + c; }
@@ -31,6 +33,16 @@ struct Isa {
              static_cast<float>(b.get(0)), static_cast<float>(b.get(1)));
   }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::select(x < low, low, x); }
+  static ATTN_INLINE U load_words(const void* from) noexcept {
+    std::uint16_t x[4];
+    __builtin_memcpy(x, from, sizeof x);
+    return U(std::uint32_t{x[0]}, std::uint32_t{x[1]}, std::uint32_t{x[2]}, std::uint32_t{x[3]});
+  }
+  static ATTN_INLINE I load_bytes(const void* from) noexcept {
+    std::int8_t x[4];
+    __builtin_memcpy(x, from, sizeof x);
+    return I(std::int32_t{x[0]}, std::int32_t{x[1]}, std::int32_t{x[2]}, std::int32_t{x[3]});
+  }
 };
 
 }  // namespace

@@ -19,6 +19,8 @@ struct Isa {
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;
+  using U = xsimd::batch<std::uint32_t, Arch>;
+  using I = xsimd::batch<std::int32_t, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return a * b + c; }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return a * b + c; }
@@ -28,6 +30,15 @@ struct Isa {
     return F(_mm_movelh_ps(_mm_cvtpd_ps(a), _mm_cvtpd_ps(b)));
   }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
+  static ATTN_INLINE F sum_lanes(const F (&x)[4]) noexcept {
+    return F(_mm_hadd_ps(_mm_hadd_ps(x[0], x[1]), _mm_hadd_ps(x[2], x[3])));
+  }
+  static ATTN_INLINE U load_words(const void* from) noexcept {
+    return U(_mm_cvtepu16_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from))));
+  }
+  static ATTN_INLINE I load_bytes(const void* from) noexcept {
+    return I(_mm_cvtepi8_epi32(_mm_loadu_si32(from)));
+  }
 };
 
 }  // namespace

@@ -19,6 +19,8 @@ struct Isa {
   using F = xsimd::batch<float, Arch>;
   using D = xsimd::batch<double, Arch>;
   using W = xsimd::batch<std::uint64_t, Arch>;
+  using U = xsimd::batch<std::uint32_t, Arch>;
+  using I = xsimd::batch<std::int32_t, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return a * b + c; }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return a * b + c; }
@@ -32,6 +34,20 @@ struct Isa {
                                 1, 4, 5));
   }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(x, low); }
+  static ATTN_INLINE F sum_lanes(const F (&x)[4]) noexcept {
+    const v128_t a = wasm_f32x4_add(wasm_i32x4_shuffle(x[0], x[1], 0, 1, 4, 5),
+                                    wasm_i32x4_shuffle(x[0], x[1], 2, 3, 6, 7));
+    const v128_t b = wasm_f32x4_add(wasm_i32x4_shuffle(x[2], x[3], 0, 1, 4, 5),
+                                    wasm_i32x4_shuffle(x[2], x[3], 2, 3, 6, 7));
+    return F(
+        wasm_f32x4_add(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6), wasm_i32x4_shuffle(a, b, 1, 3, 5, 7)));
+  }
+  static ATTN_INLINE U load_words(const void* from) noexcept {
+    return U(wasm_u32x4_load16x4(from));
+  }
+  static ATTN_INLINE I load_bytes(const void* from) noexcept {
+    return I(wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(from))));
+  }
 };
 
 }  // namespace

@@ -14,6 +14,8 @@
 
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
+#include "attn/element_type.hpp"
+#include "attn/layers/linear.hpp"
 #include "attn/positions/sinusoidal_encoding.hpp"
 #include "inputs.hpp"
 #include "kernels/kernel_table.hpp"
@@ -106,6 +108,45 @@ void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
   }
 }
 
+/// The same for tensors of bfloat16.
+void attend_bf16(State& state, attn::InstructionSet isa, bool causal) {
+  attn::Context context = make_context(isa);
+  const std::int64_t length = state.range(0);
+  const std::int64_t dim = state.range(1);
+  const auto numbers = [&](unsigned seed) {
+    Floats floats(length * dim, seed);
+    return std::vector<attn::BFloat16>(floats.data(), floats.data() + length * dim);
+  };
+  const auto q = numbers(1), k = numbers(2), v = numbers(3);
+  const auto view = [&](const std::vector<attn::BFloat16>& x) {
+    return attn::TensorView<const attn::BFloat16>(x.data(), {length, dim});
+  };
+  Floats out(length * dim);
+  for (auto _ : state) {
+    attn::scaled_dot_product_attention(view(q), view(k), view(v),
+                                       attn::Tensor(out.data(), {length, dim}), {.causal = causal},
+                                       context);
+    benchmark::ClobberMemory();
+  }
+  count_operations(state, (causal ? 2.0 : 4.0) * static_cast<double>(length * length * dim));
+}
+
+/// A layer of float32 activations.
+void linear(State& state, attn::InstructionSet isa, attn::ElementType type) {
+  attn::Context context = make_context(isa);
+  const std::int64_t rows = state.range(0);
+  const std::int64_t in = state.range(1);
+  const std::int64_t out = state.range(2);
+  attn::Linear layer(in, out, true, type);
+  layer.initialize_xavier(1, context);
+  Floats x(rows * in), y(rows * out);
+  for (auto _ : state) {
+    layer.forward({x.data(), {rows, in}}, {y.data(), {rows, out}}, context);
+    benchmark::ClobberMemory();
+  }
+  count_operations(state, 2.0 * static_cast<double>(rows * in * out));
+}
+
 void sinusoid(State& state, attn::InstructionSet isa) {
   attn::Context context = make_context(isa);
   const std::int64_t rows = state.range(0);
@@ -175,6 +216,7 @@ void sum_of_squares(State& state, const attn::kernels::TrainingTable& kernels) {
 void register_all() {
   const attn_bench::MachineLoops* const loops[] = {
 #if defined(__x86_64__)
+      attn_bench::avx512_bf16_loops(),
       attn_bench::avx512_loops(),
       attn_bench::avx2_loops(),
 #endif
@@ -206,6 +248,19 @@ void register_all() {
         ->Args({512, 64})
         ->Args({512, 128})
         ->Args({2048, 64});
+    for (const bool causal : {false, true}) {
+      add(causal ? "attention_bf16_causal" : "attention_bf16",
+          [=](State& s) { attend_bf16(s, isa, causal); })
+          ->ArgNames({"length", "dim"})
+          ->ArgsProduct({{512, 1024, 4096}, {64, 128}});
+    }
+    for (const auto type : {attn::ElementType::kFloat32, attn::ElementType::kBFloat16}) {
+      add(type == attn::ElementType::kFloat32 ? "linear" : "linear_bf16",
+          [=](State& s) { linear(s, isa, type); })
+          ->ArgNames({"rows", "in", "out"})
+          ->Args({512, 768, 768})
+          ->Args({1, 768, 768});
+    }
     add("softmax", [=](State& s) { attend(s, isa, 128); })
         ->ArgNames({"keys", "dim"})
         ->Args({1024, 1});

@@ -10,8 +10,8 @@ export const limits = {
 /** What this chapter adds to the page's settings. */
 export const properties = {
   /** The two tokens whose path is drawn. */
-  pathFrom: integer(1, limits.token),
-  pathTo: integer(9, limits.token),
+  pathFrom: integer(2, limits.token),
+  pathTo: integer(10, limits.token),
   /** Kernel size k of the convolution. */
   kernel: integer(3, limits.kernel),
   /** n in the table; 0: as many as the sentence has. */

@@ -1,13 +1,14 @@
 /** The story of three ways to let words hear of each other. */
 export const texts = {
   question: 'Why did attention replace networks that read word by word?',
-  paths: [
-    'How does “tired”, at the end, hear of “cat”, near the beginning? There are three ways. A convolutional network ([CNN]) looks through a slit a few words wide, its [kernel size]; what is further away is reached by layers upon layers. A recurrent network ([RNN]) reads one word after the other and hands its memory on: from word to word to word. In self-attention each word looks at each directly.',
-    'What counts is the number of connections between two words. On each, a bit of the message is lost, and in training the [gradient] runs back over the same ones and fades, too. Long ways are hard to learn. Pick two words, and count.',
+  /** @param {{ one: string, other: string } | null} pair of different words */
+  paths: (pair) => [
+    `How does ${pair ? `“${pair.other}” hear of “${pair.one}”` : 'a word at the end hear of one near the beginning'}? There are three ways. A convolutional network ([CNN]) looks through a slit a few words wide, its [kernel size]; what is further away is reached by layers upon layers. A recurrent network ([RNN]) reads one word after the other and hands its memory on: from word to word to word. In self-attention each word looks at each directly.`,
+    'What counts is how many connections lie one after the other until something has heard of both words. On each, a bit of the message is lost, and in training the [gradient] runs back over the same ones and fades, too. Long ways are hard to learn. Pick two words, and count.',
   ],
   costs: [
     'The short way has its price. Attention compares all pairs: twice the words make four times the pairs. The other two do the same for each word: twice the words, twice the work. But their work, and that of attention’s own projections, grows with the square of the width d: each of d numbers meets each of d others.',
-    'So compare n with d. As long as a text has fewer words than a word has numbers, comparing all pairs costs less than an RNN. Beyond that it costs more, n/d times as much. Three things are counted below: the [multiply-adds|multiply-add]; the [steps|step] that have to wait for one another; and the longest path.',
+    'So compare n with d. As long as a text has fewer words than a word has numbers, comparing all pairs costs less than an RNN. Beyond that it costs more, n/d times as much. Counted with its projections, attention always costs more than twice as much. Three things are counted below: the [multiply-adds|multiply-add]; the [steps|step] that have to wait for one another; and the longest path.',
   ],
   predict: {
     question:
@@ -33,12 +34,12 @@ export const texts = {
   counted: ({ d, rnn, attention, times }) =>
     `Counted by the core for d = ${d}: the RNN has ${rnn} multiply-adds, attention ${attention}, ${times} times as many. Press Run below to have both timed.`,
   times: [
-    'Counting is one thing, time another. “Its steps wait for one another” sounds slow, and on a graphics card it is: there all rows of attention are computed at once, in one step, while an RNN leaves thousands of processors idle, n times in a row. That is why attention has won: it can be trained faster on such machines.',
-    'But this browser measures with *one* thread. There nobody is kept waiting, and what counts is how much there is to do: 2nd² multiply-adds for the RNN, 2n²d for attention without its projections. They are equal at n = d; from there on the RNN is ahead, the further the longer the text. In short texts attention can be ahead by more than the count says, because it multiplies whole tables at once, and processors like that better than row by row.',
+    'Counting is one thing, time another. “Its steps wait for one another” sounds slow, and on a graphics card it is: there all rows of attention are computed at once, in one step, while an RNN leaves thousands of processors idle, n times in a row. That is why attention has won: it can be trained faster on such machines. But what of *one* thread, as in this browser?',
   ],
+  why: 'This browser measures with *one* thread. There nobody is kept waiting, and what counts is how much there is to do: 2nd² multiply-adds for the RNN, 2n²d for attention without its projections. In the count they are equal at n = d. On the clock attention may stay ahead a little longer, because it multiplies whole tables at once, and processors like that better than row by row. In the end the RNN is ahead, the further the longer the text.',
   /** @param {{ n: string, d: number, projections: string | number, attention: string | number }} at */
   ratio: ({ n, d, projections, attention }) =>
-    `At n = ${n} and d = ${d}, self-attention takes ${projections} times the multiply-adds of the RNN, if the projections of both are counted. That is n/d + 2 times, and so never less than twice as many. D2L counts those of the RNN but not those of attention: then it is n/d, here ${attention} times. Only the RNN’s steps have to wait for one another.`,
+    `An RNN has projections, too: one for the word that it reads, one for its state. At n = ${n} and d = ${d}, self-attention with its four takes ${projections} times the multiply-adds of the RNN with its two. That is n/d + 2 times, and so always more than twice as many. The textbook [D2L] counts the projections of the RNN but not those of attention: then it is n/d, here ${attention} times. Only the RNN’s steps have to wait for one another. (⌈ ⌉: rounded up. Dilated: a convolution that leaves gaps, wider from layer to layer.)`,
   takeaway:
     'Attention makes every way one connection long, and all its steps at once; it pays with work that grows as the square of the length.',
 };

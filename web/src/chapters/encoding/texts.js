@@ -1,16 +1,22 @@
+/** @typedef {{ width: string, base: string, turns: string }} Even how long turns would take, if each took as much longer */
+
 /** The story of positions: what is said around its figures. */
 export const texts = {
   question: 'How can a handful of numbers say where a word stands?',
   lead: [
     'Why not simply write 0, 1, 2, 3 … beside the words? Because the numbers grow without end: the 5,000th word would carry one that drowns all others. And shares of the length, 0 to 1, would mean another distance in every sentence.',
     'A clock has solved this. Its hands never leave the dial, and yet hours, minutes and seconds together tell each of 43,200 moments of half a day. The fast hand tells neighbours apart, the slow one morning from noon. Binary numbers do the same: 000, 001, 010, 011: the last digit changes at each step, the one before it half as often.',
-    'The encoding of the first Transformer is such a clock. Each pair of columns is one hand; the two numbers say where its tip is: sine and cosine of its angle. Its fastest hand turns once in 2π, about 6.3 positions.',
+    'The encoding of the first Transformer is such a clock. Each pair of columns is one hand; the two numbers say where its tip is: sideways its sine, upwards its cosine. Its fastest hand turns once in 2π, about 6.3 positions.',
   ],
-  /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string }} clock */
-  waves: ({ factor, pairs, slowest, width, base }) => [
-    'Which speeds should the hands have? Each is slower than the one before by the same *factor*: a [geometric series], like units, tens and hundreds. So a few hands reach from neighbours to whole books. Were each slower by the same *amount*, there would be one fast hand, all others would be slow, and hardly anything would tell place 5 from place 50.',
-    `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions, which is its [wavelength] λ. With a small base even the slowest is soon round, and places far apart look alike. With a large one slow hands hardly move within a text, and say little. Models for long texts take a larger one: the first Transformer 10,000, Llama 3 500,000. Pull the slider, and watch the right half of the map.`,
+  /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
+  waves: ({ factor, pairs, slowest, width, base, even }) => [
+    `Which speeds should the hands have? Each is slower than the one before by the same *factor*: a [geometric series], like units, tens and hundreds. So a few hands reach from neighbours to whole books. Did each take the same number of *positions* longer for a turn (with d = ${even.width} and b = ${even.base}: ${even.turns} …), there would be one fast hand, and all others would be slow: to them, place 5 would be nearly the same as place 50.`,
+    `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions, which is its [wavelength] λ. With a small base even the slowest is soon round, and places far apart look alike. With a large one slow hands hardly move within a text, and say little. Models for long texts take a larger one: the first Transformer had 10,000, Llama 3 has 500,000. Pull the slider, and watch the right half of the map.`,
   ],
+  bases: {
+    title: (/** @type {string} */ width) => `The slowest hand, with d = ${width}:`,
+    ...{ base: 'base b', slowest: 'positions for one turn' },
+  },
   predict: {
     question:
       'Keep only the fastest hand, sin i and cos i. Which position can hardly be told from position 0?',
@@ -36,15 +42,25 @@ export const texts = {
     `In the first pair of columns, positions 0 and 44 are ${first} apart; in all ${width} columns together ${all}. The slower hands tell what the fast one cannot.`,
 
   similarity: [
-    'How alike are two places? Take the [dot product] of their rows. It depends on nothing but how far apart they are: largest on the diagonal, and the same along each line beside it. So nearness is in these numbers, though nobody put it there.',
+    'How alike are two places? Take the [dot product] of their rows. The product depends on nothing but how far apart the two are: largest on the diagonal, and the same along each line beside it. So nearness is in these numbers, though nobody put it there.',
     'That is exact only as long as the encodings are alone. In a layer they are added to words, and the sum goes through the projections. A score has four parts then: word with word, word with place, place with word, and place with place. Only the last is what you see here.',
   ],
 
+  /** @param {{ near: string, nearly: string, far: string, alike: string }} found */
+  uneven: ({ near, nearly, far, alike }) =>
+    `Not quite evenly: when a fast hand comes round again, places look more alike again. Here the product of two places that are ${far} apart is ${alike}, and that of two only ${near} apart is ${nearly}.`,
+
   schemes: [
     'There are other ways to tell positions. They differ in where the position comes in. It can be *added to the word* before the first layer, as waves or as a table that is learned. It can be *added to the score*: a number for each distance, which is fixed (ALiBi) or learned (T5). It can be *added to the key*: a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE): then a score depends on how far the two are apart, and on the words.',
-    'The last four are the rotary way with rules for texts that are longer than any in training. There slow hands come to angles that the model has never seen. *Linear* slows all hands alike, and neighbours become harder to tell apart. *NTK* enlarges the base once the text is too long: fast hands stay nearly as they are, slow ones are slowed. *YaRN* and *Llama 3* decide hand by hand: one that has turned many times within the trained length has seen every angle, and stays; one that has not turned once is slowed. They differ in what lies between, and YaRN sharpens the scores a little, too.',
+    'The last four cards below are the rotary way with rules for texts that are longer than any in training. There slow hands come to angles that the model has never seen. *Linear* slows all hands alike, and neighbours become harder to tell apart. *NTK* enlarges the base once the text is too long: fast hands stay nearly as they are, slow ones are slowed. *YaRN* and *Llama 3* decide hand by hand: one that has turned many times within the trained length has seen every angle, and stays; one that has not turned once is slowed. They differ in what lies between: YaRN goes over evenly from hand to hand, between one with 32 turns and one with a single turn; Llama 3 between 4 turns and one, by how often the hand turns. And YaRN sharpens the scores a little. The curves below the cards show all four.',
     'Here all are on your sentence, with the same projections. In each card, the left picture is what says where words stand, and the right one is the attention that comes of it.',
   ],
+  inUse: 'in use on this page',
+  stretch: {
+    title: 'How much the four rules slow each hand',
+    cards: 'As in the cards',
+    model: 'As in a large model',
+  },
   nothing: 'Nothing to compare yet. Type a word or two above.',
 
   cards: {
@@ -61,7 +77,7 @@ export const texts = {
       where: 'nowhere',
       users: 'some layers of Llama 4 and SmolLM3',
       good: 'sets, where order means nothing; with a causal mask, models find out some of it',
-      beyond: 'there is nothing that could run out, and nothing that could help',
+      beyond: 'nothing runs out; on small tasks, models without positions have gone furthest',
     },
     sinusoidal: {
       idea: 'Each position has a row of waves, from fast to slow.',
@@ -81,7 +97,7 @@ export const texts = {
     },
     alibi: {
       idea: 'The further away a key is, the more is taken off its score.',
-      drawn: 'added to the scores: a number for each pair',
+      drawn: 'added to the scores: a number for each pair, with the slope of head 1, the steepest',
       where: 'on the scores, steeper in some heads than in others',
       users: 'BLOOM, MPT',
       good: 'longer texts than in training; nothing to learn',
@@ -115,7 +131,7 @@ export const texts = {
       idea: 'All hands are slowed alike: more places within the same angles.',
       drawn: 'turns queries and keys: cosines, then sines, of each position',
       where: 'on queries and keys, in every layer',
-      users: 'LongChat, Vicuna with 16k',
+      users: 'LongChat and Vicuna 1.5 with 16k tokens',
       good: 'the simplest stretch, with a little more training',
       beyond: 'reaches further by its factor; neighbours blur',
     },
@@ -123,7 +139,7 @@ export const texts = {
       idea: 'Once the text is too long, the base grows: slow hands slow down, fast ones hardly.',
       drawn: 'turns queries and keys: cosines, then sines, of each position',
       where: 'on queries and keys, in every layer',
-      users: 'the first Qwen; models stretched without training',
+      users: 'the first Qwen, for longer texts than in training',
       good: 'short texts stay exactly as they were',
       beyond: 'stretches as the text grows',
     },
@@ -131,7 +147,7 @@ export const texts = {
       idea: 'Hand by hand: fast ones stay, slow ones are slowed, those between in part; scores are sharpened.',
       drawn: 'turns queries and keys: cosines, then sines, of each position',
       where: 'on queries and keys, in every layer',
-      users: 'Qwen 2.5 and 3 for long texts, DeepSeek V3, gpt-oss',
+      users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
       good: 'near order stays exact; little training is enough',
       beyond: 'reaches further by its factor',
     },
@@ -139,7 +155,7 @@ export const texts = {
       idea: 'The same with two borders: shorter waves stay, longer ones are slowed, those between in part.',
       drawn: 'turns queries and keys: cosines, then sines, of each position',
       where: 'on queries and keys, in every layer',
-      users: 'Llama 3.1 and later',
+      users: 'Llama 3.1 and 3.2',
       good: 'near order stays exact; no sharpening is needed',
       beyond: 'reaches further by its factor, after more training',
     },

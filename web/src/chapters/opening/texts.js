@@ -9,31 +9,31 @@ export const habits = {
     does: 'It has learned to look at the word just before.',
     offer: 'looks at the word just before',
     measured: (share) =>
-      `Over passages that were kept from it, ${share} of its attention went there.`,
+      `In passages that it had not learned from, ${share} of its attention went there.`,
   },
   firstToken: {
     does: 'It has learned to look at the first word, where a head rests that finds nothing.',
     offer: 'looks at the first word',
     measured: (share) =>
-      `Over passages that were kept from it, ${share} of its attention went there.`,
+      `In passages that it had not learned from, ${share} of its attention went there.`,
   },
   sameToken: {
     does: 'It has learned to look at the same word before.',
     offer: 'looks at the same word before',
     measured: (share) =>
-      `In passages that were kept from it, wherever a word came again, ${share} of its attention went to where it stood before.`,
+      `In passages that it had not learned from, wherever a word came again, ${share} of its attention went to where it stood before.`,
   },
   induction: {
     does: 'It has learned to look at what followed the same word last time.',
     offer: 'looks at what followed the same word last time',
     measured: (share) =>
-      `Over random words that come again, ${share} of its attention went there: it can repeat what it has just read.`,
+      `Tested on random words that were repeated, it gave ${share} of its attention to what followed last time: so the model can repeat what it has just read.`,
   },
   itself: {
     does: 'It has learned to look at its own word.',
     offer: 'looks at its own word',
     measured: (share) =>
-      `Over passages that were kept from it, ${share} of its attention stayed there.`,
+      `In passages that it had not learned from, ${share} of its attention stayed there.`,
   },
 };
 
@@ -44,6 +44,7 @@ export const texts = {
     'of a layer that has learned nothing: its projections are random, and what a word looks at is chance.',
   nameless: 'It does nothing that has a name here: it is one of those that mix.',
   model: 'of a small language model that has learned from novels.',
+  unmasked: 'Without its mask, as now, the model does what it never learned.',
   head: (/** @type {number} */ head, /** @type {number} */ heads) => `Head ${head} of ${heads}`,
   ask: (/** @type {string} */ size) =>
     `A small language model that attn trained on novels shows what attention learns. It is fetched only if you want it (${size}).`,

@@ -15,16 +15,19 @@
  * @property {number} layer from 1
  * @property {number} layers of the model
  * @property {boolean} hidden whether later words are hidden from it
- * @property {{ word: string, itself: boolean, weight: string, score: string } | null} best the key with
- *   most weight
+ * @property {{ word: string, itself: boolean, weight: string, score: string, is: 'followed' | 'before' | null } | null} best
+ *   the key with most weight, and whether it followed the same word earlier, or is the word just before
  * @property {{ word: string, weight: string, rest: string } | null} second the key after it, and what is
  *   left for the others
  * @property {string} root √D
- * @property {{ entropy: string, largest: string }} divided
- * @property {{ entropy: string, largest: string }} undivided
+ * @property {{ entropy: string, largest: string, slope: string }} divided
+ * @property {{ entropy: string, largest: string, slope: string }} undivided
  * @property {string} changed how much the shuffle changes the output, with positions
  * @property {{ word: string, share: string } | null} guess
  * @property {{ word: string, share: string, guessed: boolean } | null} next what stands there
+ * @property {{ word: string, share: string, rank: number } | null} looked the key with most weight among the
+ *   guesses, where that followed the same word earlier
+ * @property {number} heads of all layers
  * @property {string} vocabulary tokens to guess among
  *
  * @typedef {object} Step
@@ -36,6 +39,10 @@
  * @property {(number: number) => string} link number: of that chapter
  * @property {number} seconds it takes when it plays
  */
+
+/** @param {number} rank from 1 */
+const nth = (rank) =>
+  ['first', 'second', 'third', 'fourth', 'fifth'][rank - 1] ?? `${rank}th from the top`;
 
 /** @type {readonly Step[]} */
 export const steps = [
@@ -93,6 +100,12 @@ export const steps = [
     title: () => 'Scores become weights',
     says: ({ root, depth, best, word }) =>
       `Each score is divided by ${root}, the square root of the ${depth} numbers in a query. Then softmax makes weights of them: it raises e to each of these numbers, and divides by the sum. So no weight is negative, and together they are 1.${!best ? '' : best.itself ? ` ${word} gives ${best.weight} of its attention to itself.` : ` ${word} gives ${best.weight} of its attention to ${best.word}.`}`,
+    more: ({ best, word }) =>
+      best?.is === 'followed'
+        ? `${best.word} is what followed ${word} earlier.`
+        : best?.is === 'before'
+          ? `${best.word} is the word just before.`
+          : '',
     chapter: 'self-attention.weights',
     link: (number) => `Chapter ${number} shows all weights`,
     seconds: 9,
@@ -103,8 +116,10 @@ export const steps = [
       depth === 1
         ? 'Here a query is one number, and √1 is 1: to divide changes nothing. With fewer heads, queries are longer.'
         : `Without the division all scores are ${root} times as large. The largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly weights are spread: 0 bits if one word gets everything. It falls from ${divided.entropy} bits to ${undivided.entropy}.`,
-    more: () =>
-      'When one weight is close to 1, softmax is saturated: its slope is close to 0. A small change of a score changes nothing then, and a model has nothing to learn from.',
+    more: ({ depth, divided, undivided }) =>
+      depth === 1
+        ? ''
+        : `The slope of softmax says how much weights move if their scores move a little: it goes from ${divided.slope} to ${undivided.slope}. Near 0 softmax is saturated, or deaf: a model has nothing to learn from.`,
     breaks: true,
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} tells why √D`,
@@ -133,10 +148,10 @@ export const steps = [
   },
   {
     title: ({ learned }) => (learned ? 'The next word is guessed' : 'Nobody guesses yet'),
-    says: ({ word, learned, layers, vocabulary, guess, next }) =>
+    says: ({ word, learned, layers, vocabulary, guess, next, looked, heads }) =>
       !learned || !guess
         ? 'What comes out goes on to the next layer, and the last one would guess the next word. But this layer has learned nothing: its numbers were made without any text, so it has nothing to guess from.'
-        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. After ${word} the model expects ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' So it goes on in your sentence.' : ` In your sentence comes ${next.word}: that had ${next.share}.`}`,
+        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. After ${word} the model expects ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' So it goes on in your sentence.' : ` In your sentence comes ${next.word}: that had ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}: this is one head of ${heads}.`}`,
     chapter: 'transformer.next-word',
     link: (number) => `Chapter ${number} lets it write on`,
     seconds: 9,
@@ -149,10 +164,16 @@ export const stage = {
   embeddings: 'and of the words around it',
   colours: 'a number',
   hands: 'plus its clock hands',
-  clocks: (/** @type {number} */ drawn, /** @type {number} */ all) =>
-    drawn < all
-      ? `${drawn} of ${all} clocks. Under each: which two numbers it gives, and λ, the places that one turn takes.`
-      : 'Under each clock: which two numbers it gives, and λ, the places that one turn takes.',
+  clocks: (
+    /** @type {number} */ drawn,
+    /** @type {number} */ all,
+    /** @type {boolean} */ turns,
+  ) => {
+    const under = `which two numbers it ${turns ? 'turns' : 'gives'}, and λ, the places that one turn takes.`;
+    return drawn < all
+      ? `${drawn} of ${all} clocks. Under each: ${under}`
+      : `Under each clock: ${under}`;
+  },
   sum: 'what the layer reads',
   unturned: 'one of them, before it is turned',
   turned: 'turned by the clocks',
@@ -184,6 +205,8 @@ export const controls = {
   pause: 'Pause',
   again: 'Play again',
   leave: 'Leave the walk',
+  full: 'Full screen',
+  small: 'Leave full screen',
   steps: 'Steps of the walk',
   keys: 'or ← →',
   step: (/** @type {number} */ step, /** @type {number} */ of) => `Step ${step} of ${of}`,

@@ -4,7 +4,6 @@ export const texts = {
   lead: [
     '“Man bites dog” and “dog bites man” are the same three words. A language without order would lose half of what it says: who bites whom, what is denied, which word a “very” belongs to.',
     'Attention by itself cannot tell the two sentences apart. A score is made of two words at a time: that of “man” and “bites” is the same number wherever they stand. And what a word takes along is a sum, and a sum has no order: 2 + 3 is 3 + 2.',
-    'So shuffle the words: each still meets the same others, with the same scores, and comes out as the same vector, only in another row. This is called permutation [equivariant].',
   ],
   predict: {
     question:
@@ -26,17 +25,31 @@ export const texts = {
       },
     },
   },
-  /** @param {{ without: string, with: string }} found */
+  /** @param {{ without: string, with: string, causal: string }} found */
   differences: (found) =>
-    `Your sentence, in the order below: without positions no number of any word changes by more than ${found.without}, which is the rounding of the computer; with positions some change by ${found.with}.`,
-  /** @param {string} masked */
-  masked: (masked) =>
-    `The causal mask is on now, and it gives order away by itself: it lets a word see those before it only. With it, and without positions, numbers change by up to ${masked}.`,
-  figure:
-    'Below, both are computed and their difference is drawn: *f* is the layer, and π is the order. In π(*f*(X)) the layer works first, and then its rows are shuffled; in *f*(π(X)) the words are shuffled first. Drag the words, or shuffle them.',
-  loss: 'What is order worth, then? Ask somebody who knows a language. A model that foretells each word from those before is less surprised, the better it knows what may follow what. Its [loss] measures this surprise. Shuffle the words, or take the positions away, and see what that costs.',
+    `Your sentence, in the order below: without positions no number of any word changes by more than ${found.without}, which is the rounding of the computer; with positions some change by ${found.with}. A causal mask gives order away by itself, as it lets a word see those before it only: with it, and without positions, numbers change by up to ${found.causal}.`,
+  figure: [
+    'So shuffle the words: each still meets the same others, with the same scores, and comes out as the same vector, only in another row. This is called permutation [equivariant].',
+    'Below, *f* is the layer. In shuffle(*f*(X)) it works first, and then the rows of what comes out are shuffled; in *f*(shuffle(X)) the words are shuffled first. The difference of the two is drawn: without positions, and with them. Drag the words, or shuffle them. No mask is on here, unless you switch one on: the [causal] mask gives order away by itself.',
+  ],
+  loss: 'What is order worth, then? Ask somebody who knows a language. A model that foretells each word from those before is less surprised, the better it knows what may follow what. Its [loss] measures this surprise. Below, the words are shuffled as above, or the positions are taken away.',
+  /** @param {{ written: number, shuffled: number, without: number, blind: number }} losses blind: of a guess among all tokens */
+  surprise: ({ written, shuffled, without, blind }) =>
+    [
+      shuffled > blind - 0.5
+        ? `Shuffled, it does ${shuffled > blind ? 'worse' : 'hardly better'} than a blind guess: it is sure of words that then do not come.`
+        : '',
+      without < shuffled && without > written
+        ? 'Without positions it loses less than by shuffling: the causal mask still tells it which words came before.'
+        : '',
+      without > written
+        ? 'It was trained with positions; a model that was trained without them might lose less.'
+        : '',
+    ]
+      .filter(Boolean)
+      .join(' '),
   whenLearned: 'A model that has learned to foretell the next word shows what order is worth.',
   nothing: 'Nothing to shuffle yet. Type a word or two above.',
   takeaway:
-    'Without positions a sentence is a bag of words: attention sees who is there, but not where.',
+    'Without positions and without a mask a sentence is a bag of words: attention sees who is there, but not where.',
 };

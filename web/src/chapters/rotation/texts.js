@@ -2,12 +2,15 @@
 export const texts = {
   question: 'How can “five words back” be computed, wherever one stands?',
   lead: [
+    'Five places on from 10 is 15, and five on from 1,000 is 1,005. Is there a rule that leads from the encoding of the one place to that of the other? It would have to be a table of numbers, a matrix M_{δ}: out of the row of place i it makes the row of place i + δ. For a model can learn such a table, too: a [projection]. With the right one it could look “five words back”.',
+  ],
+  clock: [
     'Move a clock on by five minutes. Each hand turns by an angle of its own, and by the same angle whatever the time was. So “five later” is one and the same rule everywhere: a turn for each pair of columns. Written as a table of numbers, it is the matrix M_{δ}, which takes the encoding of *any* position i to that of i + δ.',
-    'A projection is a table of numbers, too. A model that learns the right one can look “five words back” from every place of the sentence. That is why the waves come in pairs.',
+    'So one projection does for every place of the sentence. That is why the waves come in pairs.',
   ],
   alone: [
-    'Why pairs? Would a sine alone not do? Look at the hand’s height only, its sine. When it is 0.5, is the hand on its way up, or down? You cannot know, and so you cannot know how high it will be five positions on. From a sine alone there is no rule that leads to the next.',
-    'With the cosine beside it you also see on which side the hand is, and the rule is the one from school: sin(a + b) = sin a · cos b + cos a · sin b. The new sine is made from the old sine and the old cosine, and the numbers cos b and sin b depend on the shift alone.',
+    'Why pairs? Would a sine alone not do? Look only at how far to the right the hand’s tip is, its sine. When that is 0.5, is the tip on its way out, or back? You cannot know, and so you cannot know where it will be five positions on. From a sine alone there is no rule that leads to the next.',
+    'With the cosine beside it you also see whether the hand points up or down: up, and the tip is on its way out; down, and it is on its way back. Now there is a rule, and it is the one from school: sin(a + b) = sin a · cos b + cos a · sin b. The new sine is made from the old sine and the old cosine, and the numbers cos b and sin b depend on the shift alone.',
   ],
   predict: {
     question: 'M_{δ} takes position 10 to 10 + δ. What takes position 1,000 to 1,000 + δ?',
@@ -30,7 +33,7 @@ export const texts = {
   odd: (/** @type {{ given: number, drawn: number }} */ { given, drawn }) =>
     `The last of ${given} columns is a sine without a cosine, and from it alone no matrix leads to the shifted sine: drawn with ${drawn} columns.`,
   rotary:
-    '[Rotary|rotary] positions go one step further. They add nothing to the words; they turn each query by the angles of its own place, and each key by those of its place. In the dot product of two hands only the angle *between* them counts, and that is the difference of the two places: so the distance is in every score, whatever the projections are.',
+    '[Rotary|rotary] positions go one step further. They add nothing to the words; they turn each query by the angles of its own place, and each key by those of its place: each pair of numbers is a hand, and is moved on by its place. In the dot product of two hands only the angle *between* them counts, and that is the difference of the two places: so the distance is in every score, whatever the projections are.',
   takeaway:
     'A shift by δ is a turn of each pair by its own fixed angle, the same from every place; and for that it takes both, the sine and the cosine.',
 };

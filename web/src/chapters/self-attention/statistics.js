@@ -43,3 +43,36 @@ export function unequalPair({ data, rows, columns }) {
   }
   return found;
 }
+
+/** Words of a row that are told. */
+const told = 5;
+
+/**
+ * The row where a mask takes away nearest to half, and what it gives to those with the largest shares,
+ * without the mask and with it (null where it may not look); null where there is no row.
+ * @param {Matrix} masked the weights with the mask (n, n)
+ * @param {Matrix} free those without
+ */
+export function halfMasked(masked, free) {
+  const { rows, columns } = free;
+  /** @param {number} row */
+  const pairsOf = (row) =>
+    Array.from({ length: columns }, (_, column) => {
+      const [share, without] = [masked, free].map(({ data }) => data[row * columns + column]);
+      return { column, free: without, masked: share || null };
+    });
+  let [found, nearest] = [rows - 1, Infinity];
+  for (let row = 0; row < rows; row++) {
+    const taken = pairsOf(row).reduce((sum, pair) => sum + (pair.masked ? 0 : pair.free), 0);
+    const off = Math.abs(taken - 0.5);
+    if (off < nearest) [found, nearest] = [row, off];
+  }
+  if (found < 0) return null;
+  const size = (/** @type {{ free: number, masked: number | null }} */ pair) =>
+    Math.max(pair.free, pair.masked ?? 0);
+  const pairs = pairsOf(found)
+    .sort((a, b) => size(b) - size(a))
+    .slice(0, told)
+    .sort((a, b) => a.column - b.column);
+  return { row: found, pairs };
+}

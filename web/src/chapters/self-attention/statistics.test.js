@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { favouriteOf, selfishOf, unequalPair } from './statistics.js';
+import { favouriteOf, halfMasked, selfishOf, unequalPair } from './statistics.js';
 
 const weights = {
   data: Float32Array.of(0.5, 0.3, 0.2, 0.6, 0.4, 0, 0, 0, 0),
@@ -24,4 +24,18 @@ test('the pair is found that gives each other the most different shares', () => 
     ...{ there: weights.data[3], back: weights.data[1] },
   });
   assert.equal(unequalPair({ data: Float32Array.of(1), rows: 1, columns: 1 }), null);
+});
+
+test('of the row that loses about half to a mask, the largest shares are told, with it and without', () => {
+  const free = { ...weights, data: Float32Array.of(0.5, 0.25, 0.25, 0.5, 0, 0.5, 0.25, 0.25, 0.5) };
+  const masked = { ...free, data: Float32Array.of(1, 0, 0, 1, 0, 0, 0.25, 0.25, 0.5) };
+  assert.deepEqual(halfMasked(masked, free), {
+    row: 0,
+    pairs: [
+      { column: 0, free: 0.5, masked: 1 },
+      { column: 1, free: 0.25, masked: null },
+      { column: 2, free: 0.25, masked: null },
+    ],
+  });
+  assert.equal(halfMasked({ ...free, rows: 0 }, { ...free, rows: 0 }), null);
 });

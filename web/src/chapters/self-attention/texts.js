@@ -3,12 +3,16 @@ export const texts = {
   question: 'What does a word look at, and how does it decide?',
 
   embedding: {
-    learned: (/** @type {number} */ d) => [
-      `In *self*-attention a sentence asks itself: each word looks at all the others. A computer works on numbers, so each word first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension]. Here it is a row of a table that was learned from novels.`,
-      'Common words have a row of their own. Others fall into pieces, called [tokens|token]; a piece that goes on with a word has a hyphen before it. This [layer] does not read those rows as they are: it reads what the layers before it have made of them.',
+    learned: (/** @type {{ d: number, layer: number }} */ { d, layer }) => [
+      `In *self*-attention a sentence asks itself: each word looks at the others. A computer works on numbers, so each word first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension]. Here it is a row of a table that was learned from novels.`,
+      `Common words have a row of their own. Others fall into pieces, called [tokens|token]; a piece that goes on with a word has a hyphen before it. A model has several [layers|layer], one after the other. ${
+        layer === 1
+          ? 'The first one, which you look at, reads these rows, each brought to the same size (*normalised*).'
+          : `Layer ${layer}, which you look at, does not read these rows any more: it reads what the ${layer === 2 ? 'layer before it has' : `${layer - 1} layers before it have`} made of them.`
+      }`,
     ],
-    spelled: (/** @type {number} */ d) => [
-      `In *self*-attention a sentence asks itself: each word looks at all the others. A computer works on numbers, so each word, or [token], first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension].`,
+    spelled: (/** @type {{ d: number }} */ { d }) => [
+      `In *self*-attention a sentence asks itself: each word looks at the others. A computer works on numbers, so each word, or [token], first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension].`,
       'A model learns these numbers. Nothing is learned here, so the page takes them from the spelling. “walk” has the runs “wa”, “al”, “lk”, “wal”, “alk” and “walk”, and a few more with its beginning and its end. Each run has a random vector, which a [hash] picks, and “walk” is the sum of them all. “walked” has most of these runs too: so the two lie close together.',
     ],
   },
@@ -16,13 +20,18 @@ export const texts = {
     added:
       'To each row another one is added, P, which tells the place of the word. How it does so is the matter of the chapter on positional encoding; for now it is enough that every place has a row of its own.',
     turned:
-      'The place of a word comes in later here: queries and keys are turned, as the chapter on rotation shows.',
+      'These rows do not say where a word stands. Its place comes in one step later: the two vectors that words are compared by, query and key, are turned by angles that grow with the place. Step 2 of “Follow one word”, at the top of the page, shows it for one query.',
     none: 'Where a word stands is not said at all now: positions are off.',
   },
+  halfEmpty:
+    'The last picture, W, says how much each word (a row) looks at each other (a column). Half of it is empty: no word looks at later ones now. Why, comes below, with the masks.',
+  square:
+    'The last picture, W, says how much each word (a row) looks at each other (a column). Each row adds up to one.',
 
-  roles: [
-    'How does “tired” find out who is tired? Think of a library. You come with a question; you read what is written on the backs of the books; and you take home what is inside one. These are three things, and attention has three vectors for them. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.',
-    'All three are made from the same vector X, by three tables of numbers, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? With one vector for all, the [score] of “cat” and “tired” would be the same in both directions, though only one of them has a question. And a vector is most like itself: most words would look mainly at themselves. And what is good to be found by is not always what is worth taking along.',
+  /** @param {string | null} noun whom “tired” may ask for, if both are in the sentence */
+  roles: (noun) => [
+    `How can a word like “tired” find out who is tired? Think of a library. You come with a question; you read what is written on the backs of the books; and you take home what is inside one. These are three things, and attention has three vectors for them. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.`,
+    `All three are made from the same vector X, by three tables of numbers, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? With one vector for all, the [score] of ${noun ? `“${noun}” and “tired”` : 'two words'} would be the same in both directions, though only one of them has a question. A vector is also most like itself: most words would look mainly at themselves. And a book is found by its title, but read for its text: what a word is found by need not be what it hands over.`,
   ],
   alike:
     'Just now the projections are *identity*: they only copy. So queries, keys and values are one and the same, and words look at words that are spelt like them.',
@@ -57,7 +66,7 @@ export const texts = {
 
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
     'A word has more than one thing to find out. “was” may need to know *who* was, and also which word came just before. But in one row of weights, what goes to one word is taken from the others. So a layer looks several times at once: it has several [heads|head], each with queries, keys and values of its own.',
-    `More heads cost nothing extra, because they share the numbers out. Here each word has ${d} of them (the [width d]) and there are ${heads} heads: so a query of one head has ${D} (its [width D]).`,
+    `More heads cost nothing extra: they share a word’s numbers among them. Here each word has ${d} numbers (the [width d]). There are ${heads} heads, so a query of one head has ${D} numbers (its [width D]).`,
     'Beside each head stand three numbers. The [entropy] says how spread out its attention is: 0 bits is all on one word, 1 bit is as if on two, 2 bits as if on four. The [mean distance] says how many places away it looks, and the [largest share] how much the favourite gets.',
   ],
   favourites: (/** @type {string} */ token) => `What “${token}” looks at most, head by head:`,
@@ -75,6 +84,12 @@ export const texts = {
     'Not every pair may look at each other. There are three reasons. [Causal order|causal]: a model that learns to foretell the next word must not see it, so no word looks at later ones. *Filling*, or [padding]: sentences that are computed together get one length; short ones are filled up, and nobody should listen to that. *Length*: in a book of 100,000 words there are ten thousand million pairs; mostly a [window] of near ones is enough.',
     'A [mask] sets the score of such a pair to minus infinity. e to the power of that is 0, so the pair gets no share, and the others divide the whole among them. A row still adds up to one. Only where *all* of a row is masked is it all zeros, and the word takes nothing.',
   ],
+  masked: {
+    /** Tokens of a sentence for which it is told. */
+    most: 64,
+    title: (/** @type {string} */ token) => `The largest shares that “${token}” gives:`,
+    ...{ word: 'to', free: 'without a mask', masked: 'as it is set' },
+  },
   tries: {
     lead: 'Try it:',
     causal: 'no word looks ahead',
@@ -84,13 +99,13 @@ export const texts = {
   },
 
   stages: [
-    'Now step by step, from the left to the right. X, what the layer reads, becomes queries, keys and values. A query times a key is a score: multiply number by number, and add up. Scores are divided by √D. A mask takes pairs out. [softmax|softmax] makes shares of each row: e to the power of each score, divided by the sum. At last each word adds up all values, each times its share.',
-    'Choose any number to see what it was made of.',
+    'Now step by step, from the left to the right. X, what the layer reads, becomes queries, keys and values. A query times a key is a score: multiply number by number, and add up. Scores are divided by √D, and a mask takes pairs out.',
+    '[Softmax|softmax] makes shares of each row: e to the power of each score, divided by the sum. At last each word adds up all values, each times its share. Choose any number to see what it was made of.',
   ],
 
   scale: [
     'Why divide by √D? A score is a sum of D products. Some are positive, some negative, and they cancel in part. It is like a walk of D steps, each to the left or to the right by chance: it ends about √D steps from where it began. So with D = 64 the scores of words that have nothing to do with each other are spread eight times as wide as with D = 1.',
-    'For softmax that is far too wide. A lead of 8 is a share e^{8}, about 3,000 times as large: one key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and no share changes. Learning goes by just such changes, the [gradients|gradient]; where there are none, nothing is learned. Divided by √D, scores are spread by about 1, however wide the head is.',
+    'For softmax that is far too wide. A lead of 8 is a share e^{8}, about 3,000 times as large: one key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and hardly any share changes. Learning goes by just such changes, the [gradients|gradient]; where there are none, nothing is learned. Divided by √D, the scores of such words are spread by about 1, however wide the head is. Trained heads do make larger ones, where they have learned that two words belong together.',
   ],
 
   divisors: { label: 'divide scores by', root: '√D', none: 'nothing', width: 'D' },
@@ -100,6 +115,12 @@ export const texts = {
   edit: [
     'All of this hangs on four tables of numbers: the projections for queries, keys and values, and one for the output. Change one number and see how far it reaches. In W_{q} it moves the attention of every word a little. In W_{v} it leaves attention alone, and changes one column of what is handed over. Training is nothing else than many such changes, to numbers that begin by chance: of the kind called [Xavier], made from a [seed].',
   ],
+  edits: {
+    lead: 'Try it: a number of',
+    q: 'W_{q}: what this word looks for',
+    v: 'W_{v}: what all words hand over',
+    o: 'W_{o}: what comes of it',
+  },
   nothing: 'Nothing to look at yet. Type a word or two above.',
 
   takeaway:

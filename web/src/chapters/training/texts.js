@@ -5,7 +5,7 @@ export const texts = {
   question: 'Where do the numbers in the tables come from?',
   lead: [
     'Identity and random projections have learned nothing; those of the language model above have. A model learns by being wrong. It is shown an example and says how probable it holds each answer. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers is moved a little in the direction that would have made the right answer more probable: along the [gradient], as far as the [learning rate] says. That is a [step]. After some hundred of them attention has come to look where the answers are.',
-    'Below, two models learn the same from the same examples in the same order, from the same first weights, and differ in one thing only. All of it happens in your browser. The accuracy is that on examples which neither of them is ever trained on.',
+    'Below, two models learn the same from the same examples in the same order, from the same first weights, and differ in one thing only. They run side by side, in lanes A and B, and all of it happens in your browser. The share of right answers is that on *held-out* examples, which neither of them ever learns from.',
   ],
   predict: {
     question:
@@ -31,11 +31,18 @@ export const texts = {
   /** @param {{ step: number, of: { name: string, what: string, right: string }[] }} now */
   now: ({ step, of: [a, b] }) =>
     `After ${step} steps here, on examples never trained on: lane ${a.name}, ${a.what}, is right in ${a.right} of 100; lane ${b.name}, ${b.what}, in ${b.right}.`,
+  /** @param {{ name: string, right: number, blind: number }} of a model without positions */
+  guesses: ({ name, right, blind }) =>
+    `Lane ${name} is right in ${right} of 100 answers, where blind guessing would be in ${blind}: it sees which letters are there. But all blanks are the same to it, so each gets the same letter, and the best that it can do is the one that occurs most often. Only a position tells a blank which letter is its own.`,
+  /** @param {{ size: number, unit: string, name: string, right: number, other: string, others: number }} found */
+  misled: ({ size, unit, name, right, other, others }) =>
+    `With ${size} ${unit}, lane ${name} is right in ${right} of 100, and lane ${other}, which has no positions, in ${others}: a model that counts on places looks at the wrong ones now, and is worse than one that only guesses.`,
+  untrained: 'learned, before its first step',
   press: 'Press Play below, and see.',
   heads:
     'Now one example of them all. Each small picture is a head: a row for each token that looks, a column for each that is looked at. Before the first step they are smeared; watch the pattern come while the model learns.',
   longer: [
-    'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. The models below are the same; nothing of them is changed. They are only asked about longer examples, up to four times as long. A person who can copy ten letters can copy forty. A model has seen ten only, and no answer of its own was ever wrong because of an eleventh: nothing has told it what to do there.',
+    'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. The models below are the same; nothing of them is changed. They are only asked about longer examples, up to four times as long. A person who can copy ten letters can copy forty. A model has never seen more than ten: nothing has told it what to do with an eleventh.',
     'How places are told apart now decides. Waves and rotations have a value for every place, though one never met in training; rules by distance say the same at every place; and a learned table has no row beyond its last.',
   ],
   table: [
@@ -55,11 +62,11 @@ export const texts = {
 export const worldTexts = {
   copy: {
     short: 'copy',
-    long: 'Ten letters are given, and ten blanks are to repeat them. All blanks look alike: only a position tells a blank which letter is its own, so without positions this cannot be learned.',
+    long: 'Ten letters are given, and ten blanks are to repeat them. All blanks look alike.',
   },
   reverse: {
     short: 'reverse',
-    long: 'Ten letters are given, and ten blanks are to repeat them from the last to the first. All blanks look alike: only a position tells a blank which letter is its own, so without positions this cannot be learned.',
+    long: 'Ten letters are given, and ten blanks are to repeat them from the last to the first. All blanks look alike.',
   },
   sort: {
     short: 'sort',

@@ -59,6 +59,23 @@ export function comparingWeights(width, sharpness) {
   ];
 }
 
+/**
+ * A word of a single letter that looks most at another word that has the letter, if any does.
+ * @param {string[]} source
+ * @param {string[]} target
+ * @param {Tensor} weights (targets, sources)
+ * @returns {{ one: string, other: string } | null}
+ */
+export function foundByLetter(source, target, weights) {
+  const [letters, words] = [uncased(target), uncased(source)];
+  const best = strongest(weights);
+  const i = letters.findIndex((word, i) => {
+    const other = words[best[i]];
+    return /^\p{L}$/u.test(word) && other !== word && other.includes(word);
+  });
+  return i < 0 ? null : { one: target[i], other: source[best[i]] };
+}
+
 /** @param {Attn} attn @param {string[]} tokens */
 const embeddingOf = (attn, tokens) =>
   attn.ngramEmbedding(uncased(tokens), { dModel: wordWidth, seed: 0 });

@@ -8,6 +8,7 @@ import {
   align,
   alignByDecoder,
   comparingWeights,
+  foundByLetter,
   numHiddens,
   strongest,
   wordWidth,
@@ -118,4 +119,11 @@ test('nothing is left behind', () => {
   const { bytesInUse } = attn.memory();
   for (let i = 0; i < 5; i++) all();
   assert.equal(attn.memory().bytesInUse, bytesInUse);
+});
+
+test('a word of one letter is told that finds another word by it, and only such a one', () => {
+  const { weights } = align(attn, source, target, { byHand: true, sharpness: 0.13 });
+  assert.deepEqual(foundByLetter(source, target, weights), { one: 'a', other: 'Area' });
+  const same = align(attn, ['a', 'rose'], ['a', 'rose'], { byHand: true, sharpness: 0.13 });
+  assert.equal(foundByLetter(['a', 'rose'], ['a', 'rose'], same.weights), null);
 });

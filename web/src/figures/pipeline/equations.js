@@ -1,10 +1,21 @@
-/** @param {string} read what the layer reads */
-const weightsOf = (read) =>
-  String.raw`{\htmlData{part=w}{W} = \operatorname{softmax}\!\left(\frac{Q\,K^\top}{\sqrt D}\right)},\qquad\allowbreak {Q = \htmlData{part=sum}{${read}}\,W_q^\top},\qquad\allowbreak {K = \htmlData{part=sum}{${read}}\,W_k^\top}`;
+import { mask } from '../../frame/equation.js';
 
-export const encoded = weightsOf(String.raw`(\htmlData{part=x}{X} + \htmlData{part=p}{P})`);
+/**
+ * @param {string} read what the layer reads
+ * @param {boolean} [turns] whether positions turn queries and keys
+ */
+function weightsOf(read, turns = false) {
+  const projected = (/** @type {string} */ name) => {
+    const product = String.raw`\htmlData{part=sum}{${read}}\,W_${name}^\top`;
+    return turns ? String.raw`\operatorname{turn}\bigl(${product}\bigr)` : product;
+  };
+  const of = (/** @type {string} */ term, /** @type {string} */ meaning) =>
+    String.raw`{\htmlData{part=w}{W} = \operatorname{softmax}\!\left(\frac{Q\,K^\top}{\sqrt D}${term}\right)},\qquad\allowbreak {Q = ${projected('q')}},\qquad\allowbreak {K = ${projected('k')}}${meaning}`;
+  return { open: of('', ''), masked: of(mask.term, `,${mask.meaning}`) };
+}
 
-/** Of a layer of a model: X is what comes to it. */
-export const read = weightsOf(String.raw`\htmlData{part=sum}{X}`);
-
-export const plain = weightsOf(String.raw`\htmlData{part=x}{X}`);
+export const weights = {
+  plain: weightsOf(String.raw`\htmlData{part=x}{X}`),
+  added: weightsOf(String.raw`(\htmlData{part=x}{X} + \htmlData{part=p}{P})`),
+  turned: weightsOf('X', true),
+};

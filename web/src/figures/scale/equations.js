@@ -1,1 +1,1 @@
-export const scale = String.raw`{z_{ij} = \frac{q_{i1}\,k_{j1} + \dots + q_{iD}\,k_{jD}}{\sqrt{D}}},\qquad\allowbreak {w_{ij} = \operatorname{softmax}_j\, z_{ij}},\qquad\allowbreak {\frac{\partial w_{ij}}{\partial z_{ij}} = w_{ij}\,(1 - w_{ij})}`;
+export const scale = String.raw`{z_{ij} = \frac{q_{i1}\,k_{j1} + \dots + q_{iD}\,k_{jD}}{\sqrt{D}}},\qquad\allowbreak {w_{ij} = \operatorname{softmax}_j\, z_{ij}},\qquad\allowbreak {\sum_j \frac{\partial w_{ij}}{\partial z_{ij}} = \sum_j w_{ij}\,(1 - w_{ij})}`;

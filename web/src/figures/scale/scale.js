@@ -19,7 +19,7 @@ export const factorOf = (divisor, depth) =>
  * @property {Tensor} weights (1, 1, n, n)
  * @property {number} entropy of a row, in bits, as a mean
  * @property {number} largest weight of a row, as a mean
- * @property {number} slope of that weight by its own score, as a mean: w·(1 − w)
+ * @property {number} slope of the weights of a row, each by its own score, added up: the sum of w·(1 − w), as a mean
  */
 
 /**
@@ -43,20 +43,26 @@ export function scaledBy(attn, query, key, exclusion) {
   });
 }
 
-/** The mean of w·(1 − w) for the largest weight of each row. @param {Tensor} weights (…, n, n) */
+/**
+ * The mean over the rows of the sum of w·(1 − w): by how much weights move with their own scores. Near 1
+ * where a row is spread, 0 where one key has all of it. Of the largest weight alone it would be no measure:
+ * that is largest where this weight is ½.
+ * @param {Tensor} weights (…, n, n)
+ */
 export function slopeOf(weights) {
   const { data, rows, columns } = matrixOf(weights);
   let [sum, attending] = [0, 0];
   for (let row = 0; row < rows; row++) {
-    const largest = data
-      .subarray(row * columns, (row + 1) * columns)
-      .reduce((a, b) => Math.max(a, b), 0);
-    if (largest === 0) continue;
+    const some = data.subarray(row * columns, (row + 1) * columns);
+    if (some.every((weight) => weight === 0)) continue;
     attending += 1;
-    sum += largest * (1 - largest);
+    sum += responseOf(some);
   }
   return attending ? sum / attending : 0;
 }
+
+/** The sum of w·(1 − w) of one row. @param {Float32Array} weights */
+export const responseOf = (weights) => weights.reduce((sum, w) => sum + w * (1 - w), 0);
 
 /** Widths that random vectors are drawn for, and how many of them. */
 export const widths = [1, 4, 16, 64, 256, 1024];

@@ -11,9 +11,19 @@ before(async () => {
   attn = await load();
 });
 
-test('the slope of a softmax is w·(1 − w), and rows that are masked have none', () => {
+test('the slope of a softmax is the sum of w·(1 − w), and rows that are masked have none', () => {
   const data = Float32Array.of(0.25, 0.75, 0, 0);
-  assert.ok(Math.abs(slopeOf({ data, shape: [1, 2, 2] }) - 0.1875) < 1e-7);
+  assert.ok(Math.abs(slopeOf({ data, shape: [1, 2, 2] }) - 0.375) < 1e-7);
+});
+
+test('undivided, the slope falls with every width; divided by √D it stays near 1', () => {
+  const all = byWidth(attn);
+  all.forEach(({ width, undivided, divided }, i) => {
+    assert.ok(divided.slope > 0.9 && divided.slope < 1, `${width}: ${divided.slope}`);
+    if (width > 1) assert.ok(undivided.slope < divided.slope, String(width));
+    if (i) assert.ok(undivided.slope < all[i - 1].undivided.slope, String(width));
+  });
+  assert.ok(all[5].undivided.slope < 0.1);
 });
 
 test('scores of random vectors spread as the root of their width', () => {

@@ -1,7 +1,7 @@
 import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 import { pythonCode } from '../../model/pythonCode.js';
 import { attentionCode, attentionPrograms } from '../attention/code.js';
-import { scalingOf, schemes, streams, t5 } from './schemes.js';
+import { alibiHead, scalingOf, schemes, streams, t5 } from './schemes.js';
 
 /** @typedef {import('./schemes.js').SchemeName} SchemeName */
 /** @typedef {import('./schemes.js').SchemeSettings} SchemeSettings */
@@ -92,9 +92,9 @@ const table = encoding.parameter('weight');`,
 });
 
 /** @param {ProgramSettings} settings */
-const alibi = ({ tokens: { length }, heads, head }) => ({
+const alibi = ({ tokens: { length }, heads }) => ({
   python: pythonProgram({
-    body: `length, heads, head = ${length}, ${heads}, ${head}
+    body: `length, heads, head = ${length}, ${heads}, ${alibiHead}
 
 slope = 2.0 ** (-8 * (head + 1) / heads)  # for a number of heads that is a power of two
 position = torch.arange(length, dtype=torch.float64)
@@ -103,7 +103,7 @@ bias = -slope * (position.reshape(-1, 1) - position).abs()`,
   }),
   cpp: cppProgram({
     includes: ['<cstdlib>'],
-    body: `const std::int64_t length = ${length}, head = ${head};
+    body: `const std::int64_t length = ${length}, head = ${alibiHead};
 std::vector<float> slopes(${heads}), bias(length * length);
 attn::alibi_slopes(slopes);
 for (std::int64_t i = 0; i < length; ++i) {
@@ -116,7 +116,7 @@ for (std::int64_t i = 0; i < length; ++i) {
   javascript: javascriptProgram({
     body: `const length = ${length};
 const all = attn.alibiBias({ numHeads: ${heads}, numQueries: length });
-const head = ${head} * length * length;
+const head = ${alibiHead} * length * length;
 const bias = { data: all.data.subarray(head, head + length * length), shape: [length, length] };`,
     result: 'bias',
   }),

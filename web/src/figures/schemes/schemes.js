@@ -15,6 +15,9 @@ export const t5 = { numBuckets: 32, maxDistance: 128 };
 /** Learned numbers are drawn as torch.nn.Embedding draws them before training. */
 const deviation = 1;
 
+/** Whose slope ALiBi has here: the steepest one. In the last head it would not be seen over a sentence. */
+export const alibiHead = 0;
+
 /** Streams of the random numbers, so that no two tables are alike. */
 export const streams = { t5: 1, shaw: 2 };
 
@@ -174,8 +177,8 @@ class Head {
       }
       case 'alibi':
         return {
-          matrix: matrixOf(attn.alibiBias({ numHeads: heads, numQueries: n }), head),
-          weights: this.#attend(x, { alibiSlopes: [attn.alibiSlopes(heads).data[head]] }),
+          matrix: matrixOf(attn.alibiBias({ numHeads: heads, numQueries: n }), alibiHead),
+          weights: this.#attend(x, { alibiSlopes: [attn.alibiSlopes(heads).data[alibiHead]] }),
         };
       case 't5': {
         const { numBuckets, maxDistance } = t5;

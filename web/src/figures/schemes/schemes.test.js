@@ -6,7 +6,7 @@ import { load } from 'attn';
 import { reasonToSkip, run } from '../../../../tests/programs.js';
 import { finish } from '../../model/finish.js';
 import { schemePrograms } from './code.js';
-import { compare, schemeNames } from './schemes.js';
+import { alibiHead, compare, schemeNames } from './schemes.js';
 
 /** @type {import('attn').Attn} */
 let attn;
@@ -59,7 +59,7 @@ test('matrices hold what the papers say', () => {
   const matrices = Object.fromEntries(compared().map(({ name, matrix }) => [name, matrix]));
   const { alibi, rotary, linear } = matrices;
   assert.ok(alibi && rotary && linear);
-  const slope = 2 ** ((-8 * (settings.head + 1)) / settings.heads);
+  const slope = 2 ** ((-8 * (alibiHead + 1)) / settings.heads);
   rowsOf(alibi).forEach((row, i) =>
     row.forEach((bias, k) => assert.ok(Math.abs(bias + slope * Math.abs(i - k)) < 1e-6)),
   );

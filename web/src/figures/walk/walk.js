@@ -3,6 +3,7 @@ import { maxAbsDifference } from '../../model/difference.js';
 import { shuffledOrder } from '../../model/shuffle.js';
 import { entropyOf } from '../attention/statistics.js';
 import { orderEffects } from '../shuffle/effects.js';
+import { responseOf } from '../scale/scale.js';
 import { columnsOf, stagesOf } from '../stages/stages.js';
 
 /** @typedef {import('attn').Attn} Attn */
@@ -96,8 +97,8 @@ export const rowOf = ({ data, columns }, row) => ({
 /** Weights of a query, and how they are spread. @param {Float32Array} weights */
 function shareOf(weights) {
   const largest = weights.reduce((a, b) => Math.max(a, b), 0);
-  // Of softmax by its own score: 0 where a change of the score changes nothing.
-  return { weights, entropy: entropyOf(weights), largest, slope: largest * (1 - largest) };
+  // 0 where a change of the scores changes nothing.
+  return { weights, entropy: entropyOf(weights), largest, slope: responseOf(weights) };
 }
 
 /** @param {LanguageModel} model @param {import('../../model/sentence.js').Given} given @param {Tensor} x @param {number} word */

@@ -2,7 +2,7 @@ import model from '../../../languageModel/model.safetensors?url';
 import tokenizer from '../../../languageModel/tokenizer.json?url';
 
 import { history } from '../../state/history.svelte.js';
-import { areInitial, beginWith, settings } from '../../state/settings.svelte.js';
+import { areInitial, beginWith, settings, startFrom } from '../../state/settings.svelte.js';
 import { tellingHeads } from './habits.js';
 
 /** @typedef {import('./languageModel.js').LanguageModel} LanguageModel */
@@ -23,6 +23,15 @@ export class Language {
   chosen;
   /** What programs begin with. @type {typeof import('./languagePrograms.js') | undefined} */
   programs;
+  /** The model that the reader has opened. @type {import('../own/own.svelte.js').Own | null} */
+  own = $state.raw(null);
+  /** Whether it is looked at, where projections are learned ones. */
+  looksAtOwn = $state(false);
+  /**
+   * What the reader wants to open one by; then it is `'here'`.
+   * @type {'' | 'drop' | 'dialog' | 'here'}
+   */
+  asked = $state('');
   coming = $state(false);
   problem = $state('');
   #attn;
@@ -79,9 +88,39 @@ export class Language {
  */
 export async function chooseWeights(language, weights) {
   if (weights === 'learned' && !(await language.want())) return;
+  language.looksAtOwn = false;
   const learned = weights === 'learned';
   if (learned !== (settings.weights === 'learned')) settings.causal = learned;
   settings.weights = weights;
+}
+
+/** Shows a model that the reader has opened, in place of one before. @param {Language} language @param {import('../own/own.svelte.js').Own} own */
+export function showOwn(language, own) {
+  language.own?.end();
+  language.own = own;
+  lookAtOwn(language);
+}
+
+/** @param {Language} language */
+export function lookAtOwn(language) {
+  const { own } = language;
+  if (!own) return;
+  language.looksAtOwn = true;
+  Object.assign(settings, { weights: 'learned', causal: own.facts.description.causal });
+}
+
+/** Shows what the page showed before, and keeps the reader's model. @param {Language} language */
+export function lookAtPages(language) {
+  if (language.own) Object.assign(settings, language.own.before);
+  language.looksAtOwn = false;
+}
+
+/** Goes back to what the page showed before. @param {Language} language */
+export function closeOwn(language) {
+  const { own } = language;
+  if (language.looksAtOwn) lookAtPages(language);
+  language.own = null;
+  own?.end();
 }
 
 /** Settings that say which model is looked at, and how. */
@@ -90,6 +129,22 @@ const own = /** @type {const} */ ([
   ...['causal', 'window', 'validLen', 'blocked'],
 ]);
 
+/** What the page begins with: a head that does something one can see. @param {Language} language */
+function beginningOf(language) {
+  const { layer, head } = tellingHeads(language.model?.heads ?? null)[0] ?? { layer: 0, head: 0 };
+  return { weights: /** @type {const} */ ('learned'), causal: true, layer, head };
+}
+
+/**
+ * Fetches the language model that a link asks for. What is put back goes back to what the page begins with
+ * without a link.
+ * @param {Language} language
+ * @param {{ text: string }} others that the page begins with
+ */
+export async function startLearned(language, others) {
+  if (await language.want()) startFrom({ ...others, ...beginningOf(language) });
+}
+
 /**
  * Lets the page begin with the language model, at a head that does something one can see, unless the
  * reader has chosen something else in the meantime.
@@ -97,8 +152,7 @@ const own = /** @type {const} */ ([
  */
 export async function beginLearned(language) {
   if (!(await language.want()) || !areInitial(own)) return;
-  const { layer, head } = tellingHeads(language.model?.heads ?? null)[0] ?? { layer: 0, head: 0 };
-  const changes = { weights: /** @type {const} */ ('learned'), causal: true, layer, head };
+  const changes = beginningOf(language);
   history.amend(changes);
   beginWith(changes);
 }

@@ -23,6 +23,7 @@ const thumbnail = 128;
 export const attentionTask = {
   name: /** @type {const} */ ('attention'),
   reads: sentence,
+  own: true,
   /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
   *run(attn, given) {
     yield 0;

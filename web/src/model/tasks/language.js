@@ -9,5 +9,11 @@ export const languageTask = {
   },
 };
 
-/** The model in this worker. @type {{ model: import('../language/languageModel.js').LanguageModel | null }} */
-export const here = { model: null };
+/**
+ * The models in this worker: the page's, or the reader's.
+ * @type {{
+ *   model: import('../language/languageModel.js').LanguageModel | null,
+ *   own: import('../own/ownServer.js').OwnModel | null,
+ * }}
+ */
+export const here = { model: null, own: null };

@@ -6,9 +6,16 @@ import { sentence } from './task.js';
 export const readTask = {
   name: /** @type {const} */ ('read'),
   reads: sentence,
+  own: true,
   /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
   *run(attn, given) {
     yield 0;
-    return timed(() => withSentence(attn, given, ({ embedding, x }) => ({ embedding, input: x })));
+    return timed(() =>
+      withSentence(attn, given, ({ embedding, x, positions }) => ({
+        embedding,
+        input: x,
+        positions,
+      })),
+    );
   },
 };

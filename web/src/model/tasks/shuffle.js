@@ -2,18 +2,19 @@ import { orderEffects } from '../../figures/shuffle/effects.js';
 import { layerOutput, withSentence } from '../sentence.js';
 import { orderOf } from '../shuffle.js';
 import { timed } from '../timed.js';
-import { layer, masks } from './task.js';
+import { layer } from './task.js';
 
 /** What the order of the tokens changes, with and without an encoding. */
 export const shuffleTask = {
   name: /** @type {const} */ ('shuffle'),
-  reads: /** @type {const} */ ([...layer, ...masks, 'encoding', 'base', 'shuffle', 'order']),
+  reads: /** @type {const} */ ([...layer, 'encoding', 'base', 'shuffle', 'order', 'orderCausal']),
   /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
   *run(attn, given) {
     yield 0;
-    return withSentence(attn, given, ({ embedding, layer, exclusion, model }) =>
+    return withSentence(attn, given, ({ embedding, layer, model }) =>
       timed(() => {
         const order = orderOf(given.tokens.length, given);
+        const exclusion = { causal: given.orderCausal };
         return orderEffects(layerOutput(attn, given, model, layer, exclusion), embedding, order);
       }),
     );

@@ -12,6 +12,7 @@
  * @property {readonly GivenName[]} reads what it depends on besides the tokens
  * @property {(attn: import('attn').Attn, given: Given) =>
  *   Generator<Progress, Result> | Promise<Result>} run
+ * @property {boolean} [own] whether a reader's model can do it, too
  */
 
 /** The settings that most tasks depend on. */

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "kernels/attention.hpp"
+#include "kernels/bf16/product.hpp"
+
+namespace attn::kernels {
+
+template <class Isa>
+void bf16_attend(const Bf16AttentionHead& head, index row_begin, index row_end,
+                 float* scratch) noexcept {
+  attend<Isa>(head, row_begin, row_end, nullptr, 0, scratch);
+}
+
+/// The table of an instruction set whose products are those of pairs.
+template <class Isa>
+constexpr Bf16Table make_bf16_table() noexcept {
+  static_assert(kPairs<Isa>);
+  return {
+      .instruction_set = Isa::kInstructionSet,
+      .product_rows = kTaskRows<Isa>,
+      .product_tile_rows = Isa::kRows,
+      .product_scratch = &bf16_product_scratch<Isa>,
+      .product = &bf16_product<Isa>,
+      .attention_rows = kPassBlocks * kBlockQueries,
+      .attention_step = kBlockQueries,
+      .attention_scratch = &attention_scratch<Isa>,
+      .attend = &bf16_attend<Isa>,
+  };
+}
+
+}  // namespace attn::kernels

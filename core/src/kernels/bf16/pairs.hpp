@@ -1,0 +1,180 @@
+#pragma once
+
+// What attention does with pairs of bf16 numbers beyond its products: it brings queries, keys and
+// values into pairs, and turns scores into pairs of weights.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/attention_row.hpp"
+#include "kernels/transpose.hpp"
+
+namespace attn::kernels {
+
+ATTN_INLINE float widen(std::uint16_t number) noexcept {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(number) << 16);
+}
+
+/// Whether keys do not lie in pairs: then they are copied, tile by tile.
+ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head) noexcept {
+  return head.head_dim % 2 != 0 || head.key_row % 2 != 0;
+}
+
+/// Pairs of depth for each query: queries (pairs of depth × to_row), those of `lanes` lanes; beyond
+/// `count` they are never used. `negative` turns their signs.
+template <class Isa>
+void pair_queries(index count, index lanes, index head_dim, const std::uint16_t* query, index row,
+                  index col, bool negative, Bf16Pair* queries, index to_row) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  const index depth = (head_dim + 1) / 2;
+  const std::uint32_t signs = negative ? 0x80008000 : 0;
+  if (col != 1 || row % 2 != 0 || head_dim % 2 != 0 || depth < 4) {
+    for (index i = 0; i < lanes; ++i) {
+      const std::uint16_t* from = query + std::min(i, count - 1) * row;
+      for (index d = 0; d < depth; ++d) {
+        const std::uint32_t first = from[2 * d * col];
+        const std::uint32_t second = 2 * d + 1 < head_dim ? from[(2 * d + 1) * col] : 0;
+        queries[d * to_row + i] = std::bit_cast<Bf16Pair>((first | second << 16) ^ signs);
+      }
+    }
+    return;
+  }
+  const F sign = broadcast_element<Isa>(std::bit_cast<Bf16Pair>(signs));
+  for (index i = 0; i < lanes; i += kW) {
+    const float* rows[kW];
+    for (index r = 0; r < kW; ++r) {
+      rows[r] = reinterpret_cast<const float*>(query + std::min(i + r, count - 1) * row);
+    }
+    for (index next = 0; next < depth; next += 4) {
+      const index d = std::min(next, depth - 4);
+      F columns[4];
+      load_columns<Isa>(rows, d, columns);
+      unroll<4>([&](auto c) __attribute__((always_inline)) {
+        store_elements<Isa>(columns[c] ^ sign, queries + (d + c) * to_row + i);
+      });
+    }
+  }
+}
+
+/// Pairs of keys for each column of the values from key0 on, zeros for keys that are not kept, for
+/// an odd last one, and beyond the columns.
+template <class Keep>
+ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index keys, index cols,
+                             Keep&& keep, Bf16Pair* pairs) noexcept {
+  const index dim = head.value_dim;
+  for (index j = 0; j < keys; j += 2, pairs += cols) {
+    const std::uint16_t* __restrict first = head.value + (key0 + j) * head.value_row;
+    const bool has_second = j + 1 < keys && keep(key0 + j + 1);
+    const std::uint16_t* __restrict second = has_second ? first + head.value_row : first;
+    const std::uint32_t first_bits = keep(key0 + j) ? 0xFFFF : 0;
+    const std::uint32_t second_bits = has_second ? 0xFFFF0000 : 0;
+    std::uint32_t* __restrict to = reinterpret_cast<std::uint32_t*>(pairs);
+    for (index c = 0; c < dim; ++c) {
+      const std::uint32_t a = first[c];
+      const std::uint32_t b = second[c];
+      to[c] = (a & first_bits) | (b << 16 & second_bits);
+    }
+    std::fill(to + dim, to + cols, 0U);
+  }
+}
+
+/// Keys from key0 on, in pairs of depth.
+ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
+                           Bf16Pair* pairs) noexcept {
+  for (index j = 0; j < keys; ++j) {
+    const std::uint16_t* from = head.key + (key0 + j) * head.key_row;
+    for (index d = 0; d < head.head_dim; d += 2, ++pairs) {
+      const std::uint32_t first = from[d];
+      const std::uint32_t second = d + 1 < head.head_dim ? from[d + 1] : 0;
+      *pairs = std::bit_cast<Bf16Pair>(first | second << 16);
+    }
+  }
+}
+
+/// exp2_shifted for scores that are still to be multiplied by `unit`, and lowest = (m − 127) /
+/// unit. Relative error at most 2.4e-7: product and difference are rounded once, and the
+/// polynomial, of degree 5 (minimax in relative error, 9.2e-8), is as good as float32's rounding;
+/// weights keep eight bits of it.
+template <class Isa, int N>
+ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats<Isa> (&rounder)[N],
+                             const Floats<Isa> (&lowest)[N]) noexcept {
+  using F = Floats<Isa>;
+  using I = xsimd::as_integer_t<F>;
+  F p[N], power[N];
+  const auto each = [&](auto&& step) __attribute__((always_inline)) { unroll<N>(step); };
+  each([&](auto i) __attribute__((always_inline)) { x[i] = Isa::at_least(x[i], lowest[i]); });
+  each([&](auto i)
+           __attribute__((always_inline)) { power[i] = Isa::madd(x[i], unit, rounder[i]); });
+  each([&](auto i)
+           __attribute__((always_inline)) { x[i] = Isa::madd(x[i], unit, rounder[i] - power[i]); });
+  each([&](auto i) __attribute__((always_inline)) {
+    power[i] = xsimd::bitwise_cast<float>(I(xsimd::bitwise_cast<std::int32_t>(power[i])) << 23);
+    p[i] = Isa::madd(F(1.32647290e-3F), x[i], F(9.67151364e-3F));
+  });
+  constexpr float kCoefficients[] = {5.55073375e-2F, 2.40222421e-1F, 6.93146978e-1F, 1.0F};
+  unroll<4>([&](auto k) __attribute__((always_inline)) {
+    each([&](auto i)
+             __attribute__((always_inline)) { p[i] = Isa::madd(p[i], x[i], F(kCoefficients[k])); });
+  });
+  each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
+}
+
+/// Turns rows of scores s, times `unit`, into rows of pairs of e = 2^(unit · s − m), for m an
+/// integer. Returns the sums of e, and the sums of what it is rounded to: outputs are divided by
+/// these, so that weights sum to one, and a query that attends to one key gets its value as in
+/// float32: the error of an output is 2^-8 · Σ w·|v − o|, not 2^-8 · Σ w·|v|. The log-sum-exp is
+/// that of the exact ones.
+template <class Isa, int Vectors>
+ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index row,
+                                   const Floats<Isa> (&max)[Vectors], Floats<Isa> (&sum)[Vectors],
+                                   Floats<Isa> (&weights)[Vectors]) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  const F units(unit);
+  const F ones = broadcast_element<Isa>(Bf16Pair{0x3F80, 0x3F80});
+  F rounder[Vectors], lowest[Vectors];
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    rounder[v] = F(kExponentRounder) - max[v];
+    lowest[v] = (max[v] - F(127.0F)) / units;
+    sum[v] = F(0.0F);
+    weights[v] = F(0.0F);
+  });
+  for (index j = 0; j < keys; j += 2) {
+    F first[Vectors], second[Vectors];
+    float* scores = tile + j * row;
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      first[v] = F::load_unaligned(scores + v * kW);
+      second[v] = j + 1 < keys ? F::load_unaligned(scores + row + v * kW) : F(kMinusInfinity);
+    });
+    exp2_scaled<Isa, Vectors>(first, units, rounder, lowest);
+    exp2_scaled<Isa, Vectors>(second, units, rounder, lowest);
+    Bf16Pair* to = reinterpret_cast<Bf16Pair*>(tile + j / 2 * row);
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      const F pair = Isa::pair(first[v], second[v]);
+      store_elements<Isa>(pair, to + v * kW);
+      sum[v] += first[v] + second[v];
+      weights[v] = Isa::dot(pair, ones, weights[v]);
+    });
+  }
+}
+
+/// Attends query `row` by itself, in float32.
+template <class Isa>
+void attend_widened_row(const Bf16AttentionHead& head, index row, float* memory) noexcept {
+  const RowScratch<Isa> scratch(head, memory);
+  for (index d = 0; d < head.head_dim; ++d) {
+    scratch.query[d] = head.scale * widen(head.query[row * head.query_row + d * head.query_col]);
+  }
+  AttentionHead stored = head;
+  stored.stored_key = {ElementType::kBFloat16, head.key, head.key_row, nullptr, 0};
+  stored.stored_value = {ElementType::kBFloat16, head.value, head.value_row, nullptr, 0};
+  begin_row<Isa>(stored, head.sink, scratch.sums);
+  add_keys<Isa>(stored, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
+                scratch, scratch.sums);
+  finish_row<Isa>(stored, row, scratch.sums);
+}
+
+}  // namespace attn::kernels

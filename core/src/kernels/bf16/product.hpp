@@ -1,0 +1,67 @@
+#pragma once
+
+// The matrix product of bf16 pairs: the blocks and tiles of the product of floats, whose elements
+// are pairs along the depth.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "kernels/matrix_product.hpp"
+
+namespace attn::kernels {
+
+/// Rounds a row of floats to pairs; writes whole vectors.
+template <class Isa>
+ATTN_INLINE void round_row(index count, const float* from, index from_col, Bf16Pair* to) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  for (index k = 0; k < count; k += 2 * kW, from += 2 * kW * from_col, to += kW) {
+    const float* numbers = from;
+    float copy[2 * kW];
+    if (from_col != 1 || count - k < 2 * kW) {
+      for (index i = 0; i < 2 * kW; ++i) copy[i] = k + i < count ? from[i * from_col] : 0.0F;
+      numbers = copy;
+    }
+    store_elements<Isa>(Isa::narrow(F::load_unaligned(numbers), F::load_unaligned(numbers + kW)),
+                        to);
+  }
+}
+
+/// Brings a row of bf16 numbers into pairs.
+ATTN_INLINE void pair_row(index count, const std::uint16_t* from, index from_col,
+                          Bf16Pair* to) noexcept {
+  for (index k = 0; k < count; k += 2, ++to) {
+    to->first = from[k * from_col];
+    to->second = k + 1 < count ? from[(k + 1) * from_col] : std::uint16_t{0};
+  }
+}
+
+template <class Isa>
+index bf16_product_scratch(index depth) noexcept {
+  return product_scratch<Isa>((depth + 1) / 2);
+}
+
+template <class Isa>
+void bf16_product(const Bf16ProductArgs& p, float* scratch) noexcept {
+  const index pairs = (p.depth + 1) / 2;
+  const bool copies = p.a || p.a_col != 1 || p.a_row % 2 != 0 || p.depth % 2 != 0 ||
+                      p.a_row % (2 * kCacheAlias) == 0;
+  const auto copy_rows = [&](const ProductBlock& block, Bf16Pair* copy, index row) {
+    // The last pair may have one number.
+    const index count = std::min(2 * block.depth, p.depth - 2 * block.k);
+    for (index r = 0; r < block.rows; ++r) {
+      const index from = (block.row + r) * p.a_row + 2 * block.k * p.a_col;
+      if (p.a) {
+        round_row<Isa>(count, p.a + from, p.a_col, copy + r * row);
+      } else {
+        pair_row(count, p.bf16_a + from, p.a_col, copy + r * row);
+      }
+    }
+  };
+  product_blocks<Isa>({p.rows, p.cols, pairs, reinterpret_cast<const Bf16Pair*>(p.bf16_a),
+                       p.a_row / 2, p.packed_b, p.bias, p.c, p.c_row, p.c_col, false},
+                      copies, copy_rows, scratch);
+}
+
+}  // namespace attn::kernels

@@ -1,0 +1,46 @@
+import { scalingOf, schemes } from './schemes.js';
+
+/** @typedef {import('./schemes.js').SchemeName} SchemeName */
+
+/** The rules that stretch a rotary embedding. */
+export const rules = /** @type {const} */ (['linear', 'dynamic', 'yarn', 'llama3']);
+
+/**
+ * How much each rule slows each hand.
+ * @typedef {object} Stretch
+ * @property {number} trained positions that the model was trained for
+ * @property {number} length of the text, in positions
+ * @property {{ name: SchemeName, title: string, slowed: number[] }[]} rules slowed: by what each hand's speed is
+ *   divided, from the fastest to the slowest
+ */
+
+/**
+ * @param {import('attn').Attn} attn
+ * @param {{ dim: number, base: number, factor: number, trained: number }} settings dim: columns of a head
+ * @returns {Stretch | null} none where a head has fewer than two hands
+ */
+export function stretchOf(attn, { dim, base, factor, trained }) {
+  const rotaryDim = dim - (dim % 2);
+  if (rotaryDim < 4) return null;
+  const length = Math.round(factor * trained);
+  const speeds = (/** @type {SchemeName} */ name) => {
+    const scaling = scalingOf(name, { factor, trained });
+    const rotary = new attn.RotaryEmbedding({ rotaryDim, base, scaling });
+    try {
+      return rotary.frequencies(length);
+    } finally {
+      rotary.dispose();
+    }
+  };
+  const plain = speeds('rotary');
+  return {
+    ...{ trained, length },
+    rules: rules.map((name) => {
+      const scaled = speeds(name);
+      return {
+        ...{ name, title: schemes[name].title.replace('rotary, ', '') },
+        slowed: Array.from(plain, (speed, hand) => speed / scaled[hand]),
+      };
+    }),
+  };
+}

@@ -1,0 +1,140 @@
+import tokenizer from '../../../languageModel/tokenizer.json?url';
+
+import { count } from '../../drawing/numbers.js';
+import { settings } from '../../state/settings.svelte.js';
+import { TaskWorker } from '../scheduler.js';
+import { ownTask } from '../tasks/own.js';
+
+import OwnFacts from './OwnFacts.svelte';
+import { texts } from './texts.js';
+
+/** @typedef {import('./ownServer.js').Facts} Facts */
+
+/** Numbers that tell one reader's model from the next. */
+let last = 0;
+
+/** A model of the reader's, open in a worker of its own. */
+export class Own {
+  id = ++last;
+  /** What is said of it, and where that is shown. */
+  texts = texts;
+  Facts = OwnFacts;
+  facts;
+  /** What projections the page had before. */
+  before = { weights: settings.weights, causal: settings.causal };
+  /** The sentence in its tokens. @type {{ ids: number[], tokens: string[], total: number, text: string }} */
+  split = $state.raw({ ids: [], tokens: [], total: 0, text: '' });
+  #worker;
+  /** The text that is to be split. @type {string | null} */
+  #wanted = null;
+
+  /** @param {TaskWorker} worker @param {Facts} facts */
+  constructor(worker, facts) {
+    this.#worker = worker;
+    this.facts = facts;
+  }
+
+  /** What was recognised, for a reader. */
+  get says() {
+    return recognised(this.facts);
+  }
+
+  /** What controls need to know of it. */
+  get config() {
+    const { dModel, numHeads, numLayers, positions, description } = this.facts;
+    const { causal } = description;
+    return { dModel, numHeads, numLayers, positions, causal, base: 0, own: this.id };
+  }
+
+  /**
+   * Opens one. What is in a worker that fails is gone with it.
+   * @param {File[]} files
+   * @param {{ signal: AbortSignal, onProgress: (progress: { facts?: Facts, share: number }) => void }} options
+   */
+  static async open(files, options) {
+    const worker = new TaskWorker({ models: true });
+    // A worker that is busy hears of nothing: it is ended.
+    options.signal.addEventListener('abort', () => worker.end());
+    try {
+      const own = new Own(worker, await worker.run(ownTask, await givenOf(files), options));
+      await own.follow(settings.text);
+      options.signal.throwIfAborted();
+      return own;
+    } catch (error) {
+      worker.end();
+      throw error;
+    }
+  }
+
+  /** Splits a text into the model's tokens; of several the last. @param {string} text */
+  async follow(text) {
+    if (text === this.#wanted) return;
+    this.#wanted = text;
+    const split = await this.ask('encode', text);
+    if (text === this.#wanted) this.split = { ...split, text };
+  }
+
+  /**
+   * What only this model answers.
+   * @param {'encode' | 'next' | 'wall' | 'places'} method
+   * @param {any} given
+   * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} [options]
+   */
+  ask(method, given, options) {
+    return this.#worker.run(ownTask, { method, given }, options);
+  }
+
+  /**
+   * A task that figures of every model ask for.
+   * @param {import('../tasks/task.js').Task<string, any, any, any>} task
+   * @param {any} given
+   * @param {{ signal?: AbortSignal }} options
+   */
+  run(task, given, options) {
+    return this.#worker.run(task, given, options);
+  }
+
+  end() {
+    this.#worker.end();
+  }
+}
+
+/** @param {File[]} files */
+async function givenOf(files) {
+  // attn's own files are those of the page's model, or of one that has its tokens.
+  const alone = !files.some(({ name }) => name === 'tokenizer.json' || name === 'config.json');
+  const pageTokens = alone ? await (await fetch(tokenizer)).json() : null;
+  return { method: /** @type {const} */ ('open'), given: { files, pageTokens } };
+}
+
+const names = /** @type {Record<string, string>} */ ({
+  ...{ gpt2: 'GPT-2', bert: 'BERT', roberta: 'RoBERTa', distilbert: 'DistilBERT' },
+  ...{ llama: 'Llama', smollm3: 'SmolLM 3', mistral: 'Mistral', qwen2: 'Qwen 2', qwen3: 'Qwen 3' },
+  ...{ gemma: 'Gemma', gemma2: 'Gemma 2', gemma3: 'Gemma 3', gemma3_text: 'Gemma 3' },
+  ...{ olmo2: 'OLMo 2', gpt_oss: 'gpt-oss', attn: 'attn’s own' },
+});
+
+const positionNames = {
+  learned: 'a learned table of positions',
+  rotary: 'rotary positions',
+  sinusoidal: 'sinusoidal positions',
+  none: 'no positions',
+};
+
+/** The name of an architecture. @param {Facts} facts */
+export const nameOf = ({ description: { family } }) => names[family] ?? family;
+
+/** What was recognised, for a reader. @param {Facts} facts */
+export function recognised(facts) {
+  const { description, dtypes, dModel, numHeads, numLayers, positions } = facts;
+  const { numParameters, causal, layers } = description;
+  const kvHeads = layers[0].numKvHeads;
+  const shared = kvHeads < numHeads ? `, which share ${kvHeads} of keys and values` : '';
+  return `${nameOf(facts)}: ${numLayers} layers of ${numHeads} heads${shared}; width ${dModel}; ${millions(numParameters)} parameters, ${dtypes.join(' and ')}; ${positionNames[positions]}; ${causal ? 'causal' : 'looks both ways'}.`;
+}
+
+/** @param {number} parameters */
+const millions = (parameters) =>
+  parameters < 1e6
+    ? count(parameters)
+    : `${(parameters / 1e6).toFixed(parameters < 1e8 ? 1 : 0)} million`;

@@ -1,0 +1,265 @@
+// The reader's model where it is computed: in a worker of its own.
+
+import { OwnTokens } from './ownTokens.js';
+
+/** @typedef {import('attn').ModelsAttn} ModelsAttn */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('attn').ExclusionOptions} ExclusionOptions */
+/** @typedef {import('../sentence.js').Given} Given */
+
+/** Most tokens of a sentence: their weights are kept for all heads of a layer. */
+const mostTokens = 512;
+
+/** Most numbers between the layers that are kept: 64 MB. */
+const mostKept = 2 ** 24;
+
+/** @param {readonly File[]} files @param {string} name */
+const fileOf = (files, name) => files.find((file) => file.name === name);
+
+/** @param {File} file */
+async function jsonOf(file) {
+  try {
+    return JSON.parse(await file.text());
+  } catch (cause) {
+    throw new Error(`${file.name}: is not JSON (${/** @type {Error} */ (cause).message})`, {
+      cause,
+    });
+  }
+}
+
+/** Where a model's positions come from. @param {import('attn').LanguageModelDescription} description */
+function positionsOf({ maxPositions, sinusoidal, layers }) {
+  if (maxPositions) return /** @type {const} */ ('learned');
+  if (sinusoidal) return /** @type {const} */ ('sinusoidal');
+  return layers.some(({ rotaryDim }) => rotaryDim)
+    ? /** @type {const} */ ('rotary')
+    : /** @type {const} */ ('none');
+}
+
+/** @typedef {ReturnType<typeof factsOf>} Facts */
+
+/** What the page knows of it. @param {import('attn').LanguageModelDescription} description @param {string[]} dtypes */
+function factsOf(description, dtypes) {
+  const [{ dModel, numHeads }] = description.layers;
+  return {
+    ...{ description, dtypes, dModel, numHeads, numLayers: description.layers.length },
+    positions: positionsOf(description),
+  };
+}
+
+/** Types of the numbers in the files. @param {readonly File[]} files */
+async function dtypesOf(files) {
+  /** @type {Set<string>} */
+  const all = new Set();
+  for (const file of files.filter(({ name }) => name.endsWith('.safetensors'))) {
+    const length = new DataView(await file.slice(0, 8).arrayBuffer()).getUint32(0, true);
+    const text = await file.slice(8, 8 + length).text();
+    for (const [, dtype] of text.matchAll(/"dtype"\s*:\s*"(\w+)"/g)) all.add(dtype);
+  }
+  return [...all].filter((dtype) => /^B?F\d+/.test(dtype));
+}
+
+export class OwnModel {
+  #attn;
+  #model;
+  #tokens;
+  facts;
+  /** What the last sentence was between the layers. @type {{ key: string, streams: Map<string, Tensor> } | null} */
+  #kept = null;
+
+  /**
+   * @param {ModelsAttn} attn
+   * @param {import('attn').LanguageModel} model
+   * @param {OwnTokens} tokens
+   * @param {Facts} facts
+   */
+  constructor(attn, model, tokens, facts) {
+    this.#attn = attn;
+    this.#model = model;
+    this.#tokens = tokens;
+    this.facts = facts;
+  }
+
+  /**
+   * Recognises a model, and loads it. Yields what was recognised, then how much has been read, from 0 to 1.
+   * @param {ModelsAttn} attn
+   * @param {{ files: File[], pageTokens: object | null }} given pageTokens: the tokenizer of the page's own
+   *   model, which attn's files are for
+   */
+  static async *open(attn, { files, pageTokens }) {
+    const description = await attn.describeModel(files);
+    const { family, vocabSize, numParameters } = description;
+    if (!vocabSize) {
+      throw new Error(
+        `a ${family} takes vectors and has no embedding: there is nothing that turns words into numbers`,
+      );
+    }
+    const facts = factsOf(description, await dtypesOf(files));
+    yield { facts, share: 0 };
+    const file = fileOf(files, 'tokenizer.json');
+    const config = fileOf(files, 'tokenizer_config.json');
+    if (!file && !(family === 'attn' && pageTokens)) {
+      throw Object.assign(
+        new Error(
+          `tokenizer.json is missing: this is a ${family} model with ${numParameters.toLocaleString('en')} parameters, but without its tokenizer no sentence can be turned into its ${vocabSize.toLocaleString('en')} tokens. Drop that file, too`,
+        ),
+        { code: 'needs_more' },
+      );
+    }
+    const json = file ? await jsonOf(file) : pageTokens;
+    let tokens;
+    try {
+      tokens = new OwnTokens(json, config ? await jsonOf(config) : {});
+    } catch (cause) {
+      const { message } = /** @type {Error} */ (cause);
+      throw new Error(`tokenizer.json: cannot be used (${message})`, { cause });
+    }
+    if (tokens.size > vocabSize) {
+      throw new Error(
+        `tokenizer.json: does not fit: its tokens go up to ${(tokens.size - 1).toLocaleString('en')}, and the model's embedding has ${vocabSize.toLocaleString('en')} rows`,
+      );
+    }
+    const controller = new AbortController();
+    let share = 0;
+    let more = () => {};
+    /** @type {import('attn').LanguageModel | undefined} */
+    let model;
+    const loading = attn
+      .loadModel(files, {
+        signal: controller.signal,
+        onProgress: (done, all) => {
+          share = done / all;
+          more();
+        },
+      })
+      .then((loaded) => {
+        model = loaded;
+      });
+    loading.catch(() => {});
+    let told = false;
+    try {
+      while (!model) {
+        const progress = new Promise((resolve) => (more = () => resolve(undefined)));
+        await Promise.race([loading, progress]);
+        yield { share };
+      }
+      told = true;
+      const own = new OwnModel(attn, model, tokens, facts);
+      await own.checkNumbers();
+      return own;
+    } finally {
+      // Nobody waits for it any more.
+      if (!told) controller.abort();
+    }
+  }
+
+  /** The first call shows whether the model can be computed at all. */
+  async checkNumbers() {
+    this.#model.forward([0], { needLogits: false });
+  }
+
+  get #most() {
+    return Math.min(mostTokens, this.facts.description.maxPositions || Infinity);
+  }
+
+  /** @param {string} text */
+  encode(text) {
+    return this.#tokens.of(text, this.#most);
+  }
+
+  /** Which keys queries may look at, the model's order included. @param {ExclusionOptions} exclusion */
+  #masks(exclusion) {
+    return this.facts.description.causal ? { ...exclusion, causal: true } : exclusion;
+  }
+
+  /**
+   * What goes into a layer: (n, E).
+   * @param {readonly number[]} ids
+   * @param {ExclusionOptions} exclusion
+   * @param {number} layer
+   */
+  #stream(ids, exclusion, layer) {
+    const { numLayers, dModel } = this.facts;
+    const key = JSON.stringify([ids, exclusion]);
+    const name = (/** @type {number} */ l) => `encoder.layers.${l}.resid_pre`;
+    if (this.#kept?.key !== key) this.#kept = { key, streams: new Map() };
+    const { streams } = this.#kept;
+    if (!streams.has(name(layer))) {
+      const all = ids.length * dModel * numLayers <= mostKept;
+      const names = all
+        ? Array.from({ length: numLayers }, (_, l) => name(l))
+        : [name(0), name(layer)];
+      const { intermediates } = this.#model.forward([...ids], {
+        ...{ attention: exclusion, needLogits: false, intermediates: names },
+      });
+      for (const each of names) streams.set(each, intermediates[each]);
+    }
+    return /** @type {Tensor} */ (streams.get(name(layer)));
+  }
+
+  /**
+   * What a layer's attention gives, with what is asked for between.
+   * @param {readonly number[]} ids
+   * @param {ExclusionOptions} exclusion
+   * @param {number} layer
+   * @param {string[]} [intermediates]
+   * @param {object} [stages]
+   */
+  #layer(ids, exclusion, layer, intermediates = [], stages = { needWeights: true }) {
+    return /** @type {any} */ (this.#model.layers[layer]).forward(
+      this.#stream(ids, exclusion, layer),
+      { attention: { ...this.#masks(exclusion), ...stages }, intermediates },
+    );
+  }
+
+  /**
+   * A sentence as tasks read it: see `withSentence`.
+   * @param {Given} given
+   * @param {ExclusionOptions} exclusion
+   */
+  sentence({ ids, layer: at }, exclusion) {
+    const { layers } = this.facts.description;
+    const x = layers[at].normFirst
+      ? this.#layer(ids, exclusion, at, ['norm1.output'], {}).intermediates['norm1.output']
+      : this.#stream(ids, exclusion, at);
+    return {
+      embedding: this.#stream(ids, exclusion, 0),
+      x,
+      exclusion,
+      positions: this.#positions(ids.length, at),
+      layer: {
+        /** As that of MultiHeadAttention. */
+        forward: () => {
+          const { weights, intermediates } = this.#layer(ids, exclusion, at, ['self_attn.output']);
+          return { weights, output: intermediates['self_attn.output'] };
+        },
+      },
+    };
+  }
+
+  /**
+   * What positions add to embeddings, (n, E), or sines and cosines of the angles by which they turn the
+   * pairs of a head's columns in a layer, (n, D).
+   * @param {number} length
+   * @param {number} layer
+   * @returns {Tensor | null}
+   */
+  #positions(length, layer) {
+    const { positions, dModel } = this.facts;
+    if (positions === 'sinusoidal') return this.#attn.sinusoidalEncoding({ length, dModel });
+    if (positions === 'learned') {
+      const { data, shape } = this.#model.parameter('positions.weight');
+      return { data: data.slice(0, length * shape[1]), shape: [length, shape[1]] };
+    }
+    const turning = this.#model.rotaryFrequencies(layer, length);
+    if (!turning) return null;
+    const { frequencies } = turning;
+    const columns = 2 * frequencies.length;
+    const data = Float32Array.from({ length: length * columns }, (_, i) => {
+      const column = i % columns;
+      const angle = Math.floor(i / columns) * frequencies[column >> 1];
+      return column % 2 ? Math.cos(angle) : Math.sin(angle);
+    });
+    return { data, shape: [length, columns] };
+  }
+}

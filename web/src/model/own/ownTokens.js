@@ -1,0 +1,66 @@
+import { Tokenizer } from '@huggingface/tokenizers';
+
+/** The tokens of a reader's model, as its tokenizer.json says. */
+export class OwnTokens {
+  #tokenizer;
+  /** Tokens that stand for no text. @type {ReadonlySet<number>} */
+  #added;
+  /** The space before a word, as this model's tokens write it. */
+  #space;
+  /** How many numbers there are: the largest, and one. */
+  size;
+
+  /** @param {any} json the file @param {object} [config] tokenizer_config.json */
+  constructor(json, config = {}) {
+    if (!json?.model) throw new Error('tokenizer.json: has no model of tokens');
+    this.#tokenizer = new Tokenizer(json, config);
+    this.#added = new Set((json.added_tokens ?? []).map((/** @type {any} */ { id }) => id));
+    const type = JSON.stringify([json.pre_tokenizer, json.decoder]);
+    this.#space = type.includes('ByteLevel') ? 'Ġ' : '▁';
+    this.size = 0;
+    for (const id of this.#tokenizer.get_vocab(true).values()) {
+      this.size = Math.max(this.size, id + 1);
+    }
+  }
+
+  /**
+   * The first tokens of a text, as a reader sees them and by their numbers, and how many there are.
+   * @param {string} text
+   * @param {number} most
+   */
+  of(text, most) {
+    const { ids: all } = this.#tokenizer.encode(text.trim().replace(/\s+/g, ' '));
+    const ids = all.slice(0, most);
+    return { ids, tokens: ids.map((id) => this.label(id)), total: all.length };
+  }
+
+  /**
+   * A token for a reader: without the space before a word, and with a hyphen where it goes on with one.
+   * @param {number} id
+   */
+  label(id) {
+    const raw = this.#tokenizer.id_to_token(id) ?? `#${id}`;
+    if (this.#added.has(id)) return raw;
+    if (raw.startsWith('##')) return `-${raw.slice(2)}`;
+    const text = this.#space === 'Ġ' ? this.text(id) : raw.replaceAll('▁', ' ');
+    if (text.includes('\ufffd')) return raw;
+    const word = text.trim();
+    if (word === '') return '␣';
+    const marks = this.#space === 'Ġ' || raw.includes('▁') || this.#hasSpaces;
+    return marks && text === word && /^[\p{L}\p{N}]/u.test(word) ? `-${word}` : word;
+  }
+
+  /** Whether words of this vocabulary begin with a space. */
+  get #hasSpaces() {
+    return (this.#spaced ??= this.#tokenizer.token_to_id('▁the') !== undefined);
+  }
+  /** @type {boolean | undefined} */
+  #spaced;
+
+  /** What it adds to a text. @param {number} id */
+  text(id) {
+    const raw = this.#tokenizer.id_to_token(id) ?? '';
+    if (raw.startsWith('▁')) return raw.replaceAll('▁', ' ');
+    return this.#tokenizer.decode([id], { clean_up_tokenization_spaces: false });
+  }
+}
