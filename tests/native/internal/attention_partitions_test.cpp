@@ -183,9 +183,9 @@ TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
   options.diagonal = attn::Diagonal::offset(60);
   options.weights = {weights.data(), {1, 1, kQueries, kKeys}};
   options.log_sum_exp = {sums.data(), {1, 1, kQueries}};
-  const attn::AttentionProblem problem =
-      attn::check_attention({q.data(), {kQueries, kDim}}, {k.data(), {kKeys, kDim}},
-                            {v.data(), {kKeys, kDim}}, {output.data(), {kQueries, kDim}}, options);
+  const attn::AttentionProblem problem = attn::check_attention(
+      {q.data(), {kQueries, kDim}}, attn::ConstTensor(k.data(), {kKeys, kDim}),
+      attn::ConstTensor(v.data(), {kKeys, kDim}), {output.data(), {kQueries, kDim}}, options);
   attn::runtime::Execution run(context());
   const KernelTable& kernels = run.kernels();
   const attn::AttentionPlan plan(problem, attn::kernels::round_up(kDim, kernels.vector_width), run);
@@ -236,9 +236,9 @@ TEST_P(AttentionPartitionsTest, parts_of_a_single_query_in_any_order) {
   attn::scaled_dot_product_attention({q.data(), {1, kDim}}, {k.data(), {kKeys, kDim}},
                                      {v.data(), {kKeys, kDim}}, {expected.data(), {1, kDim}}, {},
                                      context());
-  const attn::AttentionProblem problem =
-      attn::check_attention({q.data(), {1, kDim}}, {k.data(), {kKeys, kDim}},
-                            {v.data(), {kKeys, kDim}}, {output.data(), {1, kDim}}, {});
+  const attn::AttentionProblem problem = attn::check_attention(
+      {q.data(), {1, kDim}}, attn::ConstTensor(k.data(), {kKeys, kDim}),
+      attn::ConstTensor(v.data(), {kKeys, kDim}), {output.data(), {1, kDim}}, {});
   attn::runtime::Execution run(context());
   const KernelTable& kernels = run.kernels();
   const attn::AttentionPlan plan(problem, attn::kernels::round_up(kDim, kernels.vector_width), run);

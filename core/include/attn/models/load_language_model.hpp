@@ -74,7 +74,8 @@ struct LanguageModelDescription {
 /// or a field that attn cannot compute; kInvalidFormat for text that is no configuration, for a
 /// field that is missing or out of range, and for a tensor that is there twice; kNotFound for
 /// tensors that are missing or that a layer has no use for; kShapeMismatch for one of another shape
-/// than the configuration says; kInvalidArgument for options that the layers do not take.
+/// than the configuration says; kInvalidArgument for heads that nothing gives. Options that layers
+/// do not take together LanguageModelLoader refuses.
 ATTN_API LanguageModelDescription describe_language_model(std::span<const SafetensorsHeader> files,
                                                           std::string_view config,
                                                           const LanguageModelHints& hints = {});
