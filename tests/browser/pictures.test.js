@@ -117,6 +117,10 @@ async function check(page, id) {
       for (const each of all) /** @type {HTMLElement} */ (each).style.visibility = visibility;
     }, visibility);
   await show('hidden');
+  // Nor does it have notes that a word could point to.
+  await figure.locator('.picture .term').evaluateAll((terms) => {
+    for (const term of terms) /** @type {HTMLElement} */ (term).style.textDecoration = 'none';
+  });
   const clip = await figure.evaluate((element) => {
     const picture = /** @type {Element} */ (element.querySelector('.picture'));
     const { left, top, width, height } = picture.getBoundingClientRect();
