@@ -92,8 +92,13 @@ async function signsOfSources() {
 async function titlesOfSources() {
   const source = (/** @type {string} */ file) =>
     readFile(new URL(`src/${file}`, import.meta.url), 'utf8');
-  const [page, chapters] = await Promise.all([source('App.svelte'), source('chapters/index.js')]);
+  const files = ['App.svelte', 'frame/OwnModel.svelte', 'chapters/index.js'];
+  const [page, dialog, chapters] = await Promise.all(files.map(source));
   const title = /<h1>([^]*?)<\/h1>|class="name"[^>]*>([^<]*)</g;
-  const titles = [...page.matchAll(title), ...chapters.matchAll(/title: ['"](.*)['"],/g)];
+  const titles = [
+    ...page.matchAll(title),
+    ...dialog.matchAll(/<h2[^>]*>([^<]*)</g),
+    ...chapters.matchAll(/title: ['"](.*)['"],/g),
+  ];
   return titles.map(([, ...texts]) => texts.join('')).join('') + '\u00a0';
 }

@@ -81,7 +81,7 @@ const bert = () => [...filesOf('bert'), tokenizer(27, ['[CLS]', '[SEP]'])];
 /** @param {Page} page */
 async function openDialog(page) {
   const settings = page.getByRole('button', { name: 'Settings' });
-  const button = page.getByRole('button', { name: /^(open yours|your model)/ });
+  const button = page.getByRole('button', { name: /^(open your own model|your model)/ });
   if (!(await button.isVisible())) await settings.click();
   await button.click();
   await page.getByRole('dialog').waitFor();
