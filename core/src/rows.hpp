@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "attn/any_tensor.hpp"
 #include "attn/tensor_view.hpp"
 #include "validation.hpp"
 
@@ -10,13 +11,12 @@ namespace attn {
 
 /// Requires (N, width) or (B, N, width), and data; `width_name` is what callers call the width. A
 /// width of −1 is any.
-template <class T>
-void require_rows(const char* name, const TensorView<T>& rows, const char* width_name,
-                  std::int64_t width) {
+template <class View>
+void require_rows(const char* name, const View& rows, const char* width_name, std::int64_t width) {
   if (rows.rank() == 3) {
-    validation::require_shape(name, rows, {-1, -1, width});
+    validation::require_shape(name, rows.shape(), {-1, -1, width});
   } else if (rows.rank() == 2) {
-    validation::require_shape(name, rows, {-1, width});
+    validation::require_shape(name, rows.shape(), {-1, width});
   } else {
     validation::fail_rows(name, rows.shape(), width_name);
   }
@@ -25,13 +25,13 @@ void require_rows(const char* name, const TensorView<T>& rows, const char* width
 
 /// Requires as many rows as those of x, in as large a batch or without as those, and data. A length
 /// or width of −1 is any.
-template <class T>
-void require_rows_like(const char* name, const TensorView<T>& rows, const ConstTensor& x,
+template <class View>
+void require_rows_like(const char* name, const View& rows, const ConstAnyTensor& x,
                        std::int64_t length, std::int64_t width) {
   if (x.rank() == 3) {
-    validation::require_shape(name, rows, {x.size(0), length, width});
+    validation::require_shape(name, rows.shape(), {x.size(0), length, width});
   } else {
-    validation::require_shape(name, rows, {length, width});
+    validation::require_shape(name, rows.shape(), {length, width});
   }
   validation::require_data(name, rows);
 }
@@ -50,8 +50,8 @@ View with_heads(const View& view) {
 }
 
 /// B, or 1 without.
-template <class T>
-std::int64_t batch_of(const TensorView<T>& rows) {
+template <class View>
+std::int64_t batch_of(const View& rows) {
   return rows.rank() == 3 ? rows.size(0) : 1;
 }
 

@@ -6,11 +6,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "attention/attention_problem.hpp"
+#include "attn/attention/key_value_cache.hpp"
 #include "choices.hpp"
+#include "compare.hpp"
 #include "contexts.hpp"
+#include "typed_tensor.hpp"
 
 namespace {
 
@@ -162,6 +167,67 @@ void call_right(Choices& choices) {
   attn_test::expect_matches_reference(p, context);
 }
 
+attn::ElementType choose_type(Choices& choices, attn::ElementType last) {
+  return static_cast<attn::ElementType>(choices.integer(0, static_cast<int>(last)));
+}
+
+/// What fits, in numbers of other types: compared with the same numbers as float32.
+void call_stored(Choices& choices) {
+  using attn::ElementType;
+  using attn_test::TypedTensor;
+  attn::Context& context = context_of(choices);
+  Random random;
+  random.engine().seed(choices.bits<std::uint32_t>());
+  AttentionProblem p(choose_sizes(choices), random);
+  const AttentionSizes& s = p.sizes;
+  p.layout = static_cast<Layout>(choices.integer(0, 4));
+  choose_options(choices, random, p);
+  // Beyond the numbers that a type writes best.
+  const float unit = choices.one_in(4) ? 0x1p-14F : 1.0F;
+  for (float& value : p.key) value *= unit;
+  for (float& value : p.value) value *= unit;
+  spoil(choices, p.key);
+  spoil(choices, p.value);
+
+  const auto stored = [&](const std::vector<std::int64_t>& shape, std::vector<float>& numbers) {
+    const ElementType type = choose_type(choices, ElementType::kBFloat16);
+    TypedTensor tensor(type, shape, numbers, p.layout);
+    numbers = tensor.values();
+    return std::pair(type, std::move(tensor));
+  };
+  auto [query_type, query] = stored(p.query_shape(), p.query);
+  auto [key_type, key] = stored(p.key_shape(), p.key);
+  auto [value_type, value] = stored(p.value_shape(), p.value);
+  const ElementType output_type = choose_type(choices, ElementType::kBFloat16);
+  TypedTensor output(output_type, p.output_shape(),
+                     std::vector<float>(AttentionProblem::count(p.output_shape())), p.layout);
+  const attn_test::AttentionInputs inputs(p);
+  bool has_scales = false;
+  if (s.batch > 0 && choices.one_in(2)) {
+    const ElementType type = choose_type(choices, ElementType::kInt8);
+    attn::KeyValueCache cache(s.batch, s.key_heads, s.head_dim, s.value_dim, 0, type);
+    cache.append(key.view(), value.view());
+    cache.read_keys(attn::Tensor(p.key.data(), p.key_shape()));
+    cache.read_values(attn::Tensor(p.value.data(), p.value_shape()));
+    key_type = value_type = type;
+    has_scales = type == ElementType::kInt8;
+    attn::scaled_dot_product_attention(query.view(), cache, output.view(), inputs.options(),
+                                       context);
+  } else {
+    attn::scaled_dot_product_attention(query.view(), key.view(), value.view(), output.view(),
+                                       inputs.options(), context);
+  }
+  EXPECT_TRUE(output.gaps_are_untouched());
+  // One query multiplies scales with sums, not with numbers.
+  if (has_scales && s.num_queries == 1) return;
+  // Pairs are rounded otherwise.
+  const bool pairs = std::string(to_string(context.instruction_set())).ends_with("bf16");
+  constexpr ElementType kPair = ElementType::kBFloat16;
+  if (pairs && query_type == kPair && key_type == kPair && value_type == kPair) return;
+  const std::vector<float> want = attn_test::attend(p, context, {}).output;
+  EXPECT_TRUE(attn_test::same_bits(output.values(), attn_test::as_type(output_type, want)));
+}
+
 std::vector<std::int64_t> choose_any_shape(Choices& choices, std::vector<std::int64_t> shape) {
   if (!choices.one_in(6)) return shape;
   if (choices.one_in(4)) shape.resize(static_cast<std::size_t>(choices.integer(0, 6)), 1);
@@ -258,8 +324,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // A failed expectation ends the program, which is what a fuzzer looks for.
   GTEST_FLAG_SET(throw_on_failure, true);
   Choices choices({data, size});
-  if (choices.one_in(2)) {
+  const std::int64_t choice = choices.integer(0, 7);
+  if (choice % 2 == 1) {
     call_any(choices);
+  } else if (choice == 6) {
+    call_stored(choices);
   } else {
     call_right(choices);
   }

@@ -31,7 +31,7 @@ inline std::vector<attn::InstructionSet> instruction_sets_of_build() {
 inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
   std::vector<attn::InstructionSet> sets = instruction_sets_of_build();
 #if defined(__x86_64__)
-  sets.insert(sets.begin(), attn::InstructionSet::kAvx512Bf16);
+  sets.insert(sets.begin(), {attn::InstructionSet::kAmxBf16, attn::InstructionSet::kAvx512Bf16});
 #endif
   return sets;
 }

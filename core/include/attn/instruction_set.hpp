@@ -20,6 +20,7 @@ enum class InstructionSet : int {
   kWasmSimd128,      ///< "wasm_simd128"
   kWasmRelaxedSimd,  ///< "wasm_relaxed_simd": SIMD128 with relaxed multiply-add.
   kAvx512Bf16,       ///< "avx512_bf16": for float32 as avx512; with products of bf16 pairs.
+  kAmxBf16,          ///< "amx_bf16": the same, with products of bf16 pairs in tiles (AMX).
 };
 
 /// The name of an instruction set, as ATTN_ISA takes it.

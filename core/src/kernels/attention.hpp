@@ -18,6 +18,10 @@
 // Where products are those of bf16 pairs, queries and keys are paired along the depth, as they lie,
 // weights and values along the keys. The scale then waits until the products are formed, since the
 // queries cannot take it without being rounded once more.
+//
+// With tiles (AMX) scores are K·Qᵀ, of keys as they lie and the transposed queries, and the outputs
+// of a block are kept transposed, Vᵀ·Pᵀ: weights come out of the softmax as that product takes
+// them. Only values are rearranged, once for all blocks of a pass.
 
 #include <algorithm>
 #include <cmath>
@@ -30,11 +34,15 @@ namespace attn::kernels {
 
 /// Queries of a block.
 inline constexpr index kBlockQueries = 48;
+/// The same by instruction set: with tiles groups of two by two of them.
+template <class Isa>
+inline constexpr index kQueries = kTiles<Isa> ? 4 * kTileEdge : kBlockQueries;
 /// Blocks that pass over the keys together, so that each tile of keys and values is fetched once
 /// for all of them.
 inline constexpr index kPassBlocks = 4;
 /// Tiles start at multiples of this from key 0 at least.
-inline constexpr index kKeyStep = 16;
+template <class Isa>
+inline constexpr index kKeyStep = kTiles<Isa> ? 2 * kTileEdge : 16;
 
 /// Maxima below this can be taken off as exponents; what is beyond goes row by row.
 inline constexpr float kLargestExponent = 0x1p22F;
@@ -46,7 +54,7 @@ using TileHead = std::conditional_t<kPairs<Isa>, Bf16AttentionHead, AttentionHea
 /// Elements of a query or a key.
 template <class Isa>
 constexpr index element_depth(index head_dim) noexcept {
-  return kPairs<Isa> ? (head_dim + 1) / 2 : head_dim;
+  return kPairs<Isa> ? pair_depth<Isa>(head_dim) : head_dim;
 }
 /// Rows of values in a tile of so many keys.
 template <class Isa>
@@ -74,12 +82,14 @@ class BlockScratch {
   static index own_size(const AttentionHead& head) noexcept {
     const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
                            (head.relative_values ? relative_cols<Isa>(head) : 0);
-    return kBlockQueries * (element_depth<Isa>(head.head_dim) + value_cols<Isa>(head) + 4 +
+    return kQueries<Isa> * (element_depth<Isa>(head.head_dim) + value_cols<Isa>(head) + 4 +
                             (kPairs<Isa> ? 1 : 0) + relative);
   }
   /// Floats that the blocks of a pass share.
   static index shared_size(const AttentionHead& head) noexcept {
-    return kBlockQueries * (Isa::kTileKeys + 1 + kScoreRow) + tile_pairs(head) + Row::size(head);
+    const index size = kQueries<Isa> * (Isa::kTileKeys + 1 + kScoreRow) + tile_pairs(head) +
+                       output_size(head) + Row::size(head);
+    return kTiles<Isa> ? round_up(size, kTileEdge) : size;
   }
   /// Of the paired values of a tile, twice, and of its keys.
   static index tile_pairs(const AttentionHead& head) noexcept {
@@ -87,11 +97,15 @@ class BlockScratch {
     return 2 * element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head) +
            Isa::kTileKeys * element_depth<Isa>(head.head_dim);
   }
+  /// Of the outputs of a block, where they are kept transposed.
+  static index output_size(const AttentionHead& head) noexcept {
+    return kTiles<Isa> ? kQueries<Isa> * value_cols<Isa>(head) : 0;
+  }
 
   BlockScratch(const AttentionHead& head, float* shared, float* own) noexcept {
     const auto take = [](float*& memory, index count) {
       float* result = memory;
-      memory += kBlockQueries * count;
+      memory += kQueries<Isa> * count;
       return result;
     };
     tile = take(shared, Isa::kTileKeys);
@@ -102,6 +116,8 @@ class BlockScratch {
       kept_pairs = value_pairs + element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head);
       key_pairs = kept_pairs + element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head);
       shared += tile_pairs(head);
+      outputs = shared;
+      shared += output_size(head);
       total_weight = take(own, 1);
     }
     row_memory = shared;
@@ -116,23 +132,24 @@ class BlockScratch {
   }
 
   float*
-      tile;  ///< Isa::kTileKeys × kBlockQueries: scores, then their exponentials, or pairs of them
-  TileElement<Isa>* queries;  ///< head_dim × kBlockQueries
-  float* values;              ///< kBlockQueries × value columns: unnormalised output
-  float* max;                 ///< per query: an integer near the largest score so far, or −∞
-  float* sum;                 ///< per query
-  float* factor;              ///< per query: what its sums are rescaled by
+      tile;  ///< Isa::kTileKeys × kQueries<Isa>: scores, then their exponentials, or pairs of them
+  TileElement<Isa>* queries;  ///< head_dim × kQueries<Isa>
+  float* values;  ///< kQueries<Isa> × value columns, with tiles transposed: unnormalised output
+  float* max;     ///< per query: an integer near the largest score so far, or −∞
+  float* sum;     ///< per query
+  float* factor;  ///< per query: what its sums are rescaled by
   std::int32_t* key_begin;
   std::int32_t* key_end;
-  float* rows;                         ///< kBlockQueries × kScoreRow
-  float* relative_products = nullptr;  ///< kBlockQueries × relative columns
-  float* distances = nullptr;  ///< kBlockQueries × relative columns: weights per clipped distance
+  float* rows;                         ///< kQueries<Isa> × kScoreRow
+  float* relative_products = nullptr;  ///< kQueries<Isa> × relative columns
+  float* distances = nullptr;  ///< kQueries<Isa> × relative columns: weights per clipped distance
   float* row_memory;           ///< of a RowScratch
   // Of pairs only.
   Bf16Pair* value_pairs = nullptr;  ///< pairs of keys × value columns
   Bf16Pair* kept_pairs = nullptr;   ///< the same with nothing of what a query may not attend to
   Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, where they cannot be read in place
   float* total_weight = nullptr;    ///< per query: sum of its weights as they are multiplied
+  float* outputs = nullptr;  ///< with tiles: values in rows; before that what is paired for them
 };
 
 template <class Isa>
@@ -144,7 +161,7 @@ index attention_scratch(const AttentionHead& head) noexcept {
 struct QueryBlock {
   index first;
   index count;
-  index lanes;  ///< count in whole vectors
+  index lanes;  ///< count in whole vectors, or tiles
   /// The keys that any of them may attend to; empty when none may.
   index key_begin = 0;
   index key_end = 0;
@@ -169,16 +186,18 @@ template <class Isa>
 void load_queries(const TileHead<Isa>& head, const QueryBlock& block, float scale,
                   TileElement<Isa>* queries) noexcept {
   if constexpr (kPairs<Isa>) {
-    return pair_queries<Isa>(block.count, block.lanes, head.head_dim,
-                             head.query + block.first * head.query_row, head.query_row,
-                             head.query_col, scale < 0, queries, kBlockQueries);
+    pair_queries<Isa>(block.count, block.lanes, head.head_dim,
+                      head.query + block.first * head.query_row, head.query_row, head.query_col,
+                      scale < 0, queries, kQueries<Isa>);
+    std::fill(queries + (head.head_dim + 1) / 2 * kQueries<Isa>,
+              queries + element_depth<Isa>(head.head_dim) * kQueries<Isa>, Bf16Pair{});
   } else {
     transpose<Isa>(block.count, head.head_dim, head.query + block.first * head.query_row,
-                   head.query_row, head.query_col, scale, queries, kBlockQueries);
+                   head.query_row, head.query_col, scale, queries, kQueries<Isa>);
     if (block.count == block.lanes) return;
     for (index d = 0; d < head.head_dim; ++d) {
-      std::fill(queries + d * kBlockQueries + block.count,
-                queries + d * kBlockQueries + block.lanes, 0.0F);
+      std::fill(queries + d * kQueries<Isa> + block.count,
+                queries + d * kQueries<Isa> + block.lanes, 0.0F);
     }
   }
 }
@@ -196,22 +215,37 @@ ATTN_INLINE TileRows<Isa> key_rows(const TileHead<Isa>& head, index key0,
                                    const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
     const index row = element_depth<Isa>(head.head_dim);
-    if (copies_keys(head)) return {scratch.key_pairs + key0 % Isa::kTileKeys * row, row};
+    const index in_tile = key0 % Isa::kTileKeys;
+    if (copies_keys<Isa>(head, key0 - in_tile)) return {scratch.key_pairs + in_tile * row, row};
     return {reinterpret_cast<const Bf16Pair*>(head.key + key0 * head.key_row), head.key_row / 2};
   } else {
     return {head.key + key0 * head.key_row, head.key_row};
   }
 }
 
-/// Values from key0 on, an even one where they are paired.
+/// Values from key0 on: a multiple of kKeyStep.
 template <class Isa>
 ATTN_INLINE TileRows<Isa> value_rows(const TileHead<Isa>& head, index key0,
                                      const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
+    // Tiles of pairs take as many as rows of them.
     const index row = value_cols<Isa>(head);
     return {scratch.value_pairs + key0 % Isa::kTileKeys / 2 * row, row};
   } else {
     return {head.value + key0 * head.value_row, head.value_row};
+  }
+}
+
+/// Pairs of those values from key0 on for which keep(key).
+template <class Isa, class Keep>
+ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index keys, Keep&& keep,
+                             const BlockScratch<Isa>& scratch, Bf16Pair* pairs) noexcept {
+  const index cols = value_cols<Isa>(head);
+  if constexpr (kTiles<Isa>) {
+    pair_values_in_tiles<Isa>(head, key0, keys, cols, keep,
+                              reinterpret_cast<Bf16Pair*>(scratch.outputs), pairs);
+  } else {
+    pair_values(head, key0, keys, cols, keep, pairs);
   }
 }
 
@@ -222,9 +256,8 @@ ATTN_INLINE void prepare_tile([[maybe_unused]] const TileHead<Isa>& head,
                               [[maybe_unused]] const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
     const index keys = std::min(Isa::kTileKeys, head.num_keys - key0);
-    pair_values(
-        head, key0, keys, value_cols<Isa>(head), [](index) { return true; }, scratch.value_pairs);
-    if (copies_keys(head)) pair_keys(head, key0, keys, scratch.key_pairs);
+    pair_values<Isa>(head, key0, keys, [](index) { return true; }, scratch, scratch.value_pairs);
+    if (copies_keys<Isa>(head, key0)) pair_keys<Isa>(head, key0, keys, scratch.key_pairs);
   }
 }
 
@@ -234,6 +267,18 @@ ATTN_INLINE void score_tile(const TileHead<Isa>& head, const QueryBlock& block, 
                             index keys, const BlockScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   const TileRows<Isa> key = key_rows<Isa>(head, key0, scratch);
+  if constexpr (kTiles<Isa>) {
+    constexpr index kQ = kQueries<Isa>;
+    return for_tile_groups(
+        tiles_of(keys), block.lanes / kTileEdge,
+        [&](index row, index col, auto m, auto n) __attribute__((always_inline)) {
+          tile_product<typename Isa::Tiles, m, n, false>(
+              element_depth<Isa>(head.head_dim) / kTileEdge,
+              {key.data + row * kTileEdge * key.row, key.row, kTileEdge, kTileEdge * key.row},
+              {scratch.queries + col * kTileEdge, kQ, kTileEdge * kQ, kTileEdge}, nullptr,
+              scratch.tile + (row * kQ + col) * kTileEdge, kQ);
+        });
+  }
   for (index j = 0; j < keys; j += Isa::kScoreRows) {
     const index rows = std::min<index>(Isa::kScoreRows, keys - j);
     for_columns<Isa, Isa::kScoreVectors>(
@@ -244,7 +289,7 @@ ATTN_INLINE void score_tile(const TileHead<Isa>& head, const QueryBlock& block, 
           });
           product_rows<Isa, Isa::kScoreRows, vectors, TileFinish::kStore, kAnyStride, 1>(
               rows, element_depth<Isa>(head.head_dim), key.data + j * key.row, key.row, b,
-              kBlockQueries, scratch.tile + j * kBlockQueries + col, kBlockQueries);
+              kQueries<Isa>, scratch.tile + j * kQueries<Isa> + col, kQueries<Isa>);
         });
   }
 }
@@ -260,7 +305,7 @@ ATTN_INLINE void exclude_by_range(const QueryBlock& block, index key0, index key
     const I end = I::load_unaligned(scratch.key_end + i);
     for (index j = 0; j < keys; ++j) {
       const I key(static_cast<std::int32_t>(key0 + j));
-      float* scores = scratch.tile + j * kBlockQueries + i;
+      float* scores = scratch.tile + j * kQueries<Isa> + i;
       xsimd::select(xsimd::batch_bool_cast<float>((key < begin) | (key >= end)), F(kMinusInfinity),
                     F::load_unaligned(scores))
           .store_unaligned(scores);
@@ -272,7 +317,7 @@ ATTN_INLINE void exclude_by_range(const QueryBlock& block, index key0, index key
 template <class Isa>
 ATTN_INLINE void lay_out_rows(const QueryBlock& block, index keys, const BlockScratch<Isa>& scratch,
                               float factor = 1.0F) noexcept {
-  transpose<Isa>(keys, block.count, scratch.tile, kBlockQueries, 1, factor, scratch.rows,
+  transpose<Isa>(keys, block.count, scratch.tile, kQueries<Isa>, 1, factor, scratch.rows,
                  BlockScratch<Isa>::kScoreRow);
 }
 
@@ -298,7 +343,7 @@ ATTN_INLINE void fill_tile(const TileHead<Isa>& head, const QueryBlock& block, i
     }
     const float unit = BlockScratch<Isa>::scores_in_log2(head) && !kPairs<Isa> ? 1.0F : kLog2E;
     transpose<Isa>(block.count, keys, scratch.rows, BlockScratch<Isa>::kScoreRow, 1, unit,
-                   scratch.tile, kBlockQueries);
+                   scratch.tile, kQueries<Isa>);
     return;
   }
   bool whole = true;
@@ -321,7 +366,7 @@ ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[
   });
   for (index j = 0; j < keys; ++j) {
     F e[Vectors];
-    float* scores = tile + j * kBlockQueries;
+    float* scores = tile + j * kQueries<Isa>;
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
       e[v] = F::load_unaligned(scores + v * kWidth<Isa>);
     });
@@ -363,12 +408,12 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
   };
   for (index j = 0; j + 2 <= keys; j += 2) {
     unroll<2 * Vectors>([&](auto i) __attribute__((always_inline)) {
-      take(i, tile + (j + i / Vectors) * kBlockQueries);
+      take(i, tile + (j + i / Vectors) * kQueries<Isa>);
     });
   }
   if (keys % 2 != 0) {
     unroll<Vectors>(
-        [&](auto v) __attribute__((always_inline)) { take(v, tile + (keys - 1) * kBlockQueries); });
+        [&](auto v) __attribute__((always_inline)) { take(v, tile + (keys - 1) * kQueries<Isa>); });
   }
   F shift[Vectors], sum[Vectors], factor[Vectors];
   unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
@@ -392,7 +437,7 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
   };
   if constexpr (kPairs<Isa>) {
     F weights[Vectors];
-    exponential_pairs<Isa, Vectors>(keys, unit, tile, kBlockQueries, shift, sum, weights);
+    exponential_pairs<Isa, Vectors>(keys, unit, tile, kQueries<Isa>, shift, sum, weights);
     add_to(scratch.sum);
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] = weights[v]; });
     add_to(scratch.total_weight);
@@ -402,10 +447,52 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
   }
 }
 
+/// valuesᵀ = valuesᵀ · factor + Vᵀ · tile, of values in tiles, for one query or all of a block.
+template <class Isa>
+void add_value_tiles(const AttentionHead& head, index begin, index end, index keys,
+                     const Bf16Pair* value, const BlockScratch<Isa>& scratch) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  constexpr index kQ = kQueries<Isa>;
+  const index cols = value_cols<Isa>(head);
+  const index steps = tiles_of(element_keys<Isa>(keys));
+  Bf16Pair* const weights = reinterpret_cast<Bf16Pair*>(scratch.tile);
+  std::fill(weights + element_keys<Isa>(keys) * kQ, weights + steps * kTileEdge * kQ, Bf16Pair{});
+  const index first = begin / kTileEdge;
+  const bool one = end - begin == 1;
+  for_tile_groups(cols / kTileEdge, tiles_of(end) - first,
+                  [&](index row, index col, auto m, auto n) __attribute__((always_inline)) {
+                    constexpr index kRow = n * kTileEdge;
+                    alignas(64) float sums[m * kTileEdge * kRow];
+                    const index query = (first + col) * kTileEdge;
+                    tile_product<typename Isa::Tiles, m, n, false>(
+                        steps, {value + row * kTilePairs, kTileEdge, cols * kTileEdge, kTilePairs},
+                        {weights + query, kQ, kTileEdge * kQ, kTileEdge}, nullptr, sums, kRow);
+                    float* const values = scratch.values + row * kTileEdge * kQ + query;
+                    F factors[kRow / kW];
+                    unroll<kRow / kW>([&](auto v) __attribute__((always_inline)) {
+                      factors[v] = F::load_unaligned(scratch.factor + query + v * kW);
+                    });
+                    for (index i = 0; i < m * kTileEdge; ++i) {
+                      float* const target = values + i * kQ;
+                      float* const sum = sums + i * kRow;
+                      unroll<kRow / kW>([&](auto v) __attribute__((always_inline)) {
+                        Isa::madd(F::load_unaligned(target + v * kW), factors[v],
+                                  F::load_unaligned(sum + v * kW))
+                            .store_unaligned((one ? sum : target) + v * kW);
+                      });
+                      if (one) target[begin - query] = sum[begin - query];
+                    }
+                  });
+}
+
 /// values = values · factor + tileᵀ · V for queries [begin, end) of a block.
 template <class Isa>
 ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, index keys,
                             const TileRows<Isa>& value, const BlockScratch<Isa>& scratch) noexcept {
+  if constexpr (kTiles<Isa>) {
+    return add_value_tiles<Isa>(head, begin, end, keys, value.data, scratch);
+  }
   constexpr index kW = kWidth<Isa>;
   const index cols = value_cols<Isa>(head);
   for_columns<Isa, Isa::kVectors>(
@@ -414,7 +501,7 @@ ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, i
         unroll<vectors>([&](auto v)
                             __attribute__((always_inline)) { b[v] = value.data + col + v * kW; });
         for (index r = begin; r < end; r += Isa::kValueRows) {
-          product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kBlockQueries>(
+          product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kQueries<Isa>>(
               std::min<index>(Isa::kValueRows, end - r), element_keys<Isa>(keys),
               reinterpret_cast<const TileElement<Isa>*>(scratch.tile) + r, 0, b, value.row,
               scratch.values + r * cols + col, cols, scratch.factor + r);
@@ -439,7 +526,7 @@ void modify_weights(const AttentionHead& head, const QueryBlock& block, index ke
     }
   }
   transpose<Isa>(block.count, keys, scratch.rows, BlockScratch<Isa>::kScoreRow, 1, 1.0F,
-                 scratch.tile, kBlockQueries);
+                 scratch.tile, kQueries<Isa>);
 }
 
 /// Maximum and sum of a query before its first key: the sink alone.
@@ -460,7 +547,7 @@ ATTN_INLINE SinkStart sink_start(const AttentionHead& head) noexcept {
 template <class Isa>
 QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
                        const BlockScratch<Isa>& scratch) noexcept {
-  QueryBlock block{first, count, round_up(count, kWidth<Isa>)};
+  QueryBlock block{first, count, round_up(count, kLanes<Isa>)};
   if constexpr (kPairs<Isa>) {
     load_queries<Isa>(head, block, head.scale, scratch.queries);
   } else if (head.packed_relative_keys) {
@@ -475,7 +562,7 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
         b[v] = packed_column<Isa>(head.packed_relative_keys, head.head_dim, c < columns ? c : 0);
       });
       for (index r = 0; r < block.count; r += Isa::kValueRows) {
-        product_rows<Isa, Isa::kValueRows, kVectors, TileFinish::kStore, 1, kBlockQueries,
+        product_rows<Isa, Isa::kValueRows, kVectors, TileFinish::kStore, 1, kQueries<Isa>,
                      kPackedColumns<Isa, kVectors>>(
             std::min<index>(Isa::kValueRows, block.count - r), head.head_dim, scratch.queries + r,
             0, b, kPanelWidth, scratch.relative_products + r * relative_cols<Isa>(head) + col,
@@ -495,7 +582,8 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
     scratch.key_begin[r] = real ? head.key_begin[block.first + r] : 0;
     scratch.key_end[r] = real ? head.key_end[block.first + r] : 0;
   }
-  std::fill_n(scratch.values, block.count * value_cols<Isa>(head), 0.0F);
+  std::fill_n(scratch.values, (kTiles<Isa> ? kQueries<Isa> : block.count) * value_cols<Isa>(head),
+              0.0F);
   if (scratch.distances) {
     std::fill_n(scratch.distances, block.count * relative_cols<Isa>(head), 0.0F);
   }
@@ -505,7 +593,7 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
     key_begin = std::min<index>(key_begin, scratch.key_begin[r]);
     block.key_end = std::max<index>(block.key_end, scratch.key_end[r]);
   }
-  block.key_begin = key_begin / kKeyStep * kKeyStep;
+  block.key_begin = key_begin / kKeyStep<Isa> * kKeyStep<Isa>;
   return block;
 }
 
@@ -529,13 +617,24 @@ float log_sum_exp(const AttentionHead& head, float max, float sum) noexcept {
   return static_cast<float>(max * 0.6931471805599453 + natural_log<Isa>(sum));
 }
 
+/// Brings the values of a block into rows, for finish_query.
+template <class Isa>
+ATTN_INLINE void lay_out_values(const AttentionHead& head, const QueryBlock& block,
+                                const BlockScratch<Isa>& scratch) noexcept {
+  if constexpr (kTiles<Isa>) {
+    const index cols = value_cols<Isa>(head);
+    transpose<Isa>(cols, block.lanes, scratch.values, kQueries<Isa>, 1, 1.0F, scratch.outputs,
+                   cols);
+  }
+}
+
 /// Writes output and log-sum-exp of query r of a block. Returns whether all is finite.
 template <class Isa>
 bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
                   const BlockScratch<Isa>& scratch) noexcept {
   const index row = block.first + r;
   const float sum = scratch.sum[r];
-  float* values = scratch.values + r * value_cols<Isa>(head);
+  float* values = (kTiles<Isa> ? scratch.outputs : scratch.values) + r * value_cols<Isa>(head);
   if (scratch.distances) {
     add_relative_values<Isa>(head, scratch.distances + r * relative_cols<Isa>(head), values);
   }
@@ -566,7 +665,7 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
         const F sums = F::load_unaligned(scratch.sum + i);
         const F factor = xsimd::select(sums == F(0.0F), F(0.0F), divide<Isa>(F(1.0F), sums));
         for (index j = 0; j < keys; ++j) {
-          float* weights = scratch.tile + j * kBlockQueries + i;
+          float* weights = scratch.tile + j * kQueries<Isa> + i;
           (F::load_unaligned(weights) * factor).store_unaligned(weights);
         }
       }
@@ -612,14 +711,14 @@ template <class Isa>
 ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, index key0,
                                           index keys, const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
-    pair_values(
-        head, key0, keys, value_cols<Isa>(head),
-        [&](index key) { return is_attended<FloatIsa<Isa>>(head, row, key); }, scratch.kept_pairs);
+    pair_values<Isa>(
+        head, key0, keys, [&](index key) { return is_attended<FloatIsa<Isa>>(head, row, key); },
+        scratch, scratch.kept_pairs);
     return {scratch.kept_pairs, value_cols<Isa>(head)};
   } else {
     const RowScratch<Isa> row_scratch(head, scratch.row_memory);
-    keep_attended<Isa>(head, row, key0, keys, row_scratch.kept_values);
-    return {row_scratch.kept_values, value_cols<Isa>(head)};
+    keep_attended<Isa>(head, row, key0, keys, row_scratch.kept);
+    return {row_scratch.kept, value_cols<Isa>(head)};
   }
 }
 
@@ -666,6 +765,7 @@ QueryBlock attend_again(const TileHead<Isa>& head, index first, index count, con
     prepare_tile<Isa>(head, key0, scratch);
     attend_tile<Isa>(head, block, key0, key0 + Isa::kTileKeys, chosen, scratch);
   }
+  lay_out_values<Isa>(head, block, scratch);
   for (index r = 0; r < count; ++r) {
     if (chosen[r]) finish_query<Isa>(head, block, r, scratch);
   }
@@ -691,8 +791,9 @@ void finish_scores(const TileHead<Isa>& head, const QueryBlock& block, const Sco
 template <class Isa>
 void finish_block(const TileHead<Isa>& head, const QueryBlock& block, const ScoreOutput* outputs,
                   int num_outputs, const BlockScratch<Isa>& scratch) noexcept {
-  bool again[kBlockQueries];
+  bool again[kQueries<Isa>];
   bool any_again = false;
+  lay_out_values<Isa>(head, block, scratch);
   for (index r = 0; r < block.count; ++r) {
     again[r] = !finish_query<Isa>(head, block, r, scratch);
     any_again |= again[r];
@@ -708,14 +809,14 @@ void attend(const TileHead<Isa>& head, index row_begin, index row_end, const Sco
   const auto scratch = [&](index i) {
     return Scratch(head, memory, memory + Scratch::shared_size(head) + i * Scratch::own_size(head));
   };
-  for (index row = row_begin; row < row_end; row += kPassBlocks * kBlockQueries) {
+  for (index row = row_begin; row < row_end; row += kPassBlocks * kQueries<Isa>) {
     QueryBlock blocks[kPassBlocks];
     index count = 0;
     index key_begin = head.num_keys;
     index key_end = 0;
-    for (index first = row; first < row_end && count < kPassBlocks; first += kBlockQueries) {
+    for (index first = row; first < row_end && count < kPassBlocks; first += kQueries<Isa>) {
       const QueryBlock block =
-          begin_block<Isa>(head, first, std::min(kBlockQueries, row_end - first), scratch(count));
+          begin_block<Isa>(head, first, std::min(kQueries<Isa>, row_end - first), scratch(count));
       key_begin = std::min(key_begin, block.key_begin);
       key_end = std::max(key_end, block.key_end);
       blocks[count++] = block;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "kernels/attention_scores.hpp"
 #include "kernels/elements.hpp"
@@ -18,7 +20,7 @@ namespace attn::kernels {
 
 template <class Isa>
 ATTN_INLINE index value_cols(const AttentionHead& head) noexcept {
-  return round_up(head.value_dim, kWidth<Isa>);
+  return round_up(head.value_dim, kLanes<Isa>);
 }
 /// Columns of the Shaw tables, in whole micro-kernel tiles.
 template <class Isa>
@@ -39,9 +41,12 @@ template <class Isa>
 class RowScratch {
  public:
   static index size(const AttentionHead& head) noexcept {
-    return round_up(head.head_dim, kPanelWidth) + kKeyTile + kPanelWidth +
-           kKeyTile * value_cols<Isa>(head) + sums_size(head) +
-           (head.packed_relative_keys ? relative_cols<Isa>(head) : 0);
+    return 2 * round_up(head.head_dim, kPanelWidth) + kKeyTile + kPanelWidth + kept_size(head) +
+           sums_size(head) + (head.packed_relative_keys ? relative_cols<Isa>(head) : 0);
+  }
+  /// Floats of a block of values, or of keys.
+  static index kept_size(const AttentionHead& head) noexcept {
+    return kKeyTile * std::max(value_cols<Isa>(head), round_up(head.head_dim, kWidth<Isa>));
   }
   /// Floats that RowSums takes.
   static index sums_size(const AttentionHead& head) noexcept {
@@ -55,15 +60,17 @@ class RowScratch {
   }
 
   RowScratch(const AttentionHead& head, float* memory) noexcept : query(memory) {
-    scores = query + round_up(head.head_dim, kPanelWidth);
-    kept_values = scores + kKeyTile + kPanelWidth;
-    sums = sums_at(head, kept_values + kKeyTile * value_cols<Isa>(head));
+    scaled_again = query + round_up(head.head_dim, kPanelWidth);
+    scores = scaled_again + round_up(head.head_dim, kPanelWidth);
+    kept = scores + kKeyTile + kPanelWidth;
+    sums = sums_at(head, kept + kept_size(head));
     relative_products = head.packed_relative_keys ? sums.row_max + sums_size(head) : nullptr;
   }
 
-  float* query;        ///< scaled
-  float* scores;       ///< of one block of keys
-  float* kept_values;  ///< kKeyTile × value columns
+  float* query;         ///< scaled
+  float* scaled_again;  ///< the query, by kPairScale
+  float* scores;        ///< of one block of keys
+  float* kept;          ///< of one block: values, or keys as floats
   RowSums sums;
   float* relative_products;  ///< of the query with the Shaw table, or null
 };
@@ -93,16 +100,66 @@ void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noex
   if (sums.distances) std::fill_n(sums.distances, relative_cols<Isa>(head), 0.0F);
 }
 
+/// Whether numbers of a type are loaded as two vectors at once.
+template <class Isa, class T>
+inline constexpr bool kLoadsPairs =
+    requires(const T* from, typename Isa::Seen& seen) { Isa::load_pair(from, seen); };
+/// What those are to be multiplied with, by way of what they meet in products: exact.
+template <class T>
+inline constexpr float kPairScale = std::is_same_v<T, Float16> ? 0x1p112F : 1.0F;
+template <class Isa, class T>
+inline constexpr bool kLoadsScaled = kLoadsPairs<Isa, T> && kPairScale<T> != 1.0F;
+/// Of numbers whose products with that stay far from infinity.
+inline constexpr float kLargestScaled = 0x1p14F;
+
+template <class Isa, class T>
+ATTN_INLINE auto nothing_seen() noexcept {
+  if constexpr (kLoadsPairs<Isa, T>) {
+    return Isa::nothing_seen();
+  } else {
+    return 0;
+  }
+}
+/// Whether everything seen was what such loads are for.
+template <class Isa, class T, class Seen>
+ATTN_INLINE bool in_range(const Seen& seen) noexcept {
+  if constexpr (kLoadsScaled<Isa, T>) {
+    return Isa::in_range(seen);
+  } else {
+    return true;
+  }
+}
+
+/// Whether rows of stored numbers can be read as pairs: first row and what they meet.
+template <class Isa, class T>
+ATTN_INLINE bool may_load_pairs(const T* row, index row_size, const float* others,
+                                index count) noexcept {
+  if constexpr (kLoadsScaled<Isa, T>) {
+    using F = Floats<Isa>;
+    F largest(0.0F);
+    index i = 0;
+    for (; i + kWidth<Isa> <= count; i += kWidth<Isa>) {
+      largest = xsimd::max(largest, xsimd::abs(F::load_unaligned(others + i)));
+    }
+    float most = xsimd::reduce_max(largest);
+    for (; i < count; ++i) most = std::max(most, std::abs(others[i]));
+    return most <= kLargestScaled && Isa::is_mostly_normal(row, row_size);
+  }
+  return true;
+}
+
 template <class Isa>
 inline constexpr bool kHasSumLanes =
     requires(const Floats<Isa> (&x)[kWidth<Isa>]) { Isa::sum_lanes(x); };
 
 /// scores_j = q · k_j. Keys are read in the order in which they lie in memory and fetched ahead:
 /// processors do so by themselves, but not beyond a page, which is 16 keys of 64 floats, and not
-/// where many rows are read by turns.
+/// where many rows are read by turns. `scaled` is room for the query. False where scores have to be
+/// computed from floats.
 template <class Isa, class T>
-__attribute__((noinline)) void dot_rows(index depth, const float* query, const T* key,
-                                        index key_row, index keys, float* scores) noexcept {
+__attribute__((noinline)) bool dot_rows(index depth, const float* query, const T* key,
+                                        index key_row, index keys, float* scores,
+                                        float* scaled) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   /// A narrow vector of the query serves several keys; and floats are too slow to come for a sum
@@ -115,6 +172,13 @@ __attribute__((noinline)) void dot_rows(index depth, const float* query, const T
   constexpr auto kLine = static_cast<index>(64 / sizeof(T));
   const index whole = depth / kW * kW;
   const index ahead = kAhead / std::max(depth, kPanelWidth) * key_row;
+  if (!may_load_pairs<Isa>(key, depth, query, depth)) return false;
+  if constexpr (kLoadsScaled<Isa, T>) {
+    for (index d = 0; d < whole; d += kW) {
+      (F::load_unaligned(query + d) * F(kPairScale<T>)).store_unaligned(scaled + d);
+    }
+  }
+  [[maybe_unused]] auto seen = nothing_seen<Isa, T>();
   for (index j = 0; j < keys; j += kKeys) {
     const T* rows[kKeys];
     F sums[kKeys];
@@ -125,7 +189,21 @@ __attribute__((noinline)) void dot_rows(index depth, const float* query, const T
       sums[i] = F(0.0F);
       for (index d = 0; d < whole; d += kLine) __builtin_prefetch(rows[i] + ahead + d);
     });
-    for (index d = 0; d < whole; d += kW) {
+    index d = 0;
+    // Of bfloat16, four at a time are faster here.
+    if constexpr (kLoadsPairs<Isa, T> && !std::is_same_v<T, BFloat16>) {
+      const float* const by = kPairScale<T> == 1.0F ? query : scaled;
+      const auto multiply = [&](index at) __attribute__((always_inline)) {
+        const F low = F::load_unaligned(by + at);
+        const F high = F::load_unaligned(by + at + kW);
+        each_row([&](auto i) __attribute__((always_inline)) {
+          const auto pair = Isa::load_pair(rows[i] + at, seen);
+          sums[i] = Isa::madd(high, pair.high, Isa::madd(low, pair.low, sums[i]));
+        });
+      };
+      for (; d + 2 * kW <= whole; d += 2 * kW) multiply(d);
+    }
+    for (; d < whole; d += kW) {
       const F q = F::load_unaligned(query + d);
       each_row([&](auto i) __attribute__((always_inline)) {
         sums[i] = Isa::madd(q, load<Isa>(rows[i] + d), sums[i]);
@@ -146,18 +224,31 @@ __attribute__((noinline)) void dot_rows(index depth, const float* query, const T
         load_part<Isa>(rows[i] + whole, 1, depth - whole).store_unaligned(widened);
         rest = widened;
       }
-      for (index d = whole; d < depth; ++d) scores[j + i] += query[d] * rest[d - whole];
+      for (index k = whole; k < depth; ++k) scores[j + i] += query[k] * rest[k - whole];
     }
   }
+  return in_range<Isa, T>(seen);
 }
 
 /// scores_j = q · k_j for keys from key0 on.
 template <class Isa>
-void dot_keys(const AttentionHead& head, const float* query, index key0, index keys,
+void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index key0, index keys,
               float* scores) noexcept {
   const StoredRows& rows = head.stored_key;
   with_type(rows.type, rows.data, [&](const auto* key) __attribute__((always_inline)) {
-    dot_rows<Isa>(head.head_dim, query, key + key0 * rows.row, rows.row, keys, scores);
+    const auto* first = key + key0 * rows.row;
+    [[maybe_unused]] const bool done = dot_rows<Isa>(head.head_dim, scratch.query, first, rows.row,
+                                                     keys, scores, scratch.scaled_again);
+    if constexpr (kLoadsScaled<Isa, std::remove_cvref_t<decltype(*key)>>) {
+      if (done) return;
+      const index cols = round_up(head.head_dim, kWidth<Isa>);
+      for (index j = 0; j < keys; ++j) {
+        convert_row<Isa>(head.head_dim, cols, first + j * rows.row, 1, 1.0F,
+                         scratch.kept + j * cols, 1);
+      }
+      const float* const widened = scratch.kept;
+      dot_rows<Isa>(head.head_dim, scratch.query, widened, cols, keys, scores, nullptr);
+    }
   });
   if (!rows.scales) return;
   const float* scales = rows.scales + key0 * rows.scale_row;
@@ -199,41 +290,69 @@ void add_weighted_rows(index keys, const float* weights, const float* value, ind
   }
 }
 
-/// sums = sums · factor + Σ_j weight_j · v_j for Vectors vectors of columns, in the order of keys.
-template <class Isa, int Vectors, class T>
+/// partial += Σ_j weight_j · v_j for Vectors vectors of columns, in the order of keys.
+template <class Isa, int Vectors, class T, class Seen>
 ATTN_INLINE void add_weighted_columns(index keys, const float* weights, const T* value,
-                                      index value_row, float factor, float* sums) noexcept {
+                                      index value_row, float* partial,
+                                      [[maybe_unused]] Seen& seen) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   const auto stride = static_cast<std::ptrdiff_t>(value_row);
   F sum[Vectors];
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] = F(0.0F); });
+  unroll<Vectors>(
+      [&](auto v) __attribute__((always_inline)) { sum[v] = F::load_unaligned(partial + v * kW); });
   for (index j = 0; j < keys; ++j, value += stride) {
-    const F weight(weights[j]);
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      sum[v] = Isa::madd(weight, load<Isa>(value + v * kW), sum[v]);
-    });
+    if constexpr (kLoadsPairs<Isa, T> && Vectors % 2 == 0) {
+      const F weight(kPairScale<T> * weights[j]);
+      unroll<Vectors / 2>([&](auto v) __attribute__((always_inline)) {
+        const auto pair = Isa::load_pair(value + 2 * v * kW, seen);
+        sum[2 * v] = Isa::madd(weight, pair.low, sum[2 * v]);
+        sum[2 * v + 1] = Isa::madd(weight, pair.high, sum[2 * v + 1]);
+      });
+    } else {
+      const F weight(weights[j]);
+      unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+        sum[v] = Isa::madd(weight, load<Isa>(value + v * kW), sum[v]);
+      });
+    }
   }
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-    Isa::madd(F::load_unaligned(sums + v * kW), F(factor), sum[v]).store_unaligned(sums + v * kW);
-  });
+  unroll<Vectors>([&](auto v)
+                      __attribute__((always_inline)) { sum[v].store_unaligned(partial + v * kW); });
 }
 
+/// `partial` is room for a row.
 template <class Isa, class T>
 __attribute__((noinline)) void add_weighted_rows(index keys, const float* weights, const T* value,
                                                  index value_row, index cols, float factor,
-                                                 float* sums) noexcept {
+                                                 float* partial, float* sums) noexcept {
+  using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = 8;
-  index col = 0;
-  for (; col + kVectors * kW <= cols; col += kVectors * kW) {
-    add_weighted_columns<Isa, kVectors>(keys, weights, value + col, value_row, factor, sums + col);
+  /// Vectors of four pass over the columns several times: over few rows, so that those are read
+  /// from memory as they lie there.
+  constexpr index kGroup = kW == 4 ? 16 : kKeyTile;
+  [[maybe_unused]] auto seen = nothing_seen<Isa, T>();
+  std::fill_n(partial, cols, 0.0F);
+  for (index j = 0; j < keys; j += kGroup) {
+    const auto add = [&](auto vectors, index col) __attribute__((always_inline)) {
+      add_weighted_columns<Isa, vectors>(std::min(kGroup, keys - j), weights + j,
+                                         value + j * value_row + col, value_row, partial + col,
+                                         seen);
+    };
+    index col = 0;
+    for (; col + kVectors * kW <= cols; col += kVectors * kW) {
+      add(std::integral_constant<int, kVectors>{}, col);
+    }
+    for (; col + 4 * kW <= cols; col += 4 * kW) add(std::integral_constant<int, 4>{}, col);
+    for (; col < cols; col += kW) add(std::integral_constant<int, 1>{}, col);
   }
-  for (; col + 4 * kW <= cols; col += 4 * kW) {
-    add_weighted_columns<Isa, 4>(keys, weights, value + col, value_row, factor, sums + col);
+  for (index col = 0; col < cols; col += kW) {
+    Isa::madd(F::load_unaligned(sums + col), F(factor), F::load_unaligned(partial + col))
+        .store_unaligned(sums + col);
   }
-  for (; col < cols; col += kW) {
-    add_weighted_columns<Isa, 1>(keys, weights, value + col, value_row, factor, sums + col);
+  // The keys are then added anew, from floats.
+  if (!in_range<Isa, T>(seen)) {
+    sums[0] = std::numeric_limits<float>::quiet_NaN();
   }
 }
 
@@ -253,12 +372,19 @@ void add_weighted_values(const AttentionHead& head, index row, index key0, index
       weights[j] = skip ? 0.0F : weights[j] * scales[j * rows.scale_row];
     }
   }
-  if (skip_excluded) {
+  const auto add_kept = [&] {
     keep_attended<Isa>(head, row, key0, keys, kept_values);
-    return add_weighted_rows<Isa>(keys, weights, kept_values, cols, cols, factor, sums);
-  }
+    add_weighted_rows<Isa>(keys, weights, kept_values, cols, cols, factor, sums);
+  };
+  if (skip_excluded) return add_kept();
   with_type(rows.type, rows.data, [&](const auto* value) __attribute__((always_inline)) {
-    add_weighted_rows<Isa>(keys, weights, value + key0 * rows.row, rows.row, cols, factor, sums);
+    const auto* first = value + key0 * rows.row;
+    if constexpr (std::is_same_v<decltype(value), const float*>) {
+      add_weighted_rows<Isa>(keys, weights, first, rows.row, cols, factor, sums);
+    } else {
+      if (!may_load_pairs<Isa>(first, cols, weights, keys)) return add_kept();
+      add_weighted_rows<Isa>(keys, weights, first, rows.row, cols, factor, kept_values, sums);
+    }
   });
 }
 
@@ -270,7 +396,7 @@ void add_keys(const AttentionHead& head, index row, index key_begin, index key_e
   for (index key0 = key_begin; key0 < key_end; key0 += kKeyTile) {
     const index keys = std::min(kKeyTile, key_end - key0);
     const index padded_keys = round_up(keys, kWidth<Isa>);
-    dot_keys<Isa>(head, scratch.query, key0, keys, scratch.scores);
+    dot_keys<Isa>(head, scratch, key0, keys, scratch.scores);
     modify_scores<Isa>(head, row, key0, keys, scratch.relative_products, ScoreStage::kWeights,
                        scratch.scores);
     const float old_max = *sums.row_max;
@@ -286,7 +412,7 @@ void add_keys(const AttentionHead& head, index row, index key_begin, index key_e
       add_to_distances<Isa>(head, row, key0, keys, scratch.scores, sums.distances);
     }
     add_weighted_values<Isa>(head, row, key0, keys, skip_excluded, scratch.scores, factor,
-                             scratch.kept_values, sums.values);
+                             scratch.kept, sums.values);
   }
 }
 
@@ -392,7 +518,7 @@ void write_row(const AttentionHead& head, index row, const ScoreOutput& out,
   float* scores = scratch.scores;
   for (index key0 = 0; key0 < head.num_keys; key0 += kKeyTile) {
     const index keys = std::min(kKeyTile, head.num_keys - key0);
-    dot_keys<Isa>(head, scratch.query, key0, keys, scores);
+    dot_keys<Isa>(head, scratch, key0, keys, scores);
     if (out.stage != ScoreStage::kWeights) {
       store_scores<Isa>(head, out, row, key0, keys, scratch.relative_products, scores);
       continue;

@@ -80,6 +80,24 @@ struct Bf16ProductArgs {
   index c_col = 1;
 };
 
+/// C = A · Bᵀ + bias with a packed B of finite 16-bit numbers. Bits are those of the product with
+/// the same numbers as floats.
+struct StoredProductArgs {
+  index rows = 0;
+  index cols = 0;
+  index depth = 0;
+  const float* a = nullptr;
+  index a_row = 0;
+  index a_col = 1;
+  ElementType type = ElementType::kFloat16;
+  /// Panels as of floats; of kBFloat16 as pairs, see bf16_packed_size().
+  const void* packed_b = nullptr;
+  const float* bias = nullptr;  ///< cols values, or null
+  float* c = nullptr;
+  index c_row = 0;
+  index c_col = 1;
+};
+
 /// The stages of a score on its way to a weight, in the order of the attention contract.
 enum class ScoreStage : int {
   kScaled,   ///< scale · q·k, and the relative-key term
@@ -431,6 +449,11 @@ struct KernelTable {
   index product_tile_rows;
   index (*product_scratch)(index depth) noexcept;
   void (*product)(const ProductArgs&, float* scratch) noexcept;
+  /// For up to so many rows, more of which repay widen_panels.
+  index stored_product_rows;
+  void (*stored_product)(const StoredProductArgs&) noexcept;
+  /// Panels of 16-bit numbers, from a first one on, as panels of floats.
+  void (*widen_panels)(ElementType, index cols, index depth, const void* from, float* to) noexcept;
 
   /// Queries that are best attended in one call, and the scratch floats it needs.
   index attention_rows;
@@ -520,6 +543,7 @@ const KernelTable* sse4_1_table() noexcept;
 const KernelTable* avx2_table() noexcept;
 const KernelTable* avx512_table() noexcept;
 const Bf16Table* avx512_bf16_table() noexcept;
+const Bf16Table* amx_bf16_table() noexcept;
 const KernelTable* neon_table() noexcept;
 const KernelTable* wasm_simd128_table() noexcept;
 const KernelTable* wasm_relaxed_simd_table() noexcept;

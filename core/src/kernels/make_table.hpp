@@ -15,6 +15,7 @@
 #include "kernels/rotation.hpp"
 #include "kernels/single_query.hpp"
 #include "kernels/sinusoid.hpp"
+#include "kernels/stored_product.hpp"
 
 namespace attn::kernels {
 
@@ -59,6 +60,9 @@ constexpr KernelTable make_table() noexcept {
       .product_tile_rows = Isa::kRows,
       .product_scratch = &product_scratch<Isa>,
       .product = &product<Isa>,
+      .stored_product_rows = kFewRows<Isa>,
+      .stored_product = &stored_product<Isa>,
+      .widen_panels = &widen_panels<Isa>,
       .attention_rows = kPassBlocks * kBlockQueries,
       .attention_step = kBlockQueries,
       .attention_scratch = &attention_scratch<Isa>,

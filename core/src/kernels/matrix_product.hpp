@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/bf16/tiles.hpp"
 #include "kernels/product_tile.hpp"
 #include "kernels/transpose.hpp"
 
@@ -63,10 +64,19 @@ void pack(index cols, index depth, const float* b, index col_stride, index depth
   }
 }
 
+/// Depth of blocks of a product: whole tiles, where there are tiles.
+template <class Isa>
+constexpr index block_depth(index depth) noexcept {
+  return round_up(depth_block(depth), kTiles<Isa> ? kTileEdge : 1);
+}
+
 template <class Isa>
 index product_scratch(index depth) noexcept {
-  constexpr index kTile = Isa::kRows * Isa::kVectors * kWidth<Isa>;
-  return kCachedRows<Isa> * std::min(depth, kDepthBlock) + kTile;
+  constexpr index kTile =
+      kTiles<Isa> ? kTileGroup * kTilePairs : Isa::kRows * Isa::kVectors * kWidth<Isa>;
+  return kCachedRows<Isa> *
+             std::min(kTiles<Isa> ? round_up(depth, kTileEdge) : depth, kDepthBlock) +
+         kTile;
 }
 
 /// C (rows × cols) = or += a tile that was computed beside it, because C is narrower or strided.
@@ -77,6 +87,16 @@ void store_at_edge(const float* tile, index tile_cols, index rows, index cols, b
     for (index j = 0; j < cols; ++j) {
       float& target = c[r * c_row + j * c_col];
       target = first ? tile[r * tile_cols + j] : target + tile[r * tile_cols + j];
+    }
+  }
+}
+
+/// to[r, j] = from[r, j].
+ATTN_INLINE void copy_part(index rows, index cols, const float* from, index from_row,
+                           index from_col, float* to, index to_row, index to_col) noexcept {
+  for (index r = 0; r < rows; ++r) {
+    for (index j = 0; j < cols; ++j) {
+      to[r * to_row + j * to_col] = from[r * from_row + j * from_col];
     }
   }
 }
@@ -157,6 +177,55 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   }
 }
 
+/// The same by tiles: groups of them are summed where they lie in C, if they are whole and its
+/// columns lie side by side. Rows of A are those of whole tiles, which have zeros beyond its depth.
+template <class Isa>
+  requires kTiles<Isa>
+void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
+                    const TileElement<Isa>* a, index a_row, float* tile) noexcept {
+  const index height = tile_height(p.rows);
+  const index tail = block.depth % kTileEdge;
+  for_tile_groups(round_up(block.rows, height) / height, tiles_of(block.cols),
+                  [&](index row, index col, auto m, auto n) __attribute__((always_inline)) {
+                    constexpr index kCols = n * kTileEdge;
+                    const index first_row = block.row + row * height;
+                    const index first_col = block.col + col * kTileEdge;
+                    const index rows = std::min(m * height, block.row + block.rows - first_row);
+                    const index cols = std::min(kCols, block.col + block.cols - first_col);
+                    const index steps = block.depth / kTileEdge;
+                    const TileMatrix b{
+                        packed_column<Isa>(p.packed_b, p.depth, first_col) + block.k * kPanelWidth,
+                        kPanelWidth, kTilePairs, kPanelWidth * p.depth};
+                    // What a panel ends with is filled up to a tile: what is behind it need not be
+                    // finite.
+                    alignas(64) Bf16Pair last_b[n * kTilePairs];
+                    for (index i = 0; tail != 0 && i < n; ++i) {
+                      std::copy_n(b.data + i * b.next + steps * kTilePairs, tail * kPanelWidth,
+                                  last_b + i * kTilePairs);
+                      std::fill(last_b + i * kTilePairs + tail * kPanelWidth,
+                                last_b + (i + 1) * kTilePairs, Bf16Pair{});
+                    }
+                    float* const c = p.c + first_row * p.c_row + first_col * p.c_col;
+                    const bool whole = p.c_col == 1 && rows == m * height && cols == kCols;
+                    const bool add = block.k != 0 || p.add;
+                    if (add && !whole) copy_part(rows, cols, c, p.c_row, p.c_col, tile, kCols, 1);
+                    const auto multiply = [&](auto adds) __attribute__((always_inline)) {
+                      tile_product<typename Isa::Tiles, m, n, adds>(
+                          steps, {a + row * height * a_row, a_row, kTileEdge, height * a_row}, b,
+                          tail != 0 ? last_b : nullptr, whole ? c : tile, whole ? p.c_row : kCols);
+                    };
+                    add ? multiply(std::true_type{}) : multiply(std::false_type{});
+                    if (!whole) copy_part(rows, cols, tile, kCols, 1, c, p.c_row, p.c_col);
+                  });
+}
+
+/// Whether the rows of a block end within a tile: then they are brought where a whole one can be
+/// read.
+template <class Isa>
+constexpr bool has_open_tile(const BlockedProduct<Isa>& p, const ProductBlock& block) noexcept {
+  return kTiles<Isa> && block.rows % tile_height(p.rows) != 0;
+}
+
 /// C = or += A · B, block by block. Where rows of A cannot be read in place, copy_rows(block, copy,
 /// row) brings those of a block together; what it writes beyond their end is the tile's.
 template <class Isa, class CopyRows>
@@ -166,7 +235,7 @@ ATTN_INLINE void product_blocks(const BlockedProduct<Isa>& p, bool copies, CopyR
     if (!p.add) apply_bias<Isa>(p, {0, p.rows, 0, p.cols, 0, 0}, true);
     return;
   }
-  const index depth = depth_block(p.depth);
+  const index depth = block_depth<Isa>(p.depth);
   auto* const copy = reinterpret_cast<TileElement<Isa>*>(scratch);
   float* const tile = scratch + kCachedRows<Isa> * depth;
   ProductBlock block;
@@ -176,7 +245,7 @@ ATTN_INLINE void product_blocks(const BlockedProduct<Isa>& p, bool copies, CopyR
       block.depth = std::min(depth, p.depth - block.k);
       for (block.row = 0; block.row < p.rows; block.row += kCachedRows<Isa>) {
         block.rows = std::min(kCachedRows<Isa>, p.rows - block.row);
-        if (copies) {
+        if (copies || has_open_tile<Isa>(p, block)) {
           copy_rows(block, copy, depth);
           multiply_block<Isa>(p, block, copy, depth, tile);
         } else {

@@ -39,6 +39,18 @@ ATTN_INLINE void unroll(F&& body) noexcept {
 template <class Isa>
 inline constexpr bool kPairs = requires { typename Isa::FloatIsa; };
 
+/// Whether larger products are made of tiles. Such an `Isa` provides beyond this a struct `Tiles`,
+/// the machine, with numbers of registers from 0 to 7 as template arguments:
+///   configure(rows), release()  tiles of 16 rows, or `rows` in registers 0 to 5; or none any more
+///   zero<T>(), load<T>(from, row_bytes), store<T>(to, row_bytes)
+///   dot<C, A, B>()              C += A · B, as bf16/tiles.hpp says
+template <class Isa>
+inline constexpr bool kTiles = requires { typename Isa::Tiles; };
+
+/// Columns that are computed together.
+template <class Isa>
+inline constexpr index kLanes = kTiles<Isa> ? kPanelWidth : kWidth<Isa>;
+
 template <class Isa>
 struct IsaTraits {
   using Element = float;

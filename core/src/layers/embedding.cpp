@@ -1,11 +1,13 @@
 #include "attn/layers/embedding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
 
 #include "elementwise.hpp"
+#include "layers/packed_matrix.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -22,9 +24,15 @@ Embedding::Embedding(const EmbeddingOptions& options) : options_(options) {
     }
   }
   const std::int64_t padding = padding_row();
-  weight_ =
-      add_parameter("weight", {options.num_embeddings, options.embedding_dim},
-                    Initialization::normal(1, padding < 0 ? std::nullopt : std::optional(padding)));
+  const auto shape = std::array{options.num_embeddings, options.embedding_dim};
+  const Initialization normal =
+      Initialization::normal(1, padding < 0 ? std::nullopt : std::optional(padding));
+  if (options.weights.type == ElementType::kFloat32) {
+    weight_ = add_parameter("weight", shape, normal);
+  } else {
+    packed_ = std::make_shared<PackedMatrix>(shape[0], shape[1], options.weights);
+    add_kept_parameter("weight", shape, normal, keeper_of({packed_}));
+  }
 }
 
 std::int64_t Embedding::padding_row() const noexcept {
@@ -79,9 +87,15 @@ void Embedding::forward(const IdView& ids, const Tensor& output, Context& contex
   run.parallel_for((count + per_task - 1) / per_task, [&](std::int64_t task, int) noexcept {
     const std::int64_t end = std::min(count, (task + 1) * per_task);
     for (std::int64_t t = task * per_task; t < end; ++t) {
+      const Tensor row = rows.select(0, t / length).slice(0, t % length, t % length + 1);
+      const std::int64_t step = row.stride(1);
+      float* to = row.data();
+      if (packed_) {
+        packed_->unpack_block(row, id_of(t), 0);
+        for (std::int64_t c = 0; c < width; ++c) to[c * step] *= scale;
+        continue;
+      }
       const float* from = weight_.pointer(id_of(t), 0);
-      float* to = rows.pointer(t / length, t % length, 0);
-      const std::int64_t step = rows.stride(2);
       for (std::int64_t c = 0; c < width; ++c) to[c * step] = from[c] * scale;
     }
   });

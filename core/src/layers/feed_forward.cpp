@@ -22,9 +22,9 @@ FeedForwardOptions checked(const FeedForwardOptions& options) {
 
 FeedForward::FeedForward(const FeedForwardOptions& options)
     : options_(checked(options)),
-      linear1_(options.d_model, options.dim_feedforward, options.bias),
+      linear1_(options.d_model, options.dim_feedforward, options.bias, options.weights),
       linear2_(options.dim_feedforward, options.out_features.value_or(options.d_model),
-               options.bias) {
+               options.bias, options.weights) {
   add_child("linear1", linear1_);
   add_child("linear2", linear2_);
   add_intermediates({"hidden"});

@@ -20,9 +20,9 @@ GatedFeedForwardOptions checked(const GatedFeedForwardOptions& options) {
 
 GatedFeedForward::GatedFeedForward(const GatedFeedForwardOptions& options)
     : options_(checked(options)),
-      gate_proj_(options.d_model, options.dim_feedforward, options.bias),
-      up_proj_(options.d_model, options.dim_feedforward, options.bias),
-      down_proj_(options.dim_feedforward, options.d_model, options.bias) {
+      gate_proj_(options.d_model, options.dim_feedforward, options.bias, options.weights),
+      up_proj_(options.d_model, options.dim_feedforward, options.bias, options.weights),
+      down_proj_(options.dim_feedforward, options.d_model, options.bias, options.weights) {
   add_child("gate_proj", gate_proj_);
   add_child("up_proj", up_proj_);
   add_child("down_proj", down_proj_);

@@ -22,13 +22,14 @@ kernels::NormArgs LayerNorm::how() const noexcept {
   return args;
 }
 
-void LayerNorm::forward(const ConstTensor& x, const Tensor& output, Context& context,
+void LayerNorm::forward(const ConstAnyTensor& x, const AnyTensor& output, Context& context,
                         Intermediates* intermediates) const {
   normalize(*this, how(), x, nullptr, output, context, intermediates);
 }
 
-void LayerNorm::forward_sum(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
-                            Context& context, Intermediates* intermediates) const {
+void LayerNorm::forward_sum(const ConstAnyTensor& x, const ConstAnyTensor& y,
+                            const AnyTensor& output, Context& context,
+                            Intermediates* intermediates) const {
   normalize(*this, how(), x, &y, output, context, intermediates);
 }
 

@@ -33,11 +33,6 @@ std::optional<std::string_view> within(std::string_view name, std::string_view c
   validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\""}, {"one of: ", names});
 }
 
-[[noreturn]] void fail_kept(std::string_view name, ElementType type, const char* needs) {
-  validation::fail(ErrorCode::kUnsupported, name, {"a parameter kept as ", to_string(type)},
-                   {needs});
-}
-
 void draw(const Tensor& values, const Initialization& rule, const RandomStream& first,
           Context& context) {
   using Kind = Initialization::Kind;
@@ -69,10 +64,11 @@ struct Module::Node {
     std::vector<std::int64_t> shape;
     std::vector<float> values;  ///< none where the layer keeps them
     Initialization initialization;
-    std::optional<Keeper> keeper = {};
+    std::optional<ParameterKeeper> keeper = {};
     std::vector<std::function<void(Context&)>> refreshes = {};
     std::uint64_t changes = 0;
 
+    ElementType type() const { return keeper ? keeper->type : ElementType::kFloat32; }
     Tensor view() { return Tensor(values.data(), shape); }
     ConstTensor view() const { return ConstTensor(values.data(), shape); }
 
@@ -82,18 +78,18 @@ struct Module::Node {
       if (!keeper) return use(view());
       std::vector<float> copy(size());
       const Tensor copied(copy.data(), shape);
-      keeper->read(copied);
+      keeper->read(copied, 0, 0);
       use(ConstTensor(copied));
     }
     /// The same to be changed; the layer takes the copy over.
     template <class F>
-    void change_values(Context& context, F&& change) {
+    void change_values(F&& change) {
       if (!keeper) return change(view());
       std::vector<float> copy(size());
       const Tensor copied(copy.data(), shape);
-      keeper->read(copied);
+      keeper->read(copied, 0, 0);
       change(copied);
-      keeper->write(copied, context);
+      keeper->write(copied, 0, 0);
     }
     std::size_t size() const {
       std::size_t result = 1;
@@ -163,6 +159,19 @@ struct Module::Node {
     return nullptr;
   }
 
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    visit(*this, "", [&](const std::string& name, const Entry&) { names.push_back(name); });
+    return names;
+  }
+
+  /// Throws kNotFound for an unknown name.
+  static Entry& known(Node& self, std::string_view name) {
+    Entry* entry = find(self, name);
+    if (!entry) fail_unknown(name, self.names());
+    return *entry;
+  }
+
   /// The node that shows an intermediate, and its name there; null for an unknown one.
   static std::pair<const Node*, std::string_view> find_intermediate(const Node& self,
                                                                     std::string_view name) {
@@ -195,8 +204,8 @@ struct Module::Node {
   static void collect(const std::shared_ptr<Node>& self, const std::string& path,
                       std::vector<ModuleAccess::FoundParameter>& found) {
     for (Entry& entry : self->entries) {
-      if (entry.keeper) fail_kept(path + entry.name, entry.keeper->type, "no gradient");
-      found.push_back({path + entry.name, entry.view(), self, &entry});
+      const Tensor values = entry.keeper ? Tensor() : entry.view();
+      found.push_back({path + entry.name, entry.shape, entry.type(), values, self, &entry});
     }
     for (const Child& child : self->children) {
       collect(child.node, child.name.empty() ? path : path + child.name + ".", found);
@@ -210,15 +219,14 @@ struct Module::Node {
       switch (entry.initialization.kind) {
         case Initialization::Kind::kZeros:
         case Initialization::Kind::kOnes:
-          entry.change_values(context, [&](const Tensor& values) {
+          entry.change_values([&](const Tensor& values) {
             const bool ones = entry.initialization.kind == Initialization::Kind::kOnes;
             std::fill_n(values.data(), entry.size(), ones ? 1.0F : 0.0F);
           });
           break;
         default:
-          entry.change_values(context, [&](const Tensor& values) {
-            draw(values, entry.initialization, random, context);
-          });
+          entry.change_values(
+              [&](const Tensor& values) { draw(values, entry.initialization, random, context); });
           random.stream += static_cast<std::uint64_t>(entry.initialization.parts);
       }
       entry.changed(context);
@@ -240,51 +248,44 @@ Module::~Module() = default;
 Module::Module(Module&&) noexcept = default;
 Module& Module::operator=(Module&&) noexcept = default;
 
-std::vector<std::string> Module::parameter_names() const {
-  std::vector<std::string> names;
-  const Node& node = *node_;
-  Node::visit(node, "",
-              [&](const std::string& name, const Node::Entry&) { names.push_back(name); });
-  return names;
-}
+std::vector<std::string> Module::parameter_names() const { return node_->names(); }
 
 ConstTensor Module::parameter(std::string_view name) const {
-  const Node& node = *node_;
-  const Node::Entry* entry = Node::find(node, name);
-  if (!entry) fail_unknown(name, parameter_names());
-  if (entry->keeper) fail_kept(name, entry->keeper->type, "read_parameter");
-  return entry->view();
+  const Node::Entry& entry = Node::known(*node_, name);
+  if (entry.keeper) ModuleAccess::fail_kept(name, entry.keeper->type, "read_parameter");
+  return entry.view();
 }
 
 ElementType Module::parameter_type(std::string_view name) const {
-  const Node& node = *node_;
-  const Node::Entry* entry = Node::find(node, name);
-  if (!entry) fail_unknown(name, parameter_names());
-  return entry->keeper ? entry->keeper->type : ElementType::kFloat32;
+  const Node::Entry& entry = Node::known(*node_, name);
+  return entry.type();
+}
+
+std::span<const std::int64_t> Module::parameter_shape(std::string_view name) const {
+  const Node::Entry& entry = Node::known(*node_, name);
+  return entry.shape;
 }
 
 void Module::read_parameter(std::string_view name, const Tensor& values, Context& context) const {
-  const Node& node = *node_;
-  const Node::Entry* entry = Node::find(node, name);
-  if (!entry) fail_unknown(name, parameter_names());
-  validation::require_same_shape(name, values, entry->view());
+  const Node::Entry& entry = Node::known(*node_, name);
+  validation::require_same_shape(name, values, entry.view());
   validation::require_data(name, values);
+  if (entry.keeper) return entry.keeper->read(values, 0, 0);
   runtime::Execution run(context);
-  entry->with_values([&](const ConstTensor& from) { copy(from, values, run); });
+  copy(entry.view(), values, run);
 }
 
 void Module::set_parameter(std::string_view name, const ConstTensor& values, Context& context) {
-  Node::Entry* entry = Node::find(*node_, name);
-  if (!entry) fail_unknown(name, parameter_names());
-  validation::require_same_shape(name, values, entry->view());
+  Node::Entry& entry = Node::known(*node_, name);
+  validation::require_same_shape(name, values, entry.view());
   validation::require_data(name, values);
-  if (entry->keeper) {
-    entry->keeper->write(values, context);
+  if (entry.keeper) {
+    entry.keeper->write(values, 0, 0);
   } else {
     runtime::Execution run(context);
-    copy(values, entry->view(), run);
+    copy(values, entry.view(), run);
   }
-  entry->changed(context);
+  entry.changed(context);
 }
 
 void Module::visit_parameters(const std::function<void(const ConstParameter&)>& visit) const {
@@ -300,7 +301,7 @@ void Module::update_parameters(const std::function<void(const Parameter&)>& upda
   Node::visit(*node_, "", [&](const std::string& name, Node::Entry& entry) {
     try {
       entry.change_values(
-          context, [&](const Tensor& values) { update({name, values, entry.initialization}); });
+          [&](const Tensor& values) { update({name, values, entry.initialization}); });
     } catch (...) {
       entry.changed(context);
       throw;
@@ -340,7 +341,7 @@ Tensor Module::add_parameter(std::string name, std::span<const std::int64_t> sha
 }
 
 void Module::add_kept_parameter(std::string name, std::span<const std::int64_t> shape,
-                                const Initialization& initialization, Keeper keeper) {
+                                const Initialization& initialization, ParameterKeeper keeper) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
     validation::require_at_least(name, size, 0);
@@ -359,11 +360,10 @@ void Module::when_changed(std::function<void(Context&)> refresh) {
 
 ConstTensor Module::share_parameter(const Module& owner, std::string_view name,
                                     std::function<void(Context&)> refresh) {
-  Node::Entry* entry = Node::find(*owner.node_, name);
-  if (!entry) fail_unknown(name, owner.parameter_names());
+  Node::Entry& entry = Node::known(*owner.node_, name);
   node_->shared.push_back(owner.node_);
-  if (refresh) entry->refreshes.push_back(std::move(refresh));
-  return std::as_const(*entry).view();
+  if (refresh) entry.refreshes.push_back(std::move(refresh));
+  return std::as_const(entry).view();
 }
 
 void Module::add_child(std::string name, const Module& child) {
@@ -415,6 +415,16 @@ std::vector<ModuleAccess::FoundParameter> ModuleAccess::parameters(const Module&
   std::vector<FoundParameter> found;
   Module::Node::collect(layer.node_, "", found);
   return found;
+}
+
+void ModuleAccess::write(const FoundParameter& parameter, const ConstTensor& block,
+                         std::int64_t row, std::int64_t col) {
+  static_cast<Module::Node::Entry*>(parameter.entry)->keeper->write(block, row, col);
+}
+
+void ModuleAccess::fail_kept(std::string_view name, ElementType type, const char* needs) {
+  validation::fail(ErrorCode::kUnsupported, name, {"a parameter kept as ", to_string(type)},
+                   {needs});
 }
 
 void ModuleAccess::changed(const FoundParameter& parameter, Context& context) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,12 +39,23 @@ struct ModuleAccess {
   /// A parameter that was found once, to be changed many times.
   struct FoundParameter {
     std::string name;
-    Tensor values;
+    std::span<const std::int64_t> shape;
+    ElementType type;
+    Tensor values;  ///< none where the layer keeps them by itself, as another type than float32
     std::shared_ptr<void> owner;  ///< keeps it
     void* entry;
   };
   /// In the order of Module::parameter_names(), and with its names.
   static std::vector<FoundParameter> parameters(const Module& layer);
+  /// A block of a parameter that the layer keeps by itself.
+  static void write(const FoundParameter& parameter, const ConstTensor& block, std::int64_t row,
+                    std::int64_t col);
+  /// Refuses such a one.
+  [[noreturn]] static void fail_kept(std::string_view name, ElementType type, const char* needs);
+  /// The same where a gradient is asked for.
+  static void require_float32(std::string_view name, ElementType type) {
+    if (type != ElementType::kFloat32) fail_kept(name, type, "float32 for a gradient");
+  }
   /// What was made of a parameter is stale. Allocates nothing, as far as the library's own layers
   /// are concerned.
   static void changed(const FoundParameter& parameter, Context& context);

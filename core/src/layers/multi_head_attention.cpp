@@ -89,15 +89,24 @@ void MultiHeadAttention::Impl::check_positions() {
 void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
   const std::int64_t e = options.d_model;
   // Each projection is packed by itself when its weights change.
-  const auto add_projection = [&](const char* name, const PackedMatrix& size) {
-    return layer.add_parameter(name, {size.rows(), size.cols()}, Initialization::xavier_uniform());
-  };
   const auto pack = [&](const std::shared_ptr<PackedMatrix>& matrix, const Tensor& weight,
                         Tensor& kept) {
     kept = weight;
     layer.when_changed([matrix, weight](Context& context) { matrix->pack(weight, context); });
   };
-  if (joined()) {
+  const auto add_projection = [&](const char* name, const std::shared_ptr<PackedMatrix>& matrix,
+                                  Tensor& kept) {
+    const std::array shape{matrix->rows(), matrix->cols()};
+    const auto xavier = Initialization::xavier_uniform();
+    if (matrix->is_kept()) {
+      return layer.add_kept_parameter(name, shape, xavier, keeper_of({matrix}));
+    }
+    pack(matrix, layer.add_parameter(name, shape, xavier), kept);
+  };
+  if (joined() && query->is_kept()) {
+    layer.add_kept_parameter("in_proj_weight", std::array{3 * query_width(), e},
+                             Initialization::xavier_uniform(3), keeper_of({query, key, value}));
+  } else if (joined()) {
     const std::int64_t width = query_width();
     const Tensor all =
         layer.add_parameter("in_proj_weight", {3 * width, e}, Initialization::xavier_uniform(3));
@@ -106,14 +115,14 @@ void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
     pack(key, all.slice(0, width, 2 * width), key_weight);
     pack(value, all.slice(0, 2 * width, 3 * width), value_weight);
   } else {
-    pack(query, add_projection("q_proj_weight", *query), query_weight);
-    pack(key, add_projection("k_proj_weight", *key), key_weight);
-    pack(value, add_projection("v_proj_weight", *value), value_weight);
+    add_projection("q_proj_weight", query, query_weight);
+    add_projection("k_proj_weight", key, key_weight);
+    add_projection("v_proj_weight", value, value_weight);
   }
   if (options.bias) {
     input_biases = layer.add_parameter("in_proj_bias", {query_width() + 2 * kv_width()});
   }
-  pack(output, add_projection("out_proj.weight", *output), output_weight);
+  add_projection("out_proj.weight", output, output_weight);
   if (options.output_bias.value_or(options.bias))
     output_bias = layer.add_parameter("out_proj.bias", {e});
   const AttentionPositions& positions = options.positions;
@@ -180,10 +189,13 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
     validation::fail_value("qk_norm_all_heads", "true",
                            {validation::Name("qk_norm"), " beside it"});
   }
-  impl.query = std::make_shared<PackedMatrix>(impl.query_width(), options.d_model);
-  impl.key = std::make_shared<PackedMatrix>(impl.kv_width(), impl.key_dim);
-  impl.value = std::make_shared<PackedMatrix>(impl.kv_width(), impl.value_dim);
-  impl.output = std::make_shared<PackedMatrix>(options.d_model, impl.query_width());
+  const auto matrix = [&](std::int64_t rows, std::int64_t cols) {
+    return std::make_shared<PackedMatrix>(rows, cols, options.weights);
+  };
+  impl.query = matrix(impl.query_width(), options.d_model);
+  impl.key = matrix(impl.kv_width(), impl.key_dim);
+  impl.value = matrix(impl.kv_width(), impl.value_dim);
+  impl.output = matrix(options.d_model, impl.query_width());
   impl.add_parameters(*this);
   if (impl.changes_projected()) add_intermediates({"projected_q", "projected_k"});
   add_intermediates({"q", "k", "v", "scaled_scores", "capped_scores", "biased_scores", "weights",

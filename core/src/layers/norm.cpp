@@ -10,12 +10,52 @@
 namespace attn {
 namespace {
 
-/// The first elements of the rows: the view without its last dimension.
-template <class T>
-TensorView<T> row_starts(const TensorView<T>& view) {
-  const TensorView<T> starts = view.select(-1, 0);
-  return starts.rank() == 0 ? starts.unsqueeze(0) : starts;
-}
+using kernels::index;
+
+/// Rows of one width, of any type and in any number of dimensions.
+template <bool Constant>
+class NormRows {
+ public:
+  explicit NormRows(const AnyTensorView<Constant>& view) : view_(view) {
+    const AnyTensorView<Constant> starts = view.select(-1, 0);
+    starts_ = starts.rank() == 0 ? starts.unsqueeze(0) : starts;
+  }
+
+  /// Rows that lie at one distance from each other.
+  index run_length() const noexcept { return starts_.size(-1); }
+  index row() const noexcept { return starts_.stride(-1); }
+  index col() const noexcept { return view_.stride(-1); }
+  auto* at(index first) const noexcept {
+    return starts_.visit(
+        [&](const auto& starts) -> decltype(view_.data()) { return element(starts, first); });
+  }
+
+  /// Some rows as float32, side by side.
+  void widen(index first, index count, float* to, const kernels::KernelTable& kernels) const {
+    kernels::WidenArgs args;
+    args.rows = count;
+    args.cols = args.padded_cols = args.to_row = view_.size(-1);
+    args.from = {view_.type(), at(first), row(), nullptr, 0};
+    args.from_col = col();
+    args.to = to;
+    kernels.widen(args);
+  }
+  void narrow(index first, index count, const float* from,
+              const kernels::KernelTable& kernels) const {
+    kernels::NarrowArgs args;
+    args.rows = count;
+    args.cols = args.from_row = view_.size(-1);
+    args.from = from;
+    args.type = view_.type();
+    args.to = at(first);
+    args.to_row = row();
+    args.to_col = col();
+    kernels.narrow(args);
+  }
+
+ private:
+  AnyTensorView<Constant> view_, starts_;
+};
 
 }  // namespace
 
@@ -24,55 +64,72 @@ void check_norm_options(std::int64_t width, float eps) {
   validation::require_finite_at_least_zero("eps", eps);
 }
 
-void normalize(const Module& layer, const kernels::NormArgs& how, const ConstTensor& x,
-               const ConstTensor* y, const Tensor& output, Context& context,
+void normalize(const Module& layer, const kernels::NormArgs& how, const ConstAnyTensor& x,
+               const ConstAnyTensor* y, const AnyTensor& output, Context& context,
                Intermediates* intermediates) {
-  const std::int64_t width = how.cols;
+  const index width = how.cols;
   if (x.rank() < 1 || x.size(-1) != width) {
     validation::fail_shape("x", x.shape(), {"a last size of ", width});
   }
   validation::require_data("x", x);
   if (y) {
-    validation::require_same_shape("y", *y, x);
+    validation::require_same_shape("y", y->shape(), x.shape());
     validation::require_data("y", *y);
   }
-  validation::require_same_shape("output", output, x);
+  validation::require_same_shape("output", output.shape(), x.shape());
   validation::require_data("output", output);
 
   Showing show(layer, intermediates);
   runtime::Execution run(context);
   const Tensor shown = show.take("output", output.shape());
-  const std::int64_t scratch_size = kernels::round_up(width, run.kernels().vector_width);
+  const index vectors = kernels::round_up(width, run.kernels().vector_width);
+  const index rows_per_task = std::max<index>(1, kElementsPerTask / width);
+  // Rows of other types are widened task by task.
+  const bool widens = x.type() != ElementType::kFloat32 || output.type() != ElementType::kFloat32 ||
+                      (y && y->type() != ElementType::kFloat32);
+  const index block = widens ? validation::product("x", {rows_per_task, width}) : 0;
+  const index scratch_size = validation::product("x", {vectors + 2 * block});
   float* scratch = run.floats(validation::product("x", {scratch_size, run.num_threads()}), "norm");
-  const std::int64_t count = validation::product("x", x.shape()) / width;
+  const index count = validation::product("x", x.shape()) / width;
   if (count == 0) return show.done();
-  const ConstTensor from = row_starts(x);
-  const ConstTensor addend = y ? row_starts(*y) : ConstTensor();
-  const Tensor to = row_starts(output);
+  const NormRows<true> from(x), addend(y ? *y : x);
+  const NormRows<false> to(output);
 
-  const std::int64_t rows_per_task = std::max<std::int64_t>(1, kElementsPerTask / width);
-  run.parallel_for(
-      (count + rows_per_task - 1) / rows_per_task, [&](std::int64_t task, int worker) noexcept {
-        const std::int64_t begin = task * rows_per_task;
-        const auto normalize_run = [&](std::int64_t first, std::int64_t size) noexcept {
-          kernels::NormArgs args = how;
-          args.rows = size;
-          args.x = element(from, first);
-          args.x_row = from.stride(-1);
-          args.x_col = x.stride(-1);
-          if (y) {
-            args.addend = element(addend, first);
-            args.addend_row = addend.stride(-1);
-            args.addend_col = y->stride(-1);
-          }
-          args.out = element(to, first);
-          args.out_row = to.stride(-1);
-          args.out_col = output.stride(-1);
-          if (how.statistics) args.statistics = how.statistics + first;
-          run.kernels().norm(args, scratch + worker * scratch_size);
-        };
-        for_row_runs(from.size(-1), begin, std::min(begin + rows_per_task, count), normalize_run);
-      });
+  run.parallel_for((count + rows_per_task - 1) / rows_per_task, [&](index task,
+                                                                    int worker) noexcept {
+    float* const memory = scratch + worker * scratch_size;
+    const index begin = task * rows_per_task;
+    const auto normalize_run = [&](index first, index size) noexcept {
+      kernels::NormArgs args = how;
+      args.rows = size;
+      if (how.statistics) args.statistics = how.statistics + first;
+      if (widens) {
+        float* const values = memory + vectors;
+        from.widen(first, size, values, run.kernels());
+        args.x = args.out = values;
+        args.x_row = args.addend_row = args.out_row = width;
+        if (y) {
+          addend.widen(first, size, values + block, run.kernels());
+          args.addend = values + block;
+        }
+        run.kernels().norm(args, memory);
+        return to.narrow(first, size, values, run.kernels());
+      }
+      args.x = static_cast<const float*>(from.at(first));
+      args.x_row = from.row();
+      args.x_col = from.col();
+      if (y) {
+        args.addend = static_cast<const float*>(addend.at(first));
+        args.addend_row = addend.row();
+        args.addend_col = addend.col();
+      }
+      args.out = static_cast<float*>(to.at(first));
+      args.out_row = to.row();
+      args.out_col = to.col();
+      run.kernels().norm(args, memory);
+    };
+    for_row_runs(from.run_length(), begin, std::min(begin + rows_per_task, count), normalize_run);
+  });
   show.fill(shown, output, run);
   show.done();
 }

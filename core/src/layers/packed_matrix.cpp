@@ -6,13 +6,12 @@
 
 namespace attn {
 
-using kernels::Bf16Pair;
 using kernels::index;
 using kernels::kPanelWidth;
 
 namespace {
 
-/// Columns that tasks take where rows are few, or weights are widened.
+/// Columns that tasks take where rows are few.
 constexpr index kColumnBlock = 16 * kPanelWidth;
 
 constexpr index blocks_of(index count, index block) { return (count + block - 1) / block; }
@@ -21,16 +20,16 @@ constexpr index blocks_of(index count, index block) { return (count + block - 1)
 struct ProductPart {
   index rows, cols;
   index col;  ///< its first
-  const float* x;
+  index x;    ///< where x begins, in elements
   float* y;
   int worker;
 };
 
-/// Calls multiply(part) for the parts of a product, on all threads. `split_columns`: in blocks of
-/// columns, whatever the number of rows.
+/// Calls multiply(part) for the parts of a product, on all threads. `column_block`: parts have so
+/// many columns, or where it is 0 all of them, unless rows are few.
 template <class Multiply>
-void for_product_parts(const ConstTensor& x, const Tensor& y, index task_rows, index tile_rows,
-                       bool split_columns, runtime::Execution& run, Multiply&& multiply) noexcept {
+void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows, index tile_rows,
+                       index column_block, runtime::Execution& run, Multiply&& multiply) noexcept {
   const index depth = x.size(-1);
   const index cols = y.size(-1);
   const bool batched = x.rank() == 3;
@@ -55,8 +54,10 @@ void for_product_parts(const ConstTensor& x, const Tensor& y, index task_rows, i
     return std::min(tiles * block / row_blocks * tile_rows, rows);
   };
   // Few rows are divided by columns as well, so that every thread has work.
-  split_columns = split_columns || (shared && batch * row_blocks < 4 * run.num_threads());
-  const index column_block = split_columns ? kColumnBlock : std::max<index>(cols, 1);
+  if (column_block == 0) {
+    const bool split = shared && batch * row_blocks < 4 * run.num_threads();
+    column_block = split ? kColumnBlock : std::max<index>(cols, 1);
+  }
   const index column_blocks = blocks_of(cols, column_block);
 
   const double multiply_adds =
@@ -71,20 +72,20 @@ void for_product_parts(const ConstTensor& x, const Tensor& y, index task_rows, i
         .rows = block_begin(block + 1) - row,
         .cols = std::min(column_block, cols - col),
         .col = col,
-        .x = x.data() + row * x.stride(-2) + (batched ? b * x.stride(0) : 0),
+        .x = row * x.stride(-2) + (batched ? b * x.stride(0) : 0),
         .y = y.data() + row * y.stride(-2) + col * y.stride(-1) + (batched ? b * y.stride(0) : 0),
         .worker = worker});
   });
 }
 
+/// Without A.
 template <class Args>
-Args product_args(const ProductPart& part, const ConstTensor& x, const float* bias,
+Args product_args(const ProductPart& part, const ConstAnyTensor& x, const float* bias,
                   const Tensor& y) noexcept {
   Args args;
   args.rows = part.rows;
   args.cols = part.cols;
   args.depth = x.size(-1);
-  args.a = part.x;
   args.a_row = x.stride(-2);
   args.a_col = x.stride(-1);
   args.bias = bias ? bias + part.col : nullptr;
@@ -94,27 +95,36 @@ Args product_args(const ProductPart& part, const ConstTensor& x, const float* bi
   return args;
 }
 
-/// Panels of pairs as panels of floats.
-void widen_panels(const Bf16Pair* pairs, index cols, index depth, float* panels) noexcept {
-  for (index col = 0; col < cols; col += kPanelWidth) {
-    for (index k = 0; k < depth; k += 2, pairs += kPanelWidth) {
-      for (index c = 0; c < kPanelWidth; ++c) panels[c] = BFloat16::from_bits(pairs[c].first);
-      panels += kPanelWidth;
-      if (k + 1 == depth) continue;
-      for (index c = 0; c < kPanelWidth; ++c) panels[c] = BFloat16::from_bits(pairs[c].second);
-      panels += kPanelWidth;
-    }
-  }
+/// Columns whose panels are widened at a time: so many that they stay in a second-level cache.
+index widened_columns(index depth) noexcept {
+  constexpr index kFloats = 1 << 16;
+  constexpr index kStep = 4 * kPanelWidth;
+  return std::clamp(kFloats / depth / kStep * kStep, kStep, kColumnBlock);
 }
 
 }  // namespace
 
-PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols, ElementType type)
-    : rows_(rows), cols_(cols), type_(type) {
-  const index size = type == ElementType::kBFloat16 ? kernels::bf16_packed_size(rows_, cols_)
-                                                    : kernels::packed_size(rows_, cols_);
-  packed_.assign(validation::allocation("weight", size / kernels::kPanelWidth, sizeof(PanelRow)),
-                 {});
+PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols, WeightFormat format)
+    : rows_(rows), cols_(cols), format_(format) {
+  // A panel has one of these for each column, of float32; two columns share one in fewer bytes.
+  const index panels = rows / kPanelWidth + (rows % kPanelWidth != 0 ? 1 : 0);
+  index count = 0;
+  switch (format.type) {
+    case ElementType::kFloat32:
+      count = validation::product("weight", {panels, cols});
+      break;
+    case ElementType::kFloat16:
+      count = validation::product("weight", {panels, cols});
+      count = count / 2 + count % 2;
+      break;
+    case ElementType::kBFloat16:
+      count = validation::product("weight", {panels, cols / 2 + cols % 2});
+      break;
+    default:
+      validation::fail(ErrorCode::kInvalidArgument, "weight_type", {to_string(format.type)},
+                       {"float32, float16 or bfloat16"});
+  }
+  packed_.assign(validation::allocation("weight", count, sizeof(PanelRow)), {});
 }
 
 void pack_matrix(const ConstTensor& matrix, float* packed, index packed_cols,
@@ -135,33 +145,52 @@ void pack_matrix(const ConstTensor& matrix, float* packed, index packed_cols,
                    });
 }
 
-template <class Pair, class F>
-void PackedMatrix::for_numbers(Pair* pairs, F&& body) const noexcept {
-  for (index row = 0; row < rows_; row += kPanelWidth) {
-    for (index col = 0; col < cols_; col += 2, pairs += kPanelWidth) {
-      for (index c = 0; c < std::min(kPanelWidth, rows_ - row); ++c) {
-        body(pairs[c].first, row + c, col);
-        if (col + 1 < cols_) body(pairs[c].second, row + c, col + 1);
-      }
+void PackedMatrix::pack(const ConstTensor& weight, Context& context, std::int64_t first_col) {
+  if (is_kept()) return pack_block(weight, 0, first_col);
+  runtime::Execution run(context);
+  pack_matrix(weight, packed() + first_col * kernels::kPanelWidth, cols_, run);
+}
+
+namespace {
+
+/// Calls body(bits, number) for the numbers of a block of a matrix that begins at (row, col);
+/// panel(row) is where a row's panel begins.
+template <class View, class Panel, class F>
+void for_block(const View& block, bool paired, index row, index col, Panel&& panel,
+               F&& body) noexcept {
+  for (index r = 0; r < block.size(0); ++r) {
+    const index lane = (row + r) % kPanelWidth;
+    auto* const bits = panel(row + r - lane);
+    auto* number = block.pointer(r, 0);
+    for (index k = col; k < col + block.size(1); ++k, number += block.stride(1)) {
+      const index place =
+          paired ? (k / 2 * kPanelWidth + lane) * 2 + k % 2 : k * kPanelWidth + lane;
+      body(bits[place], *number);
     }
   }
 }
 
-void PackedMatrix::unpack(const Tensor& weight) const noexcept {
-  for_numbers(pairs(), [&](std::uint16_t bits, index row, index col) {
-    *weight.pointer(row, col) = BFloat16::from_bits(bits);
+}  // namespace
+
+void PackedMatrix::pack_block(const ConstTensor& block, index row, index col) noexcept {
+  const bool paired = format_.type == ElementType::kBFloat16;
+  const auto to = [&](index first) { return const_cast<std::uint16_t*>(panel(first)); };
+  bool is_finite = true;
+  for_block(block, paired, row, col, to, [&](std::uint16_t& bits, float number) {
+    bits = paired ? BFloat16(number).bits() : Float16(number).bits();
+    const std::uint16_t infinity = paired ? 0x7F80 : 0x7C00;
+    is_finite = is_finite && (bits & infinity) != infinity;
   });
+  const bool is_all = block.size(0) == rows_ && block.size(1) == cols_;
+  is_finite_ = is_finite && (is_all || is_finite_);
 }
 
-void PackedMatrix::pack(const ConstTensor& weight, Context& context, std::int64_t first_col) {
-  if (type_ == ElementType::kBFloat16) {
-    return for_numbers(reinterpret_cast<Bf16Pair*>(packed()),
-                       [&](std::uint16_t& bits, index row, index col) {
-                         bits = BFloat16(*weight.pointer(row, col)).bits();
-                       });
-  }
-  runtime::Execution run(context);
-  pack_matrix(weight, packed() + first_col * kernels::kPanelWidth, cols_, run);
+void PackedMatrix::unpack_block(const Tensor& block, index row, index col) const noexcept {
+  const bool paired = format_.type == ElementType::kBFloat16;
+  const auto from = [&](index first) { return panel(first); };
+  for_block(block, paired, row, col, from, [&](const std::uint16_t& bits, float& number) {
+    number = paired ? float{BFloat16::from_bits(bits)} : float{Float16::from_bits(bits)};
+  });
 }
 
 float* take_product_scratch(index depth, runtime::Execution& run) {
@@ -169,49 +198,96 @@ float* take_product_scratch(index depth, runtime::Execution& run) {
 }
 
 float* PackedMatrix::take_scratch(runtime::Execution& run) const {
-  if (type_ != ElementType::kBFloat16) return take_product_scratch(cols_, run);
-  const kernels::Bf16Table* const table = run.bf16_kernels();
+  if (!is_kept()) return take_product_scratch(cols_, run);
+  const kernels::Bf16Table* const table = pair_kernels(run);
   const index size = table ? table->product_scratch(cols_)
-                           : run.kernels().product_scratch(cols_) + kColumnBlock * cols_;
+                           : run.kernels().product_scratch(cols_) + widened_columns(cols_) * cols_;
   return run.floats(size * run.num_threads(), "matrix product");
 }
 
-void PackedMatrix::multiply(const ConstTensor& x, const float* bias, const Tensor& y,
+void PackedMatrix::multiply(const ConstAnyTensor& any_x, const float* bias, const Tensor& y,
                             runtime::Execution& run, float* scratch) const noexcept {
-  if (type_ != ElementType::kBFloat16) {
-    return multiply_packed(x, packed(), bias, y, run, scratch);
-  }
-  const index pair_cols = (cols_ + 1) / 2;
-  if (const kernels::Bf16Table* const table = run.bf16_kernels()) {
+  if (const kernels::Bf16Table* const table = pair_kernels(run)) {
     const index size = table->product_scratch(cols_);
-    return for_product_parts(x, y, table->product_rows, table->product_tile_rows, false, run,
-                             [&](const ProductPart& part) noexcept {
-                               auto args = product_args<kernels::Bf16ProductArgs>(part, x, bias, y);
-                               args.packed_b = pairs() + part.col * pair_cols;
-                               table->product(args, scratch + part.worker * size);
-                             });
+    const bool is_float = any_x.type() == ElementType::kFloat32;
+    return for_product_parts(
+        any_x, y, table->product_rows, table->product_tile_rows, 0, run,
+        [&](const ProductPart& part) noexcept {
+          auto args = product_args<kernels::Bf16ProductArgs>(part, any_x, bias, y);
+          if (is_float) {
+            args.a = static_cast<const float*>(any_x.data()) + part.x;
+          } else {
+            args.bf16_a = static_cast<const std::uint16_t*>(any_x.data()) + part.x;
+          }
+          args.packed_b = reinterpret_cast<const kernels::Bf16Pair*>(panel(part.col));
+          table->product(args, scratch + part.worker * size);
+        });
   }
+  const auto x = any_x.as<float>();
+  if (!is_kept()) return multiply_packed(x, packed(), bias, y, run, scratch);
   const kernels::KernelTable& kernels = run.kernels();
   const index product_size = kernels.product_scratch(cols_);
-  const index size = product_size + kColumnBlock * cols_;
-  for_product_parts(x, y, kernels.product_rows, kernels.product_tile_rows, true, run,
+  const index block = widened_columns(cols_);
+  const index size = product_size + block * cols_;
+  for_product_parts(x, y, kernels.product_rows, kernels.product_tile_rows, block, run,
                     [&](const ProductPart& part) noexcept {
+                      if (part.rows <= kernels.stored_product_rows && is_finite_) {
+                        auto args = product_args<kernels::StoredProductArgs>(part, x, bias, y);
+                        args.a = x.data() + part.x;
+                        args.type = format_.type;
+                        args.packed_b = panel(part.col);
+                        return kernels.stored_product(args);
+                      }
                       float* const memory = scratch + part.worker * size;
                       float* const panels = memory + product_size;
-                      widen_panels(pairs() + part.col * pair_cols, part.cols, cols_, panels);
+                      kernels.widen_panels(format_.type, part.cols, cols_, panel(part.col), panels);
                       auto args = product_args<kernels::ProductArgs>(part, x, bias, y);
+                      args.a = x.data() + part.x;
                       args.packed_b = panels;
                       kernels.product(args, memory);
                     });
+}
+
+namespace {
+
+/// Calls body(matrix, part, row) for the parts of a block, which begins at `row`, in each matrix.
+template <class View, class F>
+void for_matrices(const std::vector<std::shared_ptr<PackedMatrix>>& matrices, const View& block,
+                  index row, F&& body) {
+  index first = 0;
+  for (const auto& matrix : matrices) {
+    const index end = first + matrix->rows();
+    const index from = std::max(row, first), to = std::min(row + block.size(0), end);
+    if (from < to) body(*matrix, block.slice(0, from - row, to - row), from - first);
+    first = end;
+  }
+}
+
+}  // namespace
+
+ParameterKeeper keeper_of(std::vector<std::shared_ptr<PackedMatrix>> matrices) {
+  const auto read = [matrices](const Tensor& block, index row, index col) {
+    for_matrices(matrices, block, row, [&](PackedMatrix& matrix, const Tensor& part, index first) {
+      matrix.unpack_block(part, first, col);
+    });
+  };
+  const auto write = [matrices](const ConstTensor& block, index row, index col) {
+    for_matrices(matrices, block, row,
+                 [&](PackedMatrix& matrix, const ConstTensor& part, index first) {
+                   matrix.pack_block(part, first, col);
+                 });
+  };
+  return {.type = matrices.front()->type(), .read = read, .write = write};
 }
 
 void multiply_packed(const ConstTensor& x, const float* packed, const float* bias, const Tensor& y,
                      runtime::Execution& run, float* scratch) noexcept {
   const kernels::KernelTable& kernels = run.kernels();
   const index scratch_size = kernels.product_scratch(x.size(-1));
-  for_product_parts(x, y, kernels.product_rows, kernels.product_tile_rows, false, run,
+  for_product_parts(x, y, kernels.product_rows, kernels.product_tile_rows, 0, run,
                     [&](const ProductPart& part) noexcept {
                       auto args = product_args<kernels::ProductArgs>(part, x, bias, y);
+                      args.a = x.data() + part.x;
                       args.packed_b = packed + part.col * x.size(-1);
                       kernels.product(args, scratch + part.worker * scratch_size);
                     });

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "attn/element_type.hpp"
+#include "attn/any_tensor.hpp"
+#include "attn/layers/module.hpp"
+#include "attn/layers/weight_format.hpp"
 #include "attn/tensor_view.hpp"
 #include "kernels/kernel_table.hpp"
 #include "runtime/execution.hpp"
@@ -28,26 +31,37 @@ class PackedMatrix {
  public:
   PackedMatrix() = default;
 
-  /// Zeros (out, in), of float32 or bfloat16. Throws std::bad_alloc.
-  PackedMatrix(std::int64_t rows, std::int64_t cols, ElementType type = ElementType::kFloat32);
+  /// Zeros (out, in). Throws std::bad_alloc, and kInvalidArgument for a type that weights do not
+  /// have.
+  PackedMatrix(std::int64_t rows, std::int64_t cols, WeightFormat format = {});
 
-  /// Takes the weights of a (rows, cols) matrix over, or those of its columns from `first_col` on;
-  /// as bfloat16 all of them, rounded.
+  /// Takes the weights of a (rows, cols) matrix over, or those of its columns from `first_col` on.
   void pack(const ConstTensor& weight, Context& context, std::int64_t first_col = 0);
-  /// The weights of a matrix of bfloat16.
-  void unpack(const Tensor& weight) const noexcept;
+  /// Of 16-bit numbers: takes a block over that begins at (row, col), and rounds it.
+  void pack_block(const ConstTensor& block, std::int64_t row, std::int64_t col) noexcept;
+  /// The other way round.
+  void unpack_block(const Tensor& block, std::int64_t row, std::int64_t col) const noexcept;
 
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t cols() const noexcept { return cols_; }
+  ElementType type() const noexcept { return format_.type; }
+  /// Whether it is the weight that is set and read, and not made of that.
+  bool is_kept() const noexcept { return format_.type != ElementType::kFloat32; }
 
   /// The scratch memory that multiply needs; may throw.
   float* take_scratch(runtime::Execution& run) const;
 
+  /// Whether multiply() takes x of a type.
+  bool takes(ElementType type, runtime::Execution& run) const noexcept {
+    return type == ElementType::kFloat32 || (type == ElementType::kBFloat16 && pair_kernels(run));
+  }
+
   /// y = x · Wᵀ + bias: x (N, in) or (B, N, in), y (N, out) or (B, N, out), any strides; bias (out)
-  /// or null. Bits of a row of y do not depend on the other rows. With weights of bfloat16 x is
-  /// rounded to it where the instruction set multiplies pairs; elsewhere weights are widened.
-  void multiply(const ConstTensor& x, const float* bias, const Tensor& y, runtime::Execution& run,
-                float* scratch) const noexcept;
+  /// or null. Bits of a row of y do not depend on the other rows. Weights of 16 bits are widened;
+  /// of bfloat16, where the format allows it and the instruction set multiplies pairs, x is rounded
+  /// to it instead.
+  void multiply(const ConstAnyTensor& x, const float* bias, const Tensor& y,
+                runtime::Execution& run, float* scratch) const noexcept;
 
  private:
   /// A row of a panel, of floats or of pairs. Panels begin at a cache line: a vector that lies
@@ -59,17 +73,26 @@ class PackedMatrix {
 
   float* packed() noexcept { return reinterpret_cast<float*>(packed_.data()); }
   const float* packed() const noexcept { return reinterpret_cast<const float*>(packed_.data()); }
-  const kernels::Bf16Pair* pairs() const noexcept {
-    return reinterpret_cast<const kernels::Bf16Pair*>(packed_.data());
+  /// The panel of a row of weights, of 16-bit numbers.
+  const std::uint16_t* panel(std::int64_t row) const noexcept {
+    const std::int64_t cols = format_.type == ElementType::kBFloat16 ? cols_ + cols_ % 2 : cols_;
+    return reinterpret_cast<const std::uint16_t*>(packed_.data()) + row * cols;
   }
-  /// Calls body(number, row, col) for the numbers of each pair that the matrix has.
-  template <class Pair, class F>
-  void for_numbers(Pair* pairs, F&& body) const noexcept;
+  /// For products of pairs, or null.
+  const kernels::Bf16Table* pair_kernels(runtime::Execution& run) const noexcept {
+    const bool rounds = format_.type == ElementType::kBFloat16 && format_.round_inputs;
+    return rounds ? run.bf16_kernels() : nullptr;
+  }
 
   std::int64_t rows_ = 0;
   std::int64_t cols_ = 0;
-  ElementType type_ = ElementType::kFloat32;
+  WeightFormat format_;
+  bool is_finite_ = true;  ///< of 16-bit numbers
   std::vector<PanelRow> packed_;
 };
+
+/// For a parameter that is one matrix, or several of the same columns one below the other, of
+/// 16-bit numbers.
+ParameterKeeper keeper_of(std::vector<std::shared_ptr<PackedMatrix>> matrices);
 
 }  // namespace attn

@@ -24,12 +24,12 @@ kernels::NormArgs RmsNorm::how() const noexcept {
   return args;
 }
 
-void RmsNorm::forward(const ConstTensor& x, const Tensor& output, Context& context,
+void RmsNorm::forward(const ConstAnyTensor& x, const AnyTensor& output, Context& context,
                       Intermediates* intermediates) const {
   normalize(*this, how(), x, nullptr, output, context, intermediates);
 }
 
-void RmsNorm::forward_sum(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
+void RmsNorm::forward_sum(const ConstAnyTensor& x, const ConstAnyTensor& y, const AnyTensor& output,
                           Context& context, Intermediates* intermediates) const {
   normalize(*this, how(), x, &y, output, context, intermediates);
 }

@@ -41,9 +41,9 @@ class Showing {
   }
 
   /// Copies values to what take() has given for them, if that is not none.
-  static void fill(const Tensor& taken, const ConstTensor& values,
+  static void fill(const Tensor& taken, const ConstAnyTensor& values,
                    runtime::Execution& run) noexcept {
-    if (!taken.is_none()) attn::copy(values, taken, run);
+    if (!taken.is_none()) attn::widen(values, taken, run);
   }
 
   /// Takes memory for an intermediate and copies it, if it is asked for.

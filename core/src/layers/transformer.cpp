@@ -7,12 +7,14 @@ AnyFeedForward feed_forward_of(const TransformerLayerOptions& options) {
     return GatedFeedForward({.d_model = options.d_model,
                              .dim_feedforward = options.dim_feedforward,
                              .activation = options.activation,
-                             .bias = options.bias});
+                             .bias = options.bias,
+                             .weights = options.weights});
   }
   return FeedForward({.d_model = options.d_model,
                       .dim_feedforward = options.dim_feedforward,
                       .activation = options.activation,
-                      .bias = options.bias});
+                      .bias = options.bias,
+                      .weights = options.weights});
 }
 
 detail::Norm norm_of(const TransformerLayerOptions& options) {

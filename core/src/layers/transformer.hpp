@@ -47,7 +47,8 @@ inline MultiHeadAttentionOptions self_attention_of(const TransformerLayerOptions
           .sinks = options.sinks,
           .scale = options.scale,
           .softcap = options.softcap,
-          .window = options.window};
+          .window = options.window,
+          .weights = options.weights};
 }
 
 using AnyFeedForward = std::variant<FeedForward, GatedFeedForward>;

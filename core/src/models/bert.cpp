@@ -89,7 +89,7 @@ void describe_bert(ModelDescription& d) {
   options.stack.num_layers = d.layers(names.layers, layers);
 
   ModelPlan& plan = d.plan;
-  plan.matrix("embedding.weight", words, options.vocab_size, e, Use::kTable);
+  plan.matrix("embedding.weight", words, options.vocab_size, e, Use::kEmbedding);
   plan.matrix("positions.weight", positions, options.max_positions, e, Use::kTable);
   if (!distilled) {
     plan.matrix("token_types.weight", types, options.num_token_types, e, Use::kTable);

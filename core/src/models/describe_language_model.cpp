@@ -133,8 +133,8 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
                                                           : config_text.empty() ? "{}"
                                                                                 : config_text);
   LanguageModelDescription result;
-  ModelDescription d{config,           is_own || !config_text.empty(), hints, tensors, result,
-                     {tensors, result}};
+  ModelDescription d{config, is_own || !config_text.empty(),  hints, tensors,
+                     result, {tensors, result, hints.weights}};
 
   std::string type = config.find_text("model_type").value_or("");
   if (type == "gemma3") {

@@ -68,7 +68,7 @@ void describe_own(ModelDescription& d) {
     config.refuse("positions", "rotary or sinusoidal");
   }
   d.plan.matrix("embedding.weight", "embedding.weight", options.vocab_size, layer.d_model,
-                Use::kTable);
+                Use::kEmbedding);
   d.plan.output(options, "");
   plan_encoder(d.plan, options.stack, "encoder.");
 }

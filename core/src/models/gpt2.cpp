@@ -28,7 +28,7 @@ void describe_gpt2(ModelDescription& d) {
 
   ModelPlan& plan = d.plan;
   const std::int64_t f = layer.dim_feedforward;
-  plan.matrix("embedding.weight", embedding, options.vocab_size, e, Use::kTable);
+  plan.matrix("embedding.weight", embedding, options.vocab_size, e, Use::kEmbedding);
   plan.matrix("positions.weight", positions, options.max_positions, e, Use::kTable);
   for (std::int64_t l = 0; l < count; ++l) {
     if (!scaled || by_layer) {

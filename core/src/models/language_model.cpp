@@ -58,7 +58,8 @@ LanguageModel::LanguageModel(const LanguageModelOptions& options, Context& conte
     add_child("embedding",
               embedding_.emplace(EmbeddingOptions{.num_embeddings = options.vocab_size,
                                                   .embedding_dim = width,
-                                                  .scale_by_sqrt_dim = options.scale_embedding}));
+                                                  .scale_by_sqrt_dim = options.scale_embedding,
+                                                  .weights = options.weights}));
   }
   if (options.max_positions > 0) {
     add_child("positions", positions_.emplace(options.max_positions, width));
@@ -74,7 +75,7 @@ LanguageModel::LanguageModel(const LanguageModelOptions& options, Context& conte
   }
   add_child("encoder", stack_);
   if (options.transform) {
-    add_child("transform", transform_.emplace(width, width));
+    add_child("transform", transform_.emplace(width, width, true, options.weights));
     add_child("transform_norm",
               transform_norm_.emplace(width, LayerNormOptions{.eps = options.transform_norm_eps}));
   }
@@ -82,11 +83,13 @@ LanguageModel::LanguageModel(const LanguageModelOptions& options, Context& conte
     if (options.tied) {
       output_.emplace(*embedding_, options.output_bias, context);
     } else {
-      output_.emplace(width, options.vocab_size, options.output_bias);
+      output_.emplace(width, options.vocab_size, options.output_bias, options.weights);
     }
     add_child("output", *output_);
   }
-  if (options.pooler) add_child("pooler", pooler_.emplace(width, width));
+  if (options.pooler) {
+    add_child("pooler", pooler_.emplace(width, width, true, options.weights));
+  }
   add_intermediates({"embedded"});
 }
 

@@ -269,7 +269,7 @@ void describe_llama(ModelDescription& d) {
   options.stack.final_norm = true;
 
   ModelPlan& plan = d.plan;
-  plan.matrix("embedding.weight", embedding, options.vocab_size, e, Use::kTable);
+  plan.matrix("embedding.weight", embedding, options.vocab_size, e, Use::kEmbedding);
   for (std::int64_t l = 0; l < count; ++l) {
     kinds.set(layer, l);
     if (!options.causal && layer.window) {

@@ -80,16 +80,18 @@ struct LanguageModelLoader::Impl {
       }
       Source source = {.weight = weight, .parameter = *found};
       // What the weights belong to, in the order in which the file has them.
-      const Tensor& values = found->values;
       std::vector<std::int64_t> shape = weight.shape;
       if (weight.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
       const std::int64_t end = shape.empty() ? -1 : weight.first_row + shape[0];
-      if (values.rank() != std::ssize(shape) || weight.first_row < 0 || end > values.size(0) ||
-          !std::ranges::equal(values.shape().subspan(1), std::span(shape).subspan(1))) {
-        validation::fail_shape(weight.parameter, values.shape(),
+      const std::span<const std::int64_t> all = found->shape;
+      if (all.size() != shape.size() || weight.first_row < 0 || end > all[0] ||
+          !std::ranges::equal(all.subspan(1), std::span(shape).subspan(1))) {
+        validation::fail_shape(weight.parameter, all,
                                {"room for shape ", shape, " from row ", weight.first_row, " on"});
       }
-      source.target = values.slice(0, weight.first_row, end);
+      if (!found->values.is_none()) {
+        source.target = found->values.slice(0, weight.first_row, end);
+      }
       source.numbers = stored_numbers(weight.tensor, weight.dtype);
       sources.push_back(std::move(source));
     }
@@ -99,7 +101,7 @@ struct LanguageModelLoader::Impl {
   struct Source {
     WeightSource weight;
     ModuleAccess::FoundParameter parameter;
-    Tensor target = {};
+    Tensor target = {};  ///< none where the layer keeps the parameter
     StoredNumbers numbers = {};
     std::int64_t written = 0;  ///< numbers
     bool whole() const { return written * numbers.bytes == weight.end - weight.begin; }
@@ -108,18 +110,36 @@ struct LanguageModelLoader::Impl {
   /// Numbers that have been read to where they belong.
   static void place(const Source& source, const float* values, std::int64_t count) {
     const Tensor& target = source.target;
-    if (!source.weight.transposed) {
+    const WeightSource& weight = source.weight;
+    if (!target.is_none() && !weight.transposed) {
       std::copy_n(values, count, target.data() + source.written);
       return;
     }
-    const std::int64_t width = target.size(0);
-    std::int64_t row = source.written / width, col = source.written % width;
-    for (std::int64_t i = 0; i < count; ++i) {
-      target(col, row) = values[i];
-      if (++col == width) {
-        col = 0;
-        ++row;
+    // A matrix: the rest of a row of the file, whole rows, and a part of one.
+    const std::int64_t width = weight.shape[1];
+    for (std::int64_t at = source.written; count > 0;) {
+      const std::int64_t row = at / width, col = at % width;
+      const std::int64_t rows = col == 0 ? std::max<std::int64_t>(count / width, 1) : 1;
+      const std::int64_t cols = std::min(width - col, count);
+      const std::int64_t shape[] = {weight.transposed ? cols : rows,
+                                    weight.transposed ? rows : cols};
+      const std::int64_t strides[] = {weight.transposed ? 1 : width, weight.transposed ? width : 1};
+      const ConstTensor block(values, shape, strides);
+      const std::int64_t first_row = weight.transposed ? col : row;
+      const std::int64_t first_col = weight.transposed ? row : col;
+      if (target.is_none()) {
+        ModuleAccess::write(source.parameter, block, weight.first_row + first_row, first_col);
+      } else {
+        for (std::int64_t c = 0; c < block.size(1); ++c) {
+          for (std::int64_t r = 0; r < block.size(0); ++r) {
+            target(first_row + r, first_col + c) = block(r, c);
+          }
+        }
       }
+      const std::int64_t placed = rows * cols;
+      at += placed;
+      values += placed;
+      count -= placed;
     }
   }
 

@@ -15,10 +15,9 @@ using validation::fail;
 void ModelPlan::output(const LanguageModelOptions& options, const std::string& name) {
   const std::int64_t e = options.stack.layers.empty() ? options.stack.layer.d_model
                                                       : options.stack.layers.front().d_model;
-  if (options.tied) {
-    pack(options.vocab_size, e);
-  } else {
-    matrix("output.weight", name, options.vocab_size, e);
+  if (!options.tied) return matrix("output.weight", name, options.vocab_size, e);
+  for (Matrix& m : matrices_) {
+    if (m.use == Use::kEmbedding) m.use = Use::kProduct;
   }
 }
 
@@ -39,13 +38,40 @@ void ModelPlan::finish(const std::string& layers) {
     fail(ErrorCode::kNotFound, "tensors", {"the unknown ", listed(unknown)},
          {"in layers what ", description_.family, " has, and no others"});
   }
+  keep_weights(weights_.value_or(format_of_files()));
   heap_sort(description_.weights,
             [](const WeightSource& source) { return std::pair(source.file, source.begin); });
 }
 
-void ModelPlan::pack(std::int64_t rows, std::int64_t cols) {
-  constexpr std::int64_t kBytes = sizeof(float);
-  description_.memory += kBytes * kernels::packed_size(rows, cols);
+WeightFormat ModelPlan::format_of_files() const {
+  std::string_view dtype;
+  for (const Matrix& m : matrices_) {
+    const std::string& other = description_.weights[m.source].dtype;
+    if (!dtype.empty() && dtype != other) return {};
+    dtype = other;
+  }
+  if (dtype == "F16") return {ElementType::kFloat16, /*rounds_inputs=*/false};
+  if (dtype == "BF16") return {ElementType::kBFloat16, /*rounds_inputs=*/false};
+  return {};
+}
+
+void ModelPlan::keep_weights(WeightFormat format) {
+  constexpr std::int64_t kFloat = sizeof(float);
+  constexpr std::int64_t kPair = sizeof(kernels::Bf16Pair);
+  for (const Matrix& m : matrices_) {
+    const std::int64_t packed = kernels::packed_size(m.rows, m.cols);
+    if (format.type == ElementType::kFloat32) {
+      description_.memory += m.use == Use::kEmbedding ? 0 : kFloat * packed;
+    } else {
+      const bool paired = format.type == ElementType::kBFloat16;
+      description_.memory -= kFloat * m.rows * m.cols;
+      description_.memory +=
+          paired ? kPair * kernels::bf16_packed_size(m.rows, m.cols) : kPair / 2 * packed;
+    }
+  }
+  LanguageModelOptions& options = description_.options;
+  options.weights = options.stack.layer.weights = format;
+  for (TransformerLayerOptions& layer : options.stack.layers) layer.weights = format;
 }
 
 void ModelPlan::take(const std::string& parameter, const std::string& name,

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@ namespace attn {
 /// What a matrix of a file is used for.
 enum class Use {
   kTable,       ///< rows of it are looked up
+  kEmbedding,   ///< the same; as products read it
   kProduct,     ///< products read it
   kTransposed,  ///< the same, and the file has its columns as rows
 };
@@ -19,8 +22,9 @@ enum class Use {
 /// Notes which tensors a model is made of.
 class ModelPlan {
  public:
-  ModelPlan(ModelTensors& tensors, LanguageModelDescription& description)
-      : tensors_(tensors), description_(description) {}
+  ModelPlan(ModelTensors& tensors, LanguageModelDescription& description,
+            std::optional<WeightFormat> weights)
+      : tensors_(tensors), description_(description), weights_(weights) {}
 
   bool has(const std::string& name) const { return tensors_.has(name); }
 
@@ -28,9 +32,9 @@ class ModelPlan {
   void matrix(const std::string& parameter, const std::string& name, std::int64_t rows,
               std::int64_t cols, Use use = Use::kProduct) {
     const bool transposed = use == Use::kTransposed;
+    if (use != Use::kTable) matrices_.push_back({description_.weights.size(), rows, cols, use});
     take(parameter, name, transposed ? std::vector{cols, rows} : std::vector{rows, cols}, rows,
          transposed);
-    if (use != Use::kTable) pack(rows, cols);
   }
   /// The next values of a parameter.
   void vector(const std::string& parameter, const std::string& name, std::int64_t size) {
@@ -54,17 +58,25 @@ class ModelPlan {
   void output(const LanguageModelOptions& options, const std::string& name);
 
   /// Checks that nothing is missing, and that nothing of the layers, which lie at `layers`, is
-  /// left.
+  /// left; and says how weights are kept.
   void finish(const std::string& layers);
 
  private:
-  /// Memory of a matrix as products read it.
-  void pack(std::int64_t rows, std::int64_t cols);
+  /// The type that the files have all matrices in, if it is one of 16 bits.
+  WeightFormat format_of_files() const;
+  void keep_weights(WeightFormat format);
   void take(const std::string& parameter, const std::string& name, std::vector<std::int64_t> shape,
             std::int64_t rows, bool transposed);
 
   ModelTensors& tensors_;
   LanguageModelDescription& description_;
+  std::optional<WeightFormat> weights_;
+  struct Matrix {
+    std::size_t source;  ///< its place among the description's weights
+    std::int64_t rows, cols;
+    Use use;
+  };
+  std::vector<Matrix> matrices_;
   std::string parameter_;
   std::int64_t next_row_ = 0;
   std::vector<std::string> missing_;

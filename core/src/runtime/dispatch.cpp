@@ -6,6 +6,14 @@
 #include <span>
 #include <string_view>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(ATTN_HAS_AMX)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace attn {
 namespace {
 
@@ -25,8 +33,11 @@ bool always() noexcept { return true; }
 // GCC's and clang's CPU detection also asks the operating system whether it saves the registers.
 bool has_sse4_1() noexcept { return __builtin_cpu_supports("sse4.1"); }
 bool has_avx2() noexcept {
+  // Clang 14 does not know the name of F16C.
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kF16c = 1U << 29;
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("f16c");
+         __get_cpuid(1, &a, &b, &c, &d) && (c & kF16c) != 0;
 }
 bool has_avx512() noexcept {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
@@ -34,12 +45,43 @@ bool has_avx512() noexcept {
          __builtin_cpu_supports("avx512cd") && has_avx2();
 }
 bool has_avx512_bf16() noexcept { return __builtin_cpu_supports("avx512bf16") && has_avx512(); }
+
+#if defined(ATTN_HAS_AMX)
+#define ATTN_AMX_TABLE(function) &kernels::function
+/// Linux hands out the tiles' registers, 8 KB a thread, to who asks for them, once for a process
+/// and all of its threads. It refuses where a thread's alternative stack for signals is too small
+/// for them, and Linux before 5.16 does not know the question.
+bool may_use_tiles() noexcept {
+  constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;
+  static const bool granted = syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+  return granted;
+}
+bool has_amx_bf16() noexcept {
+  if (!has_avx512_bf16()) return false;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kBf16 = 1U << 22, kTile = 1U << 24;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kBf16) == 0 || (d & kTile) == 0)
+    return false;
+  // Whether the system saves tiles and how they are set up. Where there is AVX-512, it may be
+  // asked.
+  constexpr unsigned kStates = 3U << 17;
+  unsigned states = 0, high = 0;
+  __asm__("xgetbv" : "=a"(states), "=d"(high) : "c"(0));
+  return (states & kStates) == kStates && may_use_tiles();
+}
+#else
+#define ATTN_AMX_TABLE(function) nullptr
+bool has_amx_bf16() noexcept { return false; }
+#endif
 #else
 #define ATTN_X86_TABLE(function) nullptr
+#define ATTN_AMX_TABLE(function) nullptr
 bool has_sse4_1() noexcept { return false; }
 bool has_avx2() noexcept { return false; }
 bool has_avx512() noexcept { return false; }
 bool has_avx512_bf16() noexcept { return false; }
+bool has_amx_bf16() noexcept { return false; }
 #endif
 
 #if defined(__aarch64__)
@@ -66,6 +108,8 @@ bool has_avx512_bf16() noexcept { return false; }
 
 /// Best first.
 constexpr std::array kImplementations{
+    Implementation{InstructionSet::kAmxBf16, "amx_bf16", ATTN_AMX_TABLE(avx512_table),
+                   &has_amx_bf16, ATTN_AMX_TABLE(amx_bf16_table)},
     Implementation{InstructionSet::kAvx512Bf16, "avx512_bf16", ATTN_X86_TABLE(avx512_table),
                    &has_avx512_bf16, ATTN_X86_TABLE(avx512_bf16_table)},
     Implementation{InstructionSet::kAvx512, "avx512", ATTN_X86_TABLE(avx512_table), &has_avx512},

@@ -53,8 +53,15 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   const kernels::KernelTable& kernels() const noexcept { return impl_.kernels; }
-  /// For products of bf16 pairs, or null: then bf16 is widened.
-  const kernels::Bf16Table* bf16_kernels() const noexcept { return impl_.bf16_kernels; }
+  /// For products of bf16 pairs, or null: then bf16 is widened. WebAssembly has none, and none of
+  /// the code that calls them.
+  const kernels::Bf16Table* bf16_kernels() const noexcept {
+#ifdef __EMSCRIPTEN__
+    return nullptr;
+#else
+    return impl_.bf16_kernels;
+#endif
+  }
   int num_threads() const noexcept { return impl_.pool.num_threads(); }
 
   /// Scratch memory for `count` elements, aligned to a cache line, valid until this call ends.

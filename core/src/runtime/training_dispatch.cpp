@@ -5,6 +5,7 @@ namespace attn::runtime {
 const kernels::TrainingTable* find_training_kernels(InstructionSet isa) noexcept {
   switch (isa) {
 #if defined(__x86_64__)
+    case InstructionSet::kAmxBf16:
     case InstructionSet::kAvx512Bf16:
     case InstructionSet::kAvx512:
       return kernels::avx512_training_table();

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "attn/layers/embedding.hpp"
+#include "layers/module_access.hpp"
 #include "training/recording.hpp"
 #include "validation.hpp"
 
@@ -75,6 +76,7 @@ class EmbeddingStep final : public training::Step {
 }  // namespace
 
 Variable Embedding::forward(Tape& tape, const IdView& ids) const {
+  ModuleAccess::require_float32("weight", options_.weights.type);
   Recording record("Embedding", this, tape);
   const index width = options_.embedding_dim;
   const bool batched = ids.rank() == 2;

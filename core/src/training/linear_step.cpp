@@ -1,6 +1,7 @@
 #include "training/linear_step.hpp"
 
 #include "attn/layers/linear.hpp"
+#include "layers/module_access.hpp"
 #include "layers/packed_matrix.hpp"
 #include "rows.hpp"
 #include "training/products.hpp"
@@ -10,9 +11,7 @@
 namespace attn {
 
 Variable Linear::forward(const Variable& x) const {
-  if (weight_.is_none()) {
-    validation::fail(ErrorCode::kUnsupported, "weight", {"bfloat16"}, {"float32 for a gradient"});
-  }
+  ModuleAccess::require_float32("weight", packed_->type());
   training::Recording record("Linear", this, {&x});
   require_rows("x", x.value(), "in_features", in_features_);
   Tensor y = x.rank() == 3 ? record.memory({x.size(0), x.size(1), out_features_})

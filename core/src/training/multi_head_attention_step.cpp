@@ -9,6 +9,7 @@
 #include "attention/attention_options.hpp"
 #include "attn/layers/multi_head_attention.hpp"
 #include "attn/training/functions.hpp"
+#include "layers/module_access.hpp"
 #include "layers/multi_head_attention_impl.hpp"
 #include "rows.hpp"
 #include "training/attention_step.hpp"
@@ -71,6 +72,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
                                      const Variable& value,
                                      const AttentionOptions& attention) const {
   const Impl& impl = *impl_;
+  ModuleAccess::require_float32("out_proj.weight", impl.options.weights.type);
   Recording record("MultiHeadAttention", this, {&query, &key, &value});
   record.keep(impl_);  // rotations on the way back are the layer's
   for (const auto further : kFurtherOutputs) {

@@ -80,6 +80,7 @@ OptimizerData::OptimizerData(std::span<const NamedModule> models, double rate, N
   std::size_t size = 0;
   for (const NamedModule& model : models) {
     for (ModuleAccess::FoundParameter& found : ModuleAccess::parameters(model.module)) {
+      ModuleAccess::require_float32(found.name, found.type);
       if (!model.name.empty()) found.name = std::string(model.name) + "." + found.name;
       bool known = false;
       for (const Entry& entry : entries) {

@@ -75,11 +75,12 @@ const Row kLinear("Linear", "(33, 257) to 65, normal", kLinearBound,
 const Row kLinearRow("Linear", "(1, 1024) to 65, normal", kLinearBound,
                      [](Case& c) { measure_linear(c, 1, 1024, 65); });
 
-/// A bfloat16 weight and x of bfloat16 numbers, so that nothing is rounded before the products.
-void measure_bfloat16_linear(Case& c, std::int64_t rows, std::int64_t in, std::int64_t out) {
-  attn::Linear layer(in, out, true, attn::ElementType::kBFloat16);
+/// Weights of 16 bits; x of such numbers, so that nothing is rounded before the products.
+template <class Number>
+void measure_stored_linear(Case& c, std::int64_t rows, std::int64_t in, std::int64_t out) {
+  attn::Linear layer(in, out, true, attn::kElementType<Number>);
   const auto rounded = [](std::vector<float> numbers) {
-    for (float& number : numbers) number = attn::BFloat16(number);
+    for (float& number : numbers) number = Number(number);
     return numbers;
   };
   const std::vector<float> weight = rounded(c.normals(in * out)), bias = c.normals(out);
@@ -93,7 +94,15 @@ void measure_bfloat16_linear(Case& c, std::int64_t rows, std::int64_t in, std::i
   c.add(y, exact, bounds);
 }
 const Row kBfloat16Linear("Linear, bfloat16", "(33, 257) to 65, normal", kLinearBound,
-                          [](Case& c) { measure_bfloat16_linear(c, 33, 257, 65); });
+                          [](Case& c) { measure_stored_linear<attn::BFloat16>(c, 33, 257, 65); });
+const Row kBfloat16LinearRow("Linear, bfloat16", "(1, 1024) to 65, normal", kLinearBound,
+                             [](Case& c) {
+                               measure_stored_linear<attn::BFloat16>(c, 1, 1024, 65);
+                             });
+const Row kFloat16Linear("Linear, float16", "(33, 257) to 65, normal", kLinearBound,
+                         [](Case& c) { measure_stored_linear<attn::Float16>(c, 33, 257, 65); });
+const Row kFloat16LinearRow("Linear, float16", "(1, 1024) to 65, normal", kLinearBound,
+                            [](Case& c) { measure_stored_linear<attn::Float16>(c, 1, 1024, 65); });
 
 /// Adds y, a layer norm of x, with the bounds that its header states.
 void add_normalised(Case& c, const std::vector<float>& y, const Array& x, const Array& weight,

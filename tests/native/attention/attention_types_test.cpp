@@ -19,6 +19,7 @@
 #include "every_instruction_set.hpp"
 #include "host_tensor.hpp"
 #include "random.hpp"
+#include "typed_tensor.hpp"
 
 namespace {
 
@@ -30,12 +31,14 @@ using attn::Diagonal;
 using attn::ElementType;
 using attn::Float16;
 using attn::KeyValueCache;
+using attn_test::as_type;
 using attn_test::error_of;
 using attn_test::FloatTensor;
 using attn_test::HostTensor;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
+using Typed = attn_test::TypedTensor;
 
 using Shape = std::vector<std::int64_t>;
 
@@ -49,53 +52,6 @@ const std::vector<ElementType> kTensorTypes{ElementType::kFloat32, ElementType::
                                             ElementType::kBFloat16};
 const std::vector<ElementType> kCacheTypes{ElementType::kFloat32, ElementType::kFloat16,
                                            ElementType::kBFloat16, ElementType::kInt8};
-
-/// A tensor of any type with memory of its own, and the numbers in it.
-class Typed {
- public:
-  Typed(ElementType type, Shape shape, const std::vector<float>& numbers,
-        Layout layout = Layout::kContiguous)
-      : type_(type) {
-    if (type == ElementType::kFloat32) floats_ = {std::move(shape), numbers, layout};
-    if (type == ElementType::kFloat16)
-      halves_ = {std::move(shape), rounded<Float16>(numbers), layout};
-    if (type == ElementType::kBFloat16) {
-      brains_ = {std::move(shape), rounded<BFloat16>(numbers), layout};
-    }
-  }
-
-  AnyTensor view() {
-    if (type_ == ElementType::kFloat16) return halves_.view();
-    if (type_ == ElementType::kBFloat16) return brains_.view();
-    return floats_.view();
-  }
-  std::vector<float> values() const {
-    std::vector<float> result = floats_.values();
-    for (const Float16 x : halves_.values()) result.push_back(x);
-    for (const BFloat16 x : brains_.values()) result.push_back(x);
-    return result;
-  }
-  bool gaps_are_untouched() const {
-    return floats_.gaps_are_untouched() && halves_.gaps_are_untouched() &&
-           brains_.gaps_are_untouched();
-  }
-
- private:
-  template <class T>
-  static std::vector<T> rounded(const std::vector<float>& numbers) {
-    return {numbers.begin(), numbers.end()};
-  }
-
-  ElementType type_;
-  FloatTensor floats_;
-  HostTensor<Float16> halves_;
-  HostTensor<BFloat16> brains_;
-};
-
-/// What a type makes of numbers.
-std::vector<float> as_type(ElementType type, const std::vector<float>& numbers) {
-  return Typed(type, {std::ssize(numbers)}, numbers).values();
-}
 
 std::int64_t count_of(const Shape& shape) {
   std::int64_t count = 1;

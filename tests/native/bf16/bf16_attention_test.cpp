@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -29,16 +30,13 @@ using attn_test::Random;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// A context for each table, with so many threads.
+/// A context for each of bf16_kernels(), with so many threads.
 std::vector<std::unique_ptr<attn::Context>> contexts(int num_threads = 2) {
   std::vector<std::unique_ptr<attn::Context>> result;
-  for (const auto* table : attn_test::bf16_tables()) {
-    // The emulated table calls itself what it emulates.
-    const bool emulated = table == &attn_test::emulated_bf16_table();
-    const auto isa = emulated ? attn::InstructionSet::kScalar : table->instruction_set;
+  for (const auto& kernels : attn_test::bf16_kernels()) {
     result.push_back(std::make_unique<attn::Context>(
-        attn::ContextOptions{.num_threads = num_threads, .instruction_set = isa}));
-    attn::runtime::ContextAccess::impl(*result.back()).bf16_kernels = table;
+        attn::ContextOptions{.num_threads = num_threads, .instruction_set = kernels.floats}));
+    attn::runtime::ContextAccess::impl(*result.back()).bf16_kernels = kernels.table;
   }
   return result;
 }
@@ -112,9 +110,10 @@ void expect_within_bounds(const AttentionProblem& p) {
   for (std::size_t i = 0; i < rounding.values.size(); ++i) {
     exact.output_error.values[i] += rounding.values[i];
   }
-  for (const auto& context : contexts()) {
-    SCOPED_TRACE(attn::to_string(context->instruction_set()));
-    const Result got = attend_as(p, *context);
+  const auto all = contexts();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    SCOPED_TRACE(attn_test::bf16_kernels()[i].name);
+    const Result got = attend_as(p, *all[i]);
     EXPECT_TRUE(attn_test::is_within(got.output, exact.output, exact.output_error));
     EXPECT_TRUE(attn_test::is_within(got.log_sum_exp, exact.log_sum_exp, exact.log_sum_exp_error));
   }
@@ -131,6 +130,8 @@ TEST(Bf16AttentionTest, is_within_the_stated_bound_at_awkward_sizes) {
                                                       {97, 257, 64, 20},
                                                       {193, 300, 20, 48},
                                                       {5, 33, 128, 128},
+                                                      {130, 272, 64, 32},
+                                                      {70, 144, 96, 80},
                                                       {3, 100, 6, 1}}) {
     for (const Layout layout : {Layout::kContiguous, Layout::kHeadsInside, Layout::kSpread}) {
       SCOPED_TRACE(std::to_string(queries) + ", " + std::to_string(keys) + ", " +
@@ -189,6 +190,34 @@ TEST(Bf16AttentionTest, every_term_of_the_scores) {
   expect_within_bounds(p);
 }
 
+TEST(Bf16AttentionTest, keys_that_are_copied_and_keys_that_are_not_give_the_same_bits) {
+  Random random;
+  AttentionProblem p =
+      problem_of({.num_queries = 33, .num_keys = 160, .head_dim = 32, .value_dim = 16}, random);
+  for (const auto& context : contexts()) {
+    const auto attend = [&](std::int64_t key_row) {
+      // Rows that are an odd number of elements apart hold no pairs.
+      std::vector<BFloat16> keys(static_cast<std::size_t>(160 * key_row), BFloat16(kNan));
+      for (std::int64_t i = 0; i < 160 * 32; ++i) {
+        keys[static_cast<std::size_t>(i / 32 * key_row + i % 32)] =
+            BFloat16(p.key[static_cast<std::size_t>(i)]);
+      }
+      using View = attn::TensorView<const BFloat16>;
+      const std::vector<BFloat16> query(p.query.begin(), p.query.end());
+      const std::vector<BFloat16> value(p.value.begin(), p.value.end());
+      const std::array<std::int64_t, 2> shape{160, 32}, strides{key_row, 1};
+      std::vector<float> output(33 * 16);
+      attn::scaled_dot_product_attention(
+          View(query.data(), {33, 32}), View(keys.data(), shape, strides),
+          View(value.data(), {160, 16}), attn::Tensor(output.data(), {33, 16}), {}, *context);
+      return output;
+    };
+    const std::vector<float> in_place = attend(32);
+    EXPECT_TRUE(attn_test::same_bits(attend(37), in_place));
+    EXPECT_TRUE(attn_test::same_bits(attend(2048), in_place));
+  }
+}
+
 TEST(Bf16AttentionTest, what_pairs_do_not_do_has_the_bits_of_the_widened_call) {
   Random random;
   for (const auto& context : contexts()) {
@@ -207,6 +236,28 @@ TEST(Bf16AttentionTest, what_pairs_do_not_do_has_the_bits_of_the_widened_call) {
     for (const AttentionProblem& problem : {dropped, relative, relative_values, one}) {
       EXPECT_TRUE(attn_test::same_bits(attend_as(problem, *context).output,
                                        attend_as<float>(problem, *context).output));
+    }
+  }
+}
+
+TEST(Bf16AttentionTest, a_machine_of_tiles_gives_the_bits_of_its_emulation) {
+  Random random;
+  const auto all = contexts();
+  const attn::Context* machine = all.back().get();
+  if (machine->instruction_set() != attn::InstructionSet::kAmxBf16) {
+    GTEST_SKIP() << "this machine cannot execute amx_bf16";
+  }
+  // With the same vectors around it.
+  attn::Context& emulation = *all[all.size() - 2];
+  for (AttentionProblem p :
+       {grouped(random),
+        problem_of({.num_queries = 130, .num_keys = 272, .head_dim = 64, .value_dim = 64},
+                   random)}) {
+    for (const bool causal : {false, true}) {
+      p.causal = causal;
+      const Result got = attend_as(p, *all.back()), want = attend_as(p, emulation);
+      EXPECT_TRUE(attn_test::same_bits(got.output, want.output));
+      EXPECT_TRUE(attn_test::same_bits(got.log_sum_exp, want.log_sum_exp));
     }
   }
 }

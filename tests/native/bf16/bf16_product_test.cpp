@@ -24,6 +24,7 @@ using attn::kernels::Bf16Pair;
 using attn::kernels::Bf16ProductArgs;
 using attn::kernels::Bf16Table;
 using attn::kernels::index;
+using attn_test::Bf16Kernels;
 using attn_test::Random;
 
 std::vector<std::uint16_t> bits_of(const std::vector<float>& values) {
@@ -31,6 +32,8 @@ std::vector<std::uint16_t> bits_of(const std::vector<float>& values) {
   for (const float value : values) bits.push_back(BFloat16(value).bits());
   return bits;
 }
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 float widened(std::uint16_t bits) { return BFloat16::from_bits(bits); }
 
@@ -95,12 +98,15 @@ std::vector<float> product(const Bf16Table& table, index rows, index cols, index
 struct Size {
   index rows, cols, depth;
 };
-constexpr Size kSizes[] = {{1, 1, 1},   {3, 5, 2},    {14, 32, 64}, {15, 33, 65}, {29, 17, 7},
-                           {16, 16, 0}, {2, 70, 513}, {7, 9, 1025}, {4, 530, 31}, {47, 31, 100}};
+constexpr Size kSizes[] = {{1, 1, 1},     {3, 5, 2},     {14, 32, 64},  {15, 33, 65},
+                           {29, 17, 7},   {16, 16, 0},   {2, 70, 513},  {7, 9, 1025},
+                           {4, 530, 31},  {47, 31, 100}, {64, 48, 128}, {40, 20, 1088},
+                           {17, 80, 1059}};
 
 TEST(Bf16ProductTest, is_within_the_stated_bound) {
   Random random;
-  for (const Bf16Table* table : attn_test::bf16_tables()) {
+  for (const Bf16Kernels& kernels : attn_test::bf16_kernels()) {
+    const Bf16Table* table = kernels.table;
     for (const Size& size : kSizes) {
       const auto [rows, cols, depth] = size;
       const auto a = bits_of(random.normals(rows * depth));
@@ -125,8 +131,7 @@ TEST(Bf16ProductTest, is_within_the_stated_bound) {
       for (const From from : {From::kFloat, From::kBf16, From::kBf16Apart, From::kBf16Columns}) {
         EXPECT_TRUE(attn_test::is_within(product(*table, rows, cols, depth, a, b, bias, from),
                                          exact, error))
-            << attn::to_string(table->instruction_set) << ": " << rows << ", " << cols << ", "
-            << depth;
+            << kernels.name << ": " << rows << ", " << cols << ", " << depth;
       }
     }
   }
@@ -137,7 +142,8 @@ TEST(Bf16ProductTest, rows_do_not_depend_on_each_other) {
   const Size size{33, 40, 600};
   const auto a = bits_of(random.normals(size.rows * size.depth));
   const auto b = bits_of(random.normals(size.cols * size.depth));
-  for (const Bf16Table* table : attn_test::bf16_tables()) {
+  for (const Bf16Kernels& kernels : attn_test::bf16_kernels()) {
+    const Bf16Table* table = kernels.table;
     const auto all = product(*table, size.rows, size.cols, size.depth, a, b, {}, From::kFloat);
     for (index r = 0; r < size.rows; ++r) {
       const std::vector<std::uint16_t> row(a.begin() + r * size.depth,
@@ -145,6 +151,52 @@ TEST(Bf16ProductTest, rows_do_not_depend_on_each_other) {
       EXPECT_TRUE(
           attn_test::same_bits(product(*table, 1, size.cols, size.depth, row, b, {}, From::kBf16),
                                {all.begin() + r * size.cols, all.begin() + (r + 1) * size.cols}));
+    }
+  }
+}
+
+TEST(Bf16ProductTest, results_may_lie_apart) {
+  Random random;
+  for (const auto& [rows, cols, depth] : {Size{40, 50, 700}, {5, 64, 32}}) {
+    const auto a = bits_of(random.normals(rows * depth));
+    const auto b = bits_of(random.normals(cols * depth));
+    const std::vector<Bf16Pair> pairs = packed(cols, depth, b);
+    for (const Bf16Kernels& kernels : attn_test::bf16_kernels()) {
+      const auto together = product(*kernels.table, rows, cols, depth, a, b, {}, From::kBf16);
+      std::vector<float> apart(static_cast<std::size_t>(2 * rows * cols), -7.0F);
+      std::vector<float> scratch(static_cast<std::size_t>(kernels.table->product_scratch(depth)));
+      Bf16ProductArgs args;
+      args.rows = rows;
+      args.cols = cols;
+      args.depth = depth;
+      args.bf16_a = a.data();
+      args.a_row = depth;
+      args.packed_b = pairs.data();
+      args.c = apart.data();
+      args.c_row = 2;
+      args.c_col = 2 * rows;
+      kernels.table->product(args, scratch.data());
+      for (index r = 0; r < rows; ++r) {
+        for (index c = 0; c < cols; ++c) {
+          const auto place = static_cast<std::size_t>(2 * (c * rows + r));
+          ASSERT_EQ(apart[place], together[static_cast<std::size_t>(r * cols + c)]) << kernels.name;
+          ASSERT_EQ(apart[place + 1], -7.0F);
+        }
+      }
+    }
+  }
+}
+
+TEST(Bf16ProductTest, columns_do_not_feel_what_is_stored_behind_them) {
+  Random random;
+  const index rows = 20, depth = 37;
+  const auto a = bits_of(random.normals(rows * depth));
+  std::vector<std::uint16_t> b = bits_of(random.normals(16 * depth));
+  b.resize(static_cast<std::size_t>(48 * depth), BFloat16(kInfinity).bits());
+  for (const Bf16Kernels& kernels : attn_test::bf16_kernels()) {
+    const auto got = product(*kernels.table, rows, 48, depth, a, b, {}, From::kBf16);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(std::isfinite(got[i]), i % 48 < 16) << kernels.name;
     }
   }
 }
@@ -172,15 +224,14 @@ void expect_the_bits_of_the_emulation(const std::vector<std::uint16_t>& a,
                                       const std::vector<std::uint16_t>& b, index depth) {
   const auto rows = static_cast<index>(a.size()) / depth;
   const auto cols = static_cast<index>(b.size()) / depth;
-  const auto want =
-      product(attn_test::emulated_bf16_table(), rows, cols, depth, a, b, {}, From::kBf16);
-  for (const Bf16Table* table : attn_test::bf16_tables()) {
+  for (const Bf16Kernels& kernels : attn_test::bf16_kernels()) {
+    const Bf16Table* table = kernels.table;
+    const auto want = product(*kernels.emulation, rows, cols, depth, a, b, {}, From::kBf16);
     const auto got = product(*table, rows, cols, depth, a, b, {}, From::kBf16);
     for (std::size_t i = 0; i < got.size(); ++i) {
       if (std::isnan(want[i]) && std::isnan(got[i])) continue;
       ASSERT_EQ(std::bit_cast<std::uint32_t>(got[i]), std::bit_cast<std::uint32_t>(want[i]))
-          << attn::to_string(table->instruction_set) << ", element " << i << ": " << got[i]
-          << " and " << want[i];
+          << kernels.name << ", element " << i << ": " << got[i] << " and " << want[i];
     }
   }
 }
@@ -205,7 +256,8 @@ TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
   Random random;
   const std::vector<std::uint16_t> one{BFloat16(1.0F).bits(), 0};
   const std::vector<Bf16Pair> pairs = packed(1, 2, one);
-  for (const Bf16Table* table : attn_test::bf16_tables()) {
+  for (const Bf16Kernels& kernels : attn_test::bf16_kernels()) {
+    const Bf16Table* table = kernels.table;
     std::vector<float> scratch(static_cast<std::size_t>(table->product_scratch(2)));
     for (int i = 0; i < 20000; ++i) {
       const auto bits = static_cast<std::uint32_t>(random.integer(0, 0xFFFFFFFF));

@@ -3,23 +3,16 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 
 #include "attn/instruction_set.hpp"
+#include "bf16/emulated_tiles.hpp"
 #include "kernels/bf16/make_bf16_table.hpp"
 #include "kernels/isa/scalar.hpp"
 #include "runtime/dispatch.hpp"
 
 namespace attn::kernels {
 namespace {
-
-float flushed(float x) noexcept {
-  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x;
-}
-
-/// a·b + c, rounded once, to nearest even, with zeros for subnormal numbers.
-float multiply_add(float a, float b, float c) noexcept {
-  return flushed(std::fma(flushed(a), flushed(b), flushed(c)));
-}
 
 /// As vcvtne2ps2bf16: to nearest even, zeros for subnormal numbers, NaN made quiet.
 std::uint32_t rounded(float x) noexcept {
@@ -28,12 +21,6 @@ std::uint32_t rounded(float x) noexcept {
   return (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
 }
 
-float first_of(float pair) noexcept {
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) << 16);
-}
-float second_of(float pair) noexcept {
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) & 0xFFFF0000U);
-}
 float pair_of(float first, float second) noexcept {
   return std::bit_cast<float>(rounded(first) | rounded(second) << 16);
 }
@@ -67,21 +54,45 @@ struct EmulatedIsa : Isa {
   }
 };
 
-constexpr Bf16Table kTable = make_bf16_table<EmulatedIsa>();
+/// With the products of tiles.
+struct EmulatedTileIsa : EmulatedIsa {
+  using Tiles = EmulatedTiles;
+  static constexpr int kRows = 32;
+};
+
+constexpr Bf16Table kPairTable = make_bf16_table<EmulatedIsa>();
+constexpr Bf16Table kTileTable = make_bf16_table<EmulatedTileIsa>();
 
 }  // namespace
 }  // namespace attn::kernels
 
 namespace attn_test {
 
-const attn::kernels::Bf16Table& emulated_bf16_table() noexcept { return attn::kernels::kTable; }
-
-std::vector<const attn::kernels::Bf16Table*> bf16_tables() {
-  std::vector<const attn::kernels::Bf16Table*> tables{&emulated_bf16_table()};
-  for (const attn::InstructionSet isa : attn::supported_instruction_sets()) {
-    if (const auto* table = attn::runtime::find_bf16_kernels(isa)) tables.push_back(table);
-  }
-  return tables;
+const std::vector<Bf16Kernels>& bf16_kernels() {
+  static const std::vector<Bf16Kernels> all = [] {
+    using attn::InstructionSet;
+    const auto *pairs = &attn::kernels::kPairTable, *tiles = &attn::kernels::kTileTable;
+    std::vector<Bf16Kernels> found{{"emulated avx512_bf16", pairs, pairs, InstructionSet::kScalar},
+                                   {"emulated amx_bf16", tiles, tiles, InstructionSet::kScalar}};
+#if defined(__x86_64__)
+    const auto add = [&](InstructionSet isa, const attn::kernels::Bf16Table* emulation) {
+      if (const auto* table = attn::runtime::find_bf16_kernels(isa)) {
+        found.push_back({to_string(isa), table, emulation, isa});
+        return true;
+      }
+      std::printf("this machine cannot execute %s: its emulation alone is tested\n",
+                  to_string(isa));
+      return false;
+    };
+    if (add(InstructionSet::kAvx512Bf16, pairs)) {
+      found.push_back({"amx_bf16 with emulated tiles", &emulated_tiles_on_avx512(), tiles,
+                       InstructionSet::kAvx512Bf16});
+    }
+    add(InstructionSet::kAmxBf16, tiles);
+#endif
+    return found;
+  }();
+  return all;
 }
 
 }  // namespace attn_test

@@ -2,16 +2,29 @@
 
 #include <vector>
 
+#include "attn/instruction_set.hpp"
 #include "kernels/kernel_table.hpp"
 
 namespace attn_test {
 
-/// Kernels for bf16 pairs whose products are vdpbf16ps in plain C++: what its definition says it
-/// computes. So that what lies around the instruction is tested on machines without it, and the
-/// instruction itself where there is one.
-const attn::kernels::Bf16Table& emulated_bf16_table() noexcept;
+/// Kernels for bf16 pairs under test.
+struct Bf16Kernels {
+  const char* name;
+  const attn::kernels::Bf16Table* table;
+  /// The same where its products are computed in plain C++: what the definition of its instruction
+  /// says. So that what lies around the instruction is tested on machines without it, and the
+  /// instruction itself where there is one.
+  const attn::kernels::Bf16Table* emulation;
+  attn::InstructionSet floats;  ///< what computes everything else
+};
 
-/// Every table for bf16 pairs that can be run here; the emulated one is the first.
-std::vector<const attn::kernels::Bf16Table*> bf16_tables();
+/// All that can be run here. The first two, which can be run everywhere, are emulations: of
+/// vdpbf16ps, and of AMX. What a machine lacks is named once.
+const std::vector<Bf16Kernels>& bf16_kernels();
+
+#if defined(__x86_64__)
+/// For machines with AVX512-BF16.
+const attn::kernels::Bf16Table& emulated_tiles_on_avx512() noexcept;
+#endif
 
 }  // namespace attn_test

@@ -338,6 +338,94 @@ TEST_P(LinearBf16Test, weights_of_bfloat16_stay_within_the_stated_bound) {
   }
 }
 
+/// (rows, cols) column by column.
+std::vector<float> transposed(const std::vector<float>& x, std::int64_t rows, std::int64_t cols) {
+  std::vector<float> result;
+  for (std::int64_t c = 0; c < cols; ++c) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      result.push_back(x[static_cast<std::size_t>(r * cols + c)]);
+    }
+  }
+  return result;
+}
+
+/// Weights of 16 bits, and a layer with the same ones as float32.
+struct StoredLinear {
+  StoredLinear(std::int64_t in, std::int64_t out, attn::WeightFormat format, Random& random)
+      : stored(in, out, true, format), floats(in, out), weight(random.normals(in * out)) {
+    const std::vector<float> bias = random.normals(out);
+    // Numbers near the ends of what float16 has, too.
+    for (std::size_t i = 0; i < weight.size(); i += 7) weight[i] *= i % 2 == 0 ? 0x1p-22F : 0x1p13F;
+    stored.set_parameter("weight", {weight.data(), {out, in}});
+    stored.read_parameter("weight", {weight.data(), {out, in}});
+    floats.set_parameter("weight", {weight.data(), {out, in}});
+    stored.set_parameter("bias", {bias.data(), {out}});
+    floats.set_parameter("bias", {bias.data(), {out}});
+  }
+  Linear stored, floats;
+  std::vector<float> weight;
+};
+
+constexpr std::array kStoredFormats = {
+    attn::WeightFormat(attn::ElementType::kFloat16),
+    attn::WeightFormat(attn::ElementType::kBFloat16, /*rounds_inputs=*/false)};
+
+TEST_P(LinearBf16Test, weights_of_16_bits_give_the_bits_of_float32_ones) {
+  Random random;
+  for (const attn::WeightFormat format : kStoredFormats) {
+    for (const auto [in, out] : {std::array<std::int64_t, 2>{1, 1},
+                                 {2, 16},
+                                 {33, 17},
+                                 {64, 300},
+                                 {257, 70},
+                                 {769, 65},
+                                 {1030, 530}}) {
+      StoredLinear linear(in, out, format, random);
+      for (const std::int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 13, 40}) {
+        const std::vector<float> x = random.normals(rows * in);
+        const std::size_t size = static_cast<std::size_t>(rows * out);
+        std::vector<float> y(size), expected(size);
+        for (const int threads : {1, 3}) {
+          linear.stored.forward({x.data(), {rows, in}}, {y.data(), {rows, out}}, context(threads));
+          linear.floats.forward({x.data(), {rows, in}}, {expected.data(), {rows, out}},
+                                context(threads));
+          EXPECT_TRUE(same_bits(y, expected)) << rows << ", " << in << ", " << out;
+        }
+        // Rows and columns that are anywhere.
+        const std::vector<float> columns = transposed(x, rows, in);
+        const std::int64_t x_strides[] = {1, rows}, y_strides[] = {1, rows};
+        const std::int64_t x_shape[] = {rows, in}, y_shape[] = {rows, out};
+        linear.stored.forward({columns.data(), x_shape, x_strides}, {y.data(), y_shape, y_strides},
+                              context());
+        EXPECT_TRUE(same_bits(transposed(y, out, rows), expected));
+      }
+    }
+  }
+}
+
+TEST_P(LinearBf16Test, weights_of_16_bits_that_are_not_finite_spoil_their_own_output_only) {
+  constexpr std::int64_t kIn = 37, kOut = 21;
+  Random random;
+  for (const attn::WeightFormat format : kStoredFormats) {
+    StoredLinear linear(kIn, kOut, format, random);
+    linear.weight[2 * kIn + 3] = NAN;
+    linear.weight[5 * kIn + 8] = INFINITY;
+    linear.weight[20 * kIn + 36] = -INFINITY;
+    const attn::ConstTensor weight(linear.weight.data(), {kOut, kIn});
+    linear.stored.set_parameter("weight", weight);
+    for (const std::int64_t rows : {1, 5, 20}) {
+      const std::vector<float> x(static_cast<std::size_t>(rows * kIn), 0.5F);
+      std::vector<float> y(static_cast<std::size_t>(rows * kOut));
+      linear.stored.forward({x.data(), {rows, kIn}}, {y.data(), {rows, kOut}}, context());
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const std::size_t out = i % kOut;
+        EXPECT_EQ(std::isnan(y[i]), out == 2) << i;
+        EXPECT_EQ(std::isinf(y[i]), out == 5 || out == 20) << i;
+      }
+    }
+  }
+}
+
 TEST(LinearParametersTest, of_bfloat16_are_kept_as_such) {
   Linear linear(3, 2, true, attn::ElementType::kBFloat16);
   EXPECT_THAT(linear.parameter_names(), ::testing::ElementsAre("weight", "bias"));
@@ -359,7 +447,7 @@ TEST(LinearParametersTest, of_bfloat16_are_kept_as_such) {
   linear.read_parameter("weight", {weight.data(), {2, 3}});
   EXPECT_EQ(weight[5], 1.0F);
   EXPECT_EQ(attn_test::error_of([] { const Linear wrong(3, 2, true, attn::ElementType::kInt8); }),
-            "invalid_argument: weight_type: got int8, needs float32 or bfloat16");
+            "invalid_argument: weight_type: got int8, needs float32, float16 or bfloat16");
 }
 
 // ---- Parameters and errors

@@ -12,10 +12,13 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "attn/error.hpp"
+#include "attn/io/state_dict.hpp"
 #include "attn/owned_tensor.hpp"
 #include "compare.hpp"
 #include "models/recorded_models.hpp"
@@ -104,9 +107,64 @@ TEST(LoadLanguageModel, every_family_is_recognised) {
       count += size;
     });
     EXPECT_EQ(description.num_parameters, count);
-    EXPECT_GT(description.memory, 4 * count);
+    // Twice or four times where all is float32, and of 16 bits once.
+    const bool stored = description.options.weights.type != attn::ElementType::kFloat32;
+    EXPECT_GT(description.memory, (stored ? 2 : 4) * count);
     EXPECT_LT(description.memory, 16 * count);
   }
+}
+
+TEST(LoadLanguageModel, weights_are_kept_as_stored_and_give_the_same_logits) {
+  std::map<attn::ElementType, int> kept;
+  for (const auto& recorded : attn_test::recorded_models()) {
+    SCOPED_TRACE(recorded.name);
+    const auto stored = describe(recorded_files(recorded.name), recorded.hints);
+    attn::LanguageModelHints hints = recorded.hints;
+    hints.weights = attn::ElementType::kFloat32;
+    const auto floats = describe(recorded_files(recorded.name), hints);
+    EXPECT_EQ(floats.options.weights.type, attn::ElementType::kFloat32);
+    EXPECT_EQ(floats.num_parameters, stored.num_parameters);
+    EXPECT_FALSE(stored.options.weights.round_inputs &&
+                 stored.options.weights.type != attn::ElementType::kFloat32);
+    ++kept[stored.options.weights.type];
+    if (stored.options.weights.type != attn::ElementType::kFloat32) {
+      EXPECT_LT(2 * stored.memory, floats.memory);
+    }
+    const LanguageModel a =
+        attn_test::load_from_memory(recorded_files(recorded.name), recorded.hints);
+    const LanguageModel b = attn_test::load_from_memory(recorded_files(recorded.name), hints);
+    // Also what a layer keeps by itself is read as it is.
+    for (const std::string& name : a.parameter_names()) {
+      attn::OwnedTensor got(a.parameter_shape(name));
+      a.read_parameter(name, got);
+      EXPECT_TRUE(std::ranges::equal(got.values(),
+                                     std::span(b.parameter(name).data(), got.values().size())))
+          << name;
+    }
+    if (!a.options().output || a.options().vocab_size == 0) continue;
+    EXPECT_EQ(logits_of(a), logits_of(b));
+  }
+  EXPECT_GT(kept[attn::ElementType::kFloat16], 0);
+  EXPECT_GT(kept[attn::ElementType::kBFloat16], 0);
+  EXPECT_GT(kept[attn::ElementType::kFloat32], 0);
+}
+
+TEST(LoadLanguageModel, weights_are_kept_as_is_asked_for) {
+  attn::LanguageModelHints hints;
+  for (const auto type : {attn::ElementType::kFloat16, attn::ElementType::kBFloat16}) {
+    hints.weights = type;
+    const LanguageModel model = attn_test::load_from_memory(recorded_files("llama"), hints);
+    for (const std::string& name : model.parameter_names()) {
+      const bool is_matrix = model.parameter_shape(name).size() == 2;
+      EXPECT_EQ(model.parameter_type(name), is_matrix ? type : attn::ElementType::kFloat32) << name;
+    }
+    EXPECT_EQ(attn_test::error_of([&] { (void)attn::state_dict(model); }).substr(0, 12),
+              "unsupported:");
+  }
+  hints.weights = attn::ElementType::kInt8;
+  EXPECT_EQ(attn_test::error_of(
+                [&] { (void)attn_test::load_from_memory(recorded_files("llama"), hints); }),
+            "invalid_argument: weight_type: got int8, needs float32, float16 or bfloat16");
 }
 
 TEST(LoadLanguageModel, a_folder_is_read_with_its_index_and_configuration) {

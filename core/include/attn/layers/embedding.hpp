@@ -1,17 +1,20 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/id_view.hpp"
 #include "attn/layers/module.hpp"
+#include "attn/layers/weight_format.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
 
+class PackedMatrix;
 class Tape;
 class Variable;
 
@@ -24,6 +27,8 @@ struct EmbeddingOptions {
   /// Multiplies rows by √E, as Transformers do before they add a positional encoding (Vaswani et
   /// al. 2017, section 3.4; D2L 11.7.4).
   bool scale_by_sqrt_dim = false;
+  /// Of the table, and of products with an output layer that is tied to it.
+  WeightFormat weights = {};
 };
 
 /// A table of learned vectors, one per token of a vocabulary, as torch.nn.Embedding:
@@ -34,8 +39,8 @@ struct EmbeddingOptions {
 /// scaled ones are one float product with √E rounded to float.
 class ATTN_API Embedding : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1 or a padding_idx outside the vocabulary;
-  /// kSizeOverflow, std::bad_alloc.
+  /// Throws kInvalidArgument for a size below 1, a padding_idx outside the vocabulary or weights of
+  /// int8; kSizeOverflow, std::bad_alloc.
   explicit Embedding(const EmbeddingOptions& options);
 
   const EmbeddingOptions& options() const noexcept { return options_; }
@@ -55,15 +60,18 @@ class ATTN_API Embedding : public Module {
   ///
   /// Error, to first order: within (6e-6 + 1e-9·n) · Σ|dy| (· √E) for n equal tokens. It costs one
   /// pass over the table where nothing else has a gradient of it, and else the rows that are used.
+  /// Throws kUnsupported for weights that are not float32.
   Variable forward(Tape& tape, const IdView& ids) const;
 
  private:
+  friend class Linear;
   float factor() const noexcept;
   /// Negative without padding.
   std::int64_t padding_row() const noexcept;
 
   EmbeddingOptions options_;
-  Tensor weight_;
+  Tensor weight_;                         ///< none unless it is float32
+  std::shared_ptr<PackedMatrix> packed_;  ///< otherwise
 };
 
 }  // namespace attn

@@ -10,6 +10,7 @@
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/linear.hpp"
 #include "attn/layers/module.hpp"
+#include "attn/layers/weight_format.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -22,6 +23,7 @@ struct FeedForwardOptions {
   std::optional<std::int64_t> out_features = {};  ///< width of the output; d_model by default
   Activation activation = Activation::kRelu;
   bool bias = true;
+  WeightFormat weights = {};  ///< of both layers
 };
 
 /// The position-wise feed-forward network of a Transformer (Vaswani et al. 2017, section 3.3; D2L

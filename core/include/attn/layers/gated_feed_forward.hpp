@@ -9,6 +9,7 @@
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/linear.hpp"
 #include "attn/layers/module.hpp"
+#include "attn/layers/weight_format.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -21,6 +22,7 @@ struct GatedFeedForwardOptions {
   /// kSilu: SwiGLU (Llama, Qwen, Mistral); kGeluTanh: GeGLU (Gemma, T5 1.1); kSigmoid: GLU.
   Activation activation = Activation::kSilu;
   bool bias = false;
+  WeightFormat weights = {};  ///< of all three layers
 };
 
 /// The gated feed-forward network of today's Transformers (Shazeer 2020, arXiv:2002.05202), as

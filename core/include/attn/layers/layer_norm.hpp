@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "attn/any_tensor.hpp"
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/intermediates.hpp"
@@ -43,13 +44,16 @@ class ATTN_API LayerNorm : public Module {
   /// x (…, width), output of the same shape, any strides; output may be x itself, otherwise they
   /// must not overlap. Throws kShapeMismatch, kInvalidArgument for null data, std::bad_alloc;
   /// output is then untouched. Intermediate: "output".
-  void forward(const ConstTensor& x, const Tensor& output,
+  ///
+  /// x and output may be of any type, in any mix: what is computed from the exact values of x is
+  /// rounded once where output is not float32, see Float16 and BFloat16.
+  void forward(const ConstAnyTensor& x, const AnyTensor& output,
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
   /// The same of x + y, which a residual connection needs: y of x's shape. The sum is one float
   /// addition. output may also be y itself.
-  void forward_sum(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
+  void forward_sum(const ConstAnyTensor& x, const ConstAnyTensor& y, const AnyTensor& output,
                    Context& context = Context::default_context(),
                    Intermediates* intermediates = nullptr) const;
 

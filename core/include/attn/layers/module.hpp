@@ -56,6 +56,14 @@ struct VisitedParameter {
 using Parameter = VisitedParameter<float>;
 using ConstParameter = VisitedParameter<const float>;
 
+/// How a layer keeps a matrix by itself: read() copies the block that begins at (row, col), of the
+/// view's shape, to a view of any strides, and write() takes such a block over.
+struct ParameterKeeper {
+  ElementType type;
+  std::function<void(const Tensor& block, std::int64_t row, std::int64_t col)> read;
+  std::function<void(const ConstTensor& block, std::int64_t row, std::int64_t col)> write;
+};
+
 /// A layer with named weights, as torch.nn.Module. Names, shapes and layouts are those of PyTorch's
 /// `state_dict`: "weight" of a Linear, "layers.0.self_attn.in_proj_weight" of a TransformerEncoder.
 ///
@@ -90,6 +98,9 @@ class ATTN_API Module {
 
   /// How a parameter is kept: as float32, or as an option of its layer says. Throws kNotFound.
   ElementType parameter_type(std::string_view name) const;
+
+  /// Valid as long as the layer. Throws kNotFound.
+  std::span<const std::int64_t> parameter_shape(std::string_view name) const;
 
   /// Copies the values of a parameter of any type to `values`, of its shape and any strides. Throws
   /// kNotFound, kShapeMismatch, kInvalidArgument for null data, std::bad_alloc.
@@ -148,17 +159,10 @@ class ATTN_API Module {
                          initialization);
   }
 
-  /// How a layer keeps a parameter by itself: read() writes its values, row-major, and write()
-  /// takes new ones, with any strides.
-  struct Keeper {
-    ElementType type;
-    std::function<void(const Tensor&)> read;
-    std::function<void(const ConstTensor&, Context&)> write;
-  };
-  /// Adds a parameter of zeros that the layer keeps by itself, and so in another type than float32.
-  /// It has no gradient. Throws as add_parameter does.
+  /// Adds a matrix of zeros that the layer keeps by itself, and so in another type than float32. It
+  /// has no gradient. Throws as add_parameter does.
   void add_kept_parameter(std::string name, std::span<const std::int64_t> shape,
-                          const Initialization& initialization, Keeper keeper);
+                          const Initialization& initialization, ParameterKeeper keeper);
 
   /// `refresh` is called after each change of the parameter added last.
   void when_changed(std::function<void(Context&)> refresh);

@@ -11,6 +11,7 @@
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/rms_norm.hpp"
+#include "attn/layers/weight_format.hpp"
 #include "attn/positions/rotary_embedding.hpp"
 #include "attn/tensor_view.hpp"
 
@@ -60,6 +61,7 @@ struct MultiHeadAttentionOptions {
   std::optional<float> scale = {};  ///< Gemma: 1/√query_pre_attn_scalar
   float softcap = 0;
   std::optional<Window> window = {};
+  WeightFormat weights = {};  ///< of the four projections
 };
 
 /// What a pass through multi-head attention may be given.

@@ -19,6 +19,7 @@
 #include "attn/layers/module.hpp"
 #include "attn/layers/multi_head_attention.hpp"
 #include "attn/layers/rms_norm.hpp"
+#include "attn/layers/weight_format.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -71,6 +72,8 @@ struct TransformerLayerOptions {
   AttentionPositions positions = {};
   bool sinks = false;
   std::optional<Window> window = {};
+  /// Of all matrices: those of attention and of the feed-forward network.
+  WeightFormat weights = {};
 };
 
 namespace detail {

@@ -17,6 +17,7 @@
 #include "attn/layers/linear.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/transformer_encoder.hpp"
+#include "attn/layers/weight_format.hpp"
 #include "attn/positions/learned_positional_encoding.hpp"
 #include "attn/positions/positional_encoding.hpp"
 #include "attn/random.hpp"
@@ -48,6 +49,9 @@ struct LanguageModelOptions {
   float transform_norm_eps = 1e-12F;
   float final_softcap = 0;  ///< c > 0: logits become c·tanh(logits / c), as Gemma 2
   bool pooler = false;      ///< BERT's: tanh(x_0 · Wᵀ + b) of the first token
+  /// Of the matrices around the stack, whose layers have their own: the embedding, and what
+  /// products read. Tables of positions and of token types stay float32.
+  WeightFormat weights = {};
 };
 
 /// What a pass through a LanguageModel may be given.

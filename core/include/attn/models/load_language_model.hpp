@@ -14,11 +14,12 @@
 #include "attn/export.hpp"
 #include "attn/io/safetensors.hpp"
 #include "attn/layers/activation.hpp"
+#include "attn/layers/weight_format.hpp"
 #include "attn/models/language_model.hpp"
 
 namespace attn {
 
-/// What is to be said of a model where its files do not say it. What they say counts first.
+/// What is to be said of a model beside its files. Of what they say themselves, they count first.
 struct LanguageModelHints {
   /// Attention heads: shapes do not show them.
   std::optional<std::int64_t> num_heads = {};
@@ -26,6 +27,11 @@ struct LanguageModelHints {
   std::optional<Activation> activation = {};  ///< kRelu by default
   bool norm_first = false;
   bool causal = false;
+  /// How the embedding and the matrices that products read are kept; the rest is float32. By
+  /// default as the files have them, all of F16 or all of BF16, without rounding of inputs, or else
+  /// as float32: results are those of float32 bit for bit, on every instruction set. Training needs
+  /// float32. With kBFloat16 given here inputs are rounded, see WeightFormat.
+  std::optional<WeightFormat> weights = {};
 };
 
 /// Where weights come from, and where they belong.
@@ -47,8 +53,9 @@ struct LanguageModelDescription {
   LanguageModelOptions options = {};
   std::vector<WeightSource> weights = {};  ///< in the order of the files and their bytes
   std::int64_t num_parameters = 0;
-  /// Bytes of memory for the weights: 4 for each as they are set and read, and 4 more for each of a
-  /// matrix that products read, in their order. Caches and the numbers of a call come on top.
+  /// Bytes of memory for the weights: of float32, 4 for each as they are set and read, and 4 more
+  /// for each of a matrix that products read, in their order; of 16 bits, 2 for each. Caches and
+  /// the numbers of a call come on top.
   std::int64_t memory = 0;
   std::vector<std::string> unused_tensors = {};  ///< that the model has no part in
   std::vector<std::string> unused_fields = {};   ///< of the configuration, that nothing depends on

@@ -8,6 +8,7 @@ namespace attn::kernels {
 template <class Isa>
 void bf16_attend(const Bf16AttentionHead& head, index row_begin, index row_end,
                  float* scratch) noexcept {
+  [[maybe_unused]] const TileSession<Isa> session(kTileEdge);
   attend<Isa>(head, row_begin, row_end, nullptr, 0, scratch);
 }
 
@@ -21,8 +22,8 @@ constexpr Bf16Table make_bf16_table() noexcept {
       .product_tile_rows = Isa::kRows,
       .product_scratch = &bf16_product_scratch<Isa>,
       .product = &bf16_product<Isa>,
-      .attention_rows = kPassBlocks * kBlockQueries,
-      .attention_step = kBlockQueries,
+      .attention_rows = kPassBlocks * kQueries<Isa>,
+      .attention_step = kQueries<Isa>,
       .attention_scratch = &attention_scratch<Isa>,
       .attend = &bf16_attend<Isa>,
   };

@@ -9,6 +9,8 @@
 #include <cstdint>
 
 #include "kernels/attention_row.hpp"
+#include "kernels/bf16/product.hpp"
+#include "kernels/bf16/tiles.hpp"
 #include "kernels/transpose.hpp"
 
 namespace attn::kernels {
@@ -17,9 +19,23 @@ ATTN_INLINE float widen(std::uint16_t number) noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(number) << 16);
 }
 
-/// Whether keys do not lie in pairs: then they are copied, tile by tile.
-ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head) noexcept {
-  return head.head_dim % 2 != 0 || head.key_row % 2 != 0;
+/// Pairs in a query or a key, in whole tiles where there are tiles.
+template <class Isa>
+constexpr index pair_depth(index head_dim) noexcept {
+  return round_up((head_dim + 1) / 2, kTiles<Isa> ? kTileEdge : 1);
+}
+
+/// Whether the keys of a tile of scores, which begins at key0, do not lie as products need them:
+/// then they are copied.
+template <class Isa>
+ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head, index key0) noexcept {
+  if (head.head_dim % 2 != 0 || head.key_row % 2 != 0) return true;
+  if constexpr (kTiles<Isa>) {
+    // Rows that take the same place in a first-level cache drive each other out of it.
+    return head.head_dim % (2 * kTileEdge) != 0 || head.key_row % (2 * kCacheAlias) == 0 ||
+           (head.num_keys % kTileEdge != 0 && head.num_keys - key0 < Isa::kTileKeys);
+  }
+  return false;
 }
 
 /// Pairs of depth for each query: queries (pairs of depth × to_row), those of `lanes` lanes; beyond
@@ -81,16 +97,43 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
   }
 }
 
-/// Keys from key0 on, in pairs of depth.
+/// The same for tiles: for each column of the values a row of pairs, those of 32 keys; then those
+/// of the next 32. `memory` holds kTileEdge × cols pairs.
+template <class Isa, class Keep>
+void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys, index cols,
+                          Keep&& keep, Bf16Pair* memory, Bf16Pair* pairs) noexcept {
+  constexpr index kW = kWidth<Isa>;
+  for (index j = 0; j < keys; j += 2 * kTileEdge, pairs += kTileEdge * cols) {
+    const index count = std::min(2 * kTileEdge, keys - j);
+    pair_values(head, key0 + j, count, cols, keep, memory);
+    std::fill(memory + (count + 1) / 2 * cols, memory + kTileEdge * cols, Bf16Pair{});
+    for (index pair = 0; pair < kTileEdge; pair += kW) {
+      const float* rows[kW];
+      for (index r = 0; r < kW; ++r) {
+        rows[r] = reinterpret_cast<const float*>(memory + (pair + r) * cols);
+      }
+      for (index c = 0; c < cols; c += 4) {
+        Floats<Isa> columns[4];
+        load_columns<Isa>(rows, c, columns);
+        unroll<4>([&](auto i) __attribute__((always_inline)) {
+          store_elements<Isa>(columns[i], pairs + (c + i) * kTileEdge + pair);
+        });
+      }
+    }
+  }
+}
+
+/// Keys from key0 on, in pairs of depth; for tiles in whole ones, with zeros beyond.
+template <class Isa>
 ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
                            Bf16Pair* pairs) noexcept {
-  for (index j = 0; j < keys; ++j) {
-    const std::uint16_t* from = head.key + (key0 + j) * head.key_row;
-    for (index d = 0; d < head.head_dim; d += 2, ++pairs) {
-      const std::uint32_t first = from[d];
-      const std::uint32_t second = d + 1 < head.head_dim ? from[d + 1] : 0;
-      *pairs = std::bit_cast<Bf16Pair>(first | second << 16);
-    }
+  const index row = pair_depth<Isa>(head.head_dim);
+  for (index j = 0; j < keys; ++j, pairs += row) {
+    pair_row(head.head_dim, head.key + (key0 + j) * head.key_row, 1, pairs);
+    std::fill(pairs + (head.head_dim + 1) / 2, pairs + row, Bf16Pair{});
+  }
+  if constexpr (kTiles<Isa>) {
+    std::fill_n(pairs, (round_up(keys, kTileEdge) - keys) * row, Bf16Pair{});
   }
 }
 

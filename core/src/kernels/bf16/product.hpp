@@ -45,7 +45,9 @@ index bf16_product_scratch(index depth) noexcept {
 template <class Isa>
 void bf16_product(const Bf16ProductArgs& p, float* scratch) noexcept {
   const index pairs = (p.depth + 1) / 2;
-  const bool copies = p.a || p.a_col != 1 || p.a_row % 2 != 0 || p.depth % 2 != 0 ||
+  [[maybe_unused]] const TileSession<Isa> session(tile_height(p.rows));
+  constexpr index kWhole = kTiles<Isa> ? 2 * kTileEdge : 2;
+  const bool copies = p.a || p.a_col != 1 || p.a_row % 2 != 0 || p.depth % kWhole != 0 ||
                       p.a_row % (2 * kCacheAlias) == 0;
   const auto copy_rows = [&](const ProductBlock& block, Bf16Pair* copy, index row) {
     // The last pair may have one number.
@@ -57,6 +59,14 @@ void bf16_product(const Bf16ProductArgs& p, float* scratch) noexcept {
       } else {
         pair_row(count, p.bf16_a + from, p.a_col, copy + r * row);
       }
+      if constexpr (kTiles<Isa>) {
+        std::fill(copy + r * row + (count + 1) / 2,
+                  copy + r * row + round_up(block.depth, kTileEdge), Bf16Pair{});
+      }
+    }
+    if constexpr (kTiles<Isa>) {
+      const index rows = round_up(block.rows, tile_height(p.rows));
+      std::fill(copy + block.rows * row, copy + rows * row, Bf16Pair{});
     }
   };
   product_blocks<Isa>({p.rows, p.cols, pairs, reinterpret_cast<const Bf16Pair*>(p.bf16_a),

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "kernels/simd.hpp"
+#include "kernels/isa/wasm_pair_loads.hpp"
 
 namespace attn::kernels {
 namespace {
 
-struct Isa {
+struct Isa : WasmPairLoads {
   using Arch = xsimd::wasm;
   static constexpr InstructionSet kInstructionSet = InstructionSet::kWasmSimd128;
   static constexpr int kRows = 2;

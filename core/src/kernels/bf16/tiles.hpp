@@ -1,0 +1,115 @@
+#pragma once
+
+// Products of bf16 pairs by a machine of tiles: eight registers of 16 rows of 64 bytes, and an
+// instruction that multiplies two of them and adds to a third. C (16 × 16 floats) += A (16 rows of
+// 16 pairs) · B (16 pairs × 16 columns).
+//
+// A step of 16 pairs is summed by itself before it is added to C, so the order of sums depends on
+// where steps begin: always at the first pair of what is summed. The last step is filled with
+// zeros.
+
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels/simd.hpp"
+
+namespace attn::kernels {
+
+/// Rows of a tile, and its columns in floats or pairs: what is packed in panels is made of tiles.
+inline constexpr index kTileEdge = kPanelWidth;
+inline constexpr index kTilePairs = kTileEdge * kTileEdge;
+/// Tiles of C that are summed at a time: the time that a product takes, 52 cycles, is that of some
+/// three which begin one after the other.
+inline constexpr int kTileGroup = 4;
+
+/// Tiles that so many rows take.
+constexpr index tiles_of(index rows) noexcept { return round_up(rows, kTileEdge) / kTileEdge; }
+
+/// Rows of a tile of A in a product of so many: few rows take as many of a tile.
+constexpr index tile_height(index rows) noexcept { return std::min(rows, kTileEdge); }
+
+/// The machine, if there is one, is set up for as long as this lives: a kernel's call. Its
+/// registers are then released: threads that wait have no state of 8 KB that the system would have
+/// to keep, and who else uses tiles on the thread, sets them up for himself, as calling conventions
+/// say. That takes some 200 cycles, of a call's 10,000 to 1,000,000.
+template <class Isa>
+class TileSession {
+ public:
+  /// For tiles of A, and so of C, with so many rows.
+  explicit TileSession([[maybe_unused]] index rows) noexcept {
+    if constexpr (kTiles<Isa>) Isa::Tiles::configure(static_cast<int>(rows));
+  }
+  ~TileSession() {
+    if constexpr (kTiles<Isa>) Isa::Tiles::release();
+  }
+  TileSession(const TileSession&) = delete;
+  TileSession& operator=(const TileSession&) = delete;
+};
+
+/// Where the tiles of A or B lie: distances in pairs.
+struct TileMatrix {
+  const Bf16Pair* data;
+  index row;   ///< between the rows of a tile
+  index step;  ///< between tiles along the depth
+  index next;  ///< between neighbours: rows of A, columns of B
+};
+
+/// C = or, with Add, += A · B for M × N tiles of C, over `steps` tiles along the depth and, if that
+/// is not null, one more whose tiles of B lie in `last_b` one after the other.
+///
+/// Registers 0 to 3 are C, 4 and 5 A, 6 and 7 B: with 2 × 2 tiles of C each is loaded once a step,
+/// four loads of 8 cycles for four products of 16.
+template <class Tiles, int M, int N, bool Add>
+ATTN_INLINE void tile_product(index steps, TileMatrix a, TileMatrix b, const Bf16Pair* last_b,
+                              float* c, index c_row) noexcept {
+  static_assert(M * N <= kTileGroup);
+  constexpr index kBytes = sizeof(float);
+  const auto each_c = [&](auto&& body) __attribute__((always_inline)) {
+    unroll<M * N>([&](auto i) __attribute__((always_inline)) {
+      body(i, c + i / N * kTileEdge * c_row + i % N * kTileEdge);
+    });
+  };
+  const auto step = [&](const Bf16Pair* from_b, index b_next) __attribute__((always_inline)) {
+    unroll<M>([&](auto m) __attribute__((always_inline)) {
+      Tiles::template load<4 + m % 2>(a.data + m * a.next, a.row * kBytes);
+      unroll<N>([&](auto n) __attribute__((always_inline)) {
+        if constexpr (m == 0 || N > 2) {
+          Tiles::template load<6 + n % 2>(from_b + n * b_next, b.row * kBytes);
+        }
+        Tiles::template dot<m * N + n, 4 + m % 2, 6 + n % 2>();
+      });
+    });
+  };
+  each_c([&](auto i, float* tile) __attribute__((always_inline)) {
+    if constexpr (Add) {
+      Tiles::template load<i>(tile, c_row * kBytes);
+    } else {
+      Tiles::template zero<i>();
+    }
+  });
+  for (; steps > 0; --steps, a.data += a.step, b.data += b.step) step(b.data, b.next);
+  if (last_b) step(last_b, kTilePairs);
+  each_c([&](auto i, float* tile)
+             __attribute__((always_inline)) { Tiles::template store<i>(tile, c_row * kBytes); });
+}
+
+/// Calls body(row, col, M, N) for groups of M × N tiles that cover rows × cols tiles.
+template <class Body>
+ATTN_INLINE void for_tile_groups(index rows, index cols, Body&& body) noexcept {
+  constexpr std::integral_constant<int, 1> kOne;
+  constexpr std::integral_constant<int, 2> kTwo;
+  constexpr std::integral_constant<int, kTileGroup> kAll;
+  index col = 0;
+  for (; rows == 1 && col + kTileGroup <= cols; col += kTileGroup) body(0, col, kOne, kAll);
+  for (; col + 2 <= cols; col += 2) {
+    index row = 0;
+    for (; row + 2 <= rows; row += 2) body(row, col, kTwo, kTwo);
+    if (row < rows) body(row, col, kOne, kTwo);
+  }
+  if (col == cols) return;
+  index row = 0;
+  for (; row + kTileGroup <= rows; row += kTileGroup) body(row, col, kAll, kOne);
+  for (; row < rows; ++row) body(row, col, kOne, kOne);
+}
+
+}  // namespace attn::kernels

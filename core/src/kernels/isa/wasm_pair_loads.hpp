@@ -1,0 +1,66 @@
+#pragma once
+
+#include <wasm_simd128.h>
+
+#include "attn/element_type.hpp"
+#include "kernels/simd.hpp"
+
+namespace attn::kernels {
+namespace {
+
+/// Eight stored numbers at once as two vectors of floats: fewer instructions than four at a time.
+struct WasmPairLoads {
+  using Floats4 = xsimd::batch<float, xsimd::wasm>;
+  struct Pair {
+    Floats4 low, high;
+  };
+  /// What has been seen of numbers that were loaded.
+  using Seen = v128_t;
+
+  static ATTN_INLINE Seen nothing_seen() noexcept { return wasm_i16x8_splat(0); }
+
+  /// Of float16, floats of 2^-112 times the size: the bits at their places, without any look at the
+  /// exponents. Infinities and NaN become finite, which in_range() then tells.
+  static ATTN_INLINE Pair load_pair(const Float16* from, Seen& seen) noexcept {
+    const v128_t bits = wasm_v128_load(from);
+    seen = wasm_u16x8_max(seen, wasm_i16x8_add(bits, bits));
+    const v128_t upper = wasm_v128_and(wasm_i16x8_shr(bits, 3), wasm_u16x8_splat(0x8FFF));
+    const v128_t lower = wasm_i16x8_shl(bits, 13);
+    return interleave(lower, upper);
+  }
+  static ATTN_INLINE Pair load_pair(const BFloat16* from, Seen& /*seen*/) noexcept {
+    return interleave(wasm_i16x8_splat(0), wasm_v128_load(from));
+  }
+  static ATTN_INLINE Pair load_pair(const std::int8_t* from, Seen& /*seen*/) noexcept {
+    const v128_t words = wasm_i16x8_load8x8(from);
+    return {Floats4(wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(words))),
+            Floats4(wasm_f32x4_convert_i32x4(wasm_i32x4_extend_high_i16x8(words)))};
+  }
+
+  static ATTN_INLINE bool in_range(Seen seen) noexcept {
+    return !wasm_v128_any_true(wasm_u16x8_ge(seen, wasm_u16x8_splat(0xF800)));
+  }
+
+  /// Whether few of the numbers are subnormal: as floats of 2^-112 times the size they are
+  /// subnormal, too, and those are slow on some machines.
+  static ATTN_INLINE bool is_mostly_normal(const Float16* numbers, index count) noexcept {
+    index subnormal = 0;
+    for (index i = 0; i + 8 <= count; i += 8) {
+      const v128_t bits = wasm_v128_load(numbers + i);
+      // Zero becomes the largest.
+      const v128_t twice = wasm_i16x8_sub(wasm_i16x8_add(bits, bits), wasm_i16x8_splat(1));
+      subnormal += __builtin_popcount(
+          static_cast<unsigned>(wasm_i16x8_bitmask(wasm_u16x8_lt(twice, wasm_u16x8_splat(0x7FF)))));
+    }
+    return subnormal * 32 <= count;
+  }
+
+ private:
+  static ATTN_INLINE Pair interleave(v128_t lower, v128_t upper) noexcept {
+    return {Floats4(wasm_i16x8_shuffle(lower, upper, 0, 8, 1, 9, 2, 10, 3, 11)),
+            Floats4(wasm_i16x8_shuffle(lower, upper, 4, 12, 5, 13, 6, 14, 7, 15))};
+  }
+};
+
+}  // namespace
+}  // namespace attn::kernels

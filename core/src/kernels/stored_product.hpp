@@ -1,0 +1,176 @@
+#pragma once
+
+// Products with matrices of 16-bit numbers, which are widened to floats: of one or a few rows as
+// they are loaded, and for many rows panel by panel beforehand. Sums are formed in the order of the
+// product of floats, so that bits are those of float32 weights of the same values.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/elements.hpp"
+#include "kernels/matrix_product.hpp"
+
+namespace attn::kernels {
+
+/// A finite float16 number, in the low half of each lane. Its exponent is corrected by a product,
+/// which is exact, and makes subnormal numbers normal.
+template <class Isa>
+ATTN_INLINE Floats<Isa> widen_finite_float16(
+    xsimd::batch<std::uint32_t, typename Isa::Arch> bits) noexcept {
+  using I = xsimd::batch<std::int32_t, typename Isa::Arch>;
+  const I shifted = xsimd::bitwise_cast<std::int32_t>(bits << 16) >> 3;
+  return xsimd::bitwise_cast<float>(shifted & I(std::int32_t(0x8FFF'FFFFU))) *
+         Floats<Isa>(0x1p112F);
+}
+
+/// A vector of row k of a panel: of float16 the rows lie one after the other, of bfloat16 two of
+/// them in pairs. `column` is where the vector is in row 0.
+template <class Isa>
+ATTN_INLINE Floats<Isa> load_panel(const Float16* column, index k) noexcept {
+  const Float16* const from = column + k * kPanelWidth;
+  if constexpr (requires { Isa::load_float16(from); }) {
+    return Isa::load_float16(from);
+  } else {
+    return widen_finite_float16<Isa>(Isa::load_words(from));
+  }
+}
+template <class Isa>
+ATTN_INLINE Floats<Isa> load_panel(const Bf16Pair* column, index k) noexcept {
+  using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
+  const void* const pairs = column + k / 2 * kPanelWidth;
+  const U words = U::load_unaligned(static_cast<const std::uint32_t*>(pairs));
+  // The first numbers of pairs are in the low halves.
+  return xsimd::bitwise_cast<float>((words << (k % 2 == 0 ? 16 : 0)) & U(0xFFFF'0000U));
+}
+
+/// The panel that column `col` lies in, from there on.
+ATTN_INLINE const Float16* panel_column(const Float16* packed, index depth, index col) noexcept {
+  return packed + col / kPanelWidth * kPanelWidth * depth + col % kPanelWidth;
+}
+ATTN_INLINE const Bf16Pair* panel_column(const Bf16Pair* packed, index depth, index col) noexcept {
+  return packed + col / kPanelWidth * kPanelWidth * ((depth + 1) / 2) + col % kPanelWidth;
+}
+
+/// function(pointer) with the type of what panels consist of.
+template <class Function>
+ATTN_INLINE void with_panels(ElementType type, const void* panels, Function&& function) noexcept {
+  if (type == ElementType::kFloat16) return function(static_cast<const Float16*>(panels));
+  function(static_cast<const Bf16Pair*>(panels));
+}
+
+/// Rows of A that a vector of B is widened for. (Eight would take the same place in a first-level
+/// cache where rows lie kCacheAlias apart.) In WebAssembly it is one, for code is to be small
+/// there.
+template <class Isa>
+inline constexpr int kStoredRows = Isa::kSteps > 1 ? 4 : 1;
+/// Vectors of a tile: so many that others are added to while a sum is under way.
+template <class Isa, int Rows>
+inline constexpr int kStoredVectors = kWidth<Isa> == kPanelWidth ? 4 : 8 / Rows;
+/// Beyond so many rows it is faster to widen panels once.
+template <class Isa>
+inline constexpr index kFewRows = kWidth<Isa> == kPanelWidth ? 16
+                                  : kStoredRows<Isa> == 1    ? 2
+                                                             : 8;
+
+/// Columns of `Rows` rows from `col` on.
+template <class Isa, int Rows, class Panel>
+void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, index col) noexcept {
+  using F = Floats<Isa>;
+  constexpr int kVectors = kStoredVectors<Isa, Rows>;
+  constexpr index kW = kWidth<Isa>;
+  const Panel* b[kVectors];
+  // A vector wholly beyond the last panel is never stored; let it read the first one instead.
+  unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+    const index c = col + v * kW;
+    b[v] = panel_column(packed_b, p.depth, c < p.cols ? c : 0);
+  });
+  const float* a = p.a + row * p.a_row;
+  F total[Rows][kVectors];
+  const index block = depth_block(p.depth);
+  for (index begin = 0; begin < p.depth; begin += block) {
+    const index end = std::min(begin + block, p.depth);
+    F sum[Rows][kVectors];
+    unroll<Rows>([&](auto r) __attribute__((always_inline)) {
+      unroll<kVectors>([&](auto v) __attribute__((always_inline)) { sum[r][v] = F(0.0F); });
+    });
+    const auto step = [&](index k) __attribute__((always_inline)) {
+      F values[kVectors];
+      unroll<kVectors>(
+          [&](auto v) __attribute__((always_inline)) { values[v] = load_panel<Isa>(b[v], k); });
+      unroll<Rows>([&](auto r) __attribute__((always_inline)) {
+        const F factor(a[r * p.a_row + k * p.a_col]);
+        unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+          sum[r][v] = Isa::madd(factor, values[v], sum[r][v]);
+        });
+      });
+    };
+    index k = begin;
+    if constexpr (Isa::kSteps > 1) {
+      // Both rows of a pair come of one load.
+      if (k % 2 != 0) step(k++);
+      for (; k + 2 <= end; k += 2) {
+        const index even = k & ~index{1};
+        step(even);
+        step(even | 1);
+      }
+    }
+    for (; k < end; ++k) step(k);
+    unroll<Rows>([&](auto r) __attribute__((always_inline)) {
+      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+        total[r][v] = begin == 0 ? sum[r][v] : sum[r][v] + total[r][v];
+      });
+    });
+  }
+  const index count = std::min(kVectors * kW, p.cols - col);
+  unroll<Rows>([&](auto r) __attribute__((always_inline)) {
+    float tile[kVectors * kW];
+    unroll<kVectors>(
+        [&](auto v) __attribute__((always_inline)) { total[r][v].store_unaligned(tile + v * kW); });
+    float* c = p.c + (row + r) * p.c_row + col * p.c_col;
+    for (index j = 0; j < count; ++j) {
+      c[j * p.c_col] = p.bias ? tile[j] + p.bias[col + j] : tile[j];
+    }
+  });
+}
+
+/// All columns of `Rows` rows after another, and of the rest.
+template <class Isa, int Rows, class Panel>
+void stored_rows(const StoredProductArgs& p, const Panel* packed_b, index row) noexcept {
+  for (; row + Rows <= p.rows; row += Rows) {
+    for (index col = 0; col < p.cols; col += kStoredVectors<Isa, Rows> * kWidth<Isa>) {
+      stored_tile<Isa, Rows>(p, packed_b, row, col);
+    }
+  }
+  if constexpr (Rows > 1) stored_rows<Isa, Rows / 2>(p, packed_b, row);
+}
+
+template <class Isa>
+void stored_product(const StoredProductArgs& p) noexcept {
+  with_panels(p.type, p.packed_b,
+              [&](const auto* packed_b) { stored_rows<Isa, kStoredRows<Isa>>(p, packed_b, 0); });
+}
+
+template <class Isa>
+void widen_panels(ElementType type, index cols, index depth, const void* from, float* to) noexcept {
+  // Also what is not finite.
+  const auto load_any = [](const auto* column, index k) __attribute__((always_inline)) {
+    if constexpr (std::is_same_v<decltype(column), const Float16*>) {
+      return load<Isa>(column + k * kPanelWidth);
+    } else {
+      return load_panel<Isa>(column, k);
+    }
+  };
+  with_panels(type, from, [&](const auto* packed) {
+    for (index col = 0; col < cols; col += kPanelWidth, to += kPanelWidth * depth) {
+      const auto* column = panel_column(packed, depth, col);
+      for (index k = 0; k < depth; ++k) {
+        unroll<kPanelWidth / kWidth<Isa>>([&](auto v) __attribute__((always_inline)) {
+          load_any(column + v * kWidth<Isa>, k)
+              .store_unaligned(to + k * kPanelWidth + v * kWidth<Isa>);
+        });
+      }
+    }
+  });
+}
+
+}  // namespace attn::kernels

@@ -1,0 +1,100 @@
+#pragma once
+
+// A machine of tiles in plain C++, for kernels of any vectors. In an anonymous namespace, as each
+// file that includes it is compiled for another instruction set.
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/kernel_table.hpp"
+
+namespace attn::kernels {
+namespace {
+
+float flushed(float x) noexcept {
+  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x;
+}
+
+/// a·b + c, rounded once, to nearest even, with zeros for subnormal numbers.
+float multiply_add(float a, float b, float c) noexcept {
+  return flushed(std::fma(flushed(a), flushed(b), flushed(c)));
+}
+
+float first_of(float pair) noexcept {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) << 16);
+}
+float second_of(float pair) noexcept {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) & 0xFFFF0000U);
+}
+
+/// What Intel's manual says of ldtilecfg, tilerelease, tilezero, tileloadd, tilestored and
+/// tdpbf16ps. Registers that are not set up are a fault, as they are on a machine.
+struct EmulatedTiles {
+  static void configure(int rows) noexcept {
+    rows_ = rows;
+    std::memset(registers_, 0, sizeof registers_);
+  }
+  static void release() noexcept {
+    check();
+    rows_ = 0;
+  }
+  template <int T>
+  static void zero() noexcept {
+    check();
+    std::memset(registers_[T], 0, sizeof registers_[T]);
+  }
+  template <int T>
+  static void load(const void* from, index row_bytes) noexcept {
+    zero<T>();
+    for (int row = 0; row < rows_of(T); ++row) {
+      std::memcpy(registers_[T][row], static_cast<const char*>(from) + row * row_bytes, kRowBytes);
+    }
+  }
+  template <int T>
+  static void store(float* to, index row_bytes) noexcept {
+    check();
+    for (int row = 0; row < rows_of(T); ++row) {
+      std::memcpy(reinterpret_cast<char*>(to) + row * row_bytes, registers_[T][row], kRowBytes);
+    }
+  }
+  template <int C, int A, int B>
+  static void dot() noexcept {
+    check();
+    multiply(registers_[C], registers_[A], registers_[B], rows_of(C));
+  }
+
+ private:
+  static constexpr int kEdge = 16;
+  static constexpr int kRowBytes = 64;
+  using Register = float[kEdge][kEdge];
+
+  static int rows_of(int tile) noexcept { return tile < 6 ? rows_ : kEdge; }
+  static void check() noexcept {
+    if (rows_ == 0) std::abort();
+  }
+
+  __attribute__((noinline)) static void multiply(Register& c, const Register& a, const Register& b,
+                                                 int rows) noexcept {
+    for (int m = 0; m < rows; ++m) {
+      float first[kEdge] = {}, second[kEdge] = {};
+      for (int k = 0; k < kEdge; ++k) {
+        for (int n = 0; n < kEdge; ++n) {
+          first[n] = multiply_add(first_of(a[m][k]), first_of(b[k][n]), first[n]);
+          second[n] = multiply_add(second_of(a[m][k]), second_of(b[k][n]), second[n]);
+        }
+      }
+      for (int n = 0; n < kEdge; ++n) {
+        const float sum = flushed(first[n] + second[n]);
+        c[m][n] = flushed(flushed(c[m][n]) + sum);
+      }
+    }
+  }
+
+  static inline thread_local int rows_ = 0;
+  static inline thread_local Register registers_[8];
+};
+
+}  // namespace
+}  // namespace attn::kernels
