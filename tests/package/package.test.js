@@ -3,7 +3,14 @@
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -34,10 +41,11 @@ after(() => project.remove());
  * What a module of the project prints.
  * @param {string} name
  * @param {string[]} [flags]
+ * @param {string[]} [given] to the module
  */
-async function run(name, flags = []) {
+async function run(name, flags = [], given = []) {
   const options = { cwd: project.folder, timeout: 60000 };
-  return (await promisify(execFile)(process.execPath, [...flags, name], options)).stdout;
+  return (await promisify(execFile)(process.execPath, [...flags, name, ...given], options)).stdout;
 }
 
 /** The numbers in a text. @param {string} text */
@@ -239,6 +247,25 @@ test('example_safetensors', async () => {
   const score = Math.exp(1 / Math.SQRT2);
   const [own, other] = [score / (score + 1), 1 / (score + 1)];
   assertClose(numbersIn(output), [2 * own, 3 * other, 2 * other, 3 * own]);
+});
+
+test('example_language_model', async () => {
+  const recorded = join(kRoot, 'tests/native/models/recorded/gpt2');
+  const ids = [3, 7, 11, 2];
+  const folder = join(project.folder, 'gpt2');
+  mkdirSync(folder);
+  for (const name of ['model.safetensors', 'config.json']) {
+    copyFileSync(join(recorded, name), join(folder, name));
+  }
+  const said = withoutTypes(await run('languageModel.js', [], ['gpt2', ...ids.map(String)]));
+  const [family, next, looks, writes] = said.split(/next|looks|writes/);
+  assert.match(family, /family gpt2 with 2 layers/);
+  const written = numbersIn(writes);
+  assert.equal(written.length, 4);
+  assert.deepEqual(numbersIn(next), written.slice(0, 1));
+  const shares = numbersIn(looks);
+  assert.equal(shares.length, ids.length);
+  assert.ok(Math.abs(shares.reduce((sum, share) => sum + share, 0) - 1) < 1e-5, looks);
 });
 
 test('example_training', async () => {

@@ -113,6 +113,34 @@ await everyVariant(
       if (firstRow === 0) assert.deepEqual(got.shape, want.shape);
     };
 
+    test('weights_are_kept_as_stored_and_give_the_logits_of_float32', async () => {
+      const types = { llama: 'bfloat16', gpt2_prefix: 'float16', gpt2: 'float32' };
+      for (const [name, weightType] of Object.entries(types)) {
+        const files = asBlobs(filesOf(name));
+        const stored = await attn.loadModel(files);
+        const floats = await attn.loadModel(files, { weightType: 'float32' });
+        assert.equal(stored.description.weightType, weightType);
+        assert.equal(floats.description.weightType, 'float32');
+        const is16 = weightType !== 'float32';
+        assert.equal(2 * stored.description.memory < floats.description.memory, is16);
+        const ids = [1, 5, 3, 7, 7, 2];
+        assert.deepEqual(stored.forward(ids).logits, floats.forward(ids).logits);
+        // A token by itself goes through another kernel.
+        assert.deepEqual(stored.forward([4]).logits, floats.forward([4]).logits);
+        assert.deepEqual(stored.stateDict(), floats.stateDict());
+        stored.dispose();
+        floats.dispose();
+      }
+      const rounded = await attn.loadModel(asBlobs(filesOf('gpt2')), { weightType: 'bfloat16' });
+      assert.equal(rounded.description.weightType, 'bfloat16');
+      rounded.dispose();
+      const wrong = /** @type {any} */ ({ weightType: 'int8' });
+      await assert.rejects(
+        attn.loadModel(asBlobs(filesOf('gpt2')), wrong),
+        error('invalid_argument', /weightType/),
+      );
+    });
+
     for (const [name, [family, hints]] of Object.entries(kModels)) {
       test(`${name}_gives_what_pytorch_computes`, async () => {
         const recorded = recordedOf(name);
@@ -310,7 +338,9 @@ test('what_an_object_that_is_gone_has_left_free_counts_as_memory', async () => {
   };
   const small = await load({ models: true, variant: 'simd128' });
   const megabytes = async () => {
-    const refusal = await small.loadModel(files).catch((/** @type {unknown} */ thrown) => thrown);
+    const refusal = await small
+      .loadModel(files, { weightType: 'float32' })
+      .catch((/** @type {unknown} */ thrown) => thrown);
     assert.ok(error('unsupported', /^weights: .* at most the \d+ MB that there are$/)(refusal));
     return Number(/most the (\d+) MB/.exec(/** @type {AttnError} */ (refusal).message)?.[1]);
   };
@@ -365,6 +395,7 @@ test('a_description_reads_no_weights', async () => {
     ...{ family: 'gemma3_text', numParameters: 12_478, memory: rest.memory, vocabSize: 33 },
     ...{ maxPositions: 0, sinusoidal: false, numTokenTypes: 0, causal: true, hasLogits: true },
     ...{ tied: true, hasPooler: false, finalSoftcap: 0, unusedTensors: [] },
+    weightType: 'bfloat16',
     unusedFields: ['architectures.0', 'max_position_embeddings'],
   });
   assert.deepEqual(

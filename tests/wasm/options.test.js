@@ -15,7 +15,10 @@ const models = await load({ variant: 'simd128', models: true });
 const recorded = join(kRoot, 'tests/native/models/recorded/attn_rotary/model.safetensors');
 const file = new Uint8Array(readFileSync(recorded));
 const model = await models.loadModel(file);
-const hints = { numHeads: 2, activation: 'gelu', normFirst: true, causal: true };
+const hints = {
+  ...{ numHeads: 2, activation: 'gelu', normFirst: true, causal: true },
+  weightType: 'bfloat16',
+};
 const loading = { onProgress: undefined, signal: undefined };
 
 const zeros = (/** @type {number[]} */ ...shape) => ({
@@ -107,7 +110,7 @@ const calls = [
   [
     'scaledDotProductAttention',
     (o) => attn.scaledDotProductAttention(x, x, x, o),
-    { ...attention, layout: 'bhnd', numHeads: 1, numKvHeads: 1 },
+    { ...attention, layout: 'bhnd', numHeads: 1, numKvHeads: 1, outputType: 'float16' },
   ],
   ['maskedSoftmax', (o) => attn.maskedSoftmax(x, o), { validLens: [1, 1], mask }],
   [

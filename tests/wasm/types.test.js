@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '../..');
 /** What a user writes; the lines marked must not compile. */
 const example = `
 import { load, AttnError } from 'attn';
-import type { Attn, AttentionResult, MultiHeadAttention, Tensor, Variant } from 'attn';
+import type { Attn, AttentionResult, CacheType, ElementsLike, HalfTensor, MultiHeadAttention, Tensor, Variant } from 'attn';
 import { load as loadInWorker } from 'attn/worker';
 import type { Remote, RemoteAttn } from 'attn/worker';
 import { serve } from 'attn/worker/serve';
@@ -27,6 +27,15 @@ const result: AttentionResult = attn.scaledDotProductAttention(x, x, { data: [1,
   needWeights: true,
 });
 const weights: Tensor | undefined = result.weights;
+{
+  using cache = new attn.KeyValueCache({ numKvHeads: 1, headDim: 8, type: 'int8' });
+  const type: CacheType = cache.type;
+  const bits: ElementsLike = { data: new Uint16Array(8), shape: [1, 1, 1, 8], type: 'bfloat16' };
+  cache.append(bits, bits);
+  const cached: Tensor = attn.scaledDotProductAttention(bits, cache, { needWeights: true }).weights;
+  const half: HalfTensor = attn.scaledDotProductAttention(bits, cache, { outputType: 'float16' }).output;
+  const both: HalfTensor = attn.scaledDotProductAttention(half, bits, bits, { outputType: 'bfloat16' }).output;
+}
 const first: number = result.output.data[0]!;
 const encoding: Tensor = attn.sinusoidalEncoding({ length: 4, dModel: 8, layout: 'concatenated' });
 const matrix: Tensor = attn.shiftMatrix({ dModel: 8, delta: -0.5, base: 100 });
@@ -45,6 +54,8 @@ const remoteResult: AttentionResult = await remoteLayer
   .with({ signal: AbortSignal.timeout(1000), transfer: [x.data.buffer as ArrayBuffer] })
   .forward(x, x, x, { causal: true });
 await remoteLayer.dispose();
+const remoteCache = await new remote.KeyValueCache({ numKvHeads: 1, headDim: 8, type: 'float16' });
+const remoteHalf: HalfTensor = (await remote.scaledDotProductAttention(x, remoteCache, { outputType: 'float16' })).output;
 const tasks = {
   *count(attn: Attn, to: number): Generator<number, string> {
     for (let i = 0; i < to; ++i) yield i;

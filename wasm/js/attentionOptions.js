@@ -13,10 +13,11 @@ import {
 
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { ElementsLike } from './elementType.js' */
 /** @import { Names } from './options.js' */
 /** @import { T5BiasOptions } from './t5Bias.js' */
 /** @import { Integers, Mask, Ranks, TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /** Which distances share a bucket of T5's bias. */
 export const kT5Rule = { maxDistance: size(128), bidirectional: flag(true) };
@@ -221,19 +222,20 @@ export function sizesOf(shape) {
 /**
  * Writes queries, keys and values of one rank, whose batches and lengths fit together.
  * @param {Call} call
- * @param {TensorLike} query
- * @param {TensorLike} key
- * @param {TensorLike} value
+ * @param {ElementsLike | TensorHandle} query
+ * @param {ElementsLike | TensorHandle} key
+ * @param {ElementsLike | TensorHandle} value
  * @param {Ranks} ranks
+ * @param {'floats' | 'elements'} types  that they may have
  * @param {number} [numHeads]  as for Call.floats()
  * @param {number} [numKvHeads]
  */
-export function writeInputs(call, query, key, value, ranks, numHeads, numKvHeads) {
-  const shape = call.floats('query', query, ranks, numHeads);
+export function writeInputs(call, query, key, value, ranks, types, numHeads, numKvHeads) {
+  const shape = call[types]('query', query, ranks, numHeads);
   const sameRank = kSameRank[query.shape.length];
   const q = sizesOf(shape);
-  const k = sizesOf(call.floats('key', key, sameRank, numKvHeads));
-  const v = sizesOf(call.floats('value', value, sameRank, numKvHeads));
+  const k = sizesOf(call[types]('key', key, sameRank, numKvHeads));
+  const v = sizesOf(call[types]('value', value, sameRank, numKvHeads));
   checkEqual('key', 'batch', k.batch, 'the batch of query', q.batch);
   checkEqual('value', 'batch', v.batch, 'the batch of query', q.batch);
   checkEqual('key', 'length', k.length, 'the length of value', v.length);

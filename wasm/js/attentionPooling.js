@@ -139,7 +139,7 @@ const kRanks = { 2: '(Nq, D)', 3: '(B, Nq, D)' };
  * @returns {Record<string, Result | undefined>}
  */
 export function writePooling(call, query, key, value, options, writeScoring) {
-  const { shape, q, k, v } = writeInputs(call, query, key, value, kRanks);
+  const { shape, q, k, v } = writeInputs(call, query, key, value, kRanks, 'floats');
   const output = call.result('output', shape.with(-1, v.width));
   writeScoring(q.width, k.width);
   writeChoiceOfKeys(call, options, q.batch, q.length, k.length);

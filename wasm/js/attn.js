@@ -41,6 +41,7 @@ import { tensor } from './tensorHandle.js';
 /** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { ElementsLike, ElementType } from './elementType.js' */
 /** @import { LinearOptions } from './linear.js' */
 /** @import { EmbeddingOptions } from './embedding.js' */
 /** @import { AddNormOptions, LayerNormOptions } from './layerNorm.js' */
@@ -365,24 +366,59 @@ export class Attn {
    * Scores go through: scale and relative keys, softcap, bias (ALiBi, T5, additive), exclusion, softmax,
    * dropout; each stage can be asked for. What is excluded is skipped: NaN and infinity in it have no effect.
    * A query with nothing to attend to gives output 0, weights 0 and log-sum-exp −∞. Memory is linear in
-   * N, unless a stage is asked for.
+   * N, unless a stage is asked for. Sums, softmax and log-sum-exp are float32, whatever the element types.
    *
    * @template {boolean} [Scaled=false]
    * @template {boolean} [Capped=false]
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
-   * @param {TensorLike} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
-   * @param {TensorLike} key  (B, Hkv, Nk, D), of the same rank; Hq is a multiple of Hkv, and query head h
-   *   reads key head h / (Hq/Hkv)
-   * @param {TensorLike} value  (B, Hkv, Nk, Dv), of the same rank
-   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
-   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} `output`
+   * @template {ElementType} [Output='float32']
+   * @overload
+   * @param {ElementsLike | TensorHandle} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
+   * @param {ElementsLike | TensorHandle} key  (B, Hkv, Nk, D), of the same rank; Hq is a multiple of Hkv, and
+   *   query head h reads key head h / (Hq/Hkv)
+   * @param {ElementsLike | TensorHandle} value  (B, Hkv, Nk, Dv), of the same rank
+   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>} [options]
+   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>} `output`
    *   (B, Hq, Nq, Dv), and the stages asked for, (B, Hq, Nq, Nk)
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
    */
-  scaledDotProductAttention(query, key, value, options = {}) {
-    return scaledDotProductAttention(this.#runtime, query, key, value, options);
+  /**
+   * The same over the keys and values of a cache, which are read as they are stored:
+   *
+   * ```js
+   * cache.append(newKeys, newValues);
+   * const { output } = attn.scaledDotProductAttention(newQueries, cache, {
+   *   causal: true,
+   *   diagonal: 'bottomRight',
+   * });
+   * ```
+   *
+   * @template {boolean} [Scaled=false]
+   * @template {boolean} [Capped=false]
+   * @template {boolean} [Biased=false]
+   * @template {boolean} [Weights=false]
+   * @template {boolean} [LogSumExp=false]
+   * @template {ElementType} [Output='float32']
+   * @overload
+   * @param {ElementsLike | TensorHandle} query  (B, Hq, Nq, D), or as `layout` or `numHeads` say
+   * @param {KeyValueCache<any>} cache  of the same batch and head dimension
+   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>} [options]
+   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
+   */
+  /**
+   * @param {any} query
+   * @param {any} key
+   * @param {any} [value]
+   * @param {any} [options]
+   * @returns {any}
+   */
+  scaledDotProductAttention(query, key, value, options) {
+    return key instanceof KeyValueCache
+      ? scaledDotProductAttention(this.#runtime, query, key, undefined, value)
+      : scaledDotProductAttention(this.#runtime, query, key, value, options);
   }
 
   /**

@@ -1,3 +1,4 @@
+import { bitsOf, elementTypeOf, kElementTypes } from './elementType.js';
 import { argumentError, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { outOfMemory } from './memory.js';
@@ -21,6 +22,7 @@ import {
 import { TensorHandle } from './tensorHandle.js';
 
 /** @import { Dropout } from './dropout.js' */
+/** @import { ElementsLike, ElementType, HalfTensor } from './elementType.js' */
 /** @import { AttnErrorCode } from './errors.js' */
 /** @import { ShownIntermediates } from './layer.js' */
 /** @import { Memory, Views } from './memory.js' */
@@ -53,6 +55,7 @@ const utf8Decoder = new TextDecoder();
  * @typedef {object} Result
  * @property {string} name
  * @property {readonly number[]} shape
+ * @property {ElementType} type
  * @property {number} bytes
  * @property {number} at  where the arguments have its address
  * @property {number} address  once run() has taken the memory
@@ -146,13 +149,14 @@ export class Call {
         values[at] = values[last.at];
         continue;
       }
-      const { length } = data;
+      const source = type === 'halves' ? bitsOf(data) : data;
+      const { length } = source;
       const size = memory[type].BYTES_PER_ELEMENT;
       const address = (values[at] = memory.take(name, size * length));
       const view = memory[type];
       const begin = address / size;
-      if (length > kShortCopy) view.set(data, begin);
-      else for (let i = 0; i < length; ++i) view[begin + i] = data[i];
+      if (length > kShortCopy) view.set(source, begin);
+      else for (let i = 0; i < length; ++i) view[begin + i] = source[i];
     }
   }
 
@@ -338,6 +342,30 @@ export class Call {
    */
   floats(name, tensor, ranks, numHeads) {
     checkTensor(name, tensor, ranks);
+    return this.#tensor(name, tensor, 'floats', numHeads);
+  }
+
+  /**
+   * The same of any element type, which comes before it.
+   * @param {string} name
+   * @param {ElementsLike | TensorHandle} tensor
+   * @param {Ranks} [ranks]
+   * @param {number} [numHeads]
+   */
+  elements(name, tensor, ranks, numHeads) {
+    checkTensor(name, tensor, ranks, kElementTypes);
+    const type = tensor instanceof TensorHandle ? 'float32' : elementTypeOf(name, tensor);
+    this.put(Kind.choice, kElementTypes.indexOf(type));
+    return this.#tensor(name, tensor, type === 'float32' ? 'floats' : 'halves', numHeads);
+  }
+
+  /**
+   * @param {string} name
+   * @param {ElementsLike | TensorHandle} tensor  checked
+   * @param {'floats' | 'halves'} view
+   * @param {number} [numHeads]
+   */
+  #tensor(name, tensor, view, numHeads) {
     let { shape } = tensor;
     /** @type {readonly number[] | undefined} */
     let strides;
@@ -350,7 +378,7 @@ export class Call {
       this.#view(Kind.floats, place.address, shape, strides);
     } else {
       const { data } = /** @type {NumbersLike} */ (tensor);
-      this.#copy(name, data, 'floats', shape, strides);
+      this.#copy(name, data, view, shape, strides);
     }
     return shape;
   }
@@ -445,14 +473,16 @@ export class Call {
    * @param {readonly number[]} shape
    * @param {readonly number[]} [seenAs]  the shape that the core sees, if another
    * @param {readonly number[]} [strides]  of that
+   * @param {ElementType} [type]
    * @returns {Result}
    */
-  result(name, shape, seenAs = shape, strides) {
-    const bytes = 4 * checkShape(name, shape);
+  result(name, shape, seenAs = shape, strides, type = 'float32') {
+    const wide = type === 'float32';
+    const bytes = (wide ? 4 : 2) * checkShape(name, shape);
     /** @type {Result} */
-    const result = { name, shape, bytes, at: this.#count + 1, address: 0 };
+    const result = { name, shape, type, bytes, at: this.#count + 1, address: 0 };
     this.#results.push(result);
-    this.#view(Kind.result, 0, seenAs, strides);
+    this.#view(wide ? Kind.result : Kind.halves, 0, seenAs, strides);
     return result;
   }
 
@@ -461,10 +491,26 @@ export class Call {
    * @param {string} name
    * @param {readonly number[]} shape
    * @param {number} [numHeads]  as for floats()
+   * @param {ElementType} [type]
    */
-  resultOfHeads(name, shape, numHeads) {
+  resultOfHeads(name, shape, numHeads, type) {
     const seen = numHeads === undefined ? undefined : seenAsHeads(name, shape, numHeads);
-    return this.result(name, shape, seen?.shape, seen?.strides);
+    return this.result(name, shape, seen?.shape, seen?.strides, type);
+  }
+
+  /**
+   * The same of a type that comes before it.
+   * @param {string} name
+   * @param {ElementType} type
+   * @param {readonly number[]} shape
+   * @param {number} [numHeads]
+   */
+  resultOfType(name, type, shape, numHeads) {
+    this.choice(`${name}Type`, type, kElementTypes);
+    if (this.as === 'handle' && type !== 'float32') {
+      throw invalid(`${name}Type`, type, `'float32' where results are handles`);
+    }
+    return this.resultOfHeads(name, shape, numHeads, type);
   }
 
   /**
@@ -486,10 +532,30 @@ export class Call {
    * @param {Result} result
    * @returns {any}
    */
-  give({ name, shape, address, block }) {
-    return block
-      ? new TensorHandle(this.#memory, block, address, shape)
-      : this.copyOut(name, shape, address);
+  give({ name, shape, type, address, block }) {
+    if (block) return new TensorHandle(this.#memory, block, address, shape);
+    if (type === 'float32') return this.copyOut(name, shape, address);
+    return this.#copyHalvesOut(name, shape, type, address);
+  }
+
+  /**
+   * @param {string} name
+   * @param {readonly number[]} shape
+   * @param {HalfTensor['type']} type
+   * @param {number} address
+   * @returns {HalfTensor}
+   */
+  #copyHalvesOut(name, shape, type, address) {
+    const length = sizeOf(shape);
+    try {
+      return {
+        data: this.#memory.part('halves', address, length).slice(),
+        shape: [...shape],
+        type,
+      };
+    } catch (error) {
+      throw outOfMemory(name, 2 * length, error);
+    }
   }
 
   /**

@@ -76,6 +76,9 @@ export { load } from './loader.js';
  * @typedef {import('./rmsNorm.js').RMSNormOptions} RMSNormOptions
  * @typedef {import('./keyValueCache.js').KeyValueCache} KeyValueCache
  * @typedef {import('./keyValueCache.js').KeyValueCacheOptions} KeyValueCacheOptions
+ * @typedef {import('./elementType.js').ElementsLike} ElementsLike
+ * @typedef {import('./elementType.js').ElementType} ElementType
+ * @typedef {import('./elementType.js').HalfTensor} HalfTensor
  * @typedef {import('./keyValueCache.js').CacheType} CacheType
  * @typedef {import('./keyValueCache.js').DecodingState} DecodingState
  * @typedef {import('./keyValueCache.js').LayerCaches} LayerCaches
@@ -149,7 +152,8 @@ export { load } from './loader.js';
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
- * @typedef {import('./scaledDotProductAttention.js').AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>} AttentionResult
+ * @template {import('./elementType.js').ElementType} [Output='float32']
+ * @typedef {import('./scaledDotProductAttention.js').AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>} AttentionResult
  */
 
 /**

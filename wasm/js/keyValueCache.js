@@ -1,11 +1,12 @@
 import { invalid } from './errors.js';
 import { NativeObject } from './nativeObject.js';
 import { choice, like, natural, size, writeOptions } from './options.js';
+import { checkShapeIs } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ElementsLike } from './elementType.js' */
+/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} KeyValueCacheOptions
@@ -93,6 +94,16 @@ export class KeyValueCache extends State {
     this.#sizes = /** @type {CacheSizes} */ (sizes);
   }
 
+  /** B, Hkv, D and Dv, and how numbers are stored. @internal */
+  get sizes() {
+    return this.#sizes;
+  }
+
+  /** How numbers are stored. */
+  get type() {
+    return this.#sizes.type;
+  }
+
   /** Tokens that there is room for. */
   get capacity() {
     return this.ask('capacityOfCache');
@@ -121,16 +132,18 @@ export class KeyValueCache extends State {
   }
 
   /**
-   * Appends keys and values of N tokens.
-   * @param {TensorLike} key  (B, Hkv, N, D)
-   * @param {TensorLike} value  (B, Hkv, N, Dv)
+   * Appends keys and values of N tokens, of any element types.
+   * @param {ElementsLike | TensorHandle} key  (B, Hkv, N, D)
+   * @param {ElementsLike | TensorHandle} value  (B, Hkv, N, Dv)
    * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`; the cache is then as it was
    */
   append(key, value) {
     const { batch, numKvHeads, headDim, valueDim } = this.#sizes;
     this.ask('appendToCache', (call) => {
-      const [, , length] = call.floatsOf('key', key, [batch, numKvHeads, -1, headDim]);
-      call.floatsOf('value', value, [batch, numKvHeads, length, valueDim]);
+      const keyShape = call.elements('key', key);
+      checkShapeIs('key', keyShape, [batch, numKvHeads, -1, headDim]);
+      const valueShape = call.elements('value', value);
+      checkShapeIs('value', valueShape, [batch, numKvHeads, keyShape[2], valueDim]);
     });
   }
 

@@ -15,4 +15,5 @@ export const Kind = {
   ints: 10,
   doubles: 11,
   bytes: 12,
+  halves: 13,
 };

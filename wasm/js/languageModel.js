@@ -31,13 +31,18 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @typedef {ModelFile | Iterable<File> | Named<ModelFile>} ModelFiles
  */
 
+/** @typedef {'float32' | 'float16' | 'bfloat16'} WeightType */
+
 /**
- * What is to be said of a model where its files do not say it.
+ * What is to be said of a model beside its files. Of what they say themselves, they count first.
  * @typedef {object} LanguageModelHints
  * @property {number} [numHeads]  attention heads, which shapes do not show
  * @property {Activation} [activation]  of a torch.nn.TransformerEncoder; `'relu'` by default
  * @property {boolean} [normFirst]  the same; not by default
  * @property {boolean} [causal]  the same; not by default
+ * @property {WeightType} [weightType]  how the embedding and the matrices that products read are kept. By
+ *   default as the files have them, all of F16 or all of BF16, which gives the results of float32 bit for
+ *   bit, or else as `'float32'`. Training needs `'float32'`.
  */
 
 /**
@@ -77,8 +82,9 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {string} family  `'gpt2'`, `'llama'` and so on, as `model_type` in config.json;
  *   `'torch.nn.TransformerEncoder'` or `'attn'`
  * @property {number} numParameters
- * @property {number} memory  bytes for the weights: 4 for each, and 4 more for each of a matrix that
- *   products read. Caches and the numbers of a call come on top.
+ * @property {WeightType} weightType  how the embedding and the matrices that products read are kept
+ * @property {number} memory  bytes for the weights: of float32 4 for each, and 4 more for each of a matrix
+ *   that products read; of 16 bits 2 for each. Caches and the numbers of a call come on top.
  * @property {number} vocabSize  V; 0 where the model takes vectors
  * @property {number} maxPositions  of a learned table; 0 where there is none
  * @property {boolean} sinusoidal  whether a sinusoidal encoding is added
@@ -150,8 +156,16 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 
 /** @typedef {SamplingOptions & GenerationLimits} GenerationOptions */
 
+/** @type {readonly WeightType[]} */
+const kWeightTypes = ['float32', 'float16', 'bfloat16'];
 /** @type {Names<LanguageModelHints>} */
-const kHints = { numHeads: true, activation: true, normFirst: true, causal: true };
+const kHints = {
+  numHeads: true,
+  activation: true,
+  normFirst: true,
+  causal: true,
+  weightType: true,
+};
 /** @type {Names<LoadModelOptions>} */
 const kLoading = { ...kHints, maxMemory: true, onProgress: true, signal: true };
 /** @type {Names<LanguageModelCall & IntermediatesOption>} */
@@ -582,7 +596,7 @@ async function describe(runtime, files, options) {
   const headers = [];
   for (const file of weights) headers.push(await headerOf(runtime, file));
   return runtime.call((call) => {
-    const { numHeads, activation, normFirst = false, causal = false } = options;
+    const { numHeads, activation, normFirst = false, causal = false, weightType } = options;
     call.put(Kind.integer, weights.length);
     weights.forEach((file, i) => {
       call.bytes(file.name, headers[i]);
@@ -594,10 +608,16 @@ async function describe(runtime, files, options) {
     if (activation !== undefined) call.choice('activation', activation, kActivations);
     call.flag('normFirst', normFirst);
     call.flag('causal', causal);
+    call.has(weightType !== undefined);
+    if (weightType !== undefined) call.choice('weightType', weightType, kWeightTypes);
     call.run('describeLanguageModel');
     const described = new Described(runtime, call.given(2));
     const { weights: places, ...description } = JSON.parse(call.givenTexts()[0], (key, value) =>
-      key === 'activation' ? kActivations[value] : Object.freeze(value),
+      key === 'activation'
+        ? kActivations[value]
+        : key === 'weightType'
+          ? kWeightTypes[value]
+          : Object.freeze(value),
     );
     return {
       described,

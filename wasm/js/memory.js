@@ -10,7 +10,7 @@ const kKeptBytes = 1 << 24;
 /** Pointers have 32 bits. */
 const kAddressableBytes = 2 ** 32;
 
-/** @typedef {Pick<Memory, 'bytes' | 'ints' | 'floats' | 'doubles'>} Views */
+/** @typedef {Pick<Memory, 'bytes' | 'halves' | 'ints' | 'floats' | 'doubles'>} Views */
 
 /**
  * The WebAssembly memory of one module: views of it, and a stack of memory for the call that is
@@ -35,6 +35,7 @@ export class Memory {
   constructor(native) {
     this.#native = native;
     this.bytes = new Uint8Array();
+    this.halves = new Uint16Array();
     this.ints = new Int32Array();
     this.floats = new Float32Array();
     this.doubles = new Float64Array();
@@ -61,6 +62,7 @@ export class Memory {
     this.#blocks = [];
     this.#size = this.#used = 0;
     this.bytes = new Uint8Array();
+    this.halves = new Uint16Array();
     this.ints = new Int32Array();
     this.floats = new Float32Array();
     this.doubles = new Float64Array();
@@ -75,6 +77,7 @@ export class Memory {
     if (end <= this.bytes.length) return;
     const { buffer } = this.native.wasmMemory;
     this.bytes = new Uint8Array(buffer);
+    this.halves = new Uint16Array(buffer);
     this.ints = new Int32Array(buffer);
     this.floats = new Float32Array(buffer);
     this.doubles = new Float64Array(buffer);

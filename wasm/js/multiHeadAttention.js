@@ -190,7 +190,7 @@ export class MultiHeadAttention extends Layer {
     const { cache } = options;
     const past = cache === undefined ? 0 : lengthOf(cache);
     return this.call((call) => {
-      const { shape, q, k, v } = writeInputs(call, query, key, value, kRowRanks);
+      const { shape, q, k, v } = writeInputs(call, query, key, value, kRowRanks, 'floats');
       checkEqual('query', 'width', q.width, 'the dModel of this layer', this.sizes.dModel);
       this.#checkWidths(k.width, v.width);
       const output = call.result('output', shape);

@@ -7,15 +7,16 @@
 /** @import { AttentionPoolingResult, PoolingOptions, ScoringOptions } from './attentionPooling.js' */
 /** @import { BahdanauDecoder, BahdanauDecoderResult, BahdanauDecoderState } from './bahdanauDecoder.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { ElementsLike, ElementType } from './elementType.js' */
 /** @import { FeedForward } from './feedForward.js' */
 /** @import { DecodingState, KeyValueCache } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, OutputOrShown, ShownIntermediates } from './layer.js' */
 /** @import { AddNorm } from './layerNorm.js' */
 /** @import { CacheOption, MultiHeadAttention, MultiHeadAttentionResult } from './multiHeadAttention.js' */
 /** @import { GRU, RecurrentResult, RNN } from './recurrent.js' */
-/** @import { AttentionResult, LayoutOptions } from './scaledDotProductAttention.js' */
+/** @import { AttentionResult, LayoutOptions, OutputTypeOption } from './scaledDotProductAttention.js' */
 /** @import { NumbersLike, TensorLike } from './tensor.js' */
-/** @import { ResultKind } from './tensorHandle.js' */
+/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 /** @import { DecoderCall, DecoderLayerCall, DecoderLayerResult, DecoderResult, TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js' */
 /** @import { EncoderCall, EncoderLayerCall, EncoderResult, TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js' */
 /** @import { Remote, Sent } from './worker.js' */
@@ -76,12 +77,27 @@
  *     Biased extends boolean = false,
  *     Weights extends boolean = false,
  *     LogSumExp extends boolean = false,
+ *     Output extends ElementType = 'float32',
  *   >(
- *     query: Sent<TensorLike>,
- *     key: Sent<TensorLike>,
- *     value: Sent<TensorLike>,
- *     options?: SentAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & LayoutOptions,
- *   ): Promise<Sent<AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>>>,
+ *     query: Sent<ElementsLike | TensorHandle>,
+ *     key: Sent<ElementsLike | TensorHandle>,
+ *     value: Sent<ElementsLike | TensorHandle>,
+ *     options?: SentAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & LayoutOptions
+ *       & OutputTypeOption<Output>,
+ *   ): Promise<Sent<AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>>,
+ *   scaledDotProductAttention<
+ *     Scaled extends boolean = false,
+ *     Capped extends boolean = false,
+ *     Biased extends boolean = false,
+ *     Weights extends boolean = false,
+ *     LogSumExp extends boolean = false,
+ *     Output extends ElementType = 'float32',
+ *   >(
+ *     query: Sent<ElementsLike | TensorHandle>,
+ *     cache: Sent<KeyValueCache<any>>,
+ *     options?: SentAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & LayoutOptions
+ *       & OutputTypeOption<Output>,
+ *   ): Promise<Sent<AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>>,
  *   attentionPooling<
  *     Scores extends boolean = false,
  *     Weights extends boolean = false,

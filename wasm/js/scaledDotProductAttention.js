@@ -1,17 +1,21 @@
 import {
   giveStages,
   kAttentionNames,
+  sizesOf,
   writeAttentionOptions,
   writeInputs,
 } from './attentionOptions.js';
+import { KeyValueCache } from './keyValueCache.js';
 import { checkOptions } from './options.js';
 import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './tensor.js';
 
 /** @import { AttentionOptions, AttentionStages } from './attentionOptions.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { Call } from './call.js' */
+/** @import { ElementsLike, ElementType, HalfTensor } from './elementType.js' */
+/** @import { Ranks } from './tensor.js' */
+/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
  * How the inputs lie in memory; the output lies as they do. All are read in place.
@@ -22,19 +26,29 @@ import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './t
  */
 
 /**
+ * @template {ElementType} [Output=ElementType]
+ * @typedef {object} OutputTypeOption
+ * @property {Output} [outputType]  float32 by default; one of two bytes gives a {@link HalfTensor},
+ *   rounded once
+ */
+
+/**
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
+ * @template {ElementType} [Output=ElementType]
  * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
- *   & LayoutOptions} ScaledDotProductAttentionOptions
+ *   & LayoutOptions & OutputTypeOption<Output>} ScaledDotProductAttentionOptions
  */
 
 /**
  * @template {ResultKind} [As='array']
+ * @template {ElementType} [Output='float32']
  * @typedef {object} AttentionOutput
- * @property {ResultTensor<As>} output  the shape of `query`, with the width of `value`
+ * @property {Output extends 'float32' ? ResultTensor<As> : HalfTensor} output  the shape of `query`, with
+ *   the width of `value`
  */
 
 /**
@@ -44,27 +58,54 @@ import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './t
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
- * @typedef {AttentionOutput<As>
+ * @template {ElementType} [Output='float32']
+ * @typedef {AttentionOutput<As, Output>
  *   & AttentionStages<As, Scaled, Capped, Biased, Weights, LogSumExp>} AttentionResult
  */
 
 /** @type {Names<ScaledDotProductAttentionOptions>} */
-const kNames = { layout: true, numHeads: true, numKvHeads: true, ...kAttentionNames };
+const kNames = {
+  layout: true,
+  numHeads: true,
+  numKvHeads: true,
+  outputType: true,
+  ...kAttentionNames,
+};
 
 const kRanksOfLayout = { 4: 'of the heads apart, as layout is given' };
 const kRanksOfAllHeads = { 3: '(B, N, H·D), as numHeads is given' };
+const kRanksWithCache = { 4: '(B, H, N, D)' };
+
+/**
+ * Writes the queries of a call whose keys and values lie in a cache.
+ * @param {Call} call
+ * @param {ElementsLike | TensorHandle} query
+ * @param {KeyValueCache<any>} cache
+ * @param {number} length  of the cache
+ * @param {Ranks} ranks
+ * @param {number} [numHeads]
+ */
+function writeQuery(call, query, cache, length, ranks, numHeads) {
+  const shape = call.elements('query', query, ranks, numHeads);
+  const q = sizesOf(shape);
+  const { batch, numKvHeads: heads, headDim, valueDim } = cache.sizes;
+  checkEqual('query', 'batch', q.batch, 'the batch of the cache', batch);
+  const k = { batch, heads, length, width: headDim };
+  return { shape, q, k, v: { ...k, width: valueDim } };
+}
 
 /**
  * @param {Runtime} runtime
- * @param {TensorLike} query
- * @param {TensorLike} key
- * @param {TensorLike} value
- * @param {ScaledDotProductAttentionOptions} options
+ * @param {ElementsLike | TensorHandle} query
+ * @param {ElementsLike | TensorHandle | KeyValueCache<any>} key
+ * @param {ElementsLike | TensorHandle} [value]  none with a cache
+ * @param {ScaledDotProductAttentionOptions} [options]
  */
-export function scaledDotProductAttention(runtime, query, key, value, options) {
+export function scaledDotProductAttention(runtime, query, key, value, options = {}) {
+  const cache = key instanceof KeyValueCache ? key : undefined;
   checkOptions(options, kNames);
-  const { layout, numHeads, numKvHeads = numHeads } = options;
-  let ranks = kHeadRanks;
+  const { layout, numHeads, numKvHeads = numHeads, outputType = 'float32' } = options;
+  let ranks = cache ? kRanksWithCache : kHeadRanks;
   if (layout !== undefined) {
     checkChoice('layout', layout, ['bhnd', 'bnhd']);
     ranks = kRanksOfLayout;
@@ -76,17 +117,30 @@ export function scaledDotProductAttention(runtime, query, key, value, options) {
   }
   // Of (B, N, H, D) any number will do: the shape says how many heads there are.
   const heads = numHeads ?? (layout === 'bnhd' ? 1 : undefined);
-  const kvHeads = heads && (numKvHeads ?? heads);
+  // Asked for before the call begins, since it is a call of its own.
+  const numCached = cache?.length ?? 0;
 
   return runtime.call((call) => {
-    const { shape, q, k, v } = writeInputs(call, query, key, value, ranks, heads, kvHeads);
+    call.object('key', cache);
+    const { shape, q, k, v } = cache
+      ? writeQuery(call, query, cache, numCached, ranks, heads)
+      : writeInputs(
+          call,
+          query,
+          /** @type {any} */ (key),
+          /** @type {any} */ (value),
+          ranks,
+          'elements',
+          heads,
+          heads && (numKvHeads ?? heads),
+        );
     checkEqual('key', 'head dimension', k.width, 'the head dimension of query', q.width);
     checkEqual('value', 'number of heads', v.heads, 'the number of heads of key', k.heads);
     if (k.heads === 0 ? q.heads !== 0 : q.heads % k.heads !== 0) {
       throw mismatch('query', `${q.heads} heads`, `a multiple of the ${k.heads} heads of key`);
     }
     const outputShape = query.shape.with(-1, numHeads === undefined ? v.width : numHeads * v.width);
-    const output = call.resultOfHeads('output', outputShape, heads);
+    const output = call.resultOfType('output', outputType, outputShape, heads);
     const sizes = {
       batch: q.batch,
       numHeads: q.heads,

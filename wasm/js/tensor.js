@@ -1,6 +1,8 @@
 import { argumentError, invalid } from './errors.js';
 import { TensorHandle } from './tensorHandle.js';
 
+/** @import { ElementsLike, ElementType } from './elementType.js' */
+
 /**
  * A tensor of float32.
  * @typedef {object} Tensor
@@ -46,6 +48,9 @@ export const kRowRanks = { 2: '(N, E)', 3: '(B, N, E)' };
 /** As TensorView::kMaxRank in C++. */
 /** @param {string} width  what it is called */
 export const rowsOf = (width) => ({ 2: `(N, ${width})`, 3: `(B, N, ${width})` });
+
+/** @type {readonly ElementType[]} */
+const kFloat32 = ['float32'];
 
 const kMaxRank = 6;
 const kMaxSize = 2 ** 31 - 1;
@@ -121,13 +126,16 @@ export function checkShape(name, shape) {
 }
 
 /**
- * Checks that `tensor` is one, of an accepted rank.
+ * Checks that `tensor` is one, of an accepted rank and element type.
  * @param {string} name
- * @param {TensorLike} tensor
+ * @param {ElementsLike | TensorHandle} tensor
  * @param {Ranks} [ranks]  any by default
+ * @param {readonly ElementType[]} [types]
  */
-export function checkTensor(name, tensor, ranks) {
+export function checkTensor(name, tensor, ranks, types = kFloat32) {
   checkHasData(name, tensor, 'tensor');
+  if ('type' in tensor && tensor.type !== undefined)
+    checkChoice(`${name}.type`, tensor.type, types);
   const { shape } = tensor;
   const isHandle = tensor instanceof TensorHandle;
   const length = isHandle ? 0 : checkShape(name, shape);

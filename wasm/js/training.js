@@ -5,6 +5,7 @@ import { Attn, madeIn, runtimeOfAttn } from './attn.js';
 import { sizesOf, writeAttentionOptions } from './attentionOptions.js';
 import { checkScoring, kChoiceOfKeys, kScoring, writeScoring } from './attentionPooling.js';
 import { argumentError, invalid } from './errors.js';
+import { KeyValueCache } from './keyValueCache.js';
 import { Kind } from './kind.js';
 import { kSoftmaxRanks, writeSoftmaxOptions } from './maskedSoftmax.js';
 import {
@@ -56,6 +57,7 @@ import {
 /** @import { Call } from './call.js' */
 /** @import { Conv1d, Conv1dOptions } from './conv1d.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { ElementsLike, ElementType } from './elementType.js' */
 /** @import { Embedding, EmbeddingOptions } from './embedding.js' */
 /** @import { FeedForward, FeedForwardOptions } from './feedForward.js' */
 /** @import { GatedFeedForward, GatedFeedForwardOptions } from './gatedFeedForward.js' */
@@ -75,7 +77,7 @@ import {
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { AttentionResult, ScaledDotProductAttentionOptions } from './scaledDotProductAttention.js' */
 /** @import { Integers, NumbersLike, TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerOptions } from './transformer.js' */
 /** @import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js' */
 /** @import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js' */
@@ -592,21 +594,38 @@ export class TrainingAttn extends Attn {
    * @template {boolean} [Biased=false]
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
+   * @template {ElementType} [Output='float32']
    * @overload
-   * @param {TensorLike} query
-   * @param {TensorLike} key
-   * @param {TensorLike} value
-   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [options]
-   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>}
+   * @param {ElementsLike | TensorHandle} query
+   * @param {ElementsLike | TensorHandle} key
+   * @param {ElementsLike | TensorHandle} value
+   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>} [options]
+   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>}
+   */
+  /**
+   * @template {boolean} [Scaled=false]
+   * @template {boolean} [Capped=false]
+   * @template {boolean} [Biased=false]
+   * @template {boolean} [Weights=false]
+   * @template {boolean} [LogSumExp=false]
+   * @template {ElementType} [Output='float32']
+   * @overload
+   * @param {ElementsLike | TensorHandle} query
+   * @param {KeyValueCache<any>} cache
+   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>} [options]
+   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>}
    */
   /**
    * @param {any} query
    * @param {any} key
-   * @param {any} value
+   * @param {any} [value]
    * @param {any} [options]
    * @returns {any}
    */
   scaledDotProductAttention(query, key, value, options = {}) {
+    if (key instanceof KeyValueCache) {
+      return super.scaledDotProductAttention(query, key, value);
+    }
     if (![query, key, value].some(isVariable)) {
       return super.scaledDotProductAttention(query, key, value, options);
     }

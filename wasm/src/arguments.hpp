@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "attn/any_tensor.hpp"
 #include "attn/attention/masked_softmax.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
@@ -46,11 +47,13 @@ enum class Kind : std::uint32_t {
   kInts,
   kDoubles,
   kBytes,
+  kHalves,
 };
 
 /// Of a tensor with these elements.
 template <class T>
 constexpr Kind kKindOf = sizeof(T) == 1                ? Kind::kBytes
+                         : sizeof(T) == 2              ? Kind::kHalves
                          : std::is_same_v<T, float>    ? Kind::kResult
                          : sizeof(T) == sizeof(double) ? Kind::kDoubles
                          : std::is_floating_point_v<T> ? Kind::kFloats
@@ -123,6 +126,9 @@ class Arguments {
   }
   ConstTensor floats() { return tensor<const float>(); }
   Tensor result() { return tensor<float>(); }
+  /// Of the type that comes before it.
+  ConstAnyTensor elements();
+  AnyTensor result_of_type();
   ConstLengths lengths() { return tensor<const std::int32_t>(); }
   ConstMask mask() { return tensor<const std::uint8_t>(); }
 

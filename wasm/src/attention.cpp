@@ -13,6 +13,7 @@
 #include "attn/positions/alibi.hpp"
 #include "attn/positions/t5_bias.hpp"
 #include "attn/teaching/relative_skew.hpp"
+#include "states.hpp"
 
 namespace attn::wasm {
 
@@ -95,8 +96,14 @@ AttentionPoolingOptions pooling_options(Arguments& a) {
 namespace {
 
 void run_attention(Arguments& a) {
-  const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
-  const Tensor output = a.result();
+  const auto* cache = optional_state<KeyValueCache>(a, "key");
+  const ConstAnyTensor query = a.elements();
+  if (cache) {
+    const AnyTensor output = a.result_of_type();
+    return scaled_dot_product_attention(query, *cache, output, attention_options(a), context());
+  }
+  const ConstAnyTensor key = a.elements(), value = a.elements();
+  const AnyTensor output = a.result_of_type();
   scaled_dot_product_attention(query, key, value, output, attention_options(a), context());
 }
 

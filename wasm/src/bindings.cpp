@@ -95,6 +95,28 @@ Arguments::Strided Arguments::strided(Kind kind) noexcept {
   return read;
 }
 
+ConstAnyTensor Arguments::elements() {
+  switch (choice<ElementType>()) {
+    case ElementType::kFloat16:
+      return tensor<const Float16>();
+    case ElementType::kBFloat16:
+      return tensor<const BFloat16>();
+    default:
+      return floats();
+  }
+}
+
+AnyTensor Arguments::result_of_type() {
+  switch (choice<ElementType>()) {
+    case ElementType::kFloat16:
+      return tensor<Float16>();
+    case ElementType::kBFloat16:
+      return tensor<BFloat16>();
+    default:
+      return result();
+  }
+}
+
 void Arguments::give(std::vector<std::string> texts) {
   given_texts = std::move(texts);
   for (const std::string& text : given_texts) {

@@ -1,10 +1,12 @@
 // What all layers have, and those that stand by themselves.
 
 #include <memory>
+#include <vector>
 
 #include "arguments.hpp"
 #include "attn/io/state_dict.hpp"
 #include "attn/layers/multi_head_attention.hpp"
+#include "validation.hpp"
 
 namespace attn::wasm {
 
@@ -35,7 +37,17 @@ void intermediate_names(Arguments& a) { a.give(a.object<Module>().intermediate_n
 
 void get_parameter(Arguments& a) {
   const auto& layer = a.object<Module>();
-  a.give(layer.parameter(a.text()));
+  const std::string_view name = a.text();
+  if (layer.parameter_type(name) == ElementType::kFloat32) return a.give(layer.parameter(name));
+  // Until the next call of this kind.
+  static std::vector<float> widened;
+  const auto shape = layer.parameter_shape(name);
+  widened.clear();
+  widened.shrink_to_fit();
+  widened.resize(validation::product(name, shape));
+  const Tensor values(widened.data(), shape);
+  layer.read_parameter(name, values, context());
+  a.give(ConstTensor(values));
 }
 
 void set_parameter(Arguments& a) {

@@ -106,6 +106,7 @@ std::string to_json(const LanguageModelDescription& description) {
     json.text("family", description.family);
     json.number("numParameters", description.num_parameters);
     json.number("memory", description.memory);
+    json.number("weightType", static_cast<int>(options.weights.type));
     json.number("vocabSize", options.vocab_size);
     json.number("maxPositions",
                 std::max<std::int64_t>(options.max_positions - options.first_position, 0));
@@ -162,6 +163,7 @@ void describe(Arguments& a) {
   if (a.flag()) hints.activation = a.choice<Activation>();
   hints.norm_first = a.flag();
   hints.causal = a.flag();
+  if (a.flag()) hints.weights = a.choice<ElementType>();
   auto description =
       std::make_unique<LanguageModelDescription>(describe_language_model(headers, config, hints));
   std::vector<std::string> texts{to_json(*description)};

@@ -60,8 +60,8 @@ void read_cached(Arguments& a) {
 
 void append_to_cache(Arguments& a) {
   auto& cache = state_of<KeyValueCache>(a, "cache");
-  const ConstTensor key = a.floats();
-  cache.append(key, a.floats());
+  const ConstAnyTensor key = a.elements();
+  cache.append(key, a.elements());
 }
 
 // Multi-head attention

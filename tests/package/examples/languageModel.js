@@ -1,0 +1,29 @@
+// A language model from its files, GPT-2, Llama and so on: node languageModel.js <folder> <token ids …>
+
+import { openAsBlob, readdirSync } from 'node:fs';
+
+import { load } from 'attn';
+
+const [folder = '.', ...numbers] = process.argv.slice(2);
+const attn = await load({ models: true });
+
+// Files are read in slices, where they lie.
+/** @type {Record<string, Blob>} */
+const files = {};
+for (const name of readdirSync(folder)) {
+  if (/\.safetensors$|\.json$/.test(name)) files[name] = await openAsBlob(`${folder}/${name}`);
+}
+const model = await attn.loadModel(files);
+const { family, layers } = model.description;
+console.log('family', family, 'with', layers.length, 'layers');
+
+// What comes next, and what the first head of the last layer looks at from there.
+const ids = numbers.length ? numbers.map(Number) : [0];
+const name = `encoder.layers.${layers.length - 1}.self_attn.weights`;
+const { logits, intermediates } = model.forward(ids, { numLogits: 1, intermediates: [name] });
+console.log('next', attn.chooseToken({ data: logits.data, shape: [logits.data.length] }));
+const n = ids.length;
+console.log('looks', intermediates[name].data.subarray((n - 1) * n, n * n));
+
+console.log('writes', model.generate(ids, { maxNewTokens: 4 }));
+model.dispose();

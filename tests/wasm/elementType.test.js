@@ -1,0 +1,344 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { load } from 'attn';
+import { load as loadInWorker } from 'attn/worker';
+
+import { assertClose, assertThrows } from './compare.js';
+import { everyVariant } from './everyVariant.js';
+import { Random } from './random.js';
+
+/** @import { CacheType, ElementsLike, ElementType, HalfTensor, Tensor } from 'attn' */
+
+/** @type {ElementType[]} */
+const kTypes = ['float32', 'float16', 'bfloat16'];
+/** @type {CacheType[]} */
+const kCacheTypes = [...kTypes, 'int8'];
+
+const word = new DataView(new ArrayBuffer(4));
+
+/** @param {number} bits */
+function ofBFloat16(bits) {
+  word.setUint32(0, bits << 16);
+  return word.getFloat32(0);
+}
+
+/** @param {number} bits */
+function ofFloat16(bits) {
+  const [exponent, mantissa] = [(bits >> 10) & 31, bits & 1023];
+  if (exponent === 31) return mantissa ? NaN : bits & 0x8000 ? -Infinity : Infinity;
+  const magnitude =
+    exponent === 0 ? mantissa * 2 ** -24 : (1 + mantissa / 1024) * 2 ** (exponent - 15);
+  return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+/** @param {HalfTensor} tensor @returns {Tensor} */
+const widened = ({ data, shape, type }) => ({
+  data: Float32Array.from(data, type === 'float16' ? ofFloat16 : ofBFloat16),
+  shape,
+});
+
+/** The nearest bits, by trying: every second number is even. @param {number} value @param {HalfTensor['type']} type */
+function bitsOf(value, type) {
+  const of = type === 'float16' ? ofFloat16 : ofBFloat16;
+  let [low, high] = [0, type === 'float16' ? 0x7bff : 0x7f7f];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (of(middle) <= Math.abs(value)) low = middle;
+    else high = middle;
+  }
+  const [below, above] = [Math.abs(value) - of(low), of(high) - Math.abs(value)];
+  const nearest = below < above || (below === above && low % 2 === 0) ? low : high;
+  return nearest | (value < 0 ? 0x8000 : 0);
+}
+
+/** @param {Tensor} tensor @param {ElementType} type @returns {ElementsLike & { shape: number[] }} */
+const stored = ({ data, shape }, type) =>
+  type === 'float32'
+    ? { data, shape }
+    : { data: Uint16Array.from(data, (value) => bitsOf(value, type)), shape, type };
+
+/** @param {any} tensor @returns {Tensor} */
+const asFloats = (tensor) => (tensor.type ? widened(tensor) : tensor);
+
+await everyVariant('element types', (attn) => {
+  const random = new Random();
+  const query = random.tensor(2, 4, 5, 9);
+  const key = random.tensor(2, 2, 7, 9);
+  const value = random.tensor(2, 2, 7, 6);
+  const options = { causal: true, diagonal: 'bottomRight', needWeights: true };
+  const attention = /** @type {{ causal: true, diagonal: 'bottomRight', needWeights: true }} */ (
+    options
+  );
+
+  test('any_mix_gives_the_bits_of_the_same_numbers_as_float32', () => {
+    for (const q of kTypes) {
+      for (const k of kTypes) {
+        for (const v of kTypes) {
+          const inputs = /** @type {const} */ ([
+            stored(query, q),
+            stored(key, k),
+            stored(value, v),
+          ]);
+          const [a, b, c] = inputs.map(asFloats);
+          assert.deepEqual(
+            attn.scaledDotProductAttention(...inputs, attention),
+            attn.scaledDotProductAttention(a, b, c, attention),
+            `${q} ${k} ${v}`,
+          );
+        }
+      }
+    }
+  });
+
+  test('outputs_of_two_bytes_are_rounded_once', () => {
+    const { output } = attn.scaledDotProductAttention(query, key, value);
+    for (const outputType of /** @type {const} */ (['float16', 'bfloat16'])) {
+      const rounded = attn.scaledDotProductAttention(query, key, value, { outputType }).output;
+      assert.deepEqual(rounded, stored(output, outputType));
+      // They are inputs as they are.
+      const again = attn.scaledDotProductAttention(rounded, rounded, rounded).output;
+      const wide = widened(rounded);
+      assert.deepEqual(again, attn.scaledDotProductAttention(wide, wide, wide).output);
+    }
+  });
+
+  test('a_Float16Array_is_read_as_it_is', { skip: !('Float16Array' in globalThis) }, () => {
+    const bits = /** @type {any} */ (stored(key, 'float16'));
+    const data = new /** @type {any} */ (globalThis).Float16Array(bits.data.buffer);
+    const halves = { data, shape: key.shape };
+    const { output } = attn.scaledDotProductAttention(query, halves, value);
+    assert.deepEqual(output, attn.scaledDotProductAttention(query, bits, value).output);
+  });
+
+  for (const type of kCacheTypes) {
+    test(`a_cache_of_${type}_gives_what_its_keys_and_values_give`, () => {
+      const sizes = { batch: 2, numKvHeads: 2, headDim: 9, valueDim: 6, type };
+      const cache = new attn.KeyValueCache(sizes);
+      assert.equal(cache.type, type);
+      cache.append(stored(key, 'float16'), stored(value, 'bfloat16'));
+      assert.equal(cache.length, 7);
+      const [keys, values] = [cache.keys(), cache.values()];
+      for (const given of [query, random.tensor(2, 4, 1, 9)]) {
+        const got = attn.scaledDotProductAttention(given, cache, attention);
+        const wanted = attn.scaledDotProductAttention(given, keys, values, attention);
+        assert.deepEqual(got.weights.shape, wanted.weights.shape);
+        // A scale of int8 is multiplied with the score.
+        const tolerance = type === 'int8' ? 2e-6 : 0;
+        assertClose(got.output, wanted.output.shape, wanted.output.data, tolerance);
+        assertClose(got.weights, wanted.weights.shape, wanted.weights.data, tolerance);
+        const { output } = attn.scaledDotProductAttention(given, cache, {
+          causal: true,
+          diagonal: 'bottomRight',
+          outputType: 'bfloat16',
+        });
+        assert.deepEqual(output, stored(got.output, 'bfloat16'));
+      }
+      // Heads side by side, and (B, N, H, D).
+      const rows = random.tensor(2, 3, 36);
+      const apart = { data: rows.data, shape: [2, 3, 4, 9] };
+      const side = attn.scaledDotProductAttention(rows, cache, { numHeads: 4 }).output;
+      const bnhd = attn.scaledDotProductAttention(apart, cache, { layout: 'bnhd' }).output;
+      assert.deepEqual(side.shape, [2, 3, 24]);
+      assert.deepEqual(side.data, bnhd.data);
+      cache.clear();
+      assert.equal(cache.length, 0);
+      const { output } = attn.scaledDotProductAttention(query, cache);
+      assert.deepEqual(output, { data: new Float32Array(240), shape: [2, 4, 5, 6] });
+      cache.dispose();
+    });
+  }
+
+  // Many numbers at once are widened in other ways than few, and subnormal ones, infinities and large
+  // queries in others again.
+  for (const type of /** @type {const} */ (['float16', 'bfloat16'])) {
+    test(`one_query_over_any_numbers_of_${type}_has_the_bits_of_float32`, () => {
+      const [length, heads] = [150, 2];
+      const infinity = type === 'float16' ? 0x7c00 : 0x7f80;
+      for (const width of [8, 31, 40, 72]) {
+        const draw = (/** @type {number} */ size) => {
+          const { data } = random.tensor(heads * length * width);
+          return stored(
+            { data: data.map((x) => x * size), shape: [1, heads, length, width] },
+            type,
+          );
+        };
+        const q = random.tensor(1, heads, 1, width);
+        const large = { data: q.data.map((x) => x * 1e30), shape: q.shape };
+        const zeros = {
+          data: new Uint16Array(heads * length * width),
+          shape: [1, heads, length, width],
+          type,
+        };
+        const spoilt = () => {
+          const tensor = draw(1);
+          const bits = /** @type {Uint16Array} */ (tensor.data);
+          // Minus infinity, NaN and infinity, late in the first head and in the middle of the second.
+          bits.set([infinity | 0x8000, infinity | 1, infinity], 140 * width);
+          bits.set([infinity, infinity], (length + 70) * width + 3);
+          return tensor;
+        };
+        const [k, v] = [draw(1), draw(1)];
+        const cases = /** @type {[string, Tensor, any, any, object][]} */ ([
+          ['numbers of a size', q, k, v, {}],
+          ['subnormal numbers', q, draw(2 ** -16), draw(2 ** -16), {}],
+          ['a few subnormal numbers', q, draw(2 ** -11), draw(2 ** -11), {}],
+          ['zeros', q, zeros, zeros, {}],
+          ['a large query', large, k, v, {}],
+          ['large weights', q, k, v, { dropout: { probability: 0.9999999, seed: 2 } }],
+          ['infinities that count', q, spoilt(), spoilt(), {}],
+          ['infinite values that count', q, k, spoilt(), {}],
+          ['infinities beyond the length', q, spoilt(), spoilt(), { keyLens: [60] }],
+          [
+            'infinite values that are masked',
+            q,
+            k,
+            spoilt(),
+            { window: { left: 20, right: 0 }, diagonal: 100 },
+          ],
+        ]);
+        for (const [what, query, key, value, options] of cases) {
+          const all = {
+            ...options,
+            needScaledScores: true,
+            needWeights: true,
+            needLogSumExp: true,
+          };
+          const got = attn.scaledDotProductAttention(query, key, value, all);
+          const wanted = attn.scaledDotProductAttention(query, widened(key), widened(value), all);
+          for (const name of /** @type {const} */ ([
+            'output',
+            'scaledScores',
+            'weights',
+            'logSumExp',
+          ])) {
+            // As numbers: a NaN may have any bits.
+            const [these, those] = [got, wanted].map((result) =>
+              Array.from(result[name]?.data ?? []),
+            );
+            assert.deepEqual(these, those, `${what}, ${width} wide: ${name}`);
+          }
+        }
+      }
+    });
+  }
+
+  test('calls_leave_the_memory_where_it_was', () => {
+    const [q, k, v] = [stored(query, 'bfloat16'), stored(key, 'float16'), stored(value, 'float16')];
+    const calls = () => {
+      const cache = new attn.KeyValueCache({ batch: 2, numKvHeads: 2, headDim: 9, valueDim: 6 });
+      cache.append(k, v);
+      attn.scaledDotProductAttention(q, cache, { outputType: 'float16' });
+      attn.scaledDotProductAttention(q, k, v, { outputType: 'bfloat16' });
+      attn.handles.scaledDotProductAttention(q, cache).output.dispose();
+      assert.throws(() => attn.scaledDotProductAttention(random.tensor(2, 3, 1, 9), cache));
+      assert.throws(() =>
+        attn.handles.scaledDotProductAttention(q, k, v, { outputType: 'float16' }),
+      );
+      cache.dispose();
+    };
+    for (let i = 0; i < 10; ++i) calls();
+    const before = attn.memory();
+    for (let i = 0; i < 300; ++i) calls();
+    assert.deepEqual(attn.memory(), before);
+  });
+
+  test('errors_name_the_argument_what_it_got_and_what_it_needs', () => {
+    const cache = new attn.KeyValueCache({ batch: 2, numKvHeads: 2, headDim: 9, valueDim: 6 });
+    cache.append(key, value);
+    const half = /** @type {any} */ (stored(key, 'float16'));
+    const attend = /** @type {(...inputs: any[]) => () => unknown} */ (
+      (...inputs) =>
+        () =>
+          attn.scaledDotProductAttention(.../** @type {[any, any, any]} */ (inputs))
+    );
+    const calls = /** @type {[() => unknown, string, RegExp][]} */ ([
+      [
+        attend(query, { ...half, type: 'half' }, value),
+        'invalid_argument',
+        /^key\.type: got 'half', needs 'float32' or/,
+      ],
+      [
+        attend({ ...query, type: 'bfloat16' }, key, value),
+        'invalid_argument',
+        /^query\.data: .*Float32Array, needs a Uint16Array of the bits of bfloat16/,
+      ],
+      [
+        attend(query, key, value, { outputType: 'int8' }),
+        'invalid_argument',
+        /^outputType: got 'int8'/,
+      ],
+      [
+        () => attn.handles.scaledDotProductAttention(query, key, value, { outputType: 'float16' }),
+        'invalid_argument',
+        /^outputType: .*handles$/,
+      ],
+      [
+        () => attn.maskedSoftmax(half),
+        'invalid_argument',
+        /^x\.type: got 'float16', needs 'float32'$/,
+      ],
+      [
+        attend(random.tensor(1, 4, 1, 9), cache),
+        'shape_mismatch',
+        /^query: got batch 1, needs 2, the batch of the cache$/,
+      ],
+      [
+        attend(random.tensor(2, 4, 1, 8), cache),
+        'shape_mismatch',
+        /^key: got head dimension 9, needs 8/,
+      ],
+      [
+        attend(random.tensor(2, 3, 1, 9), cache),
+        'shape_mismatch',
+        /^query: got 3 heads, needs a multiple of the 2/,
+      ],
+      [
+        attend(random.tensor(4, 9), cache),
+        'shape_mismatch',
+        /^query: got shape \(4, 9\), needs rank 4/,
+      ],
+      [attend(query, cache, { casual: true }), 'invalid_argument', /'causal'$/],
+      [attend(query, cache, value), 'invalid_argument', /^options: got the unknown name 'data'/],
+      [() => cache.append(half, random.tensor(2, 2, 7, 5)), 'shape_mismatch', /^value: got shape/],
+    ]);
+    for (const [call, code, message] of calls) assertThrows(call, code, message);
+    assert.equal(cache.length, 7);
+    cache.dispose();
+    assertThrows(attend(query, cache), 'disposed', /dispose/);
+  });
+});
+
+test('a_worker_takes_and_gives_them', async () => {
+  const [local, attn] = [
+    await load({ variant: 'simd128' }),
+    await loadInWorker({ variant: 'simd128' }),
+  ];
+  const x = stored(new Random(3).tensor(1, 2, 4, 8), 'bfloat16');
+  const sizes = /** @type {const} */ ({ numKvHeads: 2, headDim: 8, type: 'int8' });
+  const [here, there] = [new local.KeyValueCache(sizes), await new attn.KeyValueCache(sizes)];
+  here.append(x, x);
+  await there.append(x, x);
+  const options = /** @type {const} */ ({ outputType: 'float16', needLogSumExp: true });
+  assert.deepEqual(
+    await attn.scaledDotProductAttention(x, there, options),
+    local.scaledDotProductAttention(x, here, options),
+  );
+  await attn.dispose();
+});
+
+test('a_cache_goes_with_tensors_not_with_variables', async () => {
+  const attn = await load({ training: true, variant: 'simd128' });
+  const cache = new attn.KeyValueCache({ numKvHeads: 1, headDim: 4 });
+  const x = new Random(4).tensor(1, 1, 3, 4);
+  cache.append(x, x);
+  const { output } = attn.scaledDotProductAttention(x, cache);
+  assert.deepEqual(output, attn.scaledDotProductAttention(x, x, x).output);
+  const variable = new attn.Tape().variable(x);
+  assertThrows(
+    () => attn.scaledDotProductAttention(/** @type {any} */ (variable), cache),
+    'invalid_argument',
+    /^query: /,
+  );
+  attn.dispose();
+});

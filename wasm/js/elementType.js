@@ -1,0 +1,58 @@
+import { invalid } from './errors.js';
+
+/**
+ * How numbers are stored in a tensor: in four bytes or in two. Those of two bytes lie in a
+ * `Float16Array`, where the engine has it, or as their bits in a `Uint16Array` beside the name of
+ * their type.
+ * @typedef {'float32' | 'float16' | 'bfloat16'} ElementType
+ */
+
+/**
+ * Numbers of any element type.
+ * @typedef {object} ElementsLike
+ * @property {ArrayLike<number>} data  row-major; with a `type` of two bytes a `Uint16Array` of bits,
+ *   or a `Float16Array`
+ * @property {readonly number[]} shape
+ * @property {ElementType} [type]  float16 of a `Float16Array`, otherwise float32 by default
+ */
+
+/**
+ * Numbers of two bytes each, as their bits.
+ * @typedef {object} HalfTensor
+ * @property {Uint16Array} data  row-major; `new Float16Array(data.buffer)` shows those of float16 as
+ *   numbers, where the engine has it
+ * @property {number[]} shape
+ * @property {'float16' | 'bfloat16'} type
+ */
+
+/** As ElementType in C++. */
+export const kElementTypes = /** @type {const} */ (['float32', 'float16', 'bfloat16']);
+
+/**
+ * Whether something is an array of float16 numbers, which not every engine has.
+ * @param {unknown} data
+ * @returns {data is ArrayBufferView & ArrayLike<number>}
+ */
+const isFloat16Array = (data) =>
+  ArrayBuffer.isView(data) && Object.prototype.toString.call(data) === '[object Float16Array]';
+
+/**
+ * The element type of a tensor, whose type is one if it is given, checked against its array.
+ * @param {string} name
+ * @param {ElementsLike} tensor
+ * @returns {ElementType}
+ */
+export function elementTypeOf(name, { data, type = isFloat16Array(data) ? 'float16' : 'float32' }) {
+  if (type === 'float32' || data instanceof Uint16Array) return type;
+  if (type === 'float16' && isFloat16Array(data)) return type;
+  const needs = type === 'float16' ? 'a Float16Array, or a Uint16Array' : 'a Uint16Array';
+  throw invalid(`${name}.data`, data, `${needs} of the bits of ${type} numbers`);
+}
+
+/**
+ * The bits of numbers of two bytes.
+ * @param {any} data  a Uint16Array or Float16Array
+ * @returns {Uint16Array}
+ */
+export const bitsOf = (data) =>
+  data instanceof Uint16Array ? data : new Uint16Array(data.buffer, data.byteOffset, data.length);
