@@ -239,7 +239,7 @@ async function measureInPage(browser, url, work) {
  * @param {PageResult} result
  */
 function rowOf(work, variant, threads, { times, failed, difference, operations }) {
-  const peers = Object.entries(times).filter(([name]) => !/^(attn|machine) /.test(name));
+  const peers = Object.entries(times).filter(([name]) => !/^(attn|machine|float32) /.test(name));
   return judge({
     half: 'browser',
     work,
@@ -248,6 +248,7 @@ function rowOf(work, variant, threads, { times, failed, difference, operations }
     times: {
       attn: times[`attn ${variant}`],
       machine: times[`machine ${variant}`],
+      float32: times[`float32 ${variant}`],
       ...Object.fromEntries(peers),
     },
     failed,

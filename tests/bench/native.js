@@ -2,55 +2,36 @@
 
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 
-import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
 import { SetupError } from '../../wasm/toolchain/system.js';
-import { attentionRow, fillNormal, maxAbsDifference, takeTurns } from './measure.js';
+import { fewerBytesSolvers } from './fewerBytes.js';
+import { attentionRow, maxAbsDifference, takeTurns } from './measure.js';
+import { attnNode, floats, normal, solver } from './nativeJobs.js';
 import { attentionModel, layerModel, multiHeadAttentionModel, productModel } from './onnxModel.js';
 import { judge } from './result.js';
 import { kVocabulary } from './works.js';
 
 /** @import { Contestant, Pace } from './measure.js' */
+/** @import { Solver } from './nativeJobs.js' */
 /** @import { PyTorch } from './pytorch.js' */
 /** @import { MeasuredRow } from './result.js' */
 /** @import { AttentionShape, GradientsWork, StepWork, Work } from './works.js' */
 
 const require = createRequire(import.meta.url);
 
-const kAddon = join(kBuildFolder, 'bench/tests/bench/native/attn_node.node');
 const kPeaks = { operations: 2e8, beyondCaches: 2 ** 28 };
 
-/** How far apart two right results may lie, for values of about 1. */
+/** How far apart two right results may lie, for values of about 1: in float32, and in fewer bytes. */
 const kTolerance = 1e-4;
+const kTypeTolerances = { bfloat16: 2e-2, float16: 2e-3, int8: 2e-2 };
 
 /**
- * @typedef {Contestant & {
- *   output?: () => Float32Array | Promise<Float32Array>, dispose?: () => unknown
- * }} Solver
- *
  * @typedef {object} Solvers  everyone who does a work, attn first
  * @property {Solver[]} solvers
  * @property {(output: Float32Array) => number} [check]  the largest difference from a
  *   double-precision reference
  * @property {Contestant[]} [parts]  of attn's work, by themselves
  */
-
-/** @type {any} */
-let addon;
-const loadAddon = () => (addon ??= require(kAddon));
-
-/**
- * Floats that begin at a cache line, as all who take part like them best.
- * @param {number} length
- */
-function floats(length) {
-  const buffer = new ArrayBuffer(4 * length + 64);
-  return new Float32Array(buffer, loadAddon().misalignment(buffer), length);
-}
-
-/** @param {number} length @param {number} seed @param {number} [deviation] */
-const normal = (length, seed, deviation) => fillNormal(floats(length), seed, deviation);
 
 const { hrtime } = process;
 const secondsSince = (/** @type {bigint} */ start) => Number(hrtime.bigint() - start) / 1e9;
@@ -66,21 +47,6 @@ export async function settle() {
     const { user, system } = process.cpuUsage(start);
     if (user + system < 0.25 * kStepMs * 1000) return;
   }
-}
-
-// attn
-
-/**
- * @param {string} name
- * @param {object} job
- * @param {Float32Array} result
- * @param {unknown[]} kept  what the job has the addresses of
- * @returns {Solver}
- */
-function solver(name, job, result, kept) {
-  // Named in the closure, `kept` lives as long as the job.
-  const run = (/** @type {number} */ repeats) => (kept.length ? addon.time(job, repeats) : NaN);
-  return { name, run, output: () => result };
 }
 
 // ONNX Runtime
@@ -175,6 +141,10 @@ function solversFor(work, context, threads, pytorch) {
       return gradientsSolvers(work, context, threads, pytorch);
     case 'step':
       return stepSolvers(work, context, threads, pytorch);
+    case 'stored attention':
+    case 'stored cache':
+    case 'stored weights':
+      return fewerBytesSolvers(work, context, threads, pytorch);
     case 'attention':
       return attentionSolvers(work.shape, work.hasPeers ?? false, context, threads);
     case 'layer': {
@@ -188,7 +158,7 @@ function solversFor(work, context, threads, pytorch) {
       const shape = [1, tokens, width];
       return {
         solvers: [
-          solver('attn', addon.layer(context, work.shape, ...args), output, args),
+          solver('attn', attnNode().layer(context, work.shape, ...args), output, args),
           .../** @type {const} */ (['Attention', 'MultiHeadAttention', 'fused']).map((operator) =>
             onnxSolver(
               `ONNX Runtime ${operator}`,
@@ -209,7 +179,7 @@ function solversFor(work, context, threads, pytorch) {
       const args = [weight, x, output];
       return {
         solvers: [
-          solver('attn', addon.linear(context, work.shape, ...args), output, args),
+          solver('attn', attnNode().linear(context, work.shape, ...args), output, args),
           onnxSolver(
             'ONNX Runtime MatMul',
             productModel(work.shape, weight),
@@ -224,7 +194,9 @@ function solversFor(work, context, threads, pytorch) {
       const { rows, width } = work.shape;
       const output = floats(rows * width);
       return {
-        solvers: [solver('attn', addon.sinusoid(context, work.shape, output), output, [output])],
+        solvers: [
+          solver('attn', attnNode().sinusoid(context, work.shape, output), output, [output]),
+        ],
         check: (output) => {
           let largest = 0;
           for (let i = 0; i < rows; i += 37) {
@@ -258,7 +230,7 @@ function attentionSolvers(shape, hasPeers, context, threads) {
     ...{ batch, heads, queries, keys, dim, causal: Number(causal ?? false) },
     ...(window && { left: window - 1, right: 0 }),
   };
-  const solvers = [solver('attn', addon.attention(context, options, ...args), output, args)];
+  const solvers = [solver('attn', attnNode().attention(context, options, ...args), output, args)];
   if (hasPeers) {
     const key = { data: k, shape: [batch, heads, keys, dim] };
     const value = { data: v, shape: key.shape };
@@ -322,11 +294,11 @@ async function gradientsSolvers({ kind, shape, withForward }, context, threads, 
   const output = floats(3 * count);
   const options = { ...shape, causal: Number(shape.causal), withForward: Number(withForward) };
   const args = [q, k, v, outputGradient, output];
-  const solvers = [solver('attn', addon.gradients(context, options, ...args), output, args)];
+  const solvers = [solver('attn', attnNode().gradients(context, options, ...args), output, args)];
   const peer = await pytorch?.solver({ kind, shape, withForward }, threads, {
     ...{ q, k, v, outputGradient },
   });
-  return { solvers: peer ? [...solvers, peer] : solvers };
+  return { solvers: peer ? [...solvers, { ...peer, output: peer.gradients }] : solvers };
 }
 
 /**
@@ -338,14 +310,14 @@ async function gradientsSolvers({ kind, shape, withForward }, context, threads, 
  */
 async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
   const sizes = { ...shape, vocabulary: kVocabulary };
-  const gpt = addon.gpt(context, sizes);
-  const job = addon.gptStep(gpt);
-  const run = (/** @type {number} */ repeats) => addon.time(job, repeats);
+  const gpt = attnNode().gpt(context, sizes);
+  const job = attnNode().gptStep(gpt);
+  const run = (/** @type {number} */ repeats) => attnNode().time(job, repeats);
   run(1);
-  const elementwise = addon.gptElementwise(gpt);
+  const elementwise = attnNode().gptElementwise(gpt);
   const peer = await pytorch?.solver({ kind, shape: sizes }, threads);
   // Their random numbers differ; that trajectories agree is for the tests to say.
-  if (peer && peer.size !== addon.gptSize(gpt)) {
+  if (peer && peer.size !== attnNode().gptSize(gpt)) {
     throw new Error(`${name}: PyTorch's model has ${peer.size} parameters`);
   }
   return {
@@ -353,7 +325,7 @@ async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
     parts: [
       {
         name: 'elementwise',
-        run: (repeats) => addon.time(elementwise, repeats),
+        run: (repeats) => attnNode().time(elementwise, repeats),
       },
     ],
   };
@@ -365,30 +337,39 @@ async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
  * @param {object} job
  * @returns {Contestant}
  */
-const machineLoop = (job) => ({ name: 'machine', run: (repeats) => addon.time(job, repeats) });
+const machineLoop = (job) => ({ name: 'machine', run: (repeats) => attnNode().time(job, repeats) });
 
 /** @param {object[]} jobs @returns the one that is fastest now */
 function fastest(jobs) {
   const times = jobs.map((job) => {
     let best = Infinity;
-    for (let i = 0; i < 8; ++i) best = Math.min(best, addon.time(job, 1));
+    for (let i = 0; i < 8; ++i) best = Math.min(best, attnNode().time(job, 1));
     return best;
   });
   return jobs[times.indexOf(Math.min(...times))];
 }
 
-const loopNumbers = () => Array.from({ length: addon.numMachineLoops() }, (_, i) => i);
+const loopNumbers = () => Array.from({ length: attnNode().numMachineLoops() }, (_, i) => i);
+
+/** Loops of pairs of bfloat16; floats are those of AVX-512 there. */
+const kPairs = /^(avx512|amx)_bf16$/;
 
 /**
  * The loops that kernels of an instruction set are held against: all, or its own where it was asked
  * for.
+ * @param {Work['roof']} roof
  * @param {string} instructionSet  '' for the best
  */
-function loopsFor(instructionSet) {
-  const all = loopNumbers();
-  if (!instructionSet) return all;
-  const own = all.filter((loop) => addon.machineLoopName(loop) === instructionSet);
-  return own.length > 0 ? own : all.slice(-1);
+function loopsFor(roof, instructionSet) {
+  const named = (/** @type {(name: string) => boolean} */ fits) =>
+    loopNumbers().filter((loop) => fits(attnNode().machineLoopName(loop)));
+  const pairs = named((name) => kPairs.test(name) && ['', name].includes(instructionSet));
+  if (roof === 'bfloat16 multiply-add' && pairs.length > 0) return pairs;
+  const others = named((name) => !kPairs.test(name));
+  const wanted = instructionSet.replace(kPairs, 'avx512');
+  if (!wanted) return others;
+  const own = named((name) => name === wanted);
+  return own.length > 0 ? own : others.slice(-1);
 }
 
 /**
@@ -400,16 +381,16 @@ function loopsFor(instructionSet) {
  * @returns {{ contestant: Contestant, amount: number }}
  */
 function machineFor(roof, threads, bytes, loops) {
-  if (roof === 'multiply-add') {
+  if (roof.endsWith('multiply-add')) {
     const { operations } = kPeaks;
-    const jobs = loops.map((loop) => addon.multiplyAdds(loop, threads, operations));
+    const jobs = loops.map((loop) => attnNode().multiplyAdds(loop, threads, operations));
     return { contestant: machineLoop(fastest(jobs)), amount: threads * operations };
   }
   const memory = floats(bytes / 4).fill(1);
   const jobs =
     roof === 'read'
-      ? loops.map((loop) => addon.read(loop, threads, memory))
-      : [-1, ...loops].map((loop) => addon.fill(loop, threads, memory));
+      ? loops.map((loop) => attnNode().read(loop, threads, memory))
+      : [-1, ...loops].map((loop) => attnNode().fill(loop, threads, memory));
   const { name, run } = machineLoop(fastest(jobs));
   // The closure keeps the memory.
   return { contestant: { name, run: (n) => (memory.length ? run(n) : NaN) }, amount: bytes };
@@ -421,22 +402,24 @@ function machineFor(roof, threads, bytes, loops) {
  * @param {readonly number[]} threadCounts
  */
 export async function measureMachine(pace, threadCounts) {
-  loadAddon();
+  attnNode();
   const peaks = [];
   const memory = floats(kPeaks.beyondCaches / 4).fill(1);
   for (const threads of threadCounts) {
     const contestants = [];
     for (const loop of loopNumbers()) {
-      const name = addon.machineLoopName(loop);
-      const multiplyAdds = addon.multiplyAdds(loop, threads, kPeaks.operations);
+      const name = attnNode().machineLoopName(loop);
+      const multiplyAdds = attnNode().multiplyAdds(loop, threads, kPeaks.operations);
+      contestants.push({ ...machineLoop(multiplyAdds), name: `multiply-add, ${name}` });
+      // They read and fill as AVX-512 does.
+      if (kPairs.test(name)) continue;
       contestants.push(
-        { ...machineLoop(multiplyAdds), name: `multiply-add, ${name}` },
-        { ...machineLoop(addon.read(loop, threads, memory)), name: `read 256 MB, ${name}` },
-        { ...machineLoop(addon.fill(loop, threads, memory)), name: `fill 256 MB, ${name}` },
+        { ...machineLoop(attnNode().read(loop, threads, memory)), name: `read 256 MB, ${name}` },
+        { ...machineLoop(attnNode().fill(loop, threads, memory)), name: `fill 256 MB, ${name}` },
       );
     }
     contestants.push({
-      ...machineLoop(addon.fill(-1, threads, memory)),
+      ...machineLoop(attnNode().fill(-1, threads, memory)),
       name: 'fill 256 MB, memset',
     });
     const times = await takeTurns(contestants, pace);
@@ -463,12 +446,12 @@ export async function measureMachine(pace, threadCounts) {
  * @param {(row: MeasuredRow) => void} report
  */
 export async function measureNative(works, threadCounts, pace, instructionSet, pytorch, report) {
-  loadAddon();
+  attnNode();
   const contexts = new Map(
-    threadCounts.map((threads) => [threads, addon.context(threads, instructionSet)]),
+    threadCounts.map((threads) => [threads, attnNode().context(threads, instructionSet)]),
   );
-  const loops = loopsFor(instructionSet);
   for (const work of works) {
+    const loops = loopsFor(work.roof, instructionSet);
     for (const threads of threadCounts) {
       const context = contexts.get(threads);
       const { solvers, check, parts = [] } = await solversFor(work, context, threads, pytorch);
@@ -481,15 +464,15 @@ export async function measureNative(works, threadCounts, pace, instructionSet, p
         const result = await output?.();
         if (!result) continue;
         own ??= result;
-        if (check) differences.push(requireAgreement(work.name, name, check(result)));
+        if (check) differences.push(requireAgreement(work, name, check(result)));
         if (result !== own) {
           const difference = maxAbsDifference(result, own);
-          differences.push(requireAgreement(work.name, name, difference));
+          differences.push(requireAgreement(work, name, difference));
         }
       }
       const times = await takeTurns([...solvers, ...parts, machine.contestant], pace);
       for (const { dispose } of solvers) await dispose?.();
-      const isa = addon.instructionSet(context);
+      const isa = attnNode().instructionSet(context);
       const difference = differences.length > 0 ? Math.max(...differences) : undefined;
       const row = { half: /** @type {const} */ ('native'), work, variant: isa, threads, times };
       report(judge({ ...row, parts: parts.map(({ name }) => name), difference, machine }));
@@ -498,13 +481,13 @@ export async function measureNative(works, threadCounts, pace, instructionSet, p
 }
 
 /**
- * @param {string} work
+ * @param {Work} work
  * @param {string} name
  * @param {number} difference
  */
 function requireAgreement(work, name, difference) {
-  if (difference <= kTolerance) return difference;
-  throw new Error(`${work}: results of ${name} differ by ${difference}`);
+  if (difference <= ('type' in work ? kTypeTolerances[work.type] : kTolerance)) return difference;
+  throw new Error(`${work.name}: results of ${name} differ by ${difference}`);
 }
 
 /**
@@ -522,19 +505,19 @@ export function measureMemory(pass, tokens, threads, instructionSet) {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  loadAddon();
+  attnNode();
   const [pass, ...rest] = process.argv.slice(2);
   const [tokens, threads] = rest.map(Number);
   const shape = { batch: 1, heads: 1, queries: tokens, keys: tokens, dim: 64 };
   const [q, k, v, outputGradient] = [1, 2, 3, 4].map((seed) => normal(tokens * 64, seed));
   const output = floats((pass === 'gradients' ? 3 : 1) * tokens * 64).fill(1);
-  const context = addon.context(threads, rest[2] ?? '');
+  const context = attnNode().context(threads, rest[2] ?? '');
   const job =
     pass === 'gradients'
-      ? addon.gradients(context, { ...shape, withForward: 1 }, q, k, v, outputGradient, output)
-      : addon.attention(context, shape, q, k, v, output);
+      ? attnNode().gradients(context, { ...shape, withForward: 1 }, q, k, v, outputGradient, output)
+      : attnNode().attention(context, shape, q, k, v, output);
   const start = hrtime.bigint();
-  const bytes = addon.peakMemory(job);
+  const bytes = attnNode().peakMemory(job);
   const seconds = secondsSince(start);
   console.log(JSON.stringify({ bytes, seconds, checksum: q[0] + k[0] + v[0] + output[0] }));
 }

@@ -75,8 +75,9 @@ export class PyTorch {
       size: /** @type {number} */ (size),
       run: async (/** @type {number} */ repeats) =>
         /** @type {number} */ ((await this.#ask({ run: id, repeats, threads })).seconds),
-      /** The gradients of q, k and v one after the other. */
-      output: async () => {
+      output: async () => decode((await this.#ask({ output: id })).output),
+      /** Those of q, k and v one after the other. */
+      gradients: async () => {
         const gradients = await this.#ask({ gradients: id });
         return Float32Array.from(['q', 'k', 'v'].flatMap((name) => [...decode(gradients[name])]));
       },

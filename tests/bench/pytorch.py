@@ -3,7 +3,10 @@
 {"make": {"kind": "gradients", "shape": {...}, "withForward": true, "q": base64, ...}} -> {"id": 0}
 {"make": {"kind": "step", "shape": {...}}} -> {"id": 1, "size": parameters}
 {"run": id, "repeats": n, "threads": t} -> {"seconds": ...}
+{"make": {"kind": "stored attention", "shape": {...}, "q": base64, "k": ..., "v": ...}} -> {"id": 2}
+{"make": {"kind": "stored weights", "shape": {...}, "x": base64, "weight": ...}} -> {"id": 3}
 {"gradients": id} -> {"q": base64, "k": base64, "v": base64}
+{"output": id} -> {"output": base64}
 {"forget": id} -> {}
 """
 
@@ -17,18 +20,22 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 
+def tensor(data, size):
+    data = bytearray(base64.b64decode(data))
+    return torch.frombuffer(data, dtype=torch.float32).reshape(size).clone()
+
+
+def encoded(tensor):
+    return base64.b64encode(tensor.float().contiguous().numpy().tobytes()).decode()
+
+
 class Gradients:
     def __init__(self, request):
         shape = request["shape"]
         self.causal = shape["causal"]
         size = (1, shape["heads"], shape["keys"], shape["dim"])
-
-        def tensor(name):
-            data = bytearray(base64.b64decode(request[name]))
-            return torch.frombuffer(data, dtype=torch.float32).reshape(size).clone()
-
-        self.inputs = [tensor(name).requires_grad_() for name in ("q", "k", "v")]
-        self.output_gradient = tensor("outputGradient")
+        self.inputs = [tensor(request[name], size).requires_grad_() for name in ("q", "k", "v")]
+        self.output_gradient = tensor(request["outputGradient"], size)
         self.output = None if request["withForward"] else self.forward()
 
     def forward(self):
@@ -40,6 +47,33 @@ class Gradients:
         self.gradients = torch.autograd.grad(
             output, self.inputs, self.output_gradient, retain_graph=kept
         )
+
+
+class StoredAttention:
+    """In bfloat16."""
+
+    def __init__(self, request):
+        shape = request["shape"]
+        self.causal = shape["causal"]
+        size = (1, shape["heads"], shape["keys"], shape["dim"])
+        self.inputs = [tensor(request[name], size).bfloat16() for name in ("q", "k", "v")]
+
+    @torch.no_grad()
+    def run(self):
+        self.output = F.scaled_dot_product_attention(*self.inputs, is_causal=self.causal)
+
+
+class StoredWeights:
+    """In bfloat16, inputs and outputs too."""
+
+    def __init__(self, request):
+        shape = request["shape"]
+        self.x = tensor(request["x"], (shape["rows"], shape["depth"])).bfloat16()
+        self.weight = tensor(request["weight"], (shape["columns"], shape["depth"])).bfloat16()
+
+    @torch.no_grad()
+    def run(self):
+        self.output = F.linear(self.x, self.weight)
 
 
 class Gpt(nn.Module):
@@ -92,6 +126,14 @@ def settle():
             return
 
 
+KINDS = {
+    "gradients": Gradients,
+    "step": Step,
+    "stored attention": StoredAttention,
+    "stored weights": StoredWeights,
+}
+
+
 def main():
     jobs = {}
     print(json.dumps({"version": torch.__version__}), flush=True)
@@ -100,7 +142,7 @@ def main():
         answer = {}
         if "make" in request:
             wanted = request["make"]
-            job = (Gradients if wanted["kind"] == "gradients" else Step)(wanted)
+            job = KINDS[wanted["kind"]](wanted)
             answer = {"id": len(jobs), "size": getattr(job, "size", 0)}
             jobs[len(jobs)] = job
         elif "run" in request:
@@ -113,10 +155,9 @@ def main():
             settle()
         elif "gradients" in request:
             gradients = jobs[request["gradients"]].gradients
-            answer = {
-                name: base64.b64encode(gradient.contiguous().numpy().tobytes()).decode()
-                for name, gradient in zip("qkv", gradients)
-            }
+            answer = {name: encoded(gradient) for name, gradient in zip("qkv", gradients)}
+        elif "output" in request:
+            answer = {"output": encoded(jobs[request["output"]].output)}
         elif "forget" in request:
             jobs[request["forget"]] = None
         print(json.dumps(answer), flush=True)

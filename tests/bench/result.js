@@ -32,6 +32,7 @@ import {
  * @property {string} [bestPeer]
  * @property {number} [ratio]  the best peer's best time ÷ attn's
  * @property {number} [medianRatio]  the same of the median times
+ * @property {number} [gain]  attn's best time in float32 ÷ that in fewer bytes
  * @property {number} [machineRate]  of the machine's bare loop, between the others' turns
  * @property {number} [share]  of it that attn reaches
  * @property {number} [difference]  the largest between results
@@ -53,7 +54,8 @@ import {
  * @param {Work} measured.work
  * @param {string} measured.variant
  * @param {number} measured.threads
- * @param {Record<string, Times>} measured.times  of attn, of the machine, of parts and of peers
+ * @param {Record<string, Times>} measured.times  of attn, of attn in float32 where that is not what it
+ *   does, of the machine, of parts and of peers
  * @param {readonly string[]} [measured.parts]  their names
  * @param {Record<string, string>} [measured.failed]
  * @param {number} [measured.difference]
@@ -62,7 +64,7 @@ import {
  */
 export function judge({ half, work, variant, threads, times, machine, ...more }) {
   const { failed = {}, parts = [], difference } = more;
-  const { attn, machine: machineTimes, ...others } = times;
+  const { attn, machine: machineTimes, float32, ...others } = times;
   const peers = Object.fromEntries(
     Object.entries(others).filter(([name]) => !parts.includes(name)),
   );
@@ -92,6 +94,7 @@ export function judge({ half, work, variant, threads, times, machine, ...more })
     row.ratio = peers[row.bestPeer].best / attn.best;
     row.medianRatio = Math.min(...names.map((name) => peers[name].median)) / attn.median;
   }
+  if (float32) row.gain = float32.best / attn.best;
   if (machine && machineTimes) {
     row.machineRate = perSecond(machine.amount, machineTimes);
     row.share = rate / row.machineRate;
@@ -105,9 +108,11 @@ export function judge({ half, work, variant, threads, times, machine, ...more })
  * @param {Target} target
  * @returns {Verdict[]}  none where there was nothing to compare with
  */
-function verdict({ attn, ratio, share }, { measure, least, most }) {
+function verdict({ attn, ratio, share, gain, variant }, { measure, least, most, kernels }) {
+  if (kernels && !kernels.includes(variant)) return [];
   const measured = {
     ratio,
+    gain,
     share,
     time: attn.best,
     timesRoof: share === undefined ? undefined : 1 / share,
@@ -115,6 +120,7 @@ function verdict({ attn, ratio, share }, { measure, least, most }) {
   if (measured === undefined) return [];
   const show = {
     ratio: (/** @type {number} */ x) => `${x} ×`,
+    gain: (/** @type {number} */ x) => `${x} × float32`,
     share: (/** @type {number} */ x) => `${Math.round(100 * x)} % of the machine`,
     time: (/** @type {number} */ x) => `${+(1e6 * x).toPrecision(3)} µs`,
     timesRoof: (/** @type {number} */ x) => `${x} × the fill`,
@@ -205,7 +211,18 @@ export function derive(rows) {
       verdicts: [],
     })),
   );
-  return [...derived, ...scaling(rows), ...parts];
+  const gains = rows.flatMap(({ half, work, variant, threads, gain }) =>
+    gain === undefined
+      ? []
+      : [
+          {
+            ...{ half, name: `against float32: ${work}`, variant, threads },
+            measured: `${gain.toFixed(2)} ×`,
+            verdicts: [],
+          },
+        ],
+  );
+  return [...derived, ...scaling(rows), ...gains, ...parts];
 }
 
 /**

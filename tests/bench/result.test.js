@@ -138,3 +138,23 @@ test('markdown_holds_every_row', () => {
   for (const { work } of rows) assert.ok(text.includes(work));
   assert.match(text, /10\.0 GB\/s/);
 });
+
+test('a_gain_over_float32_holds_for_the_kernels_that_it_is_asked_of', () => {
+  const stored = work('bfloat16 (1,8,512), D 64');
+  const measured = (/** @type {string} */ variant) =>
+    row(stored, 1, { variant, times: { attn: times(1), float32: times(1.5), PyTorch: times(4) } });
+  const targets = (/** @type {string} */ variant) =>
+    measured(variant).verdicts.map(({ target, isMet }) => [target, isMet]);
+  assert.deepEqual(targets('avx512_bf16'), [['≥ 1.6 × float32', false]]);
+  assert.deepEqual(targets('amx_bf16'), [
+    ['≥ 1 × float32', true],
+    ['≥ 1.5 ×', true],
+  ]);
+  assert.deepEqual(targets('avx2'), []);
+  assert.equal(measured('avx2').bestPeer, 'PyTorch');
+  assert.ok(
+    derive([measured('avx2')]).some(({ name, measured }) =>
+      `${name} ${measured}`.startsWith('against float32: bfloat16 (1,8,512), D 64 1.50 ×'),
+    ),
+  );
+});

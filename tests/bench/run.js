@@ -10,8 +10,8 @@
 // --quick              fewer rounds, and without the longest works
 // --threads 1,2        numbers of threads; one, and two where there are two cores, by default
 // --isa avx2           kernels of the native half; by default the best that the machine has
-// --python <command>   starts a Python that has PyTorch, which is then a peer of training; python3 by
-//                      default, and where it has none those rows are without a peer
+// --python <command>   starts a Python that has PyTorch, which is then a peer of training and of
+//                      bfloat16; python3 by default, and where it has none those rows have no peer
 // --tinygpt <folder>   a checkout of sarthakagrawal927/tinygpt, whose own .wasm is then a peer of training
 // --variants simd128   variants of the browser half: simd128, relaxed-simd; both by default
 // --json <file>        by default build/bench/results.json
@@ -131,8 +131,10 @@ async function runNative(options) {
   console.log(`\nNative\n${headingLine()}`);
   /** @type {MeasuredRow[]} */
   const rows = [];
-  const trains = works.some(({ kind }) => kind === 'gradients' || kind === 'step');
-  const pytorch = trains ? await startPyTorch(options.python) : undefined;
+  const hasPeer = works.some(({ kind }) =>
+    ['gradients', 'step', 'stored attention', 'stored weights'].includes(kind),
+  );
+  const pytorch = hasPeer ? await startPyTorch(options.python) : undefined;
   await measureNative(works, options.threads, pace, options.isa, pytorch, (row) => {
     rows.push(row);
     console.log(rowLine(row));
@@ -165,7 +167,9 @@ async function runNative(options) {
 /** @param {string | undefined} command  must start it, where one is given */
 async function startPyTorch(command) {
   if (!command && spawnSync('python3', ['-c', 'import torch'], { stdio: 'ignore' }).status !== 0) {
-    say('There is no PyTorch (python3 with the package torch; or --python): training has no peer.');
+    say(
+      'There is no PyTorch (python3 with the package torch; or --python): training and bfloat16 have no peer.',
+    );
     return undefined;
   }
   return PyTorch.start(command ?? 'python3');

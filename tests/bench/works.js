@@ -15,20 +15,24 @@
  * @typedef {{ rows: number, depth: number, columns: number }} ProductShape
  * @typedef {{ rows: number, width: number }} TableShape
  * @typedef {{ width: number, layers: number, heads: number, tokens: number, batch: number }} GptShape
+ * @typedef {'bfloat16' | 'float16' | 'int8'} ElementType
  */
 
 /**
  * @typedef {object} Target  holds for one thread and for several
- * @property {'ratio' | 'share' | 'time' | 'timesRoof'} measure  best peer's time ÷ attn's; attn's
- *   speed ÷ the machine's; seconds of a call; attn's time ÷ the machine's for the same memory
+ * @property {'ratio' | 'share' | 'time' | 'timesRoof' | 'gain'} measure  best peer's time ÷ attn's;
+ *   attn's speed ÷ the machine's; seconds of a call; attn's time ÷ the machine's for the same memory;
+ *   attn's time in float32 ÷ its time in fewer bytes
  * @property {number} [least]
  * @property {number} [most]
+ * @property {readonly string[]} [kernels]  that it holds for; all, where it is left out
  *
  * @typedef {object} WorkOfAnyKind
  * @property {string} name
  * @property {number} amount  floating-point operations, or bytes, of one call
  * @property {'GFLOP/s' | 'GB/s'} unit
- * @property {'multiply-add' | 'read' | 'fill'} roof  what the machine can do at best
+ * @property {'multiply-add' | 'bfloat16 multiply-add' | 'read' | 'fill'} roof  what the machine can do
+ *   at best
  * @property {boolean} [hasPeers]
  * @property {Target[]} [targets]
  * @property {boolean} [isLong]  left out of a quick run
@@ -39,7 +43,18 @@
  * @typedef {WorkOfAnyKind & { kind: 'sinusoid', shape: TableShape }} SinusoidWork
  * @typedef {WorkOfAnyKind & { kind: 'gradients', shape: AttentionShape, withForward: boolean }} GradientsWork
  * @typedef {WorkOfAnyKind & { kind: 'step', shape: GptShape }} StepWork
- * @typedef {AttentionWork | LayerWork | ProductWork | SinusoidWork | GradientsWork | StepWork} Work
+ * @typedef {WorkOfAnyKind & {
+ *   kind: 'stored attention', shape: AttentionShape, type: 'bfloat16'
+ * }} StoredAttentionWork  queries, keys, values and output are of the type
+ * @typedef {WorkOfAnyKind & {
+ *   kind: 'stored cache', shape: AttentionShape, type: ElementType
+ * }} StoredCacheWork  one query over a cache of the type
+ * @typedef {WorkOfAnyKind & {
+ *   kind: 'stored weights', shape: ProductShape, type: 'bfloat16'
+ * }} StoredWeightsWork  a layer that keeps its weights so
+ * @typedef {StoredAttentionWork | StoredCacheWork | StoredWeightsWork} FewerBytesWork
+ * @typedef {AttentionWork | LayerWork | ProductWork | SinusoidWork | GradientsWork | StepWork
+ *   | FewerBytesWork} Work
  */
 
 const kFloatBytes = 4;
@@ -175,6 +190,89 @@ function step(shape, least) {
   };
 }
 
+/** Kernels that multiply pairs of bfloat16, and those that do so in tiles. */
+const kPairs = ['avx512_bf16'];
+const kTiles = ['amx_bf16'];
+
+/**
+ * Eight heads in bfloat16.
+ * @param {number} keys
+ * @param {number} dim
+ * @param {boolean} [causal]
+ * @returns {StoredAttentionWork}
+ */
+function storedAttention(keys, dim, causal = false) {
+  const { shape, amount } = attention('', { heads: 8, keys, dim, causal });
+  return {
+    kind: 'stored attention',
+    name: `bfloat16${causal ? ', causal' : ''} (1,8,${keys}), D ${dim}`,
+    shape,
+    type: 'bfloat16',
+    amount,
+    unit: 'GFLOP/s',
+    roof: 'bfloat16 multiply-add',
+    targets: [
+      { measure: 'gain', least: 1.6, kernels: kPairs },
+      { measure: 'gain', least: 1, kernels: kTiles },
+      { measure: 'ratio', least: 1.5, kernels: kTiles },
+    ],
+  };
+}
+
+const kBytes = { bfloat16: 2, float16: 2, int8: 1 };
+
+/**
+ * One query over a cache that no processor's own memory holds.
+ * @param {ElementType} type
+ * @param {number} dim
+ * @param {Target[]} targets
+ * @returns {StoredCacheWork}
+ */
+function storedCache(type, dim, targets) {
+  const { shape } = attention('', { heads: 32, queries: 1, keys: 4096, dim });
+  // int8 has a scale for each row.
+  const row = kBytes[type] * dim + (type === 'int8' ? kFloatBytes : 0);
+  return {
+    kind: 'stored cache',
+    name: `one query, ${type} cache 32 × 4096, D ${dim}`,
+    shape,
+    type,
+    amount: 2 * shape.heads * shape.keys * row,
+    unit: 'GB/s',
+    roof: 'read',
+    targets,
+  };
+}
+
+/**
+ * Caches of all types and widths.
+ * @param {number} halves  times the speed of float32
+ * @param {number} int8  the same
+ * @param {Target[]} others
+ */
+const storedCaches = (halves, int8, others) =>
+  [64, 128].flatMap((dim) =>
+    /** @type {const} */ (['float16', 'bfloat16', 'int8']).map((type) =>
+      storedCache(type, dim, [
+        { measure: 'gain', least: type === 'int8' ? int8 : halves },
+        ...others,
+      ]),
+    ),
+  );
+
+/** @param {number} rows @param {Target[]} targets @returns {StoredWeightsWork} */
+const storedWeights = (rows, targets) => ({
+  kind: 'stored weights',
+  name: `bfloat16 weights 768 × 768, ${rows === 1 ? 'one row' : `${rows} rows`}`,
+  shape: { rows, depth: 768, columns: 768 },
+  type: 'bfloat16',
+  // Bytes of the weights, or operations.
+  amount: 2 * rows * 768 * 768,
+  unit: rows === 1 ? 'GB/s' : 'GFLOP/s',
+  roof: rows === 1 ? 'read' : 'bfloat16 multiply-add',
+  targets,
+});
+
 /** Lengths over which the time of one head should grow as N². */
 export const kSquareLengths = [1024, 2048, 4096, 8192, 16384];
 export const kWindow = 256;
@@ -234,6 +332,15 @@ export const kNativeWorks = [
   layer(1024, 512, 8, [{ measure: 'ratio', least: 1.05 }]),
   product(512, [{ measure: 'share', least: 0.95 }]),
   sinusoid(4096, 512, [{ measure: 'timesRoof', most: 2.5 }]),
+  ...[512, 1024, 2048, 4096].map((keys) => storedAttention(keys, 64)),
+  ...[512, 1024, 2048].map((keys) => storedAttention(keys, 64, true)),
+  ...[512, 1024, 2048].map((keys) => storedAttention(keys, 128)),
+  ...storedCaches(1.8, 2.8, nearMemory),
+  storedWeights(512, [
+    { measure: 'gain', least: 1.6, kernels: kPairs },
+    { measure: 'gain', least: 4, kernels: kTiles },
+  ]),
+  storedWeights(1, []),
   ...[512, 1024, 2048].flatMap((keys) =>
     [false, true].flatMap((causal) => [
       gradients(keys, causal, true, [{ measure: 'ratio', least: 1.3 }]),
@@ -282,6 +389,7 @@ export function browserWorks(kind) {
       { batch: 2, heads: 5, keys: 4, dim: 20 },
       { targets: [{ measure: 'time', most: 3e-6 }] },
     ),
+    ...storedCaches(1.5, 2, []),
     layer(512, 768, 12, ratio(kBrowserRatios[kind].layer)),
     product(512, []),
     ...kTinyGptSteps,

@@ -63,7 +63,12 @@ Job on_threads(int num_threads, F part) {
 std::vector<const attn_bench::MachineLoops*> machine_loops() {
   std::vector<const attn_bench::MachineLoops*> result;
 #if defined(__x86_64__)
-  result = {attn_bench::avx512_loops(), attn_bench::avx2_loops()};
+  result = {attn_bench::avx512_bf16_loops(), attn_bench::avx512_loops(), attn_bench::avx2_loops()};
+#endif
+#if defined(ATTN_HAS_AMX)
+  if (std::ranges::count(attn::supported_instruction_sets(), attn::InstructionSet::kAmxBf16) > 0) {
+    result.insert(result.begin(), &attn_bench::amx_bf16_loops());
+  }
 #endif
   result.push_back(attn_bench::baseline_loops());
   std::erase(result, nullptr);
@@ -114,19 +119,15 @@ class Arguments {
     return static_cast<std::int64_t>(number(i, name, static_cast<double>(otherwise)));
   }
 
-  struct Floats {
-    float* data;
+  template <class T>
+  struct Array {
+    T* data;
     std::int64_t size;
   };
 
-  Floats floats(int i) const {
-    napi_typedarray_type type{};
-    std::size_t length = 0;
-    void* data = nullptr;
-    check(napi_get_typedarray_info(env_, values_[i], &type, &length, &data, nullptr, nullptr));
-    if (type != napi_float32_array) check(napi_invalid_arg);
-    return {static_cast<float*>(data), static_cast<std::int64_t>(length)};
-  }
+  Array<float> floats(int i) const { return array<float>(i, napi_float32_array); }
+  /// Numbers of two bytes.
+  Array<std::uint16_t> words(int i) const { return array<std::uint16_t>(i, napi_uint16_array); }
 
   std::string text(int i) const {
     char buffer[64] = {};
@@ -145,6 +146,16 @@ class Arguments {
   napi_env env() const { return env_; }
 
  private:
+  template <class T>
+  Array<T> array(int i, napi_typedarray_type wanted) const {
+    napi_typedarray_type type{};
+    std::size_t length = 0;
+    void* data = nullptr;
+    check(napi_get_typedarray_info(env_, values_[i], &type, &length, &data, nullptr, nullptr));
+    if (type != wanted) check(napi_invalid_arg);
+    return {static_cast<T*>(data), static_cast<std::int64_t>(length)};
+  }
+
   static constexpr std::size_t kMax = 8;
   napi_env env_;
   napi_value values_[kMax] = {};
@@ -192,7 +203,13 @@ napi_value instruction_set(const Arguments& args) {
   return make_text(args, attn::to_string(args.object<ContextPointer>(0)->instruction_set()));
 }
 
-/// (context, { batch, heads, queries, keys, dim, causal, left, right }, q, k, v, output)
+/// { type } as in attn::ElementType.
+attn::ElementType type_of(const Arguments& args) {
+  return static_cast<attn::ElementType>(args.integer(1, "type"));
+}
+
+/// (context, { batch, heads, queries, keys, dim, causal, left, right, type }, q, k, v, output): all
+/// four floats, or numbers of two bytes that are of the type
 napi_value attention(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t batch = args.integer(1, "batch");
@@ -200,10 +217,19 @@ napi_value attention(const Arguments& args) {
   const std::int64_t queries = args.integer(1, "queries");
   const std::int64_t keys = args.integer(1, "keys");
   const std::int64_t dim = args.integer(1, "dim");
-  const attn::ConstTensor q(args.floats(2).data, {batch, heads, queries, dim});
-  const attn::ConstTensor k(args.floats(3).data, {batch, heads, keys, dim});
-  const attn::ConstTensor v(args.floats(4).data, {batch, heads, keys, dim});
-  const attn::Tensor output(args.floats(5).data, {batch, heads, queries, dim});
+  const auto tensor = [&](int i, std::int64_t tokens) -> attn::AnyTensor {
+    const std::int64_t shape[] = {batch, heads, tokens, dim};
+    switch (type_of(args)) {
+      case attn::ElementType::kFloat16:
+        return {reinterpret_cast<attn::Float16*>(args.words(i).data), shape};
+      case attn::ElementType::kBFloat16:
+        return {reinterpret_cast<attn::BFloat16*>(args.words(i).data), shape};
+      default:
+        return {args.floats(i).data, shape};
+    }
+  };
+  const attn::AnyTensor q = tensor(2, queries), k = tensor(3, keys), v = tensor(4, keys),
+                        output = tensor(5, queries);
   attn::AttentionOptions options;
   if (args.integer(1, "causal") != 0) options.causal = true;
   if (const std::int64_t left = args.integer(1, "left", -1); left >= 0) {
@@ -212,6 +238,37 @@ napi_value attention(const Arguments& args) {
   return make_object<Job>(args, repeated([=] {
                             attn::scaled_dot_product_attention(q, k, v, output, options, *context);
                           }));
+}
+
+/// (context, { heads, keys, dim, type }, q, k, v, output): one query over a cache of the type
+napi_value decode(const Arguments& args) {
+  const ContextPointer context = args.object<ContextPointer>(0);
+  const std::int64_t heads = args.integer(1, "heads");
+  const std::int64_t keys = args.integer(1, "keys");
+  const std::int64_t dim = args.integer(1, "dim");
+  const auto cache = std::make_shared<attn::KeyValueCache>(1, heads, dim, dim, keys, type_of(args));
+  cache->append(attn::ConstTensor(args.floats(3).data, {1, heads, keys, dim}),
+                attn::ConstTensor(args.floats(4).data, {1, heads, keys, dim}));
+  const attn::ConstTensor q(args.floats(2).data, {1, heads, 1, dim});
+  const attn::Tensor output(args.floats(5).data, {1, heads, 1, dim});
+  return make_object<Job>(
+      args, repeated([=] { attn::scaled_dot_product_attention(q, *cache, output, {}, *context); }));
+}
+
+/// (bfloat16 numbers, floats): the first from the second
+napi_value narrow(const Arguments& args) {
+  const auto [to, size] = args.words(0);
+  const float* const from = args.floats(1).data;
+  for (std::int64_t i = 0; i < size; ++i) to[i] = attn::BFloat16(from[i]).bits();
+  return args.value(0);
+}
+
+/// (floats, bfloat16 numbers): the first from the second
+napi_value widen(const Arguments& args) {
+  const auto [to, size] = args.floats(0);
+  const std::uint16_t* const from = args.words(1).data;
+  for (std::int64_t i = 0; i < size; ++i) to[i] = attn::BFloat16::from_bits(from[i]);
+  return args.value(0);
 }
 
 /// (context, { batch, heads, queries, keys, dim, causal, withForward }, q, k, v, dO, and the
@@ -396,13 +453,14 @@ napi_value layer(const Arguments& args) {
   return make_object<Job>(args, repeated([=] { mha->forward(x, x, x, output, {}, *context); }));
 }
 
-/// (context, { rows, depth, columns }, weight, x, output)
+/// (context, { rows, depth, columns, type }, weight, x, output): the type is how the layer keeps
+/// its weight
 napi_value linear(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t rows = args.integer(1, "rows");
   const std::int64_t depth = args.integer(1, "depth");
   const std::int64_t columns = args.integer(1, "columns");
-  const auto product = std::make_shared<attn::Linear>(depth, columns, false);
+  const auto product = std::make_shared<attn::Linear>(depth, columns, false, type_of(args));
   product->set_parameter("weight", attn::ConstTensor(args.floats(2).data, {columns, depth}));
   const attn::ConstTensor x(args.floats(3).data, {rows, depth});
   const attn::Tensor output(args.floats(4).data, {rows, columns});
@@ -541,6 +599,9 @@ NAPI_MODULE_INIT() {
   add<&context>(env, exports, "context");
   add<&instruction_set>(env, exports, "instructionSet");
   add<&attention>(env, exports, "attention");
+  add<&decode>(env, exports, "decode");
+  add<&narrow>(env, exports, "narrow");
+  add<&widen>(env, exports, "widen");
   add<&layer>(env, exports, "layer");
   add<&linear>(env, exports, "linear");
   add<&gradients>(env, exports, "gradients");

@@ -34,6 +34,8 @@ const MachineLoops* avx2_loops();
 const MachineLoops* avx512_loops();
 /// Its multiply-adds are those of bfloat16 pairs.
 const MachineLoops* avx512_bf16_loops();
+/// The same in tiles; for processes that Linux lets use them, as attn finds out.
+const MachineLoops& amx_bf16_loops();
 /// SIMD128 with a multiply and an add, or with relaxed SIMD's multiply-add, as the build is.
 const MachineLoops* wasm_loops();
 

@@ -214,7 +214,14 @@ void sum_of_squares(State& state, const attn::kernels::TrainingTable& kernels) {
 }
 
 void register_all() {
+  const attn_bench::MachineLoops* amx_loops = nullptr;
+#if defined(ATTN_HAS_AMX)
+  if (attn::runtime::find_bf16_kernels(attn::InstructionSet::kAmxBf16)) {
+    amx_loops = &attn_bench::amx_bf16_loops();
+  }
+#endif
   const attn_bench::MachineLoops* const loops[] = {
+      amx_loops,
 #if defined(__x86_64__)
       attn_bench::avx512_bf16_loops(),
       attn_bench::avx512_loops(),

@@ -1,0 +1,97 @@
+// Attention, caches and weights of fewer bytes: attn, attn in float32, and PyTorch.
+
+import { attnNode, floats, normal, solver } from './nativeJobs.js';
+
+/** @import { Solver } from './nativeJobs.js' */
+/** @import { PyTorch } from './pytorch.js' */
+/** @import { FewerBytesWork, StoredAttentionWork, StoredCacheWork, StoredWeightsWork } from './works.js' */
+
+/** As attn::ElementType counts them. */
+const kTypes = { float32: 0, float16: 1, bfloat16: 2, int8: 3 };
+
+/** In results: attn's own time for the same work in float32. */
+const kFloat32 = 'float32';
+
+/**
+ * @param {FewerBytesWork} work
+ * @param {object} context
+ * @param {number} threads
+ * @param {PyTorch | undefined} pytorch
+ * @returns {Promise<{ solvers: Solver[] }>}
+ */
+export async function fewerBytesSolvers(work, context, threads, pytorch) {
+  switch (work.kind) {
+    case 'stored attention':
+      return { solvers: await attention(work, context, threads, pytorch) };
+    case 'stored cache':
+      return { solvers: cache(work, context) };
+    case 'stored weights':
+      return { solvers: await weights(work, context, threads, pytorch) };
+  }
+}
+
+/**
+ * @param {StoredAttentionWork} work
+ * @param {object} context
+ * @param {number} threads
+ * @param {PyTorch | undefined} pytorch
+ */
+async function attention({ kind, shape, type }, context, threads, pytorch) {
+  const count = shape.heads * shape.keys * shape.dim;
+  const [q, k, v] = [1, 2, 3].map((seed) => normal(count, seed));
+  const stored = [q, k, v].map((x) => attnNode().narrow(words(count), x));
+  const storedOutput = words(count);
+  const options = { ...shape, causal: Number(shape.causal ?? false) };
+  const output = floats(count);
+  const args = [...stored, storedOutput];
+  const job = attnNode().attention(context, { ...options, type: kTypes[type] }, ...args);
+  const own = solver('attn', job, output, args);
+  const inFloats = [q, k, v, floats(count)];
+  const peer = await pytorch?.solver({ kind, shape }, threads, { q, k, v });
+  return [
+    { ...own, output: () => attnNode().widen(output, storedOutput) },
+    solver(kFloat32, attnNode().attention(context, options, ...inFloats), inFloats[3], inFloats),
+    ...(peer ? [peer] : []),
+  ];
+}
+
+/** @param {StoredCacheWork} work @param {object} context */
+function cache({ shape, type }, context) {
+  const { heads, keys, dim } = shape;
+  const q = normal(heads * dim, 1);
+  const [k, v] = [2, 3].map((seed) => normal(heads * keys * dim, seed));
+  return /** @type {const} */ ([type, 'float32']).map((stored) => {
+    const output = floats(q.length);
+    const job = attnNode().decode(context, { ...shape, type: kTypes[stored] }, q, k, v, output);
+    return solver(stored === type ? 'attn' : kFloat32, job, output, [q, output]);
+  });
+}
+
+/**
+ * @param {StoredWeightsWork} work
+ * @param {object} context
+ * @param {number} threads
+ * @param {PyTorch | undefined} pytorch
+ */
+async function weights({ kind, shape, type }, context, threads, pytorch) {
+  const { rows, depth, columns } = shape;
+  const weight = normal(columns * depth, 1, 1 / Math.sqrt(depth));
+  const x = normal(rows * depth, 2);
+  const own = [kTypes[type], kTypes.float32].map((stored) => {
+    const output = floats(rows * columns);
+    const options = { ...shape, type: stored };
+    const job = attnNode().linear(context, options, weight, x, output);
+    return solver(stored === kTypes[type] ? 'attn' : kFloat32, job, output, [x, output]);
+  });
+  const peer = await pytorch?.solver({ kind, shape }, threads, { x, weight });
+  return [...own, ...(peer ? [peer] : [])];
+}
+
+/**
+ * Numbers of two bytes that begin at a cache line.
+ * @param {number} count
+ */
+const words = (count) => {
+  const { buffer, byteOffset } = floats(Math.ceil(count / 2));
+  return new Uint16Array(buffer, byteOffset, count);
+};
