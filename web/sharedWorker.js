@@ -25,13 +25,18 @@ export function sharedWorker(worker) {
    * The file for a module that several need: one of what the worker needs, too, which is nothing of the
    * document's, and one of all else.
    * @param {string} id
-   * @param {{ getModuleInfo(id: string): { importedIds: readonly string[] } | null }} build
+   * @param {{ getModuleInfo(id: string): { importedIds: readonly string[], dynamicallyImportedIds: readonly string[] } | null }} build
    */
   function fileOf(id, build) {
     if (!reached) {
       reached = new Set([entry]);
       for (const each of reached) {
         for (const imported of build.getModuleInfo(each)?.importedIds ?? []) reached.add(imported);
+        // What is loaded late has a file of its own, and needs what has no document, too.
+        for (const late of build.getModuleInfo(each)?.dynamicallyImportedIds ?? []) {
+          for (const imported of build.getModuleInfo(late)?.importedIds ?? [])
+            reached.add(imported);
+        }
       }
     }
     return reached.has(id) ? 'core' : 'shared';

@@ -54,7 +54,10 @@ test('the numbers of a figure are exported as CSV and NPY', async () => {
 test('a chart that is not measured yet has no numbers to export', async () => {
   const page = await site.open('#at=architectures.timings');
   await page.getByRole('button', { name: 'Export Measured in this browser' }).click();
-  assert.deepEqual(await page.locator('#timings .files span').allInnerTexts(), ['picture']);
+  assert.deepEqual(await page.locator('#timings .files span').allInnerTexts(), [
+    'picture',
+    'transparent',
+  ]);
 });
 
 test('the drawn figure is exported as SVG and as PNG', async () => {
@@ -66,6 +69,12 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
   for (const part of [...parts, '>What each token looks at</text>', 'data:image/png', '>weight<']) {
     assert.ok(text.includes(part), part);
   }
+  const address = site.url.replace(/^\w+:\/\//, '');
+  assert.ok(text.includes(`>“man bites dog” · attn, ${address}</text>`));
+  assert.ok(/<desc>.*?<\/desc>/.exec(text)?.[0].includes(`${site.url}#v=1`));
+  const transparent = await exported(page, 'transparent SVG', 'transparent');
+  const hasPaper = (/** @type {string} */ svg) => svg.includes('</style><rect');
+  assert.deepEqual([text, transparent.bytes.toString()].map(hasPaper), [true, false]);
   assert.doesNotMatch(
     text,
     /Point at a cell|click to lock/,

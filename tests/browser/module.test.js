@@ -212,6 +212,32 @@ test('an_isolated_page_gets_threads', async () => {
   assert.deepEqual(said, []);
 });
 
+for (const entry of ['/attn/index.js', '/attn/worker.js']) {
+  test(`a_Float16Array_is_read_as_its_numbers_by${entry}`, async (context) => {
+    const page = await browser.newPage();
+    await page.goto(`${origin}/strict`);
+    const [got, wanted] = await page.evaluate(async (entry) => {
+      const Halves = Reflect.get(globalThis, 'Float16Array');
+      if (!Halves) return [];
+      const { load } = await import(entry);
+      const attn = await load();
+      const data = Halves.from({ length: 200 }, (_, i) => Math.sin(i * i));
+      const halves = { data: data.subarray(8), shape: [12, 16] };
+      const floats = { data: Float32Array.from(halves.data), shape: [12, 16] };
+      const results = [halves, floats].map(async (x) => {
+        const { output } = await attn.scaledDotProductAttention(x, x, x, { outputType: 'float16' });
+        return Array.from(new Halves(output.data.buffer));
+      });
+      return Promise.all(results);
+    }, entry);
+    await page.close();
+    if (!got) return context.skip('this browser has no Float16Array');
+    assert.equal(got.length, 192);
+    assert.ok(Math.max(...got) > 0.1);
+    assert.deepEqual(got, wanted);
+  });
+}
+
 test('dispose_ends_the_workers_of_threads', async () => {
   const page = await browser.newPage();
   await page.goto(`${origin}/isolated`);

@@ -82,7 +82,10 @@ for (const width of [390, 900, 1440]) {
     assert.ok(await tab.evaluate((element) => element === document.activeElement));
     const box = /** @type {{ y: number }} */ (await tab.boundingBox());
     assert.ok(box.y > 0 && box.y < 760, `at ${box.y}`);
-    assert.match(await page.locator('#weights pre').innerText(), /^import torch\n/);
+    assert.match(
+      await page.locator('#weights pre').innerText(),
+      /^# What each token looks at: http\S+\nimport torch\n/,
+    );
     await page.keyboard.press('Escape');
     assert.ok(await button.evaluate((element) => element === document.activeElement));
     assert.equal(await page.locator('#weights pre').count(), 0);

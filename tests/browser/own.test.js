@@ -1,108 +1,35 @@
 // A model of the reader's, from its files: how it comes, what figures show of it, and how it goes.
 
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
 
-import { kRoot } from '../../wasm/toolchain/checkout.js';
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, openSite, settled } from './site.js';
+import {
+  bert,
+  bigLlama,
+  choose,
+  file,
+  filesOf,
+  gpt2,
+  kRecorded,
+  open,
+  openDialog,
+  recorded,
+  tokenizer,
+} from './ownModel.js';
+import { becomes, openSite } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
-
-/** @typedef {{ name: string, mimeType: string, buffer: Buffer }} ChosenFile */
-
-const kRecorded = join(kRoot, 'tests/native/models/recorded');
+/** @import { ChosenFile } from './ownModel.js' */
 
 /** @type {import('./site.js').Site} */
 let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
-
-/** @param {string} name @param {Uint8Array | string} content @returns {ChosenFile} */
-const file = (name, content) => ({
-  ...{ name, mimeType: 'application/octet-stream' },
-  buffer: Buffer.from(content),
-});
-
-const words = 'the lady sat by fire because was tired a rose is man bites dog , . cat on mat';
-
-/**
- * A tokenizer of whole words, written for a test.
- * @param {number} size of its vocabulary @param {string[]} special tokens around a sentence, before the words
- */
-function tokenizer(size, special = []) {
-  const all = ['[UNK]', ...special, ...words.split(' ')];
-  const vocab = Object.fromEntries(
-    Array.from({ length: size }, (_, id) => [all[id] ?? `#${id}`, id]),
-  );
-  const [first, last] = special;
-  return file(
-    'tokenizer.json',
-    JSON.stringify({
-      ...{ version: '1.0', truncation: null, padding: null, decoder: null },
-      added_tokens: ['[UNK]', ...special].map((content, id) => ({
-        ...{ id, content, special: true, normalized: false },
-        ...{ single_word: false, lstrip: false, rstrip: false },
-      })),
-      normalizer: { type: 'Lowercase' },
-      pre_tokenizer: { type: 'Whitespace' },
-      post_processor: special.length
-        ? {
-            type: 'TemplateProcessing',
-            single: [
-              { SpecialToken: { id: first, type_id: 0 } },
-              { Sequence: { id: 'A', type_id: 0 } },
-              { SpecialToken: { id: last, type_id: 0 } },
-            ],
-            pair: [],
-            special_tokens: Object.fromEntries(
-              special.map((id, i) => [id, { id, ids: [i + 1], tokens: [id] }]),
-            ),
-          }
-        : null,
-      model: { type: 'WordLevel', vocab, unk_token: '[UNK]' },
-    }),
-  );
-}
-
-/** The files of a recorded model, without a tokenizer. @param {string} name */
-const filesOf = (name) =>
-  readdirSync(join(kRecorded, name))
-    .filter((each) => !each.startsWith('expected'))
-    .map((each) => file(each, readFileSync(join(kRecorded, name, each))));
-
-const gpt2 = () => [...filesOf('gpt2'), tokenizer(29)];
-const bert = () => [...filesOf('bert'), tokenizer(27, ['[CLS]', '[SEP]'])];
-
-/** @param {Page} page */
-async function openDialog(page) {
-  const settings = page.getByRole('button', { name: 'Settings' });
-  const button = page.getByRole('button', { name: /^(open your own model|your model)/ });
-  if (!(await button.isVisible())) await settings.click();
-  await button.click();
-  await page.getByRole('dialog').waitFor();
-}
-
-/** @param {Page} page @param {ChosenFile[]} files */
-async function choose(page, files) {
-  await openDialog(page);
-  await page.locator('dialog input[type=file]').first().setInputFiles(files);
-}
-
-/** @param {Page} page @param {ChosenFile[]} files */
-async function open(page, files) {
-  await choose(page, files);
-  await page.getByRole('dialog').waitFor({ state: 'hidden' });
-  await page
-    .getByRole('radio', { name: 'yours' })
-    .and(page.locator(':checked'))
-    .waitFor({ state: 'attached' });
-  await settled(page);
-}
 
 /** What is wrong, in the page's words. @param {Page} page @param {ChosenFile[]} files */
 async function problemOf(page, files) {
@@ -134,24 +61,9 @@ test('a model is recognised, read and looked at, and the page says that it stays
 });
 
 test('what the figures show of it is what PyTorch recorded', async () => {
-  const bytes = readFileSync(join(kRecorded, 'gpt2/expected.safetensors'));
-  const start = 8 + Number(bytes.readBigUInt64LE(0));
-  const header = JSON.parse(bytes.subarray(8, start).toString());
-  const read = (/** @type {string} */ name) => {
-    const [begin, end] = header[name].data_offsets.map((/** @type {number} */ at) => start + at);
-    return [...new Float32Array(new Uint8Array(bytes.subarray(begin, end)).buffer)];
-  };
-  // Words whose numbers are those of the recorded sentence.
-  const ids = read('ids');
-  const known = tokenizer(29);
-  const { vocab } = JSON.parse(known.buffer.toString()).model;
-  const text = ids.map((id) => Object.keys(vocab).find((word) => vocab[word] === id)).join('+');
-  const page = await site.open(
-    `#text=${encodeURIComponent(text).replaceAll('%2B', '+')}&at=self-attention.weights`,
-  );
-  const json = JSON.parse(known.buffer.toString());
-  json.pre_tokenizer = { type: 'WhitespaceSplit' };
-  await open(page, [...filesOf('gpt2'), file('tokenizer.json', JSON.stringify(json))]);
+  const { ids, read, text, files } = recorded('gpt2', 29);
+  const page = await site.open(`#text=${text}&at=self-attention.weights`);
+  await open(page, files);
   const n = ids.length;
   for (const layer of [0, 1]) {
     await page
@@ -277,64 +189,6 @@ test('it can be closed, put aside and taken again, and a reload is without it', 
   await page.context().close();
 });
 
-/** A Llama with weights that are all 0, in BF16, on disk. @param {string} folder @param {number} layers */
-async function bigLlama(folder, layers) {
-  const [width, wide, kv, vocabulary] = [576, 1536, 192, 49152];
-  /** @type {Record<string, number[]>} */
-  const shapes = { 'model.embed_tokens.weight': [vocabulary, width], 'model.norm.weight': [width] };
-  for (let l = 0; l < layers; l++) {
-    Object.assign(
-      shapes,
-      Object.fromEntries(
-        Object.entries({
-          'input_layernorm.weight': [width],
-          'self_attn.q_proj.weight': [width, width],
-          'self_attn.k_proj.weight': [kv, width],
-          'self_attn.v_proj.weight': [kv, width],
-          'self_attn.o_proj.weight': [width, width],
-          'post_attention_layernorm.weight': [width],
-          'mlp.gate_proj.weight': [wide, width],
-          'mlp.up_proj.weight': [wide, width],
-          'mlp.down_proj.weight': [width, wide],
-        }).map(([name, shape]) => [`model.layers.${l}.${name}`, shape]),
-      ),
-    );
-  }
-  let at = 0;
-  const header = Object.fromEntries(
-    Object.entries(shapes).map(([name, shape]) => {
-      const begin = at;
-      at += 2 * shape.reduce((product, size) => product * size, 1);
-      return [name, { dtype: 'BF16', shape, data_offsets: [begin, at] }];
-    }),
-  );
-  const text = Buffer.from(JSON.stringify(header));
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(text.length));
-  await writeFile(
-    join(folder, 'model.safetensors'),
-    Buffer.concat([length, text, Buffer.alloc(at)]),
-  );
-  const config = {
-    ...{
-      model_type: 'llama',
-      vocab_size: vocabulary,
-      hidden_size: width,
-      num_hidden_layers: layers,
-    },
-    ...{
-      intermediate_size: wide,
-      num_attention_heads: 9,
-      num_key_value_heads: 3,
-      hidden_act: 'silu',
-    },
-    ...{ rms_norm_eps: 1e-5, rope_theta: 10000, tie_word_embeddings: true },
-    max_position_embeddings: 2048,
-  };
-  await writeFile(join(folder, 'config.json'), JSON.stringify(config));
-  await writeFile(join(folder, 'tokenizer.json'), tokenizer(20).buffer);
-}
-
 test('the bar moves while a model is read, and reading it can be given up', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'attn-own-'));
   try {
@@ -368,3 +222,126 @@ test('on a phone it is opened by a button', async () => {
   assert.deepEqual(await accessibilityProblems(page), []);
   await page.context().close();
 });
+
+/** @param {Page} page */
+async function nextWord(page) {
+  await page.locator('#transformer').evaluate((chapter) => chapter.scrollIntoView());
+  const figure = page.locator('#next-word');
+  await figure.waitFor();
+  await figure.evaluate((element) => element.scrollIntoView());
+  return figure;
+}
+
+test('what may come next is what PyTorch recorded, and the model writes on from its cache', async () => {
+  const { ids, read, text, files } = recorded('llama', 31);
+  const page = await site.open(`#text=${text}&temperature=1&topK=0&at=transformer`);
+  await open(page, files);
+  const figure = await nextWord(page);
+  const logits = read('logits').slice(-31);
+  const powers = logits.map((logit) => Math.exp(logit));
+  const total = powers.reduce((sum, power) => sum + power, 0);
+  const want = powers.map((power) => power / total).sort((a, b) => b - a);
+  const next = figure.getByRole('list', { name: 'What may come next' });
+  await becomes(() => next.getByRole('listitem').count(), 10);
+  const probabilities = await next
+    .locator('[data-probability]')
+    .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-probability'))));
+  probabilities.forEach((share, i) => assert.ok(Math.abs(share - want[i]) <= 2e-5, `${share}`));
+  // One that comes before the last is read from the same pass.
+  await figure
+    .getByRole('list', { name: /token by token/ })
+    .getByRole('button')
+    .nth(2)
+    .click();
+  await becomes(async () => {
+    const row = read('logits').slice(2 * 31, 3 * 31);
+    const sum = row.reduce((all, logit) => all + Math.exp(logit), 0);
+    const largest = Math.max(...row.map((logit) => Math.exp(logit) / sum));
+    const shown = await next.locator('[data-probability]').first().getAttribute('data-probability');
+    return Math.abs(Number(shown) - largest) <= 2e-5;
+  }, true);
+  const box = page.getByRole('textbox').first();
+  const before = await box.inputValue();
+  await figure.getByRole('button', { name: 'Write ten' }).click();
+  await becomes(async () => (await box.inputValue()).split(' ').length, ids.length + 10);
+  const first = await box.inputValue();
+  // The same seed writes the same, another one something else.
+  await box.fill(before);
+  await page.getByText(`${ids.length} tokens`).waitFor();
+  await figure.getByRole('button', { name: 'Write ten' }).click();
+  await becomes(() => box.inputValue(), first);
+  await page.context().close();
+});
+
+test('a model that looks both ways has no next token, and the page says why', async () => {
+  const page = await site.open(`${link}&at=transformer`);
+  await open(page, bert());
+  await page.locator('#transformer').evaluate((chapter) => chapter.scrollIntoView());
+  await page.getByText(/there is no next token for it to foretell/).waitFor();
+  assert.equal(await page.locator('#next-word').count(), 0);
+  await page.context().close();
+});
+
+test('a model writes no further than it has places', async () => {
+  const page = await site.open(`${link}&at=transformer`);
+  await open(page, gpt2());
+  const figure = await nextWord(page);
+  const box = page.getByRole('textbox').first();
+  for (const length of [16, 19]) {
+    await figure.getByRole('button', { name: 'Write ten' }).click();
+    await becomes(async () => (await box.inputValue()).split(' ').length, length);
+  }
+  await figure.getByText(/reads no more than these 19 tokens/).waitFor();
+  assert.ok(await figure.getByRole('button', { name: 'Write one' }).isDisabled());
+  await page.context().close();
+});
+
+/** @param {(folder: string) => Promise<void>} use of a folder that is gone afterwards */
+async function inFolder(use) {
+  const folder = await mkdtemp(join(tmpdir(), 'attn-own-'));
+  try {
+    await use(folder);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+test('what does not fit says how much it needs and how much there is, and nothing changes', () =>
+  inFolder(async (folder) => {
+    await bigLlama(folder, 800);
+    const page = await site.open(`${link}&weights=xavier`);
+    await openDialog(page);
+    const names = ['model.safetensors', 'config.json', 'tokenizer.json'];
+    const input = page.locator('dialog input[type=file]').first();
+    await input.setInputFiles(names.map((name) => join(folder, name)));
+    const problem = page.locator('[data-problem]');
+    await problem.waitFor();
+    const sizes = (await problem.innerText()).match(/[\d,.]+ ?(?:bytes|[KMG]i?B)/g) ?? [];
+    assert.ok(sizes.length >= 2, await problem.innerText());
+    await page.keyboard.press('Escape');
+    assert.ok(await page.getByRole('radio', { name: 'random' }).isChecked());
+    assert.equal(await page.getByRole('radio', { name: 'yours' }).count(), 0);
+    await page.context().close();
+  }));
+
+test('a folder comes by dragging, and by choosing it', () =>
+  inFolder(async (folder) => {
+    for (const { name, buffer } of gpt2()) await writeFile(join(folder, name), buffer);
+    const page = await site.open(link);
+    const client = await page.context().newCDPSession(page);
+    const data = { items: [], files: [folder], dragOperationsMask: 1 };
+    for (const type of /** @type {const} */ (['dragEnter', 'dragOver', 'drop'])) {
+      await client.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
+      // The page has to say that it takes it before it is let go.
+      if (type !== 'drop') await page.waitForTimeout(500);
+    }
+    await page.locator('[data-recognised]').waitFor();
+    assert.match(await recognised(page), /^GPT-2/);
+    await page.context().close();
+
+    const other = await site.open(link);
+    await openDialog(other);
+    await other.locator('dialog input[webkitdirectory]').setInputFiles(folder);
+    await other.locator('[data-recognised]').waitFor();
+    await other.context().close();
+  }));

@@ -27,7 +27,7 @@ test('the page works from a folder, alone, and in silence', async () => {
 /** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
 const partOf = (file) =>
   /** @type {any} */ (
-    /[\\/](Walk|programs|picture|training|models|language|tokenizers|[Oo]wn)/
+    /[\\/](Walk|[Ww]all|programs|picture|training|models|language|tokenizers|[Oo]wn)/
       .exec(file)?.[1]
       .toLowerCase()
       .replace('tokenizers', 'language') ?? 'page'
@@ -70,6 +70,8 @@ test('what training loads besides is small', (context) => assertSmall(context, '
 test('what models from files load besides is small', (context) => assertSmall(context, 'models'));
 test('what a model of the reader’s loads besides is small', (context) =>
   assertSmall(context, 'own'));
+test('what the wall of all heads loads besides is small', (context) =>
+  assertSmall(context, 'wall'));
 test('what files of pictures load besides is small', (context) => assertSmall(context, 'picture'));
 test('what programs for pictures load besides is small', (context) =>
   assertSmall(context, 'programs'));

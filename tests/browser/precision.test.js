@@ -10,12 +10,16 @@ after(() => site.close());
 
 /**
  * The page at a figure of its chapter on precision: those out of sight do not exist.
- * @param {'error' | 'drift'} figure
+ * @param {'error' | 'drift' | 'bytes'} figure
  * @param {string} [settings]
  */
 async function open(figure, settings = '') {
   const page = await site.open(`#${settings}&at=precision.precision-${figure}`);
-  const map = { error: /^Error of the core/, drift: /^Attention weights by the core/ };
+  const map = {
+    error: /^Error of the core/,
+    drift: /^Attention weights by the core/,
+    bytes: /^Errors of the weights in int8/,
+  };
   await heatmap(page, map[figure]).waitFor();
   return page;
 }
@@ -89,4 +93,36 @@ test('the position looked at is where the window starts', async () => {
   for (const key of ['ArrowDown', 'Enter']) await map.press(key);
   await page.locator(drift).scrollIntoViewIfNeeded();
   await page.locator(drift, { hasText: 'from 1' }).waitFor();
+});
+
+const bytes = '[id="precision-bytes"]';
+
+test('fewer bytes: each map says its largest and mean error, and a cell its numbers', async () => {
+  const page = await open('bytes', 'width=16&length=20');
+  const largest = (/** @type {string} */ of) =>
+    numberIn(page.locator(`${bytes} [data-of="${of}"]`), 'largest');
+  assert.equal(await page.locator(`${bytes} [data-of]`).count(), 9);
+  assert.ok((await largest('encoding-float16')) <= 2 ** -12);
+  const [two, one] = [await largest('encoding-bfloat16'), await largest('encoding-int8')];
+  assert.ok(two > 2 ** -11 && two <= 2 ** -9 && one > two && one <= 0.5 / 127 + 1e-6);
+
+  const map = heatmap(page, /^Errors of the numbers in bfloat16, 20 by 16/);
+  await map.focus();
+  for (const key of ['ArrowDown', 'ArrowDown', 'Enter']) await map.press(key);
+  const exact = numberOf(await page.locator(`${bytes} [data-exact]`).innerText());
+  assert.ok(Math.abs(exact - Math.sin(2)) < 1e-7);
+  // With 8 binary digits, 0.909… is a multiple of 1/256.
+  const off = await numberIn(page.locator(`${bytes} [data-off="bfloat16"]`), 'value');
+  assert.ok(Math.abs(off - Math.abs(Math.round(256 * exact) / 256 - exact)) < 1e-7);
+  await page.waitForFunction(() => location.hash.includes('bytesCell=encoding.2.0'));
+});
+
+test('fewer bytes: of the sentence, with its words', async () => {
+  const page = await open('bytes', 'text=one+two+three');
+  await page.getByRole('radio', { name: 'your sentence' }).check({ force: true });
+  const map = heatmap(page, /^Errors of the weights in int8, 3 by 3/);
+  await map.focus();
+  await map.press('ArrowRight');
+  const text = await page.locator(`${bytes} .readout p`).innerText();
+  assert.match(text, /“one” looks at “two”, weight/);
 });

@@ -113,3 +113,26 @@ test('an odd width is drawn without its last sine, and said so', async () => {
     /last of 7 columns is a sine without a cosine/,
   );
 });
+
+test('a score depends on the distance of a query and a key alone', async () => {
+  const page = await site.open(
+    '#delta=3&position=4&text=the+cat+was+tired&at=rotation.rotation-rotary',
+  );
+  const figure = page.locator('#rotation-rotary');
+  const score = figure.locator('[data-score]');
+  const scoreNow = async () => Number(await score.getAttribute('data-score'));
+  const before = await scoreNow();
+  await figure.getByRole('slider', { name: 'place of the key' }).fill('20');
+  await figure.getByText('at place 23, key').waitFor();
+  assert.ok(Math.abs((await scoreNow()) - before) < 1e-5);
+  await figure.getByRole('slider', { name: 'distance' }).fill('4');
+  await figure.getByText('at place 24, key').waitFor();
+  assert.ok(Math.abs((await scoreNow()) - before) > 1e-2);
+  // A cell of the map says the same.
+  const map = heatmap(page, /^Scores of a query and a key/);
+  const values = await readValues(map, 4, 4);
+  for (const distance of [-2, 0, 1]) {
+    const all = [0, 1, 2, 3].flatMap((key) => values[key + distance]?.[key] ?? []);
+    assert.ok(Math.max(...all) - Math.min(...all) < 1e-5);
+  }
+});

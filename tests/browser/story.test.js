@@ -24,7 +24,7 @@ test('each chapter asks, lets the reader guess, names its sources, and leaves a 
     assert.match(await here.locator('.question p').first().innerText(), /\?$/, chapter);
     assert.match(await here.locator('.takeaway').innerText(), /^To take away\s+\S.*\.$/s, chapter);
     assert.ok((await here.getByRole('list', { name: 'Sources' }).count()) > 0, chapter);
-    const guess = here.locator('[data-predict]');
+    const guess = here.locator('[data-predict]').first();
     const choices = guess.getByRole('button');
     assert.ok((await choices.count()) >= 2, chapter);
     assert.equal((await guess.getByRole('status').innerText()).trim(), '', chapter);

@@ -190,6 +190,8 @@ test('two lanes learn while the page is free, pause by key, and a link brings th
   await button(again, 'Play').waitFor();
   assert.deepEqual(await accuracies(again), shown.accuracies);
   assert.deepEqual(await weights(again, 0), shown.weights);
+  // They come after the pictures.
+  await again.locator('[data-checksum]').nth(1).waitFor();
   assert.deepEqual(await again.locator('[data-checksum]').allInnerTexts(), checksums);
 
   await button(again, 'Ten steps').click();

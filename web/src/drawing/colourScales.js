@@ -53,3 +53,11 @@ export function zeroBasedScale(...reaches) {
 export function logarithmicScale(low, high) {
   return { map: colourMaps(theme.dark).weights, domain: [low, high], log: true };
 }
+
+/**
+ * For small pictures of attention: equal ratios, from below what each key gets where attention is even.
+ * So the weak weights of a long sentence are seen beside the strong ones.
+ * @param {number} length of the sentence
+ */
+export const sharesScale = (length) =>
+  logarithmicScale(10 ** -(1 + Math.ceil(Math.log10(Math.max(1, length)))), 1);

@@ -214,15 +214,19 @@ function copyText(node, style, end, into, picture) {
 }
 
 /**
- * @param {HTMLElement} element the figure
- * @param {HTMLElement} heading its title, drawn above it
- * @param {string} description
+ * @typedef {object} About
+ * @property {HTMLElement} heading the figure's title, drawn above it
+ * @property {string} description for who does not see it
+ * @property {string} credit a line below it
+ * @property {boolean} paper whether it has the page's background
  */
-export async function toSvg(element, heading, description) {
+
+/** @param {HTMLElement} element the figure @param {About} about */
+export async function toSvg(element, about) {
   const figure = /** @type {HTMLElement} */ (element.closest('figure') ?? element);
   // What floats over the picture stands below it; before the next frame all is as it was.
   figure.dataset.still = '';
-  const { svg, styles, fonts, width, height } = drawn(element, heading, description);
+  const { svg, styles, fonts, width, height } = drawn(element, about);
   delete figure.dataset.still;
 
   styles.textContent = await fonts.styleSheet();
@@ -235,14 +239,15 @@ export async function toSvg(element, heading, description) {
 
 const margin = 16;
 const titleHeight = 28;
+const creditHeight = 28;
 
-/** @param {HTMLElement} element @param {HTMLElement} heading @param {string} description */
-function drawn(element, heading, description) {
+/** @param {HTMLElement} element @param {About} about */
+function drawn(element, { heading, description, credit, paper }) {
   const box = element.getBoundingClientRect();
   const fonts = new PictureFonts();
   const [width, height] = [
     Math.ceil(box.width) + 2 * margin,
-    titleHeight + Math.ceil(box.height) + 2 * margin,
+    titleHeight + Math.ceil(box.height) + creditHeight + 2 * margin,
   ];
   const svg = svgElement('svg', { width, height, viewBox: `0 0 ${width} ${height}` });
   const name = svgElement('title', {});
@@ -250,18 +255,27 @@ function drawn(element, heading, description) {
   const details = svgElement('desc', {});
   details.textContent = description;
   const styles = svgElement('style', {});
-  const paper = getComputedStyle(document.documentElement).backgroundColor;
-  svg.append(name, details, styles, svgElement('rect', { width, height, ...paint('fill', paper) }));
+  svg.append(name, details, styles);
+  if (paper) {
+    const colour = getComputedStyle(document.documentElement).backgroundColor;
+    svg.append(svgElement('rect', { width, height, ...paint('fill', colour) }));
+  }
 
   const style = getComputedStyle(heading);
   fonts.add(style);
+  const family = style.fontFamily.replaceAll('"', "'");
   const title = svgElement('text', {
     ...{ x: margin, y: margin + 15, ...paint('fill', style.color) },
-    ...{ 'font-family': style.fontFamily.replaceAll('"', "'"), 'font-size': style.fontSize },
-    'font-weight': style.fontWeight,
+    ...{ 'font-family': family, 'font-size': style.fontSize, 'font-weight': style.fontWeight },
   });
   title.textContent = heading.textContent;
-  svg.append(title);
+  const foot = svgElement('text', {
+    ...{ x: margin, y: height - margin, ...paint('fill', style.color), 'fill-opacity': 0.7 },
+    ...{ 'font-family': family, 'font-size': 12 },
+  });
+  foot.textContent = credit;
+  fonts.add({ fontFamily: style.fontFamily, fontStyle: style.fontStyle, fontWeight: '400' });
+  svg.append(title, foot);
   // Whole pixels stay whole, so that lines are as sharp as on the screen.
   const [left, top] = [Math.floor(box.left) - margin, Math.floor(box.top) - margin - titleHeight];
   copy(element, svg, { left, top, fonts, clips: 0 });
@@ -270,11 +284,11 @@ function drawn(element, heading, description) {
 
 /**
  * @param {HTMLElement} element the figure
- * @param {HTMLElement} heading its title, drawn above it
+ * @param {About} about
  * @returns {Promise<Blob>}
  */
-export async function toPng(element, heading) {
-  const { text, width, height } = await toSvg(element, heading, '');
+export async function toPng(element, about) {
+  const { text, width, height } = await toSvg(element, about);
   const url = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
   try {
     const image = new Image();

@@ -6,7 +6,10 @@ export class PictureFonts {
   /** @type {Set<string>} as of `key` */
   #used = new Set();
 
-  /** Notes what a text is drawn in. @param {CSSStyleDeclaration} style */
+  /**
+   * Notes what a text is drawn in.
+   * @param {Pick<CSSStyleDeclaration, 'fontFamily' | 'fontStyle' | 'fontWeight'>} style
+   */
   add({ fontFamily, fontStyle, fontWeight }) {
     const families = fontFamily.split(',').map(unquoted);
     this.#used.add([slantOf(fontStyle), fontWeight, ...families].join('|'));

@@ -126,14 +126,10 @@ export class Work {
       $effect(() => {
         const { given, long } = this.#latest;
         const asked = long ? this.#asked.filter(({ own }) => own || !given.own) : [];
-        // Whatever figures show of it, they show what it was computed from.
-        if (
-          asked.length &&
-          (given.own || given.weights === 'learned') &&
-          !asked.includes(readTask)
-        ) {
-          asked.push(readTask);
-        }
+        // Whatever figures show of it, they show what it was computed from; of the reader's model, chapters
+        // stand on it where no figure is in sight.
+        const reads = given.own || (asked.length > 0 && given.weights === 'learned');
+        if (long && reads && !asked.includes(readTask)) asked.push(readTask);
         untrack(() => this.#compute(given, long, asked));
       });
       $effect(() => {
@@ -177,6 +173,25 @@ export class Work {
   }
 
   /**
+   * What a task of its own depends on, as the settings are now.
+   * @param {import('./tasks/task.js').Task<string, any, any, any>} task
+   */
+  given({ reads }) {
+    return neededBy(reads, this.#latest.given);
+  }
+
+  /**
+   * Has a task done apart from those that figures share: where the model in sight is.
+   * @param {import('./tasks/task.js').Task<string, any, any, any>} task
+   * @param {Given} given
+   * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options
+   */
+  run(task, given, options) {
+    const worker = given.own ? (this.language.own ?? this.#worker) : this.#worker;
+    return worker.run(task, given, options);
+  }
+
+  /**
    * @param {Given} given
    * @param {boolean} long
    * @param {AnyTask[]} asked
@@ -212,14 +227,12 @@ export class Work {
    * @param {AnyTask} task @param {Given} given @returns {Job}
    */
   #job(task, given) {
-    const { tokens, ids, rotary, own } = given;
-    const needed = { tokens, ids, rotary, own, ...pick(given, task.reads) };
+    const needed = neededBy(task.reads, given);
     const key = JSON.stringify(needed);
     const job = this.#jobs[task.name];
     if (job?.key === key) return job;
     const controller = new AbortController();
-    const worker = own ? (this.language.own ?? this.#worker) : this.#worker;
-    const result = worker.run(task, needed, { signal: controller.signal });
+    const result = this.run(task, needed, { signal: controller.signal });
     // Whoever still waits for it hears of it all the same.
     result.catch(() => {});
     return { key, controller, result };
@@ -266,6 +279,14 @@ const ownGiven = ({ causal }, { own, positions, ...config }) => ({
  */
 const pick = (object, names) =>
   /** @type {Pick<T, K>} */ (Object.fromEntries(names.map((name) => [name, object[name]])));
+
+/**
+ * @param {import('./tasks/task.js').Task<string, any, any, any>['reads']} reads
+ * @param {Given} given
+ * @returns {Given}
+ */
+const neededBy = (reads, given) =>
+  /** @type {any} */ (pick(given, ['tokens', 'ids', 'rotary', 'own', ...reads]));
 
 /**
  * An object whose properties change one by one, as those of the settings do.

@@ -13,10 +13,11 @@ import { shuffleTask } from './tasks/shuffle.js';
 import { stagesTask } from './tasks/stages.js';
 import { trainTask } from './tasks/train.js';
 import { walkTask } from './tasks/walk.js';
+import { wallTask } from './tasks/wall.js';
 
 const tasks = [
   ...[attentionTask, editTask, holdTask, languageTask, measureTask, ownTask, readTask],
-  ...[shuffleTask, stagesTask, trainTask, walkTask],
+  ...[shuffleTask, stagesTask, trainTask, walkTask, wallTask],
 ];
 
 serve(Object.fromEntries(tasks.map(({ name, run }) => [name, run])));

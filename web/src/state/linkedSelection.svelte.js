@@ -3,7 +3,7 @@ import { settings } from './settings.svelte.js';
 /** @typedef {import('./selection.svelte.js').Cell} Cell */
 /** @typedef {import('./selection.svelte.js').CellSelection} CellSelection */
 /** @typedef {Cell & { id: string }} LinkedCell a cell of one of several matrices */
-/** @typedef {'blockCell' | 'stageCell'} LinkedCellSetting */
+/** @typedef {'blockCell' | 'stageCell' | 'bytesCell'} LinkedCellSetting */
 
 /**
  * The selected cell of several linked matrices. There is one for all of them: moving to another matrix

@@ -26,7 +26,7 @@ export const maxBlocked = 400;
 export const headCounts = [1, 2, 4, 8];
 
 /** Most layers and heads of a language model. */
-const [maxLayers, maxHeads] = [32, 32];
+const [maxLayers, maxHeads] = [128, 128];
 
 /** Where a layer's projections come from. @typedef {'identity' | 'xavier' | 'learned'} Weights */
 

@@ -11,8 +11,8 @@ import {
 /** The settings of the page: the one state object, mirrored in the URL. */
 export const settings = $state(parseSettings(location.hash));
 
-/** Whether the page was opened without a link. */
-export const opened = location.hash.length <= 1;
+/** Whether the page was opened without settings: by itself, or at a place of its own. */
+export const opened = /^(?:#(?:at=[^&]*)?)?$/.test(location.hash);
 
 /** What the page begins with: the initial settings, until it has others. @type {typeof initial} */
 let beginning = $state.raw(initial);

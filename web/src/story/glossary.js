@@ -74,6 +74,8 @@ export const glossary = {
   CNN: 'Convolutional network: each output looks at a few neighbours only, k of them; layers on top see further.',
   'kernel size': 'How many neighbouring tokens a convolution looks at.',
   step: 'In training: one small change of all weights after looking at some examples. In a table of costs: something that has to wait for what comes before.',
+  thread:
+    'One line of work in a program. A processor with two cores does two of them at the same time.',
   'multiply-add':
     'One multiplication and one addition. Nearly all work of a model is made of them.',
   parameter: 'A number of the model that is learned.',

@@ -37,6 +37,9 @@ export const texts = {
     'Just now the projections are *identity*: they only copy. So queries, keys and values are one and the same, and words look at words that are spelt like them.',
   differ: 'Let the three differ (random projections)',
 
+  whenLearned:
+    'A model that has learned has many heads, and each does something else: a wall shows them all.',
+
   predict: {
     question:
       'Two words look at each other. Does each give the other the same share of its attention?',

@@ -1,4 +1,5 @@
 import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { inputCode } from '../../model/inputCode.js';
 
 /**
  * Programs for one row of the errors: those of the usual float32 code at a position.
@@ -89,3 +90,91 @@ const { weights } = attn.scaledDotProductAttention(P, P, P, { needWeights: true 
     result: 'weights',
   }),
 });
+
+/** How PyTorch stores numbers as a type. */
+const pythonStorage = {
+  float16: 'stored = x.half().float()',
+  bfloat16: 'stored = x.bfloat16().float()',
+  int8: `scale = x.abs().amax(dim=1, keepdim=True).clamp(min=1e-30) / 127
+stored = (x / scale).round() * scale`,
+};
+const cppTypes = { float16: 'kFloat16', bfloat16: 'kBFloat16', int8: 'kInt8' };
+
+/**
+ * Rows that are stored: those of the encoding, as `x` (n, d_model).
+ * @param {{ length: number, width: number, base: number, start: number, step: number }} settings
+ */
+const encodingCode = ({ length, width, base, start, step }) => ({
+  python: `n, d_model = ${length}, ${width}
+position = ${start} + ${step} * torch.arange(n, dtype=torch.float64)[:, None]
+angle = position / ${double(base)} ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+x = torch.zeros((n, d_model))
+x[:, 0::2] = angle.sin()
+x[:, 1::2] = angle.cos()[:, : d_model // 2]`,
+  cpp: `const std::int64_t n = ${length}, d_model = ${width};
+std::vector<float> x(n * d_model);
+attn::sinusoidal_encoding(attn::Tensor(x.data(), {n, d_model}),
+                          {.base = ${double(base)}, .start = ${start}, .step = ${step}});`,
+  javascript: `const [n, dModel] = [${length}, ${width}];
+const x = attn.sinusoidalEncoding({ length: n, dModel, base: ${base}, start: ${start}, step: ${step} });`,
+});
+
+/**
+ * Programs for what the weights lose where keys are stored as a type: those of positions, or of a sentence.
+ * @param {{ length: number, width: number, base: number, start: number, step: number, dModel: number }} settings
+ * @param {string[] | null} tokens
+ * @param {'float16' | 'bfloat16' | 'int8'} type
+ */
+export function bytesPrograms(settings, tokens, type) {
+  const { dModel, base } = settings;
+  const rows = tokens
+    ? inputCode({ dModel, base, encoding: 'sinusoidal' }, tokens)
+    : encodingCode(settings);
+  return {
+    python: pythonProgram({
+      body: `${rows.python}
+
+${pythonStorage[type]}
+
+def weights(keys):
+    return torch.softmax(x @ keys.T / d_model**0.5, dim=-1)
+
+error = (weights(stored) - weights(x)).abs()`,
+      result: 'error',
+    }),
+    cpp: cppProgram({
+      includes: ['<cmath>', ...(tokens ? ['<string_view>'] : [])],
+      body: `${rows.cpp}
+
+const attn::Tensor keys(x.data(), {1, 1, n, d_model});
+std::vector<float> exact(n * n), error(n * n), unused(n * d_model);
+const auto attend = [&](attn::ElementType type, std::vector<float>& weights) {
+  attn::KeyValueCache cache(1, 1, d_model, d_model, n, type);
+  cache.append(keys, keys);
+  attn::scaled_dot_product_attention(
+      keys, cache, attn::Tensor(unused.data(), {1, 1, n, d_model}),
+      {.weights = attn::Tensor(weights.data(), {1, 1, n, n})});
+};
+attend(attn::ElementType::kFloat32, exact);
+attend(attn::ElementType::${cppTypes[type]}, error);
+for (std::int64_t i = 0; i < n * n; ++i) error[i] = std::abs(error[i] - exact[i]);`,
+      result: 'error',
+      rows: 'n',
+      columns: 'n',
+    }),
+    javascript: javascriptProgram({
+      body: `${rows.javascript}
+
+function weights(type) {
+  const rows = { data: x.data, shape: [1, 1, n, dModel] };
+  const cache = new attn.KeyValueCache({ numKvHeads: 1, headDim: dModel, type });
+  cache.append(rows, rows);
+  return attn.scaledDotProductAttention(rows, cache, { needWeights: true }).weights;
+}
+const exact = weights('float32');
+const data = weights('${type}').data.map((weight, i) => Math.abs(weight - exact.data[i]));
+const error = { data, shape: [n, n] };`,
+      result: 'error',
+    }),
+  };
+}

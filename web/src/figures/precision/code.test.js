@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
-import { driftPrograms, errorPrograms } from './code.js';
+import { load } from 'attn';
+
+import { finish } from '../../model/finish.js';
+import { encoded, Embedder } from '../../model/sentence.js';
+import { measureBytes, types } from './bytes.js';
+import { bytesPrograms, driftPrograms, errorPrograms } from './code.js';
 import { exactValue } from './precision.js';
 
 const [width, base, position] = [32, 10000, 8_388_607];
@@ -17,6 +22,8 @@ const exactWeights = Array.from({ length: 16 }, (_, i) => {
   const total = scores.reduce((sum, score) => sum + score);
   return scores.map((score) => score / total);
 });
+
+const attn = await load({ threads: 1 });
 
 for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   const skip = await reasonToSkip(language);
@@ -43,4 +50,25 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
     if (language === 'cpp') assert.ok(largest < 1e-6, `${largest}`);
     else assert.ok(largest > 1e-3 && largest < 0.1, `${largest}`);
   });
+
+  for (const tokens of [null, ['the', 'cat', 'sat', 'on', 'the', 'mat']]) {
+    const what = tokens ? 'a sentence' : 'positions';
+    test(`the ${language} program prints what weights of ${what} lose`, { skip }, async () => {
+      const positions = { length: 7, base: 100, start: 3, step: 2 };
+      const settings = { ...positions, width: 12, dModel: 16 };
+      const rows = tokens
+        ? encoded(attn, new Embedder(attn).embed(tokens, 16), { encoding: 'sinusoidal', base: 100 })
+        : attn.sinusoidalEncoding({ ...positions, dModel: 12 });
+      const { losses } = finish(measureBytes(attn, rows));
+      for (const type of types) {
+        const printed = await run(language, bytesPrograms(settings, tokens, type)[language]);
+        const { error, largest } = losses[type].weights;
+        printed.flat().forEach((value, i) => {
+          assert.ok(Math.abs(value - error.data[i]) <= 1e-6, `${type} ${i}: ${value}`);
+        });
+        assert.equal(printed.length, rows.shape[0]);
+        assert.ok(largest > 2e-6, `${type}: ${largest}`);
+      }
+    });
+  }
 }

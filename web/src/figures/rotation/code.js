@@ -1,4 +1,12 @@
-import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import {
+  cppProgram,
+  double,
+  javascriptProgram,
+  literal,
+  pythonProgram,
+} from '../../frame/programs.js';
+import { pythonCode } from '../../model/pythonCode.js';
+import { depth } from './rotary.js';
 import { evenWidth } from './rotation.js';
 
 /**
@@ -49,6 +57,76 @@ const difference = {
   shape: P.shape,
 };`,
       result: 'difference',
+    }),
+  };
+}
+
+/**
+ * Programs for the scores of a query and a key at all places.
+ * @param {[string, string]} words
+ * @param {{ length: number, base: number }} settings
+ */
+export function rotaryPrograms(words, { length, base }) {
+  const [query, key] = words.map(literal);
+  return {
+    python: pythonProgram({
+      body: `${pythonCode('embedding')}
+length, D, base = ${length}, ${depth}, ${double(base)}
+
+def turned(word):
+    x, y = embedding(word, D).double().reshape(-1, 2).T
+    frequency = base ** (-torch.arange(0, D, 2, dtype=torch.float64) / D)
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * frequency
+    c, s = angle.cos(), angle.sin()
+    return torch.stack((c * x - s * y, s * x + c * y), dim=2).reshape(length, D)
+
+scores = turned(${query}) @ turned(${key}).T`,
+      result: 'scores',
+    }),
+    cpp: cppProgram({
+      body: `const std::int64_t length = ${length}, D = ${depth};
+const attn::RotaryEmbedding rope(
+    {.rotary_dim = D, .pairing = attn::RotaryPairing::kInterleaved, .base = ${double(base)}});
+const auto turned = [&](std::string_view word) {
+  std::vector<float> rows(length * D);
+  for (std::int64_t place = 0; place < length; ++place) {
+    attn::ngram_embedding({&word, 1}, attn::Tensor(rows.data() + place * D, {1, D}));
+  }
+  const attn::Tensor all(rows.data(), {1, length, D});
+  rope.forward(all, all);
+  return rows;
+};
+std::vector<float> queries = turned(${query}), keys = turned(${key});
+std::vector<float> scores(length * length), ones(length, 1), unused(length);
+const auto rows = [&](std::vector<float>& x, std::int64_t columns) {
+  return attn::Tensor(x.data(), {1, 1, length, columns});
+};
+attn::scaled_dot_product_attention(rows(queries, D), rows(keys, D), rows(ones, 1), rows(unused, 1),
+                                   {.scale = 1, .scaled_scores = rows(scores, length)});`,
+      result: 'scores',
+      rows: 'length',
+      columns: 'length',
+      includes: ['<string_view>'],
+    }),
+    javascript: javascriptProgram({
+      body: `const [length, dModel] = [${length}, ${depth}];
+const rope = new attn.RotaryEmbedding({
+  rotaryDim: dModel,
+  base: ${base},
+  pairing: 'interleaved',
+});
+const turned = (word) => {
+  const words = Array.from({ length }, () => word);
+  const { data } = attn.ngramEmbedding(words, { dModel });
+  return rope.forward({ data, shape: [1, length, dModel] });
+};
+const [queries, keys] = [turned(${query}), turned(${key})];
+const { scaledScores } = attn.scaledDotProductAttention(queries, keys, keys, {
+  scale: 1,
+  needScaledScores: true,
+});
+const scores = { data: scaledScores.data, shape: [length, length] };`,
+      result: 'scores',
     }),
   };
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
+import { load } from 'attn';
+
 import { reasonToSkip, run } from '../../../../tests/programs.js';
-import { rotationPrograms } from './code.js';
+import { rotaryPrograms, rotationPrograms } from './code.js';
+import { turnedScores } from './rotary.js';
 
 for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   const skip = await reasonToSkip(language);
@@ -11,5 +14,17 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
     const rows = await run(language, rotationPrograms(settings)[language]);
     assert.deepEqual([rows.length, rows[0].length], [7, 8]);
     for (const value of rows.flat()) assert.ok(Math.abs(value) < 3.1e-7, `${value}`);
+  });
+
+  test(`the ${language} program prints the scores of the figure`, { skip }, async () => {
+    /** @type {[string, string]} */
+    const words = ['tired', 'lady'];
+    const settings = { length: 9, base: 100 };
+    const rows = await run(language, rotaryPrograms(words, settings)[language]);
+    const { scores } = turnedScores(await load({ threads: 1 }), words, settings);
+    assert.deepEqual([rows.length, rows[0].length], [9, 9]);
+    rows.flat().forEach((value, k) => {
+      assert.ok(Math.abs(value - scores.data[k]) < 1e-5, `${k}: ${value} for ${scores.data[k]}`);
+    });
   });
 }

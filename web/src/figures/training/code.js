@@ -1,7 +1,7 @@
 import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 import { attentionPositions, lengths, sizes } from '../../model/training/model.js';
 import { heldOutStream, trainingStreams, worlds } from '../../model/training/worlds.js';
-import { datePrograms, nativePositions } from './dateCode.js';
+import { cppBackward, datePrograms, javascriptBackward, nativePositions } from './dateCode.js';
 
 /** @typedef {import('../../model/training/model.js').LaneOptions} LaneOptions */
 
@@ -135,6 +135,14 @@ export const trainingPrograms = (options, { ids, steps, layer, head }) =>
   programs(options, steps, { ids: Array.from(ids), layer, head });
 
 /**
+ * Programs that train a model and print its loss in each step, before it: a line for each, with the step.
+ * @param {LaneOptions} options
+ * @param {number} steps
+ * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
+ */
+export const lossPrograms = (options, steps) => programs(options, steps, undefined, 'losses');
+
+/**
  * Programs that train a model with a learned table of positions, and print the table.
  * @param {LaneOptions} options
  * @param {number} steps
@@ -149,18 +157,19 @@ export const tableProgram = (options, steps) => programs(options, steps);
  * @param {number} steps
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
-export const reachPrograms = (options, steps) => programs(options, steps, undefined, true);
+export const reachPrograms = (options, steps) => programs(options, steps, undefined, 'reach');
 
 /**
  * @param {LaneOptions} options
  * @param {number} steps
  * @param {{ ids: number[], layer: number, head: number }} [shownHead] whose attention is printed; the table of
  *   positions, if it is left out
- * @param {boolean} [reaches] whether it is told instead how the model does when more is given
+ * @param {'reach' | 'losses'} [instead] printed instead: how the model does when more is given, or its losses
  */
-function programs(options, steps, shownHead, reaches = false) {
+function programs(options, steps, shownHead, instead) {
   const { ids = [], layer = 0, head = 0 } = shownHead ?? {};
-  if (options.world === 'dates') return datePrograms(options, steps, shownHead);
+  const [reaches, tells] = [instead === 'reach', instead === 'losses'];
+  if (options.world === 'dates') return datePrograms(options, steps, shownHead, tells);
   const { world, positions, heads, layers, causal, rate, seed } = options;
   const { symbols, size } = worlds[world];
   const asked = positions === 'learned' ? lengths.filter((times) => times <= 1) : lengths;
@@ -215,11 +224,11 @@ def say(ids):
     return unembed(encoder(${placed('tokens(ids)', 'ids.shape[1]')}, mask=mask))
 
 parameters = [weight for part in (tokens, encoder, unembed) for weight in part.parameters()]${learned ? ' + [P]' : ''}
-optimizer = torch.optim.AdamW(parameters, lr=${rate})
+optimizer = torch.optim.AdamW(parameters, lr=${rate})${tells ? '\nlosses = []' : ''}
 for step in range(${steps}):
     ids, targets = examples(n, ${batch})
     logits = say(ids)
-    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())${tells ? '\n    losses.append((step + 1, loss.item()))' : ''}
     optimizer.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(parameters, 1)
@@ -243,7 +252,11 @@ for times in [${asked.join(', ')}]:
     right.append((n * times, (say(ids).argmax(2) == targets)[asked].float().mean().item()))`
       : ''
 }`,
-        result: shownHead ? 'weights' : reaches ? 'torch.tensor(right)' : 'P',
+        result: shownHead
+          ? 'weights'
+          : { reach: 'torch.tensor(right)', losses: 'torch.tensor(losses)', table: 'P' }[
+              instead ?? 'table'
+            ],
       }),
     }),
     cpp: cppProgram({
@@ -291,7 +304,7 @@ attn::Linear unembed(d, symbols);
 unembed.initialize_xavier({.seed = ${seed}, .stream = 2000});
 
 attn::AdamW optimizer({{"tokens", tokens}, ${learned ? '{"positions", table}, ' : ''}{"encoder", encoder}, {"unembed", unembed}});
-attn::Tape tape;
+attn::Tape tape;${tells ? '\nstd::vector<float> shown;' : ''}
 for (std::int64_t step = 0; step < ${steps}; ++step) {${held && indented(held, 2)}
   make_examples(size, batch, static_cast<std::uint64_t>(${trainingStreams.first} + ${trainingStreams.each} * step));
   tape.clear();
@@ -303,7 +316,7 @@ for (std::int64_t step = 0; step < ${steps}; ++step) {${held && indented(held, 2
         : ''
   }
   x = unembed.forward(encoder.forward(x, {.attention = {.causal = ${causal}}}));
-  tape.backward(attn::cross_entropy(x, {all_targets.data(), {batch, length}}));
+  ${cppBackward('attn::cross_entropy(x, {all_targets.data(), {batch, length}})', tells)}
   attn::clip_grad_norm(tape, 1);
   optimizer.set_learning_rate(attn::constant_learning_rate(step + 1, ${double(rate)}, ${warmup}));
   optimizer.step(tape);
@@ -335,11 +348,13 @@ const float* const shown = all.data() + (${layer} * ${heads} + ${head}) * length
           causal,
           place: sinusoidal ? 'attn::PositionalEncoding()' : learned ? 'table' : '',
         })
-      : `
+      : tells
+        ? ''
+        : `
 const float* const shown = table.parameter("weight").data();`
 }`,
-      ...{ result: 'shown', rows: reaches ? `${asked.length}` : 'length' },
-      columns: shownHead ? 'length' : reaches ? '2' : 'd',
+      ...{ result: 'shown', rows: reaches ? `${asked.length}` : tells ? `${steps}` : 'length' },
+      columns: shownHead ? 'length' : instead ? '2' : 'd',
     }),
     javascript: javascriptProgram({
       training: true,
@@ -383,13 +398,13 @@ function makeExamples(n, count, stream) {
 }
 
 const optimizer = new attn.AdamW(model);
-const tape = new attn.Tape();
+const tape = new attn.Tape();${tells ? '\nconst losses = [];' : ''}
 for (let step = 0; step < ${steps}; step++) {${held && indented(held, 2)}
   const { ids, targets } = makeExamples(size, batch, ${trainingStreams.first} + ${trainingStreams.each} * step);
   tape.clear();
   const x = withPositions(model.tokens.forward(ids, { tape }));
   const logits = model.unembed.forward(model.encoder.forward(x, { attention }));
-  tape.backward(attn.crossEntropy(logits, targets));
+  ${javascriptBackward(tells)}
   attn.clipGradNorm(tape, 1);
   optimizer.lr = attn.constantLearningRate(step + 1, { peak: ${rate}, warmupSteps: ${warmup} });
   optimizer.step(tape);
@@ -420,7 +435,10 @@ for (const times of [${asked.join(', ')}]) {
   shown.shape[0]++;
 }
 shown.data = Float32Array.from(shown.data);`
-      : `
+      : tells
+        ? `
+const shown = { data: Float32Array.from(losses), shape: [${steps}, 2] };`
+        : `
 const shown = model.positions.parameter('weight');`
 }`,
       result: 'shown',

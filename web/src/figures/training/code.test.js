@@ -6,7 +6,7 @@ import { load } from 'attn';
 import { reasonToSkip, run } from '../../../../tests/programs.js';
 import { Lane } from '../../model/training/lane.js';
 import { exampleOf, worlds } from '../../model/training/worlds.js';
-import { reachPrograms, tableProgram, trainingPrograms } from './code.js';
+import { lossPrograms, reachPrograms, tableProgram, trainingPrograms } from './code.js';
 
 /** @typedef {import('../../model/training/model.js').LaneOptions} LaneOptions */
 
@@ -106,6 +106,35 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
         const expected = data.subarray(head * rows * columns);
         printed.flat().forEach((value, i) => {
           assert.ok(Math.abs(value - expected[i]) < 1e-3, `${i}: ${value} for ${expected[i]}`);
+        });
+      },
+    );
+  }
+}
+
+for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
+  const skip = await reasonToSkip(language);
+  for (const options of [lanes[1], lanes[3], lanes[8], lanes[11]]) {
+    const { world, positions, decoder = '' } = options;
+    const text = lossPrograms(options, steps)[language];
+    if (!text) continue;
+    test(
+      `the ${language} program prints the losses of the page: ${world}, ${positions} ${decoder}`.trim(),
+      { skip },
+      async () => {
+        const printed = await run(language, text);
+        assert.deepEqual(
+          printed.map(([step]) => step),
+          [1, 2, 3],
+        );
+        // Python draws other random numbers.
+        if (language === 'python') return;
+        const attn = await load({ training: true, threads: 1, variant: 'simd128' });
+        const lane = new Lane(attn, options);
+        const { losses } = lane.train(steps);
+        lane.dispose();
+        printed.forEach(([, loss], i) => {
+          assert.ok(Math.abs(loss - losses[i]) < 1e-3, `${i}: ${loss} for ${losses[i]}`);
         });
       },
     );

@@ -31,6 +31,25 @@ export const nativePositions = (positions, { t5Bias, maxRelativeDistance }) =>
     shaw: `.max_relative_distance = ${maxRelativeDistance}`,
   })[/** @type {'rotary'} */ (positions)];
 
+/**
+ * The backward pass of a step; `tells` whether its loss is kept.
+ * @param {string} loss @param {boolean} tells
+ */
+export const cppBackward = (loss, tells) =>
+  tells
+    ? `const attn::Variable loss = ${loss};
+  shown.insert(shown.end(), {static_cast<float>(step + 1), loss.item()});
+  tape.backward(loss);`
+    : `tape.backward(${loss});`;
+
+/** The same in JavaScript. @param {boolean} tells */
+export const javascriptBackward = (tells) =>
+  tells
+    ? `const loss = attn.crossEntropy(logits, targets);
+  losses.push(step + 1, loss.item());
+  tape.backward(loss);`
+    : 'tape.backward(attn.crossEntropy(logits, targets));';
+
 /** Texts, a line of them at most 100 wide. @param {readonly string[]} texts @param {string} indent */
 function listed(texts, indent) {
   const lines = [''];
@@ -47,14 +66,15 @@ function listed(texts, indent) {
  * @param {LaneOptions} options
  * @param {number} steps
  * @param {{ ids: number[], layer: number, head: number }} [shownHead]
+ * @param {boolean} [tells] whether it prints the loss of each step instead
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
-export function datePrograms(options, steps, shownHead) {
+export function datePrograms(options, steps, shownHead, tells = false) {
   const { ids = [], layer = 0, head = 0 } = shownHead ?? {};
   const read = ids.filter((id) => id !== padding);
   const text = literal(read.map((id) => symbols[id]).join(''));
   const recurrent = options.decoder === 'recurrent';
-  const shown = { layer, head, text, table: !shownHead, read: read.length };
+  const shown = { layer, head, text, table: !shownHead && !tells, tells, read: read.length };
   return {
     ...((recurrent || ['none', 'sinusoidal', 'learned'].includes(options.positions)) && {
       python: python(options, steps, recurrent, shown),
@@ -64,10 +84,10 @@ export function datePrograms(options, steps, shownHead) {
   };
 }
 
-/** @typedef {{ layer: number, head: number, text: string, table: boolean, read: number }} Shown */
+/** @typedef {{ layer: number, head: number, text: string, table: boolean, tells: boolean, read: number }} Shown */
 
 /** @param {LaneOptions} options @param {number} steps @param {boolean} recurrent @param {Shown} shown */
-function javascript(options, steps, recurrent, { layer, head, text, table }) {
+function javascript(options, steps, recurrent, { layer, head, text, table, tells }) {
   const { positions, heads, layers, rate } = options;
   const [sinusoidal, learned] = [positions === 'sinusoidal', positions === 'learned'];
   const of = (/** @type {boolean} */ causal) =>
@@ -148,7 +168,7 @@ ${model}
 };
 ${recurrent ? '' : `const withPositions = (x) => ${sinusoidal ? 'attn.positionalEncoding(x)' : learned ? 'model.positions.forward(x)' : 'x'};\n`}
 const optimizer = new attn.AdamW(model);
-const tape = new attn.Tape();
+const tape = new attn.Tape();${tells ? '\nconst losses = [];' : ''}
 for (let step = 0; step < ${steps}; step++) {
   // ${held}
   const stream = ${trainingStreams.first} + ${trainingStreams.each} * step;
@@ -161,7 +181,7 @@ for (let step = 0; step < ${steps}; step++) {
   const given = { data: right.flatMap((row) => [start, ...row.slice(0, -1)]), shape: [batch, answers] };
   tape.clear();
 ${forward}
-  tape.backward(attn.crossEntropy(logits, targets));
+  ${javascriptBackward(tells)}
   attn.clipGradNorm(tape, 1);
   optimizer.lr = attn.constantLearningRate(step + 1, { peak: ${rate}, warmupSteps: ${warmup} });
   optimizer.step(tape);
@@ -169,7 +189,9 @@ ${forward}
 ${
   table
     ? `\nconst shown = model.positions.parameter('weight');`
-    : `
+    : tells
+      ? `\nconst shown = { data: Float32Array.from(losses), shape: [${steps}, 2] };`
+      : `
 // It goes on from what it has written itself.
 const text = ${text};
 const ids = { data: read(text), shape: [1, length] };
@@ -194,7 +216,7 @@ const shown = {
 }
 
 /** @param {LaneOptions} options @param {number} steps @param {boolean} recurrent @param {Shown} shown */
-function python(options, steps, recurrent, { layer, head, text, table }) {
+function python(options, steps, recurrent, { layer, head, text, table, tells }) {
   const { positions, heads, layers, rate, seed } = options;
   const [sinusoidal, learned] = [positions === 'sinusoidal', positions === 'learned'];
   const model = recurrent
@@ -290,21 +312,21 @@ torch.nn.init.normal_(tokens.weight, std=0.5)
 torch.nn.init.normal_(written.weight, std=0.5)
 
 parameters = [weight for part in parts for weight in part.parameters()]${learned && !recurrent ? ' + [P]' : ''}
-optimizer = torch.optim.AdamW(parameters, lr=${rate})
+optimizer = torch.optim.AdamW(parameters, lr=${rate})${tells ? '\nlosses = []' : ''}
 for step in range(${steps}):
     dates = [make_date() for _ in range(batch)]
     ids = torch.tensor([read(text) for text, _ in dates])
     right = torch.tensor([[digits.index(c) for c in date] for _, date in dates])
     given = torch.cat((torch.full((batch, 1), start), right[:, :-1]), 1)
     logits, _ = write(ids, given)
-    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), right.flatten())
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), right.flatten())${tells ? '\n    losses.append((step + 1, loss.item()))' : ''}
     optimizer.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(parameters, 1)
     optimizer.param_groups[0]["lr"] = ${rate} * min(1, (step + 1) / ${warmup})
     optimizer.step()
 ${
-  table
+  table || tells
     ? ''
     : `
 # It goes on from what it has written itself.
@@ -315,12 +337,12 @@ for _ in range(${answers - 1}):
     given.append(int(logits[0, -1].argmax()))
 weights = write(ids, torch.tensor([given]))[1][0, :, :len(text)]`
 }`,
-    result: table ? 'P' : 'weights',
+    result: table ? 'P' : tells ? 'torch.tensor(losses)' : 'weights',
   });
 }
 
 /** @param {LaneOptions} options @param {number} steps @param {boolean} recurrent @param {Shown} shown */
-function cpp(options, steps, recurrent, { layer, head, text, table, read }) {
+function cpp(options, steps, recurrent, { layer, head, text, table, tells, read }) {
   const { positions, heads, layers, rate, seed } = options;
   const [sinusoidal, learned] = [positions === 'sinusoidal', positions === 'learned'];
   const native = nativePositions(positions, attentionPositions({ positions, causal: false }));
@@ -362,7 +384,7 @@ const attn::Variable logits = unembed.forward(
                                 .cross_attention = {.valid_lens = lengths}}));`;
   return cppProgram({
     includes: ['<algorithm>', '<array>', '<chrono>', '<string>'],
-    body: `const std::int64_t batch = ${batch}, length = ${length}, answers = ${answers}, d = ${d}, symbols = ${start + 1};
+    body: `const std::int64_t batch = ${batch}, length = ${length}, answers = ${answers}, d = ${d}${table || tells ? '' : `, symbols = ${start + 1}`};
 const std::string alphabet = ${alphabet}, digits = ${writtenAlphabet};
 const std::array<std::string, 12> months{
 ${listed(months, '    ')}
@@ -395,7 +417,7 @@ attn::Embedding tokens({.num_embeddings = ${padding + 1}, .embedding_dim = d});
 tokens.initialize_normal({.seed = ${seed}, .stream = 1}, 0.5F);
 ${model}
 
-attn::Tape tape;
+attn::Tape tape;${tells ? '\nstd::vector<float> shown;' : ''}
 std::vector<float> random(batch * 4);
 std::vector<std::int32_t> all_ids(batch * length), all_lengths(batch), all_targets(batch * answers),
     all_given(batch * answers);
@@ -418,13 +440,20 @@ for (std::int64_t step = 0; step < ${steps}; ++step) {
   const attn::ConstLengths lengths(all_lengths.data(), {batch});
   tape.clear();
 ${forward.replace(/^/gm, '  ')}
-  tape.backward(attn::cross_entropy(logits, {all_targets.data(), {batch, answers}}));
+  ${cppBackward('attn::cross_entropy(logits, {all_targets.data(), {batch, answers}})', tells)}
   attn::clip_grad_norm(tape, 1);
   optimizer.set_learning_rate(attn::constant_learning_rate(step + 1, ${double(rate)}, ${warmup}));
   optimizer.step(tape);
 }
-${table ? `\nconst float* const shown = table.parameter("weight").data();` : cppLook(recurrent, { layer, head, text, layers, heads, place })}`,
-    ...{ result: 'shown', rows: table ? 'length' : 'answers', columns: table ? 'd' : `${read}` },
+${
+  table
+    ? `\nconst float* const shown = table.parameter("weight").data();`
+    : tells
+      ? ''
+      : cppLook(recurrent, { layer, head, text, layers, heads, place })
+}`,
+    ...{ result: 'shown', rows: table ? 'length' : tells ? `${steps}` : 'answers' },
+    columns: table ? 'd' : tells ? '2' : `${read}`,
   });
 }
 

@@ -6,6 +6,7 @@ import { TaskWorker } from '../scheduler.js';
 import { ownTask } from '../tasks/own.js';
 
 import OwnFacts from './OwnFacts.svelte';
+import OwnPlaces from './OwnPlaces.svelte';
 import { texts } from './texts.js';
 
 /** @typedef {import('./ownServer.js').Facts} Facts */
@@ -19,6 +20,7 @@ export class Own {
   /** What is said of it, and where that is shown. */
   texts = texts;
   Facts = OwnFacts;
+  Places = OwnPlaces;
   facts;
   /** What projections the page had before. */
   before = { weights: settings.weights, causal: settings.causal };
@@ -76,7 +78,7 @@ export class Own {
 
   /**
    * What only this model answers.
-   * @param {'encode' | 'next' | 'wall' | 'places'} method
+   * @param {'encode' | 'next' | 'write' | 'places'} method
    * @param {any} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} [options]
    */
@@ -88,7 +90,7 @@ export class Own {
    * A task that figures of every model ask for.
    * @param {import('../tasks/task.js').Task<string, any, any, any>} task
    * @param {any} given
-   * @param {{ signal?: AbortSignal }} options
+   * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options
    */
   run(task, given, options) {
     return this.#worker.run(task, given, options);

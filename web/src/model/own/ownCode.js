@@ -2,8 +2,12 @@ import { cppProgram, javascriptProgram } from '../../frame/programs.js';
 
 /** @typedef {Pick<import('../sentence.js').Given, 'ids' | 'tokens' | 'layer' | 'head' | 'heads' | 'causal'>} Given */
 
-/** @param {readonly string[]} tokens */
-const words = (tokens) => tokens.map((token) => (/^[!-~]+$/.test(token) ? token : '·')).join(' ');
+/**
+ * In a comment; a backslash at its end would make the next line one, too.
+ * @param {readonly string[]} tokens
+ */
+const words = (tokens) =>
+  tokens.map((token) => (/^[!-[\]-~]+$/.test(token) ? token : '·')).join(' ');
 
 /**
  * Programs for the weights of a head of a reader's model, whose files lie beside them.

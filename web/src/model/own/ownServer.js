@@ -1,5 +1,7 @@
 // The reader's model where it is computed: in a worker of its own.
 
+import { NextTokens } from './ownNext.js';
+import { learnedPlaces, turnings } from './ownPlaces.js';
 import { OwnTokens } from './ownTokens.js';
 
 /** @typedef {import('attn').ModelsAttn} ModelsAttn */
@@ -12,6 +14,9 @@ const mostTokens = 512;
 
 /** Most numbers between the layers that are kept: 64 MB. */
 const mostKept = 2 ** 24;
+
+/** Of how many sentences: the reader's, and the one that it is compared with. */
+const mostSentences = 2;
 
 /** @param {readonly File[]} files @param {string} name */
 const fileOf = (files, name) => files.find((file) => file.name === name);
@@ -63,20 +68,25 @@ export class OwnModel {
   #attn;
   #model;
   #tokens;
+  #next;
+  #config;
   facts;
-  /** What the last sentence was between the layers. @type {{ key: string, streams: Map<string, Tensor> } | null} */
-  #kept = null;
+  /** What the last sentences were between the layers. @type {{ key: string, streams: Map<string, Tensor> }[]} */
+  #kept = [];
 
   /**
    * @param {ModelsAttn} attn
    * @param {import('attn').LanguageModel} model
    * @param {OwnTokens} tokens
    * @param {Facts} facts
+   * @param {object} config config.json, if there is one
    */
-  constructor(attn, model, tokens, facts) {
+  constructor(attn, model, tokens, facts, config) {
+    this.#config = config;
     this.#attn = attn;
     this.#model = model;
     this.#tokens = tokens;
+    this.#next = new NextTokens(attn, model, tokens);
     this.facts = facts;
   }
 
@@ -98,6 +108,7 @@ export class OwnModel {
     yield { facts, share: 0 };
     const file = fileOf(files, 'tokenizer.json');
     const config = fileOf(files, 'tokenizer_config.json');
+    const settings = fileOf(files, 'config.json');
     if (!file && !(family === 'attn' && pageTokens)) {
       throw Object.assign(
         new Error(
@@ -144,7 +155,7 @@ export class OwnModel {
         yield { share };
       }
       told = true;
-      const own = new OwnModel(attn, model, tokens, facts);
+      const own = new OwnModel(attn, model, tokens, facts, settings ? await jsonOf(settings) : {});
       await own.checkNumbers();
       return own;
     } finally {
@@ -182,8 +193,11 @@ export class OwnModel {
     const { numLayers, dModel } = this.facts;
     const key = JSON.stringify([ids, exclusion]);
     const name = (/** @type {number} */ l) => `encoder.layers.${l}.resid_pre`;
-    if (this.#kept?.key !== key) this.#kept = { key, streams: new Map() };
-    const { streams } = this.#kept;
+    const { streams } = this.#kept.find((each) => each.key === key) ?? { streams: new Map() };
+    this.#kept = [{ key, streams }, ...this.#kept.filter((each) => each.key !== key)].slice(
+      0,
+      mostSentences,
+    );
     if (!streams.has(name(layer))) {
       const all = ids.length * dModel * numLayers <= mostKept;
       const names = all
@@ -234,6 +248,41 @@ export class OwnModel {
           return { weights, output: intermediates['self_attn.output'] };
         },
       },
+    };
+  }
+
+  /**
+   * What comes after one of the tokens, with the weights of a head there.
+   * @param {{ ids: number[], at: number, layer: number, head: number, temperature: number, topK: number, drawn: number }} given
+   * @returns {import('./ownNext.js').Next}
+   */
+  next({ layer, head, ...given }) {
+    const { ids, at } = given;
+    const { data } = this.#layer(ids, { causal: true }, layer).weights;
+    const row = (head * ids.length + at) * ids.length;
+    return { ...this.#next.of(given), weights: data.slice(row, row + ids.length) };
+  }
+
+  /** Writes on. @param {Parameters<NextTokens['write']>[0]} given */
+  write(given) {
+    return this.#next.write(given);
+  }
+
+  /** Its positions by themselves. */
+  places() {
+    return this.facts.positions === 'learned'
+      ? learnedPlaces(this.#attn, this.#model.parameter('positions.weight'))
+      : turnings(this.#attn, this.#model, this.#config);
+  }
+
+  /** What the wall of all heads reads of it. @returns {import('../wall/wall.js').Reader} */
+  reader() {
+    const { numLayers, dModel } = this.facts;
+    return {
+      numLayers,
+      most: Math.max(1, Math.floor(mostKept / (dModel * numLayers))),
+      isSpecial: (id) => this.#tokens.isSpecial(id),
+      weights: (ids, exclusion, layer) => this.#layer(ids, exclusion, layer).weights,
     };
   }
 

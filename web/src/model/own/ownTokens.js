@@ -13,7 +13,9 @@ export class OwnTokens {
   /** @param {any} json the file @param {object} [config] tokenizer_config.json */
   constructor(json, config = {}) {
     if (!json?.model) throw new Error('tokenizer.json: has no model of tokens');
-    this.#tokenizer = new Tokenizer(json, config);
+    // A vocabulary of whole words says itself what stands for the others.
+    const { unk_token } = json.model;
+    this.#tokenizer = new Tokenizer(json, unk_token ? { unk_token, ...config } : config);
     this.#added = new Set((json.added_tokens ?? []).map((/** @type {any} */ { id }) => id));
     const type = JSON.stringify([json.pre_tokenizer, json.decoder]);
     this.#space = type.includes('ByteLevel') ? 'Ġ' : '▁';
@@ -29,9 +31,16 @@ export class OwnTokens {
    * @param {number} most
    */
   of(text, most) {
-    const { ids: all } = this.#tokenizer.encode(text.trim().replace(/\s+/g, ' '));
+    const { ids: found } = this.#tokenizer.encode(text.trim().replace(/\s+/g, ' '));
+    // What it has no token for, the model never sees.
+    const all = found.filter((id) => id !== undefined);
     const ids = all.slice(0, most);
     return { ids, tokens: ids.map((id) => this.label(id)), total: all.length };
+  }
+
+  /** Whether it stands for no text. @param {number} id */
+  isSpecial(id) {
+    return this.#added.has(id);
   }
 
   /**
@@ -57,10 +66,22 @@ export class OwnTokens {
   /** @type {boolean | undefined} */
   #spaced;
 
-  /** What it adds to a text. @param {number} id */
+  /** @param {number} id */
   text(id) {
     const raw = this.#tokenizer.id_to_token(id) ?? '';
     if (raw.startsWith('▁')) return raw.replaceAll('▁', ' ');
-    return this.#tokenizer.decode([id], { clean_up_tokenization_spaces: false });
+    return this.#decoded([id]);
+  }
+
+  /** What tokens add to the text of others. @param {readonly number[]} before @param {readonly number[]} ids */
+  added(before, ids) {
+    return this.#decoded([...before, ...ids]).slice(this.#decoded(before).length);
+  }
+
+  /** @param {readonly number[]} ids */
+  #decoded(ids) {
+    return this.#tokenizer.decode([...ids], {
+      ...{ skip_special_tokens: true, clean_up_tokenization_spaces: false },
+    });
   }
 }

@@ -20,4 +20,62 @@ export const texts = {
   notOwn:
     'A figure stands here that changes a layer, or runs it in parts. It does so with the page’s own models, not with yours.',
   pages: 'Look at the page’s',
+  noNext: {
+    bidirectional:
+      'Your model looks both ways: each token has already seen the ones after it, so there is no next token for it to foretell. It was trained to fill in words that were hidden from it.',
+    noLogits:
+      'The files of your model have no output layer: it turns tokens into vectors, and gives no probabilities of a next one.',
+  },
+  full: (/** @type {number} */ n) => `Your model reads no more than these ${n} tokens here.`,
+  ended: 'Your model ended the text there.',
+};
+
+/** What is said of its positions. */
+export const placeTexts = {
+  title: 'The positions of your model',
+  coming: 'They have not been computed yet.',
+  lead: {
+    learned:
+      'Your model was given no waves: it has a table of positions, a row for each place, and learned all of its numbers. Beside it stands the sinusoid of the same size, which was designed. Below each is how alike any two of its rows are, and then how much of all its variation lies along its first few directions.',
+    rotary:
+      'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some of them down, so that the model reads further than it learned to; both are shown.',
+    sinusoidal:
+      'Your model adds the sinusoid of this chapter: what was said of it above holds for your model as it is.',
+    none: 'Your model has no positions at all: what it knows of order, it has from its causal mask, if it has one.',
+  },
+  names: { yours: 'Your model’s table', sinusoid: 'The sinusoid' },
+  maps: { rows: 'the table', products: 'dot products of its rows' },
+  legend: { rows: 'what a position adds', products: 'dot product' },
+  axis: {
+    ...{ position: 'position', column: 'column', pair: 'pair of columns' },
+    turn: 'positions that one turn takes',
+  },
+  cell: {
+    rows: (/** @type {{ row: number, column: number }} */ { row, column }) =>
+      `position ${row}, column ${column}`,
+    products: (/** @type {{ row: number, column: number }} */ { row, column }) =>
+      `positions ${row} and ${column}`,
+  },
+  sinusoids: 'the sinusoid’s',
+  spectrum: 'Share of the variation along each of its leading components',
+  helix: (/** @type {number} */ n) =>
+    `The first three components, at positions 0 to ${n - 1}: one way through space, from light to strong.`,
+  turn: 'turn it',
+  summary: (/** @type {number} */ n, /** @type {string} */ shares) =>
+    `A learned table of ${n} positions, beside the sinusoid; its leading components have ${shares} of its variation.`,
+  layers: (/** @type {string[]} */ layers) =>
+    layers.length === 1 ? `Layer ${layers[0]}.` : `Layers ${layers.join(', ')}.`,
+  ruled: (/** @type {string} */ rule, /** @type {string} */ factor) =>
+    `Scaling rule: ${rule}${factor === '1' ? '' : `; sines and cosines are multiplied by ${factor}`}.`,
+  unruled: 'No scaling rule.',
+  withRule: 'as the model turns them',
+  withoutRule: 'without the rule',
+  turned: (
+    /** @type {number} */ pairs,
+    /** @type {string} */ slowest,
+    /** @type {string} */ rule,
+  ) =>
+    `${pairs} pairs; the slowest turns by ${slowest} radians a position${rule ? `, after the rule ${rule}` : ''}.`,
+  chart: (/** @type {number} */ pairs, /** @type {string} */ first, /** @type {string} */ last) =>
+    `Positions that one turn takes, of ${pairs} pairs of columns: from ${first} to ${last}.`,
 };

@@ -1,0 +1,167 @@
+// All heads of all layers at once, of the page's model and of the reader's.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { accessibilityProblems } from './accessibility.js';
+import { bert, choose, gpt2, open, recorded } from './ownModel.js';
+import { becomes, openSite, settled } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const text = 'text=the+lady+sat+by+the+fire+because+the+lady+was+tired';
+const learned = `#${text}&weights=learned&causal=1&at=self-attention.wall`;
+
+/** @param {Page} page @param {number} heads how many there are */
+async function wallOf(page, heads) {
+  const wall = page.locator('#wall');
+  await page.locator('#self-attention').evaluate((chapter) => chapter.scrollIntoView());
+  await wall.waitFor();
+  await wall.evaluate((figure) => figure.scrollIntoView());
+  await becomes(() => wall.locator('[data-head]').count(), heads);
+  await settled(page);
+  return wall;
+}
+
+/** @param {import('playwright-core').Locator} wall @param {string} name */
+const sort = (wall, name) => wall.getByRole('radio', { name, exact: true }).check({ force: true });
+
+/** @param {import('playwright-core').Locator} wall @returns {Promise<[string, number][]>} */
+const shares = (wall) =>
+  wall
+    .locator('[data-head]')
+    .evaluateAll((buttons) =>
+      buttons.map((button) => [
+        button.getAttribute('data-head') ?? '',
+        Number(button.querySelector('[data-share]')?.getAttribute('data-share')),
+      ]),
+    );
+
+test('the wall of a model from files has the shares of what PyTorch recorded', async () => {
+  const { ids, read, text: sentence, files } = recorded('gpt2', 29);
+  const page = await site.open(`#text=${sentence}`);
+  await open(page, files);
+  const wall = await wallOf(page, 8);
+  const n = ids.length;
+  /** @type {Record<string, (row: number[], i: number) => number | null>} */
+  const measures = {
+    'previous token': (row, i) => (i < 2 ? null : row[i - 1]),
+    'first token': (row, i) => (i < 2 ? null : row[0]),
+    'same token': (row, i) =>
+      ids.indexOf(ids[i]) < i
+        ? row.reduce((sum, weight, j) => sum + (j < i && ids[j] === ids[i] ? weight : 0), 0)
+        : null,
+    'what followed': (row, i) =>
+      ids.indexOf(ids[i]) < i
+        ? row.reduce(
+            (sum, weight, j) => sum + (j && ids[j - 1] === ids[i] && j <= i ? weight : 0),
+            0,
+          )
+        : null,
+  };
+  for (const [name, measure] of Object.entries(measures)) {
+    await sort(wall, name);
+    await wall.locator('[data-share]').first().waitFor();
+    const found = await shares(wall);
+    assert.deepEqual(
+      found.map(([, share]) => share),
+      found.map(([, share]) => share).sort((a, b) => b - a),
+      name,
+    );
+    for (const [head, share] of found) {
+      const [layer, index] = head.split('.').map(Number);
+      const all = read(`weights.${layer}`);
+      const values = Array.from({ length: n }, (_, i) =>
+        measure(all.slice((index * n + i) * n, (index * n + i + 1) * n), i),
+      ).filter((value) => value !== null);
+      const want = values.reduce((sum, value) => sum + value, 0) / values.length;
+      assert.ok(Math.abs(share - want) <= 2e-5, `${name} of ${head}: ${share}, ${want}`);
+    }
+  }
+  await page.context().close();
+});
+
+test('the page’s model has one, too, and a picture opens the large one', async () => {
+  const page = await site.open(learned);
+  const wall = await wallOf(page, 12);
+  // Each is drawn.
+  await becomes(
+    () =>
+      wall
+        .locator('canvas')
+        .evaluateAll((all) =>
+          all.every((canvas) => /** @type {HTMLCanvasElement} */ (canvas).width === 11),
+        ),
+    true,
+  );
+  await sort(wall, 'what followed');
+  await wall.getByText(/what followed the same token last time/).waitFor();
+  await wall.getByText(/the 3 tokens here that also stand earlier\. Spread evenly/).waitFor();
+  const [[best, share]] = await shares(wall);
+  assert.ok(share > 0.25, `${best} has ${share}`);
+  await wall.locator('[data-head]').first().click();
+  const [layer, head] = best.split('.').map(Number);
+  await page.getByRole('application', { name: `Attention weights of head ${head + 1},` }).waitFor();
+  await becomes(async () => new URL(page.url()).hash.includes('at=self-attention'), true);
+  assert.match(new URL(page.url()).hash, new RegExp(layer ? `layer=${layer}\\b` : '^#'));
+  await page.context().close();
+});
+
+test('keys lead from picture to picture, and Enter opens one', async () => {
+  const page = await site.open(`${learned}&layer=0&head=0`);
+  const wall = await wallOf(page, 12);
+  await wall.locator('[data-head="0.0"]').focus();
+  const focused = () =>
+    page.evaluate(() => document.activeElement?.getAttribute('data-head') ?? '');
+  for (const [key, head] of [
+    ['ArrowRight', '0.1'],
+    ['ArrowDown', '1.1'],
+    ['ArrowLeft', '1.0'],
+    ['ArrowUp', '0.0'],
+    ['End', '2.3'],
+    ['Home', '0.0'],
+    ['ArrowDown', '1.0'],
+  ]) {
+    await page.keyboard.press(key);
+    assert.equal(await focused(), head);
+  }
+  assert.match(await wall.locator('[data-read]').innerText(), /^Layer 2, head 1 previous token/);
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Enter');
+  await page.getByRole('application', { name: 'Attention weights of head 1,' }).waitFor();
+  await page.waitForURL(/layer=1/);
+  await page.context().close();
+});
+
+test('a sentence without repetition says what cannot be measured, and one that is too short', async () => {
+  const page = await site.open(learned.replace(text, 'text=the+lady+sat+by+a+fire'));
+  const wall = await wallOf(page, 12);
+  await sort(wall, 'same token');
+  await wall.getByText(/No token stands twice/).waitFor();
+  await page.getByRole('textbox').first().fill('the lady');
+  await wall.getByText(/too short/).waitFor();
+  await page.getByRole('textbox').first().fill('');
+  await becomes(() => page.locator('#wall').count(), 0);
+  await page.context().close();
+});
+
+test('a model that looks both ways has its wall, and axe finds nothing wrong', async () => {
+  for (const options of /** @type {const} */ ([
+    {},
+    { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: 'dark' },
+  ])) {
+    const page = await site.open(`#${text}`, options);
+    await choose(page, options.viewport ? gpt2() : bert());
+    await page.locator('[data-recognised]').waitFor();
+    const wall = await wallOf(page, options.viewport ? 8 : 6);
+    await sort(wall, 'same token');
+    await wall.getByText(options.viewport ? /the same token before/ : /elsewhere/).waitFor();
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await page.context().close();
+  }
+});

@@ -1,0 +1,153 @@
+import { randomLcg } from 'd3-random';
+import { Stepwise } from '../../model/stepwise.svelte.js';
+import { settings } from '../../state/settings.svelte.js';
+
+const loadPrograms = () => import('../../figures/nextWord/code.js');
+
+/** Most candidates that are drawn. */
+export const drawn = 10;
+
+/** Where in the sum of probabilities the token at a place is drawn. @param {number} place */
+const drawAt = (place) =>
+  randomLcg(((settings.draw + 1) * 0.6180339887498949 + place * 0.7548776662466927) % 1)();
+
+/** @param {Float32Array} row @param {number} id */
+function probabilityOf(row, id) {
+  const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
+  return (
+    Math.exp(row[id] - largest) / row.reduce((sum, value) => sum + Math.exp(value - largest), 0)
+  );
+}
+
+const nothing = {
+  ...{ tokens: /** @type {string[]} */ ([]), foretold: /** @type {number[]} */ ([]), width: 0 },
+  ...{ logits: new Float32Array(), weights: new Float32Array() },
+};
+
+/** What the page's language model expects next. */
+export class PagesNext {
+  /** The token that is looked at, if it is not the last. @type {number | null} */
+  place = $state(null);
+  #model;
+  /** @type {Stepwise<typeof nothing>} */
+  #steps = new Stepwise();
+  #shown = $derived(this.#steps.value ?? nothing);
+  /** The model looks back so far. */
+  #most = $derived.by(() => this.#model.model?.config.maxLength ?? 0);
+  #first = $derived.by(() => Math.max(0, this.#model.given.ids.length - this.#most));
+  #ids = $derived.by(() => this.#model.given.ids.slice(this.#first));
+  #tokens = $derived.by(() => this.#model.tokens.slice(this.#first));
+
+  tokens = $derived(this.#shown.tokens);
+  foretold = $derived(this.#shown.foretold);
+  at = $derived(Math.min(this.place ?? Infinity, this.tokens.length - 1));
+  weights = $derived.by(() => {
+    const n = this.tokens.length;
+    return this.#shown.weights.subarray(this.at * n, (this.at + 1) * n);
+  });
+  candidates = $derived.by(() => {
+    const { width, logits } = this.#shown;
+    const { tokens: vocabulary, candidatesOf } = this.#model.work.language;
+    if (this.at < 0 || !vocabulary || !candidatesOf) return [];
+    return candidatesOf(logits.subarray(this.at * width, (this.at + 1) * width), this.#options)
+      .slice(0, drawn)
+      .map(({ id, probability }) => ({ id, probability, label: vocabulary.label(id) }));
+  });
+  canWrite = $derived.by(() => this.#tokens.length > 0);
+  note = $derived.by(() => (this.#first ? `The model looks back ${this.#most} tokens.` : ''));
+  problem = '';
+
+  /** @param {import('../../model/pipeline.svelte.js').Pipeline} model */
+  constructor(model) {
+    this.#model = model;
+  }
+
+  get #options() {
+    return { temperature: settings.temperature, topK: settings.topK };
+  }
+
+  /** An attachment to what shows it. */
+  follow = () =>
+    this.#steps.follow(() => {
+      const [language, read, words] = [this.#model.model, this.#ids, this.#tokens];
+      const { layer, head, encoding } = this.#model.given;
+      const positions = encoding !== 'none';
+      return (function* () {
+        const width = language?.config.vocabularySize ?? 0;
+        const n = read.length;
+        const logits = new Float32Array(n * width);
+        let weights = new Float32Array();
+        if (language && n) {
+          const reading = language.read(language.embed(read), { positions });
+          for (let l = 1; l <= language.config.numLayers; l++) {
+            reading.stream(l);
+            yield;
+          }
+          const x = reading.layerInput(layer);
+          const all = language
+            .attention(layer, positions)
+            .forward(x, x, x, { causal: true, needWeights: true }).weights.data;
+          weights = all.slice(head * n * n, (head + 1) * n * n);
+          // Some rows at a time: there are thousands of tokens to choose from.
+          for (let row = 0; row < n; row += 8) {
+            logits.set(reading.logits(row, Math.min(n, row + 8)).data, row * width);
+            yield;
+          }
+        }
+        const foretold = read.map((id, i) =>
+          i ? probabilityOf(logits.subarray((i - 1) * width, i * width), id) : NaN,
+        );
+        return { tokens: words, foretold, width, logits, weights };
+      })();
+    });
+
+  get milliseconds() {
+    return this.#steps.milliseconds;
+  }
+
+  /** What a token adds to the text. @param {number} id */
+  textOf(id) {
+    return this.#model.work.language.tokens?.text(id) ?? '';
+  }
+
+  /**
+   * Draws tokens, one after the other.
+   * @param {number} count
+   * @param {(text: string) => boolean} onText takes what each adds to the text, and says whether to go on
+   */
+  async write(count, onText) {
+    const { model: language, candidatesOf, chosen } = this.#model.work.language;
+    if (!language || !candidatesOf || !chosen) return;
+    const writer = language.writer();
+    try {
+      let [next, place] = [this.#ids, this.#model.given.ids.length];
+      for (let i = 0; i < count; i++) {
+        const { id } = chosen(candidatesOf(writer.next(next), this.#options), drawAt(place));
+        if (!onText(this.textOf(id))) break;
+        place += 1;
+        next = [id];
+        await new Promise((resolve) => setTimeout(resolve, 60));
+      }
+    } finally {
+      writer.dispose();
+    }
+  }
+
+  get code() {
+    const { given } = this.#model;
+    return {
+      load: loadPrograms,
+      of: (/** @type {typeof import('../../figures/nextWord/code.js')} */ { nextWordCode }) =>
+        nextWordCode(
+          given,
+          {
+            .../** @type {import('../../model/language/languagePrograms.js').Learned} */ (
+              this.#model.learned()
+            ),
+            ...{ ids: this.#ids, tokens: this.#tokens },
+          },
+          this.#options,
+        ),
+    };
+  }
+}

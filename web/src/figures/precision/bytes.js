@@ -1,0 +1,80 @@
+import { largestMagnitude } from '../../drawing/matrix.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
+
+/** Most rows that are compared: more cells than pixels say nothing. */
+export const mostRows = 512;
+
+/** How numbers can be stored, by what is left of float32. */
+export const types = /** @type {const} */ (['bfloat16', 'float16', 'int8']);
+/** @typedef {(typeof types)[number]} Type */
+
+/** What is rounded, and what comes of it. */
+export const quantities = /** @type {const} */ (['encoding', 'scores', 'weights']);
+/** @typedef {(typeof quantities)[number]} Quantity */
+
+/** Rows as the core stores them, and attention of the exact rows over those. @param {Attn} attn @param {Tensor} rows (n, d) @param {Type | 'float32'} type */
+function attend(attn, { data, shape: [length, width] }, type) {
+  const rows = { data, shape: [1, 1, length, width] };
+  const cache = new attn.KeyValueCache({
+    ...{ numKvHeads: 1, headDim: width, capacity: length },
+    type,
+  });
+  try {
+    cache.append(rows, rows);
+    const { scaledScores, weights } = attn.scaledDotProductAttention(rows, cache, {
+      needScaledScores: true,
+      needWeights: true,
+    });
+    const matrix = (/** @type {Tensor} */ { data }, /** @type {number} */ columns) => ({
+      ...{ data, rows: length, columns },
+    });
+    return {
+      encoding: matrix(cache.keys(), width),
+      scores: matrix(scaledScores, length),
+      weights: matrix(weights, length),
+    };
+  } finally {
+    cache.dispose();
+  }
+}
+
+/**
+ * What rounding loses: the magnitudes of the differences, the largest of them and their mean.
+ * @param {Matrix} rounded
+ * @param {Matrix} exact
+ */
+function lossOf(rounded, exact) {
+  const data = rounded.data.map((value, i) => Math.abs(value - exact.data[i]));
+  return {
+    ...{ rounded, error: { ...exact, data }, largest: largestMagnitude(data) },
+    mean: data.reduce((sum, error) => sum + error, 0) / data.length,
+  };
+}
+
+/**
+ * Rows of numbers, the scores and weights of their attention over themselves, and what is lost of each
+ * where the keys are stored in fewer bytes, as in a cache. A step for each type.
+ * @param {Attn} attn
+ * @param {Tensor} rows (n, d)
+ */
+export function* measureBytes(attn, rows) {
+  const exact = attend(attn, rows, 'float32');
+  yield;
+  /** @type {Partial<Record<Type, Record<Quantity, ReturnType<typeof lossOf>>>>} */
+  const losses = {};
+  for (const type of types) {
+    const rounded = attend(attn, rows, type);
+    losses[type] = {
+      encoding: lossOf(rounded.encoding, exact.encoding),
+      scores: lossOf(rounded.scores, exact.scores),
+      weights: lossOf(rounded.weights, exact.weights),
+    };
+    yield;
+  }
+  return { exact, losses: /** @type {Required<typeof losses>} */ (losses) };
+}
+
+/** @typedef {ReturnType<typeof measureBytes> extends Generator<any, infer T> ? T : never} Losses */

@@ -1,0 +1,138 @@
+// What the reader's model expects next, and how it writes on: in its worker.
+
+/** @typedef {import('attn').LanguageModel} LanguageModel */
+/** @typedef {{ id: number, label: string, text: string, probability: number }} Candidate text: what it adds */
+
+/**
+ * @typedef {object} Next
+ * @property {number[]} foretold the probability that each token had, NaN where that is not known
+ * @property {Float32Array} weights of the attention of the token that is looked at, to each
+ * @property {Candidate[]} candidates of what comes after it, the most probable first
+ * @property {number} at that token
+ */
+
+/** Most logits that are kept: 64 MB. */
+const mostLogits = 2 ** 24;
+
+/** How much the exponentials of a row add up to, relative to its largest. @param {Float32Array} row */
+function sumOf(row) {
+  let largest = -Infinity;
+  for (const value of row) if (value > largest) largest = value;
+  let sum = 0;
+  for (const value of row) sum += Math.exp(value - largest);
+  return { largest, sum };
+}
+
+/**
+ * The most probable tokens. Of a hundred thousand, only those are put in order.
+ * @param {Float32Array} logits (V)
+ * @param {{ temperature: number, topK: number, drawn: number }} options
+ * @returns {{ id: number, probability: number }[]}
+ */
+export function likeliest(logits, { temperature, topK, drawn }) {
+  const kept = topK || logits.length;
+  const ascending = logits.slice().sort();
+  const least = ascending[Math.max(0, logits.length - Math.min(drawn, kept))];
+  /** @type {number[]} */
+  const ids = [];
+  logits.forEach((value, id) => {
+    if (value >= least) ids.push(id);
+  });
+  const largest = ascending[ascending.length - 1];
+  let total = 0;
+  for (let i = Math.max(0, logits.length - kept); i < logits.length; i++) {
+    total += Math.exp((ascending[i] - largest) / temperature);
+  }
+  return ids
+    .sort((a, b) => logits[b] - logits[a] || a - b)
+    .slice(0, Math.min(drawn, kept))
+    .map((id) => ({ id, probability: Math.exp((logits[id] - largest) / temperature) / total }));
+}
+
+/** Keeps the logits of the last sentence: what is drawn from them changes more often than it. */
+export class NextTokens {
+  #attn;
+  #model;
+  #tokens;
+  /** @type {{ key: string, first: number, width: number, data: Float32Array } | null} */
+  #kept = null;
+
+  /**
+   * @param {import('attn').ModelsAttn} attn
+   * @param {LanguageModel} model
+   * @param {import('./ownTokens.js').OwnTokens} tokens
+   */
+  constructor(attn, model, tokens) {
+    this.#attn = attn;
+    this.#model = model;
+    this.#tokens = tokens;
+  }
+
+  /** Of as many of the last tokens as there is room for. @param {number[]} ids */
+  #logits(ids) {
+    const key = ids.join();
+    if (this.#kept?.key !== key) {
+      const { vocabSize: width } = this.#model.description;
+      const numLogits = Math.min(ids.length, Math.max(1, Math.floor(mostLogits / width)));
+      const { data } = this.#model.forward(ids, { numLogits }).logits;
+      this.#kept = { key, width, data, first: ids.length - numLogits };
+    }
+    return this.#kept;
+  }
+
+  /**
+   * @param {{ ids: number[], at: number, temperature: number, topK: number, drawn: number }} given
+   * @returns {Omit<Next, 'weights'>}
+   */
+  of({ ids, at, ...options }) {
+    const { first, width, data } = this.#logits(ids);
+    const row = (/** @type {number} */ i) =>
+      data.subarray((i - first) * width, (i - first + 1) * width);
+    const foretold = ids.map((id, i) => {
+      if (i <= first) return NaN;
+      const { largest, sum } = sumOf(row(i - 1));
+      return Math.exp(row(i - 1)[id] - largest) / sum;
+    });
+    const candidates = at < first ? [] : likeliest(row(at), options);
+    return {
+      ...{ foretold, at },
+      candidates: candidates.map((each) => ({
+        ...each,
+        label: this.#tokens.label(each.id),
+        text: this.#tokens.added(ids, [each.id]),
+      })),
+    };
+  }
+
+  /**
+   * Draws tokens one after the other, from a cache. Yields what each adds to the text.
+   * @param {{ ids: number[], count: number, temperature: number, topK: number, seed: number }} given
+   */
+  *write({ ids, count, temperature, topK, seed }) {
+    const caches = this.#model.makeCaches();
+    /** @type {number[]} */
+    const written = [];
+    let said = '';
+    try {
+      let next = ids;
+      for (let i = 0; i < count; i++) {
+        const { logits } = this.#model.forward(next, { caches, numLogits: 1 });
+        const row = { data: logits.data, shape: [logits.data.length] };
+        const step = ids.length + i;
+        const id = this.#attn.chooseToken(row, { temperature, topK, seed, step });
+        const ended = this.#tokens.isSpecial(id);
+        if (!ended) written.push(id);
+        const text = this.#tokens.added(ids, written);
+        // A letter may need more than one token.
+        if (ended || !text.endsWith('\ufffd')) {
+          yield { text: text.slice(said.length), ended };
+          said = text;
+        }
+        if (ended) return;
+        next = [id];
+      }
+    } finally {
+      caches.dispose();
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { candidates } from '../language/languageModel.js';
+import { likeliest } from './ownNext.js';
+
+const logits = Float32Array.of(1, 3, -2, 3, 0.5, 2, 2.5, -1);
+
+test('the likeliest tokens are the first of all candidates, ties and all', () => {
+  for (const options of [
+    { temperature: 1, topK: 0 },
+    { temperature: 0.3, topK: 3 },
+    { temperature: 2, topK: 1 },
+    { temperature: 1, topK: 100 },
+  ]) {
+    for (const drawn of [1, 3, 8, 20]) {
+      const found = likeliest(logits, { ...options, drawn });
+      const want = candidates(logits, options).slice(0, drawn);
+      assert.deepEqual(
+        found.map(({ id }) => id),
+        want.map(({ id }) => id),
+      );
+      found.forEach(({ probability }, i) =>
+        assert.ok(Math.abs(probability - want[i].probability) < 1e-12),
+      );
+    }
+  }
+});

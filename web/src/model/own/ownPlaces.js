@@ -1,0 +1,107 @@
+// What a reader's model says of positions: its learned table, or how it turns queries and keys.
+
+import { coarse, matrixOf } from '../../drawing/matrix.js';
+import { product } from '../product.js';
+import { components } from './components.js';
+
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
+
+/**
+ * A table of positions, drawn.
+ * @typedef {object} Table
+ * @property {Matrix} rows (n, E)
+ * @property {Matrix} products (n, n), of the same rows
+ * @property {Tensor} scores (components, all positions)
+ * @property {number[]} shares
+ *
+ * @typedef {object} Turning how a layer turns queries and keys
+ * @property {number[]} layers that do it so, from 0
+ * @property {number[]} frequencies radians per position
+ * @property {number[] | null} without the same without the scaling rule, where there is one
+ * @property {string} rule its name, or none
+ * @property {number} attentionFactor
+ *
+ * @typedef {{ learned: { all: number, yours: Table, sinusoid: Table } } | { turnings: Turning[] }} Places
+ */
+
+/** Rows that are drawn, and those that components are found in. */
+const [mostRows, mostFound] = [256, 1024];
+const count = 6;
+
+/** @param {Tensor} table @param {number} most @returns {Tensor} */
+const first = ({ data, shape: [n, d] }, most) => ({
+  data: data.subarray(0, Math.min(n, most) * d),
+  shape: [Math.min(n, most), d],
+});
+
+/** @param {Tensor} tensor */
+const drawn = (tensor) => {
+  const matrix = matrixOf({ ...tensor, data: tensor.data.slice() });
+  return { ...matrix, coarse: coarse(matrix) };
+};
+
+/** @param {import('attn').Attn} attn @param {Tensor} table @returns {Generator<null, Table>} */
+function* tableOf(attn, table) {
+  const some = first(table, mostRows);
+  const products = product(attn, some, some);
+  yield null;
+  return {
+    ...{ rows: drawn(some), products: drawn(products) },
+    ...(yield* components(attn, first(table, mostFound), count)),
+  };
+}
+
+/**
+ * @param {import('attn').Attn} attn
+ * @param {Tensor} table (n, E)
+ * @returns {Generator<null, Places>}
+ */
+export function* learnedPlaces(attn, table) {
+  const [all, dModel] = table.shape;
+  const length = Math.min(all, mostFound);
+  const yours = yield* tableOf(attn, table);
+  const sinusoid = yield* tableOf(attn, attn.sinusoidalEncoding({ length, dModel }));
+  return { learned: { all, yours, sinusoid } };
+}
+
+/**
+ * The layers by how they turn, each way once.
+ * @param {import('attn').Attn} attn
+ * @param {import('attn').LanguageModel} model
+ * @param {any} config config.json
+ * @returns {Places}
+ */
+export function turnings(attn, model, config) {
+  const text = config.text_config ?? config;
+  const rule = text.rope_scaling ?? null;
+  const name = rule?.rope_type ?? rule?.type ?? '';
+  /** @type {Turning[]} */
+  const found = [];
+  model.description.layers.forEach(({ rotaryDim, windowLeft }, layer) => {
+    const turning = model.rotaryFrequencies(layer);
+    if (!turning || rotaryDim === undefined) return;
+    const frequencies = [...turning.frequencies];
+    const same = found.find((each) => each.frequencies.join() === frequencies.join());
+    if (same) {
+      same.layers.push(layer);
+      return;
+    }
+    // Some families have another base in layers with a window, and no rule there.
+    const local = windowLeft === undefined ? undefined : text.rope_local_base_freq;
+    const base = local ?? text.rope_theta;
+    let without = null;
+    if (typeof base === 'number') {
+      const plain = new attn.RotaryEmbedding({ rotaryDim, base });
+      without = [...plain.frequencies()];
+      plain.dispose();
+    }
+    const isPlain = without?.every((value, i) => Math.abs(value - frequencies[i]) <= 1e-12 * value);
+    found.push({
+      ...{ layers: [layer], frequencies, attentionFactor: turning.attentionFactor },
+      // Only a rule can explain what differs.
+      ...(isPlain || !name ? { without: null, rule: '' } : { without, rule: name }),
+    });
+  });
+  return { turnings: found };
+}

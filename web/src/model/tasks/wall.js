@@ -1,0 +1,12 @@
+import { masks } from './task.js';
+
+/** Every head of every layer, over the sentence: a layer at a time. */
+export const wallTask = {
+  name: /** @type {const} */ ('wall'),
+  reads: /** @type {const} */ (['weights', 'heads', 'dModel', 'encoding', 'base', ...masks]),
+  /** @param {import('attn').Attn} _ @param {import('../sentence.js').Given} given */
+  async run(_, given) {
+    const { wall } = await import('../wall/wall.js');
+    return wall(given);
+  },
+};

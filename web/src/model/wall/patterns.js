@@ -1,0 +1,81 @@
+// What a head does in a sentence, measured on its weights.
+
+/** @typedef {'previousToken' | 'firstToken' | 'sameToken' | 'induction' | 'place'} Pattern */
+
+/**
+ * Shares of a head's attention, from 0 to 1; null where the sentence has nothing to measure it on.
+ * @typedef {Record<Pattern, number | null>} Shares
+ */
+
+/** Queries from here on count: those before cannot tell the first token from the previous one. */
+export const firstQuery = 2;
+
+/**
+ * For each token where else the same one stands: only before it, where later ones are not looked at.
+ * @param {readonly number[]} ids
+ * @param {boolean} causal
+ * @returns {number[][]}
+ */
+export const twinsOf = (ids, causal) =>
+  ids.map((id, i) => {
+    /** @type {number[]} */
+    const twins = [];
+    for (let j = 0; j < (causal ? i : ids.length); j++) {
+      if (j !== i && ids[j] === id) twins.push(j);
+    }
+    return twins;
+  });
+
+/**
+ * The same tokens in reverse order; those that are kept stay where they are.
+ * @param {readonly number[]} ids
+ * @param {(id: number) => boolean} isKept
+ */
+export function reversed(ids, isKept) {
+  const words = ids.filter((id) => !isKept(id));
+  return ids.map((id) => (isKept(id) ? id : /** @type {number} */ (words.pop())));
+}
+
+/**
+ * @param {Float32Array} weights (n, n)
+ * @param {Float32Array} others (n, n): the weights of the same head where the words stand in reverse order
+ * @param {readonly (readonly number[])[]} twins of each token
+ * @returns {Shares} means over the queries that look at anything
+ */
+export function sharesOf(weights, others, twins) {
+  const n = twins.length;
+  const sums = { previousToken: 0, firstToken: 0, sameToken: 0, induction: 0, place: 0 };
+  let [queries, again] = [0, 0];
+  for (let i = 0; i < n; i++) {
+    const row = weights.subarray(i * n, (i + 1) * n);
+    if (!row.some((weight) => weight > 0)) continue;
+    if (i >= firstQuery) {
+      queries += 1;
+      sums.previousToken += row[i - 1];
+      sums.firstToken += row[0];
+      for (let j = 0; j < n; j++) sums.place += Math.min(row[j], others[i * n + j]);
+    }
+    if (!twins[i].length) continue;
+    again += 1;
+    for (const j of twins[i]) {
+      sums.sameToken += row[j];
+      if (j + 1 < n) sums.induction += row[j + 1];
+    }
+  }
+  const mean = (/** @type {number} */ sum, /** @type {number} */ count) =>
+    count ? sum / count : null;
+  return {
+    previousToken: mean(sums.previousToken, queries),
+    firstToken: mean(sums.firstToken, queries),
+    sameToken: mean(sums.sameToken, again),
+    induction: mean(sums.induction, again),
+    place: mean(sums.place, queries),
+  };
+}
+
+/** Attention that is spread evenly, to compare with. @param {number} n @param {boolean} causal */
+export const even = (n, causal) =>
+  Float32Array.from({ length: n * n }, (_, at) => {
+    const [i, j] = [Math.floor(at / n), at % n];
+    return !causal ? 1 / n : j <= i ? 1 / (i + 1) : 0;
+  });

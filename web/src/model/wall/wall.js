@@ -1,0 +1,110 @@
+// Every head of every layer, over one sentence: in the worker, layer by layer.
+
+import { coarse, matrixOf } from '../../drawing/matrix.js';
+import { exclusionOf } from '../exclusion.js';
+import { here } from '../tasks/language.js';
+import { even, firstQuery, reversed, sharesOf, twinsOf } from './patterns.js';
+
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('./patterns.js').Shares} Shares */
+
+/**
+ * What reads the sentence.
+ * @typedef {object} Reader
+ * @property {number} numLayers
+ * @property {number} most tokens that are read at once
+ * @property {(id: number) => boolean} isSpecial whether a token stands for no text
+ * @property {(ids: readonly number[], exclusion: import('attn').ExclusionOptions, layer: number) => Tensor} weights
+ *   (heads, n, n)
+ */
+
+/**
+ * @typedef {object} Layer
+ * @property {Tensor} pictures (heads, rows, columns): the weights, or where there are more than can be seen,
+ *   the strongest of each group
+ * @property {Shares[]} shares of each head
+ *
+ * @typedef {object} Sentence what is measured on
+ * @property {number} length in tokens
+ * @property {number} numLayers
+ * @property {boolean} causal
+ * @property {number} queries that previous, first and place are measured on
+ * @property {number} again the same of tokens that stand elsewhere, too
+ * @property {Shares} even what they were, if attention were spread evenly
+ *
+ * @typedef {{ sentence: Sentence } | { layer: number, found: Layer } | null} Progress
+ */
+
+/** Most tokens of a sentence. */
+const mostTokens = 256;
+
+/** Cells along a side of a picture. */
+const mostCells = 48;
+
+/** The page's language model. @param {import('../sentence.js').Given} given @returns {Reader} */
+function pagesReader({ encoding }) {
+  const { model } = here;
+  if (!model) throw new Error('the language model is not here');
+  const positions = encoding !== 'none';
+  /** @type {Map<string, ReturnType<typeof model.read>>} */
+  const readings = new Map();
+  return {
+    ...{ numLayers: model.config.numLayers, most: mostTokens, isSpecial: () => false },
+    weights: (ids, exclusion, layer) => {
+      const key = ids.join();
+      const reading = readings.get(key) ?? model.read(model.embed(ids), { exclusion, positions });
+      readings.set(key, reading);
+      const x = reading.layerInput(layer);
+      const attention = model.attention(layer, positions);
+      return attention.forward(x, x, x, { ...exclusion, needWeights: true }).weights;
+    },
+  };
+}
+
+/** @param {Tensor} weights (heads, n, n) @returns {Tensor} */
+function picturesOf(weights) {
+  const [heads, n] = weights.shape;
+  const side = Math.min(n, mostCells);
+  const data = new Float32Array(heads * side * side);
+  for (let head = 0; head < heads; head++) {
+    const matrix = matrixOf(weights, head);
+    data.set((coarse(matrix, mostCells) ?? matrix).data, head * side * side);
+  }
+  return { data, shape: [heads, side, side] };
+}
+
+/**
+ * @param {import('../sentence.js').Given} given
+ * @returns {Generator<Progress, void>}
+ */
+export function* wall(given) {
+  yield null;
+  if (given.own && !here.own) throw new Error('the model is not here');
+  const reader = here.own ? here.own.reader() : pagesReader(given);
+  const ids = given.ids.slice(0, Math.min(mostTokens, reader.most));
+  const { length } = ids;
+  const { causal } = given;
+  const twins = twinsOf(ids, causal);
+  const evenly = even(length, causal);
+  const { numLayers } = reader;
+  yield {
+    sentence: {
+      ...{ length, numLayers, causal, queries: Math.max(0, length - firstQuery) },
+      again: twins.filter((others) => others.length).length,
+      even: sharesOf(evenly, evenly, twins),
+    },
+  };
+  if (!length) return;
+  const exclusion = exclusionOf(given, length);
+  const turned = reversed(ids, reader.isSpecial);
+  for (let layer = 0; layer < numLayers; layer++) {
+    const weights = reader.weights(ids, exclusion, layer);
+    // Who types comes first.
+    yield null;
+    const others = reader.weights(turned, exclusion, layer);
+    const shares = Array.from({ length: weights.shape[0] }, (_, head) =>
+      sharesOf(matrixOf(weights, head).data, matrixOf(others, head).data, twins),
+    );
+    yield { layer, found: { pictures: picturesOf(weights), shares } };
+  }
+}

@@ -1,0 +1,75 @@
+import { untrack } from 'svelte';
+import { wallTask } from '../tasks/wall.js';
+
+/** @typedef {import('./wall.js').Layer} Layer */
+/** @typedef {import('./wall.js').Sentence} Sentence */
+
+/** @typedef {{ sentence: Sentence, tokens: string[], layers: (Layer | undefined)[] }} Found */
+
+/**
+ * Every head of every layer of the model in sight. What a sentence showed stays until all of the next one is
+ * there; the first one comes layer by layer.
+ */
+export class Wall {
+  /** @type {Found | null} */
+  found = $state.raw(null);
+  busy = $state(false);
+  problem = $state('');
+  /** Of which model that is. */
+  #model = -1;
+  /** @type {AbortController | undefined} */
+  #running;
+
+  #work;
+  /** What it depends on: the same as long as that is. */
+  #key = $derived.by(() => JSON.stringify(this.#work.given(wallTask)));
+  /** What has been found. */
+  #done = '';
+
+  /** @param {import('../work.svelte.js').Work} work */
+  constructor(work) {
+    this.#work = work;
+  }
+
+  /** An attachment to what shows it. Out of sight, nothing is computed. */
+  follow = () => {
+    const key = this.#key;
+    if (key !== this.#done) untrack(() => void this.#compute(key));
+    return () => this.#running?.abort();
+  };
+
+  /** @param {string} key */
+  async #compute(key) {
+    const given = JSON.parse(key);
+    const { signal } = (this.#running = new AbortController());
+    if (given.own !== this.#model) this.found = null;
+    this.#model = given.own;
+    const comes = this.found === null;
+    this.busy = true;
+    this.problem = '';
+    /** @type {Found | null} */
+    let next = null;
+    try {
+      await this.#work.run(wallTask, given, {
+        signal,
+        onProgress: (/** @type {import('./wall.js').Progress} */ progress) => {
+          if (!progress || signal.aborted) return;
+          if ('sentence' in progress) {
+            const { sentence } = progress;
+            const layers = Array.from({ length: sentence.numLayers }, () => undefined);
+            next = { sentence, layers, tokens: given.tokens.slice(0, sentence.length) };
+          } else if (next) {
+            next = { ...next, layers: next.layers.with(progress.layer, progress.found) };
+          }
+          if (comes) this.found = next;
+        },
+      });
+      if (signal.aborted) return;
+      [this.found, this.#done] = [next, key];
+    } catch (error) {
+      if (signal.aborted) return;
+      this.problem = /** @type {Error} */ (error).message;
+    }
+    this.busy = false;
+  }
+}
