@@ -423,12 +423,42 @@ test('layers_and_frequencies_of_a_model_are_there', async () => {
     frequencies: rotary.frequencies(),
     attentionFactor: rotary.attentionFactor,
   });
+  const { rotaryDim, rotaryBase, rotaryScaling, rmsNorm } = model.description.layers[0];
+  assert.deepEqual([rotaryDim, rotaryBase, rotaryScaling, rmsNorm], [4, 500, 'yarn', true]);
   assert.equal(model.parameter('encoder.layers.2.norm1.weight').shape[0], 24);
   assert.match(JSON.stringify(model), /"family":"llama"/);
   model.dispose();
   assert.throws(() => model.layers[0].forward(x), error('disposed', /dispose/));
   const gpt2 = await attn.loadModel(filesOf('gpt2'));
   assert.equal(gpt2.rotaryFrequencies(0), undefined);
+  const [layer] = gpt2.description.layers;
+  assert.ok(!layer.rmsNorm && !('rotaryBase' in layer) && !('rotaryScaling' in layer));
+  assert.equal(layer.normEps, Math.fround(1e-5));
+});
+
+test('a_rule_is_the_same_in_either_place_of_the_configuration', async () => {
+  const files = filesOf('llama_yarn');
+  const older = await attn.loadModel(files);
+  const { rope_scaling, rope_theta, ...config } = JSON.parse(
+    new TextDecoder().decode(files['config.json']),
+  );
+  const newer = await attn.loadModel({
+    ...files,
+    'config.json': new TextEncoder().encode(
+      JSON.stringify({ ...config, rope_parameters: { ...rope_scaling, rope_theta } }),
+    ),
+  });
+  assert.deepEqual(newer.description.layers, older.description.layers);
+  assert.deepEqual(newer.rotaryFrequencies(0), older.rotaryFrequencies(0));
+  assert.deepEqual(newer.forward([1, 2, 3]), older.forward([1, 2, 3]));
+  // Gemma 3 has a rule, and another base, for layers without a window alone.
+  const gemma = await attn.describeModel(filesOf('gemma3'));
+  const kinds = new Set(
+    gemma.layers.map(({ windowLeft, rotaryBase, rotaryScaling }) =>
+      JSON.stringify([windowLeft === undefined, rotaryBase, rotaryScaling ?? null]),
+    ),
+  );
+  assert.deepEqual([...kinds].sort(), ['[false,10000,null]', '[true,1000000,"linear"]']);
 });
 
 test('tokens_are_chosen_by_temperature_and_stream', async () => {

@@ -7,6 +7,7 @@ import { Layer } from './layer.js';
 import { writeLayerAttention } from './multiHeadAttention.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
 import { checkOptions, kRandom, natural, real, wanted, writeValues } from './options.js';
+import { kScalings } from './rotaryEmbedding.js';
 import { checkIntegers, checkTensor } from './tensor.js';
 import { TransformerEncoderLayer } from './transformerEncoder.js';
 
@@ -17,6 +18,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 /** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Names, OptionTable } from './options.js' */
+/** @import { RotaryScaling } from './rotaryEmbedding.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Named } from './safetensors.js' */
 /** @import { Integers, TensorLike } from './tensor.js' */
@@ -73,7 +75,12 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {number} softcap  0 where there is none
  * @property {number} [scale]  1/√D where there is none
  * @property {number} [windowLeft]  how many tokens before it a token attends to, where that is bounded
+ * @property {boolean} rmsNorm  whether norms are RMSNorm, and not LayerNorm
+ * @property {boolean} zeroCentredNorm  whether they multiply by 1 + weight, as Gemma's
+ * @property {number} normEps  as float32
  * @property {number} [rotaryDim]  columns of a head that turn with the position, where positions are rotary
+ * @property {number} [rotaryBase]  of their frequencies, before any rule
+ * @property {RotaryScaling['type']} [rotaryScaling]  the rule that the frequencies were changed by, if there is one
  */
 
 /**
@@ -158,6 +165,12 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 
 /** @type {readonly WeightType[]} */
 const kWeightTypes = ['float32', 'float16', 'bfloat16'];
+/** What descriptions give by its number. @type {Record<string, readonly string[]>} */
+const kChosen = {
+  activation: kActivations,
+  weightType: kWeightTypes,
+  rotaryScaling: Object.keys(kScalings),
+};
 /** @type {Names<LanguageModelHints>} */
 const kHints = {
   numHeads: true,
@@ -612,12 +625,9 @@ async function describe(runtime, files, options) {
     if (weightType !== undefined) call.choice('weightType', weightType, kWeightTypes);
     call.run('describeLanguageModel');
     const described = new Described(runtime, call.given(2));
-    const { weights: places, ...description } = JSON.parse(call.givenTexts()[0], (key, value) =>
-      key === 'activation'
-        ? kActivations[value]
-        : key === 'weightType'
-          ? kWeightTypes[value]
-          : Object.freeze(value),
+    const { weights: places, ...description } = JSON.parse(
+      call.givenTexts()[0],
+      (key, value) => kChosen[key]?.[value] ?? Object.freeze(value),
     );
     return {
       described,

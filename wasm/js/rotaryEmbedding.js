@@ -348,7 +348,7 @@ export function writeRotary(call, options, path) {
  * The parameters of each kind, the kinds in the order of C++.
  * @type {Record<string, OptionTable>}
  */
-const kScalings = {
+export const kScalings = {
   linear: { factor: real() },
   dynamic: { factor: real(), maxPositionEmbeddings: size(2048) },
   yarn: {

@@ -95,7 +95,16 @@ void write_layer(JsonWriter& json, const TransformerLayerOptions& layer) {
   json.number("softcap", layer.softcap);
   if (layer.scale) json.number("scale", *layer.scale);
   if (layer.window && layer.window->left) json.number("windowLeft", *layer.window->left);
-  if (layer.positions.rotary) json.number("rotaryDim", rotary_options_of(layer).rotary_dim);
+  json.flag("rmsNorm", layer.rms_norm.has_value());
+  json.flag("zeroCentredNorm", layer.rms_norm && layer.rms_norm->zero_centred_weight);
+  json.number("normEps", layer.rms_norm ? layer.rms_norm->eps : layer.layer_norm_eps);
+  if (!layer.positions.rotary) return;
+  const RotaryEmbeddingOptions rotary = rotary_options_of(layer);
+  json.number("rotaryDim", rotary.rotary_dim);
+  json.number("rotaryBase", rotary.base);
+  if (const std::size_t rule = rotary.scaling.index()) {
+    json.number("rotaryScaling", static_cast<int>(rule - 1));
+  }
 }
 
 std::string to_json(const LanguageModelDescription& description) {

@@ -7,9 +7,11 @@ import { modelFile } from './files.js';
 
 /** Says in its first line what has to lie beside a program. @param {string} comment @param {string} body */
 const neededFile = (comment, body) =>
-  body.includes(modelFile)
-    ? `${comment} Needs ${modelFile} beside it: the link above this program saves it.\n`
-    : '';
+  /\b(?:loadModel|load_language_model)\(/.test(body)
+    ? `${comment} Needs the files of your model beside it: its .safetensors, and config.json.\n`
+    : body.includes(modelFile)
+      ? `${comment} Needs ${modelFile} beside it: the link above this program saves it.\n`
+      : '';
 
 /** @param {{ body: string, result: string }} program result: a tensor (rows, columns) */
 export const pythonProgram = ({ body, result }) => `${neededFile('#', body)}import torch

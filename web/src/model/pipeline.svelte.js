@@ -220,6 +220,17 @@ export class Pipeline {
     return this.#attention?.value ?? null;
   }
 
+  /**
+   * The masks of the settings; a layer of the reader's model may have a window of its own, unless another one is
+   * set.
+   * @type {import('./exclusion.js').Masks}
+   */
+  masks = $derived.by(() => {
+    const { causal, window, validLen, blocked, layer } = this.#given;
+    const left = this.own?.facts.description.layers[layer].windowLeft;
+    return { causal, window: window || (left ?? 0), validLen, blocked };
+  });
+
   /** The head that is looked at. */
   get head() {
     return this.#given.head;

@@ -130,7 +130,8 @@ export const layerOutput =
  *   model: import('./language/languageModel.js').LanguageModel | null,
  *   reading: ReturnType<import('./language/languageModel.js').LanguageModel['read']> | null,
  *   positions?: Tensor | null,
- * }) => T} compute
+ *   own?: import('./own/ownServer.js').OwnModel,
+ * }) => T} compute own: the reader's model, if it is that
  */
 export function withSentence(attn, given, compute) {
   const { tokens, dModel, weights } = given;
@@ -139,7 +140,7 @@ export function withSentence(attn, given, compute) {
   if (given.own) {
     if (!own) throw new Error('the model is not here');
     return compute(
-      /** @type {any} */ ({ ...own.sentence(given, exclusion), model: null, reading: null }),
+      /** @type {any} */ ({ ...own.sentence(given, exclusion), model: null, reading: null, own }),
     );
   }
   if (weights === 'learned') {

@@ -1,19 +1,35 @@
 /**
- * The row of W_q or W_k that makes a column of a query or key, once that is turned by its position:
- * rotary positions mix it with the row of the column's partner, half a head away.
- *
- * @param {import('attn').Tensor} weight (E, E)
- * @param {ArrayLike<number> | undefined} bias (E)
- * @param {number} column
- * @param {{ depth: number, base: number, position: number }} turn depth: D
+ * How positions turn queries and keys: the angle for each position of each pair of a head's columns, which are half
+ * as far apart as there are columns that turn, and what sines and cosines are multiplied by.
+ * @typedef {{ frequencies: ArrayLike<number>, factor: number }} Turn
  */
-export function turnedRow({ data, shape: [, width] }, bias, column, { depth, base, position }) {
-  const half = depth / 2;
+
+/** That of the page's rotary positions. @param {number} base @param {number} depth D @returns {Turn} */
+export const turnOf = (base, depth) => ({
+  frequencies: Float64Array.from({ length: depth >> 1 }, (_, j) => base ** (-j / (depth / 2))),
+  factor: 1,
+});
+
+/**
+ * The row of W_q or W_k that makes a column of a query or key, once that is turned by its position:
+ * rotary positions mix it with the row of the column's partner.
+ *
+ * @param {import('attn').Tensor} weight (rows, E), of whole heads
+ * @param {ArrayLike<number> | undefined} bias (rows)
+ * @param {number} column
+ * @param {{ depth: number, turn: Turn, position: number }} turned depth: D
+ */
+export function turnedRow({ data, shape: [, width] }, bias, column, { depth, turn, position }) {
+  const half = turn.frequencies.length;
   const place = column % depth;
-  const angle = position * base ** (-(place % half) / half);
+  if (place >= 2 * half) {
+    return { row: data.subarray(column * width, (column + 1) * width), bias: bias?.[column] };
+  }
+  const angle = position * turn.frequencies[place % half];
   const first = place < half;
   const partner = first ? column + half : column - half;
-  const [cos, sin] = [Math.cos(angle), Math.sin(angle) * (first ? -1 : 1)];
+  const cos = turn.factor * Math.cos(angle);
+  const sin = turn.factor * Math.sin(angle) * (first ? -1 : 1);
   const mixed = (/** @type {number} */ own, /** @type {number} */ other) => cos * own + sin * other;
   const row = Float64Array.from({ length: width }, (_, i) =>
     mixed(data[column * width + i], data[partner * width + i]),

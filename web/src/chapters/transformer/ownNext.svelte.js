@@ -13,8 +13,6 @@ export class OwnNext {
   place = $state(null);
   milliseconds = $state.raw(/** @type {number | undefined} */ (undefined));
   problem = $state('');
-  /** Not of what is computed there: programs know files, not sentences that go on. */
-  code = undefined;
   #model;
   #shown = $state.raw(nothing);
   #ended = $state(false);
@@ -53,6 +51,18 @@ export class OwnNext {
 
   get #options() {
     return { temperature: settings.temperature, topK: settings.topK };
+  }
+
+  /** The programs for it. */
+  get code() {
+    return {
+      load: () => import('../../model/own/ownCode.js'),
+      of: (/** @type {typeof import('../../model/own/ownCode.js')} */ { ownNextCode }) =>
+        ownNextCode(this.#model.given, {
+          ...{ at: this.at, ...this.#options },
+          vocabSize: this.#model.own?.facts.description.vocabSize ?? 0,
+        }),
+    };
   }
 
   /** An attachment to what shows it. */

@@ -7,9 +7,9 @@ import { encoderLayer } from '../encoderBlock/layer.js';
 /**
  * @typedef {object} Decoding
  * @property {Tensor} x (n, E), as given
- * @property {Tensor} q (n, E), of all tokens
- * @property {Tensor} keys (n, E): what the cache holds in the end, heads side by side
- * @property {Tensor} values (n, E)
+ * @property {Tensor} q (n, H·D), of all tokens
+ * @property {Tensor} keys (n, Hkv·D): what the cache holds in the end, heads side by side
+ * @property {Tensor} values (n, Hkv·D)
  * @property {Tensor[]} weights of each step: (H, tokens so far)
  * @property {Tensor} output (n, E), one row from each step
  * @property {Tensor} whole (n, E), of one pass over all tokens
@@ -73,9 +73,10 @@ export class Decoder {
       });
     }
     const inRows = (/** @type {'q' | 'output'} */ name) => {
-      const data = new Float32Array(length * dModel);
-      this.#steps.forEach((step, t) => data.set(step[name], t * dModel));
-      return { data, shape: x.shape };
+      const width = this.#steps[0][name].length;
+      const data = new Float32Array(length * width);
+      this.#steps.forEach((step, t) => data.set(step[name], t * width));
+      return { data, shape: [length, width] };
     };
     const output = inRows('output');
     const whole = this.#layer.forward(x, { attention: { causal: true } }).output;

@@ -136,7 +136,9 @@ test('what is said about a cell adds up to it', () => {
         { row: 2, column: Math.floor(shape[1] / 2) },
       ]) {
         const value = data[cell.row * shape[1] + cell.column];
-        const said = explain(stage, cell, run, block.parameters, heads);
+        const said = explain(stage, cell, run, block.parameters, {
+          depth: dModel / heads,
+        });
         const sum = said.terms.reduce((total, [a, b]) => total + a * b, 0);
         const magnitude = said.terms.reduce((total, [a, b]) => total + Math.abs(a * b), 0);
         const tolerance = (said.terms.length + 4) * roundingError * magnitude;

@@ -6,13 +6,52 @@ const attention = String.raw`\operatorname{attention}`;
 const feedForward = (/** @type {string} */ of, activation = 'ReLU') =>
   String.raw`\operatorname{${activation}}(${of}\,W_1^\top)\,W_2^\top`;
 
-const normFirst = (/** @type {string} */ activation) =>
-  String.raw`{${a} = ${attention}(${norm}(${x}))}\qquad\allowbreak {${h} = ${x} + ${a}}\qquad\allowbreak {${f} = ${feedForward(`${norm}(${h})`, activation)}}\qquad\allowbreak {${y} = ${h} + ${f}}`;
+const steps = (/** @type {string[]} */ ...all) =>
+  all.map((step) => `{${step}}`).join(String.raw`\qquad\allowbreak `);
 
-/** The steps of a block, with normalisation before or after them. */
+const normFirst = (/** @type {string} */ activation) =>
+  steps(
+    `${a} = ${attention}(${norm}(${x}))`,
+    `${h} = ${x} + ${a}`,
+    `${f} = ${feedForward(`${norm}(${h})`, activation)}`,
+    `${y} = ${h} + ${f}`,
+  );
+const normLast = (/** @type {string} */ activation) =>
+  steps(
+    `${a} = ${attention}(${x})`,
+    `${h} = ${norm}(${x} + ${a})`,
+    `${f} = ${feedForward(h, activation)}`,
+    `${y} = ${norm}(${h} + ${f})`,
+  );
+/** With a gate, whose bend is the model's. */
+const gated = (/** @type {string} */ of) =>
+  String.raw`\bigl(\operatorname{f}(${of}\,W_g^\top) \circ ${of}\,W_u^\top\bigr)\,W_d^\top`;
+
+/** The steps of a block, with normalisation before or after them, or of what they add. */
 export const block = {
   normFirst: normFirst('ReLU'),
   /** As language models are made. */
   gelu: normFirst('GELU'),
-  normLast: String.raw`{${a} = ${attention}(${x})}\qquad\allowbreak {${h} = ${norm}(${x} + ${a})}\qquad\allowbreak {${f} = ${feedForward(h)}}\qquad\allowbreak {${y} = ${norm}(${h} + ${f})}`,
+  normLast: normLast('ReLU'),
+  normLastGelu: normLast('GELU'),
+  gated: steps(
+    `${a} = ${attention}(${norm}(${x}))`,
+    `${h} = ${x} + ${a}`,
+    `${f} = ${gated('N')}`,
+    `N = ${norm}(${h})`,
+    `${y} = ${h} + ${f}`,
+  ),
+  normsBoth: steps(
+    `${a} = ${norm}(${attention}(${norm}(${x})))`,
+    `${h} = ${x} + ${a}`,
+    `${f} = ${norm}(${gated('N')})`,
+    `N = ${norm}(${h})`,
+    `${y} = ${h} + ${f}`,
+  ),
+  normsOutputs: steps(
+    `${a} = ${norm}(${attention}(${x}))`,
+    `${h} = ${x} + ${a}`,
+    `${f} = ${norm}(${gated(h)})`,
+    `${y} = ${h} + ${f}`,
+  ),
 };

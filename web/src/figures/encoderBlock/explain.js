@@ -8,15 +8,26 @@ import { sumOfProducts } from '../stages/terms.js';
 /**
  * How a cell was computed, in numbers.
  * @typedef {object} Explanation
- * @property {[number, number][]} terms products that are added up; none for `sum` and `norm`
+ * @property {[number, number][]} terms products that are added up; none for `sum` and `norm`, and where nobody
+ *   knows them
  * @property {number[]} operands of a sum: both addends; of a norm: value, mean and deviation; of a
- *   weight: its score
+ *   weight: its score; of what is gated: both factors
  * @property {number} [bias] that is added
  * @property {number} [factor] of a norm: what it is multiplied by before
  */
 
-/** Within the square root, as in the core. */
-const epsilon = 1e-5;
+/**
+ * What a layer is like.
+ * @typedef {object} How
+ * @property {number} depth D
+ * @property {number} [shared] heads that read the same keys and values; 1 if not given
+ * @property {import('../../model/turned.js').Turn} [turn] how positions turn queries and keys
+ * @property {boolean} [normalises] queries and keys: no single sum makes them then
+ * @property {boolean} [meanSquare] whether norms are by that, and leave the mean as it is
+ * @property {boolean} [aroundOne] whether they multiply by 1 + weight
+ * @property {number} [epsilon] within the square root; as in the core if not given
+ * @property {string} [scaling] what is done to scores, if they are not divided by √D
+ */
 
 /** @param {Tensor} tensor @param {number} row @param {number} [left] @param {number} [right] */
 function rowOf({ data, shape: [, columns] }, row, left = 0, right = columns) {
@@ -31,20 +42,21 @@ const pairs = (a, b) => Array.from(a, (value, i) => [value, b[i]]);
  * @param {import('./flow.js').Cell} cell
  * @param {{ stages: Record<string, Tensor>, scores: Record<string, Tensor> }} block
  * @param {Record<string, Tensor>} parameters
- * @param {number} heads
- * @param {number} [base] of rotary positions, which turn queries and keys
+ * @param {How} how
  * @returns {Explanation}
  */
-export function explain(stage, { row, column }, { stages, scores }, parameters, heads, base) {
+export function explain(stage, { row, column }, { stages, scores }, parameters, how) {
+  const { depth, shared = 1, turn } = how;
   const [first, second] = stage.from.map((id) => stages[id]);
   switch (stage.kind) {
     case 'input':
       return { terms: [], operands: [] };
     case 'product': {
       const [weight, biases] = [parameters[stage.id], parameters[`${stage.id}Bias`]?.data];
-      if (base && (stage.id === 'q' || stage.id === 'k')) {
-        const depth = weight.shape[0] / heads;
-        const turned = turnedRow(weight, biases, column, { depth, base, position: row });
+      const meets = stage.id === 'q' || stage.id === 'k';
+      if (!weight || (meets && how.normalises)) return { terms: [], operands: [] };
+      if (turn && meets) {
+        const turned = turnedRow(weight, biases, column, { depth, turn, position: row });
         return { terms: pairs(rowOf(first, row), turned.row), operands: [], bias: turned.bias };
       }
       return {
@@ -53,12 +65,12 @@ export function explain(stage, { row, column }, { stages, scores }, parameters, 
       };
     }
     case 'weights': {
-      const depth = first.shape[1] / heads;
-      const left = /** @type {number} */ (stage.head) * depth;
+      const head = /** @type {number} */ (stage.head);
+      const [left, key] = [head * depth, Math.floor(head / shared) * depth];
       return {
         terms: pairs(
           rowOf(first, row, left, left + depth),
-          rowOf(second, column, left, left + depth),
+          rowOf(second, column, key, key + depth),
         ),
         operands: [rowOf(scores[stage.id], row)[column]],
       };
@@ -66,19 +78,36 @@ export function explain(stage, { row, column }, { stages, scores }, parameters, 
     case 'mix': {
       const { v } = stages;
       const [length, width] = v.shape;
-      const weights = stages[stage.from[Math.floor((column * heads) / width)]];
-      const values = Array.from({ length }, (_, j) => v.data[j * width + column]);
+      const head = Math.floor(column / depth);
+      const weights = stages[`weights${head}`];
+      // Not all heads may be drawn.
+      if (!weights) return { terms: [], operands: [] };
+      const at = Math.floor(head / shared) * depth + (column % depth);
+      const values = Array.from({ length }, (_, j) => v.data[j * width + at]);
       return { terms: pairs(rowOf(weights, row), values), operands: [] };
     }
     case 'sum':
       return { terms: [], operands: [rowOf(first, row)[column], rowOf(second, row)[column]] };
+    case 'gated':
+      return {
+        terms: [],
+        operands: [rowOf(stages.gate, row)[column], rowOf(stages.up, row)[column]],
+      };
+    case 'normed':
+      return { terms: [], operands: [] };
     case 'norm': {
       const values = rowOf(first, row);
-      const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+      const mean = how.meanSquare
+        ? 0
+        : values.reduce((sum, value) => sum + value, 0) / values.length;
+      const weight = parameters[stage.id]?.data[column];
       const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
       return {
-        ...{ terms: [], operands: [values[column], mean, Math.sqrt(variance + epsilon)] },
-        factor: parameters[stage.id]?.data[column],
+        ...{
+          terms: [],
+          operands: [values[column], mean, Math.sqrt(variance + (how.epsilon ?? 1e-5))],
+        },
+        factor: weight === undefined ? undefined : weight + (how.aroundOne ? 1 : 0),
         bias: parameters[`${stage.id}Bias`]?.data[column],
       };
     }
@@ -114,33 +143,39 @@ export function writtenOut(terms, most) {
  * The explanation as the right-hand side of an equation.
  * @param {Stage} stage
  * @param {Explanation} explanation
- * @param {{ most: number, depth: number, keys: number, activation?: string }} sizes most: products
- *   that are written out; depth: D; keys: how many are attended to
+ * @param {{ most: number, depth: number, keys: number, activation?: string, scaling?: string }} sizes most:
+ *   products that are written out; depth: D; keys: how many are attended to; scaling: of scores
  */
-export function inWords(stage, explanation, { most, depth, keys, activation = 'ReLU' }) {
+export function inWords(stage, explanation, sizes) {
+  const { most, depth, keys, activation = 'ReLU', scaling = `/ √${depth}` } = sizes;
   const { terms, operands, bias, factor } = explanation;
   const offset = bias ? operand(bias, false) : '';
   switch (stage.kind) {
     case 'input':
       return '';
+    case 'normed':
+      return 'a row of products, normalised';
+    case 'gated':
+      return `${activation}(${brief(operands[0])}) · ${brief(operands[1])}`;
     case 'product': {
+      if (!terms.length) return '';
       const sum = writtenOut(terms, most) + offset;
       if (stage.id !== 'hidden') return sum;
       const value = brief(terms.reduce((total, [a, b]) => total + a * b, bias ?? 0));
       return `${activation === 'ReLU' ? `max(0, ${value})` : `${activation}(${value})`} of ${sum}`;
     }
     case 'mix':
-      return writtenOut(terms, most);
+      return terms.length ? writtenOut(terms, most) : '';
     case 'weights':
       return operands[0] === undefined
         ? ''
-        : `softmax over ${keys} ${keys === 1 ? 'key' : 'keys'}, score ${brief(operands[0])} = (${writtenOut(terms, most)}) / √${depth}`;
+        : `softmax over ${keys} ${keys === 1 ? 'key' : 'keys'}, score ${brief(operands[0])} = (${writtenOut(terms, most)}) ${scaling}`;
     case 'sum':
       return `${operand(operands[0], true)}${operand(operands[1], false)}`;
     case 'norm': {
       const [value, mean, deviation] = operands;
       const times = factor === undefined ? '' : ` · ${brief(factor)}`;
-      return `(${operand(value, true)}${operand(-mean, false)}) / ${brief(deviation)}${times}${offset}`;
+      return `(${operand(value, true)}${mean ? operand(-mean, false) : ''}) / ${brief(deviation)}${times}${offset}`;
     }
   }
 }

@@ -12,8 +12,10 @@
  * - `weights`: softmax(Q Kᵀ / √D) of one head, (n, n);
  * - `mix`: weights times values, head by head, (n, E);
  * - `sum`: of two matrices, the residual first;
- * - `norm`: each row with mean 0 and deviation 1.
- * @typedef {'input' | 'product' | 'weights' | 'mix' | 'sum' | 'norm'} Kind
+ * - `norm`: each row with mean 0 and deviation 1, or with a mean square of 1;
+ * - `gated`: a product that goes through the activation, times another one;
+ * - `normed`: a product whose rows are normalised.
+ * @typedef {'input' | 'product' | 'weights' | 'mix' | 'sum' | 'norm' | 'gated' | 'normed'} Kind
  *
  * @typedef {object} Stage
  * @property {string} id
@@ -24,8 +26,15 @@
  * @property {number} [head]
  */
 
-/** The ids of a block's stages that hold weights, one for each head. @param {number} heads */
-const weightsOf = (heads) => Array.from({ length: heads }, (_, head) => `weights${head}`);
+/**
+ * What a block may have otherwise: none of its norms before or after attention and the feed-forward network, the
+ * first of the heads that are drawn, a gate, and norms of what is added.
+ * @typedef {{ noNorms?: boolean, firstHead?: number, gated?: boolean, normsOutputs?: boolean }} Variation
+ */
+
+/** The ids of a block's stages that hold weights, one for each head. @param {number} heads @param {number} first */
+const weightsOf = (heads, first) =>
+  Array.from({ length: heads }, (_, head) => `weights${first + head}`);
 
 /**
  * The stages in the order in which they are computed; the last one is the block's output. norm1 and
@@ -33,11 +42,19 @@ const weightsOf = (heads) => Array.from({ length: heads }, (_, head) => `weights
  * @param {boolean} normFirst pre-norm instead of post-norm
  * @param {number} heads
  * @param {string} [activation] of the feed-forward network
+ * @param {Variation} [variation]
  * @returns {Stage[]}
  */
-export function encoderFlow(normFirst, heads, activation = 'ReLU') {
+export function encoderFlow(normFirst, heads, activation = 'ReLU', variation = {}) {
+  const { noNorms = false, firstHead = 0, gated = false, normsOutputs = false } = variation;
   const attended = normFirst ? 'norm1' : 'x';
-  const [middle, fed] = normFirst ? ['sum1', 'norm2'] : ['norm1', 'norm1'];
+  const [middle, fed] = noNorms
+    ? ['sum1', 'sum1']
+    : normFirst
+      ? ['sum1', 'norm2']
+      : ['norm1', 'norm1'];
+  const sumIsLast = normFirst || noNorms;
+  const ids = weightsOf(heads, firstHead);
   /** @type {Stage} */
   const norm1 = {
     ...{ id: 'norm1', kind: 'norm', symbol: 'N', name: 'normalised' },
@@ -54,37 +71,46 @@ export function encoderFlow(normFirst, heads, activation = 'ReLU') {
     /** @type {string} */ symbol,
     /** @type {string} */ name,
   ) => /** @type {Stage} */ ({ id, kind: 'product', from: [from], symbol, name });
-  return [
+  return /** @type {Stage[]} */ ([
     { id: 'x', kind: 'input', from: [], symbol: 'X', name: 'input' },
     ...(normFirst ? [norm1] : []),
     product('q', attended, 'Q', 'queries'),
     product('k', attended, 'K', 'keys'),
     product('v', attended, 'V', 'values'),
-    ...weightsOf(heads).map(
-      (id, head) =>
+    ...ids.map(
+      (id, i) =>
         /** @type {Stage} */ ({
-          ...{ id, kind: 'weights', from: ['q', 'k'], head },
-          ...{ symbol: 'W', name: `head ${head + 1}` },
+          ...{ id, kind: 'weights', from: ['q', 'k'], head: firstHead + i },
+          ...{ symbol: 'W', name: `head ${firstHead + i + 1}` },
         }),
     ),
     {
-      ...{ id: 'heads', kind: 'mix', from: [...weightsOf(heads), 'v'] },
+      ...{ id: 'heads', kind: 'mix', from: [...ids, 'v'] },
       ...{ symbol: 'W V', name: 'joined' },
     },
-    product('attention', 'heads', 'A', 'projected'),
+    {
+      ...product('attention', 'heads', 'A', normsOutputs ? 'projected, norm' : 'projected'),
+      ...(normsOutputs ? { kind: 'normed' } : {}),
+    },
     {
       ...{ id: 'sum1', kind: 'sum', from: ['x', 'attention'] },
-      ...{ symbol: normFirst ? 'H' : 'X + A', name: normFirst ? 'X + A' : 'sum' },
+      ...{ symbol: sumIsLast ? 'H' : 'X + A', name: sumIsLast ? 'X + A' : 'sum' },
     },
-    ...(normFirst ? [norm2] : [{ ...norm1, symbol: 'H' }]),
-    product('hidden', fed, 'R', `hidden, ${activation}`),
-    product('feedForward', 'hidden', 'F', 'feed-forward'),
+    ...(noNorms ? [] : normFirst ? [norm2] : [{ ...norm1, symbol: 'H' }]),
+    {
+      ...product('hidden', fed, 'R', `hidden, ${activation}${gated ? ', gated' : ''}`),
+      ...(gated ? { kind: 'gated' } : {}),
+    },
+    {
+      ...product('feedForward', 'hidden', 'F', `feed-forward${normsOutputs ? ', norm' : ''}`),
+      ...(normsOutputs ? { kind: 'normed' } : {}),
+    },
     {
       ...{ id: 'sum2', kind: 'sum', from: [middle, 'feedForward'] },
-      ...{ symbol: normFirst ? 'Y' : 'H + F', name: normFirst ? 'H + F, output' : 'sum' },
+      ...{ symbol: sumIsLast ? 'Y' : 'H + F', name: sumIsLast ? 'H + F, output' : 'sum' },
     },
-    ...(normFirst ? [] : [norm2]),
-  ];
+    ...(sumIsLast ? [] : [norm2]),
+  ]);
 }
 
 /**
@@ -99,11 +125,20 @@ export function encoderFlow(normFirst, heads, activation = 'ReLU') {
  * @property {number} dModel E
  * @property {number} hidden
  * @property {number} heads
+ * @property {number} [depth] D, unless that is E / heads
+ * @property {number} [shared] heads that read the same keys and values; 1 if not given
  */
 
+/** @param {Sizes} sizes */
+const depthOf = ({ dModel, heads, depth = dModel / heads }) => depth;
+
 /** @param {string} id @param {Sizes} sizes */
-export function columnsOf(id, { length, dModel, hidden }) {
-  return id === 'hidden' ? hidden : id.startsWith('weights') ? length : dModel;
+export function columnsOf(id, sizes) {
+  const { length, dModel, hidden, heads, shared = 1 } = sizes;
+  if (id === 'hidden') return hidden;
+  if (id.startsWith('weights')) return length;
+  if (id === 'q' || id === 'heads') return heads * depthOf(sizes);
+  return id === 'k' || id === 'v' ? (heads / shared) * depthOf(sizes) : dModel;
 }
 
 /**
@@ -114,8 +149,8 @@ export function columnsOf(id, { length, dModel, hidden }) {
  * @returns {Region[]}
  */
 function madeOf(stage, { top, bottom, left, right }, sizes) {
-  const { length, dModel, heads } = sizes;
-  const depth = dModel / heads;
+  const { length, shared = 1 } = sizes;
+  const depth = depthOf(sizes);
   const wholeRows = (/** @type {string} */ id) => ({
     ...{ id, top, bottom },
     ...{ left: 0, right: columnsOf(id, sizes) },
@@ -125,24 +160,37 @@ function madeOf(stage, { top, bottom, left, right }, sizes) {
       return [];
     case 'product':
     case 'norm':
+    case 'gated':
+    case 'normed':
       return [wholeRows(stage.from[0])];
     case 'sum':
       return stage.from.map((id) => ({ id, top, bottom, left, right }));
     case 'weights': {
-      const first = Number(stage.head) * depth;
-      const band = { left: first, right: first + depth };
+      const band = (/** @type {number} */ head) => ({
+        left: head * depth,
+        right: (head + 1) * depth,
+      });
+      const head = Number(stage.head);
       // A weight depends on all keys: they share what softmax divides among them.
       return [
-        { id: 'q', top, bottom, ...band },
-        { id: 'k', top: 0, bottom: length, ...band },
+        { id: 'q', top, bottom, ...band(head) },
+        { id: 'k', top: 0, bottom: length, ...band(Math.floor(head / shared)) },
       ];
     }
     case 'mix': {
       const first = Math.floor(left / depth);
       const last = Math.ceil(right / depth);
+      const isMeant = (/** @type {string} */ id) => {
+        const head = Number(id.slice('weights'.length));
+        return id.startsWith('weights') && head >= first && head < last;
+      };
+      const before = (/** @type {number} */ head) => (head - Math.floor(head / shared)) * depth;
       return [
-        ...stage.from.slice(first, last).map(wholeRows),
-        { id: 'v', top: 0, bottom: length, left, right },
+        ...stage.from.filter(isMeant).map(wholeRows),
+        {
+          ...{ id: 'v', top: 0, bottom: length },
+          ...{ left: left - before(first), right: right - before(last - 1) },
+        },
       ];
     }
   }

@@ -33,12 +33,20 @@ const radius = 9;
  * @param {number} given.heads
  * @param {boolean} given.normFirst
  * @param {number} given.hiddenFactor width of the hidden layer over E
+ * @param {boolean} [given.noNorms] neither before nor after
+ * @param {number} [given.firstHead]
  * @returns {Layout}
  */
-export function layOut({ available, length, heads, normFirst, hiddenFactor }) {
-  return available >= wideFrom
-    ? wideLayout(available, length, heads, normFirst, hiddenFactor)
-    : narrowLayout(available, length, heads, normFirst);
+export function layOut({ firstHead = 0, ...given }) {
+  const layout = given.available >= wideFrom ? wideLayout(given) : narrowLayout(given);
+  const isHead = /^weights(\d+)$/;
+  const named = (/** @type {string} */ id) =>
+    id.replace(isHead, (_, head) => `weights${Number(head) + firstHead}`);
+  return {
+    ...layout,
+    boxes: new Map([...layout.boxes].map(([id, box]) => [named(id), box])),
+    lines: layout.lines.map((line) => ({ ...line, from: named(line.from), to: named(line.to) })),
+  };
 }
 
 /** @param {Box} box */
@@ -68,14 +76,11 @@ function route(points) {
 }
 
 /**
- * @param {number} available
- * @param {number} length
- * @param {number} heads
- * @param {boolean} normFirst
- * @param {number} hiddenFactor
+ * @param {Omit<Parameters<typeof layOut>[0], 'firstHead'>} given
  * @returns {Layout}
  */
-function wideLayout(available, length, heads, normFirst, hiddenFactor) {
+function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms = false }) {
+  const normLast = !normFirst && !noNorms;
   const rowHeight = Math.min(28, 128 / length);
   const height = rowHeight * length;
   const gutter = rowHeight >= 10.5 ? 84 : 24;
@@ -128,8 +133,8 @@ function wideLayout(available, length, heads, normFirst, hiddenFactor) {
   x += panel + gap;
   place('sum1', centre);
   x += panel + gap;
-  if (!normFirst) place('norm1', centre);
-  const [ending] = normFirst ? ['sum1'] : ['norm1'];
+  if (normLast) place('norm1', centre);
+  const ending = normLast ? 'norm1' : 'sum1';
 
   const stream = first + 3 * pitch + 4;
   const below = stream + 26 + titleHeight;
@@ -144,7 +149,7 @@ function wideLayout(available, length, heads, normFirst, hiddenFactor) {
   x += panel + gap;
   place('sum2', below);
   x += panel + gap;
-  if (!normFirst) {
+  if (normLast) {
     place('norm2', below);
     x += panel + gap;
   }
@@ -211,7 +216,7 @@ function wideLayout(available, length, heads, normFirst, hiddenFactor) {
   ]);
   straight('heads', 'attention');
   straight('attention', 'sum1');
-  if (!normFirst) straight('sum1', 'norm1');
+  if (normLast) straight('sum1', 'norm1');
 
   /** @type {Layout['sums']} */
   const sums = ['sum1', 'sum2'].map((id) => ({ id, x: box(id).x - gap / 2, y: y(id) }));
@@ -255,7 +260,7 @@ function wideLayout(available, length, heads, normFirst, hiddenFactor) {
   if (normFirst) straight('norm2', 'hidden');
   straight('hidden', 'feedForward');
   straight('feedForward', 'sum2');
-  if (!normFirst) straight('sum2', 'norm2');
+  if (normLast) straight('sum2', 'norm2');
 
   const named = rowHeight >= 10.5;
   return {
@@ -274,13 +279,11 @@ function wideLayout(available, length, heads, normFirst, hiddenFactor) {
 }
 
 /**
- * @param {number} available
- * @param {number} length
- * @param {number} heads
- * @param {boolean} normFirst
+ * @param {Omit<Parameters<typeof layOut>[0], 'firstHead'>} given
  * @returns {Layout}
  */
-function narrowLayout(available, length, heads, normFirst) {
+function narrowLayout({ available, length, heads, normFirst, noNorms = false }) {
+  const normLast = !normFirst && !noNorms;
   const lane = 26;
   const rowHeight = Math.min(9, 96 / length);
   const height = rowHeight * length;
@@ -313,9 +316,9 @@ function narrowLayout(available, length, heads, normFirst) {
     y += headSize + (head + perRow < heads ? 0 : gap);
   }
   for (const id of ['heads', 'attention', 'sum1']) row([id]);
-  row([normFirst ? 'norm2' : 'norm1']);
+  if (!noNorms) row([normFirst ? 'norm2' : 'norm1']);
   for (const id of ['hidden', 'feedForward', 'sum2']) row([id]);
-  if (!normFirst) row(['norm2']);
+  if (normLast) row(['norm2']);
 
   const box = (/** @type {string} */ id) => /** @type {Box} */ (boxes.get(id));
   const bottom = (/** @type {string} */ id) => box(id).y + box(id).height;
@@ -340,19 +343,21 @@ function narrowLayout(available, length, heads, normFirst) {
   if (normFirst) {
     down('sum1', 'norm2');
     down('norm2', 'hidden');
+  } else if (noNorms) {
+    down('sum1', 'hidden');
   } else {
     down('sum1', 'norm1');
     down('norm1', 'hidden');
   }
   down('hidden', 'feedForward');
   down('feedForward', 'sum2');
-  if (!normFirst) down('sum2', 'norm2');
+  if (normLast) down('sum2', 'norm2');
 
   /** @type {Layout['sums']} */
   const sums = ['sum1', 'sum2'].map((id) => ({ id, x: lane / 2 - 3, y: middle(box(id)).y }));
   [
     ['x', sums[0]],
-    [normFirst ? 'sum1' : 'norm1', sums[1]],
+    [normLast ? 'norm1' : 'sum1', sums[1]],
   ].forEach(([from, sum]) => {
     const { id, x, y } = /** @type {Layout['sums'][number]} */ (sum);
     const start = box(/** @type {string} */ (from));

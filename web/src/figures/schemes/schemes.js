@@ -90,11 +90,18 @@ export function scalingOf(name, { factor, trained }) {
 }
 
 /**
+ * A layer, or the projections of the head, (D, E) and (D).
+ * @typedef {InstanceType<Attn['MultiHeadAttention']> | {
+ *   projections: { weight: Tensor, bias?: Float32Array }[],
+ * }} Learned projections: of queries and of keys
+ */
+
+/**
  * The same sentence and the same weights under every scheme.
  * @param {Attn} attn
  * @param {Tensor} x embeddings (n, E)
  * @param {SchemeSettings} settings
- * @param {InstanceType<Attn['MultiHeadAttention']>} [learned] the layer, where its weights are learned
+ * @param {Learned} [learned] the layer, where its weights are learned
  * @returns {Generator<undefined, Comparison[]>} in the order of `schemeNames`, a step for each
  */
 export function* compare(attn, x, settings, learned) {
@@ -118,11 +125,18 @@ class Head {
    * @param {Attn} attn
    * @param {number} dModel
    * @param {SchemeSettings} settings
-   * @param {InstanceType<Attn['MultiHeadAttention']>} [learned]
+   * @param {Learned} [learned]
    */
   constructor(attn, dModel, settings, learned) {
     this.#attn = attn;
     this.#settings = settings;
+    if (learned && 'projections' in learned) {
+      this.#projections = learned.projections.map(({ weight, bias }) => ({
+        weight,
+        bias: bias ?? new Float32Array(weight.shape[0]),
+      }));
+      return;
+    }
     const { heads, head, weights, seed } = settings;
     const dim = dModel / heads;
     const layer =
@@ -145,6 +159,11 @@ class Head {
     } finally {
       if (!learned) layer.dispose();
     }
+  }
+
+  /** D */
+  get #dim() {
+    return this.#projections[0].weight.shape[0];
   }
 
   /**
@@ -196,7 +215,7 @@ class Head {
       }
       case 'shaw': {
         const relativeKeys = attn.randomNormal({
-          ...{ shape: [2 * clip + 1, dModel / heads], seed, stream: streams.shaw, deviation },
+          ...{ shape: [2 * clip + 1, this.#dim], seed, stream: streams.shaw, deviation },
         });
         return { matrix: matrixOf(relativeKeys), weights: this.#attend(x, { relativeKeys }) };
       }
@@ -207,8 +226,8 @@ class Head {
 
   /** @param {SchemeName} name @param {Tensor} x */
   #rotated(name, x) {
-    const [n, dModel] = x.shape;
-    const dim = dModel / this.#settings.heads;
+    const [n] = x.shape;
+    const dim = this.#dim;
     const rotaryDim = dim - (dim % 2);
     if (rotaryDim === 0) return { matrix: null, weights: null };
     const rotary = new this.#attn.RotaryEmbedding({

@@ -6,7 +6,7 @@ import { joinHeads } from '../../model/heads.js';
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
 /** @typedef {InstanceType<Attn['MultiHeadAttention']>} Layer */
-/** @typedef {'x' | 'q' | 'k' | 'v' | 'scores' | 'scaled' | 'masked' | 'weights' | 'head' | 'output'} StageId */
+/** @typedef {'x' | 'q' | 'k' | 'v' | 'scores' | 'scaled' | 'capped' | 'masked' | 'weights' | 'head' | 'output'} StageId */
 
 /**
  * Everything between the input of a multi-head attention layer and its output, for one head.
@@ -16,10 +16,16 @@ import { joinHeads } from '../../model/heads.js';
  * @property {Matrix} value
  * @property {Matrix} scores q·k: (n, n), as the next three
  * @property {Matrix} scaled divided by √D
+ * @property {Matrix} [capped] softly, where the layer does so
  * @property {Matrix} masked −∞ where excluded
  * @property {Matrix} weights after softmax
- * @property {Matrix} attended weights · value, of all heads side by side: (n, E)
+ * @property {Matrix} attended weights · value, of all heads side by side: (n, H·D)
  * @property {Matrix} output attended · W_oᵀ: (n, E)
+ *
+ * @typedef {{ weight: Tensor, bias?: Float32Array }} Affine  a projection: (columns, columns before), and (columns)
+ *
+ * What makes queries, keys and values of one head, (D, E) each, and the output of all heads, (E, H·D).
+ * @typedef {{ q: Affine, k: Affine, v: Affine, o?: Affine }} Projections
  */
 
 /**
@@ -62,18 +68,27 @@ export function stagesOf(attn, x, layer, exclusion, head) {
 }
 
 /**
- * W_q, W_k or W_v of the projection that holds them one below the other.
- * @param {Tensor} inProjection (3·E, E)
- * @param {number} which
- * @param {number} dModel
- * @returns {Tensor} (E, E)
+ * The projections of a head.
+ * @param {Record<string, Tensor>} parameters of the layer, by PyTorch's names
+ * @param {number} head
+ * @param {number} depth D
+ * @returns {Projections}
  */
-export function partOf(inProjection, which, dModel) {
-  const size = dModel * dModel;
-  return {
-    data: inProjection.data.subarray(which * size, (which + 1) * size),
-    shape: [dModel, dModel],
-  };
+export function projectionsOf(parameters, head, depth) {
+  const { in_proj_weight: weight, in_proj_bias: bias } = parameters;
+  const dModel = weight.shape[1];
+  const [q, k, v] = [0, 1, 2].map((which) => {
+    const first = which * dModel + head * depth;
+    return {
+      weight: {
+        data: weight.data.subarray(first * dModel, (first + depth) * dModel),
+        shape: [depth, dModel],
+      },
+      bias: bias?.data.subarray(first, first + depth),
+    };
+  });
+  const o = { weight: parameters['out_proj.weight'], bias: parameters['out_proj.bias']?.data };
+  return { q, k, v, o };
 }
 
 /**
@@ -91,3 +106,23 @@ export function columnsOf({ data, rows, columns }, begin, end) {
   }
   return { data: slice, rows, columns: width };
 }
+
+/**
+ * What of each stage a cell of another was made of: a whole row, a whole column, or one cell.
+ * @param {import('../../state/selection.svelte.js').Cell} cell
+ * @param {boolean} isCapped whether scores are
+ * @returns {Record<StageId, Partial<Record<StageId, { row?: number, column?: number }>>>}
+ */
+export const sourcesOf = ({ row, column }, isCapped) => ({
+  x: {},
+  q: { x: { row } },
+  k: { x: { row } },
+  v: { x: { row } },
+  scores: { q: { row }, k: { row: column } },
+  scaled: { scores: { row, column } },
+  capped: { scaled: { row, column } },
+  masked: { [isCapped ? 'capped' : 'scaled']: { row, column } },
+  weights: { masked: { row } },
+  head: { weights: { row }, v: { column } },
+  output: { head: { row } },
+});

@@ -55,13 +55,14 @@ export function sumOfProducts(a, b, name, most) {
  * @param {(index: number) => string} name
  * @param {number} at the index in question, always listed
  * @param {number} most
+ * @param {number} [sink] a score that takes a share and has no value
  */
-export function softmaxTerms(scores, name, at, most) {
-  let largest = -Infinity;
+export function softmaxTerms(scores, name, at, most, sink = -Infinity) {
+  let largest = sink;
   for (let i = 0; i < scores.length; i++) largest = Math.max(largest, scores[i]);
   const exponential = (/** @type {number} */ score) =>
     score === -Infinity ? 0 : Math.exp(score - largest);
-  let total = 0;
+  let total = exponential(sink);
   for (let i = 0; i < scores.length; i++) total += exponential(scores[i]);
   const order = Array.from(scores, (_, i) => i)
     .filter((i) => scores[i] > -Infinity || i === at)

@@ -7,9 +7,10 @@ import { ownTask } from '../tasks/own.js';
 
 import OwnFacts from './OwnFacts.svelte';
 import OwnPlaces from './OwnPlaces.svelte';
-import { texts } from './texts.js';
+import { partTexts, texts } from './texts.js';
 
 /** @typedef {import('./ownServer.js').Facts} Facts */
+/** @typedef {'encode' | 'next' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
 
 /** Numbers that tell one reader's model from the next. */
 let last = 0;
@@ -18,9 +19,15 @@ let last = 0;
 export class Own {
   id = ++last;
   /** What is said of it, and where that is shown. */
-  texts = texts;
+  texts = { ...texts, parts: partTexts };
   Facts = OwnFacts;
   Places = OwnPlaces;
+  /** Figures that are others for it than for the page's models. */
+  parts = {
+    block: () => import('./OwnBlock.svelte'),
+    cache: () => import('./OwnCache.svelte'),
+    loss: () => import('./OwnLoss.svelte'),
+  };
   facts;
   /** What projections the page had before. */
   before = { weights: settings.weights, causal: settings.causal };
@@ -78,7 +85,7 @@ export class Own {
 
   /**
    * What only this model answers.
-   * @param {'encode' | 'next' | 'write' | 'places'} method
+   * @param {Method} method
    * @param {any} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} [options]
    */

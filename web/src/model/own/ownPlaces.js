@@ -69,39 +69,31 @@ export function* learnedPlaces(attn, table) {
  * The layers by how they turn, each way once.
  * @param {import('attn').Attn} attn
  * @param {import('attn').LanguageModel} model
- * @param {any} config config.json
  * @returns {Places}
  */
-export function turnings(attn, model, config) {
-  const text = config.text_config ?? config;
-  const rule = text.rope_scaling ?? null;
-  const name = rule?.rope_type ?? rule?.type ?? '';
+export function turnings(attn, model) {
   /** @type {Turning[]} */
   const found = [];
-  model.description.layers.forEach(({ rotaryDim, windowLeft }, layer) => {
+  model.description.layers.forEach(({ rotaryDim, rotaryBase: base, rotaryScaling }, layer) => {
     const turning = model.rotaryFrequencies(layer);
     if (!turning || rotaryDim === undefined) return;
     const frequencies = [...turning.frequencies];
-    const same = found.find((each) => each.frequencies.join() === frequencies.join());
+    const rule = rotaryScaling ?? '';
+    const same = found.find(
+      (each) => each.rule === rule && each.frequencies.join() === frequencies.join(),
+    );
     if (same) {
       same.layers.push(layer);
       return;
     }
-    // Some families have another base in layers with a window, and no rule there.
-    const local = windowLeft === undefined ? undefined : text.rope_local_base_freq;
-    const base = local ?? text.rope_theta;
     let without = null;
-    if (typeof base === 'number') {
+    if (rule) {
       const plain = new attn.RotaryEmbedding({ rotaryDim, base });
       without = [...plain.frequencies()];
       plain.dispose();
     }
-    const isPlain = without?.every((value, i) => Math.abs(value - frequencies[i]) <= 1e-12 * value);
-    found.push({
-      ...{ layers: [layer], frequencies, attentionFactor: turning.attentionFactor },
-      // Only a rule can explain what differs.
-      ...(isPlain || !name ? { without: null, rule: '' } : { without, rule: name }),
-    });
+    const { attentionFactor } = turning;
+    found.push({ layers: [layer], frequencies, attentionFactor, without, rule });
   });
   return { turnings: found };
 }

@@ -1,7 +1,11 @@
 // The reader's model where it is computed: in a worker of its own.
 
+import { exclusionOf } from '../exclusion.js';
+import { blockParameters, decoded, editedBy, inBlock } from './ownLayer.js';
 import { NextTokens } from './ownNext.js';
+import { addedPlaces, lossesOf, orderedBy } from './ownOrder.js';
 import { learnedPlaces, turnings } from './ownPlaces.js';
+import { howOf, stagesOf } from './ownStages.js';
 import { OwnTokens } from './ownTokens.js';
 
 /** @typedef {import('attn').ModelsAttn} ModelsAttn */
@@ -69,7 +73,6 @@ export class OwnModel {
   #model;
   #tokens;
   #next;
-  #config;
   facts;
   /** What the last sentences were between the layers. @type {{ key: string, streams: Map<string, Tensor> }[]} */
   #kept = [];
@@ -79,10 +82,8 @@ export class OwnModel {
    * @param {import('attn').LanguageModel} model
    * @param {OwnTokens} tokens
    * @param {Facts} facts
-   * @param {object} config config.json, if there is one
    */
-  constructor(attn, model, tokens, facts, config) {
-    this.#config = config;
+  constructor(attn, model, tokens, facts) {
     this.#attn = attn;
     this.#model = model;
     this.#tokens = tokens;
@@ -108,7 +109,6 @@ export class OwnModel {
     yield { facts, share: 0 };
     const file = fileOf(files, 'tokenizer.json');
     const config = fileOf(files, 'tokenizer_config.json');
-    const settings = fileOf(files, 'config.json');
     if (!file && !(family === 'attn' && pageTokens)) {
       throw Object.assign(
         new Error(
@@ -155,7 +155,7 @@ export class OwnModel {
         yield { share };
       }
       told = true;
-      const own = new OwnModel(attn, model, tokens, facts, settings ? await jsonOf(settings) : {});
+      const own = new OwnModel(attn, model, tokens, facts);
       await own.checkNumbers();
       return own;
     } finally {
@@ -251,6 +251,79 @@ export class OwnModel {
     };
   }
 
+  /** The masks of the settings with the layer's own window. @param {ExclusionOptions} exclusion @param {number} at */
+  #masksOf(exclusion, at) {
+    const { windowLeft } = this.facts.description.layers[at];
+    const masks = this.#masks(exclusion);
+    return windowLeft === undefined || masks.window
+      ? masks
+      : { ...masks, window: { left: windowLeft } };
+  }
+
+  /**
+   * A head, stage by stage.
+   * @param {Given} given
+   * @returns {import('../../figures/stages/stages.js').Stages & { how: import('./ownStages.js').How }}
+   */
+  stages({ ids, layer, head, ...settings }) {
+    const exclusion = exclusionOf(settings, ids.length);
+    const names = ['q', 'k', 'v', 'head_output', 'output'];
+    const { intermediates } = this.#layer(
+      ...[ids, exclusion, layer, names.map((name) => `self_attn.${name}`)],
+      {},
+    );
+    const shown = Object.fromEntries(
+      names.map((name) => [name, intermediates[`self_attn.${name}`]]),
+    );
+    const how = howOf(this.#model, { layer, head, length: ids.length });
+    const described = this.facts.description.layers[layer];
+    const masks = this.#masksOf(exclusion, layer);
+    return {
+      ...stagesOf(this.#attn, /** @type {any} */ (shown), described, how, head, masks),
+      how,
+    };
+  }
+
+  /** What another number in a projection changes. @param {Given} given */
+  edit(given) {
+    const { ids, layer, ...settings } = given;
+    const exclusion = exclusionOf(settings, ids.length);
+    return editedBy(this.#model, given, () => {
+      const { weights, intermediates } = this.#layer(ids, exclusion, layer, ['self_attn.output']);
+      return { weights, output: intermediates['self_attn.output'] };
+    });
+  }
+
+  /** What the order of the tokens changes, in the first layer. @param {Given} given @param {number[]} order */
+  ordered({ ids, orderCausal: causal }, order) {
+    return orderedBy(this.#attn, this.#model, { ids, causal, order });
+  }
+
+  /** How badly it foretells the tokens in several orders. @param {{ ids: number[], order: number[] }} given */
+  losses(given) {
+    return lossesOf(this.#attn, this.#model, given);
+  }
+
+  /** Every matrix of a layer. @param {Given} given */
+  block({ ids, layer, head, ...settings }) {
+    const exclusion = exclusionOf(settings, ids.length);
+    const x = this.#stream(ids, exclusion, layer);
+    return inBlock(this.#model, layer, x, this.#masks(exclusion), head);
+  }
+
+  /** What its products and norms are made of. @param {{ layer: number }} given */
+  parameters({ layer }) {
+    return {
+      parameters: blockParameters(this.#model, layer),
+      turn: howOf(this.#model, { layer, head: 0, length: 1 }).turn,
+    };
+  }
+
+  /** A layer token by token, from its cache. @param {{ ids: number[], layer: number }} given */
+  decode({ ids, layer }) {
+    return decoded(this.#attn, this.#model, layer, this.#stream(ids, {}, layer));
+  }
+
   /**
    * What comes after one of the tokens, with the weights of a head there.
    * @param {{ ids: number[], at: number, layer: number, head: number, temperature: number, topK: number, drawn: number }} given
@@ -272,7 +345,7 @@ export class OwnModel {
   places() {
     return this.facts.positions === 'learned'
       ? learnedPlaces(this.#attn, this.#model.parameter('positions.weight'))
-      : turnings(this.#attn, this.#model, this.#config);
+      : turnings(this.#attn, this.#model);
   }
 
   /** What the wall of all heads reads of it. @returns {import('../wall/wall.js').Reader} */
@@ -294,12 +367,8 @@ export class OwnModel {
    * @returns {Tensor | null}
    */
   #positions(length, layer) {
-    const { positions, dModel } = this.facts;
-    if (positions === 'sinusoidal') return this.#attn.sinusoidalEncoding({ length, dModel });
-    if (positions === 'learned') {
-      const { data, shape } = this.#model.parameter('positions.weight');
-      return { data: data.slice(0, length * shape[1]), shape: [length, shape[1]] };
-    }
+    const added = addedPlaces(this.#attn, this.#model, length);
+    if (added) return added;
     const turning = this.#model.rotaryFrequencies(layer, length);
     if (!turning) return null;
     const { frequencies } = turning;

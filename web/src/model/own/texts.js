@@ -17,9 +17,6 @@ export const texts = {
   },
   layer: (/** @type {number} */ layer, /** @type {number} */ layers) =>
     `This is layer ${layer} of the ${layers} layers of your model.`,
-  notOwn:
-    'A figure stands here that changes a layer, or runs it in parts. It does so with the page’s own models, not with yours.',
-  pages: 'Look at the page’s',
   noNext: {
     bidirectional:
       'Your model looks both ways: each token has already seen the ones after it, so there is no next token for it to foretell. It was trained to fill in words that were hidden from it.',
@@ -28,6 +25,68 @@ export const texts = {
   },
   full: (/** @type {number} */ n) => `Your model reads no more than these ${n} tokens here.`,
   ended: 'Your model ended the text there.',
+};
+
+/** How activations are written. @type {Record<import('attn').Activation, string>} */
+export const activationNames = {
+  ...{ relu: 'ReLU', gelu: 'GELU', geluTanh: 'GELU', silu: 'SiLU' },
+  ...{ tanh: 'tanh', sigmoid: 'sigmoid' },
+};
+
+/** What stands beside the figures that take it apart. */
+export const partTexts = {
+  /** @param {{ layer: number, layers: number, most: number, rms: boolean, heads: number, drawn: number, first: number, shared: number }} given */
+  block: ({ layer, layers, most, rms, heads, drawn, first, shared }) =>
+    [
+      `Layer ${layer} of the ${layers} layers of your model.`,
+      most ? `The first ${most} tokens.` : '',
+      drawn && drawn < heads
+        ? `Of its ${heads} heads, ${first + 1} to ${first + drawn} are drawn.`
+        : '',
+      shared > 1 ? `Every ${shared} heads read the same keys and values.` : '',
+      rms ? 'Its norms divide by the root of the mean square, and leave the mean as it is.' : '',
+    ]
+      .filter(Boolean)
+      .join(' '),
+  /** @param {{ layer: number, layers: number, most: number }} given */
+  cache: ({ layer, layers, most }) =>
+    `Layer ${layer} of the ${layers} layers of your model. Each row is a token${most ? `, the first ${most} of them` : ''}.`,
+  noCache:
+    'Your model looks both ways: with every token all rows change, in each layer, and nothing can be kept in a cache.',
+  losses: ['as written', 'shuffled', 'without positions'],
+  /** @param {{ vocabulary: string, blind: string }} given */
+  loss: ({ vocabulary, blind }) =>
+    `The loss of your model: how much each token surprises it, given those before it. A loss of 3 is as if it had to guess among 20 tokens that are equally likely; blind guessing among all ${vocabulary} would have a loss of ${blind}.`,
+  oneToken: 'One token alone foretells nothing. Type another.',
+  noLoss: {
+    rotary:
+      'It turns queries and keys in every layer, so it has no loss without positions: nothing that was added could be left out.',
+    bidirectional:
+      'Your model looks both ways: it does not foretell tokens one after the other, and has no such loss.',
+    noLogits:
+      'The files of your model have no output layer: it foretells no tokens, and has no loss.',
+  },
+  order: {
+    layer: 'The first layer of your model: its attention over the embeddings of the tokens.',
+    learned: 'the positions it has learned',
+    sinusoidal: 'sinusoidal positions',
+    rotary: 'rotary positions',
+    none: 'positions, of which it has none',
+  },
+  scale: (/** @type {string} */ scale) =>
+    `Your model itself multiplies scores by ${scale} in this layer.`,
+  softcap: (/** @type {number} */ cap) =>
+    `Here they are not capped; your model caps them at ${cap}.`,
+  schemes: {
+    inUse: 'your model’s own',
+    /** @param {{ layer: number, head: number, heads: number }} given */
+    lead: ({ layer, head, heads }) =>
+      `The projections are those of head ${head} of ${heads}, layer ${layer}, of your model. Its own way is marked, with its own numbers and weights. Under any other way the head looks through glasses made for somebody else.`,
+    added:
+      'What the layer reads already has your model’s own positions in it; the other ways come on top.',
+    normalises: 'The other ways leave out that your model normalises queries and keys.',
+    rest: 'The tables of the other ways are random numbers (of deviation 1). So compare the left pictures: they are what the ways differ in. Rotary: cosines on the left, sines on the right.',
+  },
 };
 
 /** What is said of its positions. */

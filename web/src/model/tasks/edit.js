@@ -8,11 +8,13 @@ import { sentence } from './task.js';
 export const editTask = {
   name: /** @type {const} */ ('edit'),
   reads: /** @type {const} */ ([...sentence, 'head', 'editMatrix', 'editCell', 'editBy']),
+  own: true,
   /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
   *run(attn, given) {
     yield 0;
-    const { value, milliseconds } = withSentence(attn, given, ({ x, layer, exclusion }) =>
+    const { value, milliseconds } = withSentence(attn, given, ({ x, layer, exclusion, own }) =>
       timed(() => {
+        if (own) return own.edit(given);
         const which = given.editMatrix;
         const edit = editOf(projectionOf(layer, which), given);
         return effectOf(

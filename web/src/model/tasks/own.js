@@ -6,7 +6,7 @@ export const ownTask = {
   reads: [],
   /**
    * @param {import('attn').Attn} attn  loaded for models
-   * @param {{ method: 'open', given: any } | { method: 'encode' | 'next' | 'write' | 'places', given: any }} asked
+   * @param {{ method: 'open', given: any } | { method: import('../own/own.svelte.js').Method, given: any }} asked
    */
   async run(attn, { method, given }) {
     if (method !== 'open') return /** @type {any} */ (here.own)[method](given);

@@ -8,12 +8,14 @@ import { layer } from './task.js';
 export const shuffleTask = {
   name: /** @type {const} */ ('shuffle'),
   reads: /** @type {const} */ ([...layer, 'encoding', 'base', 'shuffle', 'order', 'orderCausal']),
+  own: true,
   /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
   *run(attn, given) {
     yield 0;
-    return withSentence(attn, given, ({ embedding, layer, model }) =>
+    return withSentence(attn, given, ({ embedding, layer, model, own }) =>
       timed(() => {
         const order = orderOf(given.tokens.length, given);
+        if (own) return own.ordered(given, order);
         const exclusion = { causal: given.orderCausal };
         return orderEffects(layerOutput(attn, given, model, layer, exclusion), embedding, order);
       }),

@@ -8,14 +8,15 @@ import { sentence } from './task.js';
 export const stagesTask = {
   name: /** @type {const} */ ('stages'),
   reads: /** @type {const} */ ([...sentence, 'head']),
+  own: true,
   /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
   *run(attn, given) {
     yield 0;
-    const { value, milliseconds } = withSentence(attn, given, ({ x, layer, exclusion }) =>
-      timed(() => stagesOf(attn, x, layer, exclusion, given.head)),
+    const { value, milliseconds } = withSentence(attn, given, ({ x, layer, exclusion, own }) =>
+      timed(() => own?.stages(given) ?? stagesOf(attn, x, layer, exclusion, given.head)),
     );
-    const { scores, scaled, masked, weights } = value;
-    for (const matrix of [scores, scaled, masked, weights]) {
+    const { scores, scaled, capped, masked, weights } = value;
+    for (const matrix of [scores, scaled, ...(capped ? [capped] : []), masked, weights]) {
       yield 0;
       matrix.coarse = coarse(matrix);
       matrix.largest = largestMagnitude(matrix.data);

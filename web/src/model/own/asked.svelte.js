@@ -1,0 +1,57 @@
+import { untrack } from 'svelte';
+
+/**
+ * What the reader's model answers, once that is in sight, and again whenever what is asked changes. Until then
+ * the last answer stays, with what it answers.
+ * @template Given, Answer
+ */
+export class Asked {
+  /** @type {{ given: Given, answer: Answer } | null} */
+  shown = $state.raw(null);
+  /** From asking to the answer. @type {number | undefined} */
+  milliseconds = $state.raw();
+  problem = $state('');
+  #own;
+  #method;
+  #key;
+  /** @type {AbortController | undefined} */
+  #running;
+
+  /**
+   * @param {() => import('./own.svelte.js').Own} own
+   * @param {import('./own.svelte.js').Method} method
+   * @param {() => Given | null} given what is asked; null where there is nothing to ask
+   */
+  constructor(own, method, given) {
+    this.#own = own;
+    this.#method = method;
+    this.#key = $derived.by(() => JSON.stringify(given()));
+  }
+
+  /** An attachment to what shows it. */
+  follow = () => {
+    const given = JSON.parse(this.#key);
+    untrack(() => void this.#ask(given));
+    return () => this.#running?.abort();
+  };
+
+  /** @param {Given | null} given */
+  async #ask(given) {
+    this.#running?.abort();
+    const { signal } = (this.#running = new AbortController());
+    this.problem = '';
+    if (!given) {
+      this.shown = null;
+      return;
+    }
+    const start = performance.now();
+    try {
+      const answer = await this.#own().ask(this.#method, given, { signal });
+      if (signal.aborted) return;
+      this.milliseconds = performance.now() - start;
+      this.shown = { given, answer };
+    } catch (error) {
+      if (!signal.aborted) this.problem = /** @type {Error} */ (error).message;
+    }
+  }
+}

@@ -1,0 +1,139 @@
+// Everything between the input and the output of one head's attention, of a reader's model: in its worker.
+
+import { matrixOf } from '../../drawing/matrix.js';
+import { joinHeads } from '../heads.js';
+
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('attn').LanguageModelLayer} Described */
+/** @typedef {import('../../figures/stages/stages.js').Affine} Affine */
+/** @typedef {import('../../figures/stages/stages.js').Projections} Projections */
+
+/**
+ * What a head does otherwise than one of the page's.
+ * @typedef {object} How
+ * @property {number} depth D
+ * @property {number} kvHead whose keys and values it reads
+ * @property {number} [scale] of scores, unless that is 1/√D
+ * @property {number} softcap 0 where there is none
+ * @property {number} [sink]
+ * @property {boolean} normalises queries and keys
+ * @property {import('../turned.js').Turn} [turn]
+ * @property {Projections} projections
+ */
+
+/** Most numbers of a layer's output projection that are sent along: 8 MB. */
+const mostSent = 2 ** 21;
+
+/** The prefix of a layer's attention. @param {number} at */
+export const attentionOf = (at) => `encoder.layers.${at}.self_attn.`;
+
+/**
+ * Where the rows of one head are, of the projection that makes its queries, keys or values.
+ * @param {Described} layer
+ * @param {'q' | 'k' | 'v'} which
+ * @param {number} head
+ */
+export function rowsOf({ numHeads, numKvHeads, headDim }, which, head) {
+  const joined = numHeads === numKvHeads;
+  const kvHead = Math.floor((head * numKvHeads) / numHeads);
+  const at = (which === 'q' ? head : kvHead) * headDim;
+  const before = { q: 0, k: numHeads, v: numHeads + numKvHeads }[which] * headDim;
+  return {
+    name: joined ? 'in_proj_weight' : `${which}_proj_weight`,
+    first: joined ? before + at : at,
+    /** Among the biases, which lie one below the other. */
+    bias: before + at,
+  };
+}
+
+/**
+ * @param {import('attn').LanguageModel} model
+ * @param {number} at the layer
+ * @param {number} head
+ * @returns {Projections}
+ */
+function projectionsOf(model, at, head) {
+  const layer = model.description.layers[at];
+  const { headDim, dModel, numHeads } = layer;
+  const prefix = attentionOf(at);
+  const names = new Set(model.layers[at].parameterNames());
+  const has = (/** @type {string} */ name) => names.has(`self_attn.${name}`);
+  const biases = has('in_proj_bias') ? model.parameter(`${prefix}in_proj_bias`).data : null;
+  /** @type {(which: 'q' | 'k' | 'v') => Affine} */
+  const part = (which) => {
+    const { name, first, bias } = rowsOf(layer, which, head);
+    const { data } = model.parameter(prefix + name);
+    return {
+      weight: {
+        data: data.slice(first * dModel, (first + headDim) * dModel),
+        shape: [headDim, dModel],
+      },
+      bias: biases?.slice(bias, bias + headDim),
+    };
+  };
+  const [q, k, v] = [part('q'), part('k'), part('v')];
+  if (dModel * numHeads * headDim > mostSent) return { q, k, v };
+  const bias = has('out_proj.bias') ? model.parameter(`${prefix}out_proj.bias`).data : undefined;
+  return { q, k, v, o: { weight: model.parameter(`${prefix}out_proj.weight`), bias } };
+}
+
+/**
+ * @param {import('attn').LanguageModel} model
+ * @param {{ layer: number, head: number, length: number }} given
+ * @returns {How}
+ */
+export function howOf(model, { layer: at, head, length }) {
+  const { numHeads, numKvHeads, headDim, scale, softcap, sinks, qkNorm } =
+    model.description.layers[at];
+  const turning = model.rotaryFrequencies(at, length);
+  const isPlain = scale === undefined || Math.abs(scale * Math.sqrt(headDim) - 1) < 1e-6;
+  return {
+    ...{ depth: headDim, kvHead: Math.floor((head * numKvHeads) / numHeads), softcap },
+    ...(isPlain ? {} : { scale }),
+    ...(sinks ? { sink: model.parameter(`${attentionOf(at)}sinks`).data[head] } : {}),
+    normalises: qkNorm,
+    ...(turning && { turn: { frequencies: turning.frequencies, factor: turning.attentionFactor } }),
+    projections: projectionsOf(model, at, head),
+  };
+}
+
+/**
+ * @param {import('attn').Attn} attn
+ * @param {{ q: Tensor, k: Tensor, v: Tensor, head_output: Tensor, output: Tensor }} shown of the layer
+ * @param {Described} layer
+ * @param {How} how
+ * @param {number} head
+ * @param {import('attn').ExclusionOptions} exclusion the layer's own included
+ * @returns {import('../../figures/stages/stages.js').Stages}
+ */
+export function stagesOf(attn, shown, { scale }, how, head, exclusion) {
+  const [query, key, value] = /** @type {const} */ (['q', 'k', 'v']).map((name) =>
+    matrixOf(shown[name], name === 'q' ? head : how.kvHead),
+  );
+  // Of this head alone: those of all heads of a long sentence are too much to keep.
+  const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
+    data,
+    shape: [1, rows, columns],
+  }));
+  const { scaledScores, cappedScores, biasedScores, weights } = attn.scaledDotProductAttention(
+    ...[q, k, v],
+    {
+      ...exclusion,
+      ...{ numHeads: 1, softcap: how.softcap },
+      ...(scale === undefined ? {} : { scale }),
+      ...(how.sink === undefined ? {} : { sinks: [how.sink] }),
+      ...{ needScaledScores: true, needCappedScores: how.softcap > 0 },
+      ...{ needBiasedScores: true, needWeights: true },
+    },
+  );
+  const { scaledScores: scores } = attn.scaledDotProductAttention(...[q, k, v], {
+    ...{ numHeads: 1, scale: 1, needScaledScores: true },
+  });
+  return {
+    ...{ query, key, value, weights: matrixOf(weights) },
+    ...{ scores: matrixOf(scores), scaled: matrixOf(scaledScores), masked: matrixOf(biasedScores) },
+    ...(cappedScores ? { capped: matrixOf(cappedScores) } : {}),
+    attended: matrixOf(joinHeads(shown.head_output)),
+    output: matrixOf(shown.output),
+  };
+}
