@@ -85,6 +85,28 @@ test('what the figures show of it is what PyTorch recorded', async () => {
       );
     }, true);
   }
+  // The figures that take the layer apart are of the same one.
+  assert.equal(await page.getByText('Layer 2, head 1 of your model:').count(), 3);
+  for (const [id, map] of [
+    ['stages', /^Weights after softmax/],
+    ['scale', /^Attention weights of head 1/],
+    ['edit', /^Numbers of the query projection, 5 by 20/],
+  ]) {
+    const figure = page.locator(`#${id}`);
+    await figure.evaluate((element) => element.scrollIntoView());
+    await figure.getByRole('application', { name: /** @type {RegExp} */ (map) }).waitFor();
+  }
+  const stages = page.locator('#stages');
+  await stages.evaluate((element) => element.scrollIntoView());
+  const map = stages.getByRole('application', { name: /^Weights after softmax/ });
+  await map.focus();
+  await page.keyboard.press('End');
+  await becomes(async () => {
+    const shown = await stages.locator('[data-value]').innerText();
+    return read('weights.1')
+      .slice(0, n * n)
+      .some((weight) => weight > 0 && Math.abs(weight - Number(shown)) <= 2e-5);
+  }, true);
   await page.context().close();
 });
 
@@ -156,7 +178,8 @@ test('what cannot be opened is said, and the page stays as it was', async () => 
     ],
     [[weights, config, file('tokenizer.json', '{')], /tokenizer.json: is not JSON/],
     [[weights, config, file('tokenizer.json', '{}')], /tokenizer.json: cannot be used/],
-    [filesOf('pytorch_encoder'), /numHeads/],
+    [filesOf('pytorch_encoder'), /torch\.nn\.TransformerEncoder: 2 layers, width .* no embedding/],
+    [[weights, tokenizer(29)], /config\.json is missing: these are the weights of a gpt2 model/],
   ];
   for (const [files, message] of cases) assert.match(await problemOf(page, files), message);
   assert.ok(await page.getByRole('radio', { name: 'random' }).isChecked());
@@ -236,6 +259,17 @@ test('what may come next is what PyTorch recorded, and the model writes on from 
   const { ids, read, text, files } = recorded('llama', 31);
   const page = await site.open(`#text=${text}&temperature=1&topK=0&at=transformer`);
   await open(page, files);
+  // Its layer, taken apart and token by token.
+  for (const id of ['encoder-block', 'decoder-cache']) {
+    const figure = page.locator(`#${id}`);
+    await figure.evaluate((element) => element.scrollIntoView());
+    await figure
+      .getByText(/Layer 1 of the 3 layers of your model/)
+      .first()
+      .waitFor();
+    await figure.getByRole('application').first().waitFor();
+  }
+  assert.deepEqual(await accessibilityProblems(page), []);
   const figure = await nextWord(page);
   const logits = read('logits').slice(-31);
   const powers = logits.map((logit) => Math.exp(logit));
@@ -279,6 +313,14 @@ test('a model that looks both ways has no next token, and the page says why', as
   await page.locator('#transformer').evaluate((chapter) => chapter.scrollIntoView());
   await page.getByText(/there is no next token for it to foretell/).waitFor();
   assert.equal(await page.locator('#next-word').count(), 0);
+  await page.getByText(/nothing can be kept in a cache/).waitFor();
+  assert.equal(await page.locator('#decoder-cache').count(), 0);
+  await page.locator('#order').evaluate((chapter) => chapter.scrollIntoView());
+  const shuffle = page.locator('#shuffle');
+  await shuffle.waitFor();
+  await shuffle.evaluate((element) => element.scrollIntoView());
+  await shuffle.getByText(/what is left is the rounding/).waitFor();
+  await page.getByText(/has no such loss/).waitFor();
   await page.context().close();
 });
 

@@ -1,4 +1,4 @@
-import { exclusionOf } from './exclusion.js';
+import { exclusionOf, noMasks } from './exclusion.js';
 import { here } from './tasks/language.js';
 
 /** @typedef {import('attn').Attn} Attn */
@@ -135,7 +135,8 @@ export const layerOutput =
  */
 export function withSentence(attn, given, compute) {
   const { tokens, dModel, weights } = given;
-  const exclusion = exclusionOf(given, tokens.length);
+  // Not every computation depends on the masks.
+  const exclusion = exclusionOf({ ...noMasks, ...given }, tokens.length);
   const { model, own } = here;
   if (given.own) {
     if (!own) throw new Error('the model is not here');

@@ -89,7 +89,7 @@ export function encoderFlow(normFirst, heads, activation = 'ReLU', variation = {
       ...{ symbol: 'W V', name: 'joined' },
     },
     {
-      ...product('attention', 'heads', 'A', normsOutputs ? 'projected, norm' : 'projected'),
+      ...product('attention', 'heads', 'A', 'projected'),
       ...(normsOutputs ? { kind: 'normed' } : {}),
     },
     {
@@ -102,7 +102,7 @@ export function encoderFlow(normFirst, heads, activation = 'ReLU', variation = {
       ...(gated ? { kind: 'gated' } : {}),
     },
     {
-      ...product('feedForward', 'hidden', 'F', `feed-forward${normsOutputs ? ', norm' : ''}`),
+      ...product('feedForward', 'hidden', 'F', 'feed-forward'),
       ...(normsOutputs ? { kind: 'normed' } : {}),
     },
     {

@@ -11,14 +11,14 @@ const more = 4;
 const mostTurns = 80;
 
 /** @param {Tensor} matrix (n, d) @returns {Tensor} (d, n) */
-function transposed({ data, shape: [n, d] }) {
+export function transposed({ data, shape: [n, d] }) {
   const to = new Float32Array(data.length);
   for (let i = 0; i < n; i++) for (let j = 0; j < d; j++) to[j * n + i] = data[i * d + j];
   return { data: to, shape: [d, n] };
 }
 
 /** Without its mean row. @param {Tensor} matrix (n, d) @returns {Tensor} */
-function centred({ data, shape: [n, d] }) {
+export function centred({ data, shape: [n, d] }) {
   const mean = new Float64Array(d);
   data.forEach((value, at) => (mean[at % d] += value / n));
   return { data: data.map((value, at) => value - mean[at % d]), shape: [n, d] };

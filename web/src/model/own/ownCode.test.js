@@ -28,7 +28,7 @@ for (const name of ['gpt2', 'roberta', 'gemma3']) {
         layer: 1,
         head,
         heads,
-        causal: true,
+        causal: name !== 'roberta',
       };
       const program = ownAttentionCode(given)[language];
       const files = {

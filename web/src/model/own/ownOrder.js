@@ -67,8 +67,7 @@ function wordsOf(model, ids, places) {
  * @returns {Tensor} (n, E)
  */
 function unturned(attn, model, x, causal) {
-  const { numHeads, numKvHeads, scale, softcap, sinks, qkNorm, windowLeft } =
-    model.description.layers[0];
+  const { numHeads, numKvHeads, scale, softcap, sinks, qkNorm } = model.description.layers[0];
   const prefix = 'self_attn.';
   const names = qkNorm ? ['q_norm.output', 'k_norm.output'] : ['projected_q', 'projected_k'];
   const { intermediates } = model.layers[0].forward(x, {
@@ -84,7 +83,6 @@ function unturned(attn, model, x, causal) {
   const { output } = attn.scaledDotProductAttention(q, k, v, {
     ...{ numHeads, numKvHeads, softcap, causal },
     ...(scale === undefined ? {} : { scale }),
-    ...(windowLeft === undefined ? {} : { window: { left: windowLeft } }),
     ...(sinks ? { sinks: model.parameter('encoder.layers.0.self_attn.sinks').data } : {}),
   });
   const all = { data: output.data, shape: [n, output.data.length / n] };
@@ -100,16 +98,17 @@ function unturned(attn, model, x, causal) {
 
 /**
  * What the order of tokens changes in what the attention of the first layer gives, without positions and with
- * them.
+ * them. A window, which would tell of order by itself, is left out.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
  * @param {{ ids: readonly number[], causal: boolean, order: number[] }} given
  */
 export function orderedBy(attn, model, { ids, causal, order }) {
   const places = addedPlaces(attn, model, ids.length);
+  const everything = { left: ids.length, right: ids.length };
   const first = (/** @type {Tensor} */ x) =>
     model.layers[0].forward(x, {
-      attention: { causal },
+      attention: { causal, window: everything },
       intermediates: ['self_attn.output'],
     }).intermediates['self_attn.output'];
   if (places) {

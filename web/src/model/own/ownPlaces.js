@@ -3,6 +3,7 @@
 import { coarse, matrixOf } from '../../drawing/matrix.js';
 import { product } from '../product.js';
 import { components } from './components.js';
+import { spectrum } from './spectrum.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
@@ -14,6 +15,7 @@ import { components } from './components.js';
  * @property {Matrix} products (n, n), of the same rows
  * @property {Tensor} scores (components, all positions)
  * @property {number[]} shares
+ * @property {number[]} waves the share of the variation that has 1, 2 … periods over all positions
  *
  * @typedef {object} Turning how a layer turns queries and keys
  * @property {number[]} layers that do it so, from 0
@@ -49,6 +51,7 @@ function* tableOf(attn, table) {
   return {
     ...{ rows: drawn(some), products: drawn(products) },
     ...(yield* components(attn, first(table, mostFound), count)),
+    waves: yield* spectrum(attn, first(table, mostFound)),
   };
 }
 

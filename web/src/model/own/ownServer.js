@@ -7,6 +7,7 @@ import { addedPlaces, lossesOf, orderedBy } from './ownOrder.js';
 import { learnedPlaces, turnings } from './ownPlaces.js';
 import { howOf, stagesOf } from './ownStages.js';
 import { OwnTokens } from './ownTokens.js';
+import { tensorsOf, torchModuleOf } from './torchModule.js';
 
 /** @typedef {import('attn').ModelsAttn} ModelsAttn */
 /** @typedef {import('attn').Tensor} Tensor */
@@ -56,16 +57,29 @@ function factsOf(description, dtypes) {
   };
 }
 
-/** Types of the numbers in the files. @param {readonly File[]} files */
-async function dtypesOf(files) {
-  /** @type {Set<string>} */
-  const all = new Set();
-  for (const file of files.filter(({ name }) => name.endsWith('.safetensors'))) {
-    const length = new DataView(await file.slice(0, 8).arrayBuffer()).getUint32(0, true);
-    const text = await file.slice(8, 8 + length).text();
-    for (const [, dtype] of text.matchAll(/"dtype"\s*:\s*"(\w+)"/g)) all.add(dtype);
+/** Types of the numbers in the files. @param {import('./torchModule.js').Tensors} tensors */
+const dtypesOf = (tensors) =>
+  [...new Set(Object.values(tensors).map(({ dtype }) => dtype))].filter((dtype) =>
+    /^B?F\d+/.test(dtype),
+  );
+
+/** @param {ModelsAttn} attn @param {File[]} files */
+async function described(attn, files) {
+  try {
+    return await attn.describeModel(files);
+  } catch (cause) {
+    const { message } = /** @type {Error} */ (cause);
+    if (!message.startsWith('numHeads') || fileOf(files, 'config.json')) throw cause;
+    // With any number of heads it says what else it is.
+    const { family, numParameters } = await attn.describeModel(files, { numHeads: 1 });
+    throw Object.assign(
+      new Error(
+        `config.json is missing: these are the weights of a ${family} model with ${numParameters.toLocaleString('en')} parameters, but how many heads it has stands in that file alone. Drop it, too`,
+        { cause },
+      ),
+      { code: 'needs_more' },
+    );
   }
-  return [...all].filter((dtype) => /^B?F\d+/.test(dtype));
 }
 
 export class OwnModel {
@@ -98,14 +112,12 @@ export class OwnModel {
    *   model, which attn's files are for
    */
   static async *open(attn, { files, pageTokens }) {
-    const description = await attn.describeModel(files);
+    const tensors = await tensorsOf(files);
+    const torch = torchModuleOf(tensors);
+    if (torch) throw new Error(torch);
+    const description = await described(attn, files);
     const { family, vocabSize, numParameters } = description;
-    if (!vocabSize) {
-      throw new Error(
-        `a ${family} takes vectors and has no embedding: there is nothing that turns words into numbers`,
-      );
-    }
-    const facts = factsOf(description, await dtypesOf(files));
+    const facts = factsOf(description, dtypesOf(tensors));
     yield { facts, share: 0 };
     const file = fileOf(files, 'tokenizer.json');
     const config = fileOf(files, 'tokenizer_config.json');

@@ -35,6 +35,8 @@ export const activationNames = {
 
 /** What stands beside the figures that take it apart. */
 export const partTexts = {
+  whose: (/** @type {number} */ layer, /** @type {number} */ head) =>
+    `Layer ${layer}, head ${head} of your model:`,
   /** @param {{ layer: number, layers: number, most: number, rms: boolean, heads: number, drawn: number, first: number, shared: number }} given */
   block: ({ layer, layers, most, rms, heads, drawn, first, shared }) =>
     [
@@ -67,7 +69,8 @@ export const partTexts = {
       'The files of your model have no output layer: it foretells no tokens, and has no loss.',
   },
   order: {
-    layer: 'The first layer of your model: its attention over the embeddings of the tokens.',
+    layer:
+      'The first layer of your model: its attention over the embeddings of the tokens, without a window.',
     learned: 'the positions it has learned',
     sinusoidal: 'sinusoidal positions',
     rotary: 'rotary positions',
@@ -95,7 +98,7 @@ export const placeTexts = {
   coming: 'They have not been computed yet.',
   lead: {
     learned:
-      'Your model was given no waves: it has a table of positions, a row for each place, and learned all of its numbers. Beside it stands the sinusoid of the same size, which was designed. Below each is how alike any two of its rows are, and then how much of all its variation lies along its first few directions.',
+      'Your model was given no waves: it has a table of positions, a row for each place, and learned all of its numbers. Beside it stands the sinusoid of the same size, which was designed. Below each is how alike any two of its rows are, then how much of all its variation lies along its first few directions, and at last the waves that it is made of.',
     rotary:
       'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some of them down, so that the model reads further than it learned to; both are shown.',
     sinusoidal:
@@ -108,6 +111,7 @@ export const placeTexts = {
   axis: {
     ...{ position: 'position', column: 'column', pair: 'pair of columns' },
     turn: 'positions that one turn takes',
+    ...{ periods: 'periods over all positions', share: 'share' },
   },
   cell: {
     rows: (/** @type {{ row: number, column: number }} */ { row, column }) =>
@@ -120,6 +124,11 @@ export const placeTexts = {
   helix: (/** @type {number} */ n) =>
     `The first three components, at positions 0 to ${n - 1}: one way through space, from light to strong.`,
   turn: 'turn it',
+  waves:
+    'The waves that its columns are made of: how much of the variation has so many periods over all positions.',
+  strongest: 'The strongest:',
+  wave: (/** @type {{ k: string, every: string, share: string }} */ { k, every, share }) =>
+    `${k} ${k === '1' ? 'period' : 'periods'}, one every ${every} positions: ${share}.`,
   summary: (/** @type {number} */ n, /** @type {string} */ shares) =>
     `A learned table of ${n} positions, beside the sinusoid; its leading components have ${shares} of its variation.`,
   layers: (/** @type {string[]} */ layers) =>

@@ -2,6 +2,7 @@ import { orderEffects } from '../../figures/shuffle/effects.js';
 import { layerOutput, withSentence } from '../sentence.js';
 import { orderOf } from '../shuffle.js';
 import { timed } from '../timed.js';
+import { here } from './language.js';
 import { layer } from './task.js';
 
 /** What the order of the tokens changes, with and without an encoding. */
@@ -12,10 +13,13 @@ export const shuffleTask = {
   /** @param {import('attn').Attn} attn @param {import('../sentence.js').Given} given */
   *run(attn, given) {
     yield 0;
-    return withSentence(attn, given, ({ embedding, layer, model, own }) =>
+    if (given.own) {
+      const order = orderOf(given.tokens.length, given);
+      return timed(() => here.own?.ordered(given, order));
+    }
+    return withSentence(attn, given, ({ embedding, layer, model }) =>
       timed(() => {
         const order = orderOf(given.tokens.length, given);
-        if (own) return own.ordered(given, order);
         const exclusion = { causal: given.orderCausal };
         return orderEffects(layerOutput(attn, given, model, layer, exclusion), embedding, order);
       }),

@@ -1,0 +1,63 @@
+// State dicts of torch.nn modules: what they are, and what a sentence would need besides.
+
+/** @typedef {Record<string, { dtype: string, shape: number[] }>} Tensors by name */
+
+/**
+ * What the headers of the files say; nothing of those that are none.
+ * @param {readonly File[]} files
+ * @returns {Promise<Tensors>}
+ */
+export async function tensorsOf(files) {
+  /** @type {Tensors} */
+  const all = {};
+  for (const file of files.filter(({ name }) => name.endsWith('.safetensors'))) {
+    try {
+      const length = new DataView(await file.slice(0, 8).arrayBuffer()).getUint32(0, true);
+      const { __metadata__, ...tensors } = JSON.parse(await file.slice(8, 8 + length).text());
+      Object.assign(all, tensors);
+    } catch {
+      // Whoever loads it says what is wrong with it.
+    }
+  }
+  return all;
+}
+
+/** By what only they have, of those that are left. */
+const modules = /** @type {const} */ ([
+  ['TransformerDecoder', /layers\.\d+\.multihead_attn\./],
+  ['TransformerDecoderLayer', /multihead_attn\./],
+  ['TransformerEncoder', /layers\.\d+\.self_attn\./],
+  ['TransformerEncoderLayer', /self_attn\./],
+  ['MultiheadAttention', /in_proj_weight/],
+]);
+
+/** @param {string} names */
+const moduleOf = (names) =>
+  /encoder\.layers\./.test(names) && /decoder\.layers\./.test(names)
+    ? 'Transformer'
+    : modules.find(([, mark]) => mark.test(names))?.[0];
+
+/**
+ * What is said of a torch.nn module whose weights these are; nothing of what has an embedding.
+ * @param {Tensors} tensors
+ */
+export function torchModuleOf(tensors) {
+  const names = Object.keys(tensors).sort();
+  const first = names.find((name) => /(^|\.)in_proj_weight$/.test(name));
+  const other = names.find(
+    (name) => !/(^|\.)(in_proj|out_proj|linear[12]|norm\d?)[._](weight|bias)$/.test(name),
+  );
+  if (!first || other) return '';
+  const width = tensors[first].shape[1];
+  const parameters = Object.values(tensors).reduce(
+    (sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1),
+    0,
+  );
+  const layers = new Set(names.flatMap((name) => /^.*layers\.\d+\./.exec(name) ?? [])).size;
+  const size = [
+    ...(names.some((name) => name.includes('layers.')) ? [`${layers} layers`] : []),
+    `width ${width}`,
+    `${parameters.toLocaleString('en')} parameters`,
+  ].join(', ');
+  return `These are the weights of a torch.nn.${moduleOf(names.join('\n'))}: ${size}. Such a module takes vectors. Its file has no embedding that would make vectors of words, it has no tokenizer, and it does not say how many heads there are: so no sentence can go through it here. A program can run it with attn.loadModel(files, { numHeads }), if it is an encoder, or load it into a layer with loadStateDict. Save it together with its embedding as one of the models above to see it on this page`;
+}
