@@ -28,7 +28,7 @@ test('the page works from a folder, alone, and in silence', async () => {
 const partOf = (file) =>
   /** @type {any} */ (
     /[\\/](Walk|[Ww]all|programs|picture|training|models|language|tokenizers|[Oo]wn)/
-      .exec(file)?.[1]
+      .exec(file.slice(dist.length))?.[1]
       .toLowerCase()
       .replace('tokenizers', 'language') ?? 'page'
   );

@@ -7,7 +7,16 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
-import { ownAttentionCode } from './ownCode.js';
+import {
+  ownAttentionCode,
+  ownBlockCode,
+  ownCacheCode,
+  ownEditCode,
+  ownLossCode,
+  ownNextCode,
+  ownStagesCode,
+  ownWallCode,
+} from './ownCode.js';
 
 const recorded = new URL('../../../../tests/native/models/recorded/', import.meta.url);
 
@@ -44,3 +53,61 @@ for (const name of ['gpt2', 'roberta', 'gemma3']) {
     });
   }
 }
+
+test('the programs for a model that writes agree with each other, and with what was recorded', async (t) => {
+  const skip = await reasonToSkip('cpp');
+  const languages = /** @type {const} */ (skip ? ['javascript'] : ['javascript', 'cpp']);
+  if (skip) t.diagnostic(skip);
+  const read = (/** @type {string} */ file) => readFileSync(new URL(`gpt2/${file}`, recorded));
+  const attn = await load({ threads: 1, models: true });
+  const file = new attn.Safetensors(read('expected.safetensors'));
+  const ids = Array.from(file.read('ids').data);
+  const { data: logits, shape } = file.read('logits');
+  const [heads, n, size] = [4, ids.length, shape[1]];
+  const tokens = ids.map((id) => `t${id}`);
+  const given = { ids, tokens, layer: 1, head: 2, heads, causal: true };
+  const files = {
+    'model.safetensors': read('model.safetensors'),
+    'config.json': read('config.json'),
+  };
+  const { layers } = await attn.describeModel(files);
+  const order = ids.map((_, i) => i).reverse();
+  const edit = { row: 1, column: 2, value: 0.5 };
+  const programs = {
+    stages: ownStagesCode(given, 5),
+    block: ownBlockCode(given, 20),
+    cache: ownCacheCode(given, 20),
+    query: ownEditCode({ ...given, editMatrix: 'q' }, layers[1], edit),
+    output: ownEditCode({ ...given, editMatrix: 'o' }, layers[1], edit),
+    loss: ownLossCode(given, order, size),
+    next: ownNextCode(given, { at: n - 1, temperature: 1, topK: 0, vocabSize: size }),
+    wall: ownWallCode(given, { pattern: 'previousToken', heads, layers: 2 }),
+    again: ownWallCode(given, { pattern: 'induction', heads, layers: 2 }),
+  };
+  /** @type {Record<string, number[]>} */
+  const printed = {};
+  for (const [name, program] of Object.entries(programs)) {
+    for (const language of languages) {
+      const values = (await run(language, program[language], files)).flat();
+      printed[name] ??= values;
+      assert.equal(values.length, printed[name].length, name);
+      values.forEach((value, i) =>
+        assert.ok(Math.abs(value - printed[name][i]) < 2e-5 || Number.isNaN(value), name),
+      );
+    }
+  }
+  printed.block.forEach((value, i) => assert.ok(Math.abs(value - printed.cache[i]) < 2e-5));
+  const powers = logits.subarray((n - 1) * size).map((logit) => Math.exp(logit));
+  const most = Math.max(...powers) / powers.reduce((sum, power) => sum + power, 0);
+  assert.ok(Math.abs(printed.next[1] - most) < 2e-5);
+  let loss = 0;
+  for (let i = 1; i < n; i++) {
+    const row = logits.subarray((i - 1) * size, i * size);
+    loss += Math.log(row.reduce((all, value) => all + Math.exp(value), 0)) - row[ids[i]];
+  }
+  assert.ok(Math.abs(printed.loss[0] - loss / (n - 1)) < 2e-5);
+  const { data } = file.read('weights.1');
+  const shares = Array.from({ length: n - 2 }, (_, i) => data[(2 * n + i + 2) * n + i + 1]);
+  const share = shares.reduce((sum, value) => sum + value, 0) / shares.length;
+  assert.ok(Math.abs(printed.wall[heads + 2] - share) < 2e-5);
+});

@@ -13,8 +13,8 @@ export async function tensorsOf(files) {
   for (const file of files.filter(({ name }) => name.endsWith('.safetensors'))) {
     try {
       const length = new DataView(await file.slice(0, 8).arrayBuffer()).getUint32(0, true);
-      const { __metadata__, ...tensors } = JSON.parse(await file.slice(8, 8 + length).text());
-      Object.assign(all, tensors);
+      Object.assign(all, JSON.parse(await file.slice(8, 8 + length).text()));
+      delete all.__metadata__;
     } catch {
       // Whoever loads it says what is wrong with it.
     }
