@@ -10,6 +10,7 @@
 #include "kernels/training/optimizers.hpp"
 #include "kernels/training/pooling_gradient.hpp"
 #include "kernels/training/recurrent_gradient.hpp"
+#include "kernels/training/row_dots.hpp"
 #include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {
