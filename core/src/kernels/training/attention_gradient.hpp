@@ -22,6 +22,18 @@
 
 namespace attn::kernels {
 
+/// Each chunk reads all queries again: long ones cost less, and several threads share few heads by
+/// them. The sizes that AVX-512 has others have not, whose products leave less to gain.
+template <class Isa>
+index gradient_keys(index keys, index heads) noexcept {
+  constexpr index kFewHeads = 4;
+  if constexpr (Isa::kInstructionSet == InstructionSet::kAvx512) {
+    if (heads >= kFewHeads && keys >= 1024) return 512;
+    if (heads < kFewHeads && keys <= 512) return 128;
+  }
+  return 256;
+}
+
 template <class Isa>
 index attention_gradient_scratch(const AttentionHead& head) noexcept {
   return GradientScratch<Isa>::size(head);
