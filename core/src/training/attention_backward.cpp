@@ -103,8 +103,8 @@ class Backward {
   }
 
  private:
-  /// Tasks that share a gradient's elements are one: a bias that broadcasts over heads or the batch,
-  /// and one that broadcasts over the keys.
+  /// Tasks that share a gradient's elements are one: a bias that broadcasts over heads or the
+  /// batch, and one that broadcasts over the keys.
   bool is_shared(int dimension) const noexcept {
     const Tensor& bias = p_.gradients.bias;
     return !bias.is_none() && bias.stride(dimension) == 0;
@@ -298,11 +298,11 @@ class Backward {
 
 }  // namespace
 
-void attention_backward(const ConstTensor& query, const ConstTensor& key,
-                        const ConstTensor& value, const ConstTensor& output,
-                        const ConstTensor& log_sum_exp, const ConstTensor& output_gradient,
-                        const ConstTensor& log_sum_exp_gradient, const AttentionGradients& gradients,
-                        const AttentionOptions& options, Context& context) {
+void attention_backward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
+                        const ConstTensor& output, const ConstTensor& log_sum_exp,
+                        const ConstTensor& output_gradient, const ConstTensor& log_sum_exp_gradient,
+                        const AttentionGradients& gradients, const AttentionOptions& options,
+                        Context& context) {
   BackwardProblem problem =
       check_backward(query, key, value, output, log_sum_exp, output_gradient, gradients, options);
   problem.log_sum_exp_gradient = log_sum_exp_gradient;

@@ -21,9 +21,10 @@ struct QueryGradientPart {
   std::int32_t is_waiting;  ///< whether it is still to be added
 };
 
-/// Adds to the gradients of queries what the chunks of keys give that a block of them may attend to,
-/// in their order. That is what makes the sum's bits independent of the number of threads. Whose turn
-/// has not come does not wait for it: the part is left, and who adds the one before it adds it, too.
+/// Adds to the gradients of queries what the chunks of keys give that a block of them may attend
+/// to, in their order. That is what makes the sum's bits independent of the number of threads.
+/// Whose turn has not come does not wait for it: the part is left, and who adds the one before it
+/// adds it, too.
 class QueryGradients {
  public:
   /// Each thread has as much memory as lets it be some parts ahead, where threads share heads.
@@ -37,7 +38,8 @@ class QueryGradients {
     const index tables = problem_.tables();
     first_ = run.take<std::int32_t>(tables * blocks_, "attention turns");
     end_ = run.take<std::int32_t>(tables * blocks_, "attention turns");
-    const index sums = validation::product("query", {problem_.batch, problem_.query_heads, blocks_});
+    const index sums =
+        validation::product("query", {problem_.batch, problem_.query_heads, blocks_});
     sums_ = run.take<Sum>(sums, "attention turns");
     std::fill_n(sums_, sums, Sum{});
     for (index b = 0; b < tables; ++b) {
@@ -55,10 +57,10 @@ class QueryGradients {
       }
     }
     // In causal order each chunk begins so many blocks later than the one before it.
+    constexpr index kMostParts = 64;
     const index threads = run.num_threads();
-    parts_per_thread_ =
-        shares_heads ? std::min(blocks_, 2 * threads * pieces(chunk_keys, block_queries)) : 1;
-    parts_per_thread_ = std::max<index>(parts_per_thread_, 1);
+    const index ahead = std::min(2 * threads * pieces(chunk_keys, block_queries), kMostParts);
+    parts_per_thread_ = shares_heads ? std::max<index>(std::min(blocks_, ahead), 1) : 1;
     const index parts = threads * parts_per_thread_;
     parts_ = run.take<QueryGradientPart>(parts, "attention gradients");
     const index size = block_queries * row;
@@ -86,8 +88,8 @@ class QueryGradients {
     }
   }
 
-  /// Adds a part to `gradient` (B, Hq, Nq, D), when its turn has come; is_zero says whether there is
-  /// nothing to add.
+  /// Adds a part to `gradient` (B, Hq, Nq, D), when its turn has come; is_zero says whether there
+  /// is nothing to add.
   void close(QueryGradientPart& part, index b, index h, index block, index chunk,
              const Tensor& gradient) noexcept {
     Sum& sum = sums_[(b * problem_.query_heads + h) * blocks_ + block];

@@ -1,7 +1,7 @@
 #pragma once
 
-// The steps of attention's backward pass for one tile of scores, (keys × queries): its five products,
-// weights and their gradients, and what is left out of it.
+// The steps of attention's backward pass for one tile of scores, (keys × queries): its five
+// products, weights and their gradients, and what is left out of it.
 
 #include <algorithm>
 #include <cstdint>

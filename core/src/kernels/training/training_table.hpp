@@ -226,8 +226,8 @@ struct TrainingTable {
 
   /// Queries of a block.
   index gradient_queries;
-  /// Keys of a task of attention's backward pass, whose gradients stay in a second-level cache while
-  /// all queries pass by; of so many key heads with so many keys. A multiple of every tile.
+  /// Keys of a task of attention's backward pass, whose gradients stay in a second-level cache
+  /// while all queries pass by; of so many key heads with so many keys. A multiple of every tile.
   index (*gradient_keys)(index keys, index heads) noexcept;
   /// Floats of a row in whole vectors.
   index (*padded_row)(index dim) noexcept;
