@@ -98,7 +98,7 @@ export const decoderNames = {
 
 /** What reads and writes, where there is a choice. */
 export const decoderText =
-  'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B is how attention began, in 2014: one recurrent network reads from left to right, another writes, and looks back by additive attention. What reads from left to right knows a word only once it has read it: look where the attention falls. The code below the first picture is lane A’s, below the second lane B’s.';
+  'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B is how attention began, in 2014: one recurrent network reads from left to right, another writes, and looks back by additive attention. What reads from left to right knows a word only once it has read it: look where the attention falls.';
 
 /** @type {Record<import('../../model/training/schemes.js').Scheme, ChoiceText>} */
 export const schemeNames = {
