@@ -231,6 +231,7 @@ test('dates are written by a Transformer and by a recurrent decoder, and a date 
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
   // The two have little in common: there is a program of each.
   await button(page, 'Code for Two models learn the same').click();
+  await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
   const code = figure(page).getByRole('tabpanel');
   await code.getByText('TransformerDecoder').first().waitFor();
   await button(page, 'lane B').click();
@@ -296,6 +297,7 @@ test('a link to a difference that its world does not have is put right, and said
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
   // The two have little in common: there is a program of each.
   await button(page, 'Code for Two models learn the same').click();
+  await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
   const code = figure(page).getByRole('tabpanel');
   await code.getByText('TransformerDecoder').first().waitFor();
   await button(page, 'lane B').click();

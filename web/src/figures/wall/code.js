@@ -52,7 +52,7 @@ const auto look = [&](const std::vector<std::int64_t>& ids) {
   std::vector<attn::Tensor> weights;
   for (std::int64_t layer = 0; layer < num_layers; ++layer) {
     weights.emplace_back(all.data() + layer * num_heads * n * n,
-                         std::initializer_list<std::int64_t>{num_heads, n, n});
+                         std::initializer_list<std::int64_t>{1, num_heads, n, n});
   }
   encoder.forward(view(x), view(x), {.attention = {${masks.cpp.options.join(', ')}}, .weights = weights});
   return all;
