@@ -103,24 +103,18 @@ const [all, reversed] = [look(ids), look(ids.toReversed())];
 const twins = ids.map((id, i) =>
   ids.flatMap((other, j) => (other === id && ${causal ? 'j < i' : 'j !== i'} ? [j] : [])),
 );
+const sum = (all, of) => all.reduce((total, each) => total + of(each), 0);
+const mean = (all, of) => sum(all, of) / all.length;
 const shares = all.map((weights, head) => {
-  let [previous, first, same, followed, place, queries, again] = [0, 0, 0, 0, 0, 0, 0];
-  for (let i = 0; i < n; i++) {
-    const [row, other] = [weights, reversed[head]].map((rows) => rows.subarray(i * n, (i + 1) * n));
-    if (!row.some((weight) => weight > 0)) continue;
-    if (i >= ${firstQuery}) {
-      queries += 1;
-      previous += row[i - 1];
-      first += row[0];
-      for (let j = 0; j < n; j++) place += Math.min(row[j], other[j]);
-    }
-    if (twins[i].length) again += 1;
-    for (const j of twins[i]) {
-      same += row[j];
-      if (j + 1 < n) followed += row[j + 1];
-    }
-  }
-  return [previous / queries, first / queries, same / again, followed / again, place / queries];
+  const asking = [...ids.keys()].filter((i) => weights.subarray(i * n, (i + 1) * n).some(Boolean));
+  const [late, again] = [asking.filter((i) => i >= ${firstQuery}), asking.filter((i) => twins[i].length)];
+  return [
+    mean(late, (i) => weights[i * n + i - 1]),
+    mean(late, (i) => weights[i * n]),
+    mean(again, (i) => sum(twins[i], (j) => weights[i * n + j])),
+    mean(again, (i) => sum(twins[i], (j) => (j + 1 < n ? weights[i * n + j + 1] : 0))),
+    mean(late, (i) => sum(ids.map((_, j) => i * n + j), (at) => Math.min(weights[at], reversed[head][at]))),
+  ];
 });
 const found = { data: Float32Array.from(shares.flat()), shape: [shares.length, 5] };`,
       result: 'found',
