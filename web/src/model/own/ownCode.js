@@ -184,8 +184,8 @@ export function ownEditCode(given, layer, { row, column, value }) {
     javascript: `const projection = model.parameter('${path}');
 projection.data[${at}] = ${value};
 model.setParameter('${path}', projection);`,
-    cpp: `const std::vector<std::int64_t> shape(model.parameter("${path}").shape().begin(),
-                                      model.parameter("${path}").shape().end());
+    cpp: `const attn::ConstTensor whole = model.parameter("${path}");
+const std::vector<std::int64_t> shape(whole.shape().begin(), whole.shape().end());
 std::vector<float> projection(shape[0] * shape[1]);
 model.read_parameter("${path}", attn::Tensor(projection.data(), shape));
 projection[${at}] = static_cast<float>(${double(value)});
