@@ -56,7 +56,8 @@ for (const name of ['gpt2', 'roberta', 'gemma3']) {
 
 test('the programs for a model that writes agree with each other, and with what was recorded', async (t) => {
   const skip = await reasonToSkip('cpp');
-  const languages = /** @type {const} */ (skip ? ['javascript'] : ['javascript', 'cpp']);
+  /** @type {('javascript' | 'cpp')[]} */
+  const languages = skip ? ['javascript'] : ['javascript', 'cpp'];
   if (skip) t.diagnostic(skip);
   const read = (/** @type {string} */ file) => readFileSync(new URL(`gpt2/${file}`, recorded));
   const attn = await load({ threads: 1, models: true });
