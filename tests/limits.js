@@ -2,9 +2,9 @@
 
 /** A .wasm, of each flavour. */
 export const kMaxWasmBytes = {
-  attn: { raw: 380e3, gzip: 167e3 },
-  training: { raw: 538e3, gzip: 230e3 },
-  models: { raw: 454e3, gzip: 201e3 },
+  attn: { raw: 388.5e3, gzip: 170.5e3 },
+  training: { raw: 546.5e3, gzip: 233.5e3 },
+  models: { raw: 462.5e3, gzip: 204e3 },
 };
 
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
