@@ -326,12 +326,7 @@ function countGoogleTests(report) {
  * @param {string[]} [options.alone]  files that run one after the other, when the rest has ended
  * @returns {Suite['run']}
  */
-function nodeTest(
-  name,
-  folders,
-  build,
-  { timeoutSeconds = kTestTimeoutSeconds, alone = [] } = {},
-) {
+function nodeTest(name, folders, build, { timeoutSeconds = kTestTimeoutSeconds, alone = [] } = {}) {
   return async (step, env) => {
     step('building');
     await build(env);
