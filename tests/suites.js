@@ -179,16 +179,15 @@ const kAllSuites = [
     name: 'browser',
     needs: [...kWasmNeeds, 'chromium', 'firefox'],
     needsEmscripten: true,
-    run: nodeTest(
-      'browser',
-      ['tests/browser'],
-      async (env) => {
-        await buildPackage(env);
-        await buildSite();
-      },
-      // These look whether the page keeps up.
-      { timeoutSeconds: kBrowserTimeoutSeconds, alone: ['frames', 'longSentence', 'training'] },
-    ),
+    run: browserTest('browser'),
+  },
+  {
+    name: 'browser-whole',
+    needs: [...kWasmNeeds, 'chromium', 'firefox'],
+    needsEmscripten: true,
+    onRequest: true,
+    // The pictures of all chapters.
+    run: browserTest('browser-whole', { ATTN_EVERYTHING: '1' }),
   },
 ];
 
@@ -324,10 +323,17 @@ function countGoogleTests(report) {
  * @param {object} [options]
  * @param {number} [options.timeoutSeconds]  of each file
  * @param {string[]} [options.alone]  files that run one after the other, when the rest has ended
+ * @param {Record<string, string>} [options.settings]  further environment variables
  * @returns {Suite['run']}
  */
-function nodeTest(name, folders, build, { timeoutSeconds = kTestTimeoutSeconds, alone = [] } = {}) {
-  return async (step, env) => {
+function nodeTest(
+  name,
+  folders,
+  build,
+  { timeoutSeconds = kTestTimeoutSeconds, alone = [], settings = {} } = {},
+) {
+  return async (step, commonEnv) => {
+    const env = { ...commonEnv, ...settings };
     step('building');
     await build(env);
     step('testing');
@@ -347,6 +353,23 @@ function nodeTest(name, folders, build, { timeoutSeconds = kTestTimeoutSeconds, 
     }
     return total;
   };
+}
+
+/**
+ * @param {string} name
+ * @param {Record<string, string>} [settings]  further environment variables
+ */
+function browserTest(name, settings = {}) {
+  const build = async (/** @type {Record<string, string>} */ env) => {
+    await buildPackage(env);
+    await buildSite();
+  };
+  return nodeTest(name, ['tests/browser'], build, {
+    timeoutSeconds: kBrowserTimeoutSeconds,
+    // These look whether the page keeps up.
+    alone: ['frames', 'longSentence', 'training'],
+    settings,
+  });
 }
 
 /**
