@@ -31,9 +31,9 @@ const kLeftOut =
 /** Around the picture in a file, with its title above, in CSS pixels. */
 const margin = { left: 16, top: 16 + 28 };
 
-/** @param {Page} page @param {Locator} figure @param {'SVG' | 'PNG'} kind */
-async function exported(page, figure, kind) {
-  await figure.getByRole('button', { name: /^Export/ }).click();
+/** @param {Page} page @param {Locator} figure @param {RegExp} menu @param {'SVG' | 'PNG'} kind */
+async function exported(page, figure, menu, kind) {
+  await figure.getByRole('button', { name: menu }).click();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     figure.getByRole('button', { name: kind, exact: true }).click(),
@@ -52,12 +52,13 @@ async function seen(bytes, type, { width, height }) {
       const image = /** @type {HTMLImageElement} */ (document.querySelector('img'));
       image.src = source;
       await image.decode();
-      image.style.width = shown ? `${image.naturalWidth / shown}px` : '';
+      image.style.width = shown ? `${shown}px` : '';
       image.style.display = 'block';
     },
     {
       source: `data:${type};base64,${bytes.toString('base64')}`,
-      shown: type === 'image/png' ? deviceScaleFactor : 0,
+      // Narrow ones have more pixels.
+      shown: type === 'image/png' ? width + 2 * margin.left : 0,
     },
   );
   return elsewhere.screenshot({ clip: { x: margin.left, y: margin.top, width, height } });
@@ -100,14 +101,21 @@ async function still(page, figure) {
   }
 }
 
-/** @param {Page} page @param {string} id */
-async function check(page, id) {
-  const figure = page.locator(`#${id}`);
+/** What is exported of a figure: its menu, and what of it is in the picture. */
+const whole = { of: '', menu: /^Export/, shown: '.picture' };
+/** A part that is exported by itself. @type {Record<string, typeof whole>} */
+const parts = {
+  'encoding-schemes': { of: '[data-scheme="yarn"]', menu: /^Picture of/, shown: '.card' },
+};
+
+/** @param {Page} page @param {string} id @param {typeof whole} [part] of the figure */
+async function check(page, id, { of, menu, shown } = whole) {
+  const figure = page.locator(`#${id} ${of}`);
   await bring(page, figure);
   await page.mouse.move(0, 0);
   await still(page, figure);
-  const svg = await exported(page, figure, 'SVG');
-  const png = await exported(page, figure, 'PNG');
+  const svg = await exported(page, figure, menu, 'SVG');
+  const png = await exported(page, figure, menu, 'PNG');
   // Scrolled, something else would lie under the pointer.
   await page.mouse.move(0, 0);
   await bring(page, figure);
@@ -121,14 +129,14 @@ async function check(page, id) {
   await figure.locator('.picture .term').evaluateAll((terms) => {
     for (const term of terms) /** @type {HTMLElement} */ (term).style.textDecoration = 'none';
   });
-  const clip = await figure.evaluate((element) => {
-    const picture = /** @type {Element} */ (element.querySelector('.picture'));
+  const clip = await figure.evaluate((element, shown) => {
+    const picture = /** @type {Element} */ (element.querySelector(shown));
     const { left, top, width, height } = picture.getBoundingClientRect();
     return {
       ...{ x: Math.floor(left), y: Math.floor(top) },
       ...{ width: Math.ceil(width), height: Math.ceil(height) },
     };
-  });
+  }, shown);
   assert.ok(clip.y >= 0 && clip.y + clip.height <= viewport.height, JSON.stringify(clip));
   const screen = await page.screenshot({ clip });
   await show('');
@@ -172,6 +180,7 @@ for (const chapter of chapters) {
     for (const id of ids) {
       await t.test(id, async () => {
         await check(page, id);
+        if (parts[id]) await check(page, id, parts[id]);
       });
     }
     await page.context().close();

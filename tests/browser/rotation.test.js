@@ -135,4 +135,11 @@ test('a score depends on the distance of a query and a key alone', async () => {
     const all = [0, 1, 2, 3].flatMap((key) => values[key + distance]?.[key] ?? []);
     assert.ok(Math.max(...all) - Math.min(...all) < 1e-5);
   }
+  const says = page.locator('#rotation');
+  await says.getByText('Below are two words of your sentence').waitFor();
+  const type = (/** @type {string} */ text) => page.getByRole('textbox').fill(text);
+  await type('tired');
+  await says.getByText('Your sentence has only one word').waitFor();
+  await type('');
+  await says.getByText('You have no sentence now').waitFor();
 });

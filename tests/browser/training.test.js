@@ -229,6 +229,13 @@ test('dates are written by a Transformer and by a recurrent decoder, and a date 
   await figure(page).getByRole('radio', { name: 'dates' }).check();
   await figure(page).getByText('Bahdanau’s recurrent decoder').waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
+  // The two have little in common: there is a program of each.
+  await button(page, 'Code for Two models learn the same').click();
+  await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
+  const code = figure(page).getByRole('tabpanel');
+  await code.getByText('TransformerDecoder').first().waitFor();
+  await button(page, 'lane B').click();
+  await code.getByText('BahdanauDecoder').first().waitFor();
   assert.equal(await figure(page).getByRole('radio', { name: 'mask' }).count(), 0);
   assert.equal(await page.locator('#training-longer').count(), 0);
   await button(page, 'Ten steps').click();
@@ -288,6 +295,13 @@ test('a link to a difference that its world does not have is put right, and said
     .getByText(/no choice of “mask”: the lanes differ in decoder/)
     .waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
+  // The two have little in common: there is a program of each.
+  await button(page, 'Code for Two models learn the same').click();
+  await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
+  const code = figure(page).getByRole('tabpanel');
+  await code.getByText('TransformerDecoder').first().waitFor();
+  await button(page, 'lane B').click();
+  await code.getByText('BahdanauDecoder').first().waitFor();
   await page.context().close();
 });
 
@@ -389,9 +403,11 @@ test('a table of positions is drawn as it is learned, beside the sinusoid', asyn
   const page = await site.open('#world=count&at=training.training-table');
   const table = page.locator('#training-table');
   await heatmap(page, /^sinusoidal, 10 positions by 64/).waitFor();
+  assert.equal(await table.getByRole('button', { name: /^Code for/ }).count(), 0);
   await table.getByRole('button', { name: 'let lane B learn one' }).click();
   const learned = heatmap(page, /^learned by lane B, 10 positions by 64/);
   await learned.waitFor();
+  await table.getByRole('button', { name: /^Code for/ }).waitFor();
   const products = heatmap(page, /^Dot products of every two rows of learned/);
   const [before, alike] = [await readValues(learned, 2, 64), await readValues(products, 3, 10)];
   await show(page, 'training-run');

@@ -104,6 +104,11 @@ test('the page’s model has one, too, and a picture opens the large one', async
   await wall.getByText(/the 3 tokens here that also stand earlier\. Spread evenly/).waitFor();
   const [[best, share]] = await shares(wall);
   assert.ok(share > 0.25, `${best} has ${share}`);
+  await wall.getByRole('button', { name: /^Code for/ }).click();
+  await wall
+    .getByText(/layers\.|encoder\[|look\(ids\)/)
+    .first()
+    .waitFor();
   await wall.locator('[data-head]').first().click();
   const [layer, head] = best.split('.').map(Number);
   await page.getByRole('application', { name: `Attention weights of head ${head + 1},` }).waitFor();

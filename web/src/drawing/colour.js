@@ -1,5 +1,4 @@
 import { bisectCenter } from 'd3-array';
-import { interpolateBasis } from 'd3-interpolate';
 
 /**
  * Colours as pure functions of a value. Maps are given by a few colours and timed so that equal
@@ -62,6 +61,31 @@ export function rgbOf({ l, a, b }) {
 }
 
 /**
+ * A uniform cubic B-spline along numbers, from the first to the last, over 0 … 1. It is that of d3-interpolate,
+ * whose one file would bring colours of its own along.
+ * @param {readonly number[]} values
+ */
+export function splineOf(values) {
+  const spans = values.length - 1;
+  return (/** @type {number} */ t) => {
+    const span = Math.min(Math.floor(t * spans), spans - 1);
+    const [from, to] = [values[span], values[span + 1]];
+    // At both ends the line goes on straight.
+    const before = span > 0 ? values[span - 1] : 2 * from - to;
+    const after = span < spans - 1 ? values[span + 2] : 2 * to - from;
+    const u = (t - span / spans) * spans;
+    const [square, cube] = [u * u, u * u * u];
+    return (
+      ((1 - 3 * u + 3 * square - cube) * before +
+        (4 - 6 * square + 3 * cube) * from +
+        (1 + 3 * u + 3 * square - 3 * cube) * to +
+        cube * after) /
+      6
+    );
+  };
+}
+
+/**
  * A smooth path through CIELAB along `stops`, measured: `at` gives the colour at a distance from its
  * start.
  * @param {string[]} stops
@@ -69,9 +93,9 @@ export function rgbOf({ l, a, b }) {
 function measuredPath(stops) {
   const colours = stops.map(labOf);
   const [l, a, b] = [
-    interpolateBasis(colours.map((colour) => colour.l)),
-    interpolateBasis(colours.map((colour) => colour.a)),
-    interpolateBasis(colours.map((colour) => colour.b)),
+    splineOf(colours.map((colour) => colour.l)),
+    splineOf(colours.map((colour) => colour.a)),
+    splineOf(colours.map((colour) => colour.b)),
   ];
   const samples = Array.from({ length: 2001 }, (_, i) => {
     const t = i / 2000;

@@ -2,8 +2,18 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { lab, rgb } from 'd3-color';
+import { interpolateBasis } from 'd3-interpolate';
 
-import { colourIndex, colourMaps, colourOf, colourPixels, labOf, rgbOf, size } from './colour.js';
+import {
+  colourIndex,
+  colourMaps,
+  colourOf,
+  colourPixels,
+  labOf,
+  rgbOf,
+  size,
+  splineOf,
+} from './colour.js';
 
 /** @typedef {import('./colour.js').ColourMap} ColourMap */
 
@@ -115,6 +125,14 @@ for (const [theme, { signed, weights }] of themes) {
     }
   });
 }
+
+test('splines are those of d3', () => {
+  const values = [3, -1, 4, 1, 5];
+  for (const count of [2, 3, 5]) {
+    const [own, other] = [splineOf, interpolateBasis].map((of) => of(values.slice(0, count)));
+    for (let t = 0; t <= 1; t += 1 / 256) assert.equal(own(t), other(t), `${count} at ${t}`);
+  }
+});
 
 test('values map to entries, and those outside to the nearest end', () => {
   const map = colourMaps(false).signed;

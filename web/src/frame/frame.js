@@ -9,8 +9,9 @@
 /** A program for a picture, in the languages that it is written in. @typedef {Partial<Record<'python' | 'cpp' | 'javascript', string>>} Programs */
 
 /**
- * Programs with the current values, of a module that is fetched when somebody asks to see them.
- * @typedef {{ load: () => Promise<any>, of: (module: any) => Programs }} Code
+ * Programs with the current values, of a module that is fetched when somebody asks to see them; where there
+ * are programs of several things, of that one of `which`.
+ * @typedef {{ load: () => Promise<any>, of: (module: any, which: number) => Programs, which?: readonly string[] }} Code
  *
  * The same where a figure knows at which number.
  * @typedef {{ load: () => Promise<any>, of: (module: any, at: number) => Programs }} CodeAt

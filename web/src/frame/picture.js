@@ -217,7 +217,7 @@ function copyText(node, style, end, into, picture) {
  * @typedef {object} About
  * @property {HTMLElement} heading the figure's title, drawn above it
  * @property {string} description for who does not see it
- * @property {string} credit a line below it
+ * @property {readonly string[]} credit below it: parts, in as few lines as they fit into
  * @property {boolean} paper whether it has the page's background
  */
 
@@ -240,15 +240,31 @@ export async function toSvg(element, about) {
 const margin = 16;
 const titleHeight = 28;
 const creditHeight = 28;
+const lineHeight = 16;
+
+/** Parts in lines of at most this width. @param {readonly string[]} parts @param {string} font @param {number} width */
+function linesOf(parts, font, width) {
+  const context = canvasContext();
+  context.font = font;
+  /** @type {string[]} */
+  const lines = [];
+  for (const part of parts) {
+    const longer = [...lines.slice(-1), part].join(' · ');
+    const fits = lines.length > 0 && context.measureText(longer).width <= width;
+    lines.splice(fits ? -1 : lines.length, 1, fits ? longer : part);
+  }
+  return lines;
+}
 
 /** @param {HTMLElement} element @param {About} about */
 function drawn(element, { heading, description, credit, paper }) {
   const box = element.getBoundingClientRect();
   const fonts = new PictureFonts();
-  const [width, height] = [
-    Math.ceil(box.width) + 2 * margin,
-    titleHeight + Math.ceil(box.height) + creditHeight + 2 * margin,
-  ];
+  const style = getComputedStyle(heading);
+  const width = Math.ceil(box.width) + 2 * margin;
+  const lines = linesOf(credit, `12px ${style.fontFamily}`, width - 2 * margin);
+  const foot = creditHeight + (lines.length - 1) * lineHeight;
+  const height = titleHeight + Math.ceil(box.height) + foot + 2 * margin;
   const svg = svgElement('svg', { width, height, viewBox: `0 0 ${width} ${height}` });
   const name = svgElement('title', {});
   name.textContent = heading.textContent;
@@ -256,26 +272,29 @@ function drawn(element, { heading, description, credit, paper }) {
   details.textContent = description;
   const styles = svgElement('style', {});
   svg.append(name, details, styles);
+  const page = getComputedStyle(document.documentElement);
   if (paper) {
-    const colour = getComputedStyle(document.documentElement).backgroundColor;
-    svg.append(svgElement('rect', { width, height, ...paint('fill', colour) }));
+    svg.append(svgElement('rect', { width, height, ...paint('fill', page.backgroundColor) }));
   }
 
-  const style = getComputedStyle(heading);
   fonts.add(style);
   const family = style.fontFamily.replaceAll('"', "'");
   const title = svgElement('text', {
-    ...{ x: margin, y: margin + 15, ...paint('fill', style.color) },
+    ...{ x: margin, y: margin + 15, ...paint('fill', page.color) },
     ...{ 'font-family': family, 'font-size': style.fontSize, 'font-weight': style.fontWeight },
   });
   title.textContent = heading.textContent;
-  const foot = svgElement('text', {
-    ...{ x: margin, y: height - margin, ...paint('fill', style.color), 'fill-opacity': 0.7 },
-    ...{ 'font-family': family, 'font-size': 12 },
+  svg.append(title);
+  lines.forEach((line, i) => {
+    const text = svgElement('text', {
+      ...{ x: margin, y: height - margin - (lines.length - 1 - i) * lineHeight },
+      ...{ ...paint('fill', page.color), 'fill-opacity': 0.7 },
+      ...{ 'font-family': family, 'font-size': 12 },
+    });
+    text.textContent = line;
+    svg.append(text);
   });
-  foot.textContent = credit;
   fonts.add({ fontFamily: style.fontFamily, fontStyle: style.fontStyle, fontWeight: '400' });
-  svg.append(title, foot);
   // Whole pixels stay whole, so that lines are as sharp as on the screen.
   const [left, top] = [Math.floor(box.left) - margin, Math.floor(box.top) - margin - titleHeight];
   copy(element, svg, { left, top, fonts, clips: 0 });
@@ -294,8 +313,8 @@ export async function toPng(element, about) {
     const image = new Image();
     image.src = url;
     await image.decode();
-    // Sharp on paper and on any screen, and within the sizes that browsers allow.
-    const ratio = Math.min(2, 8000 / Math.max(width, height));
+    // Sharp on paper, on any screen and, if it is narrow, on a slide; within the sizes that browsers allow.
+    const ratio = Math.min(Math.max(2, 1600 / width), 8000 / Math.max(width, height));
     const canvas = new OffscreenCanvas(Math.round(width * ratio), Math.round(height * ratio));
     const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));
     context.drawImage(image, 0, 0, canvas.width, canvas.height);

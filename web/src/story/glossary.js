@@ -80,6 +80,8 @@ export const glossary = {
     'One multiplication and one addition. Nearly all work of a model is made of them.',
   parameter: 'A number of the model that is learned.',
   'learning rate': 'How far the weights are moved in one step.',
+  AdamW:
+    'A rule for training: it follows the mean of the last gradients, moves all weights about equally far, and draws them a little towards 0.',
   float32:
     'How computers usually write numbers with a fraction: in 32 bits, about seven decimal digits.',
   SIMD: 'Single instruction, multiple data: one instruction of the processor works on four numbers, or more, at once.',

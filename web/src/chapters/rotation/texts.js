@@ -5,7 +5,7 @@ export const texts = {
     'Five places on from 10 is 15, and five on from 1,000 is 1,005. Is there a rule that leads from the encoding of the one place to that of the other? It would have to be a table of numbers, a matrix M_{δ}: out of the row of place i it makes the row of place i + δ. For a model can learn such a table, too: a [projection]. With the right one it could look “five words back”.',
   ],
   clock: [
-    'Move a clock on by five minutes. Each hand turns by an angle of its own, and by the same angle whatever the time was. So “five later” is one and the same rule everywhere: a turn for each pair of columns. Written as a table of numbers, it is the matrix M_{δ}, which takes the encoding of *any* position i to that of i + δ.',
+    'Move a clock on by five minutes. Each hand turns by an angle of its own, and by the same angle whatever the time was. So “five later” is one and the same rule everywhere: a turn for each pair of columns. Written as a table of numbers, it is the matrix M_{δ}, which takes the encoding of *any* position i to that of i + δ. In the formula below, ω_{j} is how far hand j turns from one position to the next.',
     'So one projection does for every place of the sentence. That is why the waves come in pairs.',
   ],
   alone: [
@@ -32,9 +32,15 @@ export const texts = {
     `The core turned positions 1,000 to 1,059 with the same matrix, for δ = ${delta}: no number is further than ${largest} from the encoding of the place it should lead to.`,
   odd: (/** @type {{ given: number, drawn: number }} */ { given, drawn }) =>
     `The last of ${given} columns is a sine without a cosine, and from it alone no matrix leads to the shifted sine: drawn with ${drawn} columns.`,
-  rotary: [
+  /** @param {'two' | 'one' | 'none'} words of the sentence that are drawn */
+  rotary: (words) => [
     '[Rotary|rotary] positions go one step further. They add nothing to the words; they turn each query by the angles of its own place, and each key by those of its place: each pair of numbers is a hand, and is moved on by its place.',
-    'A dot product of two hands asks for their lengths and the angle *between* them. Move both words on by five places: both hands turn alike, the angle stays, and so does the score. So the distance is in every score, whatever the projections are. Below are two words of your sentence as a query and a key of eight numbers; move one, or both.',
+    'A dot product of two hands asks for their lengths and the angle *between* them. Move both words on by five places: both hands turn alike, the angle stays, and so does the score. So the distance is in every score, whatever the projections are. In the formula below, m and n are the two places, and φ_{j} is the angle between the two hands before they are turned.',
+    {
+      two: 'Below are two words of your sentence, as a query and a key: eight numbers each, made from their letters. Move one, or both.',
+      one: 'Your sentence has only one word to take. Below it is both the query and the key: eight numbers, made from its letters. Move one, or both.',
+      none: 'You have no sentence now. So below are two words of the page, as a query and a key: eight numbers each, made from their letters. Move one, or both.',
+    }[words],
   ],
   turned: {
     distance: 'distance, query − key',

@@ -4,7 +4,7 @@ import { schemeTitles } from '../../model/training/schemes.js';
 export const texts = {
   question: 'Where do the numbers in the tables come from?',
   lead: [
-    'Identity and random projections have learned nothing; those of the language model above have. A model learns by being wrong. It is shown an example and says how probable it holds each answer. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers is moved a little in the direction that would have made the right answer more probable: along the [gradient], as far as the [learning rate] says. That is a [step]. After some hundred of them attention has come to look where the answers are.',
+    'Identity and random projections have learned nothing; those of the language model above have. A model learns by being wrong. It is shown an example and says how probable it holds each answer. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers is moved a little in the direction that would have made the right answer more probable: along the [gradient], as far as the [learning rate] says. That is a [step]; the rule by which it is taken is called [AdamW]. After some hundred of them attention has come to look where the answers are.',
     'Below, two models learn the same from the same examples in the same order, from the same first weights, and differ in one thing only. They run side by side, in lanes A and B, and all of it happens in your browser. The share of right answers is that on *held-out* examples, which neither of them ever learns from.',
   ],
   predict: {
@@ -42,7 +42,7 @@ export const texts = {
   heads:
     'Now one example of them all. Each small picture is a head: a row for each token that looks, a column for each that is looked at. Before the first step they are smeared; watch the pattern come while the model learns. What it answers is the symbol to which it gives the largest share: the formula says argmax, and θ for all numbers that are learned.',
   longer: [
-    'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. The models below are the same; nothing of them is changed. They are only asked about longer examples, up to four times as long. A person who can copy ten letters can copy forty. A model has never seen more than ten: nothing has told it what to do with an eleventh.',
+    'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. The models below are the same; nothing of them is changed. They are only asked about longer examples, up to four times as long. A person who can copy ten letters can copy forty. A model has never seen more than ten: nothing has told it what to do with an eleventh. In the formula the strokes count: how many answers are right, of those that are asked for.',
     'How places are told apart now decides. Waves and rotations have a value for every place, though one never met in training; rules by distance say the same at every place; and a learned table has no row beyond its last.',
   ],
   table: [
@@ -98,7 +98,7 @@ export const decoderNames = {
 
 /** What reads and writes, where there is a choice. */
 export const decoderText =
-  'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B is how attention began, in 2014: one recurrent network reads from left to right, another writes, and looks back by additive attention. What reads from left to right knows a word only once it has read it: look where the attention falls. The code below the first picture is lane A’s, below the second lane B’s.';
+  'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B is how attention began, in 2014: one recurrent network reads from left to right, another writes, and looks back by additive attention. What reads from left to right knows a word only once it has read it: look where the attention falls.';
 
 /** @type {Record<import('../../model/training/schemes.js').Scheme, ChoiceText>} */
 export const schemeNames = {

@@ -31,7 +31,7 @@ export const costs = {
     path: inLine('1'),
   },
   window: {
-    operations: inLine(String.raw`\approx 2 ${n}\,(2${w} + 1)\,${d},\; ${w} = @`),
+    operations: inLine(String.raw`{\approx 2 ${n}\,(2${w} + 1)\,${d},}\;\allowbreak {${w} = @}`),
     sequential: inLine('1'),
     path: inLine(String.raw`\lceil (${n}-1)/2${w} \rceil`),
   },

@@ -1,0 +1,123 @@
+import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { exclusionCode } from '../../model/exclusionCode.js';
+import { firstQuery } from '../../model/wall/patterns.js';
+
+/**
+ * Programs for what each head of the language model does: a line for each, layer by layer, with its shares
+ * of attention for the previous token, the first one, the same one, what followed that, and places alone.
+ * @param {import('../../model/sentence.js').SentenceSettings} given
+ * @param {import('../../model/language/languagePrograms.js').Learned} learned
+ */
+export function wallCode(given, learned) {
+  const { javascript, cpp, python } = learned.modelCode(given, learned);
+  const masks = exclusionCode(given, learned.ids.length);
+  const { numLayers } = learned.config;
+  const { causal } = given;
+  return {
+    python: pythonProgram({
+      body: `${python}
+${masks.python.before}
+
+def look(ids):
+    """What every head of every layer looks at: (heads, n, n)."""
+    x, found = embed(ids)[None], []
+    for each in encoder:
+        found.append(each.self_attn(each.norm1(x), attn_mask=~attends)[1][0])
+        x = each(x, src_mask=~attends)
+    return torch.cat(found)
+
+# Reversed, what stays where it is depends on places alone.
+weights, reversed_weights = look(ids), look(ids.flip(0))
+twins = (ids[:, None] == ids[None, :]) & (key ${causal ? '<' : '!='} query)
+after_twins = torch.nn.functional.pad(twins, (1, -1))
+late = torch.arange(n)[attends.any(1) & (torch.arange(n) >= ${firstQuery})]
+again = torch.arange(n)[attends.any(1) & twins.any(1)]
+shares = torch.stack((
+    weights[:, late, late - 1].mean(1),
+    weights[:, late, 0].mean(1),
+    (weights * twins).sum(2)[:, again].mean(1),
+    (weights * after_twins).sum(2)[:, again].mean(1),
+    torch.minimum(weights, reversed_weights).sum(2)[:, late].mean(1),
+), dim=1)`,
+      result: 'shares',
+    }),
+    cpp: cppProgram({
+      body: `${cpp}
+${masks.cpp.before}
+
+/// What every head of every layer looks at, n × n weights each.
+const std::int64_t num_layers = ${numLayers};
+const auto look = [&](const std::vector<std::int64_t>& ids) {
+  std::vector<float> all(num_layers * num_heads * n * n), x = embed(ids);
+  std::vector<attn::Tensor> weights;
+  for (std::int64_t layer = 0; layer < num_layers; ++layer) {
+    weights.emplace_back(all.data() + layer * num_heads * n * n,
+                         std::initializer_list<std::int64_t>{1, num_heads, n, n});
+  }
+  encoder.forward(view(x), view(x), {.attention = {${masks.cpp.options.join(', ')}}, .weights = weights});
+  return all;
+};
+// Reversed, what stays where it is depends on places alone.
+const std::vector<float> all = look(ids), reversed = look({ids.rbegin(), ids.rend()});
+
+std::vector<float> shares;
+for (std::int64_t head = 0; head < num_layers * num_heads; ++head) {
+  float previous = 0, first = 0, same = 0, followed = 0, place = 0, queries = 0, again = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float* const row = all.data() + (head * n + i) * n;
+    const float* const other = reversed.data() + (head * n + i) * n;
+    if (*std::max_element(row, row + n) == 0) continue;
+    if (i >= ${firstQuery}) {
+      queries += 1;
+      previous += row[i - 1];
+      first += row[0];
+      for (std::int64_t j = 0; j < n; ++j) place += std::min(row[j], other[j]);
+    }
+    bool has_twin = false;
+    for (std::int64_t j = 0; j < ${causal ? 'i' : 'n'}; ++j) {
+      if (${causal ? '' : 'j == i || '}ids[j] != ids[i]) continue;
+      has_twin = true;
+      same += row[j];
+      if (j + 1 < n) followed += row[j + 1];
+    }
+    if (has_twin) again += 1;
+  }
+  shares.insert(shares.end(), {previous / queries, first / queries, same / again, followed / again, place / queries});
+}`,
+      ...{ result: 'shares', rows: 'num_layers * num_heads', columns: '5' },
+      includes: ['<algorithm>', '<initializer_list>'],
+    }),
+    javascript: javascriptProgram({
+      body: `${javascript}
+${masks.javascript.before}
+
+/** What every head of every layer looks at, n × n weights each. */
+const look = (ids) => {
+  const attention = { ${masks.javascript.options.join(', ')} };
+  const { weights } = encoder.forward(embed(ids), { attention, needWeights: true });
+  const heads = Array.from({ length: numHeads }, (_, head) => head * n * n);
+  return weights.flatMap(({ data }) => heads.map((start) => data.subarray(start, start + n * n)));
+};
+// Reversed, what stays where it is depends on places alone.
+const [all, reversed] = [look(ids), look(ids.toReversed())];
+const twins = ids.map((id, i) =>
+  ids.flatMap((other, j) => (other === id && ${causal ? 'j < i' : 'j !== i'} ? [j] : [])),
+);
+const sum = (all, of) => all.reduce((total, each) => total + of(each), 0);
+const mean = (all, of) => sum(all, of) / all.length;
+const shares = all.map((weights, head) => {
+  const asking = [...ids.keys()].filter((i) => weights.subarray(i * n, (i + 1) * n).some(Boolean));
+  const [late, again] = [asking.filter((i) => i >= ${firstQuery}), asking.filter((i) => twins[i].length)];
+  return [
+    mean(late, (i) => weights[i * n + i - 1]),
+    mean(late, (i) => weights[i * n]),
+    mean(again, (i) => sum(twins[i], (j) => weights[i * n + j])),
+    mean(again, (i) => sum(twins[i], (j) => (j + 1 < n ? weights[i * n + j + 1] : 0))),
+    mean(late, (i) => sum(ids.map((_, j) => i * n + j), (at) => Math.min(weights[at], reversed[head][at]))),
+  ];
+});
+const found = { data: Float32Array.from(shares.flat()), shape: [shares.length, 5] };`,
+      result: 'found',
+    }),
+  };
+}

@@ -1,0 +1,31 @@
+import { ids, testLanguagePrograms } from '../../../../tests/languagePrograms.js';
+import { here } from '../../model/tasks/language.js';
+import { wall } from '../../model/wall/wall.js';
+import { wallCode } from './code.js';
+
+/** Of each head of each layer, in the order of the page. @param {any} given @param {any} model */
+function sharesOnPage(given, model) {
+  here.model = model;
+  return [...wall({ ...given, ids })].flatMap((progress) =>
+    progress && 'layer' in progress
+      ? progress.found.shares.flatMap(
+          ({ previousToken, firstToken, sameToken, induction, place }) =>
+            [previousToken, firstToken, sameToken, induction, place].map(Number),
+        )
+      : [],
+  );
+}
+
+for (const [what, masks] of /** @type {const} */ ([
+  ['what every head does', {}],
+  ['what every head does without a mask', { causal: false }],
+  ['what every head does within a window', { causal: false, window: 2, validLen: 5 }],
+])) {
+  /** @type {import('../../model/sentence.js').SentenceSettings} */
+  let given;
+  await testLanguagePrograms(
+    what,
+    (settings, learned) => wallCode((given = { ...settings, ...masks }), learned),
+    (model) => sharesOnPage(given, model),
+  );
+}
