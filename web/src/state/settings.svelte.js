@@ -103,7 +103,7 @@ export function mirrorSettingsInUrl() {
     const read = (/** @type {HashChangeEvent} */ { newURL }) => {
       if (place.isInHistory) return;
       // The address itself may have been written over since.
-      const { hash } = new URL(newURL);
+      const hash = newURL.replace(/^[^#]*/, '');
       link = linkOf(hash);
       Object.assign(settings, hash.length > 1 ? parseSettings(hash) : beginning);
       place.follow(hash);
