@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "allocation.hpp"
@@ -157,12 +158,12 @@ void expect_matches_reference(const AttentionProblem& p, Random& random, attn::C
   compare("sinks", got.sinks, call.sinks);
 }
 
-/// One query, one key, less and more than a block of queries, a tile and a chunk of keys, widths
-/// that are no whole vectors, grouped heads.
+/// One query, one key, less and more than a block of queries, a tile and a chunk of keys of each
+/// length, widths that are no whole vectors, grouped heads.
 std::vector<AttentionSizes> typical_sizes() {
   return {{1, 1, 1, 1, 1, 1, 1},     {2, 4, 2, 1, 1, 8, 8},     {1, 2, 1, 1, 300, 20, 12},
           {1, 3, 3, 7, 5, 3, 17},    {1, 2, 1, 50, 257, 16, 5}, {1, 2, 2, 47, 63, 31, 33},
-          {1, 2, 2, 49, 65, 64, 64}, {1, 1, 1, 97, 520, 5, 9}};
+          {1, 2, 2, 49, 65, 64, 64}, {1, 1, 1, 97, 520, 5, 9},  {1, 4, 4, 50, 1030, 8, 8}};
 }
 
 TEST_P(AttentionBackwardTest, sizes_and_layouts) {
@@ -289,8 +290,11 @@ TEST_P(AttentionBackwardTest, bits_do_not_depend_on_the_number_of_threads) {
 
 TEST_P(AttentionBackwardTest, bits_in_causal_order_do_not_depend_on_the_number_of_threads) {
   Random random;
-  for (const bool windowed : {false, true}) {
-    AttentionProblem p({2, 4, 2, 350, 600, 24, 20}, random);
+  // A head for each thread, threads that share one, and chunks of each length.
+  const AttentionSizes shapes[] = {
+      {2, 4, 2, 350, 600, 24, 20}, {1, 1, 1, 500, 500, 24, 20}, {1, 4, 4, 90, 1100, 8, 8}};
+  for (const auto& [shape, windowed] : {std::pair(0, false), {0, true}, {1, false}, {2, false}}) {
+    AttentionProblem p(shapes[shape], random);
     p.causal = true;
     p.diagonal = Diagonal::bottom_right();
     if (windowed) p.window = attn::Window{.left = 77};

@@ -10,6 +10,7 @@
 #include "kernels/training/optimizers.hpp"
 #include "kernels/training/pooling_gradient.hpp"
 #include "kernels/training/recurrent_gradient.hpp"
+#include "kernels/training/row_dots.hpp"
 #include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {
@@ -20,6 +21,7 @@ constexpr TrainingTable make_training_table() noexcept {
   return {
       .instruction_set = Isa::kInstructionSet,
       .gradient_queries = kBlockQueries,
+      .gradient_keys = &gradient_keys<Isa>,
       .padded_row = &padded_row<Isa>,
       .row_dots = &row_dots<Isa>,
       .column_sums = &column_sums<Isa>,

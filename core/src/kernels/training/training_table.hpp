@@ -6,10 +6,6 @@
 /// that only infers links none of it. The rules are those of KernelTable.
 namespace attn::kernels {
 
-/// Keys of one task of attention's backward pass: their gradients stay in a second-level cache
-/// while all queries pass by.
-inline constexpr index kGradientKeys = 256;
-
 /// What the backward pass of a head has beside AttentionHead.
 struct AttentionGradientHead {
   const float* output_gradient = nullptr;  ///< (num_queries, value_dim)
@@ -46,11 +42,11 @@ struct AttentionGradientHead {
 /// The keys that a task of the backward pass has: copies of their rows in whole vectors, and the
 /// gradients that queries have added so far.
 struct KeyChunk {
-  index key_begin = 0;  ///< a multiple of kGradientKeys
+  index key_begin = 0;  ///< a multiple of gradient_keys
   index key_end = 0;
-  float* keys = nullptr;             ///< (kGradientKeys, head_dim in whole vectors)
+  float* keys = nullptr;             ///< (gradient_keys, head_dim in whole vectors)
   float* key_gradients = nullptr;    ///< the same
-  float* values = nullptr;           ///< (kGradientKeys, value_dim in whole vectors)
+  float* values = nullptr;           ///< (gradient_keys, value_dim in whole vectors)
   float* value_gradients = nullptr;  ///< the same
   bool is_finite = true;             ///< whether keys and values are
 };
@@ -230,6 +226,9 @@ struct TrainingTable {
 
   /// Queries of a block.
   index gradient_queries;
+  /// Keys of a task of attention's backward pass, whose gradients stay in a second-level cache
+  /// while all queries pass by; of so many key heads with so many keys. A multiple of every tile.
+  index (*gradient_keys)(index keys, index heads) noexcept;
   /// Floats of a row in whole vectors.
   index (*padded_row)(index dim) noexcept;
 

@@ -1,0 +1,121 @@
+#pragma once
+
+// What attention's backward pass keeps while a block of queries meets a chunk of keys.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/attention.hpp"
+#include "kernels/training/training_table.hpp"
+
+namespace attn::kernels {
+
+/// Keys of a tile.
+inline constexpr index kGradientTile = 64;
+
+template <class Isa>
+index padded_row(index dim) noexcept {
+  return round_up(dim, kWidth<Isa>);
+}
+
+/// Queries that tiles leave out together: at least a vector of any instruction set.
+inline constexpr index kGradientGroup = 16;
+
+/// Floats between the rows of a tile that is transposed to (queries × keys).
+inline constexpr index kGradientRow = kGradientTile + kPanelWidth;
+
+/// What becomes of a score on its way to a weight, beside scale and exclusion by key ranges.
+template <class Isa>
+struct GradientSteps {
+  explicit GradientSteps(const AttentionHead& head, const AttentionGradientHead& gradient) noexcept
+      : softcap(head.softcap > 0),
+        relative_keys(gradient.relative_keys != nullptr),
+        relative_values(head.relative_values != nullptr),
+        in_log2(!softcap && !relative_keys && !head.bias && !head.distance_bias),
+        scores_by_row(head.mask || !in_log2),
+        dropout(head.random_words != nullptr),
+        gradients_by_row(softcap || relative_keys || gradient.scores || gradient.bias ||
+                         gradient.distances),
+        only_ranges(!scores_by_row && !relative_values && !dropout),
+        shows_tiles(gradient.scores || gradient.weights) {}
+
+  bool softcap;
+  bool relative_keys;
+  bool relative_values;
+  bool in_log2;        ///< log2 e is folded into the queries
+  bool scores_by_row;  ///< scores take steps along the keys of a query
+  bool dropout;
+  bool gradients_by_row;  ///< so do their gradients
+  bool only_ranges;       ///< of keys say what is excluded, and weights take no further step
+  bool shows_tiles;       ///< what belongs to every score of a tile is asked for
+};
+
+/// The scratch memory of one block of queries.
+template <class Isa>
+struct GradientScratch {
+  static index size(const AttentionHead& head) noexcept {
+    GradientScratch scratch;
+    scratch.lay_out(head, nullptr);
+    return scratch.floats;
+  }
+
+  GradientScratch() = default;
+  GradientScratch(const AttentionHead& head, float* memory) noexcept { lay_out(head, memory); }
+
+  void lay_out(const AttentionHead& head, float* memory) noexcept {
+    const auto take = [&](float*& part, index count) {
+      part = memory ? memory + floats : nullptr;
+      floats += kBlockQueries * count;
+    };
+    const index relative = round_up(2 * head.max_distance + 1, kPanelWidth) + kPanelWidth;
+    take(weights, kGradientTile);
+    take(gradients, kGradientTile);
+    take(kept, kGradientTile);
+    take(rows, kGradientRow);
+    take(slopes, kGradientRow);
+    take(queries, head.head_dim);
+    take(output_gradients, head.value_dim);
+    take(query_rows, padded_row<Isa>(head.head_dim));
+    take(output_gradient_rows, padded_row<Isa>(head.value_dim));
+    take(log_sum_exp, 1);
+    take(delta, 1);
+    float* ranges = nullptr;
+    take(ranges, 2);
+    key_begin = reinterpret_cast<std::int32_t*>(ranges);
+    key_end = ranges ? key_begin + kBlockQueries : nullptr;
+    relative_row = relative;
+    take(key_products, relative);
+    take(value_products, relative);
+    take(key_distances, relative);
+    take(value_distances, relative);
+    take(columns, relative);
+    const index widest = std::max(padded_row<Isa>(head.head_dim), padded_row<Isa>(head.value_dim));
+    kept_rows = memory ? memory + floats : nullptr;
+    floats += std::max({kGradientTile, kBlockQueries, 2 * head.max_distance + 1}) * widest;
+  }
+
+  float* weights = nullptr;               ///< kGradientTile × kBlockQueries: scores, then weights
+  float* gradients = nullptr;             ///< the same: dP, then dS
+  float* kept = nullptr;                  ///< the same: what dropout multiplies weights by
+  float* rows = nullptr;                  ///< kBlockQueries × kGradientRow: a tile, transposed
+  float* slopes = nullptr;                ///< the same: the derivative of the softcap
+  float* queries = nullptr;               ///< head_dim × kBlockQueries, scaled
+  float* output_gradients = nullptr;      ///< value_dim × kBlockQueries
+  float* query_rows = nullptr;            ///< kBlockQueries × head_dim in whole vectors
+  float* output_gradient_rows = nullptr;  ///< kBlockQueries × value_dim in whole vectors
+  float* log_sum_exp = nullptr;  ///< per query, in units of ln 2; 0 where nothing is attended to
+  float* delta = nullptr;        ///< per query
+  std::int32_t* key_begin = nullptr;
+  std::int32_t* key_end = nullptr;
+  // Of Shaw's distances: kBlockQueries × relative_row.
+  index relative_row = 0;
+  float* key_products = nullptr;     ///< scale · q·a_c
+  float* value_products = nullptr;   ///< dO·b_c
+  float* key_distances = nullptr;    ///< dS summed per distance
+  float* value_distances = nullptr;  ///< weights summed per distance
+  float* columns = nullptr;          ///< one of these, transposed: relative_row × kBlockQueries
+  float* kept_rows = nullptr;        ///< rows of keys, queries or distances, in whole vectors
+  index floats = 0;
+};
+
+}  // namespace attn::kernels

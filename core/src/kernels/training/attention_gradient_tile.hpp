@@ -1,0 +1,153 @@
+#pragma once
+
+// The steps of attention's backward pass for one tile of scores, (keys × queries): its five
+// products, weights and their gradients, and what is left out of it.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/training/attention_gradient_scratch.hpp"
+
+namespace attn::kernels {
+
+/// Copies rows, each filled up with zeros to whole vectors. Returns whether all of them are finite.
+template <class Isa>
+bool copy_padded(index rows, index cols, const float* from, index from_row, index from_col,
+                 float* to) noexcept {
+  using F = Floats<Isa>;
+  const index row = padded_row<Isa>(cols);
+  for (index i = 0; i < rows; ++i) {
+    copy_row<Isa>(cols, from + i * from_row, from_col, to + i * row, 1);
+    if (cols < row) std::fill(to + i * row + cols, to + (i + 1) * row, 0.0F);
+  }
+  // Zero times what is not finite is NaN.
+  F zeros(0.0F);
+  for (index i = 0; i < rows * row; i += kWidth<Isa>) {
+    zeros += F::load_unaligned(to + i) * F(0.0F);
+  }
+  return xsimd::reduce_add(zeros) == 0.0F;
+}
+
+/// tile_ji = row_j · q_i for rows [0, keys) and the queries of a block from `first` on, transposed.
+template <class Isa>
+ATTN_INLINE void multiply_queries(index keys, index depth, const float* rows, index row,
+                                  const float* queries, index first, index lanes,
+                                  float* tile) noexcept {
+  for (index j = 0; j < keys; j += Isa::kScoreRows) {
+    for_columns<Isa, Isa::kScoreVectors>(
+        lanes,
+        [&](index col, auto vectors) __attribute__((always_inline)) {
+          const float* b[vectors];
+          unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+            b[v] = queries + col + v * kWidth<Isa>;
+          });
+          product_rows<Isa, Isa::kScoreRows, vectors, TileFinish::kStore, kAnyStride, 1>(
+              std::min<index>(Isa::kScoreRows, keys - j), depth, rows + j * row, row, b,
+              kBlockQueries, tile + j * kBlockQueries + col, kBlockQueries);
+        },
+        first);
+  }
+}
+
+/// sums_j += Σ_i tile_ji · row_i: a tile along its queries.
+template <class Isa>
+ATTN_INLINE void sum_over_queries(index keys, index queries, const float* tile, const float* rows,
+                                  index row, float* sums) noexcept {
+  for_columns<Isa, Isa::kVectors>(row, [&](index col, auto vectors) __attribute__((always_inline)) {
+    const float* b[vectors];
+    unroll<vectors>([&](auto v)
+                        __attribute__((always_inline)) { b[v] = rows + col + v * kWidth<Isa>; });
+    for (index j = 0; j < keys; j += Isa::kValueRows) {
+      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kAdd, kBlockQueries, 1>(
+          std::min<index>(Isa::kValueRows, keys - j), queries, tile + j * kBlockQueries, 0, b, row,
+          sums + j * row + col, row);
+    }
+  });
+}
+
+/// sums_i += Σ_j tile_ji · row_j: a tile along its keys.
+template <class Isa>
+ATTN_INLINE void sum_over_keys(index queries, index keys, const float* tile, const float* rows,
+                               index row, float* sums) noexcept {
+  for_columns<Isa, Isa::kVectors>(row, [&](index col, auto vectors) __attribute__((always_inline)) {
+    const float* b[vectors];
+    unroll<vectors>([&](auto v)
+                        __attribute__((always_inline)) { b[v] = rows + col + v * kWidth<Isa>; });
+    for (index i = 0; i < queries; i += Isa::kValueRows) {
+      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kAdd, 1, kBlockQueries>(
+          std::min<index>(Isa::kValueRows, queries - i), keys, tile + i, 0, b, row,
+          sums + i * row + col, row);
+    }
+  });
+}
+
+/// From scores and dP to weights and dS.
+template <class Isa, int Vectors>
+ATTN_INLINE void weigh(index keys, index col, const GradientScratch<Isa>& scratch) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  F shift[Vectors], delta[Vectors], rounder[Vectors], lowest[Vectors];
+  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    shift[v] = F::load_unaligned(scratch.log_sum_exp + col + v * kW);
+    delta[v] = F::load_unaligned(scratch.delta + col + v * kW);
+    rounder[v] = F(kExponentRounder);
+    lowest[v] = F(-127.0F);
+  });
+  for (index j = 0; j < keys; ++j) {
+    float* weights = scratch.weights + j * kBlockQueries + col;
+    float* gradients = scratch.gradients + j * kBlockQueries + col;
+    F p[Vectors], score[Vectors];
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      score[v] = F::load_unaligned(weights + v * kW);
+      p[v] = score[v] - shift[v];
+    });
+    exp2_shifted<Isa, Vectors>(p, rounder, lowest);
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      const auto excluded = score[v] == F(kMinusInfinity);
+      const F slope = F::load_unaligned(gradients + v * kW) - delta[v];
+      xsimd::select(excluded, F(0.0F), p[v]).store_unaligned(weights + v * kW);
+      xsimd::select(excluded, F(0.0F), p[v] * slope).store_unaligned(gradients + v * kW);
+    });
+  }
+}
+
+/// Sets scores outside each query's range of keys to −∞, of the queries from `first` on.
+template <class Isa>
+void exclude_keys(index first, index lanes, index key0, index keys,
+                  const GradientScratch<Isa>& scratch) noexcept {
+  using F = Floats<Isa>;
+  using I = xsimd::as_integer_t<F>;
+  for (index i = first; i < lanes; i += kWidth<Isa>) {
+    const I begin = I::load_unaligned(scratch.key_begin + i);
+    const I end = I::load_unaligned(scratch.key_end + i);
+    for (index j = 0; j < keys; ++j) {
+      const I key(static_cast<std::int32_t>(key0 + j));
+      float* scores = scratch.weights + j * kBlockQueries + i;
+      xsimd::select(xsimd::batch_bool_cast<float>((key < begin) | (key >= end)), F(kMinusInfinity),
+                    F::load_unaligned(scores))
+          .store_unaligned(scores);
+    }
+  }
+}
+
+/// Multiplies each of a tile's numbers by that of another one.
+template <class Isa>
+void multiply_tile(index keys, index lanes, const float* factors, float* tile) noexcept {
+  using F = Floats<Isa>;
+  for (index j = 0; j < keys; ++j) {
+    for (index i = j * kBlockQueries; i < j * kBlockQueries + lanes; i += kWidth<Isa>) {
+      (F::load_unaligned(tile + i) * F::load_unaligned(factors + i)).store_unaligned(tile + i);
+    }
+  }
+}
+
+/// A tile (keys × queries) as rows (queries × keys), for `body(r, row)`, and back, times `factor`.
+template <class Isa, class Body>
+ATTN_INLINE void by_row(index keys, index count, float* tile, float factor,
+                        const GradientScratch<Isa>& scratch, Body&& body) noexcept {
+  transpose<Isa>(keys, count, tile, kBlockQueries, 1, 1.0F, scratch.rows, kGradientRow);
+  for (index r = 0; r < count; ++r) body(r, scratch.rows + r * kGradientRow);
+  transpose<Isa>(count, keys, scratch.rows, kGradientRow, 1, factor, tile, kBlockQueries);
+}
+
+}  // namespace attn::kernels

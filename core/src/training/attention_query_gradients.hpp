@@ -1,0 +1,149 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "attention/attention_plan.hpp"
+#include "kernels/kernel_table.hpp"
+#include "runtime/execution.hpp"
+#include "runtime/threads.hpp"
+#include "training/attention_backward_problem.hpp"
+#include "validation.hpp"
+
+namespace attn::training {
+
+/// What a chunk of keys adds to the gradient of a block of queries.
+struct QueryGradientPart {
+  float* rows;  ///< (queries of a block, head_dim in whole vectors)
+  QueryGradientPart* next;
+  std::int32_t turn;
+  bool is_zero;
+  std::int32_t is_waiting;  ///< whether it is still to be added
+};
+
+/// Adds to the gradients of queries what the chunks of keys give that a block of them may attend
+/// to, in their order. That is what makes the sum's bits independent of the number of threads.
+/// Whose turn has not come does not wait for it: the part is left, and who adds the one before it
+/// adds it, too.
+class QueryGradients {
+ public:
+  /// Each thread has as much memory as lets it be some parts ahead, where threads share heads.
+  QueryGradients(const AttentionPlan& plan, index block_queries, index chunk_keys, index row,
+                 bool shares_heads, runtime::Execution& run)
+      : problem_(plan.problem()),
+        run_(run),
+        block_queries_(block_queries),
+        row_(row),
+        blocks_(pieces(problem_.num_queries, block_queries)) {
+    const index tables = problem_.tables();
+    first_ = run.take<std::int32_t>(tables * blocks_, "attention turns");
+    end_ = run.take<std::int32_t>(tables * blocks_, "attention turns");
+    const index sums =
+        validation::product("query", {problem_.batch, problem_.query_heads, blocks_});
+    sums_ = run.take<Sum>(sums, "attention turns");
+    std::fill_n(sums_, sums, Sum{});
+    for (index b = 0; b < tables; ++b) {
+      for (index block = 0; block < blocks_; ++block) {
+        index begin = problem_.num_keys, end = 0;
+        const index first = block * block_queries;
+        for (index i = first; i < std::min(first + block_queries, problem_.num_queries); ++i) {
+          if (plan.key_begin(b, i) >= plan.key_end(b, i)) continue;
+          begin = std::min(begin, plan.key_begin(b, i));
+          end = std::max(end, plan.key_end(b, i));
+        }
+        first_[b * blocks_ + block] = static_cast<std::int32_t>(begin / chunk_keys);
+        end_[b * blocks_ + block] =
+            begin < end ? static_cast<std::int32_t>(pieces(end, chunk_keys)) : 0;
+      }
+    }
+    // In causal order each chunk begins so many blocks later than the one before it.
+    constexpr index kMostParts = 64;
+    const index threads = run.num_threads();
+    const index ahead = std::min(2 * threads * pieces(chunk_keys, block_queries), kMostParts);
+    parts_per_thread_ = shares_heads ? std::max<index>(std::min(blocks_, ahead), 1) : 1;
+    const index parts = threads * parts_per_thread_;
+    parts_ = run.take<QueryGradientPart>(parts, "attention gradients");
+    const index size = block_queries * row;
+    float* rows = run.floats(validation::product("query", {parts, size}), "attention gradients");
+    for (index i = 0; i < parts; ++i) parts_[i] = {rows + i * size, nullptr, 0, true, 0};
+  }
+
+  index blocks() const noexcept { return blocks_; }
+
+  /// Whether a block of queries may attend to keys of a chunk.
+  bool takes_part(index b, index block, index chunk) const noexcept {
+    const index at = problem_.table_of(b) * blocks_ + block;
+    return first_[at] <= chunk && chunk < end_[at];
+  }
+
+  /// A part of this thread's that is free. If none is, it waits for chunks before this one: they
+  /// have begun before it did, so they will end.
+  QueryGradientPart& open(int thread) noexcept {
+    QueryGradientPart* const parts = parts_ + thread * parts_per_thread_;
+    while (true) {
+      for (index i = 0; i < parts_per_thread_; ++i) {
+        if (__atomic_load_n(&parts[i].is_waiting, __ATOMIC_ACQUIRE) == 0) return parts[i];
+      }
+      runtime::yield();
+    }
+  }
+
+  /// Adds a part to `gradient` (B, Hq, Nq, D), when its turn has come; is_zero says whether there
+  /// is nothing to add.
+  void close(QueryGradientPart& part, index b, index h, index block, index chunk,
+             const Tensor& gradient) noexcept {
+    Sum& sum = sums_[(b * problem_.query_heads + h) * blocks_ + block];
+    part.turn = static_cast<std::int32_t>(chunk) - first_[problem_.table_of(b) * blocks_ + block];
+    part.is_waiting = 1;
+    // std::atomic_ref is missing from the standard library of Emscripten 3.1.
+    while (__atomic_exchange_n(&sum.is_held, 1, __ATOMIC_ACQUIRE) != 0) runtime::yield();
+    part.next = sum.waiting;
+    sum.waiting = &part;
+    for (QueryGradientPart** link = &sum.waiting; *link;) {
+      QueryGradientPart& next = **link;
+      if (next.turn != sum.turn) {
+        link = &next.next;
+        continue;
+      }
+      *link = next.next;
+      if (!next.is_zero && !gradient.is_none()) add(next, b, h, block, gradient);
+      ++sum.turn;
+      __atomic_store_n(&next.is_waiting, 0, __ATOMIC_RELEASE);
+      link = &sum.waiting;
+    }
+    __atomic_store_n(&sum.is_held, 0, __ATOMIC_RELEASE);
+  }
+
+ private:
+  /// Of a block of queries of a head.
+  struct Sum {
+    QueryGradientPart* waiting;
+    std::int32_t turn;  ///< how many chunks have been added
+    std::int32_t is_held;
+  };
+
+  void add(const QueryGradientPart& part, index b, index h, index block,
+           const Tensor& to) const noexcept {
+    const index first = block * block_queries_;
+    kernels::ElementwiseArgs sum;
+    sum.rows = std::min(block_queries_, problem_.num_queries - first);
+    sum.cols = problem_.head_dim;
+    sum.a = sum.out = to.pointer(b, h, first);
+    sum.a_row = sum.out_row = to.stride(2);
+    sum.a_col = sum.out_col = to.stride(3);
+    sum.b = part.rows;
+    sum.b_row = row_;
+    run_.kernels().add(sum);
+  }
+
+  const AttentionProblem& problem_;
+  runtime::Execution& run_;
+  index block_queries_, row_, blocks_;
+  index parts_per_thread_;
+  std::int32_t* first_;       ///< (tables, blocks): the first chunk
+  std::int32_t* end_;         ///< and the one after the last
+  Sum* sums_;                 ///< (B, Hq, blocks)
+  QueryGradientPart* parts_;  ///< (threads, parts_per_thread)
+};
+
+}  // namespace attn::training
