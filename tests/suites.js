@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { arch, availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 import { buildCppReference, buildPackage, buildSite, kVariants } from '../wasm/toolchain/build.js';
 import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
@@ -91,7 +91,8 @@ const kAllSuites = [
   { name: 'format', needs: ['clangFormat'], run: checks(formatCpp, formatJavaScript) },
   { name: 'lint', needs: ['doxygen'], run: checks(eslint, cppReference) },
   { name: 'types', run: checks(svelteCheck) },
-  { name: 'native', needs: kNativeNeeds, run: googleTest('release') },
+  // Its objects are compiled once more, as parts of other projects, unless there is a cache.
+  { name: 'native', needs: [...kNativeNeeds, 'compilerCache'], run: googleTest('release') },
   {
     name: 'asan',
     needs: [...kNativeNeeds, 'clang'],
@@ -122,7 +123,7 @@ const kAllSuites = [
   },
   {
     name: 'consumer',
-    needs: [...kNativeNeeds, 'mpi'],
+    needs: [...kNativeNeeds, 'compilerCache', 'mpi'],
     run: nodeTest(
       'consumer',
       ['tests/consumer'],
@@ -178,16 +179,15 @@ const kAllSuites = [
     name: 'browser',
     needs: [...kWasmNeeds, 'chromium', 'firefox'],
     needsEmscripten: true,
-    run: nodeTest(
-      'browser',
-      ['tests/browser'],
-      async (env) => {
-        await buildPackage(env);
-        await buildSite();
-      },
-      // A browser uses all cores, and some tests look whether the page keeps up.
-      { timeoutSeconds: kBrowserTimeoutSeconds, atOnce: 1 },
-    ),
+    run: browserTest('browser'),
+  },
+  {
+    name: 'browser-whole',
+    needs: [...kWasmNeeds, 'chromium', 'firefox'],
+    needsEmscripten: true,
+    onRequest: true,
+    // The pictures of all chapters.
+    run: browserTest('browser-whole', { ATTN_EVERYTHING: '1' }),
   },
 ];
 
@@ -322,44 +322,84 @@ function countGoogleTests(report) {
  * @param {(env: Record<string, string>) => Promise<void>} build
  * @param {object} [options]
  * @param {number} [options.timeoutSeconds]  of each file
- * @param {number} [options.atOnce]  files that run at a time
+ * @param {string[]} [options.alone]  files that run one after the other, when the rest has ended
+ * @param {Record<string, string>} [options.settings]  further environment variables
  * @returns {Suite['run']}
  */
 function nodeTest(
   name,
   folders,
   build,
-  // Node's own default keeps a core for itself; of two that is one file after the other.
-  { timeoutSeconds = kTestTimeoutSeconds, atOnce = availableParallelism() } = {},
+  { timeoutSeconds = kTestTimeoutSeconds, alone = [], settings = {} } = {},
 ) {
-  return async (step, env) => {
+  return async (step, commonEnv) => {
+    const env = { ...commonEnv, ...settings };
     step('building');
     await build(env);
     step('testing');
     const files = folders.flatMap(testFilesIn);
-    const report = join(kReportFolder, `${name}.tap`);
-    const reporters = { spec: 'stdout', tap: report };
-    const args = ['--test', `--test-timeout=${timeoutSeconds * 1000}`];
-    args.push(`--test-concurrency=${atOnce}`);
-    for (const [reporter, destination] of Object.entries(reporters)) {
-      args.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`);
-    }
     if (files.length === 0) throw new SetupError(`No *.test.js in ${folders.join(', ')}.`);
-    const output = await outputOf(process.execPath, [...nodeFlags(), ...args, ...files], {
-      ...env,
-      CHROMIUM: findChromium() ?? '',
-    });
-    const count = (/** @type {string} */ name) =>
-      Number(readReport(report).match(new RegExp(`^# ${name} (\\d+)$`, 'm'))?.[1] ?? NaN);
-    const [passed, failed, skipped] = [
-      count('pass'),
-      count('fail') + count('cancelled'),
-      count('skipped') + count('todo'),
-    ];
-    if (Number.isNaN(passed + failed + skipped))
-      return { passed: 0, failed: 1, skipped: 0, output };
-    return { passed, failed, skipped, output };
+    const isAlone = (/** @type {string} */ file) => alone.includes(basename(file, '.test.js'));
+    const total = { passed: 0, failed: 0, skipped: 0, output: '' };
+    for (const [part, some, atOnce] of /** @type {const} */ ([
+      // Node's own default keeps a core for itself; of two that is one file after the other.
+      [name, files.filter((file) => !isAlone(file)), availableParallelism()],
+      [`${name}-alone`, files.filter(isAlone), 1],
+    ])) {
+      if (some.length === 0) continue;
+      const { output, ...counts } = await runTestFiles(part, some, env, { timeoutSeconds, atOnce });
+      addCounts(total, counts);
+      total.output += output;
+    }
+    return total;
   };
+}
+
+/**
+ * @param {string} name
+ * @param {Record<string, string>} [settings]  further environment variables
+ */
+function browserTest(name, settings = {}) {
+  const build = async (/** @type {Record<string, string>} */ env) => {
+    await buildPackage(env);
+    await buildSite();
+  };
+  return nodeTest(name, ['tests/browser'], build, {
+    timeoutSeconds: kBrowserTimeoutSeconds,
+    // These look whether the page keeps up.
+    alone: ['frames', 'longSentence', 'training'],
+    settings,
+  });
+}
+
+/**
+ * @param {string} name  of the report
+ * @param {string[]} files
+ * @param {Record<string, string>} env
+ * @param {{ timeoutSeconds: number, atOnce: number }} options  of each file, and how many at a time
+ * @returns {Promise<Result>}
+ */
+async function runTestFiles(name, files, env, { timeoutSeconds, atOnce }) {
+  const report = join(kReportFolder, `${name}.tap`);
+  const reporters = { spec: 'stdout', tap: report };
+  const args = ['--test', `--test-timeout=${timeoutSeconds * 1000}`];
+  args.push(`--test-concurrency=${atOnce}`);
+  for (const [reporter, destination] of Object.entries(reporters)) {
+    args.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`);
+  }
+  const output = await outputOf(process.execPath, [...nodeFlags(), ...args, ...files], {
+    ...env,
+    CHROMIUM: findChromium() ?? '',
+  });
+  const count = (/** @type {string} */ name) =>
+    Number(readReport(report).match(new RegExp(`^# ${name} (\\d+)$`, 'm'))?.[1] ?? NaN);
+  const [passed, failed, skipped] = [
+    count('pass'),
+    count('fail') + count('cancelled'),
+    count('skipped') + count('todo'),
+  ];
+  if (Number.isNaN(passed + failed + skipped)) return { passed: 0, failed: 1, skipped: 0, output };
+  return { passed, failed, skipped, output };
 }
 
 /**

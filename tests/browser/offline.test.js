@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { after, afterEach, before, beforeEach } from 'node:test';
 
-import { arrival, becomes, dist, openSite } from './site.js';
+import { arrival, becomes, dist, kPatience, openSite } from './site.js';
 
 /** @import { BrowserContext, Page } from 'playwright-core' */
 
@@ -28,7 +28,7 @@ after(async () => {
 beforeEach(async () => {
   site.deploy(dist);
   context = await site.browser.newContext();
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(kPatience);
 });
 afterEach(() => context.close());
 
@@ -63,9 +63,13 @@ async function visit(fragment = '') {
   await page.getByRole('contentinfo').waitFor();
   await page.evaluate(() => navigator.serviceWorker.ready);
   await page.waitForFunction(() => navigator.serviceWorker.controller);
-  await becomes(async () => (await keptUrls(page)).some((url) => url.endsWith('.wasm')), true);
+  await isKept(page, '.wasm');
   return page;
 }
+
+/** Waits until files of a kind have been put into a cache. @param {Page} page @param {string} ending */
+const isKept = (page, ending) =>
+  becomes(async () => (await keptUrls(page)).some((url) => url.endsWith(ending)), true);
 
 /** A page of another project on the same host. */
 async function elsewhere() {
@@ -115,6 +119,7 @@ test('the language model, once fetched, needs no network either', async () => {
   const learned = page.getByRole('radio', { name: 'learned', exact: true }).first();
   const chosen = learned.and(page.locator(':checked'));
   await chosen.waitFor();
+  for (const ending of ['.safetensors', '.json']) await isKept(page, ending);
   await context.setOffline(true);
   await page.reload();
   await chosen.waitFor();

@@ -129,7 +129,12 @@ test('the state is in the URL, and a link brings it back', async () => {
 
 test('following a link to other settings on the open page takes them over', async () => {
   const page = await site.open('#at=encoding');
-  await page.evaluate(() => (location.hash = '#text=two+words&heads=2&at=self-attention.weights'));
+  await page.evaluate(() => {
+    const here = location.href;
+    location.hash = '#text=two+words&heads=2&at=self-attention.weights';
+    // As the page does if its own settings are written at that moment.
+    history.replaceState(null, '', here);
+  });
   await page.getByRole('application', { name: '2 queries by 2 keys' }).first().waitFor();
   assert.equal(await page.getByRole('textbox').inputValue(), 'two words');
 });

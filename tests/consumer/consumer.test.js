@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 
 import { kBuildFolder, kRoot } from '../../wasm/toolchain/checkout.js';
+import { compiledOnce } from '../../wasm/toolchain/cmake.js';
 import { command, findProgram } from '../../wasm/toolchain/system.js';
 
 const kHere = import.meta.dirname;
@@ -24,7 +25,7 @@ const kStrict = '-std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werr
 const kCompilers = ['g++-12', 'g++-13', 'g++-14', 'clang++-14', 'clang++-19'].filter(findProgram);
 if (kCompilers.length === 0) kCompilers.push('c++');
 
-// As the release preset has it: with ccache nothing is compiled twice.
+// As the release preset has it, so that nothing is compiled twice.
 const kSettings = ['-DCMAKE_BUILD_TYPE=Release'];
 if (process.env.CI) kSettings.push('-DATTN_WARNINGS_AS_ERRORS=ON');
 
@@ -46,8 +47,10 @@ const run = (program, ...args) => command(program, args, { cwd: temporary });
  */
 async function build(name, source, ...settings) {
   const folder = join(kBuildFolder, `consumer-${name}`);
-  await run('cmake', '-G', 'Ninja', '-S', source, '-B', folder, ...kSettings, ...settings);
-  await run('cmake', '--build', folder);
+  const options = { cwd: temporary, env: compiledOnce() };
+  const configure = ['-G', 'Ninja', '-S', source, '-B', folder, ...kSettings, ...settings];
+  await command('cmake', configure, options);
+  await command('cmake', ['--build', folder], options);
   return folder;
 }
 

@@ -114,18 +114,18 @@ export { load } from './loader.js';
  * @typedef {import('./optimizers.js').AdamOptions} AdamOptions
  * @typedef {import('./optimizers.js').Model} Model
  * @typedef {import('./training.js').TrainingAttn} TrainingAttn
- * @typedef {import('./training.js').CrossEntropyOptions} CrossEntropyOptions
- * @typedef {import('./training.js').MseLossOptions} MseLossOptions
- * @typedef {import('./training.js').VariableAttentionOptions} VariableAttentionOptions
- * @typedef {import('./training.js').VariablePoolingOptions} VariablePoolingOptions
+ * @typedef {import('./losses.js').CrossEntropyOptions} CrossEntropyOptions
+ * @typedef {import('./losses.js').MseLossOptions} MseLossOptions
+ * @typedef {import('./attentionOfVariables.js').VariableAttentionOptions} VariableAttentionOptions
+ * @typedef {import('./poolingOfVariables.js').VariablePoolingOptions} VariablePoolingOptions
  * @typedef {import('./recordedLayers.js').BahdanauVariables} BahdanauVariables
- * @typedef {import('./training.js').RecurrentVariables} RecurrentVariables
- * @typedef {import('./training.js').AttentionTerms} AttentionTerms
- * @typedef {import('./training.js').VariableEncoderOptions} VariableEncoderOptions
- * @typedef {import('./training.js').VariableDecoderOptions} VariableDecoderOptions
- * @typedef {import('./training.js').ConstantScheduleOptions} ConstantScheduleOptions
- * @typedef {import('./training.js').CosineScheduleOptions} CosineScheduleOptions
- * @typedef {import('./training.js').InverseSqrtScheduleOptions} InverseSqrtScheduleOptions
+ * @typedef {import('./recordedLayers.js').RecurrentVariables} RecurrentVariables
+ * @typedef {import('./attentionOfVariables.js').AttentionTerms} AttentionTerms
+ * @typedef {import('./recordedLayers.js').VariableEncoderOptions} VariableEncoderOptions
+ * @typedef {import('./recordedLayers.js').VariableDecoderOptions} VariableDecoderOptions
+ * @typedef {import('./learningRates.js').ConstantScheduleOptions} ConstantScheduleOptions
+ * @typedef {import('./learningRates.js').CosineScheduleOptions} CosineScheduleOptions
+ * @typedef {import('./learningRates.js').InverseSqrtScheduleOptions} InverseSqrtScheduleOptions
  * @typedef {import('./models.js').ModelsAttn} ModelsAttn
  * @typedef {import('./languageModel.js').LanguageModelDescription} LanguageModelDescription
  * @typedef {import('./languageModel.js').LanguageModelLayer} LanguageModelLayer

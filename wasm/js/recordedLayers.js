@@ -2,8 +2,9 @@
 // recorded on its tape.
 
 import { AdditiveAttention } from './additiveAttention.js';
+import { kAttention } from './attentionOfVariables.js';
 import { kScoreNames, sizesOf, writeLengths } from './attentionOptions.js';
-import { kChoiceOfKeys, writeChoiceOfKeys } from './attentionPooling.js';
+import { kChoiceOfKeys } from './attentionPooling.js';
 import { BahdanauDecoder } from './bahdanauDecoder.js';
 import { Conv1d } from './conv1d.js';
 import { invalid } from './errors.js';
@@ -16,32 +17,88 @@ import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
 import { Linear } from './linear.js';
 import { MultiHeadAttention, writeLayerAttention } from './multiHeadAttention.js';
 import { checkOptions } from './options.js';
+import { writePooled } from './poolingOfVariables.js';
+import { isVariable } from './recording.js';
 import { RMSNorm } from './rmsNorm.js';
 import { GRU, RNN } from './recurrent.js';
 import { kForwardOptions, RotaryEmbedding, writePositions } from './rotaryEmbedding.js';
-import { requireTape, Variable } from './tape.js';
+import { requireTape } from './tape.js';
 import { checkIntegers, checkShapeIs, kHeadRanks, kRowRanks } from './tensor.js';
 import { layersOf } from './transformer.js';
 import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js';
 import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js';
 
+/** @import { ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { Call } from './call.js' */
+/** @import { Dropout } from './dropout.js' */
 /** @import { Names } from './options.js' */
 /** @import { StartAndDropout } from './positionalEncoding.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
-/** @import { Tape } from './tape.js' */
-/** @import { Integers } from './tensor.js' */
-/** @import { AttentionOfVariablesOptions, ChoiceOfKeys, TapeOption, VariableAttentionOptions, VariableDecoderOptions, VariableEncoderOptions } from './training.js' */
+/** @import { Tape, Variable } from './tape.js' */
+/** @import { Integers, NumbersLike } from './tensor.js' */
+/** @import { VariableAttentionOptions } from './attentionOfVariables.js' */
+/** @import { ChoiceOfKeys } from './poolingOfVariables.js' */
 /** @import { TransformerOptions } from './transformer.js' */
 
-/** @type {Names<VariableAttentionOptions>} */
-export const kAttention = { ...kScoreNames, dropout: true };
+/**
+ * A layer whose `forward` takes variables, too: a variable in gives a variable out.
+ * @template {unknown[]} A
+ * @typedef {{ forward(...args: A): Variable }} Records
+ */
+
+/**
+ * A layer whose `forward` is recorded on a tape that is given.
+ * @typedef {{ forward(ids: Integers, options: TapeOption): Variable }} RecordsTokens
+ */
+
+/**
+ * Additive attention over variables.
+ * @typedef {Records<[query: Variable, key: Variable, value: Variable, options?: ChoiceOfKeys]> & {
+ *   projectKeys(key: Variable): Variable,
+ *   forwardProjected(query: Variable, projectedKeys: Variable, value: Variable,
+ *     options?: ChoiceOfKeys): Variable,
+ * }} RecordsPooling
+ */
+
+/**
+ * What a recurrent layer gives of variables, as of tensors.
+ * @typedef {object} RecurrentVariables
+ * @property {Variable} output  (B, N, H)
+ * @property {Variable} hN  (numLayers, B, H)
+ */
+
+/** @typedef {{ forward(x: Variable, options?: { h0?: Variable }): RecurrentVariables }} RecordsRecurrence */
+
+/**
+ * Bahdanau's decoder over variables: a state of variables, and teacher forcing from it.
+ * @typedef {object} RecordsBahdanau
+ * @property {(encoderOutputs: Variable, hidden: Variable, options?: { encoderLens?: Integers })
+ *   => BahdanauVariables} initState
+ * @property {(tokens: NumbersLike, state: BahdanauVariables) => { logits: Variable }} forward
+ */
+
+/**
+ * @typedef {object} TapeOption
+ * @property {Tape} tape  that the call is recorded on
+ */
+
+/**
+ * @typedef {object} VariableEncoderOptions
+ * @property {ScoreOptions & ExclusionOptions} [attention]
+ * @property {Dropout} [dropout]  as that of the call of tensors
+ */
+
+/**
+ * @typedef {object} VariableDecoderOptions
+ * @property {ScoreOptions & ExclusionOptions} [selfAttention]
+ * @property {ScoreOptions & ExclusionOptions} [crossAttention]
+ * @property {Dropout} [dropout]  as that of the call of tensors
+ */
+
 /** @type {Names<VariableEncoderOptions>} */
 const kEncoder = { attention: true, dropout: true };
 /** @type {Names<VariableDecoderOptions>} */
 const kDecoder = { selfAttention: true, crossAttention: true, dropout: true };
-/** In the order in which C++ takes them, before and after that of T5. */
-const kTerms = ['bias', 'alibiSlopes', 'relativeKeys', 'relativeValues', 'sinks'];
 /** @type {Names<StartAndDropout>} */
 export const kStartAndDropout = { start: true, dropout: true };
 
@@ -53,9 +110,6 @@ export const kStartAndDropout = { start: true, dropout: true };
  * @param {...any} args  those of `forward`
  * @returns {Variable}
  */
-
-/** @param {unknown} thing */
-export const isVariable = (thing) => thing instanceof Variable;
 
 /**
  * The class of a layer, with a `forward` that takes variables, too.
@@ -160,53 +214,6 @@ const recordAdditive =
     };
     return tape.record('recordAdditiveAttention', write, layer);
   };
-
-/**
- * As pooling_options() in C++ reads them: what they show is asked for otherwise.
- * @param {Call} call
- * @param {ChoiceOfKeys} options
- * @param {number} batch
- * @param {number} numQueries
- * @param {number} numKeys
- */
-export function writePooled(call, options, batch, numQueries, numKeys) {
-  writeChoiceOfKeys(call, options, batch, numQueries, numKeys);
-  call.none(Kind.result);
-  call.none(Kind.result);
-}
-
-/**
- * Writes options of attention, with those that are variables after them.
- * @param {Tape} tape
- * @param {Call} call
- * @param {AttentionOfVariablesOptions} options
- * @param {(options: VariableAttentionOptions) => void} write  with their values in place of variables
- */
-export function writeTerms(tape, call, options, write) {
-  /** @type {Record<string, any>} */
-  const values = { ...options };
-  /** @type {Record<string, Variable>} */
-  const terms = {};
-  const replace = (
-    /** @type {Record<string, any>} */ of,
-    /** @type {string} */ name,
-    /** @type {string} */ path,
-  ) => {
-    if (!isVariable(of[name])) return;
-    terms[path] = of[name];
-    of[name] = terms[path].handleOn(tape, path);
-  };
-  for (const name of kTerms) replace(values, name, name);
-  if (isVariable(values.t5Bias?.table)) {
-    values.t5Bias = { ...values.t5Bias };
-    replace(values.t5Bias, 'table', 't5Bias.table');
-  }
-  write(values);
-  for (const name of [...kTerms.slice(0, 2), 't5Bias.table', ...kTerms.slice(2)]) {
-    if (terms[name]) tape.write(call, name, terms[name]);
-    else call.put(Kind.integer, -1);
-  }
-}
 
 /** @type {RecordLayer} */
 function recordRotation(tape, rotary, x, options = {}) {

@@ -2,26 +2,19 @@
 
 import { kActivations } from './activation.js';
 import { Attn, madeIn, runtimeOfAttn } from './attn.js';
-import { sizesOf, writeAttentionOptions } from './attentionOptions.js';
-import { checkScoring, kChoiceOfKeys, kScoring, writeScoring } from './attentionPooling.js';
+import { attentionOfVariables } from './attentionOfVariables.js';
 import { argumentError, invalid } from './errors.js';
 import { KeyValueCache } from './keyValueCache.js';
 import { Kind } from './kind.js';
+import { scheduledRate } from './learningRates.js';
+import { crossEntropy, mseLoss } from './losses.js';
 import { kSoftmaxRanks, writeSoftmaxOptions } from './maskedSoftmax.js';
-import {
-  checkOptions,
-  choice,
-  kDropout,
-  natural,
-  real,
-  size,
-  wanted,
-  writeOptions,
-} from './options.js';
+import { checkOptions, kDropout } from './options.js';
 import { Adam, AdamW, SGD } from './optimizers.js';
+import { poolingOfVariables } from './poolingOfVariables.js';
+import { isVariable, recordEachOn, recordOn } from './recording.js';
 import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
-import { requireTape, Tape, Variable } from './tape.js';
-import { checkEqual, checkIntegers, kHeadRanks, kRowRanks } from './tensor.js';
+import { requireTape, Tape } from './tape.js';
 import {
   RecordedAddNorm,
   RecordedAdditiveAttention,
@@ -42,17 +35,13 @@ import {
   RecordedRMSNorm,
   RecordedRNN,
   RecordedRotaryEmbedding,
-  isVariable,
-  kAttention,
   kStartAndDropout,
-  writePooled,
-  writeTerms,
 } from './recordedLayers.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { AdditiveAttention, AdditiveAttentionOptions } from './additiveAttention.js' */
-/** @import { AskedFor, DropoutOption, ExclusionOptions, ScoreOptions, StageOptions } from './attentionOptions.js' */
-/** @import { AttentionPoolingOptions, AttentionPoolingResult, PoolingOptions, ScoringOptions } from './attentionPooling.js' */
+/** @import { AttentionOfVariables, AttentionOfVariablesOptions, ShownAttentionOptions, VariableAttentionOptions } from './attentionOfVariables.js' */
+/** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
 /** @import { BahdanauDecoder, BahdanauDecoderOptions } from './bahdanauDecoder.js' */
 /** @import { Call } from './call.js' */
 /** @import { Conv1d, Conv1dOptions } from './conv1d.js' */
@@ -62,200 +51,31 @@ import {
 /** @import { FeedForward, FeedForwardOptions } from './feedForward.js' */
 /** @import { GatedFeedForward, GatedFeedForwardOptions } from './gatedFeedForward.js' */
 /** @import { AddNorm, AddNormOptions, LayerNorm, LayerNormOptions } from './layerNorm.js' */
+/** @import { ConstantScheduleOptions, CosineScheduleOptions, InverseSqrtScheduleOptions } from './learningRates.js' */
 /** @import { LearnedPositionalEncoding, LearnedPositionalEncodingOptions } from './learnedPositionalEncoding.js' */
 /** @import { Linear, LinearOptions } from './linear.js' */
+/** @import { CrossEntropyOptions, MseLossOptions } from './losses.js' */
 /** @import { MaskedSoftmaxOptions } from './maskedSoftmax.js' */
 /** @import { AttentionPart } from './mergeAttention.js' */
 /** @import { MultiHeadAttention, MultiHeadAttentionOptions } from './multiHeadAttention.js' */
 /** @import { AdamOptions, Model, SgdOptions } from './optimizers.js' */
-/** @import { Names, OptionTable } from './options.js' */
+/** @import { Names } from './options.js' */
+/** @import { VariablePoolingOptions } from './poolingOfVariables.js' */
 /** @import { PositionalEncodingOptions, StartAndDropout } from './positionalEncoding.js' */
-/** @import { BahdanauVariables } from './recordedLayers.js' */
+/** @import { Records, RecordsBahdanau, RecordsPooling, RecordsRecurrence, RecordsTokens, VariableDecoderOptions, VariableEncoderOptions } from './recordedLayers.js' */
 /** @import { GRU, GRUOptions, RNN, RNNOptions } from './recurrent.js' */
 /** @import { RMSNorm, RMSNormOptions } from './rmsNorm.js' */
 /** @import { RotaryEmbedding, RotaryEmbeddingOptions, RotaryForwardOptions } from './rotaryEmbedding.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult, ScaledDotProductAttentionOptions } from './scaledDotProductAttention.js' */
-/** @import { Integers, NumbersLike, TensorLike } from './tensor.js' */
+/** @import { Variable } from './tape.js' */
+/** @import { Integers, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerOptions } from './transformer.js' */
 /** @import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js' */
 /** @import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js' */
 /** @import { Variant } from './variants.js' */
 
-/**
- * A layer whose `forward` takes variables, too: a variable in gives a variable out.
- * @template {unknown[]} A
- * @typedef {{ forward(...args: A): Variable }} Records
- */
-
-/**
- * A layer whose `forward` is recorded on a tape that is given.
- * @typedef {{ forward(ids: Integers, options: TapeOption): Variable }} RecordsTokens
- */
-
-/**
- * Additive attention over variables.
- * @typedef {Records<[query: Variable, key: Variable, value: Variable, options?: ChoiceOfKeys]> & {
- *   projectKeys(key: Variable): Variable,
- *   forwardProjected(query: Variable, projectedKeys: Variable, value: Variable,
- *     options?: ChoiceOfKeys): Variable,
- * }} RecordsPooling
- */
-
-/**
- * What a recurrent layer gives of variables, as of tensors.
- * @typedef {object} RecurrentVariables
- * @property {Variable} output  (B, N, H)
- * @property {Variable} hN  (numLayers, B, H)
- */
-
-/** @typedef {{ forward(x: Variable, options?: { h0?: Variable }): RecurrentVariables }} RecordsRecurrence */
-
-/**
- * Bahdanau's decoder over variables: a state of variables, and teacher forcing from it.
- * @typedef {object} RecordsBahdanau
- * @property {(encoderOutputs: Variable, hidden: Variable, options?: { encoderLens?: Integers })
- *   => BahdanauVariables} initState
- * @property {(tokens: NumbersLike, state: BahdanauVariables) => { logits: Variable }} forward
- */
-
-/**
- * @typedef {object} TapeOption
- * @property {Tape} tape  that the call is recorded on
- */
-
-/**
- * Of a layer's attention over variables. What it shows beside its output is asked for by `Tape.watch()`.
- * @typedef {ScoreOptions & ExclusionOptions & DropoutOption} VariableAttentionOptions
- */
-
-/**
- * Terms of the score that may be variables, whose gradients can be looked at.
- * @typedef {object} AttentionTerms
- * @property {Variable | ScoreOptions['bias']} [bias]
- * @property {Variable | ScoreOptions['alibiSlopes']} [alibiSlopes]
- * @property {Variable | ScoreOptions['relativeKeys']} [relativeKeys]
- * @property {Variable | ScoreOptions['relativeValues']} [relativeValues]
- * @property {Variable | ScoreOptions['sinks']} [sinks]
- * @property {ScoreOptions['t5Bias']
- *   | (Omit<NonNullable<ScoreOptions['t5Bias']>, 'table'> & { table: Variable })} [t5Bias]
- */
-
-/**
- * Of attention over variables: other tensors than variables have no gradient.
- * @typedef {Omit<VariableAttentionOptions, keyof AttentionTerms> & AttentionTerms} AttentionOfVariablesOptions
- */
-
-/**
- * What attention over variables shows beside its output, as variables whose values and gradients can be
- * looked at. Scores and weights are not to be computed with; the log-sum-exp may be.
- * @template {boolean} [Biased=boolean]
- * @template {boolean} [Weights=boolean]
- * @template {boolean} [LogSumExp=boolean]
- * @typedef {Pick<StageOptions<boolean, boolean, Biased, Weights, LogSumExp>,
- *   'needBiasedScores' | 'needWeights' | 'needLogSumExp'>} ShownAttentionOptions
- */
-
-/**
- * The output by itself, or with what was asked for beside it, whatever the rank of `query`: `biasedScores` and
- * `weights`, (B, Hq, Nq, Nk), and `logSumExp`, (B, Hq, Nq). The gradient of `weights` is that before dropout.
- * @template {boolean} [Biased=boolean]
- * @template {boolean} [Weights=boolean]
- * @template {boolean} [LogSumExp=boolean]
- * @typedef {[Biased, Weights, LogSumExp] extends [false, false, false] ? Variable
- *   : { output: Variable }
- *       & AskedFor<{ biasedScores: Variable, weights: Variable, logSumExp: Variable },
- *           { biasedScores: Biased, weights: Weights, logSumExp: LogSumExp }>
- *     | ([Biased] extends [true] ? never : [Weights] extends [true] ? never
- *         : [LogSumExp] extends [true] ? never : Variable)
- *   } AttentionOfVariables
- */
-
-/**
- * Which keys take part in pooling.
- * @typedef {Pick<PoolingOptions, 'hard' | 'mask' | 'validLens'>} ChoiceOfKeys
- */
-
-/**
- * Of pooling over variables. The width of a kernel may be a variable with one element: then it is learned.
- * @typedef {ChoiceOfKeys & Omit<ScoringOptions, 'width'> & { width?: number | Variable }} VariablePoolingOptions
- */
-
-/**
- * @typedef {object} VariableEncoderOptions
- * @property {ScoreOptions & ExclusionOptions} [attention]
- * @property {Dropout} [dropout]  as that of the call of tensors
- */
-
-/**
- * @typedef {object} VariableDecoderOptions
- * @property {ScoreOptions & ExclusionOptions} [selfAttention]
- * @property {ScoreOptions & ExclusionOptions} [crossAttention]
- * @property {Dropout} [dropout]  as that of the call of tensors
- */
-
-/**
- * @typedef {object} CrossEntropyOptions
- * @property {number} [ignoreIndex]  targets of this value do not count; −100 by default
- * @property {number} [labelSmoothing]  from 0 to 1: how much of the target's probability is spread over all
- *   classes alike; 0 by default
- * @property {'mean' | 'sum'} [reduction]  `'mean'` by default: over the targets that count
- */
-
-/**
- * @typedef {object} MseLossOptions
- * @property {'mean' | 'sum'} [reduction]  `'mean'` by default
- */
-
-/**
- * Linear warm-up to `peak`, then constant.
- * @typedef {object} ConstantScheduleOptions
- * @property {number} peak
- * @property {number} [warmupSteps]  0 by default
- */
-
-/**
- * Linear warm-up to `peak`, then half a cosine down to `last`, which is reached at `totalSteps`.
- * @typedef {object} CosineScheduleOptions
- * @property {number} peak
- * @property {number} warmupSteps
- * @property {number} totalSteps
- * @property {number} [last]  0 by default
- */
-
-/**
- * @typedef {object} InverseSqrtScheduleOptions
- * @property {number} dModel
- * @property {number} warmupSteps
- * @property {number} [factor]  1 by default
- */
-
-/** In the order of the C++ enumeration. */
-const kReduction = { reduction: choice(['mean', 'sum']) };
-/** @type {OptionTable} */
-const kCrossEntropy = {
-  ignoreIndex: (call, name, value = -100) => call.integer(name, value, kLeastInt),
-  labelSmoothing: real(0),
-  ...kReduction,
-};
-const kLeastInt = -(2 ** 31);
-
-const kConstantSchedule = { peak: real(), warmupSteps: natural(0) };
-const kCosineSchedule = {
-  peak: real(),
-  warmupSteps: natural(),
-  totalSteps: natural(),
-  last: real(0),
-};
-const kInverseSqrtSchedule = { dModel: size(), warmupSteps: size(), factor: real(1) };
-
-/** @type {Names<VariablePoolingOptions>} */
-const kVariablePooling = { ...kScoring, ...kChoiceOfKeys };
-/** What attention over variables shows, and its names in results, in the order in which C++ gives them. */
-const kShown = {
-  ...{ needBiasedScores: 'biasedScores', needWeights: 'weights', needLogSumExp: 'logSumExp' },
-};
 /** @type {Names<PositionalEncodingOptions>} */
 const kPositionalEncoding = { ...kStartAndDropout, ...kSinusoid };
 
@@ -443,11 +263,7 @@ export class TrainingAttn extends Attn {
    *   mean over no targets; `out_of_memory`, `disposed`
    */
   crossEntropy(logits, targets, options = {}) {
-    const ids = checkIntegers('targets', targets, kLeastInt, 2 ** 31 - 1, 'a whole number');
-    return recordOn('recordCrossEntropy', { logits }, (call) => {
-      call.numbers('ints', 'targets', ids);
-      writeOptions(call, options, kCrossEntropy);
-    });
+    return crossEntropy(logits, targets, options);
   }
 
   /**
@@ -459,13 +275,7 @@ export class TrainingAttn extends Attn {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   mseLoss(prediction, target, options = {}) {
-    const other =
-      prediction instanceof Variable && !(target instanceof Variable)
-        ? prediction.tape.input('target', target, true)
-        : /** @type {Variable} */ (target);
-    return recordOn('recordMseLoss', { prediction, target: other }, (call) =>
-      writeOptions(call, options, kReduction),
-    );
+    return mseLoss(prediction, target, options);
   }
 
   /**
@@ -629,29 +439,7 @@ export class TrainingAttn extends Attn {
     if (![query, key, value].some(isVariable)) {
       return super.scaledDotProductAttention(query, key, value, options);
     }
-    checkOptions(options, { ...kAttention, ...kShown });
-    const { needBiasedScores, needWeights, needLogSumExp, ...given } = options;
-    const needs = Object.entries({ needBiasedScores, needWeights, needLogSumExp }).filter((need) =>
-      wanted(...need),
-    );
-    const write = (/** @type {Call} */ call) => {
-      const q = sizesOf(query.shape);
-      const k = sizesOf(key.shape);
-      const sizes = { batch: q.batch, numHeads: q.heads, numQueries: q.length, headDim: q.width };
-      const ofValues = { numKeys: k.length, valueDim: sizesOf(value.shape).width };
-      writeTerms(query.tape, call, given, (values) =>
-        writeAttentionOptions(call, values, { ...sizes, ...ofValues }, query.shape.slice(0, -1)),
-      );
-      call.has(needBiasedScores);
-      call.has(needWeights);
-      call.has(needLogSumExp);
-    };
-    const inputs = { query, key, value };
-    const operation = 'recordAttention';
-    const [output, ...shown] = recordEachOn(1 + needs.length, operation, inputs, write, kHeadRanks);
-    if (needs.length === 0) return output;
-    const named = needs.map(([need], i) => [kShown[/** @type {keyof kShown} */ (need)], shown[i]]);
-    return { output, ...Object.fromEntries(named) };
+    return attentionOfVariables(query, key, value, options);
   }
 
   /**
@@ -683,20 +471,7 @@ export class TrainingAttn extends Attn {
     if (![query, key, value].some(isVariable)) {
       return super.attentionPooling(query, key, value, options);
     }
-    checkOptions(options, kVariablePooling);
-    const learned = isVariable(options.width);
-    const scoring = learned ? { ...options, width: undefined } : options;
-    checkScoring(scoring);
-    const write = (/** @type {Call} */ call) => {
-      const q = sizesOf(query.shape);
-      const k = sizesOf(key.shape);
-      checkEqual('key', 'width', k.width, 'the width of query', q.width);
-      writeScoring(call, scoring);
-      writePooled(call, options, q.batch, q.length, k.length);
-      if (learned) query.tape.write(call, 'width', options.width);
-      else call.put(Kind.integer, -1);
-    };
-    return recordOn('recordAttentionPooling', { query, key, value }, write, kRowRanks);
+    return poolingOfVariables(query, key, value, options);
   }
 
   /**
@@ -783,7 +558,7 @@ export class TrainingAttn extends Attn {
    * @throws {AttnError} `invalid_argument`, as all schedules
    */
   constantLearningRate(step, options) {
-    return scheduled(this, 'constantLearningRate', step, options, kConstantSchedule);
+    return scheduledRate(runtimeOfAttn(this), 'constantLearningRate', step, options);
   }
 
   /**
@@ -793,7 +568,7 @@ export class TrainingAttn extends Attn {
    * @returns {number}
    */
   cosineLearningRate(step, options) {
-    return scheduled(this, 'cosineLearningRate', step, options, kCosineSchedule);
+    return scheduledRate(runtimeOfAttn(this), 'cosineLearningRate', step, options);
   }
 
   /**
@@ -803,47 +578,6 @@ export class TrainingAttn extends Attn {
    * @returns {number}
    */
   inverseSqrtLearningRate(step, options) {
-    return scheduled(this, 'inverseSqrtLearningRate', step, options, kInverseSqrtSchedule);
+    return scheduledRate(runtimeOfAttn(this), 'inverseSqrtLearningRate', step, options);
   }
 }
-
-/**
- * Records a function of variables, by name.
- * @param {Operation} operation
- * @param {Record<string, Variable>} variables
- * @param {(call: Call) => void} write
- * @param {Readonly<Record<number, string>>} [ranks]  those accepted
- */
-const recordOn = (operation, variables, write, ranks) =>
-  recordEachOn(1, operation, variables, write, ranks)[0];
-
-/**
- * The same of one that gives several.
- * @param {number} count
- * @param {Operation} operation
- * @param {Record<string, Variable>} variables
- * @param {(call: Call) => void} write
- * @param {Readonly<Record<number, string>>} [ranks]
- */
-function recordEachOn(count, operation, variables, write, ranks) {
-  const named = Object.entries(variables);
-  const tape = named.find(([, variable]) => isVariable(variable))?.[1].tape;
-  if (!tape) throw argumentError('invalid_argument', named[0][0], 'no variable', 'a Variable');
-  return tape.recordEach(count, operation, (call) => {
-    for (const [name, variable] of named) tape.write(call, name, variable, ranks);
-    write(call);
-  });
-}
-
-/**
- * @param {Attn<any>} attn
- * @param {Operation} operation
- * @param {number} step
- * @param {object} options
- * @param {OptionTable} table
- */
-const scheduled = (attn, operation, step, options, table) =>
-  runtimeOfAttn(attn).ask(operation, (call) => {
-    call.integer('step', step, 1);
-    writeOptions(call, options, table);
-  });

@@ -5,17 +5,34 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { kBuildFolder, kRoot } from './checkout.js';
-import { command } from './system.js';
+import { command, findProgram } from './system.js';
+
+/**
+ * The environment in which what several projects compile with the same options is compiled once,
+ * where ccache is installed: the library's objects are also those of a project that uses its sources.
+ * @returns {Record<string, string>}
+ */
+export function compiledOnce() {
+  if (!findProgram('ccache')) return {};
+  return {
+    CMAKE_CXX_COMPILER_LAUNCHER: 'ccache',
+    // Paths are compared as they are seen from a build folder.
+    CCACHE_BASEDIR: kRoot,
+    CCACHE_NOHASHDIR: 'true',
+    CCACHE_SLOPPINESS: 'pch_defines,time_macros',
+  };
+}
 
 /**
  * Configures a preset, unless that has been done already with the same settings, and builds.
  * @param {string} preset
  * @param {string[]} targets
- * @param {Record<string, string>} env
+ * @param {Record<string, string>} commonEnv
  * @param {object} [options]
  * @param {boolean} [options.tests]  whether the targets may be tests, whose library is needed then
  */
-export async function cmakeBuild(preset, targets, env, { tests = true } = {}) {
+export async function cmakeBuild(preset, targets, commonEnv, { tests = true } = {}) {
+  const env = { ...(preset === 'wasm' ? {} : compiledOnce()), ...commonEnv };
   const stamp = join(kBuildFolder, preset, '.configured-with');
   const configured = existsSync(stamp) ? readFileSync(stamp, 'utf8') : '';
   const [whole, withoutTests] = [true, false].map((tests) => settingsOf(tests, env));
@@ -44,7 +61,10 @@ function settingsOf(tests, env) {
   const stamp = createHash('sha256')
     .update(readFileSync(join(kRoot, 'CMakePresets.json')))
     .update(
-      JSON.stringify([kRoot, settings, env.EMSCRIPTEN_ROOT, env.xsimd_DIR, env.ATTN_NODE, env.CXX]),
+      JSON.stringify([
+        ...[kRoot, settings, env.EMSCRIPTEN_ROOT, env.xsimd_DIR, env.ATTN_NODE, env.CXX],
+        env.CMAKE_CXX_COMPILER_LAUNCHER,
+      ]),
     )
     .digest('hex');
   return { settings, stamp };

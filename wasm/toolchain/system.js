@@ -160,6 +160,7 @@ const kRequirements = {
     packages: ['g++'],
     description: 'a C++20 compiler, callable as c++',
   },
+  compilerCache: { isThere: programs('ccache'), packages: ['ccache'], description: 'ccache' },
   googletest: {
     isThere: () => existsSync('/usr/src/googletest/CMakeLists.txt'),
     packages: ['googletest'],

@@ -7,34 +7,44 @@
 
 namespace attn::kernels {
 
-/// out = f(x), or f(x) · factor, element by element; f takes a vector. Whatever the strides, each
-/// element goes through the same arithmetic.
-template <class Isa, class Function>
-ATTN_INLINE void map(const MapArgs& p, Function f) noexcept {
-  using F = Floats<Isa>;
+/// out = f(x), or f(x) · factor, for whole vectors that lie side by side.
+using MapVectors = void (*)(index count, const float* x, const float* factor, float* out) noexcept;
+
+/// The same element by element, whatever the strides.
+template <class Isa>
+void map(const MapArgs& p, MapVectors map_vectors) noexcept {
   constexpr index kW = kWidth<Isa>;
   const bool side_by_side = p.x_col == 1 && p.out_col == 1 && (!p.factor || p.factor_col == 1);
   for (index i = 0; i < p.rows; ++i) {
     const float* x = p.x + i * p.x_row;
     const float* factor = p.factor ? p.factor + i * p.factor_row : nullptr;
     float* out = p.out + i * p.out_row;
-    index c = 0;
-    for (; side_by_side && c + kW <= p.cols; c += kW) {
-      F y = f(F::load_unaligned(x + c));
-      if (factor) y *= F::load_unaligned(factor + c);
-      y.store_unaligned(out + c);
-    }
-    while (c < p.cols) {
-      float lanes[kW] = {};
-      const index count = std::min(kW, p.cols - c);
-      for (index k = 0; k < count; ++k) lanes[k] = x[(c + k) * p.x_col];
-      f(F::load_unaligned(lanes)).store_unaligned(lanes);
-      for (index k = 0; k < count; ++k) {
-        out[(c + k) * p.out_col] = factor ? lanes[k] * factor[(c + k) * p.factor_col] : lanes[k];
-      }
-      c += count;
+    const index whole = side_by_side ? p.cols / kW * kW : 0;
+    map_vectors(whole, x, factor, out);
+    for (index c = whole; c < p.cols; c += kGathered) {
+      const index count = std::min(kGathered, p.cols - c);
+      float values[kGathered] = {}, factors[kGathered] = {};
+      copy_row<Isa>(count, x + c * p.x_col, p.x_col, values, 1);
+      if (factor) copy_row<Isa>(count, factor + c * p.factor_col, p.factor_col, factors, 1);
+      map_vectors(round_up(count, kW), values, factor ? factors : nullptr, values);
+      copy_row<Isa>(count, values, 1, out + c * p.out_col, p.out_col);
     }
   }
+}
+
+/// A MapVectors of a function of vectors, which has to be without state.
+template <class Isa, class Function>
+void map_vectors(index count, const float* x, const float* factor, float* out) noexcept {
+  using F = Floats<Isa>;
+  for (index c = 0; c < count; c += kWidth<Isa>) {
+    F y = Function{}(F::load_unaligned(x + c));
+    if (factor) y *= F::load_unaligned(factor + c);
+    y.store_unaligned(out + c);
+  }
+}
+template <class Isa, class Function>
+ATTN_INLINE void map(const MapArgs& p, Function) noexcept {
+  map<Isa>(p, &map_vectors<Isa, Function>);
 }
 
 template <class Isa>

@@ -130,10 +130,15 @@ ATTN_INLINE bool in_range(const Seen& seen) noexcept {
   }
 }
 
-/// Whether rows of stored numbers can be read as pairs: first row and what they meet.
+/// Whether rows of stored numbers are read as they lie there, and not as floats that were made of
+/// them: first row and what they meet. Where they are loaded as pairs, and code is to be small,
+/// they have to be whole groups of so many vectors.
 template <class Isa, class T>
-ATTN_INLINE bool may_load_pairs(const T* row, index row_size, const float* others,
-                                index count) noexcept {
+ATTN_INLINE bool reads_stored(const T* row, index row_size, index group, const float* others,
+                              index count) noexcept {
+  if constexpr (kLoadsPairs<Isa, T>) {
+    if (row_size % (group * kWidth<Isa>) != 0) return false;
+  }
   if constexpr (kLoadsScaled<Isa, T>) {
     using F = Floats<Isa>;
     F largest(0.0F);
@@ -172,7 +177,7 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
   constexpr auto kLine = static_cast<index>(64 / sizeof(T));
   const index whole = depth / kW * kW;
   const index ahead = kAhead / std::max(depth, kPanelWidth) * key_row;
-  if (!may_load_pairs<Isa>(key, depth, query, depth)) return false;
+  if (!reads_stored<Isa>(key, depth, 2, query, depth)) return false;
   if constexpr (kLoadsScaled<Isa, T>) {
     for (index d = 0; d < whole; d += kW) {
       (F::load_unaligned(query + d) * F(kPairScale<T>)).store_unaligned(scaled + d);
@@ -203,11 +208,13 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
       };
       for (; d + 2 * kW <= whole; d += 2 * kW) multiply(d);
     }
-    for (; d < whole; d += kW) {
-      const F q = F::load_unaligned(query + d);
-      each_row([&](auto i) __attribute__((always_inline)) {
-        sums[i] = Isa::madd(q, load<Isa>(rows[i] + d), sums[i]);
-      });
+    if constexpr (!kLoadsPairs<Isa, T> || std::is_same_v<T, BFloat16>) {
+      for (; d < whole; d += kW) {
+        const F q = F::load_unaligned(query + d);
+        each_row([&](auto i) __attribute__((always_inline)) {
+          sums[i] = Isa::madd(q, load<Isa>(rows[i] + d), sums[i]);
+        });
+      }
     }
     if constexpr (kGroup) {
       Isa::sum_lanes(sums).store_unaligned(scores + j);
@@ -215,6 +222,7 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
       each_row([&](auto i)
                    __attribute__((always_inline)) { scores[j + i] = xsimd::reduce_add(sums[i]); });
     }
+    if constexpr (kLoadsPairs<Isa, T>) continue;
     for (index i = 0; whole < depth && i < kKeys; ++i) {
       const float* rest = nullptr;
       [[maybe_unused]] float widened[kW];
@@ -230,26 +238,35 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
   return in_range<Isa, T>(seen);
 }
 
+/// Some stored rows, of int8 without their scales, as floats with zeros up to padded_cols.
+template <class Isa>
+void widen_rows(const StoredRows& rows, index first, index count, index cols, index padded_cols,
+                float* to) noexcept {
+  WidenArgs p;
+  p.rows = count;
+  p.cols = cols;
+  p.padded_cols = p.to_row = padded_cols;
+  p.from = {rows.type, row_at(rows, first), rows.row, nullptr, 0};
+  p.to = to;
+  widen<Isa>(p);
+}
+
 /// scores_j = q · k_j for keys from key0 on.
 template <class Isa>
 void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index key0, index keys,
               float* scores) noexcept {
   const StoredRows& rows = head.stored_key;
+  bool done = false;
   with_type(rows.type, rows.data, [&](const auto* key) __attribute__((always_inline)) {
-    const auto* first = key + key0 * rows.row;
-    [[maybe_unused]] const bool done = dot_rows<Isa>(head.head_dim, scratch.query, first, rows.row,
-                                                     keys, scores, scratch.scaled_again);
-    if constexpr (kLoadsScaled<Isa, std::remove_cvref_t<decltype(*key)>>) {
-      if (done) return;
-      const index cols = round_up(head.head_dim, kWidth<Isa>);
-      for (index j = 0; j < keys; ++j) {
-        convert_row<Isa>(head.head_dim, cols, first + j * rows.row, 1, 1.0F,
-                         scratch.kept + j * cols, 1);
-      }
-      const float* const widened = scratch.kept;
-      dot_rows<Isa>(head.head_dim, scratch.query, widened, cols, keys, scores, nullptr);
-    }
+    done = dot_rows<Isa>(head.head_dim, scratch.query, key + key0 * rows.row, rows.row, keys,
+                         scores, scratch.scaled_again);
   });
+  if (!done) {
+    const index cols = round_up(head.head_dim, kWidth<Isa>);
+    widen_rows<Isa>(rows, key0, keys, head.head_dim, cols, scratch.kept);
+    const float* const widened = scratch.kept;
+    dot_rows<Isa>(head.head_dim, scratch.query, widened, cols, keys, scores, nullptr);
+  }
   if (!rows.scales) return;
   const float* scales = rows.scales + key0 * rows.scale_row;
   for (index j = 0; j < keys; ++j) scores[j] *= scales[j * rows.scale_row];
@@ -261,13 +278,10 @@ template <class Isa>
 void keep_attended(const AttentionHead& head, index row, index key0, index keys,
                    float* kept) noexcept {
   const index cols = value_cols<Isa>(head);
-  const StoredRows& rows = head.stored_value;
-  with_type(rows.type, rows.data, [&](const auto* value) __attribute__((always_inline)) {
-    for (index j = 0; j < keys; ++j) {
-      const index count = is_attended<Isa>(head, row, key0 + j) ? head.value_dim : 0;
-      convert_row<Isa>(count, cols, value + (key0 + j) * rows.row, 1, 1.0F, kept + j * cols, 1);
-    }
-  });
+  for (index j = 0; j < keys; ++j) {
+    const index count = is_attended<Isa>(head, row, key0 + j) ? head.value_dim : 0;
+    widen_rows<Isa>(head.stored_value, key0 + j, 1, count, cols, kept + j * cols);
+  }
 }
 
 /// The same of floats, by the micro-kernel of products.
@@ -344,6 +358,7 @@ __attribute__((noinline)) void add_weighted_rows(index keys, const float* weight
       add(std::integral_constant<int, kVectors>{}, col);
     }
     for (; col + 4 * kW <= cols; col += 4 * kW) add(std::integral_constant<int, 4>{}, col);
+    if constexpr (kLoadsPairs<Isa, T>) continue;
     for (; col < cols; col += kW) add(std::integral_constant<int, 1>{}, col);
   }
   for (index col = 0; col < cols; col += kW) {
@@ -382,7 +397,7 @@ void add_weighted_values(const AttentionHead& head, index row, index key0, index
     if constexpr (std::is_same_v<decltype(value), const float*>) {
       add_weighted_rows<Isa>(keys, weights, first, rows.row, cols, factor, sums);
     } else {
-      if (!may_load_pairs<Isa>(first, cols, weights, keys)) return add_kept();
+      if (!reads_stored<Isa>(first, cols, 4, weights, keys)) return add_kept();
       add_weighted_rows<Isa>(keys, weights, first, rows.row, cols, factor, kept_values, sums);
     }
   });

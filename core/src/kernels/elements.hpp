@@ -92,6 +92,9 @@ template <class Isa, class T>
 ATTN_INLINE void store_low(const xsimd::batch<std::uint32_t, typename Isa::Arch>& words,
                            T* to) noexcept {
   using Number = std::conditional_t<sizeof(T) == 2, std::uint16_t, std::int8_t>;
+  if constexpr (requires { Isa::store_words(words, to); }) {
+    return sizeof(T) == 2 ? Isa::store_words(words, to) : Isa::store_bytes(words, to);
+  }
   std::uint32_t lanes[kWidth<Isa>];
   words.store_unaligned(lanes);
   Number numbers[kWidth<Isa>];
@@ -126,14 +129,6 @@ ATTN_INLINE Floats<Isa> load_part(const T* from, index stride, index count) noex
   }
   return load<Isa>(reinterpret_cast<const T*>(numbers));
 }
-template <class Isa, class T>
-ATTN_INLINE void store_part(Floats<Isa> x, T* to, index stride, index count) noexcept {
-  alignas(64) unsigned char numbers[kWidth<Isa> * sizeof(T)];
-  store<Isa>(x, reinterpret_cast<T*>(numbers));
-  for (index i = 0; i < count; ++i) {
-    __builtin_memcpy(to + i * stride, numbers + i * sizeof(T), sizeof(T));
-  }
-}
 
 /// function(pointer) with the type that the numbers have.
 template <class Function>
@@ -150,35 +145,92 @@ ATTN_INLINE void with_type(ElementType type, const void* data, Function&& functi
   }
 }
 
-template <class Isa, class From, class To>
-ATTN_INLINE void convert_row(index count, index padded_count, const From* from, index from_col,
-                             float factor, To* to, index to_col) noexcept {
-  constexpr index kW = kWidth<Isa>;
-  for (index c = 0; c < padded_count; c += kW) {
-    const bool whole = c + kW <= count;
-    Floats<Isa> x = whole && from_col == 1 ? load<Isa>(from + c)
-                                           : load_part<Isa>(from + c * from_col, from_col,
-                                                            std::clamp<index>(count - c, 0, kW));
-    if constexpr (std::is_same_v<From, std::int8_t> || std::is_same_v<To, std::int8_t>) {
-      x *= Floats<Isa>(factor);
+/// to[i · to_col] = from[i · from_col], of numbers of so many bytes.
+ATTN_INLINE void copy_numbers(index bytes, index count, const void* from, index from_col, void* to,
+                              index to_col) noexcept {
+  const auto copy = [&](auto number) __attribute__((always_inline)) {
+    using T = decltype(number);
+    const auto* in = static_cast<const unsigned char*>(from);
+    auto* out = static_cast<unsigned char*>(to);
+    for (index i = 0; i < count; ++i) {
+      __builtin_memcpy(out + i * to_col * index{sizeof(T)}, in + i * from_col * index{sizeof(T)},
+                       sizeof(T));
     }
-    if (c + kW <= padded_count && to_col == 1) {
-      store<Isa>(x, to + c);
-    } else {
-      store_part<Isa>(x, to + c * to_col, to_col, std::min(kW, padded_count - c));
+  };
+  if (bytes == 1) return copy(std::uint8_t());
+  if (bytes == 2) return copy(std::uint16_t());
+  copy(std::uint32_t());
+}
+
+/// to = from, of int8 times `factor`: whole vectors that lie side by side.
+template <class Isa>
+__attribute__((noinline)) void widen_vectors(ElementType type, index count, const void* from,
+                                             float factor, float* to) noexcept {
+  with_type(type, from, [&](const auto* numbers) __attribute__((always_inline)) {
+    for (index c = 0; c < count; c += kWidth<Isa>) {
+      Floats<Isa> x = load<Isa>(numbers + c);
+      if constexpr (std::is_same_v<decltype(numbers), const std::int8_t*>) x *= Floats<Isa>(factor);
+      x.store_unaligned(to + c);
     }
+  });
+}
+/// The other way round.
+template <class Isa>
+__attribute__((noinline)) void narrow_vectors(ElementType type, index count, const float* from,
+                                              float factor, void* to) noexcept {
+  with_type(type, to, [&](const auto* first) __attribute__((always_inline)) {
+    using T = std::remove_const_t<std::remove_pointer_t<decltype(first)>>;
+    for (index c = 0; c < count; c += kWidth<Isa>) {
+      Floats<Isa> x = Floats<Isa>::load_unaligned(from + c);
+      if constexpr (std::is_same_v<T, std::int8_t>) x *= Floats<Isa>(factor);
+      store<Isa>(x, const_cast<T*>(first) + c);
+    }
+  });
+}
+
+/// Calls convert(count, from, to) for a row: for whole vectors where they lie, and for what else
+/// there is gathered. `count` numbers are read, `padded` written.
+template <class Isa, class Convert>
+ATTN_INLINE void convert_row(index count, index padded, index from_bytes, const void* from,
+                             index from_col, index to_bytes, void* to, index to_col,
+                             Convert&& convert) noexcept {
+  const auto* in = static_cast<const unsigned char*>(from);
+  auto* out = static_cast<unsigned char*>(to);
+  index c = 0;
+  if (from_col == 1 && to_col == 1) {
+    c = count / kWidth<Isa> * kWidth<Isa>;
+    convert(c, from, to);
   }
+  for (; c < padded; c += kGathered) {
+    alignas(64) unsigned char gathered[kGathered * sizeof(float)] = {};
+    alignas(64) unsigned char converted[kGathered * sizeof(float)];
+    const index size = std::min(kGathered, padded - c);
+    copy_numbers(from_bytes, std::min(size, count - c), in + c * from_col * from_bytes, from_col,
+                 gathered, 1);
+    unsigned char* const target = out + c * to_col * to_bytes;
+    const bool whole = to_col == 1 && size % kWidth<Isa> == 0;
+    convert(round_up(size, kWidth<Isa>), gathered, whole ? target : converted);
+    if (!whole) copy_numbers(to_bytes, size, converted, 1, target, to_col);
+  }
+}
+
+ATTN_INLINE index bytes_of(ElementType type) noexcept {
+  return type == ElementType::kFloat32 ? 4 : type == ElementType::kInt8 ? 1 : 2;
+}
+ATTN_INLINE const void* row_at(const StoredRows& rows, index i) noexcept {
+  return static_cast<const unsigned char*>(rows.data) + i * rows.row * bytes_of(rows.type);
 }
 
 template <class Isa>
 void widen(const WidenArgs& p) noexcept {
-  with_type(p.from.type, p.from.data, [&](const auto* from) __attribute__((always_inline)) {
-    for (index i = 0; i < p.rows; ++i) {
-      convert_row<Isa>(p.cols, p.padded_cols, from + i * p.from.row, p.from_col,
-                       p.from.scales ? p.from.scales[i * p.from.scale_row] : 1.0F,
-                       p.to + i * p.to_row, p.to_col);
-    }
-  });
+  for (index i = 0; i < p.rows; ++i) {
+    const float factor = p.from.scales ? p.from.scales[i * p.from.scale_row] : 1.0F;
+    convert_row<Isa>(
+        p.cols, p.padded_cols, bytes_of(p.from.type), row_at(p.from, i), p.from_col, sizeof(float),
+        p.to + i * p.to_row, p.to_col, [&](index count, const void* from, void* to) {
+          widen_vectors<Isa>(p.from.type, count, from, factor, static_cast<float*>(to));
+        });
+  }
 }
 
 /// The largest magnitude in a row; NaN when something in it is not finite.
@@ -187,39 +239,37 @@ ATTN_INLINE float largest_magnitude(index count, const float* x, index col) noex
   using F = Floats<Isa>;
   F largest(0.0F);
   F checks(0.0F);
-  for (index c = 0; c < count; c += kWidth<Isa>) {
-    const F value = col == 1 && c + kWidth<Isa> <= count
-                        ? F::load_unaligned(x + c)
-                        : load_part<Isa>(x + c * col, col, std::min(kWidth<Isa>, count - c));
+  const auto take = [&](F value) __attribute__((always_inline)) {
     largest = xsimd::max(xsimd::abs(value), largest);
     checks += value - value;
-  }
+  };
+  index c = 0;
+  for (; col == 1 && c + kWidth<Isa> <= count; c += kWidth<Isa>) take(F::load_unaligned(x + c));
+  for (; c < count; ++c) take(F(x[c * col]));
   return xsimd::reduce_max(largest) + xsimd::reduce_add(checks);
 }
 
 template <class Isa>
 void narrow(const NarrowArgs& p) noexcept {
-  with_type(p.type, p.to, [&](const auto* first) __attribute__((always_inline)) {
-    using T = std::remove_const_t<std::remove_pointer_t<decltype(first)>>;
-    T* to = const_cast<T*>(first);
-    for (index i = 0; i < p.rows; ++i) {
-      const float* from = p.from + i * p.from_row;
-      float factor = 1.0F;
-      if constexpr (std::is_same_v<T, std::int8_t>) {
-        const float largest = largest_magnitude<Isa>(p.cols, from, p.from_col);
-        float scale = largest / 127.0F;
-        // Zero for a NaN, too.
-        factor = scale >= kSmallestScale ? 127.0F / largest : 0.0F;
-        if (scale < kSmallestScale) scale = 0.0F;
-        p.scales[i * p.scale_row] = scale;
-        if (factor == 0.0F) {
-          for (index c = 0; c < p.cols; ++c) to[i * p.to_row + c * p.to_col] = 0;
-          continue;
-        }
-      }
-      convert_row<Isa>(p.cols, p.cols, from, p.from_col, factor, to + i * p.to_row, p.to_col);
+  const index bytes = bytes_of(p.type);
+  for (index i = 0; i < p.rows; ++i) {
+    const float* const from = p.from + i * p.from_row;
+    float factor = 1.0F;
+    if (p.type == ElementType::kInt8) {
+      const float largest = largest_magnitude<Isa>(p.cols, from, p.from_col);
+      float scale = std::min(largest / 127.0F, kLargestScale);
+      // Zero for a NaN, too.
+      factor = scale >= kSmallestScale ? 127.0F / largest : 0.0F;
+      if (scale < kSmallestScale) scale = 0.0F;
+      p.scales[i * p.scale_row] = scale;
     }
-  });
+    convert_row<Isa>(p.cols, p.cols, sizeof(float), from, p.from_col, bytes,
+                     static_cast<unsigned char*>(p.to) + i * p.to_row * bytes, p.to_col,
+                     [&](index count, const void* in, void* to) {
+                       narrow_vectors<Isa>(p.type, count, static_cast<const float*>(in), factor,
+                                           to);
+                     });
+  }
 }
 
 }  // namespace attn::kernels

@@ -298,8 +298,8 @@ struct WidenArgs {
 
 /// to[i, c] = the number of a type that is nearest to from[i, c], ties to even. With kInt8 a row is
 /// multiplied by 127 / its largest magnitude first, and its scale is that magnitude / 127: NaN
-/// where something in the row is not finite, and zero, as the row, where it is below
-/// kSmallestScale.
+/// where something in the row is not finite, zero, as the row, where it is below kSmallestScale,
+/// and at most kLargestScale.
 struct NarrowArgs {
   index rows = 0;
   index cols = 0;
@@ -316,6 +316,8 @@ struct NarrowArgs {
 
 /// The smallest scale of an int8 row: the smallest normal float.
 inline constexpr float kSmallestScale = 0x1p-126F;
+/// The largest: 127 times as much is finite, which it is not of the nearest to FLT_MAX / 127.
+inline constexpr float kLargestScale = 0x1.020406p+121F;
 
 /// How a query and a key make a score.
 enum class PairScore : int {

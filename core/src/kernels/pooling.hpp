@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/product_tile.hpp"
 #include "kernels/softmax.hpp"
 #include "kernels/tanh.hpp"
 
@@ -34,10 +35,12 @@ template <class Isa, PairScore Score>
 ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index keys,
                            float* sums) noexcept {
   using F = Floats<Isa>;
-  constexpr int kVectors = static_cast<int>(kPanelWidth / kWidth<Isa>);
+  // A tanh is long: processors see those of several columns at once, and one vector will do.
+  constexpr int kVectors =
+      Score == PairScore::kAdditive ? 1 : static_cast<int>(kPanelWidth / kWidth<Isa>);
   const float* query = p.query + row * p.query_row;
-  for (index j = 0; j < keys; j += kPanelWidth) {
-    const float* panel = p.packed_keys + (key0 + j) * p.depth;
+  for (index j = 0; j < round_up(keys, kPanelWidth); j += kVectors * kWidth<Isa>) {
+    const float* panel = packed_column<Isa>(p.packed_keys, p.depth, key0 + j);
     F sum[kVectors];
     unroll<kVectors>([&](auto v) __attribute__((always_inline)) { sum[v] = F(0.0F); });
     for (index d = 0; d < p.depth; ++d) {

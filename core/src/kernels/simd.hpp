@@ -111,6 +111,10 @@ ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> s
   }
 }
 
+/// Numbers that are brought side by side at a time where they do not lie so, or end within a
+/// vector.
+inline constexpr index kGathered = 64;
+
 /// Writes `count` floats to another place, whole vectors at a time where they lie side by side.
 template <class Isa>
 ATTN_INLINE void copy_row(index count, const float* from, index from_col, float* to,

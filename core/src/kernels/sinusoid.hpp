@@ -56,6 +56,25 @@ ATTN_INLINE void store_columns(Floats<Isa> values, float* out, index out_col,
   for (index i = 0; i < std::min(count, kWidth<Isa>); ++i) out[i * out_col] = lanes[i];
 }
 
+/// What `count` columns of rotated_sinusoids start from: the values at the anchor, and those a step
+/// before it. A function by itself, and not unrolled: its code is long, and its time is that of few
+/// rows.
+template <class Isa>
+void first_sinusoids(const SinusoidColumns& columns, index col, index count, double anchor,
+                     double* values, double* values_before) noexcept {
+  using D = Doubles<Isa>;
+  for (index c = 0; c < count; c += static_cast<index>(D::size)) {
+    const D turns =
+        turns_at<Isa>(columns, col + c, D(anchor)) + D::load_unaligned(columns.offset + col + c);
+    const D step_cos = D::load_unaligned(columns.step_cos + col + c);
+    const D step_sin = D::load_unaligned(columns.step_sin + col + c);
+    const D value = cosine_of_turns<Isa>(turns - D(0.25));
+    value.store_aligned(values + c);
+    Isa::msub(step_cos, value, step_sin * cosine_of_turns<Isa>(turns))
+        .store_aligned(values_before + c);
+  }
+}
+
 /// Columns [col, col + Vectors·width) of rotated_sinusoids, as far as `end`.
 ///
 /// With θ the angle of a step, sin(a + θ) = 2·cos θ·sin a − sin(a − θ): one multiply-add per value,
@@ -67,19 +86,9 @@ ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index e
                               index out_col) noexcept {
   using D = Doubles<Isa>;
   constexpr index kHalf = static_cast<index>(D::size);
-  // A loop by itself, and not unrolled: its code is long, and its time is that of few rows.
   alignas(64) double values[2 * Vectors * kHalf];
   alignas(64) double values_before[2 * Vectors * kHalf];
-  for (index c = 0; c < 2 * Vectors * kHalf; c += kHalf) {
-    const D turns =
-        turns_at<Isa>(columns, col + c, D(anchor)) + D::load_unaligned(columns.offset + col + c);
-    const D step_cos = D::load_unaligned(columns.step_cos + col + c);
-    const D step_sin = D::load_unaligned(columns.step_sin + col + c);
-    const D value = cosine_of_turns<Isa>(turns - D(0.25));
-    value.store_aligned(values + c);
-    Isa::msub(step_cos, value, step_sin * cosine_of_turns<Isa>(turns))
-        .store_aligned(values_before + c);
-  }
+  first_sinusoids<Isa>(columns, col, 2 * Vectors * kHalf, anchor, values, values_before);
   D value[2 * Vectors];
   D before[2 * Vectors];
   D factor[2 * Vectors];

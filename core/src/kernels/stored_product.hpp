@@ -152,25 +152,19 @@ void stored_product(const StoredProductArgs& p) noexcept {
 
 template <class Isa>
 void widen_panels(ElementType type, index cols, index depth, const void* from, float* to) noexcept {
-  // Also what is not finite.
-  const auto load_any = [](const auto* column, index k) __attribute__((always_inline)) {
-    if constexpr (std::is_same_v<decltype(column), const Float16*>) {
-      return load<Isa>(column + k * kPanelWidth);
-    } else {
-      return load_panel<Isa>(column, k);
+  // Of float16, as of floats, all rows of panels lie one after the other.
+  if (type == ElementType::kFloat16) {
+    return widen_vectors<Isa>(type, round_up(cols, kPanelWidth) * depth, from, 1.0F, to);
+  }
+  const auto* const packed = static_cast<const Bf16Pair*>(from);
+  for (index col = 0; col < cols; col += kPanelWidth) {
+    const Bf16Pair* const column = panel_column(packed, depth, col);
+    for (index k = 0; k < depth; ++k, to += kPanelWidth) {
+      unroll<kPanelWidth / kWidth<Isa>>([&](auto v) __attribute__((always_inline)) {
+        load_panel<Isa>(column + v * kWidth<Isa>, k).store_unaligned(to + v * kWidth<Isa>);
+      });
     }
-  };
-  with_panels(type, from, [&](const auto* packed) {
-    for (index col = 0; col < cols; col += kPanelWidth, to += kPanelWidth * depth) {
-      const auto* column = panel_column(packed, depth, col);
-      for (index k = 0; k < depth; ++k) {
-        unroll<kPanelWidth / kWidth<Isa>>([&](auto v) __attribute__((always_inline)) {
-          load_any(column + v * kWidth<Isa>, k)
-              .store_unaligned(to + k * kPanelWidth + v * kWidth<Isa>);
-        });
-      }
-    }
-  });
+  }
 }
 
 }  // namespace attn::kernels

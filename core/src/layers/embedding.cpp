@@ -56,15 +56,15 @@ void Embedding::initialize_normal(const RandomStream& random, float deviation, C
   update_parameters(draw, context);
 }
 
-void Embedding::forward(const IdView& ids, const Tensor& output, Context& context) const {
+void Embedding::forward(const IdView& ids, const AnyTensor& output, Context& context) const {
   const std::int64_t width = options_.embedding_dim;
   if (ids.rank() != 1 && ids.rank() != 2) {
     validation::fail_shape("ids", ids.shape(), {"rank 1 (N) or 2 (B, N)"});
   }
   if (ids.rank() == 1) {
-    validation::require_shape("output", output, {ids.size(0), width});
+    validation::require_shape("output", output.shape(), {ids.size(0), width});
   } else {
-    validation::require_shape("output", output, {ids.size(0), ids.size(1), width});
+    validation::require_shape("output", output.shape(), {ids.size(0), ids.size(1), width});
   }
   validation::require_data("ids", ids);
   validation::require_data("output", output);
@@ -82,21 +82,35 @@ void Embedding::forward(const IdView& ids, const Tensor& output, Context& contex
 
   runtime::Execution run(context);
   const float scale = factor();
-  const Tensor rows = with_batch(output);
+  const AnyTensor rows = with_batch(output);
+  const bool rounds = output.type() != ElementType::kFloat32;
+  float* const unrounded =
+      rounds ? run.floats(validation::product("output", {width, run.num_threads()}), "embedding")
+             : nullptr;
   const std::int64_t per_task = std::max<std::int64_t>(1, kElementsPerTask / width);
-  run.parallel_for((count + per_task - 1) / per_task, [&](std::int64_t task, int) noexcept {
+  run.parallel_for((count + per_task - 1) / per_task, [&](std::int64_t task, int worker) noexcept {
     const std::int64_t end = std::min(count, (task + 1) * per_task);
     for (std::int64_t t = task * per_task; t < end; ++t) {
-      const Tensor row = rows.select(0, t / length).slice(0, t % length, t % length + 1);
+      const AnyTensor out = rows.select(0, t / length).slice(0, t % length, t % length + 1);
+      const Tensor row = rounds ? Tensor(unrounded + worker * width, {1, width}) : out.as<float>();
       const std::int64_t step = row.stride(1);
       float* to = row.data();
       if (packed_) {
         packed_->unpack_block(row, id_of(t), 0);
         for (std::int64_t c = 0; c < width; ++c) to[c * step] *= scale;
-        continue;
+      } else {
+        const float* from = weight_.pointer(id_of(t), 0);
+        for (std::int64_t c = 0; c < width; ++c) to[c * step] = from[c] * scale;
       }
-      const float* from = weight_.pointer(id_of(t), 0);
-      for (std::int64_t c = 0; c < width; ++c) to[c * step] = from[c] * scale;
+      if (!rounds) continue;
+      kernels::NarrowArgs args;
+      args.rows = 1;
+      args.cols = width;
+      args.from = to;
+      args.type = out.type();
+      args.to = out.data();
+      args.to_col = out.stride(-1);
+      run.kernels().narrow(args);
     }
   });
 }

@@ -30,7 +30,7 @@ FeedForward::FeedForward(const FeedForwardOptions& options)
   add_intermediates({"hidden"});
 }
 
-void FeedForward::forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
+void FeedForward::forward(const ConstAnyTensor& x, const AnyTensor& output, const Dropout& dropout,
                           Context& context, Intermediates* intermediates) const {
   require_rows("x", x, "d_model", options_.d_model);
   require_rows_like("output", output, x, x.size(-2), linear2_.out_features());
@@ -38,7 +38,7 @@ void FeedForward::forward(const ConstTensor& x, const Tensor& output, const Drop
   Showing show(*this, intermediates, x.rank() == 3);
 
   runtime::Execution run(context);
-  const ConstTensor from = with_batch(x);
+  const ConstAnyTensor from = with_batch(x);
   const auto shape = {from.size(0), from.size(1), options_.dim_feedforward};
   const Tensor hidden(run.floats(validation::product("x", shape), "feed-forward"), shape);
   linear1_.forward(from, hidden, context, show.within("linear1"));

@@ -29,15 +29,16 @@ GatedFeedForward::GatedFeedForward(const GatedFeedForwardOptions& options)
   add_intermediates({"hidden"});
 }
 
-void GatedFeedForward::forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
-                               Context& context, Intermediates* intermediates) const {
+void GatedFeedForward::forward(const ConstAnyTensor& x, const AnyTensor& output,
+                               const Dropout& dropout, Context& context,
+                               Intermediates* intermediates) const {
   require_rows("x", x, "d_model", options_.d_model);
   require_rows_like("output", output, x, x.size(-2), options_.d_model);
   validation::require_probability("dropout", dropout.probability);
   Showing show(*this, intermediates, x.rank() == 3);
 
   runtime::Execution run(context);
-  const ConstTensor from = with_batch(x);
+  const ConstAnyTensor from = with_batch(x);
   const auto shape = {from.size(0), from.size(1), options_.dim_feedforward};
   const std::int64_t count = validation::product("x", shape);
   const Tensor hidden(run.floats(count, "feed-forward"), shape);

@@ -87,7 +87,7 @@ Tensor Showing::take_asked(std::string_view name, std::span<const std::int64_t> 
   return {};
 }
 
-void Showing::copy_asked(std::string_view name, const ConstTensor& values,
+void Showing::copy_asked(std::string_view name, const ConstAnyTensor& values,
                          runtime::Execution& run) {
   fill(take_asked(name, values.shape()), values, run);
 }

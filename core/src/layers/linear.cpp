@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "any_rows.hpp"
 #include "attn/layers/embedding.hpp"
 #include "layers/packed_matrix.hpp"
 #include "layers/showing.hpp"
@@ -55,11 +54,8 @@ void Linear::forward(const ConstAnyTensor& x, const AnyTensor& output, Context& 
   Showing show(*this, intermediates);
   runtime::Execution run(context);
   const Tensor shown = show.take("output", output.shape());
-  const ConstAnyTensor from = packed_->takes(x.type(), run) ? x : widened(x, run);
-  const Tensor to = unrounded(output, run);
-  packed_->multiply(from, bias_.data(), to, run, packed_->take_scratch(run));
-  round_to(output, to, run);
-  show.fill(shown, to, run);
+  packed_->multiply(x, bias_.data(), output, run, packed_->take_scratch(x, output, run));
+  show.fill(shown, output, run);
   show.done();
 }
 

@@ -231,13 +231,14 @@ void MultiHeadAttention::initialize_identity(Context& context) {
       context);
 }
 
-void MultiHeadAttention::Impl::check_query(const ConstTensor& query, const Tensor& output) const {
+void MultiHeadAttention::Impl::check_query(const ConstAnyTensor& query,
+                                           const AnyTensor& output) const {
   require_rows("query", query, "d_model", options.d_model);
   require_rows_like("output", output, query, query.size(-2), options.d_model);
 }
 
-void MultiHeadAttention::Impl::check_keys(const ConstTensor& query, const ConstTensor& key,
-                                          const ConstTensor& value) const {
+void MultiHeadAttention::Impl::check_keys(const ConstAnyTensor& query, const ConstAnyTensor& key,
+                                          const ConstAnyTensor& value) const {
   require_rows_like("key", key, query, -1, key_dim);
   require_rows_like("value", value, query, key.size(-2), value_dim);
 }
@@ -249,12 +250,12 @@ void MultiHeadAttention::Impl::check_cache(const KeyValueCache& cache, std::int6
 }
 
 Tensor MultiHeadAttention::Impl::project(const PackedMatrix& weight, std::int64_t bias_offset,
-                                         const ConstTensor& x, runtime::Execution& run) const {
-  const ConstTensor from = with_batch(x);
+                                         const ConstAnyTensor& x, runtime::Execution& run) const {
+  const ConstAnyTensor from = with_batch(x);
   const auto shape = {from.size(0), from.size(1), weight.rows()};
   const Tensor y(run.floats(validation::product("query", shape), "multi-head projections"), shape);
   const float* bias = options.bias ? input_biases.pointer(bias_offset) : nullptr;
-  weight.multiply(from, bias, y, run, weight.take_scratch(run));
+  weight.multiply(from, bias, y, run, weight.take_scratch(from, y, run));
   return y;
 }
 
@@ -274,7 +275,7 @@ Tensor MultiHeadAttention::Impl::normalized_heads(const Tensor& projected, std::
   return result;
 }
 
-Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int64_t num_keys,
+Tensor MultiHeadAttention::Impl::project_queries(const ConstAnyTensor& x, std::int64_t num_keys,
                                                  const AttentionOptions& attention, Showing& show,
                                                  runtime::Execution& run, Context& context) const {
   const Tensor heads = normalized_heads(project(*query, 0, x, run), options.num_heads,
@@ -298,7 +299,7 @@ Tensor MultiHeadAttention::Impl::project_queries(const ConstTensor& x, std::int6
   return heads;
 }
 
-Tensor MultiHeadAttention::Impl::project_keys(const ConstTensor& x, std::int64_t first,
+Tensor MultiHeadAttention::Impl::project_keys(const ConstAnyTensor& x, std::int64_t first,
                                               Showing& show, runtime::Execution& run,
                                               Context& context) const {
   const Tensor heads = normalized_heads(project(*key, query_width(), x, run), kv_heads,
@@ -311,7 +312,7 @@ Tensor MultiHeadAttention::Impl::project_keys(const ConstTensor& x, std::int64_t
   return heads;
 }
 
-Tensor MultiHeadAttention::Impl::project_values(const ConstTensor& x,
+Tensor MultiHeadAttention::Impl::project_values(const ConstAnyTensor& x,
                                                 runtime::Execution& run) const {
   return project(*value, query_width() + kv_width(), x, run).split_heads(kv_heads);
 }
@@ -341,7 +342,7 @@ AttentionOptions MultiHeadAttention::Impl::with_terms(const AttentionOptions& at
 }
 
 void MultiHeadAttention::Impl::check_options(const AttentionOptions& attention,
-                                             const ConstTensor& query,
+                                             const ConstAnyTensor& query,
                                              std::int64_t num_keys) const {
   check_attention_options(with_terms(attention), {.batch = batch_of(query),
                                                   .query_heads = options.num_heads,
@@ -353,7 +354,7 @@ void MultiHeadAttention::Impl::check_options(const AttentionOptions& attention,
 }
 
 void MultiHeadAttention::Impl::attend(const Tensor& q, const StoredTensor& k, const StoredTensor& v,
-                                      const Tensor& to, const AttentionOptions& attention,
+                                      const AnyTensor& to, const AttentionOptions& attention,
                                       Showing& show, runtime::Execution& run,
                                       Context& context) const {
   const std::int64_t batch = q.size(0), heads = options.num_heads, num_queries = q.size(2);
@@ -362,7 +363,7 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const StoredTensor& k, co
   const auto joined_shape = {batch, num_queries, query_width()};
   const Tensor joined(run.floats(validation::product("query", joined_shape), "multi-head output"),
                       joined_shape);
-  float* scratch = output->take_scratch(run);
+  float* scratch = output->take_scratch(joined, to, run);
   show.copy("q", q, run);
   for (const auto& [name, rows] : {std::pair("k", &k), std::pair("v", &v)}) {
     const Tensor shown = show.take(name, rows->shape());
@@ -380,15 +381,15 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const StoredTensor& k, co
   show.fill(shown, with_batch(to), run);
 }
 
-void MultiHeadAttention::Impl::append(const ConstTensor& k, const ConstTensor& v,
+void MultiHeadAttention::Impl::append(const ConstAnyTensor& k, const ConstAnyTensor& v,
                                       KeyValueCache& cache, Showing& show, Context& context) const {
   runtime::Execution run(context);
   const Tensor keys = project_keys(k, cache.length(), show, run, context);
   cache.append(keys, project_values(v, run));
 }
 
-void MultiHeadAttention::forward(const ConstTensor& query, const ConstTensor& key,
-                                 const ConstTensor& value, const Tensor& output,
+void MultiHeadAttention::forward(const ConstAnyTensor& query, const ConstAnyTensor& key,
+                                 const ConstAnyTensor& value, const AnyTensor& output,
                                  const MultiHeadAttentionCall& call, Context& context) const {
   const Impl& impl = *impl_;
   impl.check_query(query, output);
@@ -421,7 +422,7 @@ KeyValueCache MultiHeadAttention::make_cache(std::int64_t batch, std::int64_t ca
   return KeyValueCache(batch, impl_->kv_heads, impl_->head_dim, impl_->head_dim, capacity, type);
 }
 
-void MultiHeadAttention::append(const ConstTensor& key, const ConstTensor& value,
+void MultiHeadAttention::append(const ConstAnyTensor& key, const ConstAnyTensor& value,
                                 KeyValueCache& cache, Context& context) const {
   const Impl& impl = *impl_;
   require_rows("key", key, "key_dim", impl.key_dim);
@@ -431,8 +432,8 @@ void MultiHeadAttention::append(const ConstTensor& key, const ConstTensor& value
   impl.append(key, value, cache, show, context);
 }
 
-void MultiHeadAttention::attend(const ConstTensor& query, const KeyValueCache& cache,
-                                const Tensor& output, const AttentionOptions& attention,
+void MultiHeadAttention::attend(const ConstAnyTensor& query, const KeyValueCache& cache,
+                                const AnyTensor& output, const AttentionOptions& attention,
                                 Context& context, Intermediates* intermediates) const {
   const Impl& impl = *impl_;
   impl.check_query(query, output);

@@ -41,12 +41,13 @@ struct MultiHeadAttention::Impl {
   void check_positions();
   void add_parameters(MultiHeadAttention& layer);
 
-  void check_query(const ConstTensor& query, const Tensor& output) const;
-  void check_keys(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value) const;
+  void check_query(const ConstAnyTensor& query, const AnyTensor& output) const;
+  void check_keys(const ConstAnyTensor& query, const ConstAnyTensor& key,
+                  const ConstAnyTensor& value) const;
   void check_cache(const KeyValueCache& cache, std::int64_t batch) const;
 
   /// x · Wᵀ + bias in scratch memory, (B, N, ·).
-  Tensor project(const PackedMatrix& weight, std::int64_t bias_offset, const ConstTensor& x,
+  Tensor project(const PackedMatrix& weight, std::int64_t bias_offset, const ConstAnyTensor& x,
                  runtime::Execution& run) const;
   /// Projected queries or keys as heads (B, ·, N, D), shown as `name` and normalised in place.
   Tensor normalized_heads(const Tensor& projected, std::int64_t heads, const char* name,
@@ -54,26 +55,26 @@ struct MultiHeadAttention::Impl {
                           runtime::Execution& run, Context& context) const;
   /// Projected queries (B, H, Nq, D), normalised, and rotated to the positions that the options
   /// give them.
-  Tensor project_queries(const ConstTensor& x, std::int64_t num_keys,
+  Tensor project_queries(const ConstAnyTensor& x, std::int64_t num_keys,
                          const AttentionOptions& attention, Showing& show, runtime::Execution& run,
                          Context& context) const;
   /// Projected keys (B, Hkv, N, D), normalised, and rotated to the positions from `first` on.
-  Tensor project_keys(const ConstTensor& x, std::int64_t first, Showing& show,
+  Tensor project_keys(const ConstAnyTensor& x, std::int64_t first, Showing& show,
                       runtime::Execution& run, Context& context) const;
   /// Projected values (B, Hkv, N, D).
-  Tensor project_values(const ConstTensor& x, runtime::Execution& run) const;
+  Tensor project_values(const ConstAnyTensor& x, runtime::Execution& run) const;
   /// Projects the next keys and values into a cache.
-  void append(const ConstTensor& key, const ConstTensor& value, KeyValueCache& cache, Showing& show,
-              Context& context) const;
+  void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,
+              Showing& show, Context& context) const;
   /// The options of a call, completed by the layer's own terms.
   AttentionOptions with_terms(const AttentionOptions& attention) const;
   /// Refuses options that do not fit, before anything is computed.
-  void check_options(const AttentionOptions& attention, const ConstTensor& query,
+  void check_options(const AttentionOptions& attention, const ConstAnyTensor& query,
                      std::int64_t num_keys) const;
   /// What follows the input projections: q attends to k and v, and is projected to the output.
-  void attend(const Tensor& q, const StoredTensor& k, const StoredTensor& v, const Tensor& output,
-              const AttentionOptions& attention, Showing& show, runtime::Execution& run,
-              Context& context) const;
+  void attend(const Tensor& q, const StoredTensor& k, const StoredTensor& v,
+              const AnyTensor& output, const AttentionOptions& attention, Showing& show,
+              runtime::Execution& run, Context& context) const;
 };
 
 }  // namespace attn

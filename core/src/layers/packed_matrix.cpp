@@ -1,7 +1,11 @@
 #include "layers/packed_matrix.hpp"
 
 #include <algorithm>
+#include <array>
+#include <type_traits>
 
+#include "elementwise.hpp"
+#include "rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -14,7 +18,28 @@ namespace {
 /// Columns that tasks take where rows are few.
 constexpr index kColumnBlock = 16 * kPanelWidth;
 
+/// Rows of other types than float32 that are converted at a time: so many that a weight that is
+/// fetched once more for them has enough to do.
+constexpr index kConvertedRows = 128;
+
 constexpr index blocks_of(index count, index block) { return (count + block - 1) / block; }
+
+index rows_of(const ConstAnyTensor& x) { return batch_of(x) * x.size(-2); }
+
+/// Whether all rows of a batch (B, N, width) lie at one distance from each other, and they as a
+/// matrix.
+template <class View>
+bool joins(const View& rows) {
+  return rows.stride(0) == rows.size(1) * rows.stride(1);
+}
+template <class View>
+View joined(const View& rows) {
+  return rows.visit([&](const auto& typed) -> View {
+    const std::array shape{rows.size(0) * rows.size(1), rows.size(2)};
+    const std::array strides{rows.stride(1), rows.stride(2)};
+    return std::remove_cvref_t<decltype(typed)>(typed.data(), shape, strides);
+  });
+}
 
 /// A task's part of y = x · Bᵀ.
 struct ProductPart {
@@ -33,7 +58,6 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   const index depth = x.size(-1);
   const index cols = y.size(-1);
   const bool batched = x.rank() == 3;
-  const auto joins = [](const auto& t) { return t.stride(0) == t.size(1) * t.stride(1); };
   index batch = batched ? x.size(0) : 1;
   index rows = x.size(-2);
   if (batched && joins(x) && joins(y)) {
@@ -197,16 +221,61 @@ float* take_product_scratch(index depth, runtime::Execution& run) {
   return run.floats(run.kernels().product_scratch(depth) * run.num_threads(), "matrix product");
 }
 
-float* PackedMatrix::take_scratch(runtime::Execution& run) const {
-  if (!is_kept()) return take_product_scratch(cols_, run);
+index PackedMatrix::scratch_size(runtime::Execution& run) const noexcept {
   const kernels::Bf16Table* const table = pair_kernels(run);
-  const index size = table ? table->product_scratch(cols_)
-                           : run.kernels().product_scratch(cols_) + widened_columns(cols_) * cols_;
-  return run.floats(size * run.num_threads(), "matrix product");
+  const index widened = is_kept() ? widened_columns(cols_) * cols_ : 0;
+  const index size =
+      table ? table->product_scratch(cols_) : run.kernels().product_scratch(cols_) + widened;
+  return size * run.num_threads();
 }
 
-void PackedMatrix::multiply(const ConstAnyTensor& any_x, const float* bias, const Tensor& y,
+float* PackedMatrix::take_scratch(runtime::Execution& run) const {
+  return run.floats(scratch_size(run), "matrix product");
+}
+
+float* PackedMatrix::take_scratch(const ConstAnyTensor& x, const AnyTensor& y,
+                                  runtime::Execution& run) const {
+  const index rows = std::min(rows_of(x), kConvertedRows);
+  const index widened = takes(x.type(), run) ? 0 : cols_;
+  const index rounded = y.type() == ElementType::kFloat32 ? 0 : rows_;
+  const index converted = validation::product("x", {rows, widened + rounded});
+  return run.floats(scratch_size(run) + converted, "matrix product");
+}
+
+void PackedMatrix::multiply(const ConstAnyTensor& x, const float* bias, const AnyTensor& y,
                             runtime::Execution& run, float* scratch) const noexcept {
+  const bool widens = !takes(x.type(), run);
+  const bool rounds = y.type() != ElementType::kFloat32;
+  if (!widens && !rounds) return multiply_unconverted(x, bias, y.as<float>(), run, scratch);
+  float* const widened = scratch + scratch_size(run);
+  float* const sums = widened + (widens ? std::min(rows_of(x), kConvertedRows) * cols_ : 0);
+  const auto multiply_rows = [&](const ConstAnyTensor& from, const AnyTensor& to) {
+    const index rows = from.size(0);
+    const Tensor y_rows = rounds ? Tensor(sums, {rows, rows_}) : to.as<float>();
+    if (!widens) {
+      multiply_unconverted(from, bias, y_rows, run, scratch);
+    } else {
+      const Tensor x_rows(widened, {rows, cols_});
+      widen(from, x_rows, run);
+      multiply_unconverted(x_rows, bias, y_rows, run, scratch);
+    }
+    if (rounds) narrow(y_rows, to, run);
+  };
+  const auto multiply_matrix = [&](const ConstAnyTensor& from, const AnyTensor& to) {
+    for (index row = 0; row < from.size(0); row += kConvertedRows) {
+      const index end = std::min(row + kConvertedRows, from.size(0));
+      multiply_rows(from.slice(0, row, end), to.slice(0, row, end));
+    }
+  };
+  if (x.rank() == 2) return multiply_matrix(x, y);
+  if (x.size(1) == 1) return multiply_matrix(x.select(1, 0), y.select(1, 0));
+  if (joins(x) && joins(y)) return multiply_matrix(joined(x), joined(y));
+  for (index b = 0; b < x.size(0); ++b) multiply_matrix(x.select(0, b), y.select(0, b));
+}
+
+void PackedMatrix::multiply_unconverted(const ConstAnyTensor& any_x, const float* bias,
+                                        const Tensor& y, runtime::Execution& run,
+                                        float* scratch) const noexcept {
   if (const kernels::Bf16Table* const table = pair_kernels(run)) {
     const index size = table->product_scratch(cols_);
     const bool is_float = any_x.type() == ElementType::kFloat32;

@@ -48,19 +48,16 @@ class PackedMatrix {
   /// Whether it is the weight that is set and read, and not made of that.
   bool is_kept() const noexcept { return format_.type != ElementType::kFloat32; }
 
-  /// The scratch memory that multiply needs; may throw.
+  /// The scratch memory that multiply needs for float32, or for x and y; may throw.
   float* take_scratch(runtime::Execution& run) const;
-
-  /// Whether multiply() takes x of a type.
-  bool takes(ElementType type, runtime::Execution& run) const noexcept {
-    return type == ElementType::kFloat32 || (type == ElementType::kBFloat16 && pair_kernels(run));
-  }
+  float* take_scratch(const ConstAnyTensor& x, const AnyTensor& y, runtime::Execution& run) const;
 
   /// y = x · Wᵀ + bias: x (N, in) or (B, N, in), y (N, out) or (B, N, out), any strides; bias (out)
   /// or null. Bits of a row of y do not depend on the other rows. Weights of 16 bits are widened;
   /// of bfloat16, where the format allows it and the instruction set multiplies pairs, x is rounded
-  /// to it instead.
-  void multiply(const ConstAnyTensor& x, const float* bias, const Tensor& y,
+  /// to it instead. What is computed is float32: of other types x is widened, and y rounded, some
+  /// rows at a time.
+  void multiply(const ConstAnyTensor& x, const float* bias, const AnyTensor& y,
                 runtime::Execution& run, float* scratch) const noexcept;
 
  private:
@@ -78,6 +75,14 @@ class PackedMatrix {
     const std::int64_t cols = format_.type == ElementType::kBFloat16 ? cols_ + cols_ % 2 : cols_;
     return reinterpret_cast<const std::uint16_t*>(packed_.data()) + row * cols;
   }
+  /// multiply() of what needs no conversion.
+  void multiply_unconverted(const ConstAnyTensor& x, const float* bias, const Tensor& y,
+                            runtime::Execution& run, float* scratch) const noexcept;
+  /// Whether that takes x of a type.
+  bool takes(ElementType type, runtime::Execution& run) const noexcept {
+    return type == ElementType::kFloat32 || (type == ElementType::kBFloat16 && pair_kernels(run));
+  }
+  std::int64_t scratch_size(runtime::Execution& run) const noexcept;
   /// For products of pairs, or null.
   const kernels::Bf16Table* pair_kernels(runtime::Execution& run) const noexcept {
     const bool rounds = format_.type == ElementType::kBFloat16 && format_.round_inputs;

@@ -47,7 +47,7 @@ class Showing {
   }
 
   /// Takes memory for an intermediate and copies it, if it is asked for.
-  void copy(std::string_view name, const ConstTensor& values, runtime::Execution& run) {
+  void copy(std::string_view name, const ConstAnyTensor& values, runtime::Execution& run) {
     if (target_) copy_asked(name, values, run);
   }
 
@@ -92,7 +92,7 @@ class Showing {
 
  private:
   Tensor take_asked(std::string_view name, std::span<const std::int64_t> shape);
-  void copy_asked(std::string_view name, const ConstTensor& values, runtime::Execution& run);
+  void copy_asked(std::string_view name, const ConstAnyTensor& values, runtime::Execution& run);
 
   Intermediates* target_;
   bool outermost_ = false;

@@ -53,7 +53,13 @@ std::int64_t checked_layer_count(const TransformerEncoderOptions& stack) {
   return count;
 }
 
-void normalize(const detail::Norm& norm, const ConstTensor& x, const Tensor& output,
+ConstTensor stream_of(const ConstAnyTensor& x, const Tensor& stream, runtime::Execution& run) {
+  if (x.type() == ElementType::kFloat32) return x.as<float>();
+  widen(x, stream, run);
+  return stream;
+}
+
+void normalize(const detail::Norm& norm, const ConstTensor& x, const AnyTensor& output,
                Context& context, Intermediates* intermediates) {
   std::visit([&](const auto& n) { n.forward(x, output, context, intermediates); }, norm);
 }
@@ -89,6 +95,13 @@ void Sublayer::add_to(const ConstTensor& x, const Tensor& output, const Dropout&
         norm.forward_sum(x, y, output, pass.context, pass.show.within(norm_name));
       },
       *norms.norm);
+}
+
+void Sublayer::add_last(const Tensor& stream, const AnyTensor& output, const Dropout& dropout,
+                        const SublayerPass& pass) const {
+  const bool rounds = output.type() != ElementType::kFloat32;
+  add_to(stream, rounds ? stream : output.as<float>(), dropout, pass);
+  if (rounds) narrow(stream, output, pass.run);
 }
 
 }  // namespace attn

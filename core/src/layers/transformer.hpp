@@ -94,17 +94,24 @@ struct Sublayer {
   /// that there are; output may be x.
   void add_to(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
               const SublayerPass& pass) const;
+  /// The same for the last one of a layer, which adds to `stream`: output may be of any type.
+  void add_last(const Tensor& stream, const AnyTensor& output, const Dropout& dropout,
+                const SublayerPass& pass) const;
 };
 
 /// The feed-forward network of x, in scratch memory.
 void run_feed_forward(const AnyFeedForward& feed_forward, const TransformerLayerOptions& options,
                       const ConstTensor& x, const Dropout& dropout, const SublayerPass& pass);
 
-void normalize(const detail::Norm& norm, const ConstTensor& x, const Tensor& output,
+void normalize(const detail::Norm& norm, const ConstTensor& x, const AnyTensor& output,
                Context& context, Intermediates* intermediates);
 
+/// The stream of residuals that a layer begins with: x, or where that is of another type than
+/// float32 x widened to `stream`, of its shape.
+ConstTensor stream_of(const ConstAnyTensor& x, const Tensor& stream, runtime::Execution& run);
+
 /// Requires x (B, N, E) or (N, E) and output of the same shape.
-inline void check_tokens(const ConstTensor& x, const Tensor& output, std::int64_t d_model) {
+inline void check_tokens(const ConstAnyTensor& x, const AnyTensor& output, std::int64_t d_model) {
   require_rows("x", x, "d_model", d_model);
   require_rows_like("output", output, x, x.size(-2), d_model);
 }

@@ -43,7 +43,7 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
   add_intermediates({"resid_pre", "resid_mid", "resid_mid_cross", "resid_post", "output"});
 }
 
-void TransformerDecoderLayer::check_memory(const ConstTensor& x, const ConstTensor& memory,
+void TransformerDecoderLayer::check_memory(const ConstAnyTensor& x, const ConstAnyTensor& memory,
                                            bool has_state) const {
   if (!has_state) return require_rows_like("memory", memory, x, -1, options_.d_model);
   if (!memory.is_none()) {
@@ -52,16 +52,17 @@ void TransformerDecoderLayer::check_memory(const ConstTensor& x, const ConstTens
   }
 }
 
-void TransformerDecoderLayer::run(const ConstTensor& x, const ConstTensor& memory,
-                                  const Tensor& output, const TransformerDecoderLayerCall& call,
+void TransformerDecoderLayer::run(const ConstAnyTensor& any_x, const ConstAnyTensor& memory,
+                                  const AnyTensor& output, const TransformerDecoderLayerCall& call,
                                   Context& context) const {
   Showing show(*this, call.intermediates);
   runtime::Execution run(context);
-  const auto take = [&] {
-    return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
+  const auto take = [&, shape = any_x.shape()] {
+    return Tensor(run.floats(validation::product("x", shape), "transformer layer"), shape);
   };
   const Tensor y = take();
   const Tensor h = take();
+  const ConstTensor x = stream_of(any_x, h, run);
   const SublayerPass pass{options_.norm_first, y, show, run, context};
   State* const state = call.state;
   const Dropout& dropout = call.dropout;
@@ -94,13 +95,14 @@ void TransformerDecoderLayer::run(const ConstTensor& x, const ConstTensor& memor
   const Sublayer feed_forward{norms3_, "norm3", "output_norm3", "resid_post"};
   run_feed_forward(feed_forward_, options_, feed_forward.input(h, pass), dropout_at(dropout, 4),
                    pass);
-  feed_forward.add_to(h, output, dropout_at(dropout, 5), pass);
+  feed_forward.add_last(h, output, dropout_at(dropout, 5), pass);
   show.fill(shown, output, run);
   show.done();
 }
 
-void TransformerDecoderLayer::forward(const ConstTensor& x, const ConstTensor& memory,
-                                      const Tensor& output, const TransformerDecoderLayerCall& call,
+void TransformerDecoderLayer::forward(const ConstAnyTensor& x, const ConstAnyTensor& memory,
+                                      const AnyTensor& output,
+                                      const TransformerDecoderLayerCall& call,
                                       Context& context) const {
   check_tokens(x, output, options_.d_model);
   check_memory(x, memory, call.state != nullptr);
@@ -124,7 +126,7 @@ void TransformerDecoderLayer::forward(const ConstTensor& x, const ConstTensor& m
   show.done();
 }
 
-TransformerDecoderLayer::State TransformerDecoderLayer::start(const ConstTensor& memory,
+TransformerDecoderLayer::State TransformerDecoderLayer::start(const ConstAnyTensor& memory,
                                                               std::int64_t capacity,
                                                               Context& context,
                                                               ElementType type) const {
@@ -151,8 +153,9 @@ TransformerDecoder::TransformerDecoder(const TransformerDecoderOptions& options)
   }
 }
 
-void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
-                             const TransformerDecoderCall& call, Context& context) const {
+void TransformerDecoder::run(const ConstAnyTensor& x, const ConstAnyTensor& memory,
+                             const AnyTensor& output, const TransformerDecoderCall& call,
+                             Context& context) const {
   check_tokens(x, output, layer_of(options_, 0).d_model);
   layers_.front().check_memory(x, memory, call.state != nullptr);
   check_dropout(call.dropout, "self_attention.dropout", call.self_attention);
@@ -165,7 +168,7 @@ void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, co
   runtime::Execution run(context);
   float* const* self_weights = staged_weights(call.self_attention_weights, run);
   float* const* cross_weights = staged_weights(call.cross_attention_weights, run);
-  const ConstTensor from = with_batch(x);
+  const ConstAnyTensor from = with_batch(x);
   const Tensor tokens(run.floats(validation::product("x", from.shape()), "transformer decoder"),
                       from.shape());
   for (std::size_t l = 0; l < layers_.size(); ++l) {
@@ -174,8 +177,8 @@ void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, co
     AttentionOptions to_memory = call.cross_attention;
     to_memory.weights = staged_weight(call.cross_attention_weights, cross_weights, l);
     const bool last = l + 1 == layers_.size() && !norm_;
-    layers_[l].run(l == 0 ? from : ConstTensor(tokens), with_batch(memory),
-                   last ? with_batch(output) : tokens,
+    layers_[l].run(l == 0 ? from : ConstAnyTensor(tokens), with_batch(memory),
+                   last ? with_batch(output) : AnyTensor(tokens),
                    {.self_attention = to_self,
                     .cross_attention = to_memory,
                     .dropout = dropout_at(call.dropout, 6 * l),
@@ -189,8 +192,8 @@ void TransformerDecoder::run(const ConstTensor& x, const ConstTensor& memory, co
   show.done();
 }
 
-void TransformerDecoder::forward(const ConstTensor& x, const ConstTensor& memory,
-                                 const Tensor& output, const TransformerDecoderCall& call,
+void TransformerDecoder::forward(const ConstAnyTensor& x, const ConstAnyTensor& memory,
+                                 const AnyTensor& output, const TransformerDecoderCall& call,
                                  Context& context) const {
   State* const state = call.state;
   if (!state) return run(x, memory, output, call, context);
@@ -207,7 +210,7 @@ void TransformerDecoder::forward(const ConstTensor& x, const ConstTensor& memory
   }
 }
 
-TransformerDecoder::State TransformerDecoder::start(const ConstTensor& memory,
+TransformerDecoder::State TransformerDecoder::start(const ConstAnyTensor& memory,
                                                     std::int64_t capacity, Context& context,
                                                     ElementType type) const {
   State state;

@@ -25,15 +25,16 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& 
   add_intermediates({"resid_pre", "resid_mid", "resid_post", "output"});
 }
 
-void TransformerEncoderLayer::run(const ConstTensor& x, const Tensor& output,
+void TransformerEncoderLayer::run(const ConstAnyTensor& any_x, const AnyTensor& output,
                                   const TransformerEncoderLayerCall& call, Context& context) const {
   Showing show(*this, call.intermediates);
   runtime::Execution run(context);
-  const auto take = [&] {
-    return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
+  const auto take = [&, shape = any_x.shape()] {
+    return Tensor(run.floats(validation::product("x", shape), "transformer layer"), shape);
   };
   const Tensor y = take();
   const Tensor h = take();
+  const ConstTensor x = stream_of(any_x, h, run);
   const SublayerPass pass{options_.norm_first, y, show, run, context};
   const Dropout& dropout = call.dropout;
   show.copy("resid_pre", x, run);
@@ -51,12 +52,12 @@ void TransformerEncoderLayer::run(const ConstTensor& x, const Tensor& output,
   const Sublayer feed_forward{norms2_, "norm2", "output_norm2", "resid_post"};
   run_feed_forward(feed_forward_, options_, feed_forward.input(h, pass), dropout_at(dropout, 2),
                    pass);
-  feed_forward.add_to(h, output, dropout_at(dropout, 3), pass);
+  feed_forward.add_last(h, output, dropout_at(dropout, 3), pass);
   show.fill(shown, output, run);
   show.done();
 }
 
-void TransformerEncoderLayer::forward(const ConstTensor& x, const Tensor& output,
+void TransformerEncoderLayer::forward(const ConstAnyTensor& x, const AnyTensor& output,
                                       const TransformerEncoderLayerCall& call,
                                       Context& context) const {
   check_tokens(x, output, options_.d_model);
@@ -88,7 +89,7 @@ TransformerEncoder::TransformerEncoder(const TransformerEncoderOptions& options)
   }
 }
 
-void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
+void TransformerEncoder::run(const ConstAnyTensor& x, const AnyTensor& output,
                              const TransformerEncoderCall& call, Context& context) const {
   check_tokens(x, output, layer_of(options_, 0).d_model);
   check_dropout(call.dropout, "attention.dropout", call.attention);
@@ -96,14 +97,15 @@ void TransformerEncoder::run(const ConstTensor& x, const Tensor& output,
   Showing show(*this, call.intermediates, x.rank() == 3);
   runtime::Execution run(context);
   float* const* weights = staged_weights(call.weights, run);
-  const ConstTensor from = with_batch(x);
+  const ConstAnyTensor from = with_batch(x);
   const Tensor tokens(run.floats(validation::product("x", from.shape()), "transformer encoder"),
                       from.shape());
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     AttentionOptions attention = call.attention;
     attention.weights = staged_weight(call.weights, weights, l);
     const bool last = l + 1 == layers_.size() && !norm_;
-    layers_[l].run(l == 0 ? from : ConstTensor(tokens), last ? with_batch(output) : tokens,
+    layers_[l].run(l == 0 ? from : ConstAnyTensor(tokens),
+                   last ? with_batch(output) : AnyTensor(tokens),
                    {.attention = attention,
                     .dropout = dropout_at(call.dropout, 4 * l),
                     .cache = call.caches.empty() ? nullptr : &call.caches[l],
@@ -126,7 +128,7 @@ std::vector<KeyValueCache> TransformerEncoder::make_caches(std::int64_t batch,
   return caches;
 }
 
-void TransformerEncoder::forward(const ConstTensor& x, const Tensor& output,
+void TransformerEncoder::forward(const ConstAnyTensor& x, const AnyTensor& output,
                                  const TransformerEncoderCall& call, Context& context) const {
   if (call.caches.empty()) {
     run(x, output, call, context);

@@ -9,6 +9,7 @@
 
 #include "positions/rotary_frequencies.hpp"
 #include "positions/sinusoidal_table.hpp"
+#include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -21,45 +22,38 @@ constexpr std::int64_t kBlockRows = 16;
 /// Rows whose tables are kept at a time: some megabytes at most, however long the sequence.
 constexpr std::int64_t kTableRows = 2048;
 
-/// Batch entries, heads, rows and columns of what is rotated, each with its stride.
+/// What is rotated, with batch and heads, and whether it stays where it is.
 struct Rotated {
+  ConstAnyTensor x;
+  AnyTensor out;
   std::int64_t batch, heads, rows, head_dim;
-  const float* x;
-  std::int64_t x_strides[4];
-  float* out;
-  std::int64_t out_strides[4];
   bool in_place;
+
+  /// Whether rows are widened and rounded.
+  bool converts() const noexcept {
+    return x.type() != ElementType::kFloat32 || out.type() != ElementType::kFloat32;
+  }
 };
 
-Rotated check_rotated(const ConstTensor& x, const Tensor& output) {
+Rotated check_rotated(const ConstAnyTensor& x, const AnyTensor& output) {
   if (x.rank() < 2 || x.rank() > 4) {
     validation::fail_shape("x", x.shape(), {"(N, D), (B, N, D) or (B, H, N, D)"});
   }
   validation::require_data("x", x);
-  validation::require_same_shape("output", output, x);
+  validation::require_same_shape("output", output.shape(), x.shape());
   validation::require_data("output", output);
-  Rotated r{
-      .batch = x.rank() > 2 ? x.size(0) : 1,
-      .heads = x.rank() > 3 ? x.size(1) : 1,
-      .rows = x.size(-2),
-      .head_dim = x.size(-1),
-      .x = x.data(),
-      .x_strides = {},
-      .out = output.data(),
-      .out_strides = {},
+  const ConstAnyTensor from = with_heads(x);
+  return {
+      .x = from,
+      .out = with_heads(output),
+      .batch = from.size(0),
+      .heads = from.size(1),
+      .rows = from.size(2),
+      .head_dim = from.size(3),
       .in_place = x.data() == output.data() && std::ranges::equal(x.strides(), output.strides())};
-  const auto fill = [&](const auto& view, std::int64_t(&strides)[4]) {
-    strides[0] = view.rank() > 2 ? view.stride(0) : 0;
-    strides[1] = view.rank() > 3 ? view.stride(1) : 0;
-    strides[2] = view.stride(-2);
-    strides[3] = view.stride(-1);
-  };
-  fill(x, r.x_strides);
-  fill(output, r.out_strides);
-  return r;
 }
 
-void require_rotary_dim(std::int64_t rotary_dim, const ConstTensor& x) {
+void require_rotary_dim(std::int64_t rotary_dim, const ConstAnyTensor& x) {
   if (x.size(-1) < rotary_dim) {
     validation::fail_shape(
         "x", x.shape(),
@@ -100,16 +94,55 @@ void expand_row(const float* cos, std::int64_t cos_stride, const float* sin,
   }
 }
 
+/// Where (b, h, row, 0) is.
+template <class View>
+auto* row_at(const View& view, std::int64_t b, std::int64_t h, std::int64_t row) noexcept {
+  return view.visit(
+      [&](const auto& typed) -> decltype(view.data()) { return typed.pointer(b, h, row, 0); });
+}
+
+/// The same of numbers of other types: what is rotated, and the columns beside it, are floats in
+/// `memory` meanwhile.
+void rotate_converted(const Rotated& r, const void* x, void* out, kernels::RotationArgs args,
+                      float* memory, const kernels::KernelTable& kernels) noexcept {
+  kernels::WidenArgs wide;
+  wide.rows = args.rows;
+  wide.cols = wide.padded_cols = wide.to_row = r.head_dim;
+  wide.from = {r.x.type(), x, r.x.stride(2), nullptr, 0};
+  wide.from_col = r.x.stride(3);
+  wide.to = memory;
+  kernels.widen(wide);
+  args.x = args.out = memory;
+  args.x_row = args.out_row = r.head_dim;
+  args.x_col = args.out_col = 1;
+  kernels.rotate_pairs(args);
+  kernels::NarrowArgs narrow;
+  narrow.rows = args.rows;
+  narrow.cols = narrow.from_row = r.head_dim;
+  narrow.from = memory;
+  narrow.type = r.out.type();
+  narrow.to = out;
+  narrow.to_row = r.out.stride(2);
+  narrow.to_col = r.out.stride(3);
+  kernels.narrow(narrow);
+}
+
 /// Rotates some rows of all heads of a batch entry. `args` lacks where they are.
 void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::RotationArgs args,
-                  const kernels::KernelTable& kernels) noexcept {
-  args.x_row = r.x_strides[2];
-  args.x_col = r.x_strides[3];
-  args.out_row = r.out_strides[2];
-  args.out_col = r.out_strides[3];
+                  float* memory, const kernels::KernelTable& kernels) noexcept {
+  args.x_row = r.x.stride(2);
+  args.x_col = r.x.stride(3);
+  args.out_row = r.out.stride(2);
+  args.out_col = r.out.stride(3);
   for (std::int64_t h = 0; h < r.heads; ++h) {
-    args.x = r.x + b * r.x_strides[0] + h * r.x_strides[1] + row * args.x_row;
-    args.out = r.out + b * r.out_strides[0] + h * r.out_strides[1] + row * args.out_row;
+    const void* const x = row_at(r.x, b, h, row);
+    void* const out = row_at(r.out, b, h, row);
+    if (r.converts()) {
+      rotate_converted(r, x, out, args, memory, kernels);
+      continue;
+    }
+    args.x = static_cast<const float*>(x);
+    args.out = static_cast<float*>(out);
     kernels.rotate_pairs(args);
     if (r.in_place) continue;
     for (std::int64_t i = 0; i < args.rows; ++i) {
@@ -133,6 +166,10 @@ void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bo
   float* tables =
       run.floats(validation::product("x", {per_batch ? chunk_batch : 1, chunk_rows, table_row}),
                  "rotary tables");
+  const std::int64_t converted =
+      r.converts() ? validation::product("x", {kBlockRows, r.head_dim}) : 0;
+  float* const memory =
+      run.floats(validation::product("x", {converted, run.num_threads()}), "rotated rows");
 
   for (std::int64_t first_b = 0; first_b < r.batch; first_b += chunk_batch) {
     const std::int64_t batch = std::min(chunk_batch, r.batch - first_b);
@@ -151,7 +188,7 @@ void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bo
           });
 
       const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
-      run.parallel_for(batch * blocks, [&](std::int64_t task, int) noexcept {
+      run.parallel_for(batch * blocks, [&](std::int64_t task, int worker) noexcept {
         const std::int64_t b = task / blocks;
         const std::int64_t row = task % blocks * kBlockRows;
         kernels::RotationArgs args;
@@ -161,7 +198,8 @@ void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bo
         args.keep = tables + (row + (per_batch ? b * rows : 0)) * table_row;
         args.cross = args.keep + rotary_dim;
         args.table_row = table_row;
-        rotate_heads(r, first_b + b, first_row + row, args, run.kernels());
+        rotate_heads(r, first_b + b, first_row + row, args, memory + worker * converted,
+                     run.kernels());
       });
     }
   }
@@ -308,7 +346,7 @@ std::vector<double> RotaryEmbedding::frequencies(double sequence_length) const {
   return result;
 }
 
-void RotaryEmbedding::forward(const ConstTensor& x, const Tensor& output,
+void RotaryEmbedding::forward(const ConstAnyTensor& x, const AnyTensor& output,
                               const RotaryPositions& positions, Context& context) const {
   const Rotated rotated = check_rotated(x, output);
   require_rotary_dim(options_.rotary_dim, x);
@@ -380,8 +418,8 @@ kernels::SinusoidColumns RotaryEmbedding::columns(const RotaryPositions& positio
   return columns;
 }
 
-void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
-                            const ConstTensor& sin_cache, const Tensor& output,
+void apply_rotary_embedding(const ConstAnyTensor& x, const ConstTensor& cos_cache,
+                            const ConstTensor& sin_cache, const AnyTensor& output,
                             const RotaryCacheOptions& options, Context& context) {
   const Rotated rotated = check_rotated(x, output);
   const bool by_id = !options.position_ids.is_none();

@@ -150,7 +150,7 @@ TEST_P(ElementsTest, int8_rows_are_within_their_bound_and_say_what_is_not_finite
     };
     set_row(1, 0.0F);
     set_row(2, 1e-40F);
-    set_row(3, 3e38F);
+    set_row(3, -std::numeric_limits<float>::max());
     from[static_cast<std::size_t>(4 * cols + cols / 2)] = std::numeric_limits<float>::quiet_NaN();
     from[static_cast<std::size_t>(5 * cols + cols - 1)] = -std::numeric_limits<float>::infinity();
     std::vector<std::int8_t> numbers(from.size());

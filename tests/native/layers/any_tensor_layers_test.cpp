@@ -4,75 +4,45 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
+#include <string>
 #include <vector>
 
 #include "attn/any_tensor.hpp"
+#include "attn/layers/embedding.hpp"
+#include "attn/layers/feed_forward.hpp"
+#include "attn/layers/gated_feed_forward.hpp"
 #include "attn/layers/layer_norm.hpp"
 #include "attn/layers/linear.hpp"
+#include "attn/layers/multi_head_attention.hpp"
 #include "attn/layers/rms_norm.hpp"
+#include "attn/layers/transformer_decoder.hpp"
+#include "attn/layers/transformer_encoder.hpp"
+#include "attn/positions/rotary_embedding.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
 #include "random.hpp"
+#include "typed_tensor.hpp"
 
 namespace {
 
 using attn::ElementType;
+using attn_test::as_type;
 using attn_test::error_of;
+using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
+using attn_test::TypedTensor;
 
 constexpr std::array kTypes = {ElementType::kFloat32, ElementType::kFloat16,
                                ElementType::kBFloat16};
 
-/// The number of a type that is nearest to a float, and its bits.
-float rounded(float value, ElementType type) {
-  return type == ElementType::kFloat16    ? float{attn::Float16(value)}
-         : type == ElementType::kBFloat16 ? float{attn::BFloat16(value)}
-                                          : value;
+using Shape = std::vector<std::int64_t>;
+
+std::int64_t count_of(const Shape& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  return count;
 }
-
-/// Rows (N, width) of a type, with gaps between their numbers and between them.
-struct Rows {
-  Rows(std::int64_t count, std::int64_t row_width, ElementType element_type)
-      : shape{count, row_width}, type(element_type), bytes(count * strides()[0] * 4, 0x5A) {}
-
-  std::array<std::int64_t, 2> strides() const { return {2 * shape[1] + 3, 2}; }
-  attn::AnyTensor view() {
-    const auto steps = strides();
-    void* const data = bytes.data();
-    if (type == ElementType::kFloat16) {
-      return {static_cast<attn::Float16*>(data), std::span(shape), std::span(steps)};
-    }
-    if (type == ElementType::kBFloat16) {
-      return {static_cast<attn::BFloat16*>(data), std::span(shape), std::span(steps)};
-    }
-    return {static_cast<float*>(data), std::span(shape), std::span(steps)};
-  }
-  std::vector<float> values() {
-    std::vector<float> result;
-    view().visit([&](const auto& typed) {
-      for (std::int64_t i = 0; i < shape[0]; ++i) {
-        for (std::int64_t j = 0; j < shape[1]; ++j) result.push_back(typed(i, j));
-      }
-    });
-    return result;
-  }
-  void set(const std::vector<float>& values) {
-    view().visit([&](const auto& typed) {
-      using T = std::remove_reference_t<decltype(typed(0, 0))>;
-      for (std::int64_t i = 0; i < shape[0]; ++i) {
-        for (std::int64_t j = 0; j < shape[1]; ++j) {
-          typed(i, j) = T(values[static_cast<std::size_t>(i * shape[1] + j)]);
-        }
-      }
-    });
-  }
-
-  std::array<std::int64_t, 2> shape;
-  ElementType type;
-  alignas(64) std::vector<unsigned char> bytes;
-};
 
 using AnyTensorLayersTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(AnyTensorLayersTest);
@@ -80,32 +50,46 @@ INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(AnyTensorLayersTest);
 /// Checks forward(x, output) of every mix of types: its bits are those of the same numbers as
 /// float32, rounded.
 template <class Forward>
-void expect_rounded(std::int64_t rows, std::int64_t in, std::int64_t out, Random& random,
-                    Forward&& forward) {
+void expect_rounded(const Shape& x_shape, const Shape& y_shape, std::vector<float> numbers,
+                    Forward&& forward, Layout layout = Layout::kSpread) {
+  numbers[0] *= 0x1p-22F;  // subnormal as float16
+  const std::vector<float> zeros(static_cast<std::size_t>(count_of(y_shape)));
   for (const ElementType x_type : kTypes) {
     for (const ElementType y_type : kTypes) {
       SCOPED_TRACE(std::string(attn::to_string(x_type)) + " to " + attn::to_string(y_type));
-      Rows x(rows, in, x_type), y(rows, out, y_type);
-      std::vector<float> numbers = random.normals(rows * in);
-      numbers[0] *= 0x1p-22F;  // subnormal as float16
-      if (rows > 2) numbers[static_cast<std::size_t>(2 * in)] = NAN;
-      x.set(numbers);
-      Rows floats(rows, in, ElementType::kFloat32), expected(rows, out, ElementType::kFloat32);
-      floats.set(x.values());
+      TypedTensor x(x_type, x_shape, numbers, layout), y(y_type, y_shape, zeros, layout);
+      TypedTensor floats(ElementType::kFloat32, x_shape, x.values(), layout);
+      TypedTensor expected(ElementType::kFloat32, y_shape, zeros, layout);
       forward(floats.view(), expected.view());
-      std::vector<float> want = expected.values();
-      for (float& value : want) value = rounded(value, y_type);
       forward(x.view(), y.view());
-      const std::vector<float> got = y.values();
+      const std::vector<float> want = as_type(y_type, expected.values()), got = y.values();
+      ASSERT_EQ(got.size(), want.size());
       for (std::size_t i = 0; i < want.size(); ++i) {
         if (std::isnan(want[i])) {
-          EXPECT_TRUE(std::isnan(got[i])) << i;
+          ASSERT_TRUE(std::isnan(got[i])) << i;
         } else {
-          EXPECT_EQ(got[i], want[i]) << i;
+          ASSERT_EQ(got[i], want[i]) << i;
         }
       }
+      EXPECT_TRUE(y.gaps_are_untouched());
     }
   }
+}
+
+/// The same with a layer of one's own.
+template <class Layer>
+void expect_rounded(const Layer& layer, const Shape& x_shape, const Shape& y_shape, Random& random,
+                    attn::Context& context, Layout layout = Layout::kSpread) {
+  expect_rounded(
+      x_shape, y_shape, random.normals(count_of(x_shape)),
+      [&](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
+        if constexpr (requires { layer.forward(x, y, attn::Dropout(), context); }) {
+          layer.forward(x, y, {}, context);
+        } else {
+          layer.forward(x, y, context);
+        }
+      },
+      layout);
 }
 
 TEST_P(AnyTensorLayersTest, linear_computes_in_float32_and_rounds_once) {
@@ -114,13 +98,36 @@ TEST_P(AnyTensorLayersTest, linear_computes_in_float32_and_rounds_once) {
        {attn::WeightFormat(), attn::WeightFormat(ElementType::kFloat16),
         attn::WeightFormat(ElementType::kBFloat16, /*rounds_inputs=*/false)}) {
     for (const auto [rows, in, out] :
-         {std::array<std::int64_t, 3>{1, 1, 1}, {3, 33, 17}, {20, 70, 65}}) {
+         {std::array<std::int64_t, 3>{1, 1, 1}, {3, 33, 17}, {20, 70, 65}, {300, 9, 20}}) {
       attn::Linear layer(in, out, true, weights);
       layer.initialize_xavier(7);
-      expect_rounded(rows, in, out, random,
+      std::vector<float> numbers = random.normals(rows * in);
+      if (rows > 2) numbers[static_cast<std::size_t>(2 * in)] = NAN;
+      expect_rounded({rows, in}, {rows, out}, numbers,
                      [&](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
                        layer.forward(x, y, context());
                      });
+    }
+  }
+}
+
+TEST_P(AnyTensorLayersTest, batches_are_converted_however_they_lie) {
+  Random random;
+  float none = 0;
+  const attn::Linear layer = [] {
+    attn::Linear made(9, 20);
+    made.initialize_xavier(7);
+    return made;
+  }();
+  for (const Layout layout : {Layout::kContiguous, Layout::kSpread, Layout::kReversed}) {
+    for (const auto [batch, rows] :
+         {std::array<std::int64_t, 2>{0, 3}, {3, 0}, {150, 1}, {1, 150}, {3, 130}}) {
+      if (batch * rows == 0) {
+        layer.forward(attn::ConstAnyTensor(&none, {batch, rows, 9}),
+                      attn::AnyTensor(&none, {batch, rows, 20}), context());
+        continue;
+      }
+      expect_rounded(layer, {batch, rows, 9}, {batch, rows, 20}, random, context(), layout);
     }
   }
 }
@@ -149,16 +156,162 @@ TEST_P(AnyTensorLayersTest, norms_compute_in_float32_and_round_once) {
     const std::vector<float> weight = random.normals(width);
     layer.set_parameter("weight", {weight.data(), {width}});
     root.set_parameter("weight", {weight.data(), {width}});
-    Rows addend(rows, width, ElementType::kFloat16);
-    addend.set(random.normals(rows * width));
-    expect_rounded(rows, width, width, random,
+    TypedTensor addend(ElementType::kFloat16, {rows, width}, random.normals(rows * width));
+    std::vector<float> numbers = random.normals(rows * width);
+    if (rows > 2) numbers[static_cast<std::size_t>(2 * width)] = NAN;
+    expect_rounded({rows, width}, {rows, width}, numbers,
                    [&](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
                      layer.forward(x, y, context());
                    });
-    expect_rounded(rows, width, width, random,
+    expect_rounded({rows, width}, {rows, width}, numbers,
                    [&](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
                      root.forward_sum(x, addend.view(), y, context());
                    });
+  }
+}
+
+TEST_P(AnyTensorLayersTest, feed_forward_networks_round_once) {
+  Random random;
+  attn::FeedForward network(
+      {.d_model = 19, .dim_feedforward = 33, .activation = attn::Activation::kGelu});
+  attn::GatedFeedForward gated({.d_model = 19, .dim_feedforward = 33});
+  network.initialize_xavier(7);
+  gated.initialize_xavier(8);
+  for (const Shape& shape : {Shape{1, 19}, Shape{140, 19}, Shape{2, 5, 19}}) {
+    expect_rounded(network, shape, shape, random, context());
+    expect_rounded(gated, shape, shape, random, context());
+  }
+}
+
+TEST_P(AnyTensorLayersTest, rotary_embedding_rounds_once) {
+  Random random;
+  for (const attn::RotaryPairing pairing :
+       {attn::RotaryPairing::kHalfSplit, attn::RotaryPairing::kInterleaved}) {
+    const attn::RotaryEmbedding rotary({.rotary_dim = 20, .pairing = pairing});
+    const std::vector<float> cos = random.normals(40 * 10), sin = random.normals(40 * 10);
+    for (const Shape& shape : {Shape{1, 20}, Shape{40, 23}, Shape{2, 3, 40, 23}}) {
+      for (const Layout layout : {Layout::kContiguous, Layout::kSpread, Layout::kTransposed}) {
+        const std::vector<float> numbers = random.normals(count_of(shape));
+        expect_rounded(
+            shape, shape, numbers,
+            [&](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
+              rotary.forward(x, y, {.start = 5}, context());
+            },
+            layout);
+        expect_rounded(
+            shape, shape, numbers,
+            [&](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
+              attn::apply_rotary_embedding(x, {cos.data(), {40, 10}}, {sin.data(), {40, 10}}, y,
+                                           {.pairing = pairing}, context());
+            },
+            layout);
+      }
+    }
+  }
+}
+
+TEST_P(AnyTensorLayersTest, rotary_embedding_rotates_in_place) {
+  Random random;
+  const attn::RotaryEmbedding rotary({.rotary_dim = 4});
+  for (const ElementType type : kTypes) {
+    TypedTensor x(type, {9, 6}, random.normals(54)), y(type, {9, 6}, std::vector<float>(54));
+    rotary.forward(x.view(), y.view(), {}, context());
+    rotary.forward(x.view(), x.view(), {}, context());
+    EXPECT_TRUE(same_bits(x.values(), y.values()));
+  }
+}
+
+TEST_P(AnyTensorLayersTest, embedding_rounds_once) {
+  Random random;
+  const std::vector<std::int64_t> ids = {3, 0, 6, 3, 1, 2};
+  for (const ElementType weights : kTypes) {
+    attn::Embedding layer({.num_embeddings = 7,
+                           .embedding_dim = 19,
+                           .scale_by_sqrt_dim = true,
+                           .weights = attn::WeightFormat(weights)});
+    layer.initialize_xavier(7);
+    for (const ElementType type : kTypes) {
+      const std::vector<float> zeros(6 * 19);
+      TypedTensor y(type, {2, 3, 19}, zeros, Layout::kSpread);
+      TypedTensor expected(ElementType::kFloat32, {2, 3, 19}, zeros);
+      const attn::IdView view(ids.data(), {2, 3});
+      layer.forward(view, expected.view(), context());
+      layer.forward(view, y.view(), context());
+      EXPECT_TRUE(same_bits(y.values(), as_type(type, expected.values())));
+      EXPECT_TRUE(y.gaps_are_untouched());
+    }
+  }
+}
+
+TEST_P(AnyTensorLayersTest, multi_head_attention_rounds_once) {
+  Random random;
+  attn::MultiHeadAttention layer({.d_model = 24,
+                                  .num_heads = 4,
+                                  .num_kv_heads = 2,
+                                  .key_dim = 10,
+                                  .value_dim = 11,
+                                  .positions = {.rotary = attn::RotaryEmbeddingOptions()}});
+  layer.initialize_xavier(7);
+  TypedTensor key(ElementType::kBFloat16, {2, 6, 10}, random.normals(120), Layout::kSpread);
+  TypedTensor value(ElementType::kFloat16, {2, 6, 11}, random.normals(132));
+  TypedTensor float_key(ElementType::kFloat32, {2, 6, 10}, key.values());
+  TypedTensor float_value(ElementType::kFloat32, {2, 6, 11}, value.values());
+  // The first call of each pair takes everything as float32.
+  const auto is_float = [](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
+    return x.type() == ElementType::kFloat32 && y.type() == ElementType::kFloat32;
+  };
+  expect_rounded({2, 6, 24}, {2, 6, 24}, random.normals(2 * 6 * 24),
+                 [&](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
+                   const bool floats = is_float(x, y);
+                   layer.forward(x, floats ? float_key.view() : key.view(),
+                                 floats ? float_value.view() : value.view(), y,
+                                 {.attention = {.causal = true}}, context());
+                 });
+  expect_rounded({2, 6, 24}, {2, 6, 24}, random.normals(2 * 6 * 24),
+                 [&](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
+                   const bool floats = is_float(x, y);
+                   attn::KeyValueCache cache = layer.make_cache(2);
+                   layer.append(floats ? float_key.view() : key.view(),
+                                floats ? float_value.view() : value.view(), cache, context());
+                   layer.attend(x, cache, y, {}, context());
+                 });
+}
+
+TEST_P(AnyTensorLayersTest, transformers_round_once) {
+  Random random;
+  TypedTensor memory(ElementType::kFloat16, {2, 4, 16}, random.normals(128));
+  for (const bool norm_first : {false, true}) {
+    const attn::TransformerLayerOptions options = {
+        .d_model = 16, .num_heads = 2, .dim_feedforward = 24, .norm_first = norm_first};
+    attn::TransformerEncoderLayer encoder_layer(options);
+    attn::TransformerDecoderLayer decoder_layer(options);
+    encoder_layer.initialize_xavier(7);
+    decoder_layer.initialize_xavier(8);
+    const Shape shape = {2, 5, 16};
+    const auto encode = [&](const auto& layer) {
+      expect_rounded(shape, shape, random.normals(160),
+                     [&](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
+                       layer.forward(x, y, {}, context());
+                     });
+    };
+    const auto decode = [&](const auto& layer) {
+      expect_rounded(shape, shape, random.normals(160),
+                     [&](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
+                       layer.forward(x, memory.view(), y, {}, context());
+                     });
+    };
+    encode(encoder_layer);
+    decode(decoder_layer);
+    for (const bool final_norm : {false, true}) {
+      attn::TransformerEncoder encoder(
+          {.layer = options, .num_layers = 2, .final_norm = final_norm});
+      attn::TransformerDecoder decoder(
+          {.layer = options, .num_layers = 2, .final_norm = final_norm});
+      encoder.initialize_xavier(7);
+      decoder.initialize_xavier(8);
+      encode(encoder);
+      decode(decoder);
+    }
   }
 }
 

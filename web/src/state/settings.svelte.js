@@ -100,11 +100,13 @@ export function mirrorSettingsInUrl() {
       place.goBack();
       write();
     };
-    const read = () => {
+    const read = (/** @type {HashChangeEvent} */ { newURL }) => {
       if (place.isInHistory) return;
-      link = linkOf(location.hash);
-      Object.assign(settings, location.hash.length > 1 ? parseSettings(location.hash) : beginning);
-      place.follow(location.hash);
+      // The address itself may have been written over since.
+      const hash = newURL.replace(/^[^#]*/, '');
+      link = linkOf(hash);
+      Object.assign(settings, hash.length > 1 ? parseSettings(hash) : beginning);
+      place.follow(hash);
     };
     place.follow(location.hash);
     addEventListener('popstate', goBack);

@@ -22,7 +22,7 @@ namespace attn {
 /// to read for each token. float16 and bfloat16 round each number to the nearest. int8 has a
 /// float32 scale s for each token and head, the row's largest magnitude divided by 127, and stores
 /// each number x as the nearest integer to x/s: the error is at most 1/253 of the row's largest
-/// magnitude, up to 3e38. A row with NaN or infinity in it becomes NaN as a whole, and one whose
+/// magnitude. A row with NaN or infinity in it becomes NaN as a whole, and one whose
 /// magnitudes are all below 2^-120 becomes zero, as at most then. Bits do not depend on the
 /// instruction set.
 ///

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "attn/any_tensor.hpp"
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/id_view.hpp"
@@ -49,9 +50,10 @@ class ATTN_API Embedding : public Module {
   void initialize_normal(const RandomStream& random, float deviation = 1,
                          Context& context = Context::default_context());
 
-  /// ids (N) or (B, N), output (N, E) or (B, N, E), any strides. Throws kShapeMismatch, and
-  /// kInvalidArgument for null data or an index outside the vocabulary; output is then untouched.
-  void forward(const IdView& ids, const Tensor& output,
+  /// ids (N) or (B, N), output (N, E) or (B, N, E), any strides and of any type, to which each
+  /// number is rounded once. Throws kShapeMismatch, kInvalidArgument for null data or an index
+  /// outside the vocabulary, std::bad_alloc; output is then untouched.
+  void forward(const IdView& ids, const AnyTensor& output,
                Context& context = Context::default_context()) const;
 
   /// The same, recorded on a tape, which copies the ids. The gradient of a row of the table is

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "attn/any_tensor.hpp"
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/activation.hpp"
@@ -45,11 +46,12 @@ class ATTN_API FeedForward : public Module {
   /// be x itself, otherwise they must not overlap. Memory of B·N·dim_feedforward floats is needed.
   /// Errors are those of Linear and of apply_activation: the second layer multiplies those of the
   /// first by its weights.
+  /// x and output may be of any type, in any mix, as of Linear; what lies between is float32.
   /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data or a
   /// dropout probability outside [0, 1]; output is then untouched.
   ///
   /// Intermediates: "linear1.output", "hidden" (after f and dropout) and "linear2.output".
-  void forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout = {},
+  void forward(const ConstAnyTensor& x, const AnyTensor& output, const Dropout& dropout = {},
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 

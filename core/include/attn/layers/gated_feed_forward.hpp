@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "attn/any_tensor.hpp"
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/layers/activation.hpp"
@@ -44,12 +45,13 @@ class ATTN_API GatedFeedForward : public Module {
   /// otherwise they must not overlap. Memory of 2·B·N·dim_feedforward floats is needed. Errors are
   /// those of Linear and of apply_activation: the last layer multiplies those before it by its
   /// weights.
+  /// x and output may be of any type, in any mix, as of Linear; what lies between is float32.
   /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data, an
   /// undefined activation or a dropout probability outside [0, 1]; output is then untouched.
   ///
   /// Intermediates: "gate_proj.output", "up_proj.output", "hidden" (what the last layer takes) and
   /// "down_proj.output".
-  void forward(const ConstTensor& x, const Tensor& output, const Dropout& dropout = {},
+  void forward(const ConstAnyTensor& x, const AnyTensor& output, const Dropout& dropout = {},
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "attn/any_tensor.hpp"
 #include "attn/attention/key_value_cache.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
@@ -128,11 +129,12 @@ class ATTN_API MultiHeadAttention : public Module {
   ///
   /// Any strides; output must not overlap an input. Errors are those of Linear, four times, of
   /// RmsNorm, and of scaled_dot_product_attention, each multiplied by the weights that follow.
+  /// Inputs and output may be of any type, in any mix, as of Linear; what lies between is float32.
   ///
   /// Throws kShapeMismatch, also for a cache of other sizes, kInvalidArgument, kSizeOverflow,
   /// std::bad_alloc; outputs and the cache are then as they were.
-  void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
-               const Tensor& output, const MultiHeadAttentionCall& call = {},
+  void forward(const ConstAnyTensor& query, const ConstAnyTensor& key, const ConstAnyTensor& value,
+               const AnyTensor& output, const MultiHeadAttentionCall& call = {},
                Context& context = Context::default_context()) const;
 
   /// The same, recorded on the tape of query, key and value. Further outputs of `attention` are
@@ -150,12 +152,12 @@ class ATTN_API MultiHeadAttention : public Module {
   /// Projects key and value and appends them: for cross attention, whose keys and values are
   /// projected once and then attended to in every step. Throws what forward does; the cache is then
   /// as it was.
-  void append(const ConstTensor& key, const ConstTensor& value, KeyValueCache& cache,
+  void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,
               Context& context = Context::default_context()) const;
 
   /// query attends to what the cache holds, in place of keys and values. The diagonal is as given:
   /// query i is at key i + offset. Throws what forward does.
-  void attend(const ConstTensor& query, const KeyValueCache& cache, const Tensor& output,
+  void attend(const ConstAnyTensor& query, const KeyValueCache& cache, const AnyTensor& output,
               const AttentionOptions& attention = {}, Context& context = Context::default_context(),
               Intermediates* intermediates = nullptr) const;
 

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "attn/any_tensor.hpp"
 #include "attn/attention/key_value_cache.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
@@ -79,9 +80,10 @@ class ATTN_API TransformerDecoderLayer : public Module {
   const MultiHeadAttention& cross_attention() const noexcept { return cross_attention_; }
 
   /// x (B, N, E), memory (B, M, E), output as x, or all without B; any strides; output may be x
-  /// itself, otherwise it must not overlap the inputs. Throws kShapeMismatch, kInvalidArgument,
+  /// itself, otherwise it must not overlap the inputs. All may be of any type, in any mix, as of
+  /// TransformerEncoderLayer. Throws kShapeMismatch, kInvalidArgument,
   /// kSizeOverflow, std::bad_alloc; outputs and state are then as they were.
-  void forward(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
+  void forward(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
                const TransformerDecoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
 
@@ -93,15 +95,15 @@ class ATTN_API TransformerDecoderLayer : public Module {
   /// A state that holds the projections of memory (B, M, E) or (M, E), and no tokens yet but room
   /// for `capacity` of them at first; `type` is that of both caches. Throws kShapeMismatch,
   /// kInvalidArgument (also for B = 0), kSizeOverflow, std::bad_alloc.
-  State start(const ConstTensor& memory, std::int64_t capacity = 0,
+  State start(const ConstAnyTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context(),
               ElementType type = ElementType::kFloat32) const;
 
  private:
   friend class TransformerDecoder;
-  void check_memory(const ConstTensor& x, const ConstTensor& memory, bool has_state) const;
+  void check_memory(const ConstAnyTensor& x, const ConstAnyTensor& memory, bool has_state) const;
   /// May have written to outputs of attention, and to the state, when it throws.
-  void run(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
+  void run(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
            const TransformerDecoderLayerCall& call, Context& context) const;
 
   TransformerLayerOptions options_;
@@ -161,7 +163,7 @@ class ATTN_API TransformerDecoder : public Module {
   std::span<const TransformerDecoderLayer> layers() const noexcept { return layers_; }
 
   /// As for a layer. Throws kInvalidArgument as well for a state of another number of layers.
-  void forward(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
+  void forward(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;
 
@@ -171,12 +173,12 @@ class ATTN_API TransformerDecoder : public Module {
                    const TransformerDecoderCall& call = {}) const;
 
   /// As of a layer.
-  State start(const ConstTensor& memory, std::int64_t capacity = 0,
+  State start(const ConstAnyTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context(),
               ElementType type = ElementType::kFloat32) const;
 
  private:
-  void run(const ConstTensor& x, const ConstTensor& memory, const Tensor& output,
+  void run(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
            const TransformerDecoderCall& call, Context& context) const;
 
   TransformerDecoderOptions options_;

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "attn/any_tensor.hpp"
 #include "attn/attention/key_value_cache.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
@@ -138,9 +139,10 @@ class ATTN_API TransformerEncoderLayer : public Module {
   const MultiHeadAttention& self_attention() const noexcept { return self_attention_; }
 
   /// x (B, N, E) or (N, E), output of the same shape; any strides; output may be x itself,
-  /// otherwise they must not overlap. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
-  /// std::bad_alloc; outputs and the cache are then as they were.
-  void forward(const ConstTensor& x, const Tensor& output,
+  /// otherwise they must not overlap. Both may be of any type, in any mix: what is computed from
+  /// the exact values of x, in float32, is rounded once. Throws kShapeMismatch, kInvalidArgument,
+  /// kSizeOverflow, std::bad_alloc; outputs and the cache are then as they were.
+  void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const TransformerEncoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
 
@@ -150,8 +152,8 @@ class ATTN_API TransformerEncoderLayer : public Module {
  private:
   friend class TransformerEncoder;
   /// May have written to outputs of attention, and to the cache, when it throws.
-  void run(const ConstTensor& x, const Tensor& output, const TransformerEncoderLayerCall& call,
-           Context& context) const;
+  void run(const ConstAnyTensor& x, const AnyTensor& output,
+           const TransformerEncoderLayerCall& call, Context& context) const;
 
   TransformerLayerOptions options_;
   MultiHeadAttention self_attention_;
@@ -200,7 +202,8 @@ class ATTN_API TransformerEncoder : public Module {
 
   /// x and output as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
   /// std::bad_alloc; outputs are then untouched, and the caches as they were.
-  void forward(const ConstTensor& x, const Tensor& output, const TransformerEncoderCall& call = {},
+  void forward(const ConstAnyTensor& x, const AnyTensor& output,
+               const TransformerEncoderCall& call = {},
                Context& context = Context::default_context()) const;
 
   /// The same, recorded on the tape of x; caches, weights and intermediates are refused.
@@ -212,7 +215,7 @@ class ATTN_API TransformerEncoder : public Module {
                                          ElementType type = ElementType::kFloat32) const;
 
  private:
-  void run(const ConstTensor& x, const Tensor& output, const TransformerEncoderCall& call,
+  void run(const ConstAnyTensor& x, const AnyTensor& output, const TransformerEncoderCall& call,
            Context& context) const;
 
   TransformerEncoderOptions options_;

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "attn/any_tensor.hpp"
 #include "attn/context.hpp"
 #include "attn/export.hpp"
 #include "attn/tensor_view.hpp"
@@ -171,7 +172,8 @@ class ATTN_API RotaryEmbedding {
 
   /// output = x rotated: x (B, H, N, D), (B, N, D) or (N, D) with D ≥ rotary_dim and output of the
   /// same shape. Any strides; (B, N, H·D) is x.split_heads(H). output may be x itself, otherwise
-  /// they must not overlap.
+  /// they must not overlap. Both may be of any type, in any mix: what is computed from the exact
+  /// values of x, in float32, is rounded once where output is not float32.
   ///
   /// Error: within a · 1.7e-7 · (|x| + |y|) of the exact rotation for |positions| ≤ 2^24 (2e-7 with
   /// a ≠ 1), from that of the tables below and two to three float operations.
@@ -180,7 +182,8 @@ class ATTN_API RotaryEmbedding {
   ///
   /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for positions beyond ±2^53 and
   /// null data; output is then untouched.
-  void forward(const ConstTensor& x, const Tensor& output, const RotaryPositions& positions = {},
+  void forward(const ConstAnyTensor& x, const AnyTensor& output,
+               const RotaryPositions& positions = {},
                Context& context = Context::default_context()) const;
 
   /// The same, recorded on the tape of x; also for x (B, N, num_heads·D) or (N, num_heads·D). The
@@ -228,18 +231,18 @@ struct RotaryCacheOptions {
 
 /// The operator RotaryEmbedding of ONNX (opset 23): rotates with given tables instead of angles.
 ///
-/// x and output as in RotaryEmbedding::forward; ONNX's 3-D input (B, N, H·D) with its attribute
-/// num_heads = H is x.split_heads(H). cos_cache and sin_cache: (rows, rotary_dim/2) with
-/// position_ids, or (B, N, rotary_dim/2) or (N or more rows, rotary_dim/2) without. Values are used
-/// as they are. Of the doubled tables of Hugging Face's Transformers, (B, N, rotary_dim), take the
-/// first half: cos.slice(-1, 0, rotary_dim / 2).
+/// x and output as in RotaryEmbedding::forward, of any type, and the tables float32; ONNX's 3-D
+/// input (B, N, H·D) with its attribute num_heads = H is x.split_heads(H). cos_cache and sin_cache:
+/// (rows, rotary_dim/2) with position_ids, or (B, N, rotary_dim/2) or (N or more rows,
+/// rotary_dim/2) without. Values are used as they are. Of the doubled tables of Hugging Face's
+/// Transformers, (B, N, rotary_dim), take the first half: cos.slice(-1, 0, rotary_dim / 2).
 ///
 /// Error: 1.2e-7 · (|x·cos| + |y·sin|), resp. with sin and cos exchanged.
 ///
 /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for a rotary_dim that is odd or
 /// negative, position_ids outside the caches and null data; output is then untouched.
-ATTN_API void apply_rotary_embedding(const ConstTensor& x, const ConstTensor& cos_cache,
-                                     const ConstTensor& sin_cache, const Tensor& output,
+ATTN_API void apply_rotary_embedding(const ConstAnyTensor& x, const ConstTensor& cos_cache,
+                                     const ConstTensor& sin_cache, const AnyTensor& output,
                                      const RotaryCacheOptions& options = {},
                                      Context& context = Context::default_context());
 

@@ -55,6 +55,17 @@ struct WasmPairLoads {
     return subnormal * 32 <= count;
   }
 
+  /// The low halves of lanes, above which there are zeros; or their low bytes.
+  using Words = xsimd::batch<std::uint32_t, xsimd::wasm>;
+  static ATTN_INLINE void store_words(Words words, void* to) noexcept {
+    wasm_v128_store64_lane(to, wasm_u16x8_narrow_i32x4(words, words), 0);
+  }
+  static ATTN_INLINE void store_bytes(Words words, void* to) noexcept {
+    constexpr int k = 0;
+    wasm_v128_store32_lane(
+        to, wasm_i8x16_shuffle(words, words, 0, 4, 8, 12, k, k, k, k, k, k, k, k, k, k, k, k), 0);
+  }
+
  private:
   static ATTN_INLINE Pair interleave(v128_t lower, v128_t upper) noexcept {
     return {Floats4(wasm_i16x8_shuffle(lower, upper, 0, 8, 1, 9, 2, 10, 3, 11)),
