@@ -2,6 +2,9 @@
 
 /** @typedef {Record<string, { dtype: string, shape: number[] }>} Tensors by name */
 
+/** Longest header that is read, in bytes. */
+const mostHeader = 100e6;
+
 /**
  * What the headers of the files say; nothing of those that are none.
  * @param {readonly File[]} files
@@ -13,6 +16,7 @@ export async function tensorsOf(files) {
   for (const file of files.filter(({ name }) => name.endsWith('.safetensors'))) {
     try {
       const length = new DataView(await file.slice(0, 8).arrayBuffer()).getUint32(0, true);
+      if (length > mostHeader) continue;
       Object.assign(all, JSON.parse(await file.slice(8, 8 + length).text()));
       delete all.__metadata__;
     } catch {
