@@ -77,9 +77,12 @@ class Place {
       await new Promise((resolve) => setTimeout(resolve, 40));
       now = performance.now();
       const above = element?.getBoundingClientRect().top ?? NaN;
-      const loading = [...document.querySelectorAll('[data-chapter][data-wanted]')].some(
-        (each) => !each.matches('[data-loaded]'),
-      );
+      const loading =
+        [...document.querySelectorAll('[data-chapter][data-wanted]')].some(
+          (each) => !each.matches('[data-loaded]'),
+        ) ||
+        // Some figures come with a model, after their chapter, and some not at all.
+        (element === section && figure && now - started < 8000);
       if (above + scrollY !== top || loading) settled = now;
       top = above + scrollY;
     }
