@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { arch, availableParallelism } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 
 import { buildCppReference, buildPackage, buildSite, kVariants } from '../wasm/toolchain/build.js';
 import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
@@ -322,7 +322,7 @@ function countGoogleTests(report) {
  * @param {(env: Record<string, string>) => Promise<void>} build
  * @param {object} [options]
  * @param {number} [options.timeoutSeconds]  of each file
- * @param {string[]} [options.alone]  files that run one after the other, when the rest has ended
+ * @param {number} [options.atOnce]  files that run at a time
  * @param {Record<string, string>} [options.settings]  further environment variables
  * @returns {Suite['run']}
  */
@@ -330,7 +330,8 @@ function nodeTest(
   name,
   folders,
   build,
-  { timeoutSeconds = kTestTimeoutSeconds, alone = [], settings = {} } = {},
+  // Node's own default keeps a core for itself; of two that is one file after the other.
+  { timeoutSeconds = kTestTimeoutSeconds, atOnce = availableParallelism(), settings = {} } = {},
 ) {
   return async (step, commonEnv) => {
     const env = { ...commonEnv, ...settings };
@@ -338,20 +339,28 @@ function nodeTest(
     await build(env);
     step('testing');
     const files = folders.flatMap(testFilesIn);
-    if (files.length === 0) throw new SetupError(`No *.test.js in ${folders.join(', ')}.`);
-    const isAlone = (/** @type {string} */ file) => alone.includes(basename(file, '.test.js'));
-    const total = { passed: 0, failed: 0, skipped: 0, output: '' };
-    for (const [part, some, atOnce] of /** @type {const} */ ([
-      // Node's own default keeps a core for itself; of two that is one file after the other.
-      [name, files.filter((file) => !isAlone(file)), availableParallelism()],
-      [`${name}-alone`, files.filter(isAlone), 1],
-    ])) {
-      if (some.length === 0) continue;
-      const { output, ...counts } = await runTestFiles(part, some, env, { timeoutSeconds, atOnce });
-      addCounts(total, counts);
-      total.output += output;
+    const report = join(kReportFolder, `${name}.tap`);
+    const reporters = { spec: 'stdout', tap: report };
+    const args = ['--test', `--test-timeout=${timeoutSeconds * 1000}`];
+    args.push(`--test-concurrency=${atOnce}`);
+    for (const [reporter, destination] of Object.entries(reporters)) {
+      args.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`);
     }
-    return total;
+    if (files.length === 0) throw new SetupError(`No *.test.js in ${folders.join(', ')}.`);
+    const output = await outputOf(process.execPath, [...nodeFlags(), ...args, ...files], {
+      ...env,
+      CHROMIUM: findChromium() ?? '',
+    });
+    const count = (/** @type {string} */ name) =>
+      Number(readReport(report).match(new RegExp(`^# ${name} (\\d+)$`, 'm'))?.[1] ?? NaN);
+    const [passed, failed, skipped] = [
+      count('pass'),
+      count('fail') + count('cancelled'),
+      count('skipped') + count('todo'),
+    ];
+    if (Number.isNaN(passed + failed + skipped))
+      return { passed: 0, failed: 1, skipped: 0, output };
+    return { passed, failed, skipped, output };
   };
 }
 
@@ -366,40 +375,10 @@ function browserTest(name, settings = {}) {
   };
   return nodeTest(name, ['tests/browser'], build, {
     timeoutSeconds: kBrowserTimeoutSeconds,
-    // These look whether the page keeps up.
-    alone: ['frames', 'longSentence', 'training'],
+    // A browser uses all cores, and some tests look whether the page keeps up.
+    atOnce: 1,
     settings,
   });
-}
-
-/**
- * @param {string} name  of the report
- * @param {string[]} files
- * @param {Record<string, string>} env
- * @param {{ timeoutSeconds: number, atOnce: number }} options  of each file, and how many at a time
- * @returns {Promise<Result>}
- */
-async function runTestFiles(name, files, env, { timeoutSeconds, atOnce }) {
-  const report = join(kReportFolder, `${name}.tap`);
-  const reporters = { spec: 'stdout', tap: report };
-  const args = ['--test', `--test-timeout=${timeoutSeconds * 1000}`];
-  args.push(`--test-concurrency=${atOnce}`);
-  for (const [reporter, destination] of Object.entries(reporters)) {
-    args.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`);
-  }
-  const output = await outputOf(process.execPath, [...nodeFlags(), ...args, ...files], {
-    ...env,
-    CHROMIUM: findChromium() ?? '',
-  });
-  const count = (/** @type {string} */ name) =>
-    Number(readReport(report).match(new RegExp(`^# ${name} (\\d+)$`, 'm'))?.[1] ?? NaN);
-  const [passed, failed, skipped] = [
-    count('pass'),
-    count('fail') + count('cancelled'),
-    count('skipped') + count('todo'),
-  ];
-  if (Number.isNaN(passed + failed + skipped)) return { passed: 0, failed: 1, skipped: 0, output };
-  return { passed, failed, skipped, output };
 }
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, heatmap, numberOf, openSite } from './site.js';
+import { becomes, heatmap, numberOf, openSite, settled } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -86,6 +86,8 @@ test('on a phone a tap shows a term, and a tap elsewhere hides it', async () => 
   const page = await site.open('#at=rotation', phone);
   const term = page.locator('#rotation .term', { hasText: 'Rotary' });
   const note = page.locator('#rotation [role=tooltip]', { hasText: 'RoPE' });
+  await term.scrollIntoViewIfNeeded();
+  await settled(page);
   await term.tap();
   await note.waitFor();
   const { width } = (await note.boundingBox()) ?? { width: Infinity };
