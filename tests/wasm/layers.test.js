@@ -360,7 +360,11 @@ await everyVariant('layers', (attn) => {
     const bytes = attn.toSafetensors([['a', { data: bits, shape, type: 'bfloat16' }]]);
     assert.deepEqual(new Uint16Array(bytes.slice(-12).buffer), bits);
 
-    const weight = { data: bits.slice(0, 3), shape: [1, 3], type: /** @type {const} */ ('bfloat16') };
+    const weight = {
+      data: bits.slice(0, 3),
+      shape: [1, 3],
+      type: /** @type {const} */ ('bfloat16'),
+    };
     const layer = new attn.Linear({ inFeatures: 3, outFeatures: 1, bias: false });
     layer.loadStateDict({ weight });
     assert.deepEqual(layer.parameter('weight').data, wide.slice(0, 3));
