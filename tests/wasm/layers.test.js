@@ -371,7 +371,7 @@ await everyVariant('layers', (attn) => {
     assertThrows(
       () => attn.toSafetensors({ a: { data: [1], shape: [1], type: 'bfloat16' } }),
       'invalid_argument',
-      'a.data',
+      'a.data: got an array, needs a Uint16Array of the bits of bfloat16 numbers',
     );
   });
 
