@@ -76,14 +76,14 @@ export const texts = {
     press: 'Let them learn, and see.',
   },
   heads:
-    'Now one example of them all. Each small picture is a head: a row for each token that looks, a column for each that is looked at. Before the first step they are smeared; watch the pattern come while the model learns. What it answers is the symbol to which it gives the largest share: the formula says argmax, and θ for all numbers that are learned.',
+    'Now one single example. Each small picture is a head: a row for each token that looks, a column for each that is looked at. Before the first step they are smeared; watch the pattern come while the model learns, and choose the clearest head to see it large. What it answers is the symbol to which it gives the largest share: the formula says argmax, and θ for all numbers that are learned.',
   longer: [
-    'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. The models below are the same; nothing of them is changed. They are only asked about longer examples, up to four times as long. A person who can copy ten letters can copy forty. A model has never seen more than ten: nothing has told it what to do with an eleventh. In the formula the strokes count: how many answers are right, of those that are asked for.',
+    'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. The models below are the same, and are not changed. They are only asked about longer examples, up to four times as long. A person who can copy ten letters can copy forty. A model has never seen more than ten: nothing has told it what to do with an eleventh. In the formula the strokes count: how many answers are right, of those that are asked for.',
     'How places are told apart now decides. Waves and rotations have a value for every place, though one never met in training; rules by distance say the same at every place; and a learned table has no row beyond its last.',
   ],
   table: [
     'A table of positions begins as noise: each place has a row of numbers by chance, and no two are related. Nobody tells the model that three comes after two. Whatever order the rows have in the end is there because the answers needed it. In the formula η is the [learning rate].',
-    'Below each table is how alike every two places are: the sinusoid’s bright diagonal says that neighbours are alike. Learning finds little of that by itself: rows drawn by chance are as unlike as rows can be, and to tell places apart no more is needed. Most of the noise stays. Only where a place has to be related to the one before it, as in “repeat”, do neighbours come to be a little more alike.',
+    'Below each table is how alike every two places are: the sinusoid’s strong diagonal says that neighbours are alike. Learning finds little of that by itself: rows drawn by chance are as unlike as rows can be, and to tell places apart no more is needed. Most of the noise stays. Only where a place has to be related to the one before it, as in “repeat”, do neighbours come to be a little more alike.',
   ],
   takeaway:
     'Training changes nothing but numbers in tables, a little at each step; where attention looks is what comes of it.',
