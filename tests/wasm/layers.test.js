@@ -340,6 +340,41 @@ await everyVariant('layers', (attn) => {
     assert.deepEqual(other.hidden(), state.hidden());
   });
 
+  test('tensors_of_two_bytes_go_through_a_file', () => {
+    const bits = Uint16Array.of(0x3f80, 0xc000, 0x0001, 0x7f81, 0xff80, 0x4040);
+    const shape = [2, 3];
+    const file = new attn.Safetensors(
+      attn.toSafetensors({
+        a: { data: bits, shape, type: 'bfloat16' },
+        b: { data: bits, shape, type: 'float16' },
+        c: { data: Float32Array.of(1.5), shape: [1] },
+      }),
+    );
+    assert.deepEqual(
+      file.tensors.map(({ dtype, shape }) => [dtype, shape]),
+      [['BF16', shape], ['F16', shape], ['F32', [1]]], // prettier-ignore
+    );
+    const wide = new Float32Array(Uint32Array.from(bits, (word) => word << 16).buffer);
+    assert.deepEqual([...file.read('a').data], [...wide]);
+    assert.equal(file.read('b').data[0], 1.875);
+    const bytes = attn.toSafetensors([['a', { data: bits, shape, type: 'bfloat16' }]]);
+    assert.deepEqual(new Uint16Array(bytes.slice(-12).buffer), bits);
+
+    const weight = {
+      data: bits.slice(0, 3),
+      shape: [1, 3],
+      type: /** @type {const} */ ('bfloat16'),
+    };
+    const layer = new attn.Linear({ inFeatures: 3, outFeatures: 1, bias: false });
+    layer.loadStateDict({ weight });
+    assert.deepEqual(layer.parameter('weight').data, wide.slice(0, 3));
+    assertThrows(
+      () => attn.toSafetensors({ a: { data: [1], shape: [1], type: 'bfloat16' } }),
+      'invalid_argument',
+      'a.data: got an array, needs a Uint16Array of the bits of bfloat16 numbers',
+    );
+  });
+
   test('weights_go_through_a_file', () => {
     const sizes = { dModel: 8, numHeads: 2, dimFeedforward: 16 };
     const source = new attn.TransformerEncoderLayer({ ...sizes, seed: 4 });

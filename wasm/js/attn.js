@@ -725,14 +725,15 @@ export class Attn {
   }
 
   /**
-   * The bytes of a .safetensors file with these tensors as F32: those of the official implementation.
+   * The bytes of a .safetensors file with these tensors: those of the official implementation. Tensors of
+   * float16 and bfloat16 are written bit by bit, as F16 and BF16, all others as F32.
    *
    * ```js
    * const bytes = attn.toSafetensors(model.stateDict(), { format: 'pt' });
    * ```
    *
-   * @param {Named<TensorLike>} tensors  by name: a plain object, a Map or [name, tensor] pairs. With none
-   *   the file is valid, and holds none
+   * @param {Named<ElementsLike | TensorHandle>} tensors  by name: a plain object, a Map or [name, tensor]
+   *   pairs. With none the file is valid, and holds none
    * @param {Named<string>} [metadata]  likewise
    * @returns {Uint8Array<ArrayBuffer>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`

@@ -7,12 +7,13 @@ import { loadState, makeStateDict } from './stateDict.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Dropout, RandomOptions } from './dropout.js' */
+/** @import { ElementsLike } from './elementType.js' */
 /** @import { OptionTable } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
 /** @import { LoadStateDictOptions, StateDictOptions } from './stateDict.js' */
 /** @import { Tensor, TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
  * The first weights.
@@ -209,8 +210,8 @@ export class Layer extends NativeObject {
    * Sets the weights from a file or from tensors, as torch.nn.Module.load_state_dict: each from what
    * is named `prefix` + its name. What begins otherwise is left alone. Everything is checked before
    * anything is set.
-   * @param {ArrayBuffer | Uint8Array | Safetensors | Named<TensorLike>} source  a
-   *   .safetensors file, as bytes or opened, or tensors by name
+   * @param {ArrayBuffer | Uint8Array | Safetensors | Named<ElementsLike | TensorHandle>} source  a
+   *   .safetensors file, as bytes or opened, or tensors by name, of two bytes a number too
    * @param {LoadStateDictOptions} [options]
    * @returns {IncompatibleKeys}
    * @throws {AttnError} `not_found` with all names that are missing or unexpected; `shape_mismatch`,

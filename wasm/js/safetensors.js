@@ -2,9 +2,9 @@ import { invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { NativeObject } from './nativeObject.js';
 
+/** @import { ElementsLike } from './elementType.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
  * A tensor in a .safetensors file.
@@ -105,7 +105,7 @@ export class Safetensors extends NativeObject {
 
 /**
  * @param {Runtime} runtime
- * @param {Named<TensorLike>} tensors
+ * @param {Named<ElementsLike | TensorHandle>} tensors
  * @param {Named<string>} [metadata]
  * @returns {Uint8Array<ArrayBuffer>}
  */
@@ -116,7 +116,7 @@ export function toSafetensors(runtime, tensors, metadata = {}) {
     call.put(Kind.integer, named.size);
     for (const [name, tensor] of named) {
       call.text('name', name);
-      call.floats(name, tensor);
+      call.elements(name, tensor);
     }
     call.put(Kind.integer, texts.size);
     for (const [key, value] of texts) {
@@ -161,7 +161,7 @@ function entriesOf(argument, named) {
  * Opens what weights are loaded from, as long as `body` needs it.
  * @template R
  * @param {Runtime} runtime
- * @param {ArrayBuffer | Uint8Array | Safetensors | Named<TensorLike>} source
+ * @param {ArrayBuffer | Uint8Array | Safetensors | Named<ElementsLike | TensorHandle>} source
  * @param {(file: Safetensors) => R} body
  * @returns {R}
  */

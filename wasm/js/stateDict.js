@@ -3,11 +3,13 @@ import { runtimeOf } from './nativeObject.js';
 import { checkOptions } from './options.js';
 import { withSafetensors } from './safetensors.js';
 
+/** @import { ElementsLike } from './elementType.js' */
 /** @import { Layer } from './layer.js' */
 /** @import { Optimizer } from './optimizers.js' */
 /** @import { Names } from './options.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
-/** @import { Tensor, TensorLike } from './tensor.js' */
+/** @import { Tensor } from './tensor.js' */
+/** @import { TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} StateDictOptions
@@ -43,7 +45,7 @@ export function makeStateDict(options, names, tensor) {
  * Sets the state of a layer or an optimiser from a file or from tensors.
  * @param {Layer | Optimizer} object
  * @param {'loadStateDict' | 'loadOptimizerState'} operation
- * @param {ArrayBuffer | Uint8Array | Safetensors | Named<TensorLike>} source
+ * @param {ArrayBuffer | Uint8Array | Safetensors | Named<ElementsLike | TensorHandle>} source
  * @param {LoadStateDictOptions} options
  * @returns {IncompatibleKeys}
  */

@@ -41,7 +41,7 @@ void write_safetensors(Arguments& a) {
   std::vector<NamedTensor> tensors(static_cast<std::size_t>(a.integer()));
   for (NamedTensor& tensor : tensors) {
     tensor.name = a.text();
-    tensor.values = a.floats();
+    tensor.values = a.elements();
   }
   file = to_safetensors(tensors, metadata(a));
   give_file(a);

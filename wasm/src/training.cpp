@@ -470,7 +470,7 @@ void state_names(Arguments& a) {
 void get_state(Arguments& a) {
   const auto& optimizer = a.object<Optimizer>();
   const auto place = static_cast<std::size_t>(a.integer());
-  a.give(state_dict(optimizer)[place].values);
+  a.give(state_dict(optimizer)[place].values.as<float>());
 }
 
 /// Gives the names that are missing, then those that are unexpected; and how many are missing.

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <memory>
 #include <system_error>
+#include <type_traits>
 
 #include "heap_sort.hpp"
 #include "io/json.hpp"
@@ -269,7 +270,9 @@ void append_little_endian(std::vector<std::byte>& bytes, std::uint64_t value, in
   for (int i = 0; i < count; ++i) bytes.push_back(static_cast<std::byte>(value >> 8 * i & 0xFF));
 }
 
-std::int64_t count_of(const ConstTensor& view) { return validation::product(kFile, view.shape()); }
+std::int64_t count_of(const ConstAnyTensor& view) {
+  return validation::product(kFile, view.shape());
+}
 
 /// How float32 numbers become those of a file.
 struct Writable {
@@ -293,18 +296,31 @@ Writable writable(ElementType dtype) {
        {"kFloat32, kFloat16 or kBFloat16"});
 }
 
-void append_numbers(std::vector<std::byte>& bytes, const ConstTensor& values,
+/// The same of a tensor, of which only float32 has a choice.
+Writable writable(const ConstAnyTensor& values, ElementType dtype) {
+  return writable(values.type() == ElementType::kFloat32 ? dtype : values.type());
+}
+
+void append_numbers(std::vector<std::byte>& bytes, const ConstAnyTensor& values,
                     const Writable& kind) {
   const std::int64_t count = count_of(values);
-  if (kind.bytes == sizeof(float) && values.is_contiguous() &&
+  if (kind.bytes == values.element_bytes() && values.is_contiguous() &&
       std::endian::native == std::endian::little) {
-    const auto* first = reinterpret_cast<const std::byte*>(values.data());
-    bytes.insert(bytes.end(), first, first + count * std::int64_t{sizeof(float)});
+    const auto* first = static_cast<const std::byte*>(values.data());
+    bytes.insert(bytes.end(), first, first + count * kind.bytes);
     return;
   }
-  for (std::int64_t i = 0; i < count; ++i) {
-    append_little_endian(bytes, kind.convert(*element(values, i)), kind.bytes);
-  }
+  values.visit([&]<class T>(const TensorView<const T>& typed) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::uint32_t number = 0;
+      if constexpr (std::is_same_v<T, float>) {
+        number = kind.convert(*element(typed, i));
+      } else {
+        number = element(typed, i)->bits();
+      }
+      append_little_endian(bytes, number, kind.bytes);
+    }
+  });
 }
 
 /// A string as JSON.
@@ -336,7 +352,7 @@ std::vector<const NamedTensor*> sorted(std::span<const NamedTensor> tensors) {
 }
 
 std::string header_for(const std::vector<const NamedTensor*>& tensors,
-                       const SafetensorsMetadata& metadata, const Writable& kind,
+                       const SafetensorsMetadata& metadata, ElementType dtype,
                        std::int64_t& data_size) {
   std::string header = "{";
   const auto write = [&](Parts parts) { validation::append(header, parts); };
@@ -355,6 +371,7 @@ std::string header_for(const std::vector<const NamedTensor*>& tensors,
   }
   data_size = 0;
   for (const NamedTensor* tensor : tensors) {
+    const Writable kind = writable(tensor->values, dtype);
     const std::int64_t bytes = count_of(tensor->values) * kind.bytes;
     write({header.size() > 1 ? "," : "", checked_json("name", tensor->name), ":{\"dtype\":\"",
            kind.name, "\",\"shape\":["});
@@ -509,10 +526,10 @@ std::vector<float> Safetensors::read(std::string_view name) const {
 
 std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
                                       const SafetensorsMetadata& metadata, ElementType dtype) {
-  const Writable kind = writable(dtype);
+  writable(dtype);
   const std::vector<const NamedTensor*> order = sorted(tensors);
   std::int64_t data_size = 0;
-  const std::string header = header_for(order, metadata, kind, data_size);
+  const std::string header = header_for(order, metadata, dtype, data_size);
   std::int64_t size = kLengthBytes + static_cast<std::int64_t>(header.size());
   if (__builtin_add_overflow(size, data_size, &size)) size = -1;
   std::vector<std::byte> bytes;
@@ -520,7 +537,7 @@ std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
   append_little_endian(bytes, header.size(), kLengthBytes);
   for (const char c : header) bytes.push_back(static_cast<std::byte>(c));
   for (const NamedTensor* tensor : order) {
-    append_numbers(bytes, tensor->values, kind);
+    append_numbers(bytes, tensor->values, writable(tensor->values, dtype));
   }
   return bytes;
 }

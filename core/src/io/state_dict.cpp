@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <utility>
 
 #include "heap_sort.hpp"
 #include "io/load_named_tensors.hpp"
@@ -46,12 +48,33 @@ IncompatibleKeys compare_names(std::span<const NamedTensor> targets, const Safet
   return result;
 }
 
+/// Of a parameter that is kept as T.
+template <class T>
+NamedTensor copy_of(const Module& module, std::string_view name, std::string full_name) {
+  const auto shape = module.parameter_shape(name);
+  const std::int64_t count = validation::product(name, shape);
+  const auto copy = std::make_shared<std::vector<T>>(static_cast<std::size_t>(count));
+  const TensorView<T> values(copy->data(), shape);
+  module.read_parameter(name, values);
+  return {std::move(full_name), TensorView<const T>(values), copy};
+}
+
 }  // namespace
 
 std::vector<NamedTensor> state_dict(const Module& module, std::string_view prefix) {
   std::vector<NamedTensor> result;
   for (const std::string& name : module.parameter_names()) {
-    result.push_back({with_prefix(prefix, name), module.parameter(name)});
+    std::string full_name = with_prefix(prefix, name);
+    switch (module.parameter_type(name)) {
+      case ElementType::kFloat16:
+        result.push_back(copy_of<Float16>(module, name, std::move(full_name)));
+        break;
+      case ElementType::kBFloat16:
+        result.push_back(copy_of<BFloat16>(module, name, std::move(full_name)));
+        break;
+      default:
+        result.push_back({std::move(full_name), module.parameter(name)});
+    }
   }
   return result;
 }
@@ -97,9 +120,11 @@ IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::s
   const std::vector<std::string> names = module.parameter_names();
   // Of which nothing is read but names and shapes.
   std::vector<NamedTensor> targets;
-  module.visit_parameters([&](const ConstParameter& p) {
-    targets.push_back({with_prefix(prefix, std::string(p.name)), p.values});
-  });
+  for (const std::string& name : names) {
+    constexpr const float* kNone = nullptr;
+    targets.push_back(
+        {with_prefix(prefix, name), ConstTensor(kNone, module.parameter_shape(name))});
+  }
   return load_named_tensors(targets, "this module's parameters", file, prefix, strict,
                             [&](std::size_t i, const Tensor& values) {
                               module.set_parameter(names[i], values, context);

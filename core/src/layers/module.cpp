@@ -266,13 +266,15 @@ std::span<const std::int64_t> Module::parameter_shape(std::string_view name) con
   return entry.shape;
 }
 
-void Module::read_parameter(std::string_view name, const Tensor& values, Context& context) const {
+void Module::read_parameter(std::string_view name, const AnyTensor& values,
+                            Context& context) const {
   const Node::Entry& entry = Node::known(*node_, name);
-  validation::require_same_shape(name, values, entry.view());
+  validation::require_same_shape(name, values.shape(), entry.shape);
   validation::require_data(name, values);
   if (entry.keeper) return entry.keeper->read(values, 0, 0);
   runtime::Execution run(context);
-  copy(entry.view(), values, run);
+  if (values.type() != ElementType::kFloat32) return narrow(entry.view(), values, run);
+  copy(entry.view(), values.as<float>(), run);
 }
 
 void Module::set_parameter(std::string_view name, const ConstTensor& values, Context& context) {

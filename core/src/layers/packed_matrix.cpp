@@ -209,11 +209,19 @@ void PackedMatrix::pack_block(const ConstTensor& block, index row, index col) no
   is_finite_ = is_finite && (is_all || is_finite_);
 }
 
-void PackedMatrix::unpack_block(const Tensor& block, index row, index col) const noexcept {
+void PackedMatrix::unpack_block(const AnyTensor& block, index row, index col) const noexcept {
   const bool paired = format_.type == ElementType::kBFloat16;
   const auto from = [&](index first) { return panel(first); };
-  for_block(block, paired, row, col, from, [&](const std::uint16_t& bits, float& number) {
-    number = paired ? float{BFloat16::from_bits(bits)} : float{Float16::from_bits(bits)};
+  block.visit([&](const auto& typed) {
+    for_block(typed, paired, row, col, from, [&]<class T>(const std::uint16_t& bits, T& number) {
+      if constexpr (!std::is_same_v<T, float>) {
+        if (kElementType<T> == format_.type) {
+          number = T::from_bits(bits);
+          return;
+        }
+      }
+      number = T(paired ? float{BFloat16::from_bits(bits)} : float{Float16::from_bits(bits)});
+    });
   });
 }
 
@@ -335,10 +343,11 @@ void for_matrices(const std::vector<std::shared_ptr<PackedMatrix>>& matrices, co
 }  // namespace
 
 ParameterKeeper keeper_of(std::vector<std::shared_ptr<PackedMatrix>> matrices) {
-  const auto read = [matrices](const Tensor& block, index row, index col) {
-    for_matrices(matrices, block, row, [&](PackedMatrix& matrix, const Tensor& part, index first) {
-      matrix.unpack_block(part, first, col);
-    });
+  const auto read = [matrices](const AnyTensor& block, index row, index col) {
+    for_matrices(matrices, block, row,
+                 [&](PackedMatrix& matrix, const AnyTensor& part, index first) {
+                   matrix.unpack_block(part, first, col);
+                 });
   };
   const auto write = [matrices](const ConstTensor& block, index row, index col) {
     for_matrices(matrices, block, row,

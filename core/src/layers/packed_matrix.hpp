@@ -39,8 +39,8 @@ class PackedMatrix {
   void pack(const ConstTensor& weight, Context& context, std::int64_t first_col = 0);
   /// Of 16-bit numbers: takes a block over that begins at (row, col), and rounds it.
   void pack_block(const ConstTensor& block, std::int64_t row, std::int64_t col) noexcept;
-  /// The other way round.
-  void unpack_block(const Tensor& block, std::int64_t row, std::int64_t col) const noexcept;
+  /// The other way round: numbers of another type than the matrix has are widened, or rounded.
+  void unpack_block(const AnyTensor& block, std::int64_t row, std::int64_t col) const noexcept;
 
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t cols() const noexcept { return cols_; }

@@ -157,8 +157,9 @@ IncompatibleKeys OptimizerData::load(const Safetensors& file, std::string_view p
       targets, "this optimizer's state", file, prefix, strict,
       [&](std::size_t i, const Tensor& values) {
         if (i < arrays) {
-          const index count = entries[i / state_names.size()].count;
-          std::copy_n(values.data(), count, const_cast<float*>(targets[i].values.data()));
+          const Entry& entry = entries[i / state_names.size()];
+          const auto place = array(entry, i % state_names.size()) - state.data();
+          std::copy_n(values.data(), entry.count, loaded.begin() + place);
           return;
         }
         const float step = *values.data();

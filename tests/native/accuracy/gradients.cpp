@@ -197,6 +197,39 @@ const Row kRelative("gradients of attention, relative keys and values", "k 16, N
                           });
                     });
 
+/// Of both outputs and both log-sum-exps.
+const Row kMerge("gradients of merge_attention", "N 65, D 64, normal", kErrorOfSums, [](Case& c) {
+  constexpr std::int64_t kRows = 65, kWidth = 64;
+  const Array of_rows({1, 1, kRows, kWidth}), of_sums({1, 1, kRows});
+  const std::vector<float> a = c.normals(kRows * kWidth), b = c.normals(kRows * kWidth);
+  const std::vector<float> sum_a = c.normals(kRows), sum_b = c.normals(kRows);
+  const std::vector<float> dy = c.normals(kRows * kWidth);
+  attn::Tape tape(c.context());
+  const attn::AttentionPart first{tape.variable(view(of_rows, a)),
+                                  tape.variable(view(of_sums, sum_a))};
+  const attn::AttentionPart second{tape.variable(view(of_rows, b)),
+                                   tape.variable(view(of_sums, sum_b))};
+  tape.backward(attn::merge_attention(first, second).output, view(of_rows, dy));
+
+  reference::Tape exact;
+  const Exact x = exact.variables(Array(of_rows.shape, a));
+  const Exact y = exact.variables(Array(of_rows.shape, b));
+  const Exact s = exact.variables(Array(of_sums.shape, sum_a));
+  const Exact t = exact.variables(Array(of_sums.shape, sum_b));
+  Exact merged = x;
+  for (std::size_t i = 0; i < merged.values.size(); ++i) {
+    const std::size_t row = i / kWidth;
+    const Scalar sum = log(exp(s.values[row]) + exp(t.values[row]));
+    merged.values[i] =
+        exp(s.values[row] - sum) * x.values[i] + exp(t.values[row] - sum) * y.values[i];
+  }
+  exact.backward(reference::inner(merged, Array(of_rows.shape, dy)));
+  add_bounded(c, first.output.gradient(), exact.gradient(x));
+  add_bounded(c, second.output.gradient(), exact.gradient(y));
+  add_bounded(c, first.log_sum_exp.gradient(), exact.gradient(s));
+  add_bounded(c, second.log_sum_exp.gradient(), exact.gradient(t));
+});
+
 // Layers
 
 const Row kLinear("gradients of Linear", "(33, 257) to 65, normal", kErrorOfSums, [](Case& c) {

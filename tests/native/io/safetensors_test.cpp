@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <string>
@@ -223,6 +225,44 @@ TEST(SafetensorsTest, short_numbers_are_half_of_the_bytes) {
   EXPECT_EQ(file.entry("x").end, 30);
   EXPECT_THAT(file.entry("x").shape, ElementsAre(3, 5));
   EXPECT_EQ(file.read("x"), std::vector<float>(15, 0.5F));
+}
+
+TEST(SafetensorsTest, tensors_of_short_numbers_are_written_bit_by_bit) {
+  // NaN that signals among them, which no conversion leaves as it is.
+  const std::vector<std::uint16_t> bits{0x3C00, 0xC001, 0x0001, 0x7F81, 0xFF80, 0x7D01};
+  std::vector<attn::Float16> halves(6);
+  std::vector<attn::BFloat16> brains(6);
+  for (std::size_t i = 0; i < 6; ++i) {
+    halves[i] = attn::Float16::from_bits(bits[i]);
+    brains[i] = attn::BFloat16::from_bits(bits[i]);
+  }
+  const std::vector<float> floats{1.001F, 2};
+  const std::array<std::int64_t, 2> shape{3, 2}, columns{1, 3};
+  const std::vector<NamedTensor> tensors{{"a", {halves.data(), shape}},
+                                         {"b", {brains.data(), shape, columns}},
+                                         {"c", {floats.data(), {2}}}};
+  for (const ElementType dtype :
+       {ElementType::kFloat32, ElementType::kFloat16, ElementType::kBFloat16}) {
+    const Bytes bytes = attn::to_safetensors(tensors, {}, dtype);
+    const Safetensors file = Safetensors::view(bytes);
+    EXPECT_EQ(file.entry("a").dtype, "F16");
+    EXPECT_EQ(file.entry("b").dtype, "BF16");
+    EXPECT_EQ(file.entry("c").dtype, dtype == ElementType::kFloat32   ? "F32"
+                                     : dtype == ElementType::kFloat16 ? "F16"
+                                                                      : "BF16");
+    EXPECT_THAT(file.entry("b").shape, ElementsAre(3, 2));
+    const std::byte* const data =
+        bytes.data() + attn::read_safetensors_header(bytes, std::ssize(bytes)).data_begin;
+    for (std::size_t i = 0; i < 6; ++i) {
+      const auto number = [&](std::size_t tensor, std::size_t at) {
+        std::uint16_t result = 0;
+        std::memcpy(&result, data + 12 * tensor + 2 * at, 2);
+        return result;
+      };
+      EXPECT_EQ(number(0, i), bits[i]) << i;
+      EXPECT_EQ(number(1, i), bits[i / 2 + i % 2 * 3]) << i;
+    }
+  }
 }
 
 TEST(SafetensorsTest, other_dtypes_are_listed) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "attn/layers/linear.hpp"
 #include "attn/layers/multi_head_attention.hpp"
 #include "attn/layers/transformer_encoder.hpp"
+#include "attn/owned_tensor.hpp"
 #include "compare.hpp"
 #include "layers/transformer_layer.hpp"
 #include "random.hpp"
@@ -75,6 +78,47 @@ TEST(StateDictTest, what_was_saved_is_loaded) {
   source.forward({x.data(), {3, 6}}, {x.data(), {3, 6}}, {x.data(), {3, 6}}, {a.data(), {3, 6}});
   target.forward({x.data(), {3, 6}}, {x.data(), {3, 6}}, {x.data(), {3, 6}}, {b.data(), {3, 6}});
   EXPECT_TRUE(attn_test::same_bits(a, b));
+}
+
+TEST(StateDictTest, weights_of_two_bytes_are_saved_and_loaded_bit_by_bit) {
+  Random random;
+  for (const auto type : {attn::ElementType::kFloat16, attn::ElementType::kBFloat16}) {
+    const attn::TransformerLayerOptions options{
+        .d_model = 6, .num_heads = 2, .dim_feedforward = 9, .weights = type};
+    attn::TransformerEncoderLayer source(options), target(options), floats([&] {
+      attn::TransformerLayerOptions wide = options;
+      wide.weights = {};
+      return wide;
+    }());
+    source.initialize_xavier(3);
+    const Safetensors file = saved(source, "a.");
+    for (const std::string& name : source.parameter_names()) {
+      const bool is_matrix = source.parameter_shape(name).size() == 2;
+      const char* const short_type = type == attn::ElementType::kFloat16 ? "F16" : "BF16";
+      EXPECT_EQ(file.entry("a." + name).dtype, is_matrix ? short_type : "F32") << name;
+    }
+    // What was loaded is written as the same bytes.
+    attn::load_state_dict(target, file, "a.");
+    EXPECT_EQ(attn::to_safetensors(attn::state_dict(target)),
+              attn::to_safetensors(attn::state_dict(source)));
+    attn::load_state_dict(floats, file, "a.");
+    for (const std::string& name : source.parameter_names()) {
+      attn::OwnedTensor exact(source.parameter_shape(name));
+      source.read_parameter(name, exact);
+      EXPECT_TRUE(std::ranges::equal(exact.values(), values_of(floats, name))) << name;
+    }
+    // A state outlives changes of the layer, and the layer.
+    std::vector<NamedTensor> state;
+    std::vector<std::byte> bytes;
+    {
+      Linear linear(3, 2, false, type);
+      linear.initialize_xavier(5);
+      state = attn::state_dict(linear);
+      bytes = attn::to_safetensors(state);
+      linear.initialize_xavier(6);
+    }
+    EXPECT_EQ(attn::to_safetensors(state), bytes);
+  }
 }
 
 TEST(StateDictTest, names_and_shapes_are_those_of_pytorch) {
@@ -194,6 +238,8 @@ TEST(StateDictTest, running_out_of_memory_sets_nothing) {
             }),
             1);
   EXPECT_TRUE(untouched);
+  const Linear stored(2, 3, true, attn::ElementType::kBFloat16);
+  EXPECT_GE(attn_test::out_of_memory_failures([&] { (void)attn::state_dict(stored); }), 1);
 }
 
 }  // namespace

@@ -130,6 +130,51 @@ TEST_P(WeightFormatTest, an_embedding_and_what_is_tied_to_it_share_one_table) {
   }
 }
 
+/// The bits of a parameter that is read as T.
+template <class T>
+std::vector<std::uint16_t> bits_of(const attn::Module& layer, const std::string& name) {
+  const auto shape = layer.parameter_shape(name);
+  std::vector<T> numbers(static_cast<std::size_t>(shape[0] * shape[1]));
+  // Columns one after the other, which a layer does not have them in.
+  const std::array strides{std::int64_t{1}, shape[0]};
+  layer.read_parameter(name, {numbers.data(), shape, strides});
+  std::vector<std::uint16_t> bits;
+  for (const T& number : numbers) bits.push_back(number.bits());
+  return bits;
+}
+
+template <class T>
+void expect_read_as(attn::Module& layer, const std::string& name) {
+  const auto shape = layer.parameter_shape(name);
+  std::vector<float> floats(static_cast<std::size_t>(shape[0] * shape[1]));
+  const std::array strides{std::int64_t{1}, shape[0]};
+  layer.read_parameter(name, {floats.data(), shape, strides});
+  std::vector<std::uint16_t> want;
+  for (const float number : floats) want.push_back(T(number).bits());
+  EXPECT_EQ(bits_of<T>(layer, name), want);
+}
+
+TEST(WeightFormatParametersTest, are_read_as_any_type) {
+  Random random;
+  for (const WeightFormat format : {WeightFormat(), kFormats[0], kFormats[1]}) {
+    SCOPED_TRACE(attn::to_string(format.type));
+    // An odd number of columns, and a parameter of three matrices.
+    attn::Linear linear(5, 19, true, format);
+    linear.initialize_xavier(1);
+    attn::MultiHeadAttention attention({.d_model = 6, .num_heads = 2, .weights = format});
+    attention.initialize_xavier(2);
+    expect_read_as<attn::Float16>(linear, "weight");
+    expect_read_as<attn::BFloat16>(linear, "weight");
+    expect_read_as<attn::Float16>(attention, "in_proj_weight");
+    expect_read_as<attn::BFloat16>(attention, "in_proj_weight");
+    std::vector<attn::BFloat16> bias(19, attn::BFloat16(1.0F));
+    EXPECT_EQ(error_of([&] { linear.read_parameter("bias", {bias.data(), {3}}); }),
+              "shape_mismatch: bias: got shape (3), needs shape (19)");
+    linear.read_parameter("bias", {bias.data(), {19}});
+    for (const attn::BFloat16 number : bias) EXPECT_EQ(float{number}, 0.0F);
+  }
+}
+
 TEST(WeightFormatErrorTest, what_is_no_type_of_weights_is_refused) {
   static constexpr WeightFormat kWrong = ElementType::kInt8;
   const std::string expected =

@@ -236,7 +236,9 @@ TEST_P(OptimizersTest, what_is_reached_twice_is_updated_once_and_what_has_no_gra
   EXPECT_NEAR(weight[1], 2 - 0.5 * 0.01 * 2 + 0.5, 1e-6);
   EXPECT_THAT(parameters(unused), ElementsAre(3, 4));
   std::map<std::string, std::vector<float>> state;
-  for (const attn::NamedTensor& t : state_dict(optimizer)) state[t.name] = values(t.values);
+  for (const attn::NamedTensor& t : state_dict(optimizer)) {
+    state[t.name] = values(t.values.as<float>());
+  }
   EXPECT_EQ(state.size(), 6);
   EXPECT_THAT(state["exp_avg.a.weight"],
               ElementsAre(testing::FloatEq(0.2F), testing::FloatEq(-0.2F)));
@@ -393,7 +395,7 @@ TEST_P(OptimizersTest, a_step_before_backward_is_an_error_that_changes_nothing) 
   tape.clear();
   EXPECT_EQ(error_of([&] { optimizer.step(tape); }), error);
   EXPECT_TRUE(same_bits(parameters(model), before));
-  EXPECT_EQ(*state_dict(optimizer).back().values.data(), 0);
+  EXPECT_EQ(*state_dict(optimizer).back().values.as<float>().data(), 0);
 }
 
 TEST(OptimizerOptionsTest, OptionsAreChecked) {
@@ -433,7 +435,7 @@ TEST(OptimizerOptionsTest, AStateThatDoesNotFitIsRefusedAsAWhole) {
   const auto all = [&] {
     std::vector<float> state;
     for (const auto& t : state_dict(optimizer)) {
-      const std::vector<float> more = values(t.values);
+      const std::vector<float> more = values(t.values.as<float>());
       state.insert(state.end(), more.begin(), more.end());
     }
     return state;

@@ -205,6 +205,7 @@ function copyText(node, style, end, into, picture) {
       ...{ 'font-family': style.fontFamily.replaceAll('"', "'"), 'font-size': style.fontSize },
       ...{ 'font-style': style.fontStyle, 'font-weight': style.fontWeight },
       ...{ 'letter-spacing': style.letterSpacing, 'xml:space': 'preserve' },
+      'text-decoration': style.textDecorationLine === 'line-through' ? 'line-through' : 'none',
       'data-style': `font-variant-numeric:${style.fontVariantNumeric}`,
     });
     keepLength(element, right - left);

@@ -29,7 +29,7 @@ export const glossary = {
     'How many numbers a query or key of one head has. The columns are shared out among the heads: D is the width d divided by the number of heads.',
   mask: 'Pairs that may not look at each other: their scores are set to minus infinity, so that their share is 0.',
   causal:
-    'No token may look at those after it. So a model can learn to foretell the next word without seeing it.',
+    'No token may look at those after it. So a model can learn to predict the next word without seeing it.',
   padding:
     'Filling: sentences that are computed together must have one length, so short ones are filled up. No token may look at the filling.',
   window: 'Only the nearest so many tokens on each side may be looked at.',

@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "attn/any_tensor.hpp"
 #include "attn/element_type.hpp"
 #include "attn/export.hpp"
 #include "attn/tensor_view.hpp"
@@ -98,12 +100,14 @@ class ATTN_API Safetensors {
 /// What is to be written under a name.
 struct NamedTensor {
   std::string name;
-  ConstTensor values;  ///< any strides
+  ConstAnyTensor values;                   ///< any strides and type
+  std::shared_ptr<const void> owner = {};  ///< of values that nobody else keeps
 };
 
 /// The bytes of a .safetensors file with these tensors: the same bytes as the official
 /// implementation's, which sorts tensors by name and fills the header up to a multiple of eight.
-/// Numbers of a shorter type than float32 are rounded to the nearest, as Float16 and BFloat16 are.
+/// Tensors of float16 and bfloat16 are written bit by bit, as F16 and BF16, and those of float32 as
+/// `dtype`: where that is a shorter type, rounded to the nearest, as Float16 and BFloat16 are.
 /// Throws kInvalidArgument for kInt8, for a name that is given twice, is "__metadata__" or is not
 /// UTF-8, for metadata of the same kind and for null data; kSizeOverflow, std::bad_alloc.
 ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,

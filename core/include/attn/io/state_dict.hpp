@@ -12,8 +12,9 @@
 namespace attn {
 
 /// The parameters of a layer, `prefix` in front of each name: what a file of them is written from.
-/// The views are valid as long as the layer. Throws kUnsupported for a layer with parameters that
-/// are not kept as float32.
+/// Those that are kept as float32 are views, valid as long as the layer; those of another type are
+/// copies in that type. So a file has each as the layer keeps it, and matrices of F16 or BF16 that
+/// came from a file go into another with the same bits. Throws std::bad_alloc.
 ///
 ///   save_safetensors("model.safetensors", state_dict(model), {{"format", "pt"}});
 ATTN_API std::vector<NamedTensor> state_dict(const Module& module, std::string_view prefix = "");

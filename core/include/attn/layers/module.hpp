@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/any_tensor.hpp"
 #include "attn/context.hpp"
 #include "attn/element_type.hpp"
 #include "attn/export.hpp"
@@ -57,10 +58,11 @@ using Parameter = VisitedParameter<float>;
 using ConstParameter = VisitedParameter<const float>;
 
 /// How a layer keeps a matrix by itself: read() copies the block that begins at (row, col), of the
-/// view's shape, to a view of any strides, and write() takes such a block over.
+/// view's shape, to a view of any strides and type, of its own type bit by bit, and write() takes
+/// such a block over.
 struct ParameterKeeper {
   ElementType type;
-  std::function<void(const Tensor& block, std::int64_t row, std::int64_t col)> read;
+  std::function<void(const AnyTensor& block, std::int64_t row, std::int64_t col)> read;
   std::function<void(const ConstTensor& block, std::int64_t row, std::int64_t col)> write;
 };
 
@@ -102,9 +104,11 @@ class ATTN_API Module {
   /// Valid as long as the layer. Throws kNotFound.
   std::span<const std::int64_t> parameter_shape(std::string_view name) const;
 
-  /// Copies the values of a parameter of any type to `values`, of its shape and any strides. Throws
-  /// kNotFound, kShapeMismatch, kInvalidArgument for null data, std::bad_alloc.
-  void read_parameter(std::string_view name, const Tensor& values,
+  /// Copies the values of a parameter to `values`, of its shape and any strides. Both may be of any
+  /// type: of one type they are the same bits, and float32 has the exact values of the others;
+  /// elsewhere they are rounded, see Float16 and BFloat16. Throws kNotFound, kShapeMismatch,
+  /// kInvalidArgument for null data, std::bad_alloc.
+  void read_parameter(std::string_view name, const AnyTensor& values,
                       Context& context = Context::default_context()) const;
 
   /// Copies values of the same shape in, with any strides; as another type than float32 they are

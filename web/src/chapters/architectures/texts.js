@@ -7,12 +7,12 @@ export const texts = {
     'What counts is how many connections lie one after the other until something has heard of both words. On each, a bit of the message is lost, and in training the [gradient] runs back over the same ones and fades, too. Long ways are hard to learn. Pick two words, and count.',
   ],
   costs: [
-    'The short way has its price. Attention compares all pairs: twice the words make four times the pairs. The other two do the same for each word: twice the words, twice the work. But their work, and that of attention’s own projections, grows with the square of the width d: each of d numbers meets each of d others.',
+    'The short way has its price. Attention compares all pairs: twice the words make four times the pairs. The other two do equally much for each word: twice the words, twice the work. But their work, and that of attention’s own projections, grows with the square of the width d: each of d numbers meets each of d others.',
     'So compare n with d. As long as a text has fewer words than a word has numbers, comparing all pairs costs less than an RNN. Beyond that it costs more, n/d times as much. Counted with its projections, attention always costs more than twice as much. Three things are counted below: the [multiply-adds|multiply-add]; the [steps|step] that have to wait for one another; and the longest path.',
   ],
   predict: {
     question:
-      'A text of 4,096 words, one layer, one thread of your computer. Which of the two takes longer?',
+      'A text of 4,096 words, one layer, one thread of your computer. Which takes longer, the RNN or attention?',
     choices: {
       rnn: {
         says: 'The RNN: its 4,096 steps have to wait for each other',
@@ -36,7 +36,7 @@ export const texts = {
   times: [
     'Counting is one thing, time another. “Its steps wait for one another” sounds slow, and on a graphics card it is: there all rows of attention are computed at once, in one step, while an RNN leaves thousands of processors idle, n times in a row. That is why attention has won: it can be trained faster on such machines. But what of *one* thread, as in this browser?',
   ],
-  why: 'This browser measures with *one* [thread]. There nobody is kept waiting, and what counts is how much there is to do: for n words of d numbers, 2 · n · d² multiply-adds for the RNN, and 2 · n² · d for attention without its projections. So the two counts are equal at n = d. On the clock attention may stay ahead a little longer, because it multiplies whole tables at once, and processors like that better than row by row. In the end the RNN is ahead, the further the longer the text. “∝ n²” beside a line reads: its time grows as n².',
+  why: 'This browser measures with *one* [thread]. There nobody is kept waiting, and what counts is how much there is to do: for n words of d numbers, 2 · n · d² multiply-adds for the RNN, and 2 · n² · d for attention without its projections. So the two counts are equal at n = d. On the clock attention may stay ahead a little longer, because it multiplies whole tables at once, and processors like that better than row by row. In the end the RNN is ahead, the further the longer the text. “∝ n²” beside a line reads: its time grows as n². A measured power is not quite 2: other programs disturb, and large tables no longer fit into the fastest memory.',
   /** @param {{ n: string, d: number, projections: string | number, attention: string | number }} at */
   ratio: ({ n, d, projections, attention }) =>
     `An RNN has projections, too: one for the word that it reads, one for its state. At n = ${n} and d = ${d}, self-attention with its four takes ${projections} times the multiply-adds of the RNN with its two. That is n/d + 2 times, and so always more than twice as many. The textbook [D2L] counts the projections of the RNN but not those of attention: then it is n/d, here ${attention} times. Only the RNN’s steps have to wait for one another. (⌈ ⌉: rounded up. Dilated: a convolution that leaves gaps, wider from layer to layer.)`,

@@ -10,7 +10,7 @@ export const texts = {
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
   waves: ({ factor, pairs, slowest, width, base, even }) => [
-    `Which speeds should the hands have? Each is slower than the one before by the same *factor*: a [geometric series], like units, tens and hundreds. So a few hands reach from neighbours to whole books. Suppose instead that each hand took the same number of *positions* longer for a turn than the one before. With d = ${even.width} and b = ${even.base} a turn would take ${even.turns} positions, and so on. Then one hand would be fast, and all others slow: to them, place 5 would be nearly the same as place 50.`,
+    `Which speeds should the hands have? Each is slower than the one before by the same *factor*: a [geometric series], like units, tens and hundreds. So a few hands reach from neighbours to whole books. Suppose we *added* instead: each hand takes a fixed number of positions more for its turn. With d = ${even.width} and b = ${even.base} a turn would take ${even.turns} positions, and so on. Then one hand would be fast, and all others slow: to them, place 5 would be nearly the same as place 50.`,
     `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions, which is its [wavelength] λ. With a small base even the slowest is soon round, and places far apart look alike. With a large one slow hands hardly move within a text, and say little. Models for long texts take a larger one: the first Transformer had 10,000, Llama 3 has 500,000. Pull the slider, and watch the right half of the map.`,
   ],
   bases: {
@@ -48,12 +48,12 @@ export const texts = {
 
   /** @param {{ near: string, nearly: string, far: string, alike: string }} found */
   uneven: ({ near, nearly, far, alike }) =>
-    `Not quite evenly: when a fast hand comes round again, places look more alike again. Here the product of two places that are ${far} apart is ${alike}, and that of two only ${near} apart is ${nearly}.`,
+    `Nearness does not fall evenly: when a fast hand comes round again, places look more alike again. Here the product of two places that are ${far} apart is ${alike}, and that of two only ${near} apart is ${nearly}.`,
 
   schemes: [
     'There are other ways to tell positions. They differ in where the position comes in. It can be *added to the word* before the first layer, as waves or as a table that is learned. It can be *added to the score*: a number for each distance, which is fixed (ALiBi) or learned (T5). It can be *added to the key*: a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE): then a score depends on how far the two are apart, and on the words.',
-    'The last four cards below are the rotary way with rules for texts that are longer than any in training. There slow hands come to angles that the model has never seen. *Linear* slows all hands alike, and neighbours become harder to tell apart. *NTK* enlarges the base once the text is too long: fast hands stay nearly as they are, slow ones are slowed.',
-    '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has seen every angle: it stays. One that has not turned once is slowed. The two rules differ in what lies between. YaRN goes over evenly from hand to hand, from one with 32 turns to one with a single turn. Llama 3 does so between 4 turns and one, by how often the hand turns. And YaRN sharpens the scores a little. The curves below the cards show all four rules.',
+    'The last four cards below are the rotary way with rules for texts that are longer than any in training. There slow hands come to angles that the model has never seen. *Linear* slows all hands alike, and neighbours become harder to tell apart. *NTK* enlarges the base once the text is too long: fast hands stay nearly as they are, and the slowest are slowed by more than the text is stretched.',
+    '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has seen every angle: it stays. One that has not turned once is slowed. The two rules differ in what lies between. YaRN’s published code, drawn here, goes over evenly from hand to hand, from one with 32 turns to one with a single turn; it rounds these to whole hands. Llama 3.1 does so between 4 turns and one, by how often the hand turns, as YaRN’s paper has it. And YaRN sharpens the scores a little. The curves below the cards show all four rules.',
     'Here all are on your sentence, with the same projections. In each card, the left picture is what says where words stand, and the right one is the attention that comes of it.',
   ],
   inUse: 'in use on this page',
@@ -61,6 +61,8 @@ export const texts = {
     title: 'How much the four rules slow each hand',
     cards: 'As in the cards',
     model: 'As in a large model',
+    few: (/** @type {string} */ turns) =>
+      `Within so few positions even the fastest hand turns only ${turns} times: YaRN and Llama 3 find hardly a hand to leave as it is.`,
   },
   nothing: 'Nothing to compare yet. Type a word or two above.',
 
@@ -157,7 +159,7 @@ export const texts = {
       drawn: 'turns queries and keys: cosines, then sines, of each position',
       where: 'on queries and keys, in every layer',
       users: 'Llama 3.1 and 3.2',
-      good: 'near order stays exact; no sharpening is needed',
+      good: 'near order stays exact, and scores are left as they are',
       beyond: 'reaches further by its factor, after more training',
     },
   },

@@ -68,7 +68,7 @@ export const steps = [
     says: ({ word, place, positions }) =>
       ({
         adds: `A row of clocks tells the place. The first one turns fastest, each later one more slowly. At place ${place} their hands stand like this, and at every other place they stand differently. Where a hand points is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
-        turns: `A row of clocks tells the place. The first one turns fastest, each later one more slowly. At place ${place} their hands stand like this, and at every other place they stand differently. Some models add the hands to the vector. This one does not: it turns two vectors by these angles. They come in the next step; one of them is shown here, before and after.`,
+        turns: `A row of clocks tells the place. The first one turns fastest, each later one more slowly. At place ${place} their hands stand like this, and at every other place they stand differently. Some models add the hands to the vector. This one does not: it turns two vectors by these angles. The next step shows both; here is one of them, before and after.`,
         nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every place. Step 7 shows what that means.`,
       })[positions],
     chapter: 'encoding',
@@ -78,7 +78,7 @@ export const steps = [
   {
     title: () => 'Its query meets the keys',
     says: ({ word, head, layer, learned, best }) =>
-      `${learned ? `Head ${head} of layer ${layer}` : `Head ${head}`} makes two shorter vectors of every word. A query is what a word looks for. A key is what a word offers. To compare them, multiply them number by number and add up. The sum is the score.${!best ? '' : best.itself ? ` Here ${word} fits its own key best: that score is ${best.score}.` : ` Best of all, ${best.word} offers what ${word} looks for: that score is ${best.score}.`}`,
+      `${learned ? `Head ${head} of layer ${layer}` : `Head ${head}`} makes two shorter vectors of every word. A query is what a word looks for. A key is what a word can be found by. To compare them, multiply them number by number and add up. The sum is the score.${!best ? '' : best.itself ? ` Here ${word} fits its own key best: that score is ${best.score}.` : ` What ${word} looks for fits the key of ${best.word} best: that score is ${best.score}.`}`,
     more: ({ learned, layer, positions, hidden, same }) =>
       [
         same
@@ -128,7 +128,7 @@ export const steps = [
   {
     title: () => 'Values are blended',
     says: ({ best, second, word }) =>
-      `Every word has a third vector, its value: what it gives away. Multiply each value by its weight, and add them all up.${best && second ? ` So ${word} takes ${best.weight} of ${best.word}, ${second.weight} of ${second.word} and ${second.rest} of all others.` : ''} This blend is what the head has found for it.`,
+      `Every word has a third vector, its value: what it hands over. Multiply each value by its weight, and add them all up.${best && second ? ` So ${word} takes ${best.weight} of ${best.word}, ${second.weight} of ${second.word} and ${second.rest} of all others.` : ''} This blend is what the head has found for it.`,
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} follows every number`,
     seconds: 9,

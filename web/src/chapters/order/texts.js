@@ -32,7 +32,7 @@ export const texts = {
     'So shuffle the words: each still meets the same others, with the same scores, and comes out as the same vector, only in another row. This is called permutation [equivariant].',
     'Below, *f* is the layer. In shuffle(*f*(X)) it works first, and then the rows of what comes out are shuffled; in *f*(shuffle(X)) the words are shuffled first. The difference of the two is drawn: without positions, and with them. Drag the words, or shuffle them. No mask is on here, unless you switch one on: the [causal] mask gives order away by itself.',
   ],
-  loss: 'What is order worth, then? Ask somebody who knows a language. A model that foretells each word from those before is less surprised, the better it knows what may follow what. Its [loss] measures this surprise. Below, the words are shuffled as above, or the positions are taken away.',
+  loss: 'What is order worth, then? Ask somebody who knows a language. A model that predicts each word from those before is less surprised, the better it knows what may follow what. Its [loss] measures this surprise. Below, the words are shuffled as above, or the positions are taken away.',
   /** @param {{ written: number, shuffled: number, without: number, blind: number }} losses blind: of a guess among all tokens */
   surprise: ({ written, shuffled, without, blind }) =>
     [
@@ -48,7 +48,7 @@ export const texts = {
     ]
       .filter(Boolean)
       .join(' '),
-  whenLearned: 'A model that has learned to foretell the next word shows what order is worth.',
+  whenLearned: 'A model that has learned to predict the next word shows what order is worth.',
   nothing: 'Nothing to shuffle yet. Type a word or two above.',
   takeaway:
     'Without positions and without a mask a sentence is a bag of words: attention sees who is there, but not where.',

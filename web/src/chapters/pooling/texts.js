@@ -4,7 +4,7 @@ export const texts = {
   lead: [
     'How warm was it at noon? You have readings of ten o’clock, of two, and of midnight. You would not take the plain mean of all three: the near ones tell you more. Attention is an average of this kind, one that chooses.',
     'What is asked, noon, is the [query]. Each reading has a [key], the hour by which it is found, and a [value], the temperature that it hands over. How well a query and a key go together is the [score]. Scores become shares, the [weights|weight], which add up to one: mostly by [softmax], which puts e to the power of each score and divides by the sum of all. Then the values are added up, each times its weight.',
-    'Below, keys and values are the x and y of some points, and the query asks for the y at an x between them. It is the oldest attention there is, a regression that Nadaraya and Watson found in 1964. Drag a point; move along the curve to see who has a say in it.',
+    'Below, keys and values are the x and y of some points, and the query asks for the y at an x between them. It is the oldest attention there is, a regression that Nadaraya and Watson each found in 1964. Drag a point; move along the curve to see who has a say in it.',
   ],
   predict: {
     question:

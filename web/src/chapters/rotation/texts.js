@@ -2,11 +2,11 @@
 export const texts = {
   question: 'How can “five words back” be computed, wherever one stands?',
   lead: [
-    'Five places on from 10 is 15, and five on from 1,000 is 1,005. Is there a rule that leads from the encoding of the one place to that of the other? It would have to be a table of numbers, a matrix M_{δ}: out of the row of place i it makes the row of place i + δ. For a model can learn such a table, too: a [projection]. With the right one it could look “five words back”.',
+    'Five places on from 10 is 15, and five on from 1,000 is 1,005. Is there a rule that leads from the encoding of the one place to that of the other? It would have to be a table of numbers, a matrix M_{δ}: out of the row of place i it makes the row of place i + δ. A [projection] is such a table, and a model can learn it. With the right one it could look “five words back”.',
   ],
   clock: [
     'Move a clock on by five minutes. Each hand turns by an angle of its own, and by the same angle whatever the time was. So “five later” is one and the same rule everywhere: a turn for each pair of columns. Written as a table of numbers, it is the matrix M_{δ}, which takes the encoding of *any* position i to that of i + δ. In the formula below, ω_{j} is how far hand j turns from one position to the next.',
-    'So one projection does for every place of the sentence. That is why the waves come in pairs.',
+    'So one projection does for every place of the sentence. But it needs both waves of a pair.',
   ],
   alone: [
     'Why pairs? Would a sine alone not do? Look only at how far to the right the hand’s tip is, its sine. When that is 0.5, is the tip on its way out, or back? You cannot know, and so you cannot know where it will be five positions on. From a sine alone there is no rule that leads to the next.',
@@ -37,9 +37,9 @@ export const texts = {
     '[Rotary|rotary] positions go one step further. They add nothing to the words; they turn each query by the angles of its own place, and each key by those of its place: each pair of numbers is a hand, and is moved on by its place.',
     'A dot product of two hands asks for their lengths and the angle *between* them. Move both words on by five places: both hands turn alike, the angle stays, and so does the score. So the distance is in every score, whatever the projections are. In the formula below, m and n are the two places, and φ_{j} is the angle between the two hands before they are turned.',
     {
-      two: 'Below are two words of your sentence, as a query and a key: eight numbers each, made from their letters. Move one, or both.',
-      one: 'Your sentence has only one word to take. Below it is both the query and the key: eight numbers, made from its letters. Move one, or both.',
-      none: 'You have no sentence now. So below are two words of the page, as a query and a key: eight numbers each, made from their letters. Move one, or both.',
+      two: 'Below are two words of your sentence, as a query and a key. For this picture each gets eight numbers, made from its letters. Move one, or both.',
+      one: 'Your sentence has only one word to take. Below it is both the query and the key. For this picture it gets eight numbers, made from its letters. Move one, or both.',
+      none: 'You have no sentence now. So below are two words of the page, as a query and a key. For this picture each gets eight numbers, made from its letters. Move one, or both.',
     }[words],
   ],
   turned: {

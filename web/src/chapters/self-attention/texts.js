@@ -24,13 +24,13 @@ export const texts = {
     none: 'Where a word stands is not said at all now: positions are off.',
   },
   halfEmpty:
-    'The last picture, W, says how much each word (a row) looks at each other (a column). Half of it is empty: no word looks at later ones now. Why, comes below, with the masks.',
+    'The last picture, W, says how much each word (a row) looks at each other (a column). Half of it is empty: no word looks at later ones now. The part on masks below says why.',
   square:
     'The last picture, W, says how much each word (a row) looks at each other (a column). Each row adds up to one.',
 
   /** @param {string | null} noun whom “tired” may ask for, if both are in the sentence */
   roles: (noun) => [
-    `How can a word like “tired” find out who is tired? Think of a library. You come with a question; you read what is written on the backs of the books; and you take home what is inside one. These are three things, and attention has three vectors for them. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.`,
+    `How can a word like “tired” find out who is tired? Think of a library. You come with a question; you read the spines of the books; and you take home what is inside one. These are three things, and attention has three vectors for them. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.`,
     `All three are made from the same vector X, by three tables of numbers, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? With one vector for all, the [score] of ${noun ? `“${noun}” and “tired”` : 'two words'} would be the same in both directions, though only one of them has a question. A vector is also most like itself: most words would look mainly at themselves. And a book is found by its title, but read for its text: what a word is found by need not be what it hands over.`,
   ],
   alike:
@@ -69,9 +69,13 @@ export const texts = {
 
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
     'A word has more than one thing to find out. “was” may need to know *who* was, and also which word came just before. But in one row of weights, what goes to one word is taken from the others. So a layer looks several times at once: it has several [heads|head], each with queries, keys and values of its own.',
-    `More heads cost nothing extra: they share a word’s numbers among them. Here each word has ${d} numbers (the [width d]). There are ${heads} heads, so a query of one head has ${D} numbers (its [width D]).`,
+    `More heads cost hardly more: they share a word’s numbers among them. Here each word has ${d} numbers (the [width d]). There are ${heads} heads, so a query of one head has ${D} numbers (its [width D]).`,
     'Beside each head stand three numbers. The [entropy] says how spread out its attention is: 0 bits is all on one word, 1 bit is as if on two, 2 bits as if on four. The [mean distance] says how many places away it looks, and the [largest share] how much the favourite gets.',
   ],
+  gain: {
+    lead: 'What are several heads good for?',
+    link: 'See four heads and one learn to add, side by side',
+  },
   favourites: (/** @type {string} */ token) => `What “${token}” looks at most, head by head:`,
   selfish: (/** @type {{ own: number, all: number }} */ { own, all }) =>
     `${own} of ${all} tokens look most at themselves.`,
@@ -84,7 +88,7 @@ export const texts = {
     `Random projections: each head looks through its own, Xavier with seed ${seed}. Nothing is trained.`,
 
   masks: [
-    'Not every pair may look at each other. There are three reasons. [Causal order|causal]: a model that learns to foretell the next word must not see it, so no word looks at later ones. *Filling*, or [padding]: sentences that are computed together get one length; short ones are filled up, and nobody should listen to that. *Length*: in a book of 100,000 words there are ten thousand million pairs; mostly a [window] of near ones is enough.',
+    'Not every pair may look at each other. There are three reasons. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. *Filling*, or [padding]: sentences that are computed together get one length; short ones are filled up, and nobody should listen to that. *Length*: in a book of 100,000 words there are ten billion pairs; mostly a [window] of near ones is enough.',
     'A [mask] sets the score of such a pair to minus infinity. e to the power of that is 0, so the pair gets no share, and the others divide the whole among them. A row still adds up to one. Only where *all* of a row is masked is it all zeros, and the word takes nothing.',
   ],
   masked: {
@@ -108,7 +112,7 @@ export const texts = {
 
   scale: [
     'Why divide by √D? A score is a sum of D products. Some are positive, some negative, and they cancel in part. It is like a walk of D steps, each to the left or to the right by chance: it ends about √D steps from where it began. So with D = 64 the scores of words that have nothing to do with each other are spread eight times as wide as with D = 1.',
-    'For softmax that is far too wide. A lead of 8 is a share e^{8}, about 3,000 times as large: one key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and hardly any share changes. Learning goes by just such changes, the [gradients|gradient]; where there are none, nothing is learned. Divided by √D, the scores of such words are spread by about 1, however wide the head is. Trained heads do make larger ones, where they have learned that two words belong together.',
+    'For softmax that is far too wide. A score that leads by 8 gets a share e^{8} times as large, some 3,000 times: one key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and hardly any share changes. Learning goes by just such changes, the [gradients|gradient]; where there are none, nothing is learned. Divided by √D, the scores of such words are spread by about 1, however wide the head is. Trained heads do make larger ones, where they have learned that two words belong together.',
   ],
 
   divisors: { label: 'divide scores by', root: '√D', none: 'nothing', width: 'D' },
@@ -116,7 +120,7 @@ export const texts = {
     'With identity projections a query is its own key, and a word’s product with itself is large whatever it is divided by: so most of its share stays at home. Random vectors show better what √D does, and so do learned projections.',
 
   edit: [
-    'All of this hangs on four tables of numbers: the projections for queries, keys and values, and one for the output. Change one number and see how far it reaches. In W_{q} it moves the attention of every word a little. In W_{v} it leaves attention alone, and changes one column of what is handed over. Training is nothing else than many such changes, to numbers that begin by chance: of the kind called [Xavier], made from a [seed].',
+    'All of this hangs on four tables of numbers: the projections for queries, keys and values, and one for the output. Change one number and see how far it reaches. In W_{q} it moves the attention of nearly every word a little. In W_{v} it leaves attention alone: it changes one of the numbers that are handed over, and W_{o} spreads that over all columns. In W_{o} itself it changes one column of the output. Training is nothing else than many such changes, to numbers that begin at random: of the kind called [Xavier], made from a [seed].',
   ],
   edits: {
     lead: 'Try it: a number of',

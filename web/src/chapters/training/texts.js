@@ -28,7 +28,7 @@ export const texts = {
       },
     },
   },
-  /** @param {{ step: number, of: { name: string, what: string, right: string }[] }} now */
+  /** @param {{ step: number, of: { name: string, what: string, right: number }[] }} now */
   now: ({ step, of: [a, b] }) =>
     `After ${step} steps here, on examples never trained on: lane ${a.name}, ${a.what}, is right in ${a.right} of 100; lane ${b.name}, ${b.what}, in ${b.right}.`,
   /** @param {{ name: string, right: number, blind: number }} of a model without positions */
@@ -39,15 +39,51 @@ export const texts = {
     `With ${size} ${unit}, lane ${name} is right in ${right} of 100, and lane ${other}, which has no positions, in ${others}: a model that counts on places looks at the wrong ones now, and is worse than one that only guesses.`,
   untrained: 'learned, before its first step',
   press: 'Press Play below, and see.',
+  gain: [
+    'What are several heads good for? Let two models learn to add: one has four [heads|head], the other has one, four times as wide. So both have as many numbers to learn. Three blanks are for the sum, and each has to look at several digits at once. The one for the tens needs both tens, and both ones as well, because they may carry.',
+    'One head has one row of shares for each blank, so it brings home one blend of all that it looks at. Which digit came from where is hard to tell from a blend. Four heads bring four, and each may look at one digit only.',
+  ],
+  gainLimits:
+    'With the table, in eight runs of 1,200 steps from other first weights, one head never came beyond 41 right answers of 100; four heads came to 99 in six of them, and to 70 in two. But it is not always so. With T5’s bias one head came to 95 in three runs of four: it found a blend that is enough, with large shares for the tens and small ones for the ones. And where one look is enough, one head is: it learns to reverse as well as four do.',
+  gainPredict: {
+    question:
+      'The sum of two numbers of two digits has a hundred or none, a ten and a one. Positions are a learned table, and there is one layer. What does one head get right?',
+    choices: {
+      all: {
+        says: 'All three: it has as many numbers to learn with',
+        reply:
+          'It has as many. But it looks only once, and has to make do with one blend of what it saw.',
+      },
+      first: {
+        says: 'Whether there is a hundred, and little else',
+        reply:
+          'So it is. A rough blend says whether the digits are large or small, and mostly that tells whether the sum has a hundred. The other two have to be exact.',
+      },
+      last: {
+        says: 'The ones: they depend on two digits only',
+        reply:
+          'They do, and a blend of these two alone would be enough. Nothing forbids it; but it is not what this head finds.',
+      },
+    },
+  },
+  /** @param {{ step: number, scheme: string, of: { name: string, what: string, places: number[] }[] }} now */
+  gained: ({ step, scheme, of: [a, b] }) =>
+    `After ${step} steps here, with ${scheme}, on sums never trained on, digit by digit: lane ${a.name}, ${a.what}, is right in ${a.places.join(', ')} of 100; lane ${b.name}, ${b.what}, in ${b.places.join(', ')}.`,
+  gainTries: {
+    lead: 'Let them learn:',
+    learned: 'four heads and one, with a table of positions',
+    t5: 'the same with T5’s bias',
+    press: 'Let them learn, and see.',
+  },
   heads:
-    'Now one example of them all. Each small picture is a head: a row for each token that looks, a column for each that is looked at. Before the first step they are smeared; watch the pattern come while the model learns. What it answers is the symbol to which it gives the largest share: the formula says argmax, and θ for all numbers that are learned.',
+    'Now one single example. Each small picture is a head: a row for each token that looks, a column for each that is looked at. Before the first step they are smeared; watch the pattern come while the model learns, and choose the clearest head to see it large. What it answers is the symbol to which it gives the largest share: the formula says argmax, and θ for all numbers that are learned.',
   longer: [
-    'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. The models below are the same; nothing of them is changed. They are only asked about longer examples, up to four times as long. A person who can copy ten letters can copy forty. A model has never seen more than ten: nothing has told it what to do with an eleventh. In the formula the strokes count: how many answers are right, of those that are asked for.',
+    'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. The models below are the same, and are not changed. They are only asked about longer examples, up to four times as long. A person who can copy ten letters can copy forty. A model has never seen more than ten: nothing has told it what to do with an eleventh. In the formula the strokes count: how many answers are right, of those that are asked for.',
     'How places are told apart now decides. Waves and rotations have a value for every place, though one never met in training; rules by distance say the same at every place; and a learned table has no row beyond its last.',
   ],
   table: [
     'A table of positions begins as noise: each place has a row of numbers by chance, and no two are related. Nobody tells the model that three comes after two. Whatever order the rows have in the end is there because the answers needed it. In the formula η is the [learning rate].',
-    'Below each table is how alike every two places are: the sinusoid’s bright diagonal says that neighbours are alike. Learning finds little of that by itself: rows drawn by chance are as unlike as rows can be, and to tell places apart no more is needed. Most of the noise stays. Only where a place has to be related to the one before it, as in “repeat”, do neighbours come to be a little more alike.',
+    'Below each table is how alike every two places are: the sinusoid’s strong diagonal says that neighbours are alike. Learning finds little of that by itself: rows drawn by chance are as unlike as rows can be, and to tell places apart no more is needed. Most of the noise stays. Only where a place has to be related to the one before it, as in “repeat”, do neighbours come to be a little more alike.',
   ],
   takeaway:
     'Training changes nothing but numbers in tables, a little at each step; where attention looks is what comes of it.',

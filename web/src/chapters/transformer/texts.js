@@ -5,8 +5,8 @@ export const texts = {
   block: ({ gelu }) => [
     'In attention, words exchange news. A Transformer’s block adds four plain things to it. First, what the [heads|head] have found is put side by side and mixed by one more [projection], so that the layer speaks with one voice.',
     'Second, what went in is added to what came out: the [residual]. So a layer says only what is to *change*; a word that has learned nothing new stays what it was. And in training, the [gradient] has a straight way back through a hundred layers.',
-    'Third, numbers that are added again and again grow, and large scores saturate softmax. So each row is brought back to mean 0 and standard deviation 1 by [layer normalisation].',
-    `Fourth, the other half of the block is a small [feed-forward network]. Here each word thinks over, by itself, what it has heard: one projection makes its row wider, in most models four times, [ReLU] turns what is below 0 into 0${gelu ? ' (this model uses GELU, the same with a rounded corner)' : ''}, and another projection makes it as narrow as before. In most models two thirds of all [parameters|parameter] are here. It is wrapped in a residual and a normalisation of its own.`,
+    'Third, numbers that are added again and again grow, and large scores saturate softmax. So each row is brought back to mean 0 and standard deviation 1 by [layer normalisation], and each column is then scaled and shifted by learned numbers.',
+    `Fourth, the other half of the block is a small [feed-forward network]. Here each word thinks over, by itself, what it has heard: one projection makes its row wider, in most models four times, [ReLU] turns what is below 0 into 0${gelu ? ' (this model uses GELU, the same with a rounded corner)' : ''}, and another projection makes it as narrow as before. Where it is four times as wide, two thirds of a block’s [parameters|parameter] are here. It is wrapped in a residual and a normalisation of its own.`,
     'Rows meet in attention only; all else happens to each word by itself. Choose a cell: the cells that it was made from keep their colour.',
   ],
   decoder: [
