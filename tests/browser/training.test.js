@@ -277,6 +277,38 @@ test('dates are written by a Transformer and by a recurrent decoder, and a date 
   await page.context().close();
 });
 
+test('four heads learn to add and one does not, and the passage on heads leads there', async () => {
+  const page = await site.open('#at=self-attention.weights');
+  await page.getByRole('button', { name: /^See four heads and one/ }).click();
+  const gain = page.locator('#training-gain');
+  const guess = gain.locator('[data-predict]');
+  await guess.getByRole('button', { name: /^Whether there is a hundred/ }).click();
+  await guess.getByText('Let them learn, and see.').waitFor();
+  const top = (await gain.boundingBox())?.y ?? NaN;
+  assert.ok(top > 0 && top < 300, `${top}`);
+
+  const table = gain.getByRole('button', { name: /with a table/ });
+  await table.click();
+  const now = guess.getByText(/^After 600 steps here/);
+  await now.waitFor();
+  const [four, one] = [...(await now.innerText()).matchAll(/(\d+), (\d+), (\d+)/g)].map(
+    ([, ...right]) => right.map(Number),
+  );
+  assert.ok(Math.min(...four) >= 90, `${four}`);
+  assert.ok(one[0] >= 90 && one[1] < 20 && one[2] < 20, `${one}`);
+  assert.equal(await table.getAttribute('aria-pressed'), 'true');
+  const lane = { world: /** @type {const} */ ('add'), positions: /** @type {const} */ ('learned') };
+  const expected = await checksumInNode(600, { ...lane, layers: 1, rate: 2e-3, seed: 5 });
+  await show(page, 'training-run');
+  await becomes(() => page.locator('[data-checksum=A]').innerText(), expected);
+  assert.match(await figure(page).locator('.lanes').innerText(), /4 heads.*1 head\b/s);
+  // Other lanes have other answers.
+  await show(page, 'training-gain');
+  await gain.getByRole('button', { name: /T5/ }).click();
+  await guess.getByText(/^After \d+ steps here, with T5’s bias/).waitFor();
+  await page.context().close();
+});
+
 test('what a link asks for and the page does not have is put right, and said', async () => {
   const page = await site.open('#world=fly&trainStep=2&rate=99&at=training.training-run');
   await arrives(page, 2);

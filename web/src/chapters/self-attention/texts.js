@@ -72,6 +72,10 @@ export const texts = {
     `More heads cost hardly more: they share a word’s numbers among them. Here each word has ${d} numbers (the [width d]). There are ${heads} heads, so a query of one head has ${D} numbers (its [width D]).`,
     'Beside each head stand three numbers. The [entropy] says how spread out its attention is: 0 bits is all on one word, 1 bit is as if on two, 2 bits as if on four. The [mean distance] says how many places away it looks, and the [largest share] how much the favourite gets.',
   ],
+  gain: {
+    lead: 'What are several heads good for?',
+    link: 'See four heads and one learn to add, side by side',
+  },
   favourites: (/** @type {string} */ token) => `What “${token}” looks at most, head by head:`,
   selfish: (/** @type {{ own: number, all: number }} */ { own, all }) =>
     `${own} of ${all} tokens look most at themselves.`,

@@ -28,7 +28,7 @@ export const texts = {
       },
     },
   },
-  /** @param {{ step: number, of: { name: string, what: string, right: string }[] }} now */
+  /** @param {{ step: number, of: { name: string, what: string, right: number }[] }} now */
   now: ({ step, of: [a, b] }) =>
     `After ${step} steps here, on examples never trained on: lane ${a.name}, ${a.what}, is right in ${a.right} of 100; lane ${b.name}, ${b.what}, in ${b.right}.`,
   /** @param {{ name: string, right: number, blind: number }} of a model without positions */
@@ -39,6 +39,42 @@ export const texts = {
     `With ${size} ${unit}, lane ${name} is right in ${right} of 100, and lane ${other}, which has no positions, in ${others}: a model that counts on places looks at the wrong ones now, and is worse than one that only guesses.`,
   untrained: 'learned, before its first step',
   press: 'Press Play below, and see.',
+  gain: [
+    'What are several heads good for? Let two models learn to add: one has four [heads|head], the other has one, four times as wide. So both have as many numbers to learn. Three blanks are for the sum, and each has to look at several digits at once. The one for the tens needs both tens, and both ones as well, because they may carry.',
+    'One head has one row of shares for each blank, so it brings home one blend of all that it looks at. Which digit came from where is hard to tell from a blend. Four heads bring four, and each may look at one digit only.',
+  ],
+  gainLimits:
+    'With the table, in eight runs of 1,200 steps from other first weights, one head never came beyond 41 right answers of 100; four heads came to 99 in six of them, and to 70 in two. But it is not always so. With T5’s bias one head came to 95 in three runs of four: it found a blend that is enough, with large shares for the tens and small ones for the ones. And where one look is enough, one head is: it learns to reverse as well as four do.',
+  gainPredict: {
+    question:
+      'The sum of two numbers of two digits has a hundred or none, a ten and a one. Positions are a learned table, and there is one layer. What does one head get right?',
+    choices: {
+      all: {
+        says: 'All three: it has as many numbers to learn with',
+        reply:
+          'It has as many. But it looks only once, and has to make do with one blend of what it saw.',
+      },
+      first: {
+        says: 'Whether there is a hundred, and little else',
+        reply:
+          'So it is. A rough blend says whether the digits are large or small, and mostly that tells whether the sum has a hundred. The other two have to be exact.',
+      },
+      last: {
+        says: 'The ones: they depend on two digits only',
+        reply:
+          'They do, and a blend of these two alone would be enough. Nothing forbids it; but it is not what this head finds.',
+      },
+    },
+  },
+  /** @param {{ step: number, scheme: string, of: { name: string, what: string, places: number[] }[] }} now */
+  gained: ({ step, scheme, of: [a, b] }) =>
+    `After ${step} steps here, with ${scheme}, on sums never trained on, digit by digit: lane ${a.name}, ${a.what}, is right in ${a.places.join(', ')} of 100; lane ${b.name}, ${b.what}, in ${b.places.join(', ')}.`,
+  gainTries: {
+    lead: 'Let them learn:',
+    learned: 'four heads and one, with a table of positions',
+    t5: 'the same with T5’s bias',
+    press: 'Let them learn, and see.',
+  },
   heads:
     'Now one single example. Each small picture is a head: a row for each token that looks, a column for each that is looked at. Before the first step they are smeared; watch the pattern come while the model learns, and choose the clearest head to see it large. What it answers is the symbol to which it gives the largest share: the formula says argmax, and θ for all numbers that are learned.',
   longer: [
