@@ -24,7 +24,8 @@ test('prose is cut into what is stressed, explained, lowered, raised, code and t
 
 /** Stands for any value that prose is told. @type {any} */
 const anything = new Proxy(
-  {},
+  // A function, so that it can be called, too.
+  () => {},
   {
     get: (_, name) =>
       name === Symbol.toPrimitive
@@ -32,6 +33,7 @@ const anything = new Proxy(
         : name === Symbol.iterator
           ? () => [anything, anything].values()
           : anything,
+    apply: () => anything,
   },
 );
 
