@@ -149,6 +149,107 @@ await everyVariant('element types', (attn) => {
     });
   }
 
+  const x = random.tensor(2, 5, 8);
+  const y = random.tensor(2, 5, 8);
+  /**
+   * Layers that take any element type, and rotations: each of x, of y where it takes two, and options.
+   * Without type parameters, of which each has its own.
+   * @type {() => Record<string, (inputs: any[], options?: any) => any>}
+   */
+  const makeLayers = () => {
+    const linear = new attn.Linear({ inFeatures: 8, outFeatures: 11, seed: 3 });
+    const layerNorm = new attn.LayerNorm({ width: 8 });
+    layerNorm.setParameter('weight', random.tensor(8));
+    const rmsNorm = new attn.RMSNorm({ width: 8 });
+    const rotary = new attn.RotaryEmbedding({ rotaryDim: 4 });
+    const { cos, sin } = rotary.tables({ length: 5 });
+    return {
+      linear: ([x], options) => linear.forward(x, options),
+      layerNorm: ([x], options) => layerNorm.forward(x, options),
+      layerNormOfSum: ([x, y], options) => layerNorm.forwardSum(x, y, options),
+      rmsNorm: ([x], options) => rmsNorm.forward(x, options),
+      rotary: ([x], options) => rotary.forward(x, { start: 3, ...options }),
+      rotaryOfHeads: ([x], options) => rotary.forward(x, { numHeads: 2, ...options }),
+      rotaryTables: ([x], options) => attn.applyRotaryEmbedding(x, cos, sin, options),
+      rotaryTablesOfHeads: ([x], options) =>
+        attn.applyRotaryEmbedding(x, cos, sin, { numHeads: 2, ...options }),
+    };
+  };
+
+  for (const [name, layer] of Object.entries(makeLayers())) {
+    test(`${name}_of_any_mix_gives_the_bits_of_float32_rounded_once`, () => {
+      for (const first of kTypes) {
+        for (const second of kTypes) {
+          const inputs = [stored(x, first), stored(y, second)];
+          const wanted = layer(inputs.map(asFloats));
+          assert.ok(wanted.data instanceof Float32Array);
+          assert.deepEqual(layer(inputs), wanted, `${first} ${second}`);
+          for (const outputType of kTypes) {
+            const got = layer(inputs, { outputType });
+            assert.deepEqual(got, stored(wanted, outputType), `${first} ${second} ${outputType}`);
+          }
+        }
+      }
+    });
+
+    test(`${name}_takes_a_Float16Array`, { skip: !('Float16Array' in globalThis) }, () => {
+      const bits = [x, y].map((tensor) => /** @type {any} */ (stored(tensor, 'float16')));
+      const halves = bits.map(({ data, shape }) => ({
+        data: new /** @type {any} */ (globalThis).Float16Array(data.buffer),
+        shape,
+      }));
+      assert.deepEqual(layer(halves), layer(bits));
+    });
+
+    test(`${name}_names_the_argument_of_a_wrong_type`, () => {
+      const half = /** @type {any} */ (stored(x, 'float16'));
+      const other = stored(y, 'bfloat16');
+      const calls = /** @type {[any[], any, RegExp][]} */ ([
+        [[{ ...half, type: 'half' }, other], {}, /^x\.type: got 'half', needs 'float32' or/],
+        [
+          [{ ...x, type: 'bfloat16' }, other],
+          {},
+          /^x\.data: .*Float32Array, needs a Uint16Array of the bits of bfloat16/,
+        ],
+        [[half, other], { outputType: 'int8' }, /^outputType: got 'int8', needs 'float32' or/],
+        [[half, other], { outputType: null }, /^outputType: got null, needs/],
+        [[half, other], { outputTypes: 'float16' }, /^options: .*needs 'outputType'$/],
+      ]);
+      for (const [inputs, options, message] of calls) {
+        assertThrows(() => layer(inputs, options), 'invalid_argument', message);
+      }
+      assert.deepEqual(half, stored(x, 'float16'));
+    });
+  }
+
+  test('layers_give_and_take_handles_beside_two_bytes', () => {
+    const layer = new attn.handles.LayerNorm({ width: 8 });
+    const half = stored(x, 'bfloat16');
+    const handle = layer.forward(half);
+    const plain = new attn.LayerNorm({ width: 8 });
+    const wide = plain.forward(half);
+    assert.deepEqual(handle.toTensor(), wide);
+    assert.deepEqual(layer.forwardSum(handle, half).toTensor(), plain.forwardSum(wide, half));
+    assert.deepEqual(
+      plain.forwardSum(handle, half, { outputType: 'float16' }),
+      stored(plain.forwardSum(wide, half), 'float16'),
+    );
+    assertThrows(
+      () => layer.forward(half, { outputType: 'float16' }),
+      'invalid_argument',
+      /^outputType: .*handles$/,
+    );
+  });
+
+  test('a_convolution_takes_float32_alone', () => {
+    const conv = new attn.Conv1d({ inChannels: 8, outChannels: 2 });
+    assertThrows(
+      () => conv.forward(/** @type {any} */ (stored(x, 'float16'))),
+      'invalid_argument',
+      /^x\.type: got 'float16', needs 'float32'$/,
+    );
+  });
+
   // Many numbers at once are widened in other ways than few, and subnormal ones, infinities and large
   // queries in others again.
   for (const type of /** @type {const} */ (['float16', 'bfloat16'])) {
@@ -224,6 +325,7 @@ await everyVariant('element types', (attn) => {
   }
 
   test('calls_leave_the_memory_where_it_was', () => {
+    const layers = Object.values(makeLayers());
     const [q, k, v] = [stored(query, 'bfloat16'), stored(key, 'float16'), stored(value, 'float16')];
     const calls = () => {
       const cache = new attn.KeyValueCache({ batch: 2, numKvHeads: 2, headDim: 9, valueDim: 6 });
@@ -236,6 +338,10 @@ await everyVariant('element types', (attn) => {
         attn.handles.scaledDotProductAttention(q, k, v, { outputType: 'float16' }),
       );
       cache.dispose();
+      for (const layer of layers) {
+        layer([stored(x, 'float16'), stored(y, 'bfloat16')], { outputType: 'bfloat16' });
+        assert.throws(() => layer([stored(x, 'float16'), y], { outputType: 'int8' }));
+      }
     };
     for (let i = 0; i < 10; ++i) calls();
     const before = attn.memory();
@@ -324,6 +430,12 @@ test('a_worker_takes_and_gives_them', async () => {
     await attn.scaledDotProductAttention(x, there, options),
     local.scaledDotProductAttention(x, here, options),
   );
+  const layer = await new attn.RMSNorm({ width: 8 });
+  const { outputType } = options;
+  assert.deepEqual(
+    await layer.forward(x, { outputType }),
+    new local.RMSNorm({ width: 8 }).forward(x, { outputType }),
+  );
   await attn.dispose();
 });
 
@@ -340,5 +452,37 @@ test('a_cache_goes_with_tensors_not_with_variables', async () => {
     'invalid_argument',
     /^query: /,
   );
+  attn.dispose();
+});
+
+test('what_is_recorded_is_float32', async () => {
+  const attn = await load({ training: true, variant: 'simd128' });
+  const half = /** @type {any} */ (stored(new Random(5).tensor(3, 4), 'float16'));
+  const tape = new attn.Tape();
+  assertThrows(
+    () => tape.variable(half),
+    'invalid_argument',
+    /^\w+\.type: got 'float16', needs 'float32'$/,
+  );
+  const x = /** @type {any} */ (tape.variable(widened(half)));
+  const linear = new attn.Linear({ inFeatures: 4, outFeatures: 2 });
+  const norm = new attn.LayerNorm({ width: 4 });
+  const rotary = new attn.RotaryEmbedding({ rotaryDim: 4 });
+  const options = /** @type {const} */ ({ outputType: 'float16' });
+  for (const forward of [
+    () => linear.forward(x, options),
+    () => norm.forward(x, options),
+    () => norm.forwardSum(x, x, options),
+    () => rotary.forward(x, options),
+  ]) {
+    assertThrows(forward, 'invalid_argument', /^options: got the unknown name 'outputType'/);
+  }
+  assertThrows(() => norm.forwardSum(x, half), 'invalid_argument', /^y: .*needs a Variable/);
+  // Without variables the layers are those of every module.
+  for (const layer of /** @type {any[]} */ ([linear, norm, rotary])) {
+    const { shape, type } = layer.forward(half, options);
+    assert.deepEqual([shape.length, type], [2, 'float16']);
+  }
+  assert.equal(norm.forwardSum(half, half, options).type, 'float16');
   attn.dispose();
 });

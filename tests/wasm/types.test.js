@@ -34,6 +34,16 @@ const weights: Tensor | undefined = result.weights;
   cache.append(bits, bits);
   const cached: Tensor = attn.scaledDotProductAttention(bits, cache, { needWeights: true }).weights;
   const half: HalfTensor = attn.scaledDotProductAttention(bits, cache, { outputType: 'float16' }).output;
+  const linear = new attn.Linear({ inFeatures: 8, outFeatures: 2 });
+  const norm = new attn.LayerNorm({ width: 8 });
+  const rotary = new attn.RotaryEmbedding({ rotaryDim: 8 });
+  const wide: Tensor[] = [linear.forward(bits), norm.forwardSum(bits, half), rotary.forward(bits, { start: 1 })];
+  const halves: HalfTensor[] = [
+    linear.forward(bits, { outputType: 'float16' }),
+    norm.forward(x, { outputType: 'bfloat16' }),
+    rotary.forward(bits, { outputType: 'bfloat16' }),
+    attn.applyRotaryEmbedding(bits, x, x, { outputType: 'float16' }),
+  ];
   const both: HalfTensor = attn.scaledDotProductAttention(half, bits, bits, { outputType: 'bfloat16' }).output;
 }
 const first: number = result.output.data[0]!;
@@ -56,6 +66,17 @@ const remoteResult: AttentionResult = await remoteLayer
 await remoteLayer.dispose();
 const remoteCache = await new remote.KeyValueCache({ numKvHeads: 1, headDim: 8, type: 'float16' });
 const remoteHalf: HalfTensor = (await remote.scaledDotProductAttention(x, remoteCache, { outputType: 'float16' })).output;
+const remoteLinear = await new remote.Linear({ inFeatures: 8, outFeatures: 2 });
+const remoteWide: Tensor = await remoteLinear.forward(remoteHalf);
+const remoteNorm = await new remote.LayerNorm({ width: 8 });
+const remoteRotary = await new remote.RotaryEmbedding({ rotaryDim: 8 });
+const remoteHalves: HalfTensor[] = [
+  await remoteLinear.forward(x, { outputType: 'float16' }),
+  await remoteNorm.forward(x, { outputType: 'float16' }),
+  await remoteNorm.forwardSum(x, remoteHalf, { outputType: 'float16' }),
+  await remoteRotary.forward(x, { start: 1, outputType: 'float16' }),
+  await remote.applyRotaryEmbedding(x, x, x, { outputType: 'float16' }),
+];
 const tasks = {
   *count(attn: Attn, to: number): Generator<number, string> {
     for (let i = 0; i < to; ++i) yield i;

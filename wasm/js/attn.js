@@ -41,7 +41,7 @@ import { tensor } from './tensorHandle.js';
 /** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
-/** @import { ElementsLike, ElementType } from './elementType.js' */
+/** @import { ElementsLike, ElementType, ResultOfType } from './elementType.js' */
 /** @import { LinearOptions } from './linear.js' */
 /** @import { EmbeddingOptions } from './embedding.js' */
 /** @import { AddNormOptions, LayerNormOptions } from './layerNorm.js' */
@@ -637,12 +637,13 @@ export class Attn {
    * The operator RotaryEmbedding of ONNX: rotates with given tables instead of angles, for example those
    * of `RotaryEmbedding.tables()`.
    *
-   * @param {TensorLike} x  (B, H, N, D), (B, N, D) or (N, D)
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (B, H, N, D), (B, N, D) or (N, D), of any element type
    * @param {TensorLike} cosCache  (rows, rotaryDim/2) with `positionIds`; (N, rotaryDim/2) or
    *   (B, N, rotaryDim/2) without
    * @param {TensorLike} sinCache  of the same shape
-   * @param {RotaryCacheOptions} [options]
-   * @returns {ResultTensor<As>} the shape of `x`
+   * @param {RotaryCacheOptions<Output>} [options]
+   * @returns {ResultOfType<As, Output>} the shape of `x`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   applyRotaryEmbedding(x, cosCache, sinCache, options = {}) {

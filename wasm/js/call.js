@@ -398,12 +398,13 @@ export class Call {
   /**
    * Rows of a width: (N, width) or (B, N, width).
    * @param {string} name
-   * @param {TensorLike} x
+   * @param {ElementsLike | TensorHandle} x
    * @param {number} width
    * @param {string} what  the width is, for the message
+   * @param {'floats' | 'elements'} [types]  that they may have
    */
-  rows(name, x, width, what) {
-    const shape = this.floats(name, x, rowsOf(what));
+  rows(name, x, width, what, types = 'floats') {
+    const shape = this[types](name, x, rowsOf(what));
     checkEqual(name, 'width', shape[shape.length - 1], `the ${what} of this layer`, width);
     return shape;
   }
@@ -499,18 +500,17 @@ export class Call {
   }
 
   /**
-   * The same of a type that comes before it.
-   * @param {string} name
-   * @param {ElementType} type
+   * The result `output`, of the type that the option `outputType` says, which comes before it.
+   * @param {ElementType | undefined} type  float32 by default
    * @param {readonly number[]} shape
    * @param {number} [numHeads]
    */
-  resultOfType(name, type, shape, numHeads) {
-    this.choice(`${name}Type`, type, kElementTypes);
+  resultOfType(type = 'float32', shape, numHeads) {
+    this.choice('outputType', type, kElementTypes);
     if (this.as === 'handle' && type !== 'float32') {
-      throw invalid(`${name}Type`, type, `'float32' where results are handles`);
+      throw invalid('outputType', type, `'float32' where results are handles`);
     }
-    return this.resultOfHeads(name, shape, numHeads, type);
+    return this.resultOfHeads('output', shape, numHeads, type);
   }
 
   /**

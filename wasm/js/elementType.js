@@ -1,5 +1,7 @@
 import { invalid } from './errors.js';
 
+/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+
 /**
  * How numbers are stored in a tensor: in four bytes or in two. Those of two bytes lie in a
  * `Float16Array`, where the engine has it, or as their bits in a `Uint16Array` beside the name of
@@ -23,6 +25,20 @@ import { invalid } from './errors.js';
  *   numbers, where the engine has it
  * @property {number[]} shape
  * @property {'float16' | 'bfloat16'} type
+ */
+
+/**
+ * @template {ElementType} [Output=ElementType]
+ * @typedef {object} OutputTypeOption
+ * @property {Output} [outputType]  float32 by default; one of two bytes gives a {@link HalfTensor},
+ *   rounded once
+ */
+
+/**
+ * A result of the type that was asked for.
+ * @template {ResultKind} [As='array']
+ * @template {ElementType} [Output='float32']
+ * @typedef {Output extends 'float32' ? ResultTensor<As> : HalfTensor} ResultOfType
  */
 
 /** As ElementType in C++. */

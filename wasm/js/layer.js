@@ -1,14 +1,14 @@
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { NativeObject } from './nativeObject.js';
-import { writeOptions } from './options.js';
+import { checkOptions, writeOptions } from './options.js';
 import { brief } from './print.js';
 import { loadState, makeStateDict } from './stateDict.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Dropout, RandomOptions } from './dropout.js' */
-/** @import { ElementsLike } from './elementType.js' */
-/** @import { OptionTable } from './options.js' */
+/** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
+/** @import { Names, OptionTable } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
 /** @import { LoadStateDictOptions, StateDictOptions } from './stateDict.js' */
@@ -60,6 +60,9 @@ import { loadState, makeStateDict } from './stateDict.js';
  * @property {Layer} owner
  * @property {number} index
  */
+
+/** @type {Names<OutputTypeOption>} */
+const kOutputType = { outputType: true };
 
 /**
  * What all layers have: parameters with PyTorch's names and layouts, and memory that is freed by
@@ -156,6 +159,24 @@ export class Layer extends NativeObject {
       writeName(call, name);
       call.run('parameter');
       return call.givenTensor(name);
+    });
+  }
+
+  /**
+   * Runs an operation whose inputs and one result may have any element type, and nothing else.
+   * @protected
+   * @template {ElementType} Output
+   * @param {Operation} operation
+   * @param {OutputTypeOption<Output>} options
+   * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the result
+   * @returns {ResultOfType<any, Output>}
+   */
+  mapElements(operation, options, writeInputs) {
+    checkOptions(options, kOutputType);
+    return this.call((call) => {
+      const output = call.resultOfType(options.outputType, writeInputs(call));
+      call.run(operation);
+      return call.give(output);
     });
   }
 

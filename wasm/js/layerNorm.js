@@ -1,12 +1,14 @@
 import { Layer } from './layer.js';
 import { checkOptions, flag, real, size } from './options.js';
+import { checkShapeIs } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { Asked, IntermediatesOption, OutputOrShown } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} LayerNormOptions
@@ -29,12 +31,14 @@ const kCall = { dropout: true, intermediates: true };
 
 /**
  * Two tensors of one shape.
- * @param {TensorLike} x
- * @param {TensorLike} y
+ * @param {ElementsLike | TensorHandle} x
+ * @param {ElementsLike | TensorHandle} y
+ * @param {'floats' | 'elements'} types  that they may have
  */
-const writePair = (x, y) => (/** @type {Call} */ call) => {
-  const shape = call.floats('x', x);
-  return call.floatsOf('y', y, shape);
+const writePair = (x, y, types) => (/** @type {Call} */ call) => {
+  const shape = call[types]('x', x);
+  checkShapeIs('y', call[types]('y', y), shape);
+  return shape;
 };
 
 /**
@@ -59,23 +63,27 @@ export class LayerNorm extends Layer {
   }
 
   /**
-   * @param {TensorLike} x  (…, width)
-   * @returns {ResultTensor<As>} the shape of `x`
-   * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (…, width), of any element type
+   * @param {OutputTypeOption<Output>} [options]
+   * @returns {ResultOfType<As, Output>} the shape of `x`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
-  forward(x) {
-    return this.map('forwardLayerNorm', (call) => call.floats('x', x));
+  forward(x, options = {}) {
+    return this.mapElements('forwardLayerNorm', options, (call) => call.elements('x', x));
   }
 
   /**
    * The same of x + y, which a residual connection needs.
-   * @param {TensorLike} x  (…, width)
-   * @param {TensorLike} y  of the same shape
-   * @returns {ResultTensor<As>} the shape of `x`
-   * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (…, width), of any element type
+   * @param {ElementsLike | TensorHandle} y  of the same shape
+   * @param {OutputTypeOption<Output>} [options]
+   * @returns {ResultOfType<As, Output>} the shape of `x`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
-  forwardSum(x, y) {
-    return this.map('forwardLayerNormOfSum', writePair(x, y));
+  forwardSum(x, y, options = {}) {
+    return this.mapElements('forwardLayerNormOfSum', options, writePair(x, y, 'elements'));
   }
 }
 
@@ -111,6 +119,6 @@ export class AddNorm extends Layer {
    */
   forward(x, y, options = {}) {
     checkOptions(options, kCall);
-    return this.show('forwardAddNorm', writePair(x, y), options);
+    return this.show('forwardAddNorm', writePair(x, y, 'floats'), options);
   }
 }

@@ -3,11 +3,11 @@ import { invalid } from './errors.js';
 import { Layer } from './layer.js';
 import { kInit } from './options.js';
 
+/** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { InitOptions } from './layer.js' */
 /** @import { Rule } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} LinearSizes
@@ -77,13 +77,17 @@ export class Linear extends Layer {
   }
 
   /**
-   * @param {TensorLike} x  (N, inFeatures) or (B, N, inFeatures)
-   * @returns {ResultTensor<As>} (N, outFeatures) or (B, N, outFeatures)
-   * @throws {AttnError} `shape_mismatch`, `size_overflow`, `out_of_memory`, `disposed`
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (N, inFeatures) or (B, N, inFeatures), of any element type
+   * @param {OutputTypeOption<Output>} [options]
+   * @returns {ResultOfType<As, Output>} (N, outFeatures) or (B, N, outFeatures)
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
+   *   `disposed`
    */
-  forward(x) {
-    return this.map('forwardLinear', (call) =>
-      call.rows('x', x, this.sizes.inFeatures, 'inFeatures').with(-1, this.sizes.outFeatures),
+  forward(x, options = {}) {
+    const { inFeatures, outFeatures } = this.sizes;
+    return this.mapElements('forwardLinear', options, (call) =>
+      call.rows('x', x, inFeatures, 'inFeatures', 'elements').with(-1, outFeatures),
     );
   }
 }

@@ -21,7 +21,7 @@ import { writePooled } from './poolingOfVariables.js';
 import { isVariable } from './recording.js';
 import { RMSNorm } from './rmsNorm.js';
 import { GRU, RNN } from './recurrent.js';
-import { kForwardOptions, RotaryEmbedding, writePositions } from './rotaryEmbedding.js';
+import { kRecordOptions, RotaryEmbedding, writePositions } from './rotaryEmbedding.js';
 import { requireTape } from './tape.js';
 import { checkIntegers, checkShapeIs, kHeadRanks, kRowRanks } from './tensor.js';
 import { layersOf } from './transformer.js';
@@ -156,8 +156,12 @@ const recordedStack = (Class, record, LayerClass) =>
  * @param {Operation} operation  of one variable and nothing else
  * @returns {RecordLayer}
  */
-const recordRows = (operation) => (tape, layer, x) =>
-  tape.record(operation, (call) => tape.write(call, 'x', x), layer);
+const recordRows =
+  (operation) =>
+  (tape, layer, x, options = {}) => {
+    checkOptions(options, {});
+    return tape.record(operation, (call) => tape.write(call, 'x', x), layer);
+  };
 
 /** @type {RecordLayer} */
 function recordPositions(tape, layer, x, options = {}) {
@@ -217,7 +221,7 @@ const recordAdditive =
 
 /** @type {RecordLayer} */
 function recordRotation(tape, rotary, x, options = {}) {
-  checkOptions(options, kForwardOptions);
+  checkOptions(options, kRecordOptions);
   return tape.record('recordRotaryEmbedding', (call) => {
     const { numHeads = 1 } = options;
     tape.write(call, 'x', x, numHeads === 1 ? kHeadRanks : kRowRanks);
@@ -345,11 +349,13 @@ export class RecordedLayerNorm extends recorded(LayerNorm, recordRows('recordLay
   /**
    * @param {any} x
    * @param {any} y
+   * @param {object} [options]
    * @returns {any}
    */
-  forwardSum(x, y) {
+  forwardSum(x, y, options = {}) {
     const tape = [x, y].find(isVariable)?.tape;
-    if (!tape) return super.forwardSum(x, y);
+    if (!tape) return super.forwardSum(x, y, options);
+    checkOptions(options, {});
     const write = (/** @type {Call} */ call) => {
       tape.write(call, 'x', x);
       tape.write(call, 'y', y);

@@ -7,14 +7,17 @@
 /** @import { AttentionPoolingResult, PoolingOptions, ScoringOptions } from './attentionPooling.js' */
 /** @import { BahdanauDecoder, BahdanauDecoderResult, BahdanauDecoderState } from './bahdanauDecoder.js' */
 /** @import { Dropout } from './dropout.js' */
-/** @import { ElementsLike, ElementType } from './elementType.js' */
+/** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { FeedForward } from './feedForward.js' */
 /** @import { DecodingState, KeyValueCache } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, OutputOrShown, ShownIntermediates } from './layer.js' */
-/** @import { AddNorm } from './layerNorm.js' */
+/** @import { AddNorm, LayerNorm } from './layerNorm.js' */
+/** @import { Linear } from './linear.js' */
 /** @import { CacheOption, MultiHeadAttention, MultiHeadAttentionResult } from './multiHeadAttention.js' */
 /** @import { GRU, RecurrentResult, RNN } from './recurrent.js' */
-/** @import { AttentionResult, LayoutOptions, OutputTypeOption } from './scaledDotProductAttention.js' */
+/** @import { RMSNorm } from './rmsNorm.js' */
+/** @import { HeadsOption, RotaryCacheRule, RotaryEmbedding, RotaryPositions } from './rotaryEmbedding.js' */
+/** @import { AttentionResult, LayoutOptions } from './scaledDotProductAttention.js' */
 /** @import { NumbersLike, TensorLike } from './tensor.js' */
 /** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 /** @import { DecoderCall, DecoderLayerCall, DecoderLayerResult, DecoderResult, TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js' */
@@ -34,6 +37,9 @@
  *   : T extends TransformerDecoderLayer<infer As> ? DecoderLayerCalls<As>
  *   : T extends FeedForward<infer As> ? FeedForwardCalls<As>
  *   : T extends AddNorm<infer As> ? AddNormCalls<As>
+ *   : T extends LayerNorm<infer As> ? LayerNormCalls<As>
+ *   : T extends Linear<infer As> | RMSNorm<infer As> ? RowCalls<As>
+ *   : T extends RotaryEmbedding<infer As> ? RotaryCalls<As>
  *   : T extends GRU<infer As> | RNN<infer As> ? RecurrentCalls<As>
  *   : unknown} RemoteCalls
  */
@@ -107,6 +113,14 @@
  *     value: Sent<TensorLike>,
  *     options?: SentPoolingOptions<Scores, Weights> & ScoringOptions,
  *   ): Promise<Sent<AttentionPoolingResult<As, Scores, Weights>>>,
+ *   applyRotaryEmbedding<
+ *     Output extends ElementType = 'float32',
+ *   >(
+ *     x: Sent<ElementsLike | TensorHandle>,
+ *     cosCache: Sent<TensorLike>,
+ *     sinCache: Sent<TensorLike>,
+ *     options?: Sent<RotaryCacheRule & HeadsOption> & OutputTypeOption<Output>,
+ *   ): Promise<Sent<ResultOfType<As, Output>>>,
  * }} AttnCalls
  */
 
@@ -274,6 +288,49 @@
  *     options?: { dropout?: Dropout } & IntermediatesOption<N>,
  *   ): Promise<Sent<OutputOrShown<As, N>>>,
  * }} FeedForwardCalls
+ */
+
+/**
+ * @template {ResultKind} As
+ * @typedef {{
+ *   forward<
+ *     Output extends ElementType = 'float32',
+ *   >(
+ *     x: Sent<ElementsLike | TensorHandle>,
+ *     options?: OutputTypeOption<Output>,
+ *   ): Promise<Sent<ResultOfType<As, Output>>>,
+ * }} RowCalls
+ */
+
+/**
+ * @template {ResultKind} As
+ * @typedef {{
+ *   forward<
+ *     Output extends ElementType = 'float32',
+ *   >(
+ *     x: Sent<ElementsLike | TensorHandle>,
+ *     options?: OutputTypeOption<Output>,
+ *   ): Promise<Sent<ResultOfType<As, Output>>>,
+ *   forwardSum<
+ *     Output extends ElementType = 'float32',
+ *   >(
+ *     x: Sent<ElementsLike | TensorHandle>,
+ *     y: Sent<ElementsLike | TensorHandle>,
+ *     options?: OutputTypeOption<Output>,
+ *   ): Promise<Sent<ResultOfType<As, Output>>>,
+ * }} LayerNormCalls
+ */
+
+/**
+ * @template {ResultKind} As
+ * @typedef {{
+ *   forward<
+ *     Output extends ElementType = 'float32',
+ *   >(
+ *     x: Sent<ElementsLike | TensorHandle>,
+ *     options?: Sent<RotaryPositions & HeadsOption> & OutputTypeOption<Output>,
+ *   ): Promise<Sent<ResultOfType<As, Output>>>,
+ * }} RotaryCalls
  */
 
 /**

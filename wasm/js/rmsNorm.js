@@ -1,10 +1,10 @@
 import { Layer } from './layer.js';
 import { flag, real, size, writeOptions } from './options.js';
 
+/** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { Rule } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} RMSNormRule
@@ -55,11 +55,13 @@ export class RMSNorm extends Layer {
   }
 
   /**
-   * @param {TensorLike} x  (…, width)
-   * @returns {ResultTensor<As>} the shape of `x`
-   * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (…, width), of any element type
+   * @param {OutputTypeOption<Output>} [options]
+   * @returns {ResultOfType<As, Output>} the shape of `x`
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
-  forward(x) {
-    return this.map('forwardRMSNorm', (call) => call.floats('x', x));
+  forward(x, options = {}) {
+    return this.mapElements('forwardRMSNorm', options, (call) => call.elements('x', x));
   }
 }

@@ -5,10 +5,11 @@ import { checkOptions, flag, optionalReal, real, size, writeValues } from './opt
 import { asTensor, checkChoice, checkInteger, checkIntegers, kHeadRanks } from './tensor.js';
 
 /** @import { Call } from './call.js' */
+/** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { Names, OptionTable } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
  * Which two columns of a head are rotated together: `'halfSplit'` j and j + rotaryDim/2 (GPT-NeoX,
@@ -123,7 +124,10 @@ const kAxes = ['sections', 'interleaved', 'axial'];
  * @property {number} [numHeads]  H, for an `x` that holds all heads side by side: (B, N, H·D)
  */
 
-/** @typedef {RotaryPositions & HeadsOption} RotaryForwardOptions */
+/**
+ * @template {ElementType} [Output=ElementType]
+ * @typedef {RotaryPositions & HeadsOption & OutputTypeOption<Output>} RotaryForwardOptions
+ */
 
 /**
  * @typedef {RotaryPositions & { length?: number }} RotaryTableOptions  `length` is N; left out where
@@ -138,14 +142,18 @@ const kAxes = ['sections', 'interleaved', 'axial'];
  */
 
 /**
- * @typedef {object} RotaryCacheOptions
+ * @typedef {object} RotaryCacheRule
  * @property {Integers} [positionIds]  rows of the caches: (N,), or (B, N). By default row i of a
  *   sequence takes row i
  * @property {RotaryPairing} [pairing]  `'halfSplit'` by default
  * @property {number} [rotaryDim]  columns rotated in each head; twice the width of the caches by
  *   default
  * @property {boolean} [inverse]  rotate back; not by default
- * @property {number} [numHeads]  H, for an `x` that holds all heads side by side: (B, N, H·D)
+ */
+
+/**
+ * @template {ElementType} [Output=ElementType]
+ * @typedef {RotaryCacheRule & HeadsOption & OutputTypeOption<Output>} RotaryCacheOptions
  */
 
 const kRanksOfAllHeads = { 3: '(B, N, H·D)' };
@@ -164,8 +172,10 @@ export const kRotaryRule = {
 const kOptions = { rotaryDim: true, ...kRotaryRule };
 /** @type {Names<RotaryPositions>} */
 const kPositions = { start: true, positions: true, sequenceLength: true, inverse: true };
+/** @type {Names<RotaryPositions & HeadsOption>} */
+export const kRecordOptions = { ...kPositions, numHeads: true };
 /** @type {Names<RotaryForwardOptions>} */
-export const kForwardOptions = { ...kPositions, numHeads: true };
+const kForwardOptions = { ...kRecordOptions, outputType: true };
 /** @type {Names<RotaryTableOptions>} */
 const kTableOptions = { ...kPositions, length: true };
 /** @type {Names<RotaryCacheOptions>} */
@@ -175,6 +185,7 @@ const kCacheOptions = {
   rotaryDim: true,
   inverse: true,
   numHeads: true,
+  outputType: true,
 };
 
 /**
@@ -250,16 +261,19 @@ export class RotaryEmbedding extends NativeObject {
 
   /**
    * Rotates queries or keys.
-   * @param {TensorLike} x  (B, H, N, D), (B, N, D) or (N, D), with D ≥ rotaryDim
-   * @param {RotaryForwardOptions} [options]
-   * @returns {ResultTensor<As>} the shape of `x`
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (B, H, N, D), (B, N, D) or (N, D), with D ≥ rotaryDim, of
+   *   any element type
+   * @param {RotaryForwardOptions<Output>} [options]
+   * @returns {ResultOfType<As, Output>} the shape of `x`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
     checkOptions(options, kForwardOptions);
     return this.call((call) => {
       writeHeads(call, x, options);
-      const output = call.resultOfHeads('output', x.shape, options.numHeads);
+      const { outputType, numHeads } = options;
+      const output = call.resultOfType(outputType, x.shape, numHeads);
       writePositions(call, options);
       call.run('forwardRotaryEmbedding');
       return call.give(output);
@@ -295,7 +309,7 @@ export class RotaryEmbedding extends NativeObject {
 
 /**
  * @param {Runtime} runtime
- * @param {TensorLike} x
+ * @param {ElementsLike | TensorHandle} x
  * @param {TensorLike} cosCache
  * @param {TensorLike} sinCache
  * @param {RotaryCacheOptions} options
@@ -303,11 +317,12 @@ export class RotaryEmbedding extends NativeObject {
 export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
   checkOptions(options, kCacheOptions);
   const { positionIds, pairing = 'halfSplit', rotaryDim = 0, inverse = false } = options;
+  const { outputType, numHeads } = options;
   return runtime.call((call) => {
     writeHeads(call, x, options);
     const cosShape = call.floats('cosCache', cosCache, kRanksOfCache);
     call.floats('sinCache', sinCache, kRanksOfCache);
-    const output = call.resultOfHeads('output', x.shape, options.numHeads);
+    const output = call.resultOfType(outputType, x.shape, numHeads);
     const rows = cosShape[cosShape.length - 2];
     if (positionIds !== undefined) {
       checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
@@ -404,11 +419,11 @@ export function writePositions(call, { start = 0, positions, sequenceLength, inv
 /**
  * Writes `x`, with its heads apart.
  * @param {Call} call
- * @param {TensorLike} x
+ * @param {ElementsLike | TensorHandle} x
  * @param {HeadsOption} options
  */
 function writeHeads(call, x, { numHeads }) {
-  if (numHeads === undefined) return call.floats('x', x, kHeadRanks);
+  if (numHeads === undefined) return call.elements('x', x, kHeadRanks);
   checkInteger('numHeads', numHeads, 1);
-  return call.floats('x', x, kRanksOfAllHeads, numHeads);
+  return call.elements('x', x, kRanksOfAllHeads, numHeads);
 }

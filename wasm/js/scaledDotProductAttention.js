@@ -13,7 +13,7 @@ import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './t
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Call } from './call.js' */
-/** @import { ElementsLike, ElementType, HalfTensor } from './elementType.js' */
+/** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { Ranks } from './tensor.js' */
 /** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
@@ -23,13 +23,6 @@ import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './t
  * @property {'bhnd' | 'bnhd'} [layout]  of inputs of rank 4: (B, H, N, D) by default, or (B, N, H, D)
  * @property {number} [numHeads]  Hq, for inputs of rank 3 that hold all heads, (B, N, H·D)
  * @property {number} [numKvHeads]  Hkv of these; `numHeads` by default
- */
-
-/**
- * @template {ElementType} [Output=ElementType]
- * @typedef {object} OutputTypeOption
- * @property {Output} [outputType]  float32 by default; one of two bytes gives a {@link HalfTensor},
- *   rounded once
  */
 
 /**
@@ -47,8 +40,7 @@ import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './t
  * @template {ResultKind} [As='array']
  * @template {ElementType} [Output='float32']
  * @typedef {object} AttentionOutput
- * @property {Output extends 'float32' ? ResultTensor<As> : HalfTensor} output  the shape of `query`, with
- *   the width of `value`
+ * @property {ResultOfType<As, Output>} output  the shape of `query`, with the width of `value`
  */
 
 /**
@@ -104,7 +96,7 @@ function writeQuery(call, query, cache, length, ranks, numHeads) {
 export function scaledDotProductAttention(runtime, query, key, value, options = {}) {
   const cache = key instanceof KeyValueCache ? key : undefined;
   checkOptions(options, kNames);
-  const { layout, numHeads, numKvHeads = numHeads, outputType = 'float32' } = options;
+  const { layout, numHeads, numKvHeads = numHeads, outputType } = options;
   let ranks = cache ? kRanksWithCache : kHeadRanks;
   if (layout !== undefined) {
     checkChoice('layout', layout, ['bhnd', 'bnhd']);
@@ -140,7 +132,7 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
       throw mismatch('query', `${q.heads} heads`, `a multiple of the ${k.heads} heads of key`);
     }
     const outputShape = query.shape.with(-1, numHeads === undefined ? v.width : numHeads * v.width);
-    const output = call.resultOfType('output', outputType, outputShape, heads);
+    const output = call.resultOfType(outputType, outputShape, heads);
     const sizes = {
       batch: q.batch,
       numHeads: q.heads,

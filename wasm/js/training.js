@@ -65,7 +65,7 @@ import {
 /** @import { Records, RecordsBahdanau, RecordsPooling, RecordsRecurrence, RecordsTokens, VariableDecoderOptions, VariableEncoderOptions } from './recordedLayers.js' */
 /** @import { GRU, GRUOptions, RNN, RNNOptions } from './recurrent.js' */
 /** @import { RMSNorm, RMSNormOptions } from './rmsNorm.js' */
-/** @import { RotaryEmbedding, RotaryEmbeddingOptions, RotaryForwardOptions } from './rotaryEmbedding.js' */
+/** @import { RotaryEmbedding, RotaryEmbeddingOptions, RotaryPositions, HeadsOption } from './rotaryEmbedding.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult, ScaledDotProductAttentionOptions } from './scaledDotProductAttention.js' */
 /** @import { Variable } from './tape.js' */
@@ -193,7 +193,7 @@ export class TrainingAttn extends Attn {
   /**
    * @readonly
    * @type {new (options: RotaryEmbeddingOptions) => RotaryEmbedding<As>
-   *   & Records<[x: Variable, options?: RotaryForwardOptions]>}
+   *   & Records<[x: Variable, options?: RotaryPositions & HeadsOption]>}
    */
   RotaryEmbedding = made(this, RecordedRotaryEmbedding);
   /**

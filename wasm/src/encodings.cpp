@@ -191,8 +191,8 @@ void rotary_frequencies(Arguments& a) {
 
 void run_rotary_embedding(Arguments& a) {
   const auto& rotary = a.object<RotaryEmbedding>();
-  const ConstTensor x = a.floats();
-  const Tensor output = a.result();
+  const ConstAnyTensor x = a.elements();
+  const AnyTensor output = a.result_of_type();
   rotary.forward(x, output, rotary_positions(a), context());
 }
 
@@ -203,8 +203,9 @@ void rotary_tables(Arguments& a) {
 }
 
 void run_apply_rotary_embedding(Arguments& a) {
-  const ConstTensor x = a.floats(), cos = a.floats(), sin = a.floats();
-  const Tensor output = a.result();
+  const ConstAnyTensor x = a.elements();
+  const ConstTensor cos = a.floats(), sin = a.floats();
+  const AnyTensor output = a.result_of_type();
   RotaryCacheOptions options;
   const auto rows = a.tensor<const double>();
   std::vector<std::int64_t> position_ids;

@@ -28,12 +28,12 @@ std::optional<RmsNormOptions> optional_rms_norm(Arguments& a) {
 
 namespace {
 
-/// Of layers with one input.
+/// Of layers with one input, of any element type.
 template <class L>
 void run(Arguments& a) {
   const auto& layer = a.layer<L>();
-  const ConstTensor x = a.floats();
-  layer.forward(x, a.result(), context());
+  const ConstAnyTensor x = a.elements();
+  layer.forward(x, a.result_of_type(), context());
 }
 
 void make_linear(Arguments& a) {
@@ -79,8 +79,8 @@ void make_layer_norm(Arguments& a) {
 
 void run_layer_norm_of_sum(Arguments& a) {
   const auto& norm = a.layer<LayerNorm>();
-  const ConstTensor x = a.floats(), y = a.floats();
-  norm.forward_sum(x, y, a.result(), context());
+  const ConstAnyTensor x = a.elements(), y = a.elements();
+  norm.forward_sum(x, y, a.result_of_type(), context());
 }
 
 void make_add_norm(Arguments& a) {
@@ -172,6 +172,12 @@ void make_conv1d(Arguments& a) {
   give_initialized(a, std::make_unique<Conv1d>(options));
 }
 
+void run_conv1d(Arguments& a) {
+  const auto& layer = a.layer<Conv1d>();
+  const ConstTensor x = a.floats();
+  layer.forward(x, a.result(), context());
+}
+
 void conv1d_output_length(Arguments& a) {
   const auto& layer = a.layer<Conv1d>();
   a.give(static_cast<double>(layer.output_length(a.integer())));
@@ -200,7 +206,7 @@ EMSCRIPTEN_BINDINGS(simple_layers) {
   operation("makeRNN", &make_rnn);
   operation("forwardRNN", &run_recurrent<RNN>);
   operation("makeConv1d", &make_conv1d);
-  operation("forwardConv1d", &run<Conv1d>);
+  operation("forwardConv1d", &run_conv1d);
   operation("conv1dOutputLength", &conv1d_output_length);
 }
 
