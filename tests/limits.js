@@ -10,7 +10,7 @@ export const kMaxWasmBytes = {
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
 export const kMaxApiBytes = {
   bundled: { brotli: 26_300, gzip: 29_250 },
-  unbundled: { brotli: 26_750 },
+  unbundled: { brotli: 26_800 },
 };
 
 /**

@@ -97,6 +97,7 @@ const rotary = new attn.RotaryEmbedding({ rotaryDim: 4 });
 const learned = new attn.LearnedPositionalEncoding({ maxLength: 8, dModel: 4 });
 const feedForward = new attn.FeedForward({ dModel: 4, dimFeedforward: 4 });
 const gated = new attn.GatedFeedForward({ dModel: 4, dimFeedforward: 4 });
+const layerNorm = new attn.LayerNorm({ width: 4 });
 const addNorm = new attn.AddNorm({ width: 4 });
 const gru = new attn.GRU({ inputSize: 4, hiddenSize: 4 });
 const state = bahdanau.initState(x, zeros(1, 2, 4));
@@ -138,7 +139,10 @@ const calls = [
   [
     'applyRotaryEmbedding',
     (o) => attn.applyRotaryEmbedding(x, zeros(3, 2), zeros(3, 2), o),
-    { positionIds: [0, 1, 2], pairing: 'halfSplit', rotaryDim: 4, inverse: false, numHeads: 1 },
+    {
+      ...{ positionIds: [0, 1, 2], pairing: 'halfSplit', rotaryDim: 4, inverse: false },
+      ...{ numHeads: 1, outputType: 'float16' },
+    },
   ],
   [
     'ngramEmbedding',
@@ -205,7 +209,11 @@ const calls = [
   ],
   ['LearnedPositionalEncoding', (o) => learned.forward(x, o), { start: 0, dropout }],
   ['RotaryEmbedding', (o) => new attn.RotaryEmbedding(o), { rotaryDim: 4, ...rotaryRule }],
-  ['RotaryEmbedding', (o) => rotary.forward(x, o), { ...rotaryPositions, numHeads: 1 }],
+  [
+    'RotaryEmbedding',
+    (o) => rotary.forward(x, o),
+    { ...rotaryPositions, numHeads: 1, outputType: 'float16' },
+  ],
   ['RotaryEmbedding', (o) => rotary.tables(o), { ...rotaryPositions, length: undefined }],
   [
     'Linear',
@@ -221,6 +229,8 @@ const calls = [
     },
   ],
   ['LayerNorm', (o) => new attn.LayerNorm(o), norm],
+  ['LayerNorm', (o) => layerNorm.forward(x, o), { outputType: 'float16' }],
+  ['LayerNorm', (o) => layerNorm.forwardSum(x, x, o), { outputType: 'float16' }],
   ['AddNorm', (o) => new attn.AddNorm(o), norm],
   ['AddNorm', (o) => addNorm.forward(x, x, o), { dropout, intermediates: [] }],
   [

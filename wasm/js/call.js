@@ -488,29 +488,19 @@ export class Call {
   }
 
   /**
-   * A result of all heads side by side, or (B, N, H, D), which the core sees as (B, H, N, D).
-   * @param {string} name
-   * @param {readonly number[]} shape
-   * @param {number} [numHeads]  as for floats()
-   * @param {ElementType} [type]
-   */
-  resultOfHeads(name, shape, numHeads, type) {
-    const seen = numHeads === undefined ? undefined : seenAsHeads(name, shape, numHeads);
-    return this.result(name, shape, seen?.shape, seen?.strides, type);
-  }
-
-  /**
    * The result `output`, of the type that the option `outputType` says, which comes before it.
    * @param {ElementType | undefined} type  float32 by default
    * @param {readonly number[]} shape
-   * @param {number} [numHeads]
+   * @param {number} [numHeads]  of all heads side by side, or (B, N, H, D), which the core sees as
+   *   (B, H, N, D); as for floats()
    */
   resultOfType(type = 'float32', shape, numHeads) {
     this.choice('outputType', type, kElementTypes);
     if (this.as === 'handle' && type !== 'float32') {
       throw invalid('outputType', type, `'float32' where results are handles`);
     }
-    return this.resultOfHeads('output', shape, numHeads, type);
+    const seen = numHeads === undefined ? undefined : seenAsHeads('output', shape, numHeads);
+    return this.result('output', shape, seen?.shape, seen?.strides, type);
   }
 
   /**

@@ -272,8 +272,7 @@ export class RotaryEmbedding extends NativeObject {
     checkOptions(options, kForwardOptions);
     return this.call((call) => {
       writeHeads(call, x, options);
-      const { outputType, numHeads } = options;
-      const output = call.resultOfType(outputType, x.shape, numHeads);
+      const output = call.resultOfType(options.outputType, x.shape, options.numHeads);
       writePositions(call, options);
       call.run('forwardRotaryEmbedding');
       return call.give(output);
@@ -316,13 +315,12 @@ export class RotaryEmbedding extends NativeObject {
  */
 export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
   checkOptions(options, kCacheOptions);
-  const { positionIds, pairing = 'halfSplit', rotaryDim = 0, inverse = false } = options;
-  const { outputType, numHeads } = options;
+  const { positionIds, pairing = 'halfSplit', rotaryDim = 0, inverse = false, numHeads } = options;
   return runtime.call((call) => {
     writeHeads(call, x, options);
     const cosShape = call.floats('cosCache', cosCache, kRanksOfCache);
     call.floats('sinCache', sinCache, kRanksOfCache);
-    const output = call.resultOfType(outputType, x.shape, numHeads);
+    const output = call.resultOfType(options.outputType, x.shape, numHeads);
     const rows = cosShape[cosShape.length - 2];
     if (positionIds !== undefined) {
       checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
