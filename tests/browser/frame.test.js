@@ -70,7 +70,11 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
     assert.ok(text.includes(part), part);
   }
   const address = site.url.replace(/^\w+:\/\//, '');
-  assert.ok(text.includes(`>“man bites dog” · attn, ${address}</text>`));
+  // Below it: its equation, what it is of, the settings, and where it comes from.
+  const [, credit] = />(“man bites dog” · .*?)<\/text>/.exec(text) ?? [];
+  assert.match(credit, /identity projections · width \d+ · \d heads? · .* positions/);
+  assert.ok(text.includes(`attn, ${address}#at=self-attention.weights</text>`));
+  assert.ok(text.includes('>softmax<'));
   assert.ok(/<desc>.*?<\/desc>/.exec(text)?.[0].includes(`${site.url}#v=1`));
   const transparent = await exported(page, 'transparent SVG', 'transparent');
   const hasPaper = (/** @type {string} */ svg) => svg.includes('</style><rect');

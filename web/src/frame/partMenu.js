@@ -2,7 +2,7 @@ import { createContext } from 'svelte';
 
 /**
  * What a figure tells its parts, which are saved as pictures of their own.
- * @typedef {{ credit: () => string[], link: () => string, tell: (notice: string) => void }} Around
+ * @typedef {{ about: () => Omit<import('./picture.js').About, 'description' | 'paper'>, link: () => string, tell: (notice: string) => void }} Around
  */
 
 const context = /** @type {ReturnType<typeof createContext<Around>>} */ (createContext());

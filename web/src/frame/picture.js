@@ -1,6 +1,7 @@
 // A figure as one SVG. Canvases become images, SVGs are copied with their computed styles, boxes are
 // drawn, and text stays text, in fonts that go along.
 
+import { creditOf } from './credit.js';
 import { canvasContext, drawnBox, drawnPseudo, paint, setAll, svgElement } from './pictureBoxes.js';
 import { PictureFonts } from './pictureFonts.js';
 
@@ -218,7 +219,8 @@ function copyText(node, style, end, into, picture) {
  * @typedef {object} About
  * @property {HTMLElement} heading the figure's title, drawn above it
  * @property {string} description for who does not see it
- * @property {readonly string[]} credit below it: parts, in as few lines as they fit into
+ * @property {HTMLElement} figure that it is of: its equation and its settings stand below
+ * @property {import('./credit.js').Around} around
  * @property {boolean} paper whether it has the page's background
  */
 
@@ -257,14 +259,29 @@ function linesOf(parts, font, width) {
   return lines;
 }
 
+/**
+ * The equation that belongs to a picture, if all of it is in sight. A part of a figure has none.
+ * @param {HTMLElement} figure
+ * @param {HTMLElement} picture
+ */
+function equationOf(figure, picture) {
+  const equation = picture.matches('.picture')
+    ? /** @type {HTMLElement | null} */ (figure.querySelector('[data-equation] > *'))
+    : null;
+  return equation && equation.scrollWidth <= equation.clientWidth + 1 ? equation : null;
+}
+
 /** @param {HTMLElement} element @param {About} about */
-function drawn(element, { heading, description, credit, paper }) {
+function drawn(element, { heading, figure, around, description, paper }) {
   const box = element.getBoundingClientRect();
   const fonts = new PictureFonts();
   const style = getComputedStyle(heading);
   const width = Math.ceil(box.width) + 2 * margin;
+  const equation = equationOf(figure, element);
+  const between = equation ? Math.ceil(equation.getBoundingClientRect().height) + 2 * margin : 0;
+  const credit = creditOf(figure, around);
   const lines = linesOf(credit, `12px ${style.fontFamily}`, width - 2 * margin);
-  const foot = creditHeight + (lines.length - 1) * lineHeight;
+  const foot = between + creditHeight + (lines.length - 1) * lineHeight;
   const height = titleHeight + Math.ceil(box.height) + foot + 2 * margin;
   const svg = svgElement('svg', { width, height, viewBox: `0 0 ${width} ${height}` });
   const name = svgElement('title', {});
@@ -298,7 +315,14 @@ function drawn(element, { heading, description, credit, paper }) {
   fonts.add({ fontFamily: style.fontFamily, fontStyle: style.fontStyle, fontWeight: '400' });
   // Whole pixels stay whole, so that lines are as sharp as on the screen.
   const [left, top] = [Math.floor(box.left) - margin, Math.floor(box.top) - margin - titleHeight];
-  copy(element, svg, { left, top, fonts, clips: 0 });
+  const picture = { left, top, fonts, clips: 0 };
+  copy(element, svg, picture);
+  if (equation) {
+    const at = equation.getBoundingClientRect();
+    picture.left = Math.floor(at.left) - margin;
+    picture.top = Math.floor(at.top) - (height - foot);
+    copy(equation, svg, picture);
+  }
   return { svg, styles, fonts, width, height };
 }
 

@@ -1,0 +1,81 @@
+import { written } from '../drawing/numbers.js';
+import { shorten } from '../model/tokens.js';
+import { maskNames } from '../state/masks.js';
+import { settings } from '../state/settings.svelte.js';
+
+/** @typedef {import('../state/settings.svelte.js').SettingName} SettingName */
+
+/**
+ * @typedef {object} Around
+ * @property {readonly SettingName[]} [follows] the settings of the bar that act on the figure; all if not given
+ * @property {readonly SettingName[]} uses settings of its own
+ * @property {{ busy: boolean, live?: import('../model/work.svelte.js').Given }} [work] where it is computed
+ */
+
+/**
+ * What stands below a picture that leaves the page: what it is of, the settings that it was drawn
+ * with, and where it comes from.
+ * @param {HTMLElement} figure
+ * @param {Around} around
+ */
+export function creditOf(figure, { follows, uses, work }) {
+  const readsText = Boolean(work || !follows);
+  const chapter = figure.closest('[data-chapter]')?.id;
+  return [
+    ...(settings.text && readsText ? [`“${shorten(settings.text, 60)}”`] : []),
+    ...barSettings(
+      work?.live ?? settings,
+      (name) => !uses.includes(name) && (follows?.includes(name) ?? true),
+    ),
+    // Masks are told already.
+    ...controlsOf(figure).filter((part) => !/^(?:causal mask|window|valid length)/.test(part)),
+    `attn, ${location.host}${location.pathname}#at=${chapter}.${figure.id}`,
+  ];
+}
+
+/**
+ * @param {typeof settings | import('../model/work.svelte.js').Given} given
+ * @param {(name: SettingName) => boolean} acts
+ */
+function barSettings(given, acts) {
+  const { weights, layer, head, dModel, heads, base, encoding } = given;
+  const rotary = 'rotary' in given && given.rotary;
+  const place = `layer ${layer + 1}, head ${head + 1}`;
+  const masks = maskNames(given);
+  const whose = 'own' in given && given.own ? 'one’s own model' : 'the language model';
+  return [
+    acts('weights') &&
+      {
+        identity: 'identity projections',
+        xavier: `random projections, seed ${settings.seed}`,
+        learned: `${place} of ${whose}`,
+      }[weights],
+    acts('dModel') && `width ${dModel}`,
+    acts('heads') && `${heads} head${heads === 1 ? '' : 's'}`,
+    acts('encoding') &&
+      (encoding === 'none' ? 'no positions' : rotary ? 'rotary positions' : 'sinusoidal positions'),
+    acts('base') && (rotary || encoding !== 'none' || !acts('encoding')) && `base ${written(base)}`,
+    acts('causal') && masks.length && `masks: ${masks.join(', ')}`,
+  ].filter((part) => typeof part === 'string');
+}
+
+/** What the controls of a figure say, such as `length 60`. @param {HTMLElement} figure */
+function controlsOf(figure) {
+  /** @type {NodeListOf<HTMLInputElement | HTMLSelectElement>} */
+  const inputs = figure.querySelectorAll(':is(.controls, .picture) :is(input, select)');
+  return [...inputs].flatMap((input) => {
+    const name = said(input.labels?.[0]);
+    if (input instanceof HTMLSelectElement) {
+      return `${said(input.labels?.[0].firstChild)} ${input.selectedOptions[0]?.text}`;
+    }
+    if (input.type === 'range') return `${name} ${input.getAttribute('aria-valuetext')}`;
+    if (!input.checked) return [];
+    if (input.type !== 'radio') return name;
+    // Others are pictures themselves, with a mark at the chosen one.
+    const legend = input.closest('fieldset')?.querySelector('legend');
+    return legend ? `${said(legend)} ${name}` : [];
+  });
+}
+
+/** @param {Node | null | undefined} node */
+const said = (node) => (node?.textContent ?? '').replace(/\s+/g, ' ').trim();
