@@ -33,12 +33,14 @@ test('the numbers of a figure are exported as CSV and NPY', async () => {
   const csv = await exported(page, 'CSV', 'weights');
   assert.equal(csv.name, 'weights-weights.csv');
   const [names, ...lines] = csv.bytes.toString().trim().split('\n');
-  assert.equal(names, 'matrix,row,0,1,2');
+  assert.equal(names, 'matrix,row,word,0 man,1 bites,2 dog');
   assert.equal(lines.length, 4 * 3, 'a matrix for each head');
   lines.slice(0, 3).forEach((line, i) => {
-    const [matrix, row, ...values] = line.split(',').map(Number);
-    assert.deepEqual([matrix, row], [0, i]);
-    values.forEach((value, j) => assert.equal(Math.fround(value), Math.fround(shown[i][j])));
+    const [matrix, row, word, ...values] = line.split(',');
+    assert.deepEqual([matrix, row, word], ['0', String(i), ['man', 'bites', 'dog'][i]]);
+    values.forEach((value, j) =>
+      assert.equal(Math.fround(Number(value)), Math.fround(shown[i][j])),
+    );
   });
 
   const { bytes } = await exported(page, 'NPY', 'weights');

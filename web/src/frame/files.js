@@ -6,6 +6,8 @@
  * @property {readonly number[]} shape
  * @property {readonly string[]} [columns] what the columns of a table are; those of a matrix are counted
  * @property {readonly string[]} [rowNames] the first column of a table
+ * @property {readonly string[]} [words] of a matrix: of its rows, in a column of their own
+ * @property {readonly string[]} [over] of a matrix: those of its columns, after their indices
  */
 
 /** The one file that programs read: the language model's. */
@@ -13,12 +15,21 @@ export const modelFile = 'model.safetensors';
 
 /**
  * What figures offer: a tensor, a matrix with rows and columns, or a table with names for its columns.
- * @param {{ data: Numbers['data'], shape?: readonly number[], rows?: number, columns?: number, names?: readonly string[], rowNames?: readonly string[] }} given
+ * @param {{ data: Numbers['data'], shape?: readonly number[], rows?: number, columns?: number, names?: readonly string[], rowNames?: readonly string[], words?: readonly string[], over?: readonly string[] }} given
  * @returns {Numbers}
  */
-export function numbersOf({ data, shape, rows, columns, names, rowNames }) {
-  return { data, shape: shape ?? [Number(rows), Number(columns)], columns: names, rowNames };
+export function numbersOf({ data, shape, rows, columns, names, ...others }) {
+  return { data, shape: shape ?? [Number(rows), Number(columns)], columns: names, ...others };
 }
+
+/**
+ * A matrix, or some of them, whose rows are words, and whose columns may be: a table of it says so.
+ * @template {{ data: Numbers['data'] }} T
+ * @param {T | null | undefined} given
+ * @param {readonly string[]} words
+ * @param {readonly string[]} [over]
+ */
+export const ofWords = (given, words, over) => given && { ...given, words, over };
 
 /**
  * Comma-separated values: a line of names, then one for each row, which begins with its indices and has
@@ -26,13 +37,18 @@ export function numbersOf({ data, shape, rows, columns, names, rowNames }) {
  * takes to read the same one back; where there is none, nothing is written.
  * @param {Numbers} numbers
  */
-export function toCsv({ data, shape, columns: names, rowNames }) {
+export function toCsv({ data, shape, columns: names, rowNames, words, over }) {
   const columns = shape.length ? shape[shape.length - 1] : 1;
   const outer = shape.slice(0, -1);
   const single = data instanceof Float32Array;
   const indices = ['row', 'matrix', 'batch'].slice(0, outer.length).reverse();
-  const header = names ?? Array.from({ length: columns }, (_, column) => String(column));
-  const lines = [[...(names ? [] : indices), ...header].map(quoted).join(',')];
+  const header =
+    names ??
+    Array.from({ length: columns }, (_, column) =>
+      over ? `${column} ${over[column]}` : String(column),
+    );
+  const counted = words ? [...indices, 'word'] : indices;
+  const lines = [[...(names ? [] : counted), ...header].map(quoted).join(',')];
   for (let start = 0; start < data.length; start += columns) {
     let rest = start / columns;
     const at = outer.toReversed().map((size) => {
@@ -43,7 +59,12 @@ export function toCsv({ data, shape, columns: names, rowNames }) {
     const values = Array.from(data.slice(start, start + columns), (value) =>
       Number.isNaN(value) ? '' : String(single ? Number(value.toPrecision(9)) : value),
     );
-    const first = rowNames ? [quoted(rowNames[start / columns])] : names ? [] : at.reverse();
+    const word = words ? [quoted(words[at[0]])] : [];
+    const first = rowNames
+      ? [quoted(rowNames[start / columns])]
+      : names
+        ? []
+        : [...at.reverse(), ...word];
     lines.push([...first, ...values].join(','));
   }
   return `${lines.join('\n')}\n`;
