@@ -190,9 +190,17 @@ test('the way back leads through the chapters that were chosen, and keeps the se
   await arrived();
   await page.getByRole('textbox').first().fill('here and there');
   await page.waitForURL(({ hash }) => /text=here.*&at=rotation$/.test(hash));
+  await page.evaluate(() => scrollBy({ top: 300, behavior: 'instant' }));
+  const further = await top('#rotation');
 
   await page.goBack();
   await page.waitForURL(({ hash }) => /text=here.*&at=self-attention$/.test(hash));
+  await arrived();
+  assert.ok(Math.abs((await top('#self-attention')) - before) < 2);
+  await page.goForward();
+  await arrived();
+  assert.ok(Math.abs((await top('#rotation')) - further) < 2);
+  await page.goBack();
   await arrived();
   assert.ok(Math.abs((await top('#self-attention')) - before) < 2);
   await page.goBack();

@@ -9,6 +9,10 @@ class Place {
   wanted = $state(null);
   /** @type {string | undefined} a figure to draw even out of sight */
   figure = $state();
+  /** This entry of the browser's history, which cannot be written once it is left. */
+  #entry = typeof history.state?.entry === 'number' ? history.state.entry : 0;
+  /** Where the reader was in others when she left them by Back or Forward. */
+  #left = new Map();
   /** The last call of goTo(); earlier ones stop. @type {{ chapter: string } | undefined} */
   #going;
   /** The shared settings that each figure in sight follows. @type {{ follows?: readonly SettingName[] }[]} */
@@ -30,18 +34,30 @@ class Place {
    * @param {string} url of the page there
    */
   choose(chapter, url) {
-    const here = this.chapter || 'opening';
-    const past = -(document.getElementById(here)?.getBoundingClientRect().top ?? 0);
     // Chapters that are loaded or drawn meanwhile change where a place is: the browser cannot know.
     history.scrollRestoration = 'manual';
-    history.replaceState({ chapter: here, past }, '');
-    history.pushState({ chapter, past: 0 }, '', url);
+    const entry = this.#entry;
+    history.replaceState({ ...this.#here(), entry }, '');
+    this.#entry = entry + 1;
+    // What lay before it in that direction is gone.
+    this.#left.delete(this.#entry);
+    history.pushState({ chapter, past: 0, entry: this.#entry }, '', url);
     void this.goTo(chapter);
   }
 
-  /** Goes where the reader was in this entry of the browser's history. */
+  /** Goes where the reader was in this entry of the browser's history, back or forward. */
   goBack() {
-    void this.goTo(history.state.chapter, history.state.past);
+    this.#left.set(this.#entry, this.#here());
+    const { entry = 0, ...recorded } = history.state;
+    this.#entry = entry;
+    const { chapter, past } = this.#left.get(entry) ?? recorded;
+    void this.goTo(chapter, past);
+  }
+
+  #here() {
+    const chapter = this.chapter || 'opening';
+    const past = -(document.getElementById(chapter)?.getBoundingClientRect().top ?? 0);
+    return { chapter, past };
   }
 
   /**
