@@ -106,7 +106,11 @@ export class Site {
     const page = await context.newPage();
     page.on('console', (message) => this.problems.push(`${message.type()}: ${message.text()}`));
     page.on('pageerror', (error) => this.problems.push(String(error)));
-    page.on('requestfailed', (request) => this.problems.push(`failed: ${request.url()}`));
+    page.on('requestfailed', (request) => {
+      const reason = request.failure()?.errorText;
+      // A page that is closed or left gives up what it was still loading.
+      if (reason !== 'net::ERR_ABORTED') this.problems.push(`failed: ${request.url()}: ${reason}`);
+    });
     page.on('response', (response) => {
       if (response.status() >= 400) this.problems.push(`${response.status()}: ${response.url()}`);
     });

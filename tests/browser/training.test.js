@@ -8,7 +8,7 @@ import test, { after, before } from 'node:test';
 import { load } from 'attn';
 
 import { Lane } from '../../web/src/model/training/lane.js';
-import { becomes, heatmap, openSite, readValues, stopwatch } from './site.js';
+import { arrival, becomes, heatmap, openSite, readValues, stopwatch } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -282,13 +282,14 @@ test('four heads learn to add and one does not, and the passage on heads leads t
   await page.getByRole('button', { name: /^See four heads and one/ }).click();
   const gain = page.locator('#training-gain');
   const guess = gain.locator('[data-predict]');
-  await guess.getByRole('button', { name: /^Whether there is a hundred/ }).click();
-  await guess.getByText('Let them learn, and see.').waitFor();
-  // What stands above it may still be drawn for the first time, and move it.
   const isAtTheTop = async () => {
     const top = (await gain.boundingBox())?.y ?? NaN;
     return top > 0 && top < 300;
   };
+  await arrival(page, 'training.training-gain');
+  await becomes(isAtTheTop, true);
+  await guess.getByRole('button', { name: /^Whether there is a hundred/ }).click();
+  await guess.getByText('Let them learn, and see.').waitFor();
   await becomes(isAtTheTop, true);
 
   const table = gain.getByRole('button', { name: /with a table/ });

@@ -62,7 +62,7 @@ class Place {
 
   /**
    * Scrolls to a chapter, or to a figure of it (`chapter.figure`), and stays there while what lies
-   * above it is still being loaded and grows.
+   * above it is still being loaded and grows, unless the reader goes elsewhere.
    * @param {string} place
    * @param {number} [past] pixels below its beginning
    */
@@ -74,9 +74,14 @@ class Place {
     this.figure = figure;
     document.documentElement.dataset.going = place;
     let moved = false;
-    const stop = () => (moved = true);
+    const target = () =>
+      document.getElementById(figure ?? chapter) ?? document.getElementById(chapter);
+    const stop = (/** @type {Event} */ { type, target: on }) => {
+      // What she clicks in the place itself must not run away from her.
+      moved ||= type !== 'pointerdown' || !target()?.contains(/** @type {Node} */ (on));
+    };
     const gestures = ['wheel', 'touchstart', 'keydown', 'pointerdown'];
-    for (const gesture of gestures) addEventListener(gesture, stop, { once: true, passive: true });
+    for (const gesture of gestures) addEventListener(gesture, stop, { passive: true });
     const started = performance.now();
     let [settled, top] = [started, NaN];
     await tick();
@@ -84,8 +89,7 @@ class Place {
     const isOver = (/** @type {number} */ now) =>
       moved || going !== this.#going || now - settled >= 700 || now - started >= 15_000;
     for (let now = started; !isOver(now);) {
-      const section = document.getElementById(chapter);
-      const element = (figure && document.getElementById(figure)) || section;
+      const element = target();
       element?.scrollIntoView({ behavior: 'instant', block: 'start' });
       if (past && element) {
         scrollBy({ top: element.getBoundingClientRect().top + past, behavior: 'instant' });
@@ -98,7 +102,7 @@ class Place {
           (each) => !each.matches('[data-loaded]'),
         ) ||
         // Some figures come with a model, after their chapter, and some not at all.
-        (element === section && figure && now - started < 8000);
+        (element?.id === chapter && figure && now - started < 8000);
       if (above + scrollY !== top || loading) settled = now;
       top = above + scrollY;
     }
