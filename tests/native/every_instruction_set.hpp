@@ -32,6 +32,8 @@ inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
   std::vector<attn::InstructionSet> sets = instruction_sets_of_build();
 #if defined(__x86_64__)
   sets.insert(sets.begin(), {attn::InstructionSet::kAmxBf16, attn::InstructionSet::kAvx512Bf16});
+#elif defined(__aarch64__)
+  sets.insert(sets.begin(), attn::InstructionSet::kNeonBf16);
 #endif
   return sets;
 }

@@ -21,6 +21,7 @@ enum class InstructionSet : int {
   kWasmRelaxedSimd,  ///< "wasm_relaxed_simd": SIMD128 with relaxed multiply-add.
   kAvx512Bf16,       ///< "avx512_bf16": for float32 as avx512; with products of bf16 pairs.
   kAmxBf16,          ///< "amx_bf16": the same, with products of bf16 pairs in tiles (AMX).
+  kNeonBf16,         ///< "neon_bf16": for float32 as neon; with products of bf16 pairs.
 };
 
 /// The name of an instruction set, as ATTN_ISA takes it.

@@ -547,6 +547,7 @@ const KernelTable* avx512_table() noexcept;
 const Bf16Table* avx512_bf16_table() noexcept;
 const Bf16Table* amx_bf16_table() noexcept;
 const KernelTable* neon_table() noexcept;
+const Bf16Table* neon_bf16_table() noexcept;
 const KernelTable* wasm_simd128_table() noexcept;
 const KernelTable* wasm_relaxed_simd_table() noexcept;
 

@@ -64,19 +64,17 @@ void pack(index cols, index depth, const float* b, index col_stride, index depth
   }
 }
 
-/// Depth of blocks of a product: whole tiles, where there are tiles.
+/// Depth of blocks of a product: whole steps.
 template <class Isa>
 constexpr index block_depth(index depth) noexcept {
-  return round_up(depth_block(depth), kTiles<Isa> ? kTileEdge : 1);
+  return round_up(depth_block(depth), kDepthStep<Isa>);
 }
 
 template <class Isa>
 index product_scratch(index depth) noexcept {
   constexpr index kTile =
       kTiles<Isa> ? kTileGroup * kTilePairs : Isa::kRows * Isa::kVectors * kWidth<Isa>;
-  return kCachedRows<Isa> *
-             std::min(kTiles<Isa> ? round_up(depth, kTileEdge) : depth, kDepthBlock) +
-         kTile;
+  return kCachedRows<Isa> * std::min(round_up(depth, kDepthStep<Isa>), kDepthBlock) + kTile;
 }
 
 /// C (rows × cols) = or += a tile that was computed beside it, because C is narrower or strided.

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <iterator>
+#include <type_traits>
 
 #include "kernels/simd.hpp"
 
@@ -30,6 +31,20 @@ template <class Isa, int Vectors>
 inline constexpr TileColumns kPackedColumns =
     Vectors * kWidth<Isa> <= kPanelWidth ? TileColumns::kNeighbours : TileColumns::kApart;
 
+/// Takes a vector of the sums of a tile's row to its place in C. Where rows have no factors, there
+/// is no `row_factor`.
+template <class Isa, TileFinish Finish>
+ATTN_INLINE void finish_sums(Floats<Isa> sum, float* target, const float* row_factor,
+                             int row) noexcept {
+  using F = Floats<Isa>;
+  if constexpr (Finish == TileFinish::kAdd) sum += F::load_unaligned(target);
+  if constexpr (Finish == TileFinish::kScaleAdd) {
+    sum = Isa::madd(F::load_unaligned(target), F(row_factor[row]), sum);
+  }
+  if constexpr (Finish == TileFinish::kScale) sum *= F(row_factor[row]);
+  sum.store_unaligned(target);
+}
+
 /// Sums[Rows × Vectors·width] = A[Rows × depth] · B[depth × Vectors·width], into C.
 ///
 /// TileElement (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth;
@@ -38,6 +53,7 @@ inline constexpr TileColumns kPackedColumns =
 /// Vectors. Where products are those of pairs, all of A, B and depth is counted in pairs.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
+  requires(!kQuads<Isa>)
 ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_row,
                               const TileElement<Isa>* const (&b)[Vectors], index b_depth, float* c,
                               index c_row, const float* row_factor) noexcept {
@@ -74,13 +90,72 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   for (; depth > 0; --depth, a += kAStride) unroll<1>(step);
   unroll<Rows>([&](auto r) __attribute__((always_inline)) {
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      float* target = c + r * c_row + v * kW;
-      if constexpr (Finish == TileFinish::kAdd) sum[r][v] += F::load_unaligned(target);
-      if constexpr (Finish == TileFinish::kScaleAdd) {
-        sum[r][v] = Isa::madd(F::load_unaligned(target), F(row_factor[r]), sum[r][v]);
+      finish_sums<Isa, Finish>(sum[r][v], c + r * c_row + v * kW, row_factor, r);
+    });
+  });
+}
+
+/// The same of quads. Rows of A whose depth lies side by side (ADepth = 1) are given as quads
+/// already, two by two: the quad of rows r and r + 1, for an even r, and of pairs k and k + 1, for
+/// an even k, is at a + r·a_row + 2k, a_row is even, and an odd depth is filled up with zeros.
+/// Else, and for B, two vectors of pairs make two quads.
+template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
+          TileColumns Columns>
+  requires kQuads<Isa>
+ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_row,
+                              const TileElement<Isa>* const (&b)[Vectors], index b_depth, float* c,
+                              index c_row, const float* row_factor) noexcept {
+  using F = Floats<Isa>;
+  constexpr index kW = kWidth<Isa>;
+  static_assert(kW == 4 && (ADepth == 1 || ARow == 1));
+  constexpr int kRowPairs = (Rows + 1) / 2;
+  constexpr bool kNeighbours = Columns == TileColumns::kNeighbours;
+  const Bf16Pair* columns[kNeighbours ? 1 : Vectors];
+  std::copy_n(b, std::size(columns), columns);
+  F sum[kRowPairs][2 * Vectors];
+  unroll<kRowPairs>([&](auto r) __attribute__((always_inline)) {
+    unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) { sum[r][v] = F(0.0F); });
+  });
+  // With half a step the second pairs count as zeros.
+  const auto step = [&](auto whole) __attribute__((always_inline)) {
+    const auto next = [&](const Bf16Pair* from, index stride) __attribute__((always_inline)) {
+      if constexpr (whole) return load_elements<Isa>(from + stride);
+      return F(0.0F);
+    };
+    F quads[2 * Vectors];
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      const Bf16Pair* from = kNeighbours ? columns[0] + v * kW : columns[kNeighbours ? 0 : v];
+      const F first = load_elements<Isa>(from), second = next(from, b_depth);
+      quads[2 * v] = xsimd::zip_lo(first, second);
+      quads[2 * v + 1] = xsimd::zip_hi(first, second);
+    });
+    for (const Bf16Pair*& column : columns) column += 2 * b_depth;
+    const auto multiply = [&](auto r, F factor) __attribute__((always_inline)) {
+      unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {
+        sum[r][v] = Isa::dot_quads(factor, quads[v], sum[r][v]);
+      });
+    };
+    unroll<kRowPairs>([&](auto r) __attribute__((always_inline)) {
+      if constexpr (ADepth == 1) {
+        multiply(r, load_elements<Isa>(a + 2 * r * a_row));
+      } else if constexpr (r % 2 == 0) {
+        const F first = load_elements<Isa>(a + 2 * r), second = next(a + 2 * r, ADepth);
+        multiply(r, xsimd::zip_lo(first, second));
+        if constexpr (r + 1 < kRowPairs) {
+          multiply(std::integral_constant<int, r + 1>{}, xsimd::zip_hi(first, second));
+        }
       }
-      if constexpr (Finish == TileFinish::kScale) sum[r][v] *= F(row_factor[r]);
-      sum[r][v].store_unaligned(target);
+    });
+    a += ADepth == 1 ? 4 : 2 * ADepth;
+  };
+  for (; depth >= 2; depth -= 2) step(std::true_type{});
+  if (depth > 0) step(std::false_type{});
+  unroll<Rows>([&](auto r) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      const auto left = bits_as<double>(sum[r / 2][2 * v]);
+      const auto right = bits_as<double>(sum[r / 2][2 * v + 1]);
+      const auto row = r % 2 == 0 ? xsimd::zip_lo(left, right) : xsimd::zip_hi(left, right);
+      finish_sums<Isa, Finish>(bits_as<float>(row), c + r * c_row + v * kW, row_factor, r);
     });
   });
 }

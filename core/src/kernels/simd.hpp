@@ -47,6 +47,20 @@ inline constexpr bool kPairs = requires { typename Isa::FloatIsa; };
 template <class Isa>
 inline constexpr bool kTiles = requires { typename Isa::Tiles; };
 
+/// Whether products are those of quads: two pairs, one after the other along the depth, of a row or
+/// a column, and then those of the next one. Such an `Isa` provides beyond this
+///   dot_quads(a, b, c)  c, a square of 2 × 2 sums, row by row, + rows a · columns b, as its
+///                       instruction rounds
+template <class Isa>
+inline constexpr bool kQuads = requires(Floats<Isa> x) { Isa::dot_quads(x, x, x); };
+
+/// Elements of depth that an instruction takes at a time: sums are formed in steps of so many,
+/// which begin at the first one of what is summed.
+template <class Isa>
+inline constexpr index kDepthStep = kTiles<Isa>   ? kPanelWidth
+                                    : kQuads<Isa> ? 2
+                                                  : 1;
+
 /// Columns that are computed together.
 template <class Isa>
 inline constexpr index kLanes = kTiles<Isa> ? kPanelWidth : kWidth<Isa>;
@@ -70,11 +84,19 @@ using TileElement = typename IsaTraits<Isa>::Element;
 template <class Isa>
 using FloatIsa = typename IsaTraits<Isa>::FloatIsa;
 
+/// The same bits as numbers of another type. xsimd's bitwise_cast finds its function for NEON in a
+/// table, and GCC 12 leaves calls of it in the innermost loops.
+template <class To, class From, class Arch>
+ATTN_INLINE xsimd::batch<To, Arch> bits_as(xsimd::batch<From, Arch> x) noexcept {
+  using Register = typename xsimd::batch<To, Arch>::register_type;
+  return xsimd::batch<To, Arch>(std::bit_cast<Register>(x.data));
+}
+
 template <class Isa>
 ATTN_INLINE Floats<Isa> load_elements(const TileElement<Isa>* from) noexcept {
   if constexpr (kPairs<Isa>) {
     using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
-    return xsimd::bitwise_cast<float>(
+    return bits_as<float>(
         Words::load_unaligned(static_cast<const std::uint32_t*>(static_cast<const void*>(from))));
   } else {
     return Floats<Isa>::load_unaligned(from);
@@ -84,7 +106,7 @@ ATTN_INLINE Floats<Isa> load_elements(const TileElement<Isa>* from) noexcept {
 template <class Isa>
 ATTN_INLINE void store_elements(Floats<Isa> elements, TileElement<Isa>* to) noexcept {
   if constexpr (kPairs<Isa>) {
-    xsimd::bitwise_cast<std::uint32_t>(elements).store_unaligned(
+    bits_as<std::uint32_t>(elements).store_unaligned(
         static_cast<std::uint32_t*>(static_cast<void*>(to)));
   } else {
     elements.store_unaligned(to);
@@ -95,7 +117,7 @@ template <class Isa>
 ATTN_INLINE Floats<Isa> broadcast_element(const TileElement<Isa>& element) noexcept {
   if constexpr (kPairs<Isa>) {
     using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
-    return xsimd::bitwise_cast<float>(Words(std::bit_cast<std::uint32_t>(element)));
+    return bits_as<float>(Words(std::bit_cast<std::uint32_t>(element)));
   } else {
     return Floats<Isa>(element);
   }

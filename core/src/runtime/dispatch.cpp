@@ -13,6 +13,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+#if defined(ATTN_HAS_NEON_BF16)
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#else
+#include <sys/auxv.h>
+#endif
+#endif
 
 namespace attn {
 namespace {
@@ -90,6 +97,23 @@ bool has_amx_bf16() noexcept { return false; }
 #define ATTN_NEON_TABLE nullptr
 #endif
 
+#if defined(ATTN_HAS_NEON_BF16)
+#define ATTN_NEON_BF16_TABLE(function) &kernels::function
+bool has_neon_bf16() noexcept {
+#if defined(__APPLE__)
+  int has_it = 0;
+  std::size_t size = sizeof has_it;
+  return sysctlbyname("hw.optional.arm.FEAT_BF16", &has_it, &size, nullptr, 0) == 0 && has_it != 0;
+#else
+  constexpr unsigned long kBf16 = 1UL << 14;  // HWCAP2_BF16
+  return (getauxval(AT_HWCAP2) & kBf16) != 0;
+#endif
+}
+#else
+#define ATTN_NEON_BF16_TABLE(function) nullptr
+bool has_neon_bf16() noexcept { return false; }
+#endif
+
 // A WebAssembly module holds one table, that of its variant, to stay small; what it contains, it
 // can run, or it would not have loaded.
 #if defined(__wasm_relaxed_simd__)
@@ -115,6 +139,8 @@ constexpr std::array kImplementations{
     Implementation{InstructionSet::kAvx512, "avx512", ATTN_X86_TABLE(avx512_table), &has_avx512},
     Implementation{InstructionSet::kAvx2, "avx2", ATTN_X86_TABLE(avx2_table), &has_avx2},
     Implementation{InstructionSet::kSse41, "sse4_1", ATTN_X86_TABLE(sse4_1_table), &has_sse4_1},
+    Implementation{InstructionSet::kNeonBf16, "neon_bf16", ATTN_NEON_BF16_TABLE(neon_table),
+                   &has_neon_bf16, ATTN_NEON_BF16_TABLE(neon_bf16_table)},
     Implementation{InstructionSet::kNeon, "neon", ATTN_NEON_TABLE, &always},
     Implementation{InstructionSet::kWasmRelaxedSimd, "wasm_relaxed_simd", ATTN_RELAXED_TABLE,
                    &always},

@@ -14,6 +14,7 @@ const kernels::TrainingTable* find_training_kernels(InstructionSet isa) noexcept
     case InstructionSet::kSse41:
       return kernels::sse4_1_training_table();
 #elif defined(__aarch64__)
+    case InstructionSet::kNeonBf16:
     case InstructionSet::kNeon:
       return kernels::neon_training_table();
 #elif defined(__wasm_relaxed_simd__)

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "attn/instruction_set.hpp"
+#include "bf16/emulated_quads.hpp"
 #include "bf16/emulated_tiles.hpp"
 #include "kernels/bf16/make_bf16_table.hpp"
 #include "kernels/isa/scalar.hpp"
@@ -60,8 +61,19 @@ struct EmulatedTileIsa : EmulatedIsa {
   static constexpr int kRows = 32;
 };
 
+/// With the products of quads.
+struct QuadIsa : Isa {
+  using FloatIsa = Isa;
+  static constexpr int kRows = 12;
+  static constexpr int kVectors = 2;
+  static constexpr int kScoreRows = kRows;
+  static constexpr int kScoreVectors = kVectors;
+  static constexpr int kValueRows = kRows;
+};
+
 constexpr Bf16Table kPairTable = make_bf16_table<EmulatedIsa>();
 constexpr Bf16Table kTileTable = make_bf16_table<EmulatedTileIsa>();
+constexpr Bf16Table kQuadTable = make_bf16_table<EmulatedQuads<QuadIsa>>();
 
 }  // namespace
 }  // namespace attn::kernels
@@ -71,11 +83,16 @@ namespace attn_test {
 const std::vector<Bf16Kernels>& bf16_kernels() {
   static const std::vector<Bf16Kernels> all = [] {
     using attn::InstructionSet;
-    const auto *pairs = &attn::kernels::kPairTable, *tiles = &attn::kernels::kTileTable;
-    std::vector<Bf16Kernels> found{{"emulated avx512_bf16", pairs, pairs, InstructionSet::kScalar},
-                                   {"emulated amx_bf16", tiles, tiles, InstructionSet::kScalar}};
-#if defined(__x86_64__)
-    const auto add = [&](InstructionSet isa, const attn::kernels::Bf16Table* emulation) {
+    [[maybe_unused]] const auto *pairs = &attn::kernels::kPairTable,
+                                *tiles = &attn::kernels::kTileTable,
+                                *quads = &attn::kernels::kQuadTable;
+    std::vector<Bf16Kernels> found{{"emulated neon_bf16", quads, quads, InstructionSet::kScalar}};
+#if !defined(__aarch64__)
+    found.push_back({"emulated avx512_bf16", pairs, pairs, InstructionSet::kScalar});
+    found.push_back({"emulated amx_bf16", tiles, tiles, InstructionSet::kScalar});
+#endif
+    [[maybe_unused]] const auto add = [&](InstructionSet isa,
+                                          const attn::kernels::Bf16Table* emulation) {
       if (const auto* table = attn::runtime::find_bf16_kernels(isa)) {
         found.push_back({to_string(isa), table, emulation, isa});
         return true;
@@ -84,11 +101,20 @@ const std::vector<Bf16Kernels>& bf16_kernels() {
                   to_string(isa));
       return false;
     };
+#if defined(__x86_64__)
     if (add(InstructionSet::kAvx512Bf16, pairs)) {
       found.push_back({"amx_bf16 with emulated tiles", &emulated_tiles_on_avx512(), tiles,
                        InstructionSet::kAvx512Bf16});
     }
     add(InstructionSet::kAmxBf16, tiles);
+#elif defined(__aarch64__)
+#if defined(ATTN_HAS_NEON_BF16)
+    if (attn::runtime::find_bf16_kernels(InstructionSet::kNeonBf16)) {
+      found.push_back({"neon_bf16 with emulated instructions", &emulated_quads_on_neon(), quads,
+                       InstructionSet::kNeon});
+    }
+#endif
+    add(InstructionSet::kNeonBf16, quads);
 #endif
     return found;
   }();

@@ -18,13 +18,17 @@ struct Bf16Kernels {
   attn::InstructionSet floats;  ///< what computes everything else
 };
 
-/// All that can be run here. The first two, which can be run everywhere, are emulations: of
-/// vdpbf16ps, and of AMX. What a machine lacks is named once.
+/// All that can be run here. The first ones are emulations: of bfmmla, and but for aarch64, whose
+/// tests run under an emulator as a rule, of vdpbf16ps and of AMX. What a machine lacks is named
+/// once.
 const std::vector<Bf16Kernels>& bf16_kernels();
 
 #if defined(__x86_64__)
 /// For machines with AVX512-BF16.
 const attn::kernels::Bf16Table& emulated_tiles_on_avx512() noexcept;
+#elif defined(__aarch64__)
+/// For machines with neon_bf16.
+const attn::kernels::Bf16Table& emulated_quads_on_neon() noexcept;
 #endif
 
 }  // namespace attn_test

@@ -134,9 +134,9 @@ struct AttentionOptions {
 /// whatever they are: the result is that of the same numbers as float32, rounded once to the
 /// output's type.
 ///
-/// The instruction sets avx512_bf16 and amx_bf16 differ where query, key and value are all
-/// bfloat16, with their columns side by side, and queries are several: products are then those of
-/// bfloat16 pairs, and weights are rounded to bfloat16 before they meet the values. Calls with
+/// The instruction sets avx512_bf16, amx_bf16 and neon_bf16 differ where query, key and value are
+/// all bfloat16, with their columns side by side, and queries are several: products are then those
+/// of bfloat16 pairs, and weights are rounded to bfloat16 before they meet the values. Calls with
 /// relative keys or values, with dropout, or that ask for a stage of the scores are computed in
 /// float32 there, too.
 ///

@@ -19,17 +19,17 @@ ATTN_INLINE float widen(std::uint16_t number) noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(number) << 16);
 }
 
-/// Pairs in a query or a key, in whole tiles where there are tiles.
+/// Pairs in a query or a key, in whole steps.
 template <class Isa>
 constexpr index pair_depth(index head_dim) noexcept {
-  return round_up((head_dim + 1) / 2, kTiles<Isa> ? kTileEdge : 1);
+  return round_up((head_dim + 1) / 2, kDepthStep<Isa>);
 }
 
 /// Whether the keys of a tile of scores, which begins at key0, do not lie as products need them:
 /// then they are copied.
 template <class Isa>
 ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head, index key0) noexcept {
-  if (head.head_dim % 2 != 0 || head.key_row % 2 != 0) return true;
+  if (kQuads<Isa> || head.head_dim % 2 != 0 || head.key_row % 2 != 0) return true;
   if constexpr (kTiles<Isa>) {
     // Rows that take the same place in a first-level cache drive each other out of it.
     return head.head_dim % (2 * kTileEdge) != 0 || head.key_row % (2 * kCacheAlias) == 0 ||
@@ -123,11 +123,17 @@ void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys,
   }
 }
 
-/// Keys from key0 on, in pairs of depth; for tiles in whole ones, with zeros beyond.
+/// Keys from key0 on, in pairs of depth, or in quads; for tiles in whole ones, with zeros beyond.
 template <class Isa>
 ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
                            Bf16Pair* pairs) noexcept {
   const index row = pair_depth<Isa>(head.head_dim);
+  if constexpr (kQuads<Isa>) {
+    for (index j = 0; j < keys; ++j) {
+      quad_row(head.head_dim, head.key + (key0 + j) * head.key_row, 1, quads_of_row(pairs, j, row));
+    }
+    return;
+  }
   for (index j = 0; j < keys; ++j, pairs += row) {
     pair_row(head.head_dim, head.key + (key0 + j) * head.key_row, 1, pairs);
     std::fill(pairs + (head.head_dim + 1) / 2, pairs + row, Bf16Pair{});
@@ -154,7 +160,7 @@ ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats
   each([&](auto i)
            __attribute__((always_inline)) { x[i] = Isa::madd(x[i], unit, rounder[i] - power[i]); });
   each([&](auto i) __attribute__((always_inline)) {
-    power[i] = xsimd::bitwise_cast<float>(I(xsimd::bitwise_cast<std::int32_t>(power[i])) << 23);
+    power[i] = bits_as<float>(I(bits_as<std::int32_t>(power[i])) << 23);
     p[i] = Isa::madd(F(1.32647290e-3F), x[i], F(9.67151364e-3F));
   });
   constexpr float kCoefficients[] = {5.55073375e-2F, 2.40222421e-1F, 6.93146978e-1F, 1.0F};

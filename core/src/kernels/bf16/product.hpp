@@ -37,6 +37,37 @@ ATTN_INLINE void pair_row(index count, const std::uint16_t* from, index from_col
   }
 }
 
+/// Where row r of those that begin at `rows` has its half of their quads; rows of pairs are `row`
+/// apart, an even number.
+ATTN_INLINE Bf16Pair* quads_of_row(Bf16Pair* rows, index r, index row) noexcept {
+  return rows + r / 2 * 2 * row + r % 2 * 2;
+}
+
+/// Brings a row of bf16 numbers into its half of quads; an odd pair is followed by zeros.
+ATTN_INLINE void quad_row(index count, const std::uint16_t* from, index from_col,
+                          Bf16Pair* to) noexcept {
+  index k = 0;
+  if (from_col == 1) {
+    for (; k + 4 <= count; k += 4, to += 4) {
+      __builtin_memcpy(to, from + k, 2 * sizeof(Bf16Pair));
+    }
+  }
+  const auto at = [&](index i) { return i < count ? from[i * from_col] : std::uint16_t{0}; };
+  for (; k < count; k += 4, to += 4) {
+    to[0] = {at(k), at(k + 1)};
+    to[1] = {at(k + 2), at(k + 3)};
+  }
+}
+
+/// Rounds a row of at most 2 · kDepthBlock floats to bf16, and brings it into its half of quads.
+template <class Isa>
+ATTN_INLINE void round_quad_row(index count, const float* from, index from_col,
+                                Bf16Pair* to) noexcept {
+  Bf16Pair pairs[kDepthBlock + kWidth<Isa>];
+  round_row<Isa>(count, from, from_col, pairs);
+  quad_row(round_up(count, 4), reinterpret_cast<const std::uint16_t*>(pairs), 1, to);
+}
+
 template <class Isa>
 index bf16_product_scratch(index depth) noexcept {
   return product_scratch<Isa>((depth + 1) / 2);
@@ -47,14 +78,18 @@ void bf16_product(const Bf16ProductArgs& p, float* scratch) noexcept {
   const index pairs = (p.depth + 1) / 2;
   [[maybe_unused]] const TileSession<Isa> session(tile_height(p.rows));
   constexpr index kWhole = kTiles<Isa> ? 2 * kTileEdge : 2;
-  const bool copies = p.a || p.a_col != 1 || p.a_row % 2 != 0 || p.depth % kWhole != 0 ||
-                      p.a_row % (2 * kCacheAlias) == 0;
+  const bool copies = kQuads<Isa> || p.a || p.a_col != 1 || p.a_row % 2 != 0 ||
+                      p.depth % kWhole != 0 || p.a_row % (2 * kCacheAlias) == 0;
   const auto copy_rows = [&](const ProductBlock& block, Bf16Pair* copy, index row) {
     // The last pair may have one number.
     const index count = std::min(2 * block.depth, p.depth - 2 * block.k);
     for (index r = 0; r < block.rows; ++r) {
       const index from = (block.row + r) * p.a_row + 2 * block.k * p.a_col;
-      if (p.a) {
+      if constexpr (kQuads<Isa>) {
+        Bf16Pair* const to = quads_of_row(copy, r, row);
+        p.a ? round_quad_row<Isa>(count, p.a + from, p.a_col, to)
+            : quad_row(count, p.bf16_a + from, p.a_col, to);
+      } else if (p.a) {
         round_row<Isa>(count, p.a + from, p.a_col, copy + r * row);
       } else {
         pair_row(count, p.bf16_a + from, p.a_col, copy + r * row);

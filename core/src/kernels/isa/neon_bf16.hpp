@@ -1,0 +1,52 @@
+#pragma once
+
+#include "kernels/isa/neon.hpp"
+
+namespace attn::kernels {
+namespace {
+
+/// Products by bfmmla, and by bfdot where one row has one column. Both add a·b of the first numbers
+/// of two pairs and of the second ones, and that sum to c; bfmmla does so for one pair of its
+/// quads, then for the other. Each of these sums is rounded to odd: where it is not exact, the one
+/// of its two neighbours is taken whose last bit is set. They take and give zeros for subnormal
+/// numbers. (FPCR.EBF would ask for something else; it is 0, unless a program sets it.)
+struct Bf16Isa : Isa {
+  using FloatIsa = Isa;
+  static constexpr InstructionSet kInstructionSet = InstructionSet::kNeonBf16;
+  // 24 registers of sums, four of B and one or two of A: of columns and of rows a multiple of two,
+  // and of columns no more than a panel has.
+  static constexpr int kRows = 12;
+  static constexpr int kVectors = 2;
+  static constexpr int kScoreRows = kRows;
+  static constexpr int kScoreVectors = kVectors;
+  static constexpr int kSoftmaxVectors = 2;
+  static constexpr int kValueRows = kRows;
+
+  // Written as an instruction: of numbers that are all 1, GCC 12 makes float16 ones.
+  static ATTN_INLINE F dot(F a, F b, F c) noexcept {
+    float32x4_t sum = c;
+    __asm__("bfdot %0.4s, %1.8h, %2.8h" : "+w"(sum) : "w"(float32x4_t(a)), "w"(float32x4_t(b)));
+    return F(sum);
+  }
+  static ATTN_INLINE F dot_quads(F a, F b, F c) noexcept {
+    return F(vbfmmlaq_f32(c, numbers_of(a), numbers_of(b)));
+  }
+  using Isa::narrow;
+  static ATTN_INLINE F narrow(F a, F b) noexcept {
+    return F(vreinterpretq_f32_bf16(vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(a), b)));
+  }
+  static ATTN_INLINE F pair(F a, F b) noexcept {
+    return F(vreinterpretq_f32_u16(vzip1q_u16(rounded(a), rounded(b))));
+  }
+
+ private:
+  static ATTN_INLINE bfloat16x8_t numbers_of(float32x4_t x) noexcept {
+    return vreinterpretq_bf16_f32(x);
+  }
+  static ATTN_INLINE uint16x8_t rounded(float32x4_t x) noexcept {
+    return vreinterpretq_u16_bf16(vcvtq_low_bf16_f32(x));
+  }
+};
+
+}  // namespace
+}  // namespace attn::kernels
