@@ -1,6 +1,6 @@
 // The test suites: what each needs, builds and runs.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { arch, availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
@@ -30,12 +30,13 @@ import { command, CommandError, findChromium, SetupError } from '../wasm/toolcha
  */
 
 export const kReportFolder = join(kBuildFolder, 'reports');
+const kCountingReporter = './tests/countingReporter.js';
 const kTestTimeoutSeconds = 300;
 /** A file opens dozens of pages, one after the other. */
 const kBrowserTimeoutSeconds = 900;
 /** Projects that use attn by its sources compile it whole, one after the other. */
 const kConsumerTimeoutSeconds = 1800;
-const kShardTimeout = 90 * 60 * 1000;
+const kSuiteTimeout = 90 * 60 * 1000;
 const kMaxOutput = 100 * 1024 * 1024;
 
 /** @type {RequirementName[]} */
@@ -66,26 +67,11 @@ const kAsan = {
   settings: { CXX: 'clang++-19' },
   inHalves: true,
 };
-const kTsan = { settings: { CXX: 'clang++-19', TSAN_OPTIONS: 'halt_on_error=1' } };
-// To valgrind a long double is a double: results cannot be compared with references in extended
-// precision, and only what it finds itself counts.
-const kMemcheck = {
-  // Sweeps over millions of floats take long and show it nothing new.
-  filter: `${kOneInstructionSet}:${kSameEverywhere}:Exp2NonpositiveTest.*:*accurate_as_stated*`,
-  foundNothing: /ERROR SUMMARY: 0 errors /,
-  through: [
-    'valgrind',
-    '--error-exitcode=1',
-    '--leak-check=full',
-    '--errors-for-leak-kinds=definite',
-    '--num-callers=30',
-    // Threads that wait for others would else keep them from running.
-    '--fair-sched=yes',
-    // The tests have an operator new of their own, which throws; valgrind's ends the program.
-    '--soname-synonyms=somalloc=nouserintercepts',
-  ],
+const kTsan = {
+  settings: { CXX: 'clang++-19', TSAN_OPTIONS: 'halt_on_error=1' },
+  target: 'attn_tests',
+  inHalves: true,
 };
-
 /** @type {Suite[]} */
 const kAllSuites = [
   { name: 'format', needs: ['clangFormat'], run: checks(formatCpp, formatJavaScript) },
@@ -107,19 +93,19 @@ const kAllSuites = [
   {
     name: 'tsan',
     needs: [...kNativeNeeds, 'clang'],
-    run: googleTestShards('tsan', { ...kTsan, filter: `${kOneInstructionSet}:${kSameEverywhere}` }),
+    run: googleTest('tsan', { ...kTsan, filter: `${kOneInstructionSet}:${kSameEverywhere}` }),
   },
   {
     name: 'tsan-whole',
     needs: [...kNativeNeeds, 'clang'],
     onRequest: true,
-    run: googleTestShards('tsan', kTsan),
+    run: googleTest('tsan', kTsan),
   },
   {
     name: 'memcheck',
     needs: [...kNativeNeeds, 'valgrind'],
     onRequest: true,
-    run: googleTestShards('release', kMemcheck),
+    run: memcheck,
   },
   {
     name: 'consumer',
@@ -215,104 +201,91 @@ function googleTest(preset, options = {}) {
     step('building');
     await cmakeBuild(preset, [target], env);
     step('testing');
-    const report = join(kReportFolder, `${[preset, variant].filter(Boolean).join('-')}.xml`);
-    const args = ['--preset', preset, '--output-junit', report, '--no-tests=error'];
+    const reports = makeReportFolder([preset, variant].filter(Boolean).join('-'));
+    const args = ['--preset', preset, '--no-tests=error'];
     // Variants of one build are told apart by how their tests' names begin.
     if (variant) args.push('--tests-regex', `^${variant}[.]`);
     args.push('--parallel', '2', '--timeout', `${kTestTimeoutSeconds}`);
-    args.push('--test-output-size-passed', `${kMaxOutput}`);
     args.push('--test-output-size-failed', `${kMaxOutput}`);
     if (inHalves) Object.assign(env, { ATTN_TEST_SHARDS: '2' });
-    const output = await outputOf('ctest', args, { ...env, GTEST_FILTER: filter });
-    const passedTests = /^\[ RUN {6}\].*\n\[ {7}OK \].*\n/gm;
-    return { ...countGoogleTests(readReport(report)), output: output.replace(passedTests, '') };
+    Object.assign(env, { ATTN_TEST_REPORTS: reports, GTEST_FILTER: filter, GTEST_BRIEF: '1' });
+    const { code, output } = await outcomeOf('ctest', args, env);
+    return { ...countGoogleTests(reports, code !== 0), output };
   };
 }
 
 /**
- * A suite of a preset's native GoogleTest program, run once in two halves, side by side: for what
- * takes long to start.
- * @param {string} preset
- * @param {object} options
- * @param {string[]} [options.through]  a program, with arguments, that runs it
- * @param {RegExp} [options.foundNothing]  what that one says then; tests that fail count as skipped
- * @param {string} [options.filter]  GoogleTest's
- * @param {Record<string, string>} [options.settings]  further environment variables
- * @returns {Suite['run']}
+ * A suite of what valgrind finds in the native GoogleTest program, in two halves, side by side.
+ * @type {Suite['run']}
  */
-function googleTestShards(preset, { through = [], foundNothing, filter = '*', settings }) {
-  return async (step, commonEnv) => {
-    const env = { ...commonEnv, ...settings };
-    step('building');
-    await cmakeBuild(preset, ['attn_tests'], env);
-    step('testing');
-    const shards = [0, 1].map((shard) => {
-      const test = join(kBuildFolder, preset, 'tests/native/attn_tests');
-      const [program, ...args] = [...through, test, '--gtest_brief=1', `--gtest_filter=${filter}`];
-      const half = { GTEST_TOTAL_SHARDS: '2', GTEST_SHARD_INDEX: `${shard}` };
-      return command(program, args, {
-        cwd: kRoot,
-        env: { ...env, ...half },
-        timeoutMs: kShardTimeout,
-      });
-    });
-    const total = { passed: 0, failed: 0, skipped: 0, output: '' };
-    for (const ended of await Promise.allSettled(shards)) {
-      const failed = ended.status === 'rejected';
-      if (failed && !(ended.reason instanceof CommandError)) throw ended.reason;
-      const output = failed ? ended.reason.message : ended.value;
-      const counts = countTests(output);
-      if (foundNothing?.test(output)) {
-        counts.skipped += counts.failed;
-        counts.failed = 0;
-      } else if (failed || counts.passed === 0) {
-        // What a sanitizer finds ends the program, or fails no test.
-        counts.failed ||= 1;
+async function memcheck(step, env) {
+  step('building');
+  await cmakeBuild('release', ['attn_tests'], env);
+  step('testing');
+  const reports = makeReportFolder('memcheck');
+  const kFound = 99;
+  const args = [
+    `--error-exitcode=${kFound}`,
+    '--leak-check=full',
+    '--errors-for-leak-kinds=definite',
+    '--num-callers=30',
+    // Threads that wait for others would else keep them from running.
+    '--fair-sched=yes',
+    // The tests have an operator new of their own, which throws; valgrind's ends the program.
+    '--soname-synonyms=somalloc=nouserintercepts',
+    join(kBuildFolder, 'release/tests/native/attn_tests'),
+    '--gtest_brief=1',
+    // Sweeps over millions of floats take long and show it nothing new.
+    `--gtest_filter=${kOneInstructionSet}:${kSameEverywhere}:Exp2NonpositiveTest.*:*accurate_as_stated*`,
+  ];
+  const halves = await Promise.all(
+    [0, 1].map((half) =>
+      outcomeOf('valgrind', args, {
+        ...env,
+        GTEST_TOTAL_SHARDS: '2',
+        GTEST_SHARD_INDEX: `${half}`,
+        GTEST_OUTPUT: `json:${join(reports, `${half}.json`)}`,
+      }),
+    ),
+  );
+  const ended = halves.every(({ code }) => code === 0 || code === 1);
+  const { passed, failed, skipped } = countGoogleTests(reports, !ended);
+  const output = halves.map((half) => half.output).join('');
+  // To valgrind a long double is a double: results cannot be compared with references in extended
+  // precision, and only what it finds itself counts.
+  return ended
+    ? { passed, failed: 0, skipped: skipped + failed, output }
+    : { passed, failed: Math.max(failed, 1), skipped, output };
+}
+
+/** @param {string} name */
+function makeReportFolder(name) {
+  const folder = join(kReportFolder, name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+/**
+ * Adds up the reports of GoogleTest's programs. A program that ended before it could write one, or
+ * that is none of GoogleTest's, shows in `hasFailed` alone, and counts as one test.
+ * @param {string} folder
+ * @param {boolean} hasFailed
+ */
+function countGoogleTests(folder, hasFailed) {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  for (const file of readdirSync(folder)) {
+    const report = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+    for (const { testsuite } of report.testsuites) {
+      for (const { result, failures } of testsuite) {
+        if (failures) counts.failed += 1;
+        else if (result === 'COMPLETED') counts.passed += 1;
+        else counts.skipped += 1;
       }
-      addCounts(total, counts);
-      if (counts.failed > 0) total.output += output;
     }
-    return total;
-  };
-}
-
-/**
- * What GoogleTest says at its end.
- * @param {string} output
- */
-function countTests(output) {
-  const count = (/** @type {string} */ word) =>
-    Number(output.match(new RegExp(`^\\[ *${word} *\\] (\\d+) tests?[.,]`, 'm'))?.[1] ?? 0);
-  return { passed: count('PASSED'), failed: count('FAILED'), skipped: count('SKIPPED') };
-}
-
-/**
- * @param {{ passed: number, failed: number, skipped: number }} total
- * @param {{ passed: number, failed: number, skipped: number }} counts
- */
-function addCounts(total, { passed, failed, skipped }) {
-  total.passed += passed;
-  total.failed += failed;
-  total.skipped += skipped;
-}
-
-/**
- * Adds up what the programs that CTest ran say about their tests. A program that is none of
- * GoogleTest's, or that ended before it could say anything, counts as one test.
- * @param {string} report  as ctest --output-junit writes it
- */
-function countGoogleTests(report) {
-  const total = { passed: 0, failed: 0, skipped: 0 };
-  for (const [testcase, status] of report.matchAll(
-    /<testcase [^>]*status="(\w+)".*?<\/testcase>/gs,
-  )) {
-    const counts = countTests(testcase);
-    if (status === 'fail') counts.failed ||= 1;
-    else if (counts.passed + counts.skipped === 0) counts.passed = 1;
-    addCounts(total, counts);
   }
-  if (total.passed + total.failed === 0) total.failed = 1;
-  return total;
+  if (counts.failed === 0 && (hasFailed || counts.passed === 0)) counts.failed = 1;
+  return counts;
 }
 
 /**
@@ -339,28 +312,20 @@ function nodeTest(
     await build(env);
     step('testing');
     const files = folders.flatMap(testFilesIn);
-    const report = join(kReportFolder, `${name}.tap`);
-    const reporters = { spec: 'stdout', tap: report };
+    const report = join(makeReportFolder(name), 'counts.json');
+    const reporters = { spec: 'stdout', [kCountingReporter]: report };
     const args = ['--test', `--test-timeout=${timeoutSeconds * 1000}`];
     args.push(`--test-concurrency=${atOnce}`);
     for (const [reporter, destination] of Object.entries(reporters)) {
       args.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`);
     }
     if (files.length === 0) throw new SetupError(`No *.test.js in ${folders.join(', ')}.`);
-    const output = await outputOf(process.execPath, [...nodeFlags(), ...args, ...files], {
+    const { output } = await outcomeOf(process.execPath, [...nodeFlags(), ...args, ...files], {
       ...env,
       CHROMIUM: findChromium() ?? '',
     });
-    const count = (/** @type {string} */ name) =>
-      Number(readReport(report).match(new RegExp(`^# ${name} (\\d+)$`, 'm'))?.[1] ?? NaN);
-    const [passed, failed, skipped] = [
-      count('pass'),
-      count('fail') + count('cancelled'),
-      count('skipped') + count('todo'),
-    ];
-    if (Number.isNaN(passed + failed + skipped))
-      return { passed: 0, failed: 1, skipped: 0, output };
-    return { passed, failed, skipped, output };
+    const counts = existsSync(report) && readFileSync(report, 'utf8');
+    return { ...(counts ? JSON.parse(counts) : { passed: 0, failed: 1, skipped: 0 }), output };
   };
 }
 
@@ -421,23 +386,20 @@ async function svelteCheck() {
 }
 
 /**
- * What a test program prints, whether its tests pass or not: its report says which.
+ * How a test program ends and what it prints, whether its tests pass or not.
  * @param {string} program
  * @param {string[]} args
  * @param {Record<string, string>} env
+ * @returns {Promise<{ code: number | undefined, output: string }>}
  */
-async function outputOf(program, args, env) {
+async function outcomeOf(program, args, env) {
   try {
-    return await command(program, args, { cwd: kRoot, env });
+    const output = await command(program, args, { cwd: kRoot, env, timeoutMs: kSuiteTimeout });
+    return { code: 0, output };
   } catch (error) {
-    if (error instanceof CommandError) return error.message;
+    if (error instanceof CommandError) return { code: error.code, output: error.message };
     throw error;
   }
-}
-
-/** @param {string} file */
-function readReport(file) {
-  return existsSync(file) ? readFileSync(file, 'utf8') : '';
 }
 
 /** @param {string} folder */

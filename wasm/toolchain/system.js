@@ -72,6 +72,15 @@ const kMaxLine = 200;
 /** A program failed; the message ends with the program's output. */
 export class CommandError extends SetupError {
   name = 'CommandError';
+
+  /**
+   * @param {string} message
+   * @param {number} [code]  with which it ended, if it ended by itself
+   */
+  constructor(message, code) {
+    super(message);
+    this.code = code;
+  }
 }
 
 /**
@@ -97,17 +106,21 @@ export function command(program, args, { cwd, env = {}, timeoutMs = 30 * 60 * 10
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text) => (output += text));
     }
-    const fail = (/** @type {string} */ reason) => {
+    /**
+     * @param {string} reason
+     * @param {number | null} [code]
+     */
+    const fail = (reason, code) => {
       clearTimeout(timeout);
       const line = [program, ...args].join(' ');
       const start = line.length > kMaxLine ? `${line.slice(0, kMaxLine)} …` : line;
-      reject(new CommandError(`${start}: ${reason}\n${output}`));
+      reject(new CommandError(`${start}: ${reason}\n${output}`, code ?? undefined));
     };
     child.on('error', (error) => fail(error.message));
     child.on('close', (code, signal) => {
       clearTimeout(timeout);
       if (code === 0) resolve(output);
-      else fail(signal ? `ended by ${signal}` : `exit code ${code}`);
+      else fail(signal ? `ended by ${signal}` : `exit code ${code}`, code);
     });
   });
 }
