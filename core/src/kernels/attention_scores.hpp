@@ -1,7 +1,8 @@
 #pragma once
 
-// What happens to a row of scores between q·k and the softmax, and to the weights after it. Shared
-// by all ways of attending.
+// What happens to scores between q·k and the softmax, and to the weights after it: along a row, the
+// keys of one query, but for ranges of keys. Shared by all ways of attending, and by the backward
+// pass.
 
 #include <algorithm>
 #include <cstdint>
@@ -81,6 +82,27 @@ ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index
   const index end = std::clamp<index>(head.key_end[row] - key0, begin, keys);
   for (index j = 0; j < begin; ++j) scores[j] = kMinusInfinity;
   for (index j = end; j < round_up(keys, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
+}
+
+/// Sets scores of a tile (keys from key0 on × queries) to −∞ that are outside the ranges of keys of
+/// queries [first, last), in whole vectors.
+template <class Isa>
+ATTN_INLINE void exclude_by_range(const std::int32_t* key_begin, const std::int32_t* key_end,
+                                  index first, index last, index key0, index keys, float* tile,
+                                  index tile_row) noexcept {
+  using F = Floats<Isa>;
+  using I = xsimd::as_integer_t<F>;
+  for (index i = first; i < last; i += kWidth<Isa>) {
+    const I begin = I::load_unaligned(key_begin + i);
+    const I end = I::load_unaligned(key_end + i);
+    for (index j = 0; j < keys; ++j) {
+      const I key(static_cast<std::int32_t>(key0 + j));
+      float* scores = tile + j * tile_row + i;
+      xsimd::select(xsimd::batch_bool_cast<float>((key < begin) | (key >= end)), F(kMinusInfinity),
+                    F::load_unaligned(scores))
+          .store_unaligned(scores);
+    }
+  }
 }
 
 /// scores_j = c · tanh(scores_j / c), in whole vectors.

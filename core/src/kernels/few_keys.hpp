@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/attention.hpp"
+#include "kernels/attention_block.hpp"
 
 namespace attn::kernels {
 

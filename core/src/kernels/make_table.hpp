@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/activation.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/elements.hpp"
 #include "kernels/elementwise.hpp"

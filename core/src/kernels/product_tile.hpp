@@ -47,7 +47,7 @@ ATTN_INLINE void finish_sums(Floats<Isa> sum, float* target, const float* row_fa
 
 /// Sums[Rows × Vectors·width] = A[Rows × depth] · B[depth × Vectors·width], into C.
 ///
-/// TileElement (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth;
+/// Element (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth;
 /// row r of C at c + r·c_row, contiguous. `row_factor` holds the factors per row. Each sum is
 /// formed over k in order, one multiply-add after the other, so its bits do not depend on Rows and
 /// Vectors. Where products are those of pairs, all of A, B and depth is counted in pairs.
@@ -194,6 +194,20 @@ template <class Isa>
 ATTN_INLINE const TileElement<Isa>* packed_column(const TileElement<Isa>* packed, index depth,
                                                   index col) noexcept {
   return packed + col / kPanelWidth * kPanelWidth * depth + col % kPanelWidth;
+}
+
+/// Calls body(col, vectors) for so many columns in tiles of kVectors vectors, and then of smaller
+/// powers of two.
+template <class Isa, int kVectors, class Body>
+ATTN_INLINE void for_columns(index cols, Body&& body, index col = 0) noexcept {
+  constexpr index kGroup = kVectors * kWidth<Isa>;
+  for (; col + kGroup <= cols; col += kGroup) {
+    body(col, std::integral_constant<int, kVectors>{});
+  }
+  if constexpr (kVectors > 1) {
+    constexpr int kSmaller = static_cast<int>(std::bit_floor(static_cast<unsigned>(kVectors - 1)));
+    if (col < cols) for_columns<Isa, kSmaller>(cols, body, col);
+  }
 }
 
 }  // namespace attn::kernels

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/attention_row.hpp"
 #include "kernels/bf16/product.hpp"
 #include "kernels/bf16/tiles.hpp"
 #include "kernels/transpose.hpp"
@@ -208,22 +207,6 @@ ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index ro
       weights[v] = Isa::dot(pair, ones, weights[v]);
     });
   }
-}
-
-/// Attends query `row` by itself, in float32.
-template <class Isa>
-void attend_widened_row(const Bf16AttentionHead& head, index row, float* memory) noexcept {
-  const RowScratch<Isa> scratch(head, memory);
-  for (index d = 0; d < head.head_dim; ++d) {
-    scratch.query[d] = head.scale * widen(head.query[row * head.query_row + d * head.query_col]);
-  }
-  AttentionHead stored = head;
-  stored.stored_key = {ElementType::kBFloat16, head.key, head.key_row, nullptr, 0};
-  stored.stored_value = {ElementType::kBFloat16, head.value, head.value_row, nullptr, 0};
-  begin_row<Isa>(stored, head.sink, scratch.sums);
-  add_keys<Isa>(stored, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
-                scratch, scratch.sums);
-  finish_row<Isa>(stored, row, scratch.sums);
 }
 
 }  // namespace attn::kernels

@@ -161,7 +161,10 @@ void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
     for (index r = first_lane_; r < count_; ++r) {
       whole &= scratch_.key_begin[r] <= key0 && scratch_.key_end[r] >= key0 + keys;
     }
-    if (!whole) exclude_keys<Isa>(first_lane_, lanes_, key0, keys, scratch_);
+    if (!whole) {
+      exclude_by_range<Isa>(scratch_.key_begin, scratch_.key_end, first_lane_, lanes_, key0, keys,
+                            scratch_.weights, kBlockQueries);
+    }
   }
   if (steps_.dropout) {
     for (index r = 0; r < count_; ++r) {

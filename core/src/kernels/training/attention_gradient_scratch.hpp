@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/attention.hpp"
+#include "kernels/attention_scratch.hpp"
 #include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/training/attention_gradient_scratch.hpp"
+#include "kernels/transpose.hpp"
 
 namespace attn::kernels {
 
@@ -108,25 +109,6 @@ ATTN_INLINE void weigh(index keys, index col, const GradientScratch<Isa>& scratc
       xsimd::select(excluded, F(0.0F), p[v]).store_unaligned(weights + v * kW);
       xsimd::select(excluded, F(0.0F), p[v] * slope).store_unaligned(gradients + v * kW);
     });
-  }
-}
-
-/// Sets scores outside each query's range of keys to −∞, of the queries from `first` on.
-template <class Isa>
-void exclude_keys(index first, index lanes, index key0, index keys,
-                  const GradientScratch<Isa>& scratch) noexcept {
-  using F = Floats<Isa>;
-  using I = xsimd::as_integer_t<F>;
-  for (index i = first; i < lanes; i += kWidth<Isa>) {
-    const I begin = I::load_unaligned(scratch.key_begin + i);
-    const I end = I::load_unaligned(scratch.key_end + i);
-    for (index j = 0; j < keys; ++j) {
-      const I key(static_cast<std::int32_t>(key0 + j));
-      float* scores = scratch.weights + j * kBlockQueries + i;
-      xsimd::select(xsimd::batch_bool_cast<float>((key < begin) | (key >= end)), F(kMinusInfinity),
-                    F::load_unaligned(scores))
-          .store_unaligned(scores);
-    }
   }
 }
 

@@ -1,0 +1,106 @@
+#pragma once
+
+// What all ways of attending write in the end: outputs, and the stages of the scores that are asked
+// for.
+
+#include <cmath>
+
+#include "kernels/attention_scores.hpp"
+
+namespace attn::kernels {
+
+template <class Isa>
+ATTN_INLINE index value_cols(const AttentionHead& head) noexcept {
+  return round_up(head.value_dim, kLanes<Isa>);
+}
+/// Columns of the Shaw tables, in whole micro-kernel tiles.
+template <class Isa>
+ATTN_INLINE index relative_cols(const AttentionHead& head) noexcept {
+  return round_up(2 * head.max_distance + 1, Isa::kVectors * kWidth<Isa>);
+}
+
+/// Whether all of x is finite: x − x is 0 for a finite number and NaN otherwise.
+template <class Isa>
+ATTN_INLINE bool is_finite(const float* x, index count) noexcept {
+  using F = Floats<Isa>;
+  index c = 0;
+  F checks(0.0F);
+  for (; c + kWidth<Isa> <= count; c += kWidth<Isa>) {
+    const F value = F::load_unaligned(x + c);
+    checks += value - value;
+  }
+  float check = 0.0F;
+  for (; c < count; ++c) check += x[c] - x[c];
+  return check == 0.0F && xsimd::all(checks == F(0.0F));
+}
+
+/// values += Σ_c distances_c · a^V_c.
+template <class Isa>
+ATTN_INLINE void add_relative_values(const AttentionHead& head, const float* distances,
+                                     float* values) noexcept {
+  using F = Floats<Isa>;
+  const index cols = value_cols<Isa>(head);
+  for (index c = 0; c <= 2 * head.max_distance; ++c) {
+    const F weight(distances[c]);
+    const float* row = head.relative_values + c * cols;
+    for (index j = 0; j < cols; j += kWidth<Isa>) {
+      Isa::madd(weight, F::load_unaligned(row + j), F::load_unaligned(values + j))
+          .store_unaligned(values + j);
+    }
+  }
+}
+
+/// output = factor · values. Returns whether all of it is finite.
+template <class Isa>
+bool write_output(const AttentionHead& head, index row, const float* values,
+                  float factor) noexcept {
+  using F = Floats<Isa>;
+  float* output = head.output + row * head.output_row;
+  index c = 0;
+  // x − x is 0 for finite x and NaN otherwise.
+  float check = 0.0F;
+  F checks(0.0F);
+  if (head.output_col == 1) {
+    for (; c + kWidth<Isa> <= head.value_dim; c += kWidth<Isa>) {
+      const F value = F::load_unaligned(values + c) * F(factor);
+      checks += value - value;
+      value.store_unaligned(output + c);
+    }
+  }
+  for (; c < head.value_dim; ++c) {
+    const float value = values[c] * factor;
+    check += value - value;
+    output[c * head.output_col] = value;
+  }
+  return check == 0.0F && xsimd::all(checks == F(0.0F));
+}
+
+template <class Isa>
+ATTN_INLINE void store_row(const ScoreOutput& out, index row, index key0, index keys,
+                           const float* scores) noexcept {
+  copy_row<Isa>(keys, scores, 1, out.data + row * out.row + key0 * out.col, out.col);
+}
+
+/// Takes a row of scale · q·k to the stage that is asked for, and stores it.
+template <class Isa>
+void store_scores(const AttentionHead& head, const ScoreOutput& out, index row, index key0,
+                  index keys, const float* relative_products, float* scores) noexcept {
+  modify_scores<Isa>(head, row, key0, keys, relative_products, out.stage, scores);
+  store_row<Isa>(out, row, key0, keys, scores);
+}
+
+/// Stores a row of exponentials divided by `sum`, after dropout.
+template <class Isa>
+void store_weights(const AttentionHead& head, const ScoreOutput& out, index row, index key0,
+                   index keys, float sum, float* weights) noexcept {
+  if (std::isnan(sum)) {
+    // Excluded keys have weight 0 beside attended ones of NaN, too.
+    for (index j = 0; j < keys; ++j) {
+      if (!is_attended<Isa>(head, row, key0 + j)) weights[j] = 0.0F;
+    }
+  }
+  if (head.random_words) drop_weights<Isa>(head, row, key0, keys, weights);
+  store_row<Isa>(out, row, key0, keys, weights);
+}
+
+}  // namespace attn::kernels

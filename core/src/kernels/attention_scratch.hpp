@@ -1,0 +1,148 @@
+#pragma once
+
+// What a block of queries keeps on its way past the keys.
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/attention_row.hpp"
+#include "kernels/bf16/pairs.hpp"
+
+namespace attn::kernels {
+
+/// Queries of a block.
+inline constexpr index kBlockQueries = 48;
+/// The same by instruction set: with tiles groups of two by two of them.
+template <class Isa>
+inline constexpr index kQueries = kTiles<Isa> ? 4 * kTileEdge : kBlockQueries;
+/// Blocks that pass over the keys together, so that each tile of keys and values is fetched once
+/// for all of them.
+inline constexpr index kPassBlocks = 4;
+/// Tiles start at multiples of this from key 0 at least.
+template <class Isa>
+inline constexpr index kKeyStep = kTiles<Isa> ? 2 * kTileEdge : 16;
+
+/// Maxima below this can be taken off as exponents; what is beyond goes row by row.
+inline constexpr float kLargestExponent = 0x1p22F;
+
+/// A head as tiles read it.
+template <class Isa>
+using TileHead = std::conditional_t<kPairs<Isa>, Bf16AttentionHead, AttentionHead>;
+
+/// Elements of a query or a key.
+template <class Isa>
+constexpr index element_depth(index head_dim) noexcept {
+  return kPairs<Isa> ? pair_depth<Isa>(head_dim) : head_dim;
+}
+/// Rows of values in a tile of so many keys.
+template <class Isa>
+constexpr index element_keys(index keys) noexcept {
+  return kPairs<Isa> ? (keys + 1) / 2 : keys;
+}
+
+/// Queries [first, first + count) of a head.
+struct QueryBlock {
+  index first;
+  index count;
+  index lanes;  ///< count in whole vectors, or tiles
+  /// The keys that any of them may attend to; empty when none may.
+  index key_begin = 0;
+  index key_end = 0;
+};
+
+/// The scratch memory of one block of queries.
+template <class Isa>
+class BlockScratch {
+ public:
+  using Row = RowScratch<FloatIsa<Isa>>;
+  /// Whether scores take more steps than scale and exclusion by key ranges: these work on rows.
+  static bool works_on_rows(const AttentionHead& head) noexcept {
+    return head.mask || !scores_in_log2(head);
+  }
+  /// Whether log2 e can be folded into the queries: nothing is added to their products with keys.
+  static bool scores_in_log2(const AttentionHead& head) noexcept {
+    return !(head.softcap > 0 || head.bias || head.distance_bias || head.packed_relative_keys);
+  }
+
+  /// Floats between the rows of a tile that is transposed back to (queries × keys).
+  static constexpr index kScoreRow = Isa::kTileKeys + kPanelWidth;
+  /// Floats that a block needs for itself.
+  static index own_size(const AttentionHead& head) noexcept {
+    const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
+                           (head.relative_values ? relative_cols<Isa>(head) : 0);
+    return kQueries<Isa> * (element_depth<Isa>(head.head_dim) + value_cols<Isa>(head) + 4 +
+                            (kPairs<Isa> ? 1 : 0) + relative);
+  }
+  /// Floats that the blocks of a pass share.
+  static index shared_size(const AttentionHead& head) noexcept {
+    const index size = kQueries<Isa> * (Isa::kTileKeys + 1 + kScoreRow) + tile_pairs(head) +
+                       output_size(head) + Row::size(head);
+    return kTiles<Isa> ? round_up(size, kTileEdge) : size;
+  }
+  /// Of the paired values of a tile, twice, and of its keys.
+  static index tile_pairs(const AttentionHead& head) noexcept {
+    if (!kPairs<Isa>) return 0;
+    return 2 * element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head) +
+           Isa::kTileKeys * element_depth<Isa>(head.head_dim);
+  }
+  /// Of the outputs of a block, where they are kept transposed.
+  static index output_size(const AttentionHead& head) noexcept {
+    return kTiles<Isa> ? kQueries<Isa> * value_cols<Isa>(head) : 0;
+  }
+
+  BlockScratch(const AttentionHead& head, float* shared, float* own) noexcept {
+    const auto take = [](float*& memory, index count) {
+      float* result = memory;
+      memory += kQueries<Isa> * count;
+      return result;
+    };
+    tile = take(shared, Isa::kTileKeys);
+    factor = take(shared, 1);
+    rows = take(shared, kScoreRow);
+    if constexpr (kPairs<Isa>) {
+      value_pairs = reinterpret_cast<Bf16Pair*>(shared);
+      kept_pairs = value_pairs + element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head);
+      key_pairs = kept_pairs + element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head);
+      shared += tile_pairs(head);
+      outputs = shared;
+      shared += output_size(head);
+      total_weight = take(own, 1);
+    }
+    row_memory = shared;
+    queries = reinterpret_cast<TileElement<Isa>*>(take(own, element_depth<Isa>(head.head_dim)));
+    values = take(own, value_cols<Isa>(head));
+    max = take(own, 1);
+    sum = take(own, 1);
+    key_begin = reinterpret_cast<std::int32_t*>(take(own, 1));
+    key_end = reinterpret_cast<std::int32_t*>(take(own, 1));
+    if (head.packed_relative_keys) relative_products = take(own, relative_cols<Isa>(head));
+    if (head.relative_values) distances = take(own, relative_cols<Isa>(head));
+  }
+
+  float*
+      tile;  ///< Isa::kTileKeys × kQueries<Isa>: scores, then their exponentials, or pairs of them
+  TileElement<Isa>* queries;  ///< head_dim × kQueries<Isa>
+  float* values;  ///< kQueries<Isa> × value columns, with tiles transposed: unnormalised output
+  float* max;     ///< per query: an integer near the largest score so far, or −∞
+  float* sum;     ///< per query
+  float* factor;  ///< per query: what its sums are rescaled by
+  std::int32_t* key_begin;
+  std::int32_t* key_end;
+  float* rows;                         ///< kQueries<Isa> × kScoreRow
+  float* relative_products = nullptr;  ///< kQueries<Isa> × relative columns
+  float* distances = nullptr;  ///< kQueries<Isa> × relative columns: weights per clipped distance
+  float* row_memory;           ///< of a RowScratch
+  // Of pairs only.
+  Bf16Pair* value_pairs = nullptr;  ///< pairs of keys × value columns
+  Bf16Pair* kept_pairs = nullptr;   ///< the same with nothing of what a query may not attend to
+  Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, where they cannot be read in place
+  float* total_weight = nullptr;    ///< per query: sum of its weights as they are multiplied
+  float* outputs = nullptr;  ///< with tiles: values in rows; before that what is paired for them
+};
+
+template <class Isa>
+index attention_scratch(const AttentionHead& head) noexcept {
+  return BlockScratch<Isa>::shared_size(head) + kPassBlocks * BlockScratch<Isa>::own_size(head);
+}
+
+}  // namespace attn::kernels
