@@ -20,37 +20,7 @@
 
 namespace attn::kernels {
 
-/// The table of one instruction set. `Isa` provides:
-///   Arch               the xsimd architecture
-///   kInstructionSet    its name for the rest of the core
-///   kRows, kVectors    shape of the micro-kernel's tile in a product, in rows and vectors: as
-///   large
-///                      as the register file allows
-///   kScoreRows, kScoreVectors  the same for q·k: keys, and vectors of queries; a block of queries
-///                      is made of whole tiles
-///   kSoftmaxVectors    vectors of queries whose exponentials are taken side by side
-///   kValueRows         the same for weights·v: queries, with kVectors vectors of values
-///   kTileKeys          keys of a tile of scores. The order of sums depends on it, so it is not
-///   fitted
-///                      to the first-level cache of the machine: 128 where machines with the
-///                      instruction set have 48 KB as a rule and gain by it, else 64
-///   kSteps             steps of depth between the branches of a tile's loop: two spare
-///   instructions,
-///                      but with four GCC keeps a sum in memory, and with two so do the engines
-///                      that run WebAssembly, which load for both before they add
-///   load_columns(rows, col, columns)  columns col … col + 3 of as many rows as a vector has lanes;
-///                      where these are more than four
-///   madd(a, b, c)      a·b + c, for floats and doubles
-///   msub(a, b, c)      a·b − c, for doubles
-///   multiply_wide(a, b) the 64-bit products of the low halves of 64-bit lanes
-///   narrow(a, b)       two vectors of doubles rounded to one of floats
-///   at_least(x, low)   max(x, low) that keeps a NaN in x
-///   sum_lanes(x)       of as many vectors as they have lanes: the bits of xsimd's reduce_add of
-///   each;
-///                      where there is a faster way than one by one
-///   load_words(from)   as many 16-bit numbers as a vector has lanes, with zeros above them
-///   load_bytes(from)   as many bytes, with their signs
-///   load_float16(from), store_float16(x, to)  the same in float16; where there are instructions
+/// The table of one instruction set.
 template <class Isa>
 constexpr KernelTable make_table() noexcept {
   return {

@@ -16,6 +16,49 @@
 
 namespace attn::kernels {
 
+/// What an `Isa` derives from: the architecture as xsimd calls it, and its vectors.
+///
+/// An `Isa` provides beside them the shapes in which its kernels work:
+///   kInstructionSet    its name for the rest of the core
+///   kRows, kVectors    rows and vectors of the micro-kernel's tile in a product: as many as the
+///                      register file allows
+///   kScoreRows, kScoreVectors  the same for q·k: keys, and vectors of queries; a block of queries
+///                      is made of whole tiles
+///   kValueRows         the same for weights·v: queries, with kVectors vectors of values
+///   kSoftmaxVectors    vectors of queries whose exponentials are taken side by side
+///   kTileKeys          keys of a tile of scores. The order of sums depends on it, so it is not
+///                      fitted to the first-level cache of the machine: 128 where machines with the
+///                      instruction set have 48 KB as a rule and gain by it, else 64
+///   kSteps             steps of depth between the branches of a tile's loop: two spare
+///                      instructions, but with four GCC keeps a sum in memory, and with two so do
+///                      the engines that run WebAssembly, which load for both before they add
+/// and operations that xsimd lacks, or has in another way from one architecture to the next:
+///   madd(a, b, c)      a·b + c, for floats and doubles
+///   msub(a, b, c)      a·b − c, for doubles
+///   multiply_wide(a, b)  the 64-bit products of the low halves of 64-bit lanes
+///   narrow(a, b)       two vectors of doubles rounded to one of floats
+///   at_least(x, low)   max(x, low) that keeps a NaN in x
+///   load_words(from)   as many 16-bit numbers as a vector has lanes, with zeros above them
+///   load_bytes(from)   as many bytes, with their signs
+/// and these where there are faster instructions than the general way:
+///   load_columns(rows, col, columns)  columns col … col + 3 of as many rows as a vector has lanes;
+///                      has to be there where these are more than four
+///   divide(a, b)       a / b, correctly rounded
+///   sum_lanes(x)       of as many vectors as they have lanes: the bits of xsimd's reduce_add of
+///                      each
+///   load_float16(from), store_float16(x, to)  a vector of floats from float16 numbers, and back
+///   store_words(words, to), store_bytes(words, to)  the low halves of lanes, or their low bytes
+///   load_pair(from, seen)  two vectors at once, see isa/wasm_pair_loads.hpp
+template <class A>
+struct IsaVectors {
+  using Arch = A;
+  using F = xsimd::batch<float, Arch>;
+  using D = xsimd::batch<double, Arch>;
+  using W = xsimd::batch<std::uint64_t, Arch>;
+  using U = xsimd::batch<std::uint32_t, Arch>;
+  using I = xsimd::batch<std::int32_t, Arch>;
+};
+
 template <class Isa>
 using Floats = xsimd::batch<float, typename Isa::Arch>;
 

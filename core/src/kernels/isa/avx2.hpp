@@ -5,8 +5,7 @@
 namespace attn::kernels {
 namespace {
 
-struct Isa {
-  using Arch = xsimd::fma3<xsimd::avx2>;
+struct Isa : IsaVectors<xsimd::fma3<xsimd::avx2>> {
   static constexpr InstructionSet kInstructionSet = InstructionSet::kAvx2;
   static constexpr int kRows = 6;
   static constexpr int kVectors = 2;
@@ -16,11 +15,6 @@ struct Isa {
   static constexpr int kValueRows = 6;
   static constexpr index kTileKeys = 64;
   static constexpr int kSteps = 2;
-  using F = xsimd::batch<float, Arch>;
-  using D = xsimd::batch<double, Arch>;
-  using W = xsimd::batch<std::uint64_t, Arch>;
-  using U = xsimd::batch<std::uint32_t, Arch>;
-  using I = xsimd::batch<std::int32_t, Arch>;
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return xsimd::fma(a, b, c); }
