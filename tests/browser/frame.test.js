@@ -92,6 +92,21 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
   assert.ok(png.bytes.length > 20_000);
 });
 
+test('what stands below a picture is what the model in sight is like', async () => {
+  for (const at of ['transformer.next-word', 'transformer.encoder-block', 'self-attention.wall']) {
+    const page = await site.open(`#weights=learned&text=man+bites+dog&at=${at}`);
+    const figure = page.locator(`[id="${at.split('.')[1]}"]:not([aria-busy])`);
+    await figure.getByRole('button', { name: /^Export/ }).click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      figure.getByRole('button', { name: 'SVG', exact: true }).click(),
+    ]);
+    const svg = (await readFile(await download.path())).toString();
+    assert.match(svg, /of the language model · width 128 · 4 heads · rotary positions/, at);
+    await page.context().close();
+  }
+});
+
 test('a figure shows the programs that compute it, with the current values', async () => {
   const page = await site.open(`${weights}&heads=2&base=50`);
   await page.getByRole('button', { name: 'Code for What each token looks at' }).click();

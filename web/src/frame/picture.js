@@ -3,7 +3,7 @@
 
 import { creditOf } from './credit.js';
 import { canvasContext, drawnBox, drawnPseudo, paint, setAll, svgElement } from './pictureBoxes.js';
-import { PictureFonts } from './pictureFonts.js';
+import { familiesOf, PictureFonts } from './pictureFonts.js';
 
 /** @typedef {{ left: number, top: number, fonts: PictureFonts, clips: number }} Picture where it begins in the window */
 
@@ -44,7 +44,7 @@ function copyStyles(from, to, fonts, outer) {
     const opacity = name === 'fill' || name === 'stroke' ? `${name}-opacity` : name;
     if (!value || !(isNew(name) || isNew(opacity))) continue;
     if (inStyle.has(name)) css.push(`${name}:${value}`);
-    else to.setAttribute(name, value.replaceAll('"', "'"));
+    else to.setAttribute(name, name === 'font-family' ? familiesOf(value) : value);
   }
   for (const [name, usual] of others) {
     const value = style.getPropertyValue(name);
@@ -76,6 +76,21 @@ function keepLength(text, length) {
   if (length > 0) {
     setAll(text, { textLength: Math.round(100 * length) / 100, lengthAdjust: 'spacingAndGlyphs' });
   }
+}
+
+/**
+ * Cells as large as they are seen, twice over: many programs smooth what they enlarge, whatever it asks for.
+ * @param {HTMLCanvasElement} from
+ * @param {{ width: number, height: number }} box
+ */
+function enlarged(from, { width, height }) {
+  const canvas = document.createElement('canvas');
+  canvas.width = from.width * Math.max(1, Math.ceil((2 * width) / from.width));
+  canvas.height = from.height * Math.max(1, Math.ceil((2 * height) / from.height));
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+  context.imageSmoothingEnabled = false;
+  context.drawImage(from, 0, 0, canvas.width, canvas.height);
+  return canvas;
 }
 
 /** @param {Element} element @param {CSSStyleDeclaration} style */
@@ -115,7 +130,8 @@ function copy(element, into, picture) {
   if (element instanceof HTMLCanvasElement) {
     if (!element.width || !element.height) return;
     // With `href` the browser would load it at once, which the content security policy forbids.
-    const image = svgElement('image', { ...box, 'data-href': element.toDataURL() });
+    const pixels = style.imageRendering === 'pixelated' ? enlarged(element, box) : element;
+    const image = svgElement('image', { ...box, 'data-href': pixels.toDataURL() });
     setAll(image, { preserveAspectRatio: 'none', 'image-rendering': style.imageRendering });
     into.append(image);
     return;
@@ -203,7 +219,7 @@ function copyText(node, style, end, into, picture) {
         y: snapped(top + above) - picture.top,
         ...paint('fill', style.color),
       },
-      ...{ 'font-family': style.fontFamily.replaceAll('"', "'"), 'font-size': style.fontSize },
+      ...{ 'font-family': familiesOf(style.fontFamily), 'font-size': style.fontSize },
       ...{ 'font-style': style.fontStyle, 'font-weight': style.fontWeight },
       ...{ 'letter-spacing': style.letterSpacing, 'xml:space': 'preserve' },
       'text-decoration': style.textDecorationLine === 'line-through' ? 'line-through' : 'none',
@@ -296,7 +312,7 @@ function drawn(element, { heading, figure, around, description, paper }) {
   }
 
   fonts.add(style);
-  const family = style.fontFamily.replaceAll('"', "'");
+  const family = familiesOf(style.fontFamily);
   const title = svgElement('text', {
     ...{ x: margin, y: margin + 15, ...paint('fill', page.color) },
     ...{ 'font-family': family, 'font-size': style.fontSize, 'font-weight': style.fontWeight },

@@ -32,6 +32,18 @@ export class PictureFonts {
   }
 }
 
+/**
+ * The families of a text, and after the page's own those of office programs that are about as wide: many
+ * programs do not read the fonts that a picture brings along.
+ * @param {string} css
+ */
+export function familiesOf(css) {
+  const [first, ...others] = css.replaceAll('"', "'").split(/, */);
+  if (first.includes('KaTeX')) return `${first}, 'Times New Roman', 'Liberation Serif', serif`;
+  const like = ['Calibri', 'Carlito', 'Arial', "'Liberation Sans'", "'DejaVu Sans Condensed'"];
+  return [first, ...(first.includes('Source Sans') ? like : []), ...others].join(', ');
+}
+
 /** @param {string} family */
 const unquoted = (family) => family.trim().replace(/^["']|["']$/g, '');
 

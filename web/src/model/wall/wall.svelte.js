@@ -31,6 +31,11 @@ export class Wall {
     this.#work = work;
   }
 
+  /** What it is of. */
+  get live() {
+    return this.#work.live;
+  }
+
   /** An attachment to what shows it. Out of sight, nothing is computed. */
   follow = () => {
     const key = this.#key;
