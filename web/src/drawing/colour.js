@@ -16,6 +16,7 @@ import { bisectCenter } from 'd3-array';
  * @property {[number, number]} domain values of the first and the last entry
  * @property {[number, number]} [shown] the part of the domain that a legend shows, if not all: a signed
  *   map has both signs equally strong, though the values may be mostly of one
+ * @property {boolean} [beyond] whether some values are outside the domain
  * @property {boolean} [log] whether equal ratios rather than equal steps are equal distances in
  *   colour; both ends of the domain are then above zero
  */

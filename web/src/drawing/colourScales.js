@@ -1,6 +1,6 @@
 import { theme } from '../state/theme.svelte.js';
 import { colourMaps } from './colour.js';
-import { largestMagnitude } from './matrix.js';
+import { largestMagnitude, magnitudeOf } from './matrix.js';
 
 /** @typedef {import('./colour.js').ColourScale} ColourScale */
 
@@ -33,6 +33,27 @@ const largestOf = (reaches) =>
 export function symmetricScale(...reaches) {
   const largest = largestOf(reaches);
   return { map: colourMaps(theme.dark).signed, domain: [-largest, largest] };
+}
+
+/** The share of the values that a scale reaches to, where few are far larger than the others. */
+const kMost = 0.98;
+
+/**
+ * Both signs equally strong, as far as nearly all values of all: in a layer that has learned, a few columns are
+ * far larger than the rest, which would be as pale as the paper beside them. Those take the colours of the ends.
+ * @param {...{ data: Float32Array, largest?: number }} matrices
+ * @returns {ColourScale}
+ */
+export function typicalScale(...matrices) {
+  const largest = largestOf(matrices);
+  const most = magnitudeOf(
+    matrices.map(({ data }) => data),
+    kMost,
+    largest,
+  );
+  // Where the largest is not far off, nothing is left out.
+  if (!(most > 0 && most < largest / 2)) return symmetricScale(largest);
+  return { map: colourMaps(theme.dark).signed, domain: [-most, most], beyond: true };
 }
 
 /**

@@ -41,6 +41,27 @@ export function largestMagnitude(data) {
   return largest;
 }
 
+/**
+ * A |value| that at least such a share of all values do not exceed, within 1/1000 of the largest.
+ * @param {readonly Float32Array[]} all
+ * @param {number} share
+ * @param {number} largest of them
+ */
+export function magnitudeOf(all, share, largest) {
+  const steps = 1000;
+  const counts = new Uint32Array(steps + 1);
+  let total = 0;
+  for (const data of all) {
+    total += data.length;
+    for (let i = 0; i < data.length; i++)
+      counts[Math.ceil((Math.abs(data[i]) / largest) * steps)] += 1;
+  }
+  let step = 0;
+  for (let count = counts[0]; count < share * total && step < steps; count += counts[step])
+    step += 1;
+  return (step / steps) * largest;
+}
+
 /** Most rows and columns that are drawn one by one: of more, each is less than a pixel. */
 const mostDrawn = 512;
 

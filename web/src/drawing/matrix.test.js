@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { coarse } from './matrix.js';
+import { coarse, magnitudeOf } from './matrix.js';
 
 test('a matrix is drawn by the strongest of each group of cells', () => {
   const data = Float32Array.of(1, -2, 0, 3, 0, 1, -Infinity, 0, 0, 0, 0.5, -0.25);
@@ -14,4 +14,11 @@ test('a matrix is drawn by the strongest of each group of cells', () => {
 
 test('one that is small enough is drawn as it is', () => {
   assert.equal(coarse({ data: new Float32Array(6), rows: 2, columns: 3 }, 3), undefined);
+});
+
+test('few values that are far larger than the others are beyond the magnitude of most', () => {
+  const data = Float32Array.from({ length: 1000 }, (_, i) => (i % 2 ? -1 : 1) * (i < 10 ? 500 : 1));
+  assert.equal(magnitudeOf([data.subarray(0, 300), data.subarray(300)], 0.98, 500), 1);
+  assert.equal(magnitudeOf([data], 1, 500), 500);
+  assert.equal(magnitudeOf([new Float32Array(4)], 0.98, 0), 0);
 });
