@@ -21,7 +21,7 @@ test('each chapter asks, lets the reader guess, names its sources, and leaves a 
   for (const chapter of chapters) {
     const page = await site.open(`#at=${chapter}`);
     const here = page.locator(`[id="${chapter}"]`);
-    assert.match(await here.locator('.question p').first().innerText(), /\?$/, chapter);
+    assert.match(await here.locator('.question').first().innerText(), /\?$/, chapter);
     assert.match(await here.locator('.takeaway').innerText(), /^To take away\s+\S.*\.$/s, chapter);
     assert.ok((await here.getByRole('list', { name: 'Sources' }).count()) > 0, chapter);
     const guess = here.locator('[data-predict]').first();
@@ -46,7 +46,7 @@ test('a guess stays while the page is open, and another one may be made', async 
   await guess.getByRole('button', { name: /^A little/ }).click();
   await guess.getByText('Near and far do not exist').waitFor();
   const answer = await guess.getByRole('status').innerText();
-  const [, mantissa, power] = /by more than ([\d.]+) · 10(−\d+)/.exec(answer) ?? [];
+  const [, mantissa, power] = /by more than ([\d.]+)\s·\s10(−\d+)/.exec(answer) ?? [];
   assert.ok(Number(mantissa) * 10 ** numberOf(power) < 1e-5, answer);
   await page.evaluate(() => (location.hash = '#at=order&text=man+bites+dog'));
   await becomes(() => guess.locator('[aria-pressed="true"]').count(), 1);

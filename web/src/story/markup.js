@@ -32,6 +32,13 @@ export function piecesOf(prose) {
   return pieces;
 }
 
+/**
+ * A short formula stays on one line: `3 + 2`, `d = 32`.
+ * @param {string} text
+ */
+export const tied = (text) =>
+  text.replace(/(?<=(?:^|[\s(])\S{1,7}) ([+−=·×]) (?=\S{1,7}(?:\s|$))/g, '\u00a0$1\u00a0');
+
 /** As it is read aloud. @param {string} prose */
 export const plain = (prose) =>
   piecesOf(prose)

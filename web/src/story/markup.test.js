@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 
 import { glossary } from './glossary.js';
-import { piecesOf, plain } from './markup.js';
+import { piecesOf, plain, tied } from './markup.js';
 
 test('prose is cut into what is stressed, explained, lowered, raised, code and the rest', () => {
   assert.deepEqual(piecesOf('a *word*, its [keys|key] W_{q} at 2^{24}: `x`'), [
@@ -20,6 +20,14 @@ test('prose is cut into what is stressed, explained, lowered, raised, code and t
     { kind: 'code', text: 'x' },
   ]);
   assert.equal(plain('a *word* of [keys|key]'), 'a word of keys');
+});
+
+test('a short formula is not broken at the end of a line', () => {
+  const shown = (/** @type {string} */ text) => tied(text).replaceAll('\u00a0', '_');
+  assert.equal(shown('2 + 3 is 3 + 2.'), '2_+_3 is 3_+_2.');
+  assert.equal(shown('with d = 32 and b = 10,000'), 'with d_=_32 and b_=_10,000');
+  assert.equal(shown('from 1,000 to 1,000 + δ?'), 'from 1,000 to 1,000_+_δ?');
+  assert.equal(shown('words + attention'), 'words + attention', 'words may part');
 });
 
 /** Stands for any value that prose is told. @type {any} */
