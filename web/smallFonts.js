@@ -9,6 +9,9 @@ const ascii = String.fromCharCode(...Array.from({ length: 95 }, (_, i) => 32 + i
 /** For what readers type; rarer letters come from a font of the system. */
 const accented = 'àáâãäåæçèéêëìíîïñòóôõöøùúûüßÄÅÉÖØÜ';
 
+/** Signs that stand in labels alone. */
+const ofLabels = /[±°µ≤≥∞]/g;
+
 /**
  * What the page uses of the text fonts.
  * @param {string} signs that the sources contain
@@ -16,7 +19,7 @@ const accented = 'àáâãäåæçèéêëìíîïñòóôõöøùúûüßÄÅÉ
  * @returns {Record<string, { text: string, keepFeatures?: string[], variationAxes?: object }>}
  */
 const textFonts = (signs, titles) => ({
-  'serif-4-latin-400-normal': { text: ascii + accented + signs },
+  'serif-4-latin-400-normal': { text: ascii + accented + signs.replace(ofLabels, '') },
   'serif-4-latin-600-normal': { text: titles },
   // Single words and symbols, and Llama 3.
   'serif-4-latin-400-italic': { text: ascii.replace(/[^A-Za-z3 ]/g, ''), keepFeatures: [] },
@@ -85,7 +88,9 @@ async function signsOfSources() {
     (file) => /\.(?:svelte|js)$/.test(file) && !file.endsWith('.test.js'),
   );
   const texts = await Promise.all(files.map((file) => readFile(new URL(file, folder), 'utf8')));
-  return [...new Set(texts.join(''))].filter((sign) => sign > '~').join('');
+  // Comments are not shown.
+  const shown = texts.join('\n').replace(/\/\*[^]*?\*\/|<!--[^]*?-->|(^|\s)\/\/.*$/gm, '');
+  return [...new Set(shown)].filter((sign) => sign > '~').join('');
 }
 
 /** What is set in bold serif letters. */
