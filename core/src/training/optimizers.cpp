@@ -35,6 +35,16 @@ double power(double base, std::int64_t exponent) noexcept {
   return result;
 }
 
+/// Parts of a model, which have the names of an optimiser's as long as it lives: so errors of a
+/// tape tell them apart. What is part of a larger module has a name already.
+class NamedParts final : public Module {
+ public:
+  void add(const NamedModule& part) {
+    if (!ModuleAccess::path(ModuleAccess::identity(part.module)).empty()) return;
+    add_child(std::string(part.name), part.module);
+  }
+};
+
 /// The parameters of an optimiser and what it keeps for each: some arrays of the parameter's shape,
 /// and the number of steps.
 struct OptimizerData {
@@ -70,6 +80,7 @@ struct OptimizerData {
 
   double learning_rate;
   Names state_names;
+  NamedParts parts;
   std::vector<Entry> entries;
   std::vector<float> state;
 };
@@ -79,6 +90,7 @@ OptimizerData::OptimizerData(std::span<const NamedModule> models, double rate, N
   validation::require_finite_at_least_zero("learning_rate", rate);
   std::size_t size = 0;
   for (const NamedModule& model : models) {
+    if (!model.name.empty()) parts.add(model);
     for (ModuleAccess::FoundParameter& found : ModuleAccess::parameters(model.module)) {
       ModuleAccess::require_float32(found.name, found.type);
       if (!model.name.empty()) found.name = std::string(model.name) + "." + found.name;

@@ -91,12 +91,16 @@ TEST(TapeErrorsTest, ALossHasOneElementAndIsOfThisTape) {
             "shape_mismatch: loss: got shape (2, 2), needs one element");
   EXPECT_EQ(error_of([&] { other.backward(loss); }),
             "invalid_argument: loss: got a variable of another tape, needs one of this tape");
-  EXPECT_THAT(error_of([&] { other.backward(wide, OwnedTensor({2, 2})); }),
+  EXPECT_THAT(error_of([&] {
+                other.backward(wide, OwnedTensor({2, 2}));
+              }),
               HasSubstr("output: got a variable of another tape"));
   EXPECT_THAT(error_of([&] { tape.backward(wide, OwnedTensor({2})); }),
               HasSubstr("output_gradient: got shape (2), needs shape (2, 2)"));
   EXPECT_THAT(error_of([&] { tape.backward(Variable()); }), HasSubstr("got none"));
-  EXPECT_THAT(error_of([&] { wide + other.variable(OwnedTensor({2, 2})); }),
+  EXPECT_THAT(error_of([&] {
+                wide + other.variable(OwnedTensor({2, 2}));
+              }),
               HasSubstr("got variables of two tapes"));
   EXPECT_THAT(error_of([&] { wide.item(); }), HasSubstr("needs one element"));
   tape.backward(loss);
@@ -148,10 +152,14 @@ TEST(TapeErrorsTest, ANanThatComesOfAnOverflowSaysWhereThatWas) {
   set(model, "second.weight", {1, -1});
   attn::Tape tape;
   EXPECT_THAT(
-      error_of([&] { tape.backward(loss_of(tape, model, {1e30F, 1e30F})); }),
+      error_of([&] {
+        tape.backward(loss_of(tape, model, {1e30F, 1e30F}));
+      }),
       HasSubstr("got nan in step 1: the output of Linear \"second\" is the first that holds "
                 "NaN; an infinity is in the output of Linear \"first\", needs"));
-  EXPECT_THAT(error_of([&] { tape.backward(loss_of(tape, model, {1e30F, 0})); }),
+  EXPECT_THAT(error_of([&] {
+                tape.backward(loss_of(tape, model, {1e30F, 0}));
+              }),
               HasSubstr("got inf in step 2: the output of Linear \"first\" is the first that holds "
                         "an infinity, needs"));
   tape.clear();
@@ -159,6 +167,42 @@ TEST(TapeErrorsTest, ANanThatComesOfAnOverflowSaysWhereThatWas) {
   EXPECT_EQ(error_of([&] { tape.backward(x); }),
             "invalid_argument: loss: got inf in step 3, needs a finite number");
   EXPECT_THAT(error_of([&] { tape.backward(x + x); }), HasSubstr("the output of operator+ is"));
+}
+
+TEST(TapeErrorsTest, PartsOfAModelHaveTheNamesOfItsOptimizer) {
+  Linear first(2, 2), second(2, 2);
+  Model whole;
+  const attn::NamedModule parts[] = {{"first", first}, {"second", second}, {"inner", whole.first}};
+  attn::Tape tape;
+  const auto pass = [&] {
+    tape.clear();
+    const Variable x = tape.variable(OwnedTensor({1, 2}, {1e30F, 1e30F}));
+    return attn::mse_loss(whole.first.forward(second.forward(first.forward(x))), x);
+  };
+  const auto error = [&](attn::Module& module) {
+    set(module, "weight", {kNan, 0, 0, 0});
+    const std::string result = error_of([&] { tape.backward(pass()); });
+    set(module, "weight", {0, 0, 0, 0});
+    return result;
+  };
+  set(first, "weight", {1e30F, 0, 0, 0});
+  EXPECT_THAT(error_of([&] { tape.backward(pass()); }), HasSubstr("the output of Linear is the"));
+  {
+    const attn::Sgd optimizer(parts), other({{"other", second}});
+    EXPECT_THAT(error(second), HasSubstr("parameter \"second.weight\" is the first"));
+    // It has a name in the module that it is a part of.
+    EXPECT_THAT(error(whole.first), HasSubstr("parameter \"first.weight\" is the first"));
+    set(first, "weight", {1e30F, 0, 0, 0});
+    set(second, "weight", {1, 0, 0, 0});
+    EXPECT_THAT(error_of([&] { tape.backward(pass()); }),
+                HasSubstr("the output of Linear \"second\" is the first that holds NaN; an "
+                          "infinity is in the output of Linear \"first\""));
+    const Variable loss = pass();
+    set(second, "bias", {1, 2});
+    EXPECT_THAT(error_of([&] { tape.backward(loss); }),
+                testing::StartsWith("invalid_argument: second.bias: got a change between"));
+  }
+  EXPECT_THAT(error(second), HasSubstr("parameter \"weight\" is the first"));
 }
 
 TEST(TapeErrorsTest, AnInfinityThatDoesNoHarmIsNotBlamed) {

@@ -20,7 +20,8 @@ struct OptimizerData;
 }
 
 /// A part of a model: its parameters' names begin with `name` and a dot, or are its own where
-/// `name` is empty.
+/// `name` is empty. So errors of a tape call it, too, as long as the optimiser lives, unless it was
+/// added to a larger module, whose names they have.
 struct NamedModule {
   std::string_view name;
   Module& module;
