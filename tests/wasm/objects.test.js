@@ -202,14 +202,58 @@ test('errors_name_the_argument_that_is_wrong', () => {
   const tape = new attn.Tape();
   const mse = /** @type {any} */ (attn.mseLoss.bind(attn));
   assert.throws(() => mse(tape.variable(ones([2]))), error('invalid_argument', /^target: /));
+});
+
+test('a_model_is_layers_in_objects_of_any_class', () => {
+  const namesOf = (/** @type {object} */ model) =>
+    Object.keys(new attn.SGD(model, { momentum: 0.9 }).stateDict())
+      .filter((name) => name.endsWith('.weight') && name.startsWith('momentum'))
+      .map((name) => name.slice('momentum_buffer.'.length));
+  class Block {
+    constructor() {
+      this.inner = new attn.Linear(kLinear);
+      this.sizes = [2, 2];
+      this.name = 'block';
+    }
+  }
+  class Model {
+    #hidden = new attn.Linear(kLinear);
+    constructor() {
+      this.attn = attn;
+      this.tape = new attn.Tape();
+      this.rotary = new attn.RotaryEmbedding({ rotaryDim: 2 });
+      this.blocks = [new Block(), new Block()];
+      this.parts = { last: new attn.Linear(kLinear), table: new Float32Array(9), none: undefined };
+      this.whole = this;
+    }
+    get hidden() {
+      return this.#hidden;
+    }
+  }
+  const model = new Model();
+  const expected = ['blocks.0.inner.weight', 'blocks.1.inner.weight', 'parts.last.weight'];
+  assert.deepEqual(namesOf(model), expected);
+  assert.deepEqual(
+    namesOf({ model, again: model }),
+    expected.map((name) => `model.${name}`),
+  );
   /** @type {any} */
   const cyclic = { blocks: [new attn.Linear(kLinear)] };
   cyclic.blocks.push({ whole: cyclic });
-  assert.throws(
-    () => new attn.Adam(cyclic),
-    error('invalid_argument', /^blocks\.1\.whole: got an object Object, needs .*contain itself$/),
-  );
-  // The same part in two places contains itself in none.
-  const part = { layer: new attn.Linear(kLinear) };
-  new attn.Adam({ one: part, two: part }).dispose();
+  assert.deepEqual(namesOf(cyclic), ['blocks.0.weight']);
+
+  for (const [wrong, message] of /** @type {[any, RegExp][]} */ ([
+    [{ a: 1 }, /^a: got 1, needs a layer/],
+    [{ a: undefined }, /^a: got undefined/],
+    [{ blocks: [new attn.Linear(kLinear), attn.Linear] }, /^blocks\.1: got a function/],
+    [{ table: new Float32Array(2) }, /^table: got an object Float32Array/],
+    [new (class Empty {})(), /^model: got an object Empty, needs a layer, or layers in objects/],
+    [{}, /^model: got an object Object, needs/],
+    [[], /^model: got an array/],
+    [null, /^model: got null/],
+    [model.tape, /^model: got an object Tape/],
+  ])) {
+    assert.throws(() => new attn.Adam(wrong), error('invalid_argument', message));
+  }
+  new attn.Adam({ blocks: [], last: new attn.Linear(kLinear) }).dispose();
 });

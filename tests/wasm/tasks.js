@@ -27,16 +27,19 @@ export const tasks = {
   },
   /** @param {TrainingAttn} attn @param {number} steps */
   *train(attn, steps) {
+    const attention = new attn.MultiHeadAttention({ dModel: 2, numHeads: 1 });
     const layer = new attn.Linear({ inFeatures: 2, outFeatures: 2 });
-    const optimizer = new attn.SGD(layer, { lr: 0.5 });
+    const optimizer = new attn.SGD({ attention, layer }, { lr: 0.5 });
     const tape = new attn.Tape();
+    tape.watch(attention, ['weights']);
     for (let step = 1; step <= steps; ++step) {
       tape.clear();
       const x = tape.constant({ data: [1, 0, 0, 1], shape: [2, 2] });
-      const loss = attn.crossEntropy(layer.forward(x), [1, 0]);
+      const loss = attn.crossEntropy(layer.forward(x.add(attention.forward(x))), [1, 0]);
       tape.backward(loss);
       optimizer.step(tape);
-      yield { step, loss: loss.item(), weight: layer.parameter('weight') };
+      const weights = tape.intermediate(attention, 'weights').value();
+      yield { step, loss: loss.item(), parameter: layer.parameter('weight'), weights };
     }
     return layer.stateDict();
   },

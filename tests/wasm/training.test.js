@@ -534,6 +534,179 @@ test('what_is_wrong_is_an_error_and_the_module_goes_on', () => {
   optimizer.step(tape);
 });
 
+/** A model of parts, its tape and an optimiser that knows their names. */
+function parts() {
+  const model = {
+    tokens: new attn.Embedding({ numEmbeddings: 5, embeddingDim: kWidth }),
+    blocks: [1, 2].map(
+      (seed) => new attn.MultiHeadAttention({ dModel: kWidth, numHeads: 2, seed }),
+    ),
+    out: new attn.Linear({ inFeatures: kWidth, outFeatures: 5 }),
+  };
+  const tape = new attn.Tape();
+  const optimizer = new attn.SGD(model, { lr: 0.1 });
+  const ids = { data: [1, 2, 3, 4, 0, 2], shape: [2, 3] };
+  const logits = () => {
+    tape.clear();
+    let x = model.tokens.forward(ids, { tape });
+    for (const block of model.blocks) x = x.add(block.forward(x, x, x, { causal: true }));
+    return model.out.forward(x);
+  };
+  const loss = (/** @type {number[]} */ targets = ids.data) => attn.crossEntropy(logits(), targets);
+  return { model, tape, optimizer, logits, loss };
+}
+
+test('a_loss_that_is_nan_says_in_which_step_and_which_layers_output_was_first_to_hold_one', () => {
+  const { model, tape, optimizer, loss } = parts();
+  const fill = (/** @type {any} */ layer, /** @type {number} */ value) => {
+    const before = layer.parameter('out_proj.weight');
+    layer.setParameter('out_proj.weight', { ...before, data: before.data.map(() => value) });
+    return before;
+  };
+  tape.backward(loss());
+  optimizer.step(tape);
+  const before = fill(model.blocks[1], NaN);
+  const lost = loss();
+  assert.throws(
+    () => tape.backward(lost),
+    error(
+      'invalid_argument',
+      /^loss: got nan in step 2: parameter "blocks\.1\.out_proj\.weight" is the first that holds NaN/,
+    ),
+  );
+  assert.throws(() => lost.gradient(), error('invalid_argument', /before backward/));
+  fill(model.blocks[1], 3e38);
+  const late = loss();
+  assert.throws(
+    () => tape.backward(late),
+    error(
+      'invalid_argument',
+      /step 3: the output of \S+ "\S+" is the first that holds NaN; an infinity is in the output of MultiHeadAttention "blocks\.1",/,
+    ),
+  );
+  model.blocks[1].setParameter('out_proj.weight', before);
+  // Nothing is lost.
+  const found = loss();
+  tape.backward(found);
+  assert.ok(Number.isFinite(found.item()));
+  // A gradient that overflows, by the name of its parameter.
+  const x = random([1, kWidth], 3);
+  tape.clear();
+  const y = model.out.forward(tape.constant(x));
+  tape.backward(y, { data: new Float32Array(5).fill(Infinity), shape: [1, 5] });
+  assert.throws(
+    () => attn.clipGradNorm(tape, 1),
+    error('invalid_argument', /"out\.(weight|bias)"/),
+  );
+});
+
+test('each_bad_input_of_a_step_is_named_and_nothing_is_lost', () => {
+  const { model, tape, optimizer, logits, loss } = parts();
+  const before = model.out.stateDict();
+  for (const [targets, message] of /** @type {[any, RegExp][]} */ ([
+    [[0, 1, 2, 3, 4, 5], /^targets: got 5 at \(1, 2\), needs an index below the 5 classes/],
+    [[0, 1, 2, 3, 4, -1], /^targets: got -1 at \(1, 2\)/],
+    [[0, 1, 2, 3, 4, NaN], /^targets\[5\]: got NaN, needs a whole number/],
+    [new Array(6).fill(-100), /^targets: got none that counts, needs one or more for a mean/],
+    [undefined, /^targets: got undefined/],
+  ])) {
+    assert.throws(() => attn.crossEntropy(logits(), targets), error('invalid_argument', message));
+  }
+  assert.throws(() => loss([0, 1]), error('shape_mismatch', /^targets: got 2, needs 6/));
+  assert.equal(
+    attn.crossEntropy(logits(), new Array(6).fill(-100), { reduction: 'sum' }).item(),
+    0,
+  );
+  const wrong = /** @type {any} */ (optimizer);
+  for (const lr of [NaN, -1, Infinity, '1', undefined]) {
+    assert.throws(
+      () => (wrong.lr = lr),
+      error('invalid_argument', /^lr: got .*, needs a finite number/),
+    );
+    if (lr === undefined) continue;
+    assert.throws(
+      () => new attn.AdamW(model, { lr: /** @type {any} */ (lr) }),
+      error('invalid_argument', /^lr: got/),
+    );
+  }
+  assert.equal(optimizer.lr, 0.1);
+
+  const early = error('invalid_argument', /^gradient: got a call before backward\(\)/);
+  for (const forward of [() => tape.clear(), () => void loss()]) {
+    forward();
+    assert.throws(() => tape.gradient(model.out, 'weight'), early);
+    assert.throws(() => optimizer.step(tape), early);
+    assert.throws(() => attn.clipGradNorm(tape, 1), early);
+  }
+  const twice = loss();
+  tape.backward(twice);
+  const gradient = tape.gradient(model.out, 'weight');
+  assert.throws(
+    () => tape.backward(twice),
+    error('invalid_argument', /^backward: got a second call/),
+  );
+  assert.throws(
+    () => twice.add(twice),
+    error('invalid_argument', /^tape: got a call after backward/),
+  );
+  assert.throws(() => attn.clipGradNorm(tape, NaN), error('invalid_argument', /^maxNorm: got NaN/));
+  assert.deepEqual(tape.gradient(model.out, 'weight'), gradient);
+
+  const changed = loss();
+  model.blocks[0].setParameter('in_proj_weight', model.blocks[0].parameter('in_proj_weight'));
+  assert.throws(
+    () => tape.backward(changed),
+    error(
+      'invalid_argument',
+      /^blocks\.0\.in_proj_weight: got a change between the forward pass and/,
+    ),
+  );
+  const v = logits();
+  assert.throws(
+    () => v.add(v.select(1, 0)),
+    error('shape_mismatch', /^other: got shape \(2, 5\), needs \(2, 3, 5\)/),
+  );
+  assert.throws(
+    () => v.mul(v.select(1, 0)),
+    error('shape_mismatch', /^factor: got shape \(2, 5\)/),
+  );
+  assert.throws(
+    () => v.reshape([1, 1, 1, 1, 1, 2, 15]),
+    error('invalid_argument', /^shape: got an array, needs an array of 6 sizes at most/),
+  );
+  assert.deepEqual(model.out.stateDict(), before);
+});
+
+test('a_learned_width_of_a_kernel_is_found_again', () => {
+  // D2L's parametric regression: from a width that is far too large to that which made the targets.
+  const count = 40;
+  const at = { data: Float32Array.from({ length: count }, (_, i) => i / 8), shape: [1, count, 1] };
+  const noise = random([1, count, 1], 31);
+  const mask = Array.from({ length: count ** 2 }, (_, i) => Math.floor(i / count) !== i % count);
+  const options = /** @type {const} */ ({
+    scoring: 'gaussian',
+    mask: { data: mask, shape: [1, count, count] },
+  });
+  const targets = attn.attentionPooling(at, at, noise, { ...options, width: 0.4 }).output;
+  const width = new attn.Embedding({ numEmbeddings: 1, embeddingDim: 1 });
+  width.setParameter('weight', { data: [1.5], shape: [1, 1] });
+  const optimizer = new attn.Adam(width, { lr: 0.05 });
+  const tape = new attn.Tape();
+  for (let step = 0; step < 200; ++step) {
+    tape.clear();
+    const [x, y] = [tape.constant(at), tape.constant(noise)];
+    const learned = tape.parameter(width, 'weight');
+    const loss = attn.mseLoss(
+      attn.attentionPooling(x, x, y, { ...options, width: learned }),
+      targets,
+    );
+    tape.backward(loss);
+    optimizer.step(tape);
+  }
+  const [found] = width.parameter('weight').data;
+  assert.ok(Math.abs(found - 0.4) < 0.01, `${found}`);
+});
+
 test('layers_of_a_stack_take_variables_and_modules_without_training_are_refused', async () => {
   const tape = new attn.Tape();
   assert.deepEqual(encoder.layers[0].forward(x).output, encoder.layers[0].forward(x).output);
@@ -564,6 +737,15 @@ test('training_in_a_worker_is_a_task_that_stops_between_two_steps', async () => 
   const weights = await remote.with({ onProgress }).run('train', 5);
   assert.equal(progress.length, 5);
   assert.ok(progress[4].loss < progress[0].loss);
+  for (const { parameter, weights: attended } of /** @type {any[]} */ (progress)) {
+    assert.deepEqual(parameter.shape, [2, 2]);
+    assert.deepEqual(attended.shape, [1, 1, 2, 2]);
+    assert.ok(Math.abs(attended.data[0] + attended.data[1] - 1) < 1e-6);
+  }
+  assert.notDeepEqual(
+    /** @type {any} */ (progress[4]).weights,
+    /** @type {any} */ (progress[0]).weights,
+  );
 
   const controller = new AbortController();
   const stopped = remote.with({

@@ -31,8 +31,8 @@ import { TensorHandle } from './tensorHandle.js';
 /** @import { Mask, NumbersLike, Ranks, Tensor, TensorLike } from './tensor.js' */
 /** @import { Block, ResultKind } from './tensorHandle.js' */
 
-/** An operation may write this many numbers where its arguments were. */
-const kMostResults = 16;
+/** An operation may write this many numbers where its arguments were: attention over variables, 27. */
+const kMostResults = 32;
 /** Up to this length a loop copies faster than the methods of typed arrays. */
 const kShortCopy = 64;
 /** Room for this many numbers is kept from call to call. */

@@ -6,7 +6,8 @@ import { flag, real, writeOptions } from './options.js';
 import { loadState, makeStateDict } from './stateDict.js';
 import { requireTape } from './tape.js';
 
-/** @import { OptionTable } from './options.js' */
+/** @import { Call } from './call.js' */
+/** @import { OptionTable, Rule } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
 /** @import { LoadStateDictOptions, StateDictOptions } from './stateDict.js' */
@@ -15,11 +16,10 @@ import { requireTape } from './tape.js';
 
 /**
  * What is trained: a layer, or layers by name, in objects and arrays as deep as one likes. The names of
- * parameters begin with those of the objects: `blocks.0.first.in_proj_weight`.
- * @typedef {Layer | ModelParts | readonly (Layer | ModelParts)[]} Model
+ * parameters begin with those of the properties: `blocks.0.first.in_proj_weight`. An object of a class of
+ * one's own may have other properties, too, which are passed over; in a plain one they are an error.
+ * @typedef {object} Model
  */
-
-/** @typedef {{ readonly [name: string]: Layer | ModelParts | readonly (Layer | ModelParts)[] }} ModelParts */
 
 /**
  * @typedef {object} SgdOptions
@@ -39,9 +39,16 @@ import { requireTape } from './tape.js';
  * @property {number} [weightDecay]  0 by default; of AdamW 0.01
  */
 
+/** @param {Call} call @param {string} name @param {number} value */
+const writeRate = (call, name, value) => {
+  if (!(value >= 0)) throw invalid(name, value, 'a finite number of at least 0');
+  return call.real(name, value);
+};
+/** @type {Rule} */
+const kRate = (call, name, value = 1e-3) => writeRate(call, name, value);
 /** @type {OptionTable} */
 const kSgd = {
-  lr: real(1e-3),
+  lr: kRate,
   momentum: real(0),
   dampening: real(0),
   weightDecay: real(0),
@@ -49,7 +56,7 @@ const kSgd = {
 };
 /** @param {number} weightDecay @returns {OptionTable} */
 const adamOptions = (weightDecay) => ({
-  lr: real(1e-3),
+  lr: kRate,
   beta1: real(0.9),
   beta2: real(0.999),
   eps: real(1e-8),
@@ -101,7 +108,7 @@ export class Optimizer extends NativeObject {
   }
 
   set lr(value) {
-    this.ask('setLearningRate', (call) => call.real('lr', value));
+    this.ask('setLearningRate', (call) => writeRate(call, 'lr', value));
   }
 
   /**
@@ -204,20 +211,27 @@ export class AdamW extends Optimizer {
 }
 
 /**
- * @param {Model} model
+ * @param {any} model
  * @param {string} [name]
- * @param {readonly unknown[]} [around]  what it is in
+ * @param {Set<unknown>} [seen]  what is in two places, or contains itself, has the first name
+ * @param {boolean} [isOwn]  whether it is in an object of a class of the caller's
  * @returns {[string, Layer][]}
  */
-function layersOfModel(model, name = '', around = []) {
+function layersOfModel(model, name = '', seen = new Set(), isOwn = false) {
   if (model instanceof Layer) return [[name, model]];
-  const prototype = model && typeof model === 'object' && Object.getPrototypeOf(model);
-  const isPlain = prototype === null || prototype === Object.prototype;
-  if (!Array.isArray(model) && !(model && isPlain)) {
-    throw invalid(name || 'model', model, 'a layer, or layers in plain objects and arrays');
-  }
-  if (around.includes(model)) throw invalid(name, model, 'one that does not contain itself');
-  return Object.entries(model).flatMap(([part, inner]) =>
-    layersOfModel(inner, name ? `${name}.${part}` : part, [...around, model]),
+  if (seen.has(model)) return [];
+  seen.add(model);
+  const isObject =
+    model !== null &&
+    typeof model === 'object' &&
+    !(model instanceof NativeObject || ArrayBuffer.isView(model));
+  const prototype = isObject && Object.getPrototypeOf(model);
+  const isPlain = Array.isArray(model) || prototype === null || prototype === Object.prototype;
+  const layers = Object.entries(isObject ? model : {}).flatMap(([part, inner]) =>
+    layersOfModel(inner, name ? `${name}.${part}` : part, seen, isOwn || !isPlain),
   );
+  if (!layers[0] && !isOwn && !(isPlain && name)) {
+    throw invalid(name || 'model', model, 'a layer, or layers in objects and arrays');
+  }
+  return layers;
 }

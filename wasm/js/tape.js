@@ -88,7 +88,7 @@ export class Variable {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   add(other) {
-    return this.#record('recordAdd', (call) => this.#tape.write(call, 'other', other));
+    return this.#record('recordAdd', (call) => this.#writeAlike(call, 'other', other));
   }
 
   /**
@@ -100,7 +100,7 @@ export class Variable {
   mul(factor) {
     return typeof factor === 'number'
       ? this.#record('recordScale', (call) => call.real('factor', factor))
-      : this.#record('recordMultiply', (call) => this.#tape.write(call, 'factor', factor));
+      : this.#record('recordMultiply', (call) => this.#writeAlike(call, 'factor', factor));
   }
 
   /**
@@ -110,7 +110,10 @@ export class Variable {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `disposed`
    */
   reshape(shape) {
-    if (!Array.isArray(shape)) throw invalid('shape', shape, 'an array of sizes');
+    // C++ has room for as many.
+    if (!(Array.isArray(shape) && shape.length < 7)) {
+      throw invalid('shape', shape, 'an array of 6 sizes at most');
+    }
     return this.#record('recordReshape', (call) => {
       call.put(Kind.integer, shape.length);
       for (const size of shape) call.integer('shape', size, -1);
@@ -185,6 +188,15 @@ export class Variable {
     this.placeOn(tape, name);
     const block = { address: this.#address, handles: Infinity };
     return new TensorHandle(runtimeOf(tape).memory, block, this.#address, this.#shape);
+  }
+
+  /**
+   * @param {Call} call
+   * @param {string} name
+   * @param {Variable} other  of the same shape
+   */
+  #writeAlike(call, name, other) {
+    checkShapeIs(name, this.#tape.write(call, name, other), this.#shape);
   }
 
   /**

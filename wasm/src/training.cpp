@@ -41,6 +41,7 @@ namespace {
 struct RecordedTape {
   Tape tape{context()};
   std::vector<Variable> variables = {};
+  std::vector<Variable> parts = {};  ///< of a call, whose memory is kept for the next
 };
 
 /// Reads a call's tape, which comes first, and variables on it; gives variables.
@@ -55,6 +56,14 @@ class Recorder {
   Variable variable() const {
     const auto place = arguments_.integer();
     return place < 0 ? Variable() : recorded_.variables[static_cast<std::size_t>(place)];
+  }
+
+  /// As many as the number before them says.
+  std::span<const Variable> parts() const {
+    std::vector<Variable>& parts = recorded_.parts;
+    parts.resize(static_cast<std::size_t>(arguments_.integer()));
+    for (Variable& part : parts) part = variable();
+    return parts;
   }
 
   /// Gives place, address, rank and sizes.
@@ -167,7 +176,8 @@ void run_linear(Arguments& a) {
 void run_reshape(Arguments& a) {
   const Recorder record(a);
   const Variable x = record.variable();
-  std::vector<std::int64_t> shape(static_cast<std::size_t>(a.integer()));
+  std::int64_t sizes[ConstTensor::kMaxRank];
+  const std::span shape(sizes, static_cast<std::size_t>(a.integer()));
   for (std::int64_t& size : shape) size = a.integer();
   record.give(reshape(x, shape));
 }
@@ -190,9 +200,7 @@ void run_select(Arguments& a) {
 void run_concatenate(Arguments& a) {
   const Recorder record(a);
   const int dim = a.integer<int>();
-  std::vector<Variable> parts(static_cast<std::size_t>(a.integer()));
-  for (Variable& part : parts) part = record.variable();
-  record.give(concatenate(parts, dim));
+  record.give(concatenate(record.parts(), dim));
 }
 
 void run_activation(Arguments& a) {
