@@ -129,10 +129,10 @@ export { load } from './loader.js';
  * @typedef {import('./models.js').ModelsAttn} ModelsAttn
  * @typedef {import('./languageModel.js').LanguageModelDescription} LanguageModelDescription
  * @typedef {import('./languageModel.js').LanguageModelLayer} LanguageModelLayer
- * @typedef {import('./languageModel.js').LanguageModelHints} LanguageModelHints
- * @typedef {import('./languageModel.js').LoadModelOptions} LoadModelOptions
- * @typedef {import('./languageModel.js').ModelFile} ModelFile
- * @typedef {import('./languageModel.js').ModelFiles} ModelFiles
+ * @typedef {import('./loadLanguageModel.js').LanguageModelHints} LanguageModelHints
+ * @typedef {import('./loadLanguageModel.js').LoadModelOptions} LoadModelOptions
+ * @typedef {import('./modelFiles.js').ModelFile} ModelFile
+ * @typedef {import('./modelFiles.js').ModelFiles} ModelFiles
  * @typedef {import('./languageModel.js').LanguageModelCall} LanguageModelCall
  * @typedef {import('./languageModel.js').SamplingOptions} SamplingOptions
  * @typedef {import('./languageModel.js').ChooseTokenOptions} ChooseTokenOptions

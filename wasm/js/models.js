@@ -2,9 +2,12 @@
 
 import { Attn, runtimeOfAttn } from './attn.js';
 import { argumentError } from './errors.js';
-import { chooseToken, describeModel, loadModel } from './languageModel.js';
+import { chooseToken } from './languageModel.js';
+import { describeModel, loadModel } from './loadLanguageModel.js';
 
-/** @import { ChooseTokenOptions, LanguageModel, LanguageModelDescription, LanguageModelHints, LoadModelOptions, ModelFiles } from './languageModel.js' */
+/** @import { ChooseTokenOptions, LanguageModel, LanguageModelDescription } from './languageModel.js' */
+/** @import { LanguageModelHints, LoadModelOptions } from './loadLanguageModel.js' */
+/** @import { ModelFiles } from './modelFiles.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind } from './tensorHandle.js' */
@@ -59,8 +62,8 @@ export class ModelsAttn extends Attn {
 
   /**
    * Loads a language model from its files, F32, F16 or BF16, one or several with their index. Files are
-   * read in slices of 4 MiB, and each weight lies in WebAssembly memory alone, as float32. A tokenizer is
-   * not part of it: ids go in and out.
+   * read in slices of 4 MiB, and each weight lies in WebAssembly memory alone, of the type that
+   * `weightType` says. A tokenizer is not part of it: ids go in and out.
    * @param {ModelFiles} files
    * @param {LoadModelOptions} [options]
    * @returns {Promise<LanguageModel<As>>}
