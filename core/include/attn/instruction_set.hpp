@@ -14,7 +14,7 @@ namespace attn {
 enum class InstructionSet : int {
   kScalar,           ///< "scalar": plain C++, runs anywhere.
   kSse41,            ///< "sse4_1"
-  kAvx2,             ///< "avx2": AVX2 with FMA.
+  kAvx2,             ///< "avx2": AVX2 with FMA and F16C.
   kAvx512,           ///< "avx512": AVX-512 F, CD, DQ, BW and VL.
   kNeon,             ///< "neon": aarch64.
   kWasmSimd128,      ///< "wasm_simd128"
