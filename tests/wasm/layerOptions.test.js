@@ -200,6 +200,40 @@ test('feed_forward_networks_and_norms_learn_with_every_option', () => {
   }
 });
 
+test('heads_are_split_and_joined_by_hand_for_attention_over_rows_and_columns', () => {
+  // As vision models attend: patches of a picture know their row and their column.
+  const [batch, patches, numHeads, headDim] = [2, 6, 2, 4];
+  const width = numHeads * headDim;
+  const positions = { data: [0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2], shape: [2, 1, patches] };
+  const rotary = new attn.RotaryEmbedding({ rotaryDim: headDim, sections: [1, 1], axes: 'axial' });
+  const project = new attn.Linear({ inFeatures: width, outFeatures: width, seed: 3 });
+  const all = Array.from({ length: numHeads }, (_, h) => h);
+  const split = (/** @type {Variable} */ v) => {
+    const head = (/** @type {number} */ h) => v.slice(2, h * headDim, (h + 1) * headDim);
+    const shape = [batch, 1, patches, headDim];
+    return attn.concatenate(
+      all.map((h) => head(h).reshape(shape)),
+      1,
+    );
+  };
+  const join = (/** @type {Variable} */ v) =>
+    attn.concatenate(
+      all.map((h) => v.select(1, h)),
+      2,
+    );
+  const attend = (/** @type {Variable} */ v) => {
+    const q = split(rotary.forward(project.forward(v), { positions, numHeads }));
+    return join(attn.scaledDotProductAttention(q, q, split(v)));
+  };
+  const picture = attn.randomNormal({ shape: [batch, patches, width], seed: 4 });
+  const tape = new attn.Tape();
+  const v = tape.variable(picture);
+  assert.deepEqual(join(split(v)).value(), picture);
+  assert.deepEqual(split(v).select(1, 1).value(), v.slice(2, headDim).value());
+  tape.dispose();
+  assertInputGradient(attn, attend, picture);
+});
+
 test('rotary_embeddings_along_several_axes_are_rotated_back', () => {
   const positions = { data: [0, 1, 2, 3, 4, 5, 5, 6, 6, 9], shape: [2, 1, 5] };
   for (const axes of /** @type {const} */ (['sections', 'interleaved', 'axial'])) {

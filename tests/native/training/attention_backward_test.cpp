@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -26,6 +27,7 @@ namespace {
 using attn::Diagonal;
 using attn_test::AttentionProblem;
 using attn_test::AttentionSizes;
+using attn_test::entry_of;
 using attn_test::error_of;
 using attn_test::FloatTensor;
 using attn_test::HostTensor;
@@ -285,6 +287,38 @@ TEST_P(AttentionBackwardTest, bits_do_not_depend_on_the_number_of_threads) {
     const Gradients several = backward(p, output_gradient, context(threads));
     expect_same_bits(several, one);
     EXPECT_TRUE(same_bits(one.weights, several.weights));
+  }
+}
+
+TEST_P(AttentionBackwardTest, bits_of_an_entry_do_not_depend_on_its_neighbours) {
+  Random random;
+  for (const AttentionSizes& sizes : {AttentionSizes{3, 4, 2, 50, 257, 16, 5},
+                                      {3, 2, 2, 1, 300, 20, 12},
+                                      {3, 1, 1, 5, 7, 3, 4}}) {
+    for (const bool causal : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << sizes.num_queries << " × " << sizes.num_keys);
+      AttentionProblem p(sizes, random);
+      p.causal = causal;
+      p.diagonal = Diagonal::bottom_right();
+      if (causal) p.key_lens = attn_test::random_lengths(sizes.batch, sizes.num_keys, random);
+      p.bias_shape = {sizes.batch, 1, sizes.num_queries, sizes.num_keys};
+      p.bias = random.normals(AttentionProblem::count(p.bias_shape));
+      const std::vector<float> output_gradient = random_gradient(p, random);
+      const Gradients together = backward(p, output_gradient, context(3));
+      const auto part_of = [&](const std::vector<float>& all, std::int64_t b) {
+        const auto each = std::ssize(all) / sizes.batch;
+        return std::vector<float>(all.begin() + b * each, all.begin() + (b + 1) * each);
+      };
+      for (std::int64_t b = 0; b < sizes.batch; ++b) {
+        const Gradients alone = backward(entry_of(p, b), part_of(output_gradient, b), context(1));
+        EXPECT_TRUE(same_bits(alone.query, part_of(together.query, b)));
+        EXPECT_TRUE(same_bits(alone.key, part_of(together.key, b)));
+        EXPECT_TRUE(same_bits(alone.value, part_of(together.value, b)));
+        EXPECT_TRUE(same_bits(alone.scores, part_of(together.scores, b)));
+        EXPECT_TRUE(same_bits(alone.weights, part_of(together.weights, b)));
+        EXPECT_TRUE(same_bits(alone.bias, part_of(together.bias, b)));
+      }
+    }
   }
 }
 

@@ -204,6 +204,32 @@ TEST_P(TapedTransformerTest, GradientsAreSteady) {
   });
 }
 
+TEST_P(TapedTransformerTest, GradientsOfAnEntryDoNotDependOnItsNeighbours) {
+  Random random;
+  for (const attn::TransformerLayerOptions& options : attn_test::todays_layers()) {
+    SCOPED_TRACE("d_model " + std::to_string(options.d_model));
+    attn::TransformerEncoder encoder({.layer = options, .num_layers = 2});
+    attn_test::randomize(encoder, random);
+    const OwnedTensor x = uniform_tensor({3, 13, options.d_model}, random);
+    const OwnedTensor dy = uniform_tensor({3, 13, options.d_model}, random);
+    const auto gradient = [&](const attn::ConstTensor& part, const attn::ConstTensor& along) {
+      attn::Tape tape(context());
+      const Variable input = tape.variable(part);
+      tape.backward(encoder.forward(input, {.attention = {.causal = true}}), along);
+      return values(input.gradient());
+    };
+    const auto entry = [](const OwnedTensor& all, std::int64_t b) {
+      return attn::ConstTensor(all).slice(0, b, b + 1);
+    };
+    std::vector<float> one_by_one;
+    for (std::int64_t b = 0; b < 3; ++b) {
+      const std::vector<float> alone = gradient(entry(x, b), entry(dy, b));
+      one_by_one.insert(one_by_one.end(), alone.begin(), alone.end());
+    }
+    EXPECT_TRUE(same_bits(gradient(x, dy), one_by_one));
+  }
+}
+
 TEST(TapedTransformerErrorTest, CachesAndOutputsAreRefused) {
   attn::TransformerEncoder encoder({.layer = kOptions[0]});
   std::vector<attn::KeyValueCache> caches = encoder.make_caches(1);
