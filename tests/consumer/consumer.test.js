@@ -104,6 +104,9 @@ describe('a static library, installed', () => {
     const listed = await run('ctest', '--test-dir', folder, '--output-on-failure');
     assert.match(listed, /100% tests passed/);
     assert.match(listed, /ring_attention \.+ +Passed/);
+    // Model, loss and loop of what is trained are short.
+    const lines = readFileSync(join(kRoot, 'core/examples/induction.cpp'), 'utf8').split('\n');
+    assert.ok(lines.filter((line) => /^ *[^ /]/.test(line)).length <= 50);
     const image = readFileSync(join(folder, 'encoding.ppm'));
     const header = 'P6 256 128 255\n';
     assert.equal(image.length, header.length + 3 * 256 * 128);
