@@ -384,7 +384,7 @@ export class Call {
   }
 
   /**
-   * The same with one of certain shapes; a size of −1 is any.
+   * A tensor of float32, of one of certain shapes; a size of −1 is any.
    * @param {string} name
    * @param {TensorLike} tensor
    * @param {...readonly number[]} shapes

@@ -21,8 +21,6 @@ using kernels::ScoreStage;
 /// Heads of few keys that one task takes.
 constexpr index kFewKeyHeads = 8;
 
-constexpr index pieces(index count, index piece) { return (count + piece - 1) / piece; }
-
 /// Of the two products, as if nothing were excluded.
 double multiply_adds(const AttentionProblem& p) noexcept {
   return static_cast<double>(p.batch * p.query_heads) *

@@ -8,8 +8,6 @@ namespace attn::training {
 
 using kernels::index;
 
-constexpr index pieces(index count, index piece) { return (count + piece - 1) / piece; }
-
 /// A checked call.
 struct BackwardProblem : AttentionProblem {
   ConstTensor forward_output;        ///< (B, Hq, Nq, Dv)
