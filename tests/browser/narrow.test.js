@@ -100,3 +100,20 @@ test('the number of the chapter leaves the sentence its lines', async () => {
   await page.getByRole('button', { name: /^Chapters, \d+ is in view/ }).waitFor();
   assert.equal(await width(), before);
 });
+
+test('on a phone undo and redo leave their room to the sentence until the settings are open', async () => {
+  const page = await site.open('', phone);
+  const undo = page.getByRole('button', { name: 'Undo' });
+  assert.ok(await undo.isHidden());
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await undo.waitFor();
+});
+
+test('on paper there is no bar, no tool, and no room for what was not looked at', async () => {
+  const page = await site.open('#at=pooling');
+  await page.emulateMedia({ media: 'print' });
+  for (const part of ['.bar', '#pooling figure .tools', '#transformer']) {
+    assert.ok(await page.locator(part).first().isHidden(), part);
+  }
+  assert.ok(await page.locator('#pooling-figure .picture').isVisible());
+});
