@@ -66,9 +66,12 @@ inline constexpr int kStoredRows = Isa::kSteps > 1 ? 4 : 1;
 /// Vectors of a tile: so many that others are added to while a sum is under way.
 template <class Isa, int Rows>
 inline constexpr int kStoredVectors = kWidth<Isa> == kPanelWidth ? 4 : 8 / Rows;
-/// Beyond so many rows it is faster to widen panels once.
+/// Beyond so many rows it is faster to widen panels once, or as fast. (With AVX-512 on Zen 4, which
+/// begins one multiply-add of 512 bits in a cycle, it never is; with AVX2, two in a cycle there, it
+/// is as fast from 48 rows on.)
 template <class Isa>
-inline constexpr index kFewRows = kWidth<Isa> == kPanelWidth ? 16
+inline constexpr index kFewRows = kWidth<Isa> == kPanelWidth ? 64
+                                  : kWidth<Isa> == 8         ? 32
                                   : kStoredRows<Isa> == 1    ? 2
                                                              : 8;
 

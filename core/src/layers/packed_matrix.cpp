@@ -119,12 +119,18 @@ Args product_args(const ProductPart& part, const ConstAnyTensor& x, const float*
   return args;
 }
 
-/// Columns whose panels are widened at a time: so many that they stay in a second-level cache.
-index widened_columns(index depth) noexcept {
-  constexpr index kFloats = 1 << 16;
+/// Columns of a task whose panels are `floats` numbers, in whole tiles of any instruction set.
+index columns_of(index floats, index depth) noexcept {
   constexpr index kStep = 4 * kPanelWidth;
-  return std::clamp(kFloats / depth / kStep * kStep, kStep, kColumnBlock);
+  return std::clamp(floats / depth / kStep * kStep, kStep, kColumnBlock);
 }
+
+/// Those whose panels are widened at a time. Rows pass by once for each such task, so there are to
+/// be few; it need not stay in a second-level cache, since products take 256 of depth at a time.
+index widened_columns(index depth) noexcept { return columns_of(1 << 20, depth); }
+
+/// Those that a few rows are multiplied with at a time, so that every thread has some.
+index few_rows_columns(index depth) noexcept { return columns_of(1 << 16, depth); }
 
 }  // namespace
 
@@ -304,8 +310,9 @@ void PackedMatrix::multiply_unconverted(const ConstAnyTensor& any_x, const float
   if (!is_kept()) return multiply_packed(x, packed(), bias, y, run, scratch);
   const kernels::KernelTable& kernels = run.kernels();
   const index product_size = kernels.product_scratch(cols_);
-  const index block = widened_columns(cols_);
-  const index size = product_size + block * cols_;
+  const index size = product_size + widened_columns(cols_) * cols_;
+  const bool few = rows_of(any_x) <= kernels.stored_product_rows && is_finite_;
+  const index block = few ? few_rows_columns(cols_) : widened_columns(cols_);
   for_product_parts(x, y, kernels.product_rows, kernels.product_tile_rows, block, run,
                     [&](const ProductPart& part) noexcept {
                       if (part.rows <= kernels.stored_product_rows && is_finite_) {

@@ -103,6 +103,28 @@ TEST_P(WeightFormatTest, layers_give_the_bits_of_float32_weights) {
   }
 }
 
+TEST_P(WeightFormatTest, any_number_of_rows_gives_the_bits_of_float32_weights) {
+  Random random;
+  constexpr std::int64_t kIn = 300, kOut = 70;
+  attn::Linear floats(kIn, kOut);
+  for (const WeightFormat format : kFormats) {
+    attn::Linear stored(kIn, kOut, true, format);
+    draw_both(stored, floats, random);
+    // Some are multiplied as they are, and many with weights that are widened before.
+    for (const std::int64_t rows : {1, 2, 7, 16, 17, 33, 64, 65, 130}) {
+      const std::vector<float> x = random.normals(rows * kIn);
+      const auto run = [&](const attn::Linear& layer) {
+        std::vector<float> y(static_cast<std::size_t>(rows * kOut));
+        layer.forward(attn::ConstTensor(x.data(), {rows, kIn}),
+                      attn::Tensor(y.data(), {rows, kOut}), context());
+        return y;
+      };
+      EXPECT_TRUE(same_bits(run(stored), run(floats)))
+          << attn::to_string(format.type) << ", " << rows;
+    }
+  }
+}
+
 TEST_P(WeightFormatTest, an_embedding_and_what_is_tied_to_it_share_one_table) {
   Random random;
   for (const WeightFormat format : kFormats) {
