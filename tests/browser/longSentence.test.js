@@ -142,6 +142,27 @@ test('the latest of many changes wins, and no picture mixes two sentences', asyn
   assert.deepEqual(seen.at(-1), ['700']);
 });
 
+test('a chapter that is come to after a long sentence was typed shows it', async () => {
+  const page = await site.open('', { learns: true });
+  await page.getByRole('radio', { name: 'learned' }).and(page.locator(':checked')).waitFor();
+  await write(page, sentence(200));
+  for (const [chapter, figure] of [
+    ['order', '#shuffle'],
+    ['self-attention', '#weights'],
+  ]) {
+    await page.locator(`[id="${chapter}"]`).evaluate((element) => element.scrollIntoView());
+    await page.locator(figure).waitFor();
+    assert.equal(
+      await page
+        .locator(`[id="${chapter}"]`)
+        .getByText(/^Nothing to/)
+        .count(),
+      0,
+    );
+  }
+  await page.context().close();
+});
+
 test('while it is computed the old picture stays, and the page says so', async () => {
   const page = await site.open(
     `#at=self-attention.weights&text=${encodeURIComponent(sentence(400))}`,

@@ -126,9 +126,9 @@ export class Work {
       $effect(() => {
         const { given, long } = this.#latest;
         const asked = long ? this.#asked.filter(({ own }) => own || !given.own) : [];
-        // Whatever figures show of it, they show what it was computed from; of the reader's model, chapters
-        // stand on it where no figure is in sight.
-        const reads = given.own || (asked.length > 0 && given.weights === 'learned');
+        // Whatever figures show of it, they show what it was computed from; and chapters stand on it where
+        // no figure is in sight.
+        const reads = given.own || given.weights === 'learned';
         if (long && reads && !asked.includes(readTask)) asked.push(readTask);
         untrack(() => this.#compute(given, long, asked));
       });
