@@ -98,12 +98,14 @@ async function titlesOfSources() {
   const source = (/** @type {string} */ file) =>
     readFile(new URL(`src/${file}`, import.meta.url), 'utf8');
   const files = ['App.svelte', 'frame/OwnModel.svelte', 'chapters/index.js'];
-  const [page, dialog, chapters] = await Promise.all(files.map(source));
+  const walk = 'chapters/opening/walkTexts.js';
+  const [page, dialog, chapters, steps] = await Promise.all([...files, walk].map(source));
   const title = /<h1>([^]*?)<\/h1>|class="name"[^>]*>([^<]*)</g;
   const titles = [
     ...page.matchAll(title),
     ...dialog.matchAll(/<h2[^>]*>([^<]*)</g),
     ...chapters.matchAll(/title: ['"](.*)['"],/g),
+    ...steps.matchAll(/title: ([^]*?),\s+says:/g),
   ];
   return titles.map(([, ...texts]) => texts.join('')).join('') + '\u00a0';
 }
