@@ -59,13 +59,13 @@ export function duration(milliseconds) {
   return '< 0.1 ms';
 }
 
-/** A number with one decimal. @param {number} value */
-export const tenths = (value) => typeset(value.toFixed(1));
+/** A number with so many decimals. @param {number} value @param {number} digits */
+export const decimals = (value, digits) => typeset(value.toFixed(digits));
 
 /** A share of one. @param {number} share */
 export const percent = (share) =>
   share >= 0.0995
-    ? `${Math.round(100 * share)} %`
+    ? `${Math.round(100 * share)}\u00a0%`
     : share >= 0.001
-      ? `${(100 * share).toFixed(1)} %`
-      : '< 0.1 %';
+      ? `${(100 * share).toFixed(1)}\u00a0%`
+      : '< 0.1\u00a0%';
