@@ -8,7 +8,7 @@ export const texts = {
   ],
   costs: [
     'The short way has its price. Attention compares all pairs: twice the words make four times the pairs. The other two do equally much for each word: twice the words, twice the work. But their work, and that of attention’s own projections, grows with the square of the width d: each of d numbers meets each of d others.',
-    'So compare n with d. As long as a text has fewer words than a word has numbers, comparing all pairs costs less than an RNN. Beyond that it costs more, n/d times as much. Counted with its projections, attention always costs more than twice as much. Three things are counted below: the [multiply-adds|multiply-add]; the [steps|step] that have to wait for one another; and the longest path.',
+    'So compare n with d. As long as a text has fewer words than a word has numbers, comparing all pairs costs less than an RNN. Beyond that it costs more, n/d times as much. Counted with its projections, attention always costs more than twice as much as an RNN. Three things are counted below: the [multiply-adds|multiply-add]; the [steps|step] that have to wait for one another; and the longest path.',
   ],
   predict: {
     question:

@@ -48,7 +48,7 @@ export const texts = {
 
   /** @param {{ near: string, nearly: string, far: string, alike: string }} found */
   uneven: ({ near, nearly, far, alike }) =>
-    `Nearness does not fall evenly: when a fast hand comes round again, places look more alike again. Here the product of two places that are ${far} apart is ${alike}, and that of two only ${near} apart is ${nearly}.`,
+    `Nearness does not fall evenly: when a fast hand comes round again, places look more alike again. Here the product of two places that are ${far} apart is ${alike}, and that of two only ${near} apart is ${nearly}. Choose a cell of row 0: the curve shows both.`,
 
   schemes: [
     'There are other ways to tell positions. They differ in where the position comes in. It can be *added to the word* before the first layer, as waves or as a table that is learned. It can be *added to the score*: a number for each distance, which is fixed (ALiBi) or learned (T5). It can be *added to the key*: a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE): then a score depends on how far the two are apart, and on the words.',

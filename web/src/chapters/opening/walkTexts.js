@@ -151,7 +151,7 @@ export const steps = [
     says: ({ word, learned, layers, vocabulary, guess, next, looked, heads }) =>
       !learned || !guess
         ? 'What comes out goes on to the next layer, and the last one would guess the next word. But this layer has learned nothing: its numbers were made without any text, so it has nothing to guess from.'
-        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. After ${word} the model expects ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' So it goes on in your sentence.' : ` In your sentence comes ${next.word}: that had ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}: this is one head of ${heads}.`}`,
+        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. After ${word} the model expects ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' So it goes on in your sentence.' : ` In your sentence comes ${next.word}: that had ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}: this is only one head of ${heads}.`}`,
     chapter: 'transformer.next-word',
     link: (number) => `Chapter ${number} lets it write on`,
     seconds: 9,

@@ -44,7 +44,7 @@ export const measures = {
 
 export const texts = {
   title: 'Every head of every layer',
-  lead: 'What a head looks at need not be guessed: it can be measured, for all of them at once. Each small picture is W of one head over your sentence. Sort them by what they do, and open one: the picture above then shows it. The measures overlap: the token just before may also be the first.',
+  lead: 'What a head looks at need not be guessed: it can be measured, for all of them at once. Each small picture is W of one head over your sentence. Sort them by what they do: it is said then how that is measured. Open one, and the picture above shows it. The measures overlap: the token just before may also be the first.',
   order: 'sorted by',
   byLayer: 'layer',
   layer: (/** @type {number} */ layer) => `Layer ${layer + 1}`,

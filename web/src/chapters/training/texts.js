@@ -4,7 +4,7 @@ import { schemeTitles } from '../../model/training/schemes.js';
 export const texts = {
   question: 'Where do the numbers in the tables come from?',
   lead: [
-    'Identity and random projections have learned nothing; those of the language model above have. A model learns by being wrong. It is shown an example and says how probable it holds each answer. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers is moved a little in the direction that would have made the right answer more probable: along the [gradient], as far as the [learning rate] says. That is a [step]; the rule by which it is taken is called [AdamW]. After some hundred of them attention has come to look where the answers are.',
+    'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers is moved a little in the direction that would have made the right answer more probable: against the [gradient] of the loss, as far as the [learning rate] says. That is a [step]; the rule by which it is taken is called [AdamW]. After some hundred of them attention has come to look where the answers are.',
     'Below, two models learn the same from the same examples in the same order, from the same first weights, and differ in one thing only. They run side by side, in lanes A and B, and all of it happens in your browser. The share of right answers is that on *held-out* examples, which neither of them ever learns from.',
   ],
   predict: {
@@ -79,7 +79,7 @@ export const texts = {
     'Now one single example. Each small picture is a head: a row for each token that looks, a column for each that is looked at. Before the first step they are smeared; watch the pattern come while the model learns, and choose the clearest head to see it large. What it answers is the symbol to which it gives the largest share: the formula says argmax, and θ for all numbers that are learned.',
   longer: [
     'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. The models below are the same, and are not changed. They are only asked about longer examples, up to four times as long. A person who can copy ten letters can copy forty. A model has never seen more than ten: nothing has told it what to do with an eleventh. In the formula the strokes count: how many answers are right, of those that are asked for.',
-    'How places are told apart now decides. Waves and rotations have a value for every place, though one never met in training; rules by distance say the same at every place; and a learned table has no row beyond its last.',
+    'How places are told apart now decides. Waves and rotations go on beyond the trained length, but with values that the model has never met; rules by distance say the same at every place; and a learned table has no row beyond its last.',
   ],
   table: [
     'A table of positions begins as noise: each place has a row of numbers by chance, and no two are related. Nobody tells the model that three comes after two. Whatever order the rows have in the end is there because the answers needed it. In the formula η is the [learning rate].',
