@@ -107,5 +107,7 @@ async function titlesOfSources() {
     ...chapters.matchAll(/title: ['"](.*)['"],/g),
     ...steps.matchAll(/title: ([^]*?),\s+says:/g),
   ];
-  return titles.map(([, ...texts]) => texts.join('')).join('') + '\u00a0';
+  const letters = titles.map(([, ...texts]) => texts.join('')).join('');
+  // Of the walk's, the source has a little code between them.
+  return letters.replace(/[^\p{L}\d ,:?.’-]/gu, '') + '\u00a0';
 }

@@ -5,7 +5,7 @@ export const texts = {
   embedding: {
     learned: (/** @type {{ d: number, layer: number, bytes: boolean }} */ { d, layer, bytes }) => [
       `In *self*-attention a sentence asks itself: each word looks at the others. A computer works on numbers, so each word first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension]. Here it is a row of a table that was learned from novels.`,
-      `Common words have a row of their own. Others fall into pieces, called [tokens|token]; a piece that goes on with a word has a hyphen before it.${bytes ? ' A sign that the model has no row for falls into its bytes, which are written like <e6>.' : ''} A model has several [layers|layer], one after the other. ${
+      `Common words have a row of their own. Others fall into pieces, called [tokens|token]; a piece that goes on with a word has a hyphen before it.${bytes ? ' A sign without a row falls into its bytes, such as <e6>.' : ''} A model has several [layers|layer], one after the other. ${
         layer === 1
           ? 'The first one, which you look at, reads these rows, each brought to the same size (*normalised*).'
           : `Layer ${layer}, which you look at, does not read these rows any more: it reads what the ${layer === 2 ? 'layer before it has' : `${layer - 1} layers before it have`} made of them.`
@@ -107,7 +107,7 @@ export const texts = {
   },
 
   stages: [
-    'Now step by step, from the left to the right. X, what the layer reads, becomes queries, keys and values. A query times a key is a score: multiply number by number, and add up. (The ⊤ lays a table on its side, so that its rows meet those of the other.) Scores are divided by √D, and a mask takes pairs out.',
+    'Now step by step, from the left to the right. X, what the layer reads, becomes queries, keys and values. A query times a key is a score: multiply number by number, and add up. (⊤ lays a table on its side, so that rows meet rows.) Scores are divided by √D, and a mask takes pairs out.',
     '[Softmax|softmax] makes shares of each row: e to the power of each score, divided by the sum. At last each word adds up all values, each times its share. Choose any number to see what it was made of.',
   ],
 

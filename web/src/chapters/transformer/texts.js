@@ -35,8 +35,8 @@ export const texts = {
   work: (work) =>
     `For the ${work.n} tokens drawn below, ${work.with} rows of keys and of values are computed with a cache, one each; without it ${work.without}, as each step begins anew. The outputs differ by ${work.largest} at most: the rounding of the computer.`,
   nextWord: [
-    'How does a vector become a word? What the last token has become is compared with every token of the vocabulary: a [dot product] each. [Softmax|softmax] makes probabilities of them. One token is drawn and written, and all begins anew with a token more. In the formula, h_{n} is that last vector, and E has a row for each token of the vocabulary.',
-    'The scores are divided by a [temperature] T first. At a low one it is nearly always the most probable token that is taken, and the text soon goes in circles; at a high one, surprises come. “Top k” leaves only the k most probable tokens to draw from.',
+    'How does a vector become a word? What the last token has become is compared with every token of the vocabulary: a [dot product] each. [Softmax|softmax] makes probabilities of them. One token is drawn and written, and all begins anew with a token more. In the formula, h_{n} is that vector, and E has a row for each token.',
+    'The scores are divided by a [temperature] T first. At a low one it is nearly always the most probable token that is taken, and the text soon goes in circles; at a high one, surprises come. Of the tokens, only the k most probable (“top k”) are drawn from.',
   ],
   whenLearned: 'A small model that attn trained on novels writes on where your sentence ends.',
   alignment: [

@@ -88,7 +88,7 @@ export const partTexts = {
     added:
       'What the layer reads already has your model’s own positions in it; the other ways come on top.',
     normalises: 'The other ways leave out that your model normalises queries and keys.',
-    rest: 'The tables of the other ways are random numbers (of deviation 1). So compare the left pictures: they are what the ways differ in. Rotary: cosines on the left, sines on the right.',
+    rest: 'The tables of the other ways are random numbers (of deviation 1). So compare the left pictures: they are what the ways differ in.',
   },
 };
 
