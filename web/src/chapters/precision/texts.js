@@ -57,7 +57,7 @@ export const texts = {
   /** @param {string} most */
   first: (most) => `Only the first ${most} tokens are compared.`,
   nothing: 'Nothing to store yet. Type a word or two above.',
-  how: 'The errors of the usual code are measured by the core. Those of the core are measured by this page against JavaScript’s double-precision sine, whose angles are within 1.2 · 10^{−9} up to position 2^{24}.',
+  how: 'The core measures the errors of the usual code, and this page those of the core, against JavaScript’s sine in double precision, whose angles are within 1.2 · 10^{−9} up to position 2^{24}.',
   takeaway:
     'Compute angles in double precision and round once: then position sixteen million is as exact as position sixteen. What is only kept may be rounded far more: sums in float32 leave little of it in the weights.',
 };

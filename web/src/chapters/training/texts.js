@@ -5,7 +5,7 @@ export const texts = {
   question: 'Where do the numbers in the tables come from?',
   lead: [
     'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers is moved a little in the direction that would have made the right answer more probable: against the [gradient] of the loss, as far as the [learning rate] says. That is a [step]; the rule by which it is taken is called [AdamW]. After some hundred of them attention has come to look where the answers are.',
-    'Below, two models learn the same from the same examples in the same order, from the same first weights, and differ in one thing only. They run side by side, in lanes A and B, and all of it happens in your browser. The share of right answers is that on *held-out* examples, which neither of them ever learns from.',
+    'Below, two models learn the same from the same examples in the same order, from the same first weights, and differ in one thing only. They run side by side, in lanes A and B, in your browser. The share of right answers is that on *held-out* examples, which neither of them ever learns from.',
   ],
   predict: {
     question:
@@ -78,12 +78,12 @@ export const texts = {
   heads:
     'Now one single example. Each small picture is a head: a row for each token that looks, a column for each that is looked at. Before the first step they are smeared; watch the pattern come while the model learns, and choose the clearest head to see it large. What it answers is the symbol to which it gives the largest share: the formula says argmax, and θ for all numbers that are learned.',
   longer: [
-    'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. The models below are the same, and are not changed. They are only asked about longer examples, up to four times as long. A person who can copy ten letters can copy forty. A model has never seen more than ten: nothing has told it what to do with an eleventh. In the formula the strokes count: how many answers are right, of those that are asked for.',
+    'Is what has been learned a rule, or a habit? That is seen when more is given than ever before. Below, the same models are asked about examples up to four times as long. Who can copy ten letters can copy forty; but nothing has told a model what to do with an eleventh. In the formula the strokes count: right answers, of those asked for.',
     'How places are told apart now decides. Waves and rotations go on beyond the trained length, but with values that the model has never met; rules by distance say the same at every place; and a learned table has no row beyond its last.',
   ],
   table: [
     'A table of positions begins as noise: each place has a row of numbers by chance, and no two are related. Nobody tells the model that three comes after two. Whatever order the rows have in the end is there because the answers needed it. In the formula η is the [learning rate].',
-    'Below each table is how alike every two places are: the sinusoid’s strong diagonal says that neighbours are alike. Learning finds little of that by itself: rows drawn by chance are as unlike as rows can be, and to tell places apart no more is needed. Most of the noise stays. Only where a place has to be related to the one before it, as in “repeat”, do neighbours come to be a little more alike.',
+    'Below each table is how alike every two places are: the sinusoid’s strong diagonal says that neighbours are alike. Learning finds little of that: rows drawn by chance are unlike already, and to tell places apart no more is needed. Only where a place has to be related to the one before it, as in “repeat”, do neighbours come to be a little more alike.',
   ],
   takeaway:
     'Training changes nothing but numbers in tables, a little at each step; where attention looks is what comes of it.',
@@ -157,7 +157,7 @@ export const lengthTexts = {
     'With ten letters, the last letter is in the tenth place. With twenty, the tenth place is in the middle: a model that has learned places looks there all the same, and nothing that it has seen says that it should not.',
   sort: 'With more letters, there is more to weigh against each other, and each blank has to know how many blanks come before it, beyond the tenth.',
   repeat:
-    'A run is as long as before, but may stand further on, and the gap may be wider. Also, the longer the text, the more often each letter has stood there before by chance: whoever looks for the last place of one letter is right 57 times of 100 in 32 letters, and 20 times in 128; whoever looks for the last two, 92 and 82 times. A curve that falls faster than both has lost its way. Try Shaw’s or ALiBi against sinusoidal positions: after 500 steps with the first seed they are right 66, 54 and 26 times of 100 in 128 letters.',
+    'A run may stand further on, and the gap may be wider. Also, the longer the text, the more often each letter has stood there before by chance: whoever looks for the last place of one letter is right 57 times of 100 in 32 letters, and 20 times in 128; whoever looks for the last two, 92 and 82 times. A curve that falls faster than both has lost its way. Try Shaw’s or ALiBi against sinusoidal positions: after 500 steps with the first seed they are right 66, 54 and 26 times of 100 in 128 letters.',
   add: 'Numbers of more digits: what is carried goes the same way in every column, but each blank has to find its own two digits, at distances that have never been met.',
   count:
     'Positions do not matter here, but length does: attention takes means, and three of ten is not the share that three of forty is. More than ten of a kind have no word in this world, and are not asked for.',
