@@ -44,7 +44,7 @@ export const texts = {
     'One head has one row of shares for each blank, so it brings home one blend of all that it looks at. Which digit came from where is hard to tell from a blend. Four heads bring four, and each may look at one digit only.',
   ],
   gainLimits:
-    'With the table, in eight runs of 1,200 steps from other first weights, one head never came beyond 41 right answers of 100; four heads came to 99 in six of them, and to 70 in two. But it is not always so. With T5’s bias one head came to 95 in three runs of four: it found a blend that is enough, with large shares for the tens and small ones for the ones. And where one look is enough, one head is: it learns to reverse as well as four do.',
+    'With the table, in eight runs of 1,200 steps from other first weights, one head never came beyond 41 right answers of 100; four heads came to 99 in six of them, and to 70 in two. But with T5’s bias one head came to 95 in three runs of four: it found a blend that is enough, with large shares for the tens and small ones for the ones. And where one look is enough, one head is: it learns to reverse as well as four do.',
   gainPredict: {
     question:
       'The sum of two numbers of two digits has a hundred or none, a ten and a one. Positions are a learned table, and there is one layer. What does one head get right?',
@@ -157,7 +157,7 @@ export const lengthTexts = {
     'With ten letters, the last letter is in the tenth place. With twenty, the tenth place is in the middle: a model that has learned places looks there all the same, and nothing that it has seen says that it should not.',
   sort: 'With more letters, there is more to weigh against each other, and each blank has to know how many blanks come before it, beyond the tenth.',
   repeat:
-    'A run may stand further on, and the gap may be wider. Also, the longer the text, the more often each letter has stood there before by chance: whoever looks for the last place of one letter is right 57 times of 100 in 32 letters, and 20 times in 128; whoever looks for the last two, 92 and 82 times. A curve that falls faster than both has lost its way. Try Shaw’s or ALiBi against sinusoidal positions: after 500 steps with the first seed they are right 66, 54 and 26 times of 100 in 128 letters.',
+    'A run may stand further on, and the gap may be wider. Also, the longer the text, the more often each letter has stood there before by chance: whoever looks for the last place of one letter is right 57 times of 100 in 32 letters, and 20 times in 128; whoever looks for the last two, 92 and 82 times. A curve that falls faster than both has lost its way. Try Shaw’s or ALiBi against sinusoidal positions.',
   add: 'Numbers of more digits: what is carried goes the same way in every column, but each blank has to find its own two digits, at distances that have never been met.',
   count:
     'Positions do not matter here, but length does: attention takes means, and three of ten is not the share that three of forty is. More than ten of a kind have no word in this world, and are not asked for.',
