@@ -39,7 +39,8 @@ export class PictureFonts {
  */
 export function familiesOf(css) {
   const [first, ...others] = css.replaceAll('"', "'").split(/, */);
-  if (first.includes('KaTeX')) return `${first}, 'Times New Roman', 'Liberation Serif', serif`;
+  if (first.includes('KaTeX'))
+    return `${first}, 'Times New Roman', 'Liberation Serif', 'DejaVu Serif Condensed', serif`;
   const like = ['Calibri', 'Carlito', 'Arial', "'Liberation Sans'", "'DejaVu Sans Condensed'"];
   return [first, ...(first.includes('Source Sans') ? like : []), ...others].join(', ');
 }
