@@ -129,16 +129,25 @@ std::string join(Parts parts) {
 void fail(ErrorCode code, Name name, Parts got, Parts needs) {
   throw Error(code, join({name}), join(got), join(needs));
 }
+void fail(ErrorCode code, const char* argument, Parts got, Parts needs) {
+  fail(code, Name(argument), got, needs);
+}
 
 void fail_value(Name name, Part got, Parts needs) {
   fail(ErrorCode::kInvalidArgument, name, {got}, needs);
+}
+void fail_value(const char* argument, Part got, Parts needs) {
+  fail_value(Name(argument), got, needs);
 }
 
 void fail_shape(Name name, std::span<const std::int64_t> got, Parts needs) {
   fail(ErrorCode::kShapeMismatch, name, {"shape ", got}, needs);
 }
+void fail_shape(const char* argument, std::span<const std::int64_t> got, Parts needs) {
+  fail_shape(Name(argument), got, needs);
+}
 
-void fail_rows(Name name, std::span<const std::int64_t> got, const char* width) {
+void fail_rows(const char* name, std::span<const std::int64_t> got, const char* width) {
   const Name w(width);
   fail_shape(name, got, {"rank 2 (N, ", w, ") or 3 (B, N, ", w, ")"});
 }
@@ -146,12 +155,15 @@ void fail_rows(Name name, std::span<const std::int64_t> got, const char* width) 
 void require_at_least(Name name, std::int64_t value, std::int64_t least) {
   if (value < least) fail_value(name, value, {least, " or more"});
 }
+void require_at_least(const char* argument, std::int64_t value, std::int64_t least) {
+  require_at_least(Name(argument), value, least);
+}
 
-void require_probability(Name name, double value) {
+void require_probability(const char* name, double value) {
   if (!(value >= 0 && value <= 1)) fail_value(name, value, {"a probability between 0 and 1"});
 }
 
-void require_finite_at_least_zero(Name name, double value) {
+void require_finite_at_least_zero(const char* name, double value) {
   if (!(value >= 0) || !std::isfinite(value)) {
     fail_value(name, value, {"a finite number of at least 0"});
   }
@@ -167,6 +179,9 @@ std::int64_t product(Name name, std::span<const std::int64_t> sizes) {
   }
   return result;
 }
+std::int64_t product(const char* argument, std::span<const std::int64_t> sizes) {
+  return product(Name(argument), sizes);
+}
 
 std::size_t allocation(Name name, std::int64_t count, std::size_t bytes) {
   if (count < 0 || static_cast<std::uint64_t>(count) > PTRDIFF_MAX / bytes) {
@@ -175,8 +190,11 @@ std::size_t allocation(Name name, std::int64_t count, std::size_t bytes) {
   }
   return static_cast<std::size_t>(count);
 }
+std::size_t allocation(const char* argument, std::int64_t count, std::size_t bytes) {
+  return allocation(Name(argument), count, bytes);
+}
 
-void require_shape(Name name, std::span<const std::int64_t> shape,
+void require_shape(const char* name, std::span<const std::int64_t> shape,
                    std::initializer_list<std::int64_t> needed) {
   const std::span<const std::int64_t> want(needed.begin(), needed.size());
   const auto fits = [](std::int64_t got, std::int64_t size) { return size < 0 || got == size; };
@@ -186,6 +204,10 @@ void require_shape(Name name, std::span<const std::int64_t> shape,
 void require_same_shape(Name name, std::span<const std::int64_t> shape,
                         std::span<const std::int64_t> other) {
   if (!std::ranges::equal(shape, other)) fail_shape(name, shape, {"shape ", other});
+}
+void require_same_shape(const char* argument, std::span<const std::int64_t> shape,
+                        std::span<const std::int64_t> other) {
+  require_same_shape(Name(argument), shape, other);
 }
 
 void require_data(Name name, std::span<const std::int64_t> shape, const void* data,
@@ -202,9 +224,13 @@ void require_data(Name name, std::span<const std::int64_t> shape, const void* da
   }
   if (data == nullptr) fail_value(name, "a null pointer", {"data"});
 }
+void require_data(const char* argument, std::span<const std::int64_t> shape, const void* data,
+                  std::size_t element_bytes) {
+  require_data(Name(argument), shape, data, element_bytes);
+}
 
-void require_lengths(Name name, const ConstLengths& lengths, std::int64_t batch, std::int64_t rows,
-                     std::int64_t most, const char* what) {
+void require_lengths(const char* name, const ConstLengths& lengths, std::int64_t batch,
+                     std::int64_t rows, std::int64_t most, const char* what) {
   if (lengths.is_none()) return;
   const bool per_row = lengths.rank() == 2 && rows >= 0;
   if ((lengths.rank() != 1 && !per_row) || lengths.size(0) != batch ||
@@ -226,7 +252,7 @@ void require_lengths(Name name, const ConstLengths& lengths, std::int64_t batch,
 }
 
 std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
-    Name name, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+    const char* name, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
     std::span<const std::int64_t> wanted) {
   std::array<std::int64_t, ConstTensor::kMaxRank> result{};
   bool fits = shape.size() <= wanted.size();

@@ -84,49 +84,66 @@ using Parts = std::initializer_list<Part>;
 void append(std::string& text, Parts parts);
 std::string join(Parts parts);
 
+// A Name lies in memory when it is passed on. What is called with literals takes these as they are,
+// for a check is a few instructions of each of its many callers.
+
 /// Throws `name: got …, needs …`.
+[[noreturn]] void fail(ErrorCode code, const char* argument, Parts got, Parts needs);
 [[noreturn]] void fail(ErrorCode code, Name name, Parts got, Parts needs);
 
 /// Throws kInvalidArgument: `name: got 3, needs …`.
+[[noreturn]] void fail_value(const char* argument, Part got, Parts needs);
 [[noreturn]] void fail_value(Name name, Part got, Parts needs);
 
 /// Throws kShapeMismatch: `name: got shape (2, 3), needs …`.
+[[noreturn]] void fail_shape(const char* argument, std::span<const std::int64_t> got, Parts needs);
 [[noreturn]] void fail_shape(Name name, std::span<const std::int64_t> got, Parts needs);
 
 /// Throws kShapeMismatch for what is not (N, width) or (B, N, width), `width` being an argument.
-[[noreturn]] void fail_rows(Name name, std::span<const std::int64_t> got, const char* width);
+[[noreturn]] void fail_rows(const char* argument, std::span<const std::int64_t> got,
+                            const char* width);
 
 /// Requires value ≥ least.
+void require_at_least(const char* argument, std::int64_t value, std::int64_t least);
 void require_at_least(Name name, std::int64_t value, std::int64_t least);
 
 /// Requires 0 ≤ value ≤ 1.
-void require_probability(Name name, double value);
+void require_probability(const char* argument, double value);
 
 /// Requires a finite value ≥ 0.
-void require_finite_at_least_zero(Name name, double value);
+void require_finite_at_least_zero(const char* argument, double value);
 
 /// The product of sizes; throws kSizeOverflow when it does not fit.
+std::int64_t product(const char* argument, std::span<const std::int64_t> sizes);
 std::int64_t product(Name name, std::span<const std::int64_t> sizes);
-inline std::int64_t product(Name name, std::initializer_list<std::int64_t> sizes) {
-  return product(name, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
+inline std::int64_t product(const char* argument, std::initializer_list<std::int64_t> sizes) {
+  return product(argument, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
 }
 
 /// `count` elements of `bytes` each as a size to allocate; throws kSizeOverflow when they exceed
 /// the address space, which on 32-bit machines is far smaller than a count may be.
+std::size_t allocation(const char* argument, std::int64_t count, std::size_t bytes);
 std::size_t allocation(Name name, std::int64_t count, std::size_t bytes);
 
 /// Requires a shape; a size of −1 in `needed` accepts any.
-void require_shape(Name name, std::span<const std::int64_t> shape,
+void require_shape(const char* argument, std::span<const std::int64_t> shape,
                    std::initializer_list<std::int64_t> needed);
 template <class T>
-void require_shape(Name name, const TensorView<T>& view,
+void require_shape(const char* argument, const TensorView<T>& view,
                    std::initializer_list<std::int64_t> needed) {
-  require_shape(name, view.shape(), needed);
+  require_shape(argument, view.shape(), needed);
 }
 
 /// Requires the shape of another tensor.
+void require_same_shape(const char* argument, std::span<const std::int64_t> shape,
+                        std::span<const std::int64_t> other);
 void require_same_shape(Name name, std::span<const std::int64_t> shape,
                         std::span<const std::int64_t> other);
+template <class T, class U>
+void require_same_shape(const char* argument, const TensorView<T>& view,
+                        const TensorView<U>& other) {
+  require_same_shape(argument, view.shape(), other.shape());
+}
 template <class T, class U>
 void require_same_shape(Name name, const TensorView<T>& view, const TensorView<U>& other) {
   require_same_shape(name, view.shape(), other.shape());
@@ -134,43 +151,53 @@ void require_same_shape(Name name, const TensorView<T>& view, const TensorView<U
 
 /// Requires that a view's elements can be counted and addressed, and that they have memory if there
 /// are any.
+void require_data(const char* argument, std::span<const std::int64_t> shape, const void* data,
+                  std::size_t element_bytes);
 void require_data(Name name, std::span<const std::int64_t> shape, const void* data,
                   std::size_t element_bytes);
+template <class T>
+void require_data(const char* argument, const TensorView<T>& view) {
+  require_data(argument, view.shape(), view.data(), sizeof(T));
+}
 template <class T>
 void require_data(Name name, const TensorView<T>& view) {
   require_data(name, view.shape(), view.data(), sizeof(T));
 }
 template <bool Constant>
+void require_data(const char* argument, const AnyTensorView<Constant>& view) {
+  require_data(argument, view.shape(), view.data(), static_cast<std::size_t>(view.element_bytes()));
+}
+template <bool Constant>
 void require_data(Name name, const AnyTensorView<Constant>& view) {
   require_data(name, view.shape(), view.data(), static_cast<std::size_t>(view.element_bytes()));
 }
-inline void require_data(Name name, const IdView& ids) {
-  require_data(name, ids.shape(), ids.data(),
+inline void require_data(const char* argument, const IdView& ids) {
+  require_data(argument, ids.shape(), ids.data(),
                ids.is_wide() ? sizeof(std::int64_t) : sizeof(std::int32_t));
 }
 
 /// Requires lengths of a batch (B) or, where there are rows, of each row in it, (B, rows): none, or
 /// values from 0 to `most`, the number of `what`. −1 rows stand for no rows.
-void require_lengths(Name name, const ConstLengths& lengths, std::int64_t batch, std::int64_t rows,
-                     std::int64_t most, const char* what);
+void require_lengths(const char* argument, const ConstLengths& lengths, std::int64_t batch,
+                     std::int64_t rows, std::int64_t most, const char* what);
 
 /// The strides of a view of `shape` seen with the leading and missing dimensions of `wanted`.
 std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
-    Name name, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
-    std::span<const std::int64_t> wanted);
+    const char* argument, std::span<const std::int64_t> shape,
+    std::span<const std::int64_t> strides, std::span<const std::int64_t> wanted);
 
 /// `view` seen with the leading and missing dimensions of `shape`, those of size 1 repeated with
 /// stride 0 (NumPy's broadcasting, from the right). Throws when the shapes do not fit.
 template <class T>
-TensorView<T> broadcast(Name name, const TensorView<T>& view,
+TensorView<T> broadcast(const char* argument, const TensorView<T>& view,
                         std::span<const std::int64_t> wanted) {
-  const auto strides = broadcast_strides(name, view.shape(), view.strides(), wanted);
+  const auto strides = broadcast_strides(argument, view.shape(), view.strides(), wanted);
   return TensorView<T>(view.data(), wanted, std::span(strides).first(wanted.size()));
 }
 template <class T>
-TensorView<T> broadcast(Name name, const TensorView<T>& view,
+TensorView<T> broadcast(const char* argument, const TensorView<T>& view,
                         std::initializer_list<std::int64_t> shape) {
-  return broadcast(name, view, std::span<const std::int64_t>(shape.begin(), shape.size()));
+  return broadcast(argument, view, std::span<const std::int64_t>(shape.begin(), shape.size()));
 }
 
 }  // namespace attn::validation

@@ -1,6 +1,7 @@
 #include "attn/layers/module.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -331,7 +332,7 @@ Tensor Module::add_parameter(std::string name, std::span<const std::int64_t> sha
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
     validation::require_at_least(name, size, 0);
-    count = validation::product(name, {count, size});
+    count = validation::product(name, std::array{count, size});
   }
   const std::size_t size = validation::allocation(name, count, sizeof(float));
   const float first = initialization.kind == Initialization::Kind::kOnes ? 1.0F : 0.0F;
@@ -347,7 +348,7 @@ void Module::add_kept_parameter(std::string name, std::span<const std::int64_t> 
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
     validation::require_at_least(name, size, 0);
-    count = validation::product(name, {count, size});
+    count = validation::product(name, std::array{count, size});
   }
   node_->entries.push_back({.name = std::move(name),
                             .shape = {shape.begin(), shape.end()},
