@@ -4,7 +4,6 @@
 
 #include "kernels/gelu.hpp"
 #include "kernels/tanh.hpp"
-#include "kernels/training/part.hpp"
 #include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {
@@ -90,33 +89,49 @@ struct SigmoidGradient {
   }
 };
 
+/// dx = f'(x) · dy and, where it is asked for, value = f(x), for whole vectors that lie side by
+/// side.
+using ActivationGradientVectors = void (*)(index count, const float* x, const float* dy,
+                                           float* value, float* dx) noexcept;
+
+template <class Isa, class Function>
+void activation_gradient_vectors(index count, const float* x, const float* dy, float* value,
+                                 float* dx) noexcept {
+  using F = Floats<Isa>;
+  for (index c = 0; c < count; c += kWidth<Isa>) {
+    F y, slope;
+    Function::template apply<Isa>(F::load_unaligned(x + c), F::load_unaligned(dy + c), y, slope);
+    if (value) y.store_unaligned(value + c);
+    slope.store_unaligned(dx + c);
+  }
+}
+
+template <class Isa>
+void activation_gradient(const ActivationGradientArgs& p,
+                         ActivationGradientVectors go_back) noexcept {
+  constexpr index kW = kWidth<Isa>;
+  // Without a factor, whole vectors are read and written where they lie.
+  const index whole = !p.factor && p.gradient ? p.count / kW * kW : 0;
+  go_back(whole, p.x, p.output_gradient, nullptr, p.gradient);
+  for (index c = whole; c < p.count; c += kGathered) {
+    const index n = std::min(kGathered, p.count - c);
+    float x[kGathered] = {}, dy[kGathered] = {}, value[kGathered], dx[kGathered];
+    for (index i = 0; i < n; ++i) {
+      x[i] = p.x[c + i];
+      dy[i] = p.output_gradient[c + i];
+      if (p.factor) dy[i] *= p.factor[c + i];
+    }
+    go_back(round_up(n, kW), x, dy, p.factor_gradient ? value : nullptr, dx);
+    for (index i = 0; i < n; ++i) {
+      if (p.factor_gradient) p.factor_gradient[c + i] = p.output_gradient[c + i] * value[i];
+      if (p.gradient) p.gradient[c + i] = dx[i];
+    }
+  }
+}
+
 template <class Isa, class Function>
 void activation_gradient(const ActivationGradientArgs& p) noexcept {
-  using F = Floats<Isa>;
-  constexpr index kW = kWidth<Isa>;
-  for (index c = 0; c < p.count; c += kW) {
-    const index n = std::min(kW, p.count - c);
-    const auto load = [&](const float* from) __attribute__((always_inline)) {
-      return n == kW ? F::load_unaligned(from + c) : load_part<Isa>(from + c, n);
-    };
-    const auto store = [&](F values, float* to) __attribute__((always_inline)) {
-      if (n == kW) {
-        values.store_unaligned(to + c);
-      } else {
-        store_part<Isa>(values, to + c, n);
-      }
-    };
-    const F x = load(p.x);
-    const F dy = load(p.output_gradient);
-    F value, dx;
-    if (p.factor) {
-      Function::template apply<Isa>(x, dy * load(p.factor), value, dx);
-      if (p.factor_gradient) store(dy * value, p.factor_gradient);
-    } else {
-      Function::template apply<Isa>(x, dy, value, dx);
-    }
-    if (p.gradient) store(dx, p.gradient);
-  }
+  activation_gradient<Isa>(p, &activation_gradient_vectors<Isa, Function>);
 }
 
 }  // namespace attn::kernels

@@ -29,11 +29,13 @@ bool copy_padded(index rows, index cols, const float* from, index from_row, inde
   return xsimd::reduce_add(zeros) == 0.0F;
 }
 
+// The products, which are most of the work and each of several callers, are not inlined into these.
+
 /// tile_ji = row_j · q_i for rows [0, keys) and the queries of a block from `first` on, transposed.
 template <class Isa>
-ATTN_INLINE void multiply_queries(index keys, index depth, const float* rows, index row,
-                                  const float* queries, index first, index lanes,
-                                  float* tile) noexcept {
+__attribute__((noinline)) void multiply_queries(index keys, index depth, const float* rows,
+                                                index row, const float* queries, index first,
+                                                index lanes, float* tile) noexcept {
   for (index j = 0; j < keys; j += Isa::kScoreRows) {
     for_columns<Isa, Isa::kScoreVectors>(
         lanes,
@@ -52,8 +54,9 @@ ATTN_INLINE void multiply_queries(index keys, index depth, const float* rows, in
 
 /// sums_j += Σ_i tile_ji · row_i: a tile along its queries.
 template <class Isa>
-ATTN_INLINE void sum_over_queries(index keys, index queries, const float* tile, const float* rows,
-                                  index row, float* sums) noexcept {
+__attribute__((noinline)) void sum_over_queries(index keys, index queries, const float* tile,
+                                                const float* rows, index row,
+                                                float* sums) noexcept {
   for_columns<Isa, Isa::kVectors>(row, [&](index col, auto vectors) __attribute__((always_inline)) {
     const float* b[vectors];
     unroll<vectors>([&](auto v)
@@ -68,8 +71,8 @@ ATTN_INLINE void sum_over_queries(index keys, index queries, const float* tile, 
 
 /// sums_i += Σ_j tile_ji · row_j: a tile along its keys.
 template <class Isa>
-ATTN_INLINE void sum_over_keys(index queries, index keys, const float* tile, const float* rows,
-                               index row, float* sums) noexcept {
+__attribute__((noinline)) void sum_over_keys(index queries, index keys, const float* tile,
+                                             const float* rows, index row, float* sums) noexcept {
   for_columns<Isa, Isa::kVectors>(row, [&](index col, auto vectors) __attribute__((always_inline)) {
     const float* b[vectors];
     unroll<vectors>([&](auto v)

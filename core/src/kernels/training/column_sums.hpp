@@ -46,16 +46,22 @@ void column_sums(const ColumnSumsArgs& p) noexcept {
   for (; c + 4 * kW <= p.cols; c += 4 * kW) {
     sum_columns(c, load, store, std::integral_constant<int, 4>{});
   }
-  for (; c + kW <= p.cols; c += kW) {
-    sum_columns(c, load, store, std::integral_constant<int, 1>{});
+  for (; c < p.cols; c += kW) {
+    const index rest = std::min(kW, p.cols - c);
+    sum_columns(
+        c,
+        [&](const float* from) __attribute__((always_inline)) {
+          return rest < kW ? load_part<Isa>(from, rest) : load(from);
+        },
+        [&](F x, float* to) __attribute__((always_inline)) {
+          if (rest < kW) {
+            store_part<Isa>(x, to, rest);
+          } else {
+            store(x, to);
+          }
+        },
+        std::integral_constant<int, 1>{});
   }
-  const index rest = p.cols - c;
-  if (rest == 0) return;
-  sum_columns(
-      c,
-      [&](const float* from) __attribute__((always_inline)) { return load_part<Isa>(from, rest); },
-      [&](F x, float* to) __attribute__((always_inline)) { store_part<Isa>(x, to, rest); },
-      std::integral_constant<int, 1>{});
 }
 
 }  // namespace attn::kernels

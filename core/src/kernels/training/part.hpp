@@ -4,16 +4,18 @@
 
 namespace attn::kernels {
 
+// At the end of a row: called, so that the code is there once.
+
 /// The first `count` lanes from memory, the others zero.
 template <class Isa>
-ATTN_INLINE Floats<Isa> load_part(const float* from, index count) noexcept {
+__attribute__((noinline)) Floats<Isa> load_part(const float* from, index count) noexcept {
   float lanes[kWidth<Isa>] = {};
   for (index k = 0; k < count; ++k) lanes[k] = from[k];
   return Floats<Isa>::load_unaligned(lanes);
 }
 
 template <class Isa>
-ATTN_INLINE void store_part(Floats<Isa> x, float* to, index count) noexcept {
+__attribute__((noinline)) void store_part(Floats<Isa> x, float* to, index count) noexcept {
   float lanes[kWidth<Isa>];
   x.store_unaligned(lanes);
   for (index k = 0; k < count; ++k) to[k] = lanes[k];

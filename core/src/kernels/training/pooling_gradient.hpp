@@ -9,8 +9,8 @@
 
 namespace attn::kernels {
 
-template <class Isa, PairWeight Pair>
-void weight_gradient_rows(const WeightGradientArgs& p) noexcept {
+template <class Isa>
+void weight_gradient(const WeightGradientArgs& p) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr index kBlock = 64 * kW;
@@ -50,11 +50,11 @@ void weight_gradient_rows(const WeightGradientArgs& p) noexcept {
       if (p.selected) store(xsimd::select(none, zero, dw), p.selected, c);
       F gradient = xsimd::select(none, zero, w * (dw - mean));
       F of_width = zero;
-      if constexpr (Pair == PairWeight::kGaussian) {
+      if (p.pair == PairWeight::kGaussian) {
         const F square = load(p.scores, c) * F(-0.5F);
         of_width = xsimd::select(none, zero, gradient * (square * per_width * per_width));
         gradient = gradient * per_width * per_width;
-      } else if constexpr (Pair == PairWeight::kEpanechnikov) {
+      } else if (p.pair == PairWeight::kEpanechnikov) {
         const F distance = xsimd::sqrt(load(p.scores, c) * F(-0.5F));
         const F units = distance * per_width;
         const F of_score = gradient / (F(1.0F) - units);
@@ -65,18 +65,6 @@ void weight_gradient_rows(const WeightGradientArgs& p) noexcept {
       return of_width;
     });
     if (p.width_sums) p.width_sums[i] = width_sum;
-  }
-}
-
-template <class Isa>
-void weight_gradient(const WeightGradientArgs& p) noexcept {
-  switch (p.pair) {
-    case PairWeight::kSoftmax:
-      return weight_gradient_rows<Isa, PairWeight::kSoftmax>(p);
-    case PairWeight::kGaussian:
-      return weight_gradient_rows<Isa, PairWeight::kGaussian>(p);
-    case PairWeight::kEpanechnikov:
-      return weight_gradient_rows<Isa, PairWeight::kEpanechnikov>(p);
   }
 }
 
@@ -132,22 +120,31 @@ template <class Isa, PairTerm Term>
 void pair_sums_rows(const PairSumsArgs& p) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  constexpr int kVectors = Term == PairTerm::kTanh ? 1 : 4;
+  constexpr int kVectors = 4;
   const auto load = [](const float* from)
                         __attribute__((always_inline)) { return F::load_unaligned(from); };
   const auto store = [](F x, float* to) __attribute__((always_inline)) { x.store_unaligned(to); };
   for (index row = 0; row < p.rows; ++row) {
     index col = 0;
-    for (; col + kVectors * kW <= p.cols; col += kVectors * kW) {
-      pair_sum_columns<Isa, Term, kVectors>(p, row, col, load, store);
+    if constexpr (Term != PairTerm::kTanh) {  // which computes more than it loads
+      for (; col + kVectors * kW <= p.cols; col += kVectors * kW) {
+        pair_sum_columns<Isa, Term, kVectors>(p, row, col, load, store);
+      }
     }
     for (; col < p.cols; col += kW) {
       const index rest = std::min(kW, p.cols - col);
       pair_sum_columns<Isa, Term, 1>(
           p, row, col,
-          [&](const float* from)
-              __attribute__((always_inline)) { return load_part<Isa>(from, rest); },
-          [&](F x, float* to) __attribute__((always_inline)) { store_part<Isa>(x, to, rest); });
+          [&](const float* from) __attribute__((always_inline)) {
+            return rest < kW ? load_part<Isa>(from, rest) : load(from);
+          },
+          [&](F x, float* to) __attribute__((always_inline)) {
+            if (rest < kW) {
+              store_part<Isa>(x, to, rest);
+            } else {
+              store(x, to);
+            }
+          });
     }
   }
 }
