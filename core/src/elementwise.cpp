@@ -1,6 +1,22 @@
 #include "elementwise.hpp"
 
+#include <algorithm>
+
 namespace attn {
+
+void for_all_row_runs(std::span<const std::int64_t> shape, runtime::Execution& run,
+                      FunctionRef<void(std::int64_t first, std::int64_t count)> body) noexcept {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) {
+    if (size == 0) return;
+    count *= size;
+  }
+  run.parallel_for(
+      (count + kElementsPerTask - 1) / kElementsPerTask, [&](std::int64_t task, int) noexcept {
+        const std::int64_t begin = task * kElementsPerTask;
+        for_row_runs(shape.back(), begin, std::min(begin + kElementsPerTask, count), body);
+      });
+}
 
 void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) noexcept {
   if (from.rank() == 0) {
@@ -9,7 +25,7 @@ void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) no
   }
   const std::int64_t in_step = from.stride(-1);
   const std::int64_t out_step = to.stride(-1);
-  for_all_row_runs(from, run, [&](std::int64_t first, std::int64_t count) noexcept {
+  for_all_row_runs(from.shape(), run, [&](std::int64_t first, std::int64_t count) noexcept {
     const float* in = element(from, first);
     float* out = element(to, first);
     for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = in[i * in_step];
@@ -19,7 +35,7 @@ void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) no
 void widen(const ConstAnyTensor& from, const Tensor& to, runtime::Execution& run) noexcept {
   if (from.rank() == 0) return widen(from.unsqueeze(0), to.unsqueeze(0), run);
   from.visit([&](const auto& typed) {
-    for_all_row_runs(typed, run, [&](std::int64_t first, std::int64_t count) noexcept {
+    for_all_row_runs(typed.shape(), run, [&](std::int64_t first, std::int64_t count) noexcept {
       kernels::WidenArgs args;
       args.rows = 1;
       args.cols = count;
@@ -37,7 +53,7 @@ void widen(const ConstAnyTensor& from, const Tensor& to, runtime::Execution& run
 void narrow(const ConstTensor& from, const AnyTensor& to, runtime::Execution& run) noexcept {
   if (from.rank() == 0) return narrow(from.unsqueeze(0), to.unsqueeze(0), run);
   to.visit([&](const auto& typed) {
-    for_all_row_runs(typed, run, [&](std::int64_t first, std::int64_t count) noexcept {
+    for_all_row_runs(typed.shape(), run, [&](std::int64_t first, std::int64_t count) noexcept {
       kernels::NarrowArgs args;
       args.rows = 1;
       args.cols = count;
@@ -57,7 +73,7 @@ void add(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
     *out.data() = *a.data() + *b.data();
     return;
   }
-  for_all_row_runs(a, run, [&](std::int64_t first, std::int64_t count) noexcept {
+  for_all_row_runs(a.shape(), run, [&](std::int64_t first, std::int64_t count) noexcept {
     kernels::ElementwiseArgs args;
     args.rows = 1;
     args.cols = count;

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "attn/any_tensor.hpp"
 #include "attn/tensor_view.hpp"
+#include "function_ref.hpp"
 #include "row_runs.hpp"
 #include "runtime/execution.hpp"
 
@@ -14,20 +15,9 @@ namespace attn {
 inline constexpr std::int64_t kElementsPerTask = 8192;
 
 /// Calls body(first, count) for the runs of elements [first, first + count), in row-major order,
-/// that lie in one row of a view each; on all threads.
-template <class T, class F>
-void for_all_row_runs(const TensorView<T>& view, runtime::Execution& run, F&& body) noexcept {
-  std::int64_t count = 1;
-  for (const std::int64_t size : view.shape()) {
-    if (size == 0) return;
-    count *= size;
-  }
-  run.parallel_for(
-      (count + kElementsPerTask - 1) / kElementsPerTask, [&](std::int64_t task, int) noexcept {
-        const std::int64_t begin = task * kElementsPerTask;
-        for_row_runs(view.size(-1), begin, std::min(begin + kElementsPerTask, count), body);
-      });
-}
+/// that lie in one row of a view of that shape each; on all threads.
+void for_all_row_runs(std::span<const std::int64_t> shape, runtime::Execution& run,
+                      FunctionRef<void(std::int64_t first, std::int64_t count)> body) noexcept;
 
 /// to = from, of one shape and any strides.
 void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) noexcept;

@@ -90,7 +90,7 @@ void fill(const Tensor& output, const RandomStream& random, Context& context, F&
                        }
                      });
   };
-  for_all_row_runs(out, run, fill_run);
+  for_all_row_runs(out.shape(), run, fill_run);
 }
 
 /// Two 64-bit counters as one of the generator, low words first.

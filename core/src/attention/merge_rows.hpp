@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "function_ref.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -35,10 +36,10 @@ struct MergedRows {
 };
 
 /// Calls body(rows, arguments with both parts) for blocks of rows, on all threads.
-template <class F>
-void for_merged_rows(const ConstTensor& output_a, const ConstTensor& log_sum_exp_a,
-                     const ConstTensor& output_b, const ConstTensor& log_sum_exp_b,
-                     runtime::Execution& run, F&& body) {
+inline void for_merged_rows(
+    const ConstTensor& output_a, const ConstTensor& log_sum_exp_a, const ConstTensor& output_b,
+    const ConstTensor& log_sum_exp_b, runtime::Execution& run,
+    FunctionRef<void(const MergedRows& rows, kernels::MergeArgs args)> body) {
   const ConstTensor a = with_heads(output_a), b = with_heads(output_b);
   const ConstTensor sums_a = with_heads(log_sum_exp_a.unsqueeze(-1));
   const ConstTensor sums_b = with_heads(log_sum_exp_b.unsqueeze(-1));

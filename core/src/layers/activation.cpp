@@ -62,7 +62,7 @@ void activate(const ConstTensor& x, const ConstTensor& factor, const Tensor& out
     args.out_col = to.stride(-1);
     kernel(args);
   };
-  for_all_row_runs(from, run, map_run);
+  for_all_row_runs(from.shape(), run, map_run);
 }
 
 }  // namespace attn

@@ -55,7 +55,7 @@ void apply_dropout(const ConstTensor& x, const Tensor& output, const Dropout& dr
     };
     for_random_words(run.kernels(), dropout.random, first, size, drop);
   };
-  for_all_row_runs(from, run, drop_run);
+  for_all_row_runs(from.shape(), run, drop_run);
 }
 
 }  // namespace attn

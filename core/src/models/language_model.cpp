@@ -43,7 +43,7 @@ std::int64_t width_of(const LanguageModelOptions& options) {
 
 /// values · factor, in place.
 void scale(const Tensor& values, float factor, runtime::Execution& run) noexcept {
-  for_all_row_runs(values, run, [&](std::int64_t first, std::int64_t count) noexcept {
+  for_all_row_runs(values.shape(), run, [&](std::int64_t first, std::int64_t count) noexcept {
     float* value = element(values, first);
     for (std::int64_t i = 0; i < count; ++i) value[i * values.stride(-1)] *= factor;
   });

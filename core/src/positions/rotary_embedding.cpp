@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "function_ref.hpp"
 #include "positions/rotary_frequencies.hpp"
 #include "positions/sinusoidal_table.hpp"
 #include "rows.hpp"
@@ -155,9 +156,9 @@ void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::R
 
 /// Rotates with the tables that fill_row(i, keep, cross, worker) gives: i is a row, or with
 /// per_batch a row of all batch entries one after the other.
-template <class F>
 void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bool per_batch,
-            runtime::Execution& run, const F& fill_row) {
+            runtime::Execution& run,
+            FunctionRef<void(std::int64_t i, float* keep, float* cross, int worker)> fill_row) {
   // Tables are made for so many rows at a time, of several batch entries where they are short.
   const std::int64_t chunk_rows = std::min(r.rows, kTableRows);
   const std::int64_t chunk_batch =

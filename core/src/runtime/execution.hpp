@@ -11,7 +11,6 @@
 #include "runtime/dispatch.hpp"
 #include "runtime/thread_pool.hpp"
 #include "runtime/threads.hpp"
-#include "validation.hpp"
 
 namespace attn {
 
@@ -46,9 +45,8 @@ struct ContextAccess {
 /// threads, and gives the memory back at the end.
 class Execution {
  public:
-  explicit Execution(Context& context)
-      : impl_(ContextAccess::impl(context)), lock_(impl_.mutex), mark_(impl_.arena.mark()) {}
-  ~Execution() { impl_.arena.give_back(mark_); }
+  explicit Execution(Context& context);
+  ~Execution();
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
@@ -74,35 +72,17 @@ class Execution {
 
   float* floats(std::int64_t count, const char* purpose) { return take<float>(count, purpose); }
 
-  /// Calls body(index, worker) noexcept for 0 … count-1 on the context's threads.
-  template <class F>
-  void parallel_for(std::int64_t count, F&& body) noexcept {
-    using Body = std::remove_reference_t<F>;
-    impl_.pool.run(count, {[](void* closure, std::int64_t index, int worker) noexcept {
-                             (*static_cast<Body*>(closure))(index, worker);
-                           },
-                           const_cast<void*>(static_cast<const void*>(&body))});
+  /// Calls body(index, worker) for 0 … count-1 on the context's threads.
+  void parallel_for(std::int64_t count, ThreadPool::Body body) noexcept {
+    impl_.pool.run(count, body);
   }
 
   /// The same for a loop of so many multiply-adds: when they are fewer than waking another thread
   /// is worth, this one does them alone.
-  template <class F>
-  void parallel_for(std::int64_t count, double multiply_adds, F&& body) noexcept {
-    constexpr double kWorthSharing = 1 << 18;
-    if (multiply_adds >= kWorthSharing) return parallel_for(count, body);
-    for (std::int64_t i = 0; i < count; ++i) body(i, 0);
-  }
+  void parallel_for(std::int64_t count, double multiply_adds, ThreadPool::Body body) noexcept;
 
  private:
-  void* take_bytes(std::int64_t count, std::size_t element_bytes, const char* purpose) {
-    std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(element_bytes), &bytes) ||
-        bytes < 0 || static_cast<std::uint64_t>(bytes) > SIZE_MAX / 2) {
-      validation::fail(ErrorCode::kSizeOverflow, purpose, {count, " elements"},
-                       {"no more than fit into the address space"});
-    }
-    return impl_.arena.take(static_cast<std::size_t>(bytes));
-  }
+  void* take_bytes(std::int64_t count, std::size_t element_bytes, const char* purpose);
 
   ContextAccess::Impl& impl_;
   Lock<RecursiveMutex> lock_;

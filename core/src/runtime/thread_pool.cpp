@@ -53,12 +53,12 @@ struct ThreadPool::Shared {
   std::atomic<std::int64_t> next{0};
   std::atomic<int> busy{0};
   std::int64_t count = 0;
-  Body body{};
+  const Body* body = nullptr;
 
   void work(int worker) noexcept {
     for (std::int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < count;
          i = next.fetch_add(1, std::memory_order_relaxed)) {
-      body.call(body.closure, i, worker);
+      (*body)(i, worker);
     }
   }
 
@@ -126,7 +126,7 @@ int ThreadPool::num_threads() const noexcept {
 void ThreadPool::run(std::int64_t count, Body body) noexcept {
   Shared& shared = *shared_;
   if (shared.parallel_for && count > 1 && shared.most_threads > 1) {
-    shared.body = body;
+    shared.body = &body;
     shared.count = count;
     shared.next.store(0, std::memory_order_relaxed);
     const auto threads = static_cast<int>(std::min<std::int64_t>(count, shared.most_threads));
@@ -134,10 +134,10 @@ void ThreadPool::run(std::int64_t count, Body body) noexcept {
     return;
   }
   if (!has_threads() || shared.threads.empty() || count < 2) {
-    for (std::int64_t i = 0; i < count; ++i) body.call(body.closure, i, 0);
+    run_alone(count, body);
     return;
   }
-  shared.body = body;
+  shared.body = &body;
   shared.count = count;
   shared.next.store(0, std::memory_order_relaxed);
   shared.busy.store(static_cast<int>(shared.threads.size()), std::memory_order_relaxed);
@@ -149,6 +149,10 @@ void ThreadPool::run(std::int64_t count, Body body) noexcept {
     pause_briefly();
     if (i > kSpins) yield();
   }
+}
+
+void ThreadPool::run_alone(std::int64_t count, Body body) noexcept {
+  for (std::int64_t i = 0; i < count; ++i) body(i, 0);
 }
 
 int hardware_threads() noexcept {

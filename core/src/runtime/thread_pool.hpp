@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "attn/context.hpp"
+#include "function_ref.hpp"
 
 namespace attn::runtime {
 
@@ -13,10 +14,7 @@ class ThreadPool {
  public:
   /// A loop body: called once per index with the number, 0 … num_threads-1, of the worker it runs
   /// on.
-  struct Body {
-    void (*call)(void* closure, std::int64_t index, int worker) noexcept;
-    void* closure;
-  };
+  using Body = FunctionRef<void(std::int64_t index, int worker)>;
 
   /// Uses fewer threads when the system refuses to start as many.
   explicit ThreadPool(int num_threads, ParallelFor parallel_for = {});
@@ -29,6 +27,8 @@ class ThreadPool {
   /// Runs `body` for 0 … count-1, in no particular order, and returns when all are done. One caller
   /// at a time.
   void run(std::int64_t count, Body body) noexcept;
+  /// The same, by the thread that calls.
+  static void run_alone(std::int64_t count, Body body) noexcept;
 
  private:
   struct Shared;

@@ -56,7 +56,7 @@ class ActivationStep final : public Step {
       args.factor_gradient = at(of_factor.memory.data(), first);
       kernel(args);
     };
-    for_all_row_runs(ConstTensor(output_gradient.data(), {count}), scratch, go_back);
+    for_all_row_runs({&count, 1}, scratch, go_back);
     for (const BackwardPass::Addition& addition : {of_x, of_factor}) {
       if (addition.node) BackwardPass::end(addition, scratch);
     }

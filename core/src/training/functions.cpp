@@ -33,7 +33,7 @@ TensorView<T> flat(const TensorView<T>& x) {
 void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
               runtime::Execution& run) {
   const kernels::TrainingTable& kernels = training_kernels(run);
-  for_all_row_runs(flat(out), run, [&](index first, index count) noexcept {
+  for_all_row_runs(flat(out).shape(), run, [&](index first, index count) noexcept {
     kernels.multiply(count, a.data() + first, b.data() + first, out.data() + first);
   });
 }
@@ -58,7 +58,7 @@ class ProductStep final : public Step {
 /// out = factor · x, both row-major.
 void scale(float factor, const ConstTensor& x, const Tensor& out, runtime::Execution& run) {
   const kernels::TrainingTable& kernels = training_kernels(run);
-  for_all_row_runs(flat(out), run, [&](index first, index count) noexcept {
+  for_all_row_runs(flat(out).shape(), run, [&](index first, index count) noexcept {
     kernels.scaled_difference(count, factor, x.data() + first, nullptr, out.data() + first);
   });
 }

@@ -118,7 +118,7 @@ class CrossEntropyStep final : public Step {
     const float factor = *output_gradient.data();
     if (factor != 1) {
       const kernels::TrainingTable& kernels = pass.kernels();
-      for_all_row_runs(gradient_, pass.run, [&](index first, index count) noexcept {
+      for_all_row_runs(gradient_.shape(), pass.run, [&](index first, index count) noexcept {
         float* values = gradient_.data() + first;
         kernels.scaled_difference(count, factor, values, nullptr, values);
       });

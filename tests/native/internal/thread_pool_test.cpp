@@ -11,21 +11,12 @@ namespace {
 
 using attn::runtime::ThreadPool;
 
-/// Calls f(index, worker) on the pool.
-template <class F>
-void run(ThreadPool& pool, std::int64_t count, F f) {
-  pool.run(count, {[](void* closure, std::int64_t index, int worker) noexcept {
-                     (*static_cast<F*>(closure))(index, worker);
-                   },
-                   &f});
-}
-
 TEST(ThreadPoolTest, every_index_is_visited_once) {
   for (const int threads : {1, 2, 3, 5}) {
     ThreadPool pool(threads);
     for (const std::int64_t count : {0, 1, 2, 3, 7, 1000}) {
       std::vector<std::atomic<int>> visits(static_cast<std::size_t>(count));
-      run(pool, count, [&](std::int64_t i, int) { ++visits[static_cast<std::size_t>(i)]; });
+      pool.run(count, [&](std::int64_t i, int) { ++visits[static_cast<std::size_t>(i)]; });
       for (std::size_t i = 0; i < visits.size(); ++i) {
         ASSERT_EQ(visits[i], 1) << i << " of " << count << " on " << threads;
       }
@@ -37,7 +28,7 @@ TEST(ThreadPoolTest, a_worker_does_one_thing_at_a_time) {
   ThreadPool pool(3);
   std::vector<std::atomic<bool>> busy(static_cast<std::size_t>(pool.num_threads()));
   std::atomic<int> clashes{0};
-  run(pool, 5000, [&](std::int64_t, int worker) {
+  pool.run(5000, [&](std::int64_t, int worker) {
     if (worker < 0 || worker >= pool.num_threads()) {
       ++clashes;
       return;
@@ -53,8 +44,8 @@ TEST(ThreadPoolTest, what_the_workers_wrote_is_seen_after_the_loop) {
   ThreadPool pool(3);
   std::vector<std::int64_t> squares(1000);  // plain memory: ThreadSanitizer checks the order
   for (int round = 0; round < 200; ++round) {
-    run(pool, std::ssize(squares),
-        [&](std::int64_t i, int) { squares[static_cast<std::size_t>(i)] = i * i + round; });
+    pool.run(std::ssize(squares),
+             [&](std::int64_t i, int) { squares[static_cast<std::size_t>(i)] = i * i + round; });
     for (std::int64_t i = 0; i < std::ssize(squares); ++i) {
       ASSERT_EQ(squares[static_cast<std::size_t>(i)], i * i + round);
     }
@@ -65,7 +56,7 @@ TEST(ThreadPoolTest, many_short_loops_lose_no_index) {
   ThreadPool pool(2);
   std::atomic<std::int64_t> sum{0};
   for (int round = 0; round < 5000; ++round) {
-    run(pool, 3, [&](std::int64_t i, int) { sum += i; });
+    pool.run(3, [&](std::int64_t i, int) { sum += i; });
   }
   EXPECT_EQ(sum, 3 * 5000);
 }
@@ -77,9 +68,9 @@ TEST(ThreadPoolTest, starts_and_stops_without_a_loop) {
 TEST(ThreadPoolTest, pools_work_inside_each_other) {
   ThreadPool outer(2);
   std::atomic<int> count{0};
-  run(outer, 4, [&](std::int64_t, int) {
+  outer.run(4, [&](std::int64_t, int) {
     ThreadPool inner(2);
-    run(inner, 10, [&](std::int64_t, int) { ++count; });
+    inner.run(10, [&](std::int64_t, int) { ++count; });
   });
   EXPECT_EQ(count, 40);
 }

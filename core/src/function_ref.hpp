@@ -1,0 +1,27 @@
+#pragma once
+
+namespace attn {
+
+/// A function to call while it lives, as std::function_ref of C++26: what takes one is compiled
+/// once and not for each of its callers.
+template <class Signature>
+class FunctionRef;
+
+template <class... Args>
+class FunctionRef<void(Args...)> {
+ public:
+  /// Of a function that throws nothing.
+  template <class F>
+  FunctionRef(const F& function) noexcept
+      : function_(&function), call_([](const void* given, Args... args) noexcept {
+          (*static_cast<const F*>(given))(args...);
+        }) {}
+
+  void operator()(Args... args) const noexcept { call_(function_, args...); }
+
+ private:
+  const void* function_;
+  void (*call_)(const void* given, Args... args) noexcept;
+};
+
+}  // namespace attn

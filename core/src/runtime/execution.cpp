@@ -1,0 +1,34 @@
+#include "runtime/execution.hpp"
+
+#include "validation.hpp"
+
+namespace attn::runtime {
+
+// Every operation begins and ends by these two, whose code is not to be inlined into each.
+
+__attribute__((noinline)) Execution::Execution(Context& context)
+    : impl_(ContextAccess::impl(context)), lock_(impl_.mutex), mark_(impl_.arena.mark()) {}
+
+__attribute__((noinline)) Execution::~Execution() { impl_.arena.give_back(mark_); }
+
+void Execution::parallel_for(std::int64_t count, double multiply_adds,
+                             ThreadPool::Body body) noexcept {
+  constexpr double kWorthSharing = 1 << 18;
+  if (multiply_adds >= kWorthSharing) {
+    parallel_for(count, body);
+  } else {
+    ThreadPool::run_alone(count, body);
+  }
+}
+
+void* Execution::take_bytes(std::int64_t count, std::size_t element_bytes, const char* purpose) {
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(count, static_cast<std::int64_t>(element_bytes), &bytes) ||
+      bytes < 0 || static_cast<std::uint64_t>(bytes) > SIZE_MAX / 2) {
+    validation::fail(ErrorCode::kSizeOverflow, purpose, {count, " elements"},
+                     {"no more than fit into the address space"});
+  }
+  return impl_.arena.take(static_cast<std::size_t>(bytes));
+}
+
+}  // namespace attn::runtime
