@@ -176,6 +176,16 @@ test('the next word: what is probable, drawn the same by everyone, and chosen by
       shares.toSorted((a, b) => b - a),
     );
     assert.ok(shares[9] > 0 && shares.reduce((a, b) => a + b) <= 1 + 1e-6);
+    // A bar that fills its track would be certain.
+    const bars = await figure.locator('.next .bar').evaluateAll((all) =>
+      all.map((track) => {
+        const [whole, part] = [track, /** @type {Element} */ (track.firstElementChild)].map(
+          (each) => each.getBoundingClientRect().width,
+        );
+        return part / whole;
+      }),
+    );
+    bars.forEach((bar, i) => assert.ok(Math.abs(bar - shares[i]) < 0.01, `${bar}, ${shares[i]}`));
     const tokens = figure.getByRole('list', { name: 'The text, token by token' });
     const before = await tokens.getByRole('listitem').count();
     await figure.getByRole('button', { name: 'Write ten' }).click();

@@ -172,6 +172,7 @@ test('a softmax says what was taken off, and tells tokens of one name apart', as
   const page = await site.open('#at=self-attention.stages&stageCell=weights.0.0');
   const figure = page.locator('#stages');
   await figure.getByText(/is taken off all of them first/).waitFor();
+  await figure.getByText(/exp divided by the sum of all, [\d.]+/).waitFor();
   await figure.getByRole('rowheader', { name: /^exp\(score − [\d.]+\)$/ }).waitFor();
   const heads = await figure.locator('.terms th[scope=col]').allInnerTexts();
   assert.equal(new Set(heads).size, heads.length);
