@@ -754,5 +754,12 @@ test('training_in_a_worker_is_a_task_that_stops_between_two_steps', async () => 
   });
   await assert.rejects(stopped.run('train', 1e9), { name: 'AbortError' });
   assert.deepEqual(await remote.run('train', 5), weights);
+
+  // Call by call is not how it is done.
+  const tape = await new /** @type {any} */ (remote).Tape();
+  await assert.rejects(
+    tape.variable(x),
+    error('unsupported', /^result: got a Variable, needs its value\(\).*a task trains$/),
+  );
   await remote.dispose();
 });

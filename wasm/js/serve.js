@@ -185,6 +185,11 @@ class Server {
    * @returns {Reference | undefined}
    */
   #refer(value) {
+    // Of a Variable nothing would be left on the other side.
+    if ('placeOn' in value) {
+      const needs = 'its value() or gradient(): variables stay in the worker, where a task trains';
+      throw argumentError('unsupported', 'result', 'a Variable', needs);
+    }
     if (!('dispose' in value)) return undefined;
     const id = ++this.#lastId;
     this.#objects.set(id, value);
