@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <limits>
 #include <string>
@@ -12,6 +14,7 @@
 
 #include "attention/attention_problem.hpp"
 #include "attn/attention/key_value_cache.hpp"
+#include "attn/attention/merge_attention.hpp"
 #include "choices.hpp"
 #include "compare.hpp"
 #include "contexts.hpp"
@@ -171,6 +174,27 @@ attn::ElementType choose_type(Choices& choices, attn::ElementType last) {
   return static_cast<attn::ElementType>(choices.integer(0, static_cast<int>(last)));
 }
 
+/// Where bits are not those of float32: the bounds of the header.
+void expect_within_bounds(const AttentionProblem& p, attn::ElementType type,
+                          const std::vector<float>& output, bool pairs) {
+  reference::AttentionResult exact = p.expected();
+  if (pairs) {
+    const reference::Array more = attn_test::rounding_of_weights(p, exact);
+    for (std::size_t i = 0; i < more.values.size(); ++i) {
+      exact.output_error.values[i] += more.values[i];
+    }
+  }
+  // Rounded once more, by half of the last bit, or as much of the smallest number of float16.
+  double unit = 0;
+  if (type == attn::ElementType::kFloat16) unit = 0x1p-11;
+  if (type == attn::ElementType::kBFloat16) unit = 0x1p-8;
+  for (std::size_t i = 0; i < exact.output.values.size(); ++i) {
+    double& error = exact.output_error.values[i];
+    error += unit * (std::abs(exact.output.values[i]) + error) + unit * 0x1p-14;
+  }
+  EXPECT_TRUE(attn_test::is_within(output, exact.output, exact.output_error));
+}
+
 /// What fits, in numbers of other types: compared with the same numbers as float32.
 void call_stored(Choices& choices) {
   using attn::ElementType;
@@ -218,14 +242,73 @@ void call_stored(Choices& choices) {
                                        inputs.options(), context);
   }
   EXPECT_TRUE(output.gaps_are_untouched());
-  // One query multiplies scales with sums, not with numbers.
-  if (has_scales && s.num_queries == 1) return;
   // Pairs are rounded otherwise.
-  const bool pairs = std::string(to_string(context.instruction_set())).ends_with("bf16");
   constexpr ElementType kPair = ElementType::kBFloat16;
-  if (pairs && query_type == kPair && key_type == kPair && value_type == kPair) return;
+  const bool pairs = std::string(to_string(context.instruction_set())).ends_with("bf16") &&
+                     query_type == kPair && key_type == kPair && value_type == kPair;
+  // One query multiplies scales with sums, not with numbers.
+  if (pairs || (has_scales && s.num_queries == 1)) {
+    return expect_within_bounds(p, output_type, output.values(), pairs);
+  }
   const std::vector<float> want = attn_test::attend(p, context, {}).output;
   EXPECT_TRUE(attn_test::same_bits(output.values(), attn_test::as_type(output_type, want)));
+}
+
+/// Parts of a sequence, of which some have nothing to attend to and must not be read.
+void call_merged(Choices& choices) {
+  attn::Context& context = context_of(choices);
+  Random random;
+  random.engine().seed(choices.bits<std::uint32_t>());
+  const std::vector<std::int64_t> rows{choices.integer(0, 2), choices.integer(1, 3),
+                                       choices.integer(0, 20)};
+  std::vector<std::int64_t> shape = rows;
+  shape.push_back(choices.integer(1, 70));
+  const auto layout = static_cast<Layout>(choices.integer(0, 4));
+  const float spread = choices.one_in(4) ? 60.0F : 1.0F;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::size_t width = static_cast<std::size_t>(shape.back());
+  const auto part = [&] {
+    std::vector<float> sums = random.normals(AttentionProblem::count(rows), spread);
+    std::vector<float> outputs = random.normals(AttentionProblem::count(shape));
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      if (!random.chance(0.2)) continue;
+      sums[i] = -kInfinity;
+      std::fill_n(outputs.begin() + static_cast<std::ptrdiff_t>(i * width), width, kNan);
+    }
+    return std::pair(std::move(outputs), std::move(sums));
+  };
+  const auto [output_a, sum_a] = part();
+  const auto [output_b, sum_b] = part();
+  using attn_test::FloatTensor;
+  const FloatTensor of_a(shape, output_a, layout), of_b(shape, output_b, layout);
+  FloatTensor output = FloatTensor::filled(shape, 77, layout);
+  FloatTensor sum = FloatTensor::filled(rows, 77, layout);
+  attn::merge_attention(of_a.view(), FloatTensor(rows, sum_a, layout).view(), of_b.view(),
+                        FloatTensor(rows, sum_b, layout).view(), output.view(), sum.view(),
+                        context);
+  EXPECT_TRUE(output.gaps_are_untouched());
+  EXPECT_TRUE(sum.gaps_are_untouched());
+  reference::Array exact(shape), error(shape), exact_sum(rows), sum_error(rows);
+  for (std::size_t i = 0; i < sum_a.size(); ++i) {
+    const double a = sum_a[i], b = sum_b[i], max = std::max(a, b);
+    double total = max;
+    if (max > -kInfinity) total += std::log(std::exp(a - max) + std::exp(b - max));
+    exact_sum.values[i] = total;
+    if (max > -kInfinity) sum_error.values[i] = 6e-8 * std::abs(total) + 3e-7;
+    const bool only_one = a == -kInfinity || b == -kInfinity;
+    const double weight_a = a == -kInfinity ? 0 : std::exp(a - total);
+    const double weight_b = b == -kInfinity ? 0 : std::exp(b - total);
+    for (std::size_t at = i * width; at < (i + 1) * width; ++at) {
+      const double x = weight_a == 0 ? 0 : output_a[at], y = weight_b == 0 ? 0 : output_b[at];
+      exact.values[at] = weight_a * x + weight_b * y;
+      if (only_one) continue;  // its own bits
+      error.values[at] = (5e-7 + 1.2e-7 * std::abs(a - b) * std::min(weight_a, weight_b)) *
+                         std::max(std::abs(x), std::abs(y));
+    }
+  }
+  EXPECT_TRUE(attn_test::is_within(output.values(), exact, error));
+  EXPECT_TRUE(attn_test::is_within(sum.values(), exact_sum, sum_error));
 }
 
 std::vector<std::int64_t> choose_any_shape(Choices& choices, std::vector<std::int64_t> shape) {
@@ -328,7 +411,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (choice % 2 == 1) {
     call_any(choices);
   } else if (choice == 6) {
-    call_stored(choices);
+    choices.one_in(4) ? call_merged(choices) : call_stored(choices);
   } else {
     call_right(choices);
   }

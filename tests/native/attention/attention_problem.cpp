@@ -167,4 +167,30 @@ void expect_matches_reference(const AttentionProblem& p, attn::Context& context)
   EXPECT_TRUE(is_within(got.output, exact.output, exact.output_error)) << "output";
 }
 
+reference::Array rounding_of_weights(const AttentionProblem& p,
+                                     const reference::AttentionResult& exact) {
+  reference::Array result(p.output_shape());
+  const auto& s = p.sizes;
+  const std::int64_t group = s.query_heads / s.key_heads;
+  const reference::Array value(p.value_shape(), p.value);
+  for (std::int64_t b = 0; b < s.batch; ++b) {
+    for (std::int64_t h = 0; h < s.query_heads; ++h) {
+      for (std::int64_t i = 0; i < s.num_queries; ++i) {
+        for (std::int64_t c = 0; c < s.value_dim; ++c) {
+          double sum = 0;
+          for (std::int64_t j = 0; j < s.num_keys; ++j) {
+            const double weight = exact.weights.at({b, h, i, j});
+            if (weight == 0) continue;
+            sum +=
+                weight * std::abs(value.at({b, h / group, j, c}) - exact.output.at({b, h, i, c}));
+          }
+          // Errors of errors are left out of the statement.
+          result.at({b, h, i, c}) = 0x1p-8 * (1 + 0x1p-6) * sum;
+        }
+      }
+    }
+  }
+  return result;
+}
+
 }  // namespace attn_test

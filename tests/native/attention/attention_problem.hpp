@@ -226,4 +226,9 @@ AttentionOutputs attend(const AttentionProblem&, attn::Context&,
 /// Calls the core, with all outputs, and compares each with the reference.
 void expect_matches_reference(const AttentionProblem&, attn::Context&);
 
+/// What weights that are rounded to bfloat16 add to the error of an output: 2^-8 · Σ_j w_j·|v_j −
+/// o|.
+reference::Array rounding_of_weights(const AttentionProblem& p,
+                                     const reference::AttentionResult& exact);
+
 }  // namespace attn_test

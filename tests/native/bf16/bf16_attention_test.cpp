@@ -77,36 +77,9 @@ Result attend_as(const AttentionProblem& p, attn::Context& context) {
   return {output.values(), sums.values()};
 }
 
-/// What weights that are rounded to bf16 add to the error of an output: 2^-8 · Σ_j w_j·|v_j − o|.
-reference::Array rounding_of_weights(const AttentionProblem& p,
-                                     const reference::AttentionResult& exact) {
-  reference::Array result(p.output_shape());
-  const auto& s = p.sizes;
-  const std::int64_t group = s.query_heads / s.key_heads;
-  const reference::Array value(p.value_shape(), p.value);
-  for (std::int64_t b = 0; b < s.batch; ++b) {
-    for (std::int64_t h = 0; h < s.query_heads; ++h) {
-      for (std::int64_t i = 0; i < s.num_queries; ++i) {
-        for (std::int64_t c = 0; c < s.value_dim; ++c) {
-          double sum = 0;
-          for (std::int64_t j = 0; j < s.num_keys; ++j) {
-            const double weight = exact.weights.at({b, h, i, j});
-            if (weight == 0) continue;
-            sum +=
-                weight * std::abs(value.at({b, h / group, j, c}) - exact.output.at({b, h, i, c}));
-          }
-          // Errors of errors are left out of the statement.
-          result.at({b, h, i, c}) = 0x1p-8 * (1 + 0x1p-6) * sum;
-        }
-      }
-    }
-  }
-  return result;
-}
-
 void expect_within_bounds(const AttentionProblem& p) {
   reference::AttentionResult exact = p.expected();
-  const reference::Array rounding = rounding_of_weights(p, exact);
+  const reference::Array rounding = attn_test::rounding_of_weights(p, exact);
   for (std::size_t i = 0; i < rounding.values.size(); ++i) {
     exact.output_error.values[i] += rounding.values[i];
   }
