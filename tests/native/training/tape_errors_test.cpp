@@ -91,16 +91,12 @@ TEST(TapeErrorsTest, ALossHasOneElementAndIsOfThisTape) {
             "shape_mismatch: loss: got shape (2, 2), needs one element");
   EXPECT_EQ(error_of([&] { other.backward(loss); }),
             "invalid_argument: loss: got a variable of another tape, needs one of this tape");
-  EXPECT_THAT(error_of([&] {
-                other.backward(wide, OwnedTensor({2, 2}));
-              }),
+  EXPECT_THAT(error_of([&] { other.backward(wide, OwnedTensor({2, 2})); }),
               HasSubstr("output: got a variable of another tape"));
   EXPECT_THAT(error_of([&] { tape.backward(wide, OwnedTensor({2})); }),
               HasSubstr("output_gradient: got shape (2), needs shape (2, 2)"));
   EXPECT_THAT(error_of([&] { tape.backward(Variable()); }), HasSubstr("got none"));
-  EXPECT_THAT(error_of([&] {
-                wide + other.variable(OwnedTensor({2, 2}));
-              }),
+  EXPECT_THAT(error_of([&] { wide + other.variable(OwnedTensor({2, 2})); }),
               HasSubstr("got variables of two tapes"));
   EXPECT_THAT(error_of([&] { wide.item(); }), HasSubstr("needs one element"));
   tape.backward(loss);
@@ -152,14 +148,10 @@ TEST(TapeErrorsTest, ANanThatComesOfAnOverflowSaysWhereThatWas) {
   set(model, "second.weight", {1, -1});
   attn::Tape tape;
   EXPECT_THAT(
-      error_of([&] {
-        tape.backward(loss_of(tape, model, {1e30F, 1e30F}));
-      }),
+      error_of([&] { tape.backward(loss_of(tape, model, {1e30F, 1e30F})); }),
       HasSubstr("got nan in step 1: the output of Linear \"second\" is the first that holds "
                 "NaN; an infinity is in the output of Linear \"first\", needs"));
-  EXPECT_THAT(error_of([&] {
-                tape.backward(loss_of(tape, model, {1e30F, 0}));
-              }),
+  EXPECT_THAT(error_of([&] { tape.backward(loss_of(tape, model, {1e30F, 0})); }),
               HasSubstr("got inf in step 2: the output of Linear \"first\" is the first that holds "
                         "an infinity, needs"));
   tape.clear();
