@@ -12,7 +12,7 @@
 #include "attn/random.hpp"
 #include "reference/array.hpp"
 
-/// The table of largest errors that `npm run accuracy` prints: a row per operation, a column per
+/// The table of largest and mean errors that `npm run accuracy` prints: a row per operation, a column per
 /// instruction set. A row is one more variable of this kind, in the file of its subject:
 ///
 ///   const Row kLinear("Linear", "(33, 257) to 65", "(n + 1) · 6e-8 · (Σ|x·w| + |b|)",
@@ -50,6 +50,7 @@ class Case {
     const auto error = static_cast<double>(std::abs(got - exact));
     // NaN stays.
     if (!(error <= largest_)) largest_ = error;
+    sum_ += error;
     const double share = error == 0 ? 0 : error / bound;
     if (!(share <= largest_share_)) largest_share_ = share;
   }
@@ -65,6 +66,7 @@ class Case {
   }
 
   double largest() const { return largest_; }
+  double mean() const { return sum_ / static_cast<double>(count_); }
   /// Infinite when nothing was measured.
   double largest_share() const { return count_ > 0 ? largest_share_ : HUGE_VAL; }
 
@@ -73,6 +75,7 @@ class Case {
   std::uint64_t stream_ = 0;
   std::int64_t count_ = 0;
   double largest_ = 0;
+  double sum_ = 0;
   double largest_share_ = 0;
 };
 
