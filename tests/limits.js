@@ -2,14 +2,14 @@
 
 /** A .wasm, of each flavour. */
 export const kMaxWasmBytes = {
-  attn: { raw: 359e3, gzip: 160e3 },
-  training: { raw: 498e3, gzip: 217.5e3 },
-  models: { raw: 465e3, gzip: 205e3 },
+  attn: { raw: 356.5e3, gzip: 157.5e3 },
+  training: { raw: 495e3, gzip: 214.5e3 },
+  models: { raw: 427.5e3, gzip: 190e3 },
 };
 
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
 export const kMaxApiBytes = {
-  bundled: { brotli: 26_300, gzip: 29_250 },
+  bundled: { brotli: 26_400, gzip: 29_400 },
   unbundled: { brotli: 26_800 },
 };
 

@@ -163,11 +163,30 @@ await everyVariant('element types', (attn) => {
     const rmsNorm = new attn.RMSNorm({ width: 8 });
     const rotary = new attn.RotaryEmbedding({ rotaryDim: 4 });
     const { cos, sin } = rotary.tables({ length: 5 });
+    const sizes = { dModel: 8, dimFeedforward: 13, seed: 3 };
+    const feedForward = new attn.FeedForward({ ...sizes, outFeatures: 5 });
+    const gated = new attn.GatedFeedForward(sizes);
+    const attention = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, seed: 3 });
+    const cache = attention.makeCache(2);
+    attention.append(x, y, cache);
+    const encoder = new attn.TransformerEncoder({ ...sizes, numHeads: 2, numLayers: 2 });
+    const decoder = new attn.TransformerDecoder({ ...sizes, numHeads: 2, numLayers: 2 });
+    const causal = { causal: true };
     return {
       linear: ([x], options) => linear.forward(x, options),
       layerNorm: ([x], options) => layerNorm.forward(x, options),
       layerNormOfSum: ([x, y], options) => layerNorm.forwardSum(x, y, options),
       rmsNorm: ([x], options) => rmsNorm.forward(x, options),
+      feedForward: ([x], options) => feedForward.forward(x, options),
+      gatedFeedForward: ([x], options) => gated.forward(x, options),
+      attention: ([x, y], options) => attention.forward(x, y, y, options).output,
+      attentionOverCache: ([x], options) => attention.attend(x, cache, options).output,
+      encoderLayer: ([x], options) =>
+        encoder.layers[1].forward(x, { attention: causal, ...options }).output,
+      encoder: ([x], options) => encoder.forward(x, { attention: causal, ...options }).output,
+      decoderLayer: ([x, y], options) => decoder.layers[1].forward(x, y, options).output,
+      decoder: ([x, y], options) =>
+        decoder.forward(x, y, { selfAttention: causal, ...options }).output,
       rotary: ([x], options) => rotary.forward(x, { start: 3, ...options }),
       rotaryOfHeads: ([x], options) => rotary.forward(x, { numHeads: 2, ...options }),
       rotaryTables: ([x], options) => attn.applyRotaryEmbedding(x, cos, sin, options),
@@ -205,11 +224,15 @@ await everyVariant('element types', (attn) => {
       const half = /** @type {any} */ (stored(x, 'float16'));
       const other = stored(y, 'bfloat16');
       const calls = /** @type {[any[], any, RegExp][]} */ ([
-        [[{ ...half, type: 'half' }, other], {}, /^x\.type: got 'half', needs 'float32' or/],
+        [
+          [{ ...half, type: 'half' }, other],
+          {},
+          /^(x|query)\.type: got 'half', needs 'float32' or/,
+        ],
         [
           [{ ...x, type: 'bfloat16' }, other],
           {},
-          /^x\.data: .*Float32Array, needs a Uint16Array of the bits of bfloat16/,
+          /^(x|query)\.data: .*Float32Array, needs a Uint16Array of the bits of bfloat16/,
         ],
         [[half, other], { outputType: 'int8' }, /^outputType: got 'int8', needs 'float32' or/],
         [[half, other], { outputType: null }, /^outputType: got null, needs/],
@@ -221,6 +244,68 @@ await everyVariant('element types', (attn) => {
       assert.deepEqual(half, stored(x, 'float16'));
     });
   }
+
+  test('layers_that_keep_what_they_have_seen_take_any_type', () => {
+    const sizes = { dModel: 8, numHeads: 2, dimFeedforward: 13, numLayers: 2, seed: 3 };
+    const attention = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, seed: 3 });
+    const encoder = new attn.TransformerEncoder(sizes);
+    const decoder = new attn.TransformerDecoder(sizes);
+    for (const type of kTypes) {
+      const [given, memory] = [stored(x, type), stored(y, type)];
+      /** Of x and then x again. @param {any} given @param {any} memory @param {any} [options] */
+      const goOn = (given, memory, options) => {
+        const caches = [attention.makeCache(2), attention.makeCache(2)];
+        attention.append(given, memory, caches[1]);
+        const layerCaches = encoder.makeCaches(2);
+        const state = decoder.start(memory);
+        const twice = (/** @type {() => any} */ call) => [call(), call()];
+        const needWeights = true;
+        return [
+          ...twice(() =>
+            attention.forward(given, memory, memory, { cache: caches[0], needWeights, ...options }),
+          ),
+          attention.attend(given, caches[1], { needLogSumExp: true, ...options }),
+          ...twice(() => encoder.forward(given, { caches: layerCaches, needWeights, ...options })),
+          ...twice(() => decoder.forward(given, state, { needWeights, ...options })),
+        ];
+      };
+      const wanted = goOn(asFloats(given), asFloats(memory));
+      assert.deepEqual(goOn(given, memory), wanted, type);
+      const rounded = goOn(given, memory, { outputType: 'float16' });
+      assert.deepEqual(
+        rounded,
+        wanted.map((result) => ({ ...result, output: stored(result.output, 'float16') })),
+      );
+    }
+  });
+
+  test('intermediates_of_tensors_of_two_bytes_are_float32', () => {
+    const gated = new attn.GatedFeedForward({ dModel: 8, dimFeedforward: 13, seed: 3 });
+    const intermediates = /** @type {const} */ (['hidden']);
+    const half = stored(x, 'bfloat16');
+    const wanted = gated.forward(asFloats(half), { intermediates });
+    assert.deepEqual(gated.forward(half, { intermediates, outputType: 'bfloat16' }), {
+      ...wanted,
+      output: stored(wanted.output, 'bfloat16'),
+    });
+  });
+
+  test('rows_of_an_embedding_are_rounded_once', () => {
+    const embedding = new attn.Embedding({ numEmbeddings: 9, embeddingDim: 8, seed: 3 });
+    const ids = [3, 0, 8, 3];
+    for (const outputType of kTypes) {
+      assert.deepEqual(
+        embedding.forward(ids, { outputType }),
+        stored(embedding.forward(ids), outputType),
+      );
+    }
+    const wrong = /** @type {any} */ ({ outputType: 'int8' });
+    assertThrows(
+      () => embedding.forward(ids, wrong),
+      'invalid_argument',
+      /^outputType: got 'int8'/,
+    );
+  });
 
   test('layers_give_and_take_handles_beside_two_bytes', () => {
     const layer = new attn.handles.LayerNorm({ width: 8 });

@@ -44,6 +44,27 @@ const weights: Tensor | undefined = result.weights;
     rotary.forward(bits, { outputType: 'bfloat16' }),
     attn.applyRotaryEmbedding(bits, x, x, { outputType: 'float16' }),
   ];
+  const sizes = { dModel: 8, dimFeedforward: 8, numLayers: 1 };
+  const encoder = new attn.TransformerEncoder(sizes);
+  const decoder = new attn.TransformerDecoder(sizes);
+  const mha = new attn.MultiHeadAttention({ dModel: 8 });
+  const layers: HalfTensor[] = [
+    mha.forward(bits, half, bits, { outputType: 'float16' }).output,
+    mha.attend(bits, cache, { outputType: 'float16' }).output,
+    encoder.forward(bits, { outputType: 'float16' }).output,
+    encoder.layers[0]!.forward(bits, { outputType: 'float16' }).output,
+    decoder.forward(bits, half, { outputType: 'float16' }).output,
+    decoder.layers[0]!.forward(bits, half, { outputType: 'float16' }).output,
+    new attn.FeedForward(sizes).forward(bits, { outputType: 'float16' }),
+    new attn.GatedFeedForward(sizes).forward(bits, { outputType: 'float16', intermediates: ['hidden'] }).output,
+    new attn.Embedding({ numEmbeddings: 2, embeddingDim: 8 }).forward([1], { outputType: 'float16' }),
+  ];
+  const wideLayers: Tensor[] = [
+    mha.forward(bits).output,
+    encoder.forward(bits, { needWeights: true }).weights[0]!,
+    decoder.forward(bits, half).output,
+    new attn.FeedForward(sizes).forward(bits),
+  ];
   const both: HalfTensor = attn.scaledDotProductAttention(half, bits, bits, { outputType: 'bfloat16' }).output;
 }
 const first: number = result.output.data[0]!;
@@ -76,6 +97,9 @@ const remoteHalves: HalfTensor[] = [
   await remoteNorm.forwardSum(x, remoteHalf, { outputType: 'float16' }),
   await remoteRotary.forward(x, { start: 1, outputType: 'float16' }),
   await remote.applyRotaryEmbedding(x, x, x, { outputType: 'float16' }),
+  (await remoteLayer.forward(remoteHalf, x, x, { outputType: 'float16' })).output,
+  await (await new remote.FeedForward({ dModel: 8, dimFeedforward: 8 })).forward(x, { outputType: 'float16' }),
+  await (await new remote.Embedding({ numEmbeddings: 2, embeddingDim: 8 })).forward([1], { outputType: 'float16' }),
 ];
 const tasks = {
   *count(attn: Attn, to: number): Generator<number, string> {

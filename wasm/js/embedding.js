@@ -4,10 +4,11 @@ import { checkIntegers } from './tensor.js';
 import { choice, flag, kRandom, real, size } from './options.js';
 
 /** @import { RandomOptions } from './dropout.js' */
+/** @import { ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { Rule } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind } from './tensorHandle.js' */
 
 /**
  * @typedef {object} EmbeddingSizes
@@ -60,15 +61,17 @@ export class Embedding extends Layer {
   }
 
   /**
+   * @template {ElementType} [Output='float32']
    * @param {Integers} ids  (N,) or (B, N)
-   * @returns {ResultTensor<As>} (N, E) or (B, N, E)
+   * @param {OutputTypeOption<Output>} [options]
+   * @returns {ResultOfType<As, Output>} (N, E) or (B, N, E)
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
-  forward(ids) {
+  forward(ids, options = {}) {
     const most = this.sizes.numEmbeddings - 1;
     const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
     if (tensor.shape.length > 2) throw invalid('ids', `rank ${tensor.shape.length}`, 'rank 1 or 2');
-    return this.map('forwardEmbedding', (call) => {
+    return this.mapElements('forwardEmbedding', options, (call) => {
       call.numbers('ints', 'ids', tensor);
       return [...tensor.shape, this.sizes.embeddingDim];
     });

@@ -4,10 +4,10 @@ import { checkOptions, choice, flag, kInit, like, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { ElementsLike, ElementType, OutputTypeOption } from './elementType.js' */
 /** @import { Asked, InitOptions, IntermediatesOption, OutputOrShown } from './layer.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} FeedForwardSizes
@@ -29,7 +29,7 @@ const kOptions = {
   ...kInit,
 };
 
-const kCall = { dropout: true, intermediates: true };
+const kCall = { outputType: true, dropout: true, intermediates: true };
 
 /**
  * The position-wise feed-forward network of a Transformer (Vaswani et al. 2017; D2L 11.7.2,
@@ -56,10 +56,11 @@ export class FeedForward extends Layer {
   }
 
   /**
-   * @param {TensorLike} x  (N, dModel) or (B, N, dModel)
    * @template {Asked} [N=undefined]
-   * @param {{ dropout?: Dropout } & IntermediatesOption<N>} [options]
-   * @returns {OutputOrShown<As, N>} (N, outFeatures) or (B, N, outFeatures); with `intermediates`
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (N, dModel) or (B, N, dModel), of any element type
+   * @param {{ dropout?: Dropout } & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
+   * @returns {OutputOrShown<As, N, Output>} (N, outFeatures) or (B, N, outFeatures); with `intermediates`
    *   that is `output`, and they stand beside it
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
@@ -69,7 +70,10 @@ export class FeedForward extends Layer {
     const { dModel, outFeatures } = this.sizes;
     return this.show(
       'forwardFeedForward',
-      (call) => call.rows('x', x, dModel, 'dModel').with(-1, outFeatures),
+      (call) => {
+        const shape = call.rows('x', x, dModel, 'dModel', 'elements').with(-1, outFeatures);
+        return call.resultOfType(options.outputType, shape);
+      },
       options,
     );
   }

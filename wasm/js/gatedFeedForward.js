@@ -4,11 +4,11 @@ import { checkOptions, flag, kInit, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { ElementsLike, ElementType, OutputTypeOption } from './elementType.js' */
 /** @import { Asked, InitOptions, IntermediatesOption, OutputOrShown } from './layer.js' */
 /** @import { OptionTable } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind } from './tensorHandle.js' */
+/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} GatedFeedForwardSizes
@@ -30,7 +30,7 @@ const kOptions = {
   ...kInit,
 };
 
-const kCall = { dropout: true, intermediates: true };
+const kCall = { outputType: true, dropout: true, intermediates: true };
 
 /**
  * The gated feed-forward network of today's Transformers (Shazeer 2020), as LlamaMLP in Hugging Face's
@@ -57,10 +57,11 @@ export class GatedFeedForward extends Layer {
   }
 
   /**
-   * @param {TensorLike} x  (N, dModel) or (B, N, dModel)
    * @template {Asked} [N=undefined]
-   * @param {{ dropout?: Dropout } & IntermediatesOption<N>} [options]
-   * @returns {OutputOrShown<As, N>} the shape of `x`; with `intermediates` that is `output`, and they stand
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (N, dModel) or (B, N, dModel), of any element type
+   * @param {{ dropout?: Dropout } & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
+   * @returns {OutputOrShown<As, N, Output>} the shape of `x`; with `intermediates` that is `output`, and they stand
    *   beside it
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
@@ -69,7 +70,10 @@ export class GatedFeedForward extends Layer {
     checkOptions(options, kCall);
     return this.show(
       'forwardGatedFeedForward',
-      (call) => call.rows('x', x, this.sizes.dModel, 'dModel'),
+      (call) => {
+        const shape = call.rows('x', x, this.sizes.dModel, 'dModel', 'elements');
+        return call.resultOfType(options.outputType, shape);
+      },
       options,
     );
   }

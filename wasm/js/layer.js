@@ -5,7 +5,7 @@ import { checkOptions, writeOptions } from './options.js';
 import { brief } from './print.js';
 import { loadState, makeStateDict } from './stateDict.js';
 
-/** @import { Call } from './call.js' */
+/** @import { Call, Result } from './call.js' */
 /** @import { Dropout, RandomOptions } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { Names, OptionTable } from './options.js' */
@@ -49,9 +49,10 @@ import { loadState, makeStateDict } from './stateDict.js';
  * A result by itself, or with the intermediates that were asked for beside it.
  * @template {ResultKind} As
  * @template {Asked} N
- * @typedef {[N] extends [undefined] ? ResultTensor<As>
- *   : { output: ResultTensor<As> } & ShownIntermediates<As, N>
- *     | ([N] extends [readonly string[]] ? never : ResultTensor<As>)} OutputOrShown
+ * @template {ElementType} [Output='float32']
+ * @typedef {[N] extends [undefined] ? ResultOfType<As, Output>
+ *   : { output: ResultOfType<As, Output> } & ShownIntermediates<As, N>
+ *     | ([N] extends [readonly string[]] ? never : ResultOfType<As, Output>)} OutputOrShown
  */
 
 /**
@@ -184,14 +185,15 @@ export class Layer extends NativeObject {
    * Runs an operation that has one result, may drop out, and shows intermediates.
    * @protected
    * @template {Asked} N
+   * @template {ElementType} [Output='float32']
    * @param {Operation} operation
-   * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the result
+   * @param {(call: Call) => Result} write  the inputs, and gives the result
    * @param {{ dropout?: Dropout } & IntermediatesOption<N>} options
-   * @returns {OutputOrShown<any, N>}
+   * @returns {OutputOrShown<any, N, Output>}
    */
-  show(operation, writeInputs, { dropout, intermediates }) {
+  show(operation, write, { dropout, intermediates }) {
     return this.call((call) => {
-      const result = call.result('output', writeInputs(call));
+      const result = write(call);
       call.dropout(dropout);
       call.intermediates(intermediates);
       call.run(operation);

@@ -119,6 +119,7 @@ export class AddNorm extends Layer {
    */
   forward(x, y, options = {}) {
     checkOptions(options, kCall);
-    return this.show('forwardAddNorm', writePair(x, y, 'floats'), options);
+    const write = writePair(x, y, 'floats');
+    return this.show('forwardAddNorm', (call) => call.result('output', write(call)), options);
   }
 }

@@ -29,14 +29,14 @@ import {
 /** @import { AttentionPositions } from './attentionPositions.js' */
 /** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
+/** @import { ElementsLike, ElementType, OutputTypeOption } from './elementType.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Names } from './options.js' */
 /** @import { RMSNormRule } from './rmsNorm.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
-/** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind } from './tensorHandle.js' */
+/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} MultiHeadAttentionSizes
@@ -78,8 +78,9 @@ import {
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
  * @template {Asked} [N=Asked]
+ * @template {ElementType} [Output=ElementType]
  * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
- *   & CacheOption & IntermediatesOption<N>} MultiHeadAttentionForwardOptions
+ *   & CacheOption & OutputTypeOption<Output> & IntermediatesOption<N>} MultiHeadAttentionForwardOptions
  */
 
 /**
@@ -90,7 +91,8 @@ import {
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
  * @template {Asked} [N=Asked]
- * @typedef {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp>
+ * @template {ElementType} [Output='float32']
+ * @typedef {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>
  *   & ShownIntermediates<As, N>} MultiHeadAttentionResult
  */
 
@@ -114,8 +116,8 @@ const kOptions = {
   ...kRandom,
 };
 
-/** @type {Names<AttentionOptions & IntermediatesOption>} */
-const kAttendNames = { ...kAttentionNames, intermediates: true };
+/** @type {Names<AttentionOptions & OutputTypeOption & IntermediatesOption>} */
+const kAttendNames = { ...kAttentionNames, outputType: true, intermediates: true };
 /** @type {Names<MultiHeadAttentionForwardOptions>} */
 const kForwardNames = { cache: true, ...kAttendNames };
 
@@ -176,12 +178,13 @@ export class MultiHeadAttention extends Layer {
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
    * @template {Asked} [N=undefined]
-   * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
-   * @param {TensorLike} [key]  (B, Nk, keyDim), of the same rank; `query` by default
-   * @param {TensorLike} [value]  (B, Nk, valueDim), of the same rank; `key` by default
-   * @param {MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp, N>} [options]
-   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>} `output` of the shape
-   *   of `query`, and the stages asked for, (B, H, Nq, Nk), or (H, Nq, Nk) without B
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} query  (B, Nq, E) or (Nq, E); all of any element type
+   * @param {ElementsLike | TensorHandle} [key]  (B, Nk, keyDim), of the same rank; `query` by default
+   * @param {ElementsLike | TensorHandle} [value]  (B, Nk, valueDim), of the same rank; `key` by default
+   * @param {MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp, N, Output>} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>} `output` of
+   *   the shape of `query`, and the stages asked for, (B, H, Nq, Nk), or (H, Nq, Nk) without B
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -190,10 +193,10 @@ export class MultiHeadAttention extends Layer {
     const { cache } = options;
     const past = cache === undefined ? 0 : lengthOf(cache);
     return this.call((call) => {
-      const { shape, q, k, v } = writeInputs(call, query, key, value, kRowRanks, 'floats');
+      const { shape, q, k, v } = writeInputs(call, query, key, value, kRowRanks, 'elements');
       checkEqual('query', 'width', q.width, 'the dModel of this layer', this.sizes.dModel);
       this.#checkWidths(k.width, v.width);
-      const output = call.result('output', shape);
+      const output = call.resultOfType(options.outputType, shape);
       if (cache) call.object('cache', cache);
       const stages = writeLayerAttention(call, options, shape, this.sizes, past + k.length);
       call.intermediates(options.intermediates);
@@ -216,16 +219,16 @@ export class MultiHeadAttention extends Layer {
   /**
    * Projects keys and values and appends them: for cross attention, whose keys and values are
    * projected once and then attended to in every step.
-   * @param {TensorLike} key  (B, Nk, keyDim) or (Nk, keyDim)
-   * @param {TensorLike} value  (B, Nk, valueDim) or (Nk, valueDim)
+   * @param {ElementsLike | TensorHandle} key  (B, Nk, keyDim) or (Nk, keyDim), of any element type
+   * @param {ElementsLike | TensorHandle} value  (B, Nk, valueDim) or (Nk, valueDim)
    * @param {KeyValueCache<any>} cache
    * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`; the cache is then as it was
    */
   append(key, value, cache) {
     lengthOf(cache);
     this.ask('appendKeys', (call) => {
-      const k = sizesOf(call.floats('key', key, kRowRanks));
-      const v = sizesOf(call.floats('value', value, kRowRanks));
+      const k = sizesOf(call.elements('key', key, kRowRanks));
+      const v = sizesOf(call.elements('value', value, kRowRanks));
       this.#checkWidths(k.width, v.width);
       checkEqual('value', 'batch', v.batch, 'the batch of key', k.batch);
       checkEqual('key', 'length', k.length, 'the length of value', v.length);
@@ -241,10 +244,12 @@ export class MultiHeadAttention extends Layer {
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
    * @template {Asked} [N=undefined]
-   * @param {TensorLike} query  (B, Nq, E) or (Nq, E)
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} query  (B, Nq, E) or (Nq, E), of any element type
    * @param {KeyValueCache<any>} cache
-   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & IntermediatesOption<N>} [options]
-   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>}
+   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & OutputTypeOption<Output>
+   *   & IntermediatesOption<N>} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -252,9 +257,9 @@ export class MultiHeadAttention extends Layer {
     checkOptions(options, kAttendNames);
     const numKeys = lengthOf(cache);
     return this.call((call) => {
-      const shape = call.rows('query', query, this.sizes.dModel, 'dModel');
+      const shape = call.rows('query', query, this.sizes.dModel, 'dModel', 'elements');
       call.object('cache', cache);
-      const output = call.result('output', shape);
+      const output = call.resultOfType(options.outputType, shape);
       const stages = writeLayerAttention(call, options, shape, this.sizes, numKeys);
       call.intermediates(options.intermediates);
       call.run('attend');

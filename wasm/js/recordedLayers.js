@@ -31,6 +31,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /** @import { ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { OutputTypeOption } from './elementType.js' */
 /** @import { Names } from './options.js' */
 /** @import { StartAndDropout } from './positionalEncoding.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
@@ -329,12 +330,12 @@ export class RecordedEmbedding extends Embedding {
 
   /**
    * @param {Integers} ids
-   * @param {Partial<TapeOption>} [options]
+   * @param {Partial<TapeOption> & OutputTypeOption} [options]
    * @returns {any}
    */
   forward(ids, options = {}) {
+    if (options.tape === undefined) return super.forward(ids, options);
     checkOptions(options, { tape: true });
-    if (options.tape === undefined) return super.forward(ids);
     const most = this.sizes.numEmbeddings - 1;
     const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
     const write = (/** @type {Call} */ call) => void call.numbers('ints', 'ids', tensor);

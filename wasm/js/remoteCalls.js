@@ -8,6 +8,7 @@
 /** @import { BahdanauDecoder, BahdanauDecoderResult, BahdanauDecoderState } from './bahdanauDecoder.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
+/** @import { Embedding } from './embedding.js' */
 /** @import { FeedForward } from './feedForward.js' */
 /** @import { DecodingState, KeyValueCache } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, OutputOrShown, ShownIntermediates } from './layer.js' */
@@ -18,7 +19,7 @@
 /** @import { RMSNorm } from './rmsNorm.js' */
 /** @import { HeadsOption, RotaryCacheRule, RotaryEmbedding, RotaryPositions } from './rotaryEmbedding.js' */
 /** @import { AttentionResult, LayoutOptions } from './scaledDotProductAttention.js' */
-/** @import { NumbersLike, TensorLike } from './tensor.js' */
+/** @import { Integers, NumbersLike, TensorLike } from './tensor.js' */
 /** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 /** @import { DecoderCall, DecoderLayerCall, DecoderLayerResult, DecoderResult, TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js' */
 /** @import { EncoderCall, EncoderLayerCall, EncoderResult, TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js' */
@@ -39,6 +40,7 @@
  *   : T extends AddNorm<infer As> ? AddNormCalls<As>
  *   : T extends LayerNorm<infer As> ? LayerNormCalls<As>
  *   : T extends Linear<infer As> | RMSNorm<infer As> ? RowCalls<As>
+ *   : T extends Embedding<infer As> ? EmbeddingCalls<As>
  *   : T extends RotaryEmbedding<infer As> ? RotaryCalls<As>
  *   : T extends GRU<infer As> | RNN<infer As> ? RecurrentCalls<As>
  *   : unknown} RemoteCalls
@@ -134,13 +136,16 @@
  *     Weights extends boolean = false,
  *     LogSumExp extends boolean = false,
  *     N extends Asked = undefined,
+ *     Output extends ElementType = 'float32',
  *   >(
- *     query: Sent<TensorLike>,
- *     key?: Sent<TensorLike>,
- *     value?: Sent<TensorLike>,
+ *     query: Sent<ElementsLike | TensorHandle>,
+ *     key?: Sent<ElementsLike | TensorHandle>,
+ *     value?: Sent<ElementsLike | TensorHandle>,
  *     options?: SentAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
- *       & Sent<CacheOption> & IntermediatesOption<N>,
- *   ): Promise<Sent<MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>>>,
+ *       & Sent<CacheOption> & OutputTypeOption<Output> & IntermediatesOption<N>,
+ *   ): Promise<Sent<
+ *     MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>
+ *   >>,
  *   attend<
  *     Scaled extends boolean = false,
  *     Capped extends boolean = false,
@@ -148,12 +153,15 @@
  *     Weights extends boolean = false,
  *     LogSumExp extends boolean = false,
  *     N extends Asked = undefined,
+ *     Output extends ElementType = 'float32',
  *   >(
- *     query: Sent<TensorLike>,
+ *     query: Sent<ElementsLike | TensorHandle>,
  *     cache: Remote<KeyValueCache<any>>,
  *     options?: SentAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
- *       & IntermediatesOption<N>,
- *   ): Promise<Sent<MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>>>,
+ *       & OutputTypeOption<Output> & IntermediatesOption<N>,
+ *   ): Promise<Sent<
+ *     MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>
+ *   >>,
  * }} MultiHeadAttentionCalls
  */
 
@@ -203,11 +211,12 @@
  *   forward<
  *     Weights extends boolean = false,
  *     N extends Asked = undefined,
+ *     Output extends ElementType = 'float32',
  *   >(
- *     x: Sent<TensorLike>,
+ *     x: Sent<ElementsLike | TensorHandle>,
  *     options?: Sent<Omit<EncoderCall, 'needWeights'>> & Pick<EncoderCall<Weights>, 'needWeights'>
- *       & IntermediatesOption<N>,
- *   ): Promise<Sent<EncoderResult<As, Weights> & ShownIntermediates<As, N>>>,
+ *       & OutputTypeOption<Output> & IntermediatesOption<N>,
+ *   ): Promise<Sent<EncoderResult<As, Weights, Output> & ShownIntermediates<As, N>>>,
  * }} EncoderCalls
  */
 
@@ -221,12 +230,15 @@
  *     Weights extends boolean = false,
  *     LogSumExp extends boolean = false,
  *     N extends Asked = undefined,
+ *     Output extends ElementType = 'float32',
  *   >(
- *     x: Sent<TensorLike>,
+ *     x: Sent<ElementsLike | TensorHandle>,
  *     options?: Sent<Omit<EncoderLayerCall, 'attention'>> & {
  *       attention?: SentLayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>,
- *     } & IntermediatesOption<N>,
- *   ): Promise<Sent<MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>>>,
+ *     } & OutputTypeOption<Output> & IntermediatesOption<N>,
+ *   ): Promise<Sent<
+ *     MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>
+ *   >>,
  * }} EncoderLayerCalls
  */
 
@@ -236,12 +248,13 @@
  *   forward<
  *     Weights extends boolean = false,
  *     N extends Asked = undefined,
+ *     Output extends ElementType = 'float32',
  *   >(
- *     x: Sent<TensorLike>,
- *     memory: Sent<TensorLike | DecodingState>,
+ *     x: Sent<ElementsLike | TensorHandle>,
+ *     memory: Sent<ElementsLike | TensorHandle | DecodingState>,
  *     options?: Sent<Omit<DecoderCall, 'needWeights'>> & Pick<DecoderCall<Weights>, 'needWeights'>
- *       & IntermediatesOption<N>,
- *   ): Promise<Sent<DecoderResult<As, Weights> & ShownIntermediates<As, N>>>,
+ *       & OutputTypeOption<Output> & IntermediatesOption<N>,
+ *   ): Promise<Sent<DecoderResult<As, Weights, Output> & ShownIntermediates<As, N>>>,
  * }} DecoderCalls
  */
 
@@ -260,9 +273,10 @@
  *     CrossWeights extends boolean = false,
  *     CrossLogSumExp extends boolean = false,
  *     N extends Asked = undefined,
+ *     Output extends ElementType = 'float32',
  *   >(
- *     x: Sent<TensorLike>,
- *     memory: Sent<TensorLike | DecodingState>,
+ *     x: Sent<ElementsLike | TensorHandle>,
+ *     memory: Sent<ElementsLike | TensorHandle | DecodingState>,
  *     options?: Sent<Pick<DecoderLayerCall, 'dropout'>> & {
  *       selfAttention?: SentLayerAttentionOptions<
  *         SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp
@@ -270,10 +284,10 @@
  *       crossAttention?: SentLayerAttentionOptions<
  *         CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp
  *       >,
- *     } & IntermediatesOption<N>,
+ *     } & OutputTypeOption<Output> & IntermediatesOption<N>,
  *   ): Promise<Sent<DecoderLayerResult<As,
  *     SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
- *     CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
+ *     CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp, Output>
  *     & ShownIntermediates<As, N>>>,
  * }} DecoderLayerCalls
  */
@@ -283,10 +297,11 @@
  * @typedef {{
  *   forward<
  *     N extends Asked = undefined,
+ *     Output extends ElementType = 'float32',
  *   >(
- *     x: Sent<TensorLike>,
- *     options?: { dropout?: Dropout } & IntermediatesOption<N>,
- *   ): Promise<Sent<OutputOrShown<As, N>>>,
+ *     x: Sent<ElementsLike | TensorHandle>,
+ *     options?: { dropout?: Dropout } & OutputTypeOption<Output> & IntermediatesOption<N>,
+ *   ): Promise<Sent<OutputOrShown<As, N, Output>>>,
  * }} FeedForwardCalls
  */
 
@@ -300,6 +315,18 @@
  *     options?: OutputTypeOption<Output>,
  *   ): Promise<Sent<ResultOfType<As, Output>>>,
  * }} RowCalls
+ */
+
+/**
+ * @template {ResultKind} As
+ * @typedef {{
+ *   forward<
+ *     Output extends ElementType = 'float32',
+ *   >(
+ *     ids: Sent<Integers>,
+ *     options?: OutputTypeOption<Output>,
+ *   ): Promise<Sent<ResultOfType<As, Output>>>,
+ * }} EmbeddingCalls
  */
 
 /**

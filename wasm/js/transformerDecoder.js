@@ -1,6 +1,5 @@
 import { giveEach, kLayerAttentionNames, kScoreNames, sizesOf } from './attentionOptions.js';
 import { DecodingState, kCapacity } from './keyValueCache.js';
-import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
@@ -11,12 +10,12 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 /** @import { AskedFor, AttentionOptions, AttentionStages, ExclusionOptions, LayerAttentionOptions, ScoreOptions, StageResults } from './attentionOptions.js' */
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
 /** @import { Names } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
-/** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerOptions, TransformerSizes } from './transformer.js' */
 
 /**
@@ -60,8 +59,9 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @template {boolean} [CrossBiased=boolean]
  * @template {boolean} [CrossWeights=boolean]
  * @template {boolean} [CrossLogSumExp=boolean]
+ * @template {ElementType} [Output='float32']
  * @typedef {object} DecoderLayerResult
- * @property {ResultTensor<As>} output  the shape of `x`
+ * @property {ResultOfType<As, Output>} output  the shape of `x`
  * @property {AttentionStages<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp>
  *   } selfAttention  the stages asked for
  * @property {AttentionStages<As, CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
@@ -70,8 +70,9 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 
 /**
  * @template {ResultKind} [As='array']
+ * @template {ElementType} [Output='float32']
  * @typedef {object} DecoderOutput
- * @property {ResultTensor<As>} output  the shape of `x`
+ * @property {ResultOfType<As, Output>} output  the shape of `x`
  */
 
 /**
@@ -85,7 +86,8 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 /**
  * @template {ResultKind} [As='array']
  * @template {boolean} [Weights=boolean]
- * @typedef {DecoderOutput<As> & AskedFor<DecoderStages<As>, {
+ * @template {ElementType} [Output='float32']
+ * @typedef {DecoderOutput<As, Output> & AskedFor<DecoderStages<As>, {
  *   selfAttentionWeights: Weights,
  *   crossAttentionWeights: Weights,
  * }>} DecoderResult
@@ -96,14 +98,15 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @typedef {{ stages?: StageResults, weights: Result[] }} Attended
  */
 
-/** @type {Names<DecoderLayerCall & IntermediatesOption>} */
+/** @type {Names<DecoderLayerCall & OutputTypeOption & IntermediatesOption>} */
 const kLayerCall = {
   selfAttention: true,
   crossAttention: true,
   dropout: true,
+  outputType: true,
   intermediates: true,
 };
-/** @type {Names<DecoderCall & IntermediatesOption>} */
+/** @type {Names<DecoderCall & OutputTypeOption & IntermediatesOption>} */
 const kCall = { ...kLayerCall, needWeights: true };
 
 /**
@@ -114,13 +117,13 @@ const kCall = { ...kLayerCall, needWeights: true };
 class Decoder extends Layer {
   /**
    * A state that holds the projections of `memory`, and no tokens yet.
-   * @param {TensorLike} memory  (B, M, E) or (M, E)
+   * @param {ElementsLike | TensorHandle} memory  (B, M, E) or (M, E), of any element type
    * @param {CapacityOption} [options]
    * @returns {DecodingState}
    */
   start(memory, options = {}) {
     const address = this.ask(/** @type {Operation} */ (`start${this.kind}`), (call) => {
-      call.rows('memory', memory, this.sizes.dModel, 'dModel');
+      call.rows('memory', memory, this.sizes.dModel, 'dModel', 'elements');
       writeOptions(call, options, kCapacity);
     });
     const [length, batch = 1] = memory.shape.slice(0, -1).reverse();
@@ -130,9 +133,9 @@ class Decoder extends Layer {
   /**
    * @protected
    * @template R
-   * @param {TensorLike} x
-   * @param {TensorLike | DecodingState} memory
-   * @param {DecoderLayerCall & IntermediatesOption} options
+   * @param {ElementsLike | TensorHandle} x
+   * @param {ElementsLike | TensorHandle | DecodingState} memory
+   * @param {DecoderLayerCall & OutputTypeOption & IntermediatesOption} options
    * @param {Names} names  of what attention may be given
    * @param {boolean | undefined} needWeights  of a stack's layers
    * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
@@ -146,18 +149,18 @@ class Decoder extends Layer {
     const state = memory instanceof DecodingState ? memory : undefined;
     const past = state ? state.length : 0;
     return this.call((call) => {
-      const shape = call.rows('x', x, dModel, 'dModel');
+      const shape = call.rows('x', x, dModel, 'dModel', 'elements');
       const rank = shape.length;
       const { batch, length } = sizesOf(shape);
-      const output = call.result('output', shape);
+      const output = call.resultOfType(options.outputType, shape);
       call.object('memory', state);
       let numKeys;
       if (state) {
         checkEqual('x', 'batch', batch, 'the batch of state', state.batch);
         numKeys = state.memoryLength;
-        call.none(Kind.floats);
       } else {
-        const other = call.rows('memory', /** @type {TensorLike} */ (memory), dModel, 'dModel');
+        const given = /** @type {ElementsLike} */ (memory);
+        const other = call.rows('memory', given, dModel, 'dModel', 'elements');
         checkEqual('memory', 'rank', other.length, 'the rank of x', rank);
         if (rank === 3) checkEqual('memory', 'batch', other[0], 'the batch of x', batch);
         numKeys = other[rank - 2];
@@ -226,13 +229,16 @@ export class TransformerDecoderLayer extends Decoder {
    * @template {boolean} [CrossWeights=false]
    * @template {boolean} [CrossLogSumExp=false]
    * @template {Asked} [N=undefined]
-   * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {TensorLike | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (B, N, E) or (N, E); it and `memory` of any element type
+   * @param {ElementsLike | TensorHandle | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
    * @param {DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
-   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & IntermediatesOption<N>} [options]
+   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & OutputTypeOption<Output>
+   *   & IntermediatesOption<N>} [options]
    * @returns {DecoderLayerResult<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
-   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & ShownIntermediates<As, N>}
+   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp, Output>
+   *   & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -285,11 +291,12 @@ export class TransformerDecoder extends Decoder {
   /**
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]
-   * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {TensorLike | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (B, N, E) or (N, E); it and `memory` of any element type
+   * @param {ElementsLike | TensorHandle | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
-   * @param {DecoderCall<Weights> & IntermediatesOption<N>} [options]
-   * @returns {DecoderResult<As, Weights> & ShownIntermediates<As, N>}
+   * @param {DecoderCall<Weights> & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
+   * @returns {DecoderResult<As, Weights, Output> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */

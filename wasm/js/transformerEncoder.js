@@ -8,13 +8,13 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 
 /** @import { AskedFor, ExclusionOptions, LayerAttentionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { Dropout } from './dropout.js' */
+/** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { CapacityOption, KeyValueCache } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
 /** @import { MultiHeadAttentionResult } from './multiHeadAttention.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerLayerSizes, TransformerOptions, TransformerSizes } from './transformer.js' */
 
 /**
@@ -42,8 +42,9 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 
 /**
  * @template {ResultKind} [As='array']
+ * @template {ElementType} [Output='float32']
  * @typedef {object} EncoderOutput
- * @property {ResultTensor<As>} output  the shape of `x`
+ * @property {ResultOfType<As, Output>} output  the shape of `x`
  */
 
 /**
@@ -55,17 +56,25 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
 /**
  * @template {ResultKind} [As='array']
  * @template {boolean} [Weights=boolean]
- * @typedef {EncoderOutput<As> & AskedFor<EncoderStages<As>, { weights: Weights }>} EncoderResult
+ * @template {ElementType} [Output='float32']
+ * @typedef {EncoderOutput<As, Output> & AskedFor<EncoderStages<As>, { weights: Weights }>} EncoderResult
  */
 
-/** @type {Names<EncoderLayerCall & IntermediatesOption>} */
-const kLayerCall = { attention: true, dropout: true, cache: true, intermediates: true };
-/** @type {Names<EncoderCall & IntermediatesOption>} */
+/** @type {Names<EncoderLayerCall & OutputTypeOption & IntermediatesOption>} */
+const kLayerCall = {
+  attention: true,
+  dropout: true,
+  cache: true,
+  outputType: true,
+  intermediates: true,
+};
+/** @type {Names<EncoderCall & OutputTypeOption & IntermediatesOption>} */
 const kCall = {
   attention: true,
   dropout: true,
   needWeights: true,
   caches: true,
+  outputType: true,
   intermediates: true,
 };
 
@@ -107,10 +116,12 @@ export class TransformerEncoderLayer extends Layer {
    * @template {boolean} [Weights=false]
    * @template {boolean} [LogSumExp=false]
    * @template {Asked} [N=undefined]
-   * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp> & IntermediatesOption<N>} [options]
-   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N>} `output` of the shape
-   *   of `x`, and the stages of attention asked for
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (B, N, E) or (N, E), of any element type
+   * @param {EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp> & OutputTypeOption<Output>
+   *   & IntermediatesOption<N>} [options]
+   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>} `output` of
+   *   the shape of `x`, and the stages of attention asked for
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -121,8 +132,8 @@ export class TransformerEncoderLayer extends Layer {
     const { dModel } = this.sizes;
     const past = cache === undefined ? 0 : lengthOf(cache);
     return this.call((call) => {
-      const shape = call.rows('x', x, dModel, 'dModel');
-      const output = call.result('output', shape);
+      const shape = call.rows('x', x, dModel, 'dModel', 'elements');
+      const output = call.resultOfType(options.outputType, shape);
       call.object('cache', cache);
       const numKeys = past + shape[shape.length - 2];
       const stages = writeLayerAttention(call, attention, shape, this.sizes, numKeys);
@@ -176,9 +187,10 @@ export class TransformerEncoder extends Layer {
   /**
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]
-   * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {EncoderCall<Weights> & IntermediatesOption<N>} [options]
-   * @returns {EncoderResult<As, Weights> & ShownIntermediates<As, N>}
+   * @template {ElementType} [Output='float32']
+   * @param {ElementsLike | TensorHandle} x  (B, N, E) or (N, E), of any element type
+   * @param {EncoderCall<Weights> & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
+   * @returns {EncoderResult<As, Weights, Output> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -190,8 +202,8 @@ export class TransformerEncoder extends Layer {
     const { dModel } = this.sizes;
     const past = lengthOfCaches(caches);
     return this.call((call) => {
-      const shape = call.rows('x', x, dModel, 'dModel');
-      const output = call.result('output', shape);
+      const shape = call.rows('x', x, dModel, 'dModel', 'elements');
+      const output = call.resultOfType(options.outputType, shape);
       call.object('caches', caches);
       const numKeys = past + shape[shape.length - 2];
       writeLayerAttention(call, attention, shape, this.sizes, numKeys);

@@ -87,8 +87,8 @@ void make_multi_head_attention(Arguments& a) {
 
 void run_multi_head_attention(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
-  const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
-  const Tensor output = a.result();
+  const ConstAnyTensor query = a.elements(), key = a.elements(), value = a.elements();
+  const AnyTensor output = a.result_of_type();
   MultiHeadAttentionCall call;
   call.attention = attention_options(a);
   call.intermediates = a.intermediates();

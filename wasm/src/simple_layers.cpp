@@ -61,7 +61,7 @@ void make_embedding(Arguments& a) {
 void run_embedding(Arguments& a) {
   const auto& embedding = a.layer<Embedding>();
   const IdView ids = a.lengths();
-  embedding.forward(ids, a.result(), context());
+  embedding.forward(ids, a.result_of_type(), context());
 }
 
 LayerNormOptions norm_options(Arguments& a) {
@@ -124,8 +124,8 @@ void make_gated_feed_forward(Arguments& a) {
 template <class L>
 void run_feed_forward(Arguments& a) {
   const auto& layer = a.layer<L>();
-  const ConstTensor x = a.floats();
-  const Tensor output = a.result();
+  const ConstAnyTensor x = a.elements();
+  const AnyTensor output = a.result_of_type();
   const Dropout dropout = a.dropout();
   layer.forward(x, output, dropout, context(), a.intermediates());
   a.give_intermediates();

@@ -74,8 +74,8 @@ void make_attention_cache(Arguments& a) {
 
 void run_with_cache(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
-  const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
-  const Tensor output = a.result();
+  const ConstAnyTensor query = a.elements(), key = a.elements(), value = a.elements();
+  const AnyTensor output = a.result_of_type();
   MultiHeadAttentionCall call;
   call.cache = &state_of<KeyValueCache>(a, "cache");
   call.attention = attention_options(a);
@@ -86,15 +86,15 @@ void run_with_cache(Arguments& a) {
 
 void append_keys(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
-  const ConstTensor key = a.floats(), value = a.floats();
+  const ConstAnyTensor key = a.elements(), value = a.elements();
   attention.append(key, value, state_of<KeyValueCache>(a, "cache"), context());
 }
 
 void attend(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
-  const ConstTensor query = a.floats();
+  const ConstAnyTensor query = a.elements();
   const auto& cache = state_of<KeyValueCache>(a, "cache");
-  const Tensor output = a.result();
+  const AnyTensor output = a.result_of_type();
   const AttentionOptions options = attention_options(a);
   attention.attend(query, cache, output, options, context(), a.intermediates());
   a.give_intermediates();
@@ -166,8 +166,8 @@ std::vector<Tensor> weights_of_layers(Arguments& a) {
 
 void run_encoder_layer(Arguments& a) {
   const auto& layer = a.layer<TransformerEncoderLayer>();
-  const ConstTensor x = a.floats();
-  const Tensor output = a.result();
+  const ConstAnyTensor x = a.elements();
+  const AnyTensor output = a.result_of_type();
   TransformerEncoderLayerCall call;
   call.cache = optional_state<KeyValueCache>(a, "cache");
   call.attention = attention_options(a);
@@ -179,8 +179,8 @@ void run_encoder_layer(Arguments& a) {
 
 void run_encoder(Arguments& a) {
   const auto& encoder = a.layer<TransformerEncoder>();
-  const ConstTensor x = a.floats();
-  const Tensor output = a.result();
+  const ConstAnyTensor x = a.elements();
+  const AnyTensor output = a.result_of_type();
   TransformerEncoderCall call;
   if (auto* caches = optional_state<Caches>(a, "caches")) call.caches = *caches;
   call.attention = attention_options(a);
@@ -208,11 +208,11 @@ void make_layer_cache(Arguments& a) {
 template <class L, class Call>
 void run_decoder(Arguments& a) {
   const auto& decoder = a.layer<L>();
-  const ConstTensor x = a.floats();
-  const Tensor output = a.result();
+  const ConstAnyTensor x = a.elements();
+  const AnyTensor output = a.result_of_type();
   Call call;
   call.state = optional_state<typename L::State>(a, "memory");
-  const ConstTensor memory = a.floats();
+  const ConstAnyTensor memory = call.state ? ConstAnyTensor(ConstTensor()) : a.elements();
   call.self_attention = attention_options(a);
   call.cross_attention = attention_options(a);
   call.dropout = a.dropout();
@@ -231,7 +231,7 @@ void run_decoder(Arguments& a) {
 template <class L>
 void start_decoder(Arguments& a) {
   const auto& decoder = a.layer<L>();
-  const ConstTensor memory = a.floats();
+  const ConstAnyTensor memory = a.elements();
   const std::int64_t capacity = a.integer();
   give_state(a, decoder.start(memory, capacity, context(), a.choice<ElementType>()));
 }
