@@ -2,9 +2,9 @@
 
 /** A .wasm, of each flavour. */
 export const kMaxWasmBytes = {
-  attn: { raw: 356.5e3, gzip: 157.5e3 },
-  training: { raw: 495e3, gzip: 214.5e3 },
-  models: { raw: 427.5e3, gzip: 190e3 },
+  attn: { raw: 356.5e3, gzip: 158.5e3 },
+  training: { raw: 495e3, gzip: 216e3 },
+  models: { raw: 427.5e3, gzip: 191e3 },
 };
 
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */

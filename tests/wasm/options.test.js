@@ -87,6 +87,8 @@ const stack = { ...block, numLayers: 1, finalNorm: false, layers: undefined };
 const decoderSizes = { vocabSize: 4, embedSize: 4, numHiddens: 4, numLayers: 1, encoderDim: 4 };
 
 const mha = new attn.MultiHeadAttention({ dModel: 4 });
+/** What a call of a layer may be asked for besides. */
+const shown = { outputType: 'float16', intermediates: [] };
 const encoderLayer = new attn.TransformerEncoderLayer({ dModel: 4, dimFeedforward: 4 });
 const encoder = new attn.TransformerEncoder({ dModel: 4, dimFeedforward: 4 });
 const decoderLayer = new attn.TransformerDecoderLayer({ dModel: 4, dimFeedforward: 4 });
@@ -95,6 +97,7 @@ const bahdanau = new attn.BahdanauDecoder({ vocabSize: 4, embedSize: 4, numHidde
 const additive = new attn.AdditiveAttention({ queryDim: 4, keyDim: 4, numHiddens: 4 });
 const rotary = new attn.RotaryEmbedding({ rotaryDim: 4 });
 const learned = new attn.LearnedPositionalEncoding({ maxLength: 8, dModel: 4 });
+const embedding = new attn.Embedding({ numEmbeddings: 4, embeddingDim: 4 });
 const feedForward = new attn.FeedForward({ dModel: 4, dimFeedforward: 4 });
 const gated = new attn.GatedFeedForward({ dModel: 4, dimFeedforward: 4 });
 const layerNorm = new attn.LayerNorm({ width: 4 });
@@ -177,12 +180,12 @@ const calls = [
   [
     'MultiHeadAttention',
     (o) => mha.forward(x, x, x, o),
-    { ...attention, cache: undefined, intermediates: [] },
+    { ...attention, cache: undefined, ...shown },
   ],
   [
     'MultiHeadAttention',
     (o) => mha.attend(row, mha.makeCache(2), o),
-    { ...stages, scale: 1, ...scoresOfNoKeys(), dropout, intermediates: [] },
+    { ...stages, scale: 1, ...scoresOfNoKeys(), dropout, ...shown },
   ],
   ['MultiHeadAttention', (o) => mha.makeCache(1, o), { capacity: 1, type: 'int8' }],
   ['MultiHeadAttention', (o) => mha.stateDict(o), { prefix: 'a' }],
@@ -228,6 +231,7 @@ const calls = [
       ...{ ...init, deviation: 1 },
     },
   ],
+  ['Embedding', (o) => embedding.forward([1], o), { outputType: 'float16' }],
   ['LayerNorm', (o) => new attn.LayerNorm(o), norm],
   ['LayerNorm', (o) => layerNorm.forward(x, o), { outputType: 'float16' }],
   ['LayerNorm', (o) => layerNorm.forwardSum(x, x, o), { outputType: 'float16' }],
@@ -238,13 +242,13 @@ const calls = [
     (o) => new attn.FeedForward(o),
     { dModel: 4, dimFeedforward: 4, outFeatures: 4, activation: 'relu', bias: true, ...init },
   ],
-  ['FeedForward', (o) => feedForward.forward(x, o), { dropout, intermediates: [] }],
+  ['FeedForward', (o) => feedForward.forward(x, o), { dropout, ...shown }],
   [
     'GatedFeedForward',
     (o) => new attn.GatedFeedForward(o),
     { dModel: 4, dimFeedforward: 4, activation: 'silu', bias: true, ...init },
   ],
-  ['GatedFeedForward', (o) => gated.forward(x, o), { dropout, intermediates: [] }],
+  ['GatedFeedForward', (o) => gated.forward(x, o), { dropout, ...shown }],
   ['RMSNorm', (o) => new attn.RMSNorm(o), { width: 4, ...rmsNorm }],
   [
     'KeyValueCache',
@@ -255,14 +259,14 @@ const calls = [
   [
     'TransformerEncoderLayer',
     (o) => encoderLayer.forward(x, o),
-    { attention: layerAttention, dropout, cache: undefined, intermediates: [] },
+    { attention: layerAttention, dropout, cache: undefined, ...shown },
   ],
   ['TransformerEncoderLayer', (o) => encoderLayer.makeCache(1, o), { capacity: 1, type: 'int8' }],
   ['TransformerEncoder', (o) => new attn.TransformerEncoder(o), stack],
   [
     'TransformerEncoder',
     (o) => encoder.forward(x, o),
-    { attention: scores, dropout, needWeights: true, caches: undefined, intermediates: [] },
+    { attention: scores, dropout, needWeights: true, caches: undefined, ...shown },
   ],
   ['TransformerEncoder', (o) => encoder.makeCaches(1, o), { capacity: 1, type: 'int8' }],
   ['TransformerDecoderLayer', (o) => new attn.TransformerDecoderLayer(o), block],
@@ -271,7 +275,7 @@ const calls = [
     (o) => decoderLayer.forward(x, x, o),
     {
       ...{ selfAttention: layerAttention, crossAttention: layerAttention, dropout },
-      intermediates: [],
+      ...shown,
     },
   ],
   ['TransformerDecoderLayer', (o) => decoderLayer.start(x, o), { capacity: 1, type: 'int8' }],
@@ -284,7 +288,7 @@ const calls = [
       crossAttention: scores,
       dropout,
       needWeights: true,
-      intermediates: [],
+      ...shown,
     },
   ],
   ['GRU', (o) => new attn.GRU(o), recurrent],
