@@ -69,7 +69,9 @@ const kAsan = {
 };
 const kTsan = {
   settings: { CXX: 'clang++-19', TSAN_OPTIONS: 'halt_on_error=1' },
+  // GoogleTest's program alone.
   target: 'attn_tests',
+  tests: '^shard_',
   inHalves: true,
 };
 /** @type {Suite[]} */
@@ -188,6 +190,7 @@ export const kSuites = kAllSuites.filter(
  * @param {object} [options]
  * @param {string} [options.variant]  one program of several: that of a WebAssembly variant
  * @param {string} [options.target]  what to build; everything by default
+ * @param {string} [options.tests]  a regular expression of CTest's: which tests to run of what is built
  * @param {boolean} [options.inHalves]  two processes for all of its tests, side by side, instead of
  * one for each of GoogleTest's suites: for what takes long to start
  * @param {string} [options.filter]  GoogleTest's
@@ -196,6 +199,8 @@ export const kSuites = kAllSuites.filter(
  */
 function googleTest(preset, options = {}) {
   const { variant, target = 'all', inHalves = false, filter = '*', settings } = options;
+  // Variants of one build are told apart by how their tests' names begin.
+  const tests = variant ? `^${variant}[.]` : options.tests;
   return async (step, commonEnv) => {
     const env = { ...commonEnv, ...settings };
     step('building');
@@ -203,8 +208,7 @@ function googleTest(preset, options = {}) {
     step('testing');
     const reports = makeReportFolder([preset, variant].filter(Boolean).join('-'));
     const args = ['--preset', preset, '--no-tests=error'];
-    // Variants of one build are told apart by how their tests' names begin.
-    if (variant) args.push('--tests-regex', `^${variant}[.]`);
+    if (tests) args.push('--tests-regex', tests);
     args.push('--parallel', '2', '--timeout', `${kTestTimeoutSeconds}`);
     args.push('--test-output-size-failed', `${kMaxOutput}`);
     if (inHalves) Object.assign(env, { ATTN_TEST_SHARDS: '2' });
