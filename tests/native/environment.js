@@ -1,11 +1,11 @@
 // @ts-nocheck: becomes part of what Emscripten writes.
-// Gives the WebAssembly test program the environment variables of the process, and the folder into
-// which GoogleTest writes its report.
+// Gives a WebAssembly test program the environment variables of the process, and GoogleTest's the folder
+// into which it is told to write its report.
 /* global Module, ENV, FS, NODEFS */
 Module.preRun = () => {
   Object.assign(ENV, process.env);
-  const reports = process.env.ATTN_TEST_REPORTS;
-  if (!reports) return;
+  const { ATTN_TEST_REPORTS: reports, GTEST_OUTPUT } = process.env;
+  if (!reports || !GTEST_OUTPUT) return;
   FS.mkdirTree(reports);
   FS.mount(NODEFS, { root: reports }, reports);
 };
