@@ -33,16 +33,16 @@ export class PictureFonts {
 }
 
 /**
- * The families of a text, and after the page's own those of office programs that are about as wide: many
- * programs do not read the fonts that a picture brings along.
+ * The families of a text, and after an equation's own those of office programs that are about as wide: many
+ * programs do not read the fonts that a picture brings along. The page's own families end in such ones.
  * @param {string} css
  */
 export function familiesOf(css) {
-  const [first, ...others] = css.replaceAll('"', "'").split(/, */);
-  if (first.includes('KaTeX'))
-    return `${first}, 'Times New Roman', 'Liberation Serif', 'DejaVu Serif Condensed', serif`;
-  const like = ['Calibri', 'Carlito', 'Arial', "'Liberation Sans'", "'DejaVu Sans Condensed'"];
-  return [first, ...(first.includes('Source Sans') ? like : []), ...others].join(', ');
+  const families = css.replaceAll('"', "'");
+  const [first] = families.split(/, */);
+  return first.includes('KaTeX')
+    ? `${first}, 'Times New Roman', 'Liberation Serif', 'DejaVu Serif Condensed', serif`
+    : families;
 }
 
 /** @param {string} family */
