@@ -12,8 +12,8 @@
 #include "attn/random.hpp"
 #include "reference/array.hpp"
 
-/// The table of largest and mean errors that `npm run accuracy` prints: a row per operation, a column per
-/// instruction set. A row is one more variable of this kind, in the file of its subject:
+/// The table of largest and mean errors that `npm run accuracy` prints: a row per operation, a
+/// column per instruction set. A row is one more variable of this kind, in the file of its subject:
 ///
 ///   const Row kLinear("Linear", "(33, 257) to 65", "(n + 1) · 6e-8 · (Σ|x·w| + |b|)",
 ///                     [](Case& c) {

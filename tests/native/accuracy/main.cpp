@@ -1,6 +1,6 @@
-// Prints the largest and the mean error of every operation on every instruction set that this machine runs, each
-// against a reference in double precision or better that shares no code with the core. Fails when
-// one exceeds what its header states.
+// Prints the largest and the mean error of every operation on every instruction set that this
+// machine runs, each against a reference in double precision or better that shares no code with the
+// core. Fails when one exceeds what its header states.
 
 #include <algorithm>
 #include <cstdio>
