@@ -16,7 +16,7 @@ void column_sums(const ColumnSumsArgs& p) noexcept {
   const auto row = [&](index i) __attribute__((always_inline)) {
     return p.x + (p.which ? p.which[i] : i) * p.x_row;
   };
-  // N vectors of columns side by side; load(from, n) is a vector or part of one, as store is.
+  // N vectors of columns side by side; load(from) is a vector or part of one, as store is.
   const auto sum_columns = [&](index c, auto load, auto store,
                                auto count) __attribute__((always_inline)) {
     constexpr int kN = count;
@@ -47,19 +47,12 @@ void column_sums(const ColumnSumsArgs& p) noexcept {
     sum_columns(c, load, store, std::integral_constant<int, 4>{});
   }
   for (; c < p.cols; c += kW) {
-    const index rest = std::min(kW, p.cols - c);
+    const index rest = p.cols - c;
     sum_columns(
         c,
-        [&](const float* from) __attribute__((always_inline)) {
-          return rest < kW ? load_part<Isa>(from, rest) : load(from);
-        },
-        [&](F x, float* to) __attribute__((always_inline)) {
-          if (rest < kW) {
-            store_part<Isa>(x, to, rest);
-          } else {
-            store(x, to);
-          }
-        },
+        [&](const float* from)
+            __attribute__((always_inline)) { return load_up_to<Isa>(from, rest); },
+        [&](F x, float* to) __attribute__((always_inline)) { store_up_to<Isa>(x, to, rest); },
         std::integral_constant<int, 1>{});
   }
 }

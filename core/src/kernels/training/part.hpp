@@ -21,4 +21,20 @@ __attribute__((noinline)) void store_part(Floats<Isa> x, float* to, index count)
   for (index k = 0; k < count; ++k) to[k] = lanes[k];
 }
 
+/// A vector from memory, of which only the first `count` lanes may be there; then the others are
+/// zero.
+template <class Isa>
+ATTN_INLINE Floats<Isa> load_up_to(const float* from, index count) noexcept {
+  return count < kWidth<Isa> ? load_part<Isa>(from, count) : Floats<Isa>::load_unaligned(from);
+}
+
+template <class Isa>
+ATTN_INLINE void store_up_to(Floats<Isa> x, float* to, index count) noexcept {
+  if (count < kWidth<Isa>) {
+    store_part<Isa>(x, to, count);
+  } else {
+    x.store_unaligned(to);
+  }
+}
+
 }  // namespace attn::kernels

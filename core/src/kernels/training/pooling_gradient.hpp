@@ -18,16 +18,10 @@ void weight_gradient(const WeightGradientArgs& p) noexcept {
   for (index i = 0; i < p.rows; ++i) {
     const index row = i * p.cols;
     const auto load = [&](const float* from, index c) __attribute__((always_inline)) {
-      const index count = p.cols - c;
-      return count < kW ? load_part<Isa>(from + row + c, count) : F::load_unaligned(from + row + c);
+      return load_up_to<Isa>(from + row + c, p.cols - c);
     };
     const auto store = [&](F x, float* to, index c) __attribute__((always_inline)) {
-      const index count = p.cols - c;
-      if (count < kW) {
-        store_part<Isa>(x, to + row + c, count);
-      } else {
-        x.store_unaligned(to + row + c);
-      }
+      store_up_to<Isa>(x, to + row + c, p.cols - c);
     };
     // Blocks are summed by themselves, so that rounding grows slowly.
     const auto sum_of = [&](auto term) __attribute__((always_inline)) {
@@ -132,19 +126,12 @@ void pair_sums_rows(const PairSumsArgs& p) noexcept {
       }
     }
     for (; col < p.cols; col += kW) {
-      const index rest = std::min(kW, p.cols - col);
+      const index rest = p.cols - col;
       pair_sum_columns<Isa, Term, 1>(
           p, row, col,
-          [&](const float* from) __attribute__((always_inline)) {
-            return rest < kW ? load_part<Isa>(from, rest) : load(from);
-          },
-          [&](F x, float* to) __attribute__((always_inline)) {
-            if (rest < kW) {
-              store_part<Isa>(x, to, rest);
-            } else {
-              store(x, to);
-            }
-          });
+          [&](const float* from)
+              __attribute__((always_inline)) { return load_up_to<Isa>(from, rest); },
+          [&](F x, float* to) __attribute__((always_inline)) { store_up_to<Isa>(x, to, rest); });
     }
   }
 }

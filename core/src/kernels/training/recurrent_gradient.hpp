@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/tanh.hpp"
 #include "kernels/training/activation_gradient.hpp"
 #include "kernels/training/part.hpp"
@@ -15,18 +13,11 @@ ATTN_INLINE void for_columns(index hidden, Cell cell) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   for (index c = 0; c < hidden; c += kW) {
-    const index count = std::min(kW, hidden - c);
-    cell(
-        [&](const float* row) __attribute__((always_inline)) {
-          return count == kW ? F::load_unaligned(row + c) : load_part<Isa>(row + c, count);
-        },
-        [&](F x, float* row) __attribute__((always_inline)) {
-          if (count == kW) {
-            x.store_unaligned(row + c);
-          } else {
-            store_part<Isa>(x, row + c, count);
-          }
-        });
+    const index count = hidden - c;
+    cell([&](const float* row)
+             __attribute__((always_inline)) { return load_up_to<Isa>(row + c, count); },
+         [&](F x, float* row)
+             __attribute__((always_inline)) { store_up_to<Isa>(x, row + c, count); });
   }
 }
 
