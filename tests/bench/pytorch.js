@@ -9,6 +9,9 @@ import { SetupError } from '../../wasm/toolchain/system.js';
 
 const kProgram = join(import.meta.dirname, 'pytorch.py');
 
+/** Shorter runs say too little of how many processors they kept busy. */
+const kShortestJudgedSeconds = 0.02;
+
 /** @param {Float32Array} x */
 const encode = ({ buffer, byteOffset, byteLength }) =>
   Buffer.from(buffer, byteOffset, byteLength).toString('base64');
@@ -73,8 +76,19 @@ export class PyTorch {
     return {
       name: 'PyTorch',
       size: /** @type {number} */ (size),
-      run: async (/** @type {number} */ repeats) =>
-        /** @type {number} */ ((await this.#ask({ run: id, repeats, threads })).seconds),
+      run: async (/** @type {number} */ repeats) => {
+        const { seconds, processorSeconds } = await this.#ask({ run: id, repeats, threads });
+        const busy = processorSeconds / seconds;
+        if (seconds > kShortestJudgedSeconds && busy > threads + 0.25) {
+          throw new SetupError(
+            `--python: PyTorch was asked for ${threads} ${threads === 1 ? 'thread' : 'threads'} and kept ` +
+              `${busy.toFixed(1)} processors busy, so that its times mean nothing. Its OpenBLAS has ` +
+              'threads of its own: install the one that takes them from OpenMP (on Debian ' +
+              'libopenblas0-openmp).',
+          );
+        }
+        return /** @type {number} */ (seconds);
+      },
       output: async () => decode((await this.#ask({ output: id })).output),
       /** Those of q, k and v one after the other. */
       gradients: async () => {

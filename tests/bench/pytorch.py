@@ -2,7 +2,7 @@
 
 {"make": {"kind": "gradients", "shape": {...}, "withForward": true, "q": base64, ...}} -> {"id": 0}
 {"make": {"kind": "step", "shape": {...}}} -> {"id": 1, "size": parameters}
-{"run": id, "repeats": n, "threads": t} -> {"seconds": ...}
+{"run": id, "repeats": n, "threads": t} -> {"seconds": ..., "processorSeconds": ...}
 {"make": {"kind": "stored attention", "shape": {...}, "q": base64, "k": ..., "v": ...}} -> {"id": 2}
 {"make": {"kind": "stored weights", "shape": {...}, "x": base64, "weight": ...}} -> {"id": 3}
 {"gradients": id} -> {"q": base64, "k": base64, "v": base64}
@@ -148,10 +148,13 @@ def main():
         elif "run" in request:
             torch.set_num_threads(request["threads"])
             job = jobs[request["run"]]
-            start = time.perf_counter()
+            start, processor_start = time.perf_counter(), time.process_time()
             for _ in range(request["repeats"]):
                 job.run()
-            answer = {"seconds": time.perf_counter() - start}
+            answer = {
+                "seconds": time.perf_counter() - start,
+                "processorSeconds": time.process_time() - processor_start,
+            }
             settle()
         elif "gradients" in request:
             gradients = jobs[request["gradients"]].gradients

@@ -12,12 +12,20 @@ export class SetupError extends Error {
 }
 
 /**
- * Ends a command that could not be set up with the sentence that says why; any other error is a
- * bug and keeps its stack.
+ * Whether it is what parseArgs() of node:util throws at an option that it does not know.
+ * @param {unknown} error
+ * @returns {error is Error}
+ */
+const isUnknownOption = (error) =>
+  error instanceof Error && 'code' in error && `${error.code}`.startsWith('ERR_PARSE_ARGS_');
+
+/**
+ * Ends a command that could not be set up, or was called wrongly, with the sentence that says why;
+ * any other error is a bug and keeps its stack.
  * @param {unknown} error
  */
 export function reportSetupError(error) {
-  if (!(error instanceof SetupError)) throw error;
+  if (!(error instanceof SetupError || isUnknownOption(error))) throw error;
   say(error.message);
   process.exitCode = 1;
 }
