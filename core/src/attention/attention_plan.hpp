@@ -9,11 +9,6 @@
 
 namespace attn {
 
-/// How many pieces of a size hold so many queries or keys.
-constexpr kernels::index pieces(kernels::index count, kernels::index piece) {
-  return (count + piece - 1) / piece;
-}
-
 /// Heads of keys or values as the kernels read them: where they lie, or copied.
 struct HeadRows {
   kernels::StoredRows first;

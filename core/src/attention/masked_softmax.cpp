@@ -49,7 +49,7 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
   float* scratch =
       run.floats(validation::product("x", {scratch_size, run.num_threads()}), "masked softmax");
   const std::int64_t block_rows = std::max<std::int64_t>(1, kNumbersPerTask / cols);
-  const std::int64_t blocks = (rows + block_rows - 1) / block_rows;
+  const std::int64_t blocks = kernels::pieces(rows, block_rows);
   run.parallel_for(from.size(0) * heads * blocks, [&](std::int64_t task, int worker) noexcept {
     const std::int64_t row = task % blocks * block_rows;
     const std::int64_t h = task / blocks % heads;

@@ -27,9 +27,10 @@ inline constexpr index kFewKeys = 16;
 /// Keys per part of a split query: a multiple of kKeyTile.
 inline constexpr index kSplitKeys = 2 * kKeyTile;
 
-constexpr index round_up(index value, index multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
+/// How many pieces of a size hold so many, the last one perhaps in part.
+constexpr index pieces(index count, index piece) { return (count + piece - 1) / piece; }
+
+constexpr index round_up(index value, index multiple) { return pieces(value, multiple) * multiple; }
 
 /// Floats in the packed form of a (cols × depth) matrix.
 constexpr index packed_size(index cols, index depth) { return round_up(cols, kPanelWidth) * depth; }

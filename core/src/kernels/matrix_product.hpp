@@ -26,7 +26,7 @@ inline constexpr index kTaskRows = 196 / Isa::kRows * Isa::kRows;
 /// Depth of each block but the last: blocks are as equal as they can be.
 constexpr index depth_block(index depth) noexcept {
   const index blocks = (depth + kDepthBlock - 1) / kDepthBlock;
-  return (depth + blocks - 1) / blocks;
+  return pieces(depth, blocks);
 }
 
 template <class Isa>

@@ -95,8 +95,7 @@ void normalize(const Module& layer, const kernels::NormArgs& how, const ConstAny
   const NormRows<true> from(x), addend(y ? *y : x);
   const NormRows<false> to(output);
 
-  run.parallel_for((count + rows_per_task - 1) / rows_per_task, [&](index task,
-                                                                    int worker) noexcept {
+  run.parallel_for(kernels::pieces(count, rows_per_task), [&](index task, int worker) noexcept {
     float* const memory = scratch + worker * scratch_size;
     const index begin = task * rows_per_task;
     const auto normalize_run = [&](index first, index size) noexcept {

@@ -22,8 +22,6 @@ constexpr index kColumnBlock = 16 * kPanelWidth;
 /// fetched once more for them has enough to do.
 constexpr index kConvertedRows = 128;
 
-constexpr index blocks_of(index count, index block) { return (count + block - 1) / block; }
-
 index rows_of(const ConstAnyTensor& x) { return batch_of(x) * x.size(-2); }
 
 /// Whether all rows of a batch (B, N, width) lie at one distance from each other, and they as a
@@ -68,9 +66,9 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   // One thread takes all rows at once; several take blocks that are as equal as whole tiles can be,
   // the same number of them each, and none much larger than the kernel's.
   const bool shared = run.num_threads() > 1;
-  const index tiles = std::max<index>(blocks_of(rows, tile_rows), 1);
+  const index tiles = std::max<index>(kernels::pieces(rows, tile_rows), 1);
   const index row_blocks =
-      shared ? std::min(kernels::round_up(std::max<index>(blocks_of(rows, task_rows), 1),
+      shared ? std::min(kernels::round_up(std::max<index>(kernels::pieces(rows, task_rows), 1),
                                           run.num_threads()),
                         tiles)
              : 1;
@@ -82,7 +80,7 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
     const bool split = shared && batch * row_blocks < 4 * run.num_threads();
     column_block = split ? kColumnBlock : std::max<index>(cols, 1);
   }
-  const index column_blocks = blocks_of(cols, column_block);
+  const index column_blocks = kernels::pieces(cols, column_block);
 
   const double multiply_adds =
       static_cast<double>(batch * rows) * static_cast<double>(cols * depth);

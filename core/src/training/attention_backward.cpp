@@ -53,7 +53,7 @@ class Backward {
         key_row_(kernels.padded_row(p.head_dim)),
         value_row_(kernels.padded_row(p.value_dim)),
         chunk_keys_(kernels.gradient_keys(p.num_keys, p.key_heads)),
-        chunks_(pieces(p.num_keys, chunk_keys_)),
+        chunks_(kernels::pieces(p.num_keys, chunk_keys_)),
         query_gradients_(plan, kernels.gradient_queries, chunk_keys_, key_row_,
                          tasks(p.batch, 0) * tasks(p.key_heads, 1) < run.num_threads(), run),
         sums_(p, kernels, chunk_keys_, run) {

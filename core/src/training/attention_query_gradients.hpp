@@ -34,7 +34,7 @@ class QueryGradients {
         run_(run),
         block_queries_(block_queries),
         row_(row),
-        blocks_(pieces(problem_.num_queries, block_queries)) {
+        blocks_(kernels::pieces(problem_.num_queries, block_queries)) {
     const index tables = problem_.tables();
     first_ = run.take<std::int32_t>(tables * blocks_, "attention turns");
     end_ = run.take<std::int32_t>(tables * blocks_, "attention turns");
@@ -53,13 +53,14 @@ class QueryGradients {
         }
         first_[b * blocks_ + block] = static_cast<std::int32_t>(begin / chunk_keys);
         end_[b * blocks_ + block] =
-            begin < end ? static_cast<std::int32_t>(pieces(end, chunk_keys)) : 0;
+            begin < end ? static_cast<std::int32_t>(kernels::pieces(end, chunk_keys)) : 0;
       }
     }
     // In causal order each chunk begins so many blocks later than the one before it.
     constexpr index kMostParts = 64;
     const index threads = run.num_threads();
-    const index ahead = std::min(2 * threads * pieces(chunk_keys, block_queries), kMostParts);
+    const index ahead =
+        std::min(2 * threads * kernels::pieces(chunk_keys, block_queries), kMostParts);
     parts_per_thread_ = shares_heads ? std::max<index>(std::min(blocks_, ahead), 1) : 1;
     const index parts = threads * parts_per_thread_;
     parts_ = run.take<QueryGradientPart>(parts, "attention gradients");

@@ -34,7 +34,7 @@ struct SharedSums {
              runtime::Execution& run)
       : p_(p),
         chunk_keys_(chunk_keys),
-        chunks_(pieces(p.num_keys, chunk_keys)),
+        chunks_(kernels::pieces(p.num_keys, chunk_keys)),
         key_row(kernels.padded_row(p.head_dim)),
         value_row(kernels.padded_row(p.value_dim)) {
     const auto take = [&](bool wanted, index each) {

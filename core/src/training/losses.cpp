@@ -87,7 +87,7 @@ double run_cross_entropy(const ConstTensor& logits, const Targets& targets,
       run.floats(validation::product("logits", {scratch_size, run.num_threads()}), "logits");
   double* losses = run.take<double>(rows, "losses");
   const index per_task = std::max<index>(1, kElementsPerTask / cols);
-  run.parallel_for((rows + per_task - 1) / per_task, [&](index task, int worker) noexcept {
+  run.parallel_for(kernels::pieces(rows, per_task), [&](index task, int worker) noexcept {
     const index begin = task * per_task;
     for_row_runs(length, begin, std::min(begin + per_task, rows), [&](index row, index count) {
       kernels::CrossEntropyArgs args;

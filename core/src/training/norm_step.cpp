@@ -31,7 +31,7 @@ class NormStep final : public Step {
       weights[c] = how_.weight ? how_.weight[c] + how_.weight_offset : 1.0F;
     }
     const std::int64_t task_rows = rows_per_task(width);
-    const std::int64_t tasks = (rows + task_rows - 1) / task_rows;
+    const std::int64_t tasks = kernels::pieces(rows, task_rows);
     const auto sums = [&](const Node* node) {
       return BackwardPass::wants(node)
                  ? scratch.floats(validation::product("x", {tasks, padded}), "norm")

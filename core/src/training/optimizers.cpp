@@ -21,7 +21,7 @@ namespace training {
 
 /// Elements that one task updates or sums: fixed, so that sums are.
 constexpr index kBlock = 8192;
-constexpr index blocks_of(index count) { return (count + kBlock - 1) / kBlock; }
+constexpr index blocks_of(index count) { return kernels::pieces(count, kBlock); }
 
 /// The largest count of steps: float32 holds no larger ones beside each other.
 constexpr float kMostSteps = 1 << 24;

@@ -63,10 +63,10 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
   const index wanted = 4 * run.num_threads();
   const index column_blocks = run.num_threads() > 1 ? (cols + kColumns - 1) / kColumns : 1;
   const index block_cols = column_blocks > 1 ? kColumns : cols;
-  const index row_tiles = (rows + tile - 1) / tile;
+  const index row_tiles = kernels::pieces(rows, tile);
   const index block_tiles = std::max<index>(1, row_tiles * column_blocks / wanted);
   const index block_rows = run.num_threads() > 1 ? block_tiles * tile : std::max<index>(rows, 1);
-  const index row_blocks = (rows + block_rows - 1) / block_rows;
+  const index row_blocks = kernels::pieces(rows, block_rows);
   const double multiply_adds = static_cast<double>(depth) * static_cast<double>(rows * cols);
   const index scratch_size = kernels.product_scratch(kChunk);
   run.parallel_for(row_blocks * column_blocks, multiply_adds, [&](index task, int worker) noexcept {
