@@ -12,6 +12,12 @@ const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count', 'dates'
 
 /** @typedef {'positions' | 'heads' | 'layers' | 'mask' | 'decoder'} Difference */
 
+/** The settings of which each change is another run. */
+/** @typedef {'world' | 'trainSeed' | 'rate' | 'schemeA' | 'schemeB' | 'trainHeads' | 'trainLayers' | 'differ'} RunSetting */
+
+/** @typedef {typeof import('../../state/settings.svelte.js').settings} Settings */
+/** @typedef {<Name extends RunSetting>(name: Name, value: Settings[Name]) => void} OnRunChange */
+
 /** @type {readonly Difference[]} */
 const differences = ['positions', 'heads', 'layers', 'mask', 'decoder'];
 

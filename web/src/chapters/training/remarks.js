@@ -1,0 +1,55 @@
+// What the numbers of a run say in words, where they say something.
+
+import { worlds } from '../../model/training/worlds.js';
+import { texts } from './texts.js';
+
+/** @import { Evaluation } from '../../model/training/lane.js' */
+/** @import { LaneOptions } from '../../model/training/model.js' */
+/** @import { WorldName } from '../../model/training/worlds.js' */
+
+/** Worlds whose blanks differ by their places alone. @type {readonly WorldName[]} */
+const placed = ['copy', 'reverse'];
+
+const inHundred = (/** @type {number} */ share) => Math.round(100 * share);
+
+/**
+ * What lanes to which all blanks look alike make of them, once they have learned something.
+ * @param {object} run
+ * @param {{ name: string, isBlind: boolean, evaluations: readonly Evaluation[] }[]} run.lanes
+ * @param {WorldName} run.world
+ * @param {number} [run.to]  the step that is looked at; the newest by default
+ */
+export function guesses({ lanes, world, to = Infinity }) {
+  if (!placed.includes(world)) return [];
+  const blind = 1 / worlds[world].kinds;
+  return lanes.flatMap(({ name, isBlind, evaluations }) => {
+    const newest = evaluations.findLast(({ step }) => step <= to);
+    if (!isBlind || !newest || newest.accuracy < 2 * blind) return [];
+    return [texts.guesses({ name, right: inHundred(newest.accuracy), blind: inHundred(blind) })];
+  });
+}
+
+/**
+ * Where a lane that goes by places does worse, beyond what it learned from, than one that has none
+ * and can only guess; '' if nowhere.
+ * @param {object} run
+ * @param {{ name: string, positions: LaneOptions['positions'], isBlind: boolean, reach: { sizes: number[], accuracy: number[] } | null }[]} run.lanes
+ * @param {WorldName} run.world
+ * @param {number} run.trained  the size that was learned from
+ */
+export function misledBeyond({ lanes, world, trained }) {
+  const guesser = lanes.findIndex(({ isBlind }) => isBlind);
+  if (!placed.includes(world) || guesser < 0) return '';
+  const [one, other] = [lanes[1 - guesser], lanes[guesser]];
+  if (one.positions === 'none' || !one.reach || !other.reach) return '';
+  const { sizes, accuracy } = one.reach;
+  const guessed = other.reach;
+  const others = sizes.map((size) => guessed.accuracy[guessed.sizes.indexOf(size)] ?? NaN);
+  const before = sizes.findIndex((size, i) => size <= trained && accuracy[i] > others[i]);
+  const at = sizes.findIndex((size, i) => size > trained && accuracy[i] < others[i] - 0.02);
+  if (before < 0 || at < 0) return '';
+  return texts.misled({
+    ...{ size: sizes[at], unit: worlds[world].unit, name: one.name },
+    ...{ right: inHundred(accuracy[at]), other: other.name, others: inHundred(others[at]) },
+  });
+}
