@@ -13,6 +13,7 @@
 #include "attn/positions/alibi.hpp"
 #include "layers/multi_head_attention_impl.hpp"
 #include "layers/showing.hpp"
+#include "positions/rotary_positions.hpp"
 #include "rows.hpp"
 #include "validation.hpp"
 
@@ -56,6 +57,24 @@ class ShownStages {
 };
 
 }  // namespace
+
+void rotate_heads(const RotaryEmbedding& rotary, const Tensor& heads, const RowPlaces& where,
+                  bool inverse, Context& context) {
+  const auto rotate = [&](const Tensor& rows, std::int64_t keys) {
+    const std::int64_t first = where.first.resolve(rows.size(2), keys);
+    rotary.forward(rows, rows,
+                   {.start = static_cast<double>(first),
+                    .positions = where.positions,
+                    .sequence_length = static_cast<double>(where.num_keys),
+                    .inverse = inverse},
+                   context);
+  };
+  if (where.key_lens.is_none() || !where.positions.is_none()) return rotate(heads, where.num_keys);
+  // Where the last query stands depends on the number of keys that an entry really has.
+  for (std::int64_t b = 0; b < heads.size(0); ++b) {
+    rotate(heads.slice(0, b, b + 1), where.key_lens(b));
+  }
+}
 
 void MultiHeadAttention::Impl::check_positions() {
   const AttentionPositions& positions = options.positions;
@@ -249,6 +268,29 @@ void MultiHeadAttention::Impl::check_cache(const KeyValueCache& cache, std::int6
   validation::require_shape("cache", KeyValueCacheAccess::values(cache).shape(), needed);
 }
 
+void MultiHeadAttention::Impl::check_positions(const char* name,
+                                               const TensorView<const double>& positions,
+                                               const ConstAnyTensor& x) const {
+  if (positions.is_none()) return;
+  if (!rotary) validation::fail_value(name, "some", {"none: the layer has no rotary positions"});
+  check_rotary_positions(name, positions, std::ssize(rotary->options().sections), batch_of(x),
+                         x.size(-2));
+}
+
+TensorView<const double> MultiHeadAttention::Impl::check_positions(
+    const MultiHeadAttentionCall& call, const ConstAnyTensor& query,
+    const ConstAnyTensor& key) const {
+  check_positions("positions", call.positions, query);
+  check_positions("key_positions", call.key_positions, key);
+  if (call.positions.is_none() || !call.key_positions.is_none()) return call.key_positions;
+  if (query.size(-2) != key.size(-2)) {
+    validation::fail_value("key_positions", "none",
+                           {"those of the ", key.size(-2), " keys: ", validation::Name("positions"),
+                            " are of ", query.size(-2), " queries"});
+  }
+  return call.positions;
+}
+
 Tensor MultiHeadAttention::Impl::project(const PackedMatrix& weight, std::int64_t bias_offset,
                                          const ConstAnyTensor& x, runtime::Execution& run) const {
   const ConstAnyTensor from = with_batch(x);
@@ -276,39 +318,29 @@ Tensor MultiHeadAttention::Impl::normalized_heads(const Tensor& projected, std::
 }
 
 Tensor MultiHeadAttention::Impl::project_queries(const ConstAnyTensor& x, std::int64_t num_keys,
-                                                 const AttentionOptions& attention, Showing& show,
-                                                 runtime::Execution& run, Context& context) const {
+                                                 const AttentionOptions& attention,
+                                                 const TensorView<const double>& positions,
+                                                 Showing& show, runtime::Execution& run,
+                                                 Context& context) const {
   const Tensor heads = normalized_heads(project(*query, 0, x, run), options.num_heads,
                                         "projected_q", query_norm, "q_norm", show, run, context);
-  if (!rotary) return heads;
-  const auto rotate = [&](const Tensor& rows, std::int64_t keys) {
-    const std::int64_t first = attention.diagonal.resolve(rows.size(2), keys);
-    rotary->forward(
-        rows, rows,
-        {.start = static_cast<double>(first), .sequence_length = static_cast<double>(num_keys)},
-        context);
-  };
-  if (attention.key_lens.is_none()) {
-    rotate(heads, num_keys);
-  } else {
-    // Where the last query stands depends on the number of keys that an entry really has.
-    for (std::int64_t b = 0; b < heads.size(0); ++b) {
-      rotate(heads.slice(0, b, b + 1), attention.key_lens(b));
-    }
+  if (rotary) {
+    rotate_heads(*rotary, heads, {positions, attention.diagonal, attention.key_lens, num_keys},
+                 false, context);
   }
   return heads;
 }
 
 Tensor MultiHeadAttention::Impl::project_keys(const ConstAnyTensor& x, std::int64_t first,
+                                              const TensorView<const double>& positions,
                                               Showing& show, runtime::Execution& run,
                                               Context& context) const {
   const Tensor heads = normalized_heads(project(*key, query_width(), x, run), kv_heads,
                                         "projected_k", key_norm, "k_norm", show, run, context);
-  if (!rotary) return heads;
-  const auto start = static_cast<double>(first);
-  rotary->forward(heads, heads,
-                  {.start = start, .sequence_length = start + static_cast<double>(heads.size(2))},
-                  context);
+  if (rotary) {
+    rotate_heads(*rotary, heads, {positions, Diagonal::offset(first), {}, first + heads.size(2)},
+                 false, context);
+  }
   return heads;
 }
 
@@ -382,9 +414,11 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const StoredTensor& k, co
 }
 
 void MultiHeadAttention::Impl::append(const ConstAnyTensor& k, const ConstAnyTensor& v,
-                                      KeyValueCache& cache, Showing& show, Context& context) const {
+                                      KeyValueCache& cache,
+                                      const TensorView<const double>& positions, Showing& show,
+                                      Context& context) const {
   runtime::Execution run(context);
-  const Tensor keys = project_keys(k, cache.length(), show, run, context);
+  const Tensor keys = project_keys(k, cache.length(), positions, show, run, context);
   cache.append(keys, project_values(v, run));
 }
 
@@ -395,22 +429,24 @@ void MultiHeadAttention::forward(const ConstAnyTensor& query, const ConstAnyTens
   impl.check_query(query, output);
   impl.check_keys(query, key, value);
   if (call.cache) impl.check_cache(*call.cache, batch_of(query));
+  const TensorView<const double> key_positions = impl.check_positions(call, query, key);
   Showing show(*this, call.intermediates, query.rank() == 3);
   const std::int64_t past = call.cache ? call.cache->length() : 0;
   const AttentionOptions attention = behind(past, call.attention);
   impl.check_options(attention, query, past + key.size(-2));
   if (call.cache) {
-    impl.append(key, value, *call.cache, show, context);
+    impl.append(key, value, *call.cache, key_positions, show, context);
     try {
-      attend(query, *call.cache, output, attention, context, show.within(""));
+      attend(query, *call.cache, output, attention, context, show.within(""), call.positions);
     } catch (...) {
       call.cache->truncate(past);
       throw;
     }
   } else {
     runtime::Execution run(context);
-    const Tensor q = impl.project_queries(query, key.size(-2), attention, show, run, context);
-    const Tensor k = impl.project_keys(key, 0, show, run, context);
+    const Tensor q =
+        impl.project_queries(query, key.size(-2), attention, call.positions, show, run, context);
+    const Tensor k = impl.project_keys(key, 0, key_positions, show, run, context);
     const Tensor v = impl.project_values(value, run);
     impl.attend(q, ConstTensor(k), ConstTensor(v), output, attention, show, run, context);
   }
@@ -423,25 +459,30 @@ KeyValueCache MultiHeadAttention::make_cache(std::int64_t batch, std::int64_t ca
 }
 
 void MultiHeadAttention::append(const ConstAnyTensor& key, const ConstAnyTensor& value,
-                                KeyValueCache& cache, Context& context) const {
+                                KeyValueCache& cache, Context& context,
+                                const TensorView<const double>& positions) const {
   const Impl& impl = *impl_;
   require_rows("key", key, "key_dim", impl.key_dim);
   impl.check_keys(key, key, value);
   impl.check_cache(cache, batch_of(key));
+  impl.check_positions("positions", positions, key);
   Showing show(*this, nullptr);
-  impl.append(key, value, cache, show, context);
+  impl.append(key, value, cache, positions, show, context);
 }
 
 void MultiHeadAttention::attend(const ConstAnyTensor& query, const KeyValueCache& cache,
                                 const AnyTensor& output, const AttentionOptions& attention,
-                                Context& context, Intermediates* intermediates) const {
+                                Context& context, Intermediates* intermediates,
+                                const TensorView<const double>& positions) const {
   const Impl& impl = *impl_;
   impl.check_query(query, output);
   impl.check_cache(cache, batch_of(query));
   impl.check_options(attention, query, cache.length());
+  impl.check_positions("positions", positions, query);
   Showing show(*this, intermediates, query.rank() == 3);
   runtime::Execution run(context);
-  const Tensor q = impl.project_queries(query, cache.length(), attention, show, run, context);
+  const Tensor q =
+      impl.project_queries(query, cache.length(), attention, positions, show, run, context);
   impl.attend(q, KeyValueCacheAccess::keys(cache), KeyValueCacheAccess::values(cache), output,
               attention, show, run, context);
   show.done();

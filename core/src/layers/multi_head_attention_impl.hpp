@@ -13,6 +13,18 @@
 
 namespace attn {
 
+/// Where rows of queries or keys stand, for their rotation.
+struct RowPlaces {
+  TensorView<const double> positions = {};  ///< that are given; or none, and then what follows says
+  Diagonal first = Diagonal::top_left();    ///< where row 0 stands
+  ConstLengths key_lens = {};               ///< what the diagonal is of, per entry
+  std::int64_t num_keys = 0;                ///< the same without them, and dynamic NTK's length
+};
+
+/// Rotates heads (B, ·, N, D) in place, or back.
+void rotate_heads(const RotaryEmbedding& rotary, const Tensor& heads, const RowPlaces& where,
+                  bool inverse, Context& context);
+
 struct MultiHeadAttention::Impl {
   MultiHeadAttentionOptions options;
   std::int64_t head_dim = 0;
@@ -45,6 +57,13 @@ struct MultiHeadAttention::Impl {
   void check_keys(const ConstAnyTensor& query, const ConstAnyTensor& key,
                   const ConstAnyTensor& value) const;
   void check_cache(const KeyValueCache& cache, std::int64_t batch) const;
+  /// Refuses positions of queries or keys x that do not fit.
+  void check_positions(const char* name, const TensorView<const double>& positions,
+                       const ConstAnyTensor& x) const;
+  /// The positions of a call's keys; refuses those of both that do not fit.
+  TensorView<const double> check_positions(const MultiHeadAttentionCall& call,
+                                           const ConstAnyTensor& query,
+                                           const ConstAnyTensor& key) const;
 
   /// x · Wᵀ + bias in scratch memory, (B, N, ·).
   Tensor project(const PackedMatrix& weight, std::int64_t bias_offset, const ConstAnyTensor& x,
@@ -53,19 +72,22 @@ struct MultiHeadAttention::Impl {
   Tensor normalized_heads(const Tensor& projected, std::int64_t heads, const char* name,
                           const std::optional<RmsNorm>& norm, const char* norm_name, Showing& show,
                           runtime::Execution& run, Context& context) const;
-  /// Projected queries (B, H, Nq, D), normalised, and rotated to the positions that the options
-  /// give them.
+  /// Projected queries (B, H, Nq, D), normalised, and rotated to their positions, or those that the
+  /// options give them.
   Tensor project_queries(const ConstAnyTensor& x, std::int64_t num_keys,
-                         const AttentionOptions& attention, Showing& show, runtime::Execution& run,
-                         Context& context) const;
-  /// Projected keys (B, Hkv, N, D), normalised, and rotated to the positions from `first` on.
-  Tensor project_keys(const ConstAnyTensor& x, std::int64_t first, Showing& show,
+                         const AttentionOptions& attention,
+                         const TensorView<const double>& positions, Showing& show,
+                         runtime::Execution& run, Context& context) const;
+  /// Projected keys (B, Hkv, N, D), normalised, and rotated to their positions, or those from
+  /// `first` on.
+  Tensor project_keys(const ConstAnyTensor& x, std::int64_t first,
+                      const TensorView<const double>& positions, Showing& show,
                       runtime::Execution& run, Context& context) const;
   /// Projected values (B, Hkv, N, D).
   Tensor project_values(const ConstAnyTensor& x, runtime::Execution& run) const;
   /// Projects the next keys and values into a cache.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,
-              Showing& show, Context& context) const;
+              const TensorView<const double>& positions, Showing& show, Context& context) const;
   /// The options of a call, completed by the layer's own terms.
   AttentionOptions with_terms(const AttentionOptions& attention) const;
   /// Refuses options that do not fit, before anything is computed.

@@ -66,6 +66,22 @@ inline const TransformerLayerOptions& layer_of(const TransformerEncoderOptions& 
   return stack.layers.empty() ? stack.layer : stack.layers[static_cast<std::size_t>(l)];
 }
 
+/// Refuses positions where no layer of a stack rotates anything.
+template <class Layer>
+void check_positions(const TensorView<const double>& positions, const std::vector<Layer>& layers) {
+  if (positions.is_none()) return;
+  for (const Layer& layer : layers) {
+    if (layer.options().positions.rotary) return;
+  }
+  validation::fail_value("positions", "some", {"none: no layer has rotary positions"});
+}
+
+/// The positions of a stack's call, for one of its layers.
+inline TensorView<const double> positions_of(const TensorView<const double>& positions,
+                                             const TransformerLayerOptions& layer) {
+  return layer.positions.rotary ? positions : TensorView<const double>();
+}
+
 /// The layer that a variant holds, as what all of them are.
 template <class... Layers>
 const Module& as_module(const std::variant<Layers...>& layer) {

@@ -74,6 +74,7 @@ void TransformerDecoderLayer::run(const ConstAnyTensor& any_x, const ConstAnyTen
   const ConstTensor tokens = to_self.input(x, pass);
   self_attention_.forward(tokens, tokens, tokens, y,
                           {.attention = with_dropout(call.self_attention, dropout, 0),
+                           .positions = call.positions,
                            .cache = state ? &state->self_attention : nullptr,
                            .intermediates = show.within("self_attn")},
                           context);
@@ -164,6 +165,7 @@ void TransformerDecoder::run(const ConstAnyTensor& x, const ConstAnyTensor& memo
                       layers_.size());
   check_stack_outputs("cross_attention", call.cross_attention, call.cross_attention_weights,
                       layers_.size());
+  check_positions(call.positions, layers_);
   Showing show(*this, call.intermediates, x.rank() == 3);
   runtime::Execution run(context);
   float* const* self_weights = staged_weights(call.self_attention_weights, run);
@@ -181,6 +183,7 @@ void TransformerDecoder::run(const ConstAnyTensor& x, const ConstAnyTensor& memo
                    last ? with_batch(output) : AnyTensor(tokens),
                    {.self_attention = to_self,
                     .cross_attention = to_memory,
+                    .positions = positions_of(call.positions, layers_[l].options()),
                     .dropout = dropout_at(call.dropout, 6 * l),
                     .state = call.state ? &call.state->layers_[l] : nullptr,
                     .intermediates = show.within("layers", l)},

@@ -44,6 +44,7 @@ void TransformerEncoderLayer::run(const ConstAnyTensor& any_x, const AnyTensor& 
   const ConstTensor tokens = attention.input(x, pass);
   self_attention_.forward(tokens, tokens, tokens, y,
                           {.attention = with_dropout(call.attention, dropout, 0),
+                           .positions = call.positions,
                            .cache = call.cache,
                            .intermediates = show.within("self_attn")},
                           context);
@@ -94,6 +95,7 @@ void TransformerEncoder::run(const ConstAnyTensor& x, const AnyTensor& output,
   check_tokens(x, output, layer_of(options_, 0).d_model);
   check_dropout(call.dropout, "attention.dropout", call.attention);
   check_stack_outputs("attention", call.attention, call.weights, layers_.size());
+  check_positions(call.positions, layers_);
   Showing show(*this, call.intermediates, x.rank() == 3);
   runtime::Execution run(context);
   float* const* weights = staged_weights(call.weights, run);
@@ -107,6 +109,7 @@ void TransformerEncoder::run(const ConstAnyTensor& x, const AnyTensor& output,
     layers_[l].run(l == 0 ? from : ConstAnyTensor(tokens),
                    last ? with_batch(output) : AnyTensor(tokens),
                    {.attention = attention,
+                    .positions = positions_of(call.positions, layers_[l].options()),
                     .dropout = dropout_at(call.dropout, 4 * l),
                     .cache = call.caches.empty() ? nullptr : &call.caches[l],
                     .intermediates = show.within("layers", l)},

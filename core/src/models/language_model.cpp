@@ -190,10 +190,12 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
 
   AttentionOptions attention = call.attention;
   attention.causal = attention.causal || options_.causal;
-  stack_.forward(
-      x, x,
-      {.attention = attention, .caches = call.caches, .intermediates = show.within("encoder")},
-      context);
+  stack_.forward(x, x,
+                 {.attention = attention,
+                  .positions = call.positions,
+                  .caches = call.caches,
+                  .intermediates = show.within("encoder")},
+                 context);
   try {
     if (rows > 0) {
       Tensor last = x.slice(1, length - rows, length);

@@ -9,7 +9,9 @@
 
 #include "function_ref.hpp"
 #include "positions/rotary_frequencies.hpp"
+#include "positions/rotary_positions.hpp"
 #include "positions/sinusoidal_table.hpp"
+#include "row_runs.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -223,12 +225,6 @@ struct CheckedPositions {
         per_axis(axes > 0 && given.positions.rank() == 3),
         per_batch(given.positions.rank() == 2 || (per_axis && given.positions.size(1) != 1)),
         largest(given.start + static_cast<double>(std::max<std::int64_t>(rows_ - 1, 0))) {
-    if (per_axis) {
-      validation::require_shape("positions", positions, {axes, per_batch ? batch : 1, rows});
-      validation::require_data("positions", positions);
-    } else {
-      require_per_row("positions", positions, batch, rows);
-    }
     if (given.sequence_length &&
         !(*given.sequence_length >= 0 && *given.sequence_length <= 0x1p53)) {
       validation::fail_value("sequence_length", *given.sequence_length,
@@ -239,14 +235,7 @@ struct CheckedPositions {
       require_position("start", largest, "the last position, ");
       return;
     }
-    largest = 0;
-    for (std::int64_t axis = 0; axis < (per_axis ? axes : 1); ++axis) {
-      for (std::int64_t i = 0; i < (per_batch ? batch * rows : rows); ++i) {
-        const double position = at(i, axis);
-        require_position("positions", position);
-        largest = std::max(largest, position);
-      }
-    }
+    largest = check_rotary_positions("positions", positions, axes, batch, rows);
   }
 
   /// Of row i of all batch entries, or of one where they share positions.
@@ -304,6 +293,26 @@ const double* turns_for(const RotaryEmbeddingOptions& options, const std::vector
 }
 
 }  // namespace
+
+double check_rotary_positions(const char* name, const TensorView<const double>& positions,
+                              std::int64_t axes, std::int64_t batch, std::int64_t rows) {
+  const bool per_axis = axes > 0 && positions.rank() == 3;
+  if (per_axis) {
+    const std::int64_t entries = positions.size(1) == 1 ? 1 : batch;
+    validation::require_shape(name, positions, {axes, entries, rows});
+    validation::require_data(name, positions);
+  } else {
+    require_per_row(name, positions, batch, rows);
+  }
+  const std::int64_t count = validation::product(name, positions.shape());
+  double largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double position = *element(positions, i);
+    require_position(name, position);
+    largest = std::max(largest, position);
+  }
+  return largest;
+}
 
 RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : options_(options) {
   const std::int64_t d = options.rotary_dim;

@@ -11,18 +11,6 @@ namespace attn {
 namespace training {
 namespace {
 
-/// A row-major copy on the tape; none of none.
-template <class T>
-TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
-  if (from.is_none()) return from;
-  const std::int64_t count = validation::product("options", from.shape());
-  const TensorView<T> to(record.take<T>(count), from.shape());
-  for (std::int64_t i = 0; i < count; ++i) {
-    to.data()[i] = from.rank() == 0 ? *from.data() : *element(from, i);
-  }
-  return to;
-}
-
 /// Gradients that one call writes to, several of which may belong to one node.
 class Gradients {
  public:
@@ -51,11 +39,28 @@ class Gradients {
   using Addition = BackwardPass::Addition;
   BackwardPass& pass_;
   runtime::Execution& scratch_;
-  std::array<Addition, 9> additions_;
+  std::array<Addition, 11> additions_;  // of all that AttentionNodes has but copies that are shown
   int count_ = 0;
 };
 
 }  // namespace
+
+void use_terms(const AttentionVariables& terms, AttentionOptions& options, AttentionNodes& nodes) {
+  const auto replace = [](const Variable& term, ConstTensor& option) {
+    if (!term.is_none()) option = term.value();
+    return Recording::node(term);
+  };
+  nodes.bias = replace(terms.bias, options.bias);
+  nodes.alibi_slopes = replace(terms.alibi_slopes, options.alibi_slopes);
+  nodes.relative_keys = replace(terms.relative_keys, options.relative_keys);
+  nodes.relative_values = replace(terms.relative_values, options.relative_values);
+  nodes.sinks = replace(terms.sinks, options.sinks);
+  if (terms.t5_table.is_none()) return;
+  if (!options.t5_bias) {
+    validation::fail_value("t5_table", "a table", {"the option t5_bias beside it"});
+  }
+  nodes.t5_table = replace(terms.t5_table, options.t5_bias->table);
+}
 
 AttentionOptions keep(const AttentionOptions& options, Recording& record) {
   AttentionOptions result = options;
@@ -130,21 +135,7 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
   training::AttentionNodes nodes{
       .query = {record.node(query)}, .key = {record.node(key)}, .value = {record.node(value)}};
   AttentionOptions kept = training::keep(options, record);
-  const auto replace = [&](const Variable& term, ConstTensor& option) {
-    if (!term.is_none()) option = term.value();
-    return record.node(term);
-  };
-  nodes.bias = replace(terms.bias, kept.bias);
-  nodes.alibi_slopes = replace(terms.alibi_slopes, kept.alibi_slopes);
-  nodes.relative_keys = replace(terms.relative_keys, kept.relative_keys);
-  nodes.relative_values = replace(terms.relative_values, kept.relative_values);
-  nodes.sinks = replace(terms.sinks, kept.sinks);
-  if (!terms.t5_table.is_none()) {
-    if (!kept.t5_bias) {
-      validation::fail_value("t5_table", "a table", {"options.t5_bias beside it"});
-    }
-    nodes.t5_table = replace(terms.t5_table, kept.t5_bias->table);
-  }
+  training::use_terms(terms, kept, nodes);
   const AttentionProblem sizes =
       check_attention_inputs(query.value(), key.value(), value.value(), kept);
 

@@ -4,7 +4,9 @@
 
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/training/attention.hpp"
+#include "row_runs.hpp"
 #include "training/recording.hpp"
+#include "validation.hpp"
 
 namespace attn::training {
 
@@ -41,6 +43,21 @@ struct AttentionNodes {
   Node* shown_value = nullptr;
   Node* shown_output = nullptr;
 };
+
+/// Puts terms that are variables in place of the options of their names. Throws kInvalidArgument.
+void use_terms(const AttentionVariables& terms, AttentionOptions& options, AttentionNodes& nodes);
+
+/// A row-major copy on the tape; none of none.
+template <class T>
+TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
+  if (from.is_none()) return from;
+  const std::int64_t count = validation::product("options", from.shape());
+  const TensorView<T> to(record.take<T>(count), from.shape());
+  for (std::int64_t i = 0; i < count; ++i) {
+    to.data()[i] = from.rank() == 0 ? *from.data() : *element(from, i);
+  }
+  return to;
+}
 
 /// Copies what the options point to into the tape's memory, further outputs left out.
 AttentionOptions keep(const AttentionOptions& options, Recording& record);

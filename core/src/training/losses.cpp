@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "attention/staged_outputs.hpp"
 #include "elementwise.hpp"
 #include "kernels/training/training_table.hpp"
 #include "rows.hpp"
@@ -22,6 +23,11 @@ constexpr std::span<const std::int64_t> kScalar{};
 
 const kernels::TrainingTable& training_kernels(const runtime::Execution& run) {
   return *runtime::find_training_kernels(run.kernels().instruction_set);
+}
+
+void check_gradient(const Tensor& gradient, const ConstTensor& values) {
+  validation::require_same_shape("gradient", gradient, values);
+  validation::require_data("gradient", gradient);
 }
 
 void check_options(const CrossEntropyOptions& options) {
@@ -155,7 +161,56 @@ float cross_entropy(const ConstTensor& logits, const IdView& targets,
   return static_cast<float>(run_cross_entropy(logits, read, options, nullptr, run));
 }
 
+float cross_entropy_with_gradient(const ConstTensor& logits, const IdView& targets,
+                                  const Tensor& gradient, const CrossEntropyOptions& options,
+                                  Context& context) {
+  check_options(options);
+  runtime::Execution run(context);
+  const Targets read = read_targets(logits, targets, options, run);
+  check_gradient(gradient, logits);
+  const Tensor memory = staged("gradient", gradient, run);
+  const double loss = run_cross_entropy(logits, read, options, memory.data(), run);
+  publish(memory, gradient, run);
+  return static_cast<float>(loss);
+}
+
 namespace {
+
+/// What a sum over all elements is divided by.
+double squared_error_divisor(const ConstTensor& prediction, LossReduction reduction) {
+  if (reduction == LossReduction::kSum) return 1;
+  const index size = validation::product("prediction", prediction.shape());
+  if (size == 0) {
+    validation::fail_shape("prediction", prediction.shape(), {"one element or more for a mean"});
+  }
+  return static_cast<double>(size);
+}
+
+/// Σ (a − b)²
+double sum_of_squared_errors(const float* a, const float* b, index size, runtime::Execution& run) {
+  const kernels::TrainingTable& kernels = training_kernels(run);
+  const index tasks = kernels::pieces(size, kElementsPerTask);
+  double* sums = run.take<double>(tasks, "losses");
+  run.parallel_for(tasks, [&](index task, int) noexcept {
+    const index first = task * kElementsPerTask;
+    sums[task] =
+        kernels.sum_of_squares(std::min(kElementsPerTask, size - first), a + first, b + first);
+  });
+  double sum = 0;
+  for (index i = 0; i < tasks; ++i) sum += sums[i];
+  return sum;
+}
+
+/// to = 2 · factor · (a − b)
+void squared_error_gradient(const float* a, const float* b, index size, double factor, float* to,
+                            runtime::Execution& run) noexcept {
+  const kernels::TrainingTable& kernels = training_kernels(run);
+  run.parallel_for(kernels::pieces(size, kElementsPerTask), [&](index task, int) noexcept {
+    const index first = task * kElementsPerTask;
+    kernels.scaled_difference(std::min(kElementsPerTask, size - first),
+                              static_cast<float>(2 * factor), a + first, b + first, to + first);
+  });
+}
 
 class SquaredErrorStep final : public Step {
  public:
@@ -168,18 +223,11 @@ class SquaredErrorStep final : public Step {
         divisor_(divisor) {}
 
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
-    const auto factor =
-        static_cast<float>(2 * static_cast<double>(*output_gradient.data()) / divisor_);
-    const kernels::TrainingTable& kernels = pass.kernels();
+    const double factor = static_cast<double>(*output_gradient.data()) / divisor_;
     const auto add_to = [&](Node* node, const ConstTensor& a, const ConstTensor& b) {
       pass.add_to(node, [&](const Tensor& to) {
-        const index size = validation::product("gradients", to.shape());
-        pass.run.parallel_for(
-            (size + kElementsPerTask - 1) / kElementsPerTask, [&](index task, int) noexcept {
-              const index first = task * kElementsPerTask;
-              kernels.scaled_difference(std::min(kElementsPerTask, size - first), factor,
-                                        a.data() + first, b.data() + first, to.data() + first);
-            });
+        squared_error_gradient(a.data(), b.data(), validation::product("gradients", to.shape()),
+                               factor, to.data(), pass.run);
       });
     };
     add_to(prediction_, prediction_values_, target_values_);
@@ -197,24 +245,11 @@ class SquaredErrorStep final : public Step {
 /// Both are row-major and stay on the tape.
 Variable record_squared_error(Recording& record, Node* prediction, Node* target,
                               const ConstTensor& a, const ConstTensor& b, LossReduction reduction) {
+  const double divisor = squared_error_divisor(a, reduction);
   const index size = validation::product("prediction", a.shape());
-  if (size == 0 && reduction == LossReduction::kMean) {
-    validation::fail_shape("prediction", a.shape(), {"one element or more for a mean"});
-  }
   runtime::Execution run(record.context());
-  const kernels::TrainingTable& kernels = training_kernels(run);
-  const index tasks = (size + kElementsPerTask - 1) / kElementsPerTask;
-  double* sums = run.take<double>(tasks, "losses");
   const Tensor loss = record.memory(kScalar);
-  run.parallel_for(tasks, [&](index task, int) noexcept {
-    const index first = task * kElementsPerTask;
-    sums[task] = kernels.sum_of_squares(std::min(kElementsPerTask, size - first), a.data() + first,
-                                        b.data() + first);
-  });
-  double sum = 0;
-  for (index i = 0; i < tasks; ++i) sum += sums[i];
-  const double divisor = reduction == LossReduction::kMean ? static_cast<double>(size) : 1;
-  *loss.data() = static_cast<float>(sum / divisor);
+  *loss.data() = static_cast<float>(sum_of_squared_errors(a.data(), b.data(), size, run) / divisor);
   return record.finish(loss, SquaredErrorStep(prediction, target, a, b, divisor));
 }
 
@@ -236,6 +271,53 @@ Variable mse_loss(const Variable& prediction, const ConstTensor& target, LossRed
   copy(target, kept, run);
   return record_squared_error(record, record.node(prediction), nullptr, prediction.value(), kept,
                               reduction);
+}
+
+namespace {
+
+/// The loss, and the gradient of the prediction, row-major, unless `gradient` is none.
+float squared_error(const ConstTensor& prediction, const ConstTensor& target,
+                    const Tensor& gradient, LossReduction reduction, runtime::Execution& run) {
+  const index size = validation::product("prediction", prediction.shape());
+  const double divisor = squared_error_divisor(prediction, reduction);
+  const auto row_major = [&](const ConstTensor& values) {
+    float* memory = run.floats(size, "losses");
+    copy(values, Tensor(memory, values.shape()), run);
+    return memory;
+  };
+  const float* a = row_major(prediction);
+  const float* b = row_major(target);
+  const double sum = sum_of_squared_errors(a, b, size, run);
+  if (!gradient.is_none()) {
+    squared_error_gradient(a, b, size, 1 / divisor, gradient.data(), run);
+  }
+  return static_cast<float>(sum / divisor);
+}
+
+void check_prediction(const ConstTensor& prediction, const ConstTensor& target) {
+  validation::require_data("prediction", prediction);
+  validation::require_same_shape("target", target, prediction);
+  validation::require_data("target", target);
+}
+
+}  // namespace
+
+float mse_loss(const ConstTensor& prediction, const ConstTensor& target, LossReduction reduction,
+               Context& context) {
+  check_prediction(prediction, target);
+  runtime::Execution run(context);
+  return squared_error(prediction, target, {}, reduction, run);
+}
+
+float mse_loss_with_gradient(const ConstTensor& prediction, const ConstTensor& target,
+                             const Tensor& gradient, LossReduction reduction, Context& context) {
+  check_prediction(prediction, target);
+  check_gradient(gradient, prediction);
+  runtime::Execution run(context);
+  const Tensor memory = staged("gradient", gradient, run);
+  const float loss = squared_error(prediction, target, memory, reduction, run);
+  publish(memory, gradient, run);
+  return loss;
 }
 
 }  // namespace attn

@@ -27,22 +27,11 @@ using training::Recording;
 struct RotatedHeads {
   const RotaryEmbedding* rotary = nullptr;
   HeadsOperand heads = {};
-  Diagonal first = Diagonal::top_left();  ///< where row 0 stands
-  ConstLengths key_lens = {};             ///< what the diagonal and the length are of, per entry
-  std::int64_t num_keys = 0;
+  RowPlaces where = {};
 
   /// In place.
   void rotate(const Tensor& whole, bool inverse, Context& context) const {
-    const Tensor rows = heads.view(whole);
-    const auto turn = [&](const Tensor& part, std::int64_t keys) {
-      rotary->forward(part, part,
-                      {.start = static_cast<double>(first.resolve(part.size(2), keys)),
-                       .sequence_length = static_cast<double>(keys),
-                       .inverse = inverse},
-                      context);
-    };
-    if (key_lens.is_none()) return turn(rows, num_keys);
-    for (std::int64_t b = 0; b < rows.size(0); ++b) turn(rows.slice(0, b, b + 1), key_lens(b));
+    rotate_heads(*rotary, heads.view(whole), where, inverse, context);
   }
 };
 
@@ -71,9 +60,20 @@ class RotationStep final : public training::Step {
 Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
                                      const Variable& value,
                                      const AttentionOptions& attention) const {
+  return forward(query, key, value, {.attention = attention}, {});
+}
+
+Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
+                                     const Variable& value, const MultiHeadAttentionCall& call,
+                                     const AttentionVariables& terms) const {
   const Impl& impl = *impl_;
+  const AttentionOptions& attention = call.attention;
   ModuleAccess::require_float32("out_proj.weight", impl.options.weights.type);
-  Recording record("MultiHeadAttention", this, {&query, &key, &value});
+  Recording record("MultiHeadAttention", this,
+                   {&query, &key, &value, &terms.bias, &terms.alibi_slopes, &terms.t5_table,
+                    &terms.relative_keys, &terms.relative_values, &terms.sinks});
+  training::require_none("cache", call.cache);
+  training::require_none("intermediates", call.intermediates);
   record.keep(impl_);  // rotations on the way back are the layer's
   for (const auto further : kFurtherOutputs) {
     if (!(attention.*further).is_none()) {
@@ -83,7 +83,12 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
   require_rows("query", query.value(), "d_model", impl.options.d_model);
   impl.check_keys(query.value(), key.value(), value.value());
   const std::int64_t num_keys = key.size(-2);
-  impl.check_options(attention, query.value(), num_keys);
+  training::AttentionNodes nodes;
+  AttentionOptions options = attention;
+  training::use_terms(terms, options, nodes);
+  impl.check_options(options, query.value(), num_keys);
+  const TensorView<const double> key_positions =
+      impl.check_positions(call, query.value(), key.value());
   const std::int64_t batch = batch_of(query.value());
   const std::int64_t num_queries = query.size(-2);
   const std::int64_t width = impl.query_width();
@@ -91,8 +96,11 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
   Context& context = record.context();
   runtime::Execution run(context);
 
-  AttentionOptions options = training::keep(attention, record);
+  options = training::keep(attention, record);
+  training::use_terms(terms, options, nodes);
   options = impl.with_terms(options);
+  const std::array positions{training::kept(call.positions, record),
+                             training::kept(key_positions, record)};
 
   // The projections.
   struct Projection {
@@ -175,9 +183,10 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
         const bool is_query = i == 0;
         rotated[i] = {.rotary = &*impl.rotary,
                       .heads = projections[i].heads,
-                      .first = is_query ? options.diagonal : Diagonal::top_left(),
-                      .key_lens = is_query ? options.key_lens : ConstLengths(),
-                      .num_keys = num_keys};
+                      .where = {.positions = positions[i],
+                                .first = is_query ? options.diagonal : Diagonal::top_left(),
+                                .key_lens = is_query ? options.key_lens : ConstLengths(),
+                                .num_keys = num_keys}};
       }
       const Tensor turned = record.memory(y.shape());
       copy(projected.value(), turned, run);
@@ -191,16 +200,18 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
   }
 
   // Attention, with the layer's own terms where the call gives none.
-  training::AttentionNodes nodes{
-      .query = projections[0].heads, .key = projections[1].heads, .value = projections[2].heads};
-  const auto own = [&](const ConstTensor& used, const Tensor& parameter) -> training::Node* {
+  nodes.query = projections[0].heads;
+  nodes.key = projections[1].heads;
+  nodes.value = projections[2].heads;
+  const auto add_own = [&](training::Node*& node, const ConstTensor& used,
+                           const Tensor& parameter) {
     const bool is_own = !parameter.is_none() && used.data() == parameter.data();
-    return is_own ? record.parameter(*this, parameter) : nullptr;
+    if (!node && is_own) node = record.parameter(*this, parameter);
   };
-  nodes.relative_keys = own(options.relative_keys, impl.relative_keys);
-  nodes.relative_values = own(options.relative_values, impl.relative_values);
-  nodes.sinks = own(options.sinks, impl.sinks);
-  if (options.t5_bias) nodes.t5_table = own(options.t5_bias->table, impl.t5_table);
+  add_own(nodes.relative_keys, options.relative_keys, impl.relative_keys);
+  add_own(nodes.relative_values, options.relative_values, impl.relative_values);
+  add_own(nodes.sinks, options.sinks, impl.sinks);
+  if (options.t5_bias) add_own(nodes.t5_table, options.t5_bias->table, impl.t5_table);
 
   AttentionOptions outputs = options;
   const Tensor log_sum_exp = record.memory({batch, heads, num_queries});

@@ -221,6 +221,13 @@ class Recording {
 /// Shows an intermediate of a layer, if it was asked for.
 void show(const Module& layer, const char* name, const Variable& variable) noexcept;
 
+/// Requires that a call asks for nothing but values.
+inline void require_none(const char* argument, bool given) {
+  if (given) {
+    validation::fail_value(argument, "something", {"none where variables are recorded"});
+  }
+}
+
 struct TapeData {
   explicit TapeData(Context& c) : context(c) {}
 

@@ -71,13 +71,19 @@ BoundedOf<T> normalized(const BoundedOf<T>& x, const ArrayOf<T>& weight,
 
 /// Heads (B, H, N, D) rotated, where there are frequencies.
 template <class T>
-BoundedOf<T> rotated(const BoundedOf<T>& x, const std::vector<long double>& frequencies) {
+BoundedOf<T> rotated(const BoundedOf<T>& x, const std::vector<long double>& frequencies,
+                     const std::vector<double>& positions, const std::vector<std::size_t>& axes) {
   if (frequencies.empty()) return x;
   RotaryEmbeddingOf<T> rotation;
   rotation.x = x.exact;
   rotation.frequencies = frequencies;
-  rotation.positions.resize(static_cast<std::size_t>(x.exact.size(2)));
-  std::iota(rotation.positions.begin(), rotation.positions.end(), 0.0);
+  rotation.positions = positions;
+  if (positions.empty()) {
+    rotation.positions.resize(static_cast<std::size_t>(x.exact.size(2)));
+    std::iota(rotation.positions.begin(), rotation.positions.end(), 0.0);
+  } else {
+    rotation.axes = axes;
+  }
   BoundedOf<T> y = rotary_embedding(rotation);
   const auto pairs = static_cast<std::int64_t>(frequencies.size());
   const std::int64_t width = x.exact.size(3);
@@ -109,7 +115,8 @@ MultiHeadAttentionOf<Scalar> variables(Tape& tape, const MultiHeadAttention& p) 
           tape.variables(p.key_norm),
           p.norm_eps,
           p.norms_add_one,
-          p.rotary_frequencies};
+          p.rotary_frequencies,
+          p.places};
 }
 
 template <class T>
@@ -122,17 +129,18 @@ MultiHeadAttentionResultOf<T> multi_head_attention(const MultiHeadAttentionOf<T>
   const BoundedOf<T> k = linear<T>({key, {}}, p.key_weight, p.key_bias);
   const BoundedOf<T> v = linear<T>({value, {}}, p.value_weight, p.value_bias);
   AttentionOf<T> heads = options;
-  const auto prepared = [&](const BoundedOf<T>& rows, std::int64_t count, const ArrayOf<T>& norm) {
+  const auto prepared = [&](const BoundedOf<T>& rows, std::int64_t count, const ArrayOf<T>& norm,
+                            const std::vector<double>& positions) {
     const BoundedOf<T> split{split_heads(rows.exact, count), split_heads(rows.error, count)};
     if (norm.given() && norm.size(0) == rows.exact.size(2)) {
       const BoundedOf<T> all = normalized(rows, norm, p);
       return rotated(BoundedOf<T>{split_heads(all.exact, count), split_heads(all.error, count)},
-                     p.rotary_frequencies);
+                     p.rotary_frequencies, positions, p.places.axes);
     }
-    return rotated(normalized(split, norm, p), p.rotary_frequencies);
+    return rotated(normalized(split, norm, p), p.rotary_frequencies, positions, p.places.axes);
   };
-  const BoundedOf<T> queries = prepared(q, p.num_heads, p.query_norm);
-  const BoundedOf<T> keys = prepared(k, p.num_kv_heads, p.key_norm);
+  const BoundedOf<T> queries = prepared(q, p.num_heads, p.query_norm, p.places.queries);
+  const BoundedOf<T> keys = prepared(k, p.num_kv_heads, p.key_norm, p.places.keys);
   heads.query = queries.exact;
   heads.query_error = queries.error;
   heads.key = keys.exact;

@@ -8,6 +8,12 @@
 
 namespace reference {
 
+/// Where queries and keys are rotated to, as in RotaryEmbeddingOf.
+struct RotaryPlaces {
+  std::vector<double> queries = {}, keys = {};  ///< empty: 0, 1, …
+  std::vector<std::size_t> axes = {};
+};
+
 template <class T>
 struct MultiHeadAttentionOf {
   std::int64_t num_heads = 1;
@@ -23,6 +29,7 @@ struct MultiHeadAttentionOf {
   bool norms_add_one = false;  ///< multiply by 1 + weight
   std::vector<long double> rotary_frequencies =
       {};  ///< then heads are rotated, in half-split pairs
+  RotaryPlaces places = {};
 };
 using MultiHeadAttention = MultiHeadAttentionOf<double>;
 
@@ -36,7 +43,7 @@ struct MultiHeadAttentionResultOf {
 using MultiHeadAttentionResult = MultiHeadAttentionResultOf<double>;
 
 /// Projects query (B, Nq, E), key (B, Nk, ·) and value (B, Nk, ·), normalises heads of queries and
-/// keys and rotates them to positions 0, 1, …, attends with each head, joins the heads and projects
+/// keys and rotates them to their positions, attends with each head, joins the heads and projects
 /// again. `options` gives everything but query, key and value.
 template <class T>
 MultiHeadAttentionResultOf<T> multi_head_attention(const MultiHeadAttentionOf<T>&,

@@ -83,12 +83,17 @@ template <class T>
 BoundedOf<T> rotary_embedding(const RotaryEmbeddingOf<T>& p) {
   const std::int64_t rows = p.x.size(2);
   const auto pairs = static_cast<std::int64_t>(p.frequencies.size());
+  const std::size_t num_axes =
+      p.axes.empty() ? 1 : 1 + *std::max_element(p.axes.begin(), p.axes.end());
+  const std::size_t per_axis = p.positions.size() / num_axes;
   BoundedOf<T> result{p.x, Array(p.x.shape)};
   for (std::int64_t b = 0; b < p.x.size(0); ++b) {
     for (std::int64_t i = 0; i < rows; ++i) {
-      const bool shared = static_cast<std::int64_t>(p.positions.size()) == rows;
-      const Real position = p.positions[static_cast<std::size_t>(shared ? i : b * rows + i)];
+      const bool shared = static_cast<std::int64_t>(per_axis) == rows;
       for (std::int64_t j = 0; j < pairs; ++j) {
+        const std::size_t axis = p.axes.empty() ? 0 : p.axes[static_cast<std::size_t>(j)];
+        const Real position =
+            p.positions[axis * per_axis + static_cast<std::size_t>(shared ? i : b * rows + i)];
         const Real angle = position * p.frequencies[static_cast<std::size_t>(j)];
         const Wide<T> cos = factor<T>(p.attention_factor * std::cos(angle));
         const Wide<T> sin = factor<T>(p.attention_factor * std::sin(angle) * (p.inverse ? -1 : 1));

@@ -30,11 +30,12 @@ std::vector<long double> rotary_frequencies(const RotaryFrequencies&);
 template <class T>
 struct RotaryEmbeddingOf {
   ArrayOf<T> x;                   ///< (B, H, N, D)
-  std::vector<double> positions;  ///< (N) or (B·N)
+  std::vector<double> positions;  ///< (N) or (B·N), of each axis one after the other
   std::vector<long double> frequencies;
   bool interleaved = false;
   double attention_factor = 1;
   bool inverse = false;
+  std::vector<std::size_t> axes = {};  ///< of each pair; empty: there is one
 };
 using RotaryEmbedding = RotaryEmbeddingOf<double>;
 

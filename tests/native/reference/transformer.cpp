@@ -55,7 +55,10 @@ ArrayOf<T> attend(const TransformerLayerOf<T>& layer, const std::string& name,
   p.key_norm = find(layer, name + ".k_norm.weight");
   p.norm_eps = layer.eps;
   p.norms_add_one = layer.norms_add_one;
-  if (name == "self_attn") p.rotary_frequencies = layer.rotary_frequencies;
+  if (name == "self_attn") {
+    p.rotary_frequencies = layer.rotary_frequencies;
+    p.places = layer.places;
+  }
   const MultiHeadAttentionResultOf<T> result =
       multi_head_attention(p, query, memory, memory, options);
   if (weights) *weights = result.attention.weights;
@@ -117,6 +120,7 @@ TransformerLayerOf<Scalar> variables(Tape& tape, const TransformerLayer& layer) 
           layer.rms,
           layer.norms_add_one,
           layer.rotary_frequencies,
+          layer.places,
           layer.kept_outputs,
           layer.kept_hidden};
 }

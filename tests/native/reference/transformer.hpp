@@ -8,6 +8,7 @@
 #include "reference/activation.hpp"
 #include "reference/array.hpp"
 #include "reference/attention.hpp"
+#include "reference/multi_head_attention.hpp"
 
 namespace reference {
 
@@ -26,6 +27,7 @@ struct TransformerLayerOf {
   bool rms = false;                                  ///< RMSNorm, which qk-norm always is
   bool norms_add_one = false;                        ///< RMSNorm multiplies by 1 + weight
   std::vector<long double> rotary_frequencies = {};  ///< of self-attention
+  RotaryPlaces places = {};                          ///< of self-attention
   /// What dropout multiplies by: what each sublayer gives, and the hidden layer; or left out.
   std::vector<Array> kept_outputs = {};  ///< (B, N, E)
   Array kept_hidden = {};                ///< (B, N, hidden)

@@ -77,6 +77,37 @@ TEST_P(TapedAttentionTest, HasTheBitsOfForwardAndBackward) {
   }
 }
 
+TEST_P(TapedAttentionTest, EveryTermAtOnceAndAllThatIsShown) {
+  Random source;
+  const OwnedTensor dy = uniform_tensor({1, 2, 3, 4}, source);
+  attn::Tape tape(context());
+  const auto variable = [&](std::initializer_list<std::int64_t> shape) {
+    return tape.variable(uniform_tensor(shape, source));
+  };
+  const Variable q = variable({1, 2, 3, 4}), k = variable({1, 2, 5, 4}), v = variable({1, 2, 5, 4});
+  const attn::AttentionVariables terms{.bias = variable({3, 5}),
+                                       .alibi_slopes = variable({2}),
+                                       .t5_table = variable({4, 2}),
+                                       .relative_keys = variable({3, 4}),
+                                       .relative_values = variable({3, 4}),
+                                       .sinks = variable({2})};
+  Variable scores, weights, log_sum_exp;
+  const Variable y = attn::scaled_dot_product_attention(
+      q, k, v, {.t5_bias = attn::T5Bias{}}, terms,
+      {.scores = &scores, .weights = &weights, .log_sum_exp = &log_sum_exp});
+  tape.backward(y, dy);
+  for (const Variable& of :
+       {q, k, v, terms.bias, terms.alibi_slopes, terms.t5_table, terms.relative_keys,
+        terms.relative_values, terms.sinks, scores, weights}) {
+    EXPECT_EQ(values(of.gradient()).size(), values(of.value()).size());
+  }
+  // The bias is added to every head's scores, whose gradient its own is the sum of.
+  for (std::size_t i = 0; i < 15; ++i) {
+    const std::vector<float> all = values(scores.gradient());
+    EXPECT_NEAR(values(terms.bias.gradient())[i], all[i] + all[15 + i], 1e-6);
+  }
+}
+
 TEST_P(TapedAttentionTest, AVariableThatIsQueryKeyAndValueGetsTheSum) {
   Random source;
   const OwnedTensor x = uniform_tensor({3, 5, 4}, source), dy = uniform_tensor({3, 5, 4}, source);

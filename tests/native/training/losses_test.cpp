@@ -100,8 +100,14 @@ TEST_P(LossesTest, cross_entropy_has_the_value_and_the_gradient_of_double_precis
         same_bits({attn::cross_entropy(attn::ConstTensor(logits.data(), {rows, classes}),
                                        attn::IdView(targets.data(), {rows}), options, context())},
                   {loss.item()}));
+    OwnedTensor gradient({rows, classes});
+    EXPECT_TRUE(same_bits({attn::cross_entropy_with_gradient(
+                              attn::ConstTensor(logits.data(), {rows, classes}),
+                              attn::IdView(targets.data(), {rows}), gradient, options, context())},
+                          {loss.item()}));
     tape.backward(loss);
     EXPECT_TRUE(is_within(values(x.gradient()), want.gradient, want.error)) << classes;
+    EXPECT_TRUE(same_bits(values(gradient), values(x.gradient())));
   }
 }
 
@@ -138,6 +144,20 @@ TEST_P(LossesTest, cross_entropy_takes_batches_strides_and_both_kinds_of_ids) {
     const HostTensor<float> x({2, 3, classes}, logits, layout);
     const HostTensor<std::int64_t> ids({2, 3}, targets, layout);
     EXPECT_EQ(attn::cross_entropy(x.view(), ids.view(), {}, context()), want);
+    OwnedTensor dense({2, 3, classes});
+    HostTensor<float> gradient = HostTensor<float>::filled({2, 3, classes}, 7, layout);
+    EXPECT_EQ(attn::cross_entropy_with_gradient(x.view(), ids.view(), dense, {}, context()), want);
+    EXPECT_EQ(
+        attn::cross_entropy_with_gradient(x.view(), ids.view(), gradient.view(), {}, context()),
+        want);
+    EXPECT_TRUE(same_bits(gradient.values(), values(dense)));
+    EXPECT_TRUE(gradient.gaps_are_untouched());
+    // In place.
+    HostTensor<float> same({2, 3, classes}, logits, layout);
+    EXPECT_EQ(
+        attn::cross_entropy_with_gradient(same.view(), ids.view(), same.view(), {}, context()),
+        want);
+    EXPECT_TRUE(same_bits(same.values(), values(dense)));
   }
 }
 
@@ -177,7 +197,16 @@ TEST_P(LossesTest, squared_error_passes_gradients_to_prediction_and_target) {
       EXPECT_NEAR(loss.item(), want, 6e-8 * want);
       EXPECT_EQ(attn::mse_loss(x, attn::ConstTensor(b.data(), {1, size, 1}), reduction).item(),
                 loss.item());
+      const Layout layout = random.pick<Layout>({Layout::kContiguous, Layout::kSpread});
+      const HostTensor<float> prediction({1, size, 1}, a, layout), target({1, size, 1}, b, layout);
+      HostTensor<float> plain = HostTensor<float>::filled({1, size, 1}, 7, layout);
+      EXPECT_EQ(attn::mse_loss(prediction.view(), target.view(), reduction, context()),
+                loss.item());
+      EXPECT_EQ(attn::mse_loss_with_gradient(prediction.view(), target.view(), plain.view(),
+                                             reduction, context()),
+                loss.item());
       tape.backward(loss);
+      EXPECT_TRUE(same_bits(plain.values(), values(x.gradient())));
       EXPECT_TRUE(is_within(values(x.gradient()), gradient, bound));
       EXPECT_TRUE(is_within(values(y.gradient()), opposite, bound));
     }
@@ -233,6 +262,32 @@ TEST_P(LossesTest, what_is_wrong_is_said) {
   EXPECT_THAT(error_of([&] { attn::mse_loss(x, vector); }), HasSubstr("target: got shape (5)"));
   EXPECT_THAT(error_of([&] { attn::mse_loss(x, OwnedTensor({5})); }), HasSubstr("target: got"));
   EXPECT_THAT(error_of([&] { attn::mse_loss(empty, empty); }), HasSubstr("one element or more"));
+
+  // Without a tape: the same, and outputs are untouched.
+  const OwnedTensor logits({2, 5}), none({0, 5});
+  OwnedTensor gradient({2, 5}, std::vector<float>(10, 7)), other({5, 2});
+  EXPECT_EQ(error_of([&] {
+              attn::cross_entropy_with_gradient(logits, Ids{0, 5}, gradient, {}, context());
+            }),
+            "invalid_argument: targets: got 5 at (1), needs an index below the 5 classes of "
+            "logits, or ignore_index, -100");
+  EXPECT_EQ(
+      error_of([&] { attn::cross_entropy_with_gradient(logits, Ids{0, 1}, other, {}, context()); }),
+      "shape_mismatch: gradient: got shape (5, 2), needs shape (2, 5)");
+  EXPECT_THAT(error_of([&] {
+                attn::cross_entropy_with_gradient(logits, Ids{0, 1}, attn::Tensor(), {}, context());
+              }),
+              HasSubstr("gradient: got shape ()"));
+  EXPECT_EQ(error_of([&] { attn::mse_loss(logits, other, LossReduction::kMean, context()); }),
+            "shape_mismatch: target: got shape (5, 2), needs shape (2, 5)");
+  EXPECT_EQ(error_of([&] {
+              attn::mse_loss_with_gradient(logits, logits, other, LossReduction::kMean, context());
+            }),
+            "shape_mismatch: gradient: got shape (5, 2), needs shape (2, 5)");
+  EXPECT_THAT(error_of([&] { attn::mse_loss(none, none, LossReduction::kMean, context()); }),
+              HasSubstr("one element or more"));
+  EXPECT_EQ(attn::mse_loss(none, none, LossReduction::kSum, context()), 0);
+  EXPECT_THAT(values(gradient), testing::Each(7));
 }
 
 TEST_P(LossesTest, a_steady_loop_allocates_nothing_and_a_refused_allocation_is_bad_alloc) {

@@ -6,8 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "attn/owned_tensor.hpp"
+#include "attn/training/attention.hpp"
 #include "attn/training/tape.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
@@ -29,9 +33,27 @@ struct Inputs {
   OwnedTensor query, key, value;
 };
 
-/// Directional derivatives of Σ dy∘y by differences, along random directions.
+/// Terms of the score that a call is given, by the names that they have in it.
+using Terms = std::map<std::string, OwnedTensor>;
+
+/// The options of a call with its terms as tensors.
+attn::AttentionOptions with_terms(attn::AttentionOptions options, const Terms& terms) {
+  for (const auto& [name, values] : terms) {
+    if (name == "bias") options.bias = values;
+    if (name == "alibi_slopes") options.alibi_slopes = values;
+    if (name == "t5_table") options.t5_bias->table = values;
+    if (name == "relative_keys") options.relative_keys = values;
+    if (name == "relative_values") options.relative_values = values;
+    if (name == "sinks") options.sinks = values;
+  }
+  return options;
+}
+
+/// Directional derivatives of Σ dy∘y by differences, along random directions. Parameters that have
+/// a term in their place have no gradient.
 void expect_gradients(attn::MultiHeadAttention& layer, const Inputs& in,
-                      const attn::AttentionOptions& options, bool self, attn::Context& context) {
+                      const attn::MultiHeadAttentionCall& call, bool self, attn::Context& context,
+                      const Terms& terms = {}) {
   Random random;
   layer.update_parameters(
       [&](const attn::Parameter& p) {
@@ -40,19 +62,32 @@ void expect_gradients(attn::MultiHeadAttention& layer, const Inputs& in,
       },
       context);
   OwnedTensor output(in.query.shape());
-  layer.forward(in.query, in.key, in.value, output, {.attention = options}, context);
+  const auto run = [&](const Inputs& at, const Terms& given) {
+    attn::MultiHeadAttentionCall with = call;
+    with.attention = with_terms(call.attention, given);
+    layer.forward(at.query, at.key, at.value, output, with, context);
+  };
+  run(in, terms);
   OwnedTensor dy(in.query.shape());
   for (float& x : dy.values()) x = random.uniform(-1, 1);
 
   attn::Tape tape(context);
   const Variable q = tape.variable(in.query);
   const Variable k = self ? q : tape.variable(in.key), v = self ? q : tape.variable(in.value);
-  const Variable y = layer.forward(q, k, v, options);
+  std::map<std::string, Variable> variables;
+  for (const auto& [name, values] : terms) variables[name] = tape.variable(values);
+  const Variable y = layer.forward(q, k, v, call,
+                                   {.bias = variables["bias"],
+                                    .alibi_slopes = variables["alibi_slopes"],
+                                    .t5_table = variables["t5_table"],
+                                    .relative_keys = variables["relative_keys"],
+                                    .relative_values = variables["relative_values"],
+                                    .sinks = variables["sinks"]});
   EXPECT_TRUE(same_bits(values(y.value()), values(output)));
   tape.backward(y, dy);
 
-  const auto objective = [&](const Inputs& at) {
-    layer.forward(at.query, at.key, at.value, output, {.attention = options}, context);
+  const auto objective = [&](const Inputs& at, const Terms& given) {
+    run(at, given);
     double sum = 0;
     for (std::size_t i = 0; i < dy.values().size(); ++i) {
       sum += static_cast<double>(dy.values()[i]) * static_cast<double>(output.values()[i]);
@@ -83,8 +118,9 @@ void expect_gradients(attn::MultiHeadAttention& layer, const Inputs& in,
         (down.*member).values()[i] -= kStep * along[i];
       }
     }
-    expect_close((objective(up) - objective(down)) / (2.0 * static_cast<double>(kStep)),
-                 values(input.gradient()), along, "input");
+    expect_close(
+        (objective(up, terms) - objective(down, terms)) / (2.0 * static_cast<double>(kStep)),
+        values(input.gradient()), along, "input");
   };
   if (self) {
     check_input({&Inputs::query, &Inputs::key, &Inputs::value}, q);
@@ -93,7 +129,22 @@ void expect_gradients(attn::MultiHeadAttention& layer, const Inputs& in,
     check_input({&Inputs::key}, k);
     check_input({&Inputs::value}, v);
   }
+  for (const auto& [name, at] : terms) {
+    const std::vector<float> along = direction(at.values().size());
+    Terms up = terms, down = terms;
+    for (std::size_t i = 0; i < along.size(); ++i) {
+      up[name].values()[i] += kStep * along[i];
+      down[name].values()[i] -= kStep * along[i];
+    }
+    expect_close((objective(in, up) - objective(in, down)) / (2.0 * static_cast<double>(kStep)),
+                 values(variables[name].gradient()), along, name);
+  }
   for (const std::string& name : layer.parameter_names()) {
+    if (terms.contains(name) ||
+        (name == "relative_attention_bias.weight" && terms.contains("t5_table"))) {
+      EXPECT_TRUE(tape.gradient(layer, name).is_none()) << name;
+      continue;
+    }
     const std::vector<float> gradient = values(tape.gradient(layer, name));
     const std::vector<float> at = values(layer.parameter(name));
     const std::vector<float> along = direction(at.size());
@@ -102,7 +153,7 @@ void expect_gradients(attn::MultiHeadAttention& layer, const Inputs& in,
       for (std::size_t i = 0; i < moved.size(); ++i) moved[i] += step * along[i];
       layer.set_parameter(name, attn::ConstTensor(moved.data(), layer.parameter(name).shape()),
                           context);
-      return objective(in);
+      return objective(in, terms);
     };
     const double difference =
         (objective_at(kStep) - objective_at(-kStep)) / (2.0 * static_cast<double>(kStep));
@@ -116,7 +167,7 @@ TEST_P(TapedMultiHeadAttentionTest, SelfAttention) {
   const OwnedTensor x = uniform_tensor({2, 5, 12}, random);
   for (const bool bias : {false, true}) {
     attn::MultiHeadAttention layer({.d_model = 12, .num_heads = 3, .bias = bias});
-    expect_gradients(layer, {x, x, x}, {.causal = true}, true, context());
+    expect_gradients(layer, {x, x, x}, {.attention = {.causal = true}}, true, context());
   }
 }
 
@@ -146,11 +197,185 @@ TEST_P(TapedMultiHeadAttentionTest, GroupedHeadsWithEveryKindOfPositions) {
                      .t5_bias = attn::T5BiasOptions{.num_buckets = 4, .max_distance = 8},
                      .max_relative_distance = 2},
        .sinks = true});
-  expect_gradients(layer, {x, x, x}, {.causal = true}, true, context());
+  expect_gradients(layer, {x, x, x}, {.attention = {.causal = true}}, true, context());
   // Without a batch, and queries of their own.
   const Inputs in{uniform_tensor({3, 16}, random), uniform_tensor({6, 16}, random),
                   uniform_tensor({6, 16}, random)};
-  expect_gradients(layer, in, {.diagonal = attn::Diagonal::bottom_right()}, false, context());
+  expect_gradients(layer, in, {.attention = {.diagonal = attn::Diagonal::bottom_right()}}, false,
+                   context());
+}
+
+TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallHaveGradientsInPlaceOfTheLayersOwn) {
+  Random random;
+  const OwnedTensor x = uniform_tensor({2, 6, 16}, random);
+  attn::MultiHeadAttentionOptions options{.d_model = 16, .num_heads = 4, .num_kv_heads = 2};
+  const attn::T5Bias rule{.bidirectional = true, .max_distance = 8};
+  const Terms all{{"bias", uniform_tensor({2, 1, 6, 6}, random)},
+                  {"alibi_slopes", uniform_tensor({4}, random)},
+                  {"t5_table", uniform_tensor({4, 4}, random)},
+                  {"relative_keys", uniform_tensor({5, 4}, random)},
+                  {"relative_values", uniform_tensor({4, 5, 4}, random)},
+                  {"sinks", uniform_tensor({4}, random)}};
+  for (const bool has_its_own : {false, true}) {
+    if (has_its_own) {
+      options.positions = {.alibi = true,
+                           .t5_bias = attn::T5BiasOptions{.num_buckets = 6},
+                           .max_relative_distance = 1};
+      options.sinks = true;
+    }
+    attn::MultiHeadAttention layer(options);
+    expect_gradients(layer, {x, x, x}, {.attention = {.t5_bias = rule, .causal = true}}, true,
+                     context(), all);
+    // One by one, the others being the layer's own, and the bias in every shape that broadcasts.
+    for (const auto& [name, values] : all) {
+      if (name.starts_with("relative")) continue;
+      attn::AttentionOptions rest;
+      if (name == "t5_table") rest.t5_bias = rule;
+      expect_gradients(layer, {x, x, x}, {.attention = rest}, true, context(), {{name, values}});
+    }
+    for (const auto& shape : std::vector<std::vector<std::int64_t>>{
+             {2, 4, 6, 6}, {4, 6, 6}, {6, 6}, {4, 1, 6}, {2, 1, 1, 6}, {6}, {1}}) {
+      OwnedTensor bias{std::span(shape)};
+      for (float& value : bias.values()) value = random.uniform(-1, 1);
+      expect_gradients(layer, {x, x, x}, {}, true, context(), {{"bias", bias}});
+    }
+  }
+  // Queries of their own, without a batch.
+  attn::MultiHeadAttention layer(options);
+  const Inputs in{uniform_tensor({3, 16}, random), uniform_tensor({6, 16}, random),
+                  uniform_tensor({6, 16}, random)};
+  expect_gradients(layer, in, {.attention = {.diagonal = attn::Diagonal::bottom_right()}}, false,
+                   context(),
+                   {{"bias", uniform_tensor({4, 3, 6}, random)},
+                    {"relative_keys", uniform_tensor({3, 4}, random)},
+                    {"relative_values", uniform_tensor({3, 4}, random)}});
+}
+
+TEST_P(TapedMultiHeadAttentionTest, AParameterOfAnotherLayerIsATermAndGetsTheSum) {
+  Random random;
+  const OwnedTensor x = uniform_tensor({5, 8}, random), dy = uniform_tensor({5, 8}, random);
+  const attn::MultiHeadAttentionOptions options{
+      .d_model = 8,
+      .num_heads = 2,
+      .positions = {.t5_bias = attn::T5BiasOptions{.num_buckets = 4}}};
+  attn::MultiHeadAttention first(options), second(options);
+  first.initialize_xavier(1, context());
+  second.initialize_xavier(2, context());
+  const char* const name = "relative_attention_bias.weight";
+  const attn::MultiHeadAttentionCall call{.attention = {.t5_bias = attn::T5Bias{}}};
+
+  // T5's layers share the first one's table.
+  attn::Tape tape(context());
+  const Variable table = tape.parameter(first, name);
+  const Variable input = tape.variable(x);
+  const Variable hidden = first.forward(input, input, input);
+  const Variable y = second.forward(hidden, hidden, hidden, call, {.t5_table = table});
+  tape.backward(y, dy);
+  EXPECT_TRUE(tape.gradient(second, name).is_none());
+  const std::vector<float> shared = values(tape.gradient(first, name));
+
+  // The same numbers, each layer with its own.
+  second.set_parameter(name, first.parameter(name));
+  tape.clear();
+  const Variable again = tape.variable(x);
+  const Variable inner = first.forward(again, again, again);
+  const Variable z = second.forward(inner, inner, inner);
+  EXPECT_TRUE(same_bits(values(z.value()), values(second.forward(inner, inner, inner).value())));
+  tape.backward(z, dy);
+  const std::vector<float> a = values(tape.gradient(first, name)),
+                           b = values(tape.gradient(second, name));
+  for (std::size_t i = 0; i < shared.size(); ++i) EXPECT_FLOAT_EQ(shared[i], a[i] + b[i]);
+}
+
+TEST_P(TapedMultiHeadAttentionTest, PositionsAlongSeveralAxes) {
+  Random random;
+  const OwnedTensor x = uniform_tensor({2, 5, 12}, random);
+  std::vector<double> positions(3 * 2 * 5), of_keys(3 * 7);
+  for (double& p : positions) p = std::floor(20 * random.unit());
+  for (double& p : of_keys) p = std::floor(20 * random.unit());
+  for (const auto axes : {attn::RotaryAxes::kSections, attn::RotaryAxes::kAxial}) {
+    for (const bool qk_norm : {false, true}) {
+      attn::MultiHeadAttentionOptions options{
+          .d_model = 12,
+          .num_heads = 2,
+          .bias = true,
+          .positions = {.rotary =
+                            attn::RotaryEmbeddingOptions{.sections = {1, 1, 1}, .axes = axes}}};
+      if (qk_norm) options.qk_norm = attn::RmsNormOptions{.eps = 0.1F};
+      attn::MultiHeadAttention layer(options);
+      // Positions are not needed any more when the call is over.
+      const attn::MultiHeadAttentionCall call{.attention = {.causal = true},
+                                              .positions = {positions.data(), {3, 2, 5}}};
+      expect_gradients(layer, {x, x, x}, call, true, context());
+      const Inputs in{x, uniform_tensor({2, 7, 12}, random), uniform_tensor({2, 7, 12}, random)};
+      expect_gradients(layer, in,
+                       {.positions = {positions.data(), {3, 2, 5}},
+                        .key_positions = {of_keys.data(), {3, 1, 7}}},
+                       false, context());
+    }
+  }
+}
+
+TEST_P(TapedMultiHeadAttentionTest, PositionsAreCopied) {
+  Random random;
+  const OwnedTensor x = uniform_tensor({4, 8}, random), dy = uniform_tensor({4, 8}, random);
+  attn::MultiHeadAttention layer({.d_model = 8, .positions = {.rotary = {{}}}});
+  layer.initialize_xavier(1, context());
+  const auto gradient = [&](bool change) {
+    std::vector<double> positions{3, 1, 4, 1.5};
+    attn::Tape tape(context());
+    const Variable input = tape.variable(x);
+    const Variable y =
+        layer.forward(input, input, input, {.positions = {positions.data(), {4}}}, {});
+    if (change) positions.assign(4, 1e9);
+    tape.backward(y, dy);
+    return values(input.gradient());
+  };
+  EXPECT_TRUE(same_bits(gradient(true), gradient(false)));
+}
+
+TEST_P(TapedMultiHeadAttentionTest, DynamicScalingGoesByTheKeysThatAreGivenWithPaddingToo) {
+  Random random;
+  const OwnedTensor x = uniform_tensor({2, 9, 8}, random);
+  const std::vector<std::int32_t> key_lens{9, 4};
+  attn::MultiHeadAttention layer(
+      {.d_model = 8,
+       .positions = {.rotary = attn::RotaryEmbeddingOptions{
+                         .scaling = attn::DynamicNtkRotaryScaling{.factor = 4,
+                                                                  .max_position_embeddings = 5}}}});
+  attn::MultiHeadAttentionCall call;
+  call.attention.key_lens = {key_lens.data(), {2}};
+  expect_gradients(layer, {x, x, x}, call, true, context());
+}
+
+TEST_P(TapedMultiHeadAttentionTest, WhatCannotBeGivenIsSaid) {
+  const OwnedTensor x({1, 4, 6});
+  attn::MultiHeadAttention layer({.d_model = 6, .num_heads = 2});
+  attn::Tape tape(context()), other(context());
+  const Variable in = tape.variable(x);
+  const auto error = [&](const attn::MultiHeadAttentionCall& call,
+                         const attn::AttentionVariables& terms) {
+    return attn_test::error_of([&] { layer.forward(in, in, in, call, terms); });
+  };
+  EXPECT_EQ(error({}, {.t5_table = tape.variable(OwnedTensor({4, 2}))}),
+            "invalid_argument: t5_table: got a table, needs the option t5_bias beside it");
+  EXPECT_EQ(
+      error({}, {.bias = tape.variable(OwnedTensor({3, 4}))}),
+      "shape_mismatch: bias: got shape (3, 4), needs a shape that broadcasts to (1, 2, 4, 4)");
+  EXPECT_EQ(error({}, {.sinks = tape.variable(OwnedTensor({3}))}),
+            "shape_mismatch: sinks: got shape (3), needs shape (2)");
+  EXPECT_THAT(error({}, {.sinks = other.variable(OwnedTensor({2}))}),
+              testing::HasSubstr("two tapes"));
+  attn::KeyValueCache cache = layer.make_cache(1);
+  EXPECT_EQ(error({.cache = &cache}, {}),
+            "invalid_argument: cache: got something, needs none where variables are recorded");
+  attn::Intermediates shown({"q"});
+  EXPECT_EQ(
+      error({.intermediates = &shown}, {}),
+      "invalid_argument: intermediates: got something, needs none where variables are recorded");
+  const std::vector<double> positions(4);
+  EXPECT_EQ(error({.positions = {positions.data(), {4}}}, {}),
+            "invalid_argument: positions: got some, needs none: the layer has no rotary positions");
 }
 
 TEST_P(TapedMultiHeadAttentionTest, NormalisedHeadsOfTheirOwnWidth) {
@@ -176,7 +401,8 @@ TEST_P(TapedMultiHeadAttentionTest, NormalisedHeadsOfTheirOwnWidth) {
         expect_gradients(layer, {x, x, x}, {}, true, context());
         const Inputs in{uniform_tensor({3, 7}, random), uniform_tensor({6, 7}, random),
                         uniform_tensor({6, 7}, random)};
-        expect_gradients(layer, in, {.diagonal = attn::Diagonal::offset(1)}, false, context());
+        expect_gradients(layer, in, {.attention = {.diagonal = attn::Diagonal::offset(1)}}, false,
+                         context());
       }
     }
   }

@@ -15,6 +15,7 @@
 #include "attn/layers/transformer_decoder.hpp"
 #include "attn/layers/transformer_encoder.hpp"
 #include "attn/owned_tensor.hpp"
+#include "attn/training/attention.hpp"
 #include "attn/training/tape.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
@@ -125,6 +126,121 @@ TEST_P(TapedTransformerTest, ADecoderLayerHasTheGradientsOfTheReference) {
     expect_close(encoded.gradient(), exact.gradient(from).exact.values, "memory");
     expect_parameters(tape, layer, exact, call);
   }
+}
+
+TEST_P(TapedTransformerTest, PositionsAlongSeveralAxesAndTermsHaveTheGradientsOfTheReference) {
+  Random random;
+  attn::TransformerLayerOptions options = kOptions[1];
+  options.head_dim = 6;
+  options.positions.rotary = attn::RotaryEmbeddingOptions{.sections = {1, 1, 1}};
+  const std::vector<double> positions{0, 1, 2, 2, 3, 0, 1, 2, 2, 3, 0, 1, 2, 3, 3};  // (3, 1, 5)
+  const attn::TensorView<const double> at(positions.data(), {3, 1, 5});
+  const reference::RotaryPlaces places{.queries = positions, .keys = positions, .axes = {0, 1, 2}};
+  const OwnedTensor x = uniform_tensor({2, 5, 12}, random), dy = uniform_tensor({2, 5, 12}, random);
+  const OwnedTensor memory = uniform_tensor({2, 3, 12}, random);
+  const OwnedTensor bias = uniform_tensor({4, 5, 5}, random), sinks = uniform_tensor({4}, random);
+  const OwnedTensor cross_bias = uniform_tensor({2, 1, 1, 3}, random);
+
+  attn::TransformerEncoderLayer layer(options);
+  attn_test::randomize(layer, random);
+  attn::Tape tape(context());
+  const Variable input = tape.variable(x), b = tape.variable(bias), s = tape.variable(sinks);
+  const Variable y = layer.forward(input, {.attention = {.causal = true}, .positions = at},
+                                   {.bias = b, .sinks = s});
+  OwnedTensor output({2, 5, 12});
+  layer.forward(x, output,
+                {.attention = {.bias = bias, .causal = true, .sinks = sinks}, .positions = at},
+                context());
+  EXPECT_TRUE(same_bits(values(y.value()), values(output)));
+  tape.backward(y, dy);
+  reference::Tape exact;
+  auto call = reference::variables(exact, attn_test::reference_of(layer, "", options));
+  call.places = places;
+  const ArrayOf<Scalar> in = exact.variables(array_of(x));
+  reference::AttentionOf<Scalar> causal = attn_test::rules_of<Scalar>(options);
+  causal.causal_offset = reference::Array({1}, 0);
+  causal.bias = exact.variables(array_of(bias));
+  causal.sinks = exact.variables(array_of(sinks));
+  exact.backward(
+      reference::inner(reference::encoder_layer<Scalar>(call, in, causal), array_of(dy)));
+  expect_close(input.gradient(), exact.gradient(in).exact.values, "x");
+  expect_close(b.gradient(), exact.gradient(causal.bias).exact.values, "bias");
+  expect_close(s.gradient(), exact.gradient(causal.sinks).exact.values, "sinks");
+  expect_parameters(tape, layer, exact, call);
+
+  attn::TransformerDecoderLayer decoder(options);
+  attn_test::randomize(decoder, random);
+  tape.clear();
+  const Variable tokens = tape.variable(x), encoded = tape.variable(memory);
+  const Variable self = tape.variable(bias), cross = tape.variable(cross_bias);
+  const Variable z =
+      decoder.forward(tokens, encoded, {.positions = at}, {.bias = self}, {.bias = cross});
+  tape.backward(z, dy);
+  reference::Tape again;
+  auto decoding = reference::variables(again, attn_test::reference_of(decoder, "", options));
+  decoding.places = places;
+  const ArrayOf<Scalar> given = again.variables(array_of(x));
+  const ArrayOf<Scalar> from = again.variables(array_of(memory));
+  reference::AttentionOf<Scalar> of_self = attn_test::rules_of<Scalar>(options), of_memory;
+  of_self.bias = again.variables(array_of(bias));
+  of_memory.bias = again.variables(array_of(cross_bias));
+  again.backward(reference::inner(
+      reference::decoder_layer<Scalar>(decoding, given, from, of_self, of_memory), array_of(dy)));
+  expect_close(tokens.gradient(), again.gradient(given).exact.values, "x");
+  expect_close(encoded.gradient(), again.gradient(from).exact.values, "memory");
+  expect_close(self.gradient(), again.gradient(of_self.bias).exact.values, "self bias");
+  expect_close(cross.gradient(), again.gradient(of_memory.bias).exact.values, "cross bias");
+}
+
+TEST_P(TapedTransformerTest, StacksShareTermsAndGivePositionsToTheLayersThatRotate) {
+  Random random;
+  attn::TransformerLayerOptions rotating = kOptions[0], still = kOptions[0];
+  rotating.positions.rotary = attn::RotaryEmbeddingOptions{};
+  const attn::TransformerEncoderOptions options{.layers = {rotating, still}};
+  attn::TransformerEncoder encoder(options);
+  attn::TransformerDecoder decoder(options);
+  attn_test::randomize(encoder, random);
+  attn_test::randomize(decoder, random);
+  const std::vector<double> positions{3, 1, 4, 1, 5};
+  const attn::TensorView<const double> at(positions.data(), {5});
+  const OwnedTensor x = uniform_tensor({5, 8}, random), memory = uniform_tensor({3, 8}, random);
+  const OwnedTensor table = uniform_tensor({4, 2}, random), dy = uniform_tensor({5, 8}, random);
+  const attn::AttentionOptions attention{.t5_bias = attn::T5Bias{.table = table}};
+
+  // Layer by layer, with a variable for each, whose gradients add up to that of the shared one.
+  attn::Tape tape(context());
+  const Variable shared = tape.variable(table);
+  const attn::TransformerEncoderCall call{.attention = attention, .positions = at};
+  const Variable y = encoder.forward(tape.variable(x), call, {.t5_table = shared});
+  OwnedTensor output({5, 8});
+  encoder.forward(x, output, call, context());
+  EXPECT_TRUE(same_bits(values(y.value()), values(output)));
+  tape.backward(y, dy);
+  const std::vector<float> sum = values(shared.gradient());
+  tape.clear();
+  const Variable first = tape.variable(table), second = tape.variable(table);
+  const Variable h = encoder.layers()[0].forward(
+      tape.variable(x), {.attention = attention, .positions = at}, {.t5_table = first});
+  tape.backward(encoder.layers()[1].forward(h, {.attention = attention}, {.t5_table = second}), dy);
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    EXPECT_FLOAT_EQ(sum[i], values(first.gradient())[i] + values(second.gradient())[i]);
+  }
+
+  tape.clear();
+  const attn::TransformerDecoderCall decoding{
+      .self_attention = attention, .cross_attention = attention, .positions = at};
+  const Variable of_self = tape.variable(table), of_memory = tape.variable(table);
+  const Variable z = decoder.forward(tape.variable(x), tape.variable(memory), decoding,
+                                     {.t5_table = of_self}, {.t5_table = of_memory});
+  decoder.forward(x, memory, output, decoding, context());
+  EXPECT_TRUE(same_bits(values(z.value()), values(output)));
+  tape.backward(z, dy);
+  EXPECT_EQ(values(of_self.gradient()).size(), 8U);
+  EXPECT_EQ(values(of_memory.gradient()).size(), 8U);
+  tape.clear();
+  attn::TransformerEncoder none({.layer = still});
+  EXPECT_EQ(attn_test::error_of([&] { none.forward(tape.variable(x), {.positions = at}); }),
+            "invalid_argument: positions: got some, needs none: no layer has rotary positions");
 }
 
 TEST_P(TapedTransformerTest, StacksHaveTheBitsOfTheForwardPassWithDropoutToo) {

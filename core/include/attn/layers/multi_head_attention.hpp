@@ -19,6 +19,7 @@
 namespace attn {
 
 class Variable;
+struct AttentionVariables;
 
 /// Which table of T5Bias a layer has; values outside of what t5_bucket() takes are refused.
 struct T5BiasOptions {
@@ -72,6 +73,14 @@ struct MultiHeadAttentionCall {
   /// gives stand in place of the layer's own, relative keys and values together: giving one of the
   /// two leaves out both of the layer's. So do a scale, a softcap above 0 and a window.
   AttentionOptions attention = {};
+  /// Where the rows of the call stand, for rotary positions alone: none, or as in RotaryPositions
+  /// (Nq) or (B, Nq), and along several axes (A, B, Nq) or (A, 1, Nq), as Qwen2-VL's position_ids.
+  /// They are those of the keys, too, unless key_positions are given. What a cache holds stays
+  /// where it was rotated to. The causal order, windows and all other positions go by the order of
+  /// the rows as ever, and dynamic NTK scaling by the number of keys.
+  TensorView<const double> positions = {};
+  TensorView<const double> key_positions =
+      {};  ///< (Nk), (B, Nk), (A, B, Nk) or (A, 1, Nk), or none
   /// None, or that of make_cache(): key and value (B, N, ·) are then the next tokens of a sequence;
   /// they are projected and appended, and query (B, Nq, E) attends to all that the cache holds.
   ///
@@ -131,7 +140,8 @@ class ATTN_API MultiHeadAttention : public Module {
   /// RmsNorm, and of scaled_dot_product_attention, each multiplied by the weights that follow.
   /// Inputs and output may be of any type, in any mix, as of Linear; what lies between is float32.
   ///
-  /// Throws kShapeMismatch, also for a cache of other sizes, kInvalidArgument, kSizeOverflow,
+  /// Throws kShapeMismatch, also for a cache of other sizes and positions of other rows or axes,
+  /// kInvalidArgument, also for positions where the layer has no rotary ones, kSizeOverflow,
   /// std::bad_alloc; outputs and the cache are then as they were.
   void forward(const ConstAnyTensor& query, const ConstAnyTensor& key, const ConstAnyTensor& value,
                const AnyTensor& output, const MultiHeadAttentionCall& call = {},
@@ -142,6 +152,15 @@ class ATTN_API MultiHeadAttention : public Module {
   Variable forward(const Variable& query, const Variable& key, const Variable& value,
                    const AttentionOptions& attention = {}) const;
 
+  /// The same of a call, whose cache and intermediates are refused, with terms that are variables
+  /// (attn/training/attention.hpp): each takes the place of the option of its name, and so of the
+  /// layer's own, and is given its gradient, in its own shape where it is broadcast. A t5_table
+  /// needs the t5_bias of `call.attention` beside it.
+  ///
+  ///   layer.forward(x, x, x, {.attention = {.causal = true}}, {.bias = bias})
+  Variable forward(const Variable& query, const Variable& key, const Variable& value,
+                   const MultiHeadAttentionCall& call, const AttentionVariables& terms) const;
+
   // Decoding token by token, with the projected keys and values of past tokens in a cache.
 
   /// An empty cache of the sizes that this layer needs, with room for `capacity` tokens at first.
@@ -150,16 +169,19 @@ class ATTN_API MultiHeadAttention : public Module {
                            ElementType type = ElementType::kFloat32) const;
 
   /// Projects key and value and appends them: for cross attention, whose keys and values are
-  /// projected once and then attended to in every step. Throws what forward does; the cache is then
-  /// as it was.
+  /// projected once and then attended to in every step. `positions` are those of the keys, as
+  /// MultiHeadAttentionCall::key_positions. Throws what forward does; the cache is then as it was.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,
-              Context& context = Context::default_context()) const;
+              Context& context = Context::default_context(),
+              const TensorView<const double>& positions = {}) const;
 
   /// query attends to what the cache holds, in place of keys and values. The diagonal is as given:
-  /// query i is at key i + offset. Throws what forward does.
+  /// query i is at key i + offset, unless `positions` of the queries say where its rotation is.
+  /// Throws what forward does.
   void attend(const ConstAnyTensor& query, const KeyValueCache& cache, const AnyTensor& output,
               const AttentionOptions& attention = {}, Context& context = Context::default_context(),
-              Intermediates* intermediates = nullptr) const;
+              Intermediates* intermediates = nullptr,
+              const TensorView<const double>& positions = {}) const;
 
  private:
   struct ATTN_LOCAL Impl;

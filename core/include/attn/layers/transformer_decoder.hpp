@@ -21,6 +21,7 @@
 namespace attn {
 
 class Variable;
+struct AttentionVariables;
 
 /// What decoding token by token keeps for a layer: projected keys and values of the tokens so far,
 /// and of the encoder's output, which is projected once.
@@ -37,6 +38,8 @@ struct TransformerDecoderLayerCall {
   /// PyTorch's memory_mask and memory_key_padding_mask. A dropout of attention's own is refused in
   /// both: that of the call acts on the weights, too.
   AttentionOptions cross_attention = {};
+  /// Where the tokens x stand, for self-attention's rotary positions: see MultiHeadAttentionCall.
+  TensorView<const double> positions = {};
   /// In training acts in six places: on the weights of self-attention, after it, on those of cross
   /// attention, after it, within and after the feed-forward network; with streams
   /// random.stream … + 5.
@@ -91,6 +94,10 @@ class ATTN_API TransformerDecoderLayer : public Module {
   /// Tape::watch().
   Variable forward(const Variable& x, const Variable& memory,
                    const TransformerDecoderLayerCall& call = {}) const;
+  /// The same with terms of attention that are variables, see MultiHeadAttention.
+  Variable forward(const Variable& x, const Variable& memory,
+                   const TransformerDecoderLayerCall& call, const AttentionVariables& self_terms,
+                   const AttentionVariables& cross_terms) const;
 
   /// A state that holds the projections of memory (B, M, E) or (M, E), and no tokens yet but room
   /// for `capacity` of them at first; `type` is that of both caches. Throws kShapeMismatch,
@@ -136,6 +143,8 @@ struct TransformerDecoderCall {
   /// For each layer, as for one. Outputs have to be empty: every layer would write them.
   AttentionOptions self_attention = {};
   AttentionOptions cross_attention = {};
+  /// As of a layer, for each that has rotary positions; refused where none has.
+  TensorView<const double> positions = {};
   /// Layer l uses streams random.stream + 6·l … + 5.
   Dropout dropout = {};
   /// None, or one for each layer: receive attention weights (B, H, Nq, Nk). Empty ones are left
@@ -171,6 +180,10 @@ class ATTN_API TransformerDecoder : public Module {
   /// refused.
   Variable forward(const Variable& x, const Variable& memory,
                    const TransformerDecoderCall& call = {}) const;
+  /// The same with terms of every layer's attention that are variables.
+  Variable forward(const Variable& x, const Variable& memory, const TransformerDecoderCall& call,
+                   const AttentionVariables& self_terms,
+                   const AttentionVariables& cross_terms) const;
 
   /// As of a layer.
   State start(const ConstAnyTensor& memory, std::int64_t capacity = 0,

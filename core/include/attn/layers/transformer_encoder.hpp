@@ -26,6 +26,7 @@
 namespace attn {
 
 class Variable;
+struct AttentionVariables;
 
 /// Of one layer of a Transformer; the names are PyTorch's. With the defaults and norm_first false
 /// it is torch.nn.TransformerEncoderLayer(batch_first=True); D2L's TransformerEncoderBlock (11.7.4)
@@ -93,6 +94,8 @@ struct SublayerNorms {
 struct TransformerEncoderLayerCall {
   /// Of self-attention. Its own dropout is refused: that of the call acts on the weights, too.
   AttentionOptions attention = {};
+  /// Where the tokens stand, for rotary positions: see MultiHeadAttentionCall.
+  TensorView<const double> positions = {};
   /// In training acts in four places (on attention's weights, after attention, within and after the
   /// feed-forward network) with streams random.stream … + 3.
   Dropout dropout = {};
@@ -148,6 +151,9 @@ class ATTN_API TransformerEncoderLayer : public Module {
 
   /// The same, recorded on the tape of x; a cache and intermediates are refused, see Tape::watch().
   Variable forward(const Variable& x, const TransformerEncoderLayerCall& call = {}) const;
+  /// The same with terms of attention that are variables, see MultiHeadAttention.
+  Variable forward(const Variable& x, const TransformerEncoderLayerCall& call,
+                   const AttentionVariables& terms) const;
 
  private:
   friend class TransformerEncoder;
@@ -177,6 +183,8 @@ struct TransformerEncoderCall {
   /// For each layer, as for one: what is given here stands in place of every layer's own. Outputs
   /// other than the output have to be empty: every layer would write them.
   AttentionOptions attention = {};
+  /// As of a layer, for each that has rotary positions; refused where none has.
+  TensorView<const double> positions = {};
   /// Layer l uses streams random.stream + 4·l … + 3.
   Dropout dropout = {};
   /// None, or one for each layer: receives its attention weights, (B, H, Nq, Nk). Empty ones are
@@ -208,6 +216,10 @@ class ATTN_API TransformerEncoder : public Module {
 
   /// The same, recorded on the tape of x; caches, weights and intermediates are refused.
   Variable forward(const Variable& x, const TransformerEncoderCall& call = {}) const;
+  /// The same with terms of every layer's attention that are variables, such as a T5 table that all
+  /// layers share.
+  Variable forward(const Variable& x, const TransformerEncoderCall& call,
+                   const AttentionVariables& terms) const;
 
   /// An empty cache for each layer, with room for `capacity` tokens at first. Throws what
   /// KeyValueCache does.

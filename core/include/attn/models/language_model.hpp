@@ -58,6 +58,8 @@ struct LanguageModelOptions {
 struct LanguageModelCall {
   /// Of every layer. `causal` stands beside the model's own: either excludes what comes later.
   AttentionOptions attention = {};
+  /// Where the tokens stand, for the layers' rotary positions: see TransformerEncoderCall.
+  TensorView<const double> positions = {};
   /// None, or those of make_caches(): the tokens are then the next ones of a sequence.
   std::span<KeyValueCache> caches = {};
   /// None, all of type 0, or the type of each token, in the shape of the ids.

@@ -49,6 +49,13 @@ ATTN_API Variable cross_entropy(const Variable& logits, const IdView& targets,
 ATTN_API float cross_entropy(const ConstTensor& logits, const IdView& targets,
                              const CrossEntropyOptions& options = {},
                              Context& context = Context::default_context());
+/// The same, and in the same pass the gradient with respect to the logits, which has the bits of
+/// that on a tape. `gradient` has the shape of the logits and any strides, and may be these; after
+/// an error it is untouched.
+ATTN_API float cross_entropy_with_gradient(const ConstTensor& logits, const IdView& targets,
+                                           const Tensor& gradient,
+                                           const CrossEntropyOptions& options = {},
+                                           Context& context = Context::default_context());
 
 /// Σ (prediction − target)², divided by the number of elements unless the reduction is kSum; as
 /// torch.nn.functional.mse_loss. Both have one shape, of any rank. The loss has rank 0; gradients
@@ -64,5 +71,16 @@ ATTN_API Variable mse_loss(const Variable& prediction, const Variable& target,
 /// The same with a target that is given: of any strides, copied.
 ATTN_API Variable mse_loss(const Variable& prediction, const ConstTensor& target,
                            LossReduction reduction = LossReduction::kMean);
+/// The same value without a tape, of any strides.
+ATTN_API float mse_loss(const ConstTensor& prediction, const ConstTensor& target,
+                        LossReduction reduction = LossReduction::kMean,
+                        Context& context = Context::default_context());
+/// The same, and the gradient with respect to the prediction, which has the bits of that on a tape:
+/// `gradient` has the shape of both and any strides, and may be one of them; after an error it is
+/// untouched.
+ATTN_API float mse_loss_with_gradient(const ConstTensor& prediction, const ConstTensor& target,
+                                      const Tensor& gradient,
+                                      LossReduction reduction = LossReduction::kMean,
+                                      Context& context = Context::default_context());
 
 }  // namespace attn
