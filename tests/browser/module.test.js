@@ -12,6 +12,7 @@ import { chromium } from 'playwright-core';
 import sirv from 'sirv';
 
 import { findChromium } from '../../wasm/toolchain/system.js';
+import { chromiumFlags } from './site.js';
 
 /** @import { Browser } from 'playwright-core' */
 
@@ -119,11 +120,9 @@ before(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   origin = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`;
-  const flags = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-sync'];
-  flags.push('--disable-background-networking', '--disable-component-update');
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || findChromium(),
-    args: flags,
+    args: chromiumFlags,
   });
 });
 after(async () => {

@@ -16,9 +16,21 @@ import { findChromium } from '../../wasm/toolchain/system.js';
 
 export const dist = fileURLToPath(new URL('../../web/dist', import.meta.url));
 
+/**
+ * What Chromium shall do without: pages of its address bar's own, which every new window would load,
+ * and which take as long as the page; and what Playwright turns off, whose list this one replaces.
+ */
+const kFeaturesOff = [
+  ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'],
+  ...['AimEnabled', 'AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose'],
+  ...['HttpsFirstBalancedModeAutoEnable', 'HttpsUpgrades', 'LensOverlay', 'MediaRouter'],
+  ...['NetworkTimeServiceQuerying', 'OptimizationHints', 'PaintHolding', 'PreconnectToSearch'],
+];
+
 export const chromiumFlags = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-sync'],
   ...['--disable-background-networking', '--disable-component-update'],
+  `--disable-features=${kFeaturesOff.join()}`,
 ];
 
 /** Longest wait for anything, in ms: other tests, and other machines, take their time. */
