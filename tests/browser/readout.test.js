@@ -135,11 +135,8 @@ test('a card follows the keys, and leaves the window with its cell', async () =>
   const card = page.locator('#weights .readout.card');
   await page.mouse.move(700, 500);
   await page.mouse.wheel(0, 2500);
-  await page.waitForFunction(
-    () =>
-      getComputedStyle(/** @type {Element} */ (document.querySelector('#weights .readout')))
-        .visibility === 'hidden',
-  );
+  // Not to be seen, or gone with a figure that is far out of sight.
+  await card.waitFor({ state: 'hidden' });
   await page.mouse.wheel(0, -2500);
   await card.waitFor({ state: 'visible' });
   await map.press('Escape');
