@@ -299,7 +299,6 @@ function countGoogleTests(folder, hasFailed) {
  * @param {(env: Record<string, string>) => Promise<void>} build
  * @param {object} [options]
  * @param {number} [options.timeoutSeconds]  of each file
- * @param {number} [options.atOnce]  files that run at a time
  * @param {Record<string, string>} [options.settings]  further environment variables
  * @returns {Suite['run']}
  */
@@ -307,8 +306,7 @@ function nodeTest(
   name,
   folders,
   build,
-  // Node's own default keeps a core for itself; of two that is one file after the other.
-  { timeoutSeconds = kTestTimeoutSeconds, atOnce = availableParallelism(), settings = {} } = {},
+  { timeoutSeconds = kTestTimeoutSeconds, settings = {} } = {},
 ) {
   return async (step, commonEnv) => {
     const env = { ...commonEnv, ...settings };
@@ -319,7 +317,8 @@ function nodeTest(
     const report = join(makeReportFolder(name), 'counts.json');
     const reporters = { spec: 'stdout', [kCountingReporter]: report };
     const args = ['--test', `--test-timeout=${timeoutSeconds * 1000}`];
-    args.push(`--test-concurrency=${atOnce}`);
+    // Node's own default keeps a core for itself; of two that is one file after the other.
+    args.push(`--test-concurrency=${availableParallelism()}`);
     for (const [reporter, destination] of Object.entries(reporters)) {
       args.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`);
     }
@@ -344,14 +343,12 @@ function browserTest(name, settings = {}) {
   };
   return nodeTest(name, ['tests/browser'], build, {
     timeoutSeconds: kBrowserTimeoutSeconds,
-    // A browser uses all cores, and some tests look whether the page keeps up.
-    atOnce: 1,
     settings,
   });
 }
 
 /**
- * A suite in which each function is one check.
+ * A suite in which each function is one check. They run side by side: each keeps one core busy.
  * @param {...((options: { check: boolean }) => Promise<unknown>)} functions
  * @returns {Suite['run']}
  */
@@ -359,7 +356,7 @@ function checks(...functions) {
   return async (step) => {
     step('checking');
     const result = { passed: 0, failed: 0, skipped: 0, output: '' };
-    for (const check of functions) {
+    const run = async (/** @type {(typeof functions)[number]} */ check) => {
       try {
         await check({ check: true });
         result.passed += 1;
@@ -368,7 +365,8 @@ function checks(...functions) {
         result.failed += 1;
         result.output += `${error.message}\n`;
       }
-    }
+    };
+    await Promise.all(functions.map(run));
     return result;
   };
 }
