@@ -10,7 +10,7 @@ export const kMaxWasmBytes = {
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
 export const kMaxApiBytes = {
   bundled: { brotli: 26_400, gzip: 29_400 },
-  unbundled: { brotli: 26_800 },
+  unbundled: { brotli: 26_850 },
 };
 
 /**

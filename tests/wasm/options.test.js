@@ -62,10 +62,13 @@ const positions = {
   ...{ alibi: false, t5Bias: { numBuckets: 4, ...t5Rule }, maxRelativeDistance: 1 },
 };
 const rotaryPositions = { start: 0, positions: [0, 1, 2], sequenceLength: 3, inverse: false };
+/** Of layers without rotary positions, which take none. */
+const standing = { positions: undefined };
 const sizes = { n: 4, d: 2 };
 const sampling = { temperature: 1, topK: 2, ...random };
 const ofModels = {
   attention: Object.fromEntries(Object.keys(scores).map((name) => [name, undefined])),
+  ...standing,
   ...{ caches: undefined, tokenTypes: undefined, needLogits: true, numLogits: 1 },
   ...{ needHidden: true, needPooled: false, intermediates: [] },
 };
@@ -180,13 +183,14 @@ const calls = [
   [
     'MultiHeadAttention',
     (o) => mha.forward(x, x, x, o),
-    { ...attention, cache: undefined, ...shown },
+    { ...attention, ...standing, keyPositions: undefined, cache: undefined, ...shown },
   ],
   [
     'MultiHeadAttention',
     (o) => mha.attend(row, mha.makeCache(2), o),
-    { ...stages, scale: 1, ...scoresOfNoKeys(), dropout, ...shown },
+    { ...stages, scale: 1, ...scoresOfNoKeys(), dropout, ...standing, ...shown },
   ],
+  ['MultiHeadAttention', (o) => mha.append(row, row, mha.makeCache(2), o), standing],
   ['MultiHeadAttention', (o) => mha.makeCache(1, o), { capacity: 1, type: 'int8' }],
   ['MultiHeadAttention', (o) => mha.stateDict(o), { prefix: 'a' }],
   [
@@ -259,14 +263,14 @@ const calls = [
   [
     'TransformerEncoderLayer',
     (o) => encoderLayer.forward(x, o),
-    { attention: layerAttention, dropout, cache: undefined, ...shown },
+    { attention: layerAttention, ...standing, dropout, cache: undefined, ...shown },
   ],
   ['TransformerEncoderLayer', (o) => encoderLayer.makeCache(1, o), { capacity: 1, type: 'int8' }],
   ['TransformerEncoder', (o) => new attn.TransformerEncoder(o), stack],
   [
     'TransformerEncoder',
     (o) => encoder.forward(x, o),
-    { attention: scores, dropout, needWeights: true, caches: undefined, ...shown },
+    { attention: scores, ...standing, dropout, needWeights: true, caches: undefined, ...shown },
   ],
   ['TransformerEncoder', (o) => encoder.makeCaches(1, o), { capacity: 1, type: 'int8' }],
   ['TransformerDecoderLayer', (o) => new attn.TransformerDecoderLayer(o), block],
@@ -274,7 +278,7 @@ const calls = [
     'TransformerDecoderLayer',
     (o) => decoderLayer.forward(x, x, o),
     {
-      ...{ selfAttention: layerAttention, crossAttention: layerAttention, dropout },
+      ...{ selfAttention: layerAttention, crossAttention: layerAttention, ...standing, dropout },
       ...shown,
     },
   ],
@@ -286,6 +290,7 @@ const calls = [
     {
       selfAttention: scores,
       crossAttention: scores,
+      ...standing,
       dropout,
       needWeights: true,
       ...shown,

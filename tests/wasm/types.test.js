@@ -299,6 +299,19 @@ new attn.Tape();
 is<Variable>()(trainer.scaledDotProductAttention(v, v, v, { needWeights: true }).weights, true);
 is<Variable>()(trainer.scaledDotProductAttention(v, v, v, { needBiasedScores: true }).output, true);
 is<Variable>()(trainer.scaledDotProductAttention(v, v, v, { needWeights: false }), true);
+is<Variable>()(trainer.crossEntropy(v, [0], { labelSmoothing: 0.1 }), true);
+is<number>()(trainer.crossEntropy(x, [0], { reduction: 'sum' }).loss, true);
+is<undefined>()(trainer.crossEntropy(x, [0]).gradient, true);
+is<Tensor>()(trainer.crossEntropy(x, [0], { needGradient: true }).gradient, true);
+is<Variable>()(trainer.mseLoss(v, x), true);
+is<Tensor>()(trainer.mseLoss(x, x, { needGradient: true }).gradient, true);
+// @ts-expect-error gradients of variables are the tape's
+trainer.crossEntropy(v, [0], { needGradient: true });
+const learnedMha = new trainer.MultiHeadAttention({ dModel: 1, positions: { rotary: { sections: [1] } } });
+is<Variable>()(learnedMha.forward(v, v, v, { bias: v, sinks: x, positions: [0], keyPositions: new Float64Array(1) }), true);
+is<Tensor>()(learnedMha.forward(x, x, x, { positions: { data: [0, 0], shape: [2, 1, 1] } }).output, true);
+const shared = new trainer.TransformerEncoder({ dModel: 1 });
+is<Variable>()(shared.forward(v, { attention: { t5Bias: { table: v } }, positions: [0] }), true);
 // @ts-expect-error: these were not asked for
 trainer.scaledDotProductAttention(v, v, v, { needBiasedScores: true }).weights.value();
 const part = trainer.scaledDotProductAttention(v, v, v, { needLogSumExp: true });

@@ -68,7 +68,8 @@ const kShown = {
 };
 
 /**
- * Writes options of attention, with those that are variables after them.
+ * Writes options of attention. Those that are variables are written by what it gives, as Recorder::terms() in
+ * C++ reads them.
  * @param {Tape} tape
  * @param {Call} call
  * @param {AttentionOfVariablesOptions} options
@@ -94,10 +95,12 @@ export function writeTerms(tape, call, options, write) {
     replace(values.t5Bias, 'table', 't5Bias.table');
   }
   write(values);
-  for (const name of [...kTerms.slice(0, 2), 't5Bias.table', ...kTerms.slice(2)]) {
-    if (terms[name]) tape.write(call, name, terms[name]);
-    else call.put(Kind.integer, -1);
-  }
+  return () => {
+    for (const name of [...kTerms.slice(0, 2), 't5Bias.table', ...kTerms.slice(2)]) {
+      if (terms[name]) tape.write(call, name, terms[name]);
+      else call.put(Kind.integer, -1);
+    }
+  };
 }
 
 /**
@@ -121,7 +124,7 @@ export function attentionOfVariables(query, key, value, options) {
     const ofValues = { numKeys: k.length, valueDim: sizesOf(value.shape).width };
     writeTerms(query.tape, call, given, (values) =>
       writeAttentionOptions(call, values, { ...sizes, ...ofValues }, query.shape.slice(0, -1)),
-    );
+    )();
     call.has(needBiasedScores);
     call.has(needWeights);
     call.has(needLogSumExp);

@@ -3,6 +3,7 @@ import { kRotaryRule, writeRotary } from './rotaryEmbedding.js';
 import { kT5Options } from './t5Bias.js';
 
 /** @import { Names, Rule } from './options.js' */
+/** @import { NumbersLike } from './tensor.js' */
 /** @import { RotaryRule } from './rotaryEmbedding.js' */
 /** @import { T5BucketOptions } from './t5Bias.js' */
 
@@ -20,6 +21,20 @@ import { kT5Options } from './t5Bias.js';
  * @property {T5BucketOptions} [t5Bias]  with a table of the layer's own
  * @property {number} [maxRelativeDistance]  k of Shaw's relative keys and values, with tables of the
  *   layer's own
+ */
+
+/**
+ * Where the tokens of a call stand, for a layer with rotary positions.
+ * @typedef {object} PositionsOption
+ * @property {ArrayLike<number> | NumbersLike} [positions]  by default those that follow from the order of
+ *   the tokens, the diagonal and a cache. (N,), or (B, N); along several axes, which the layer's
+ *   `sections` are for, (A, B, N), or (A, 1, N) for those that the batch shares, as Qwen2-VL's
+ *   position_ids. The causal order, windows and all other positions go by the order of the tokens as ever
+ */
+
+/**
+ * @typedef {object} KeyPositionsOption
+ * @property {ArrayLike<number> | NumbersLike} [keyPositions]  those of the keys; `positions` by default
  */
 
 /** @type {Rule} */

@@ -422,6 +422,15 @@ export class Call {
   }
 
   /**
+   * Positions of rows, which may be left out.
+   * @param {ArrayLike<number> | NumbersLike} [positions]
+   * @param {string} [name]
+   */
+  positions(positions, name = 'positions') {
+    this.numbers('doubles', name, positions);
+  }
+
+  /**
    * A boolean tensor that broadcasts to a shape, or may be left out.
    * @param {string} name
    * @param {Mask | undefined} mask

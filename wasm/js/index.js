@@ -116,11 +116,13 @@ export { load } from './loader.js';
  * @typedef {import('./training.js').TrainingAttn} TrainingAttn
  * @typedef {import('./losses.js').CrossEntropyOptions} CrossEntropyOptions
  * @typedef {import('./losses.js').MseLossOptions} MseLossOptions
+ * @typedef {import('./losses.js').NeedGradientOption} NeedGradientOption
  * @typedef {import('./attentionOfVariables.js').VariableAttentionOptions} VariableAttentionOptions
  * @typedef {import('./poolingOfVariables.js').VariablePoolingOptions} VariablePoolingOptions
  * @typedef {import('./recordedLayers.js').BahdanauVariables} BahdanauVariables
  * @typedef {import('./recordedLayers.js').RecurrentVariables} RecurrentVariables
  * @typedef {import('./attentionOfVariables.js').AttentionTerms} AttentionTerms
+ * @typedef {import('./recordedLayers.js').VariableMultiHeadAttentionOptions} VariableMultiHeadAttentionOptions
  * @typedef {import('./recordedLayers.js').VariableEncoderOptions} VariableEncoderOptions
  * @typedef {import('./recordedLayers.js').VariableDecoderOptions} VariableDecoderOptions
  * @typedef {import('./learningRates.js').ConstantScheduleOptions} ConstantScheduleOptions
@@ -159,6 +161,12 @@ export { load } from './loader.js';
 /**
  * @template {import('./tensorHandle.js').ResultKind} [As='array']
  * @typedef {import('./mergeAttention.js').AttentionPart<As>} AttentionPart
+ */
+
+/**
+ * @template {import('./tensorHandle.js').ResultKind} [As='array']
+ * @template {boolean} [Gradient=boolean]
+ * @typedef {import('./losses.js').LossResult<As, Gradient>} LossResult
  */
 
 /**

@@ -11,6 +11,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { AskedFor, ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
+/** @import { PositionsOption } from './attentionPositions.js' */
 /** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
@@ -124,9 +125,10 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 
 /** @typedef {SamplingOptions & GenerationLimits} GenerationOptions */
 
-/** @type {Names<LanguageModelCall & IntermediatesOption>} */
+/** @type {Names<LanguageModelCall & PositionsOption & IntermediatesOption>} */
 const kCall = {
   attention: true,
+  positions: true,
   caches: true,
   tokenTypes: true,
   needLogits: true,
@@ -195,7 +197,7 @@ export class LanguageModel extends Layer {
    * @template {boolean} [Pooled=false]
    * @template {Asked} [N=undefined]
    * @param {Integers} ids  (N,) or (B, N)
-   * @param {LanguageModelCall<Logits, Hidden, Pooled> & IntermediatesOption<N>} [options]
+   * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption & IntermediatesOption<N>} [options]
    * @returns {LanguageModelResult<As, Logits, Hidden, Pooled, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`;
    *   `unsupported` for what the model has no layer for; caches are then as they were
@@ -215,7 +217,7 @@ export class LanguageModel extends Layer {
    * @template {boolean} [Pooled=false]
    * @template {Asked} [N=undefined]
    * @param {TensorLike} x  (N, E) or (B, N, E)
-   * @param {LanguageModelCall<Logits, Hidden, Pooled> & IntermediatesOption<N>} [options]
+   * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption & IntermediatesOption<N>} [options]
    * @returns {LanguageModelResult<As, Logits, Hidden, Pooled, N>}
    * @throws {AttnError} as `forward`
    */
@@ -230,7 +232,7 @@ export class LanguageModel extends Layer {
 
   /**
    * @param {readonly number[]} tokens  their shape
-   * @param {LanguageModelCall & IntermediatesOption} options
+   * @param {LanguageModelCall & PositionsOption & IntermediatesOption} options
    * @param {(call: Call) => void} write
    * @returns {any}
    */
@@ -265,6 +267,7 @@ export class LanguageModel extends Layer {
       call.object('caches', caches);
       const shape = [...batch, length, dModel];
       writeLayerAttention(call, attention, shape, layers[0], past + length);
+      call.positions(options.positions);
       call.intermediates(options.intermediates);
       call.run('forwardLanguageModel');
       return {

@@ -1,12 +1,16 @@
-// How far predictions are from what they should be, as one number that can be differentiated.
+// How far predictions are from what they should be, as one number: on a tape it can be differentiated, and
+// without one it comes with its gradient where that is wanted.
 
-import { choice, real, writeOptions } from './options.js';
-import { recordOn } from './recording.js';
-import { Variable } from './tape.js';
-import { checkIntegers } from './tensor.js';
+import { choice, checkOptions, real, wanted, writeOptions, writeValues } from './options.js';
+import { isVariable, recordOn } from './recording.js';
+import { checkIntegers, checkShapeIs } from './tensor.js';
 
+/** @import { AskedFor } from './attentionOptions.js' */
+/** @import { Call } from './call.js' */
 /** @import { OptionTable } from './options.js' */
-/** @import { Integers, TensorLike } from './tensor.js' */
+/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { Integers } from './tensor.js' */
+/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
  * @typedef {object} CrossEntropyOptions
@@ -21,6 +25,29 @@ import { checkIntegers } from './tensor.js';
  * @property {'mean' | 'sum'} [reduction]  `'mean'` by default
  */
 
+/**
+ * Of a loss of tensors.
+ * @template {boolean} [Gradient=boolean]
+ * @typedef {object} NeedGradientOption
+ * @property {Gradient} [needGradient]  whether to return the gradient, too, which the same pass computes;
+ *   not by default
+ */
+
+/** @typedef {object} LossNumber @property {number} loss */
+
+/**
+ * @template {ResultKind} [As='array']
+ * @typedef {object} LossGradient
+ * @property {ResultTensor<As>} gradient  of the shape of the first argument, with `needGradient`
+ */
+
+/**
+ * A loss of tensors.
+ * @template {ResultKind} [As='array']
+ * @template {boolean} [Gradient=boolean]
+ * @typedef {LossNumber & AskedFor<LossGradient<As>, { gradient: Gradient }>} LossResult
+ */
+
 /** In the order of the C++ enumeration. */
 const kReduction = { reduction: choice(['mean', 'sum']) };
 /** @type {OptionTable} */
@@ -32,29 +59,62 @@ const kCrossEntropy = {
 const kLeastInt = -(2 ** 31);
 
 /**
- * @param {Variable} logits
+ * @param {Runtime} runtime
+ * @param {any} logits
  * @param {Integers} targets
- * @param {CrossEntropyOptions} options
+ * @param {any} options
  */
-export function crossEntropy(logits, targets, options) {
+export function crossEntropy(runtime, logits, targets, options) {
   const ids = checkIntegers('targets', targets, kLeastInt, 2 ** 31 - 1, 'a whole number');
-  return recordOn('recordCrossEntropy', { logits }, (call) => {
+  if (isVariable(logits)) {
+    return recordOn('recordCrossEntropy', { logits }, (call) => {
+      call.numbers('ints', 'targets', ids);
+      writeOptions(call, options, kCrossEntropy);
+    });
+  }
+  return lossOf(runtime, 'crossEntropy', options, kCrossEntropy, (call) => {
+    const shape = call.floats('logits', logits);
     call.numbers('ints', 'targets', ids);
-    writeOptions(call, options, kCrossEntropy);
+    return shape;
   });
 }
 
 /**
- * @param {Variable} prediction
- * @param {Variable | TensorLike} target
- * @param {MseLossOptions} options
+ * @param {Runtime} runtime
+ * @param {any} prediction
+ * @param {any} target
+ * @param {any} options
  */
-export function mseLoss(prediction, target, options) {
-  const other =
-    prediction instanceof Variable && !(target instanceof Variable)
-      ? prediction.tape.input('target', target, true)
-      : /** @type {Variable} */ (target);
-  return recordOn('recordMseLoss', { prediction, target: other }, (call) =>
-    writeOptions(call, options, kReduction),
-  );
+export function mseLoss(runtime, prediction, target, options) {
+  if (isVariable(prediction) || isVariable(target)) {
+    const other = isVariable(target) ? target : prediction.tape.input('target', target, true);
+    return recordOn('recordMseLoss', { prediction, target: other }, (call) =>
+      writeOptions(call, options, kReduction),
+    );
+  }
+  return lossOf(runtime, 'mseLoss', options, kReduction, (call) => {
+    const shape = call.floats('prediction', prediction);
+    checkShapeIs('target', call.floats('target', target), shape);
+    return shape;
+  });
+}
+
+/**
+ * A loss of tensors.
+ * @param {Runtime} runtime
+ * @param {Operation} operation
+ * @param {any} options
+ * @param {OptionTable} table
+ * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the gradient
+ */
+function lossOf(runtime, operation, options, table, writeInputs) {
+  checkOptions(options, { ...table, needGradient: true });
+  const needGradient = wanted('needGradient', options.needGradient);
+  return runtime.call((call) => {
+    const shape = writeInputs(call);
+    writeValues(call, options, table);
+    const gradient = call.resultIf(needGradient, 'gradient', shape);
+    call.run(operation);
+    return { loss: call.given(0), ...(gradient && { gradient: call.give(gradient) }) };
+  });
 }

@@ -26,7 +26,7 @@ import {
 } from './options.js';
 
 /** @import { AttentionOptions, Window } from './attentionOptions.js' */
-/** @import { AttentionPositions } from './attentionPositions.js' */
+/** @import { AttentionPositions, KeyPositionsOption, PositionsOption } from './attentionPositions.js' */
 /** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption } from './elementType.js' */
@@ -80,7 +80,8 @@ import {
  * @template {Asked} [N=Asked]
  * @template {ElementType} [Output=ElementType]
  * @typedef {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
- *   & CacheOption & OutputTypeOption<Output> & IntermediatesOption<N>} MultiHeadAttentionForwardOptions
+ *   & PositionsOption & KeyPositionsOption & CacheOption & OutputTypeOption<Output>
+ *   & IntermediatesOption<N>} MultiHeadAttentionForwardOptions
  */
 
 /**
@@ -116,10 +117,16 @@ const kOptions = {
   ...kRandom,
 };
 
-/** @type {Names<AttentionOptions & OutputTypeOption & IntermediatesOption>} */
-const kAttendNames = { ...kAttentionNames, outputType: true, intermediates: true };
+const kPositions = { positions: true };
+/** @type {Names<AttentionOptions & PositionsOption & OutputTypeOption & IntermediatesOption>} */
+const kAttendNames = {
+  ...kAttentionNames,
+  ...kPositions,
+  outputType: true,
+  intermediates: true,
+};
 /** @type {Names<MultiHeadAttentionForwardOptions>} */
-const kForwardNames = { cache: true, ...kAttendNames };
+const kForwardNames = { cache: true, ...kAttendNames, keyPositions: true };
 
 /**
  * Multi-head attention (Vaswani et al. 2017; torch.nn.MultiheadAttention; D2L 11.5):
@@ -199,6 +206,8 @@ export class MultiHeadAttention extends Layer {
       const output = call.resultOfType(options.outputType, shape);
       if (cache) call.object('cache', cache);
       const stages = writeLayerAttention(call, options, shape, this.sizes, past + k.length);
+      call.positions(options.positions);
+      call.positions(options.keyPositions, 'keyPositions');
       call.intermediates(options.intermediates);
       call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
       return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
@@ -222,9 +231,12 @@ export class MultiHeadAttention extends Layer {
    * @param {ElementsLike | TensorHandle} key  (B, Nk, keyDim) or (Nk, keyDim), of any element type
    * @param {ElementsLike | TensorHandle} value  (B, Nk, valueDim) or (Nk, valueDim)
    * @param {KeyValueCache<any>} cache
-   * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`; the cache is then as it was
+   * @param {PositionsOption} [options]
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the cache is
+   *   then as it was
    */
-  append(key, value, cache) {
+  append(key, value, cache, options = {}) {
+    checkOptions(options, kPositions);
     lengthOf(cache);
     this.ask('appendKeys', (call) => {
       const k = sizesOf(call.elements('key', key, kRowRanks));
@@ -233,6 +245,7 @@ export class MultiHeadAttention extends Layer {
       checkEqual('value', 'batch', v.batch, 'the batch of key', k.batch);
       checkEqual('key', 'length', k.length, 'the length of value', v.length);
       call.object('cache', cache);
+      call.positions(options.positions);
     });
   }
 
@@ -247,8 +260,8 @@ export class MultiHeadAttention extends Layer {
    * @template {ElementType} [Output='float32']
    * @param {ElementsLike | TensorHandle} query  (B, Nq, E) or (Nq, E), of any element type
    * @param {KeyValueCache<any>} cache
-   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & OutputTypeOption<Output>
-   *   & IntermediatesOption<N>} [options]
+   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & PositionsOption
+   *   & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
    * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
@@ -261,6 +274,7 @@ export class MultiHeadAttention extends Layer {
       call.object('cache', cache);
       const output = call.resultOfType(options.outputType, shape);
       const stages = writeLayerAttention(call, options, shape, this.sizes, numKeys);
+      call.positions(options.positions);
       call.intermediates(options.intermediates);
       call.run('attend');
       return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };

@@ -2,7 +2,7 @@
 // recorded on its tape.
 
 import { AdditiveAttention } from './additiveAttention.js';
-import { kAttention } from './attentionOfVariables.js';
+import { kAttention, writeTerms } from './attentionOfVariables.js';
 import { kScoreNames, sizesOf, writeLengths } from './attentionOptions.js';
 import { kChoiceOfKeys } from './attentionPooling.js';
 import { BahdanauDecoder } from './bahdanauDecoder.js';
@@ -28,7 +28,7 @@ import { layersOf } from './transformer.js';
 import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js';
 import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js';
 
-/** @import { ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
+/** @import { KeyPositionsOption, PositionsOption } from './attentionPositions.js' */
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { OutputTypeOption } from './elementType.js' */
@@ -37,7 +37,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { Tape, Variable } from './tape.js' */
 /** @import { Integers, NumbersLike } from './tensor.js' */
-/** @import { VariableAttentionOptions } from './attentionOfVariables.js' */
+/** @import { AttentionOfVariablesOptions } from './attentionOfVariables.js' */
 /** @import { ChoiceOfKeys } from './poolingOfVariables.js' */
 /** @import { TransformerOptions } from './transformer.js' */
 
@@ -84,22 +84,36 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  */
 
 /**
- * @typedef {object} VariableEncoderOptions
- * @property {ScoreOptions & ExclusionOptions} [attention]
- * @property {Dropout} [dropout]  as that of the call of tensors
+ * Of attention in a layer of a Transformer, for each layer of a stack: a T5 table that is a variable, for
+ * example, is one that all layers share.
+ * @typedef {Omit<AttentionOfVariablesOptions, 'dropout'>} VariableLayerAttentionOptions
  */
+
+/** @typedef {AttentionOfVariablesOptions & PositionsOption & KeyPositionsOption} VariableMultiHeadAttentionOptions */
 
 /**
- * @typedef {object} VariableDecoderOptions
- * @property {ScoreOptions & ExclusionOptions} [selfAttention]
- * @property {ScoreOptions & ExclusionOptions} [crossAttention]
+ * @typedef {object} VariableEncoderCall
+ * @property {VariableLayerAttentionOptions} [attention]
  * @property {Dropout} [dropout]  as that of the call of tensors
  */
 
+/** @typedef {VariableEncoderCall & PositionsOption} VariableEncoderOptions */
+
+/**
+ * @typedef {object} VariableDecoderCall
+ * @property {VariableLayerAttentionOptions} [selfAttention]
+ * @property {VariableLayerAttentionOptions} [crossAttention]
+ * @property {Dropout} [dropout]  as that of the call of tensors
+ */
+
+/** @typedef {VariableDecoderCall & PositionsOption} VariableDecoderOptions */
+
 /** @type {Names<VariableEncoderOptions>} */
-const kEncoder = { attention: true, dropout: true };
+const kEncoder = { attention: true, positions: true, dropout: true };
 /** @type {Names<VariableDecoderOptions>} */
-const kDecoder = { selfAttention: true, crossAttention: true, dropout: true };
+const kDecoder = { selfAttention: true, crossAttention: true, positions: true, dropout: true };
+/** @type {Names<VariableMultiHeadAttentionOptions>} */
+const kMultiHead = { ...kAttention, positions: true, keyPositions: true };
 /** @type {Names<StartAndDropout>} */
 export const kStartAndDropout = { start: true, dropout: true };
 
@@ -234,12 +248,15 @@ function recordRotation(tape, rotary, x, options = {}) {
 
 /** @type {RecordLayer} */
 function recordMultiHeadAttention(tape, layer, query, key = query, value = key, options = {}) {
-  checkOptions(options, kAttention);
+  checkOptions(options, kMultiHead);
   const write = (/** @type {Call} */ call) => {
     const shape = tape.write(call, 'query', query, kRowRanks);
     const keys = tape.write(call, 'key', key, kRowRanks);
     tape.write(call, 'value', value, kRowRanks);
-    writeAttention(call, options, layer, shape, keys);
+    const writeOwnTerms = writeAttention(tape, call, options, layer, shape, keys);
+    call.positions(options.positions);
+    call.positions(options.keyPositions, 'keyPositions');
+    writeOwnTerms();
   };
   return tape.record('recordMultiHeadAttention', write, layer);
 }
@@ -256,8 +273,10 @@ const recordEncoder =
     checkOptions(attention, kScoreNames, 'attention');
     const write = (/** @type {Call} */ call) => {
       const shape = tape.write(call, 'x', x, kRowRanks);
-      writeAttention(call, attention, layer, shape, shape);
+      const writeOwnTerms = writeAttention(tape, call, attention, layer, shape, shape);
+      call.positions(options.positions);
       call.dropout(dropout);
+      writeOwnTerms();
     };
     return tape.record(operation, write, layer);
   };
@@ -276,22 +295,28 @@ const recordDecoder =
     const write = (/** @type {Call} */ call) => {
       const shape = tape.write(call, 'x', x, kRowRanks);
       const other = tape.write(call, 'memory', memory, kRowRanks);
-      writeAttention(call, selfAttention, layer, shape, shape);
-      writeAttention(call, crossAttention, layer, shape, other);
+      const writeSelfTerms = writeAttention(tape, call, selfAttention, layer, shape, shape);
+      const writeCrossTerms = writeAttention(tape, call, crossAttention, layer, shape, other);
+      call.positions(options.positions);
       call.dropout(dropout);
+      writeSelfTerms();
+      writeCrossTerms();
     };
     return tape.record(operation, write, layer);
   };
 
 /**
+ * @param {Tape} tape
  * @param {Call} call
- * @param {VariableAttentionOptions} options
+ * @param {AttentionOfVariablesOptions} options
  * @param {any} layer  that attends
  * @param {readonly number[]} queries  their shape
  * @param {readonly number[]} keys
  */
-function writeAttention(call, options, layer, queries, keys) {
-  writeLayerAttention(call, options, queries, layer.sizes, keys[keys.length - 2]);
+function writeAttention(tape, call, options, layer, queries, keys) {
+  return writeTerms(tape, call, options, (values) =>
+    writeLayerAttention(call, values, queries, layer.sizes, keys[keys.length - 2]),
+  );
 }
 
 export const RecordedLinear = recorded(Linear, recordRows('recordLinear'));

@@ -409,7 +409,7 @@ function writeScaling(call, path, scaling) {
  */
 export function writePositions(call, { start = 0, positions, sequenceLength, inverse = false }) {
   call.real('start', start);
-  call.numbers('doubles', 'positions', positions);
+  call.positions(positions);
   call.optionalReal('sequenceLength', sequenceLength);
   call.flag('inverse', inverse);
 }

@@ -57,7 +57,8 @@ import { Memory, moduleDisposed } from './memory.js';
  *   'findIntermediate' | 'backward' | 'gradient' | 'parameterGradient' | 'recordAdd' |
  *   'recordMultiply' | 'recordScale' | 'recordLinearFunction' | 'recordReshape' | 'recordSlice' |
  *   'recordSelect' | 'recordActivation' | 'recordDropout' | 'recordAttention' |
- *   'recordPositionalEncoding' | 'recordCrossEntropy' | 'recordMseLoss' | 'recordLinear' |
+ *   'recordPositionalEncoding' | 'recordCrossEntropy' | 'recordMseLoss' | 'crossEntropy' | 'mseLoss' |
+ *   'recordLinear' |
  *   'recordEmbedding' | 'recordLearnedPositionalEncoding' | 'recordLayerNorm' |
  *   'recordLayerNormOfSum' | 'recordAddNorm' | 'recordFeedForward' | 'recordMultiHeadAttention' |
  *   'recordAttentionPooling' | 'recordMaskedSoftmax' | 'recordMergeAttention' | 'recordRotaryEmbedding' |

@@ -86,7 +86,7 @@ function sinusoidalEncodingAt(runtime, options) {
   return runtime.map(
     'sinusoidalEncodingAt',
     (call) => {
-      call.numbers('doubles', 'positions', positions);
+      call.positions(positions);
       return [positions.data.length, dModel];
     },
     (call) => writeSinusoids(call, options),

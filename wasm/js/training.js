@@ -40,7 +40,7 @@ import {
 
 /** @import { Activation } from './activation.js' */
 /** @import { AdditiveAttention, AdditiveAttentionOptions } from './additiveAttention.js' */
-/** @import { AttentionOfVariables, AttentionOfVariablesOptions, ShownAttentionOptions, VariableAttentionOptions } from './attentionOfVariables.js' */
+/** @import { AttentionOfVariables, AttentionOfVariablesOptions, ShownAttentionOptions } from './attentionOfVariables.js' */
 /** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
 /** @import { BahdanauDecoder, BahdanauDecoderOptions } from './bahdanauDecoder.js' */
 /** @import { Call } from './call.js' */
@@ -54,7 +54,7 @@ import {
 /** @import { ConstantScheduleOptions, CosineScheduleOptions, InverseSqrtScheduleOptions } from './learningRates.js' */
 /** @import { LearnedPositionalEncoding, LearnedPositionalEncodingOptions } from './learnedPositionalEncoding.js' */
 /** @import { Linear, LinearOptions } from './linear.js' */
-/** @import { CrossEntropyOptions, MseLossOptions } from './losses.js' */
+/** @import { CrossEntropyOptions, LossResult, MseLossOptions, NeedGradientOption } from './losses.js' */
 /** @import { MaskedSoftmaxOptions } from './maskedSoftmax.js' */
 /** @import { AttentionPart } from './mergeAttention.js' */
 /** @import { MultiHeadAttention, MultiHeadAttentionOptions } from './multiHeadAttention.js' */
@@ -62,7 +62,7 @@ import {
 /** @import { Names } from './options.js' */
 /** @import { VariablePoolingOptions } from './poolingOfVariables.js' */
 /** @import { PositionalEncodingOptions, StartAndDropout } from './positionalEncoding.js' */
-/** @import { Records, RecordsBahdanau, RecordsPooling, RecordsRecurrence, RecordsTokens, VariableDecoderOptions, VariableEncoderOptions } from './recordedLayers.js' */
+/** @import { Records, RecordsBahdanau, RecordsPooling, RecordsRecurrence, RecordsTokens, VariableDecoderOptions, VariableEncoderOptions, VariableMultiHeadAttentionOptions } from './recordedLayers.js' */
 /** @import { GRU, GRUOptions, RNN, RNNOptions } from './recurrent.js' */
 /** @import { RMSNorm, RMSNormOptions } from './rmsNorm.js' */
 /** @import { RotaryEmbedding, RotaryEmbeddingOptions, RotaryPositions, HeadsOption } from './rotaryEmbedding.js' */
@@ -224,7 +224,8 @@ export class TrainingAttn extends Attn {
   /**
    * @readonly
    * @type {new (options: MultiHeadAttentionOptions) => MultiHeadAttention<As> & Records<[
-   *   query: Variable, key?: Variable, value?: Variable, options?: VariableAttentionOptions]>}
+   *   query: Variable, key?: Variable, value?: Variable,
+   *   options?: VariableMultiHeadAttentionOptions]>}
    */
   MultiHeadAttention = made(this, RecordedAttention);
   /**
@@ -254,7 +255,8 @@ export class TrainingAttn extends Attn {
 
   /**
    * The cross entropy of logits with the classes that they should have predicted, as
-   * torch.nn.functional.cross_entropy.
+   * torch.nn.functional.cross_entropy. Of tensors, nothing is recorded.
+   * @overload
    * @param {Variable} logits  (N, C) or (B, N, C)
    * @param {Integers} targets  (N) or (B, N), or (B·N)
    * @param {CrossEntropyOptions} [options]
@@ -262,20 +264,49 @@ export class TrainingAttn extends Attn {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, also for a target outside the classes and a
    *   mean over no targets; `out_of_memory`, `disposed`
    */
+  /**
+   * @template {boolean} [Gradient=false]
+   * @overload
+   * @param {TensorLike} logits  (N, C) or (B, N, C)
+   * @param {Integers} targets  (N) or (B, N), or (B·N)
+   * @param {CrossEntropyOptions & NeedGradientOption<Gradient>} [options]
+   * @returns {LossResult<As, Gradient>} `gradient` is that with respect to the logits
+   */
+  /**
+   * @param {any} logits
+   * @param {Integers} targets
+   * @param {any} [options]
+   * @returns {any}
+   */
   crossEntropy(logits, targets, options = {}) {
-    return crossEntropy(logits, targets, options);
+    return crossEntropy(runtimeOfAttn(this), logits, targets, options);
   }
 
   /**
-   * The mean squared error, as torch.nn.functional.mse_loss.
+   * The mean squared error, as torch.nn.functional.mse_loss. Of tensors, nothing is recorded.
+   * @overload
    * @param {Variable} prediction
    * @param {Variable | TensorLike} target  of the same shape
    * @param {MseLossOptions} [options]
    * @returns {Variable} of one number
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
+  /**
+   * @template {boolean} [Gradient=false]
+   * @overload
+   * @param {TensorLike} prediction
+   * @param {TensorLike} target  of the same shape
+   * @param {MseLossOptions & NeedGradientOption<Gradient>} [options]
+   * @returns {LossResult<As, Gradient>} `gradient` is that with respect to the prediction
+   */
+  /**
+   * @param {any} prediction
+   * @param {any} target
+   * @param {any} [options]
+   * @returns {any}
+   */
   mseLoss(prediction, target, options = {}) {
-    return mseLoss(prediction, target, options);
+    return mseLoss(runtimeOfAttn(this), prediction, target, options);
   }
 
   /**

@@ -8,6 +8,7 @@ import { checkEqual } from './tensor.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
 /** @import { AskedFor, AttentionOptions, AttentionStages, ExclusionOptions, LayerAttentionOptions, ScoreOptions, StageResults } from './attentionOptions.js' */
+/** @import { PositionsOption } from './attentionPositions.js' */
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
@@ -98,15 +99,16 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @typedef {{ stages?: StageResults, weights: Result[] }} Attended
  */
 
-/** @type {Names<DecoderLayerCall & OutputTypeOption & IntermediatesOption>} */
+/** @type {Names<DecoderLayerCall & PositionsOption & OutputTypeOption & IntermediatesOption>} */
 const kLayerCall = {
+  positions: true,
   selfAttention: true,
   crossAttention: true,
   dropout: true,
   outputType: true,
   intermediates: true,
 };
-/** @type {Names<DecoderCall & OutputTypeOption & IntermediatesOption>} */
+/** @type {Names<DecoderCall & PositionsOption & OutputTypeOption & IntermediatesOption>} */
 const kCall = { ...kLayerCall, needWeights: true };
 
 /**
@@ -135,7 +137,7 @@ class Decoder extends Layer {
    * @template R
    * @param {ElementsLike | TensorHandle} x
    * @param {ElementsLike | TensorHandle | DecodingState} memory
-   * @param {DecoderLayerCall & OutputTypeOption & IntermediatesOption} options
+   * @param {DecoderLayerCall & PositionsOption & OutputTypeOption & IntermediatesOption} options
    * @param {Names} names  of what attention may be given
    * @param {boolean | undefined} needWeights  of a stack's layers
    * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
@@ -169,6 +171,7 @@ class Decoder extends Layer {
         writeLayerAttention(call, attention, shape, this.sizes, keys);
       const selfStages = write(selfAttention, past + length);
       const crossStages = write(crossAttention, numKeys);
+      call.positions(options.positions);
       call.dropout(dropout);
       const weightsOf = (/** @type {number} */ keys) =>
         needWeights === undefined
@@ -234,8 +237,8 @@ export class TransformerDecoderLayer extends Decoder {
    * @param {ElementsLike | TensorHandle | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
    * @param {DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
-   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & OutputTypeOption<Output>
-   *   & IntermediatesOption<N>} [options]
+   *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & PositionsOption
+   *   & OutputTypeOption<Output> & IntermediatesOption<N>} [options]  `positions` are for self-attention
    * @returns {DecoderLayerResult<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
    *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp, Output>
    *   & ShownIntermediates<As, N>}
@@ -295,7 +298,9 @@ export class TransformerDecoder extends Decoder {
    * @param {ElementsLike | TensorHandle} x  (B, N, E) or (N, E); it and `memory` of any element type
    * @param {ElementsLike | TensorHandle | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
-   * @param {DecoderCall<Weights> & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
+   * @param {DecoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
+   *   & IntermediatesOption<N>} [options]  `positions` are for the self-attention of each layer that has
+   *   rotary ones
    * @returns {DecoderResult<As, Weights, Output> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`

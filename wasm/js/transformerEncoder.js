@@ -7,6 +7,7 @@ import { checkOptions, wanted } from './options.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
 /** @import { AskedFor, ExclusionOptions, LayerAttentionOptions, ScoreOptions } from './attentionOptions.js' */
+/** @import { PositionsOption } from './attentionPositions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { CapacityOption, KeyValueCache } from './keyValueCache.js' */
@@ -60,23 +61,17 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @typedef {EncoderOutput<As, Output> & AskedFor<EncoderStages<As>, { weights: Weights }>} EncoderResult
  */
 
-/** @type {Names<EncoderLayerCall & OutputTypeOption & IntermediatesOption>} */
-const kLayerCall = {
+const kBoth = {
   attention: true,
+  positions: true,
   dropout: true,
-  cache: true,
   outputType: true,
   intermediates: true,
 };
-/** @type {Names<EncoderCall & OutputTypeOption & IntermediatesOption>} */
-const kCall = {
-  attention: true,
-  dropout: true,
-  needWeights: true,
-  caches: true,
-  outputType: true,
-  intermediates: true,
-};
+/** @type {Names<EncoderLayerCall & PositionsOption & OutputTypeOption & IntermediatesOption>} */
+const kLayerCall = { ...kBoth, cache: true };
+/** @type {Names<EncoderCall & PositionsOption & OutputTypeOption & IntermediatesOption>} */
+const kCall = { ...kBoth, needWeights: true, caches: true };
 
 /**
  * A layer of a Transformer's encoder (Vaswani et al. 2017; torch.nn.TransformerEncoderLayer):
@@ -118,8 +113,8 @@ export class TransformerEncoderLayer extends Layer {
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
    * @param {ElementsLike | TensorHandle} x  (B, N, E) or (N, E), of any element type
-   * @param {EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp> & OutputTypeOption<Output>
-   *   & IntermediatesOption<N>} [options]
+   * @param {EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp> & PositionsOption
+   *   & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
    * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>} `output` of
    *   the shape of `x`, and the stages of attention asked for
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
@@ -137,6 +132,7 @@ export class TransformerEncoderLayer extends Layer {
       call.object('cache', cache);
       const numKeys = past + shape[shape.length - 2];
       const stages = writeLayerAttention(call, attention, shape, this.sizes, numKeys);
+      call.positions(options.positions);
       call.dropout(dropout);
       call.intermediates(options.intermediates);
       call.run('forwardTransformerEncoderLayer');
@@ -189,7 +185,8 @@ export class TransformerEncoder extends Layer {
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
    * @param {ElementsLike | TensorHandle} x  (B, N, E) or (N, E), of any element type
-   * @param {EncoderCall<Weights> & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
+   * @param {EncoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
+   *   & IntermediatesOption<N>} [options]  `positions` are for each layer that has rotary ones
    * @returns {EncoderResult<As, Weights, Output> & ShownIntermediates<As, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
@@ -207,6 +204,7 @@ export class TransformerEncoder extends Layer {
       call.object('caches', caches);
       const numKeys = past + shape[shape.length - 2];
       writeLayerAttention(call, attention, shape, this.sizes, numKeys);
+      call.positions(options.positions);
       call.dropout(dropout);
       const weights = writeLayerWeights(call, needWeights, this.sizes, shape, numKeys);
       call.intermediates(options.intermediates);

@@ -130,6 +130,7 @@ class Arguments {
   ConstAnyTensor elements();
   AnyTensor result_of_type();
   ConstLengths lengths() { return tensor<const std::int32_t>(); }
+  TensorView<const double> positions();
   ConstMask mask() { return tensor<const std::uint8_t>(); }
 
   template <class T>

@@ -25,6 +25,8 @@ std::optional<Window> optional_window(Arguments& arguments) {
   return window;
 }
 
+TensorView<const double> Arguments::positions() { return tensor<const double>(); }
+
 AttentionOptions attention_options(Arguments& arguments) {
   AttentionOptions options;
   options.scale = arguments.optional_real();

@@ -89,9 +89,10 @@ void run_multi_head_attention(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstAnyTensor query = a.elements(), key = a.elements(), value = a.elements();
   const AnyTensor output = a.result_of_type();
-  MultiHeadAttentionCall call;
-  call.attention = attention_options(a);
-  call.intermediates = a.intermediates();
+  const MultiHeadAttentionCall call{.attention = attention_options(a),
+                                    .positions = a.positions(),
+                                    .key_positions = a.positions(),
+                                    .intermediates = a.intermediates()};
   attention.forward(query, key, value, output, call, context());
   a.give_intermediates();
 }

@@ -240,6 +240,7 @@ void run_model(Arguments& a) {
   call.pooled = a.result();
   if (auto* caches = optional_state<Caches>(a, "caches")) call.caches = *caches;
   call.attention = attention_options(a);
+  call.positions = a.positions();
   call.intermediates = a.intermediates();
   if (ids.is_none()) {
     model.forward(x, logits, call, context());

@@ -66,6 +66,18 @@ class Recorder {
     return parts;
   }
 
+  /// As wasm/js/attentionOfVariables.js writes them.
+  AttentionVariables terms() const {
+    AttentionVariables terms;
+    terms.bias = variable();
+    terms.alibi_slopes = variable();
+    terms.t5_table = variable();
+    terms.relative_keys = variable();
+    terms.relative_values = variable();
+    terms.sinks = variable();
+    return terms;
+  }
+
   /// Gives place, address, rank and sizes.
   void give(const Variable& variable) const {
     recorded_.variables.push_back(variable);
@@ -220,13 +232,7 @@ void run_attention(Arguments& a) {
   const Recorder record(a);
   const Variable query = record.variable(), key = record.variable(), value = record.variable();
   const AttentionOptions options = attention_options(a);
-  AttentionVariables terms;
-  terms.bias = record.variable();
-  terms.alibi_slopes = record.variable();
-  terms.t5_table = record.variable();
-  terms.relative_keys = record.variable();
-  terms.relative_values = record.variable();
-  terms.sinks = record.variable();
+  const AttentionVariables terms = record.terms();
   Variable scores, weights, log_sum_exp;
   AttentionShown shown;
   if (a.flag()) shown.scores = &scores;
@@ -280,21 +286,46 @@ void run_positional_encoding(Arguments& a) {
   record.give(PositionalEncoding(options).forward(x, start, a.dropout()));
 }
 
-void run_cross_entropy(Arguments& a) {
-  const Recorder record(a);
-  const Variable logits = record.variable();
-  const IdView targets = a.lengths();
+CrossEntropyOptions cross_entropy_options(Arguments& a) {
   CrossEntropyOptions options;
   options.ignore_index = a.integer();
   options.label_smoothing = a.real();
   options.reduction = a.choice<LossReduction>();
-  record.give(cross_entropy(logits, targets, options));
+  return options;
+}
+
+void run_cross_entropy(Arguments& a) {
+  const Recorder record(a);
+  const Variable logits = record.variable();
+  const IdView targets = a.lengths();
+  record.give(cross_entropy(logits, targets, cross_entropy_options(a)));
+}
+
+/// Without a tape: gives the loss.
+void plain_cross_entropy(Arguments& a) {
+  const ConstTensor logits = a.floats();
+  const IdView targets = a.lengths();
+  const CrossEntropyOptions options = cross_entropy_options(a);
+  const Tensor gradient = a.result();
+  a.give(gradient.is_none()
+             ? cross_entropy(logits, targets, options, context())
+             : cross_entropy_with_gradient(logits, targets, gradient, options, context()));
 }
 
 void run_mse_loss(Arguments& a) {
   const Recorder record(a);
   const Variable prediction = record.variable(), target = record.variable();
   record.give(mse_loss(prediction, target, a.choice<LossReduction>()));
+}
+
+/// Without a tape: gives the loss.
+void plain_mse_loss(Arguments& a) {
+  const ConstTensor prediction = a.floats(), target = a.floats();
+  const auto reduction = a.choice<LossReduction>();
+  const Tensor gradient = a.result();
+  a.give(gradient.is_none()
+             ? mse_loss(prediction, target, reduction, context())
+             : mse_loss_with_gradient(prediction, target, gradient, reduction, context()));
 }
 
 // Layers
@@ -371,7 +402,10 @@ void run_multi_head_attention(Arguments& a) {
   const Recorder record(a);
   const auto& attention = a.layer<MultiHeadAttention>();
   const Variable query = record.variable(), key = record.variable(), value = record.variable();
-  record.give(attention.forward(query, key, value, attention_options(a)));
+  const MultiHeadAttentionCall call{.attention = attention_options(a),
+                                    .positions = a.positions(),
+                                    .key_positions = a.positions()};
+  record.give(attention.forward(query, key, value, call, record.terms()));
 }
 
 void run_additive_attention(Arguments& a) {
@@ -395,10 +429,9 @@ void run_encoder(Arguments& a) {
   const Recorder record(a);
   const auto& encoder = a.layer<L>();
   const Variable x = record.variable();
-  Call call;
-  call.attention = attention_options(a);
-  call.dropout = a.dropout();
-  record.give(encoder.forward(x, call));
+  const Call call{
+      .attention = attention_options(a), .positions = a.positions(), .dropout = a.dropout()};
+  record.give(encoder.forward(x, call, record.terms()));
 }
 
 template <class L, class Call>
@@ -406,11 +439,12 @@ void run_decoder(Arguments& a) {
   const Recorder record(a);
   const auto& decoder = a.layer<L>();
   const Variable x = record.variable(), memory = record.variable();
-  Call call;
-  call.self_attention = attention_options(a);
-  call.cross_attention = attention_options(a);
-  call.dropout = a.dropout();
-  record.give(decoder.forward(x, memory, call));
+  const Call call{.self_attention = attention_options(a),
+                  .cross_attention = attention_options(a),
+                  .positions = a.positions(),
+                  .dropout = a.dropout()};
+  const AttentionVariables self_terms = record.terms(), cross_terms = record.terms();
+  record.give(decoder.forward(x, memory, call, self_terms, cross_terms));
 }
 
 // Optimisers
@@ -551,6 +585,8 @@ EMSCRIPTEN_BINDINGS(training) {
   operation("recordPositionalEncoding", &run_positional_encoding);
   operation("recordCrossEntropy", &run_cross_entropy);
   operation("recordMseLoss", &run_mse_loss);
+  operation("crossEntropy", &plain_cross_entropy);
+  operation("mseLoss", &plain_mse_loss);
 
   operation("recordLinear", &run<Linear>);
   operation("recordEmbedding", &run_embedding);

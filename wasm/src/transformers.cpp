@@ -76,10 +76,12 @@ void run_with_cache(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstAnyTensor query = a.elements(), key = a.elements(), value = a.elements();
   const AnyTensor output = a.result_of_type();
-  MultiHeadAttentionCall call;
-  call.cache = &state_of<KeyValueCache>(a, "cache");
-  call.attention = attention_options(a);
-  call.intermediates = a.intermediates();
+  auto& cache = state_of<KeyValueCache>(a, "cache");
+  const MultiHeadAttentionCall call{.attention = attention_options(a),
+                                    .positions = a.positions(),
+                                    .key_positions = a.positions(),
+                                    .cache = &cache,
+                                    .intermediates = a.intermediates()};
   attention.forward(query, key, value, output, call, context());
   a.give_intermediates();
 }
@@ -87,7 +89,8 @@ void run_with_cache(Arguments& a) {
 void append_keys(Arguments& a) {
   const auto& attention = a.layer<MultiHeadAttention>();
   const ConstAnyTensor key = a.elements(), value = a.elements();
-  attention.append(key, value, state_of<KeyValueCache>(a, "cache"), context());
+  auto& cache = state_of<KeyValueCache>(a, "cache");
+  attention.append(key, value, cache, context(), a.positions());
 }
 
 void attend(Arguments& a) {
@@ -96,7 +99,8 @@ void attend(Arguments& a) {
   const auto& cache = state_of<KeyValueCache>(a, "cache");
   const AnyTensor output = a.result_of_type();
   const AttentionOptions options = attention_options(a);
-  attention.attend(query, cache, output, options, context(), a.intermediates());
+  const TensorView<const double> positions = a.positions();
+  attention.attend(query, cache, output, options, context(), a.intermediates(), positions);
   a.give_intermediates();
 }
 
@@ -168,11 +172,12 @@ void run_encoder_layer(Arguments& a) {
   const auto& layer = a.layer<TransformerEncoderLayer>();
   const ConstAnyTensor x = a.elements();
   const AnyTensor output = a.result_of_type();
-  TransformerEncoderLayerCall call;
-  call.cache = optional_state<KeyValueCache>(a, "cache");
-  call.attention = attention_options(a);
-  call.dropout = a.dropout();
-  call.intermediates = a.intermediates();
+  auto* const cache = optional_state<KeyValueCache>(a, "cache");
+  const TransformerEncoderLayerCall call{.attention = attention_options(a),
+                                         .positions = a.positions(),
+                                         .dropout = a.dropout(),
+                                         .cache = cache,
+                                         .intermediates = a.intermediates()};
   layer.forward(x, output, call, context());
   a.give_intermediates();
 }
@@ -181,10 +186,10 @@ void run_encoder(Arguments& a) {
   const auto& encoder = a.layer<TransformerEncoder>();
   const ConstAnyTensor x = a.elements();
   const AnyTensor output = a.result_of_type();
-  TransformerEncoderCall call;
-  if (auto* caches = optional_state<Caches>(a, "caches")) call.caches = *caches;
-  call.attention = attention_options(a);
-  call.dropout = a.dropout();
+  auto* const caches = optional_state<Caches>(a, "caches");
+  TransformerEncoderCall call{
+      .attention = attention_options(a), .positions = a.positions(), .dropout = a.dropout()};
+  if (caches) call.caches = *caches;
   const std::vector<Tensor> weights = weights_of_layers(a);
   call.weights = weights;
   call.intermediates = a.intermediates();
@@ -210,12 +215,13 @@ void run_decoder(Arguments& a) {
   const auto& decoder = a.layer<L>();
   const ConstAnyTensor x = a.elements();
   const AnyTensor output = a.result_of_type();
-  Call call;
-  call.state = optional_state<typename L::State>(a, "memory");
-  const ConstAnyTensor memory = call.state ? ConstAnyTensor(ConstTensor()) : a.elements();
-  call.self_attention = attention_options(a);
-  call.cross_attention = attention_options(a);
-  call.dropout = a.dropout();
+  auto* const state = optional_state<typename L::State>(a, "memory");
+  const ConstAnyTensor memory = state ? ConstAnyTensor(ConstTensor()) : a.elements();
+  Call call{.self_attention = attention_options(a),
+            .cross_attention = attention_options(a),
+            .positions = a.positions(),
+            .dropout = a.dropout()};
+  call.state = state;
   std::vector<Tensor> self_weights, cross_weights;
   if constexpr (std::same_as<L, TransformerDecoder>) {
     self_weights = weights_of_layers(a);

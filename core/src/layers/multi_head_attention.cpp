@@ -58,6 +58,10 @@ class ShownStages {
 
 }  // namespace
 
+void fail_positions(const char* name, const char* needs) {
+  validation::fail_value(name, "some", {needs});
+}
+
 void rotate_heads(const RotaryEmbedding& rotary, const Tensor& heads, const RowPlaces& where,
                   bool inverse, Context& context) {
   const auto rotate = [&](const Tensor& rows, std::int64_t keys) {
@@ -272,7 +276,7 @@ void MultiHeadAttention::Impl::check_positions(const char* name,
                                                const TensorView<const double>& positions,
                                                const ConstAnyTensor& x) const {
   if (positions.is_none()) return;
-  if (!rotary) validation::fail_value(name, "some", {"none: the layer has no rotary positions"});
+  if (!rotary) fail_positions(name, "none: the layer has no rotary positions");
   check_rotary_positions(name, positions, std::ssize(rotary->options().sections), batch_of(x),
                          x.size(-2));
 }

@@ -21,6 +21,9 @@ struct RowPlaces {
   std::int64_t num_keys = 0;                ///< the same without them, and dynamic NTK's length
 };
 
+/// Throws kInvalidArgument for positions that nothing is rotated to.
+[[noreturn]] void fail_positions(const char* name, const char* needs);
+
 /// Rotates heads (B, ·, N, D) in place, or back.
 void rotate_heads(const RotaryEmbedding& rotary, const Tensor& heads, const RowPlaces& where,
                   bool inverse, Context& context);

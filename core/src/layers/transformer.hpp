@@ -26,6 +26,7 @@
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
 #include "elementwise.hpp"
+#include "layers/multi_head_attention_impl.hpp"
 #include "layers/showing.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
@@ -73,7 +74,7 @@ void check_positions(const TensorView<const double>& positions, const std::vecto
   for (const Layer& layer : layers) {
     if (layer.options().positions.rotary) return;
   }
-  validation::fail_value("positions", "some", {"none: no layer has rotary positions"});
+  fail_positions("positions", "none: no layer has rotary positions");
 }
 
 /// The positions of a stack's call, for one of its layers.

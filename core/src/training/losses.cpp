@@ -66,7 +66,7 @@ Targets read_targets(const ConstTensor& logits, const IdView& ids,
       const std::span<const std::int64_t> indices = std::span(at).last(logits.rank() - 1);
       validation::fail(ErrorCode::kInvalidArgument, "targets", {id, " at ", indices},
                        {"an index below the ", classes, " classes of ", validation::Name("logits"),
-                        ", or ignore_index, ", options.ignore_index});
+                        ", or ", validation::Name("ignore_index"), ", ", options.ignore_index});
     }
     targets.rows[row] = counts ? id : -1;
     targets.count += counts;
