@@ -1,7 +1,7 @@
 import { giveEach } from './attentionOptions.js';
 import { kPooling, writePooling } from './attentionPooling.js';
 import { Layer } from './layer.js';
-import { checkEqual } from './tensor.js';
+import { checkEqual } from './shape.js';
 import { checkOptions, kInit, size } from './options.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */

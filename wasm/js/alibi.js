@@ -1,6 +1,6 @@
 import { writeDiagonal } from './attentionOptions.js';
 import { checkOptions } from './options.js';
-import { checkInteger } from './tensor.js';
+import { checkInteger } from './errors.js';
 
 /** @import { Diagonal } from './attentionOptions.js' */
 /** @import { Call } from './call.js' */

@@ -1,7 +1,7 @@
 import { giveEach, writeInputs, writeLengths } from './attentionOptions.js';
 import { invalid } from './errors.js';
 import { checkOptions, wanted } from './options.js';
-import { checkEqual } from './tensor.js';
+import { checkEqual } from './shape.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
 /** @import { Call, Result } from './call.js' */

@@ -32,7 +32,7 @@ import { scaledDotProductAttention } from './scaledDotProductAttention.js';
 import { applyShift, shiftMatrix } from './shiftMatrix.js';
 import { sinusoidalEncoding, sinusoidalEncodingInFloat32 } from './sinusoidalEncoding.js';
 import { t5Bias, t5Buckets } from './t5Bias.js';
-import { tensor } from './tensorHandle.js';
+import { tensor } from './tensor.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { AdditiveAttentionOptions } from './additiveAttention.js' */

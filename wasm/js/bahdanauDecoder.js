@@ -2,7 +2,8 @@ import { giveEach, writeLengths } from './attentionOptions.js';
 import { invalid } from './errors.js';
 import { Layer } from './layer.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
-import { checkEqual, checkIntegers, checkTensor } from './tensor.js';
+import { checkIntegers, checkTensor } from './tensor.js';
+import { checkEqual } from './shape.js';
 import { checkOptions, kInit, like, size, wanted } from './options.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */

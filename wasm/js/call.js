@@ -1,24 +1,19 @@
 import { bitsOf, elementTypeOf, kElementTypes } from './elementType.js';
-import { argumentError, invalid } from './errors.js';
+import { argumentError, checkChoice, checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { outOfMemory } from './memory.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkOptions, kDropout } from './options.js';
+import { asTensor, checkMask, checkTensor, rowsOf } from './tensor.js';
 import {
-  asTensor,
   checkBroadcast,
-  checkChoice,
   checkEqual,
-  checkInteger,
-  checkMask,
   checkShape,
   checkShapeIs,
-  checkTensor,
   rowMajor,
-  rowsOf,
   sizeOf,
   wrongShape,
-} from './tensor.js';
+} from './shape.js';
 import { TensorHandle } from './tensorHandle.js';
 
 /** @import { Dropout } from './dropout.js' */

@@ -93,3 +93,23 @@ function describe(value) {
 export function invalid(name, got, needs) {
   return argumentError('invalid_argument', name, describe(got), needs);
 }
+
+/**
+ * @param {string} name
+ * @param {number} value
+ * @param {number} least
+ */
+export function checkInteger(name, value, least) {
+  if (Number.isSafeInteger(value) && value >= least) return;
+  throw invalid(name, value, `a whole number of at least ${least}`);
+}
+
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {readonly string[]} choices
+ */
+export function checkChoice(name, value, choices) {
+  if (choices.includes(value)) return;
+  throw invalid(name, value, choices.map((choice) => `'${choice}'`).join(' or '));
+}

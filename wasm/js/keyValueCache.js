@@ -1,7 +1,7 @@
 import { invalid } from './errors.js';
 import { NativeObject } from './nativeObject.js';
 import { choice, like, natural, size, writeOptions } from './options.js';
-import { checkShapeIs } from './tensor.js';
+import { checkShapeIs } from './shape.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Runtime } from './runtime.js' */

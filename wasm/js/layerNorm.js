@@ -1,6 +1,6 @@
 import { Layer } from './layer.js';
 import { checkOptions, flag, real, size } from './options.js';
-import { checkShapeIs } from './tensor.js';
+import { checkShapeIs } from './shape.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */

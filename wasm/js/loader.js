@@ -1,11 +1,10 @@
 import { Attn } from './attn.js';
-import { argumentError, AttnError, invalid } from './errors.js';
+import { argumentError, AttnError, checkChoice, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
 import { Kind } from './kind.js';
 import { kLoadOptions } from './loadOptions.js';
 import { checkOptions, wanted as switchOf } from './options.js';
 import { Runtime } from './runtime.js';
-import { checkChoice } from './tensor.js';
 import { startWorker } from './threads.js';
 import { flavours, hasThreads, kVariants } from './variants.js';
 

@@ -12,7 +12,8 @@ import { cacheOf, KeyValueCache, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { runtimeOf } from './nativeObject.js';
 import { optionalRMSNorm } from './rmsNorm.js';
-import { checkEqual, kRowRanks } from './tensor.js';
+import { kRowRanks } from './tensor.js';
+import { checkEqual } from './shape.js';
 import {
   checkOptions,
   choice,

@@ -1,7 +1,6 @@
-import { invalid } from './errors.js';
+import { checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { checkOptions } from './options.js';
-import { checkInteger } from './tensor.js';
 
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */

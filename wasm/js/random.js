@@ -1,6 +1,6 @@
 import { invalid } from './errors.js';
 import { checkOptions, kRandom, real, writeValues } from './options.js';
-import { checkShape } from './tensor.js';
+import { checkShape } from './shape.js';
 
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { OptionTable } from './options.js' */

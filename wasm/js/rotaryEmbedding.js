@@ -1,8 +1,8 @@
-import { invalid } from './errors.js';
+import { checkChoice, checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { NativeObject } from './nativeObject.js';
 import { checkOptions, flag, optionalReal, real, size, writeValues } from './options.js';
-import { asTensor, checkChoice, checkInteger, checkIntegers, kHeadRanks } from './tensor.js';
+import { asTensor, checkIntegers, kHeadRanks } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */

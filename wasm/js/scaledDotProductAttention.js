@@ -7,7 +7,9 @@ import {
 } from './attentionOptions.js';
 import { KeyValueCache } from './keyValueCache.js';
 import { checkOptions } from './options.js';
-import { checkChoice, checkEqual, checkInteger, kHeadRanks, mismatch } from './tensor.js';
+import { kHeadRanks } from './tensor.js';
+import { checkChoice, checkInteger } from './errors.js';
+import { checkEqual, mismatch } from './shape.js';
 
 /** @import { AttentionOptions, AttentionStages } from './attentionOptions.js' */
 /** @import { Names } from './options.js' */

@@ -1,7 +1,6 @@
-import { invalid } from './errors.js';
+import { checkInteger, invalid } from './errors.js';
 import { checkOptions } from './options.js';
 import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
-import { checkInteger } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Names } from './options.js' */

@@ -1,6 +1,6 @@
-import { invalid } from './errors.js';
+import { checkInteger, invalid } from './errors.js';
 import { checkOptions } from './options.js';
-import { asTensor, checkInteger } from './tensor.js';
+import { asTensor } from './tensor.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Names } from './options.js' */

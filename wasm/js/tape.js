@@ -3,7 +3,7 @@ import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
 import { printsBriefly } from './print.js';
-import { checkShapeIs, sizeOf, wrongShape } from './tensor.js';
+import { checkShapeIs, sizeOf, wrongShape } from './shape.js';
 import { TensorHandle } from './tensorHandle.js';
 
 /** @import { Call } from './call.js' */

@@ -1,7 +1,9 @@
-import { argumentError, invalid } from './errors.js';
+import { checkChoice, invalid } from './errors.js';
+import { checkShape, formatShape, mismatch, wrongShape } from './shape.js';
 import { TensorHandle } from './tensorHandle.js';
 
 /** @import { ElementsLike, ElementType } from './elementType.js' */
+/** @import { Memory } from './memory.js' */
 
 /**
  * A tensor of float32.
@@ -45,85 +47,11 @@ export const kHeadRanks = { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' };
 /** @type {Ranks} */
 export const kRowRanks = { 2: '(N, E)', 3: '(B, N, E)' };
 
-/** As TensorView::kMaxRank in C++. */
 /** @param {string} width  what it is called */
 export const rowsOf = (width) => ({ 2: `(N, ${width})`, 3: `(B, N, ${width})` });
 
 /** @type {readonly ElementType[]} */
 const kFloat32 = ['float32'];
-
-const kMaxRank = 6;
-const kMaxSize = 2 ** 31 - 1;
-/** WebAssembly addresses 4 GiB. */
-const kMaxElements = 2 ** 30;
-
-/**
- * The number of elements.
- * @param {readonly number[]} shape
- */
-export function sizeOf(shape) {
-  let size = 1;
-  for (let i = 0; i < shape.length; ++i) size *= shape[i];
-  return size;
-}
-
-/**
- * Strides of elements that lie without gaps.
- * @param {readonly number[]} shape
- */
-export function rowMajor(shape) {
-  /** @type {number[]} */
-  const strides = new Array(shape.length);
-  let stride = 1;
-  for (let i = shape.length - 1; i >= 0; --i) {
-    strides[i] = stride;
-    stride *= shape[i];
-  }
-  return strides;
-}
-
-/** @param {readonly number[]} shape */
-export const formatShape = (shape) => `(${shape.join(', ')}${shape.length === 1 ? ',' : ''})`;
-
-/**
- * @param {string} name
- * @param {string} got
- * @param {string} needs
- */
-export const mismatch = (name, got, needs) => argumentError('shape_mismatch', name, got, needs);
-
-/**
- * @param {string} name
- * @param {readonly number[]} shape
- * @param {string} needs
- */
-export const wrongShape = (name, shape, needs) =>
-  mismatch(name, `shape ${formatShape(shape)}`, needs);
-
-/**
- * Checks a shape and returns its number of elements.
- * @param {string} name
- * @param {readonly number[]} shape
- */
-export function checkShape(name, shape) {
-  if (!Array.isArray(shape)) throw invalid(`${name}.shape`, shape, 'an array of sizes');
-  if (shape.length > kMaxRank) throw wrongShape(name, shape, `rank ${kMaxRank} or less`);
-  let length = 1;
-  let largest = 0;
-  for (let i = 0; i < shape.length; ++i) {
-    const size = shape[i];
-    if (!Number.isInteger(size) || size < 0) {
-      throw invalid(`${name}.shape`, size, 'sizes that are whole numbers of at least 0');
-    }
-    length *= size;
-    if (size > largest) largest = size;
-  }
-  if (length > kMaxElements || largest > kMaxSize) {
-    const needs = 'no more than the 4 GiB that WebAssembly can address';
-    throw argumentError('size_overflow', name, `shape ${formatShape(shape)}`, needs);
-  }
-  return length;
-}
 
 /**
  * Checks that `tensor` is one, of an accepted rank and element type.
@@ -146,21 +74,6 @@ export function checkTensor(name, tensor, ranks, types = kFloat32) {
   if (isHandle) return;
   checkNumbers(`${name}.data`, tensor.data);
   checkLength(name, tensor.data.length, shape, length);
-}
-
-/**
- * Checks a shape; a size of −1 in `needed` accepts any.
- * @param {string} name
- * @param {readonly number[]} shape
- * @param {...readonly number[]} needed  the shapes accepted
- */
-export function checkShapeIs(name, shape, ...needed) {
-  const fits = needed.some(
-    (want) =>
-      want.length === shape.length && want.every((size, i) => size === -1 || size === shape[i]),
-  );
-  if (fits) return;
-  throw wrongShape(name, shape, needed.map(formatShape).join(' or ').replaceAll('-1', '·'));
 }
 
 /**
@@ -256,55 +169,15 @@ export function checkNumbers(name, data) {
 }
 
 /**
- * Checks that `shape` broadcasts to `target` from the right, as NumPy's do. The last size may be
- * less than that of the target where what lies beyond is excluded.
- * @param {string} name
+ * A handle of a copy.
+ * @param {Memory} memory
+ * @param {ArrayLike<number>} data
  * @param {readonly number[]} shape
- * @param {readonly number[]} target
- * @param {boolean} [lastMayBeLess]
  */
-export function checkBroadcast(name, shape, target, lastMayBeLess = false) {
-  const missing = target.length - shape.length;
-  const last = shape.length - 1;
-  const fits = shape.every(
-    (size, i) =>
-      size === 1 ||
-      size === target[missing + i] ||
-      (lastMayBeLess && i === last && 1 < size && size < target[missing + i]),
-  );
-  if (missing < 0 || !fits) {
-    throw wrongShape(name, shape, `one that broadcasts to ${formatShape(target)}`);
-  }
-}
-
-/**
- * @param {string} name
- * @param {string} what
- * @param {number} got
- * @param {string} source  of the number that is needed: what else has it
- * @param {number} needed
- */
-export function checkEqual(name, what, got, source, needed) {
-  if (got === needed) return;
-  throw mismatch(name, `${what} ${got}`, `${needed}, ${source}`);
-}
-
-/**
- * @param {string} name
- * @param {number} value
- * @param {number} least
- */
-export function checkInteger(name, value, least) {
-  if (Number.isSafeInteger(value) && value >= least) return;
-  throw invalid(name, value, `a whole number of at least ${least}`);
-}
-
-/**
- * @param {string} name
- * @param {string} value
- * @param {readonly string[]} choices
- */
-export function checkChoice(name, value, choices) {
-  if (choices.includes(value)) return;
-  throw invalid(name, value, choices.map((choice) => `'${choice}'`).join(' or '));
+export function tensor(memory, data, shape) {
+  checkTensor('tensor', { data, shape });
+  const bytes = 4 * data.length;
+  const address = memory.allocate('tensor', bytes);
+  memory.part('floats', address, data.length).set(data);
+  return new TensorHandle(memory, { address, handles: 0 }, address, shape);
 }

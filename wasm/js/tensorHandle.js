@@ -1,17 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { AttnError, invalid } from './errors.js';
+import { AttnError, checkInteger, invalid } from './errors.js';
 import { printsBriefly } from './print.js';
-import {
-  checkInteger,
-  checkShape,
-  checkTensor,
-  formatShape,
-  mismatch,
-  rowMajor,
-  sizeOf,
-  wrongShape,
-} from './tensor.js';
+import { checkShape, formatShape, mismatch, rowMajor, sizeOf, wrongShape } from './shape.js';
 
 /** @import { Memory } from './memory.js' */
 /** @import { Tensor } from './tensor.js' */
@@ -294,17 +285,4 @@ export class TensorHandle {
       `one of the ${rank} of shape ${formatShape(this.#shape)}`,
     );
   }
-}
-
-/**
- * @param {Memory} memory
- * @param {ArrayLike<number>} data
- * @param {readonly number[]} shape
- */
-export function tensor(memory, data, shape) {
-  checkTensor('tensor', { data, shape });
-  const bytes = 4 * data.length;
-  const address = memory.allocate('tensor', bytes);
-  memory.part('floats', address, data.length).set(data);
-  return new TensorHandle(memory, { address, handles: 0 }, address, shape);
 }

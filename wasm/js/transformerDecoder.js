@@ -4,7 +4,7 @@ import { Layer } from './layer.js';
 import { writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkOptions, wanted, writeOptions } from './options.js';
-import { checkEqual } from './tensor.js';
+import { checkEqual } from './shape.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
 /** @import { AskedFor, AttentionOptions, AttentionStages, ExclusionOptions, LayerAttentionOptions, ScoreOptions, StageResults } from './attentionOptions.js' */

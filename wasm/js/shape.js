@@ -1,0 +1,126 @@
+// Shapes of tensors, and what is wrong with them.
+
+import { argumentError, invalid } from './errors.js';
+
+/** As TensorView::kMaxRank in C++. */
+const kMaxRank = 6;
+const kMaxSize = 2 ** 31 - 1;
+/** WebAssembly addresses 4 GiB. */
+const kMaxElements = 2 ** 30;
+
+/**
+ * The number of elements.
+ * @param {readonly number[]} shape
+ */
+export function sizeOf(shape) {
+  let size = 1;
+  for (let i = 0; i < shape.length; ++i) size *= shape[i];
+  return size;
+}
+
+/**
+ * Strides of elements that lie without gaps.
+ * @param {readonly number[]} shape
+ */
+export function rowMajor(shape) {
+  /** @type {number[]} */
+  const strides = new Array(shape.length);
+  let stride = 1;
+  for (let i = shape.length - 1; i >= 0; --i) {
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  return strides;
+}
+
+/** @param {readonly number[]} shape */
+export const formatShape = (shape) => `(${shape.join(', ')}${shape.length === 1 ? ',' : ''})`;
+
+/**
+ * @param {string} name
+ * @param {string} got
+ * @param {string} needs
+ */
+export const mismatch = (name, got, needs) => argumentError('shape_mismatch', name, got, needs);
+
+/**
+ * @param {string} name
+ * @param {readonly number[]} shape
+ * @param {string} needs
+ */
+export const wrongShape = (name, shape, needs) =>
+  mismatch(name, `shape ${formatShape(shape)}`, needs);
+
+/**
+ * Checks a shape and returns its number of elements.
+ * @param {string} name
+ * @param {readonly number[]} shape
+ */
+export function checkShape(name, shape) {
+  if (!Array.isArray(shape)) throw invalid(`${name}.shape`, shape, 'an array of sizes');
+  if (shape.length > kMaxRank) throw wrongShape(name, shape, `rank ${kMaxRank} or less`);
+  let length = 1;
+  let largest = 0;
+  for (let i = 0; i < shape.length; ++i) {
+    const size = shape[i];
+    if (!Number.isInteger(size) || size < 0) {
+      throw invalid(`${name}.shape`, size, 'sizes that are whole numbers of at least 0');
+    }
+    length *= size;
+    if (size > largest) largest = size;
+  }
+  if (length > kMaxElements || largest > kMaxSize) {
+    const needs = 'no more than the 4 GiB that WebAssembly can address';
+    throw argumentError('size_overflow', name, `shape ${formatShape(shape)}`, needs);
+  }
+  return length;
+}
+
+/**
+ * Checks a shape; a size of −1 in `needed` accepts any.
+ * @param {string} name
+ * @param {readonly number[]} shape
+ * @param {...readonly number[]} needed  the shapes accepted
+ */
+export function checkShapeIs(name, shape, ...needed) {
+  const fits = needed.some(
+    (want) =>
+      want.length === shape.length && want.every((size, i) => size === -1 || size === shape[i]),
+  );
+  if (fits) return;
+  throw wrongShape(name, shape, needed.map(formatShape).join(' or ').replaceAll('-1', '·'));
+}
+
+/**
+ * Checks that `shape` broadcasts to `target` from the right, as NumPy's do. The last size may be
+ * less than that of the target where what lies beyond is excluded.
+ * @param {string} name
+ * @param {readonly number[]} shape
+ * @param {readonly number[]} target
+ * @param {boolean} [lastMayBeLess]
+ */
+export function checkBroadcast(name, shape, target, lastMayBeLess = false) {
+  const missing = target.length - shape.length;
+  const last = shape.length - 1;
+  const fits = shape.every(
+    (size, i) =>
+      size === 1 ||
+      size === target[missing + i] ||
+      (lastMayBeLess && i === last && 1 < size && size < target[missing + i]),
+  );
+  if (missing < 0 || !fits) {
+    throw wrongShape(name, shape, `one that broadcasts to ${formatShape(target)}`);
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {string} what
+ * @param {number} got
+ * @param {string} source  of the number that is needed: what else has it
+ * @param {number} needed
+ */
+export function checkEqual(name, what, got, source, needed) {
+  if (got === needed) return;
+  throw mismatch(name, `${what} ${got}`, `${needed}, ${source}`);
+}
