@@ -112,8 +112,41 @@ test('on a phone undo and redo leave their room to the sentence until the settin
 test('on paper there is no bar, no tool, and no room for what was not looked at', async () => {
   const page = await site.open('#at=pooling');
   await page.emulateMedia({ media: 'print' });
-  for (const part of ['.bar', '#pooling figure .tools', '#transformer']) {
+  for (const part of ['.bar', '#pooling figure .tools']) {
     assert.ok(await page.locator(part).first().isHidden(), part);
   }
   assert.ok(await page.locator('#pooling-figure .picture').isVisible());
+  // It says instead how to have it.
+  const { content, height } = await page.locator('#transformer .waiting').evaluate((element) => ({
+    content: getComputedStyle(element, '::before').content,
+    height: element.clientHeight,
+  }));
+  assert.match(content, /^"Not drawn: Ctrl\+P/);
+  assert.ok(height < 100, `${height}`);
+});
+
+test('what is printed from the page has all of its figures', async () => {
+  const page = await site.open('');
+  await page.evaluate(() => {
+    window.print = () => {
+      const drawn = [...document.querySelectorAll('figure')].map(
+        (figure) => figure.querySelector('.picture')?.getBoundingClientRect().height ?? 0,
+      );
+      const waiting = document.querySelectorAll(
+        '[data-chapter] > .waiting, figure > .away, canvas[width="0"]',
+      ).length;
+      Object.assign(window, { printed: { drawn, waiting } });
+    };
+  });
+  await page.keyboard.press('Control+p');
+  const result = await page.waitForFunction(() => /** @type {any} */ (window).printed);
+  const { drawn, waiting } = await result.jsonValue();
+  assert.equal(waiting, 0);
+  assert.ok(drawn.length > 25, `${drawn.length} figures`);
+  assert.ok(
+    drawn.every((/** @type {number} */ height) => height > 50),
+    drawn.join(),
+  );
+  // Afterwards the page is as light as before.
+  await page.waitForFunction(() => document.querySelectorAll('figure > .away').length > 20);
 });

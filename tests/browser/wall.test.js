@@ -117,6 +117,24 @@ test('the page’s model has one, too, and a picture opens the large one', async
   await page.context().close();
 });
 
+test('what the measures are stands beside the wall, before anything is sorted', async () => {
+  for (const width of [1440, 390]) {
+    const page = await site.open(learned, { viewport: { width, height: 900 } });
+    const wall = await wallOf(page, 12);
+    assert.match(
+      await wall.locator('[data-read]').innerText(),
+      /previous token\s+\d.*%\s+goes to the token just before\s+first token.*place alone.*reverse/s,
+    );
+    const [box, told] = await Promise.all(
+      ['.box', '[data-read]'].map((part) => wall.locator(part).boundingBox()),
+    );
+    assert.ok(box && told);
+    if (width > 1000) assert.ok(told.x > box.x + 600 && told.y < box.y + 20, JSON.stringify(told));
+    else assert.ok(told.y >= box.y + box.height, JSON.stringify(told));
+    await page.context().close();
+  }
+});
+
 test('keys lead from picture to picture, and Enter opens one', async () => {
   const page = await site.open(`${learned}&layer=0&head=0`);
   const wall = await wallOf(page, 12);
@@ -135,7 +153,10 @@ test('keys lead from picture to picture, and Enter opens one', async () => {
     await page.keyboard.press(key);
     assert.equal(await focused(), head);
   }
-  assert.match(await wall.locator('[data-read]').innerText(), /^Layer 2, head 1 previous token/);
+  assert.match(
+    await wall.locator('[data-read]').innerText(),
+    /^Layer 2, head 1: of its attention\s+previous token\s+\d/,
+  );
   await page.keyboard.press('Enter');
   await page.keyboard.press('Enter');
   await page.getByRole('application', { name: 'Attention weights of head 1,' }).waitFor();
@@ -165,7 +186,11 @@ test('a model that looks both ways has its wall, and axe finds nothing wrong', a
     await page.locator('[data-recognised]').waitFor();
     const wall = await wallOf(page, options.viewport ? 8 : 6);
     await sort(wall, 'same token');
-    await wall.getByText(options.viewport ? /the same token before/ : /elsewhere/).waitFor();
+    await wall
+      .getByText(
+        options.viewport ? 'goes to the same token before' : 'goes to the same token elsewhere',
+      )
+      .waitFor();
     assert.deepEqual(await accessibilityProblems(page), []);
     await page.context().close();
   }

@@ -9,6 +9,8 @@ class Place {
   wanted = $state(null);
   /** @type {string | undefined} a figure to draw even out of sight */
   figure = $state();
+  /** Whether all chapters and figures are drawn, for paper. */
+  isWhole = $state(false);
   /** This entry of the browser's history, which cannot be written once it is left. */
   #entry = typeof history.state?.entry === 'number' ? history.state.entry : 0;
   /** Where the reader was in others when she left them by Back or Forward. */
@@ -52,6 +54,22 @@ class Place {
     this.#entry = entry;
     const { chapter, past } = this.#left.get(entry) ?? recorded;
     void this.goTo(chapter, past);
+  }
+
+  /** Draws all of the page, as far as that does not take too long, and prints it. */
+  async print() {
+    if (this.isWhole) return;
+    this.isWhole = true;
+    const end = performance.now() + 15_000;
+    const undrawn = '[data-chapter]:not([data-loaded]), figure[aria-busy], figure > .away';
+    for (let [height, still] = [0, 0]; still < 4 && performance.now() < end;) {
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      const now = document.body.offsetHeight;
+      still = now !== height || document.querySelector(undrawn) ? 0 : still + 1;
+      height = now;
+    }
+    print();
+    this.isWhole = false;
   }
 
   #here() {

@@ -19,11 +19,11 @@ export const glossary = {
     'The share of its attention that one token gives to another: from 0 to 1. The shares of a row add up to 1. (The numbers that a model learns are called weights, too.)',
   softmax:
     'Turns scores into shares: put e to the power of each score, then divide each by the sum of all. A score that is larger by 1 gets 2.7 times the share.',
-  head: 'One of several attentions that work side by side in a layer, each with queries, keys and values of its own.',
+  head: 'One of several that look at the words side by side in a layer, each in its own way: with queries, keys and values of its own.',
   layer:
     'One step of a model: every token comes in as a vector and leaves as a new one. Models stack many.',
   projection:
-    'A table of numbers (a matrix) that makes a new vector out of a vector: each new number is a sum of the old ones, each times a number of the table.',
+    'A table of numbers (a matrix) that makes a new vector out of a vector: each new number is a sum of the old ones, each times a number of the table. The identity changes nothing.',
   'width d': 'How many numbers each token has, in the whole layer. (Programs call it d_model.)',
   'width D':
     'How many numbers a query or key of one head has. The columns are shared out among the heads: D is the width d divided by the number of heads.',

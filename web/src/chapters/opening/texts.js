@@ -6,31 +6,31 @@
  */
 export const habits = {
   previousToken: {
-    does: 'It has learned to look at the word just before.',
+    does: 'has learned to look at the word just before.',
     offer: 'looks at the word just before',
     measured: (share) =>
       `In passages that it had not learned from, ${share} of its attention went there.`,
   },
   firstToken: {
-    does: 'It has learned to look at the first word, where a head rests that finds nothing.',
+    does: 'has learned to look at the first word, where a head rests that finds nothing.',
     offer: 'looks at the first word',
     measured: (share) =>
       `In passages that it had not learned from, ${share} of its attention went there.`,
   },
   sameToken: {
-    does: 'It has learned to look at the same word before.',
+    does: 'has learned to look at the same word before.',
     offer: 'looks at the same word before',
     measured: (share) =>
       `In passages that it had not learned from, wherever a word came again, ${share} of its attention went to where it stood before.`,
   },
   induction: {
-    does: 'It has learned to look at what followed the same word last time.',
+    does: 'has learned to look at what followed the same word last time.',
     offer: 'looks at what followed the same word last time',
     measured: (share) =>
-      `Tested on random words that were repeated, it gave ${share} of its attention to what followed last time: so the model can repeat what it has just read.`,
+      `Tested on random words that were repeated, ${share} of its attention went there: so the model can repeat what it has just read.`,
   },
   itself: {
-    does: 'It has learned to look at its own word.',
+    does: 'has learned to look at its own word.',
     offer: 'looks at its own word',
     measured: (share) =>
       `In passages that it had not learned from, ${share} of its attention stayed there.`,
@@ -38,14 +38,14 @@ export const habits = {
 };
 
 export const texts = {
-  untrained:
-    'of a layer that has learned nothing: words look at each other because they are spelt alike.',
-  random:
-    'of a layer that has learned nothing: its projections are random, and what a word looks at is chance.',
-  nameless: 'It does nothing that has a name here: it is one of those that mix.',
-  model: 'of a small language model that has learned from novels.',
+  untrained: 'Nothing has been learned: words look at each other because they are spelt alike.',
+  random: 'Nothing has been learned: what a word looks at is chance.',
+  nameless: 'does nothing that has a name here: it is one of those that mix.',
+  model: (/** @type {number} */ layers, /** @type {number} */ heads) =>
+    `A small language model has learned from novels. It reads your sentence in ${layers} layers, one after the other; in each, ${heads} heads look at the words, each in its own way.`,
   unmasked: 'Without its mask, as now, the model does what it never learned.',
-  head: (/** @type {number} */ head, /** @type {number} */ heads) => `Head ${head} of ${heads}`,
+  /** @param {number} heads */
+  heads: (heads) => `of ${heads} that look at your words side by side, each in its own way.`,
   ask: (/** @type {string} */ size) =>
     `A small language model that attn trained on novels shows what attention learns. It is fetched only if you want it (${size}).`,
   fetch: 'Fetch it',

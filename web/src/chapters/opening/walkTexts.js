@@ -78,7 +78,7 @@ export const steps = [
   {
     title: () => 'Its query meets the keys',
     says: ({ word, head, layer, learned, best }) =>
-      `${learned ? `Head ${head} of layer ${layer}` : `Head ${head}`} makes two shorter vectors of every word. A query is what a word looks for. A key is what a word can be found by. To compare them, multiply them number by number and add up. The sum is the score.${!best ? '' : best.itself ? ` Here ${word} fits its own key best: that score is ${best.score}.` : ` What ${word} looks for fits the key of ${best.word} best: that score is ${best.score}.`}`,
+      `${learned ? `A model works in layers, one after the other. In each, several heads look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two shorter vectors of every word. A query is what a word looks for. A key is what a word can be found by. To compare them, multiply them number by number and add up. The sum is the score.${!best ? '' : best.itself ? ` Here ${word} fits its own key best: that score is ${best.score}.` : ` What ${word} looks for fits the key of ${best.word} best: that score is ${best.score}.`}`,
     more: ({ learned, layer, positions, hidden, same }) =>
       [
         same

@@ -36,6 +36,8 @@ export const texts = {
   alike:
     'Just now the projections are *identity*: they only copy. So queries, keys and values are one and the same, and words look at words that are spelt like them.',
   differ: 'Let the three differ (random projections)',
+  nobody:
+    'The page’s own model is too small for that: none of its heads finds out who is tired. They have learned to ask plainer things, such as what followed the same word last time.',
 
   whenLearned:
     'A model that has learned has many heads, and each does something else: a wall shows them all.',
@@ -69,7 +71,7 @@ export const texts = {
 
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
     'A word has more than one thing to find out. “was” may need to know *who* was, and also which word came just before. But in one row of weights, what goes to one word is taken from the others. So a layer looks several times at once: it has several [heads|head], each with queries, keys and values of its own.',
-    `More heads cost hardly more: they share a word’s numbers among them. Here each word has ${d} numbers (the [width d]). There are ${heads} heads, so a query of one head has ${D} numbers (its [width D]).`,
+    `More heads cost hardly more: they share a word’s numbers among them. Here each word has ${d} numbers (the [width d]); with ${heads} heads, a query of one head has ${D} (its [width D]).`,
     'Beside each head stand three numbers. The [entropy] says how spread out its attention is: 0 bits is all on one word, 1 bit is as if on two, 2 bits as if on four. The [mean distance] says how many places away it looks, and the [largest share] how much the favourite gets.',
   ],
   gain: {
@@ -79,7 +81,7 @@ export const texts = {
   favourites: (/** @type {string} */ token) =>
     `What “${token}” looks at most, head by head, and its share:`,
   selfish: (/** @type {{ own: number, all: number }} */ { own, all }) =>
-    `${own} of ${all} tokens look most at themselves.`,
+    `Tokens that look most at themselves: ${own} of ${all}.`,
 
   learned: (/** @type {{ layer: number, layers: number }} */ { layer, layers }) =>
     `Learned projections: those of layer ${layer} of ${layers}, of a model that attn trained on novels.`,
