@@ -5,7 +5,12 @@ import { creditOf } from './credit.js';
 import { canvasContext, drawnBox, drawnPseudo, paint, setAll, svgElement } from './pictureBoxes.js';
 import { familiesOf, PictureFonts } from './pictureFonts.js';
 
-/** @typedef {{ left: number, top: number, fonts: PictureFonts, clips: number }} Picture where it begins in the window */
+/**
+ * @typedef {{ left: number, top: number, fonts: PictureFonts, clips: number, line?: Line }} Picture where it
+ *   begins in the window, and the last line of text in it
+ * @typedef {{ element: SVGElement, anchor: string, left: number, right: number, y: number }} Line left, right
+ *   and y are those of what it ends with
+ */
 
 /** What only the page can do has no place in a picture. */
 const controls =
@@ -213,21 +218,38 @@ function copyText(node, style, end, into, picture) {
       Math.round(ascent) + Math.round(descent) === Math.round(height)
         ? Math.round(ascent)
         : (height - ascent - descent) / 2 + ascent;
-    const element = svgElement('text', {
-      ...{
-        x: left - picture.left,
-        y: snapped(top + above) - picture.top,
-        ...paint('fill', style.color),
-      },
+    const x = left - picture.left;
+    const y = snapped(top + above) - picture.top;
+    let { line } = picture;
+    const gap = line ? x - line.right : NaN;
+    // What ends at what is beside it may begin further left, but not outside of the picture.
+    const anchor = x > 60 && /right|end/.test(style.textAlign) ? 'end' : 'start';
+    // What goes on with a line, in other letters, follows it wherever that ends in another font.
+    const goesOn =
+      line?.element === into.lastChild &&
+      line.anchor === anchor &&
+      x > line.left - 1 &&
+      gap < 14 &&
+      Math.abs(y - line.y) < 0.9 * height;
+    if (!line || !goesOn) {
+      const element = svgElement('text', { x, y, 'text-anchor': anchor, 'xml:space': 'preserve' });
+      into.append(element);
+      picture.line = line = { element, anchor, left: x, right: x, y };
+    }
+    const run = svgElement('tspan', {
+      ...paint('fill', style.color),
       ...{ 'font-family': familiesOf(style.fontFamily), 'font-size': style.fontSize },
       ...{ 'font-style': style.fontStyle, 'font-weight': style.fontWeight },
-      ...{ 'letter-spacing': style.letterSpacing, 'xml:space': 'preserve' },
+      'letter-spacing': style.letterSpacing,
       'text-decoration': style.textDecorationLine === 'line-through' ? 'line-through' : 'none',
       'data-style': `font-variant-numeric:${style.fontVariantNumeric}`,
     });
-    keepLength(element, right - left);
-    element.textContent = text;
-    into.append(element);
+    if (goesOn && (Math.abs(gap) > 0.1 || y !== line.y)) setAll(run, { dx: gap, dy: y - line.y });
+    else keepLength(run, right - left);
+    run.textContent = text;
+    line.element.append(run);
+    Object.assign(line, { left: x, right: right - picture.left, y });
+    if (anchor === 'end') setAll(line.element, { x: line.right });
   }
 }
 
