@@ -332,7 +332,9 @@ test('settings that do not act on what is in sight say so', async () => {
   const names = () =>
     page
       .locator('.bar .idle :is(legend, label[for])')
-      .evaluateAll((labels) => labels.map((label) => label.textContent?.trim()));
+      .evaluateAll((labels) =>
+        labels.map((label) => /** @type {HTMLElement} */ (label).innerText.trim()),
+      );
   await becomes(names, []);
   await page.goto(`${site.url}#at=rotation.rotation-shift`);
   await becomes(names, ['width', 'heads', 'projections', 'positions']);
@@ -381,4 +383,25 @@ test('a figure that is scrolled up to for the first time does not move what foll
   });
   assert.equal(typeof moved, 'number', String(moved));
   assert.ok(Math.abs(Number(moved)) < 2, `${moved} pixels`);
+});
+
+test('in a picture, runs in different letters are one text, which no other font can overprint', async () => {
+  const page = await site.open(`${weights.replace('weights', 'stages')}`);
+  const figure = page.locator('#stages');
+  await figure.getByRole('button', { name: /^Export/ }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    figure.getByRole('button', { name: 'SVG', exact: true }).click(),
+  ]);
+  const svg = (await readFile(await download.path())).toString();
+  const lines = [...svg.matchAll(/<text.*?<\/text>/gs)].map(([text]) =>
+    text.replaceAll(/<[^>]*>/g, '').trim(),
+  );
+  // A matrix’s letter and its name, a word and its place, a letter and its index.
+  for (const line of [/^Q\s*queries$/, /the score of bites1 and bites1:$/, /^Q\s*=\s*X\s*Wq/]) {
+    assert.ok(
+      lines.some((text) => line.test(text)),
+      `${line} among ${lines.join(' | ')}`,
+    );
+  }
 });

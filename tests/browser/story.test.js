@@ -40,6 +40,45 @@ test('each chapter asks, lets the reader guess, names its sources, and leaves a 
   }
 });
 
+test('of one word there is one token, one row and one step, wherever they are counted', async () => {
+  for (const chapter of ['opening', ...chapters]) {
+    const page = await site.open(`#text=dog&heads=1&at=${chapter}`);
+    const said = await page.evaluate(() => [
+      document.body.innerText,
+      ...Array.from(document.querySelectorAll('[data-summary]'), ({ textContent }) => textContent),
+      ...Array.from(document.querySelectorAll('[aria-label]'), (element) => element.ariaLabel),
+    ]);
+    const plural =
+      /(?:^|[^\d.,−\n])\b1 (?:sequential )?(?:tokens|words|keys|queries|rows|columns|positions|steps|heads|layers|points|pairs|numbers)\b/;
+    assert.deepEqual(
+      said.filter((text) => plural.test(text ?? '')).map((text) => plural.exec(text ?? '')?.[0]),
+      [],
+      chapter,
+    );
+    await page.context().close();
+  }
+});
+
+test('the opening says in words what layers and heads are, and its settings what they mean', async () => {
+  const page = await site.open('#weights=learned&causal=1&layer=1&head=3');
+  const told = page.locator('#sentence .controls');
+  await told
+    .getByText(/in 3 layers, one after the other; in each, 4 heads look at the words/)
+    .waitFor();
+  const bar = page.getByRole('region', { name: 'Sentence and settings' });
+  for (const [name, means] of Object.entries({
+    layer: 'One step of a model',
+    head: 'look at the words side by side',
+    projections: 'a new vector out of a vector',
+  })) {
+    await bar.getByRole('button', { name, exact: true }).focus();
+    await bar.getByRole('tooltip').filter({ hasText: means, visible: true }).waitFor();
+  }
+  // No head of the model finds out who is tired: it is said where the question is raised.
+  await page.goto(`${site.url}#weights=learned&causal=1&text=the+lady+was+tired&at=self-attention`);
+  await page.getByText(/none of its heads finds out who is tired/).waitFor();
+});
+
 test('a guess stays while the page is open, and another one may be made', async () => {
   const page = await site.open('#at=order');
   const guess = page.locator('[data-predict="order"]');

@@ -407,6 +407,24 @@ test('saved weights are loaded again where they fit; the page says what they are
   await page.context().close();
 });
 
+test('what a figure tells those who do not see it goes on while models learn', async () => {
+  const page = await site.open('#at=training.training-run');
+  await button(page, 'Play').click();
+  await figure(page)
+    .locator('[data-summary]')
+    .filter({ hasText: /After [1-9]\d* steps/ })
+    .waitFor({ state: 'attached' });
+  await button(page, 'Pause').click();
+  // In another that comes into sight only now, too.
+  await show(page, 'training-longer');
+  await page.locator('#training-longer [data-longer=A]').first().waitFor();
+  await page
+    .locator('#training-longer [data-summary]')
+    .filter({ hasText: /After [1-9]\d* steps/ })
+    .waitFor({ state: 'attached' });
+  await page.context().close();
+});
+
 test('both lanes are asked about longer examples, and a learned table ends at its own', async () => {
   const page = await site.open('#world=count&schemeB=learned&at=training.training-longer');
   const longer = page.locator('#training-longer');

@@ -88,7 +88,10 @@ for (const norm of /** @type {const} */ (['post', 'pre'])) {
 
     const x = await read(/^input/, dModel);
     const pre = norm === 'pre';
-    const norms = [await read(/^normalised/, dModel), pre ? await read(/^norm/, dModel, 1) : []];
+    const norms = [
+      await read(pre ? /^norm\(X\)/ : /^normalised/, dModel),
+      pre ? await read(/^norm\(H\)/, dModel) : [],
+    ];
     const attended = pre ? norms[0] : x;
     const [q, k, v] = [
       await read(/^queries/, dModel),
@@ -183,7 +186,20 @@ test('the switch moves the normalisation, in picture and equation', async () => 
   assert.match((await names()).at(-1) ?? '', /output/);
   await figure.getByRole('radio', { name: 'pre-norm' }).check({ force: true });
   assert.match((await names()).at(-1) ?? '', /H \+ F, output/);
-  assert.match((await names())[1], /normalised/);
+  assert.equal((await names())[1].trim(), 'norm(X)');
+});
+
+test('every letter beside a matrix is one of the equation', async () => {
+  for (const norm of ['pre', 'post']) {
+    const { figure } = await openFigure('encoder-block', `${settings}&norm=${norm}`);
+    const equation = await figure.locator('[data-equation]').innerText();
+    const symbols = await figure.locator('h4 var').allInnerTexts();
+    // Those of attention itself are told two chapters before.
+    const letters = symbols.filter((symbol) => !/^[QKV]$|^W V$/.test(symbol)).join('');
+    assert.ok(letters.length >= 5, letters);
+    for (const letter of letters.replace(/[\s+]/g, ''))
+      assert.ok(equation.includes(letter), letter);
+  }
 });
 
 test('the slider of the decoder counts tokens from 0, and says none without any', async () => {
@@ -322,7 +338,7 @@ test('both sentences can be written, left empty and reset', async () => {
   ];
   await source.fill('one\ntwo 👩‍👩‍👧');
   await target.fill('سلام');
-  await figure.getByRole('application', { name: /1 words written by 3 words read/ }).waitFor();
+  await figure.getByRole('application', { name: /1 word written by 3 words read/ }).waitFor();
   await target.fill('');
   await figure.getByText(/^It takes two sentences/).waitFor();
   await figure.getByRole('button', { name: 'Reset Alignment by additive attention' }).click();

@@ -62,6 +62,15 @@ export function duration(milliseconds) {
 /** A number with so many decimals. @param {number} value @param {number} digits */
 export const decimals = (value, digits) => typeset(value.toFixed(digits));
 
+/** Of one there is a singular: `1 tokens` is one token. @param {string} text */
+export const counted = (text) =>
+  text
+    .replace(
+      /(?<![\d.,−])\b1 ((?:sequential )?(?:token|word|key|querie|row|column|position|number|step|head|layer|point|pair|multiply-add))s\b/g,
+      '1 $1',
+    )
+    .replaceAll('1 querie', '1 query');
+
 /** A share of one. @param {number} share */
 export const percent = (share) =>
   share >= 0.0995

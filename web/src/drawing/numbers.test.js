@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { brief, compact, exact, inWords, scientific } from './numbers.js';
+import { brief, compact, counted, exact, inWords, scientific } from './numbers.js';
 
 test('exact tells any two neighbouring float32 values apart', () => {
   const bits = new Uint32Array(1);
@@ -39,4 +39,13 @@ test('in a sentence a power of ten is written out', () => {
   assert.equal(inWords(4.8e-7), '4.8 · 10^−7');
   assert.equal(inWords(1.8), '1.80');
   assert.equal(inWords(0), '0');
+});
+
+test('one of anything is singular, and nothing else is', () => {
+  assert.equal(
+    counted('Weights of head 1 of 1, 1 queries by 1 keys, in 1 sequential steps'),
+    'Weights of head 1 of 1, 1 query by 1 key, in 1 sequential step',
+  );
+  const others = '11 tokens, 2,1 keys, −1 rows, 0.1 columns, head 1 looks, 1 tokenizer';
+  assert.equal(counted(others), others);
 });

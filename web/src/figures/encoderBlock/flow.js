@@ -21,7 +21,7 @@
  * @property {string} id
  * @property {Kind} kind
  * @property {string[]} from ids
- * @property {string} symbol
+ * @property {string} symbol of the figure's equation, where it has one
  * @property {string} name
  * @property {number} [head]
  */
@@ -57,13 +57,13 @@ export function encoderFlow(normFirst, heads, activation = 'ReLU', variation = {
   const ids = weightsOf(heads, firstHead);
   /** @type {Stage} */
   const norm1 = {
-    ...{ id: 'norm1', kind: 'norm', symbol: 'N', name: 'normalised' },
-    from: [normFirst ? 'x' : 'sum1'],
+    ...{ id: 'norm1', kind: 'norm', from: [normFirst ? 'x' : 'sum1'] },
+    ...{ symbol: normFirst ? '' : 'H', name: normFirst ? 'norm(X)' : 'normalised' },
   };
   /** @type {Stage} */
   const norm2 = {
-    ...{ id: 'norm2', kind: 'norm', symbol: normFirst ? 'M' : 'Y' },
-    ...{ name: normFirst ? 'normalised' : 'output', from: [normFirst ? 'sum1' : 'sum2'] },
+    ...{ id: 'norm2', kind: 'norm', from: [normFirst ? 'sum1' : 'sum2'] },
+    ...{ symbol: normFirst ? '' : 'Y', name: normFirst ? 'norm(H)' : 'output' },
   };
   const product = (
     /** @type {string} */ id,
@@ -81,7 +81,7 @@ export function encoderFlow(normFirst, heads, activation = 'ReLU', variation = {
       (id, i) =>
         /** @type {Stage} */ ({
           ...{ id, kind: 'weights', from: ['q', 'k'], head: firstHead + i },
-          ...{ symbol: 'W', name: `head ${firstHead + i + 1}` },
+          ...{ symbol: '', name: `head ${firstHead + i + 1}` },
         }),
     ),
     {
@@ -96,9 +96,9 @@ export function encoderFlow(normFirst, heads, activation = 'ReLU', variation = {
       ...{ id: 'sum1', kind: 'sum', from: ['x', 'attention'] },
       ...{ symbol: sumIsLast ? 'H' : 'X + A', name: sumIsLast ? 'X + A' : 'sum' },
     },
-    ...(noNorms ? [] : normFirst ? [norm2] : [{ ...norm1, symbol: 'H' }]),
+    ...(noNorms ? [] : normFirst ? [norm2] : [norm1]),
     {
-      ...product('hidden', fed, 'R', `hidden, ${activation}${gated ? ', gated' : ''}`),
+      ...product('hidden', fed, '', `hidden, ${activation}${gated ? ', gated' : ''}`),
       ...(gated ? { kind: 'gated' } : {}),
     },
     {

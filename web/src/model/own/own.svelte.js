@@ -1,6 +1,6 @@
 import tokenizer from '../../../languageModel/tokenizer.json?url';
 
-import { count } from '../../drawing/numbers.js';
+import { count, counted } from '../../drawing/numbers.js';
 import { settings } from '../../state/settings.svelte.js';
 import { TaskWorker } from '../scheduler.js';
 import { ownTask } from '../tasks/own.js';
@@ -139,7 +139,7 @@ export function recognised(facts) {
   const { numParameters, causal, layers } = description;
   const kvHeads = layers[0].numKvHeads;
   const shared = kvHeads < numHeads ? `, which share ${kvHeads} of keys and values` : '';
-  return `${nameOf(facts)}: ${numLayers} layers of ${numHeads} heads${shared}; width ${dModel}; ${millions(numParameters)} parameters, ${dtypes.join(' and ')}; ${positionNames[positions]}; ${causal ? 'causal' : 'looks both ways'}.`;
+  return `${nameOf(facts)}: ${counted(`${numLayers} layers of ${numHeads} heads`)}${shared}; width ${dModel}; ${millions(numParameters)} parameters, ${dtypes.join(' and ')}; ${positionNames[positions]}; ${causal ? 'causal' : 'looks both ways'}.`;
 }
 
 /** @param {number} parameters */

@@ -16,7 +16,7 @@ export const texts = {
     none: 'Where a word stands is not said at all: your model has no positions.',
   },
   layer: (/** @type {number} */ layer, /** @type {number} */ layers) =>
-    `This is layer ${layer} of the ${layers} layers of your model.`,
+    `This is layer ${layer} of the ${layers} of your model.`,
   noNext: {
     bidirectional:
       'Your model looks both ways: each token has already seen the ones after it, so there is no next token for it to foretell. It was trained to fill in words that were hidden from it.',
@@ -40,7 +40,7 @@ export const partTexts = {
   /** @param {{ layer: number, layers: number, most: number, rms: boolean, heads: number, drawn: number, first: number, shared: number }} given */
   block: ({ layer, layers, most, rms, heads, drawn, first, shared }) =>
     [
-      `Layer ${layer} of the ${layers} layers of your model.`,
+      `Layer ${layer} of the ${layers} of your model.`,
       most ? `The first ${most} tokens.` : '',
       drawn && drawn < heads
         ? `Of its ${heads} heads, ${first + 1} to ${first + drawn} are drawn.`
@@ -52,7 +52,7 @@ export const partTexts = {
       .join(' '),
   /** @param {{ layer: number, layers: number, most: number }} given */
   cache: ({ layer, layers, most }) =>
-    `Layer ${layer} of the ${layers} layers of your model. Each row is a token${most ? `, the first ${most} of them` : ''}.`,
+    `Layer ${layer} of the ${layers} of your model. Each row is a token${most ? `, the first ${most} of them` : ''}.`,
   noCache:
     'Your model looks both ways: with every token all rows change, in each layer, and nothing can be kept in a cache.',
   losses: ['as written', 'shuffled', 'without positions'],
