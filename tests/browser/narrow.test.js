@@ -25,6 +25,15 @@ test('the settings close with Escape, and when the reader scrolls the page', asy
   await page.locator('[aria-label=Settings][aria-expanded=false]').waitFor();
 });
 
+test('on a phone a tap elsewhere closes the settings', async () => {
+  const page = await site.open('#at=self-attention.weights', phone);
+  await page.getByRole('button', { name: 'Settings' }).tap();
+  await page.getByRole('radio', { name: '2', exact: true }).first().check({ force: true });
+  await page.locator('[aria-label=Settings][aria-expanded=true]').waitFor();
+  await page.touchscreen.tap(5, 800);
+  await page.locator('[aria-label=Settings][aria-expanded=false]').waitFor();
+});
+
 test('on a phone the costs have their formulas, within the window', async () => {
   const page = await site.open('#at=architectures.costs', phone);
   const formulas = page.locator('#costs .formula');

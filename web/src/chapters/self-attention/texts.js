@@ -26,7 +26,7 @@ export const texts = {
   halfEmpty:
     'The last picture, W, says how much each word (a row) looks at each other (a column). Half of it is empty: no word looks at later ones now. The part on masks below says why.',
   square:
-    'The last picture, W, says how much each word (a row) looks at each other (a column). Each row adds up to one.',
+    'The last picture, W, says how much each word (a row) looks at each other (a column). Each row adds up to one, or to 0 if all of it is masked.',
 
   /** @param {string | null} noun whom “tired” may ask for, if both are in the sentence */
   roles: (noun) => [
