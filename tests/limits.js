@@ -9,7 +9,7 @@ export const kMaxWasmBytes = {
 
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
 export const kMaxApiBytes = {
-  bundled: { brotli: 26_400, gzip: 29_400 },
+  bundled: { brotli: 26_400, gzip: 29_450 },
   unbundled: { brotli: 26_850 },
 };
 
