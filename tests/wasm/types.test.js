@@ -303,6 +303,7 @@ is<Variable>()(trainer.crossEntropy(v, [0], { labelSmoothing: 0.1 }), true);
 is<number>()(trainer.crossEntropy(x, [0], { reduction: 'sum' }).loss, true);
 is<undefined>()(trainer.crossEntropy(x, [0]).gradient, true);
 is<Tensor>()(trainer.crossEntropy(x, [0], { needGradient: true }).gradient, true);
+is<TensorHandle>()(trainer.handles.crossEntropy(x, [0], { needGradient: true }).gradient, true);
 is<Variable>()(trainer.mseLoss(v, x), true);
 is<Tensor>()(trainer.mseLoss(x, x, { needGradient: true }).gradient, true);
 // @ts-expect-error gradients of variables are the tape's

@@ -41,6 +41,15 @@ export class ModelsAttn extends Attn {
   }
 
   /**
+   * The same module with results that stay in WebAssembly memory: see {@link Attn}.
+   * @override
+   * @returns {ModelsAttn<'handle'>}
+   */
+  get handles() {
+    return /** @type {ModelsAttn<'handle'>} */ (super.handles);
+  }
+
+  /**
    * What files say of a model: their headers and config.json are read, and no weights.
    *
    * It is recognised by its configuration, or where that is missing by the names of its tensors: GPT-2;

@@ -121,6 +121,15 @@ export class TrainingAttn extends Attn {
   }
 
   /**
+   * The same module with results that stay in WebAssembly memory: see {@link Attn}.
+   * @override
+   * @returns {TrainingAttn<'handle'>}
+   */
+  get handles() {
+    return /** @type {TrainingAttn<'handle'>} */ (super.handles);
+  }
+
+  /**
    * The class of tapes; see there.
    * @readonly
    * @type {new () => Tape}
