@@ -159,7 +159,7 @@ test('every keystroke draws anew', async () => {
     ['!', 3],
   ])) {
     await box.pressSequentially(typed);
-    const size = `${tokens} queries by ${tokens} keys`;
+    const size = tokens === 1 ? '1 query by 1 key' : `${tokens} queries by ${tokens} keys`;
     await page.getByRole('application', { name: size }).first().waitFor();
   }
   await box.fill('');

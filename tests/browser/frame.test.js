@@ -63,7 +63,7 @@ test('a chart that is not measured yet has no numbers to export', async () => {
 });
 
 test('the drawn figure is exported as SVG and as PNG', async () => {
-  const page = await site.open(weights);
+  const page = await site.open(`${weights}&causal=1`);
   const svg = await exported(page, 'SVG');
   assert.equal(svg.name, 'weights.svg');
   const text = svg.bytes.toString();
@@ -75,6 +75,11 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
   // Below it: its equation, what it is of, the settings, and where it comes from.
   const [, credit] = />(“man bites dog” · .*?)<\/text>/.exec(text) ?? [];
   assert.match(credit, /identity projections · width \d+ · \d heads? · .* positions/);
+  assert.match(
+    credit,
+    /masks: causal/,
+    'masks are told, although their controls are the figure’s own',
+  );
   assert.ok(text.includes(`attn, ${address}#at=self-attention.weights</text>`));
   assert.ok(text.includes('>softmax<'));
   assert.ok(/<desc>.*?<\/desc>/.exec(text)?.[0].includes(`${site.url}#v=1`));

@@ -76,7 +76,7 @@ test('the opening says in words what layers and heads are, and its settings what
   }
   // No head of the model finds out who is tired: it is said where the question is raised.
   await page.goto(`${site.url}#weights=learned&causal=1&text=the+lady+was+tired&at=self-attention`);
-  await page.getByText(/none of its heads finds out who is tired/).waitFor();
+  await page.getByText(/find out who is tired: none of its heads does/).waitFor();
 });
 
 test('a guess stays while the page is open, and another one may be made', async () => {
@@ -166,7 +166,7 @@ test('masks are tried from the text', async () => {
 
 test('beside the text stands what the mask does to a row, and what the base does to the hands', async () => {
   const page = await site.open('#weights=xavier&causal=1&at=self-attention.weights');
-  const shares = page.getByRole('table', { name: /^The largest shares that “.*” gives:/ });
+  const shares = page.getByRole('table', { name: /^The largest shares that “.*”\d+ gives:/ });
   const cells = () => shares.locator('td').allInnerTexts();
   await becomes(async () => (await cells()).includes('–'), true);
   const told = await cells();

@@ -276,8 +276,9 @@ TEST_P(LayerPositionsTest, stacks_give_them_to_the_layers_that_rotate_and_caches
   Random random;
   attn::TransformerLayerOptions still = vision_layer();  // as every fourth layer of SmolLM 3
   still.positions = {};
-  const attn::TransformerEncoderOptions options{.final_norm = true,
-                                                .layers = {vision_layer(), still, vision_layer()}};
+  attn::TransformerEncoderOptions options;
+  options.final_norm = true;
+  options.layers = {vision_layer(), still, vision_layer()};
   attn::TransformerEncoder encoder(options);
   attn::TransformerDecoder decoder(options);
   attn::LanguageModel model({.stack = options});

@@ -209,7 +209,8 @@ TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallHaveGradientsInPlaceOfTheLayer
   Random random;
   const OwnedTensor x = uniform_tensor({2, 6, 16}, random);
   attn::MultiHeadAttentionOptions options{.d_model = 16, .num_heads = 4, .num_kv_heads = 2};
-  const attn::T5Bias rule{.bidirectional = true, .max_distance = 8};
+  attn::T5Bias rule;
+  rule.max_distance = 8;
   const Terms all{{"bias", uniform_tensor({2, 1, 6, 6}, random)},
                   {"alibi_slopes", uniform_tensor({4}, random)},
                   {"t5_table", uniform_tensor({4, 4}, random)},

@@ -196,7 +196,8 @@ TEST_P(TapedTransformerTest, StacksShareTermsAndGivePositionsToTheLayersThatRota
   Random random;
   attn::TransformerLayerOptions rotating = kOptions[0], still = kOptions[0];
   rotating.positions.rotary = attn::RotaryEmbeddingOptions{};
-  const attn::TransformerEncoderOptions options{.layers = {rotating, still}};
+  attn::TransformerEncoderOptions options;
+  options.layers = {rotating, still};
   attn::TransformerEncoder encoder(options);
   attn::TransformerDecoder decoder(options);
   attn_test::randomize(encoder, random);

@@ -65,11 +65,11 @@ export const decimals = (value, digits) => typeset(value.toFixed(digits));
 /** Of one there is a singular: `1 tokens` is one token. @param {string} text */
 export const counted = (text) =>
   text
+    .replace(/(?<![\d.,−])\b1 queries\b/g, '1 query')
     .replace(
-      /(?<![\d.,−])\b1 ((?:sequential )?(?:token|word|key|querie|row|column|position|number|step|head|layer|point|pair|multiply-add))s\b/g,
+      /(?<![\d.,−])\b1 ((?:sequential )?(?:token|word|key|row|column|position|number|step|head|layer|point|pair|multiply-add))s\b/g,
       '1 $1',
-    )
-    .replaceAll('1 querie', '1 query');
+    );
 
 /** A share of one. @param {number} share */
 export const percent = (share) =>

@@ -46,6 +46,6 @@ test('one of anything is singular, and nothing else is', () => {
     counted('Weights of head 1 of 1, 1 queries by 1 keys, in 1 sequential steps'),
     'Weights of head 1 of 1, 1 query by 1 key, in 1 sequential step',
   );
-  const others = '11 tokens, 2,1 keys, −1 rows, 0.1 columns, head 1 looks, 1 tokenizer';
+  const others = '11 tokens, 11 queries, 2,1 keys, −1 rows, 0.1 columns, head 1 looks, 1 tokenizer';
   assert.equal(counted(others), others);
 });

@@ -25,9 +25,9 @@ export function creditOf(figure, { follows, uses, work }) {
     ...(settings.text && readsText ? [`“${shorten(settings.text, 60)}”`] : []),
     ...barSettings(
       work?.live ?? settings,
-      (name) => !uses.includes(name) && (follows?.includes(name) ?? true),
+      // Controls of the figure's own are told below; not so masks, of which one line tells all.
+      (name) => (name === 'causal' || !uses.includes(name)) && (follows?.includes(name) ?? true),
     ),
-    // Masks are told already.
     ...controlsOf(figure).filter((part) => !/^(?:causal mask|window|valid length)/.test(part)),
     `attn, ${location.host}${location.pathname}#at=${chapter}.${figure.id}`,
   ];

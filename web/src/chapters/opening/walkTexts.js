@@ -169,7 +169,7 @@ export const stage = {
     /** @type {number} */ all,
     /** @type {boolean} */ turns,
   ) => {
-    const under = `which two numbers it ${turns ? 'turns' : 'gives'}, and λ, the places that one turn takes.`;
+    const under = `which two numbers it ${turns ? 'turns (chapters 4 and 5 pair neighbours)' : 'gives'}, and λ, the places that one turn takes.`;
     return drawn < all
       ? `${drawn} of ${all} clocks. Under each: ${under}`
       : `Under each clock: ${under}`;

@@ -57,7 +57,7 @@ export const texts = {
   /** @param {string} most */
   first: (most) => `Only the first ${most} tokens are compared.`,
   nothing: 'Nothing to store yet. Type a word or two above.',
-  how: 'The core measures the errors of the usual code, and this page those of the core, against JavaScript’s sine in double precision, whose angles are within 1.2 · 10^{−9} up to position 2^{24}.',
+  how: 'Both errors are measured against sines in double precision: those of the usual code by the core, and those of the core by this page, in JavaScript, whose angles are within 1.2 · 10^{−9} up to position 2^{24}.',
   takeaway:
     'Compute angles in double precision and round once: then position sixteen million is as exact as position sixteen. What is only kept may be rounded far more: sums in float32 leave little of it in the weights.',
 };

@@ -52,9 +52,10 @@ const told = 5;
  * without the mask and with it (null where it may not look); null where there is no row.
  * @param {Matrix} masked the weights with the mask (n, n)
  * @param {Matrix} free those without
+ * @param {number} [rows] that are looked at
  */
-export function halfMasked(masked, free) {
-  const { rows, columns } = free;
+export function halfMasked(masked, free, rows = free.rows) {
+  const { columns } = free;
   /** @param {number} row */
   const pairsOf = (row) =>
     Array.from({ length: columns }, (_, column) => {

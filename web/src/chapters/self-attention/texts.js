@@ -20,7 +20,7 @@ export const texts = {
     added:
       'To each row another one is added, P, which tells the place of the word. How it does so is the matter of the chapter on positional encoding; for now it is enough that every place has a row of its own.',
     turned:
-      'These rows do not say where a word stands. Its place comes in one step later: the two vectors that words are compared by, query and key, are turned by angles that grow with the place. Step 2 of “Follow one word”, at the top of the page, shows it for one query.',
+      'These rows do not say where a word stands. Its place comes in one step later: the two vectors that words are compared by, query and key, are turned by angles that grow with the place. Step 2 of “Follow one word”, at the top of the page, shows it for one of the two.',
     none: 'Where a word stands is not said at all now: positions are off.',
   },
   halfEmpty:
@@ -37,7 +37,7 @@ export const texts = {
     'Just now the projections are *identity*: they only copy. So queries, keys and values are one and the same, and words look at words that are spelt like them.',
   differ: 'Let the three differ (random projections)',
   nobody:
-    'The page’s own model is too small for that: none of its heads finds out who is tired. They have learned to ask plainer things, such as what followed the same word last time.',
+    'The page’s own model is too small to find out who is tired: none of its heads does. They have learned to ask plainer things, such as what followed the same word last time.',
 
   whenLearned:
     'A model that has learned has many heads, and each does something else: a wall shows them all.',
@@ -62,17 +62,14 @@ export const texts = {
       },
     },
   },
-  /** @param {{ head: number, one: string, other: string, there: string, back: string }} found */
-  shares: ({ head, one, other, there, back }) =>
-    `In your sentence, head ${head}: “${one}” gives “${other}” ${there}, and “${other}” gives “${one}” ${back}.`,
-  /** @param {{ head: number, one: string, other: string, there: string }} found */
-  oneWay: ({ head, one, other, there }) =>
-    `In your sentence, head ${head}: “${one}” gives “${other}” ${there}, and “${other}” gives “${one}” nothing: it comes earlier, and no word may look ahead here.`,
+  /** @param {{ head: number, one: string, other: string, there: string, back: string, masked: boolean }} found */
+  shares: ({ head, one, other, there, back, masked }) =>
+    `In your sentence, head ${head}${masked ? ', without a mask' : ''}: ${one} gives ${other} ${there}, and ${other} gives ${one} ${back}.`,
 
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
     'A word has more than one thing to find out. “was” may need to know *who* was, and also which word came just before. But in one row of weights, what goes to one word is taken from the others. So a layer looks several times at once: it has several [heads|head], each with queries, keys and values of its own.',
     `More heads cost hardly more: they share a word’s numbers among them. Here each word has ${d} numbers (the [width d]); with ${heads} heads, a query of one head has ${D} (its [width D]).`,
-    'Beside each head stand three numbers. The [entropy] says how spread out its attention is: 0 bits is all on one word, 1 bit is as if on two, 2 bits as if on four. The [mean distance] says how many places away it looks, and the [largest share] how much the favourite gets.',
+    'Beside each head stand three numbers, means of all rows. The [entropy] says how spread out its attention is: 0 bits is all on one word, 1 bit is as if on two, 2 bits as if on four. The [mean distance] says how many places away it looks, and the [largest share] how much the favourite gets.',
   ],
   gain: {
     lead: 'What are several heads good for?',
@@ -97,7 +94,7 @@ export const texts = {
   masked: {
     /** Tokens of a sentence for which it is told. */
     most: 64,
-    title: (/** @type {string} */ token) => `The largest shares that “${token}” gives:`,
+    title: (/** @type {string} */ token) => `The largest shares that ${token} gives:`,
     ...{ word: 'to', free: 'without a mask', masked: 'as it is set' },
   },
   tries: {

@@ -70,7 +70,7 @@ export const texts = {
   gained: ({ step, scheme, of: [a, b] }) =>
     `After ${step} steps here, with ${scheme}, on sums never trained on, digit by digit: lane ${a.name}, ${a.what}, is right in ${a.places.join(', ')} of 100; lane ${b.name}, ${b.what}, in ${b.places.join(', ')}.`,
   gainTries: {
-    lead: 'Let them learn:',
+    lead: 'Let them learn, 600 steps:',
     learned: 'four heads and one, with a table of positions',
     t5: 'the same with T5’s bias',
     press: 'Let them learn, and see.',
