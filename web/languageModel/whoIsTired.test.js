@@ -66,11 +66,12 @@ test('no head looks from a pronoun, or from what is said of someone, mostly at w
     const share = (/** @type {number} */ head, /** @type {'most' | 'more'} */ what) =>
       all.filter((heads) => heads[head][what]).length / all.length;
     for (let head = 0; head < model.config.numLayers * model.config.numHeads; head++) {
+      // Measured: 0.21 at most.
       assert.ok(
         share(head, 'most') < 0.3,
         `${asks}, head ${head}: most of all in ${share(head, 'most')}`,
       );
-      // No better than a guess between the two.
+      // A guess between the two would be right in half; measured: 0.62 at most.
       assert.ok(
         share(head, 'more') < 0.65,
         `${asks}, head ${head}: more in ${share(head, 'more')}`,

@@ -38,7 +38,7 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
   runtime::Execution run(context);
   const kernels::KernelTable& kernels = run.kernels();
   const index depth = a.size(0), rows = c.size(0), cols = c.size(1);
-  const index chunks = std::max<index>((depth + kChunk - 1) / kChunk, 1);
+  const index chunks = std::max<index>(kernels::pieces(depth, kChunk), 1);
   const index packed_chunk = kernels::packed_size(cols, kChunk);
   float* packed = run.floats(validation::product("x", {chunks, packed_chunk}), "matrix product");
   float* scratch = take_product_scratch(kChunk, run);
@@ -61,7 +61,7 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
   // Blocks of whole tiles, enough of them to keep all threads busy.
   const index tile = kernels.product_tile_rows;
   const index wanted = 4 * run.num_threads();
-  const index column_blocks = run.num_threads() > 1 ? (cols + kColumns - 1) / kColumns : 1;
+  const index column_blocks = run.num_threads() > 1 ? kernels::pieces(cols, kColumns) : 1;
   const index block_cols = column_blocks > 1 ? kColumns : cols;
   const index row_tiles = kernels::pieces(rows, tile);
   const index block_tiles = std::max<index>(1, row_tiles * column_blocks / wanted);
