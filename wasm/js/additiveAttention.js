@@ -1,8 +1,8 @@
 import { giveEach } from './attentionOptions.js';
 import { kPooling, writePooling } from './attentionPooling.js';
 import { Layer } from './layer.js';
-import { checkEqual } from './shape.js';
 import { checkOptions, kInit, size } from './options.js';
+import { checkEqual } from './shape.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
 /** @import { Asked, InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */

@@ -1,8 +1,8 @@
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { checkOptions, flag, size, wanted, writeValues } from './options.js';
-import { asTensor, checkIntegers } from './tensor.js';
 import { checkBroadcast, checkEqual, formatShape, mismatch, wrongShape } from './shape.js';
+import { asTensor, checkIntegers } from './tensor.js';
 
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */

@@ -3,8 +3,8 @@ import { invalid } from './errors.js';
 import { Layer } from './layer.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
 import { checkIntegers, checkTensor } from './tensor.js';
-import { checkEqual } from './shape.js';
 import { checkOptions, kInit, like, size, wanted } from './options.js';
+import { checkEqual } from './shape.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
 /** @import { Asked, InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */

@@ -4,7 +4,6 @@ import { Kind } from './kind.js';
 import { outOfMemory } from './memory.js';
 import { runtimeOf } from './nativeObject.js';
 import { checkOptions, kDropout } from './options.js';
-import { asTensor, checkMask, checkTensor, rowsOf } from './tensor.js';
 import {
   checkBroadcast,
   checkEqual,
@@ -14,6 +13,7 @@ import {
   sizeOf,
   wrongShape,
 } from './shape.js';
+import { asTensor, checkMask, checkTensor, rowsOf } from './tensor.js';
 import { TensorHandle } from './tensorHandle.js';
 
 /** @import { Dropout } from './dropout.js' */

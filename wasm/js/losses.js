@@ -3,8 +3,8 @@
 
 import { choice, checkOptions, real, wanted, writeOptions, writeValues } from './options.js';
 import { isVariable, recordOn } from './recording.js';
-import { checkIntegers } from './tensor.js';
 import { checkShapeIs } from './shape.js';
+import { checkIntegers } from './tensor.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
 /** @import { Call } from './call.js' */

@@ -13,7 +13,6 @@ import { Layer } from './layer.js';
 import { runtimeOf } from './nativeObject.js';
 import { optionalRMSNorm } from './rmsNorm.js';
 import { kRowRanks } from './tensor.js';
-import { checkEqual } from './shape.js';
 import {
   checkOptions,
   choice,
@@ -25,6 +24,7 @@ import {
   real,
   size,
 } from './options.js';
+import { checkEqual } from './shape.js';
 
 /** @import { AttentionOptions, Window } from './attentionOptions.js' */
 /** @import { AttentionPositions, KeyPositionsOption, PositionsOption } from './attentionPositions.js' */

@@ -11,8 +11,8 @@ import {
 import { Kind } from './kind.js';
 import { checkOptions } from './options.js';
 import { isVariable, recordOn } from './recording.js';
-import { kRowRanks } from './tensor.js';
 import { checkEqual } from './shape.js';
+import { kRowRanks } from './tensor.js';
 
 /** @import { PoolingOptions, ScoringOptions } from './attentionPooling.js' */
 /** @import { Call } from './call.js' */
