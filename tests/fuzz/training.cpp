@@ -20,10 +20,11 @@
 #include "attn/training/tape.hpp"
 #include "choices.hpp"
 #include "contexts.hpp"
+#include "pieces/pieces.hpp"
+#include "pieces/terms.hpp"
 #include "reference/embedding.hpp"
 #include "reference/loss.hpp"
 #include "reference/scalar.hpp"
-#include "training_pieces.hpp"
 
 namespace {
 
@@ -36,6 +37,14 @@ using attn_fuzz::Scalars;
 using attn_fuzz::Sizes;
 using reference::Array;
 
+std::string name_of(const std::vector<std::int64_t>& shape) {
+  std::string result;
+  for (const std::int64_t size : shape) {
+    result += (result.empty() ? "(" : ", ") + std::to_string(size);
+  }
+  return result + ")";
+}
+
 /// Sources, layers and a loss.
 struct Model {
   Sizes in, out;
@@ -44,6 +53,7 @@ struct Model {
   std::vector<Piece> pieces;
   enum class Loss { kInner, kMeanSquares, kCrossEntropy } loss;
   reference::CrossEntropy classes;
+  std::shared_ptr<attn_fuzz::Terms> terms = std::make_shared<attn_fuzz::Terms>();
 
   explicit Model(Choices& choices) {
     in = {choices.size(1, 5), choices.size(1, 20), choices.size(1, 40)};
@@ -68,13 +78,21 @@ struct Model {
                                           : choices.integer(0, out.width - 1));
       }
     }
+    // Behind all others: inputs from before there were such pieces are the same models.
+    const std::int64_t calls = choices.integer(0, 3);
+    for (const Piece& piece : pieces) {
+      if (calls > 0 && piece.module) terms->offer(*piece.module);
+    }
+    for (std::int64_t i = 0; i < calls; ++i) {
+      pieces.push_back(attn_fuzz::choose_piece_of_call(choices, out, terms));
+      terms->offer(*pieces.back().module);
+    }
   }
 
   std::string name() const {
     std::string result = embedding ? "Embedding" : "x";
     for (const Piece& piece : pieces) result += ", " + piece.name;
-    return result + " of (" + std::to_string(in.batch) + ", " + std::to_string(in.length) + ", " +
-           std::to_string(in.width) + ")";
+    return result + " of " + name_of({in.batch, in.length, in.width});
   }
 };
 
@@ -160,12 +178,14 @@ std::string compared(const Model& model, std::uint32_t seed, attn::Context& cont
     x = tape.variable(drawn);
     x_exact = exact.variables(array_of(drawn));
   }
+  model.terms->draw(tape, exact, engine);
   Variable y = x;
   Scalars y_exact = x_exact;
   std::vector<Parameters> parameters;
   for (const Piece& piece : model.pieces) {
     parameters.push_back(piece.module ? draw_parameters(*piece.module, engine, context, exact)
                                       : Parameters());
+    if (piece.module) model.terms->set_parameters(*piece.module, parameters.back());
     y = piece.record(tape, y);
     y_exact = piece.exact(y_exact, parameters.back());
   }
@@ -198,6 +218,11 @@ std::string compared(const Model& model, std::uint32_t seed, attn::Context& cont
     add(*model.embedding, table, "Embedding");
   } else {
     gradients.push_back({"the input", "x", x.gradient(), exact.gradient(x_exact)});
+  }
+  for (const attn_fuzz::Terms::Term& term : model.terms->all()) {
+    if (term.kind != attn_fuzz::Terms::Kind::kVariable) continue;
+    gradients.push_back(
+        {"a term", name_of(term.shape), term.variable.gradient(), exact.gradient(term.exact)});
   }
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
     if (model.pieces[i].module) add(*model.pieces[i].module, parameters[i], model.pieces[i].name);

@@ -38,4 +38,11 @@ Scalars reshaped(Scalars x, std::vector<std::int64_t> shape);
 /// A piece for an input of these sizes, which become those of its output.
 Piece choose_piece(Choices& choices, Sizes& sizes);
 
+class Terms;
+
+/// Attention, or layers of a Transformer, whose call is given positions and some of `terms`; of an
+/// output as large as the input.
+Piece choose_piece_of_call(Choices& choices, const Sizes& sizes,
+                           const std::shared_ptr<Terms>& terms);
+
 }  // namespace attn_fuzz

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/attention/scaled_dot_product_attention.hpp"
+#include "attn/layers/multi_head_attention.hpp"
+#include "attn/training/attention.hpp"
+#include "attn/training/tape.hpp"
+#include "choices.hpp"
+#include "pieces/pieces.hpp"
+#include "pieces/terms.hpp"
+#include "reference/attention.hpp"
+#include "reference/multi_head_attention.hpp"
+#include "reference/scalar.hpp"
+
+namespace attn_fuzz {
+
+/// (B, H, Nq, Nk), and the width of a head.
+struct ScoreSizes {
+  std::int64_t batch, heads, queries, keys, head_dim;
+};
+
+/// What a layer has of its own for the scores of its attention.
+struct OwnTerms {
+  std::optional<float> scale = {};
+  float softcap = 0;
+  std::optional<attn::Window> window = {};
+  attn::AttentionPositions positions = {};
+  bool sinks = false;
+};
+
+template <class Options>
+OwnTerms own_terms(const Options& options) {
+  return {options.scale, options.softcap, options.window, options.positions, options.sinks};
+}
+
+/// Positions by distance, sinks, and what acts on the scores.
+OwnTerms choose_own_terms(Choices& choices);
+
+/// Puts them where nothing is given yet; tables and sinks are `parameters`, whose names begin with
+/// `prefix`.
+void add_own_terms(reference::AttentionOf<reference::Scalar>& attention, const OwnTerms& own,
+                   const ScoreSizes& sizes, const Parameters& parameters,
+                   const std::string& prefix);
+
+/// The options of a call of attention: some have no gradient, others are terms.
+class AttentionCall {
+ public:
+  /// With `dropout` among them where it may be.
+  AttentionCall(Choices& choices, const ScoreSizes& sizes, std::shared_ptr<Terms> terms,
+                bool dropout);
+  AttentionCall(const AttentionCall&) = delete;
+  AttentionCall& operator=(const AttentionCall&) = delete;
+
+  /// With terms that are no variables.
+  attn::AttentionOptions options() const;
+  attn::AttentionVariables variables(attn::Tape& tape) const;
+  /// With all terms as tensors, which are those of `variables`.
+  static attn::AttentionOptions all_options(attn::AttentionOptions options,
+                                            const attn::AttentionVariables& variables);
+
+  reference::AttentionOf<reference::Scalar> exact() const;
+
+  /// Which key the first query stands at, in each entry of the batch.
+  std::vector<double> first() const { return rules_.causal_offset.values; }
+  bool has_key_lens() const { return !key_lens_.empty(); }
+  /// Whether nothing in it is of a certain number of queries or keys.
+  bool is_of_each_token() const;
+  /// Whether tokens attend to themselves and those before them alone.
+  bool is_of_the_past() const;
+
+ private:
+  using Use = std::optional<Terms::Use>;
+
+  std::shared_ptr<Terms> terms_;
+  attn::AttentionOptions options_;
+  reference::AttentionRules rules_;
+  bool is_at_the_end_ = false;  ///< Diagonal::bottom_right()
+  std::vector<std::int32_t> key_lens_, valid_lens_;
+  std::vector<std::uint8_t> mask_;
+  Use bias_, alibi_slopes_, t5_table_, relative_keys_, relative_values_, sinks_;
+};
+
+}  // namespace attn_fuzz

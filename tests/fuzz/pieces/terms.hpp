@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "attn/layers/module.hpp"
+#include "attn/owned_tensor.hpp"
+#include "attn/training/tape.hpp"
+#include "choices.hpp"
+#include "pieces/pieces.hpp"
+#include "reference/scalar.hpp"
+
+namespace attn_fuzz {
+
+/// Tensors that attention is given for its terms. One of them may be given to several layers, and
+/// in several places of a layer.
+class Terms {
+ public:
+  enum class Kind {
+    kVariable,   ///< with a gradient
+    kConstant,   ///< a variable without one
+    kTensor,     ///< an option
+    kParameter,  ///< of another layer
+  };
+
+  struct Term {
+    std::vector<std::int64_t> shape;
+    Kind kind = Kind::kVariable;
+    bool excludes = false;                 ///< some elements are −∞
+    const attn::Module* module = nullptr;  ///< of a parameter
+    std::string parameter = {};
+    // As drawn the last time.
+    attn::OwnedTensor values = {};
+    attn::Variable variable = {};
+    Scalars exact = {};
+  };
+
+  /// A term in one place.
+  struct Use {
+    std::size_t index = 0;
+    bool halved = false;  ///< multiplied by 0.5
+  };
+
+  /// One that is there already, or a new one.
+  Use choose(Choices& choices, const std::vector<std::int64_t>& shape, bool may_exclude = false);
+
+  /// Lets pieces that are chosen later use this one's parameters.
+  void offer(const attn::Module& module);
+
+  /// Gives all of them but parameters new numbers.
+  void draw(attn::Tape& tape, reference::Tape& exact, std::mt19937_64& engine);
+  /// As a module's were drawn.
+  void set_parameters(const attn::Module& module, const Parameters& parameters);
+
+  const std::vector<Term>& all() const { return all_; }
+  bool is_tensor(const Use& use) const { return all_[use.index].kind == Kind::kTensor; }
+  attn::Variable variable(attn::Tape& tape, const Use& use) const;
+  const attn::OwnedTensor& values(const Use& use) const { return all_[use.index].values; }
+  Scalars exact(const Use& use) const;
+
+ private:
+  std::vector<Term> all_;
+};
+
+}  // namespace attn_fuzz

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "attn/layers/dropout.hpp"
+#include "attn/layers/transformer_encoder.hpp"
+#include "choices.hpp"
+#include "pieces/pieces.hpp"
+#include "reference/activation.hpp"
+#include "reference/attention.hpp"
+#include "reference/scalar.hpp"
+#include "reference/transformer.hpp"
+
+namespace attn_fuzz {
+
+/// Of a layer of a Transformer, with all that the references need.
+struct LayerChoice {
+  attn::TransformerLayerOptions options;
+  reference::Activation activation;
+  bool norms_add_one;
+
+  std::int64_t head_dim() const {
+    return options.head_dim.value_or(options.d_model / options.num_heads);
+  }
+};
+
+/// Everything but positions.
+LayerChoice choose_layer(Choices& choices, std::int64_t width);
+
+/// None, or one that acts in training; the layer's option tells whether it does within its network.
+attn::Dropout choose_dropout(Choices& choices, attn::TransformerLayerOptions& options);
+
+/// With parameters that a module has by these names.
+reference::TransformerLayerOf<reference::Scalar> exact_layer(const LayerChoice& choice,
+                                                             const Parameters& parameters);
+
+/// Dropout in each of a layer's places, which have a stream each, in their order; `cross` is null
+/// in an encoder.
+void drop_in_places(reference::TransformerLayerOf<reference::Scalar>& layer,
+                    reference::AttentionOf<reference::Scalar>& self,
+                    reference::AttentionOf<reference::Scalar>* cross, const LayerChoice& choice,
+                    const attn::Dropout& dropout, const Sizes& sizes, std::int64_t memory_length);
+
+}  // namespace attn_fuzz
