@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,22 +57,48 @@ void run(const attn::LanguageModelDescription& description, attn::Context& conte
   attn::LanguageModelLoader loader(description, description.memory, context);
   for (std::size_t i = 0; i < description.weights.size(); ++i) {
     const attn::WeightSource& source = description.weights[i];
-    const std::vector<std::byte> small(static_cast<std::size_t>(source.end - source.begin),
-                                       std::byte{0x3c});
+    // Numbers about ±0.3, or in float16 about ±1.6.
+    std::vector<std::byte> small(static_cast<std::size_t>(source.end - source.begin));
+    for (std::size_t at = 0; at < small.size(); ++at) {
+      const auto drawn = static_cast<std::uint32_t>(at + i + 1) * 2654435761U;
+      small[at] = static_cast<std::byte>(at % 2 == 0 ? drawn >> 24 : 0x3e | (drawn >> 24 & 0x80));
+    }
     loader.write(i, small, context);
   }
   const attn::LanguageModel model = loader.finish();
   const attn::LanguageModelOptions& options = model.options();
-  attn::OwnedTensor hidden({2, model.d_model()}), logits;
+  attn::OwnedTensor logits;
   if (options.output && options.vocab_size > 0) logits = attn::OwnedTensor({1, options.vocab_size});
-  try {
+  const auto hidden_with = [&](const attn::TensorView<const double>& positions) {
+    attn::OwnedTensor hidden({2, model.d_model()});
+    const attn::LanguageModelCall call{.positions = positions, .hidden = hidden};
     if (options.vocab_size > 0) {
       const std::vector<std::int64_t> ids{0, options.vocab_size - 1};
-      model.forward(ids, logits, {.hidden = hidden}, context);
+      model.forward(ids, logits, call, context);
     } else {
       const attn::OwnedTensor x({2, model.d_model()});
-      model.forward(x, {}, {.hidden = hidden}, context);
+      model.forward(x, {}, call, context);
     }
+    return hidden;
+  };
+  try {
+    const attn::OwnedTensor hidden = hidden_with({});
+    // Where the tokens stand anyway.
+    const auto layers = model.encoder().layers();
+    const bool rotates = std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
+      return layer.options().positions.rotary.has_value();
+    });
+    const std::vector<double> positions{0, 1};
+    bool is_given = false;
+    try {
+      const attn::OwnedTensor same = hidden_with({positions.data(), {2}});
+      is_given = true;
+      require(std::memcmp(same.values().data(), hidden.values().data(),
+                          hidden.values().size_bytes()) == 0);
+    } catch (const attn::Error& error) {
+      require(error.code() == attn::ErrorCode::kInvalidArgument);
+    }
+    require(is_given == rotates);
   } catch (const attn::Error& error) {
     // A table of less than two positions.
     require(error.code() == attn::ErrorCode::kInvalidArgument);
