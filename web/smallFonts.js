@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 
 // @ts-expect-error: the package has no types
 import subsetFont from 'subset-font';
@@ -12,28 +13,63 @@ const accented = 'àáâãäåæçèéêëìíîïñòóôõöøùúûüßÄÅÉ
 /** Signs that stand in labels alone. */
 const ofLabels = /[±°µ≤≥∞]/g;
 
-/**
- * What the page uses of the text fonts.
- * @param {string} signs that the sources contain
- * @param {string} titles of the page and its chapters
- * @returns {Record<string, { text: string, keepFeatures?: string[], variationAxes?: object }>}
- */
-const textFonts = (signs, titles) => ({
-  'serif-4-latin-400-normal': { text: ascii + accented + signs.replace(ofLabels, '') },
-  'serif-4-latin-600-normal': { text: titles },
-  // Single words and symbols, and Llama 3.
-  'serif-4-latin-400-italic': { text: ascii.replace(/[^A-Za-z3 ]/g, ''), keepFeatures: [] },
-  'sans-3-latin-wght-normal': {
-    text: ascii + accented + signs,
-    variationAxes: { wght: { min: 400, max: 600 } },
-  },
-});
 const keepFeatures = ['kern', 'liga', 'mark', 'ccmp', 'tnum', 'lnum'];
+
+const sans = '@fontsource-variable/source-sans-3/files/source-sans-3-latin-wght-normal.woff2';
+
+/**
+ * @typedef {object} UsedFont
+ * @property {string} file as the style sheets name it
+ * @property {string} family
+ * @property {boolean} [italic]
+ * @property {[number, number]} weights the lightest and the heaviest that it is used for
+ * @property {string} text the characters that the page uses of it
+ * @property {string[]} keepFeatures
+ */
+
+/**
+ * The fonts of the page, and what it uses of them.
+ * @returns {Promise<UsedFont[]>}
+ */
+export async function usedFonts() {
+  const [{ characters }, signs, titles] = await Promise.all([
+    allEquations().then(usedBy),
+    signsOfSources(),
+    titlesOfSources(),
+  ]);
+  const latin = ascii + accented + signs;
+  const serifs = { family: 'Source Serif 4', weights: [400, 400], keepFeatures };
+  const labels = { family: 'Source Sans 3 Variable', weights: [400, 600], keepFeatures };
+  const serif = (/** @type {string} */ face) =>
+    `@fontsource/source-serif-4/files/source-serif-4-latin-${face}.woff2`;
+  const katex = (/** @type {string} */ face) => ({
+    ...{ file: `katex/dist/fonts/KaTeX_${face}.woff2`, keepFeatures: [] },
+  });
+  const regular = [400, 400];
+  const bold = [700, 700];
+  return /** @type {UsedFont[]} */ ([
+    { ...serifs, file: serif('400-normal'), text: latin.replace(ofLabels, '') },
+    { ...serifs, file: serif('600-normal'), weights: [600, 600], text: titles },
+    {
+      ...{ ...serifs, file: serif('400-italic'), italic: true, keepFeatures: [] },
+      // Single words and symbols, and Llama 3.
+      text: ascii.replace(/[^A-Za-z3+ ]/g, ''),
+    },
+    { ...labels, file: sans, text: latin },
+    // As in fonts.css.
+    { ...labels, ...katex('Main-Regular'), text: '←→√∝∞≈≤≥⌈⌉' },
+    { ...labels, ...katex('Math-Italic'), text: 'δλσω' },
+    ...Object.entries(characters).map(([face, used]) => ({
+      ...{ ...katex(face), family: `KaTeX_${face.split('-')[0]}`, text: [...used].join('') },
+      ...{ italic: face.endsWith('Italic'), weights: face.includes('-Bold') ? bold : regular },
+    })),
+  ]);
+}
 
 /**
  * Keeps of the fonts what is used: of the text fonts the Latin letters and the signs that occur in
- * the sources; of KaTeX's fonts, as WOFF2 alone, the characters that occur in equations; of KaTeX's
- * styles those for classes that occur. In the built page only.
+ * the sources; of KaTeX's fonts, as WOFF2 alone, the characters that occur in equations and labels; of
+ * KaTeX's styles those for classes that occur. In the built page only.
  * @returns {import('vite').Plugin}
  */
 export function smallFonts() {
@@ -48,18 +84,16 @@ export function smallFonts() {
     },
     transform: (code, id) => (/katex.*\.css$/.test(id) ? smallStyles(code, used) : undefined),
     async generateBundle(_, bundle) {
-      const texts = Object.entries(textFonts(await signsOfSources(), await titlesOfSources()));
-      for (const file of Object.values(bundle)) {
-        if (file.type !== 'asset' || !file.fileName.endsWith('.woff2')) continue;
-        const { fileName } = file;
-        const [, katex] = /KaTeX_([\w]+-[A-Za-z]+)/.exec(fileName) ?? [];
-        const { text, ...options } = katex
-          ? { text: [...used.characters[katex]].join(''), keepFeatures: [] }
-          : (texts.find(([name]) => fileName.includes(name)) ??
-              this.error(`${fileName}: whose?`))[1];
-        file.source = await subsetFont(Buffer.from(file.source), text, {
+      const fonts = await usedFonts();
+      for (const asset of Object.values(bundle)) {
+        if (asset.type !== 'asset' || !asset.fileName.endsWith('.woff2')) continue;
+        const used = fonts.filter(({ file }) => asset.fileName.includes(basename(file, '.woff2')));
+        if (!used.length) this.error(`${asset.fileName}: whose?`);
+        const [{ file, weights, keepFeatures }] = used;
+        const text = used.map(({ text }) => text).join('');
+        asset.source = await subsetFont(Buffer.from(asset.source), text, {
           ...{ targetFormat: 'woff2', noHinting: true, keepFeatures },
-          ...options,
+          ...(file === sans && { variationAxes: { wght: { min: weights[0], max: weights[1] } } }),
         });
       }
     },

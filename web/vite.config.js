@@ -4,6 +4,7 @@ import { defineConfig } from 'vite';
 
 import { equations } from './equations.js';
 import { offline } from './offline.js';
+import { outlines } from './outlines.js';
 import { rebuildOnChange } from './rebuildOnChange.js';
 import { sharedWorker } from './sharedWorker.js';
 import { smallFonts } from './smallFonts.js';
@@ -59,6 +60,7 @@ export default defineConfig({
     worker.plugin,
     equations(),
     smallFonts(),
+    outlines(),
     offline(),
     contentSecurityPolicy,
     rebuildOnChange(),
@@ -91,6 +93,7 @@ export default defineConfig({
             { name: 'tokenizers', test: /@huggingface[\\/]tokenizers/, priority: 2 },
             // One file is smaller than thirty, here, too.
             { name: 'programs', test: programs },
+            { name: 'outlines', test: /virtual:outlines/ },
           ],
         },
       },

@@ -110,7 +110,12 @@ test('after the first visit the page opens without a network', async () => {
   await page.goto(`${site.url}?a=search#at=self-attention.weights`);
   await page.reload();
   await page.getByRole('contentinfo').waitFor();
-  await page.locator('#weights canvas').first().waitFor();
+  const figure = page.locator('#weights');
+  await figure.locator('canvas').first().waitFor();
+  await figure.getByRole('button', { name: /^Export/ }).click();
+  const saved = page.waitForEvent('download');
+  await figure.getByRole('button', { name: 'SVG', exact: true }).click();
+  await (await saved).path();
   await read(page, 'speed');
 });
 

@@ -27,7 +27,7 @@ test('the page works from a folder, alone, and in silence', async () => {
 /** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
 const partOf = (file) =>
   /** @type {any} */ (
-    /[\\/](Walk|[Ww]all|programs|picture|training|models|language|tokenizers|[Oo]wn)/
+    /[\\/](Walk|[Ww]all|programs|picture|outlines|training|models|language|tokenizers|[Oo]wn)/
       .exec(file.slice(dist.length))?.[1]
       .toLowerCase()
       .replace('tokenizers', 'language') ?? 'page'
@@ -73,6 +73,8 @@ test('what a model of the reader’s loads besides is small', (context) =>
 test('what the wall of all heads loads besides is small', (context) =>
   assertSmall(context, 'wall'));
 test('what files of pictures load besides is small', (context) => assertSmall(context, 'picture'));
+test('the outlines of letters for pictures are small', (context) =>
+  assertSmall(context, 'outlines'));
 test('what programs for pictures load besides is small', (context) =>
   assertSmall(context, 'programs'));
 test('what the language model loads besides is small', (context) =>

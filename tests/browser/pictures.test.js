@@ -153,6 +153,8 @@ async function check(page, id, { of, menu, shown } = whole) {
     assert.deepEqual(different, [], `${id} as ${type}: ${different.length} of ${blocks} blocks`);
   }
   assert.doesNotMatch(svg.toString().replaceAll(/base64,[^)"]*/g, ''), /NaN|undefined/);
+  // Other programs may have other fonts.
+  assert.doesNotMatch(svg.toString(), /@font-face|<text/);
 }
 
 /** Between them they have every kind of picture: maps, clocks, curves, arcs, bars and tables. */

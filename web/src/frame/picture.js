@@ -1,15 +1,24 @@
 // A figure as one SVG. Canvases become images, SVGs are copied with their computed styles, boxes are
-// drawn, and text stays text, in fonts that go along.
+// drawn, and so are the letters of texts.
 
+import { graphemes } from '../model/tokens.js';
 import { creditOf } from './credit.js';
-import { canvasContext, drawnBox, drawnPseudo, paint, setAll, svgElement } from './pictureBoxes.js';
-import { familiesOf, PictureFonts } from './pictureFonts.js';
+import {
+  canvasContext,
+  drawnBox,
+  drawnPseudo,
+  paint,
+  setAll,
+  snapped,
+  svgElement,
+} from './pictureBoxes.js';
+import { fontOf, Letters, outlined, placed } from './pictureText.js';
+
+/** @import { Placed } from './pictureText.js' */
 
 /**
- * @typedef {{ left: number, top: number, fonts: PictureFonts, clips: number, line?: Line }} Picture where it
- *   begins in the window, and the last line of text in it
- * @typedef {{ element: SVGElement, anchor: string, left: number, right: number, y: number }} Line left, right
- *   and y are those of what it ends with
+ * @typedef {{ left: number, top: number, letters: Letters, clips: number }} Picture where it begins in the
+ *   window
  */
 
 /** What only the page can do has no place in a picture. */
@@ -18,44 +27,39 @@ const controls =
 
 const inherited = [
   ...['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linecap', 'stroke-linejoin'],
-  ...['font-family', 'font-size', 'font-style', 'font-weight', 'letter-spacing', 'text-anchor'],
-  ...['paint-order', 'visibility', 'shape-rendering', 'font-variant-numeric'],
+  ...['visibility', 'shape-rendering'],
 ];
 /** With what they are where nothing is said. */
 const others = Object.entries({
-  ...{ opacity: '1', 'mix-blend-mode': 'normal', 'dominant-baseline': 'auto' },
+  ...{ opacity: '1', 'mix-blend-mode': 'normal' },
   ...{ 'stop-color': 'rgb(0, 0, 0)', 'stop-opacity': '1', 'vector-effect': 'none' },
 });
 const paints = /** @type {const} */ (['fill', 'stroke', 'stop-color']);
-/** These are no attributes of SVG. */
-const inStyle = new Set(['font-variant-numeric', 'mix-blend-mode']);
 
 /**
  * @param {Element} from
  * @param {Element} to
- * @param {PictureFonts} fonts
+ * @param {Letters} letters
  * @param {CSSStyleDeclaration} [outer] of the element around it
  */
-function copyStyles(from, to, fonts, outer) {
+function copyStyles(from, to, letters, outer) {
   const style = getComputedStyle(from);
   for (const { name } of [...to.attributes]) {
     if (/^(?:class|style|role|tabindex|aria-.*|data-.*)$/.test(name)) to.removeAttribute(name);
   }
   const isNew = (/** @type {string} */ name) =>
     !outer || style.getPropertyValue(name) !== outer.getPropertyValue(name);
-  const css = [];
   for (const name of inherited) {
     const value = style.getPropertyValue(name);
     const opacity = name === 'fill' || name === 'stroke' ? `${name}-opacity` : name;
-    if (!value || !(isNew(name) || isNew(opacity))) continue;
-    if (inStyle.has(name)) css.push(`${name}:${value}`);
-    else to.setAttribute(name, name === 'font-family' ? familiesOf(value) : value);
+    if (value && (isNew(name) || isNew(opacity))) to.setAttribute(name, value);
   }
   for (const [name, usual] of others) {
     const value = style.getPropertyValue(name);
     to.removeAttribute(name);
     if (!value || value === usual) continue;
-    if (inStyle.has(name)) css.push(`${name}:${value}`);
+    // One is no attribute of SVG, and as `style` the content security policy would forbid it.
+    if (name === 'mix-blend-mode') to.setAttribute('data-style', `${name}:${value}`);
     else to.setAttribute(name, value);
   }
   for (const name of paints) {
@@ -65,21 +69,11 @@ function copyStyles(from, to, fonts, outer) {
     const css = to.getAttribute(name) ?? '';
     setAll(to, { [opacity]: 1, ...paint(name, css, Number(style.getPropertyValue(opacity))) });
   }
-  // As an attribute the content security policy would forbid it.
-  if (css.length) to.setAttribute('data-style', css.join(';'));
-  if (from instanceof SVGTextContentElement) fonts.add(style);
-  if (from instanceof SVGTextElement) keepLength(to, from.getComputedTextLength());
   const pairs = [...from.children].map((child, i) => [child, to.children[i]]);
   for (const [child, copy] of pairs) {
     if (getComputedStyle(child).display === 'none') copy.remove();
-    else copyStyles(child, copy, fonts, style);
-  }
-}
-
-/** A text is as long in a program that has another font for it. @param {Element} text @param {number} length */
-function keepLength(text, length) {
-  if (length > 0) {
-    setAll(text, { textLength: Math.round(100 * length) / 100, lengthAdjust: 'spacingAndGlyphs' });
+    else if (child instanceof SVGTextElement) copy.replaceWith(outlined(child, letters));
+    else copyStyles(child, copy, letters, style);
   }
 }
 
@@ -106,9 +100,6 @@ const isHidden = (element, { visibility, display, opacity, clipPath }) =>
   clipPath === 'inset(50%)' ||
   element.matches(controls);
 
-/** Where the screen draws an edge or a baseline: on whole pixels of its own. @param {number} place */
-const snapped = (place) => Math.round(place * devicePixelRatio) / devicePixelRatio;
-
 /**
  * Draws what `element` shows into `into`.
  * @param {Element} element
@@ -134,16 +125,16 @@ function copy(element, into, picture) {
 
   if (element instanceof HTMLCanvasElement) {
     if (!element.width || !element.height) return;
-    // With `href` the browser would load it at once, which the content security policy forbids.
+    // In its namespace the browser would load it at once, which the content security policy forbids.
     const pixels = style.imageRendering === 'pixelated' ? enlarged(element, box) : element;
-    const image = svgElement('image', { ...box, 'data-href': pixels.toDataURL() });
+    const image = svgElement('image', { ...box, 'xlink:href': pixels.toDataURL() });
     setAll(image, { preserveAspectRatio: 'none', 'image-rendering': style.imageRendering });
     into.append(image);
     return;
   }
   if (element instanceof SVGSVGElement) {
     const clone = /** @type {SVGSVGElement} */ (element.cloneNode(true));
-    copyStyles(element, clone, picture.fonts);
+    copyStyles(element, clone, picture.letters);
     // Of the whole picture; its own opacity is that of the group.
     clone.removeAttribute('opacity');
     setAll(clone, { ...box, overflow: style.overflow });
@@ -184,72 +175,50 @@ function copy(element, into, picture) {
 function copyText(node, style, end, into, picture) {
   if (!node.data.trim()) return;
   const context = canvasContext();
-  context.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  context.font = fontOf(style);
   const { fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent } =
     context.measureText('x');
   const ellipsis = context.measureText('…').width;
-  picture.fonts.add(style);
 
-  /** @type {{ text: string, left: number, right: number, top: number, height: number }[]} */
+  /** @type {{ top: number, right: number, isCut?: boolean, characters: Placed[] }[]} */
   const lines = [];
   const range = document.createRange();
-  for (let i = 0; i < node.data.length; i++) {
-    range.setStart(node, i);
-    range.setEnd(node, i + 1);
+  for (const { segment, index } of graphemes.segment(node.data)) {
+    range.setStart(node, index);
+    range.setEnd(node, index + segment.length);
     const box = range.getClientRects()[0];
     if (!box?.width) continue;
-    const line = lines.at(-1);
-    if (!line || Math.abs(box.top - line.top) >= 2) {
-      const { left, right, top, height } = box;
-      lines.push({ text: node.data[i], left, right, top, height });
-    } else if (box.right <= end - ellipsis || end === Infinity) {
-      line.text += node.data[i];
-      line.left = Math.min(line.left, box.left);
-      line.right = Math.max(line.right, box.right);
-    } else if (!line.text.endsWith('…')) {
-      line.text += '…';
-      line.right += ellipsis;
+    const { left, right, top, height } = box;
+    if (!(Math.abs(top - (lines.at(-1)?.top ?? NaN)) < 2)) {
+      lines.push({ top, right: left, characters: [] });
     }
-  }
-  for (const { text, left, right, top, height } of lines) {
-    if (!text.trim()) continue;
+    const line = lines[lines.length - 1];
+    if (line.isCut) continue;
+    line.isCut = right > end - ellipsis;
     // Browsers round both to whole pixels, where they lay out lines.
     const above =
       Math.round(ascent) + Math.round(descent) === Math.round(height)
         ? Math.round(ascent)
         : (height - ascent - descent) / 2 + ascent;
-    const x = left - picture.left;
-    const y = snapped(top + above) - picture.top;
-    let { line } = picture;
-    const gap = line ? x - line.right : NaN;
-    // What ends at what is beside it may begin further left, but not outside of the picture.
-    const anchor = x > 60 && /right|end/.test(style.textAlign) ? 'end' : 'start';
-    // What goes on with a line, in other letters, follows it wherever that ends in another font.
-    const goesOn =
-      line?.element === into.lastChild &&
-      line.anchor === anchor &&
-      x > line.left - 1 &&
-      gap < 14 &&
-      Math.abs(y - line.y) < 0.9 * height;
-    if (!line || !goesOn) {
-      const element = svgElement('text', { x, y, 'text-anchor': anchor, 'xml:space': 'preserve' });
-      into.append(element);
-      picture.line = line = { element, anchor, left: x, right: x, y };
-    }
-    const run = svgElement('tspan', {
-      ...paint('fill', style.color),
-      ...{ 'font-family': familiesOf(style.fontFamily), 'font-size': style.fontSize },
-      ...{ 'font-style': style.fontStyle, 'font-weight': style.fontWeight },
-      'letter-spacing': style.letterSpacing,
-      'text-decoration': style.textDecorationLine === 'line-through' ? 'line-through' : 'none',
-      'data-style': `font-variant-numeric:${style.fontVariantNumeric}`,
+    line.characters.push({
+      text: line.isCut ? '…' : segment,
+      x: (line.isCut ? line.right : left) - picture.left,
+      y: snapped(top + above) - picture.top,
     });
-    if (goesOn && (Math.abs(gap) > 0.1 || y !== line.y)) setAll(run, { dx: gap, dy: y - line.y });
-    else keepLength(run, right - left);
-    run.textContent = text;
-    line.element.append(run);
-    Object.assign(line, { left: x, right: right - picture.left, y });
-    if (anchor === 'end') setAll(line.element, { x: line.right });
+    line.right = Math.max(line.right, right);
+  }
+  for (const { characters, right } of lines) {
+    if (characters.every(({ text }) => !text.trim())) continue;
+    const fill = paint('fill', style.color);
+    into.append(picture.letters.drawn(characters, style, fill));
+    if (style.textDecorationLine === 'line-through') {
+      const [{ x, y }] = characters;
+      const height = Math.max(1, parseFloat(style.fontSize) / 10);
+      const width = right - picture.left - x;
+      into.append(
+        svgElement('rect', { x, y: y - ascent / 3 - height / 2, width, height, ...fill }),
+      );
+    }
   }
 }
 
@@ -263,17 +232,16 @@ function copyText(node, style, end, into, picture) {
  */
 
 /** @param {HTMLElement} element the figure @param {About} about */
-export async function toSvg(element, about) {
+export function toSvg(element, about) {
   const figure = /** @type {HTMLElement} */ (element.closest('figure') ?? element);
   // What floats over the picture stands below it; before the next frame all is as it was.
   figure.dataset.still = '';
-  const { svg, styles, fonts, width, height } = drawn(element, about);
+  const { svg, width, height } = drawn(element, about);
   delete figure.dataset.still;
 
-  styles.textContent = await fonts.styleSheet();
   const text = new XMLSerializer()
     .serializeToString(svg)
-    .replaceAll(/ data-(href|style)="/g, ' $1="')
+    .replaceAll(' data-style="', ' style="')
     .replaceAll('<!---->', '');
   return { text, width, height };
 }
@@ -312,48 +280,41 @@ function equationOf(figure, picture) {
 /** @param {HTMLElement} element @param {About} about */
 function drawn(element, { heading, figure, around, description, paper }) {
   const box = element.getBoundingClientRect();
-  const fonts = new PictureFonts();
+  const letters = new Letters();
   const style = getComputedStyle(heading);
   const width = Math.ceil(box.width) + 2 * margin;
   const equation = equationOf(figure, element);
   const between = equation ? Math.ceil(equation.getBoundingClientRect().height) + 2 * margin : 0;
   const credit = creditOf(figure, around);
-  const lines = linesOf(credit, `12px ${style.fontFamily}`, width - 2 * margin);
+  const { fontFamily, fontStyle } = style;
+  const small = { fontFamily, fontStyle, fontSize: '12px', fontWeight: '400' };
+  const lines = linesOf(credit, fontOf(small), width - 2 * margin);
   const foot = between + creditHeight + (lines.length - 1) * lineHeight;
   const height = titleHeight + Math.ceil(box.height) + foot + 2 * margin;
-  const svg = svgElement('svg', { width, height, viewBox: `0 0 ${width} ${height}` });
+  const svg = svgElement('svg', {
+    ...{ width, height, viewBox: `0 0 ${width} ${height}` },
+    'xmlns:xlink': 'http://www.w3.org/1999/xlink',
+  });
   const name = svgElement('title', {});
   name.textContent = heading.textContent;
   const details = svgElement('desc', {});
   details.textContent = description;
-  const styles = svgElement('style', {});
-  svg.append(name, details, styles);
+  svg.append(name, details, letters.defs);
   const page = getComputedStyle(document.documentElement);
   if (paper) {
     svg.append(svgElement('rect', { width, height, ...paint('fill', page.backgroundColor) }));
   }
 
-  fonts.add(style);
-  const family = familiesOf(style.fontFamily);
-  const title = svgElement('text', {
-    ...{ x: margin, y: margin + 15, ...paint('fill', page.color) },
-    ...{ 'font-family': family, 'font-size': style.fontSize, 'font-weight': style.fontWeight },
-  });
-  title.textContent = heading.textContent;
-  svg.append(title);
+  const title = placed(heading.textContent.trim(), style, margin, margin + 15);
+  svg.append(letters.drawn(title, style, paint('fill', page.color)));
   lines.forEach((line, i) => {
-    const text = svgElement('text', {
-      ...{ x: margin, y: height - margin - (lines.length - 1 - i) * lineHeight },
-      ...{ ...paint('fill', page.color), 'fill-opacity': 0.7 },
-      ...{ 'font-family': family, 'font-size': 12 },
-    });
-    text.textContent = line;
-    svg.append(text);
+    const y = height - margin - (lines.length - 1 - i) * lineHeight;
+    const fill = paint('fill', page.color, 0.7);
+    svg.append(letters.drawn(placed(line, small, margin, y), small, fill));
   });
-  fonts.add({ fontFamily: style.fontFamily, fontStyle: style.fontStyle, fontWeight: '400' });
   // Whole pixels stay whole, so that lines are as sharp as on the screen.
   const [left, top] = [Math.floor(box.left) - margin, Math.floor(box.top) - margin - titleHeight];
-  const picture = { left, top, fonts, clips: 0 };
+  const picture = { left, top, letters, clips: 0 };
   copy(element, svg, picture);
   if (equation) {
     const at = equation.getBoundingClientRect();
@@ -361,16 +322,15 @@ function drawn(element, { heading, figure, around, description, paper }) {
     picture.top = Math.floor(at.top) - (height - foot);
     copy(equation, svg, picture);
   }
-  return { svg, styles, fonts, width, height };
+  return { svg, width, height };
 }
 
 /**
  * @param {HTMLElement} element the figure
  * @param {About} about
- * @returns {Promise<Blob>}
  */
 export async function toPng(element, about) {
-  const { text, width, height } = await toSvg(element, about);
+  const { text, width, height } = toSvg(element, about);
   const url = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
   try {
     const image = new Image();

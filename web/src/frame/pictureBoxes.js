@@ -17,6 +17,9 @@ export function setAll(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
 }
 
+/** Where the screen draws an edge or a baseline: on whole pixels of its own. @param {number} place */
+export const snapped = (place) => Math.round(place * devicePixelRatio) / devicePixelRatio;
+
 /** @type {CanvasRenderingContext2D | null} */
 let context = null;
 export const canvasContext = () =>

@@ -39,7 +39,8 @@ export const isRightToLeft = (text) =>
     text,
   );
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+/** Finds what readers see as one character. */
+export const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 /**
  * A token as a label: cut after `most` characters as a reader counts them.

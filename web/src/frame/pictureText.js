@@ -1,0 +1,203 @@
+// Text of a picture as outlines of its letters: it looks the same in every program, whatever fonts that has
+// and whichever it reads.
+
+import { faces } from 'virtual:outlines';
+
+import { graphemes } from '../model/tokens.js';
+import { canvasContext, paint, setAll, snapped, svgElement } from './pictureBoxes.js';
+
+/** @import { Face } from 'virtual:outlines' */
+
+/**
+ * @typedef {{ text: string, x: number, y: number }} Placed what is seen as one character, and where it begins
+ *   on its baseline
+ *
+ * @typedef {Pick<CSSStyleDeclaration, 'fontFamily' | 'fontSize' | 'fontStyle' | 'fontWeight'>
+ *   & { fontVariantNumeric?: string, letterSpacing?: string }} Style
+ */
+
+/** Units of the outlines. */
+const em = 1000;
+
+/** @param {Style} style */
+export const fontOf = ({ fontStyle, fontWeight, fontSize, fontFamily }) =>
+  `${fontStyle} ${fontWeight} ${fontSize} ${fontFamily}`;
+
+/**
+ * A text that is not on the page, as a line that begins there.
+ * @param {string} text
+ * @param {Style} style
+ * @param {number} x
+ * @param {number} y
+ * @returns {Placed[]}
+ */
+export function placed(text, style, x, y) {
+  const context = canvasContext();
+  context.font = fontOf(style);
+  const widthOf = (/** @type {string} */ part) => context.measureText(part).width;
+  return Array.from(graphemes.segment(text), ({ segment, index }) => {
+    // Two letters may stand closer together than each by itself.
+    const end = widthOf(text.slice(0, index + segment.length));
+    return { text: segment, x: x + end - widthOf(segment), y };
+  });
+}
+
+/** The letters of one picture: each outline is there once. */
+export class Letters {
+  defs = svgElement('defs', {});
+  /** @type {Set<string>} */
+  #ids = new Set();
+
+  /**
+   * A text in one style. Characters that the page's fonts lack stay text.
+   * @param {Placed[]} characters
+   * @param {Style} style
+   * @param {Record<string, string | number>} fill
+   */
+  drawn(characters, style, fill) {
+    const text = characters.map(({ text }) => text).join('');
+    const scale = parseFloat(style.fontSize) / em;
+    const [first] = characters;
+    const group = svgElement('g', {
+      ...{ role: 'img', 'aria-label': text.trim(), ...fill },
+      transform: `translate(${hundredths(first.x)} ${hundredths(first.y)}) scale(${scale})`,
+    });
+    const units = (/** @type {number} */ length) => Math.round(length / scale);
+    const own = facesOf(style);
+    // Letters that are set apart are not joined.
+    const longest = parseFloat(style.letterSpacing ?? '') ? 1 : 3;
+    /** @type {SVGElement | null} of the characters before, which the fonts lack, too */
+    let lacking = null;
+    for (let i = 0; i < characters.length;) {
+      const { text, ...at } = characters[i];
+      const x = at.x - first.x;
+      const y = at.y - first.y;
+      const next = characters.slice(i, i + longest).map(({ text }) => text.normalize());
+      const found = this.#find(next, own, Number(style.fontWeight));
+      i += found?.count ?? 1;
+      if (found) {
+        lacking = null;
+        const use = { 'xlink:href': `#${found.id}`, x: units(x), ...(y && { y: units(y) }) };
+        if (found.id) group.append(svgElement('use', use));
+        continue;
+      }
+      if (!lacking) {
+        lacking = svgElement('text', {
+          ...{ x, y, transform: `scale(${1 / scale})`, 'text-anchor': 'start' },
+          ...{ 'font-family': style.fontFamily, 'font-size': style.fontSize },
+          ...{ 'font-style': style.fontStyle, 'font-weight': style.fontWeight },
+        });
+        group.append(lacking);
+      }
+      lacking.textContent += text;
+      // They may go from right to left.
+      setAll(lacking, { x: Math.min(x, Number(lacking.getAttribute('x'))) });
+    }
+    return group;
+  }
+
+  /**
+   * The outline of the next characters, several where they are joined; it has no name if they are blank.
+   * @param {string[]} next
+   * @param {Face[]} own
+   * @param {number} weight
+   */
+  #find(next, own, weight) {
+    if (!next[0].trim()) return { id: '', count: 1 };
+    for (let count = next.length; count > 0; count--) {
+      const text = next.slice(0, count).join('');
+      const face = own.find(({ glyphs }) => text in glyphs[0]);
+      if (!face) continue;
+      const [least, most] = face.weights;
+      const share = Math.min(1, Math.max(0, (weight - least) / (most - least))) || 0;
+      // Of the same letter in every picture the same.
+      const letter = Array.from(text, (each) => each.codePointAt(0)?.toString(16)).join('-');
+      const id = `f${faces.indexOf(face)}-${share}-${letter}`;
+      if (!this.#ids.has(id)) {
+        const [light, heavy = light] = face.glyphs.map((glyphs) => glyphs[text]);
+        this.defs.append(svgElement('path', { id, d: between(light, heavy, share) }));
+      }
+      this.#ids.add(id);
+      return { id, count };
+    }
+    return undefined;
+  }
+}
+
+/**
+ * An outline between two others, which have the same commands.
+ * @param {string} light @param {string} heavy @param {number} share of the second
+ */
+function between(light, heavy, share) {
+  if (light === heavy || share === 0) return light;
+  const numbers = heavy.match(/-?\d+/g) ?? [];
+  let i = 0;
+  return light.replaceAll(
+    /-?\d+/g,
+    (number) => ` ${hundredths((1 - share) * Number(number) + share * Number(numbers[i++]))}`,
+  );
+}
+
+/** @param {number} length */
+const hundredths = (length) => Math.round(100 * length) / 100;
+
+/** The faces that a text is drawn in, those of its first family first. @param {Style} style */
+function facesOf({ fontFamily, fontStyle, fontWeight }) {
+  const families = fontFamily.split(',').map((family) => family.trim().replaceAll(/["']/g, ''));
+  const weight = Number(fontWeight);
+  const distance = (/** @type {Face} */ { italic, weights: [least, most] }) =>
+    Math.max(0, least - weight, weight - most) + (italic === (fontStyle === 'italic') ? 0 : em);
+  return families.flatMap((name) => {
+    const family = faces.filter((face) => face.family === name);
+    const least = Math.min(...family.map(distance));
+    return family.filter((face) => distance(face) === least);
+  });
+}
+
+/**
+ * A text of an SVG, where the browser has put its characters.
+ * @param {SVGTextElement} from
+ * @param {Letters} letters
+ */
+export function outlined(from, letters) {
+  const group = svgElement('g', {});
+  const { opacity } = getComputedStyle(from);
+  const transform = from.getAttribute('transform');
+  setAll(group, { ...(transform && { transform }), ...(opacity !== '1' && { opacity }) });
+  const { b, d, f } = /** @type {DOMMatrix} */ (from.getCTM());
+  const level = (/** @type {number} */ y) => (b ? y : (snapped(d * y + f) - f) / d);
+  const texts = document.createTreeWalker(from, NodeFilter.SHOW_TEXT);
+  let counted = 0;
+  let isSpaced = true;
+  while (texts.nextNode()) {
+    const { data, parentElement } = /** @type {Text} */ (texts.currentNode);
+    const style = getComputedStyle(/** @type {Element} */ (parentElement));
+    if (style.display === 'none') continue;
+    // As it is counted.
+    let text = data.replaceAll(/[ \t\r\n]+/g, ' ');
+    if (isSpaced) text = text.replace(/^ /, '');
+    isSpaced = text ? text.endsWith(' ') : isSpaced;
+    const characters = Array.from(graphemes.segment(text))
+      .filter(({ index }) => counted + index < from.getNumberOfChars())
+      .map(({ segment, index }) => ({
+        text: segment,
+        x: from.getExtentOfChar(counted + index).x,
+        y: level(from.getStartPositionOfChar(counted + index).y),
+      }));
+    counted += text.length;
+    if (!text.trim() || !characters.length || style.visibility === 'hidden') continue;
+    const fill = paint('fill', style.fill, Number(style.fillOpacity));
+    const run = letters.drawn(characters, style, fill);
+    if (style.stroke !== 'none') {
+      // Around all letters, below all of them.
+      const halo = /** @type {SVGElement} */ (run.cloneNode(true));
+      const width = (parseFloat(style.strokeWidth) * em) / parseFloat(style.fontSize);
+      const stroke = { ...paint('stroke', style.stroke), 'stroke-width': width };
+      setAll(halo, { 'aria-hidden': 'true', ...stroke });
+      group.append(halo);
+    }
+    setAll(run, { stroke: 'none' });
+    group.append(run);
+  }
+  return group;
+}
