@@ -77,6 +77,13 @@ void set_own_terms(Options& options, const OwnTerms& own) {
   options.sinks = own.sinks;
 }
 
+/// Whether a layer is given tokens without a batch.
+bool choose_flat(Choices& choices, const Sizes& sizes) {
+  return sizes.batch == 1 && choices.one_in(2);
+}
+
+Variable without_batch(const Variable& x) { return attn::reshape(x, {x.size(1), x.size(2)}); }
+
 /// Which variables queries, keys and values come from.
 enum class Inputs { kSelf, kMemory, kThree };
 
@@ -121,27 +128,30 @@ Piece attention_of_call(Choices& choices, const Sizes& sizes, const std::shared_
       rotation.is_dynamic = false;
     }
   }
+  const bool flat = choose_flat(choices, sizes);
   const auto layer = std::make_shared<attn::MultiHeadAttention>(options);
   const GivenPositions of_keys = key_positions.given() ? key_positions : positions;
   const auto record = [=](attn::Tape& tape, const Variable& x) {
-    const Variable key = inputs == Inputs::kSelf ? x : rows.of(x);
+    const Variable query = flat ? without_batch(x) : x;
+    const auto rows_of_x = [&] { return flat ? without_batch(rows.of(x)) : rows.of(x); };
+    const Variable key = inputs == Inputs::kSelf ? query : rows_of_x();
     const Variable value = inputs == Inputs::kThree ? key * 0.5F : key;
     attn::MultiHeadAttentionCall given{.attention = call->options(),
                                        .positions = positions.view(),
                                        .key_positions = key_positions.view()};
     const attn::AttentionVariables variables = call->variables(tape);
-    const Variable y = layer->forward(x, key, value, given, variables);
+    const Variable y = layer->forward(query, key, value, given, variables);
 
     attn::Context& context = tape.context();
     given.attention = AttentionCall::all_options(given.attention, variables);
-    OwnedTensor output(x.shape());
-    layer->forward(x.value(), key.value(), value.value(), output, given, context);
+    OwnedTensor output(query.shape());
+    layer->forward(query.value(), key.value(), value.value(), output, given, context);
     expect_same_bits(output, y.value(), "MultiHeadAttention without a tape");
     attn::KeyValueCache cache = layer->make_cache(x.size(0));
     layer->append(key.value(), value.value(), cache, context, of_keys.view());
-    layer->attend(x.value(), cache, output, given.attention, context, nullptr, given.positions);
+    layer->attend(query.value(), cache, output, given.attention, context, nullptr, given.positions);
     expect_same_bits(output, y.value(), "MultiHeadAttention with a cache");
-    return y;
+    return flat ? attn::reshape(y, x.shape()) : y;
   };
   const auto exact = [=](const Scalars& x, const Parameters& p) {
     const Scalars key = rows.of(x);
@@ -179,9 +189,9 @@ void expect_in_pieces(const ConstTensor& x, const ConstTensor& wanted,
                       F&& run) {
   OwnedTensor output(x.shape());
   const attn::Tensor to = output;
-  for (const auto& [begin, end] : {std::pair(std::int64_t{0}, first), {first, x.size(1)}}) {
-    run(x.slice(1, begin, end), positions.is_none() ? positions : positions.slice(-1, begin, end),
-        to.slice(1, begin, end));
+  for (const auto& [begin, end] : {std::pair(std::int64_t{0}, first), {first, x.size(-2)}}) {
+    run(x.slice(-2, begin, end), positions.is_none() ? positions : positions.slice(-1, begin, end),
+        to.slice(-2, begin, end));
   }
   float largest = 1;
   for (std::size_t i = 0; i < output.values().size(); ++i) {
@@ -237,8 +247,10 @@ Piece stack_of_call(const char* name, Choices& choices, const Sizes& sizes,
                          !dropout.training;
   // Tokens of the first piece.
   const std::int64_t first = sizes.length > 1 ? choices.integer(1, sizes.length - 1) : 0;
+  const bool flat = choose_flat(choices, sizes);
   const auto layer = std::make_shared<Stack>(options);
-  const auto record = [=](attn::Tape& tape, const Variable& x) {
+  const auto record = [=](attn::Tape& tape, const Variable& input) {
+    const Variable x = flat ? without_batch(input) : input;
     attn::Context& context = tape.context();
     Call call;
     call.positions = positions.view();
@@ -249,7 +261,8 @@ Piece stack_of_call(const char* name, Choices& choices, const Sizes& sizes,
     Variable y;
     if constexpr (kDecodes) {
       const attn::AttentionVariables cross_variables = cross->variables(tape);
-      const Variable memory = 0.5F * rows.of(x);
+      const Variable rows_of_x = flat ? without_batch(rows.of(input)) : rows.of(input);
+      const Variable memory = 0.5F * rows_of_x;
       call.self_attention = self->options();
       call.cross_attention = cross->options();
       y = layer->forward(x, memory, call, variables, cross_variables);
@@ -272,7 +285,7 @@ Piece stack_of_call(const char* name, Choices& choices, const Sizes& sizes,
       call.attention = all;
       layer->forward(x.value(), output, call, context);
       if (in_pieces && first > 0) {
-        std::vector<attn::KeyValueCache> caches = layer->make_caches(x.size(0));
+        std::vector<attn::KeyValueCache> caches = layer->make_caches(sizes.batch);
         expect_in_pieces(x.value(), y.value(), call.positions, first,
                          [&](const ConstTensor& piece, const auto& at, const attn::Tensor& to) {
                            Call of_piece = call;
@@ -283,7 +296,7 @@ Piece stack_of_call(const char* name, Choices& choices, const Sizes& sizes,
       }
     }
     expect_same_bits(output, y.value(), "a stack without a tape");
-    return y;
+    return flat ? attn::reshape(y, input.shape()) : y;
   };
   const auto exact = [=](const Scalars& x, const Parameters& p) {
     Scalars y = x;
