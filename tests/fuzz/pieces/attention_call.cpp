@@ -61,10 +61,11 @@ void add_own_terms(reference::AttentionOf<Scalar>& attention, const OwnTerms& ow
 }
 
 AttentionCall::AttentionCall(Choices& choices, const ScoreSizes& sizes,
-                             std::shared_ptr<Terms> terms, bool dropout)
+                             std::shared_ptr<Terms> terms, const Kinds& kinds)
     : terms_(std::move(terms)) {
   const auto entries = static_cast<std::size_t>(sizes.batch);
-  if (choices.one_in(3)) {
+  const bool of_rows = !kinds.of_each_token;
+  if (of_rows && choices.one_in(3)) {
     rules_.key_lens = Array({sizes.batch});
     for (std::int64_t b = 0; b < sizes.batch; ++b) {
       key_lens_.push_back(static_cast<std::int32_t>(choices.integer(0, sizes.keys)));
@@ -105,7 +106,7 @@ AttentionCall::AttentionCall(Choices& choices, const ScoreSizes& sizes,
     options_.scale = -0.4F;
     rules_.scale = static_cast<double>(-0.4F);
   }
-  if (choices.one_in(4)) {
+  if (of_rows && choices.one_in(4)) {
     const bool per_query = choices.one_in(2);
     rules_.valid_lens = per_query ? Array({sizes.batch, sizes.queries}) : Array({sizes.batch});
     std::mt19937_64 engine(choices.bits<std::uint16_t>());
@@ -128,7 +129,7 @@ AttentionCall::AttentionCall(Choices& choices, const ScoreSizes& sizes,
     for (; first > 0; --first) shape.erase(shape.begin());
     return shape;
   };
-  if (choices.one_in(4)) {
+  if (of_rows && choices.one_in(4)) {
     rules_.mask = Array(broadcast_shape());
     std::mt19937_64 engine(choices.bits<std::uint16_t>());
     for (double& attends : rules_.mask.values) {
@@ -137,7 +138,7 @@ AttentionCall::AttentionCall(Choices& choices, const ScoreSizes& sizes,
     }
     options_.mask = {mask_.data(), std::span<const std::int64_t>(rules_.mask.shape)};
   }
-  if (!choices.one_in(3)) bias_ = terms_->choose(choices, broadcast_shape(), true);
+  if (of_rows && !choices.one_in(3)) bias_ = terms_->choose(choices, broadcast_shape(), true);
   if (choices.one_in(3)) alibi_slopes_ = terms_->choose(choices, {sizes.heads});
   if (choices.one_in(3)) {
     const bool bidirectional = choices.one_in(2), wide = choices.one_in(2);
@@ -159,7 +160,7 @@ AttentionCall::AttentionCall(Choices& choices, const ScoreSizes& sizes,
     if (which != 2) relative_values_ = table();
   }
   if (choices.one_in(3)) sinks_ = terms_->choose(choices, {sizes.heads});
-  if (dropout && choices.one_in(4)) {
+  if (kinds.dropout && choices.one_in(4)) {
     options_.dropout = static_cast<float>(choices.integer(1, 6)) / 8;
     options_.dropout_random = choose_stream(choices);
     rules_.kept = kept_weights({sizes.batch, sizes.heads, sizes.queries, sizes.keys},

@@ -50,9 +50,12 @@ void add_own_terms(reference::AttentionOf<reference::Scalar>& attention, const O
 /// The options of a call of attention: some have no gradient, others are terms.
 class AttentionCall {
  public:
-  /// With `dropout` among them where it may be.
+  struct Kinds {
+    bool dropout = false;        ///< may be among them
+    bool of_each_token = false;  ///< nothing is of a certain number of queries or keys
+  };
   AttentionCall(Choices& choices, const ScoreSizes& sizes, std::shared_ptr<Terms> terms,
-                bool dropout);
+                const Kinds& kinds);
   AttentionCall(const AttentionCall&) = delete;
   AttentionCall& operator=(const AttentionCall&) = delete;
 

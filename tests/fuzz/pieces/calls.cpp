@@ -113,7 +113,8 @@ Piece attention_of_call(Choices& choices, const Sizes& sizes, const std::shared_
   const Rows rows =
       inputs == Inputs::kSelf ? Rows{0, sizes.length} : choose_rows(choices, sizes.length);
   const ScoreSizes scores{sizes.batch, options.num_heads, sizes.length, rows.count(), head};
-  const auto call = std::make_shared<AttentionCall>(choices, scores, terms, true);
+  const auto call = std::make_shared<AttentionCall>(choices, scores, terms,
+                                                    AttentionCall::Kinds{.dropout = true});
   GivenPositions positions, key_positions;
   if (rotates) {
     positions = choose_positions(choices, rotation, sizes.batch, sizes.length);
@@ -227,13 +228,14 @@ Piece stack_of_call(const char* name, Choices& choices, const Sizes& sizes,
     }
     options.layers.push_back(choice.options);
   }
+  const AttentionCall::Kinds kinds{.of_each_token = choices.one_in(3)};
   const ScoreSizes scores{sizes.batch, choice.options.num_heads, sizes.length, sizes.length, head};
-  const auto self = std::make_shared<AttentionCall>(choices, scores, terms, false);
+  const auto self = std::make_shared<AttentionCall>(choices, scores, terms, kinds);
   const Rows rows = kDecodes ? choose_rows(choices, sizes.length) : Rows{0, sizes.length};
   ScoreSizes cross_scores = scores;
   cross_scores.keys = rows.count();
   const auto cross =
-      kDecodes ? std::make_shared<AttentionCall>(choices, cross_scores, terms, false) : nullptr;
+      kDecodes ? std::make_shared<AttentionCall>(choices, cross_scores, terms, kinds) : nullptr;
   GivenPositions positions;
   if (rotates) positions = choose_positions(choices, rotation, sizes.batch, sizes.length);
   if (rotation.is_dynamic && self->has_key_lens() && !positions.given()) {
