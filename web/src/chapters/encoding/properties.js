@@ -9,7 +9,8 @@ export const limits = {
   start: { min: 0, max: 1e6 },
   step: { min: 1, max: 1e4 },
   factor: { min: 1, max: 64 },
-  trained: { min: 1, max: 8192 },
+  /** Within fewer positions no hand turns once, and YaRN’s formula finds none to slow. */
+  trained: { min: 7, max: 8192 },
   clip: { min: 1, max: 64 },
 };
 

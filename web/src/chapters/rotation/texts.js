@@ -35,7 +35,7 @@ export const texts = {
   /** @param {'two' | 'one' | 'none'} words of the sentence that are drawn */
   rotary: (words) => [
     '[Rotary|rotary] positions go one step further. They add nothing to the words; they turn each query by the angles of its own place, and each key by those of its place: each pair of numbers is a hand, and the place says how far it is moved on.',
-    'The dot product of two hands depends on their lengths and on the angle *between* them. Move both words on by five places: both hands turn alike, the angle stays, and so does the score. So the distance is in every score, whatever the projections are. In the formula below, m and n are the two places, and φ_{j} is the angle between the two hands before they are turned.',
+    'The dot product of two hands depends on their lengths and on the angle *between* them. Move both words on by five places: both hands turn alike, the angle stays, and so does the score. So the distance is in every score, whatever the projections are. In the formula below, i is the place of the query, m that of the key, and φ_{j} is the angle between the two hands before they are turned.',
     {
       two: 'Below are two words of your sentence, as a query and a key. For this picture each gets eight numbers, made from its letters. Move one, or both.',
       one: 'Your sentence has only one word to take. Below it is both the query and the key. For this picture it gets eight numbers, made from its letters. Move one, or both.',

@@ -101,7 +101,7 @@ export const texts = {
     lead: 'Try it:',
     causal: 'no word looks ahead',
     window: 'one neighbour on each side',
-    padding: 'the last three are padding',
+    padding: 'only the last three are padding',
     none: 'no mask',
   },
 

@@ -8,7 +8,7 @@ const all = ({ length }) => `The mean over tokens 2 to ${length - 1}.`;
 
 /** @param {Sentence} sentence */
 const again = ({ again: count, causal }) =>
-  `The mean over the ${count === 1 ? 'one token' : `${count} tokens`} here that also ${count === 1 ? 'stands' : 'stand'} ${causal ? 'earlier' : 'elsewhere'}.`;
+  `The mean over the ${count === 1 ? 'one token' : `${count} tokens`} here that also ${count === 1 ? 'stands' : 'stand'} ${causal ? 'earlier' : 'elsewhere'}.${count < 8 ? ' So few say little of a head.' : ''}`;
 
 /**
  * What heads are measured by: a name, which share of their attention it is, and over which tokens that is

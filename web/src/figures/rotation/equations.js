@@ -2,4 +2,4 @@ export const rotation = String.raw`\begin{bmatrix} \htmlData{part=cos}{\cos\delt
 
 export const sum = String.raw`\sin\bigl((i+\delta)\,\omega\bigr) = \cos\delta\omega \cdot \sin i\omega + \sin\delta\omega \cdot \cos i\omega`;
 
-export const rotary = String.raw`\operatorname{turn}_m(q) \cdot \operatorname{turn}_n(k) = \sum_j \lvert q_j\rvert\,\lvert k_j\rvert\,\cos\bigl(\varphi_j + (m-n)\,\omega_j\bigr),\qquad\allowbreak {\omega_j = b^{-2j/D}}`;
+export const rotary = String.raw`\operatorname{turn}_i(q) \cdot \operatorname{turn}_m(k) = \sum_j \lvert q_j\rvert\,\lvert k_j\rvert\,\cos\bigl(\varphi_j + (i-m)\,\omega_j\bigr),\qquad\allowbreak {\omega_j = b^{-2j/D}}`;

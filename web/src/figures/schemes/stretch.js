@@ -8,6 +8,7 @@ export const rules = /** @type {const} */ (['linear', 'dynamic', 'yarn', 'llama3
 /**
  * How much each rule slows each hand.
  * @typedef {object} Stretch
+ * @property {number} base of its hands
  * @property {number} trained positions that the model was trained for
  * @property {number} length of the text, in positions
  * @property {{ name: SchemeName, title: string, slowed: number[] }[]} rules slowed: by what each hand's speed is
@@ -34,7 +35,7 @@ export function stretchOf(attn, { dim, base, factor, trained }) {
   };
   const plain = speeds('rotary');
   return {
-    ...{ trained, length },
+    ...{ base, trained, length },
     rules: rules.map((name) => {
       const scaled = speeds(name);
       return {
