@@ -101,7 +101,11 @@ test('the page’s model has one, too, and a picture opens the large one', async
   );
   await sort(wall, 'what followed');
   await wall.getByText(/what followed the same token last time/).waitFor();
-  await wall.getByText(/the 3 tokens here that also stand earlier\. Spread evenly/).waitFor();
+  await wall
+    .getByText(
+      /the 3 tokens here that also stand earlier\. So few say little of a head\. Spread evenly/,
+    )
+    .waitFor();
   const [[best, share]] = await shares(wall);
   assert.ok(share > 0.25, `${best} has ${share}`);
   await wall.getByRole('button', { name: /^Code for/ }).click();
