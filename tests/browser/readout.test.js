@@ -122,6 +122,36 @@ for (const { at, name } of maps) {
   });
 }
 
+test('a card leaves what is said under its map in sight, and on a phone the whole map', async () => {
+  for (const isMobile of [false, true]) {
+    const page = await site.open('#at=encoding.encoding-schemes', {
+      ...(isMobile && { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile }),
+    });
+    const map = page.locator('[data-scheme="dynamic"]').getByRole('application').last();
+    await map.evaluate((element) => element.scrollIntoView({ block: 'center' }));
+    await settled(page);
+    for (const at of [0.1, 0.6, 0.97]) {
+      const box = /** @type {{ x: number, y: number, width: number, height: number }} */ (
+        await map.boundingBox()
+      );
+      const [width, height] = [box.width, box.height];
+      const how = { position: { x: at * width, y: at * height }, force: true };
+      await (isMobile ? map.tap(how) : map.hover(how));
+      const { card } = await places(page, 'encoding-schemes');
+      const said = await map.evaluate((element) => {
+        const { left, top, right, bottom } = /** @type {Element} */ (
+          element.nextElementSibling
+        ).getBoundingClientRect();
+        return { left, top, right, bottom };
+      });
+      const { across, down } = apart(card, said);
+      assert.ok(across >= 0 || down >= 0, `${at}: ${JSON.stringify({ card, said })}`);
+      if (isMobile) assert.ok(card.bottom <= box.y, `${at}: ${card.bottom}, ${box.y}`);
+    }
+    await page.context().close();
+  }
+});
+
 test('a card follows the keys, and leaves the window with its cell', async () => {
   const page = await site.open('#at=self-attention.weights&length=8');
   const map = page.locator('#weights').getByRole('application', { name: /^Attention weights/ });

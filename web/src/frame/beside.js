@@ -4,15 +4,21 @@ import { autoUpdate, computePosition, flip, hide, inline, offset, shift } from '
 const [margin, gap] = [8, 10];
 
 /**
+ * @typedef {object} Way
+ * @property {import('@floating-ui/dom').Placement[]} placements in turn, where there is no room
+ * @property {import('@floating-ui/dom').Middleware} away
+ */
+
+/**
  * Keeps an element at a place, and in the window, under the bar; out of sight with the place.
  *
  * @param {(element: HTMLElement) => Element} place what it speaks of, wherever that is by now
- * @param {{ placement: import('@floating-ui/dom').Placement, middleware: import('@floating-ui/dom').Middleware[], others?: import('@floating-ui/dom').Placement[], fixed?: boolean }} how
- *   others: in turn, where there is no room; fixed: over the window rather than the page
+ * @param {{ ways: Way[], covers?: (element: HTMLElement) => boolean, fixed?: boolean }} how
+ *   ways: in turn, while the element covers what it must not; fixed: over the window rather than the page
  * @returns {import('svelte/attachments').Attachment<HTMLElement>}
  */
 const placed =
-  (place, { placement, middleware, others, fixed }) =>
+  (place, { ways, covers, fixed }) =>
   (element) => {
     const reference = {
       getBoundingClientRect: () => place(element).getBoundingClientRect(),
@@ -22,18 +28,22 @@ const placed =
     async function update() {
       const bar = parseFloat(getComputedStyle(element).getPropertyValue('--bar-height')) || 0;
       const padding = { top: bar + margin, right: margin, bottom: margin, left: margin };
-      const { x, y, middlewareData } = await computePosition(reference, element, {
-        placement,
-        strategy: fixed ? 'fixed' : 'absolute',
-        middleware: [
-          ...middleware,
-          flip({ padding, fallbackPlacements: others, crossAxis: true }),
-          shift({ padding, crossAxis: !fixed }),
-          hide({ padding }),
-        ],
-      });
-      element.style.translate = `${x}px ${y}px`;
-      element.style.visibility = middlewareData.hide?.referenceHidden ? 'hidden' : '';
+      for (const { placements, away } of ways) {
+        const [placement, ...fallbackPlacements] = placements;
+        const { x, y, middlewareData } = await computePosition(reference, element, {
+          placement,
+          strategy: fixed ? 'fixed' : 'absolute',
+          middleware: [
+            away,
+            flip({ padding, fallbackPlacements, crossAxis: true }),
+            shift({ padding, crossAxis: !fixed }),
+            hide({ padding }),
+          ],
+        });
+        element.style.translate = `${x}px ${y}px`;
+        element.style.visibility = middlewareData.hide?.referenceHidden ? 'hidden' : '';
+        if (!covers?.(element)) return;
+      }
     }
     // The place moves along with pointers and keys.
     const stop = autoUpdate(reference, element, update, { animationFrame: true });
@@ -43,18 +53,44 @@ const placed =
     };
   };
 
+/** The map that a cell is in. @param {Element} cell */
+const mapOf = (cell) => cell.closest('[role=application]') ?? cell;
+
 /**
- * Keeps an element beside a place in the picture: off its row and its column where there is room.
+ * Keeps an element beside a place in the picture: off its row and its column, and off what is said under its
+ * map, where there is room.
  * @param {(element: HTMLElement) => Element} place
- * @param {{ above: boolean }} options above: rather than below, where a hand would cover it
+ * @param {{ above: boolean }} options above: over the whole map, where a hand would cover it
  */
 export const beside = (place, { above }) => {
-  const sides = /** @type {const} */ ([...['bottom-start', 'bottom-end', 'top-start', 'top-end']]);
-  const [placement, ...others] = above ? [...sides.slice(2), ...sides.slice(0, 2)] : sides;
-  const middleware = [
-    offset(({ rects }) => ({ mainAxis: gap, alignmentAxis: rects.reference.width + gap })),
-  ];
-  return placed(place, { placement, middleware, others });
+  /** @param {boolean} up @param {boolean} whole off the map, not only its row @returns {Way} */
+  const way = (up, whole = false) => ({
+    placements: (up ? ['top', 'bottom'] : ['bottom', 'top']).flatMap(
+      (side) => /** @type {Way['placements']} */ ([`${side}-start`, `${side}-end`]),
+    ),
+    away: offset(({ rects, elements }) => {
+      const cell = place(elements.floating);
+      const rows = whole
+        ? cell.getBoundingClientRect().top - mapOf(cell).getBoundingClientRect().top
+        : 0;
+      return { mainAxis: gap + rows, alignmentAxis: rects.reference.width + gap };
+    }),
+  });
+  return placed(place, {
+    ways: above ? [way(true, true), way(true)] : [way(false), way(true)],
+    covers(element) {
+      const card = element.getBoundingClientRect();
+      const isAcross = (/** @type {DOMRect} */ { top, bottom }) =>
+        card.top < bottom && top < card.bottom;
+      const cell = place(element);
+      const map = mapOf(cell);
+      const next = map.nextElementSibling ?? map.parentElement?.nextElementSibling;
+      if (isAcross(cell.getBoundingClientRect())) return true;
+      if (!next?.matches('p')) return false;
+      const said = next.getBoundingClientRect();
+      return isAcross(said) && card.left < said.right && said.left < card.right;
+    },
+  });
 };
 
 /**
@@ -62,4 +98,4 @@ export const beside = (place, { above }) => {
  * @param {(element: HTMLElement) => Element} word
  */
 export const over = (word) =>
-  placed(word, { placement: 'top-start', middleware: [inline()], fixed: true });
+  placed(word, { ways: [{ placements: ['top-start'], away: inline() }], fixed: true });
