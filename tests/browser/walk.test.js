@@ -193,14 +193,24 @@ test('a long sentence is walked in the worker', async () => {
   await page.context().close();
 });
 
-for (const [name, options] of /** @type {const} */ ([
+const text = 'the+lady+sat+by+the+fire+because+the+lady+was+tired';
+
+for (const [
+  name,
+  options,
+] of /** @type {[string, import('playwright-core').BrowserContextOptions][]} */ ([
   ['a phone', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }],
   ['a dark screen', { colorScheme: 'dark' }],
 ])) {
-  test(`on ${name} each step is accessible, fits, and its caption is in sight`, async () => {
-    const page = await site.open('#walk=1&weights=learned&causal=1', {
+  test(`on ${name} each step is accessible and fits, its caption and its word are in sight, and its controls stay`, async () => {
+    const page = await site.open(`#walk=1&weights=learned&causal=1&layer=1&text=${text}`, {
       ...{ ...options, reducedMotion: 'reduce' },
     });
+    await page.locator('#walk [data-says]', { hasText: 'A model cannot read' }).waitFor();
+    /** @param {string} what */
+    const box = async (what) =>
+      /** @type {{ y: number, height: number }} */ (await page.locator(what).boundingBox());
+    const { y: place } = await box('#walk .controls');
     for (let step = 1; step <= steps; step++) {
       await page
         .locator('.dots button')
@@ -210,18 +220,34 @@ for (const [name, options] of /** @type {const} */ ([
       assert.deepEqual(await accessibilityProblems(page), [], `step ${step}`);
       assert.equal(await overflow(page), 0, `step ${step}`);
       for (const what of ['#walk-title', '#walk .controls']) {
-        const { y, height } = /** @type {{ y: number, height: number }} */ (
-          await page.locator(what).boundingBox()
-        );
+        const { y, height } = await box(what);
         assert.ok(y > 0 && y + height <= (page.viewportSize()?.height ?? 0), `${what}, ${step}`);
       }
+      assert.ok(Math.abs((await box('#walk .controls')).y - place) < 1, `step ${step}`);
+      if (step < 3 || step > 6) continue;
+      const { y, height } = await box('#walk .names .selected');
+      const caption = await box('#walk .caption');
+      if (options.viewport) assert.ok(y + height <= caption.y, `step ${step}`);
     }
     await page.context().close();
   });
 }
 
+test('another place of the same word is shown with it, however far away', async () => {
+  const page = await site.open('#walk=1&weights=xavier&text=lady+' + text.slice(9), {
+    viewport: { width: 390, height: 844 },
+  });
+  const rows = page.locator('#walk .all svg').first().locator('text');
+  await page.locator('#walk [aria-label="The word to follow"] button').nth(7).click();
+  await page.locator('#walk .more', { hasText: 'also stands at place 0' }).waitFor();
+  assert.deepEqual(
+    await rows.allTextContents(),
+    'lady the fire because the lady was tired'.split(' '),
+  );
+  await page.context().close();
+});
+
 test('the head that looks at what followed the same word says so, and what comes of it', async () => {
-  const text = 'the+lady+sat+by+the+fire+because+the+lady+was+tired';
   const head = `weights=learned&causal=1&layer=1&head=3&text=${text}&walkWord=8`;
   const page = await site.open(`#walk=4&${head}`);
   await page.locator('#walk .more', { hasText: 'is what followed' }).waitFor();

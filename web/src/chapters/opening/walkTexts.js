@@ -78,16 +78,16 @@ export const steps = [
   {
     title: () => 'Its query meets the keys',
     says: ({ word, head, layer, learned, best }) =>
-      `${learned ? `A model works in layers, one after the other. In each, several heads look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two shorter vectors of every word. A query is what a word looks for. A key is what a word can be found by. To compare them, multiply them number by number and add up. The sum is the score.${!best ? '' : best.itself ? ` Here ${word} fits its own key best: that score is ${best.score}.` : ` What ${word} looks for fits the key of ${best.word} best: that score is ${best.score}.`}`,
+      `${learned ? `In each layer of a model, several heads look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two shorter vectors of every word: its query is what it looks for, its key what it can be found by. Multiply a query and a key number by number and add up: the sum is the score.${best ? ` The query of ${word} fits ${best.itself ? 'its own key' : `the key of ${best.word}`} best: that score is ${best.score}.` : ''}`,
     more: ({ learned, layer, positions, hidden, same }) =>
       [
         same
           ? 'Nothing has been learned here: query and key are the same, a part of what the layer reads.'
           : '',
         learned && layer > 1
-          ? `Layer ${layer} no longer reads the words alone, but what the layers before it have made of them.`
+          ? `Layer ${layer} reads what the layers before it have made of the words.`
           : '',
-        positions === 'turns' ? 'Queries and keys have been turned by their clocks.' : '',
+        positions === 'turns' ? 'Clocks have turned queries and keys.' : '',
         hidden ? 'Later words are hidden: the model is to guess them.' : '',
       ]
         .filter(Boolean)
@@ -161,7 +161,7 @@ export const steps = [
 /** Labels in the pictures. */
 export const stage = {
   embedding: 'the vector of the word',
-  embeddings: 'and of the words around it',
+  embeddings: 'and of other words',
   colours: 'a number',
   hands: 'plus its clock hands',
   clocks: (

@@ -133,15 +133,16 @@ function shuffledOf(attn, given, { embedding, layer, model }, word) {
 }
 
 /**
- * Of the keys that a query may look at those with most weight, in their order, and what is left for the
- * others.
- * @param {Pick<Walk, 'masked' | 'divided'>} walk
+ * Of the keys that a query may look at its own and those with most weight, in their order, and what is left
+ * for the others.
+ * @param {Pick<Walk, 'word' | 'masked' | 'divided'>} walk
  * @param {number} most
  */
-export function keysOf({ masked, divided: { weights } }, most) {
+export function keysOf({ word, masked, divided: { weights } }, most) {
   const seen = [...weights.keys()].filter((key) => masked[key] > -Infinity);
+  const own = (/** @type {number} */ key) => Number(key === word);
   const keys = [...seen]
-    .sort((a, b) => weights[b] - weights[a] || a - b)
+    .sort((a, b) => own(b) - own(a) || weights[b] - weights[a] || a - b)
     .slice(0, most)
     .sort((a, b) => a - b);
   const rest = 1 - keys.reduce((sum, key) => sum + weights[key], 0);
