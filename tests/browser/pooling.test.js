@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
 
 import { load } from 'attn';
@@ -233,6 +234,19 @@ test('arrow keys move a point, Page Down goes to the next one', async () => {
   assert.equal(rounded(after[0].y - before[0].y), 60);
   assert.equal(rounded(after[0].x - before[0].x), 5);
   assert.equal(rounded(after[1].y - before[1].y), -10);
+});
+
+test('a saved picture says nothing of what only the page can do', async () => {
+  const page = await site.open('#at=pooling');
+  const figure = page.locator('#pooling-figure');
+  assert.match(await figure.locator('.key').innerText(), /a point: drag it/);
+  await figure.getByRole('button', { name: /^Export/ }).click();
+  const download = page.waitForEvent('download');
+  await figure.getByRole('button', { name: 'SVG', exact: true }).click();
+  const svg = await readFile(await (await download).path(), 'utf8');
+  assert.match(svg, /aria-label="a point"/);
+  assert.doesNotMatch(svg, /drag it/);
+  await page.context().close();
 });
 
 test('hostile points in a link are harmless', async () => {
