@@ -121,10 +121,14 @@ test('on a phone undo and redo leave their room to the sentence until the settin
 test('on paper there is no bar, no tool, and no room for what was not looked at', async () => {
   const page = await site.open('#at=pooling');
   await page.emulateMedia({ media: 'print' });
-  for (const part of ['.bar', '#pooling figure .tools']) {
+  const controls = ['#start-walk', '#pooling .slider input', '#pooling .button', '.examples'];
+  for (const part of ['.bar', '#pooling figure .tools', ...controls]) {
     assert.ok(await page.locator(part).first().isHidden(), part);
   }
   assert.ok(await page.locator('#pooling-figure .picture').isVisible());
+  assert.ok(await page.locator('#pooling .slider output').first().isVisible());
+  const heading = page.locator('#pooling-title');
+  assert.equal(await heading.evaluate((h2) => getComputedStyle(h2).breakAfter), 'avoid');
   // It says instead how to have it.
   const { content, height } = await page.locator('#transformer .waiting').evaluate((element) => ({
     content: getComputedStyle(element, '::before').content,
