@@ -52,19 +52,18 @@ export const texts = {
 
   schemes: [
     'There are other ways to tell positions. They differ in where the position comes in. It can be *added to the word* before the first layer, as waves or as a table that is learned. It can be *added to the score*: a number for each distance, which is fixed (ALiBi) or learned (T5, where far ones share one). It can be *added to the key*: a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE): then a score depends on how far the two are apart, and on the words.',
-    'The last four cards below are the rotary way with rules for texts that are longer than any in training. There slow hands come to angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* (the name of a theory of training) enlarges the base b instead, once the text is too long. Hand j turns by b^{−2j/D} at each step: for the first, j = 0, that is 1 whatever b is; for the last it is nearly 1/b. So fast hands, which tell neighbours apart, stay, and slow ones are slowed, the last by 1 + s · (L/T − 1), where L/T is how often the trained length T goes into the text’s length L, and s the factor: by 13 if both are 4.',
-    '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times: it stays. One that has not turned once is slowed as by *Linear*, to stay among the angles that it has met. The two rules differ in what lies between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, from one with 32 turns to one with a single turn; Llama 3 by the same amount for each turn, from 4 turns to one. How many turns are enough was found by trial. And YaRN makes the scores a little larger: over more words softmax spreads its shares wider, and that draws them together again. The curves below the cards show all four rules.',
+    'The last four cards below are the rotary way with rules for texts that are longer than any in training. There slow hands come to angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long; the other three change short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step: for the first, j = 0, that is 1 whatever b is; for the last it is nearly 1/b. So the first hand stays, and each next one is slowed a little more: the fast ones, which tell neighbours apart, hardly, and the last by 1 + s · (L/T − 1). Here T is the trained length, L that of the text, and s a number to choose. With s = 1 the last hand is slowed by L/T, just as it needs; with s = 4, and L four times T, by 13, more than it needs.',
+    '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times: it stays. One that has not turned once is slowed as by *Linear*, to stay among the angles that it has met. The two rules differ in what lies between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, from the last one with 32 turns or more to the first with one or less; Llama 3 by the same amount for each turn, from 4 turns to one. How many turns are enough was found by trial. And YaRN multiplies all scores by a number a little above 1: over more words softmax spreads its shares wider, and that draws them together again. The curves below the cards show by how much all four slow each hand. (Not its speed: so equal steps look bent.)',
     'Here all are on your sentence, with the same projections. In each card, the left picture is what says where words stand, and the right one is the attention that comes of it.',
   ],
   inUse: 'in use on this page',
   stretch: {
     title: 'How much the four rules slow each hand',
-    cards: 'As in the cards',
+    cards: 'With the settings of the cards',
     model: 'As in a large model',
     shorter: (/** @type {number} */ length) =>
       `The cards’ own text has only ${length} positions, so that NTK slows less there.`,
-    few: (/** @type {string} */ turns) =>
-      `Within so few positions even the fastest hand turns only ${turns} times: Llama 3 finds hardly a hand to leave as it is. YaRN’s formula always leaves the fastest.`,
+    few: 'So Llama 3 leaves no hand as it is, and YaRN only the fastest.',
   },
   nothing: 'Nothing to compare yet. Type a word or two above.',
 

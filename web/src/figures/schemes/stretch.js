@@ -10,6 +10,7 @@ export const rules = /** @type {const} */ (['linear', 'dynamic', 'yarn', 'llama3
  * @typedef {object} Stretch
  * @property {number} base of its hands
  * @property {number} trained positions that the model was trained for
+ * @property {[number, number]} turns of the fastest and the slowest hand within these
  * @property {number} length of the text, in positions
  * @property {{ name: SchemeName, title: string, slowed: number[] }[]} rules slowed: by what each hand's speed is
  *   divided, from the fastest to the slowest
@@ -34,8 +35,9 @@ export function stretchOf(attn, { dim, base, factor, trained }) {
     }
   };
   const plain = speeds('rotary');
+  const turnsOf = (/** @type {number} */ hand) => (trained * plain[hand]) / (2 * Math.PI);
   return {
-    ...{ base, trained, length },
+    ...{ base, trained, length, turns: [turnsOf(0), turnsOf(plain.length - 1)] },
     rules: rules.map((name) => {
       const scaled = speeds(name);
       return {
