@@ -12,6 +12,7 @@ import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { build } from 'vite';
 
 import { equations } from '../../web/equations.js';
+import { outlines } from '../../web/outlines.js';
 import * as tensors from './mount/tensors.js';
 import { heatmap, openSite, readValues, settled } from './site.js';
 
@@ -30,7 +31,7 @@ before(async () => {
     logLevel: 'error',
     root: fileURLToPath(new URL('mount', import.meta.url)),
     base: './',
-    plugins: [svelte({ configFile: false }), equations()],
+    plugins: [svelte({ configFile: false }), equations(), outlines()],
     build: { outDir: folder, emptyOutDir: true, target: 'es2023', assetsInlineLimit: 0 },
   });
   site = await openSite();
