@@ -33,11 +33,13 @@ const margin = { left: 16, top: 16 + 28 };
 
 /** @param {Page} page @param {Locator} figure @param {RegExp} menu @param {'SVG' | 'PNG'} kind */
 async function exported(page, figure, menu, kind) {
-  await figure.getByRole('button', { name: menu }).click();
-  const [download] = await Promise.all([
-    page.waitForEvent('download'),
-    figure.getByRole('button', { name: kind, exact: true }).click(),
-  ]);
+  const file = figure.getByRole('button', { name: kind, exact: true });
+  // What is drawn above it for the first time may move the figure away from under a click.
+  for (let time = 0; time < 3 && !(await file.isVisible()); time++) {
+    await figure.getByRole('button', { name: menu }).click();
+    await file.waitFor({ timeout: 10_000 }).catch(() => {});
+  }
+  const [download] = await Promise.all([page.waitForEvent('download'), file.click()]);
   return readFile(await download.path());
 }
 
