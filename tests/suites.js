@@ -57,7 +57,7 @@ const kOneInstructionSet = '-*/avx512:*/sse4_1:*/scalar';
  * differences, and a header of 100 MB.
  */
 const kSameEverywhere = 'RecordedTest.*:LargeNumbersTest.of_a_header*:*ReferenceGradientTest.*';
-/** An instruction that is emulated takes minutes; other tests show its kernels to two threads. */
+/** An instruction that is emulated takes a minute; other tests show its kernels to two threads. */
 const kErrorsOfEmulation = 'Bf16AttentionTest.is_within_the_stated_bound*';
 /**
  * SSE4.1's vectors and rows are as many as those of the scalar kernels, whose arithmetic the sanitizer

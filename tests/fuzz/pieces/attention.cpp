@@ -129,12 +129,7 @@ Piece attention(Choices& choices, const Sizes& sizes) {
   if (options.num_heads % 2 == 0 && choices.one_in(2)) options.num_kv_heads = 2;
   options.bias = choices.one_in(2);
   options.sinks = choices.one_in(4);
-  options.positions.alibi = choices.one_in(4);
-  if (choices.one_in(4)) options.positions.max_relative_distance = choices.integer(0, 3);
-  if (choices.one_in(4)) {
-    options.positions.t5_bias = attn::T5BiasOptions{
-        .num_buckets = 4, .max_distance = 8, .bidirectional = choices.one_in(2)};
-  }
+  options.positions = choose_distances(choices);
   attn::AttentionOptions call;
   reference::AttentionRules rules;
   const std::int64_t offset = choices.integer(-2, 4);

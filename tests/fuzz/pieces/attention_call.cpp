@@ -13,15 +13,21 @@ namespace attn_fuzz {
 using reference::Array;
 using reference::Scalar;
 
+attn::AttentionPositions choose_distances(Choices& choices) {
+  attn::AttentionPositions positions;
+  positions.alibi = choices.one_in(4);
+  if (choices.one_in(4)) positions.max_relative_distance = choices.integer(0, 3);
+  if (choices.one_in(4)) {
+    positions.t5_bias = attn::T5BiasOptions{
+        .num_buckets = 4, .max_distance = 8, .bidirectional = choices.one_in(2)};
+  }
+  return positions;
+}
+
 OwnTerms choose_own_terms(Choices& choices) {
   OwnTerms own;
   own.sinks = choices.one_in(4);
-  own.positions.alibi = choices.one_in(4);
-  if (choices.one_in(4)) own.positions.max_relative_distance = choices.integer(0, 3);
-  if (choices.one_in(4)) {
-    own.positions.t5_bias = attn::T5BiasOptions{
-        .num_buckets = 4, .max_distance = 8, .bidirectional = choices.one_in(2)};
-  }
+  own.positions = choose_distances(choices);
   if (choices.one_in(4)) own.scale = 0.3F;
   if (choices.one_in(4)) own.softcap = 2;
   if (choices.one_in(4)) {

@@ -38,6 +38,9 @@ OwnTerms own_terms(const Options& options) {
   return {options.scale, options.softcap, options.window, options.positions, options.sinks};
 }
 
+/// What tells how far a key is: slopes, a table, relative keys and values, or none of these.
+attn::AttentionPositions choose_distances(Choices& choices);
+
 /// Positions by distance, sinks, and what acts on the scores.
 OwnTerms choose_own_terms(Choices& choices);
 
