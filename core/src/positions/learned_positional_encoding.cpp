@@ -11,7 +11,7 @@ namespace attn {
 namespace {
 
 /// Rows added by one task.
-constexpr std::int64_t kBlockRows = 64;
+constexpr std::int64_t kLearnedRowsPerTask = 64;
 
 }  // namespace
 
@@ -50,12 +50,12 @@ void LearnedPositionalEncoding::forward(const ConstTensor& x, const Tensor& outp
   {
     runtime::Execution run(context);
     const float* table = weight_.data() + start * d_model_;
-    const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+    const std::int64_t blocks = (rows + kLearnedRowsPerTask - 1) / kLearnedRowsPerTask;
     run.parallel_for(from.size(0) * blocks, [&](std::int64_t task, int) noexcept {
       const std::int64_t b = task / blocks;
-      const std::int64_t row = task % blocks * kBlockRows;
+      const std::int64_t row = task % blocks * kLearnedRowsPerTask;
       kernels::ElementwiseArgs args;
-      args.rows = std::min(kBlockRows, rows - row);
+      args.rows = std::min(kLearnedRowsPerTask, rows - row);
       args.cols = d_model_;
       args.a = from.pointer(b, row);
       args.a_row = from.stride(1);

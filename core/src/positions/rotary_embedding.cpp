@@ -20,7 +20,7 @@ namespace attn {
 namespace {
 
 /// Rows rotated by one task: their tables stay in the first-level cache from head to head.
-constexpr std::int64_t kBlockRows = 16;
+constexpr std::int64_t kRotaryRowsPerTask = 16;
 
 /// Rows whose tables are kept at a time: some megabytes at most, however long the sequence.
 constexpr std::int64_t kTableRows = 2048;
@@ -170,7 +170,7 @@ void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bo
       run.floats(validation::product("x", {per_batch ? chunk_batch : 1, chunk_rows, table_row}),
                  "rotary tables");
   const std::int64_t converted =
-      r.converts() ? validation::product("x", {kBlockRows, r.head_dim}) : 0;
+      r.converts() ? validation::product("x", {kRotaryRowsPerTask, r.head_dim}) : 0;
   float* const memory =
       run.floats(validation::product("x", {converted, run.num_threads()}), "rotated rows");
 
@@ -179,23 +179,24 @@ void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bo
     for (std::int64_t first_row = 0; first_row < r.rows; first_row += chunk_rows) {
       const std::int64_t rows = std::min(chunk_rows, r.rows - first_row);
       const std::int64_t table_rows = per_batch ? batch * rows : rows;
-      run.parallel_for(
-          (table_rows + kBlockRows - 1) / kBlockRows, [&](std::int64_t task, int worker) noexcept {
-            const std::int64_t begin = task * kBlockRows;
-            const std::int64_t end = std::min(begin + kBlockRows, table_rows);
-            for (std::int64_t i = begin; i < end; ++i) {
-              const std::int64_t b = per_batch ? first_b + i / rows : 0;
-              float* keep = tables + i * table_row;
-              fill_row(b * r.rows + first_row + i % rows, keep, keep + rotary_dim, worker);
-            }
-          });
+      run.parallel_for((table_rows + kRotaryRowsPerTask - 1) / kRotaryRowsPerTask,
+                       [&](std::int64_t task, int worker) noexcept {
+                         const std::int64_t begin = task * kRotaryRowsPerTask;
+                         const std::int64_t end = std::min(begin + kRotaryRowsPerTask, table_rows);
+                         for (std::int64_t i = begin; i < end; ++i) {
+                           const std::int64_t b = per_batch ? first_b + i / rows : 0;
+                           float* keep = tables + i * table_row;
+                           fill_row(b * r.rows + first_row + i % rows, keep, keep + rotary_dim,
+                                    worker);
+                         }
+                       });
 
-      const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+      const std::int64_t blocks = (rows + kRotaryRowsPerTask - 1) / kRotaryRowsPerTask;
       run.parallel_for(batch * blocks, [&](std::int64_t task, int worker) noexcept {
         const std::int64_t b = task / blocks;
-        const std::int64_t row = task % blocks * kBlockRows;
+        const std::int64_t row = task % blocks * kRotaryRowsPerTask;
         kernels::RotationArgs args;
-        args.rows = std::min(kBlockRows, rows - row);
+        args.rows = std::min(kRotaryRowsPerTask, rows - row);
         args.cols = rotary_dim;
         args.interleaved = pairing == RotaryPairing::kInterleaved;
         args.keep = tables + (row + (per_batch ? b * rows : 0)) * table_row;
@@ -405,16 +406,18 @@ void RotaryEmbedding::tables(const Tensor& cos, const Tensor& sin, const RotaryP
     }
   };
   const std::int64_t all_rows = batch * rows;
-  run.parallel_for((all_rows + kBlockRows - 1) / kBlockRows, [&](std::int64_t task,
-                                                                 int worker) noexcept {
-    float* row = table_rows + worker * 2 * half;
-    const std::int64_t begin = task * kBlockRows;
-    for (std::int64_t i = begin; i < std::min(begin + kBlockRows, all_rows); ++i) {
-      write_table_row(columns, ends_, where, where.per_batch ? i : i % rows, run.kernels(), row);
-      write(row, i, cos, 1);
-      write(row + half, i, sin, positions.inverse ? -1.0F : 1.0F);
-    }
-  });
+  run.parallel_for((all_rows + kRotaryRowsPerTask - 1) / kRotaryRowsPerTask,
+                   [&](std::int64_t task, int worker) noexcept {
+                     float* row = table_rows + worker * 2 * half;
+                     const std::int64_t begin = task * kRotaryRowsPerTask;
+                     for (std::int64_t i = begin;
+                          i < std::min(begin + kRotaryRowsPerTask, all_rows); ++i) {
+                       write_table_row(columns, ends_, where, where.per_batch ? i : i % rows,
+                                       run.kernels(), row);
+                       write(row, i, cos, 1);
+                       write(row + half, i, sin, positions.inverse ? -1.0F : 1.0F);
+                     }
+                   });
 }
 
 kernels::SinusoidColumns RotaryEmbedding::columns(const RotaryPositions& positions, double largest,

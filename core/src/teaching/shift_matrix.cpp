@@ -10,7 +10,7 @@ namespace attn {
 namespace {
 
 /// Rows rotated by one task.
-constexpr std::int64_t kBlockRows = 64;
+constexpr std::int64_t kShiftedRowsPerTask = 64;
 
 void require_shift(const char* name, std::int64_t width, double delta,
                    const ShiftOptions& options) {
@@ -79,12 +79,12 @@ void apply_shift(const ConstTensor& encoding, double delta, const Tensor& output
   runtime::Execution run(context);
   const Shift shift = make_shift(x.size(2), delta, options, run);
   const std::int64_t rows = x.size(1);
-  const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  const std::int64_t blocks = (rows + kShiftedRowsPerTask - 1) / kShiftedRowsPerTask;
   run.parallel_for(x.size(0) * blocks, [&](std::int64_t task, int) noexcept {
     const std::int64_t b = task / blocks;
-    const std::int64_t row = task % blocks * kBlockRows;
+    const std::int64_t row = task % blocks * kShiftedRowsPerTask;
     kernels::RotationArgs args;
-    args.rows = std::min(kBlockRows, rows - row);
+    args.rows = std::min(kShiftedRowsPerTask, rows - row);
     args.cols = x.size(2);
     args.interleaved = options.layout == SinusoidalLayout::kInterleaved;
     args.keep = shift.keep;

@@ -18,10 +18,7 @@ using training::BackwardPass;
 using training::Node;
 using training::Recording;
 using training::Step;
-
-const kernels::TrainingTable& training_kernels(const runtime::Execution& run) {
-  return *runtime::find_training_kernels(run.kernels().instruction_set);
-}
+using training::training_kernels;
 
 /// A row-major tensor as one row.
 template <class T>

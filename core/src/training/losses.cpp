@@ -18,12 +18,9 @@ using training::BackwardPass;
 using training::Node;
 using training::Recording;
 using training::Step;
+using training::training_kernels;
 
 constexpr std::span<const std::int64_t> kScalar{};
-
-const kernels::TrainingTable& training_kernels(const runtime::Execution& run) {
-  return *runtime::find_training_kernels(run.kernels().instruction_set);
-}
 
 void check_gradient(const Tensor& gradient, const ConstTensor& values) {
   validation::require_same_shape("gradient", gradient, values);

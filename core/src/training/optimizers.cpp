@@ -123,7 +123,7 @@ void OptimizerData::step(const TapeData& tape) {
     entry.steps = std::min(entry.steps + 1, kMostSteps);
   }
   runtime::Execution run(tape.context);
-  const TrainingTable& kernels = *runtime::find_training_kernels(run.kernels().instruction_set);
+  const TrainingTable& kernels = training::training_kernels(run);
   constexpr double kWorkOfElement = 4;
   run.parallel_for(
       tasks, kWorkOfElement * static_cast<double>(tasks * kBlock), [&](index task, int) noexcept {
@@ -333,7 +333,7 @@ float clip_grad_norm(Tape& tape, double max_norm) {
   const training::TapeData& data = TapeAccess::data(tape);
   data.require_gradients();
   runtime::Execution run(data.context);
-  const TrainingTable& kernels = *runtime::find_training_kernels(run.kernels().instruction_set);
+  const TrainingTable& kernels = training::training_kernels(run);
   // Calls body(task, values, count) for the blocks of one gradient.
   const auto for_blocks = [&](const Tensor& gradient, auto&& body) {
     index size = 1;

@@ -37,6 +37,11 @@ namespace training {
 
 struct TapeData;
 
+/// The training kernels of the instruction set that `run` uses.
+inline const kernels::TrainingTable& training_kernels(const runtime::Execution& run) noexcept {
+  return *runtime::find_training_kernels(run.kernels().instruction_set);
+}
+
 /// A tensor on a tape.
 struct Node {
   ConstTensor value;     ///< row-major

@@ -276,9 +276,7 @@ void TapeData::run_backward(const Variable& output, const ConstTensor& output_gr
 
 Context& BackwardPass::context() const noexcept { return tape_.context; }
 
-const kernels::TrainingTable& BackwardPass::kernels() const {
-  return *runtime::find_training_kernels(run.kernels().instruction_set);
-}
+const kernels::TrainingTable& BackwardPass::kernels() const { return training_kernels(run); }
 
 void BackwardPass::add_to(Node* node, const ConstTensor& gradient) {
   if (!wants(node)) return;
