@@ -1,0 +1,88 @@
+// Shows what a command is doing: the steps that are running, how far each one is, and for how many
+// seconds it has run. A terminal gets one line that is updated in place. Anything else, such as a
+// pipe or a CI log, gets a line every ten seconds and one when a step ends. Imports nothing, because
+// it runs before node_modules exists.
+
+const kTickMs = 1000;
+const kTicksPerLine = 10;
+const kEraseLine = '\r\x1b[K';
+
+/**
+ * @typedef {object} Output
+ * @property {boolean} [isTTY]
+ * @property {number} [columns]
+ * @property {(text: string) => unknown} write
+ *
+ * @typedef {(state: string) => void} Update  tells how far the step is, as in "12/99" or "40 %"
+ */
+
+/** @param {Output} output */
+export function progressOn(output) {
+  /** @type {Set<{ name: string, state: string, start: number }>} */
+  const running = new Set();
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer;
+  let ticks = 0;
+
+  const describe = (/** @type {{ name: string, state: string, start: number }} */ step) =>
+    [step.name, step.state, `${Math.floor((Date.now() - step.start) / 1000)} s`]
+      .filter(Boolean)
+      .join(', ');
+
+  function draw() {
+    if (!output.isTTY || running.size === 0) return;
+    const line = [...running].map(describe).join(' | ');
+    output.write(kEraseLine + line.slice(0, (output.columns || 80) - 1));
+  }
+
+  function tick() {
+    draw();
+    ticks += 1;
+    if (output.isTTY || ticks % kTicksPerLine !== 0) return;
+    for (const step of running) output.write(`${describe(step)}\n`);
+  }
+
+  /**
+   * Prints a line, above the one that is updated in place.
+   * @param {string} message
+   */
+  function say(message) {
+    output.write(`${output.isTTY ? kEraseLine : ''}${message}\n`);
+    draw();
+  }
+
+  /**
+   * Runs a step and shows its progress. Several steps may run at the same time.
+   * @template T
+   * @param {string} name  what the step does, as in "Installing npm packages"
+   * @param {(update: Update) => T | Promise<T>} action
+   * @returns {Promise<T>} the result of `action`
+   */
+  async function step(name, action) {
+    const step = { name, state: '', start: Date.now() };
+    const seconds = () => `${((Date.now() - step.start) / 1000).toFixed(1)} s`;
+    if (running.size === 0) {
+      ticks = 0;
+      timer = setInterval(tick, kTickMs);
+    }
+    running.add(step);
+    draw();
+    let outcome = 'failed after';
+    try {
+      const result = await action((state) => {
+        step.state = state;
+        draw();
+      });
+      outcome = 'done in';
+      return result;
+    } finally {
+      running.delete(step);
+      if (running.size === 0) clearInterval(timer);
+      say(`${name}: ${outcome} ${seconds()}`);
+    }
+  }
+
+  return { step, say };
+}
+
+export const { step, say } = progressOn(process.stderr);
