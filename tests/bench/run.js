@@ -24,7 +24,8 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
-import { reportSetupError, say, SetupError } from '../../wasm/toolchain/system.js';
+import { say } from '../../wasm/toolchain/progress.js';
+import { reportSetupError, SetupError } from '../../wasm/toolchain/system.js';
 import { measureInBrowser, measureLoading, wasmSizes } from './browser.js';
 import { measureMachine, measureMemory, measureNative, settle } from './native.js';
 import { PyTorch } from './pytorch.js';

@@ -9,7 +9,8 @@ import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
 import { buildEnvironment, nativeEnvironment } from '../../wasm/toolchain/env.js';
 import { withLock } from '../../wasm/toolchain/lock.js';
 import { buildModules } from '../../wasm/toolchain/modules.js';
-import { requireAll, say, SetupError } from '../../wasm/toolchain/system.js';
+import { say } from '../../wasm/toolchain/progress.js';
+import { requireAll, SetupError } from '../../wasm/toolchain/system.js';
 
 /** @import { RequirementName } from '../../wasm/toolchain/system.js' */
 
@@ -48,9 +49,9 @@ export function chooseVariants(named, threadCounts) {
 /** @param {{ native: boolean, micro: boolean, wasm: boolean, variants: string[] }} parts */
 export async function setUp({ native, micro, wasm, variants }) {
   await withLock(kLockFile, async () => {
-    provideNpmPackages();
-    provideNpmPackages(kBenchFolder, 'the peers that attn is compared with (about 500 MB)');
-    requireAll('for the benchmark', [
+    await provideNpmPackages();
+    await provideNpmPackages(kBenchFolder, 'the peers that attn is compared with (about 500 MB)');
+    await requireAll('for the benchmark', [
       ...(native || micro ? kNativeNeeds : []),
       ...(wasm ? kWasmNeeds : []),
     ]);
@@ -60,7 +61,7 @@ export async function setUp({ native, micro, wasm, variants }) {
         ...(native ? ['attn_node'] : []),
         ...(micro ? ['attn_microbenchmarks'] : []),
       ];
-      await cmakeBuild('bench', targets, nativeEnvironment());
+      await cmakeBuild('bench', targets, await nativeEnvironment());
     }
     if (wasm) {
       say('Building the WebAssembly variants.');
@@ -68,7 +69,7 @@ export async function setUp({ native, micro, wasm, variants }) {
         ...kFlavours.map((flavour) => `${flavour}_wasm_${name}`),
         `attn_bench_${name}`,
       ]);
-      await cmakeBuild('wasm', targets, buildEnvironment(), { tests: false });
+      await cmakeBuild('wasm', targets, await buildEnvironment(), { tests: false });
       await buildModules(kFlavours, variants);
     }
   });

@@ -14,7 +14,8 @@ import { kBuildFolder, kLockFile } from '../../wasm/toolchain/checkout.js';
 import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
 import { nativeEnvironment } from '../../wasm/toolchain/env.js';
 import { withLock } from '../../wasm/toolchain/lock.js';
-import { reportSetupError, requireAll, say, SetupError } from '../../wasm/toolchain/system.js';
+import { say } from '../../wasm/toolchain/progress.js';
+import { reportSetupError, requireAll, SetupError } from '../../wasm/toolchain/system.js';
 
 const kTargets = ['attention', 'models', 'positions', 'safetensors', 'training'];
 /** The longest input; a model's names fill some lines. */
@@ -63,13 +64,13 @@ try {
   if (unknown) throw new SetupError(`There is no target ${unknown}; there are ${kTargets}.`);
   if (!(seconds > 0)) throw new SetupError(`--seconds wants a number above 0.`);
   await withLock(kLockFile, async () => {
-    requireAll('for fuzzing', ['cmake', 'ninja', 'clang', 'googletest']);
+    await requireAll('for fuzzing', ['cmake', 'ninja', 'clang', 'googletest']);
     const targets = positionals.length > 0 ? positionals : kTargets;
     say('Building the fuzz targets.');
     await cmakeBuild(
       'fuzz',
       targets.map((name) => `fuzz_${name}`),
-      nativeEnvironment(),
+      await nativeEnvironment(),
     );
     for (const target of targets) if (!fuzz(target, seconds)) process.exitCode = 1;
   });

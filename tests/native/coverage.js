@@ -7,20 +7,15 @@ import { kBuildFolder, kLockFile, kRoot } from '../../wasm/toolchain/checkout.js
 import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
 import { nativeEnvironment } from '../../wasm/toolchain/env.js';
 import { withLock } from '../../wasm/toolchain/lock.js';
-import {
-  command,
-  kLlvmFolder,
-  reportSetupError,
-  requireAll,
-  say,
-} from '../../wasm/toolchain/system.js';
+import { say } from '../../wasm/toolchain/progress.js';
+import { command, kLlvmFolder, reportSetupError, requireAll } from '../../wasm/toolchain/system.js';
 
 const kFolder = join(kBuildFolder, 'coverage');
 
 async function measure() {
-  requireAll('for measuring coverage', ['cmake', 'ninja', 'clang', 'llvm', 'googletest']);
+  await requireAll('for measuring coverage', ['cmake', 'ninja', 'clang', 'llvm', 'googletest']);
   say('Building the tests.');
-  await cmakeBuild('coverage', ['attn_tests'], nativeEnvironment());
+  await cmakeBuild('coverage', ['attn_tests'], await nativeEnvironment());
   say('Running them.');
   const program = join(kFolder, 'tests/native/attn_tests');
   const [raw, profile] = ['raw', 'data'].map((end) => join(kFolder, `coverage.prof${end}`));

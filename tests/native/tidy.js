@@ -7,12 +7,12 @@ import { kBuildFolder, kLockFile, kRoot } from '../../wasm/toolchain/checkout.js
 import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
 import { nativeEnvironment } from '../../wasm/toolchain/env.js';
 import { withLock } from '../../wasm/toolchain/lock.js';
+import { say } from '../../wasm/toolchain/progress.js';
 import {
   command,
   CommandError,
   reportSetupError,
   requireAll,
-  say,
 } from '../../wasm/toolchain/system.js';
 
 const kSources = join(kRoot, 'core/src');
@@ -32,9 +32,16 @@ async function check(program, args) {
 }
 
 async function tidy() {
-  requireAll('for checking', ['cmake', 'ninja', 'compiler', 'googletest', 'clangTidy', 'cppcheck']);
+  await requireAll('for checking', [
+    'cmake',
+    'ninja',
+    'compiler',
+    'googletest',
+    'clangTidy',
+    'cppcheck',
+  ]);
   // For compile_commands.json and the header with the version.
-  await cmakeBuild('debug', ['help'], nativeEnvironment());
+  await cmakeBuild('debug', ['help'], await nativeEnvironment());
   const commands = join(kBuildFolder, 'debug');
   const files = readdirSync(kSources, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.cpp') && !name.includes('isa'))

@@ -21,11 +21,11 @@ const cacheFolder = () => join(process.env.XDG_CACHE_HOME || join(homedir(), '.c
 
 /**
  * @param {string} name  carries the version: an entry never changes once it is there
- * @param {(folder: string, finalFolder: string) => void} make  fills the folder `folder`, which
+ * @param {(folder: string, finalFolder: string) => void | Promise<void>} make  fills the folder `folder`, which
  *     will be known as `finalFolder`
- * @returns {string} the entry's folder
+ * @returns {Promise<string>} the entry's folder
  */
-export function cached(name, make) {
+export async function cached(name, make) {
   const parent = cacheFolder();
   const finalFolder = join(parent, name);
   if (existsSync(finalFolder)) return finalFolder;
@@ -34,7 +34,7 @@ export function cached(name, make) {
   removeAbandoned(parent);
   const folder = mkdtempSync(join(parent, kPrefix));
   try {
-    make(folder, finalFolder);
+    await make(folder, finalFolder);
     try {
       renameSync(folder, finalFolder);
     } catch (error) {

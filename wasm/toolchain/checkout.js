@@ -4,7 +4,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { atLeast, run, say, SetupError } from './system.js';
+import { step } from './progress.js';
+import { atLeast, command, SetupError } from './system.js';
 
 export const kRoot = dirname(dirname(import.meta.dirname));
 export const kBuildFolder = join(kRoot, 'build');
@@ -17,7 +18,7 @@ const kMinNode = '20.19.0';
  * @param {string} [folder]  that of the package-lock.json
  * @param {string} [what]  completes the sentence "Installing …"
  */
-export function provideNpmPackages(folder = kRoot, what = 'npm packages') {
+export async function provideNpmPackages(folder = kRoot, what = 'npm packages') {
   if (!atLeast(process.versions.node, kMinNode)) {
     throw new SetupError(
       `Node ${kMinNode} or newer is needed, and this is ${process.versions.node}; ` +
@@ -29,12 +30,12 @@ export function provideNpmPackages(folder = kRoot, what = 'npm packages') {
     .update(readFileSync(join(folder, 'package-lock.json')))
     .digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
-  say(`Installing ${what}.`);
-  run('npm', ['ci', '--include=dev', '--ignore-scripts', '--loglevel=error'], {
-    cwd: folder,
-    stdio: ['ignore', 'ignore', 2],
-    // npm is a script on Windows.
-    shell: process.platform === 'win32',
-  });
+  await step(`Installing ${what}`, () =>
+    command('npm', ['ci', '--include=dev', '--ignore-scripts', '--loglevel=error'], {
+      cwd: folder,
+      // npm is a script on Windows.
+      shell: process.platform === 'win32',
+    }),
+  );
   writeFileSync(stamp, wanted);
 }

@@ -30,8 +30,9 @@ export function compiledOnce() {
  * @param {Record<string, string>} commonEnv
  * @param {object} [options]
  * @param {boolean} [options.tests]  whether the targets may be tests, whose library is needed then
+ * @param {import('./progress.js').Update} [options.update]  told how many files are built, of how many
  */
-export async function cmakeBuild(preset, targets, commonEnv, { tests = true } = {}) {
+export async function cmakeBuild(preset, targets, commonEnv, { tests = true, update } = {}) {
   const env = { ...(preset === 'wasm' ? {} : compiledOnce()), ...commonEnv };
   const stamp = join(kBuildFolder, preset, '.configured-with');
   const configured = existsSync(stamp) ? readFileSync(stamp, 'utf8') : '';
@@ -39,12 +40,17 @@ export async function cmakeBuild(preset, targets, commonEnv, { tests = true } = 
   // What has been configured with tests serves those who need none, too.
   if (configured !== whole.stamp && (tests || configured !== withoutTests.stamp)) {
     const { stamp: wanted, settings } = tests ? whole : withoutTests;
+    update?.('configuring');
     await command('cmake', ['--preset', preset, '--fresh', ...settings], { cwd: kRoot, env });
     writeFileSync(stamp, wanted);
   }
   await command('cmake', ['--build', '--preset', preset, '--target', ...targets], {
     cwd: kRoot,
-    env,
+    env: { ...env, NINJA_STATUS: '[%f/%t] ' },
+    onLine(line) {
+      const count = line.match(/^\[(\d+\/\d+)\] /)?.[1];
+      if (count) update?.(count);
+    },
   });
 }
 

@@ -3,19 +3,21 @@
 // the machine's own sources.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { osRelease, run, SetupError } from './system.js';
+import { aptGet, command, osRelease, SetupError } from './system.js';
+
+/** @import { Update } from './progress.js' */
 
 /**
  * @param {string} release  code name of the Debian release that has the packages
  * @param {string[]} packages
  * @param {string} folder  where to unpack to
+ * @param {Update} update  told how far it is
  * @param {string[]} [exclude]  patterns of files to leave out, as GNU tar takes them
  */
-export function unpackDebianPackages(release, packages, folder, exclude = []) {
+export async function unpackDebianPackages(release, packages, folder, update, exclude = []) {
   const work = mkdtempSync(join(tmpdir(), 'attn-packages-'));
   try {
     mkdirSync(folder, { recursive: true });
@@ -39,10 +41,11 @@ export function unpackDebianPackages(release, packages, folder, exclude = []) {
       ...(process.getuid?.() === 0 && { 'APT::Sandbox::User': 'root' }),
     };
     const options = Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
-    run('apt-get', ['-qq', ...options, 'update'], { cwd: work });
-    run('apt-get', ['-qq', ...options, 'download', ...packages], { cwd: work });
+    await aptGet('apt-get', [...options, 'update'], { cwd: work, update });
+    await aptGet('apt-get', [...options, 'download', ...packages], { cwd: work, update });
     for (const file of readdirSync(work).filter((name) => name.endsWith('.deb'))) {
-      unpack(join(work, file), folder, exclude);
+      update(`unpacking ${file}`);
+      await unpack(join(work, file), folder, exclude);
     }
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -54,14 +57,10 @@ export function unpackDebianPackages(release, packages, folder, exclude = []) {
  * @param {string} folder
  * @param {string[]} exclude
  */
-function unpack(file, folder, exclude) {
+async function unpack(file, folder, exclude) {
   const script = 'dpkg-deb --fsys-tarfile "$0" | tar -x --no-same-owner -C "$@"';
   const args = [folder, ...exclude.map((pattern) => `--exclude=${pattern}`)];
-  const { status, stderr } = spawnSync('bash', ['-o', 'pipefail', '-c', script, file, ...args], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  if (status !== 0) throw new SetupError(`Could not unpack ${file}: ${stderr.trim()}`);
+  await command('bash', ['-o', 'pipefail', '-c', script, file, ...args], { cwd: folder });
 }
 
 /**

@@ -15,6 +15,7 @@ import { dirname, join } from 'node:path';
 
 import { cached } from './cache.js';
 import { unpackDebianPackages } from './debianPackages.js';
+import { step } from './progress.js';
 import {
   atLeast,
   findProgram,
@@ -22,7 +23,6 @@ import {
   kLlvmFolder,
   outputOf,
   requireAll,
-  say,
   SetupError,
 } from './system.js';
 
@@ -33,13 +33,13 @@ const kNewestTried = '3.1.69';
 const kOverride = 'ATTN_ANY_EMSCRIPTEN';
 const kDebianRelease = 'trixie';
 // The number after the dash goes up whenever `unpackEmscripten` changes what it makes.
-const kCacheName = 'emscripten-3.1.69-1';
+const kCacheName = 'emscripten-3.1.69-2';
 
 /**
  * Finds an Emscripten that the build has been tried with, or fetches one on Debian.
- * @returns {Record<string, string>} the environment variables that use it
+ * @returns {Promise<Record<string, string>>} the environment variables that use it
  */
-export function provideEmscripten() {
+export async function provideEmscripten() {
   const emcc = findProgram('emcc');
   const version = emcc && outputOf(emcc, ['--version'])?.match(/\d+\.\d+\.\d+/)?.[0];
   if (emcc && version && isTried(version)) {
@@ -47,8 +47,8 @@ export function provideEmscripten() {
     if (canOptimizeJavaScript(emcc, root)) return { EMSCRIPTEN_ROOT: root };
   }
   if (!isDebian()) throw new SetupError(refusal(version));
-  requireAll('for compiling to WebAssembly', ['python', 'llvm']);
-  const folder = cached(kCacheName, unpackEmscripten);
+  await requireAll('for compiling to WebAssembly', ['python', 'llvm']);
+  const folder = await cached(kCacheName, unpackEmscripten);
   const root = join(folder, 'usr/share/emscripten');
   return {
     EMSCRIPTEN_ROOT: root,
@@ -97,20 +97,21 @@ function canOptimizeJavaScript(emcc, root) {
  * @param {string} folder
  * @param {string} finalFolder
  */
-function unpackEmscripten(folder, finalFolder) {
-  say('Fetching Emscripten 3.1.69 from the Debian mirror (about 250 MB, once per user).');
-  unpackDebianPackages(
-    kDebianRelease,
-    ['emscripten', 'binaryen', 'node-acorn', 'libc6', 'libgcc-s1', 'libstdc++6'],
-    folder,
-    // System libraries for dynamic linking, and what is not needed to run: half of the size.
-    [
-      '*/wasm32-emscripten/pic',
-      '*/wasm32-emscripten/lto-pic',
-      '*/gconv',
-      '*/emscripten/test',
-      '*/doc',
-    ],
+async function unpackEmscripten(folder, finalFolder) {
+  const packages = ['emscripten', 'binaryen', 'node-acorn', 'libc6', 'libgcc-s1', 'libstdc++6'];
+  // System libraries for link-time optimisation and dynamic linking, and what is not needed to run:
+  // most of the size.
+  const exclude = [
+    '*/wasm32-emscripten/pic',
+    '*/wasm32-emscripten/lto',
+    '*/wasm32-emscripten/lto-pic',
+    '*/gconv',
+    '*/emscripten/test',
+    '*/doc',
+  ];
+  await step(
+    'Fetching Emscripten 3.1.69 from the Debian mirror (about 250 MB, once per user)',
+    (update) => unpackDebianPackages(kDebianRelease, packages, folder, update, exclude),
   );
 
   const root = join(folder, 'usr/share/emscripten');

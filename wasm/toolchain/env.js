@@ -7,21 +7,21 @@ import { provideXsimd } from './xsimd.js';
 
 /**
  * The environment variables that CMakePresets.json builds native programs with.
- * @returns {Record<string, string>}
+ * @returns {Promise<Record<string, string>>}
  */
-export function nativeEnvironment() {
-  const xsimdFolder = provideXsimd();
+export async function nativeEnvironment() {
+  const xsimdFolder = await provideXsimd();
   return xsimdFolder ? { xsimd_DIR: xsimdFolder } : {};
 }
 
 /**
  * The same for WebAssembly.
- * @returns {Record<string, string>}
+ * @returns {Promise<Record<string, string>>}
  */
-export function buildEnvironment() {
+export async function buildEnvironment() {
   return {
-    ...nativeEnvironment(),
-    ...provideEmscripten(),
+    ...(await nativeEnvironment()),
+    ...(await provideEmscripten()),
     // A CMake list: CMAKE_CROSSCOMPILING_EMULATOR of the WASM presets.
     ATTN_NODE: [process.execPath, ...nodeFlags()].join(';'),
   };
@@ -29,7 +29,7 @@ export function buildEnvironment() {
 
 if (isMain(import.meta)) {
   try {
-    for (const [name, value] of Object.entries(buildEnvironment())) {
+    for (const [name, value] of Object.entries(await buildEnvironment())) {
       console.log(`export ${name}='${value}'`);
     }
   } catch (error) {

@@ -21,8 +21,8 @@ export async function formatJavaScript({ check }) {
 
 if (isMain(import.meta)) {
   try {
-    provideNpmPackages();
-    requireAll('for formatting', ['clangFormat']);
+    await provideNpmPackages();
+    await requireAll('for formatting', ['clangFormat']);
     await formatCpp({ check: false });
     await formatJavaScript({ check: false });
   } catch (error) {

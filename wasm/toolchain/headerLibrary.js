@@ -7,7 +7,8 @@ import { join } from 'node:path';
 
 import { cached } from './cache.js';
 import { unpackDebianPackages } from './debianPackages.js';
-import { atLeast, isDebian, reportSetupError, say } from './system.js';
+import { step } from './progress.js';
+import { atLeast, isDebian, reportSetupError } from './system.js';
 
 const kDebianRelease = 'trixie';
 const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/include'];
@@ -28,10 +29,10 @@ const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/in
  * Finds a library's headers, or fetches them on Debian.
  * @param {HeaderLibrary} library
  * @param {string[]} [includeFolders]  where to look for them
- * @returns {string | undefined} the folder of its CMake package; undefined where CMake has to find
- *     or fetch the library itself
+ * @returns {Promise<string | undefined>} the folder of its CMake package; undefined where CMake has
+ *     to find or fetch the library itself
  */
-export function provideHeaders(library, includeFolders = kIncludeFolders) {
+export async function provideHeaders(library, includeFolders = kIncludeFolders) {
   const { name, minVersion, debianPackage, debianVersion } = library;
   for (const include of includeFolders) {
     const version = versionIn(library, include);
@@ -40,10 +41,11 @@ export function provideHeaders(library, includeFolders = kIncludeFolders) {
     }
   }
   if (!isDebian()) return undefined;
-  return cached(`${name}-${debianVersion}`, (folder) => {
-    say(`Fetching ${name} ${debianVersion} from the Debian mirror.`);
+  return cached(`${name}-${debianVersion}`, async (folder) => {
     const unpacked = join(folder, 'unpacked');
-    unpackDebianPackages(kDebianRelease, [debianPackage], unpacked);
+    await step(`Fetching ${name} ${debianVersion} from the Debian mirror`, (update) =>
+      unpackDebianPackages(kDebianRelease, [debianPackage], unpacked, update),
+    );
     fill(library, folder, join(unpacked, 'usr/include'), debianVersion);
     rmSync(unpacked, { recursive: true });
   });
@@ -93,11 +95,11 @@ endif()
 
 /**
  * Prints what a function that provides a library returns: for CMake, which runs such a script.
- * @param {() => string | undefined} provide
+ * @param {() => Promise<string | undefined>} provide
  */
-export function printFolder(provide) {
+export async function printFolder(provide) {
   try {
-    console.log(provide() ?? '');
+    console.log((await provide()) ?? '');
   } catch (error) {
     reportSetupError(error);
   }

@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { findProgram, say } from './system.js';
+import { say } from './progress.js';
+import { findProgram } from './system.js';
 
 const kSayAfterMs = 500;
 

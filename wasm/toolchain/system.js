@@ -5,6 +5,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs';
 import { arch } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+import { say, step } from './progress.js';
 
 /** Something is missing that the user has to bring; the message is the sentence that says what. */
 export class SetupError extends Error {
@@ -37,9 +40,6 @@ export function reportSetupError(error) {
 export const isMain = (meta) =>
   process.argv[1] !== undefined && meta.filename === realpathSync(process.argv[1]);
 
-/** @param {string} message one sentence about what is happening, for the user */
-export const say = (message) => console.error(message);
-
 /**
  * @param {string} name
  * @returns {string | undefined} the path of a program on PATH
@@ -53,25 +53,6 @@ export function findProgram(name) {
     } catch {
       // Not in this folder.
     }
-  }
-}
-
-/**
- * Runs a program to its end; its output goes to stderr, so that stdout stays free for results.
- * @param {string} program
- * @param {string[]} args
- * @param {import('node:child_process').SpawnSyncOptions} [options]
- */
-export function run(program, args, options = {}) {
-  const { status, signal, error } = spawnSync(program, args, {
-    stdio: ['ignore', 2, 2],
-    ...options,
-  });
-  if (error) throw error;
-  if (status !== 0) {
-    throw new SetupError(
-      `${program} ${args.join(' ')} failed (${signal ?? `exit code ${status}`}).`,
-    );
   }
 }
 
@@ -99,20 +80,25 @@ export class CommandError extends SetupError {
  * @param {string} options.cwd
  * @param {Record<string, string>} [options.env]  on top of this process's environment
  * @param {number} [options.timeoutMs]
+ * @param {(line: string) => void} [options.onLine]  called with each line as it is printed
+ * @param {boolean} [options.shell]  whether a shell runs it, as scripts need on Windows
  * @returns {Promise<string>} what it printed, on stderr too
  * @throws {CommandError} if it cannot be started, fails or takes too long
  */
-export function command(program, args, { cwd, env = {}, timeoutMs = 30 * 60 * 1000 }) {
+export function command(program, args, options) {
+  const { cwd, env = {}, timeoutMs = 30 * 60 * 1000, onLine, shell = false } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
+      shell,
     });
     const timeout = setTimeout(() => child.kill(), timeoutMs);
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text) => (output += text));
+      if (onLine) createInterface({ input: stream }).on('line', onLine);
     }
     /**
      * @param {string} reason
@@ -270,13 +256,13 @@ const findBrowser = (variable, ...names) =>
   process.env[variable] || names.map(findProgram).find((path) => path !== undefined);
 
 /**
- * Makes sure that the machine has what `names` asks for: on Debian by installing packages, on any
- * other system by saying what is missing.
+ * Makes sure that the machine has what `names` asks for. Installs packages on Debian; on any other
+ * system the error says what is missing.
  * @param {string} purpose  completes the sentence "Installing … with apt-get, …"
  * @param {RequirementName[]} names
  * @throws {SetupError}
  */
-export function requireAll(purpose, names) {
+export async function requireAll(purpose, names) {
   const missing = [...new Set(names)]
     .map((name) => kRequirements[name])
     .filter(({ isThere }) => !isThere());
@@ -289,7 +275,7 @@ export function requireAll(purpose, names) {
         `(Debian calls it ${packages.join(' ')}).`,
     );
   }
-  installPackages(purpose, packages);
+  await installPackages(purpose, packages);
   const stillMissing = missing.filter(({ isThere }) => !isThere());
   if (stillMissing.length > 0) {
     throw new SetupError(
@@ -303,7 +289,7 @@ export function requireAll(purpose, names) {
  * @param {string} purpose
  * @param {string[]} packages
  */
-function installPackages(purpose, packages) {
+async function installPackages(purpose, packages) {
   /** @type {string[]} */
   let prefix = [];
   if (process.getuid?.() !== 0) {
@@ -315,31 +301,39 @@ function installPackages(purpose, packages) {
       );
     }
   }
-  say(`Installing Debian packages ${purpose}: ${packages.join(' ')}`);
-  const aptGet = (/** @type {string[]} */ ...args) => {
-    const [program, ...rest] = [
-      ...prefix,
-      'env',
-      'DEBIAN_FRONTEND=noninteractive',
-      'apt-get',
-      '-qq',
-      '-o',
-      'DPkg::Lock::Timeout=900',
-      '-o',
-      'Dpkg::Use-Pty=0',
-      ...args,
-    ];
-    return spawnSync(program, rest, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-  };
-  const install = () => aptGet('install', '-y', '--no-install-recommends', ...packages);
-  // Package lists are fetched only when they are missing or too old to install from.
-  if (install().status === 0) return;
-  aptGet('update');
-  const { status, stderr } = install();
-  if (status !== 0) {
-    throw new SetupError(`apt-get could not install ${packages.join(' ')}:\n${stderr.trim()}`);
-  }
+  const options = ['-o', 'DPkg::Lock::Timeout=900', '-o', 'Dpkg::Use-Pty=0'];
+  await step(`Installing Debian packages ${purpose} (${packages.join(' ')})`, async (update) => {
+    const apt = (/** @type {string[]} */ ...args) => {
+      const [program, ...rest] = [...prefix, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get'];
+      return aptGet(program, [...rest, ...options, ...args], { cwd: '/', update });
+    };
+    const install = () => apt('install', '-y', '--no-install-recommends', ...packages);
+    try {
+      await install();
+    } catch (error) {
+      // Package lists are fetched only when they are missing or too old to install from.
+      if (!(error instanceof CommandError)) throw error;
+      await apt('update');
+      await install();
+    }
+  });
 }
+
+/**
+ * Runs apt-get and passes on what it says of its progress.
+ * @param {string} program  apt-get, or a program that runs it
+ * @param {string[]} args
+ * @param {{ cwd: string, update: import('./progress.js').Update }} options
+ */
+export const aptGet = (program, args, { cwd, update }) =>
+  command(program, [...args, '-qq', '-o', 'APT::Status-Fd=1'], {
+    cwd,
+    // As in "dlstatus:1:42.5:Retrieving file 1 of 3".
+    onLine(line) {
+      const [, percent, text] = line.match(/^(?:dl|pm)status:[^:]*:([\d.]+):(.*)/) ?? [];
+      if (percent) update(`${Math.floor(Number(percent))} %, ${text}`);
+    },
+  });
 
 /** Debian's name for the machine's architecture, as in the folders of /usr/lib. */
 export const kMultiarch = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[arch()];

@@ -5,8 +5,8 @@ import { isMain } from './system.js';
 
 /**
  * Finds xsimd 13.2 or newer, or fetches it on Debian.
- * @returns {string | undefined} the folder of xsimdConfig.cmake; undefined where CMake has to
- *     find or fetch xsimd itself
+ * @returns {Promise<string | undefined>} the folder of xsimdConfig.cmake; undefined where CMake has
+ *     to find or fetch xsimd itself
  */
 export const provideXsimd = () =>
   provideHeaders({
@@ -20,4 +20,4 @@ export const provideXsimd = () =>
     debianVersion: '13.2.0',
   });
 
-if (isMain(import.meta)) printFolder(provideXsimd);
+if (isMain(import.meta)) await printFolder(provideXsimd);

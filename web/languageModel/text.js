@@ -15,10 +15,10 @@ const isHeading = (/** @type {string} */ line) =>
 
 /**
  * The novels' paragraphs, without headings, italics' marks and breaks of lines.
- * @returns {string[]}
+ * @returns {Promise<string[]>}
  */
-function paragraphs() {
-  requireAll('to read the novels', ['novels']);
+async function paragraphs() {
+  await requireAll('to read the novels', ['novels']);
   const program = 'writeLines(enc2utf8(janeaustenr::austen_books()$text), useBytes = TRUE)';
   return execFileSync('Rscript', ['-e', program], { encoding: 'utf8', maxBuffer: 2 ** 26 })
     .split(/\n\s*\n/)
@@ -26,10 +26,10 @@ function paragraphs() {
     .filter((paragraph) => !isHeading(paragraph));
 }
 
-/** @returns {{ training: string, heldOut: string }} paragraphs, one on each line */
-export function readText() {
+/** @returns {Promise<{ training: string, heldOut: string }>} paragraphs, one on each line */
+export async function readText() {
   const [training, heldOut] = [/** @type {string[]} */ ([]), /** @type {string[]} */ ([])];
-  paragraphs().forEach((paragraph, i) => {
+  (await paragraphs()).forEach((paragraph, i) => {
     const passage = Math.floor(i / kPassage);
     (passage % kHeldOut === kHeldOut - 1 ? heldOut : training).push(paragraph);
   });

@@ -21,7 +21,8 @@ import {
 import { cmakeBuild } from '../../wasm/toolchain/cmake.js';
 import { nativeEnvironment } from '../../wasm/toolchain/env.js';
 import { withLock } from '../../wasm/toolchain/lock.js';
-import { reportSetupError, requireAll, say, SetupError } from '../../wasm/toolchain/system.js';
+import { say } from '../../wasm/toolchain/progress.js';
+import { reportSetupError, requireAll, SetupError } from '../../wasm/toolchain/system.js';
 import { learnTokenizer } from './bytePairs.js';
 import { readText } from './text.js';
 import { trigramLoss } from './trigramLoss.js';
@@ -76,7 +77,7 @@ function writeTokens(name, tokens) {
 async function prepare() {
   const { Tokenizer } = await import('@huggingface/tokenizers');
   mkdirSync(kFolder, { recursive: true });
-  const { training, heldOut } = readText();
+  const { training, heldOut } = await readText();
   say(`Learning ${kVocabulary} tokens from ${training.length} characters.`);
   const description = learnTokenizer(training.toLowerCase(), kVocabulary);
   writeFileSync(join(kFolder, 'tokenizer.json'), `${JSON.stringify(description)}\n`);
@@ -120,11 +121,11 @@ function train({ steps, seed, threads, isa }, about) {
 try {
   const options = parse();
   await withLock(kLockFile, async () => {
-    provideNpmPackages();
-    requireAll('to train', ['cmake', 'ninja', 'compiler']);
+    await provideNpmPackages();
+    await requireAll('to train', ['cmake', 'ninja', 'compiler']);
     const about = await prepare();
     say('Building the program that trains.');
-    await cmakeBuild('release', ['attn_train_language_model'], nativeEnvironment(), {
+    await cmakeBuild('release', ['attn_train_language_model'], await nativeEnvironment(), {
       tests: false,
     });
     train(options, about);

@@ -9,12 +9,12 @@ import { cmakeBuild } from '../../../wasm/toolchain/cmake.js';
 import { buildEnvironment, nativeEnvironment } from '../../../wasm/toolchain/env.js';
 import { withLock } from '../../../wasm/toolchain/lock.js';
 import { nodeFlags } from '../../../wasm/toolchain/node.js';
+import { say } from '../../../wasm/toolchain/progress.js';
 import {
   command,
   CommandError,
   reportSetupError,
   requireAll,
-  say,
   SetupError,
 } from '../../../wasm/toolchain/system.js';
 
@@ -45,11 +45,11 @@ try {
   const unknown = words.find((word) => word !== 'wasm');
   if (unknown) throw new SetupError(`There is no ${unknown}; there is wasm.`);
   await withLock(kLockFile, async () => {
-    requireAll('for the table of errors', ['cmake', 'ninja', 'compiler', 'googletest']);
-    await printTable('release', 'attn_accuracy', nativeEnvironment(), (program) => [program]);
+    await requireAll('for the table of errors', ['cmake', 'ninja', 'compiler', 'googletest']);
+    await printTable('release', 'attn_accuracy', await nativeEnvironment(), (program) => [program]);
     if (!words.includes('wasm')) return;
     for (const variant of ['simd128', 'relaxed-simd']) {
-      await printTable('wasm', `attn_accuracy_${variant}`, buildEnvironment(), (program) => [
+      await printTable('wasm', `attn_accuracy_${variant}`, await buildEnvironment(), (program) => [
         process.execPath,
         ...nodeFlags(),
         `${program}.js`,

@@ -21,33 +21,29 @@ beforeEach((context) => {
 
 const entries = () => readdirSync(join(process.env.XDG_CACHE_HOME ?? '', 'attn'));
 
-test('an entry is made once', () => {
+test('an entry is made once', async () => {
   const make = (/** @type {string} */ folder) => writeFileSync(join(folder, 'file'), 'made');
-  const folder = cached('entry-1', make);
+  const folder = await cached('entry-1', make);
   assert.equal(readFileSync(join(folder, 'file'), 'utf8'), 'made');
-  assert.equal(
-    cached('entry-1', () => assert.fail('made twice')),
-    folder,
-  );
+  assert.equal(await cached('entry-1', () => assert.fail('made twice')), folder);
   assert.deepEqual(entries(), ['entry-1']);
 });
 
-test('what fails halfway leaves nothing', () => {
-  assert.throws(
-    () =>
-      cached('entry-1', (folder) => {
-        writeFileSync(join(folder, 'half'), '');
-        throw new Error('no network');
-      }),
+test('what fails halfway leaves nothing', async () => {
+  await assert.rejects(
+    cached('entry-1', (folder) => {
+      writeFileSync(join(folder, 'half'), '');
+      throw new Error('no network');
+    }),
     /no network/,
   );
   assert.deepEqual(entries(), []);
 });
 
-test('of two that make the same entry the first stays', () => {
-  const folder = cached('entry-1', (outer) => {
+test('of two that make the same entry the first stays', async () => {
+  const folder = await cached('entry-1', async (outer) => {
     writeFileSync(join(outer, 'file'), 'second');
-    cached('entry-1', (inner) => writeFileSync(join(inner, 'file'), 'first'));
+    await cached('entry-1', (inner) => writeFileSync(join(inner, 'file'), 'first'));
   });
   assert.equal(readFileSync(join(folder, 'file'), 'utf8'), 'first');
   assert.deepEqual(entries(), ['entry-1']);
@@ -67,6 +63,6 @@ test('a killed run leaves no entry', async () => {
   await once(child.stdout, 'data');
   child.kill('SIGKILL');
   await once(child, 'close');
-  const folder = cached('entry-1', () => {});
+  const folder = await cached('entry-1', () => {});
   assert.ok(existsSync(folder));
 });

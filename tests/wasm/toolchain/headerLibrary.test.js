@@ -48,8 +48,8 @@ const kLibrary = {
   debianVersion: '3.11.3',
 };
 
-test('the headers are copied away from those beside them', () => {
-  const found = provideHeaders(kLibrary, [join(folder, 'nothing'), include('3.12.1')]);
+test('the headers are copied away from those beside them', async () => {
+  const found = await provideHeaders(kLibrary, [join(folder, 'nothing'), include('3.12.1')]);
   assert.equal(found, join(folder, 'cache/attn/a-library-3.12.1'));
   assert.equal(
     readFileSync(join(found, 'include/library/detail/version.h'), 'utf8'),
@@ -58,8 +58,8 @@ test('the headers are copied away from those beside them', () => {
   assert.ok(!existsSync(join(found, 'include/stdio.h')));
 });
 
-test('CMake finds the copy and its version', () => {
-  const found = provideHeaders(kLibrary, [include('3.11.0')]) ?? '';
+test('CMake finds the copy and its version', async () => {
+  const found = (await provideHeaders(kLibrary, [include('3.11.0')])) ?? '';
   assert.match(
     readFileSync(join(found, 'a_libraryConfig.cmake'), 'utf8'),
     /a_library_INCLUDE_DIRS/,
@@ -67,7 +67,7 @@ test('CMake finds the copy and its version', () => {
   assert.match(readFileSync(join(found, 'a_libraryConfigVersion.cmake'), 'utf8'), /"3\.11\.0"/);
 });
 
-test('an old version is passed over for a newer one', () => {
-  const found = provideHeaders(kLibrary, [include('3.10.5'), include('4.0.0')]);
+test('an old version is passed over for a newer one', async () => {
+  const found = await provideHeaders(kLibrary, [include('3.10.5'), include('4.0.0')]);
   assert.equal(found, join(folder, 'cache/attn/a-library-4.0.0'));
 });
