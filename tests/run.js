@@ -35,19 +35,19 @@ function choose(names) {
 
 /**
  * @param {Suite[]} suites
- * @returns {{ ready: Suite[], left: { name: string, reason: string }[], env: Record<string, string> }}
+ * @returns {Promise<{ ready: Suite[], left: { name: string, reason: string }[], env: Record<string, string> }>}
  */
-function setUp(suites) {
-  provideNpmPackages();
+async function setUp(suites) {
+  await provideNpmPackages();
   const left = [];
   const ready = [];
-  requireAll(
+  await requireAll(
     'for the tests',
     suites.filter(({ optional }) => !optional).flatMap(({ needs = [] }) => needs),
   );
   for (const suite of suites) {
     try {
-      requireAll(`for the test suite ${suite.name}`, suite.needs ?? []);
+      await requireAll(`for the test suite ${suite.name}`, suite.needs ?? []);
       ready.push(suite);
     } catch (error) {
       if (!suite.optional || !(error instanceof SetupError)) throw error;
@@ -55,7 +55,7 @@ function setUp(suites) {
     }
   }
   const needsEmscripten = ready.some((suite) => suite.needsEmscripten);
-  return { ready, left, env: needsEmscripten ? buildEnvironment() : nativeEnvironment() };
+  return { ready, left, env: await (needsEmscripten ? buildEnvironment() : nativeEnvironment()) };
 }
 
 /**
@@ -69,7 +69,7 @@ function summaryLine(name, { passed, failed, skipped }, seconds) {
 }
 
 async function runAll() {
-  const { ready, left, env } = setUp(choose(process.argv.slice(2)));
+  const { ready, left, env } = await setUp(choose(process.argv.slice(2)));
   rmSync(kReportFolder, { recursive: true, force: true });
   mkdirSync(kReportFolder, { recursive: true });
 
