@@ -1,6 +1,6 @@
 import { join, sep } from 'node:path';
 
-import { buildPackage } from '../wasm/toolchain/build.js';
+import { buildPackage, kDevelopment } from '../wasm/toolchain/build.js';
 import { kLockFile, kRoot } from '../wasm/toolchain/checkout.js';
 import { buildEnvironment } from '../wasm/toolchain/env.js';
 import { withLock } from '../wasm/toolchain/lock.js';
@@ -29,7 +29,9 @@ export function rebuildOnChange() {
           const start = performance.now();
           server.config.logger.info('rebuilding WebAssembly', { timestamp: true });
           try {
-            await withLock(kLockFile, () => buildPackage(buildEnvironment()));
+            await withLock(kLockFile, async () =>
+              buildPackage(await buildEnvironment(), kDevelopment),
+            );
             const seconds = ((performance.now() - start) / 1000).toFixed(1);
             server.config.logger.info(`rebuilt WebAssembly in ${seconds} s`, { timestamp: true });
             server.moduleGraph.invalidateAll();

@@ -48,14 +48,17 @@ const programs = /[\\/](code|\w+Code|programs)\.js$/;
 /** @param {Parameters<typeof worker.fileOf>} module */
 const sharedFileOf = (...module) => (programs.test(module[0]) ? null : worker.fileOf(...module));
 
-export default defineConfig({
+export default defineConfig(({ command }) => ({
   root: fileURLToPath(new URL('.', import.meta.url)),
   // Relative addresses, so that the site works from any folder of any static host.
   base: './',
   plugins: [
     svelte({
       configFile: false,
-      compilerOptions: { cssHash: ({ hash, css }) => `s${hash(css).slice(0, 4)}` },
+      // Classes of the built page have short names; the dev server's follow the file, for hot updates.
+      ...(command === 'build' && {
+        compilerOptions: { cssHash: ({ hash, css }) => `s${hash(css).slice(0, 4)}` },
+      }),
     }),
     worker.plugin,
     equations(),
@@ -99,4 +102,4 @@ export default defineConfig({
       },
     },
   },
-});
+}));

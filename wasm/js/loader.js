@@ -6,7 +6,7 @@ import { kLoadOptions } from './loadOptions.js';
 import { checkOptions, wanted as switchOf } from './options.js';
 import { Runtime } from './runtime.js';
 import { startWorker } from './threads.js';
-import { flavours, hasThreads, kVariants } from './variants.js';
+import { builtVariants, flavours, hasThreads, kVariants } from './variants.js';
 
 /** @import { Features } from './features.js' */
 /** @import { Native } from './runtime.js' */
@@ -91,11 +91,35 @@ async function loadFlavour({ variant, threads, wasmUrl, wasm, training, models }
   }
   const features = detectFeatures();
   requireFeatures(variant ?? 'simd128', features);
-  if (variant) return loadVariant(flavour, variant, url, numThreads);
-  const single = features.relaxedSimd ? 'relaxed-simd' : 'simd128';
-  if (!features.threads || numThreads === 1) return loadVariant(flavour, single, url, 1);
-  return loadVariant(flavour, `${single}-threads`, url, numThreads, single);
+  if (variant) {
+    requireBuilt(variant);
+    return loadVariant(flavour, variant, url, numThreads);
+  }
+  const bestFirst = [...kVariants]
+    .reverse()
+    .filter((name) => builtVariants.includes(name) && (features.relaxedSimd || !isRelaxed(name)));
+  const single = bestFirst.find((name) => !hasThreads(name));
+  const threaded = bestFirst.find(hasThreads);
+  if (threaded && features.threads && numThreads > 1) {
+    return loadVariant(flavour, threaded, url, numThreads, single);
+  }
+  return loadVariant(flavour, single ?? requireBuilt('simd128'), url, 1);
 }
+
+/**
+ * @param {Variant} variant
+ * @returns {Variant}
+ */
+function requireBuilt(variant) {
+  if (builtVariants.includes(variant)) return variant;
+  throw new AttnError(
+    'load_failed',
+    `variant ${variant}: this build of attn contains only ${builtVariants.join(', ')}; run npm run build`,
+  );
+}
+
+/** @param {Variant} variant */
+const isRelaxed = (variant) => variant.startsWith('relaxed-simd');
 
 /**
  * @param {Variant} variant
@@ -112,7 +136,7 @@ function requireFeatures(variant, features) {
       'this engine lacks WebAssembly SIMD; Chrome 91, Firefox 89, Safari 16.4 and newer have it',
     );
   }
-  if (variant.startsWith('relaxed-simd') && !features.relaxedSimd) {
+  if (isRelaxed(variant) && !features.relaxedSimd) {
     fail(`variant ${variant}: this engine lacks WebAssembly relaxed SIMD`);
   }
   if (hasThreads(variant) && !features.threads) {
@@ -187,7 +211,10 @@ async function loadSource(flavour, source, wanted, threads) {
   /** @type {Variant} */
   const alike = shares ? 'simd128-threads' : 'simd128';
   if (wanted && hasThreads(wanted) !== shares) throw otherVariant(wanted, alike);
-  if (shares) requireFeatures(alike, detectFeatures());
+  if (shares) {
+    requireFeatures(alike, detectFeatures());
+    requireBuilt(alike);
+  }
   const [Class, glue] = await Promise.all([classOf(flavour), glueOf(flavour, alike)]);
   /** @type {Runtime} */
   let runtime;

@@ -1,6 +1,8 @@
 // Where the package's files are. Addresses are written out one by one, because bundlers find files by
 // these very expressions.
 
+/* global ATTN_VARIANTS */
+
 /** @typedef {'simd128' | 'relaxed-simd' | 'simd128-threads' | 'relaxed-simd-threads'} Variant */
 
 /**
@@ -54,7 +56,15 @@ export const flavours = {
 
 /** @typedef {keyof typeof flavours} Flavour */
 
+/** From the slowest to the fastest. */
 export const kVariants = /** @type {Variant[]} */ (Object.keys(flavours.attn.wasm));
+
+/**
+ * The variants whose files this build contains: the published package has all, `npm start` makes one.
+ * @type {Variant[]}
+ */
+// @ts-ignore: the build defines it.
+export const builtVariants = ATTN_VARIANTS;
 
 /** @param {Variant} variant */
 export const hasThreads = (variant) => variant.endsWith('-threads');

@@ -8,7 +8,8 @@ import { cmakeBuild } from './cmake.js';
 import { buildEnvironment } from './env.js';
 import { withLock } from './lock.js';
 import { buildModules, builtModule } from './modules.js';
-import { command, isMain, reportSetupError, requireAll, say, SetupError } from './system.js';
+import { say, step } from './progress.js';
+import { command, isMain, reportSetupError, requireAll, SetupError } from './system.js';
 import { buildTypes } from './types.js';
 
 /** Each variant is a .wasm file; the loader picks the best one that the engine knows. */
@@ -20,30 +21,48 @@ const kPackageFolder = join(kRoot, 'wasm/dist');
 
 /**
  * Everything that building needs: npm packages, CMake, Emscripten, xsimd.
- * @returns {Record<string, string>} the environment to build in
+ * @returns {Promise<Record<string, string>>} the environment to build in
  */
-export function setUp() {
-  provideNpmPackages();
-  requireAll('for building', ['cmake', 'ninja']);
+export async function setUp() {
+  await provideNpmPackages();
+  await requireAll('for building', ['cmake', 'ninja']);
   return buildEnvironment();
 }
 
 /**
- * Builds all variants and puts the npm package together in wasm/dist.
- * @param {Record<string, string>} env
+ * @typedef {object} PackageOptions
+ * @property {string[]} [variants]  those that the package contains; all of them by default
+ * @property {boolean} [types]  whether it contains type definitions; it does by default
  */
-export async function buildPackage(env) {
-  await cmakeBuild('wasm', ['attn_wasm'], env, { tests: false });
+
+/**
+ * The package while somebody works on it: the least that a browser needs to open the page.
+ * @type {PackageOptions}
+ */
+export const kDevelopment = { variants: ['simd128'], types: false };
+
+/**
+ * Builds the npm package in wasm/dist.
+ * @param {Record<string, string>} env
+ * @param {PackageOptions} [options]
+ */
+export async function buildPackage(env, { variants = kVariants, types = true } = {}) {
+  const targets = kFlavours.flatMap((flavour) => variants.map((name) => `${flavour}_wasm_${name}`));
+  await step(`Building WebAssembly (${variants.join(', ')})`, (update) =>
+    cmakeBuild('wasm', targets, env, { tests: false, update }),
+  );
+  const modules = await buildModules(kFlavours, variants);
+  const folders = types ? [modules, await step('Making type definitions', buildTypes)] : [modules];
 
   /** @type {Map<string, string>} target → source */
   const files = new Map();
-  for (const folder of [await buildModules(kFlavours, kVariants), await buildTypes()]) {
+  for (const folder of folders) {
     // Without what the folder is stamped with.
     const names = readdirSync(folder).filter((name) => !name.startsWith('.'));
     for (const name of names) files.set(join(kPackageFolder, name), join(folder, name));
   }
   for (const flavour of kFlavours) {
-    for (const variant of kVariants) {
+    for (const variant of variants) {
       const target = join(kPackageFolder, `${flavour}-${variant}.wasm`);
       files.set(target, builtModule(flavour, variant, 'wasm'));
     }
@@ -71,10 +90,12 @@ function mirror(files) {
 /** Builds the static site, with the JavaScript reference, into web/dist; needs the package. */
 export async function buildSite() {
   // In processes of their own, so that their output is there to show when they fail.
-  const vite = 'node_modules/vite/bin/vite.js';
-  await command(process.execPath, [vite, 'build', 'web', '--logLevel=warn'], { cwd: kRoot });
+  const vite = ['node_modules/vite/bin/vite.js', 'build', 'web', '--logLevel=warn'];
+  await step('Building the site', () => command(process.execPath, vite, { cwd: kRoot }));
   const reference = ['wasm/toolchain/reference.js', 'web/dist/reference/javascript'];
-  await command(process.execPath, reference, { cwd: kRoot });
+  await step('Building the JavaScript reference', () =>
+    command(process.execPath, reference, { cwd: kRoot }),
+  );
 }
 
 /**
@@ -91,22 +112,21 @@ export async function buildCppReference(folder) {
 /** Puts the C++ reference into the site, where Doxygen is. */
 async function addCppReference() {
   try {
-    requireAll('for the C++ reference', ['doxygen']);
+    await requireAll('for the C++ reference', ['doxygen']);
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
     say(`The site goes without the C++ reference. ${error.message}`);
     return;
   }
-  await buildCppReference(join(kRoot, 'web/dist/reference/cpp'));
+  await step('Building the C++ reference', () =>
+    buildCppReference(join(kRoot, 'web/dist/reference/cpp')),
+  );
 }
 
 if (isMain(import.meta)) {
   try {
     await withLock(kLockFile, async () => {
-      const env = setUp();
-      say('Building the WebAssembly variants.');
-      await buildPackage(env);
-      say('Building the site.');
+      await buildPackage(await setUp());
       await buildSite();
       await addCppReference();
     });

@@ -1,8 +1,8 @@
-// The package's JavaScript, minified: what lies in wasm/js in many small modules, put together in few with
-// source maps, and the glue of the variants. Without a bundler of its own a page fetches every module by
-// itself, one after the other down the imports, and as it is.
+// The package's JavaScript: the many small modules of wasm/js, put together in few, without comments and
+// with source maps, and the glue of the variants. A page without a bundler would otherwise fetch every
+// module, one after the other down the imports.
 
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { kBuildFolder, kRoot } from './checkout.js';
@@ -22,15 +22,6 @@ export const kModulesFolder = join(kBuildFolder, 'modules');
 /** What others import, and what runs in a worker. */
 const kEntries = ['index', 'worker', 'connect', 'serve', 'workerScript'];
 
-/** @type {import('rolldown').MinifyOptions} */
-const kMinify = {
-  // Without commas between statements the text is longer, but smaller when it is compressed. To read a
-  // property does nothing else; Emscripten's glue reads some that nobody uses.
-  compress: { sequences: false, treeshake: { propertyReadSideEffects: false } },
-  mangle: true,
-  codegen: true,
-};
-
 /**
  * @param {readonly string[]} flavours  those that are built
  * @param {readonly string[]} variants
@@ -39,7 +30,6 @@ const kMinify = {
 export async function buildModules(flavours, variants) {
   // Not before the npm packages are there, which whoever imports this may have to install.
   const { rolldown } = await import('rolldown');
-  const { minifySync } = await import('rolldown/utils');
   const bundle = await rolldown({
     cwd: kSources,
     input: Object.fromEntries(kEntries.map((name) => [name, join(kSources, `${name}.js`)])),
@@ -49,6 +39,7 @@ export async function buildModules(flavours, variants) {
     platform: 'neutral',
     // The loader is to lie in index.js, not in a file beside it, although serve.js uses it, too.
     preserveEntrySignatures: 'allow-extension',
+    transform: { define: { ATTN_VARIANTS: JSON.stringify(variants) } },
   });
   await bundle.write({
     dir: kModulesFolder,
@@ -57,25 +48,13 @@ export async function buildModules(flavours, variants) {
     // Addresses are relative to the folder that all of them lie in.
     entryFileNames: '[name].js',
     chunkFileNames: '[name].part.js',
-    minify: kMinify,
+    minify: false,
+    comments: false,
     sourcemap: true,
   });
   await bundle.close();
-  writeGlue(flavours, variants, minifySync);
-  for (const name of readdirSync(kModulesFolder).filter((name) => name.endsWith('.js'))) {
-    quoteAddresses(join(kModulesFolder, name));
-  }
+  writeGlue(flavours, variants);
   return kModulesFolder;
-}
-
-/**
- * Minifiers write texts between backticks, where not every bundler finds addresses. Nothing moves, so
- * that source maps stay as they are.
- * @param {string} file
- */
-function quoteAddresses(file) {
-  const text = readFileSync(file, 'utf8');
-  writeFileSync(file, text.replace(/(new URL\(|import\()`([^`$]+)`/g, '$1"$2"'));
 }
 
 /**
@@ -83,9 +62,8 @@ function quoteAddresses(file) {
  * them, since the glue of instruction sets is the same.
  * @param {readonly string[]} flavours
  * @param {readonly string[]} variants
- * @param {typeof import('rolldown/utils').minifySync} minify
  */
-function writeGlue(flavours, variants, minify) {
+function writeGlue(flavours, variants) {
   /** @type {Map<string, string>} name → text */
   const files = new Map();
   for (const flavour of flavours) {
@@ -100,8 +78,5 @@ function writeGlue(flavours, variants, minify) {
       files.set(name, glue);
     }
   }
-  for (const [name, glue] of files) {
-    const { code } = minify(name, glue, { module: true, ...kMinify });
-    writeFileSync(join(kModulesFolder, name), code);
-  }
+  for (const [name, glue] of files) writeFileSync(join(kModulesFolder, name), glue);
 }
