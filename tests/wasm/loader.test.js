@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { AttnError, load } from 'attn';
 import { load as loadInWorker } from 'attn/worker';
 
+import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
+import { buildModules, builtModule } from '../../wasm/toolchain/modules.js';
 import packageJson from '../../package.json' with { type: 'json' };
 import { assertRejects } from './compare.js';
 
@@ -151,6 +154,53 @@ describe('load', () => {
     ];
     for (const [options, message] of cases) {
       await assertRejects(load(options), 'invalid_argument', message);
+    }
+  });
+});
+
+describe('load in a build with fewer variants', () => {
+  /**
+   * Builds the package with these variants alone.
+   * @param {import('node:test').TestContext} t
+   * @param {string[]} variants
+   * @returns {Promise<typeof import('attn')>}
+   */
+  async function packageOf(t, variants) {
+    const folder = mkdtempSync(join(kBuildFolder, 'loader-test-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    await buildModules(['attn'], variants, folder);
+    for (const name of variants) {
+      copyFileSync(builtModule('attn', name, 'wasm'), join(folder, `attn-${name}.wasm`));
+    }
+    return import(pathToFileURL(join(folder, 'index.js')).href);
+  }
+
+  test('the_only_variant_is_picked', async (t) => {
+    const { load } = await packageOf(t, ['simd128']);
+    const attn = await load({ threads: 4 });
+    assert.equal(attn.variant, 'simd128');
+    assert.equal(attn.numThreads, 1);
+    assert.deepEqual(attn.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
+  });
+
+  test('the_best_of_those_that_exist_is_picked', async (t) => {
+    const { load } = await packageOf(t, ['simd128', 'simd128-threads']);
+    const attn = await load({ threads: 2 });
+    assert.equal(attn.variant, 'simd128-threads');
+    assert.equal((await load({ threads: 1 })).variant, 'simd128');
+    attn.dispose();
+  });
+
+  test('asking_for_one_that_is_missing_says_what_to_do', async (t) => {
+    const { load } = await packageOf(t, ['simd128']);
+    const hint = 'this build of attn contains only simd128; run npm run build';
+    const wasm = readFileSync(builtModule('attn', 'simd128-threads', 'wasm'));
+    for (const options of [{ variant: /** @type {const} */ ('simd128-threads') }, { wasm }]) {
+      await assert.rejects(load(options), {
+        name: 'AttnError',
+        code: 'load_failed',
+        message: `variant simd128-threads: ${hint}`,
+      });
     }
   });
 });

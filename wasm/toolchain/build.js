@@ -48,7 +48,7 @@ export const kDevelopment = { variants: ['simd128'], types: false };
  */
 export async function buildPackage(env, { variants = kVariants, types = true } = {}) {
   const targets = kFlavours.flatMap((flavour) => variants.map((name) => `${flavour}_wasm_${name}`));
-  await step(`Building WebAssembly (${variants.join(', ')})`, (update) =>
+  await step('Building WebAssembly', (update) =>
     cmakeBuild('wasm', targets, env, { tests: false, update }),
   );
   const modules = await buildModules(kFlavours, variants);

@@ -24,10 +24,11 @@ const kEntries = ['index', 'worker', 'connect', 'serve', 'workerScript'];
 
 /**
  * @param {readonly string[]} flavours  those that are built
- * @param {readonly string[]} variants
+ * @param {readonly string[]} variants  those that the loader picks from
+ * @param {string} [folder]  where to write
  * @returns {Promise<string>} the folder that the modules are in, and nothing else
  */
-export async function buildModules(flavours, variants) {
+export async function buildModules(flavours, variants, folder = kModulesFolder) {
   // Not before the npm packages are there, which whoever imports this may have to install.
   const { rolldown } = await import('rolldown');
   const bundle = await rolldown({
@@ -42,7 +43,7 @@ export async function buildModules(flavours, variants) {
     transform: { define: { ATTN_VARIANTS: JSON.stringify(variants) } },
   });
   await bundle.write({
-    dir: kModulesFolder,
+    dir: folder,
     cleanDir: true,
     format: 'esm',
     // Addresses are relative to the folder that all of them lie in.
@@ -53,8 +54,8 @@ export async function buildModules(flavours, variants) {
     sourcemap: true,
   });
   await bundle.close();
-  writeGlue(flavours, variants);
-  return kModulesFolder;
+  writeGlue(flavours, variants, folder);
+  return folder;
 }
 
 /**
@@ -62,8 +63,9 @@ export async function buildModules(flavours, variants) {
  * them, since the glue of instruction sets is the same.
  * @param {readonly string[]} flavours
  * @param {readonly string[]} variants
+ * @param {string} folder
  */
-function writeGlue(flavours, variants) {
+function writeGlue(flavours, variants, folder) {
   /** @type {Map<string, string>} name → text */
   const files = new Map();
   for (const flavour of flavours) {
@@ -78,5 +80,5 @@ function writeGlue(flavours, variants) {
       files.set(name, glue);
     }
   }
-  for (const [name, glue] of files) writeFileSync(join(kModulesFolder, name), glue);
+  for (const [name, glue] of files) writeFileSync(join(folder, name), glue);
 }

@@ -6,6 +6,7 @@
 const kTickMs = 1000;
 const kTicksPerLine = 10;
 const kEraseLine = '\r\x1b[K';
+const kSeparator = ' | ';
 
 /**
  * @typedef {object} Output
@@ -24,15 +25,23 @@ export function progressOn(output) {
   let timer;
   let ticks = 0;
 
-  const describe = (/** @type {{ name: string, state: string, start: number }} */ step) =>
-    [step.name, step.state, `${Math.floor((Date.now() - step.start) / 1000)} s`]
-      .filter(Boolean)
-      .join(', ');
+  /**
+   * The step with its state and its seconds. If that is too wide, the name is cut.
+   * @param {{ name: string, state: string, start: number }} step
+   * @param {number} [width]
+   */
+  function describe({ name, state, start }, width = Infinity) {
+    const seconds = `${Math.floor((Date.now() - start) / 1000)} s`;
+    const rest = state ? `, ${state}, ${seconds}` : `, ${seconds}`;
+    return name.slice(0, Math.max(width - rest.length, 0)) + rest;
+  }
 
   function draw() {
     if (!output.isTTY || running.size === 0) return;
-    const line = [...running].map(describe).join(' | ');
-    output.write(kEraseLine + line.slice(0, (output.columns || 80) - 1));
+    const columns = (output.columns || 80) - 1;
+    const width = Math.floor(columns / running.size) - kSeparator.length;
+    const line = [...running].map((step) => describe(step, width)).join(kSeparator);
+    output.write(kEraseLine + line.slice(0, columns));
   }
 
   function tick() {

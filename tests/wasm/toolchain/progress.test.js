@@ -59,10 +59,12 @@ test('a_terminal_has_one_line_that_is_updated_in_place', async (t) => {
   assert.equal(written(), '\r\x1b[KBuilding: done in 1.0 s\n');
 });
 
-test('a_line_is_no_wider_than_the_terminal', async (t) => {
-  const { step, written } = makeProgress(t, { isTTY: true, columns: 10 });
-  await step('Building the package', async () => {
-    assert.equal(written(), '\r\x1b[KBuilding ');
+test('a_name_is_cut_so_that_the_line_fits_the_terminal', async (t) => {
+  const { step, written } = makeProgress(t, { isTTY: true, columns: 22 });
+  await step('Building the package', async (update) => {
+    written();
+    update('1/3');
+    assert.equal(written(), '\r\x1b[KBuilding, 1/3, 0 s');
   });
 });
 
