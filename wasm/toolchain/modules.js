@@ -49,7 +49,6 @@ export async function buildModules(flavours, variants, folder = kModulesFolder) 
     // Addresses are relative to the folder that all of them lie in.
     entryFileNames: '[name].js',
     chunkFileNames: '[name].part.js',
-    minify: false,
     comments: false,
     sourcemap: true,
   });
