@@ -1,108 +1,190 @@
-// npm test: sets everything up and runs all suites, or those named: npm test -- native wasm
-// A name that no suite has stands for every suite that begins with it. Some suites take too long for
-// every run and have to be named. What fails shows its output.
+// Runs test suites one after another and prints a line for each.
+//
+//   npm test                    what a contributor runs before a pull request
+//   npm run test:all            what npm test leaves out; CI runs both
+//   npm run test:platforms      other compilers and machines
+//   npm test -- native browser  suites by their names
 
-import { mkdirSync, rmSync } from 'node:fs';
 import { inspect } from 'node:util';
 
 import { kLockFile, provideNpmPackages } from '../wasm/toolchain/checkout.js';
-import { buildEnvironment, nativeEnvironment } from '../wasm/toolchain/env.js';
+import { buildEnvironment } from '../wasm/toolchain/env.js';
 import { withLock } from '../wasm/toolchain/lock.js';
+import { step } from '../wasm/toolchain/progress.js';
 import { reportSetupError, requireAll, SetupError } from '../wasm/toolchain/system.js';
-import { kReportFolder, kSuites } from './suites.js';
+import { checks, ctest, makeReportFolder, memcheck, nodeTest } from './runners.js';
 
-/** @import { Result, Suite } from './suites.js' */
+/** @import { RequirementName } from '../wasm/toolchain/system.js' */
+/** @import { Result, Run } from './runners.js' */
 
-const kNameWidth = 27;
+/** @typedef {'test' | 'all' | 'platforms' | 'named'} Tier  `named`: only when it is named */
+/** @typedef {{ tier: Tier, needs: RequirementName[], run: Run }} Suite */
+
+/** @type {RequirementName[]} */
+const kNative = ['cmake', 'ninja', 'compiler', 'googletest', 'compilerCache'];
+/** @type {RequirementName[]} */
+const kWasm = ['cmake', 'ninja', 'googletest'];
+/** @type {RequirementName[]} */
+const kNeon = ['cmake', 'ninja', 'googletest', 'aarch64'];
+
+// What suites leave out because another suite has shown it: GoogleTest filters.
+/** Tests of the reference itself, and of a header of 100 MB: no build changes their outcome. */
+const kOnce = 'RecordedTest.*:LargeNumbersTest.of_a_header*:*ReferenceGradientTest.*';
+/** Every set but AVX2: the loops around the kernels, which threads run, are shared. */
+const kOtherSets = '*/avx512:*/sse4_1:*/scalar';
+/** Takes a minute because its instruction is emulated; other tests run its kernel on two threads. */
+const kEmulation = 'Bf16AttentionTest.is_within_the_stated_bound*';
+
+/** With its sanitizers GCC compiles a kernel table in minutes, Clang in half a minute. */
+const kAsan = { env: { CXX: 'clang++-19' }, shards: 8 };
+const kTsan = {
+  env: { CXX: 'clang++-19', TSAN_OPTIONS: 'halt_on_error=1' },
+  targets: ['attn_tests'],
+  label: 'unit',
+  shards: 8,
+};
+const kEmulated = { targets: ['attn_tests', 'attn_accuracy'], label: 'unit|accuracy|symbols', shards: 8 };
+const kSimd128 = ['simd128'];
+
+/** @type {Record<string, Suite>} */
+const kSuites = {
+  format: {
+    tier: 'test',
+    needs: ['clangFormat'],
+    run: checks(
+      () => formatCpp({ check: true }),
+      () => formatJavaScript({ check: true }),
+    ),
+  },
+  lint: { tier: 'test', run: checkBy('eslint/bin/eslint.js', '--max-warnings=0', '.') },
+  types: {
+    tier: 'test',
+    run: checkBy('svelte-check/bin/svelte-check', '--fail-on-warnings', '--output', 'human'),
+  },
+  native: { tier: 'test', needs: kNative, run: ctest('release') },
+  javascript: {
+    tier: 'test',
+    needs: kWasm,
+    run: nodeTest(['tests/wasm', 'tests/bench', 'web'], { build: 'package', variants: kSimd128 }),
+  },
+  browser: {
+    tier: 'test',
+    needs: [...kWasm, 'chromium'],
+    run: nodeTest(['tests/browser'], { build: 'site', variants: kSimd128 }),
+  },
+
+  // Memory misused or lost, and undefined behaviour. SSE4.1 has the vectors and rows of the scalar kernels.
+  asan: {
+    tier: 'all',
+    needs: kClang,
+    run: ctest('asan', { ...kAsan, except: `*/sse4_1:${kOnce}` }),
+  },
+  tsan: {
+    tier: 'all',
+    needs: kClang,
+    run: ctest('tsan', { ...kTsan, except: `${kOtherSets}:${kOnce}:${kEmulation}` }),
+  },
+  neon: { tier: 'all', needs: kNeon, run: ctest('neon', { ...kEmulated, except: `*/scalar:${kOnce}` }) },
+  wasm: { tier: 'all', needs: kWasm, run: ctest('wasm', { shards: 2, except: kOnce }) },
+  variants: {
+    tier: 'all',
+    needs: kWasm,
+    run: nodeTest(['tests/wasm'], { build: 'package', env: { ATTN_VARIANTS: kOtherVariants.join() } }),
+  },
+  package: {
+    tier: 'all',
+    needs: [...kWasm, 'chromium'],
+    run: nodeTest(['tests/package'], { build: 'package' }),
+  },
+  consumer: { tier: 'all', needs: [...kNative, 'mpi'], run: nodeTest(['tests/consumer'], { build: 'library' }) },
+  reference: { tier: 'all', needs: ['doxygen'], run: checks(() => buildCppReference(kReference)) },
+  pictures: {
+    tier: 'all',
+    needs: [...kWasm, 'chromium'],
+    run: nodeTest(['tests/pictures'], { build: 'site' }),
+  },
+  firefox: {
+    tier: 'all',
+    needs: [...kWasm, 'chromium', 'firefox'],
+    run: nodeTest(['tests/firefox'], { build: 'site' }),
+  },
+
+  'neon-whole': { tier: 'platforms', needs: kNeon, run: ctest('neon', kEmulated) },
+
+  timing: {
+    tier: 'named',
+    needs: [...kWasm, 'chromium'],
+    run: nodeTest(['tests/timing'], { build: 'site' }),
+  },
+  'asan-whole': { tier: 'named', needs: kClang, run: ctest('asan', kAsan) },
+  'tsan-whole': { tier: 'named', needs: kClang, run: ctest('tsan', kTsan) },
+  memcheck: {
+    tier: 'named',
+    needs: [...kNative, 'valgrind'],
+    run: memcheck(`${kOtherSets}:${kOnce}:Exp2NonpositiveTest.*:*accurate_as_stated*`),
+  },
+  'wasm-safe-heap': {
+    tier: 'named',
+    needs: kWasm,
+    run: ctest('wasm', { targets: ['attn_tests_safe-heap'], label: 'safe-heap', shards: 2, except: kOnce }),
+  },
+};
 
 /**
- * @param {string[]} names
- * @returns {Suite[]}
+ * @param {string[]} words  names of suites, and of tiers after "--"
+ * @returns {[string, Suite][]}
  */
-function choose(names) {
-  for (const name of names) {
-    if (kSuites.some((suite) => suite.name.startsWith(name))) continue;
-    const known = kSuites.map((suite) => suite.name).join(', ');
-    throw new SetupError(`There is no test suite ${name}; there are ${known}.`);
+function chooseSuites(words) {
+  const isMeant = (/** @type {string} */ word, /** @type {[string, Suite]} */ [name, { tier }]) =>
+    word === name || word === `--${tier}`;
+  const suites = Object.entries(kSuites);
+  const unknown = words.find((word) => !suites.some((suite) => isMeant(word, suite)));
+  if (unknown) {
+    throw new SetupError(
+      `There is no test suite "${unknown}". The suites are ${Object.keys(kSuites).join(', ')}.`,
+    );
   }
-  if (names.length === 0) return kSuites.filter(({ onRequest }) => !onRequest);
-  const isMeant = (/** @type {Suite} */ suite, /** @type {string} */ name) =>
-    kSuites.some((other) => other.name === name)
-      ? suite.name === name
-      : suite.name.startsWith(name) && !suite.onRequest;
-  return kSuites.filter((suite) => names.some((name) => isMeant(suite, name)));
+  return suites.filter((suite) => words.some((word) => isMeant(word, suite)));
 }
 
-/**
- * @param {Suite[]} suites
- * @returns {Promise<{ ready: Suite[], left: { name: string, reason: string }[], env: Record<string, string> }>}
- */
-async function setUp(suites) {
+/** @param {string} name @param {Result} result @param {number} start */
+function summaryOf(name, { passed, failed, skipped }, start) {
+  const seconds = ((performance.now() - start) / 1000).toFixed(0);
+  const rest = skipped ? `, ${skipped} skipped` : '';
+  return `${name.padEnd(16)} ${passed} passed, ${failed} failed${rest}, ${seconds} s`;
+}
+
+/** @param {[string, Suite][]} suites */
+async function runSuites(suites) {
+  const total = { passed: 0, failed: 0, skipped: 0 };
+  const lines = [];
+  const begin = performance.now();
   await provideNpmPackages();
-  const left = [];
-  const ready = [];
   await requireAll(
     'for the tests',
-    suites.filter(({ optional }) => !optional).flatMap(({ needs = [] }) => needs),
+    suites.flatMap(([, { needs = [] }]) => needs),
   );
-  for (const suite of suites) {
-    try {
-      await requireAll(`for the test suite ${suite.name}`, suite.needs ?? []);
-      ready.push(suite);
-    } catch (error) {
-      if (!suite.optional || !(error instanceof SetupError)) throw error;
-      left.push({ name: suite.name, reason: error.message });
-    }
-  }
-  const needsEmscripten = ready.some((suite) => suite.needsEmscripten);
-  return { ready, left, env: await (needsEmscripten ? buildEnvironment() : nativeEnvironment()) };
-}
-
-/**
- * @param {string} name
- * @param {Result} result
- * @param {number} seconds
- */
-function summaryLine(name, { passed, failed, skipped }, seconds) {
-  const counts = `${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`;
-  return `${name.padEnd(kNameWidth)} ${counts}, ${seconds.toFixed(1)} s`;
-}
-
-async function runAll() {
-  const { ready, left, env } = await setUp(choose(process.argv.slice(2)));
-  rmSync(kReportFolder, { recursive: true, force: true });
-  mkdirSync(kReportFolder, { recursive: true });
-
-  const lines = [];
-  const total = { passed: 0, failed: 0 };
-  for (const { name, run } of ready) {
+  const env = await buildEnvironment();
+  for (const [name, { run }] of suites) {
     const start = performance.now();
-    process.stdout.write(name.padEnd(kNameWidth));
-    const step = (/** @type {string} */ text) => process.stdout.write(` ${text} …`);
-    /** @type {Result} */
-    let result;
-    try {
-      result = await run(step, env);
-    } catch (error) {
+    const result = await step(name, (update) => run(update, env)).catch((error) => {
       // A build that fails counts as one failed test, and the other suites still run.
       const output = error instanceof SetupError ? error.message : inspect(error);
-      result = { passed: 0, failed: 1, skipped: 0, output };
-    }
-    const line = summaryLine(name, result, (performance.now() - start) / 1000);
-    process.stdout.write(`${line.slice(kNameWidth)}\n`);
+      return { passed: 0, failed: 1, skipped: 0, output };
+    });
     if (result.failed > 0) console.log(`\n${result.output.trim()}\n`);
-    lines.push(line);
-    total.passed += result.passed;
-    total.failed += result.failed;
+    lines.push(summaryOf(name, result, start));
+    console.log(lines.at(-1));
+    for (const key of /** @type {const} */ (['passed', 'failed', 'skipped'])) total[key] += result[key];
   }
-  for (const { name, reason } of left) lines.push(`${name.padEnd(kNameWidth)} left out: ${reason}`);
-
-  console.log(`\n${lines.join('\n')}\n\n${total.passed} passed, ${total.failed} failed`);
+  console.log(`\n${lines.join('\n')}\n${summaryOf('total', total, begin)}`);
   if (total.failed > 0) process.exitCode = 1;
 }
 
 try {
-  await withLock(kLockFile, runAll);
+  const words = process.argv.slice(2);
+  const suites = chooseSuites(words.length > 0 ? words : ['--test']);
+  await withLock(kLockFile, () => runSuites(suites));
 } catch (error) {
   reportSetupError(error);
 }

@@ -4,8 +4,8 @@ import { AttnError, load } from 'attn';
 
 /** @import { Attn, ModelsAttn, Variant } from 'attn' */
 
-/** @type {Variant[]} */
-export const variants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
+/** The variants under test, which the suites choose. @type {Variant[]} */
+export const variants = /** @type {any} */ (process.env.ATTN_VARIANTS ?? 'simd128').split(',');
 
 /**
  * Runs `define`, which defines tests, once for every variant that this node can run.

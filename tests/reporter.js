@@ -1,4 +1,5 @@
-// A reporter of Node's test runner: how many tests passed, failed and were skipped, as JSON.
+// A reporter for Node's test runner. Prints how many tests have ended, as JSON after each, for the
+// test runner's progress and summary; the last line is the result.
 
 /** @import { TestEvent } from 'node:test/reporters' */
 
@@ -11,6 +12,6 @@ export default async function* count(events) {
     if (details.type === 'suite') continue;
     if (skip !== undefined || todo !== undefined) counts.skipped += 1;
     else counts[event.type === 'test:pass' ? 'passed' : 'failed'] += 1;
+    yield `${JSON.stringify(counts)}\n`;
   }
-  yield JSON.stringify(counts);
 }

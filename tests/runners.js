@@ -1,0 +1,232 @@
+// How a suite runs: as checks of the sources, by CTest, or by Node's test runner.
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+
+import { buildPackage, buildSite } from '../wasm/toolchain/build.js';
+import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
+import { cmakeBuild } from '../wasm/toolchain/cmake.js';
+import { nodeFlags } from '../wasm/toolchain/node.js';
+import { command, CommandError, findChromium } from '../wasm/toolchain/system.js';
+
+/**
+ * @typedef {{ passed: number, failed: number, skipped: number, output: string }} Result
+ * @typedef {Record<string, string>} Environment
+ * @typedef {(update: (state: string) => void, env: Environment) => Promise<Result>} Run
+ */
+
+const kReportFolder = join(kBuildFolder, 'reports');
+const kSuiteTimeoutMs = 60 * 60 * 1000;
+const kCTestTimeout = 1800;
+const kNodeTestTimeoutMs = 600 * 1000;
+
+/**
+ * Runs a command that may fail.
+ * @param {string} program
+ * @param {string[]} args
+ * @param {Environment} env
+ * @param {(line: string) => void} [onLine]  receives each line of the output at once
+ * @returns {Promise<{ code: number | undefined, hasFailed: boolean, output: string }>}
+ */
+async function outcomeOf(program, args, env, onLine) {
+  try {
+    const options = { cwd: kRoot, env, timeoutMs: kSuiteTimeoutMs, onLine };
+    return { code: 0, hasFailed: false, output: await command(program, args, options) };
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    return { code: error.code, hasFailed: true, output: error.message };
+  }
+}
+
+/**
+ * Checks the sources by commands that run side by side.
+ * @param {...(() => Promise<unknown>)} functions  each throws a CommandError when it finds something
+ * @returns {Run}
+ */
+export function checks(...functions) {
+  return async () => {
+    const result = { passed: 0, failed: 0, skipped: 0, output: '' };
+    const run = async (/** @type {() => Promise<unknown>} */ check) => {
+      try {
+        await check();
+        result.passed += 1;
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+        result.failed += 1;
+        result.output += `${error.message}\n`;
+      }
+    };
+    await Promise.all(functions.map(run));
+    return result;
+  };
+}
+
+/**
+ * Checks the sources by a program of an npm package.
+ * @param {string} file  below node_modules
+ * @param {...string} args
+ */
+export const checkBy = (file, ...args) =>
+  checks(() => command(process.execPath, [join('node_modules', file), ...args], { cwd: kRoot }));
+
+/**
+ * Builds a preset and runs its tests by CTest.
+ * @param {string} preset
+ * @param {object} [options]
+ * @param {string} [options.label]  a regular expression of the labels to run; all by default
+ * @param {string} [options.except]  GoogleTest patterns of the tests to leave out
+ * @param {string[]} [options.targets]  what to build; everything by default
+ * @param {number} [options.shards]  into how many entries CTest divides each program, instead of one for
+ *     each GoogleTest suite: for programs that take long to start
+ * @param {Environment} [options.env]
+ * @returns {Run}
+ */
+export function ctest(preset, { label, except, targets = ['all'], shards, env: more } = {}) {
+  return async (update, commonEnv) => {
+    const env = { ...commonEnv, ...more };
+    await cmakeBuild(preset, targets, env, { update });
+    const reports = makeReportFolder(preset);
+    const { hasFailed, output } = await outcomeOf(
+      'ctest',
+      [
+        ...['--preset', preset, '--no-tests=error', '--timeout', `${kCTestTimeout}`],
+        ...['--parallel', `${availableParallelism()}`],
+        ...(label ? ['--label-regex', label] : []),
+      ],
+      {
+        ...env,
+        ATTN_TEST_REPORTS: reports,
+        ...(shards && { ATTN_TEST_SHARDS: `${shards}` }),
+        GTEST_FILTER: `*-${except ?? ''}`,
+        GTEST_BRIEF: '1',
+      },
+      // "12/200 Test #12: LinearTest ...   Passed"
+      (line) => update(/^ *(\d+\/\d+) Test /.exec(line)?.[1] ?? ''),
+    );
+    return { ...countGoogleTests(reports, hasFailed), output };
+  };
+}
+
+/**
+ * Adds up the reports of GoogleTest programs. A program that ended before it wrote a report, or that
+ * does not use GoogleTest, shows only in `hasFailed`, and counts as one failed test.
+ * @param {string} folder
+ * @param {boolean} hasFailed
+ */
+function countGoogleTests(folder, hasFailed) {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  for (const file of readdirSync(folder)) {
+    const report = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+    for (const { testsuite } of report.testsuites) {
+      for (const { result, failures } of testsuite) {
+        if (failures) counts.failed += 1;
+        else if (result === 'COMPLETED') counts.passed += 1;
+        else counts.skipped += 1;
+      }
+    }
+  }
+  if (counts.failed === 0 && (hasFailed || counts.passed === 0)) counts.failed = 1;
+  return counts;
+}
+
+/**
+ * Runs the test files of folders by Node's test runner.
+ * @param {string[]} folders
+ * @param {object} [options]
+ * @param {'package' | 'site'} [options.build]  what the tests need: the npm package, or also the page
+ * @param {string[]} [options.variants]  the WebAssembly variants that the package contains
+ * @param {Environment} [options.env]
+ * @returns {Run}
+ */
+export function nodeTest(folders, { build, variants, env: more } = {}) {
+  return async (update, commonEnv) => {
+    const env = { ...commonEnv, ...more, CHROMIUM: findChromium() ?? '' };
+    if (build) await buildPackage(env, { variants, update });
+    if (build === 'site') await buildSite({ update });
+    const name = folders[0].replaceAll('/', '-');
+    const report = join(makeReportFolder(name), 'spec.txt');
+    let counts = { passed: 0, failed: 0, skipped: 0 };
+    const { hasFailed, output } = await outcomeOf(
+      process.execPath,
+      [
+        ...nodeFlags(),
+        ...['--test', `--test-timeout=${kNodeTestTimeoutMs}`],
+        // By default Node reserves one core, so on a two-core machine files run one at a time.
+        `--test-concurrency=${availableParallelism()}`,
+        ...['--test-reporter=./tests/reporter.js', '--test-reporter-destination=stdout'],
+        ...['--test-reporter=spec', `--test-reporter-destination=${report}`],
+        ...folders.flatMap(testFilesIn),
+      ],
+      env,
+      (line) => {
+        if (!line.startsWith('{')) return;
+        counts = JSON.parse(line);
+        update(`${counts.passed + counts.failed + counts.skipped} tests`);
+      },
+    );
+    if (hasFailed && counts.failed === 0) counts.failed = 1;
+    return { ...counts, output: hasFailed ? failuresOf(report, output) : '' };
+  };
+}
+
+/** The part of a spec report that lists what failed. @param {string} report @param {string} output */
+function failuresOf(report, output) {
+  const text = existsSync(report) ? readFileSync(report, 'utf8') : '';
+  const start = text.lastIndexOf('failing tests:');
+  return start < 0 ? `${text}\n${output}` : text.slice(start);
+}
+
+/** @param {string} folder */
+const testFilesIn = (folder) =>
+  readdirSync(join(kRoot, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.js') && !/(^|[\\/])(dist|node_modules)[\\/]/.test(file))
+    .map((file) => join(folder, file))
+    .sort();
+
+/** @param {string} name */
+function makeReportFolder(name) {
+  const folder = join(kReportFolder, name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+/**
+ * Runs the native tests under valgrind, in two halves side by side.
+ * @param {string} except  GoogleTest patterns of the tests to leave out
+ * @returns {Run}
+ */
+export function memcheck(except) {
+  return async (update, env) => {
+    await cmakeBuild('release', ['attn_tests'], env, { update });
+    const reports = makeReportFolder('memcheck');
+    const args = [
+      ...['--error-exitcode=99', '--leak-check=full', '--errors-for-leak-kinds=definite'],
+      // Otherwise a thread that spins keeps the others from running.
+      ...['--num-callers=30', '--fair-sched=yes'],
+      // The tests replace operator new with one that throws; valgrind's own would end the program.
+      '--soname-synonyms=somalloc=nouserintercepts',
+      join(kBuildFolder, 'release/tests/native/attn_tests'),
+      ...['--gtest_brief=1', `--gtest_filter=*-${except}`],
+    ];
+    const halves = await Promise.all(
+      [0, 1].map((half) =>
+        outcomeOf('valgrind', args, {
+          ...env,
+          GTEST_TOTAL_SHARDS: '2',
+          GTEST_SHARD_INDEX: `${half}`,
+          GTEST_OUTPUT: `json:${join(reports, `${half}.json`)}`,
+        }),
+      ),
+    );
+    // Valgrind computes a long double as a double, so comparisons with references in extended precision
+    // fail. They end a program with code 1; only what valgrind itself finds counts here.
+    const found = halves.some(({ code }) => code !== 0 && code !== 1);
+    const { passed, failed, skipped } = countGoogleTests(reports, found);
+    const output = halves.map((half) => half.output).join('');
+    return found
+      ? { passed, failed: Math.max(failed, 1), skipped, output }
+      : { passed, failed: 0, skipped: skipped + failed, output };
+  };
+}
