@@ -11,7 +11,7 @@ import sirv from 'sirv';
 
 import { findChromium, findFirefox } from '../../wasm/toolchain/system.js';
 import { bitsOf, bitsOfTraining } from './sameBits.js';
-import { chromiumFlags, numberOf, readCells, serveSite } from './site.js';
+import { chromiumFlags, numberOf, readCells, serveSite } from '../browser/site.js';
 
 /** @import { Browser, ElementHandle, Page } from 'puppeteer-core' */
 

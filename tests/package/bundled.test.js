@@ -13,11 +13,11 @@ import { build } from 'vite';
 
 import { kVariants } from '../../wasm/toolchain/build.js';
 import { findChromium } from '../../wasm/toolchain/system.js';
-import { installPackage } from '../package/install.js';
-import { chromiumFlags } from './site.js';
+import { installPackage } from './install.js';
+import { chromiumFlags } from '../browser/site.js';
 
 /** @import { Browser } from 'playwright-core' */
-/** @import { Project } from '../package/install.js' */
+/** @import { Project } from './install.js' */
 
 /** What every page does: the same sums on its own thread, in a worker, and in a worker of its own. */
 const page = `

@@ -6,11 +6,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
 
 import { compare } from './picturesAlike.js';
-import { openSite, settled } from './site.js';
+import { openSite, settled } from '../browser/site.js';
 
 /** @import { Locator, Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
+/** @type {import('../browser/site.js').Site} */
 let site;
 /** A page of no site. @type {Page} */
 let elsewhere;
@@ -159,14 +159,10 @@ async function check(page, id, { of, menu, shown } = whole) {
   assert.doesNotMatch(svg.toString(), /@font-face|<text/);
 }
 
-/** Between them they have every kind of picture: maps, clocks, curves, arcs, bars and tables. */
-const someChapters = ['self-attention', 'rotation', 'speed'];
-const chapters = process.env.ATTN_EVERYTHING
-  ? [
-      ...['opening', 'pooling', 'self-attention', 'order', 'encoding', 'rotation'],
-      ...['precision', 'architectures', 'transformer', 'training', 'speed'],
-    ]
-  : someChapters;
+const chapters = [
+  ...['opening', 'pooling', 'self-attention', 'order', 'encoding', 'rotation'],
+  ...['precision', 'architectures', 'transformer', 'training', 'speed'],
+];
 
 for (const chapter of chapters) {
   test(`${chapter}: exported figures look as on the screen`, async (t) => {

@@ -12,7 +12,7 @@ import { chromium } from 'playwright-core';
 import sirv from 'sirv';
 
 import { findChromium } from '../../wasm/toolchain/system.js';
-import { chromiumFlags } from './site.js';
+import { chromiumFlags } from '../browser/site.js';
 
 /** @import { Browser } from 'playwright-core' */
 
