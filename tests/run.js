@@ -5,25 +5,31 @@
 //   npm run test:platforms      other compilers and machines
 //   npm test -- native browser  suites by their names
 
+import { join } from 'node:path';
 import { inspect } from 'node:util';
 
-import { kLockFile, provideNpmPackages } from '../wasm/toolchain/checkout.js';
+import { buildCppReference, buildPackage, buildSite, kVariants } from '../wasm/toolchain/build.js';
+import { kBuildFolder, kLockFile, provideNpmPackages } from '../wasm/toolchain/checkout.js';
+import { cmakeBuild } from '../wasm/toolchain/cmake.js';
 import { buildEnvironment } from '../wasm/toolchain/env.js';
+import { formatCpp, formatJavaScript } from '../wasm/toolchain/format.js';
 import { withLock } from '../wasm/toolchain/lock.js';
 import { step } from '../wasm/toolchain/progress.js';
 import { reportSetupError, requireAll, SetupError } from '../wasm/toolchain/system.js';
-import { checks, ctest, makeReportFolder, memcheck, nodeTest } from './runners.js';
+import { checkBy, checks, ctest, memcheck, nodeTest } from './runners.js';
 
 /** @import { RequirementName } from '../wasm/toolchain/system.js' */
-/** @import { Result, Run } from './runners.js' */
+/** @import { Environment, Result, Run } from './runners.js' */
 
 /** @typedef {'test' | 'all' | 'platforms' | 'named'} Tier  `named`: only when it is named */
-/** @typedef {{ tier: Tier, needs: RequirementName[], run: Run }} Suite */
+/** @typedef {{ tier: Tier, needs?: RequirementName[], run: Run }} Suite */
 
 /** @type {RequirementName[]} */
 const kNative = ['cmake', 'ninja', 'compiler', 'googletest', 'compilerCache'];
 /** @type {RequirementName[]} */
 const kWasm = ['cmake', 'ninja', 'googletest'];
+/** @type {RequirementName[]} */
+const kClang = [...kNative, 'clang'];
 /** @type {RequirementName[]} */
 const kNeon = ['cmake', 'ninja', 'googletest', 'aarch64'];
 
@@ -43,8 +49,18 @@ const kTsan = {
   label: 'unit',
   shards: 8,
 };
-const kEmulated = { targets: ['attn_tests', 'attn_accuracy'], label: 'unit|accuracy|symbols', shards: 8 };
-const kSimd128 = ['simd128'];
+const kEmulated = {
+  targets: ['attn_tests', 'attn_accuracy'],
+  label: 'unit|accuracy|symbols',
+  shards: 8,
+};
+
+const simd128 = (/** @type {Environment} */ env) => buildPackage(env, { variants: ['simd128'] });
+const simd128Site = (/** @type {Environment} */ env) => simd128(env).then(buildSite);
+const site = (/** @type {Environment} */ env) => buildPackage(env).then(buildSite);
+const library = (/** @type {Environment} */ env) =>
+  cmakeBuild('release', ['attn', 'attn_train_language_model'], env);
+const kOtherVariants = { ATTN_VARIANTS: kVariants.filter((name) => name !== 'simd128').join() };
 
 /** @type {Record<string, Suite>} */
 const kSuites = {
@@ -65,12 +81,12 @@ const kSuites = {
   javascript: {
     tier: 'test',
     needs: kWasm,
-    run: nodeTest(['tests/wasm', 'tests/bench', 'web'], { build: 'package', variants: kSimd128 }),
+    run: nodeTest(['tests/wasm', 'tests/bench', 'web'], { build: simd128 }),
   },
   browser: {
     tier: 'test',
     needs: [...kWasm, 'chromium'],
-    run: nodeTest(['tests/browser'], { build: 'site', variants: kSimd128 }),
+    run: nodeTest(['tests/browser'], { build: simd128Site }),
   },
 
   // Memory misused or lost, and undefined behaviour. SSE4.1 has the vectors and rows of the scalar kernels.
@@ -84,29 +100,41 @@ const kSuites = {
     needs: kClang,
     run: ctest('tsan', { ...kTsan, except: `${kOtherSets}:${kOnce}:${kEmulation}` }),
   },
-  neon: { tier: 'all', needs: kNeon, run: ctest('neon', { ...kEmulated, except: `*/scalar:${kOnce}` }) },
+  neon: {
+    tier: 'all',
+    needs: kNeon,
+    run: ctest('neon', { ...kEmulated, except: `*/scalar:${kOnce}` }),
+  },
   wasm: { tier: 'all', needs: kWasm, run: ctest('wasm', { shards: 2, except: kOnce }) },
   variants: {
     tier: 'all',
     needs: kWasm,
-    run: nodeTest(['tests/wasm'], { build: 'package', env: { ATTN_VARIANTS: kOtherVariants.join() } }),
+    run: nodeTest(['tests/wasm'], { build: buildPackage, env: kOtherVariants }),
   },
   package: {
     tier: 'all',
     needs: [...kWasm, 'chromium'],
-    run: nodeTest(['tests/package'], { build: 'package' }),
+    run: nodeTest(['tests/package'], { build: buildPackage }),
   },
-  consumer: { tier: 'all', needs: [...kNative, 'mpi'], run: nodeTest(['tests/consumer'], { build: 'library' }) },
-  reference: { tier: 'all', needs: ['doxygen'], run: checks(() => buildCppReference(kReference)) },
+  consumer: {
+    tier: 'all',
+    needs: [...kNative, 'mpi'],
+    run: nodeTest(['tests/consumer'], { build: library }),
+  },
+  reference: {
+    tier: 'all',
+    needs: ['doxygen'],
+    run: checks(() => buildCppReference(join(kBuildFolder, 'reference'))),
+  },
   pictures: {
     tier: 'all',
     needs: [...kWasm, 'chromium'],
-    run: nodeTest(['tests/pictures'], { build: 'site' }),
+    run: nodeTest(['tests/pictures'], { build: site }),
   },
   firefox: {
     tier: 'all',
     needs: [...kWasm, 'chromium', 'firefox'],
-    run: nodeTest(['tests/firefox'], { build: 'site' }),
+    run: nodeTest(['tests/firefox'], { build: site }),
   },
 
   'neon-whole': { tier: 'platforms', needs: kNeon, run: ctest('neon', kEmulated) },
@@ -114,7 +142,7 @@ const kSuites = {
   timing: {
     tier: 'named',
     needs: [...kWasm, 'chromium'],
-    run: nodeTest(['tests/timing'], { build: 'site' }),
+    run: nodeTest(['tests/timing'], { build: site }),
   },
   'asan-whole': { tier: 'named', needs: kClang, run: ctest('asan', kAsan) },
   'tsan-whole': { tier: 'named', needs: kClang, run: ctest('tsan', kTsan) },
@@ -126,7 +154,12 @@ const kSuites = {
   'wasm-safe-heap': {
     tier: 'named',
     needs: kWasm,
-    run: ctest('wasm', { targets: ['attn_tests_safe-heap'], label: 'safe-heap', shards: 2, except: kOnce }),
+    run: ctest('wasm', {
+      targets: ['attn_tests_safe-heap'],
+      label: 'safe-heap',
+      shards: 2,
+      except: kOnce,
+    }),
   },
 };
 
@@ -175,7 +208,8 @@ async function runSuites(suites) {
     if (result.failed > 0) console.log(`\n${result.output.trim()}\n`);
     lines.push(summaryOf(name, result, start));
     console.log(lines.at(-1));
-    for (const key of /** @type {const} */ (['passed', 'failed', 'skipped'])) total[key] += result[key];
+    for (const key of /** @type {const} */ (['passed', 'failed', 'skipped']))
+      total[key] += result[key];
   }
   console.log(`\n${lines.join('\n')}\n${summaryOf('total', total, begin)}`);
   if (total.failed > 0) process.exitCode = 1;

@@ -4,7 +4,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
-import { buildPackage, buildSite } from '../wasm/toolchain/build.js';
 import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
 import { cmakeBuild } from '../wasm/toolchain/cmake.js';
 import { nodeFlags } from '../wasm/toolchain/node.js';
@@ -85,7 +84,7 @@ export const checkBy = (file, ...args) =>
 export function ctest(preset, { label, except, targets = ['all'], shards, env: more } = {}) {
   return async (update, commonEnv) => {
     const env = { ...commonEnv, ...more };
-    await cmakeBuild(preset, targets, env, { update });
+    await cmakeBuild(preset, targets, env, { update: (state) => update(`building ${state}`) });
     const reports = makeReportFolder(preset);
     const { hasFailed, output } = await outcomeOf(
       'ctest',
@@ -101,8 +100,11 @@ export function ctest(preset, { label, except, targets = ['all'], shards, env: m
         GTEST_FILTER: `*-${except ?? ''}`,
         GTEST_BRIEF: '1',
       },
-      // "12/200 Test #12: LinearTest ...   Passed"
-      (line) => update(/^ *(\d+\/\d+) Test /.exec(line)?.[1] ?? ''),
+      // As in "12/200 Test #12: LinearTest ...   Passed".
+      (line) => {
+        const count = /^ *(\d+\/\d+) Test /.exec(line)?.[1];
+        if (count) update(`testing ${count}`);
+      },
     );
     return { ...countGoogleTests(reports, hasFailed), output };
   };
@@ -134,16 +136,14 @@ function countGoogleTests(folder, hasFailed) {
  * Runs the test files of folders by Node's test runner.
  * @param {string[]} folders
  * @param {object} [options]
- * @param {'package' | 'site'} [options.build]  what the tests need: the npm package, or also the page
- * @param {string[]} [options.variants]  the WebAssembly variants that the package contains
+ * @param {(env: Environment) => Promise<unknown>} [options.build]  makes what the tests need
  * @param {Environment} [options.env]
  * @returns {Run}
  */
-export function nodeTest(folders, { build, variants, env: more } = {}) {
+export function nodeTest(folders, { build, env: more } = {}) {
   return async (update, commonEnv) => {
     const env = { ...commonEnv, ...more, CHROMIUM: findChromium() ?? '' };
-    if (build) await buildPackage(env, { variants, update });
-    if (build === 'site') await buildSite({ update });
+    await build?.(env);
     const name = folders[0].replaceAll('/', '-');
     const report = join(makeReportFolder(name), 'spec.txt');
     let counts = { passed: 0, failed: 0, skipped: 0 };
@@ -199,7 +199,9 @@ function makeReportFolder(name) {
  */
 export function memcheck(except) {
   return async (update, env) => {
-    await cmakeBuild('release', ['attn_tests'], env, { update });
+    await cmakeBuild('release', ['attn_tests'], env, {
+      update: (state) => update(`building ${state}`),
+    });
     const reports = makeReportFolder('memcheck');
     const args = [
       ...['--error-exitcode=99', '--leak-check=full', '--errors-for-leak-kinds=definite'],
