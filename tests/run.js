@@ -16,7 +16,7 @@ import { formatCpp, formatJavaScript } from '../wasm/toolchain/format.js';
 import { withLock } from '../wasm/toolchain/lock.js';
 import { step } from '../wasm/toolchain/progress.js';
 import { reportSetupError, requireAll, SetupError } from '../wasm/toolchain/system.js';
-import { checkBy, checks, ctest, memcheck, nodeTest } from './runners.js';
+import { checks, ctest, memcheck, nodeProgram, nodeTest } from './runners.js';
 
 /** @import { RequirementName } from '../wasm/toolchain/system.js' */
 /** @import { Environment, Result, Run } from './runners.js' */
@@ -64,18 +64,15 @@ const kOtherVariants = { ATTN_VARIANTS: kVariants.filter((name) => name !== 'sim
 
 /** @type {Record<string, Suite>} */
 const kSuites = {
-  format: {
+  lint: {
     tier: 'test',
     needs: ['clangFormat'],
     run: checks(
-      () => formatCpp({ check: true }),
+      () => nodeProgram('svelte-check/bin/svelte-check', '--fail-on-warnings', '--output', 'human'),
+      () => nodeProgram('eslint/bin/eslint.js', '--max-warnings=0', '.'),
       () => formatJavaScript({ check: true }),
+      () => formatCpp({ check: true }),
     ),
-  },
-  lint: { tier: 'test', run: checkBy('eslint/bin/eslint.js', '--max-warnings=0', '.') },
-  types: {
-    tier: 'test',
-    run: checkBy('svelte-check/bin/svelte-check', '--fail-on-warnings', '--output', 'human'),
   },
   native: { tier: 'test', needs: kNative, run: ctest('release') },
   javascript: {
@@ -180,7 +177,7 @@ function chooseSuites(words) {
   return suites.filter((suite) => words.some((word) => isMeant(word, suite)));
 }
 
-/** @param {string} name @param {Result} result @param {number} start */
+/** @param {string} name @param {Omit<Result, 'output'>} result @param {number} start */
 function summaryOf(name, { passed, failed, skipped }, start) {
   const seconds = ((performance.now() - start) / 1000).toFixed(0);
   const rest = skipped ? `, ${skipped} skipped` : '';

@@ -62,12 +62,12 @@ export function checks(...functions) {
 }
 
 /**
- * Checks the sources by a program of an npm package.
+ * Runs a program of an npm package.
  * @param {string} file  below node_modules
  * @param {...string} args
  */
-export const checkBy = (file, ...args) =>
-  checks(() => command(process.execPath, [join('node_modules', file), ...args], { cwd: kRoot }));
+export const nodeProgram = (file, ...args) =>
+  command(process.execPath, [join('node_modules', file), ...args], { cwd: kRoot });
 
 /**
  * Builds a preset and runs its tests by CTest.
