@@ -45,7 +45,9 @@ export async function reasonToSkip(language, torch = 'torch') {
  * @returns {Promise<number[][]>} the matrix that it prints
  */
 export async function run(language, text, files = {}) {
-  const folder = await mkdtemp(join(language === 'javascript' ? kBuildFolder : tmpdir(), 'program-'));
+  const folder = await mkdtemp(
+    join(language === 'javascript' ? kBuildFolder : tmpdir(), 'program-'),
+  );
   try {
     for (const [name, content] of Object.entries(files))
       await writeFile(join(folder, name), content);
