@@ -13,7 +13,7 @@ import { load as loadInWorker } from 'attn/worker';
 
 import { nodeFlags } from '../../wasm/toolchain/node.js';
 import { assertRejects, assertThrows } from './compare.js';
-import { variants } from './everyVariant.js';
+import { lacks, variants } from './everyVariant.js';
 
 const x = { data: [1, 2, 3, 4], shape: [2, 2] };
 const kDisposed = 'attn: used after dispose()';
@@ -86,29 +86,37 @@ for (const variant of variants.filter((name) => !name.startsWith('relaxed'))) {
   });
 }
 
-test('fifty_modules_that_come_and_go_leave_no_worker', async () => {
-  await allWorkersEnd();
-  for (let i = 0; i < 50; ++i) {
-    const attn = await load({ variant: 'simd128-threads', threads: 3 });
-    assert.equal(attn.numThreads, 3);
-    assert.ok(numWorkers >= 2);
-    attn.dispose();
-  }
-  await allWorkersEnd();
-});
+test(
+  'fifty_modules_that_come_and_go_leave_no_worker',
+  { skip: lacks('simd128-threads') },
+  async () => {
+    await allWorkersEnd();
+    for (let i = 0; i < 50; ++i) {
+      const attn = await load({ variant: 'simd128-threads', threads: 3 });
+      assert.equal(attn.numThreads, 3);
+      assert.ok(numWorkers >= 2);
+      attn.dispose();
+    }
+    await allWorkersEnd();
+  },
+);
 
-test('neither_the_exit_code_nor_globals_are_touched', async () => {
-  const globals = Object.getOwnPropertyNames(globalThis);
-  const { exitCode } = process;
-  process.exitCode = 7;
-  try {
-    (await load({ variant: 'simd128-threads', threads: 2 })).dispose();
-    assert.equal(process.exitCode, 7);
-    assert.deepEqual(Object.getOwnPropertyNames(globalThis), globals);
-  } finally {
-    process.exitCode = exitCode;
-  }
-});
+test(
+  'neither_the_exit_code_nor_globals_are_touched',
+  { skip: lacks('simd128-threads') },
+  async () => {
+    const globals = Object.getOwnPropertyNames(globalThis);
+    const { exitCode } = process;
+    process.exitCode = 7;
+    try {
+      (await load({ variant: 'simd128-threads', threads: 2 })).dispose();
+      assert.equal(process.exitCode, 7);
+      assert.deepEqual(Object.getOwnPropertyNames(globalThis), globals);
+    } finally {
+      process.exitCode = exitCode;
+    }
+  },
+);
 
 /**
  * What a process of its own says, once it has ended by itself.
@@ -124,7 +132,7 @@ async function run(...args) {
   return stdout;
 }
 
-test('a_process_ends_by_itself_disposed_or_not', async () => {
+test('a_process_ends_by_itself_disposed_or_not', { skip: lacks('simd128-threads') }, async () => {
   for (const end of ['', 'attn.dispose();']) {
     const script = `import('attn').then(async ({ load }) => {
       const attn = await load({ variant: 'simd128-threads', threads: 3 });
@@ -135,13 +143,17 @@ test('a_process_ends_by_itself_disposed_or_not', async () => {
   }
 });
 
-test('options_of_the_process_keep_no_thread_from_starting', async () => {
-  const script = `import { load } from 'attn';
+test(
+  'options_of_the_process_keep_no_thread_from_starting',
+  { skip: lacks('simd128-threads') },
+  async () => {
+    const script = `import { load } from 'attn';
     console.log((await load({ threads: 3 })).numThreads);`;
-  assert.equal(await run('--input-type=module', '--eval', script), '3\n');
-});
+    assert.equal(await run('--input-type=module', '--eval', script), '3\n');
+  },
+);
 
-test('in_a_worker_it_ends_the_worker', async () => {
+test('in_a_worker_it_ends_the_worker', { skip: lacks('simd128-threads') }, async () => {
   const attn = await loadInWorker({ variant: 'simd128-threads', threads: 2 });
   assert.deepEqual((await attn.scaledDotProductAttention(x, x, x)).output.shape, [2, 2]);
   await attn.dispose();

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
 import { AttnError, load } from 'attn';
@@ -6,6 +7,14 @@ import { AttnError, load } from 'attn';
 
 /** The variants under test, which the suites choose. @type {Variant[]} */
 export const variants = /** @type {any} */ (process.env.ATTN_VARIANTS ?? 'simd128').split(',');
+
+/**
+ * The value of `skip` for a test that needs a variant: `npm test` builds only SIMD128.
+ * @param {Variant} variant
+ */
+export const lacks = (variant) =>
+  !existsSync(new URL(`attn-${variant}.wasm`, import.meta.resolve('attn'))) &&
+  `this build has no ${variant}`;
 
 /**
  * Runs `define`, which defines tests, once for every variant that this node can run.

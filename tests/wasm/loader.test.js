@@ -13,6 +13,7 @@ import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
 import { buildModules, builtModule } from '../../wasm/toolchain/modules.js';
 import packageJson from '../../package.json' with { type: 'json' };
 import { assertRejects } from './compare.js';
+import { lacks } from './everyVariant.js';
 
 /** @import { Attn, Tensor } from 'attn' */
 
@@ -20,15 +21,19 @@ const distFolder = new URL('../../wasm/dist/', import.meta.url);
 const x = { data: [1, 2, 3, 4], shape: [2, 2] };
 
 describe('load', () => {
-  test('it_picks_the_best_variant_that_this_node_runs', async () => {
-    const attn = await load({ threads: 2 });
-    const relaxed = await load({ variant: 'relaxed-simd' }).catch(() => undefined);
-    const single = relaxed ? 'relaxed-simd' : 'simd128';
-    assert.equal(attn.variant, `${single}-threads`);
-    assert.equal(attn.numThreads, 2);
-    assert.equal(attn.instructionSet, relaxed ? 'wasm_relaxed_simd' : 'wasm_simd128');
-    assert.equal(attn.version, packageJson.version);
-  });
+  test(
+    'it_picks_the_best_variant_that_this_node_runs',
+    { skip: lacks('relaxed-simd-threads') },
+    async () => {
+      const attn = await load({ threads: 2 });
+      const relaxed = await load({ variant: 'relaxed-simd' }).catch(() => undefined);
+      const single = relaxed ? 'relaxed-simd' : 'simd128';
+      assert.equal(attn.variant, `${single}-threads`);
+      assert.equal(attn.numThreads, 2);
+      assert.equal(attn.instructionSet, relaxed ? 'wasm_relaxed_simd' : 'wasm_simd128');
+      assert.equal(attn.version, packageJson.version);
+    },
+  );
 
   test('one_thread_needs_no_variant_with_threads', async () => {
     const attn = await load({ threads: 1 });
@@ -183,7 +188,7 @@ describe('load in a build with fewer variants', () => {
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
   });
 
-  test('the_best_of_those_that_exist_is_picked', async (t) => {
+  test('the_best_of_those_that_exist_is_picked', { skip: lacks('simd128-threads') }, async (t) => {
     const { load } = await packageOf(t, ['simd128', 'simd128-threads']);
     const attn = await load({ threads: 2 });
     assert.equal(attn.variant, 'simd128-threads');
@@ -191,18 +196,22 @@ describe('load in a build with fewer variants', () => {
     attn.dispose();
   });
 
-  test('asking_for_one_that_is_missing_says_what_to_do', async (t) => {
-    const { load } = await packageOf(t, ['simd128']);
-    const hint = 'this build of attn contains only simd128; run npm run build';
-    const wasm = readFileSync(builtModule('attn', 'simd128-threads', 'wasm'));
-    for (const options of [{ variant: /** @type {const} */ ('simd128-threads') }, { wasm }]) {
-      await assert.rejects(load(options), {
-        name: 'AttnError',
-        code: 'load_failed',
-        message: `variant simd128-threads: ${hint}`,
-      });
-    }
-  });
+  test(
+    'asking_for_one_that_is_missing_says_what_to_do',
+    { skip: lacks('simd128-threads') },
+    async (t) => {
+      const { load } = await packageOf(t, ['simd128']);
+      const hint = 'this build of attn contains only simd128; run npm run build';
+      const wasm = readFileSync(builtModule('attn', 'simd128-threads', 'wasm'));
+      for (const options of [{ variant: /** @type {const} */ ('simd128-threads') }, { wasm }]) {
+        await assert.rejects(load(options), {
+          name: 'AttnError',
+          code: 'load_failed',
+          message: `variant simd128-threads: ${hint}`,
+        });
+      }
+    },
+  );
 });
 
 describe('load of a .wasm that is given', () => {
@@ -251,7 +260,7 @@ describe('load of a .wasm that is given', () => {
     assert.deepEqual(attention(attn).output, expected);
   });
 
-  test('one_with_threads_gets_them', async () => {
+  test('one_with_threads_gets_them', { skip: lacks('simd128-threads') }, async () => {
     const attn = await load({ wasm: bytesOf('simd128-threads'), threads: 2 });
     assert.equal(attn.variant, 'simd128-threads');
     assert.equal(attn.numThreads, 2);
@@ -259,7 +268,7 @@ describe('load of a .wasm that is given', () => {
     attn.dispose();
   });
 
-  test('relaxed_simd_is_seen', async (t) => {
+  test('relaxed_simd_is_seen', { skip: lacks('relaxed-simd') }, async (t) => {
     const wasm = bytesOf('relaxed-simd');
     if (!WebAssembly.validate(wasm)) return t.skip('this engine lacks it');
     assert.equal((await load({ wasm })).variant, 'relaxed-simd');

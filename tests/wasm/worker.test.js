@@ -11,6 +11,7 @@ import { AttnError, load } from 'attn';
 import { load as loadInWorker } from 'attn/worker';
 
 import { assertRejects } from './compare.js';
+import { lacks } from './everyVariant.js';
 
 /** @import { Attn } from 'attn' */
 /** @import { RemoteAttn } from 'attn/worker' */
@@ -262,7 +263,7 @@ describe('load in a worker', () => {
     );
   });
 
-  test('options_are_those_of_load', async (t) => {
+  test('options_are_those_of_load', { skip: lacks('simd128-threads') }, async (t) => {
     const wasmUrl = new URL('../../wasm/dist/', import.meta.url);
     const attn = await loadInWorker({ variant: 'simd128-threads', threads: 2, wasmUrl });
     t.after(() => attn.terminate());
