@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@
 #include "reference/array.hpp"
 
 namespace attn_test {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 /// "(1, 0, 3)" for element `flat` of a row-major shape.
 inline std::string indices_of(std::int64_t flat, const std::vector<std::int64_t>& shape) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,9 +15,8 @@
 namespace {
 
 using attn::Window;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+using attn_test::kInfinity;
+using attn_test::kNaN;
 
 class AttentionErrorTest : public ::testing::Test {
  protected:

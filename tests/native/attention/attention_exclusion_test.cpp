@@ -26,15 +26,14 @@ using attn_test::AttentionOutputs;
 using attn_test::AttentionProblem;
 using attn_test::AttentionSizes;
 using attn_test::expect_matches_reference;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::random_diagonal;
 using attn_test::random_lengths;
 using attn_test::random_window;
 using attn_test::same_bits;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 using AttentionExclusionTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionExclusionTest);

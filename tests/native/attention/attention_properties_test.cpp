@@ -28,6 +28,8 @@ using attn_test::AttentionSizes;
 using attn_test::AttentionWants;
 using attn_test::entry_of;
 using attn_test::is_within;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::random_diagonal;
@@ -36,8 +38,6 @@ using attn_test::random_window;
 using attn_test::same_bits;
 
 constexpr int kRounds = 20;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 class AttentionPropertiesTest : public attn_test::EveryInstructionSet {
  protected:

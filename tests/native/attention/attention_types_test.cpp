@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "every_instruction_set.hpp"
 #include "host_tensor.hpp"
 #include "random.hpp"
+#include "shape.hpp"
 #include "typed_tensor.hpp"
 
 namespace {
@@ -32,18 +32,17 @@ using attn::ElementType;
 using attn::Float16;
 using attn::KeyValueCache;
 using attn_test::as_type;
+using attn_test::count_of;
 using attn_test::error_of;
 using attn_test::FloatTensor;
 using attn_test::HostTensor;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
+using attn_test::Shape;
 using Typed = attn_test::TypedTensor;
-
-using Shape = std::vector<std::int64_t>;
-
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 using AttentionTypesTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionTypesTest);
@@ -52,12 +51,6 @@ const std::vector<ElementType> kTensorTypes{ElementType::kFloat32, ElementType::
                                             ElementType::kBFloat16};
 const std::vector<ElementType> kCacheTypes{ElementType::kFloat32, ElementType::kFloat16,
                                            ElementType::kBFloat16, ElementType::kInt8};
-
-std::int64_t count_of(const Shape& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape) count *= size;
-  return count;
-}
 
 struct Sizes {
   std::int64_t batch, query_heads, key_heads, queries, keys, dim, value_dim;

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,29 +14,24 @@
 #include "measure.hpp"
 #include "random.hpp"
 #include "reference/masked_softmax.hpp"
+#include "shape.hpp"
 
 namespace {
 
 using attn::MaskedSoftmaxOptions;
+using attn_test::count_of;
 using attn_test::error_of;
 using attn_test::FloatTensor;
 using attn_test::HostTensor;
 using attn_test::is_within;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
+using attn_test::Shape;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using Shape = std::vector<std::int64_t>;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-std::size_t count_of(const Shape& shape) {
-  std::size_t count = 1;
-  for (const std::int64_t size : shape) count *= static_cast<std::size_t>(size);
-  return count;
-}
 
 class MaskedSoftmaxTest : public attn_test::EveryInstructionSet {
  protected:
@@ -106,7 +100,7 @@ TEST_P(MaskedSoftmaxTest, lengths_and_masks_of_every_rank_exclude_together) {
   for (const Case& c : cases) {
     const std::int64_t cols = c.shape.back();
     const std::int64_t rows = c.shape[c.shape.size() - 2];
-    const std::vector<float> x = random.normals(static_cast<std::int64_t>(count_of(c.shape)), 3);
+    const std::vector<float> x = random.normals(count_of(c.shape), 3);
     std::vector<std::int32_t> lens(c.lens.empty() ? 0 : count_of(c.lens));
     for (std::int32_t& length : lens) length = static_cast<std::int32_t>(random.integer(0, cols));
     std::vector<std::uint8_t> mask(c.mask.empty() ? 0 : count_of(c.mask));
@@ -153,7 +147,7 @@ TEST_P(MaskedSoftmaxTest, rows_with_nothing_left_are_zero) {
 
 TEST_P(MaskedSoftmaxTest, excluded_values_have_no_effect) {
   Random random;
-  for (const float poison : {kNan, kInfinity, -kInfinity, 3e38F}) {
+  for (const float poison : {kNaN, kInfinity, -kInfinity, 3e38F}) {
     std::vector<float> x = random.normals(2 * 41);
     std::vector<std::uint8_t> mask(x.size(), 1);
     for (std::uint8_t& flag : mask) flag = random.chance(0.7) ? 1 : 0;
@@ -174,7 +168,7 @@ TEST_P(MaskedSoftmaxTest, excluded_values_have_no_effect) {
 }
 
 TEST_P(MaskedSoftmaxTest, nan_that_takes_part_makes_its_row_nan_but_not_what_is_excluded) {
-  for (const float poison : {kNan, kInfinity}) {
+  for (const float poison : {kNaN, kInfinity}) {
     for (const std::size_t place : {0, 1, 16, 33}) {
       std::vector<float> x(3 * 40, 0.5F);
       x[40 + place] = poison;

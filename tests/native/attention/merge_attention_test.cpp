@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "allocation.hpp"
@@ -15,21 +14,21 @@
 #include "every_instruction_set.hpp"
 #include "host_tensor.hpp"
 #include "random.hpp"
+#include "shape.hpp"
 
 namespace {
 
 using attn_test::error_of;
 using attn_test::FloatTensor;
 using attn_test::is_within;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
+using attn_test::Shape;
 using ::testing::Each;
-using Shape = std::vector<std::int64_t>;
 using Values = std::vector<float>;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// Outputs (B, H, N, Dv) and their log-sum-exps.
 struct Part {
@@ -139,7 +138,7 @@ TEST_P(MergeAttentionTest, a_part_with_nothing_to_attend_to_is_not_read) {
   Random random;
   const Shape shape{2, 5, 21};
   const Part some = random_part(shape, random, 5);
-  const Part none{Values(some.output.size(), kNan), Values(some.log_sum_exp.size(), -kInfinity)};
+  const Part none{Values(some.output.size(), kNaN), Values(some.log_sum_exp.size(), -kInfinity)};
   for (const Part& got : {merge(some, none, shape), merge(none, some, shape)}) {
     EXPECT_TRUE(same_bits(got.output, some.output));
     EXPECT_TRUE(same_bits(got.log_sum_exp, some.log_sum_exp));
@@ -151,7 +150,7 @@ TEST_P(MergeAttentionTest, a_part_with_nothing_to_attend_to_is_not_read) {
 
 TEST_P(MergeAttentionTest, nan_of_a_part_comes_out) {
   const Shape shape{3, 1};
-  const Part a{{1, kNan, 1}, {kNan, -200, 0}}, b{{2, 2, 2}, {0, 0, kInfinity}};
+  const Part a{{1, kNaN, 1}, {kNaN, -200, 0}}, b{{2, 2, 2}, {0, 0, kInfinity}};
   const Part got = merge(a, b, shape);
   EXPECT_TRUE(std::isnan(got.output[0]) && std::isnan(got.log_sum_exp[0]));
   // However small its weight is.

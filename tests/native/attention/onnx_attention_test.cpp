@@ -25,6 +25,8 @@ namespace {
 using attn_test::expect_matches_onnx;
 using attn_test::FloatTensor;
 using attn_test::is_within;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::onnx_attention;
 using attn_test::OnnxNode;
@@ -36,9 +38,6 @@ using attn_test::Random;
 using attn_test::run;
 using attn_test::same_bits;
 using reference::Array;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 using OnnxAttentionTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(OnnxAttentionTest);

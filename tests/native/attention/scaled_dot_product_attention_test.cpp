@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <new>
 #include <string>
 #include <vector>
@@ -26,11 +25,10 @@ using attn_test::AttentionProblem;
 using attn_test::AttentionSizes;
 using attn_test::entry_of;
 using attn_test::expect_matches_reference;
+using attn_test::kInfinity;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 using ScaledDotProductAttentionTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(ScaledDotProductAttentionTest);

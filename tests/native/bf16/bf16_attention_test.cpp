@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,11 +23,10 @@ using attn::BFloat16;
 using attn_test::AttentionProblem;
 using attn_test::FloatTensor;
 using attn_test::HostTensor;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// A context for each of bf16_kernels(), with so many threads.
 std::vector<std::unique_ptr<attn::Context>> contexts(int num_threads = 2) {
@@ -170,7 +168,7 @@ TEST(Bf16AttentionTest, keys_that_are_copied_and_keys_that_are_not_give_the_same
   for (const auto& context : contexts()) {
     const auto attend = [&](std::int64_t key_row) {
       // Rows that are an odd number of elements apart hold no pairs.
-      std::vector<BFloat16> keys(static_cast<std::size_t>(160 * key_row), BFloat16(kNan));
+      std::vector<BFloat16> keys(static_cast<std::size_t>(160 * key_row), BFloat16(kNaN));
       for (std::int64_t i = 0; i < 160 * 32; ++i) {
         keys[static_cast<std::size_t>(i / 32 * key_row + i % 32)] =
             BFloat16(p.key[static_cast<std::size_t>(i)]);
@@ -274,8 +272,8 @@ TEST(Bf16AttentionTest, excluded_numbers_that_are_not_finite_change_no_bit) {
   AttentionProblem dirty = p;
   for (std::int64_t row = 0; row < 4 * p.sizes.num_keys; ++row) {
     if (p.mask[static_cast<std::size_t>(row % p.sizes.num_keys)] != 0) continue;
-    dirty.key[static_cast<std::size_t>(row * 20 + row % 20)] = row % 2 == 0 ? kNan : kInfinity;
-    dirty.value[static_cast<std::size_t>(row * 12 + row % 12)] = row % 2 == 0 ? -kInfinity : kNan;
+    dirty.key[static_cast<std::size_t>(row * 20 + row % 20)] = row % 2 == 0 ? kNaN : kInfinity;
+    dirty.value[static_cast<std::size_t>(row * 12 + row % 12)] = row % 2 == 0 ? -kInfinity : kNaN;
   }
   for (const auto& context : contexts()) {
     const Result want = attend_as(p, *context), got = attend_as(dirty, *context);
@@ -295,7 +293,7 @@ TEST(Bf16AttentionTest, excluded_numbers_that_are_not_finite_change_no_bit) {
     if (row % 300 < 60 && row % 300 < causal.valid_lens[static_cast<std::size_t>(row / 600)]) {
       continue;
     }
-    dirty_causal.key[static_cast<std::size_t>(row * 20 + 3)] = kNan;
+    dirty_causal.key[static_cast<std::size_t>(row * 20 + 3)] = kNaN;
     dirty_causal.value[static_cast<std::size_t>(row * 12 + 5)] = kInfinity;
   }
   for (const auto& context : contexts()) {

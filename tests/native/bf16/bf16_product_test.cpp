@@ -25,6 +25,7 @@ using attn::kernels::Bf16ProductArgs;
 using attn::kernels::Bf16Table;
 using attn::kernels::index;
 using attn_test::Bf16Kernels;
+using attn_test::kInfinity;
 using attn_test::Random;
 
 std::vector<std::uint16_t> bits_of(const std::vector<float>& values) {
@@ -32,8 +33,6 @@ std::vector<std::uint16_t> bits_of(const std::vector<float>& values) {
   for (const float value : values) bits.push_back(BFloat16(value).bits());
   return bits;
 }
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 float widened(std::uint16_t bits) { return BFloat16::from_bits(bits); }
 

@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -27,11 +26,10 @@ using attn_test::attend;
 using attn_test::AttentionOutputs;
 using attn_test::AttentionProblem;
 using attn_test::entry_of;
+using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
-
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 struct Call {
   std::string name;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,13 +23,13 @@ using attn::kernels::index;
 using attn::kernels::KernelTable;
 using attn::kernels::kPanelWidth;
 using attn_test::is_within;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::Random;
 using attn_test::same_bits;
 using reference::Array;
 
 constexpr double kUnit = 0x1p-24;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 enum class Order {
   kRows,
@@ -154,7 +153,7 @@ std::vector<float> any_numbers(index count, Random& random) {
   std::vector<float> values = random.normals(count);
   for (float& value : values) {
     if (!random.chance(0.05)) continue;
-    value = random.pick<float>({kNan, kInfinity, -kInfinity, 0.0F, -0.0F, 1e-40F, -3e38F});
+    value = random.pick<float>({kNaN, kInfinity, -kInfinity, 0.0F, -0.0F, 1e-40F, -3e38F});
   }
   return values;
 }
@@ -162,7 +161,7 @@ std::vector<float> any_numbers(index count, Random& random) {
 /// Bits of numbers; any NaN is as good as another.
 ::testing::AssertionResult same_numbers(std::vector<float> got, std::vector<float> want) {
   for (auto* values : {&got, &want}) {
-    for (float& x : *values) x = std::isnan(x) ? kNan : x;
+    for (float& x : *values) x = std::isnan(x) ? kNaN : x;
   }
   return same_bits(got, want);
 }
@@ -351,7 +350,7 @@ TEST_P(ProductKernelTest, nan_and_infinity_stay_in_their_rows_and_columns) {
     const auto few = [&](index count) {
       std::vector<float> values = random.normals(count);
       for (float& x : values) {
-        if (random.chance(0.01)) x = random.pick<float>({kNan, kInfinity, -kInfinity});
+        if (random.chance(0.01)) x = random.pick<float>({kNaN, kInfinity, -kInfinity});
       }
       return values;
     };
@@ -502,10 +501,10 @@ TEST_P(KernelsTest, softmax_takes_any_strides_lengths_and_masks) {
         };
         // What is excluded may be anything.
         for (index c = 0; c < cols; ++c) {
-          if (!takes_part(i, c)) x(c) = random.pick<float>({kNan, kInfinity, 1e30F});
+          if (!takes_part(i, c)) x(c) = random.pick<float>({kNaN, kInfinity, 1e30F});
           if (takes_part(i, c) && random.chance(0.05)) x(c) = -kInfinity;
         }
-        if (random.chance(0.05) && takes_part(i, 0)) x(0) = kNan;
+        if (random.chance(0.05) && takes_part(i, 0)) x(0) = kNaN;
         double largest = -kInfinity, sum = 0;
         bool is_nan = false;
         for (index c = 0; c < cols; ++c) {
@@ -522,7 +521,7 @@ TEST_P(KernelsTest, softmax_takes_any_strides_lengths_and_masks) {
           want = term(c) / (sum > 0 ? sum : 1);
           const double away = want > 0 ? largest - static_cast<double>(x(c)) : 0;
           bound.at({i, c}) = want * kUnit * (2.5 * away + 32) + 0x1p-126;
-          if (is_nan && takes_part(i, c)) want = kNan;
+          if (is_nan && takes_part(i, c)) want = kNaN;
         }
       }
       Matrix x(rows, cols, values, order), out(rows, cols, any_order(random));
@@ -570,7 +569,7 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
       constexpr float kEpsilon = 1e-3F;
       const index spoilt = random.chance(0.1) ? random.integer(0, count - 1) : -1;
       if (spoilt >= 0)
-        values[static_cast<std::size_t>(spoilt)] = random.pick<float>({kNan, kInfinity});
+        values[static_cast<std::size_t>(spoilt)] = random.pick<float>({kNaN, kInfinity});
       Array expected({rows, cols}), bound({rows, cols});
       for (index i = 0; i < rows; ++i) {
         std::vector<double> row;
@@ -590,7 +589,7 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
           const double scale = weighted ? static_cast<double>(weight[at]) : 1;
           const double offset = biased ? static_cast<double>(bias[at]) : 0;
           const double y = (row[at] - mean) / deviation;
-          expected.at({i, c}) = is_nan ? kNan : y * scale + offset;
+          expected.at({i, c}) = is_nan ? kNaN : y * scale + offset;
           // The sum of x and what is added is rounded once; then a dozen roundings of the result.
           bound.at({i, c}) = 8 * kUnit * std::abs(scale) * largest / deviation +
                              24 * kUnit * (std::abs(y * scale) + std::abs(offset));
@@ -638,7 +637,7 @@ TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
       const index input_row = width + random.integer(0, 5), state_row = hidden + kPanelWidth + 3;
       const auto numbers = [&](index row) { return random.normals(rows * row + kPanelWidth, 2); };
       std::vector<float> x = numbers(input_row), h = numbers(input_row), state = numbers(state_row);
-      if (random.chance(0.2)) x[0] = kNan;
+      if (random.chance(0.2)) x[0] = kNaN;
       if (random.chance(0.2)) x[static_cast<std::size_t>(width - 1)] = kInfinity;
       for (const bool relu : {false, true}) {
         if (gates == 3 && relu) continue;

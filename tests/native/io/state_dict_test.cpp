@@ -15,6 +15,7 @@
 #include "attn/owned_tensor.hpp"
 #include "compare.hpp"
 #include "layers/transformer_layer.hpp"
+#include "module_values.hpp"
 #include "random.hpp"
 
 namespace {
@@ -24,15 +25,9 @@ using attn::NamedTensor;
 using attn::Safetensors;
 using attn_test::error_of;
 using attn_test::Random;
+using attn_test::values_of;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-std::vector<float> values_of(const attn::Module& module, const std::string& name) {
-  const attn::ConstTensor view = module.parameter(name);
-  std::int64_t count = 1;
-  for (const std::int64_t size : view.shape()) count *= size;
-  return {view.data(), view.data() + count};
-}
 
 void set(attn::Module& module, Random& random) {
   for (const std::string& name : module.parameter_names()) {

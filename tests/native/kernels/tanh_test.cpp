@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "attn/attention/scaled_dot_product_attention.hpp"
+#include "compare.hpp"
 #include "every_instruction_set.hpp"
 #include "measure.hpp"
 
 namespace {
+
+using attn_test::kInfinity;
 
 class TanhTest : public attn_test::EveryInstructionSet {
  protected:
@@ -53,7 +56,6 @@ TEST_P(TanhTest, is_within_the_stated_error) {
 }
 
 TEST_P(TanhTest, takes_every_number) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kLargest = std::numeric_limits<float>::max();
   const std::vector<float> y = tanh_of({kInfinity, -kInfinity, kLargest, -kLargest, 20.0F, -20.0F,
                                         0.0F, 1e-40F, std::numeric_limits<float>::quiet_NaN()});

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,8 @@ using attn::Activation;
 using attn::apply_activation;
 using attn_test::error_of;
 using attn_test::FloatTensor;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::LargestError;
 using attn_test::Layout;
 using attn_test::Random;
@@ -28,8 +29,6 @@ using attn_test::same_bits;
 
 constexpr Activation kAll[] = {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
                                Activation::kSilu, Activation::kTanh, Activation::kSigmoid};
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::vector<float> activated(const std::vector<float>& x, Activation activation,
                              attn::Context& context) {
@@ -114,7 +113,7 @@ TEST_P(ActivationTest, of_sigmoid_is_within_the_stated_error) {
 }
 
 TEST_P(ActivationTest, nan_and_infinity_come_out_as_in_pytorch) {
-  const std::vector<float> x{kNan, kInfinity, -kInfinity, 0.0F, -0.0F, 3e38F, -3e38F};
+  const std::vector<float> x{kNaN, kInfinity, -kInfinity, 0.0F, -0.0F, 3e38F, -3e38F};
   EXPECT_THAT(activated({kInfinity, -kInfinity, 0.0F}, Activation::kTanh, context()),
               ::testing::ElementsAre(1, -1, 0));
   EXPECT_THAT(activated({kInfinity, -kInfinity, 0.0F}, Activation::kSigmoid, context()),

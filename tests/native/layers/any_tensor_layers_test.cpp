@@ -21,28 +21,23 @@
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
 #include "random.hpp"
+#include "shape.hpp"
 #include "typed_tensor.hpp"
 
 namespace {
 
 using attn::ElementType;
 using attn_test::as_type;
+using attn_test::count_of;
 using attn_test::error_of;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
+using attn_test::Shape;
 using attn_test::TypedTensor;
 
 constexpr std::array kTypes = {ElementType::kFloat32, ElementType::kFloat16,
                                ElementType::kBFloat16};
-
-using Shape = std::vector<std::int64_t>;
-
-std::int64_t count_of(const Shape& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape) count *= size;
-  return count;
-}
 
 using AnyTensorLayersTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(AnyTensorLayersTest);

@@ -27,12 +27,12 @@ using attn_test::Random;
 using attn_test::same_bits;
 using ::testing::ElementsAre;
 
-struct Layer {
+struct ConvLayer {
   Conv1dOptions options;
   std::vector<float> weight, bias;
   Conv1d conv;
 
-  Layer(const Conv1dOptions& o, Random& random)
+  ConvLayer(const Conv1dOptions& o, Random& random)
       : options(o),
         weight(random.normals(o.out_channels * o.in_channels * o.kernel_size)),
         bias(random.normals(o.bias ? o.out_channels : 0)),
@@ -69,7 +69,7 @@ void expect_right(const Conv1dOptions& o, std::int64_t batch, std::int64_t lengt
                std::to_string(o.kernel_size) + ", stride " + std::to_string(o.stride) +
                ", padding " + std::to_string(o.padding) + (o.same ? " same" : "") + ", dilation " +
                std::to_string(o.dilation) + ", length " + std::to_string(length));
-  const Layer layer(o, random);
+  const ConvLayer layer(o, random);
   const std::vector<float> x = random.normals(batch * length * o.in_channels);
   const std::vector<float> got = layer.run(x, batch, length, context);
   const std::int64_t size = layer.conv.output_length(length) * o.out_channels;
@@ -150,7 +150,7 @@ TEST_P(Conv1dTest, any_number_of_threads_any_batch_and_layout_give_the_same_bits
                       .stride = 2,
                       .padding = 3,
                       .dilation = 3}}) {
-    const Layer layer(o, random);
+    const ConvLayer layer(o, random);
     const std::vector<float> x = random.normals(3 * 40 * 5);
     const std::vector<float> one = layer.run(x, 3, 40, context(1));
     EXPECT_TRUE(same_bits(layer.run(x, 3, 40, context(2)), one));
@@ -165,7 +165,8 @@ TEST_P(Conv1dTest, any_number_of_threads_any_batch_and_layout_give_the_same_bits
 
 TEST_P(Conv1dTest, nan_reaches_the_windows_it_lies_in) {
   Random random;
-  const Layer layer({.in_channels = 2, .out_channels = 3, .kernel_size = 2, .dilation = 3}, random);
+  const ConvLayer layer({.in_channels = 2, .out_channels = 3, .kernel_size = 2, .dilation = 3},
+                        random);
   std::vector<float> x = random.normals(12 * 2);
   x[5 * 2] = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> got = layer.run(x, 1, 12, context());
@@ -176,16 +177,17 @@ TEST_P(Conv1dTest, nan_reaches_the_windows_it_lies_in) {
 
 TEST_P(Conv1dTest, no_sequence_leaves_nothing_to_do) {
   Random random;
-  const Layer layer({.in_channels = 2, .out_channels = 3, .kernel_size = 2}, random);
+  const ConvLayer layer({.in_channels = 2, .out_channels = 3, .kernel_size = 2}, random);
   EXPECT_TRUE(layer.run({}, 0, 5, context()).empty());
   // Padding alone makes outputs too: the bias.
-  const Layer padded({.in_channels = 2, .out_channels = 3, .kernel_size = 2, .padding = 1}, random);
+  const ConvLayer padded({.in_channels = 2, .out_channels = 3, .kernel_size = 2, .padding = 1},
+                         random);
   EXPECT_TRUE(same_bits(padded.run({}, 1, 0, context()), padded.bias));
 }
 
 TEST_P(Conv1dTest, a_steady_loop_of_calls_allocates_nothing) {
   Random random;
-  const Layer layer(
+  const ConvLayer layer(
       {.in_channels = 5, .out_channels = 30, .kernel_size = 4, .padding = 3, .dilation = 3},
       random);
   const std::vector<float> x = random.normals(40 * 5);

@@ -32,11 +32,11 @@ using attn_test::same_bits;
 using reference::Array;
 using reference::Bounded;
 
-struct Network {
+struct GatedNetwork {
   GatedFeedForward network;
   std::map<std::string, Array> weights;
 
-  Network(const GatedFeedForwardOptions& options, Random& random) : network(options) {
+  GatedNetwork(const GatedFeedForwardOptions& options, Random& random) : network(options) {
     for (const std::string& name : network.parameter_names()) {
       const attn::ConstTensor zeros = network.parameter(name);
       const std::vector<std::int64_t> shape(zeros.shape().begin(), zeros.shape().end());
@@ -97,7 +97,7 @@ TEST_P(GatedFeedForwardTest, matches_the_reference) {
         GatedFeedForwardOptions{
             .d_model = 9, .dim_feedforward = 33, .activation = Activation::kSigmoid},
         GatedFeedForwardOptions{.d_model = 64, .dim_feedforward = 172}}) {
-    const Network network(options, random);
+    const GatedNetwork network(options, random);
     const std::vector<float> x = random.normals(2 * 9 * options.d_model);
     FloatTensor y = FloatTensor::filled({2, 9, options.d_model}, 77.0F);
     network.network.forward({x.data(), {2, 9, options.d_model}}, y.view(), {}, context());
@@ -108,7 +108,7 @@ TEST_P(GatedFeedForwardTest, matches_the_reference) {
 
 TEST_P(GatedFeedForwardTest, every_layout_gives_the_same_bits) {
   Random random;
-  const Network network({.d_model = 12, .dim_feedforward = 33}, random);
+  const GatedNetwork network({.d_model = 12, .dim_feedforward = 33}, random);
   const std::vector<float> x = random.normals(7 * 12);
   std::vector<float> want(x.size());
   network.network.forward({x.data(), {1, 7, 12}}, {want.data(), {1, 7, 12}}, {}, context(1));
@@ -122,7 +122,7 @@ TEST_P(GatedFeedForwardTest, every_layout_gives_the_same_bits) {
 
 TEST_P(GatedFeedForwardTest, is_made_of_three_layers_with_dropout_before_the_last) {
   Random random;
-  const Network network({.d_model = 6, .dim_feedforward = 20}, random);
+  const GatedNetwork network({.d_model = 6, .dim_feedforward = 20}, random);
   const std::vector<float> x = random.normals(3 * 6);
   std::vector<float> y(3 * 6), want(3 * 6);
   const Dropout dropout{.probability = 0.5F, .training = true, .random = {1, 2}};
@@ -146,7 +146,7 @@ TEST_P(GatedFeedForwardTest, is_made_of_three_layers_with_dropout_before_the_las
 
 TEST_P(GatedFeedForwardTest, a_steady_loop_does_not_allocate) {
   Random random;
-  const Network network({.d_model = 6, .dim_feedforward = 20}, random);
+  const GatedNetwork network({.d_model = 6, .dim_feedforward = 20}, random);
   std::vector<float> x = random.normals(3 * 6);
   const auto call = [&] {
     network.network.forward({x.data(), {3, 6}}, {x.data(), {3, 6}}, {}, context());

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +18,7 @@ namespace {
 using attn::GRU;
 using attn::RecurrentOptions;
 using attn_test::error_of;
+using attn_test::kInfinity;
 using attn_test::Random;
 using attn_test::RecurrentParameters;
 using attn_test::RecurrentResult;
@@ -51,7 +51,6 @@ TEST_P(GruTest, extreme_arguments_saturate) {
   GRU layer({1, 1});
   const std::vector<float> weight_ih{1, 1, 1};
   layer.set_parameter("weight_ih_l0", {weight_ih.data(), {3, 1}});
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const float x : {-kInfinity, -3e38F, -1e4F}) {
     float output = 77;
     layer.forward({&x, {1, 1}}, {&output, {1, 1}}, {}, context());

@@ -15,6 +15,7 @@
 #include "compare.hpp"
 #include "layers/transformer_layer.hpp"
 #include "random.hpp"
+#include "shape.hpp"
 
 namespace {
 
@@ -24,26 +25,27 @@ using attn::Tensor;
 using attn_test::error_of;
 using attn_test::Random;
 using attn_test::randomize;
+using attn_test::Shape;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
-using Shape = std::vector<std::int64_t>;
 
 /// Numbers with a shape.
-struct Array {
+struct ShapedNumbers {
   Shape shape;
   std::vector<float> values;
 
-  explicit Array(Shape shape_) : shape(std::move(shape_)) {
+  explicit ShapedNumbers(Shape shape_) : shape(std::move(shape_)) {
     std::int64_t count = 1;
     for (const std::int64_t size : shape) count *= size;
     values.assign(static_cast<std::size_t>(count), 77.0F);
   }
-  Array(Shape shape_, Random& random) : Array(std::move(shape_)) {
+  ShapedNumbers(Shape shape_, Random& random) : ShapedNumbers(std::move(shape_)) {
     values = random.normals(static_cast<std::int64_t>(values.size()));
   }
   /// What was shown.
-  explicit Array(const ConstTensor& view) : shape(view.shape().begin(), view.shape().end()) {
+  explicit ShapedNumbers(const ConstTensor& view)
+      : shape(view.shape().begin(), view.shape().end()) {
     std::int64_t count = 1;
     for (const std::int64_t size : shape) count *= size;
     EXPECT_TRUE(view.is_contiguous());
@@ -54,14 +56,14 @@ struct Array {
   Tensor out() { return {values.data(), shape}; }
 };
 
-void expect_same(const ConstTensor& got, const Array& want, const std::string& what) {
+void expect_same(const ConstTensor& got, const ShapedNumbers& want, const std::string& what) {
   EXPECT_THAT(got.shape(), ElementsAreArray(want.shape)) << what;
-  EXPECT_TRUE(attn_test::same_bits(Array(got).values, want.values)) << what;
+  EXPECT_TRUE(attn_test::same_bits(ShapedNumbers(got).values, want.values)) << what;
 }
 
-Array sum(const ConstTensor& a, const ConstTensor& b) {
-  Array result{Array(a)};
-  const Array other{Array(b)};
+ShapedNumbers sum(const ConstTensor& a, const ConstTensor& b) {
+  ShapedNumbers result{ShapedNumbers(a)};
+  const ShapedNumbers other{ShapedNumbers(b)};
   for (std::size_t i = 0; i < result.values.size(); ++i) result.values[i] += other.values[i];
   return result;
 }
@@ -76,10 +78,10 @@ L part(const attn::Module& whole, const std::string& prefix, L layer) {
 }
 
 template <class L>
-Array through(const L& layer, const ConstTensor& x, std::int64_t width) {
+ShapedNumbers through(const L& layer, const ConstTensor& x, std::int64_t width) {
   Shape shape(x.shape().begin(), x.shape().end());
   shape.back() = width;
-  Array y(shape);
+  ShapedNumbers y(shape);
   layer.forward(x, y.out());
   return y;
 }
@@ -119,8 +121,8 @@ TEST(IntermediatesTest, attention_shows_every_step) {
   attn::MultiHeadAttention attention(
       {.d_model = 8, .num_heads = 4, .num_kv_heads = 2, .bias = true});
   randomize(attention, random);
-  const Array x({2, 5, 8}, random);
-  Array y({2, 5, 8});
+  const ShapedNumbers x({2, 5, 8}, random);
+  ShapedNumbers y({2, 5, 8});
   Intermediates shown = all_of(attention);
   const attn::AttentionOptions options{.softcap = 2, .causal = true};
   attention.forward(x.in(), x.in(), x.in(), y.out(),
@@ -134,11 +136,11 @@ TEST(IntermediatesTest, attention_shows_every_step) {
                          attention.parameter("in_proj_bias").slice(0, first, first + width));
     return through(linear, x.in(), width);
   };
-  const Array q = project("q_proj_weight", 0, 8), k = project("k_proj_weight", 8, 4),
-              v = project("v_proj_weight", 12, 4);
-  const auto heads = [](const Array& rows, std::int64_t num_heads) {
+  const ShapedNumbers q = project("q_proj_weight", 0, 8), k = project("k_proj_weight", 8, 4),
+                      v = project("v_proj_weight", 12, 4);
+  const auto heads = [](const ShapedNumbers& rows, std::int64_t num_heads) {
     const ConstTensor split = rows.in().split_heads(num_heads);
-    Array result(Shape(split.shape().begin(), split.shape().end()));
+    ShapedNumbers result(Shape(split.shape().begin(), split.shape().end()));
     attn::apply_dropout(split, result.out(), {});
     return result;
   };
@@ -147,8 +149,8 @@ TEST(IntermediatesTest, attention_shows_every_step) {
   expect_same(shown["v"], heads(v, 2), "v");
 
   // Attention.
-  Array scaled({2, 4, 5, 5}), capped = scaled, biased = scaled, weights = scaled;
-  Array log_sum_exp({2, 4, 5}), head_output({2, 4, 5, 2});
+  ShapedNumbers scaled({2, 4, 5, 5}), capped = scaled, biased = scaled, weights = scaled;
+  ShapedNumbers log_sum_exp({2, 4, 5}), head_output({2, 4, 5, 2});
   attn::AttentionOptions stages = options;
   stages.scaled_scores = scaled.out();
   stages.capped_scores = capped.out();
@@ -164,7 +166,7 @@ TEST(IntermediatesTest, attention_shows_every_step) {
   expect_same(shown["head_output"], head_output, "head_output");
 
   // The output.
-  Array joined({2, 5, 8});
+  ShapedNumbers joined({2, 5, 8});
   attn::apply_dropout(head_output.in(), joined.out().split_heads(4), {});
   const attn::Linear out_proj = part(attention, "out_proj.", attn::Linear(8, 8));
   expect_same(shown["output"], through(out_proj, joined.in(), 8), "output");
@@ -175,8 +177,8 @@ TEST(IntermediatesTest, stages_go_to_the_options_as_well) {
   Random random;
   attn::MultiHeadAttention attention({.d_model = 4, .num_heads = 2});
   randomize(attention, random);
-  const Array x({1, 3, 4}, random);
-  Array y({1, 3, 4}), weights({1, 2, 3, 3});
+  const ShapedNumbers x({1, 3, 4}, random);
+  ShapedNumbers y({1, 3, 4}), weights({1, 2, 3, 3});
   Intermediates shown({"weights", "biased_scores"});
   attention.forward(x.in(), x.in(), x.in(), y.out(),
                     {.attention = {.weights = weights.out()}, .intermediates = &shown});
@@ -190,13 +192,13 @@ TEST(IntermediatesTest, rotary_positions_show_what_is_rotated) {
   attn::MultiHeadAttention attention(
       {.d_model = 8, .num_heads = 2, .positions = {.rotary = rotation}});
   randomize(attention, random);
-  const Array x({1, 3, 8}, random);
-  Array y({1, 3, 8});
+  const ShapedNumbers x({1, 3, 8}, random);
+  ShapedNumbers y({1, 3, 8});
   Intermediates shown({"projected_q", "q", "projected_k", "k"});
   attention.forward(x.in(), x.in(), x.in(), y.out(), {.intermediates = &shown});
   const attn::RotaryEmbedding rotary(rotation);
   for (const std::string name : {"q", "k"}) {
-    Array rotated({1, 2, 3, 4});
+    ShapedNumbers rotated({1, 2, 3, 4});
     rotary.forward(shown["projected_" + name], rotated.out(), {.sequence_length = 3});
     expect_same(shown[name], rotated, name);
   }
@@ -210,8 +212,8 @@ TEST(IntermediatesTest, an_encoder_layer_shows_every_step) {
     Random random;
     attn::TransformerEncoderLayer layer(layer_options(norm_first));
     randomize(layer, random);
-    const Array x({2, 5, 8}, random);
-    Array y({2, 5, 8});
+    const ShapedNumbers x({2, 5, 8}, random);
+    ShapedNumbers y({2, 5, 8});
     Intermediates shown = all_of(layer);
     layer.forward(x.in(), y.out(), {.intermediates = &shown});
     for (const std::string& name : shown.names()) EXPECT_TRUE(shown.contains(name)) << name;
@@ -220,13 +222,13 @@ TEST(IntermediatesTest, an_encoder_layer_shows_every_step) {
     const auto norm2 = part(layer, "norm2.", attn::LayerNorm(8));
     const auto linear1 = part(layer, "linear1.", attn::Linear(8, 12));
     const auto linear2 = part(layer, "linear2.", attn::Linear(12, 8));
-    const Array mid = sum(x.in(), shown["self_attn.output"]);
-    const Array norm_of_x = through(norm1, norm_first ? x.in() : mid.in(), 8);
-    const Array& h = norm_first ? mid : norm_of_x;
-    const Array norm_of_h = through(norm2, norm_first ? h.in() : shown["resid_post"], 8);
-    const Array& fed = norm_first ? norm_of_h : h;
-    const Array post = sum(h.in(), shown["linear2.output"]);
-    Array hidden = through(linear1, fed.in(), 12);
+    const ShapedNumbers mid = sum(x.in(), shown["self_attn.output"]);
+    const ShapedNumbers norm_of_x = through(norm1, norm_first ? x.in() : mid.in(), 8);
+    const ShapedNumbers& h = norm_first ? mid : norm_of_x;
+    const ShapedNumbers norm_of_h = through(norm2, norm_first ? h.in() : shown["resid_post"], 8);
+    const ShapedNumbers& fed = norm_first ? norm_of_h : h;
+    const ShapedNumbers post = sum(h.in(), shown["linear2.output"]);
+    ShapedNumbers hidden = through(linear1, fed.in(), 12);
     expect_same(shown["linear1.output"], hidden, "linear1.output");
     attn::apply_activation(hidden.in(), hidden.out(), attn::Activation::kRelu);
     expect_same(shown["resid_pre"], x, "resid_pre");
@@ -247,12 +249,12 @@ TEST(IntermediatesTest, asking_changes_no_bit_of_the_output) {
     attn::TransformerEncoder encoder(
         {.layer = layer_options(norm_first), .num_layers = 2, .final_norm = true});
     randomize(encoder, random);
-    const Array x({2, 5, 8}, random);
-    Array plain({2, 5, 8});
+    const ShapedNumbers x({2, 5, 8}, random);
+    ShapedNumbers plain({2, 5, 8});
     encoder.forward(x.in(), plain.out());
     for (const std::string& name : encoder.intermediate_names()) {
       Intermediates shown({name});
-      Array y({2, 5, 8});
+      ShapedNumbers y({2, 5, 8});
       encoder.forward(x.in(), y.out(), {.intermediates = &shown});
       EXPECT_EQ(y.values, plain.values) << name;
       EXPECT_TRUE(shown.contains(name));
@@ -264,13 +266,13 @@ TEST(IntermediatesTest, a_stack_shows_its_layers) {
   Random random;
   attn::TransformerEncoder encoder({.layer = kLayer, .num_layers = 2, .final_norm = true});
   randomize(encoder, random);
-  const Array x({2, 5, 8}, random);
-  Array y({2, 5, 8}), weights({2, 2, 5, 5});
+  const ShapedNumbers x({2, 5, 8}, random);
+  ShapedNumbers y({2, 5, 8}), weights({2, 2, 5, 5});
   Intermediates shown = all_of(encoder);
   const std::vector<Tensor> of_layers{{}, weights.out()};
   encoder.forward(x.in(), y.out(), {.weights = of_layers, .intermediates = &shown});
   expect_same(shown["layers.0.resid_pre"], x, "input");
-  expect_same(shown["layers.1.resid_pre"], Array(shown["layers.0.output"]), "between");
+  expect_same(shown["layers.1.resid_pre"], ShapedNumbers(shown["layers.0.output"]), "between");
   expect_same(shown["layers.1.self_attn.weights"], weights, "weights");
   expect_same(shown["norm.output"], y, "output");
   const auto norm = part(encoder, "norm.", attn::LayerNorm(8));
@@ -283,8 +285,8 @@ TEST(IntermediatesTest, a_decoder_shows_both_attentions_and_what_a_state_holds) 
     attn::TransformerDecoder decoder(
         {.layer = layer_options(norm_first), .num_layers = 2, .final_norm = true});
     randomize(decoder, random);
-    const Array x({2, 4, 8}, random), memory({2, 3, 8}, random);
-    Array y({2, 4, 8});
+    const ShapedNumbers x({2, 4, 8}, random), memory({2, 3, 8}, random);
+    ShapedNumbers y({2, 4, 8});
     Intermediates shown = all_of(decoder);
     attn::TransformerDecoderCall call;
     call.self_attention.causal = true;
@@ -292,13 +294,14 @@ TEST(IntermediatesTest, a_decoder_shows_both_attentions_and_what_a_state_holds) 
     decoder.forward(x.in(), memory.in(), y.out(), call);
     for (const std::string& name : shown.names()) EXPECT_TRUE(shown.contains(name)) << name;
     const auto at = [&](const char* name) { return shown[std::string("layers.1.") + name]; };
-    const Array mid = sum(at("resid_pre"), at("self_attn.output"));
+    const ShapedNumbers mid = sum(at("resid_pre"), at("self_attn.output"));
     expect_same(at("resid_mid"), mid, "resid_mid");
     const ConstTensor g = norm_first ? at("resid_mid") : at("norm1.output");
     expect_same(at("resid_mid_cross"), sum(g, at("multihead_attn.output")), "resid_mid_cross");
     const ConstTensor h = norm_first ? at("resid_mid_cross") : at("norm2.output");
     expect_same(at("resid_post"), sum(h, at("linear2.output")), "resid_post");
-    expect_same(at("output"), Array(norm_first ? at("resid_post") : at("norm3.output")), "output");
+    expect_same(at("output"), ShapedNumbers(norm_first ? at("resid_post") : at("norm3.output")),
+                "output");
     EXPECT_THAT(at("multihead_attn.weights").shape(), ElementsAre(2, 2, 4, 3));
 
     // Token by token, the keys of the last call are all keys so far.
@@ -307,12 +310,12 @@ TEST(IntermediatesTest, a_decoder_shows_both_attentions_and_what_a_state_holds) 
     call.state = &state;
     call.intermediates = &step;
     for (int t = 0; t < 4; ++t) {
-      Array token({2, 1, 8});
+      ShapedNumbers token({2, 1, 8});
       decoder.forward(x.in().slice(1, t, t + 1), {}, token.out(), call);
     }
-    expect_same(step["layers.0.self_attn.k"], Array(shown["layers.0.self_attn.k"]), "keys");
-    expect_same(step["layers.0.multihead_attn.v"], Array(shown["layers.0.multihead_attn.v"]),
-                "values of the memory");
+    expect_same(step["layers.0.self_attn.k"], ShapedNumbers(shown["layers.0.self_attn.k"]), "keys");
+    expect_same(step["layers.0.multihead_attn.v"],
+                ShapedNumbers(shown["layers.0.multihead_attn.v"]), "values of the memory");
     EXPECT_THAT(step["layers.0.self_attn.weights"].shape(), ElementsAre(2, 2, 1, 4));
   }
 }
@@ -321,8 +324,8 @@ TEST(IntermediatesTest, a_single_decoder_layer_shows_them_too) {
   Random random;
   attn::TransformerDecoderLayer layer(kLayer);
   randomize(layer, random);
-  const Array x({4, 8}, random), memory({3, 8}, random);
-  Array y({4, 8});
+  const ShapedNumbers x({4, 8}, random), memory({3, 8}, random);
+  ShapedNumbers y({4, 8});
   Intermediates shown({"output", "multihead_attn.q"});
   layer.forward(x.in(), memory.in(), y.out(), {.intermediates = &shown});
   expect_same(shown["output"], y, "output");
@@ -333,8 +336,8 @@ TEST(IntermediatesTest, without_a_batch_there_is_none_in_what_is_shown) {
   Random random;
   attn::TransformerEncoder encoder({.layer = kLayer});
   randomize(encoder, random);
-  const Array x({5, 8}, random);
-  Array y({5, 8});
+  const ShapedNumbers x({5, 8}, random);
+  ShapedNumbers y({5, 8});
   Intermediates shown({"layers.0.self_attn.weights", "layers.0.resid_mid"});
   encoder.forward(x.in(), y.out(), {.intermediates = &shown});
   EXPECT_THAT(shown["layers.0.self_attn.weights"].shape(), ElementsAre(2, 5, 5));
@@ -349,8 +352,8 @@ TEST(IntermediatesTest, without_a_batch_there_is_none_in_what_is_shown) {
 TEST(IntermediatesTest, add_norm_shows_the_sum_after_dropout) {
   Random random;
   const attn::AddNorm layer(8);
-  const Array x({3, 8}, random), y({3, 8}, random);
-  Array z({3, 8}), dropped({3, 8});
+  const ShapedNumbers x({3, 8}, random), y({3, 8}, random);
+  ShapedNumbers z({3, 8}), dropped({3, 8});
   const attn::Dropout dropout{.probability = 0.5F, .training = true, .random = {.seed = 3}};
   Intermediates shown = all_of(layer);
   layer.forward(x.in(), y.in(), z.out(), dropout, attn::Context::default_context(), &shown);
@@ -363,8 +366,8 @@ TEST(IntermediatesTest, recurrent_layers_show_the_output_of_each) {
   Random random;
   attn::GRU gru({3, 4, 2});
   randomize(gru, random);
-  const Array x({2, 5, 3}, random);
-  Array y({2, 5, 4});
+  const ShapedNumbers x({2, 5, 3}, random);
+  ShapedNumbers y({2, 5, 4});
   Intermediates shown = all_of(gru);
   gru.forward(x.in(), y.out(), {}, attn::Context::default_context(), &shown);
   expect_same(shown["output_l1"], y, "output_l1");
@@ -379,8 +382,8 @@ TEST(IntermediatesTest, additive_attention_shows_projections_scores_and_weights)
   Random random;
   attn::AdditiveAttention attention(3, 4, 5);
   randomize(attention, random);
-  const Array q({2, 3, 3}, random), k({2, 4, 4}, random), v({2, 4, 2}, random);
-  Array y({2, 3, 2}), projected({2, 4, 5}), scores({2, 3, 4});
+  const ShapedNumbers q({2, 3, 3}, random), k({2, 4, 4}, random), v({2, 4, 2}, random);
+  ShapedNumbers y({2, 3, 2}), projected({2, 4, 5}), scores({2, 3, 4});
   Intermediates shown = all_of(attention);
   attention.forward(q.in(), k.in(), v.in(), y.out(), {.scores = scores.out()},
                     attn::Context::default_context(), &shown);
@@ -389,7 +392,7 @@ TEST(IntermediatesTest, additive_attention_shows_projections_scores_and_weights)
   expect_same(shown["scores"], scores, "scores");
   expect_same(shown["output"], y, "output");
   EXPECT_THAT(shown["projected_queries"].shape(), ElementsAre(2, 3, 5));
-  Array weights({2, 3, 4}), again({2, 3, 2});
+  ShapedNumbers weights({2, 3, 4}), again({2, 3, 2});
   attention.forward(q.in(), k.in(), v.in(), again.out(), {.weights = weights.out()});
   expect_same(shown["weights"], weights, "weights");
 }
@@ -399,10 +402,10 @@ TEST(IntermediatesTest, bahdanaus_decoder_shows_all_steps) {
   attn::BahdanauDecoder decoder(
       {.vocab_size = 7, .embed_size = 3, .num_hiddens = 4, .num_layers = 2});
   randomize(decoder, random);
-  const Array outputs({2, 5, 4}, random), hidden({2, 2, 4}, random);
+  const ShapedNumbers outputs({2, 5, 4}, random), hidden({2, 2, 4}, random);
   const std::vector<std::int32_t> tokens{1, 2, 6, 0, 3, 5};
   const attn::TensorView<const std::int32_t> ids(tokens.data(), {2, 3});
-  Array logits({2, 3, 7}), alignment({2, 3, 5});
+  ShapedNumbers logits({2, 3, 7}), alignment({2, 3, 5});
   Intermediates shown = all_of(decoder);
   auto state = decoder.init_state(outputs.in(), hidden.in());
   decoder.forward(ids, state, logits.out(), alignment.out(), attn::Context::default_context(),
@@ -413,7 +416,7 @@ TEST(IntermediatesTest, bahdanaus_decoder_shows_all_steps) {
   const auto dense = part(decoder, "dense.", attn::Linear(4, 7));
   expect_same(shown["dense.output"], through(dense, shown["rnn.output_l1"], 7), "rnn.output_l1");
   EXPECT_THAT(shown["attention.projected_keys"].shape(), ElementsAre(2, 5, 4));
-  const Array embedded{Array(shown["embedding.output"])};
+  const ShapedNumbers embedded{ShapedNumbers(shown["embedding.output"])};
   const ConstTensor table = decoder.parameter("embedding.weight");
   EXPECT_EQ(embedded.in()(1, 2, 0), table(5, 0));
 
@@ -421,7 +424,7 @@ TEST(IntermediatesTest, bahdanaus_decoder_shows_all_steps) {
   auto stepping = decoder.init_state(outputs.in(), hidden.in());
   for (int t = 0; t < 3; ++t) {
     Intermediates step = all_of(decoder);
-    Array of_step({2, 1, 7});
+    ShapedNumbers of_step({2, 1, 7});
     decoder.forward(ids.slice(1, t, t + 1), stepping, of_step.out(), {},
                     attn::Context::default_context(), &step);
     for (const std::string& name : step.names()) {
@@ -438,8 +441,8 @@ TEST(IntermediatesTest, bahdanaus_decoder_shows_all_steps) {
 
 TEST(IntermediatesErrorTest, an_unknown_name_names_the_nearest_before_anything_is_computed) {
   const attn::TransformerEncoder encoder({.layer = kLayer, .num_layers = 2});
-  const Array x({1, 5, 8});
-  Array y({1, 5, 8});
+  const ShapedNumbers x({1, 5, 8});
+  ShapedNumbers y({1, 5, 8});
   Intermediates shown({"layers.0.resid_mid", "layers.1.self_atn.weigths"});
   EXPECT_EQ(error_of([&] { encoder.forward(x.in(), y.out(), {.intermediates = &shown}); }),
             "not_found: intermediates: got \"layers.1.self_atn.weigths\", needs a name among the "
@@ -451,8 +454,8 @@ TEST(IntermediatesErrorTest, an_unknown_name_names_the_nearest_before_anything_i
 TEST(IntermediatesErrorTest, what_was_not_computed_is_not_there) {
   attn::MultiHeadAttention attention(
       {.d_model = 8, .num_heads = 2, .positions = {.rotary = attn::RotaryEmbeddingOptions{}}});
-  const Array x({1, 3, 8});
-  Array y({1, 3, 8});
+  const ShapedNumbers x({1, 3, 8});
+  ShapedNumbers y({1, 3, 8});
   attn::KeyValueCache cache = attention.make_cache(1);
   attention.append(x.in(), x.in(), cache);
   Intermediates shown({"projected_k", "projected_q"});
@@ -472,8 +475,8 @@ TEST(IntermediatesErrorTest, what_was_not_computed_is_not_there) {
 
 TEST(IntermediatesErrorTest, a_call_that_fails_shows_nothing) {
   const attn::TransformerEncoder encoder({.layer = kLayer, .num_layers = 2});
-  const Array x({1, 5, 8});
-  Array y({1, 5, 8});
+  const ShapedNumbers x({1, 5, 8});
+  ShapedNumbers y({1, 5, 8});
   Intermediates shown({"layers.0.resid_mid"});
   encoder.forward(x.in(), y.out(), {.intermediates = &shown});
   EXPECT_TRUE(shown.contains("layers.0.resid_mid"));
@@ -486,11 +489,11 @@ TEST(IntermediatesErrorTest, a_call_that_fails_shows_nothing) {
 TEST(IntermediatesErrorTest, running_out_of_memory_leaves_outputs_and_caches_as_they_were) {
   attn::Context context({.num_threads = 1});
   const attn::TransformerDecoder decoder({.layer = kLayer, .num_layers = 2, .final_norm = true});
-  const Array x({1, 2, 8}), memory({1, 3, 8});
+  const ShapedNumbers x({1, 2, 8}), memory({1, 3, 8});
   attn::TransformerDecoderState state = decoder.start(memory.in(), 8, context);
   int failures = 0;
   for (std::int64_t allowed = 0;; ++allowed) {
-    Array y({1, 2, 8});
+    ShapedNumbers y({1, 2, 8});
     Intermediates shown = all_of(decoder);
     attn::TransformerDecoderCall call;
     call.state = &state;
@@ -512,8 +515,8 @@ TEST(IntermediatesErrorTest, running_out_of_memory_leaves_outputs_and_caches_as_
 TEST(IntermediatesTest, what_is_not_asked_for_takes_no_memory) {
   attn::Context context({.num_threads = 1});
   const attn::TransformerEncoderLayer layer(kLayer);
-  const Array x({1, 5, 8});
-  Array y({1, 5, 8});
+  const ShapedNumbers x({1, 5, 8});
+  ShapedNumbers y({1, 5, 8});
   Intermediates none;
   const auto run = [&](Intermediates* intermediates) {
     layer.forward(x.in(), y.out(), {.intermediates = intermediates}, context);

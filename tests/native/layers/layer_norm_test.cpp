@@ -28,11 +28,11 @@ using attn_test::same_bits;
 using reference::Array;
 
 /// A layer with random weights, and the same for the reference.
-struct Layer {
+struct NormLayer {
   LayerNorm norm;
   std::vector<float> weight, bias;
 
-  Layer(std::int64_t width, Random& random, const attn::LayerNormOptions& options = {})
+  NormLayer(std::int64_t width, Random& random, const attn::LayerNormOptions& options = {})
       : norm(width, options) {
     if (options.elementwise_affine) {
       weight = random.normals(width);
@@ -86,7 +86,7 @@ TEST_P(LayerNormTest, matches_the_reference_at_every_width) {
   for (const std::int64_t width :
        {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 100, 257, 1000, 16384}) {
     SCOPED_TRACE("width " + std::to_string(width));
-    const Layer layer(width, random);
+    const NormLayer layer(width, random);
     const std::vector<float> x = random.normals(3 * width);
     layer.measure(x, normalized(layer.norm, x, context()), largest);
   }
@@ -97,7 +97,7 @@ TEST_P(LayerNormTest, a_large_mean_costs_no_accuracy) {
   LargestError largest("layer norm at a large mean", 1.5e-6);
   for (const float mean : {100.0F, -1e4F, 1e6F}) {
     for (const std::int64_t width : {5, 100, 1037}) {
-      const Layer layer(width, random);
+      const NormLayer layer(width, random);
       std::vector<float> x = random.normals(2 * width);
       for (float& v : x) v += mean;
       layer.measure(x, normalized(layer.norm, x, context()), largest);
@@ -111,7 +111,7 @@ TEST_P(LayerNormTest, weight_and_bias_can_be_left_out) {
   for (const attn::LayerNormOptions& options :
        {attn::LayerNormOptions{.elementwise_affine = false}, attn::LayerNormOptions{.bias = false},
         attn::LayerNormOptions{.eps = 0.5F}}) {
-    const Layer layer(19, random, options);
+    const NormLayer layer(19, random, options);
     const std::vector<float> x = random.normals(4 * 19);
     layer.measure(x, normalized(layer.norm, x, context()), largest);
   }
@@ -129,7 +129,7 @@ TEST_P(LayerNormTest, a_fresh_layer_gives_mean_0_and_variance_1) {
 
 TEST_P(LayerNormTest, a_constant_row_gives_the_bias) {
   Random random;
-  const Layer layer(37, random);
+  const NormLayer layer(37, random);
   const std::vector<float> y =
       normalized(layer.norm, std::vector<float>(37, 12345.678F), context());
   EXPECT_TRUE(same_bits(y, layer.bias));
@@ -139,7 +139,7 @@ TEST_P(LayerNormTest, nan_and_infinity_stay_in_their_row) {
   Random random;
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    const Layer layer(21, random);
+    const NormLayer layer(21, random);
     std::vector<float> x = random.normals(3 * 21);
     const std::vector<float> clean = normalized(layer.norm, x, context());
     x[21 + 20] = bad;
@@ -156,7 +156,7 @@ TEST_P(LayerNormTest, nan_and_infinity_stay_in_their_row) {
 
 TEST_P(LayerNormTest, every_layout_batch_and_number_of_threads_gives_the_same_bits) {
   Random random;
-  const Layer layer(103, random);
+  const NormLayer layer(103, random);
   const std::vector<float> x = random.normals(3 * 70 * 103);
   const std::vector<float> want = normalized(layer.norm, x, context(1));
   EXPECT_TRUE(same_bits(normalized(layer.norm, x, context(3)), want));
@@ -177,7 +177,7 @@ TEST_P(LayerNormTest, every_layout_batch_and_number_of_threads_gives_the_same_bi
 
 TEST_P(LayerNormTest, a_sum_is_normalized_as_its_rounded_values) {
   Random random;
-  const Layer layer(29, random);
+  const NormLayer layer(29, random);
   const std::vector<float> x = random.normals(5 * 29), y = random.normals(5 * 29);
   std::vector<float> sum(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) sum[i] = x[i] + y[i];
@@ -193,7 +193,7 @@ TEST_P(LayerNormTest, a_sum_is_normalized_as_its_rounded_values) {
 
 TEST_P(LayerNormTest, a_steady_loop_does_not_allocate) {
   Random random;
-  const Layer layer(50, random);
+  const NormLayer layer(50, random);
   const std::vector<float> x = random.normals(4 * 50);
   std::vector<float> y(x.size());
   const auto call = [&] {

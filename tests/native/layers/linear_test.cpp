@@ -31,11 +31,11 @@ using attn_test::Random;
 using attn_test::same_bits;
 
 /// A layer with normal weights, and the same numbers for the reference.
-struct Layer {
+struct LinearLayer {
   std::vector<float> weight, bias;
   Linear linear;
 
-  Layer(std::int64_t in, std::int64_t out, bool with_bias, Random& random)
+  LinearLayer(std::int64_t in, std::int64_t out, bool with_bias, Random& random)
       : weight(random.normals(in * out)),
         bias(random.normals(with_bias ? out : 0)),
         linear(in, out, with_bias) {
@@ -86,7 +86,7 @@ TEST_P(LinearTest, matches_the_reference_at_every_width) {
     for (const std::int64_t out : {1, 3, 4, 15, 16, 17, 31, 32, 33, 100}) {
       for (const bool bias : {false, true}) {
         SCOPED_TRACE(std::to_string(in) + " → " + std::to_string(out) + (bias ? " + bias" : ""));
-        const Layer layer(in, out, bias, random);
+        const LinearLayer layer(in, out, bias, random);
         const std::vector<float> x = random.normals(5 * in);
         const reference::Bounded expected = layer.expected(x, 5);
         EXPECT_TRUE(is_within(layer.forward(x, 5, context()), expected.exact, expected.error));
@@ -100,7 +100,7 @@ TEST_P(LinearTest, is_as_accurate_as_stated) {
   attn_test::LargestError largest("linear / ((in_features + 1) · (sum|x·w| + |b|))", 6e-8);
   for (const std::int64_t in : {1, 2, 3, 10, 100, 257, 768, 3000}) {
     for (const bool with_bias : {false, true}) {
-      const Layer layer(in, 40, with_bias, random);
+      const LinearLayer layer(in, 40, with_bias, random);
       const std::vector<float> x = random.normals(20 * in);
       const std::vector<float> got = layer.forward(x, 20, context());
       const reference::Bounded expected = layer.expected(x, 20);
@@ -119,7 +119,7 @@ TEST_P(LinearTest, is_as_accurate_as_stated) {
 
 TEST_P(LinearTest, matches_the_reference_at_every_number_of_rows) {
   Random random;
-  const Layer layer(37, 45, true, random);
+  const LinearLayer layer(37, 45, true, random);
   for (const std::int64_t rows :
        {1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 15, 47, 48, 49, 55, 56, 57, 96, 97, 113}) {
     SCOPED_TRACE(rows);
@@ -131,7 +131,7 @@ TEST_P(LinearTest, matches_the_reference_at_every_number_of_rows) {
 
 TEST_P(LinearTest, any_number_of_threads_and_rows_gives_the_same_bits) {
   Random random;
-  const Layer layer(300, 700, true, random);
+  const LinearLayer layer(300, 700, true, random);
   const std::vector<float> x = random.normals(60 * 300);
   const std::vector<float> one = layer.forward(x, 60, context(1));
   for (const int threads : {2, 3, 5}) {
@@ -147,7 +147,7 @@ TEST_P(LinearTest, any_number_of_threads_and_rows_gives_the_same_bits) {
 
 TEST_P(LinearTest, every_layout_gives_the_same_bits) {
   Random random;
-  const Layer layer(33, 50, true, random);
+  const LinearLayer layer(33, 50, true, random);
   const std::vector<float> x = random.normals(3 * 20 * 33);
   const std::vector<float> contiguous = layer.forward(x, 60, context());
   for (const Layout from :
@@ -166,7 +166,7 @@ TEST_P(LinearTest, every_layout_gives_the_same_bits) {
 TEST_P(LinearTest, rows_wherever_they_lie_give_the_same_bits) {
   constexpr std::int64_t kRows = 40, kDepth = 300, kOut = 50;
   Random random;
-  const Layer layer(kDepth, kOut, true, random);
+  const LinearLayer layer(kDepth, kOut, true, random);
   const std::vector<float> x = random.normals(kRows * kDepth);
   const std::vector<float> contiguous = layer.forward(x, kRows, context());
   using Strides = std::array<std::int64_t, 2>;
@@ -187,7 +187,7 @@ TEST_P(LinearTest, rows_wherever_they_lie_give_the_same_bits) {
 
 TEST_P(LinearTest, parameters_of_every_layout_are_taken) {
   Random random;
-  const Layer layer(33, 50, true, random);
+  const LinearLayer layer(33, 50, true, random);
   const std::vector<float> x = random.normals(33);
   const std::vector<float> expected = layer.forward(x, 1, context());
   for (const Layout layout : {Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
@@ -210,7 +210,7 @@ TEST_P(LinearTest, no_row_leaves_nothing_to_do) {
 
 TEST_P(LinearTest, nan_spoils_its_own_row_only) {
   Random random;
-  const Layer layer(20, 40, true, random);
+  const LinearLayer layer(20, 40, true, random);
   std::vector<float> x = random.normals(30 * 20);
   const std::vector<float> clean = layer.forward(x, 30, context());
   x[7 * 20 + 3] = std::numeric_limits<float>::quiet_NaN();
@@ -226,7 +226,7 @@ TEST_P(LinearTest, nan_spoils_its_own_row_only) {
 
 TEST_P(LinearTest, a_moved_layer_keeps_its_weights) {
   Random random;
-  Layer layer(5, 6, true, random);
+  LinearLayer layer(5, 6, true, random);
   const std::vector<float> x = random.normals(5);
   const std::vector<float> before = layer.forward(x, 1, context());
   Linear moved = std::move(layer.linear);
@@ -275,7 +275,7 @@ TEST_P(LinearTest, one_that_is_tied_has_the_weights_of_the_embedding) {
 
 TEST_P(LinearTest, a_steady_loop_of_calls_allocates_nothing) {
   Random random;
-  const Layer layer(300, 100, true, random);
+  const LinearLayer layer(300, 100, true, random);
   const std::vector<float> x = random.normals(60 * 300);
   std::vector<float> y(60 * 100);
   const auto call = [&] {

@@ -16,17 +16,12 @@
 #include "attn/layers/rnn.hpp"
 #include "attn/pooling/attention_pooling.hpp"
 #include "compare.hpp"
+#include "module_values.hpp"
 
 namespace {
 
 using attn_test::same_bits;
-
-std::vector<float> values_of(const attn::Module& module, const std::string& name) {
-  const attn::ConstTensor view = module.parameter(name);
-  std::int64_t count = 1;
-  for (const std::int64_t size : view.shape()) count *= size;
-  return {view.data(), view.data() + count};
-}
+using attn_test::values_of;
 
 /// Sets everything to a number that no initialisation gives.
 void spoil(attn::Module& module) {

@@ -14,6 +14,7 @@
 #include "attn/layers/linear.hpp"
 #include "compare.hpp"
 #include "host_tensor.hpp"
+#include "module_values.hpp"
 
 namespace {
 
@@ -22,6 +23,7 @@ using attn::Module;
 using attn_test::error_of;
 using attn_test::FloatTensor;
 using attn_test::Layout;
+using attn_test::values_of;
 using ::testing::ElementsAre;
 
 /// Two layers of which one is made of layers itself, with a child whose names stand as they are.
@@ -68,13 +70,6 @@ class Scale : public Module {
   attn::Tensor weight, bias, factor;
   int changes_of_weight = 0;
 };
-
-std::vector<float> values_of(const Module& module, const std::string& name) {
-  const attn::ConstTensor parameter = module.parameter(name);
-  std::int64_t count = 1;
-  for (const std::int64_t size : parameter.shape()) count *= size;
-  return {parameter.data(), parameter.data() + count};
-}
 
 TEST(ModuleTest, names_carry_those_of_the_layers_around_them) {
   const Outer outer;

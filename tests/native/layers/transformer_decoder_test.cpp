@@ -31,14 +31,12 @@ using attn::TransformerLayerOptions;
 using attn_test::error_of;
 using attn_test::FloatTensor;
 using attn_test::is_within;
+using attn_test::kTransformerError;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::randomize;
 using attn_test::same_bits;
 using reference::Array;
-
-/// Outputs are of the order of 1, and rounding of some sums of up to 64 terms adds up to this.
-constexpr double kError = 1e-5;
 
 /// A call whose self-attention is causal.
 template <class Call = TransformerDecoderCall>
@@ -85,8 +83,8 @@ TEST_P(TransformerDecoderTest, a_layer_matches_the_reference) {
     const Array exact = reference::decoder_layer(attn_test::reference_of(layer, "", options),
                                                  Array({2, 5, e}, x), Array({2, 7, e}, memory),
                                                  self_options, cross_options, &exact_weights);
-    EXPECT_TRUE(is_within(y, exact, kError));
-    EXPECT_TRUE(is_within(weights.values(), exact_weights, kError));
+    EXPECT_TRUE(is_within(y, exact, kTransformerError));
+    EXPECT_TRUE(is_within(weights.values(), exact_weights, kTransformerError));
   }
 }
 
@@ -115,13 +113,13 @@ TEST_P(TransformerDecoderTest, a_stack_matches_the_reference) {
           attn_test::reference_of(decoder, "layers." + std::to_string(l) + ".",
                                   decoder.options().layer),
           h, Array({1, 4, 12}, memory), self_options, {}, &exact_weights);
-      EXPECT_TRUE(is_within(weights[l].values(), exact_weights, 2 * kError));
+      EXPECT_TRUE(is_within(weights[l].values(), exact_weights, 2 * kTransformerError));
     }
     if (pre_norm) {
       const auto norm = attn_test::reference_of(decoder, "norm.", decoder.options().layer);
       h = reference::layer_norm(h, norm.weights.at("weight"), norm.weights.at("bias"), 1e-5);
     }
-    EXPECT_TRUE(is_within(y, h, 3 * kError));
+    EXPECT_TRUE(is_within(y, h, 3 * kTransformerError));
   }
 }
 
@@ -170,7 +168,7 @@ TEST_P(TransformerDecoderTest, decoding_token_by_token_gives_the_whole_causal_pa
     }
     TransformerDecoder::State fresh = decoder.start(encoded, 9, context());
     decode(fresh, std::vector<std::int64_t>(9, 1));
-    for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(y[i], whole[i], kError);
+    for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(y[i], whole[i], kTransformerError);
   }
 }
 

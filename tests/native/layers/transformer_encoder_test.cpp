@@ -30,14 +30,12 @@ using attn::TransformerLayerOptions;
 using attn_test::error_of;
 using attn_test::FloatTensor;
 using attn_test::is_within;
+using attn_test::kTransformerError;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::randomize;
 using attn_test::same_bits;
 using reference::Array;
-
-/// Outputs are of the order of 1, and rounding of some sums of up to 64 terms adds up to this.
-constexpr double kError = 1e-5;
 
 using TransformerEncoderTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(TransformerEncoderTest);
@@ -87,8 +85,8 @@ TEST_P(TransformerEncoderTest, a_layer_matches_the_reference) {
     Array exact_weights;
     const Array exact = reference::encoder_layer(attn_test::reference_of(layer, "", options),
                                                  Array({2, 7, e}, x), r, &exact_weights);
-    EXPECT_TRUE(is_within(y, exact, kError));
-    EXPECT_TRUE(is_within(weights.values(), exact_weights, kError));
+    EXPECT_TRUE(is_within(y, exact, kTransformerError));
+    EXPECT_TRUE(is_within(weights.values(), exact_weights, kTransformerError));
     EXPECT_TRUE(weights.gaps_are_untouched());
   }
 }
@@ -115,8 +113,8 @@ TEST_P(TransformerEncoderTest, layers_of_todays_models_match_the_reference) {
     Array exact_weights;
     const Array exact =
         reference::encoder_layer(exact_layer, Array({2, 7, e}, x), r, &exact_weights);
-    EXPECT_TRUE(is_within(y, exact, kError));
-    EXPECT_TRUE(is_within(weights.values(), exact_weights, kError));
+    EXPECT_TRUE(is_within(y, exact, kTransformerError));
+    EXPECT_TRUE(is_within(weights.values(), exact_weights, kTransformerError));
 
     // The same token by token, with a cache.
     attn::KeyValueCache cache = layer.self_attention().make_cache(2);
@@ -127,7 +125,7 @@ TEST_P(TransformerEncoderTest, layers_of_todays_models_match_the_reference) {
       layer.forward(all.slice(1, i, i + 1), to.slice(1, i, i + 1),
                     {.attention = {.causal = true}, .cache = &cache}, context());
     }
-    EXPECT_TRUE(is_within(one_by_one, exact, kError));
+    EXPECT_TRUE(is_within(one_by_one, exact, kTransformerError));
   }
 }
 
@@ -164,7 +162,7 @@ TEST_P(TransformerEncoderTest, a_stack_may_have_layers_that_differ) {
         attn_test::reference_of(encoder, "layers." + std::to_string(l) + ".", options), h, r);
   }
   reference::TransformerLayer last = attn_test::reference_of(encoder, "", local);
-  EXPECT_TRUE(is_within(y, reference::norm(last, "norm", h), 3 * kError));
+  EXPECT_TRUE(is_within(y, reference::norm(last, "norm", h), 3 * kTransformerError));
 
   std::vector<attn::KeyValueCache> caches = encoder.make_caches(2);
   EXPECT_EQ(caches[1].keys().size(1), 3);
@@ -228,14 +226,14 @@ TEST_P(TransformerEncoderTest, a_stack_matches_the_reference) {
                                   encoder.options().layer),
           h, {}, &exact_weights);
       if (l != 1) {
-        EXPECT_TRUE(is_within(weights[l].values(), exact_weights, 2 * kError));
+        EXPECT_TRUE(is_within(weights[l].values(), exact_weights, 2 * kTransformerError));
       }
     }
     if (pre_norm) {
       const auto norm = attn_test::reference_of(encoder, "norm.", encoder.options().layer);
       h = reference::layer_norm(h, norm.weights.at("weight"), norm.weights.at("bias"), 1e-5);
     }
-    EXPECT_TRUE(is_within(y, h, 3 * kError));
+    EXPECT_TRUE(is_within(y, h, 3 * kTransformerError));
     EXPECT_EQ(weights[1].values()[0], 77.0F);
   }
 }
@@ -366,7 +364,8 @@ TEST_P(TransformerEncoderTest, a_causal_stack_decodes_token_by_token) {
     decode(pieces, {4, 3, 2});
     EXPECT_TRUE(same_bits(pieces, whole));
     decode(steps, std::vector<std::int64_t>(9, 1));
-    for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(steps[i], whole[i], kError);
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      EXPECT_NEAR(steps[i], whole[i], kTransformerError);
   }
 }
 

@@ -14,6 +14,9 @@
 
 namespace attn_test {
 
+/// Outputs are of the order of 1. Several sums of up to 64 terms each round by this much in total.
+inline constexpr double kTransformerError = 1e-5;
+
 /// Layers as in language models of today, and others that no model has.
 inline std::vector<attn::TransformerLayerOptions> todays_layers() {
   using attn::Activation;

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,15 +23,14 @@ using attn::ScoringFunction;
 using attn_test::error_of;
 using attn_test::FloatTensor;
 using attn_test::is_within;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
 using Score = reference::Pooling::Score;
 using ::testing::Each;
 using ::testing::ElementsAre;
-
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 constexpr Score kScores[] = {Score::kScaledDot,    Score::kGaussian, Score::kBoxcar,
                              Score::kEpanechnikov, Score::kAverage,  Score::kAdditive};

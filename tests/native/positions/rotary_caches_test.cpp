@@ -15,23 +15,19 @@
 #include "random.hpp"
 #include "reference/array.hpp"
 #include "reference/rotary_embedding.hpp"
+#include "shape.hpp"
 
 namespace {
 
 using attn::RotaryEmbedding;
 using attn::RotaryPairing;
+using attn_test::count_of;
 using attn_test::FloatTensor;
 using attn_test::is_within;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
-using Shape = std::vector<std::int64_t>;
-
-std::int64_t count_of(const Shape& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape) count *= size;
-  return count;
-}
+using attn_test::Shape;
 
 /// One call of the operator, for the core and for the reference.
 struct OnnxCase {

@@ -10,6 +10,7 @@
 
 #include "attn/positions/rotary_embedding.hpp"
 #include "compare.hpp"
+#include "shape.hpp"
 
 namespace {
 
@@ -17,9 +18,9 @@ using attn::RotaryEmbedding;
 using attn::RotaryEmbeddingOptions;
 using attn::RotaryPositions;
 using attn_test::error_of;
+using attn_test::Shape;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using Shape = std::vector<std::int64_t>;
 
 TEST(RotaryEmbeddingErrorTest, options_are_checked) {
   const auto make = [](const RotaryEmbeddingOptions& options) {

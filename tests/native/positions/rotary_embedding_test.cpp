@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "measure.hpp"
 #include "random.hpp"
 #include "reference/rotary_embedding.hpp"
+#include "shape.hpp"
 
 namespace {
 
@@ -24,26 +24,20 @@ using attn::RotaryEmbedding;
 using attn::RotaryEmbeddingOptions;
 using attn::RotaryPairing;
 using attn::RotaryPositions;
+using attn_test::count_of;
 using attn_test::FloatTensor;
 using attn_test::is_within;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
+using attn_test::Shape;
 using reference::RotaryFrequencies;
-using Shape = std::vector<std::int64_t>;
 
 constexpr RotaryPairing kPairings[] = {RotaryPairing::kInterleaved, RotaryPairing::kHalfSplit};
-constexpr double k2To24 = 16777216;
 
 /// What the header states for the rotated values, per |x| + |y|.
 constexpr double kStated = 1.7e-7;
 constexpr double kStatedWithFactor = 2e-7;
-
-std::int64_t count_of(const Shape& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape) count *= size;
-  return count;
-}
 
 /// A scaling rule for the core and for the reference.
 struct Rule {
@@ -103,7 +97,7 @@ std::vector<Rule> rules() {
 
 /// 0, 1, fractions, both ends of the promised range, and numbers from all of it.
 std::vector<double> positions_of_all_sizes(Random& random, int count = 40) {
-  std::vector<double> positions{0, 1, -1, 0.5, 2.25, k2To24, -k2To24, k2To24 - 1};
+  std::vector<double> positions{0, 1, -1, 0.5, 2.25, 0x1p24, -0x1p24, 0x1p24 - 1};
   while (static_cast<int>(positions.size()) < count) {
     const double size = std::exp2(random.uniform(0, 24));
     const double position = random.chance(0.5) ? std::floor(size) : size;

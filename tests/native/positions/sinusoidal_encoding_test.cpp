@@ -31,8 +31,6 @@ using attn_test::same_bits;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr double k2To24 = 16777216;
-
 /// What the header promises for positions up to `position`; `reach` is how far from a row the exact
 /// one lies that it is rotated from.
 double promised_error(double position, double base = 10000, double reach = 0) {
@@ -141,7 +139,7 @@ TEST_P(SinusoidalEncodingTest, concatenated_layout_has_the_same_numbers_in_other
 }
 
 TEST_P(SinusoidalEncodingTest, far_positions_stay_within_1_2e_7) {
-  for (const double start : {k2To24 - 99, -k2To24, 1e6, 12345678.0}) {
+  for (const double start : {0x1p24 - 99, -0x1p24, 1e6, 12345678.0}) {
     SCOPED_TRACE(start);
     expect_exact(100, 64, {.start = start});
     EXPECT_TRUE(is_within(encode(100, 64, {.start = start}),
@@ -170,7 +168,7 @@ TEST_P(SinusoidalEncodingTest, every_table_of_the_promised_range_is_within_1_2e_
     EXPECT_TRUE(is_within(encode(rows, width, options), exact, 1.2e-7));
     EXPECT_TRUE(
         is_within(encode_at(positions, width, {.base = options.base, .layout = options.layout}),
-                  exact, promised_error(k2To24)));
+                  exact, promised_error(0x1p24)));
   }
 }
 
@@ -289,7 +287,7 @@ TEST_P(SinusoidalEncodingTest, any_strides_give_the_same_bits_and_leave_gaps_alo
 
 TEST_P(SinusoidalEncodingTest, explicit_positions_are_exact) {
   Random random;
-  std::vector<double> positions{0, 1, -1, 0.5, 1e-12, k2To24, -k2To24 + 0.125, 3.75};
+  std::vector<double> positions{0, 1, -1, 0.5, 1e-12, 0x1p24, -0x1p24 + 0.125, 3.75};
   for (int i = 0; i < 100; ++i) positions.push_back(random.uniform(-1e6F, 1e6F));
   for (const std::int64_t width : {1, 2, 9, 40}) {
     for (const bool concatenated : {false, true}) {
@@ -297,7 +295,7 @@ TEST_P(SinusoidalEncodingTest, explicit_positions_are_exact) {
                                       {.layout = concatenated ? SinusoidalLayout::kConcatenated
                                                               : SinusoidalLayout::kInterleaved}),
                             reference::sinusoidal_encoding({positions, width, 10000, concatenated}),
-                            promised_error(k2To24)));
+                            promised_error(0x1p24)));
     }
   }
 }
@@ -326,7 +324,7 @@ TEST_P(SinusoidalEncodingTest, float32_code_is_done_step_by_step) {
   for (const auto& [width, start, step, base, layout] :
        {std::tuple{32, 0.0, 1.0, 10000.0, SinusoidalLayout::kInterleaved},
         std::tuple{7, 1e6, 999.0, 500.0, SinusoidalLayout::kConcatenated},
-        std::tuple{64, -k2To24, 0.1, 1e4, SinusoidalLayout::kInterleaved},
+        std::tuple{64, -0x1p24, 0.1, 1e4, SinusoidalLayout::kInterleaved},
         std::tuple{1, 0x1p53, -0x1p40, 2.5, SinusoidalLayout::kInterleaved}}) {
     SCOPED_TRACE("width " + std::to_string(width));
     constexpr std::int64_t kRows = 50;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -9,6 +10,8 @@
 /// prefer being obviously right to being fast. What has gradients is a template over its numbers:
 /// doubles, or the scalars of a tape (scalar.hpp).
 namespace reference {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A row-major array. A default-made one stands for an argument left out.
 template <class T>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -10,7 +9,6 @@ namespace reference {
 namespace {
 
 constexpr double kSmallest = 1.2e-38;  // below it, float32 loses relative precision
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Whether a mask is too short to say anything about key j.
 template <class T>

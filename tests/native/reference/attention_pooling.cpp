@@ -1,14 +1,12 @@
 #include "reference/attention_pooling.hpp"
 
 #include <cmath>
-#include <limits>
 
 #include "reference/linear.hpp"
 
 namespace reference {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// What the headers of the kernels state.
 constexpr double kTanhError = 3e-7;
 

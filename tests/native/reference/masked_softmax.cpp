@@ -11,7 +11,6 @@ namespace reference {
 template <class T>
 BoundedOf<T> masked_softmax(const ArrayOf<T>& x, const std::vector<bool>& taking_part) {
   using std::exp;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   BoundedOf<T> result{ArrayOf<T>(x.shape), Array(x.shape)};
   const auto cols = static_cast<std::size_t>(x.shape.back());
   for (std::size_t first = 0; first < x.values.size(); first += cols) {

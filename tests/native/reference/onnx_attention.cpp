@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace reference {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// (B, N, H·D) reshaped to (B, N, H, D) and transposed to (B, H, N, D).
 Array split_heads(const Array& x, std::int64_t heads) {

@@ -10,41 +10,45 @@ namespace {
 
 /// A number and how far float32 arithmetic may be from it.
 template <class T>
-struct Number {
+struct BoundedNumber {
   T exact;
   double error;
 
-  Number operator+(Number other) const { return rounded(exact + other.exact, error + other.error); }
-  Number operator*(Number other) const {
+  BoundedNumber operator+(BoundedNumber other) const {
+    return rounded(exact + other.exact, error + other.error);
+  }
+  BoundedNumber operator*(BoundedNumber other) const {
     const double inherited = std::abs(plain(exact)) * other.error +
                              std::abs(plain(other.exact)) * error + error * other.error;
     return rounded(exact * other.exact, inherited);
   }
-  Number operator-(Number other) const { return *this + Number{-other.exact, other.error}; }
+  BoundedNumber operator-(BoundedNumber other) const {
+    return *this + BoundedNumber{-other.exact, other.error};
+  }
 
  private:
-  static Number rounded(T value, double inherited) {
+  static BoundedNumber rounded(T value, double inherited) {
     return {value, inherited + kUnit * (std::abs(plain(value)) + inherited) + 1e-38};
   }
 };
 
 // The slopes of both are at most 1 and 1/4; their own errors are those that the kernels state.
 template <class T>
-Number<T> tanh_of(Number<T> x) {
+BoundedNumber<T> tanh_of(BoundedNumber<T> x) {
   using std::tanh;
   return {tanh(x.exact), x.error + 3e-7};
 }
 template <class T>
-Number<T> sigmoid_of(Number<T> x) {
+BoundedNumber<T> sigmoid_of(BoundedNumber<T> x) {
   return {sigmoid(x.exact), x.error / 4 + 4e-7};
 }
 template <class T>
-Number<T> relu_of(Number<T> x) {
+BoundedNumber<T> relu_of(BoundedNumber<T> x) {
   return {relu(x.exact), x.error};
 }
 
 template <class T>
-Number<T> at(const BoundedOf<T>& array, std::int64_t i) {
+BoundedNumber<T> at(const BoundedOf<T>& array, std::int64_t i) {
   const auto flat = static_cast<std::size_t>(i);
   return {array.exact.values[flat], array.error.values[flat]};
 }
@@ -89,14 +93,14 @@ RecurrentResultOf<T> recurrent(Cell cell, const Given<std::vector<RecurrentLayer
           return at(all_inputs, t * width + gate * hidden + c);
         };
         const auto from_h = [&](std::int64_t gate) { return at(from_state, gate * hidden + c); };
-        Number<T> next{};
+        BoundedNumber<T> next{};
         if (cell == Cell::kGru) {
-          const Number<T> r = sigmoid_of(from_x(0) + from_h(0));
-          const Number<T> z = sigmoid_of(from_x(1) + from_h(1));
-          const Number<T> n = tanh_of(from_x(2) + r * from_h(2));
-          next = (Number<T>{1, 0} - z) * n + z * at(state, c);
+          const BoundedNumber<T> r = sigmoid_of(from_x(0) + from_h(0));
+          const BoundedNumber<T> z = sigmoid_of(from_x(1) + from_h(1));
+          const BoundedNumber<T> n = tanh_of(from_x(2) + r * from_h(2));
+          next = (BoundedNumber<T>{1, 0} - z) * n + z * at(state, c);
         } else {
-          const Number<T> sum = from_x(0) + from_h(0);
+          const BoundedNumber<T> sum = from_x(0) + from_h(0);
           next = cell == Cell::kTanh ? tanh_of(sum) : relu_of(sum);
         }
         output.exact.at({t, c}) = next.exact;

@@ -14,6 +14,7 @@
 #include "host_tensor.hpp"
 #include "random.hpp"
 #include "reference/relative_skew.hpp"
+#include "shape.hpp"
 
 namespace {
 
@@ -24,11 +25,11 @@ using attn_test::is_within;
 using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
+using attn_test::Shape;
 using reference::Array;
 using reference::Bounded;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using Shape = std::vector<std::int64_t>;
 
 /// Bounds as the header states them from sums of magnitudes.
 Bounded stated(Bounded sums, std::int64_t depth, double scale = 1) {

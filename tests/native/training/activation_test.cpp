@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -23,13 +22,12 @@ using attn::Activation;
 using attn::Dropout;
 using attn::Variable;
 using attn_test::error_of;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::Random;
 using attn_test::Results;
 using attn_test::same_bits;
 using attn_test::values;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// f', without cancellation where f' is small.
 double slope(Activation activation, double x) {
@@ -98,7 +96,7 @@ TEST_P(ActivationGradientTest, is_within_the_stated_error) {
 }
 
 TEST_P(ActivationGradientTest, has_its_limits_at_infinity) {
-  const std::vector<float> x{kInfinity, -kInfinity, 3e38F, -3e38F, kNan};
+  const std::vector<float> x{kInfinity, -kInfinity, 3e38F, -3e38F, kNaN};
   attn::Tape tape(context());
   for (const Activation activation : kAll) {
     const std::vector<float> dx = pass(activation, tape, x, std::vector<float>(5, 1.0F))[1];
@@ -115,7 +113,7 @@ TEST_P(ActivationGradientTest, has_its_limits_at_infinity) {
 TEST_P(ActivationGradientTest, relu_keeps_out_what_it_cut_off) {
   attn::Tape tape(context());
   const std::vector<float> dx =
-      pass(Activation::kRelu, tape, {-1, 0, -0.0F, 2}, {kInfinity, kNan, kNan, 5})[1];
+      pass(Activation::kRelu, tape, {-1, 0, -0.0F, 2}, {kInfinity, kNaN, kNaN, 5})[1];
   EXPECT_THAT(dx, ::testing::ElementsAre(0, 0, 0, 5));
 }
 

@@ -59,15 +59,15 @@ void draw_parameters(attn::Module& module, Random& random) {
 }
 
 /// A decoder with drawn weights, a batch of encoder outputs and target tokens.
-struct Case {
+struct DecoderCase {
   BahdanauDecoder decoder;
   std::int64_t batch, keys, steps;
   OwnedTensor encoder_outputs, hidden, output_gradient;
   std::vector<std::int32_t> lens;
   std::vector<std::int64_t> tokens;
 
-  Case(const BahdanauDecoderOptions& o, std::int64_t batch_, std::int64_t keys_,
-       std::int64_t steps_, Random& random)
+  DecoderCase(const BahdanauDecoderOptions& o, std::int64_t batch_, std::int64_t keys_,
+              std::int64_t steps_, Random& random)
       : decoder(o),
         batch(batch_),
         keys(keys_),
@@ -115,7 +115,7 @@ TEST_P(TapedBahdanauDecoderTest, gradients_are_those_of_the_reference) {
   constexpr BahdanauDecoderOptions kOne{.vocab_size = 1, .embed_size = 1, .num_hiddens = 1};
   for (const auto& [options, batch, keys, steps] :
        {std::tuple(kOne, 1, 1, 1), std::tuple(kSmall, 2, 6, 5), std::tuple(kDeep, 3, 9, 4)}) {
-    Case c(options, batch, keys, steps, random);
+    DecoderCase c(options, batch, keys, steps, random);
     SCOPED_TRACE(options.num_hiddens);
     // What is padding to the encoder is nothing to the decoder.
     for (std::int64_t b = 0; b < batch; ++b) {
@@ -127,7 +127,7 @@ TEST_P(TapedBahdanauDecoderTest, gradients_are_those_of_the_reference) {
                   std::numeric_limits<float>::quiet_NaN());
     }
     attn::Tape tape(context());
-    const Case::Variables v = c.record(tape);
+    const DecoderCase::Variables v = c.record(tape);
     EXPECT_TRUE(same_bits(values(v.logits.value()), c.logits(context())));
     tape.backward(v.logits, c.output_gradient);
 
@@ -178,9 +178,9 @@ TEST_P(TapedBahdanauDecoderTest, gradients_are_those_of_the_reference) {
 
 TEST_P(TapedBahdanauDecoderTest, tokens_in_two_calls_have_the_gradients_of_one) {
   Random random;
-  const Case c(kSmall, 1, 4, 5, random);
+  const DecoderCase c(kSmall, 1, 4, 5, random);
   attn::Tape whole(context()), parts(context());
-  const Case::Variables v = c.record(whole);
+  const DecoderCase::Variables v = c.record(whole);
   whole.backward(v.logits, c.output_gradient);
   const Variable outputs = parts.variable(c.encoder_outputs), h_0 = parts.variable(c.hidden);
   Variable hidden = h_0;
@@ -196,7 +196,7 @@ TEST_P(TapedBahdanauDecoderTest, tokens_in_two_calls_have_the_gradients_of_one) 
 
 TEST_P(TapedBahdanauDecoderTest, without_a_token_the_state_is_that_before) {
   Random random;
-  const Case c(kSmall, 2, 4, 0, random);
+  const DecoderCase c(kSmall, 2, 4, 0, random);
   attn::Tape tape(context());
   const Variable hidden = tape.variable(c.hidden);
   Variable last;
@@ -209,11 +209,11 @@ TEST_P(TapedBahdanauDecoderTest, without_a_token_the_state_is_that_before) {
 
 TEST_P(TapedBahdanauDecoderTest, bits_and_memory_are_steady) {
   Random random;
-  const Case c(kDeep, 5, 13, 6, random);
+  const DecoderCase c(kDeep, 5, 13, 6, random);
   attn_test::expect_steady([&](int threads) -> attn::Context& { return context(threads); },
                            [&](attn::Tape& tape) {
                              tape.clear();
-                             const Case::Variables v = c.record(tape);
+                             const DecoderCase::Variables v = c.record(tape);
                              tape.backward(v.logits, c.output_gradient);
                              attn_test::Results results{values(v.logits.value()),
                                                         values(v.encoder_outputs.gradient()),
@@ -270,7 +270,7 @@ TEST_P(TapedBahdanauDecoderTest, an_encoder_and_a_decoder_learn_together) {
 
 TEST(TapedBahdanauDecoderErrorTest, says_what_is_wrong) {
   Random random;
-  const Case c(kSmall, 2, 4, 3, random);
+  const DecoderCase c(kSmall, 2, 4, 3, random);
   attn::Tape tape;
   const Variable outputs = tape.variable(c.encoder_outputs), hidden = tape.variable(c.hidden);
   EXPECT_EQ(error_of([&] { c.decoder.forward(tape, c.token_view(), outputs, outputs); }),

@@ -42,11 +42,11 @@ using ::testing::ElementsAre;
 using TapedConv1dTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(TapedConv1dTest);
 
-struct Case {
+struct ConvCase {
   Conv1dOptions options;
   std::int64_t batch, length;
 };
-constexpr Case kCases[] = {
+constexpr ConvCase kConvCases[] = {
     {{.in_channels = 1, .out_channels = 1}, 1, 1},
     {{.in_channels = 3, .out_channels = 5, .kernel_size = 3}, 2, 7},
     {{.in_channels = 4, .out_channels = 17, .kernel_size = 3, .padding = 1}, 3, 13},
@@ -79,9 +79,9 @@ OwnedTensor output_gradient_of(const Conv1d& layer, const OwnedTensor& x, Random
 
 TEST_P(TapedConv1dTest, gradients_are_those_of_the_reference) {
   Random random;
-  for (const Case& c : kCases) {
+  for (const ConvCase& c : kConvCases) {
     const Conv1dOptions& o = c.options;
-    SCOPED_TRACE(&c - kCases);
+    SCOPED_TRACE(&c - kConvCases);
     Conv1d layer(o);
     set_parameters(layer, random);
     const OwnedTensor x = uniform_tensor({c.batch, c.length, o.in_channels}, random);

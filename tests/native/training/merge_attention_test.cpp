@@ -25,6 +25,7 @@ using attn::OwnedTensor;
 using attn::Variable;
 using attn_test::differences;
 using attn_test::error_of;
+using attn_test::kNaN;
 using attn_test::Random;
 using attn_test::uniform_tensor;
 using attn_test::values;
@@ -179,12 +180,11 @@ TEST_P(MergeGradientTest, the_log_sum_exp_of_attention_has_the_gradient_that_dif
 }
 
 TEST_P(MergeGradientTest, nothing_of_a_part_that_is_not_read_reaches_a_gradient) {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr float kNothing = -std::numeric_limits<float>::infinity();
   attn::Tape tape(context());
   const AttentionPart some{tape.variable(OwnedTensor({1, 2}, {1, 2})),
                            tape.variable(OwnedTensor({1}, {3}))};
-  const AttentionPart none{tape.variable(OwnedTensor({1, 2}, {kNan, kNan})),
+  const AttentionPart none{tape.variable(OwnedTensor({1, 2}, {kNaN, kNaN})),
                            tape.variable(OwnedTensor({1}, {kNothing}))};
   backward(tape, merge_attention(none, some), OwnedTensor({1, 2}, {5, 7}), OwnedTensor({1}, {11}));
   EXPECT_THAT(values(some.output.gradient()), ElementsAre(5, 7));

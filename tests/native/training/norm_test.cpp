@@ -31,7 +31,7 @@ using attn_test::values;
 using reference::Array;
 using reference::Bounded;
 
-struct Case {
+struct NormCase {
   std::int64_t rows, width;
   bool centred;
   double eps;
@@ -47,7 +47,7 @@ struct Exact {
   Bounded x, weight, bias;
 };
 
-Exact gradients(const Case& p) {
+Exact gradients(const NormCase& p) {
   const auto bounded = [](std::vector<std::int64_t> shape) {
     return Bounded{Array(shape), Array(shape)};
   };
@@ -92,7 +92,7 @@ Exact gradients(const Case& p) {
 
 /// Forward and backward: values, and gradients of x, weight and bias.
 template <class Norm>
-Results pass(const Norm& norm, attn::Tape& tape, const Case& p) {
+Results pass(const Norm& norm, attn::Tape& tape, const NormCase& p) {
   tape.clear();
   const Variable x = tape.variable({p.x.data(), {p.rows, p.width}});
   const Variable y = norm.forward(x);
@@ -104,16 +104,17 @@ Results pass(const Norm& norm, attn::Tape& tape, const Case& p) {
   return results;
 }
 
-Case random_case(std::int64_t rows, std::int64_t width, bool centred, double eps, Random& random,
-                 float mean = 0) {
-  Case p{rows, width, centred, eps, random.normals(rows * width), random.normals(rows * width), {}};
+NormCase random_case(std::int64_t rows, std::int64_t width, bool centred, double eps,
+                     Random& random, float mean = 0) {
+  NormCase p{rows, width, centred, eps, random.normals(rows * width), random.normals(rows * width),
+             {}};
   for (float& x : p.x) x += mean;
   return p;
 }
 
 /// Gives the layer weights and a bias, and the case the weights.
 template <class Norm>
-void draw(Norm& norm, Case& p, Random& random, float offset = 0) {
+void draw(Norm& norm, NormCase& p, Random& random, float offset = 0) {
   for (const std::string& name : norm.parameter_names()) {
     const std::vector<float> values = random.normals(p.width);
     norm.set_parameter(name, {values.data(), {p.width}});
@@ -123,7 +124,7 @@ void draw(Norm& norm, Case& p, Random& random, float offset = 0) {
   }
 }
 
-void expect_gradients(const Results& got, const Case& p) {
+void expect_gradients(const Results& got, const NormCase& p) {
   const Exact e = gradients(p);
   EXPECT_TRUE(is_within(got[1], e.x.exact, e.x.error)) << "x";
   if (got.size() > 2) {
@@ -145,7 +146,7 @@ TEST_P(NormGradientTest, of_layer_norm_is_exact_at_every_width) {
   for (const std::int64_t width : kWidths) {
     SCOPED_TRACE("width " + std::to_string(width));
     const std::int64_t rows = width > 1000 ? 3 : random.pick<std::int64_t>({1, 2, 7, 63, 64, 65});
-    Case p = random_case(rows, width, true, 1e-5F, random);
+    NormCase p = random_case(rows, width, true, 1e-5F, random);
     LayerNorm norm(width);
     draw(norm, p, random);
     attn::Tape tape(context());
@@ -158,7 +159,7 @@ TEST_P(NormGradientTest, of_rms_norm_is_exact_at_every_width) {
   for (const std::int64_t width : kWidths) {
     SCOPED_TRACE("width " + std::to_string(width));
     const std::int64_t rows = width > 1000 ? 3 : random.pick<std::int64_t>({1, 2, 7, 63, 64, 65});
-    Case p = random_case(rows, width, false, 1e-6F, random);
+    NormCase p = random_case(rows, width, false, 1e-6F, random);
     const bool zero_centred = random.chance(0.5);
     RmsNorm norm(width, {.eps = 1e-6F, .zero_centred_weight = zero_centred});
     draw(norm, p, random, zero_centred ? 1.0F : 0.0F);
@@ -170,7 +171,7 @@ TEST_P(NormGradientTest, of_rms_norm_is_exact_at_every_width) {
 TEST_P(NormGradientTest, many_rows_are_summed_exactly) {
   Random random;
   for (const bool centred : {true, false}) {
-    Case p = random_case(9001, 13, centred, 1e-5F, random);
+    NormCase p = random_case(9001, 13, centred, 1e-5F, random);
     attn::Tape tape(context());
     if (centred) {
       LayerNorm norm(13);
@@ -187,7 +188,7 @@ TEST_P(NormGradientTest, many_rows_are_summed_exactly) {
 TEST_P(NormGradientTest, a_large_mean_costs_no_accuracy) {
   Random random;
   for (const float mean : {100.0F, -1e4F, 1e6F}) {
-    Case p = random_case(5, 103, true, 1e-5F, random, mean);
+    NormCase p = random_case(5, 103, true, 1e-5F, random, mean);
     LayerNorm norm(103);
     draw(norm, p, random);
     attn::Tape tape(context());
@@ -200,7 +201,7 @@ TEST_P(NormGradientTest, weight_and_bias_can_be_left_out) {
   for (const attn::LayerNormOptions& options :
        {attn::LayerNormOptions{.elementwise_affine = false}, attn::LayerNormOptions{.bias = false},
         attn::LayerNormOptions{.eps = 0.5F}}) {
-    Case p = random_case(6, 19, true, options.eps, random);
+    NormCase p = random_case(6, 19, true, options.eps, random);
     LayerNorm norm(19, options);
     draw(norm, p, random);
     attn::Tape tape(context());
@@ -208,14 +209,14 @@ TEST_P(NormGradientTest, weight_and_bias_can_be_left_out) {
     EXPECT_EQ(got.size(), 2 + norm.parameter_names().size());
     expect_gradients(got, p);
   }
-  Case p = random_case(6, 19, false, 1e-5F, random);
+  NormCase p = random_case(6, 19, false, 1e-5F, random);
   attn::Tape tape(context());
   expect_gradients(pass(RmsNorm(19, {.eps = 1e-5F, .elementwise_affine = false}), tape, p), p);
 }
 
 TEST_P(NormGradientTest, values_have_the_bits_of_the_tensor_forward) {
   Random random;
-  Case p = random_case(70, 103, true, 1e-5F, random);
+  NormCase p = random_case(70, 103, true, 1e-5F, random);
   LayerNorm layer_norm(103);
   draw(layer_norm, p, random);
   RmsNorm rms_norm(103);
@@ -230,7 +231,7 @@ TEST_P(NormGradientTest, values_have_the_bits_of_the_tensor_forward) {
 
 TEST_P(NormGradientTest, of_a_sum_goes_to_both) {
   Random random;
-  const Case p = random_case(9, 21, true, 1e-5F, random);
+  const NormCase p = random_case(9, 21, true, 1e-5F, random);
   const std::vector<float> y = random.normals(9 * 21);
   const LayerNorm norm(21);
   attn::Tape tape(context());
@@ -240,7 +241,7 @@ TEST_P(NormGradientTest, of_a_sum_goes_to_both) {
   norm.forward_sum(a.value(), b.value(), {wanted.data(), {9, 21}}, context());
   EXPECT_TRUE(same_bits(values(out.value()), wanted));
   tape.backward(out, {p.dy.data(), {9, 21}});
-  Case sum = p;
+  NormCase sum = p;
   for (std::size_t i = 0; i < y.size(); ++i) sum.x[i] = p.x[i] + y[i];
   const Exact e = gradients(sum);
   EXPECT_TRUE(is_within(values(a.gradient()), e.x.exact, e.x.error));
@@ -249,12 +250,12 @@ TEST_P(NormGradientTest, of_a_sum_goes_to_both) {
 
 TEST_P(NormGradientTest, nan_stays_in_its_row) {
   Random random;
-  Case p = random_case(5, 21, true, 1e-5F, random);
+  NormCase p = random_case(5, 21, true, 1e-5F, random);
   attn::Tape tape(context());
   const LayerNorm layer_norm(21, {.elementwise_affine = false});
   const RmsNorm rms_norm(21, {.elementwise_affine = false});
   const auto check = [&](const auto& norm) {
-    Case bad = p;
+    NormCase bad = p;
     bad.x[2 * 21 + 20] = std::numeric_limits<float>::quiet_NaN();
     const std::vector<float> clean = pass(norm, tape, p)[1], got = pass(norm, tape, bad)[1];
     for (std::size_t i = 0; i < got.size(); ++i) {
@@ -271,7 +272,7 @@ TEST_P(NormGradientTest, nan_stays_in_its_row) {
 
 TEST_P(NormGradientTest, parameters_learn_from_inputs_that_need_no_gradient) {
   Random random;
-  const Case p = random_case(4, 9, true, 1e-5F, random);
+  const NormCase p = random_case(4, 9, true, 1e-5F, random);
   const LayerNorm norm(9);
   attn::Tape tape(context());
   const Variable x = tape.constant({p.x.data(), {4, 9}});
@@ -284,7 +285,7 @@ TEST_P(NormGradientTest, parameters_learn_from_inputs_that_need_no_gradient) {
 
 TEST_P(NormGradientTest, bits_and_memory_are_steady) {
   Random random;
-  const Case p = random_case(700, 37, true, 1e-5F, random);
+  const NormCase p = random_case(700, 37, true, 1e-5F, random);
   const LayerNorm layer_norm(37);
   const RmsNorm rms_norm(37);
   const auto contexts = [&](int threads) -> attn::Context& { return context(threads); };

@@ -45,9 +45,9 @@ using OptimizersTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(OptimizersTest);
 
 /// Two linear layers: 7 → 13 → 3.
-class Model : public attn::Module {
+class OptimizedModel : public attn::Module {
  public:
-  Model() {
+  OptimizedModel() {
     add_child("first", first);
     add_child("second", second);
     initialize_xavier(7);
@@ -65,7 +65,7 @@ struct Data {
   OwnedTensor x, y;
 };
 
-float train(attn::Tape& tape, const Model& model, const Data& data) {
+float train(attn::Tape& tape, const OptimizedModel& model, const Data& data) {
   tape.clear();
   const Variable loss = attn::mse_loss(model.forward(tape.constant(data.x)), data.y);
   tape.backward(loss);
@@ -133,19 +133,19 @@ Update exact(const attn::AdamWOptions& o) {
       reference::Adam{o.learning_rate, o.beta1, o.beta2, o.eps, o.weight_decay, true});
 }
 
-struct Case {
+struct OptimizerCase {
   const char* name;
   std::function<std::unique_ptr<attn::Optimizer>(attn::Module&)> make;
   Update update;
 };
 
 template <class O, class Options>
-Case make_case(const char* name, const Options& options) {
+OptimizerCase make_case(const char* name, const Options& options) {
   return {name, [options](attn::Module& model) { return std::make_unique<O>(model, options); },
           exact(options)};
 }
 
-std::vector<Case> cases() {
+std::vector<OptimizerCase> cases() {
   using attn::SgdOptions, attn::AdamOptions, attn::AdamWOptions;
   return {
       make_case<attn::Sgd>("SGD", SgdOptions{.learning_rate = 0.05}),
@@ -177,8 +177,8 @@ TEST(OptimizerOptionsTest, DefaultsArePyTorchs) {
 
 TEST_P(OptimizersTest, thirty_steps_are_those_of_double_precision) {
   const Data data;
-  for (const Case& c : cases()) {
-    Model model;
+  for (const OptimizerCase& c : cases()) {
+    OptimizedModel model;
     const auto optimizer = c.make(model);
     const std::vector<float> start = parameters(model);
     const std::vector<std::int64_t> shape{static_cast<std::int64_t>(start.size())};
@@ -252,15 +252,15 @@ TEST_P(OptimizersTest, what_is_reached_twice_is_updated_once_and_what_has_no_gra
 
 TEST_P(OptimizersTest, a_run_that_was_stopped_goes_on_with_the_same_bits) {
   const Data data;
-  for (const Case& c : cases()) {
+  for (const OptimizerCase& c : cases()) {
     attn::Tape tape(context());
-    const auto steps = [&](Model& model, attn::Optimizer& optimizer, int count) {
+    const auto steps = [&](OptimizedModel& model, attn::Optimizer& optimizer, int count) {
       for (int i = 0; i < count; ++i) {
         train(tape, model, data);
         optimizer.step(tape);
       }
     };
-    Model model;
+    OptimizedModel model;
     const auto optimizer = c.make(model);
     steps(model, *optimizer, 5);
     std::vector<attn::NamedTensor> tensors = state_dict(model, "model.");
@@ -268,7 +268,7 @@ TEST_P(OptimizersTest, a_run_that_was_stopped_goes_on_with_the_same_bits) {
     const auto file = attn::Safetensors::own(attn::to_safetensors(tensors));
     steps(model, *optimizer, 5);
 
-    Model again;
+    OptimizedModel again;
     again.initialize_xavier(99);
     const auto its_optimizer = c.make(again);
     load_state_dict(again, file, "model.");
@@ -305,7 +305,7 @@ TEST_P(OptimizersTest, bits_do_not_depend_on_the_number_of_threads) {
 
 TEST_P(OptimizersTest, gradients_are_clipped_by_their_global_norm) {
   const Data data;
-  Model model;
+  OptimizedModel model;
   attn::Tape tape(context());
   train(tape, model, data);
   const auto gradients = [&] {
@@ -332,7 +332,7 @@ TEST_P(OptimizersTest, gradients_are_clipped_by_their_global_norm) {
 }
 
 TEST_P(OptimizersTest, a_norm_that_is_no_number_is_an_error_and_gradients_stay) {
-  Model model;
+  OptimizedModel model;
   attn::Tape tape(context());
   const float infinity = std::numeric_limits<float>::infinity();
   const Variable y = model.forward(tape.constant(OwnedTensor({1, 7})));
@@ -346,8 +346,8 @@ TEST_P(OptimizersTest, a_norm_that_is_no_number_is_an_error_and_gradients_stay) 
 
 TEST_P(OptimizersTest, a_steady_loop_allocates_nothing) {
   const Data data;
-  for (const Case& c : cases()) {
-    Model model;
+  for (const OptimizerCase& c : cases()) {
+    OptimizedModel model;
     const auto optimizer = c.make(model);
     attn::Tape tape(context());
     const auto step = [&] {
@@ -365,7 +365,7 @@ TEST_P(OptimizersTest, a_steady_loop_allocates_nothing) {
 
 TEST_P(OptimizersTest, a_refused_allocation_is_bad_alloc_and_changes_nothing) {
   const Data data;
-  Model model;
+  OptimizedModel model;
   const std::vector<float> before = parameters(model);
   const int failures = attn_test::out_of_memory_failures([&] {
     attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
@@ -383,7 +383,7 @@ TEST_P(OptimizersTest, a_refused_allocation_is_bad_alloc_and_changes_nothing) {
 
 TEST_P(OptimizersTest, a_step_before_backward_is_an_error_that_changes_nothing) {
   const Data data;
-  Model model;
+  OptimizedModel model;
   attn::AdamW optimizer(model);
   const std::vector<float> before = parameters(model);
   attn::Tape tape(context());
@@ -399,7 +399,7 @@ TEST_P(OptimizersTest, a_step_before_backward_is_an_error_that_changes_nothing) 
 }
 
 TEST(OptimizerOptionsTest, OptionsAreChecked) {
-  Model model;
+  OptimizedModel model;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   attn::Sgd optimizer(model);
@@ -419,14 +419,14 @@ TEST(OptimizerOptionsTest, OptionsAreChecked) {
   EXPECT_THAT(error_of([&] { attn::Adam(model, {.eps = -1}); }), HasSubstr("eps: got -1"));
   attn::Tape tape;
   EXPECT_THAT(error_of([&] { clip_grad_norm(tape, nan); }), HasSubstr("max_norm: got nan"));
-  Model other;
+  OptimizedModel other;
   EXPECT_THAT(error_of([&] { attn::Adam({{"x", model}, {"x", other}}); }),
               HasSubstr("models: got two parameters of the name \"x.first.weight\""));
 }
 
 TEST(OptimizerOptionsTest, AStateThatDoesNotFitIsRefusedAsAWhole) {
   const Data data;
-  Model model;
+  OptimizedModel model;
   attn::Adam optimizer(model);
   attn::Tape tape;
   train(tape, model, data);

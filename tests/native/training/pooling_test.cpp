@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -35,6 +34,8 @@ using attn_test::array_of;
 using attn_test::error_of;
 using attn_test::expect_close;
 using attn_test::is_within;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using attn_test::Random;
 using attn_test::same_bits;
 using attn_test::uniform_tensor;
@@ -45,9 +46,6 @@ using reference::PoolingScore;
 using reference::Scalar;
 using ::testing::Each;
 using ::testing::ElementsAre;
-
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 using TapedPoolingTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(TapedPoolingTest);
@@ -118,19 +116,19 @@ TEST_P(TapedPoolingTest, what_is_excluded_from_a_softmax_reads_no_gradient) {
   EXPECT_THAT(values(x.gradient()), ElementsAre(-1, 0, 1, 0));
 }
 
-struct Case {
+struct PoolingCase {
   PoolingScore score;
   float parameter;
   bool hard = false;
 };
-constexpr Case kCases[] = {
+constexpr PoolingCase kPoolingCases[] = {
     {PoolingScore::kScaledDot, 0.7F},  {PoolingScore::kScaledDot, 0.7F, true},
     {PoolingScore::kGaussian, 0.8F},   {PoolingScore::kGaussian, 0.8F, true},
     {PoolingScore::kBoxcar, 1.3F},     {PoolingScore::kEpanechnikov, 1.7F},
     {PoolingScore::kAverage, 1},       {PoolingScore::kAdditive, 1},
     {PoolingScore::kAdditive, 1, true}};
 
-ScoringFunction scoring_of(const Case& c, float parameter) {
+ScoringFunction scoring_of(const PoolingCase& c, float parameter) {
   switch (c.score) {
     case PoolingScore::kScaledDot:
       return ScoringFunction::scaled_dot(parameter);
@@ -145,19 +143,19 @@ ScoringFunction scoring_of(const Case& c, float parameter) {
   }
 }
 
-bool has_width(const Case& c) {
+bool has_width(const PoolingCase& c) {
   return c.score == PoolingScore::kGaussian || c.score == PoolingScore::kBoxcar ||
          c.score == PoolingScore::kEpanechnikov;
 }
 
 /// One call of a layer or function, whichever the case is of, on a tape or on tensors.
 struct Call {
-  Case c;
+  PoolingCase c;
   OwnedTensor query, key, value, output_gradient, width;
   AdditiveAttention additive;
   AttentionPoolingOptions options = {};
 
-  Call(const Case& which, std::int64_t batch, std::int64_t queries, std::int64_t keys,
+  Call(const PoolingCase& which, std::int64_t batch, std::int64_t queries, std::int64_t keys,
        std::int64_t dim, std::int64_t value_dim, Random& random)
       : c(which),
         query(uniform_tensor({batch, queries, dim}, random)),
@@ -202,7 +200,7 @@ struct Call {
 void expect_gradients_of_the_reference(
     const Call& call, attn::Context& context,
     const std::function<bool(std::int64_t, std::int64_t, std::int64_t)>& attends) {
-  const Case& c = call.c;
+  const PoolingCase& c = call.c;
   const std::int64_t batch = call.query.shape()[0];
   const auto part = [](const OwnedTensor& t, std::int64_t b) {
     // What is excluded is NaN to the core; the reference never reads it.
@@ -258,7 +256,7 @@ TEST_P(TapedPoolingTest, every_kernel_has_the_gradients_of_the_reference) {
   };
   for (const Sizes& s : {Sizes{1, 1, 1, 1, 1}, Sizes{2, 3, 7, 1, 1}, Sizes{2, 17, 31, 5, 3},
                          Sizes{1, 5, 33, 16, 67}, Sizes{3, 4, 66, 9, 15}}) {
-    for (const Case& c : kCases) {
+    for (const PoolingCase& c : kPoolingCases) {
       SCOPED_TRACE(static_cast<int>(c.score) * 10 + c.hard);
       const Call call(c, s.batch, s.queries, s.keys, s.dim, s.value_dim, random);
       expect_gradients_of_the_reference(call, context(), [](auto...) { return true; });
@@ -274,7 +272,7 @@ TEST_P(TapedPoolingTest, what_is_excluded_reaches_no_gradient) {
   for (std::uint8_t& m : mask) m = random.uniform(0, 1) < 0.7F ? 1 : 0;
   for (std::int64_t i = 0; i < kQueries; ++i) mask[static_cast<std::size_t>(i * kKeys + 4)] = 0;
   for (std::int64_t j = 0; j < kKeys; ++j) mask[static_cast<std::size_t>(2 * kKeys + j)] = 0;
-  for (const Case& c : kCases) {
+  for (const PoolingCase& c : kPoolingCases) {
     SCOPED_TRACE(static_cast<int>(c.score) * 10 + c.hard);
     Call call(c, kBatch, kQueries, kKeys, 3, 5, random);
     call.options.valid_lens = {lens.data(), {kBatch}};
@@ -321,7 +319,7 @@ TEST_P(TapedPoolingTest, a_pair_without_distance_has_no_slope) {
 
 TEST_P(TapedPoolingTest, without_a_batch_the_bits_are_the_same) {
   Random random;
-  for (const Case& c : kCases) {
+  for (const PoolingCase& c : kPoolingCases) {
     if (c.score == PoolingScore::kAdditive) continue;
     const Call call(c, 1, 5, 9, 4, 6, random);
     attn::Tape tape(context()), other(context());
@@ -368,7 +366,7 @@ TEST_P(TapedPoolingTest, scores_and_weights_can_be_watched) {
 
 TEST_P(TapedPoolingTest, bits_and_memory_are_steady) {
   Random random;
-  for (const Case& c : kCases) {
+  for (const PoolingCase& c : kPoolingCases) {
     SCOPED_TRACE(static_cast<int>(c.score) * 10 + c.hard);
     const Call call(c, 2, 37, 83, 9, 21, random);
     attn_test::expect_steady([&](int threads) -> attn::Context& { return context(threads); },

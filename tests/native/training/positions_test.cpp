@@ -38,7 +38,7 @@ using attn_test::same_bits;
 using attn_test::values;
 using reference::Array;
 
-const Dropout kDropout{.probability = 0.25F, .training = true, .random = {5, 6}};
+const Dropout kPositionDropout{.probability = 0.25F, .training = true, .random = {5, 6}};
 
 using PositionsGradientTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(PositionsGradientTest);
@@ -92,13 +92,13 @@ TEST_P(PositionsGradientTest, gradients_go_through_dropout_and_the_encoding) {
   learned.initialize_normal(3);
   const PositionalEncoding fixed;
   std::vector<float> y(x.size()), dx(x.size());
-  attn::apply_dropout({dy.data(), shape}, {dx.data(), shape}, kDropout, context());
+  attn::apply_dropout({dy.data(), shape}, {dx.data(), shape}, kPositionDropout, context());
   attn::Tape tape(context());
   const auto check = [&](const auto& layer) {
     tape.clear();
     const Variable in = tape.variable({x.data(), shape});
-    const Variable out = layer.forward(in, 4, kDropout);
-    layer.forward(in.value(), {y.data(), shape}, 4, kDropout, context());
+    const Variable out = layer.forward(in, 4, kPositionDropout);
+    layer.forward(in.value(), {y.data(), shape}, 4, kPositionDropout, context());
     EXPECT_TRUE(same_bits(values(out.value()), y));
     tape.backward(out, {dy.data(), shape});
     EXPECT_TRUE(same_bits(values(in.gradient()), dx));
@@ -194,7 +194,7 @@ TEST_P(PositionsGradientTest, bits_and_memory_are_steady) {
   const auto pass = [&](attn::Tape& tape) {
     tape.clear();
     const Variable in = tape.variable({x.data(), shape});
-    tape.backward(rotary.forward(learned.forward(fixed.forward(in, 3, kDropout), 7), {}, 2),
+    tape.backward(rotary.forward(learned.forward(fixed.forward(in, 3, kPositionDropout), 7), {}, 2),
                   {dy.data(), shape});
     return in;
   };

@@ -6,10 +6,10 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "compare.hpp"
 #include "gradient_check.hpp"
 #include "random.hpp"
 #include "reference/activation.hpp"
@@ -33,13 +33,12 @@ namespace {
 
 using attn_test::Arrays;
 using attn_test::expect_gradients;
+using attn_test::kInfinity;
 using attn_test::Random;
 using reference::Array;
 using reference::ArrayOf;
 using reference::Scalar;
 using ::testing::Each;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class ReferenceGradientTest : public ::testing::Test {
  protected:

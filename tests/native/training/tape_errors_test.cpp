@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <string>
 
 #include "allocation.hpp"
@@ -20,15 +19,14 @@ using attn::Linear;
 using attn::OwnedTensor;
 using attn::Variable;
 using attn_test::error_of;
+using attn_test::kInfinity;
+using attn_test::kNaN;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-class Model : public attn::Module {
+class RecordedTwoLayers : public attn::Module {
  public:
-  Model() {
+  RecordedTwoLayers() {
     add_child("first", first);
     add_child("second", second);
     initialize_xavier(7);
@@ -39,7 +37,7 @@ class Model : public attn::Module {
   Linear second{2, 1};
 };
 
-Variable loss_of(attn::Tape& tape, const Model& model, std::vector<float> x = {1, 2}) {
+Variable loss_of(attn::Tape& tape, const RecordedTwoLayers& model, std::vector<float> x = {1, 2}) {
   tape.clear();
   return attn::mse_loss(model.forward(tape.constant(OwnedTensor({1, 2}, std::move(x)))),
                         OwnedTensor({1, 1}));
@@ -51,7 +49,7 @@ void set(attn::Module& module, const char* name, std::vector<float> values) {
 }
 
 TEST(TapeErrorsTest, GradientsAreThereAfterBackwardOnly) {
-  Model model;
+  RecordedTwoLayers model;
   attn::Tape tape;
   const Variable x = tape.variable(OwnedTensor({1, 2}));
   const std::string too_early =
@@ -69,7 +67,7 @@ TEST(TapeErrorsTest, GradientsAreThereAfterBackwardOnly) {
 }
 
 TEST(TapeErrorsTest, BackwardIsCalledOnceAndRecordingEndsWithIt) {
-  const Model model;
+  const RecordedTwoLayers model;
   attn::Tape tape;
   const Variable loss = loss_of(tape, model);
   tape.backward(loss);
@@ -83,7 +81,7 @@ TEST(TapeErrorsTest, BackwardIsCalledOnceAndRecordingEndsWithIt) {
 }
 
 TEST(TapeErrorsTest, ALossHasOneElementAndIsOfThisTape) {
-  const Model model;
+  const RecordedTwoLayers model;
   attn::Tape tape, other;
   const Variable loss = loss_of(tape, model);
   const Variable wide = tape.variable(OwnedTensor({2, 2}));
@@ -103,7 +101,7 @@ TEST(TapeErrorsTest, ALossHasOneElementAndIsOfThisTape) {
 }
 
 TEST(TapeErrorsTest, AParameterThatChangedSinceTheForwardPassIsNamed) {
-  Model model;
+  RecordedTwoLayers model;
   attn::Tape tape;
   const Variable loss = loss_of(tape, model);
   set(model, "second.weight", {1, 2});
@@ -115,7 +113,7 @@ TEST(TapeErrorsTest, AParameterThatChangedSinceTheForwardPassIsNamed) {
 }
 
 TEST(TapeErrorsTest, AStepThatChangesParametersBeforeBackwardIsSeen) {
-  Model model;
+  RecordedTwoLayers model;
   attn::Sgd optimizer(model);
   attn::Tape tape, late;
   const Variable loss = loss_of(late, model);
@@ -125,25 +123,25 @@ TEST(TapeErrorsTest, AStepThatChangesParametersBeforeBackwardIsSeen) {
 }
 
 TEST(TapeErrorsTest, ANanLossSaysInWhichStepAndWhoHeldTheFirst) {
-  Model model;
+  RecordedTwoLayers model;
   attn::Tape tape;
   tape.backward(loss_of(tape, model));
   tape.backward(loss_of(tape, model));
-  const Variable loss = loss_of(tape, model, {1, kNan});
+  const Variable loss = loss_of(tape, model, {1, kNaN});
   EXPECT_EQ(error_of([&] { tape.backward(loss); }),
             "invalid_argument: loss: got nan in step 3: the output of Linear \"first\" is the "
             "first that holds NaN, needs a finite number");
   // Nothing is lost: the tape still records, and there are no gradients yet.
   EXPECT_THAT(error_of([&] { loss.gradient(); }), HasSubstr("before backward()"));
 
-  set(model, "second.weight", {kNan, 0});
+  set(model, "second.weight", {kNaN, 0});
   EXPECT_THAT(error_of([&] { tape.backward(loss_of(tape, model)); }),
               HasSubstr("got nan in step 4: parameter \"second.weight\" is the first that holds "
                         "NaN, needs"));
 }
 
 TEST(TapeErrorsTest, ANanThatComesOfAnOverflowSaysWhereThatWas) {
-  Model model;
+  RecordedTwoLayers model;
   set(model, "first.weight", {1e30F, 0, 0, 1e30F});
   set(model, "second.weight", {1, -1});
   attn::Tape tape;
@@ -163,7 +161,7 @@ TEST(TapeErrorsTest, ANanThatComesOfAnOverflowSaysWhereThatWas) {
 
 TEST(TapeErrorsTest, PartsOfAModelHaveTheNamesOfItsOptimizer) {
   Linear first(2, 2), second(2, 2);
-  Model whole;
+  RecordedTwoLayers whole;
   const attn::NamedModule parts[] = {{"first", first}, {"second", second}, {"inner", whole.first}};
   attn::Tape tape;
   const auto pass = [&] {
@@ -172,7 +170,7 @@ TEST(TapeErrorsTest, PartsOfAModelHaveTheNamesOfItsOptimizer) {
     return attn::mse_loss(whole.first.forward(second.forward(first.forward(x))), x);
   };
   const auto error = [&](attn::Module& module) {
-    set(module, "weight", {kNan, 0, 0, 0});
+    set(module, "weight", {kNaN, 0, 0, 0});
     const std::string result = error_of([&] { tape.backward(pass()); });
     set(module, "weight", {0, 0, 0, 0});
     return result;
@@ -210,7 +208,7 @@ TEST(TapeErrorsTest, AnInfinityThatDoesNoHarmIsNotBlamed) {
 }
 
 TEST(TapeErrorsTest, MemoryThatRunsOutInBackwardLeavesATapeThatCanBeCleared) {
-  const Model model;
+  const RecordedTwoLayers model;
   for (std::int64_t allowed = 0; allowed < 8; ++allowed) {
     attn::Context context({.num_threads = 1});
     attn::Tape tape(context);
