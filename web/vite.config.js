@@ -91,7 +91,7 @@ export default defineConfig(({ command }) => ({
         codeSplitting: {
           includeDependenciesRecursively: false,
           groups: [
-            { name: sharedFileOf, minShareCount: 2, priority: 1 },
+            { name: sharedFileOf, debugName: 'shared', minShareCount: 2, priority: 1 },
             // Of the page and of its worker, which has no document.
             { name: 'tokenizers', test: /@huggingface[\\/]tokenizers/, priority: 2 },
             // One file is smaller than thirty, here, too.

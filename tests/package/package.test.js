@@ -93,6 +93,14 @@ test('bundlers_can_follow_every_import', () => {
   }
 });
 
+test('bundlers_are_told_which_import_they_cannot_follow', () => {
+  const index = join(project.folder, 'node_modules/attn/wasm/dist/index.js');
+  const [, dynamic] =
+    readFileSync(index, 'utf8').match(/import\(([^;]*glueWithThreads\(\)[^;]*);/) ?? [];
+  assert.match(dynamic ?? '', /@vite-ignore/);
+  assert.match(dynamic ?? '', /webpackIgnore: true/);
+});
+
 test('types_come_first_among_the_conditions_of_every_export', () => {
   for (const [name, target] of Object.entries(packageJson.exports)) {
     if (typeof target !== 'string') assert.equal(Object.keys(target)[0], 'types', name);

@@ -1,5 +1,5 @@
-// The package's JavaScript: the many small modules of wasm/js, put together in few, without comments and
-// with source maps, and the glue of the variants. A page without a bundler would otherwise fetch every
+// The package's JavaScript: the many small modules of wasm/js, put together in few, without JSDoc
+// and with source maps, and the glue of the variants. A page without a bundler would otherwise fetch every
 // module, one after the other down the imports.
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -49,7 +49,8 @@ export async function buildModules(flavours, variants, folder = kModulesFolder) 
     // Addresses are relative to the folder that all of them lie in.
     entryFileNames: '[name].js',
     chunkFileNames: '[name].part.js',
-    comments: false,
+    // Bundlers read annotations.
+    comments: { annotation: true, jsdoc: false, legal: false },
     sourcemap: true,
   });
   await bundle.close();
