@@ -16,7 +16,7 @@ const tolerance = 1.2e-7;
 
 /** The page at its chapter on positional encoding. @param {string} [settings] */
 async function open(settings = '') {
-  const page = await site.open(`#${settings}&at=encoding`);
+  const page = await site.visit(`#${settings}&at=encoding`);
   await heatmap(page, name).waitFor();
   return page;
 }
@@ -187,7 +187,8 @@ test('clock hands point at the sine and cosine of their pair', async () => {
 });
 
 test('time passes while the reader lets it', async () => {
-  const page = await open();
+  // Its clock is not that of other tests.
+  const page = await site.open('#at=encoding');
   const position = page.locator(`${figure} [data-position]`);
   await page.clock.install();
   await page.clock.pauseAt(Date.now() + 60_000);

@@ -11,7 +11,7 @@ after(() => site.close());
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
 test('the settings close with Escape, and when the reader scrolls the page', async () => {
-  const page = await site.open('#at=self-attention', { viewport: { width: 390, height: 844 } });
+  const page = await site.visit('#at=self-attention', { viewport: { width: 390, height: 844 } });
   const toggle = page.getByRole('button', { name: 'Settings' });
   const slider = page.getByRole('slider', { name: 'width', exact: true });
   await toggle.click();
@@ -26,7 +26,7 @@ test('the settings close with Escape, and when the reader scrolls the page', asy
 });
 
 test('on a phone a tap elsewhere closes the settings', async () => {
-  const page = await site.open('#at=self-attention.weights', phone);
+  const page = await site.visit('#at=self-attention.weights', phone);
   await page.getByRole('button', { name: 'Settings' }).tap();
   await page.getByRole('radio', { name: '2', exact: true }).first().check({ force: true });
   await page.locator('[aria-label=Settings][aria-expanded=true]').waitFor();
@@ -35,7 +35,7 @@ test('on a phone a tap elsewhere closes the settings', async () => {
 });
 
 test('on a phone the costs have their formulas, within the window', async () => {
-  const page = await site.open('#at=architectures.costs', phone);
+  const page = await site.visit('#at=architectures.costs', phone);
   const formulas = page.locator('#costs .formula');
   assert.equal(await formulas.count(), 18);
   for (const box of await formulas.evaluateAll((all) =>
@@ -49,7 +49,7 @@ test('on a phone the costs have their formulas, within the window', async () => 
 });
 
 test('on a phone the costs are a table all the same', async () => {
-  const page = await site.open('#at=architectures.costs', phone);
+  const page = await site.visit('#at=architectures.costs', phone);
   const table = page.locator('#costs').getByRole('table');
   assert.equal(await table.getByRole('columnheader').count(), 4);
   assert.equal(await table.getByRole('rowheader', { name: 'RNN' }).count(), 1);
@@ -64,7 +64,7 @@ test('on a phone the costs are a table all the same', async () => {
 });
 
 test('grey settings say in words why, on a phone too', async () => {
-  const page = await site.open('#at=rotation.rotation-shift', phone);
+  const page = await site.visit('#at=rotation.rotation-shift', phone);
   await page.getByRole('button', { name: 'Settings' }).tap();
   await page.getByText('Grey: no effect on what is in view').waitFor();
   await page.getByRole('button', { name: /^Masks: / }).tap();
@@ -75,7 +75,7 @@ test('grey settings say in words why, on a phone too', async () => {
 
 for (const width of [390, 900, 1440]) {
   test(`at ${width} pixels the chapters and the code come into view`, async () => {
-    const page = await site.open('#at=self-attention.weights', {
+    const page = await site.visit('#at=self-attention.weights', {
       viewport: { width, height: 800 },
     });
     await page.getByRole('button', { name: /^Chapters/ }).click();

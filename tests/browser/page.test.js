@@ -6,7 +6,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 import { kMaxSiteBytes } from '../limits.js';
 import { accessibilityProblems } from './accessibility.js';
-import { dist, openSite, overflow, settled, shownValue, weightsMap } from './site.js';
+import { becomes, dist, openSite, overflow, settled, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -20,7 +20,7 @@ const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile:
 test('the page works from a folder, alone, and in silence', async () => {
   const page = await site.open();
   await page.getByRole('textbox').fill('a rose is a rose');
-  await page.waitForTimeout(300);
+  await page.waitForURL(({ hash }) => hash.includes('rose'));
   assert.deepEqual(site.problems, []);
 });
 
@@ -81,7 +81,7 @@ test('what the language model loads besides is small', (context) =>
   assertSmall(context, 'language'));
 
 test('the policy allows nothing but the page itself and WebAssembly', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   const policy = await page
     .locator('meta[http-equiv="Content-Security-Policy"]')
     .getAttribute('content');
@@ -91,7 +91,7 @@ test('the policy allows nothing but the page itself and WebAssembly', async () =
 });
 
 test('the footer names the variant and the time in the core', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   const variant = await page.locator('[data-variant]').innerText();
   assert.match(variant, /^(relaxed-simd|simd128)(-threads)?$/);
   const milliseconds = await page
@@ -101,7 +101,7 @@ test('the footer names the variant and the time in the core', async () => {
 });
 
 test('the footer leads to the references, which lie beside the page', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   const links = page.locator('footer').getByRole('link');
   const here = new URL('.', page.url()).href;
   assert.deepEqual(
@@ -130,7 +130,7 @@ test('the state is in the URL, and a link brings it back', async () => {
 });
 
 test('following a link to other settings on the open page takes them over', async () => {
-  const page = await site.open('#at=encoding');
+  const page = await site.visit('#at=encoding');
   await page.evaluate(() => {
     const here = location.href;
     location.hash = '#text=two+words&heads=2&at=self-attention.weights';
@@ -141,12 +141,37 @@ test('following a link to other settings on the open page takes them over', asyn
   assert.equal(await page.getByRole('textbox').inputValue(), 'two words');
 });
 
+test('a link that is followed leaves nothing of what was open before', async () => {
+  const page = await site.visit('#at=self-attention.weights');
+  await page.getByRole('button', { name: 'Code for What each token looks at' }).click();
+  await page.locator('#weights pre').waitFor();
+  await page.getByRole('button', { name: /^Masks/ }).first().click();
+  await page.locator('.maskPanel').first().waitFor();
+  const follow = (/** @type {string} */ fragment) =>
+    page.evaluate((fragment) => void (location.hash = fragment), fragment);
+
+  // A link without a place leads to the top.
+  await follow('#text=two+words');
+  await page.getByText('2 tokens').waitFor();
+  assert.equal(await page.evaluate(() => scrollY), 0);
+  assert.equal(await page.locator('[data-chapter][data-wanted] figure pre, .maskPanel').count(), 0);
+
+  // The language model is fetched, and a reset goes back to what it begins with.
+  await follow('#weights=learned&causal=1&layer=1&head=3&at=self-attention.weights');
+  await page.getByText('Layer 2, which you look at').waitFor();
+  await becomes(() => page.locator('.bar button.needed').count(), 1);
+  await follow('#at=self-attention.weights');
+  await page.getByText(/^Identity projections/).waitFor();
+  assert.equal(await page.locator('.bar button.needed').count(), 0);
+  assert.equal(await page.locator('#weights pre').count(), 0);
+});
+
 test('a link of a later version says so and stays as it is, until something is changed', async () => {
-  const page = await site.open('#v=99&heads=8&new=1');
+  const page = await site.open('#v=99&heads=8&new=1', { clock: true });
   const notice = page.getByText('This link was made by a later version of this page');
   await notice.waitFor();
   assert.ok(await page.getByRole('radio', { name: '8', exact: true }).first().isChecked());
-  await page.waitForTimeout(400);
+  await page.clock.runFor(1000);
   assert.equal(new URL(page.url()).hash, '#v=99&heads=8&new=1');
   await page.getByRole('textbox').first().fill('man bites dog');
   await notice.waitFor({ state: 'detached' });
@@ -196,7 +221,7 @@ const chapters = [
 ];
 
 test('nothing is wider than the window', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   const long = `${'x'.repeat(400)} ${'word '.repeat(40)}`;
   for (const sentence of ['the cat sat on the mat because the cat was tired', long]) {
     await page.getByRole('textbox', { name: 'Type a sentence' }).fill(sentence);
@@ -212,7 +237,7 @@ test('nothing is wider than the window', async () => {
 });
 
 test('a tap reads a cell and keeps it, a second one lets go', async () => {
-  const page = await site.open('#at=self-attention.weights', phone);
+  const page = await site.visit('#at=self-attention.weights', phone);
   const map = weightsMap(page);
   const unlock = page.locator('#weights').getByRole('button', { name: 'unlock' });
   await map.tap({ position: { x: 2, y: 2 } });
@@ -255,33 +280,32 @@ for (const chapter of chapters) {
         { ...phone, colorScheme: 'dark' },
       ],
     ])) {
-      const page = await site.open(fragment, options);
+      const page = await site.visit(fragment, options);
       assert.deepEqual(await accessibilityProblems(page), [], fragment);
-      await page.context().close();
     }
   });
 }
 
 test('axe finds nothing wrong at the top, with every menu open, and without a sentence', async () => {
-  const page = await site.open('#text=');
+  const page = await site.visit('#text=');
   for (const name of [/^Masks/, /^Chapters/]) {
     await page.getByRole('button', { name }).first().click();
     assert.deepEqual(await accessibilityProblems(page), [], String(name));
     await page.keyboard.press('Escape');
   }
-  const figure = await site.open('#at=self-attention.weights');
+  const figure = await site.visit('#at=self-attention.weights');
   await figure.getByRole('button', { name: 'Code for What each token looks at' }).click();
   await figure.getByRole('button', { name: 'Export What each token looks at' }).click();
   assert.deepEqual(await accessibilityProblems(figure), []);
 });
 
 test('nothing moves for those who asked for less motion', async () => {
-  const page = await site.open('#at=order.shuffle', { reducedMotion: 'reduce' });
+  const page = await site.open('#at=order.shuffle', { reducedMotion: 'reduce', clock: true });
   const lines = page
     .getByRole('img', { name: /^The tokens in the shuffled order/ })
     .locator('path');
   await page.getByRole('button', { name: 'Shuffle', exact: true }).click();
   const atOnce = await lines.first().getAttribute('d');
-  await page.waitForTimeout(600);
+  await page.clock.runFor(1000);
   assert.equal(await lines.first().getAttribute('d'), atOnce);
 });

@@ -35,7 +35,7 @@ async function drawn(page, number = count) {
 
 /** @param {string} [settings] */
 async function open(settings = '') {
-  const page = await site.open(`#at=pooling&pointCount=${count}${settings}`);
+  const page = await site.visit(`#at=pooling&pointCount=${count}${settings}`);
   await drawn(page);
   return page;
 }
@@ -214,7 +214,7 @@ test('a dragged point takes the curve along, and a link brings both back', async
   assert.notEqual(await curve.getAttribute('d'), path);
   const text = moved.map(({ x, y }) => `${Math.round(100 * x)}.${Math.round(100 * y)}`).join('_');
   await page.waitForURL((url) => url.hash.includes(text));
-  const copy = await site.open(new URL(page.url()).hash);
+  const copy = await site.visit(new URL(page.url()).hash);
   await copy.evaluate(() => document.getElementById('pooling')?.scrollIntoView());
   await drawn(copy);
   assert.deepEqual(await readPoints(copy), moved);
@@ -237,7 +237,7 @@ test('arrow keys move a point, Page Down goes to the next one', async () => {
 });
 
 test('a saved picture says nothing of what only the page can do', async () => {
-  const page = await site.open('#at=pooling');
+  const page = await site.visit('#at=pooling');
   const figure = page.locator('#pooling-figure');
   assert.match(await figure.locator('.key').innerText(), /a point: drag it/);
   await figure.getByRole('button', { name: /^Export/ }).click();
@@ -246,11 +246,10 @@ test('a saved picture says nothing of what only the page can do', async () => {
   const svg = await readFile(await (await download).path(), 'utf8');
   assert.match(svg, /aria-label="a point"/);
   assert.doesNotMatch(svg, /drag it/);
-  await page.context().close();
 });
 
 test('hostile points in a link are harmless', async () => {
-  const page = await site.open(
+  const page = await site.visit(
     '#at=pooling&points=9e9.1_x_-5.99999999_%3Cb%3E&kernelWidth=0&scoring=x',
   );
   await drawn(page, 40);
@@ -260,7 +259,7 @@ test('the cards of all scoring functions have one scale of colours', async () =>
   /** @type {import('../../web/src/drawing/colour.js').ColourScale} */
   const scale = { map: colourMaps(false).weights, domain: [1e-3, 1], log: true };
   for (const number of [5, 50]) {
-    const page = await site.open(`#at=pooling&pointCount=${number}`);
+    const page = await site.visit(`#at=pooling&pointCount=${number}`);
     await drawn(page, number);
     const pixelOf = (/** @type {string} */ scoring) =>
       page.locator(`label:has(input[value="${scoring}"]) canvas`).evaluate((canvas) => {
@@ -270,6 +269,5 @@ test('the cards of all scoring functions have one scale of colours', async () =>
     assert.equal(await pixelOf('average'), colourOf(scale, 1 / number));
     // The first query is at the left of all points.
     assert.equal(await pixelOf('hard'), colourOf(scale, 1));
-    await page.close();
   }
 });

@@ -14,7 +14,7 @@ after(() => site.close());
  * @param {string} [settings]
  */
 async function open(figure, settings = '') {
-  const page = await site.open(`#${settings}&at=precision.precision-${figure}`);
+  const page = await site.visit(`#${settings}&at=precision.precision-${figure}`);
   const map = {
     error: /^Error of the core/,
     drift: /^Attention weights by the core/,

@@ -16,7 +16,7 @@ const tolerance = 2.7e-7;
 
 /** The page at its chapter on rotations. @param {string} [settings] */
 async function open(settings = '') {
-  const page = await site.open(`#${settings}&at=rotation.rotation-shift`);
+  const page = await site.visit(`#${settings}&at=rotation.rotation-shift`);
   await heatmap(page, /^Turned/).waitFor();
   return page;
 }
@@ -115,7 +115,7 @@ test('an odd width is drawn without its last sine, and said so', async () => {
 });
 
 test('a score depends on the distance of a query and a key alone', async () => {
-  const page = await site.open(
+  const page = await site.visit(
     '#delta=3&position=4&text=the+cat+was+tired&at=rotation.rotation-rotary',
   );
   const figure = page.locator('#rotation-rotary');

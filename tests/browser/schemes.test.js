@@ -17,13 +17,13 @@ const names = [
 
 /** The page at its comparison of encodings. @param {string} [settings] */
 async function open(settings = '') {
-  const page = await site.open(`#${settings}&at=encoding.encoding-schemes`);
+  const page = await site.visit(`#${settings}&at=encoding.encoding-schemes`);
   await page.locator(`${figure} [data-scheme="llama3"]`).waitFor();
   return page;
 }
 
 test('products of positions depend on their distance, and are the sums of its cosines', async () => {
-  const page = await site.open('#length=8&width=6&base=4&at=encoding.encoding-similarity');
+  const page = await site.visit('#length=8&width=6&base=4&at=encoding.encoding-similarity');
   const map = heatmap(page, /^Dot products of 8 positions/);
   await map.waitFor();
   const expected = Array.from({ length: 8 }, (_, i) =>
@@ -98,7 +98,7 @@ test('the sinusoidal matrix is that of the sentence', async () => {
 test('no words, one word and heads of one column do no harm', async () => {
   const page = await open('text=one&dModel=8&heads=8');
   assert.match(await page.locator(figure).innerText(), /one column has no pair to turn/);
-  await page.evaluate(() => (location.hash = '#text='));
+  await page.evaluate(() => (location.hash = '#text=&at=encoding.encoding-schemes'));
   await page.getByText('Nothing to compare yet').waitFor();
 });
 

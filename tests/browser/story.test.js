@@ -19,7 +19,7 @@ const chapters = [
 
 test('each chapter asks, lets the reader guess, names its sources, and leaves a sentence', async () => {
   for (const chapter of chapters) {
-    const page = await site.open(`#at=${chapter}`);
+    const page = await site.visit(`#at=${chapter}`);
     const here = page.locator(`[id="${chapter}"]`);
     assert.match(await here.locator('.question').first().innerText(), /\?$/, chapter);
     assert.match(await here.locator('.takeaway').innerText(), /^To take away\s+\S.*\.$/s, chapter);
@@ -36,13 +36,12 @@ test('each chapter asks, lets the reader guess, names its sources, and leaves a 
     // Nothing of a mark-up is left to be read.
     const said = await here.locator('.passage, .takeaway, [data-predict]').allInnerTexts();
     assert.doesNotMatch(said.join('\n'), /[[\]{}|]|\*\w|_\{|undefined|NaN|\[object/, chapter);
-    await page.context().close();
   }
 });
 
 test('of one word there is one token, one row and one step, wherever they are counted', async () => {
   for (const chapter of ['opening', ...chapters]) {
-    const page = await site.open(`#text=dog&heads=1&at=${chapter}`);
+    const page = await site.visit(`#text=dog&heads=1&at=${chapter}`);
     const said = await page.evaluate(() => [
       document.body.innerText,
       ...Array.from(document.querySelectorAll('[data-summary]'), ({ textContent }) => textContent),
@@ -55,7 +54,6 @@ test('of one word there is one token, one row and one step, wherever they are co
       [],
       chapter,
     );
-    await page.context().close();
   }
 });
 
@@ -80,7 +78,7 @@ test('the opening says in words what layers and heads are, and its settings what
 });
 
 test('a guess stays while the page is open, and another one may be made', async () => {
-  const page = await site.open('#at=order');
+  const page = await site.visit('#at=order');
   const guess = page.locator('[data-predict="order"]');
   await guess.getByRole('button', { name: /^A little/ }).click();
   await guess.getByText('Near and far do not exist').waitFor();
@@ -94,7 +92,7 @@ test('a guess stays while the page is open, and another one may be made', async 
 });
 
 test('a term says what it means by pointer and by keyboard, and goes with Escape', async () => {
-  const page = await site.open('#at=pooling');
+  const page = await site.open('#at=pooling', { clock: true });
   const term = page.locator('#pooling .term', { hasText: 'softmax' });
   const note = page.locator('#pooling [role=tooltip]', { hasText: 'Turns scores into shares' });
   assert.ok(await note.isHidden());
@@ -102,7 +100,7 @@ test('a term says what it means by pointer and by keyboard, and goes with Escape
   await note.waitFor();
   // From the word to what is said of it, without a gap.
   await note.hover();
-  await page.waitForTimeout(300);
+  await page.clock.runFor(1000);
   assert.ok(await note.isVisible());
   await page.keyboard.press('Escape');
   await note.waitFor({ state: 'hidden' });
@@ -122,7 +120,7 @@ test('a term says what it means by pointer and by keyboard, and goes with Escape
 });
 
 test('on a phone a tap shows a term, and a tap elsewhere hides it', async () => {
-  const page = await site.open('#at=rotation', phone);
+  const page = await site.visit('#at=rotation', phone);
   const term = page.locator('#rotation .term', { hasText: 'Rotary' });
   const note = page.locator('#rotation [role=tooltip]', { hasText: 'RoPE' });
   await term.scrollIntoViewIfNeeded();
@@ -136,7 +134,7 @@ test('on a phone a tap shows a term, and a tap elsewhere hides it', async () => 
 });
 
 test('undivided scores saturate the softmax, and the numbers say so', async () => {
-  const page = await site.open('#weights=xavier&dModel=256&heads=1&at=self-attention.scale');
+  const page = await site.visit('#weights=xavier&dModel=256&heads=1&at=self-attention.scale');
   const figure = page.locator('#scale');
   const value = async (/** @type {string} */ divisor, /** @type {string} */ name) =>
     Number(
@@ -156,7 +154,7 @@ test('undivided scores saturate the softmax, and the numbers say so', async () =
 });
 
 test('masks are tried from the text', async () => {
-  const page = await site.open('#at=self-attention.weights');
+  const page = await site.visit('#at=self-attention.weights');
   await page.getByRole('button', { name: 'no word looks ahead' }).click();
   await page.waitForURL(/causal=1/);
   await page.getByRole('button', { name: 'one neighbour on each side' }).click();
@@ -165,7 +163,7 @@ test('masks are tried from the text', async () => {
 });
 
 test('beside the text stands what the mask does to a row, and what the base does to the hands', async () => {
-  const page = await site.open('#weights=xavier&causal=1&at=self-attention.weights');
+  const page = await site.visit('#weights=xavier&causal=1&at=self-attention.weights');
   const shares = page.getByRole('table', { name: /^The largest shares that “.*”\d+ gives:/ });
   const cells = () => shares.locator('td').allInnerTexts();
   await becomes(async () => (await cells()).includes('–'), true);
@@ -188,7 +186,7 @@ test('beside the text stands what the mask does to a row, and what the base does
 });
 
 test('the projection whose number is changed is chosen from the text', async () => {
-  const page = await site.open('#at=self-attention.edit');
+  const page = await site.visit('#at=self-attention.edit');
   const offer = page.getByRole('button', { name: /^Wv: what all words hand over/ });
   await offer.click();
   assert.equal(await offer.getAttribute('aria-pressed'), 'true');
@@ -200,7 +198,7 @@ test('the projection whose number is changed is chosen from the text', async () 
 });
 
 test('what each head looks at most leads to the head', async () => {
-  const page = await site.open('#at=self-attention.weights');
+  const page = await site.visit('#at=self-attention.weights');
   const third = page.getByRole('button', { name: /^head 3/ });
   assert.match(await third.innerText(), /\d\.\d\d/);
   await third.click();
@@ -208,7 +206,7 @@ test('what each head looks at most leads to the head', async () => {
 });
 
 test('a softmax says what was taken off, and tells tokens of one name apart', async () => {
-  const page = await site.open('#at=self-attention.stages&stageCell=weights.0.0');
+  const page = await site.visit('#at=self-attention.stages&stageCell=weights.0.0');
   const figure = page.locator('#stages');
   await figure.getByText(/is taken off all of them first/).waitFor();
   await figure.getByText(/exp divided by the sum of all, [\d.]+/).waitFor();
@@ -218,7 +216,7 @@ test('a softmax says what was taken off, and tells tokens of one name apart', as
 });
 
 test('each of eleven ways has its words, and pointing at one frames no other', async () => {
-  const page = await site.open('#at=encoding.encoding-schemes');
+  const page = await site.visit('#at=encoding.encoding-schemes');
   const cards = page.locator('#encoding-schemes [data-scheme]');
   await becomes(() => cards.count(), 11);
   for (const card of await cards.all()) {
@@ -231,7 +229,7 @@ test('each of eleven ways has its words, and pointing at one frames no other', a
 });
 
 test('a sine alone leads two ways', async () => {
-  const page = await site.open('#at=rotation.rotation-sine');
+  const page = await site.visit('#at=rotation.rotation-sine');
   const figure = page.locator('#rotation-sine');
   const [now, other, then, elsewhere] = (await figure.locator('.told b').allInnerTexts()).map(
     numberOf,
@@ -240,20 +238,20 @@ test('a sine alone leads two ways', async () => {
 });
 
 test('angles of a step back have a sign', async () => {
-  const page = await site.open('#delta=-1&at=rotation.rotation-shift');
+  const page = await site.visit('#delta=-1&at=rotation.rotation-shift');
   const angle = page.locator('#rotation-shift [data-pair="0"]');
   assert.match(await angle.innerText(), /−57\.3°/);
 });
 
 test('on a phone the costs keep their formulas', async () => {
-  const page = await site.open('#at=architectures.costs', phone);
+  const page = await site.visit('#at=architectures.costs', phone);
   const formulas = page.locator('#costs .formula');
   assert.equal(await formulas.count(), 18);
   for (const formula of await formulas.all()) assert.ok(await formula.isVisible());
 });
 
 test('chapters for engineers are an appendix, with letters', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   await page.getByRole('heading', { name: 'Appendix, for engineers' }).waitFor();
   const links = await page.getByRole('navigation', { name: 'Contents' }).getByRole('link').all();
   const marks = await Promise.all(links.map((link) => link.locator('span').innerText()));
@@ -262,7 +260,7 @@ test('chapters for engineers are an appendix, with letters', async () => {
 
 test('axe finds nothing wrong with guesses and terms that are open', async () => {
   for (const options of [{}, { colorScheme: /** @type {const} */ ('dark') }, phone]) {
-    const page = await site.open('#at=self-attention', options);
+    const page = await site.visit('#at=self-attention', options);
     await page.locator('[data-predict="self-attention"] button').first().click();
     await page.locator('#self-attention .term').first().focus();
     await page.locator('#self-attention [role=tooltip]:popover-open').first().waitFor();

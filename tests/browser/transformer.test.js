@@ -27,9 +27,10 @@ const settings = `text=the+cat+sat+the&dModel=${dModel}&heads=${heads}&weights=x
  * @param {'encoder-block' | 'decoder-cache' | 'alignment'} figure
  * @param {string} [more] settings
  * @param {BrowserContextOptions} [options]
+ * @param {'visit' | 'open'} [how]
  */
-async function openFigure(figure, more = '', options = {}) {
-  const page = await site.open(`#at=transformer.${figure}&${more}`, options);
+async function openFigure(figure, more = '', options = {}, how = 'visit') {
+  const page = await site[how](`#at=transformer.${figure}&${more}`, options);
   const figureElement = page.locator(`#${figure}`);
   await figureElement.getByRole('application').first().waitFor();
   return { page, figure: figureElement };
@@ -168,7 +169,8 @@ test('one lock holds all matrices, and a link brings it back', async () => {
   await figure.getByRole('application', { name: /^input/ }).hover();
   assert.equal(await shownValue(output), locked);
   await page.waitForURL(/blockCell=norm2\.1\.1/);
-  const copy = await openFigure('encoder-block', new URL(page.url()).hash.slice(1), whole);
+  const link = new URL(page.url()).hash.slice(1);
+  const copy = await openFigure('encoder-block', link, whole, 'open');
   const sameOutput = copy.figure.getByRole('application', { name: /^output/ });
   await sameOutput.scrollIntoViewIfNeeded();
   await becomes(() => shownValue(sameOutput), locked);
@@ -213,10 +215,10 @@ test('the slider of the decoder counts tokens from 0, and says none without any'
 });
 
 test('decoding step by step fills the cache and gives what one pass gives', async () => {
-  const { figure } = await openFigure('decoder-cache', `${settings}&decoderStep=0`);
   const weights = await parameters();
   const { figure: block } = await openFigure('encoder-block', settings);
   const x = await readValues(block.getByRole('application', { name: /^input/ }), n, dModel);
+  const { figure } = await openFigure('decoder-cache', `${settings}&decoderStep=0`);
   const keys = project(x, weights.k);
   const values = project(x, weights.v);
   const read = (/** @type {RegExp} */ name, /** @type {number} */ columns) =>
@@ -263,7 +265,8 @@ test('decoding step by step fills the cache and gives what one pass gives', asyn
 });
 
 test('decoding plays to the end, stops there, and starts again', async () => {
-  const { page, figure } = await openFigure('decoder-cache', `${settings}&decoderStep=1`);
+  const link = `${settings}&decoderStep=1`;
+  const { page, figure } = await openFigure('decoder-cache', link, {}, 'open');
   await page.clock.install();
   await page.clock.pauseAt(Date.now() + 60_000);
   await figure.getByRole('button', { name: 'Play' }).click();
@@ -346,7 +349,7 @@ test('both sentences can be written, left empty and reset', async () => {
 });
 
 test('no sentence, one word and very many are drawn in a friendly way', async () => {
-  const page = await site.open('#at=transformer&text=');
+  const page = await site.visit('#at=transformer&text=');
   await page.locator('#encoder-block').getByText('Nothing to look at yet').waitFor();
   await page.locator('#decoder-cache').scrollIntoViewIfNeeded();
   await page.locator('#decoder-cache').getByText('Nothing to look at yet').waitFor();
