@@ -188,7 +188,14 @@ const kAllSuites = [
     needsEmscripten: true,
     onRequest: true,
     // The pictures of all chapters.
-    run: browserTest('browser-whole', { ATTN_EVERYTHING: '1' }),
+    run: browserTest('browser-whole', { settings: { ATTN_EVERYTHING: '1' } }),
+  },
+  {
+    name: 'timing',
+    needs: [...kWasmNeeds, 'chromium'],
+    needsEmscripten: true,
+    onRequest: true,
+    run: browserTest('timing', { folder: 'tests/timing' }),
   },
 ];
 
@@ -347,14 +354,16 @@ function nodeTest(
 
 /**
  * @param {string} name
- * @param {Record<string, string>} [settings]  further environment variables
+ * @param {object} [options]
+ * @param {string} [options.folder]
+ * @param {Record<string, string>} [options.settings]  further environment variables
  */
-function browserTest(name, settings = {}) {
+function browserTest(name, { folder = 'tests/browser', settings = {} } = {}) {
   const build = async (/** @type {Record<string, string>} */ env) => {
     await buildPackage(env);
     await buildSite();
   };
-  return nodeTest(name, ['tests/browser'], build, {
+  return nodeTest(name, [folder], build, {
     timeoutSeconds: kBrowserTimeoutSeconds,
     settings,
   });

@@ -174,7 +174,7 @@ test('a link brings back the picture, its locked cell and where it is', async ()
 });
 
 test('chapters load when they come near, and figures out of sight are not drawn', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   assert.equal(await page.locator('#speed[data-loaded]').count(), 0);
   await page
     .getByRole('navigation', { name: 'Contents' })
@@ -188,7 +188,7 @@ test('chapters load when they come near, and figures out of sight are not drawn'
 });
 
 test('the way back leads through the chapters that were chosen, and keeps the settings', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   const arrived = () => page.waitForFunction(() => !document.documentElement.dataset.going);
   const top = (/** @type {string} */ chapter) =>
     page.locator(chapter).evaluate((section) => section.getBoundingClientRect().top);
@@ -367,7 +367,7 @@ test('a sentence longer than its field shows that there is more', async () => {
 });
 
 test('a figure that is scrolled up to for the first time does not move what follows it', async () => {
-  const page = await site.open('#at=precision');
+  const page = await site.visit('#at=precision');
   const moved = await page.evaluate(async () => {
     const [figure, next] = ['training-run', 'training-heads'].map(
       (id) => /** @type {HTMLElement} */ (document.getElementById(id)),

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
-import { becomes, heatmap, openSite, shownValue, stopwatch, weightsMap } from './site.js';
+import { forbidWorkers, sentence, shows, write } from './longSentence.js';
+import { becomes, heatmap, openSite, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -11,40 +12,6 @@ import { becomes, heatmap, openSite, shownValue, stopwatch, weightsMap } from '.
 let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
-
-const words = ['the', 'cat', 'sat', 'on', 'the', 'mat', 'because', 'it', 'was', 'tired'];
-/** @param {number} length */
-const sentence = (length) =>
-  Array.from({ length }, (_, i) => words[(i + (i >> 4)) % words.length]).join(' ');
-
-/**
- * Waits without asking again and again, which would take time of the thread that is measured.
- * @param {Page} page @param {number} length
- */
-const shows = (page, length) =>
-  page.evaluate(
-    (length) =>
-      new Promise((resolve, reject) => {
-        const name = `${length} queries by ${length} keys`;
-        const check = () => {
-          if (document.querySelector('[aria-busy]')) return;
-          if (!document.querySelector(`#weights [aria-label$="${name}"]`)) return;
-          observer.disconnect();
-          resolve(undefined);
-        };
-        const observer = new MutationObserver(check);
-        observer.observe(document.body, {
-          ...{ subtree: true, childList: true, attributes: true },
-          attributeFilter: ['aria-busy', 'aria-label'],
-        });
-        setTimeout(() => reject(new Error(`there are no ${name}`)), 120_000);
-        check();
-      }),
-    length,
-  );
-
-/** @param {Page} page @param {string} text */
-const write = (page, text) => page.getByRole('textbox').first().fill(text);
 
 /** The weight in the middle of the large figure. @param {Page} page */
 async function middleWeight(page) {
@@ -74,45 +41,18 @@ const hold = (page) =>
 /** @param {Page} page */
 const letGo = (page) => page.evaluate(() => /** @type {any} */ (globalThis).letGo());
 
-test('a long sentence leaves the page’s thread alone, and without a worker gives the same numbers', async (context) => {
-  const lengths = [1200, 1190, 1180];
-  /** @param {Page} page */
-  const measured = async (page) => {
-    const time = await stopwatch(page);
-    await write(page, sentence(1210));
-    await shows(page, 1210);
-    const taken = await time(async () => {
-      for (const length of lengths) {
-        await write(page, sentence(length));
-        await shows(page, length);
-      }
-    });
-    return { taken, weight: await middleWeight(page) };
+test('a long sentence gives the same numbers with a worker and without one', async () => {
+  const weight = async (/** @type {Page} */ page) => {
+    await write(page, sentence(1180));
+    await shows(page, 1180);
+    return middleWeight(page);
   };
-
-  const page = await site.open('#at=self-attention.weights');
-  const inWorker = await measured(page);
-  await page.context().close();
-
+  const inWorker = await weight(await site.visit('#at=self-attention.weights'));
   const alone = await site.open('#at=self-attention.weights');
-  await alone.evaluate(() => {
-    globalThis.Worker = /** @type {any} */ (
-      class {
-        constructor() {
-          throw new Error('no workers here');
-        }
-      }
-    );
-  });
-  const here = await measured(alone);
+  await forbidWorkers(alone);
+  assert.equal(await weight(alone), inWorker);
   await alone.getByText('Long sentences are computed on the page’s own thread').waitFor();
   await alone.context().close();
-
-  context.diagnostic(
-    `${inWorker.taken.toFixed(0)} ms of the page’s thread with a worker, ${here.taken.toFixed(0)} ms without`,
-  );
-  assert.equal(inWorker.weight, here.weight);
-  assert.ok(inWorker.taken < here.taken / 2, `${inWorker.taken} ms of ${here.taken} ms`);
 });
 
 test('the latest of many changes wins, and no picture mixes two sentences', async () => {

@@ -379,7 +379,8 @@ test('a folder comes by dragging, and by choosing it', () =>
     await page.getByText('Drop a model here').waitFor();
     // The page has to say that it takes it before it is let go.
     const taken = page.evaluate(
-      () => new Promise((resolve) =>
+      () =>
+        new Promise((resolve) =>
           addEventListener('dragover', () => resolve(undefined), { once: true }),
         ),
     );

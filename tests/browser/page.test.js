@@ -145,7 +145,10 @@ test('a link that is followed leaves nothing of what was open before', async () 
   const page = await site.visit('#at=self-attention.weights');
   await page.getByRole('button', { name: 'Code for What each token looks at' }).click();
   await page.locator('#weights pre').waitFor();
-  await page.getByRole('button', { name: /^Masks/ }).first().click();
+  await page
+    .getByRole('button', { name: /^Masks/ })
+    .first()
+    .click();
   await page.locator('.maskPanel').first().waitFor();
   const follow = (/** @type {string} */ fragment) =>
     page.evaluate((fragment) => void (location.hash = fragment), fragment);

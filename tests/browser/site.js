@@ -347,24 +347,6 @@ export async function readValues(heatmap, rows, columns) {
   return Array.from({ length: rows }, (_, row) => values.slice(row * columns, (row + 1) * columns));
 }
 
-/**
- * Processor time of everything on the page's main thread while something runs, in ms.
- * @param {Page} page
- */
-export async function stopwatch(page) {
-  const session = await page.context().newCDPSession(page);
-  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
-  const taken = async () => {
-    const { metrics } = await session.send('Performance.getMetrics');
-    return 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN);
-  };
-  return async (/** @type {() => Promise<unknown>} */ action) => {
-    const start = await taken();
-    await action();
-    return (await taken()) - start;
-  };
-}
-
 /** By how much the page is wider than its window. @param {Page} page */
 export const overflow = (page) =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

@@ -58,7 +58,7 @@ test('of one word there is one token, one row and one step, wherever they are co
 });
 
 test('the opening says in words what layers and heads are, and its settings what they mean', async () => {
-  const page = await site.open('#weights=learned&causal=1&layer=1&head=3');
+  const page = await site.visit('#weights=learned&causal=1&layer=1&head=3');
   const told = page.locator('#sentence .controls');
   await told
     .getByText(/in 3 layers, one after the other; in each, 4 heads look at the words/)
