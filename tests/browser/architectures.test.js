@@ -27,7 +27,7 @@ const connections = (page, what) =>
     .locator(`#paths [data-${what}]`)
     .evaluateAll((elements, what) => elements.map((each) => Number(each.dataset[what])), what);
 
-test('paths have as many connections as it takes', async () => {
+test('paths have as many connections as each layer needs', async () => {
   for (const [from, to, k] of [
     [1, 9, 3],
     [0, 10, 2],
@@ -55,7 +55,7 @@ test('picking a token replaces the one picked before the last', async () => {
   assert.equal(await button('tired').getAttribute('aria-pressed'), 'false');
 });
 
-test('the table counts what the equations say', async () => {
+test('the table agrees with the equations', async () => {
   for (const [n, d, k] of [
     [11, 64, 3],
     [1024, 128, 5],
@@ -93,7 +93,7 @@ test('short, empty and long sentences are drawn', async () => {
   }
 });
 
-test('times are measured when asked for, fitted, and the run can be stopped', async () => {
+test('times are measured on request and fitted, and the run can be stopped', async () => {
   const page = await open('timings', '&dModel=16');
   const figure = page.locator('#timings');
   await figure.getByText('Nothing measured yet: press Run above').waitFor();

@@ -54,7 +54,7 @@ test('the input is embedding plus encoding, and identical words have identical e
   assert.ok(maxAbsDifference(input, sum) <= 1.2e-7 + 6 * roundingError);
 });
 
-test('the encoding is seen on a scale of its own, if asked for, and the legends say so', async () => {
+test('the encoding can have its own colour scale, and the legends say so', async () => {
   const page = await site.visit(`#${both}`);
   const legends = () => page.locator('#pipeline .legend').allInnerTexts();
   const red = () =>
@@ -115,7 +115,7 @@ test('Xavier weights match the reference', async () => {
   assert.ok(difference <= tolerance, `${difference} > ${tolerance}`);
 });
 
-test('identical words get identical weights without the encoding, and others with it', async () => {
+test('identical words get identical weights only without the encoding', async () => {
   const page = await site.visit(`#${text}&encoding=none`);
   const without = await readValues(weightsMap(page), n, n);
   assert.deepEqual(without[0], without[4]);
@@ -146,7 +146,7 @@ test('the page says which weights it uses', async () => {
   await page.getByText(/^Random projections: .* seed 2/).waitFor();
 });
 
-test('every keystroke draws anew', async () => {
+test('every keystroke redraws the figures', async () => {
   const page = await site.visit('#at=self-attention&text=');
   const box = page.getByRole('textbox');
   await page.getByText('Nothing to look at yet').waitFor();
@@ -202,7 +202,7 @@ test('a locked cell that the sentence no longer has does not block the figure', 
   assert.equal(await page.getByRole('button', { name: 'unlock' }).count(), 0);
 });
 
-test('masks exclude what they say, and their rows still sum to one', async () => {
+test('masks exclude the right cells, and rows still sum to one', async () => {
   const page = await site.visit(`#${text}&window=2&validLen=5&blocked=3.3,3.2`);
   const shown = await readValues(weightsMap(page), n, n);
   shown.forEach((row, i) => {
@@ -214,7 +214,7 @@ test('masks exclude what they say, and their rows still sum to one', async () =>
   });
 });
 
-test('cells are painted out by dragging, and let in again by the keyboard', async () => {
+test('dragging excludes cells, and the keyboard includes them again', async () => {
   const page = await site.visit(`#${text}`);
   const map = weightsMap(page);
   await page.getByRole('switch', { name: 'paint cells out' }).check();
@@ -265,7 +265,7 @@ test('a thousand tokens are drawn', async () => {
   assert.ok((await shownValue(map)) >= 0);
 });
 
-test('a link shows just its state: its place stays, no frame is thick, and nothing is to be put back', async () => {
+test('a link keeps its place, selects one head and leaves nothing to reset', async () => {
   const state = 'v=1&weights=learned&causal=1&layer=1&head=3';
   const page = await site.open(
     `#${state}&text=the+lady+sat+by+the+fire+because+the+lady+was+tired&at=self-attention.weights`,

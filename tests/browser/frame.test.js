@@ -53,7 +53,7 @@ test('the numbers of a figure are exported as CSV and NPY', async () => {
   assert.equal(bytes.readFloatLE(10 + length), Math.fround(shown[0][0]));
 });
 
-test('a chart that is not measured yet has no numbers to export', async () => {
+test('a chart without measurements has no numbers to export', async () => {
   const page = await site.visit('#at=architectures.timings');
   await page.getByRole('button', { name: 'Export Measured in this browser' }).click();
   assert.deepEqual(await page.locator('#timings .files span').allInnerTexts(), [
@@ -97,7 +97,7 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
   assert.ok(png.bytes.length > 20_000);
 });
 
-test('what stands below a picture is what the model in sight is like', async () => {
+test('the caption of an exported picture describes the model in sight', async () => {
   for (const at of ['transformer.next-word', 'transformer.encoder-block', 'self-attention.wall']) {
     const page = await site.visit(`#weights=learned&text=man+bites+dog&at=${at}`);
     const figure = page.locator(`[id="${at.split('.')[1]}"]:not([aria-busy])`);
@@ -143,7 +143,7 @@ test('undo and redo go step by step, and typing is one step', async () => {
   assert.ok(await page.getByRole('radio', { name: 'none' }).first().isChecked());
 });
 
-test('controls and figures go back to the start', async () => {
+test('controls and figures can be reset', async () => {
   const page = await site.visit(`${weights}&heads=2&causal=1&window=3`);
   await page.getByRole('button', { name: 'Reset heads' }).click();
   assert.ok(await page.getByRole('radio', { name: '4', exact: true }).first().isChecked());
@@ -152,7 +152,7 @@ test('controls and figures go back to the start', async () => {
   await page.waitForFunction(() => !/window|causal|heads/.test(location.hash));
 });
 
-test('a link brings back the picture, its locked cell and where it is', async () => {
+test('a link restores the picture, its locked cell and its place', async () => {
   const permissions = ['clipboard-read', 'clipboard-write'];
   const page = await site.open(weights, { permissions });
   const map = weightsMap(page);
@@ -187,7 +187,7 @@ test('chapters load when they come near, and figures out of sight are not drawn'
   await page.waitForFunction(() => !document.querySelector('#pipeline canvas'));
 });
 
-test('the way back leads through the chapters that were chosen, and keeps the settings', async () => {
+test('Back and Forward visit the chosen chapters and keep the settings', async () => {
   const page = await site.visit();
   const arrived = () => page.waitForFunction(() => !document.documentElement.dataset.going);
   const top = (/** @type {string} */ chapter) =>
@@ -228,7 +228,7 @@ test('the way back leads through the chapters that were chosen, and keeps the se
   assert.equal(await page.getByRole('textbox').first().inputValue(), 'here and there');
 });
 
-test('a figure out of sight keeps its height, so that nothing moves on the way back', async () => {
+test('a figure out of sight keeps its height, so nothing moves on the way back', async () => {
   const page = await site.visit(weights);
   const height = () =>
     page.locator('#weights').evaluate((figure) => figure.getBoundingClientRect().height);
@@ -238,7 +238,7 @@ test('a figure out of sight keeps its height, so that nothing moves on the way b
   assert.ok(Math.abs((await height()) - drawn) < 1, `${await height()} instead of ${drawn}`);
 });
 
-test('what is changed and put back at once is no step of undo', async () => {
+test('a change that is reverted at once is not an undo step', async () => {
   const page = await site.open(weights);
   const undo = page.getByRole('button', { name: 'Undo' });
   const map = weightsMap(page);
@@ -270,7 +270,7 @@ test('symbols of the equation and parts of the picture light up together', async
   await page.locator('#weights g[data-lit]').first().waitFor();
 });
 
-test('the links of the README of the page lead to what they name', async () => {
+test('the links in the README of the page lead to the places they name', async () => {
   const readme = await readFile(new URL('../../web/README.md', import.meta.url), 'utf8');
   const fragments = [...readme.matchAll(/\(http:\/\/localhost:8000\/(#[^)]*)\)/g)].map(
     ([, f]) => f,
@@ -285,7 +285,7 @@ test('the links of the README of the page lead to what they name', async () => {
   }
 });
 
-test('putting a control back moves nothing, neither in the bar nor in a figure', async () => {
+test('resetting a control moves nothing in the bar or in a figure', async () => {
   const page = await site.visit(weights);
   const places = () =>
     page.evaluate(() =>
@@ -330,7 +330,7 @@ test("a chapter's name alone is a link to it", async () => {
   await becomes(async () => (await top()) > 0 && (await top()) < 200, true);
 });
 
-test('settings that do not act on what is in sight say so', async () => {
+test('settings without effect on the figures in sight say so', async () => {
   const page = await site.visit('#at=self-attention.weights');
   const names = () =>
     page
@@ -350,7 +350,7 @@ test('settings that do not act on what is in sight say so', async () => {
   await page.waitForURL(({ hash }) => hash.includes('heads=8'));
 });
 
-test('a sentence longer than its field shows that there is more', async () => {
+test('a sentence longer than its field shows that it continues', async () => {
   const phone = { viewport: { width: 390, height: 844 } };
   const words = 'the+cat+sat+on+the+mat+and+';
   const page = await site.visit(`#text=${words.repeat(8)}slept`, phone);
@@ -366,7 +366,7 @@ test('a sentence longer than its field shows that there is more', async () => {
   await becomes(hints, []);
 });
 
-test('a figure that is scrolled up to for the first time does not move what follows it', async () => {
+test('drawing a figure above the window does not move the figures after it', async () => {
   const page = await site.visit('#at=precision');
   const moved = await page.evaluate(async () => {
     const [figure, next] = ['training-run', 'training-heads'].map(
@@ -389,7 +389,7 @@ test('a figure that is scrolled up to for the first time does not move what foll
   assert.ok(Math.abs(Number(moved)) < 2, `${moved} pixels`);
 });
 
-test('an exported SVG has letters as outlines, and as text what no font of the page has', async () => {
+test('an exported SVG has letters as outlines, and characters missing from the fonts as text', async () => {
   // The second word has its accents as characters of their own.
   const words = ['café', 'e\u0301te\u0301', '猫', 'fish'];
   const page = await site.visit(`#at=self-attention.weights&text=${encodeURI(words.join(' '))}`);

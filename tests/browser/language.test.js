@@ -31,7 +31,7 @@ const text = (page) => page.getByRole('textbox').first();
 
 const learned = '#weights=learned&causal=1';
 
-test('a page without a link begins with the model, after its first picture, and keeps what is typed', async () => {
+test('a page without a link fetches the model after its first picture and keeps typed text', async () => {
   const page = await site.open('', { learns: true });
   await text(page).fill('she was not');
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
@@ -44,7 +44,7 @@ test('a page without a link begins with the model, after its first picture, and 
   await page.context().close();
 });
 
-test('nothing moves when the model has come', async () => {
+test('nothing moves when the model arrives', async () => {
   const page = await site.open('', { learns: true, reducedMotion: 'reduce' });
   const top = () =>
     page.evaluate(() => document.querySelector('#sentence canvas')?.getBoundingClientRect().top);
@@ -60,7 +60,7 @@ test('nothing moves when the model has come', async () => {
   await page.context().close();
 });
 
-test('a link wins, and does without the model', async () => {
+test('a link without the model does not fetch it', async () => {
   const page = await site.open('#text=two+words', { learns: true, clock: true });
   const asked = watchModel(page);
   await page.clock.runFor(5000);
@@ -69,7 +69,7 @@ test('a link wins, and does without the model', async () => {
   await page.context().close();
 });
 
-test('who saves data is asked before it is fetched', async () => {
+test('the page asks before it fetches the model if the reader saves data', async () => {
   const page = await site.open('', { clock: true });
   const asked = watchModel(page);
   await page.clock.runFor(5000);
@@ -81,7 +81,7 @@ test('who saves data is asked before it is fetched', async () => {
   await page.context().close();
 });
 
-test('a file that is cut off leaves the page as it was, says so, and can be fetched again', async () => {
+test('a truncated model file is reported, changes nothing, and can be fetched again', async () => {
   const page = await site.open('#text=two+words');
   let whole = false;
   await page.route('**/*.safetensors', (route) =>
@@ -140,7 +140,7 @@ test('axe finds nothing wrong where the model is shown, light, dark and on a pho
   }
 });
 
-test('a long sentence is read in the worker, to the same numbers', async () => {
+test('the worker reads a long sentence', async () => {
   const sentence = 'it was not the same to him as it had been to her ';
   const words = sentence.repeat(12).trim();
   const page = await site.visit(
@@ -157,7 +157,7 @@ test('a long sentence is read in the worker, to the same numbers', async () => {
   );
 });
 
-test('the next word: what is probable, drawn the same by everyone, and chosen by hand', async () => {
+test('the next word has probabilities, is drawn reproducibly, and can be chosen by hand', async () => {
   const link = `${learned}&text=she+was+very+much&at=transformer.next-word`;
   const written = [];
   for (let reader = 0; reader < 2; reader++) {
@@ -206,7 +206,7 @@ test('the next word: what is probable, drawn the same by everyone, and chosen by
   );
 });
 
-test('what order is worth: the loss as written is the least', async () => {
+test('the loss of a sentence is lowest in its own order', async () => {
   const page = await site.visit(
     `${learned}&text=she+was+very+much+pleased+to+see+him+again&at=order.order-loss`,
   );

@@ -84,7 +84,7 @@ test('the latest of many changes wins, and no picture mixes two sentences', asyn
   assert.deepEqual([...new Set(seen.slice(since).flat())], ['700', '710']);
 });
 
-test('a chapter that is come to after a long sentence was typed shows it', async () => {
+test('a chapter visited after typing a long sentence shows it', async () => {
   const page = await site.open('', { learns: true });
   await page.getByRole('radio', { name: 'learned' }).and(page.locator(':checked')).waitFor();
   await write(page, sentence(200));
@@ -105,7 +105,7 @@ test('a chapter that is come to after a long sentence was typed shows it', async
   await page.context().close();
 });
 
-test('while it is computed the old picture stays, and the page says so', async () => {
+test('the old picture stays while a long sentence is computed, and the page says so', async () => {
   const page = await site.open(
     `#at=self-attention.weights&text=${encodeURIComponent(sentence(400))}`,
   );
@@ -129,7 +129,7 @@ test('while it is computed the old picture stays, and the page says so', async (
   await shows(page, 400);
 });
 
-test('a link to a long sentence shows it, and a short one after it comes at once', async () => {
+test('a link to a long sentence shows it, and a short sentence then appears at once', async () => {
   const page = await site.visit(
     `#at=self-attention.weights&text=${encodeURIComponent(sentence(1000))}`,
   );
@@ -168,7 +168,7 @@ async function mortal() {
   return { page, started, end };
 }
 
-test('a worker that was ended is noticed, and the next change starts another', async () => {
+test('the page notices an ended worker, and the next change starts another', async () => {
   const { page, started, end } = await mortal();
   const problem = page.getByRole('alert');
   await write(page, sentence(600));
@@ -198,7 +198,7 @@ test('a worker that was ended is noticed, and the next change starts another', a
   assert.equal(await started(), 3);
 });
 
-test('a worker that never starts is given up, and the page computes by itself', async () => {
+test('the page computes on its own thread if its worker never starts', async () => {
   const { page, end } = await mortal();
   await page.clock.install();
   await page.evaluate(() => {

@@ -17,7 +17,7 @@ after(() => site.close());
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-test('the page works from a folder, alone, and in silence', async () => {
+test('the page works from a folder without other origins, errors or messages', async () => {
   const page = await site.open();
   await page.getByRole('textbox').fill('a rose is a rose');
   await page.waitForURL(({ hash }) => hash.includes('rose'));
@@ -65,19 +65,16 @@ async function assertSmall(context, part) {
 }
 
 test('the whole site without WebAssembly is small', (context) => assertSmall(context, 'page'));
-test('what the walk loads besides is small', (context) => assertSmall(context, 'walk'));
-test('what training loads besides is small', (context) => assertSmall(context, 'training'));
-test('what models from files load besides is small', (context) => assertSmall(context, 'models'));
-test('what a model of the reader’s loads besides is small', (context) =>
-  assertSmall(context, 'own'));
-test('what the wall of all heads loads besides is small', (context) =>
-  assertSmall(context, 'wall'));
-test('what files of pictures load besides is small', (context) => assertSmall(context, 'picture'));
-test('the outlines of letters for pictures are small', (context) =>
-  assertSmall(context, 'outlines'));
-test('what programs for pictures load besides is small', (context) =>
+test('the walk loads few additional bytes', (context) => assertSmall(context, 'walk'));
+test('training loads few additional bytes', (context) => assertSmall(context, 'training'));
+test('models from files load few additional bytes', (context) => assertSmall(context, 'models'));
+test('opening your own model loads few additional bytes', (context) => assertSmall(context, 'own'));
+test('the wall of all heads loads few additional bytes', (context) => assertSmall(context, 'wall'));
+test('exporting pictures loads few additional bytes', (context) => assertSmall(context, 'picture'));
+test('the letter outlines for pictures are small', (context) => assertSmall(context, 'outlines'));
+test('the programs of figures load few additional bytes', (context) =>
   assertSmall(context, 'programs'));
-test('what the language model loads besides is small', (context) =>
+test('the language model loads few additional bytes', (context) =>
   assertSmall(context, 'language'));
 
 test('the policy allows nothing but the page itself and WebAssembly', async () => {
@@ -100,7 +97,7 @@ test('the footer names the variant and the time in the core', async () => {
   assert.ok(Number(milliseconds) >= 0 && Number(milliseconds) < 1000);
 });
 
-test('the footer leads to the references, which lie beside the page', async () => {
+test('the footer links to the references next to the page', async () => {
   const page = await site.visit();
   const links = page.locator('footer').getByRole('link');
   const here = new URL('.', page.url()).href;
@@ -112,7 +109,7 @@ test('the footer leads to the references, which lie beside the page', async () =
   );
 });
 
-test('the state is in the URL, and a link brings it back', async () => {
+test('the URL holds the state, and a link restores it', async () => {
   const page = await site.open();
   assert.equal(new URL(page.url()).hash, '');
   await page.getByRole('textbox').fill('man bites dog & runs');
@@ -129,7 +126,7 @@ test('the state is in the URL, and a link brings it back', async () => {
   await copy.getByRole('button', { name: 'Masks: causal' }).waitFor();
 });
 
-test('following a link to other settings on the open page takes them over', async () => {
+test('following a link on the open page applies its settings', async () => {
   const page = await site.visit('#at=encoding');
   await page.evaluate(() => {
     const here = location.href;
@@ -141,7 +138,7 @@ test('following a link to other settings on the open page takes them over', asyn
   assert.equal(await page.getByRole('textbox').inputValue(), 'two words');
 });
 
-test('a link that is followed leaves nothing of what was open before', async () => {
+test('following a link closes everything that was open before', async () => {
   const page = await site.visit('#at=self-attention.weights');
   await page.getByRole('button', { name: 'Code for What each token looks at' }).click();
   await page.locator('#weights pre').waitFor();
@@ -169,7 +166,7 @@ test('a link that is followed leaves nothing of what was open before', async () 
   assert.equal(await page.locator('#weights pre').count(), 0);
 });
 
-test('a link of a later version says so and stays as it is, until something is changed', async () => {
+test('a link from a later version says so and stays unchanged until a setting changes', async () => {
   const page = await site.open('#v=99&heads=8&new=1', { clock: true });
   const notice = page.getByText('This link was made by a later version of this page');
   await notice.waitFor();
@@ -195,7 +192,7 @@ test('hostile links are harmless', async () => {
   }
 });
 
-test('light and dark follow the system, and the reader’s choice holds', async () => {
+test('light and dark follow the system until the reader chooses', async () => {
   const page = await site.open('', { colorScheme: 'dark' });
   const paper = (/** @type {string} */ colour) =>
     page.waitForFunction(
@@ -238,7 +235,7 @@ test('nothing is wider than the window', async () => {
   }
 });
 
-test('a tap reads a cell and keeps it, a second one lets go', async () => {
+test('a tap reads and locks a cell, and a second tap releases it', async () => {
   const page = await site.visit('#at=self-attention.weights', phone);
   const map = weightsMap(page);
   const unlock = page.locator('#weights').getByRole('button', { name: 'unlock' });
@@ -249,7 +246,7 @@ test('a tap reads a cell and keeps it, a second one lets go', async () => {
   await unlock.waitFor({ state: 'detached' });
 });
 
-test('everything of a chapter is reached by the Tab key', async () => {
+test('the Tab key reaches everything in a chapter', async () => {
   const page = await site.open('#at=self-attention');
   const reached = new Set();
   for (let i = 0; i < 45; i++) {
@@ -301,7 +298,7 @@ test('axe finds nothing wrong at the top, with every menu open, and without a se
   assert.deepEqual(await accessibilityProblems(figure), []);
 });
 
-test('nothing moves for those who asked for less motion', async () => {
+test('nothing moves if the reader prefers reduced motion', async () => {
   const page = await site.open('#at=order.shuffle', { reducedMotion: 'reduce', clock: true });
   const lines = page
     .getByRole('img', { name: /^The tokens in the shuffled order/ })

@@ -178,7 +178,7 @@ for (const kind of ['byHand', 'random']) {
   });
 }
 
-test('the strip says how far each curve is off the true function', async () => {
+test('the strip shows the error of each curve', async () => {
   const page = await open('&kernelWidth=1');
   const given = await readPoints(page);
   const { output } = attentionPooling(
@@ -193,7 +193,7 @@ test('the strip says how far each curve is off the true function', async () => {
   assert.ok(Math.abs(Number(shown) - error) < 1e-5);
 });
 
-test('a dragged point takes the curve along, and a link brings both back', async () => {
+test('a dragged point moves the curve, and a link restores both', async () => {
   const page = await open('&kernelWidth=0.3');
   const before = await readPoints(page);
   const curve = page.locator('#pooling-figure path[data-curve]');
@@ -220,7 +220,7 @@ test('a dragged point takes the curve along, and a link brings both back', async
   assert.deepEqual(await readPoints(copy), moved);
 });
 
-test('arrow keys move a point, Page Down goes to the next one', async () => {
+test('arrow keys move a point, and Page Down selects the next one', async () => {
   const page = await open();
   const before = await readPoints(page);
   await points(page).first().focus();
@@ -236,7 +236,7 @@ test('arrow keys move a point, Page Down goes to the next one', async () => {
   assert.equal(rounded(after[1].y - before[1].y), -10);
 });
 
-test('a saved picture says nothing of what only the page can do', async () => {
+test('an exported picture has no hints that only work on the page', async () => {
   const page = await site.visit('#at=pooling');
   const figure = page.locator('#pooling-figure');
   assert.match(await figure.locator('.key').innerText(), /a point: drag it/);
@@ -255,7 +255,7 @@ test('hostile points in a link are harmless', async () => {
   await drawn(page, 40);
 });
 
-test('the cards of all scoring functions have one scale of colours', async () => {
+test('the cards of all scoring functions share one colour scale', async () => {
   /** @type {import('../../web/src/drawing/colour.js').ColourScale} */
   const scale = { map: colourMaps(false).weights, domain: [1e-3, 1], log: true };
   for (const number of [5, 50]) {

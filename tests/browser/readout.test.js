@@ -77,7 +77,7 @@ const apart = (a, b) => ({
 for (const { at, name } of maps) {
   const figure = at.split('.')[1];
 
-  test(`${figure}: what is known of a cell is beside it, off its row and its column`, async () => {
+  test(`${figure}: the readout is next to its cell and covers neither its row nor its column`, async () => {
     const page = await site.visit(`#at=${at}`);
     const map = page.locator(`#${figure}`).getByRole('application', { name }).first();
     await map.scrollIntoViewIfNeeded();
@@ -101,7 +101,7 @@ for (const { at, name } of maps) {
     await page.locator(`#${figure} .readout.card`).waitFor({ state: 'detached' });
   });
 
-  test(`${figure}: on a phone a tap shows what is known of a cell, and its row`, async () => {
+  test(`${figure}: on a phone a tap shows the readout of a cell and leaves its row in sight`, async () => {
     const page = await site.visit(`#at=${at}`, {
       ...{ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
     });
@@ -120,7 +120,7 @@ for (const { at, name } of maps) {
   });
 }
 
-test('a card leaves what is said under its map in sight, and on a phone the whole map', async () => {
+test('a card leaves the caption of its map in sight, and on a phone the whole map', async () => {
   for (const isMobile of [false, true]) {
     const page = await site.visit('#at=encoding.encoding-schemes', {
       ...(isMobile && { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile }),
@@ -149,7 +149,7 @@ test('a card leaves what is said under its map in sight, and on a phone the whol
   }
 });
 
-test('a card follows the keys, and leaves the window with its cell', async () => {
+test('a card follows the keys and leaves the window with its cell', async () => {
   const page = await site.visit('#at=self-attention.weights&length=8');
   const map = page.locator('#weights').getByRole('application', { name: /^Attention weights/ });
   await map.focus();

@@ -40,7 +40,7 @@ async function shownOrder(page) {
   return (label?.split(': ')[1] ?? '').split(' ').map((word) => words.indexOf(word));
 }
 
-test('without positions the difference is rounding, with them it is large', async () => {
+test('the difference is only rounding without positions and large with them', async () => {
   const page = await site.visit(`#${text}`);
   const [without, placed] = await shownDifferences(page);
   assert.ok(without < 1e-5 && placed > 0.1, `${without}, ${placed}`);
@@ -49,7 +49,7 @@ test('without positions the difference is rounding, with them it is large', asyn
   assert.match(verdicts[1], /a word that moves gets another one/);
 });
 
-test('it opens with a left map that is empty, though the language model hides later words', async () => {
+test('the left map is empty at first, although the language model hides later words', async () => {
   const page = await site.visit(`#weights=learned&causal=1&layer=1&head=3&${text}`);
   await page.locator('.verdict', { hasText: 'turns queries and keys by its own angles' }).waitFor();
   const [without, placed] = await shownDifferences(page);
@@ -87,7 +87,7 @@ for (const causal of [false, true]) {
   });
 }
 
-test('the button gives another order each time', async () => {
+test('the button gives a new order each time', async () => {
   const page = await site.visit(`#${text}`);
   const seen = new Set([(await shownOrder(page)).join()]);
   for (let i = 0; i < 4; i++) {
@@ -128,7 +128,7 @@ test('a word is moved by dragging and by the arrow keys', async () => {
   assert.equal(await shownDifference(page), 0);
 });
 
-test('words that are read from right to left stand and move so', async () => {
+test('right-to-left words are drawn and move from right to left', async () => {
   const page = await site.visit('#at=order.shuffle&text=אחת+שתיים+שלוש&order=0,1,2');
   const shown = () => page.locator('#shuffle [data-token]').allInnerTexts();
   const word = page.getByRole('button', { name: /^אחת0,/ });
@@ -139,7 +139,7 @@ test('words that are read from right to left stand and move so', async () => {
   assert.match((await shown())[1], /^אחת/);
 });
 
-test('the differences are shown cell by cell, and the largest of them is the number', async () => {
+test('the number is the largest difference in the map', async () => {
   const page = await site.visit(`#${text}`);
   const map = heatmap(page, /^Differences with sinusoidal positions/);
   const values = await readValues(map, words.length, 64);

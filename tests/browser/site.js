@@ -36,7 +36,7 @@ export const chromiumFlags = [
 const kViewport = { width: 1440, height: 900 };
 
 /** Longest wait for anything, in ms: other tests, and other machines, take their time. */
-export const kPatience = 25_000;
+export const kPatience = 60_000;
 
 /**
  * Serves web/dist from a folder of a static server.

@@ -74,7 +74,7 @@ for (const causal of [false, true]) {
   });
 }
 
-test('the terms of a number add up to it, and light what they come from', async () => {
+test('the terms of a number add up to it and light their sources', async () => {
   const page = await site.visit(`#${text}&weights=xavier&stageCell=scores.2.1`);
   const table = page.locator('#stages .readout table');
   await table.waitFor();
@@ -88,7 +88,7 @@ test('the terms of a number add up to it, and light what they come from', async 
   assert.equal(await page.locator('#stages rect.source').count(), 2, 'a query and a key');
 });
 
-test('a lock stays where it is while other matrices are passed over', async () => {
+test('a lock stays while the pointer passes over other matrices', async () => {
   const page = await site.visit(`#${text}`);
   await heatmap(page, /^Scores/).click({ position: { x: 5, y: 5 } });
   const value = () => page.locator('#stages [data-value]').innerText();

@@ -17,7 +17,7 @@ const chapters = [
   ...['transformer', 'training', 'precision', 'speed'],
 ];
 
-test('each chapter asks, lets the reader guess, names its sources, and leaves a sentence', async () => {
+test('each chapter has a question, a guess, sources and a takeaway', async () => {
   for (const chapter of chapters) {
     const page = await site.visit(`#at=${chapter}`);
     const here = page.locator(`[id="${chapter}"]`);
@@ -39,7 +39,7 @@ test('each chapter asks, lets the reader guess, names its sources, and leaves a 
   }
 });
 
-test('of one word there is one token, one row and one step, wherever they are counted', async () => {
+test('counts of one are written in the singular', async () => {
   for (const chapter of ['opening', ...chapters]) {
     const page = await site.visit(`#text=dog&heads=1&at=${chapter}`);
     const said = await page.evaluate(() => [
@@ -57,7 +57,7 @@ test('of one word there is one token, one row and one step, wherever they are co
   }
 });
 
-test('the opening says in words what layers and heads are, and its settings what they mean', async () => {
+test('the opening explains layers and heads, and its settings explain themselves', async () => {
   const page = await site.visit('#weights=learned&causal=1&layer=1&head=3');
   const told = page.locator('#sentence .controls');
   await told
@@ -77,7 +77,7 @@ test('the opening says in words what layers and heads are, and its settings what
   await page.getByText(/find out who is tired: none of its heads does/).waitFor();
 });
 
-test('a guess stays while the page is open, and another one may be made', async () => {
+test('a guess stays while the page is open, and can be changed', async () => {
   const page = await site.visit('#at=order');
   const guess = page.locator('[data-predict="order"]');
   await guess.getByRole('button', { name: /^A little/ }).click();
@@ -91,7 +91,7 @@ test('a guess stays while the page is open, and another one may be made', async 
   await guess.getByText('order is simply not there').waitFor();
 });
 
-test('a term says what it means by pointer and by keyboard, and goes with Escape', async () => {
+test('a term shows its meaning by pointer and keyboard, and Escape hides it', async () => {
   const page = await site.open('#at=pooling', { clock: true });
   const term = page.locator('#pooling .term', { hasText: 'softmax' });
   const note = page.locator('#pooling [role=tooltip]', { hasText: 'Turns scores into shares' });
@@ -133,7 +133,7 @@ test('on a phone a tap shows a term, and a tap elsewhere hides it', async () => 
   await note.waitFor({ state: 'hidden' });
 });
 
-test('undivided scores saturate the softmax, and the numbers say so', async () => {
+test('undivided scores saturate the softmax, and the numbers show it', async () => {
   const page = await site.visit('#weights=xavier&dModel=256&heads=1&at=self-attention.scale');
   const figure = page.locator('#scale');
   const value = async (/** @type {string} */ divisor, /** @type {string} */ name) =>
@@ -153,7 +153,7 @@ test('undivided scores saturate the softmax, and the numbers say so', async () =
   await page.waitForURL(/scaleBy=none/);
 });
 
-test('masks are tried from the text', async () => {
+test('buttons in the text apply masks', async () => {
   const page = await site.visit('#at=self-attention.weights');
   await page.getByRole('button', { name: 'no word looks ahead' }).click();
   await page.waitForURL(/causal=1/);
@@ -162,7 +162,7 @@ test('masks are tried from the text', async () => {
   assert.doesNotMatch(page.url(), /causal=1/);
 });
 
-test('beside the text stands what the mask does to a row, and what the base does to the hands', async () => {
+test('tables beside the text show the effect of a mask on a row and of the base on the hands', async () => {
   const page = await site.visit('#weights=xavier&causal=1&at=self-attention.weights');
   const shares = page.getByRole('table', { name: /^The largest shares that “.*”\d+ gives:/ });
   const cells = () => shares.locator('td').allInnerTexts();
@@ -185,7 +185,7 @@ test('beside the text stands what the mask does to a row, and what the base does
   );
 });
 
-test('the projection whose number is changed is chosen from the text', async () => {
+test('a button in the text chooses the projection to edit', async () => {
   const page = await site.visit('#at=self-attention.edit');
   const offer = page.getByRole('button', { name: /^Wv: what all words hand over/ });
   await offer.click();
@@ -197,7 +197,7 @@ test('the projection whose number is changed is chosen from the text', async () 
     .waitFor();
 });
 
-test('what each head looks at most leads to the head', async () => {
+test('the list of what each head attends to most links to the heads', async () => {
   const page = await site.visit('#at=self-attention.weights');
   const third = page.getByRole('button', { name: /^head 3/ });
   assert.match(await third.innerText(), /\d\.\d\d/);
@@ -205,7 +205,7 @@ test('what each head looks at most leads to the head', async () => {
   await page.waitForURL(/head=2/);
 });
 
-test('a softmax says what was taken off, and tells tokens of one name apart', async () => {
+test('the terms of a softmax name the subtracted score and tell equal tokens apart', async () => {
   const page = await site.visit('#at=self-attention.stages&stageCell=weights.0.0');
   const figure = page.locator('#stages');
   await figure.getByText(/is taken off all of them first/).waitFor();
@@ -215,7 +215,7 @@ test('a softmax says what was taken off, and tells tokens of one name apart', as
   assert.equal(new Set(heads).size, heads.length);
 });
 
-test('each of eleven ways has its words, and pointing at one frames no other', async () => {
+test('each of the eleven schemes is described, and pointing at one frames no other', async () => {
   const page = await site.visit('#at=encoding.encoding-schemes');
   const cards = page.locator('#encoding-schemes [data-scheme]');
   await becomes(() => cards.count(), 11);
@@ -228,7 +228,7 @@ test('each of eleven ways has its words, and pointing at one frames no other', a
   assert.equal(await page.locator('#encoding-schemes .grid [data-lit]').count(), 0);
 });
 
-test('a sine alone leads two ways', async () => {
+test('one value of a sine has two continuations', async () => {
   const page = await site.visit('#at=rotation.rotation-sine');
   const figure = page.locator('#rotation-sine');
   const [now, other, then, elsewhere] = (await figure.locator('.told b').allInnerTexts()).map(
@@ -237,7 +237,7 @@ test('a sine alone leads two ways', async () => {
   assert.ok(Math.abs(now - other) < 0.15 && Math.abs(then - elsewhere) > 0.4);
 });
 
-test('angles of a step back have a sign', async () => {
+test('the angles of a backward step have a sign', async () => {
   const page = await site.visit('#delta=-1&at=rotation.rotation-shift');
   const angle = page.locator('#rotation-shift [data-pair="0"]');
   assert.match(await angle.innerText(), /−57\.3°/);
@@ -250,7 +250,7 @@ test('on a phone the costs keep their formulas', async () => {
   for (const formula of await formulas.all()) assert.ok(await formula.isVisible());
 });
 
-test('chapters for engineers are an appendix, with letters', async () => {
+test('the chapters for engineers are an appendix with lettered headings', async () => {
   const page = await site.visit();
   await page.getByRole('heading', { name: 'Appendix, for engineers' }).waitFor();
   const links = await page.getByRole('navigation', { name: 'Contents' }).getByRole('link').all();
@@ -258,7 +258,7 @@ test('chapters for engineers are an appendix, with letters', async () => {
   assert.deepEqual(marks, ['1', '2', '3', '4', '5', '6', '7', '8', 'A', 'B']);
 });
 
-test('axe finds nothing wrong with guesses and terms that are open', async () => {
+test('axe finds nothing wrong with open guesses and terms', async () => {
   for (const options of [{}, { colorScheme: /** @type {const} */ ('dark') }, phone]) {
     const page = await site.visit('#at=self-attention', options);
     await page.locator('[data-predict="self-attention"] button').first().click();

@@ -77,7 +77,7 @@ async function checksumInNode(steps, options) {
   return checksum;
 }
 
-test('nothing that trains is loaded before it is asked for', async () => {
+test('no training code is loaded before the reader asks for it', async () => {
   const page = await site.open('#at=training.training-heads');
   // Untrained models are drawn without.
   await page.locator('[data-answer=A] s').first().waitFor();
@@ -97,7 +97,7 @@ test('nothing that trains is loaded before it is asked for', async () => {
   await page.context().close();
 });
 
-test('two lanes learn and pause by key, and a link brings the run back', async () => {
+test('two lanes learn and pause by key, and a link restores the run', async () => {
   const page = await site.visit('#at=training.training-run');
   await button(page, 'Play').focus();
   await page.keyboard.press('Enter');
@@ -148,7 +148,7 @@ test('two lanes learn and pause by key, and a link brings the run back', async (
   assert.deepEqual(await accuracies(again), []);
 });
 
-test('dates are written by a Transformer and by a recurrent decoder, and a date of one’s own is compared', async () => {
+test('a Transformer and a recurrent decoder write dates, and both answer a date you type', async () => {
   const page = await site.visit('#at=training.training-run');
   await figure(page).getByRole('radio', { name: 'dates' }).check();
   await figure(page).getByText('Bahdanau’s recurrent decoder').waitFor();
@@ -200,7 +200,7 @@ test('dates are written by a Transformer and by a recurrent decoder, and a date 
   await page.locator('#training-longer').waitFor();
 });
 
-test('four heads learn to add and one does not, and the passage on heads leads there', async () => {
+test('four heads learn to add and one does not, and the passage on heads links there', async () => {
   const page = await site.visit('#at=self-attention.weights');
   await page.getByRole('button', { name: /^See four heads and one/ }).click();
   const gain = page.locator('#training-gain');
@@ -236,7 +236,7 @@ test('four heads learn to add and one does not, and the passage on heads leads t
   await guess.getByText(/^After \d+ steps here, with T5’s bias/).waitFor();
 });
 
-test('what a link asks for and the page does not have is put right, and said', async () => {
+test('invalid settings in a link are corrected, and the page says so', async () => {
   const page = await site.visit('#world=fly&trainStep=2&rate=99&at=training.training-run');
   await arrives(page, 2);
   const notes = await figure(page).locator('.corrected').allInnerTexts();
@@ -247,7 +247,7 @@ test('what a link asks for and the page does not have is put right, and said', a
   assert.equal(await figure(page).locator('.corrected').count(), 0);
 });
 
-test('a link to a difference that its world does not have is put right, and said', async () => {
+test('a difference that the world of a link lacks is corrected, and the page says so', async () => {
   const page = await site.visit('#world=dates&differ=mask&at=training.training-run');
   await figure(page)
     .getByText(/no choice of “mask”: the lanes differ in decoder/)
@@ -280,7 +280,7 @@ test('a learning rate of 10 ends the run with a sentence that names the step', a
   assert.equal(await button(page, 'Play').count(), 1);
 });
 
-test('saved weights are loaded again where they fit; the page says what they are, and that the link has them not', async () => {
+test('saved weights can be loaded where they fit, and the page says that the link lacks them', async () => {
   const page = await site.visit('#world=count&trainStep=12&at=training.training-run');
   await arrives(page, 12);
   const sums = () => page.locator('[data-checksum]').allInnerTexts();
@@ -328,7 +328,7 @@ test('saved weights are loaded again where they fit; the page says what they are
   await page.locator('[data-given]').waitFor({ state: 'detached' });
 });
 
-test('what a figure tells those who do not see it goes on while models learn', async () => {
+test('the spoken summary of a figure is updated while models learn', async () => {
   const page = await site.visit('#at=training.training-run');
   await button(page, 'Play').click();
   await figure(page)
@@ -345,7 +345,7 @@ test('what a figure tells those who do not see it goes on while models learn', a
     .waitFor({ state: 'attached' });
 });
 
-test('both lanes are asked about longer examples, and a learned table ends at its own', async () => {
+test('both lanes are tested on longer examples, and a learned table ends at its own length', async () => {
   const page = await site.visit('#world=count&schemeB=learned&at=training.training-longer');
   const longer = page.locator('#training-longer');
   await longer.getByText('press Play above').waitFor();
@@ -373,7 +373,7 @@ test('both lanes are asked about longer examples, and a learned table ends at it
   assert.deepEqual(await accessibilityProblems(page), []);
 });
 
-test('a table of positions is drawn as it is learned, beside the sinusoid', async () => {
+test('a table of positions is drawn while it is learned, next to the sinusoid', async () => {
   const page = await site.visit('#world=count&at=training.training-table');
   const table = page.locator('#training-table');
   await heatmap(page, /^sinusoidal, 10 positions by 64/).waitFor();
@@ -419,7 +419,7 @@ const checksumsOf = async (page) => {
   return page.locator('[data-checksum]').allInnerTexts();
 };
 
-test('a worker that was ended stops the run with a sentence, it goes on from there, and a reload finds it', async () => {
+test('a run whose worker ends says so, continues from its last state, and survives a reload', async () => {
   const page = await site.open('#world=count&at=training.training-run');
   await knowWorkers(page);
   await button(page, 'Ten steps').click();
@@ -456,7 +456,7 @@ test('a worker that was ended stops the run with a sentence, it goes on from the
   await page.context().close();
 });
 
-test('weights that were loaded outlive a worker', async () => {
+test('loaded weights survive the end of a worker', async () => {
   const page = await site.open('#world=count&at=training.training-run');
   await knowWorkers(page);
   await button(page, 'Ten steps').click();
@@ -490,7 +490,7 @@ test('weights that were loaded outlive a worker', async () => {
   await page.context().close();
 });
 
-test('a hundred runs that were started and thrown away leave the page’s memory as it was', async (context) => {
+test('a hundred discarded runs leave the memory of the page unchanged', async (context) => {
   const page = await site.open('#world=count&trainLayers=1&at=training.training-run');
   const session = await page.context().newCDPSession(page);
   const used = async () => {

@@ -136,7 +136,7 @@ for (const norm of /** @type {const} */ (['post', 'pre'])) {
   });
 }
 
-test('a cell says what made it, and everything else fades', async () => {
+test('a cell shows its sources, and everything else fades', async () => {
   const { figure } = await openFigure('encoder-block', settings);
   const readout = figure.locator('[id$="-readout"]');
   const map = figure.getByRole('application', { name: /^sum/ }).first();
@@ -158,7 +158,7 @@ test('a cell says what made it, and everything else fades', async () => {
   assert.equal(await figure.locator('rect.origin').count(), 0);
 });
 
-test('one lock holds all matrices, and a link brings it back', async () => {
+test('one lock applies to all matrices, and a link restores it', async () => {
   // What is known of a cell is seen where the cell is seen.
   const whole = { viewport: { width: 1440, height: 1900 } };
   const { page, figure } = await openFigure('encoder-block', settings, whole);
@@ -182,7 +182,7 @@ test('one lock holds all matrices, and a link brings it back', async () => {
   assert.equal(await figure.getByRole('button', { name: 'unlock' }).count(), 0);
 });
 
-test('the switch moves the normalisation, in picture and equation', async () => {
+test('the switch moves the normalisation in picture and equation', async () => {
   const { figure } = await openFigure('encoder-block', settings);
   const names = () => figure.locator('h4').allInnerTexts();
   assert.match((await names()).at(-1) ?? '', /output/);
@@ -191,7 +191,7 @@ test('the switch moves the normalisation, in picture and equation', async () => 
   assert.equal((await names())[1].trim(), 'norm(X)');
 });
 
-test('every letter beside a matrix is one of the equation', async () => {
+test('every letter beside a matrix is in the equation', async () => {
   for (const norm of ['pre', 'post']) {
     const { figure } = await openFigure('encoder-block', `${settings}&norm=${norm}`);
     const equation = await figure.locator('[data-equation]').innerText();
@@ -204,7 +204,7 @@ test('every letter beside a matrix is one of the equation', async () => {
   }
 });
 
-test('the slider of the decoder counts tokens from 0, and says none without any', async () => {
+test('the slider of the decoder counts tokens from 0 and says none if there are none', async () => {
   const slider = (/** @type {string} */ settings) =>
     site
       .open(`#at=transformer.decoder-cache${settings}`)
@@ -214,7 +214,7 @@ test('the slider of the decoder counts tokens from 0, and says none without any'
   assert.equal(await slider('&text='), 'none');
 });
 
-test('decoding step by step fills the cache and gives what one pass gives', async () => {
+test('decoding step by step fills the cache and matches one pass', async () => {
   const weights = await parameters();
   const { figure: block } = await openFigure('encoder-block', settings);
   const x = await readValues(block.getByRole('application', { name: /^input/ }), n, dModel);
@@ -283,7 +283,7 @@ test('decoding plays to the end, stops there, and starts again', async () => {
   await figure.locator(`[data-rows="${n}"]`).waitFor();
 });
 
-test('the alignment is that of the reference, by hand and random', async () => {
+test('the alignment matches the reference, by hand and random', async () => {
   const [source, target] = ['signed in 1992', 'signé en 1992'].map((text) => text.split(' '));
   const link = `source=signed+in+1992&target=sign%C3%A9+en+1992`;
   const attn = await load({ threads: 1 });
@@ -322,7 +322,7 @@ test('the alignment is that of the reference, by hand and random', async () => {
   assert.ok(maxAbsDifference(read, drawn.weights) <= drawn.tolerance);
 });
 
-test('the page says what the weights of the alignment are', async () => {
+test('the page explains the weights of the alignment', async () => {
   const { figure } = await openFigure('alignment');
   await figure.getByText(/^Not trained, but set by hand/).waitFor();
   await figure.getByRole('radio', { name: 'random' }).check({ force: true });
@@ -333,7 +333,7 @@ test('the page says what the weights of the alignment are', async () => {
   await figure.getByText(/^Bahdanau’s decoder before training, seed\s+2/).waitFor();
 });
 
-test('both sentences can be written, left empty and reset', async () => {
+test('both sentences can be edited, emptied and reset', async () => {
   const { figure } = await openFigure('alignment');
   const [source, target] = [
     figure.getByLabel('What is read: keys'),
@@ -348,7 +348,7 @@ test('both sentences can be written, left empty and reset', async () => {
   await figure.getByRole('application', { name: /13 words read/ }).waitFor();
 });
 
-test('no sentence, one word and very many are drawn in a friendly way', async () => {
+test('no sentence, one word and very many words are handled', async () => {
   const page = await site.visit('#at=transformer&text=');
   await page.locator('#encoder-block').getByText('Nothing to look at yet').waitFor();
   await page.locator('#decoder-cache').scrollIntoViewIfNeeded();

@@ -36,7 +36,7 @@ const stepInLink = (page) => new URLSearchParams(new URL(page.url()).hash.slice(
 const chosen = (page) =>
   page.locator('#walk [aria-pressed="true"]').evaluate((element) => element.textContent?.trim());
 
-test('it is offered in the first view, and begun, stepped and left by keys, with the focus in the right place', async () => {
+test('the walk is offered in the first view, and keys start, step and leave it with the right focus', async () => {
   const page = await site.open();
   const start = page.getByRole('button', { name: 'Follow one word' });
   const { y, height } = /** @type {{ y: number, height: number }} */ (await start.boundingBox());
@@ -71,7 +71,7 @@ test('it is offered in the first view, and begun, stepped and left by keys, with
   await page.context().close();
 });
 
-test('it plays by itself to its end, in 60 to 90 seconds, and stops for who touches something', async () => {
+test('the walk plays to its end in 60 to 90 seconds and stops at a click', async () => {
   const page = await site.open('', { reducedMotion: 'reduce' });
   await page.clock.install();
   await page.getByRole('button', { name: 'Follow one word' }).click();
@@ -96,7 +96,7 @@ test('it plays by itself to its end, in 60 to 90 seconds, and stops for who touc
   await page.context().close();
 });
 
-test('its numbers are those of the chapters', async () => {
+test('the walk shows the numbers of the chapters', async () => {
   const settings = 'weights=xavier&head=1&walkWord=8';
   const weights = await (async () => {
     const page = await site.visit(`#at=self-attention.weights&${settings}`);
@@ -137,7 +137,7 @@ test('without positions the shuffled sentence is the same, whatever the order', 
   assert.ok(placed > 1e-2 && unplaced < 1e-5, `${placed}, ${unplaced}`);
 });
 
-test('what has learned nothing says so, and a model that has guesses the next word', async () => {
+test('an untrained layer guesses nothing, and the language model guesses the next word', async () => {
   const page = await site.visit('#walk=8&text=the+lady+sat+by+the+fire+because+the+lady');
   assert.equal(await title(page), 'Nobody guesses yet');
   await page
@@ -166,7 +166,7 @@ test('what has learned nothing says so, and a model that has guesses the next wo
   assert.equal(await page.getByRole('textbox').first().inputValue(), `${text} ${word}`);
 });
 
-test('another word is chosen, and one whose masks hide all says so', async () => {
+test('another word can be chosen, and the walk says if masks hide every word', async () => {
   const page = await site.visit('#walk=3&causal=1');
   await page.locator('#walk').getByRole('button', { name: /^mat/ }).click();
   await becomes(() => chosen(page), 'mat5');
@@ -176,7 +176,7 @@ test('another word is chosen, and one whose masks hide all says so', async () =>
   await page.getByText('The masks hide every word').waitFor();
 });
 
-test('each step leads to a chapter, and Back to the step', async () => {
+test('each step links to a chapter, and Back returns to the step', async () => {
   const page = await site.visit('#walk=7');
   await page
     .locator('#walk')
@@ -189,7 +189,7 @@ test('each step leads to a chapter, and Back to the step', async () => {
   assert.equal(await title(page), 'Break it: take away the places');
 });
 
-test('a long sentence is walked in the worker', async () => {
+test('the worker computes the walk of a long sentence', async () => {
   const text = Array.from({ length: 900 }, (_, i) => `word${i % 300}`).join('+');
   const page = await site.visit(`#walk=6&text=${text}`);
   await page.getByText(/^and 88\d more/).waitFor();
@@ -206,7 +206,7 @@ for (const [
   ['a phone', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }],
   ['a dark screen', { colorScheme: 'dark' }],
 ])) {
-  test(`on ${name} each step is accessible and fits, its caption and its word are in sight, and its controls stay`, async () => {
+  test(`on ${name} each step is accessible and fits, its caption and word are in sight, and its controls stay`, async () => {
     const page = await site.visit(`#walk=1&weights=learned&causal=1&layer=1&text=${text}`, {
       ...{ ...options, reducedMotion: 'reduce' },
     });
@@ -236,7 +236,7 @@ for (const [
   });
 }
 
-test('another place of the same word is shown with it, however far away', async () => {
+test('the other place of a repeated word is shown, however far away', async () => {
   const page = await site.visit('#walk=1&weights=xavier&text=lady+' + text.slice(9), {
     viewport: { width: 390, height: 844 },
   });
@@ -249,7 +249,7 @@ test('another place of the same word is shown with it, however far away', async 
   );
 });
 
-test('the head that looks at what followed the same word says so, and what comes of it', async () => {
+test('the head that attends to what followed the same word is explained, with its effect', async () => {
   const head = `weights=learned&causal=1&layer=1&head=3&text=${text}&walkWord=8`;
   const page = await site.visit(`#walk=4&${head}`);
   await page.locator('#walk .more', { hasText: 'is what followed' }).waitFor();
@@ -260,7 +260,7 @@ test('the head that looks at what followed the same word says so, and what comes
   await becomes(async () => /which this head looked at/.test(await says(page)), false);
 });
 
-test('it fills the screen, larger, and comes back', async () => {
+test('the walk can fill the screen and return', async () => {
   const page = await site.open('#walk=5&weights=xavier');
   await button(page, 'Full screen').click();
   await page.locator('#walk:fullscreen').waitFor();

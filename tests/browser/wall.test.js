@@ -42,7 +42,7 @@ const shares = (wall) =>
       ]),
     );
 
-test('the wall of a model from files has the shares of what PyTorch recorded', async () => {
+test('the wall of a model from files has the shares that PyTorch recorded', async () => {
   const { ids, read, text: sentence, files } = recorded('gpt2', 29);
   const page = await site.open(`#text=${sentence}`);
   await open(page, files);
@@ -86,7 +86,7 @@ test('the wall of a model from files has the shares of what PyTorch recorded', a
   await page.context().close();
 });
 
-test('the page’s model has one, too, and a picture opens the large one', async () => {
+test('the language model has a wall, and a picture opens the large figure', async () => {
   const page = await site.visit(learned);
   const wall = await wallOf(page, 12);
   // Each is drawn.
@@ -120,7 +120,7 @@ test('the page’s model has one, too, and a picture opens the large one', async
   assert.match(new URL(page.url()).hash, new RegExp(layer ? `layer=${layer}\\b` : '^#'));
 });
 
-test('what the measures are stands beside the wall, before anything is sorted', async () => {
+test('the measures are explained beside the wall before it is sorted', async () => {
   for (const width of [1440, 390]) {
     const page = await site.visit(learned, { viewport: { width, height: 900 } });
     const wall = await wallOf(page, 12);
@@ -137,7 +137,7 @@ test('what the measures are stands beside the wall, before anything is sorted', 
   }
 });
 
-test('keys lead from picture to picture, and Enter opens one', async () => {
+test('keys move between pictures, and Enter opens one', async () => {
   const page = await site.visit(`${learned}&layer=0&head=0`);
   const wall = await wallOf(page, 12);
   await wall.locator('[data-head="0.0"]').focus();
@@ -165,7 +165,7 @@ test('keys lead from picture to picture, and Enter opens one', async () => {
   await page.waitForURL(/layer=1/);
 });
 
-test('a sentence without repetition says what cannot be measured, and one that is too short', async () => {
+test('the wall says what it cannot measure in a sentence without repetition or too short', async () => {
   const page = await site.visit(learned.replace(text, 'text=the+lady+sat+by+a+fire'));
   const wall = await wallOf(page, 12);
   await sort(wall, 'same token');
@@ -176,7 +176,7 @@ test('a sentence without repetition says what cannot be measured, and one that i
   await becomes(() => page.locator('#wall').count(), 0);
 });
 
-test('a model that looks both ways has its wall, and axe finds nothing wrong', async () => {
+test('a bidirectional model has a wall, and axe finds nothing wrong', async () => {
   for (const options of /** @type {const} */ ([
     {},
     { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: 'dark' },
