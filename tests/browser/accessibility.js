@@ -10,7 +10,9 @@ const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.
 /** @param {Page} page */
 export async function accessibilityProblems(page) {
   await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
+  const { violations } = await page.evaluate(() =>
+    /** @type {any} */ (globalThis).axe.run({ resultTypes: ['violations'] }),
+  );
   return violations.map((/** @type {any} */ { id, nodes }) => [
     id,
     ...nodes.map((/** @type {any} */ node) => node.html.slice(0, 120)),

@@ -16,7 +16,7 @@ after(() => site.close());
  * @param {string} [settings]
  */
 async function open(figure, settings = '') {
-  const page = await site.open(`#at=architectures.${figure}${settings}`);
+  const page = await site.visit(`#at=architectures.${figure}${settings}`);
   await page.locator(`#${figure} .picture`).waitFor();
   return page;
 }
@@ -27,7 +27,7 @@ const connections = (page, what) =>
     .locator(`#paths [data-${what}]`)
     .evaluateAll((elements, what) => elements.map((each) => Number(each.dataset[what])), what);
 
-test('paths have as many connections as it takes', async () => {
+test('paths have as many connections as each layer needs', async () => {
   for (const [from, to, k] of [
     [1, 9, 3],
     [0, 10, 2],
@@ -40,7 +40,6 @@ test('paths have as many connections as it takes', async () => {
     assert.deepEqual(await connections(page, 'path'), [cnn, distance + 1, 1]);
     // The sentence has 11 tokens.
     assert.deepEqual(await connections(page, 'longest'), [Math.ceil(10 / (k - 1)), 11, 1]);
-    await page.context().close();
   }
 });
 
@@ -56,7 +55,7 @@ test('picking a token replaces the one picked before the last', async () => {
   assert.equal(await button('tired').getAttribute('aria-pressed'), 'false');
 });
 
-test('the table counts what the equations say', async () => {
+test('the table agrees with the equations', async () => {
   for (const [n, d, k] of [
     [11, 64, 3],
     [1024, 128, 5],
@@ -77,7 +76,6 @@ test('the table counts what the equations say', async () => {
     assert.deepEqual(await row('recurrence'), [2 * n * d * d, n, n]);
     assert.deepEqual(await row('attention'), [2 * n * n * d, 1, 1]);
     assert.deepEqual(await row('projections'), [2 * n * n * d + 4 * n * d * d, 1, 1]);
-    await page.context().close();
   }
 });
 
@@ -92,11 +90,10 @@ test('short, empty and long sentences are drawn', async () => {
     const tokens = page.getByRole('group', { name: 'Pick two tokens' }).getByRole('button');
     await becomes(() => tokens.count(), count || Number(text !== ''));
     await becomes(() => page.locator('#paths svg[role=img]').count(), count ? 3 : 0);
-    await page.context().close();
   }
 });
 
-test('times are measured when asked for, fitted, and the run can be stopped', async () => {
+test('times are measured on request and fitted, and the run can be stopped', async () => {
   const page = await open('timings', '&dModel=16');
   const figure = page.locator('#timings');
   await figure.getByText('Nothing measured yet: press Run above').waitFor();

@@ -39,7 +39,7 @@ const sliceOf = (x, head, numHeads) =>
   x.map((row) => row.slice((head * dModel) / numHeads, ((head + 1) * dModel) / numHeads));
 
 test('the input is embedding plus encoding, and identical words have identical embeddings', async () => {
-  const page = await site.open(`#${both}&encoding=none`, high);
+  const page = await site.visit(`#${both}&encoding=none`, high);
   const embedding = await readValues(heatmap(page, /^Embeddings/), n, dModel);
   assert.deepEqual(embedding[0], embedding[4]);
   assert.notDeepEqual(embedding[1], embedding[2]);
@@ -54,8 +54,8 @@ test('the input is embedding plus encoding, and identical words have identical e
   assert.ok(maxAbsDifference(input, sum) <= 1.2e-7 + 6 * roundingError);
 });
 
-test('the encoding is seen on a scale of its own, if asked for, and the legends say so', async () => {
-  const page = await site.open(`#${both}`);
+test('the encoding can have its own colour scale, and the legends say so', async () => {
+  const page = await site.visit(`#${both}`);
   const legends = () => page.locator('#pipeline .legend').allInnerTexts();
   const red = () =>
     heatmap(page, /^Positional encoding, 6 positions/)
@@ -74,7 +74,7 @@ test('the encoding is seen on a scale of its own, if asked for, and the legends 
 
 for (const causal of [false, true]) {
   test(`identity weights match the reference in every head${causal ? ', causal' : ''}`, async () => {
-    const page = await site.open(`#${both}&causal=${Number(causal)}`, high);
+    const page = await site.visit(`#${both}&causal=${Number(causal)}`, high);
     const input = await readValues(heatmap(page, /^Input of/), n, dModel);
     for (let head = 0; head < 4; head++) {
       await page.getByRole('radio', { name: `head ${head + 1}:` }).check({ force: true });
@@ -92,7 +92,7 @@ for (const causal of [false, true]) {
 }
 
 test('Xavier weights match the reference', async () => {
-  const page = await site.open(`#${both}&weights=xavier&seed=5&heads=2&head=1`, high);
+  const page = await site.visit(`#${both}&weights=xavier&seed=5&heads=2&head=1`, high);
   const input = await readValues(heatmap(page, /^Input of/), n, dModel);
   const attn = await load();
   const layer = new attn.MultiHeadAttention({ dModel, numHeads: 2, init: 'xavier', seed: 5 });
@@ -115,8 +115,8 @@ test('Xavier weights match the reference', async () => {
   assert.ok(difference <= tolerance, `${difference} > ${tolerance}`);
 });
 
-test('identical words get identical weights without the encoding, and others with it', async () => {
-  const page = await site.open(`#${text}&encoding=none`);
+test('identical words get identical weights only without the encoding', async () => {
+  const page = await site.visit(`#${text}&encoding=none`);
   const without = await readValues(weightsMap(page), n, n);
   assert.deepEqual(without[0], without[4]);
   for (const row of without) assert.ok(Math.abs(row[0] - row[4]) <= roundingError);
@@ -126,7 +126,7 @@ test('identical words get identical weights without the encoding, and others wit
 });
 
 test('the legend ends at the largest weight of all heads', async () => {
-  const page = await site.open(`#${text}&heads=2`);
+  const page = await site.visit(`#${text}&heads=2`);
   let largest = 0;
   for (const head of [1, 2]) {
     await page.getByRole('radio', { name: `head ${head}:` }).check({ force: true });
@@ -138,7 +138,7 @@ test('the legend ends at the largest weight of all heads', async () => {
 });
 
 test('the page says which weights it uses', async () => {
-  const page = await site.open('#at=self-attention.weights');
+  const page = await site.visit('#at=self-attention.weights');
   await page.getByText(/^Identity projections: head 1 compares columns 0 to 15/).waitFor();
   await page.getByRole('radio', { name: 'random' }).check({ force: true });
   await page.getByText(/^Random projections: .* seed 1/).waitFor();
@@ -146,8 +146,8 @@ test('the page says which weights it uses', async () => {
   await page.getByText(/^Random projections: .* seed 2/).waitFor();
 });
 
-test('every keystroke draws anew', async () => {
-  const page = await site.open('#at=self-attention&text=');
+test('every keystroke redraws the figures', async () => {
+  const page = await site.visit('#at=self-attention&text=');
   const box = page.getByRole('textbox');
   await page.getByText('Nothing to look at yet').waitFor();
   for (const [typed, tokens] of /** @type {[string, number][]} */ ([
@@ -167,7 +167,7 @@ test('every keystroke draws anew', async () => {
 });
 
 test('a token selected in one figure is marked in the other', async () => {
-  const page = await site.open(`#${text.replace('.weights', '')}`, high);
+  const page = await site.visit(`#${text.replace('.weights', '')}`, high);
   const map = heatmap(page, /^Embeddings/);
   await map.focus();
   await map.press('ArrowDown');
@@ -175,7 +175,7 @@ test('a token selected in one figure is marked in the other', async () => {
 });
 
 test('emoji, right-to-left and very long input are drawn', async () => {
-  const page = await site.open('#at=self-attention.weights');
+  const page = await site.visit('#at=self-attention.weights');
   const box = page.getByRole('textbox');
   await box.fill('سلام 👩‍👩‍👧 שלום !');
   await page.getByRole('application', { name: '4 queries by 4 keys' }).first().waitFor();
@@ -189,7 +189,7 @@ test('emoji, right-to-left and very long input are drawn', async () => {
 });
 
 test('a locked cell that the sentence no longer has does not block the figure', async () => {
-  const page = await site.open(`#${text}`);
+  const page = await site.visit(`#${text}`);
   const map = weightsMap(page);
   const { width, height } = /** @type {{ width: number, height: number }} */ (
     await map.boundingBox()
@@ -202,8 +202,8 @@ test('a locked cell that the sentence no longer has does not block the figure', 
   assert.equal(await page.getByRole('button', { name: 'unlock' }).count(), 0);
 });
 
-test('masks exclude what they say, and their rows still sum to one', async () => {
-  const page = await site.open(`#${text}&window=2&validLen=5&blocked=3.3,3.2`);
+test('masks exclude the right cells, and rows still sum to one', async () => {
+  const page = await site.visit(`#${text}&window=2&validLen=5&blocked=3.3,3.2`);
   const shown = await readValues(weightsMap(page), n, n);
   shown.forEach((row, i) => {
     row.forEach((weight, j) => {
@@ -214,8 +214,8 @@ test('masks exclude what they say, and their rows still sum to one', async () =>
   });
 });
 
-test('cells are painted out by dragging, and let in again by the keyboard', async () => {
-  const page = await site.open(`#${text}`);
+test('dragging excludes cells, and the keyboard includes them again', async () => {
+  const page = await site.visit(`#${text}`);
   const map = weightsMap(page);
   await page.getByRole('switch', { name: 'paint cells out' }).check();
   await map.scrollIntoViewIfNeeded();
@@ -240,7 +240,7 @@ test('cells are painted out by dragging, and let in again by the keyboard', asyn
 });
 
 test('the statistics of a head are those of its weights', async () => {
-  const page = await site.open(`#${text}&heads=1`);
+  const page = await site.visit(`#${text}&heads=1`);
   const weights = await readValues(weightsMap(page), n, n);
   const mean = (/** @type {(row: number[], i: number) => number} */ of) =>
     weights.reduce((sum, row, i) => sum + of(row, i), 0) / n;
@@ -256,7 +256,7 @@ test('the statistics of a head are those of its weights', async () => {
 });
 
 test('a thousand tokens are drawn', async () => {
-  const page = await site.open('#at=self-attention.weights');
+  const page = await site.visit('#at=self-attention.weights');
   await page.getByRole('textbox').fill(Array.from({ length: 1000 }, (_, i) => `w${i}`).join(' '));
   const map = weightsMap(page);
   await page.getByRole('application', { name: '1000 queries by 1000 keys' }).last().waitFor();
@@ -265,10 +265,11 @@ test('a thousand tokens are drawn', async () => {
   assert.ok((await shownValue(map)) >= 0);
 });
 
-test('a link shows just its state: its place stays, no frame is thick, and nothing is to be put back', async () => {
+test('a link keeps its place, selects one head and leaves nothing to reset', async () => {
   const state = 'v=1&weights=learned&causal=1&layer=1&head=3';
   const page = await site.open(
     `#${state}&text=the+lady+sat+by+the+fire+because+the+lady+was+tired&at=self-attention.weights`,
+    { clock: true },
   );
   await page.getByRole('radio', { name: 'learned' }).first().waitFor({ state: 'attached' });
   const outlines = () =>
@@ -278,7 +279,7 @@ test('a link shows just its state: its place stays, no frame is thick, and nothi
   await becomes(outlines, ['1px', '1px', '1px', '2px']);
   // The page begins with this head, too.
   await becomes(() => page.locator('.bar button.needed').count(), 0);
-  await page.waitForTimeout(400);
+  await page.clock.runFor(1000);
   assert.match(new URL(page.url()).hash, /&at=self-attention\.weights$/);
   await page.getByRole('radio', { name: '3', exact: true }).nth(1).check({ force: true });
   await page.waitForURL(({ hash }) => !/head=3/.test(hash) && /at=self-attention/.test(hash));

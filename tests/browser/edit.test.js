@@ -40,11 +40,10 @@ const minus = (/** @type {number[][]} */ a, /** @type {number[][]} */ b) =>
 
 for (const which of /** @type {const} */ (['q', 'k', 'v', 'o'])) {
   test(`a changed weight of W_${which} changes what it changes in the reference`, async () => {
-    const input = await site.open(`#${text.replace('edit', 'pipeline')}`);
+    const input = await site.visit(`#${text.replace('edit', 'pipeline')}`);
     const x = await readValues(heatmap(input, /^Input of the layer/), n, dModel);
-    await input.context().close();
 
-    const page = await site.open(`#${text}&head=1&editMatrix=${which}&editCell=9.3&editBy=1.5`);
+    const page = await site.visit(`#${text}&head=1&editMatrix=${which}&editCell=9.3&editBy=1.5`);
     const edited = identity();
     edited[9][3] += 1.5;
     assert.equal(await shownValue(heatmap(page, /^Numbers of the .* projection/)), 1.5);
@@ -60,7 +59,7 @@ for (const which of /** @type {const} */ (['q', 'k', 'v', 'o'])) {
 }
 
 test('a click chooses the weight, the slider changes it, and the link keeps both', async () => {
-  const page = await site.open(`#${text}`);
+  const page = await site.visit(`#${text}`);
   const matrix = heatmap(page, /^Numbers of the query projection/);
   const box = /** @type {{ width: number, height: number }} */ (await matrix.boundingBox());
   const position = { x: (5.5 / dModel) * box.width, y: (2.5 / dModel) * box.height };
@@ -68,7 +67,7 @@ test('a click chooses the weight, the slider changes it, and the link keeps both
   const slider = page.getByRole('slider', { name: 'row 2, column 5' });
   await slider.press('ArrowRight');
   await page.waitForURL(/editCell=2\.5.*editBy=1\.05/);
-  const copy = await site.open(new URL(page.url()).hash + '&at=self-attention.edit');
+  const copy = await site.visit(new URL(page.url()).hash + '&at=self-attention.edit');
   await copy.getByRole('slider', { name: 'row 2, column 5' }).waitFor();
   assert.match(await copy.locator('#edit output').innerText(), /0 → 1\.05/);
 });

@@ -16,7 +16,7 @@ const tolerance = 1.2e-7;
 
 /** The page at its chapter on positional encoding. @param {string} [settings] */
 async function open(settings = '') {
-  const page = await site.open(`#${settings}&at=encoding`);
+  const page = await site.visit(`#${settings}&at=encoding`);
   await heatmap(page, name).waitFor();
   return page;
 }
@@ -29,7 +29,7 @@ test('every cell is the exact value to float32 precision', async () => {
   assert.ok(maxAbsDifference(values, sinusoidalEncoding(60, 32, 10000)) <= tolerance);
 });
 
-test('length, width and base change what is drawn, odd widths included', async () => {
+test('length, width and base change the picture, including odd widths', async () => {
   const page = await open('length=7&width=5&base=50');
   const map = page.getByRole('application', { name: `${name.source.slice(1)}, 7 positions by 5` });
   const values = await readValues(map, 7, 5);
@@ -79,7 +79,7 @@ test('the extremes of all sliders are drawn', async () => {
   }
 });
 
-test('arrow keys walk over the cells, Enter locks and Escape lets go', async () => {
+test('arrow keys move between cells, Enter locks and Escape releases', async () => {
   const page = await open();
   const map = heatmap(page, name);
   await map.focus();
@@ -113,7 +113,7 @@ test('a click locks a cell, another unlocks it', async () => {
   assert.equal(await unlock.count(), 0);
 });
 
-test('columns 6 to 9 are drawn as curves, others can be added and removed', async () => {
+test('columns 6 to 9 are drawn as curves, and columns can be added and removed', async () => {
   const page = await open();
   const curves = page.getByRole('img', { name: /^Curves of columns/ });
   const columns = async () => (await curves.getAttribute('aria-label'))?.match(/\d+/g)?.join();
@@ -158,7 +158,7 @@ test('the legend has the true range', async () => {
   assert.equal(await legend.locator('.high').innerText(), '1');
 });
 
-test('rows are counted from any position, in any steps', async () => {
+test('rows start at any position and have any step', async () => {
   const page = await open('length=5&width=6&start=999990&step=7');
   const values = await readValues(heatmap(page, name), 5, 6);
   const expected = sinusoidalEncoding(999990 + 5 * 7, 6, 10000).filter(
@@ -186,8 +186,9 @@ test('clock hands point at the sine and cosine of their pair', async () => {
   }
 });
 
-test('time passes while the reader lets it', async () => {
-  const page = await open();
+test('time passes until the reader stops it', async () => {
+  // Its clock is not that of other tests.
+  const page = await site.open('#at=encoding');
   const position = page.locator(`${figure} [data-position]`);
   await page.clock.install();
   await page.clock.pauseAt(Date.now() + 60_000);

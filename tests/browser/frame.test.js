@@ -27,7 +27,7 @@ async function exported(page, kind, name = 'picture') {
 }
 
 test('the numbers of a figure are exported as CSV and NPY', async () => {
-  const page = await site.open(weights);
+  const page = await site.visit(weights);
   const shown = await readValues(weightsMap(page), 3, 3);
 
   const csv = await exported(page, 'CSV', 'weights');
@@ -53,8 +53,8 @@ test('the numbers of a figure are exported as CSV and NPY', async () => {
   assert.equal(bytes.readFloatLE(10 + length), Math.fround(shown[0][0]));
 });
 
-test('a chart that is not measured yet has no numbers to export', async () => {
-  const page = await site.open('#at=architectures.timings');
+test('a chart without measurements has no numbers to export', async () => {
+  const page = await site.visit('#at=architectures.timings');
   await page.getByRole('button', { name: 'Export Measured in this browser' }).click();
   assert.deepEqual(await page.locator('#timings .files span').allInnerTexts(), [
     'picture',
@@ -63,7 +63,7 @@ test('a chart that is not measured yet has no numbers to export', async () => {
 });
 
 test('the drawn figure is exported as SVG and as PNG', async () => {
-  const page = await site.open(`${weights}&causal=1`);
+  const page = await site.visit(`${weights}&causal=1`);
   const svg = await exported(page, 'SVG');
   assert.equal(svg.name, 'weights.svg');
   const text = svg.bytes.toString();
@@ -97,9 +97,9 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
   assert.ok(png.bytes.length > 20_000);
 });
 
-test('what stands below a picture is what the model in sight is like', async () => {
+test('the caption of an exported picture describes the model in sight', async () => {
   for (const at of ['transformer.next-word', 'transformer.encoder-block', 'self-attention.wall']) {
-    const page = await site.open(`#weights=learned&text=man+bites+dog&at=${at}`);
+    const page = await site.visit(`#weights=learned&text=man+bites+dog&at=${at}`);
     const figure = page.locator(`[id="${at.split('.')[1]}"]:not([aria-busy])`);
     await figure.getByRole('button', { name: /^Export/ }).click();
     const [download] = await Promise.all([
@@ -108,12 +108,11 @@ test('what stands below a picture is what the model in sight is like', async () 
     ]);
     const svg = (await readFile(await download.path())).toString();
     assert.match(svg, /of the language model · width 128 · 4 heads · rotary positions/, at);
-    await page.context().close();
   }
 });
 
 test('a figure shows the programs that compute it, with the current values', async () => {
-  const page = await site.open(`${weights}&heads=2&base=50`);
+  const page = await site.visit(`${weights}&heads=2&base=50`);
   await page.getByRole('button', { name: 'Code for What each token looks at' }).click();
   const code = page.locator('#weights [role=tabpanel]');
   assert.match(await code.innerText(), /MultiheadAttention\(d_model, 2/);
@@ -144,8 +143,8 @@ test('undo and redo go step by step, and typing is one step', async () => {
   assert.ok(await page.getByRole('radio', { name: 'none' }).first().isChecked());
 });
 
-test('controls and figures go back to the start', async () => {
-  const page = await site.open(`${weights}&heads=2&causal=1&window=3`);
+test('controls and figures can be reset', async () => {
+  const page = await site.visit(`${weights}&heads=2&causal=1&window=3`);
   await page.getByRole('button', { name: 'Reset heads' }).click();
   assert.ok(await page.getByRole('radio', { name: '4', exact: true }).first().isChecked());
   await page.getByRole('button', { name: 'Reset What each token looks at' }).click();
@@ -153,7 +152,7 @@ test('controls and figures go back to the start', async () => {
   await page.waitForFunction(() => !/window|causal|heads/.test(location.hash));
 });
 
-test('a link brings back the picture, its locked cell and where it is', async () => {
+test('a link restores the picture, its locked cell and its place', async () => {
   const permissions = ['clipboard-read', 'clipboard-write'];
   const page = await site.open(weights, { permissions });
   const map = weightsMap(page);
@@ -175,7 +174,7 @@ test('a link brings back the picture, its locked cell and where it is', async ()
 });
 
 test('chapters load when they come near, and figures out of sight are not drawn', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   assert.equal(await page.locator('#speed[data-loaded]').count(), 0);
   await page
     .getByRole('navigation', { name: 'Contents' })
@@ -188,8 +187,8 @@ test('chapters load when they come near, and figures out of sight are not drawn'
   await page.waitForFunction(() => !document.querySelector('#pipeline canvas'));
 });
 
-test('the way back leads through the chapters that were chosen, and keeps the settings', async () => {
-  const page = await site.open();
+test('Back and Forward visit the chosen chapters and keep the settings', async () => {
+  const page = await site.visit();
   const arrived = () => page.waitForFunction(() => !document.documentElement.dataset.going);
   const top = (/** @type {string} */ chapter) =>
     page.locator(chapter).evaluate((section) => section.getBoundingClientRect().top);
@@ -229,8 +228,8 @@ test('the way back leads through the chapters that were chosen, and keeps the se
   assert.equal(await page.getByRole('textbox').first().inputValue(), 'here and there');
 });
 
-test('a figure out of sight keeps its height, so that nothing moves on the way back', async () => {
-  const page = await site.open(weights);
+test('a figure out of sight keeps its height, so nothing moves on the way back', async () => {
+  const page = await site.visit(weights);
   const height = () =>
     page.locator('#weights').evaluate((figure) => figure.getBoundingClientRect().height);
   const drawn = await height();
@@ -239,7 +238,7 @@ test('a figure out of sight keeps its height, so that nothing moves on the way b
   assert.ok(Math.abs((await height()) - drawn) < 1, `${await height()} instead of ${drawn}`);
 });
 
-test('what is changed and put back at once is no step of undo', async () => {
+test('a change that is reverted at once is not an undo step', async () => {
   const page = await site.open(weights);
   const undo = page.getByRole('button', { name: 'Undo' });
   const map = weightsMap(page);
@@ -254,7 +253,7 @@ test('what is changed and put back at once is no step of undo', async () => {
 });
 
 test('the summary of a figure says what it shows', async () => {
-  const page = await site.open(weights);
+  const page = await site.visit(weights);
   const summary = page.locator('#weights [data-summary]');
   await summary
     .filter({ hasText: 'head 1 of 4, 3 queries by 3 keys' })
@@ -264,31 +263,30 @@ test('the summary of a figure says what it shows', async () => {
 });
 
 test('symbols of the equation and parts of the picture light up together', async () => {
-  const page = await site.open(weights);
+  const page = await site.visit(weights);
   await weightsMap(page).hover({ position: { x: 20, y: 20 } });
   await page.locator('#weights [data-part=weights].lit').first().waitFor();
   await page.locator('#weights [data-part=columns]').first().hover();
   await page.locator('#weights g[data-lit]').first().waitFor();
 });
 
-test('the links of the README of the page lead to what they name', async () => {
+test('the links in the README of the page lead to the places they name', async () => {
   const readme = await readFile(new URL('../../web/README.md', import.meta.url), 'utf8');
   const fragments = [...readme.matchAll(/\(http:\/\/localhost:8000\/(#[^)]*)\)/g)].map(
     ([, f]) => f,
   );
   assert.ok(fragments.length >= 5);
   for (const fragment of fragments) {
-    const page = await site.open(fragment);
+    const page = await site.visit(fragment);
     const [chapter, figure] = (new URLSearchParams(fragment.slice(1)).get('at') ?? '').split('.');
     const target = page.locator(`[id="${figure ?? chapter}"]`);
     const { y } = /** @type {{ y: number }} */ (await target.boundingBox());
     assert.ok(y > 0 && y < 400, `${fragment}: at ${y}`);
-    await page.context().close();
   }
 });
 
-test('putting a control back moves nothing, neither in the bar nor in a figure', async () => {
-  const page = await site.open(weights);
+test('resetting a control moves nothing in the bar or in a figure', async () => {
+  const page = await site.visit(weights);
   const places = () =>
     page.evaluate(() =>
       Array.from(
@@ -326,14 +324,14 @@ test('putting a control back moves nothing, neither in the bar nor in a figure',
 });
 
 test("a chapter's name alone is a link to it", async () => {
-  const page = await site.open('#order');
+  const page = await site.visit('#order');
   const top = () =>
     page.locator('#order').evaluate((chapter) => chapter.getBoundingClientRect().top);
   await becomes(async () => (await top()) > 0 && (await top()) < 200, true);
 });
 
-test('settings that do not act on what is in sight say so', async () => {
-  const page = await site.open('#at=self-attention.weights');
+test('settings without effect on the figures in sight say so', async () => {
+  const page = await site.visit('#at=self-attention.weights');
   const names = () =>
     page
       .locator('.bar .idle :is(legend, label[for])')
@@ -352,10 +350,10 @@ test('settings that do not act on what is in sight say so', async () => {
   await page.waitForURL(({ hash }) => hash.includes('heads=8'));
 });
 
-test('a sentence longer than its field shows that there is more', async () => {
+test('a sentence longer than its field shows that it continues', async () => {
   const phone = { viewport: { width: 390, height: 844 } };
   const words = 'the+cat+sat+on+the+mat+and+';
-  const page = await site.open(`#text=${words.repeat(8)}slept`, phone);
+  const page = await site.visit(`#text=${words.repeat(8)}slept`, phone);
   const field = page.locator('.sentence .scroller');
   const hints = () =>
     field.evaluate(({ classList }) =>
@@ -368,8 +366,8 @@ test('a sentence longer than its field shows that there is more', async () => {
   await becomes(hints, []);
 });
 
-test('a figure that is scrolled up to for the first time does not move what follows it', async () => {
-  const page = await site.open('#at=precision');
+test('drawing a figure above the window does not move the figures after it', async () => {
+  const page = await site.visit('#at=precision');
   const moved = await page.evaluate(async () => {
     const [figure, next] = ['training-run', 'training-heads'].map(
       (id) => /** @type {HTMLElement} */ (document.getElementById(id)),
@@ -383,17 +381,18 @@ test('a figure that is scrolled up to for the first time does not move what foll
     while (!figure.querySelector('.picture canvas, .picture svg')) {
       await new Promise(requestAnimationFrame);
     }
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    // It may grow for some time.
+    while (figure.matches('.new')) await new Promise(requestAnimationFrame);
     return figure.offsetHeight === height ? 'it has not grown' : top() - before;
   });
   assert.equal(typeof moved, 'number', String(moved));
   assert.ok(Math.abs(Number(moved)) < 2, `${moved} pixels`);
 });
 
-test('an exported SVG has letters as outlines, and as text what no font of the page has', async () => {
+test('an exported SVG has letters as outlines, and characters missing from the fonts as text', async () => {
   // The second word has its accents as characters of their own.
   const words = ['café', 'e\u0301te\u0301', '猫', 'fish'];
-  const page = await site.open(`#at=self-attention.weights&text=${encodeURI(words.join(' '))}`);
+  const page = await site.visit(`#at=self-attention.weights&text=${encodeURI(words.join(' '))}`);
   const { bytes } = await exported(page, 'SVG');
   const svg = bytes.toString().normalize();
   assert.doesNotMatch(svg, /@font-face/);

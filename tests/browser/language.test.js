@@ -31,7 +31,7 @@ const text = (page) => page.getByRole('textbox').first();
 
 const learned = '#weights=learned&causal=1';
 
-test('a page without a link begins with the model, after its first picture, and keeps what is typed', async () => {
+test('a page without a link fetches the model after its first picture and keeps typed text', async () => {
   const page = await site.open('', { learns: true });
   await text(page).fill('she was not');
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
@@ -44,7 +44,7 @@ test('a page without a link begins with the model, after its first picture, and 
   await page.context().close();
 });
 
-test('nothing moves when the model has come', async () => {
+test('nothing moves when the model arrives', async () => {
   const page = await site.open('', { learns: true, reducedMotion: 'reduce' });
   const top = () =>
     page.evaluate(() => document.querySelector('#sentence canvas')?.getBoundingClientRect().top);
@@ -60,19 +60,19 @@ test('nothing moves when the model has come', async () => {
   await page.context().close();
 });
 
-test('a link wins, and does without the model', async () => {
-  const page = await site.open('#text=two+words', { learns: true });
+test('a link without the model does not fetch it', async () => {
+  const page = await site.open('#text=two+words', { learns: true, clock: true });
   const asked = watchModel(page);
-  await page.waitForTimeout(1500);
+  await page.clock.runFor(5000);
   assert.ok(await radio(page, 'identity').isChecked());
   assert.deepEqual(asked, []);
   await page.context().close();
 });
 
-test('who saves data is asked before it is fetched', async () => {
-  const page = await site.open();
+test('the page asks before it fetches the model if the reader saves data', async () => {
+  const page = await site.open('', { clock: true });
   const asked = watchModel(page);
-  await page.waitForTimeout(1000);
+  await page.clock.runFor(5000);
   assert.deepEqual(asked, []);
   await page.getByRole('button', { name: 'Fetch it' }).click();
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
@@ -81,7 +81,7 @@ test('who saves data is asked before it is fetched', async () => {
   await page.context().close();
 });
 
-test('a file that is cut off leaves the page as it was, says so, and can be fetched again', async () => {
+test('a truncated model file is reported, changes nothing, and can be fetched again', async () => {
   const page = await site.open('#text=two+words');
   let whole = false;
   await page.route('**/*.safetensors', (route) =>
@@ -109,7 +109,7 @@ for (const [place, name] of [
   ['transformer.decoder-cache', /./],
 ]) {
   test(`${place} shows the model, and its program loads it`, async () => {
-    const page = await site.open(`${learned}&layer=1&head=1&at=${place}`);
+    const page = await site.visit(`${learned}&layer=1&head=1&at=${place}`);
     const figure = page.locator(`#${String(place).split('.')[1]}`);
     await radio(page, 'learned').and(page.locator(':checked')).waitFor();
     const map = figure.getByRole('application', { name }).first();
@@ -121,7 +121,6 @@ for (const [place, name] of [
       .getByText(/model\.safetensors/)
       .first()
       .waitFor();
-    await page.context().close();
   });
 }
 
@@ -131,21 +130,20 @@ test('axe finds nothing wrong where the model is shown, light, dark and on a pho
       {},
       { viewport: { width: 390, height: 844 }, isMobile: true, colorScheme: 'dark' },
     ])) {
-      const page = await site.open(learned + place, options);
+      const page = await site.visit(learned + place, options);
       await page.waitForFunction(() =>
         performance.getEntriesByType('resource').some(({ name }) => name.endsWith('.safetensors')),
       );
       await settled(page);
       assert.deepEqual(await accessibilityProblems(page), [], place);
-      await page.context().close();
     }
   }
 });
 
-test('a long sentence is read in the worker, to the same numbers', async () => {
+test('the worker reads a long sentence', async () => {
   const sentence = 'it was not the same to him as it had been to her ';
   const words = sentence.repeat(12).trim();
-  const page = await site.open(
+  const page = await site.visit(
     `${learned}&layer=2&text=${words.replaceAll(' ', '+')}&at=self-attention.weights`,
   );
   const map = page.locator('#weights').getByRole('application', { name: /^Attention weights/ });
@@ -157,14 +155,13 @@ test('a long sentence is read in the worker, to the same numbers', async () => {
       Number.isFinite(Number(await page.locator('#weights [data-value]').first().innerText())),
     true,
   );
-  await page.context().close();
 });
 
-test('the next word: what is probable, drawn the same by everyone, and chosen by hand', async () => {
+test('the next word has probabilities, is drawn reproducibly, and can be chosen by hand', async () => {
   const link = `${learned}&text=she+was+very+much&at=transformer.next-word`;
   const written = [];
   for (let reader = 0; reader < 2; reader++) {
-    const page = await site.open(link);
+    const page = await site.visit(link);
     const figure = page.locator('#next-word');
     const probabilities = figure.locator('[data-probability]');
     await becomes(() => probabilities.count(), 10);
@@ -191,12 +188,11 @@ test('the next word: what is probable, drawn the same by everyone, and chosen by
     await figure.getByRole('button', { name: 'Write ten' }).click();
     await becomes(() => tokens.getByRole('listitem').count(), before + 10);
     written.push(await text(page).inputValue());
-    await page.context().close();
   }
   assert.equal(written[0], written[1]);
   assert.ok(written[0].startsWith('she was very much '));
 
-  const page = await site.open(link);
+  const page = await site.visit(link);
   const next = page.locator('#next-word').getByRole('list', { name: 'What may come next' });
   const first = next.getByRole('button').first();
   const label = await first.locator('bdi').innerText();
@@ -208,11 +204,10 @@ test('the next word: what is probable, drawn the same by everyone, and chosen by
         .then((all) => all.endsWith(label)),
     true,
   );
-  await page.context().close();
 });
 
-test('what order is worth: the loss as written is the least', async () => {
-  const page = await site.open(
+test('the loss of a sentence is lowest in its own order', async () => {
+  const page = await site.visit(
     `${learned}&text=she+was+very+much+pleased+to+see+him+again&at=order.order-loss`,
   );
   const losses = page.locator('#order-loss [data-loss]');
@@ -221,5 +216,4 @@ test('what order is worth: the loss as written is the least', async () => {
     all.map((each) => Number(/** @type {HTMLElement} */ (each).dataset.loss)),
   );
   assert.ok(0 < asWritten && asWritten < shuffled && asWritten < withoutPositions);
-  await page.context().close();
 });

@@ -10,8 +10,8 @@ after(() => site.close());
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-test('the settings close with Escape, and when the reader scrolls the page', async () => {
-  const page = await site.open('#at=self-attention', { viewport: { width: 390, height: 844 } });
+test('Escape and scrolling close the settings', async () => {
+  const page = await site.visit('#at=self-attention', { viewport: { width: 390, height: 844 } });
   const toggle = page.getByRole('button', { name: 'Settings' });
   const slider = page.getByRole('slider', { name: 'width', exact: true });
   await toggle.click();
@@ -26,7 +26,7 @@ test('the settings close with Escape, and when the reader scrolls the page', asy
 });
 
 test('on a phone a tap elsewhere closes the settings', async () => {
-  const page = await site.open('#at=self-attention.weights', phone);
+  const page = await site.visit('#at=self-attention.weights', phone);
   await page.getByRole('button', { name: 'Settings' }).tap();
   await page.getByRole('radio', { name: '2', exact: true }).first().check({ force: true });
   await page.locator('[aria-label=Settings][aria-expanded=true]').waitFor();
@@ -35,7 +35,7 @@ test('on a phone a tap elsewhere closes the settings', async () => {
 });
 
 test('on a phone the costs have their formulas, within the window', async () => {
-  const page = await site.open('#at=architectures.costs', phone);
+  const page = await site.visit('#at=architectures.costs', phone);
   const formulas = page.locator('#costs .formula');
   assert.equal(await formulas.count(), 18);
   for (const box of await formulas.evaluateAll((all) =>
@@ -48,8 +48,8 @@ test('on a phone the costs have their formulas, within the window', async () => 
   }
 });
 
-test('on a phone the costs are a table all the same', async () => {
-  const page = await site.open('#at=architectures.costs', phone);
+test('on a phone the costs remain a table', async () => {
+  const page = await site.visit('#at=architectures.costs', phone);
   const table = page.locator('#costs').getByRole('table');
   assert.equal(await table.getByRole('columnheader').count(), 4);
   assert.equal(await table.getByRole('rowheader', { name: 'RNN' }).count(), 1);
@@ -63,8 +63,8 @@ test('on a phone the costs are a table all the same', async () => {
   assert.ok(roles.filter((role) => role === 'rowheader').length >= 6);
 });
 
-test('grey settings say in words why, on a phone too', async () => {
-  const page = await site.open('#at=rotation.rotation-shift', phone);
+test('grey settings explain themselves, also on a phone', async () => {
+  const page = await site.visit('#at=rotation.rotation-shift', phone);
   await page.getByRole('button', { name: 'Settings' }).tap();
   await page.getByText('Grey: no effect on what is in view').waitFor();
   await page.getByRole('button', { name: /^Masks: / }).tap();
@@ -75,7 +75,7 @@ test('grey settings say in words why, on a phone too', async () => {
 
 for (const width of [390, 900, 1440]) {
   test(`at ${width} pixels the chapters and the code come into view`, async () => {
-    const page = await site.open('#at=self-attention.weights', {
+    const page = await site.visit('#at=self-attention.weights', {
       viewport: { width, height: 800 },
     });
     await page.getByRole('button', { name: /^Chapters/ }).click();
@@ -101,7 +101,7 @@ for (const width of [390, 900, 1440]) {
   });
 }
 
-test('the number of the chapter leaves the sentence its lines', async () => {
+test('the chapter number does not narrow the sentence', async () => {
   const page = await site.open('', { viewport: { width: 390, height: 844 } });
   const width = () => page.getByRole('textbox').evaluate((field) => field.clientWidth);
   const before = await width();
@@ -110,7 +110,7 @@ test('the number of the chapter leaves the sentence its lines', async () => {
   assert.equal(await width(), before);
 });
 
-test('on a phone undo and redo leave their room to the sentence until the settings are open', async () => {
+test('on a phone undo and redo are hidden until the settings are open', async () => {
   const page = await site.open('', phone);
   const undo = page.getByRole('button', { name: 'Undo' });
   assert.ok(await undo.isHidden());
@@ -118,7 +118,7 @@ test('on a phone undo and redo leave their room to the sentence until the settin
   await undo.waitFor();
 });
 
-test('on paper there is no bar, no tool, and no room for what was not looked at', async () => {
+test('on paper there are no controls and no space for figures that were not drawn', async () => {
   const page = await site.open('#at=pooling');
   await page.emulateMedia({ media: 'print' });
   const controls = ['#start-walk', '#pooling .slider input', '#pooling .button', '.examples'];
@@ -138,7 +138,7 @@ test('on paper there is no bar, no tool, and no room for what was not looked at'
   assert.ok(height < 100, `${height}`);
 });
 
-test('what is printed from the page has all of its figures', async () => {
+test('printing from the page draws all figures', async () => {
   const page = await site.open('');
   await page.evaluate(() => {
     window.print = () => {

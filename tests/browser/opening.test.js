@@ -42,8 +42,8 @@ test('the first view of the page has a picture', async () => {
   assert.ok(y > 0 && y < 850, `at ${y}`);
 });
 
-test('each word stands on its encoding', async () => {
-  const page = await site.open('#at=opening.sentence&text=man+bites+dog');
+test('each word is drawn above its encoding', async () => {
+  const page = await site.visit('#at=opening.sentence&text=man+bites+dog');
   const expected = sinusoidalEncoding(3, 64, 10000);
   const shown = await readValues(strip(page), columns, 3);
   const difference = maxAbsDifference(
@@ -53,8 +53,8 @@ test('each word stands on its encoding', async () => {
   assert.ok(difference <= 2 * roundingError, `off by ${difference}`);
 });
 
-test('arches and readout are the weights of the second chapter', async () => {
-  const page = await site.open('#at=self-attention.weights&weights=xavier&head=1');
+test('arcs and readout show the weights of the second chapter', async () => {
+  const page = await site.visit('#at=self-attention.weights&weights=xavier&head=1');
   const weights = await readValues(weightsMap(page), 11, 11);
   await page.evaluate(() => scrollTo(0, 0));
   await page.locator(`${figure} canvas`).first().waitFor();
@@ -66,8 +66,8 @@ test('arches and readout are the weights of the second chapter', async () => {
   shown.forEach((weight, i) => assert.ok(Math.abs(weight / sorted[i] - 1) < 5e-3));
 });
 
-test('a word is pointed at, locked and let go, and the keys reach all', async () => {
-  const page = await site.open('#at=opening.sentence');
+test('a word can be pointed at, locked and released, and the keys reach every cell', async () => {
+  const page = await site.visit('#at=opening.sentence');
   const word = page.locator(`${figure} .names text`, { hasText: 'mat' });
   await word.hover();
   assert.match(await readout(page), /^mat5 looks at /);
@@ -83,8 +83,8 @@ test('a word is pointed at, locked and let go, and the keys reach all', async ()
   await page.waitForURL(({ hash }) => !hash.includes('sentenceCell'));
 });
 
-test('text that is read from right to left is drawn so, and its cells keep their tokens', async () => {
-  const page = await site.open('#at=opening.sentence&text=שלום+עולם+טוב');
+test('right-to-left text is drawn from right to left, and its cells keep their tokens', async () => {
+  const page = await site.visit('#at=opening.sentence&text=שלום+עולם+טוב');
   const names = page.locator(`${figure} .names text`);
   const places = await names.evaluateAll((texts) =>
     texts.map((text) => text.getBoundingClientRect().left),
@@ -105,14 +105,14 @@ test('text that is read from right to left is drawn so, and its cells keep their
 });
 
 test('without positions nothing is added', async () => {
-  const page = await site.open('#at=opening.sentence&encoding=none');
+  const page = await site.visit('#at=opening.sentence&encoding=none');
   await page.locator(`${figure} .names text`).first().hover();
   assert.match(await readout(page), /No position is added: 0$/);
 });
 
-test('of a long sentence the first tokens are shown, of an empty one none', async () => {
+test('a long sentence shows its first tokens, and an empty one shows none', async () => {
   const text = Array.from({ length: 300 }, (_, i) => `word${i}`).join('+');
-  const page = await site.open(`#at=opening.sentence&text=${text}`);
+  const page = await site.visit(`#at=opening.sentence&text=${text}`);
   await becomes(() => page.locator(`${figure} .names text`).count(), 38);
   assert.match(await readout(page), /^The first 38 of 300 tokens\./);
   await page.getByRole('textbox').first().fill('');

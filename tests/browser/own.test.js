@@ -373,11 +373,20 @@ test('a folder comes by dragging, and by choosing it', () =>
     const page = await site.open(link);
     const client = await page.context().newCDPSession(page);
     const data = { items: [], files: [folder], dragOperationsMask: 1 };
-    for (const type of /** @type {const} */ (['dragEnter', 'dragOver', 'drop'])) {
-      await client.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
-      // The page has to say that it takes it before it is let go.
-      if (type !== 'drop') await page.waitForTimeout(500);
-    }
+    const drag = (/** @type {'dragEnter' | 'dragOver' | 'drop'} */ type) =>
+      client.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
+    await drag('dragEnter');
+    await page.getByText('Drop a model here').waitFor();
+    // The page has to say that it takes it before it is let go.
+    const taken = page.evaluate(
+      () =>
+        new Promise((resolve) =>
+          addEventListener('dragover', () => resolve(undefined), { once: true }),
+        ),
+    );
+    await drag('dragOver');
+    await taken;
+    await drag('drop');
     await page.locator('[data-recognised]').waitFor();
     assert.match(await recognised(page), /^GPT-2/);
     await page.context().close();

@@ -6,7 +6,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 import { kMaxSiteBytes } from '../limits.js';
 import { accessibilityProblems } from './accessibility.js';
-import { dist, openSite, overflow, settled, shownValue, weightsMap } from './site.js';
+import { becomes, dist, openSite, overflow, settled, shownValue, weightsMap } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -17,10 +17,10 @@ after(() => site.close());
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-test('the page works from a folder, alone, and in silence', async () => {
+test('the page works from a folder without other origins, errors or messages', async () => {
   const page = await site.open();
   await page.getByRole('textbox').fill('a rose is a rose');
-  await page.waitForTimeout(300);
+  await page.waitForURL(({ hash }) => hash.includes('rose'));
   assert.deepEqual(site.problems, []);
 });
 
@@ -65,23 +65,20 @@ async function assertSmall(context, part) {
 }
 
 test('the whole site without WebAssembly is small', (context) => assertSmall(context, 'page'));
-test('what the walk loads besides is small', (context) => assertSmall(context, 'walk'));
-test('what training loads besides is small', (context) => assertSmall(context, 'training'));
-test('what models from files load besides is small', (context) => assertSmall(context, 'models'));
-test('what a model of the reader’s loads besides is small', (context) =>
-  assertSmall(context, 'own'));
-test('what the wall of all heads loads besides is small', (context) =>
-  assertSmall(context, 'wall'));
-test('what files of pictures load besides is small', (context) => assertSmall(context, 'picture'));
-test('the outlines of letters for pictures are small', (context) =>
-  assertSmall(context, 'outlines'));
-test('what programs for pictures load besides is small', (context) =>
+test('the walk loads few additional bytes', (context) => assertSmall(context, 'walk'));
+test('training loads few additional bytes', (context) => assertSmall(context, 'training'));
+test('models from files load few additional bytes', (context) => assertSmall(context, 'models'));
+test('opening your own model loads few additional bytes', (context) => assertSmall(context, 'own'));
+test('the wall of all heads loads few additional bytes', (context) => assertSmall(context, 'wall'));
+test('exporting pictures loads few additional bytes', (context) => assertSmall(context, 'picture'));
+test('the letter outlines for pictures are small', (context) => assertSmall(context, 'outlines'));
+test('the programs of figures load few additional bytes', (context) =>
   assertSmall(context, 'programs'));
-test('what the language model loads besides is small', (context) =>
+test('the language model loads few additional bytes', (context) =>
   assertSmall(context, 'language'));
 
 test('the policy allows nothing but the page itself and WebAssembly', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   const policy = await page
     .locator('meta[http-equiv="Content-Security-Policy"]')
     .getAttribute('content');
@@ -91,7 +88,7 @@ test('the policy allows nothing but the page itself and WebAssembly', async () =
 });
 
 test('the footer names the variant and the time in the core', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   const variant = await page.locator('[data-variant]').innerText();
   assert.match(variant, /^(relaxed-simd|simd128)(-threads)?$/);
   const milliseconds = await page
@@ -100,8 +97,8 @@ test('the footer names the variant and the time in the core', async () => {
   assert.ok(Number(milliseconds) >= 0 && Number(milliseconds) < 1000);
 });
 
-test('the footer leads to the references, which lie beside the page', async () => {
-  const page = await site.open();
+test('the footer links to the references next to the page', async () => {
+  const page = await site.visit();
   const links = page.locator('footer').getByRole('link');
   const here = new URL('.', page.url()).href;
   assert.deepEqual(
@@ -112,7 +109,7 @@ test('the footer leads to the references, which lie beside the page', async () =
   );
 });
 
-test('the state is in the URL, and a link brings it back', async () => {
+test('the URL holds the state, and a link restores it', async () => {
   const page = await site.open();
   assert.equal(new URL(page.url()).hash, '');
   await page.getByRole('textbox').fill('man bites dog & runs');
@@ -129,8 +126,8 @@ test('the state is in the URL, and a link brings it back', async () => {
   await copy.getByRole('button', { name: 'Masks: causal' }).waitFor();
 });
 
-test('following a link to other settings on the open page takes them over', async () => {
-  const page = await site.open('#at=encoding');
+test('following a link on the open page applies its settings', async () => {
+  const page = await site.visit('#at=encoding');
   await page.evaluate(() => {
     const here = location.href;
     location.hash = '#text=two+words&heads=2&at=self-attention.weights';
@@ -141,12 +138,40 @@ test('following a link to other settings on the open page takes them over', asyn
   assert.equal(await page.getByRole('textbox').inputValue(), 'two words');
 });
 
-test('a link of a later version says so and stays as it is, until something is changed', async () => {
-  const page = await site.open('#v=99&heads=8&new=1');
+test('following a link closes everything that was open before', async () => {
+  const page = await site.visit('#at=self-attention.weights');
+  await page.getByRole('button', { name: 'Code for What each token looks at' }).click();
+  await page.locator('#weights pre').waitFor();
+  await page
+    .getByRole('button', { name: /^Masks/ })
+    .first()
+    .click();
+  await page.locator('.maskPanel').first().waitFor();
+  const follow = (/** @type {string} */ fragment) =>
+    page.evaluate((fragment) => void (location.hash = fragment), fragment);
+
+  // A link without a place leads to the top.
+  await follow('#text=two+words');
+  await page.getByText(/^\s*2\s+tokens/).waitFor();
+  assert.equal(await page.evaluate(() => scrollY), 0);
+  assert.equal(await page.locator('[data-chapter][data-wanted] figure pre, .maskPanel').count(), 0);
+
+  // The language model is fetched, and a reset goes back to what it begins with.
+  await follow('#weights=learned&causal=1&layer=1&head=3&at=self-attention.weights');
+  await page.getByText('Layer 2, which you look at').waitFor();
+  await becomes(() => page.locator('.bar button.needed').count(), 0);
+  await follow('#at=self-attention.weights');
+  await page.getByText(/^Identity projections/).waitFor();
+  assert.equal(await page.locator('.bar button.needed').count(), 0);
+  assert.equal(await page.locator('#weights pre').count(), 0);
+});
+
+test('a link from a later version says so and stays unchanged until a setting changes', async () => {
+  const page = await site.open('#v=99&heads=8&new=1', { clock: true });
   const notice = page.getByText('This link was made by a later version of this page');
   await notice.waitFor();
   assert.ok(await page.getByRole('radio', { name: '8', exact: true }).first().isChecked());
-  await page.waitForTimeout(400);
+  await page.clock.runFor(1000);
   assert.equal(new URL(page.url()).hash, '#v=99&heads=8&new=1');
   await page.getByRole('textbox').first().fill('man bites dog');
   await notice.waitFor({ state: 'detached' });
@@ -154,21 +179,20 @@ test('a link of a later version says so and stays as it is, until something is c
 });
 
 test('hostile links are harmless', async () => {
-  for (const fragment of [
+  for (const [i, fragment] of [
     '#text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E',
     '#at=encoding&length=NaN&width=-1e999&base=Infinity&heads=3&head=99&columns=9999999999,-1&seed=x',
     '#order=1,1&blocked=x.y,1&weightCell=9.&__proto__=1&constructor=2&text=%00%ED%A0%80',
     `#text=${'%F0%9F%92%A5'.repeat(20000)}`,
     `#${'&'.repeat(10000)}=&length=1&width=1`,
-  ]) {
-    const page = await site.open(fragment);
+  ].entries()) {
+    const page = await (i ? site.visit(fragment) : site.open(fragment));
     assert.equal(await page.locator('main img:not([role]), main script').count(), 0);
     assert.equal(await page.getByRole('textbox').count(), 1);
-    await page.context().close();
   }
 });
 
-test('light and dark follow the system, and the reader’s choice holds', async () => {
+test('light and dark follow the system until the reader chooses', async () => {
   const page = await site.open('', { colorScheme: 'dark' });
   const paper = (/** @type {string} */ colour) =>
     page.waitForFunction(
@@ -196,7 +220,7 @@ const chapters = [
 ];
 
 test('nothing is wider than the window', async () => {
-  const page = await site.open();
+  const page = await site.visit();
   const long = `${'x'.repeat(400)} ${'word '.repeat(40)}`;
   for (const sentence of ['the cat sat on the mat because the cat was tired', long]) {
     await page.getByRole('textbox', { name: 'Type a sentence' }).fill(sentence);
@@ -211,8 +235,8 @@ test('nothing is wider than the window', async () => {
   }
 });
 
-test('a tap reads a cell and keeps it, a second one lets go', async () => {
-  const page = await site.open('#at=self-attention.weights', phone);
+test('a tap reads and locks a cell, and a second tap releases it', async () => {
+  const page = await site.visit('#at=self-attention.weights', phone);
   const map = weightsMap(page);
   const unlock = page.locator('#weights').getByRole('button', { name: 'unlock' });
   await map.tap({ position: { x: 2, y: 2 } });
@@ -222,7 +246,7 @@ test('a tap reads a cell and keeps it, a second one lets go', async () => {
   await unlock.waitFor({ state: 'detached' });
 });
 
-test('everything of a chapter is reached by the Tab key', async () => {
+test('the Tab key reaches everything in a chapter', async () => {
   const page = await site.open('#at=self-attention');
   const reached = new Set();
   for (let i = 0; i < 45; i++) {
@@ -255,33 +279,32 @@ for (const chapter of chapters) {
         { ...phone, colorScheme: 'dark' },
       ],
     ])) {
-      const page = await site.open(fragment, options);
+      const page = await site.visit(fragment, options);
       assert.deepEqual(await accessibilityProblems(page), [], fragment);
-      await page.context().close();
     }
   });
 }
 
 test('axe finds nothing wrong at the top, with every menu open, and without a sentence', async () => {
-  const page = await site.open('#text=');
+  const page = await site.visit('#text=');
   for (const name of [/^Masks/, /^Chapters/]) {
     await page.getByRole('button', { name }).first().click();
     assert.deepEqual(await accessibilityProblems(page), [], String(name));
     await page.keyboard.press('Escape');
   }
-  const figure = await site.open('#at=self-attention.weights');
+  const figure = await site.visit('#at=self-attention.weights');
   await figure.getByRole('button', { name: 'Code for What each token looks at' }).click();
   await figure.getByRole('button', { name: 'Export What each token looks at' }).click();
   assert.deepEqual(await accessibilityProblems(figure), []);
 });
 
-test('nothing moves for those who asked for less motion', async () => {
-  const page = await site.open('#at=order.shuffle', { reducedMotion: 'reduce' });
+test('nothing moves if the reader prefers reduced motion', async () => {
+  const page = await site.open('#at=order.shuffle', { reducedMotion: 'reduce', clock: true });
   const lines = page
     .getByRole('img', { name: /^The tokens in the shuffled order/ })
     .locator('path');
   await page.getByRole('button', { name: 'Shuffle', exact: true }).click();
   const atOnce = await lines.first().getAttribute('d');
-  await page.waitForTimeout(600);
+  await page.clock.runFor(1000);
   assert.equal(await lines.first().getAttribute('d'), atOnce);
 });

@@ -35,7 +35,7 @@ async function drawn(page, number = count) {
 
 /** @param {string} [settings] */
 async function open(settings = '') {
-  const page = await site.open(`#at=pooling&pointCount=${count}${settings}`);
+  const page = await site.visit(`#at=pooling&pointCount=${count}${settings}`);
   await drawn(page);
   return page;
 }
@@ -178,7 +178,7 @@ for (const kind of ['byHand', 'random']) {
   });
 }
 
-test('the strip says how far each curve is off the true function', async () => {
+test('the strip shows the error of each curve', async () => {
   const page = await open('&kernelWidth=1');
   const given = await readPoints(page);
   const { output } = attentionPooling(
@@ -193,7 +193,7 @@ test('the strip says how far each curve is off the true function', async () => {
   assert.ok(Math.abs(Number(shown) - error) < 1e-5);
 });
 
-test('a dragged point takes the curve along, and a link brings both back', async () => {
+test('a dragged point moves the curve, and a link restores both', async () => {
   const page = await open('&kernelWidth=0.3');
   const before = await readPoints(page);
   const curve = page.locator('#pooling-figure path[data-curve]');
@@ -214,13 +214,13 @@ test('a dragged point takes the curve along, and a link brings both back', async
   assert.notEqual(await curve.getAttribute('d'), path);
   const text = moved.map(({ x, y }) => `${Math.round(100 * x)}.${Math.round(100 * y)}`).join('_');
   await page.waitForURL((url) => url.hash.includes(text));
-  const copy = await site.open(new URL(page.url()).hash);
+  const copy = await site.visit(new URL(page.url()).hash);
   await copy.evaluate(() => document.getElementById('pooling')?.scrollIntoView());
   await drawn(copy);
   assert.deepEqual(await readPoints(copy), moved);
 });
 
-test('arrow keys move a point, Page Down goes to the next one', async () => {
+test('arrow keys move a point, and Page Down selects the next one', async () => {
   const page = await open();
   const before = await readPoints(page);
   await points(page).first().focus();
@@ -236,8 +236,8 @@ test('arrow keys move a point, Page Down goes to the next one', async () => {
   assert.equal(rounded(after[1].y - before[1].y), -10);
 });
 
-test('a saved picture says nothing of what only the page can do', async () => {
-  const page = await site.open('#at=pooling');
+test('an exported picture has no hints that only work on the page', async () => {
+  const page = await site.visit('#at=pooling');
   const figure = page.locator('#pooling-figure');
   assert.match(await figure.locator('.key').innerText(), /a point: drag it/);
   await figure.getByRole('button', { name: /^Export/ }).click();
@@ -246,21 +246,20 @@ test('a saved picture says nothing of what only the page can do', async () => {
   const svg = await readFile(await (await download).path(), 'utf8');
   assert.match(svg, /aria-label="a point"/);
   assert.doesNotMatch(svg, /drag it/);
-  await page.context().close();
 });
 
 test('hostile points in a link are harmless', async () => {
-  const page = await site.open(
+  const page = await site.visit(
     '#at=pooling&points=9e9.1_x_-5.99999999_%3Cb%3E&kernelWidth=0&scoring=x',
   );
   await drawn(page, 40);
 });
 
-test('the cards of all scoring functions have one scale of colours', async () => {
+test('the cards of all scoring functions share one colour scale', async () => {
   /** @type {import('../../web/src/drawing/colour.js').ColourScale} */
   const scale = { map: colourMaps(false).weights, domain: [1e-3, 1], log: true };
   for (const number of [5, 50]) {
-    const page = await site.open(`#at=pooling&pointCount=${number}`);
+    const page = await site.visit(`#at=pooling&pointCount=${number}`);
     await drawn(page, number);
     const pixelOf = (/** @type {string} */ scoring) =>
       page.locator(`label:has(input[value="${scoring}"]) canvas`).evaluate((canvas) => {
@@ -270,6 +269,5 @@ test('the cards of all scoring functions have one scale of colours', async () =>
     assert.equal(await pixelOf('average'), colourOf(scale, 1 / number));
     // The first query is at the left of all points.
     assert.equal(await pixelOf('hard'), colourOf(scale, 1));
-    await page.close();
   }
 });

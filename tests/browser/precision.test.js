@@ -14,7 +14,7 @@ after(() => site.close());
  * @param {string} [settings]
  */
 async function open(figure, settings = '') {
-  const page = await site.open(`#${settings}&at=precision.precision-${figure}`);
+  const page = await site.visit(`#${settings}&at=precision.precision-${figure}`);
   const map = {
     error: /^Error of the core/,
     drift: /^Attention weights by the core/,
@@ -30,7 +30,7 @@ const drift = '[id="precision-drift"]';
 /** @param {import('playwright-core').Locator} element @param {string} name */
 const numberIn = async (element, name) => Number(await element.getAttribute(`data-${name}`));
 
-test('the largest errors are those of float32 angles, and of one rounding', async () => {
+test('the largest errors come from float32 angles and from one rounding', async () => {
   const page = await open('error');
   const largest = (/** @type {string} */ of) =>
     numberIn(page.locator(`${error} [data-of="${of}"]`), 'largest');
@@ -38,7 +38,7 @@ test('the largest errors are those of float32 angles, and of one rounding', asyn
   assert.ok((await largest('core')) <= 3.9e-8);
 });
 
-test('a cell shows both errors and what the value is exactly', async () => {
+test('a cell shows both errors and the exact value', async () => {
   const page = await open('error');
   const map = heatmap(page, /^Error of usual float32 code/);
   await map.focus();
@@ -60,7 +60,7 @@ test('a cell shows both errors and what the value is exactly', async () => {
   assert.ok(off.usual > 1000 * off.core);
 });
 
-test('weights stay what they are by the core, and change by the usual code', async () => {
+test('weights are stable in the core and drift in the usual code', async () => {
   const page = await open('drift');
   const changed = (/** @type {string} */ of) =>
     numberIn(page.locator(`${drift} [data-of="${of}"]`), 'drift');
@@ -85,7 +85,7 @@ test('weights stay what they are by the core, and change by the usual code', asy
   assert.ok(Math.abs((await weight('usual')) - exact) > 1e-4);
 });
 
-test('the position looked at is where the window starts', async () => {
+test('the window starts at the selected position', async () => {
   const page = await open('error', 'width=8&base=100');
   const map = heatmap(page, /^Error of the core, 93 positions by 8 columns/);
   await map.focus();
@@ -97,7 +97,7 @@ test('the position looked at is where the window starts', async () => {
 
 const bytes = '[id="precision-bytes"]';
 
-test('fewer bytes: each map says its largest and mean error, and a cell its numbers', async () => {
+test('fewer bytes: each map shows its largest and mean error, and a cell its numbers', async () => {
   const page = await open('bytes', 'width=16&length=20');
   const largest = (/** @type {string} */ of) =>
     numberIn(page.locator(`${bytes} [data-of="${of}"]`), 'largest');
@@ -117,7 +117,7 @@ test('fewer bytes: each map says its largest and mean error, and a cell its numb
   await page.waitForFunction(() => location.hash.includes('bytesCell=encoding.2.0'));
 });
 
-test('fewer bytes: of the sentence, with its words', async () => {
+test('fewer bytes: cells of the sentence are named by its words', async () => {
   const page = await open('bytes', 'text=one+two+three');
   await page.getByRole('radio', { name: 'your sentence' }).check({ force: true });
   const map = heatmap(page, /^Errors of the weights in int8, 3 by 3/);

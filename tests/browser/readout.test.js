@@ -77,8 +77,8 @@ const apart = (a, b) => ({
 for (const { at, name } of maps) {
   const figure = at.split('.')[1];
 
-  test(`${figure}: what is known of a cell is beside it, off its row and its column`, async () => {
-    const page = await site.open(`#at=${at}`);
+  test(`${figure}: the readout is next to its cell and covers neither its row nor its column`, async () => {
+    const page = await site.visit(`#at=${at}`);
     const map = page.locator(`#${figure}`).getByRole('application', { name }).first();
     await map.scrollIntoViewIfNeeded();
     await settled(page);
@@ -99,11 +99,10 @@ for (const { at, name } of maps) {
     }
     await page.mouse.move(1, 1);
     await page.locator(`#${figure} .readout.card`).waitFor({ state: 'detached' });
-    await page.context().close();
   });
 
-  test(`${figure}: on a phone a tap shows what is known of a cell, and its row`, async () => {
-    const page = await site.open(`#at=${at}`, {
+  test(`${figure}: on a phone a tap shows the readout of a cell and leaves its row in sight`, async () => {
+    const page = await site.visit(`#at=${at}`, {
       ...{ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
     });
     const map = page.locator(`#${figure}`).getByRole('application', { name }).first();
@@ -118,13 +117,12 @@ for (const { at, name } of maps) {
     assert.ok(apart(card, cell).down >= 0, 'the row is covered');
     await page.locator(`#${figure}`).getByRole('button', { name: 'unlock' }).tap();
     await page.locator(`#${figure} .readout.card`).waitFor({ state: 'detached' });
-    await page.context().close();
   });
 }
 
-test('a card leaves what is said under its map in sight, and on a phone the whole map', async () => {
+test('a card leaves the caption of its map in sight, and on a phone the whole map', async () => {
   for (const isMobile of [false, true]) {
-    const page = await site.open('#at=encoding.encoding-schemes', {
+    const page = await site.visit('#at=encoding.encoding-schemes', {
       ...(isMobile && { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile }),
     });
     const map = page.locator('[data-scheme="dynamic"]').getByRole('application').last();
@@ -148,12 +146,11 @@ test('a card leaves what is said under its map in sight, and on a phone the whol
       assert.ok(across >= 0 || down >= 0, `${at}: ${JSON.stringify({ card, said })}`);
       if (isMobile) assert.ok(card.bottom <= box.y, `${at}: ${card.bottom}, ${box.y}`);
     }
-    await page.context().close();
   }
 });
 
-test('a card follows the keys, and leaves the window with its cell', async () => {
-  const page = await site.open('#at=self-attention.weights&length=8');
+test('a card follows the keys and leaves the window with its cell', async () => {
+  const page = await site.visit('#at=self-attention.weights&length=8');
   const map = page.locator('#weights').getByRole('application', { name: /^Attention weights/ });
   await map.focus();
   const first = await places(page, 'weights');
@@ -174,7 +171,7 @@ test('a card follows the keys, and leaves the window with its cell', async () =>
 });
 
 test('a swipe that scrolls the page leaves no card behind', async () => {
-  const page = await site.open('#at=self-attention.weights', {
+  const page = await site.visit('#at=self-attention.weights', {
     ...{ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
   });
   const map = page.locator('#weights').getByRole('application', { name: /^Attention weights/ });

@@ -16,12 +16,12 @@ const tolerance = 2.7e-7;
 
 /** The page at its chapter on rotations. @param {string} [settings] */
 async function open(settings = '') {
-  const page = await site.open(`#${settings}&at=rotation.rotation-shift`);
+  const page = await site.visit(`#${settings}&at=rotation.rotation-shift`);
   await heatmap(page, /^Turned/).waitFor();
   return page;
 }
 
-test('both ways lead to the exact encoding, δ positions further on', async () => {
+test('both ways lead to the exact encoding δ positions further on', async () => {
   const page = await open('length=9&width=8&base=50&delta=4');
   const turned = await readValues(heatmap(page, /^Turned, 9 positions by 8/), 9, 8);
   const expected = sinusoidalEncoding(13, 8, 50).slice(4);
@@ -31,7 +31,7 @@ test('both ways lead to the exact encoding, δ positions further on', async () =
   assert.ok(Math.abs(numberOf(await encoded.innerText()) - expected[8][7]) <= 1.2e-7);
 });
 
-test('the number is the largest difference of all', async () => {
+test('the number is the largest difference', async () => {
   const page = await open('length=9&width=8&base=50&delta=-3.5');
   const largest = Number(
     await page.locator(`${figure} [data-largest]`).getAttribute('data-largest'),
@@ -72,7 +72,7 @@ test('the number is the largest difference of all', async () => {
   assert.ok(Math.abs(Math.max(...differences) - largest) < 1e-9);
 });
 
-test('M is made of rotations, and its blocks are drawn with their numbers', async () => {
+test('M consists of rotations, and its blocks are drawn with their numbers', async () => {
   const page = await open('length=20&width=6&base=10000&delta=7');
   const values = await readValues(heatmap(page, /^The matrix M, 6 by 6/), 6, 6);
   const expected = Array.from({ length: 6 }, (_, row) =>
@@ -105,7 +105,7 @@ test('the sliders move δ and the position', async () => {
   await page.waitForURL(/position=59/);
 });
 
-test('an odd width is drawn without its last sine, and said so', async () => {
+test('an odd width is drawn without its last sine, and the page says so', async () => {
   const page = await open('width=7');
   await heatmap(page, /^Turned, 60 positions by 6 columns/).waitFor();
   assert.match(
@@ -114,8 +114,8 @@ test('an odd width is drawn without its last sine, and said so', async () => {
   );
 });
 
-test('a score depends on the distance of a query and a key alone', async () => {
-  const page = await site.open(
+test('a score depends only on the distance of a query and a key', async () => {
+  const page = await site.visit(
     '#delta=3&position=4&text=the+cat+was+tired&at=rotation.rotation-rotary',
   );
   const figure = page.locator('#rotation-rotary');

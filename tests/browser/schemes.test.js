@@ -17,13 +17,13 @@ const names = [
 
 /** The page at its comparison of encodings. @param {string} [settings] */
 async function open(settings = '') {
-  const page = await site.open(`#${settings}&at=encoding.encoding-schemes`);
+  const page = await site.visit(`#${settings}&at=encoding.encoding-schemes`);
   await page.locator(`${figure} [data-scheme="llama3"]`).waitFor();
   return page;
 }
 
-test('products of positions depend on their distance, and are the sums of its cosines', async () => {
-  const page = await site.open('#length=8&width=6&base=4&at=encoding.encoding-similarity');
+test('products of positions are sums of cosines of their distance', async () => {
+  const page = await site.visit('#length=8&width=6&base=4&at=encoding.encoding-similarity');
   const map = heatmap(page, /^Dot products of 8 positions/);
   await map.waitFor();
   const expected = Array.from({ length: 8 }, (_, i) =>
@@ -44,7 +44,7 @@ test('products of positions depend on their distance, and are the sums of its co
   assert.ok(Math.abs(at - lowest / (lowest - 3)) < 0.02, `zero at ${at}`);
 });
 
-test('every way shows its weight for the pair of tokens that is looked at', async () => {
+test('every scheme shows its weight for the selected pair of tokens', async () => {
   const page = await open('text=a+rose+is+a+rose');
   const map = heatmap(page, /^none: attention weights, 5 queries by 5 keys/);
   const rows = Object.fromEntries(names.map((name) => [name, /** @type {number[]} */ ([])]));
@@ -87,7 +87,7 @@ test('rotary tables are cosines and sines, and position interpolation slows them
   }
 });
 
-test('the sinusoidal matrix is that of the sentence', async () => {
+test('the sinusoidal matrix has the settings of the sentence', async () => {
   const page = await open('text=a+b+c&base=77&dModel=16&heads=2');
   const map = heatmap(page, /^sinusoidal: encoding, 3 rows by 16 columns/);
   await map.hover();
@@ -95,14 +95,14 @@ test('the sinusoidal matrix is that of the sentence', async () => {
   assert.ok(maxAbsDifference(values, sinusoidalEncoding(3, 16, 77)) <= 1.2e-7);
 });
 
-test('no words, one word and heads of one column do no harm', async () => {
+test('no words, one word and heads of one column are handled', async () => {
   const page = await open('text=one&dModel=8&heads=8');
   assert.match(await page.locator(figure).innerText(), /one column has no pair to turn/);
-  await page.evaluate(() => (location.hash = '#text='));
+  await page.evaluate(() => (location.hash = '#text=&at=encoding.encoding-schemes'));
   await page.getByText('Nothing to compare yet').waitFor();
 });
 
-test('the way that the page goes by is marked, and curves say how much each rule slows each hand', async () => {
+test('the scheme in use is marked, and curves show how much each rule slows each hand', async () => {
   const page = await open('text=a+b+c&dModel=64&heads=2&factor=4&trained=8');
   const used = page.locator(`${figure} .used`);
   assert.equal(await used.count(), 1);

@@ -23,13 +23,12 @@ const shownDifferences = (page) =>
 /** @param {Page} page */
 const shownDifference = async (page) => (await shownDifferences(page))[1];
 
-/** The embeddings, read off the chapter before. @param {Page} page */
-async function embeddings(page) {
-  const before = await site.open(
-    new URL(page.url()).hash.replace('#', '#at=self-attention.pipeline&'),
+/** The embeddings, as the chapter before shows them. */
+async function embeddings() {
+  const before = await site.visit(
+    `#at=self-attention.pipeline&encoding=none&text=${words.join('+')}`,
   );
   const values = await readValues(heatmap(before, /^Embeddings/), words.length, 64);
-  await before.context().close();
   return values;
 }
 
@@ -41,8 +40,8 @@ async function shownOrder(page) {
   return (label?.split(': ')[1] ?? '').split(' ').map((word) => words.indexOf(word));
 }
 
-test('without positions the difference is rounding, with them it is large', async () => {
-  const page = await site.open(`#${text}`);
+test('the difference is only rounding without positions and large with them', async () => {
+  const page = await site.visit(`#${text}`);
   const [without, placed] = await shownDifferences(page);
   assert.ok(without < 1e-5 && placed > 0.1, `${without}, ${placed}`);
   const verdicts = await page.locator('.verdict').allInnerTexts();
@@ -50,8 +49,8 @@ test('without positions the difference is rounding, with them it is large', asyn
   assert.match(verdicts[1], /a word that moves gets another one/);
 });
 
-test('it opens with a left map that is empty, though the language model hides later words', async () => {
-  const page = await site.open(`#weights=learned&causal=1&layer=1&head=3&${text}`);
+test('the left map is empty at first, although the language model hides later words', async () => {
+  const page = await site.visit(`#weights=learned&causal=1&layer=1&head=3&${text}`);
   await page.locator('.verdict', { hasText: 'turns queries and keys by its own angles' }).waitFor();
   const [without, placed] = await shownDifferences(page);
   assert.ok(without < 1e-4 && placed > 0.5, `${without}, ${placed}`);
@@ -68,8 +67,8 @@ test('it opens with a left map that is empty, though the language model hides la
 
 for (const causal of [false, true]) {
   test(`the difference is that of the reference${causal ? ', causal' : ''}`, async () => {
-    const page = await site.open(`#${text}&encoding=none&orderCausal=${Number(causal)}`);
-    const embedding = await embeddings(page);
+    const embedding = await embeddings();
+    const page = await site.visit(`#${text}&encoding=none&orderCausal=${Number(causal)}`);
     const order = await shownOrder(page);
     const permute = (/** @type {number[][]} */ rows) => order.map((from) => rows[from]);
     const expected = (/** @type {boolean} */ encoded) => {
@@ -88,8 +87,8 @@ for (const causal of [false, true]) {
   });
 }
 
-test('the button gives another order each time', async () => {
-  const page = await site.open(`#${text}`);
+test('the button gives a new order each time', async () => {
+  const page = await site.visit(`#${text}`);
   const seen = new Set([(await shownOrder(page)).join()]);
   for (let i = 0; i < 4; i++) {
     await page.getByRole('button', { name: 'Shuffle', exact: true }).click();
@@ -99,13 +98,13 @@ test('the button gives another order each time', async () => {
 });
 
 test('one token has no order', async () => {
-  const page = await site.open('#at=order.shuffle&text=alone');
+  const page = await site.visit('#at=order.shuffle&text=alone');
   assert.equal(await shownDifference(page), 0);
   assert.ok(await page.getByRole('button', { name: 'Shuffle', exact: true }).isDisabled());
 });
 
 test('a word is moved by dragging and by the arrow keys', async () => {
-  const page = await site.open(`#${text}&order=0,1,2,3,4,5,6`);
+  const page = await site.visit(`#${text}&order=0,1,2,3,4,5,6`);
   assert.equal(await shownDifference(page), 0);
   const word = (/** @type {string} */ name) =>
     page.getByRole('button', { name: new RegExp(`^${name}\\d,`) });
@@ -129,8 +128,8 @@ test('a word is moved by dragging and by the arrow keys', async () => {
   assert.equal(await shownDifference(page), 0);
 });
 
-test('words that are read from right to left stand and move so', async () => {
-  const page = await site.open('#at=order.shuffle&text=אחת+שתיים+שלוש&order=0,1,2');
+test('right-to-left words are drawn and move from right to left', async () => {
+  const page = await site.visit('#at=order.shuffle&text=אחת+שתיים+שלוש&order=0,1,2');
   const shown = () => page.locator('#shuffle [data-token]').allInnerTexts();
   const word = page.getByRole('button', { name: /^אחת0,/ });
   const leftOf = async (/** @type {string} */ name) =>
@@ -140,8 +139,8 @@ test('words that are read from right to left stand and move so', async () => {
   assert.match((await shown())[1], /^אחת/);
 });
 
-test('the differences are shown cell by cell, and the largest of them is the number', async () => {
-  const page = await site.open(`#${text}`);
+test('the number is the largest difference in the map', async () => {
+  const page = await site.visit(`#${text}`);
   const map = heatmap(page, /^Differences with sinusoidal positions/);
   const values = await readValues(map, words.length, 64);
   const largest = Math.max(...values.flat().map(Math.abs));

@@ -8,8 +8,8 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-test('kernels are timed on demand, agree with doubles, and the run can be stopped', async () => {
-  const page = await site.open('#at=speed');
+test('kernels are timed on request and agree with doubles, and the run can be stopped', async () => {
+  const page = await site.visit('#at=speed');
   const table = page.locator('#engines');
   const row = (/** @type {string} */ engine) => table.locator(`tr[data-engine=${engine}]`);
   await row('javascript').waitFor();
@@ -60,8 +60,8 @@ test('kernels are timed on demand, agree with doubles, and the run can be stoppe
   }
 });
 
-test('the page stays free while it measures', async () => {
-  const page = await site.open('#at=speed');
+test('the page stays responsive while it measures', async () => {
+  const page = await site.visit('#at=speed');
   const table = page.locator('#engines');
   await table.getByRole('button', { name: 'Run' }).click();
   await page.locator('#quadratic').scrollIntoViewIfNeeded();

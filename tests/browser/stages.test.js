@@ -21,7 +21,7 @@ const ofHead = (rows) => rows.map((row) => row.slice(depth));
 
 for (const causal of [false, true]) {
   test(`every stage is that of the reference${causal ? ', causal' : ''}`, async () => {
-    const page = await site.open(`#${text}&weights=xavier&seed=3&causal=${Number(causal)}`);
+    const page = await site.visit(`#${text}&weights=xavier&seed=3&causal=${Number(causal)}`);
     const read = (/** @type {RegExp} */ name, /** @type {number} */ columns) =>
       readValues(heatmap(page, name), n, columns);
     const x = await read(/^Input, /, dModel);
@@ -74,8 +74,8 @@ for (const causal of [false, true]) {
   });
 }
 
-test('the terms of a number add up to it, and light what they come from', async () => {
-  const page = await site.open(`#${text}&weights=xavier&stageCell=scores.2.1`);
+test('the terms of a number add up to it and light their sources', async () => {
+  const page = await site.visit(`#${text}&weights=xavier&stageCell=scores.2.1`);
   const table = page.locator('#stages .readout table');
   await table.waitFor();
   const products = (await table.locator('tr.result td').allTextContents()).map(numberOf);
@@ -88,8 +88,8 @@ test('the terms of a number add up to it, and light what they come from', async 
   assert.equal(await page.locator('#stages rect.source').count(), 2, 'a query and a key');
 });
 
-test('a lock stays where it is while other matrices are passed over', async () => {
-  const page = await site.open(`#${text}`);
+test('a lock stays while the pointer passes over other matrices', async () => {
+  const page = await site.visit(`#${text}`);
   await heatmap(page, /^Scores/).click({ position: { x: 5, y: 5 } });
   const value = () => page.locator('#stages [data-value]').innerText();
   const locked = await value();
@@ -101,7 +101,7 @@ test('a lock stays where it is while other matrices are passed over', async () =
 });
 
 test('on a phone the terms and their sum are beside the cell', async () => {
-  const page = await site.open(`#${text}&weights=xavier&stageCell=scores.2.1`, {
+  const page = await site.visit(`#${text}&weights=xavier&stageCell=scores.2.1`, {
     viewport: { width: 390, height: 844 },
   });
   const scores = heatmap(page, /^Scores/);

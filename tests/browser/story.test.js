@@ -17,9 +17,9 @@ const chapters = [
   ...['transformer', 'training', 'precision', 'speed'],
 ];
 
-test('each chapter asks, lets the reader guess, names its sources, and leaves a sentence', async () => {
+test('each chapter has a question, a guess, sources and a takeaway', async () => {
   for (const chapter of chapters) {
-    const page = await site.open(`#at=${chapter}`);
+    const page = await site.visit(`#at=${chapter}`);
     const here = page.locator(`[id="${chapter}"]`);
     assert.match(await here.locator('.question').first().innerText(), /\?$/, chapter);
     assert.match(await here.locator('.takeaway').innerText(), /^To take away\s+\S.*\.$/s, chapter);
@@ -36,13 +36,12 @@ test('each chapter asks, lets the reader guess, names its sources, and leaves a 
     // Nothing of a mark-up is left to be read.
     const said = await here.locator('.passage, .takeaway, [data-predict]').allInnerTexts();
     assert.doesNotMatch(said.join('\n'), /[[\]{}|]|\*\w|_\{|undefined|NaN|\[object/, chapter);
-    await page.context().close();
   }
 });
 
-test('of one word there is one token, one row and one step, wherever they are counted', async () => {
+test('counts of one are written in the singular', async () => {
   for (const chapter of ['opening', ...chapters]) {
-    const page = await site.open(`#text=dog&heads=1&at=${chapter}`);
+    const page = await site.visit(`#text=dog&heads=1&at=${chapter}`);
     const said = await page.evaluate(() => [
       document.body.innerText,
       ...Array.from(document.querySelectorAll('[data-summary]'), ({ textContent }) => textContent),
@@ -55,12 +54,11 @@ test('of one word there is one token, one row and one step, wherever they are co
       [],
       chapter,
     );
-    await page.context().close();
   }
 });
 
-test('the opening says in words what layers and heads are, and its settings what they mean', async () => {
-  const page = await site.open('#weights=learned&causal=1&layer=1&head=3');
+test('the opening explains layers and heads, and its settings explain themselves', async () => {
+  const page = await site.visit('#weights=learned&causal=1&layer=1&head=3');
   const told = page.locator('#sentence .controls');
   await told
     .getByText(/in 3 layers, one after the other; in each, 4 heads look at the words/)
@@ -79,8 +77,8 @@ test('the opening says in words what layers and heads are, and its settings what
   await page.getByText(/find out who is tired: none of its heads does/).waitFor();
 });
 
-test('a guess stays while the page is open, and another one may be made', async () => {
-  const page = await site.open('#at=order');
+test('a guess stays while the page is open, and can be changed', async () => {
+  const page = await site.visit('#at=order');
   const guess = page.locator('[data-predict="order"]');
   await guess.getByRole('button', { name: /^A little/ }).click();
   await guess.getByText('Near and far do not exist').waitFor();
@@ -93,8 +91,8 @@ test('a guess stays while the page is open, and another one may be made', async 
   await guess.getByText('order is simply not there').waitFor();
 });
 
-test('a term says what it means by pointer and by keyboard, and goes with Escape', async () => {
-  const page = await site.open('#at=pooling');
+test('a term shows its meaning by pointer and keyboard, and Escape hides it', async () => {
+  const page = await site.open('#at=pooling', { clock: true });
   const term = page.locator('#pooling .term', { hasText: 'softmax' });
   const note = page.locator('#pooling [role=tooltip]', { hasText: 'Turns scores into shares' });
   assert.ok(await note.isHidden());
@@ -102,7 +100,7 @@ test('a term says what it means by pointer and by keyboard, and goes with Escape
   await note.waitFor();
   // From the word to what is said of it, without a gap.
   await note.hover();
-  await page.waitForTimeout(300);
+  await page.clock.runFor(1000);
   assert.ok(await note.isVisible());
   await page.keyboard.press('Escape');
   await note.waitFor({ state: 'hidden' });
@@ -122,7 +120,7 @@ test('a term says what it means by pointer and by keyboard, and goes with Escape
 });
 
 test('on a phone a tap shows a term, and a tap elsewhere hides it', async () => {
-  const page = await site.open('#at=rotation', phone);
+  const page = await site.visit('#at=rotation', phone);
   const term = page.locator('#rotation .term', { hasText: 'Rotary' });
   const note = page.locator('#rotation [role=tooltip]', { hasText: 'RoPE' });
   await term.scrollIntoViewIfNeeded();
@@ -135,8 +133,8 @@ test('on a phone a tap shows a term, and a tap elsewhere hides it', async () => 
   await note.waitFor({ state: 'hidden' });
 });
 
-test('undivided scores saturate the softmax, and the numbers say so', async () => {
-  const page = await site.open('#weights=xavier&dModel=256&heads=1&at=self-attention.scale');
+test('undivided scores saturate the softmax, and the numbers show it', async () => {
+  const page = await site.visit('#weights=xavier&dModel=256&heads=1&at=self-attention.scale');
   const figure = page.locator('#scale');
   const value = async (/** @type {string} */ divisor, /** @type {string} */ name) =>
     Number(
@@ -155,8 +153,8 @@ test('undivided scores saturate the softmax, and the numbers say so', async () =
   await page.waitForURL(/scaleBy=none/);
 });
 
-test('masks are tried from the text', async () => {
-  const page = await site.open('#at=self-attention.weights');
+test('buttons in the text apply masks', async () => {
+  const page = await site.visit('#at=self-attention.weights');
   await page.getByRole('button', { name: 'no word looks ahead' }).click();
   await page.waitForURL(/causal=1/);
   await page.getByRole('button', { name: 'one neighbour on each side' }).click();
@@ -164,8 +162,8 @@ test('masks are tried from the text', async () => {
   assert.doesNotMatch(page.url(), /causal=1/);
 });
 
-test('beside the text stands what the mask does to a row, and what the base does to the hands', async () => {
-  const page = await site.open('#weights=xavier&causal=1&at=self-attention.weights');
+test('tables beside the text show the effect of a mask on a row and of the base on the hands', async () => {
+  const page = await site.visit('#weights=xavier&causal=1&at=self-attention.weights');
   const shares = page.getByRole('table', { name: /^The largest shares that “.*”\d+ gives:/ });
   const cells = () => shares.locator('td').allInnerTexts();
   await becomes(async () => (await cells()).includes('–'), true);
@@ -187,8 +185,8 @@ test('beside the text stands what the mask does to a row, and what the base does
   );
 });
 
-test('the projection whose number is changed is chosen from the text', async () => {
-  const page = await site.open('#at=self-attention.edit');
+test('a button in the text chooses the projection to edit', async () => {
+  const page = await site.visit('#at=self-attention.edit');
   const offer = page.getByRole('button', { name: /^Wv: what all words hand over/ });
   await offer.click();
   assert.equal(await offer.getAttribute('aria-pressed'), 'true');
@@ -199,16 +197,16 @@ test('the projection whose number is changed is chosen from the text', async () 
     .waitFor();
 });
 
-test('what each head looks at most leads to the head', async () => {
-  const page = await site.open('#at=self-attention.weights');
+test('the list of what each head attends to most links to the heads', async () => {
+  const page = await site.visit('#at=self-attention.weights');
   const third = page.getByRole('button', { name: /^head 3/ });
   assert.match(await third.innerText(), /\d\.\d\d/);
   await third.click();
   await page.waitForURL(/head=2/);
 });
 
-test('a softmax says what was taken off, and tells tokens of one name apart', async () => {
-  const page = await site.open('#at=self-attention.stages&stageCell=weights.0.0');
+test('the terms of a softmax name the subtracted score and tell equal tokens apart', async () => {
+  const page = await site.visit('#at=self-attention.stages&stageCell=weights.0.0');
   const figure = page.locator('#stages');
   await figure.getByText(/is taken off all of them first/).waitFor();
   await figure.getByText(/exp divided by the sum of all, [\d.]+/).waitFor();
@@ -217,8 +215,8 @@ test('a softmax says what was taken off, and tells tokens of one name apart', as
   assert.equal(new Set(heads).size, heads.length);
 });
 
-test('each of eleven ways has its words, and pointing at one frames no other', async () => {
-  const page = await site.open('#at=encoding.encoding-schemes');
+test('each of the eleven schemes is described, and pointing at one frames no other', async () => {
+  const page = await site.visit('#at=encoding.encoding-schemes');
   const cards = page.locator('#encoding-schemes [data-scheme]');
   await becomes(() => cards.count(), 11);
   for (const card of await cards.all()) {
@@ -230,8 +228,8 @@ test('each of eleven ways has its words, and pointing at one frames no other', a
   assert.equal(await page.locator('#encoding-schemes .grid [data-lit]').count(), 0);
 });
 
-test('a sine alone leads two ways', async () => {
-  const page = await site.open('#at=rotation.rotation-sine');
+test('one value of a sine has two continuations', async () => {
+  const page = await site.visit('#at=rotation.rotation-sine');
   const figure = page.locator('#rotation-sine');
   const [now, other, then, elsewhere] = (await figure.locator('.told b').allInnerTexts()).map(
     numberOf,
@@ -239,30 +237,30 @@ test('a sine alone leads two ways', async () => {
   assert.ok(Math.abs(now - other) < 0.15 && Math.abs(then - elsewhere) > 0.4);
 });
 
-test('angles of a step back have a sign', async () => {
-  const page = await site.open('#delta=-1&at=rotation.rotation-shift');
+test('the angles of a backward step have a sign', async () => {
+  const page = await site.visit('#delta=-1&at=rotation.rotation-shift');
   const angle = page.locator('#rotation-shift [data-pair="0"]');
   assert.match(await angle.innerText(), /−57\.3°/);
 });
 
 test('on a phone the costs keep their formulas', async () => {
-  const page = await site.open('#at=architectures.costs', phone);
+  const page = await site.visit('#at=architectures.costs', phone);
   const formulas = page.locator('#costs .formula');
   assert.equal(await formulas.count(), 18);
   for (const formula of await formulas.all()) assert.ok(await formula.isVisible());
 });
 
-test('chapters for engineers are an appendix, with letters', async () => {
-  const page = await site.open();
+test('the chapters for engineers are an appendix with lettered headings', async () => {
+  const page = await site.visit();
   await page.getByRole('heading', { name: 'Appendix, for engineers' }).waitFor();
   const links = await page.getByRole('navigation', { name: 'Contents' }).getByRole('link').all();
   const marks = await Promise.all(links.map((link) => link.locator('span').innerText()));
   assert.deepEqual(marks, ['1', '2', '3', '4', '5', '6', '7', '8', 'A', 'B']);
 });
 
-test('axe finds nothing wrong with guesses and terms that are open', async () => {
+test('axe finds nothing wrong with open guesses and terms', async () => {
   for (const options of [{}, { colorScheme: /** @type {const} */ ('dark') }, phone]) {
-    const page = await site.open('#at=self-attention', options);
+    const page = await site.visit('#at=self-attention', options);
     await page.locator('[data-predict="self-attention"] button').first().click();
     await page.locator('#self-attention .term').first().focus();
     await page.locator('#self-attention [role=tooltip]:popover-open').first().waitFor();

@@ -27,9 +27,10 @@ const settings = `text=the+cat+sat+the&dModel=${dModel}&heads=${heads}&weights=x
  * @param {'encoder-block' | 'decoder-cache' | 'alignment'} figure
  * @param {string} [more] settings
  * @param {BrowserContextOptions} [options]
+ * @param {'visit' | 'open'} [how]
  */
-async function openFigure(figure, more = '', options = {}) {
-  const page = await site.open(`#at=transformer.${figure}&${more}`, options);
+async function openFigure(figure, more = '', options = {}, how = 'visit') {
+  const page = await site[how](`#at=transformer.${figure}&${more}`, options);
   const figureElement = page.locator(`#${figure}`);
   await figureElement.getByRole('application').first().waitFor();
   return { page, figure: figureElement };
@@ -135,7 +136,7 @@ for (const norm of /** @type {const} */ (['post', 'pre'])) {
   });
 }
 
-test('a cell says what made it, and everything else fades', async () => {
+test('a cell shows its sources, and everything else fades', async () => {
   const { figure } = await openFigure('encoder-block', settings);
   const readout = figure.locator('[id$="-readout"]');
   const map = figure.getByRole('application', { name: /^sum/ }).first();
@@ -157,7 +158,7 @@ test('a cell says what made it, and everything else fades', async () => {
   assert.equal(await figure.locator('rect.origin').count(), 0);
 });
 
-test('one lock holds all matrices, and a link brings it back', async () => {
+test('one lock applies to all matrices, and a link restores it', async () => {
   // What is known of a cell is seen where the cell is seen.
   const whole = { viewport: { width: 1440, height: 1900 } };
   const { page, figure } = await openFigure('encoder-block', settings, whole);
@@ -168,7 +169,8 @@ test('one lock holds all matrices, and a link brings it back', async () => {
   await figure.getByRole('application', { name: /^input/ }).hover();
   assert.equal(await shownValue(output), locked);
   await page.waitForURL(/blockCell=norm2\.1\.1/);
-  const copy = await openFigure('encoder-block', new URL(page.url()).hash.slice(1), whole);
+  const link = new URL(page.url()).hash.slice(1);
+  const copy = await openFigure('encoder-block', link, whole, 'open');
   const sameOutput = copy.figure.getByRole('application', { name: /^output/ });
   await sameOutput.scrollIntoViewIfNeeded();
   await becomes(() => shownValue(sameOutput), locked);
@@ -180,7 +182,7 @@ test('one lock holds all matrices, and a link brings it back', async () => {
   assert.equal(await figure.getByRole('button', { name: 'unlock' }).count(), 0);
 });
 
-test('the switch moves the normalisation, in picture and equation', async () => {
+test('the switch moves the normalisation in picture and equation', async () => {
   const { figure } = await openFigure('encoder-block', settings);
   const names = () => figure.locator('h4').allInnerTexts();
   assert.match((await names()).at(-1) ?? '', /output/);
@@ -189,7 +191,7 @@ test('the switch moves the normalisation, in picture and equation', async () => 
   assert.equal((await names())[1].trim(), 'norm(X)');
 });
 
-test('every letter beside a matrix is one of the equation', async () => {
+test('every letter beside a matrix is in the equation', async () => {
   for (const norm of ['pre', 'post']) {
     const { figure } = await openFigure('encoder-block', `${settings}&norm=${norm}`);
     const equation = await figure.locator('[data-equation]').innerText();
@@ -202,7 +204,7 @@ test('every letter beside a matrix is one of the equation', async () => {
   }
 });
 
-test('the slider of the decoder counts tokens from 0, and says none without any', async () => {
+test('the slider of the decoder counts tokens from 0 and says none if there are none', async () => {
   const slider = (/** @type {string} */ settings) =>
     site
       .open(`#at=transformer.decoder-cache${settings}`)
@@ -212,11 +214,11 @@ test('the slider of the decoder counts tokens from 0, and says none without any'
   assert.equal(await slider('&text='), 'none');
 });
 
-test('decoding step by step fills the cache and gives what one pass gives', async () => {
-  const { figure } = await openFigure('decoder-cache', `${settings}&decoderStep=0`);
+test('decoding step by step fills the cache and matches one pass', async () => {
   const weights = await parameters();
   const { figure: block } = await openFigure('encoder-block', settings);
   const x = await readValues(block.getByRole('application', { name: /^input/ }), n, dModel);
+  const { figure } = await openFigure('decoder-cache', `${settings}&decoderStep=0`);
   const keys = project(x, weights.k);
   const values = project(x, weights.v);
   const read = (/** @type {RegExp} */ name, /** @type {number} */ columns) =>
@@ -263,7 +265,8 @@ test('decoding step by step fills the cache and gives what one pass gives', asyn
 });
 
 test('decoding plays to the end, stops there, and starts again', async () => {
-  const { page, figure } = await openFigure('decoder-cache', `${settings}&decoderStep=1`);
+  const link = `${settings}&decoderStep=1`;
+  const { page, figure } = await openFigure('decoder-cache', link, {}, 'open');
   await page.clock.install();
   await page.clock.pauseAt(Date.now() + 60_000);
   await figure.getByRole('button', { name: 'Play' }).click();
@@ -280,7 +283,7 @@ test('decoding plays to the end, stops there, and starts again', async () => {
   await figure.locator(`[data-rows="${n}"]`).waitFor();
 });
 
-test('the alignment is that of the reference, by hand and random', async () => {
+test('the alignment matches the reference, by hand and random', async () => {
   const [source, target] = ['signed in 1992', 'signé en 1992'].map((text) => text.split(' '));
   const link = `source=signed+in+1992&target=sign%C3%A9+en+1992`;
   const attn = await load({ threads: 1 });
@@ -319,7 +322,7 @@ test('the alignment is that of the reference, by hand and random', async () => {
   assert.ok(maxAbsDifference(read, drawn.weights) <= drawn.tolerance);
 });
 
-test('the page says what the weights of the alignment are', async () => {
+test('the page explains the weights of the alignment', async () => {
   const { figure } = await openFigure('alignment');
   await figure.getByText(/^Not trained, but set by hand/).waitFor();
   await figure.getByRole('radio', { name: 'random' }).check({ force: true });
@@ -330,7 +333,7 @@ test('the page says what the weights of the alignment are', async () => {
   await figure.getByText(/^Bahdanau’s decoder before training, seed\s+2/).waitFor();
 });
 
-test('both sentences can be written, left empty and reset', async () => {
+test('both sentences can be edited, emptied and reset', async () => {
   const { figure } = await openFigure('alignment');
   const [source, target] = [
     figure.getByLabel('What is read: keys'),
@@ -345,8 +348,8 @@ test('both sentences can be written, left empty and reset', async () => {
   await figure.getByRole('application', { name: /13 words read/ }).waitFor();
 });
 
-test('no sentence, one word and very many are drawn in a friendly way', async () => {
-  const page = await site.open('#at=transformer&text=');
+test('no sentence, one word and very many words are handled', async () => {
+  const page = await site.visit('#at=transformer&text=');
   await page.locator('#encoder-block').getByText('Nothing to look at yet').waitFor();
   await page.locator('#decoder-cache').scrollIntoViewIfNeeded();
   await page.locator('#decoder-cache').getByText('Nothing to look at yet').waitFor();

@@ -5,7 +5,16 @@ import test, { after, before } from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import { becomes, heatmap, numberOf, openSite, overflow, readValues, weightsMap } from './site.js';
+import {
+  becomes,
+  heatmap,
+  numberOf,
+  openSite,
+  overflow,
+  readValues,
+  settled,
+  weightsMap,
+} from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -27,7 +36,7 @@ const stepInLink = (page) => new URLSearchParams(new URL(page.url()).hash.slice(
 const chosen = (page) =>
   page.locator('#walk [aria-pressed="true"]').evaluate((element) => element.textContent?.trim());
 
-test('it is offered in the first view, and begun, stepped and left by keys, with the focus in the right place', async () => {
+test('the walk is offered in the first view, and keys start, step and leave it with the right focus', async () => {
   const page = await site.open();
   const start = page.getByRole('button', { name: 'Follow one word' });
   const { y, height } = /** @type {{ y: number, height: number }} */ (await start.boundingBox());
@@ -62,16 +71,18 @@ test('it is offered in the first view, and begun, stepped and left by keys, with
   await page.context().close();
 });
 
-test('it plays by itself to its end, in 60 to 90 seconds, and stops for who touches something', async () => {
+test('the walk plays to its end in 60 to 90 seconds and stops at a click', async () => {
   const page = await site.open('', { reducedMotion: 'reduce' });
   await page.clock.install();
   await page.getByRole('button', { name: 'Follow one word' }).click();
   await button(page, 'Play').click();
   /** @param {number} seconds */
-  const pass = (seconds) => page.clock.runFor(1000 * seconds);
+  const pass = async (seconds) => {
+    for (let i = 0; i < seconds; i++) await page.clock.fastForward(1000);
+  };
   await pass(30);
   assert.ok(Number(await page.locator('.dots .past').count()) >= 2);
-  await page.locator('#walk .stage canvas').first().click();
+  await page.locator('#walk .stage :is(canvas, .row)').first().click();
   await button(page, 'Play').waitFor();
   await button(page, 'Step 1').or(page.locator('.dots button').first()).click();
   await button(page, 'Play').click();
@@ -85,15 +96,14 @@ test('it plays by itself to its end, in 60 to 90 seconds, and stops for who touc
   await page.context().close();
 });
 
-test('its numbers are those of the chapters', async () => {
+test('the walk shows the numbers of the chapters', async () => {
   const settings = 'weights=xavier&head=1&walkWord=8';
   const weights = await (async () => {
-    const page = await site.open(`#at=self-attention.weights&${settings}`);
+    const page = await site.visit(`#at=self-attention.weights&${settings}`);
     const values = await readValues(weightsMap(page), 11, 11);
-    await page.context().close();
     return values[8];
   })();
-  const page = await site.open(`#walk=4&${settings}`);
+  const page = await site.visit(`#walk=4&${settings}`);
   assert.equal(await chosen(page), 'cat8');
   const shown = await page.locator('#walk .row .number').allInnerTexts();
   shown.forEach((text, key) => assert.equal(text, weights[key].toFixed(3)));
@@ -112,11 +122,10 @@ test('its numbers are those of the chapters', async () => {
     const [row] = await readValues(hands, 1, 64);
     return maxAbsDifference([row], [sinusoidalEncoding(9, 64, 10000)[8]]) < 1e-6;
   }, true);
-  await page.context().close();
 });
 
 test('without positions the shuffled sentence is the same, whatever the order', async () => {
-  const page = await site.open('#walk=7&weights=xavier');
+  const page = await site.visit('#walk=7&weights=xavier');
   const differences = () =>
     page
       .locator('#walk [data-difference]')
@@ -126,11 +135,10 @@ test('without positions the shuffled sentence is the same, whatever the order', 
   await becomes(async () => (await differences())[0] !== before, true);
   const [placed, unplaced] = await differences();
   assert.ok(placed > 1e-2 && unplaced < 1e-5, `${placed}, ${unplaced}`);
-  await page.context().close();
 });
 
-test('what has learned nothing says so, and a model that has guesses the next word', async () => {
-  const page = await site.open('#walk=8&text=the+lady+sat+by+the+fire+because+the+lady');
+test('an untrained layer guesses nothing, and the language model guesses the next word', async () => {
+  const page = await site.visit('#walk=8&text=the+lady+sat+by+the+fire+because+the+lady');
   assert.equal(await title(page), 'Nobody guesses yet');
   await page
     .locator('#walk')
@@ -156,22 +164,20 @@ test('what has learned nothing says so, and a model that has guesses the next wo
   const word = await candidate.locator('bdi').innerText();
   await candidate.click();
   assert.equal(await page.getByRole('textbox').first().inputValue(), `${text} ${word}`);
-  await page.context().close();
 });
 
-test('another word is chosen, and one whose masks hide all says so', async () => {
-  const page = await site.open('#walk=3&causal=1');
+test('another word can be chosen, and the walk says if masks hide every word', async () => {
+  const page = await site.visit('#walk=3&causal=1');
   await page.locator('#walk').getByRole('button', { name: /^mat/ }).click();
   await becomes(() => chosen(page), 'mat5');
   assert.equal(await page.locator('#walk .row').count(), 6);
   await page.waitForURL(({ hash }) => /[#&]walkWord=5(&|$)/.test(hash));
   await page.goto(`${site.url}#walk=3&walkWord=0&blocked=0.0&causal=1`);
   await page.getByText('The masks hide every word').waitFor();
-  await page.context().close();
 });
 
-test('each step leads to a chapter, and Back to the step', async () => {
-  const page = await site.open('#walk=7');
+test('each step links to a chapter, and Back returns to the step', async () => {
+  const page = await site.visit('#walk=7');
   await page
     .locator('#walk')
     .getByRole('link', { name: /^Chapter 3/ })
@@ -181,16 +187,14 @@ test('each step leads to a chapter, and Back to the step', async () => {
   await page.goBack();
   await page.waitForFunction(() => !document.documentElement.dataset.going);
   assert.equal(await title(page), 'Break it: take away the places');
-  await page.context().close();
 });
 
-test('a long sentence is walked in the worker', async () => {
+test('the worker computes the walk of a long sentence', async () => {
   const text = Array.from({ length: 900 }, (_, i) => `word${i % 300}`).join('+');
-  const page = await site.open(`#walk=6&text=${text}`);
+  const page = await site.visit(`#walk=6&text=${text}`);
   await page.getByText(/^and 88\d more/).waitFor();
   const shown = await page.locator('#walk .row .number').allInnerTexts();
   assert.ok(shown.every((each) => numberOf(each.replace('< ', '')) <= 1));
-  await page.context().close();
 });
 
 const text = 'the+lady+sat+by+the+fire+because+the+lady+was+tired';
@@ -202,8 +206,8 @@ for (const [
   ['a phone', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }],
   ['a dark screen', { colorScheme: 'dark' }],
 ])) {
-  test(`on ${name} each step is accessible and fits, its caption and its word are in sight, and its controls stay`, async () => {
-    const page = await site.open(`#walk=1&weights=learned&causal=1&layer=1&text=${text}`, {
+  test(`on ${name} each step is accessible and fits, its caption and word are in sight, and its controls stay`, async () => {
+    const page = await site.visit(`#walk=1&weights=learned&causal=1&layer=1&text=${text}`, {
       ...{ ...options, reducedMotion: 'reduce' },
     });
     await page.locator('#walk [data-says]', { hasText: 'A model cannot read' }).waitFor();
@@ -216,7 +220,7 @@ for (const [
         .locator('.dots button')
         .nth(step - 1)
         .click();
-      await page.waitForTimeout(200);
+      await settled(page);
       assert.deepEqual(await accessibilityProblems(page), [], `step ${step}`);
       assert.equal(await overflow(page), 0, `step ${step}`);
       for (const what of ['#walk-title', '#walk .controls']) {
@@ -229,12 +233,11 @@ for (const [
       const caption = await box('#walk .caption');
       if (options.viewport) assert.ok(y + height <= caption.y, `step ${step}`);
     }
-    await page.context().close();
   });
 }
 
-test('another place of the same word is shown with it, however far away', async () => {
-  const page = await site.open('#walk=1&weights=xavier&text=lady+' + text.slice(9), {
+test('the other place of a repeated word is shown, however far away', async () => {
+  const page = await site.visit('#walk=1&weights=xavier&text=lady+' + text.slice(9), {
     viewport: { width: 390, height: 844 },
   });
   const rows = page.locator('#walk .all svg').first().locator('text');
@@ -244,22 +247,20 @@ test('another place of the same word is shown with it, however far away', async 
     await rows.allTextContents(),
     'lady the fire because the lady was tired'.split(' '),
   );
-  await page.context().close();
 });
 
-test('the head that looks at what followed the same word says so, and what comes of it', async () => {
+test('the head that attends to what followed the same word is explained, with its effect', async () => {
   const head = `weights=learned&causal=1&layer=1&head=3&text=${text}&walkWord=8`;
-  const page = await site.open(`#walk=4&${head}`);
+  const page = await site.visit(`#walk=4&${head}`);
   await page.locator('#walk .more', { hasText: 'is what followed' }).waitFor();
   await page.locator('.dots button').nth(7).click();
   await becomes(async () => /which this head looked at, comes second/.test(await says(page)), true);
   // Another word, whose guess has nothing to do with the head.
   await page.locator('#walk [aria-label="The word to follow"] button').nth(3).click();
   await becomes(async () => /which this head looked at/.test(await says(page)), false);
-  await page.context().close();
 });
 
-test('it fills the screen, larger, and comes back', async () => {
+test('the walk can fill the screen and return', async () => {
   const page = await site.open('#walk=5&weights=xavier');
   await button(page, 'Full screen').click();
   await page.locator('#walk:fullscreen').waitFor();

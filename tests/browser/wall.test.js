@@ -42,7 +42,7 @@ const shares = (wall) =>
       ]),
     );
 
-test('the wall of a model from files has the shares of what PyTorch recorded', async () => {
+test('the wall of a model from files has the shares that PyTorch recorded', async () => {
   const { ids, read, text: sentence, files } = recorded('gpt2', 29);
   const page = await site.open(`#text=${sentence}`);
   await open(page, files);
@@ -86,8 +86,8 @@ test('the wall of a model from files has the shares of what PyTorch recorded', a
   await page.context().close();
 });
 
-test('the page’s model has one, too, and a picture opens the large one', async () => {
-  const page = await site.open(learned);
+test('the language model has a wall, and a picture opens the large figure', async () => {
+  const page = await site.visit(learned);
   const wall = await wallOf(page, 12);
   // Each is drawn.
   await becomes(
@@ -118,12 +118,11 @@ test('the page’s model has one, too, and a picture opens the large one', async
   await page.getByRole('application', { name: `Attention weights of head ${head + 1},` }).waitFor();
   await becomes(async () => new URL(page.url()).hash.includes('at=self-attention'), true);
   assert.match(new URL(page.url()).hash, new RegExp(layer ? `layer=${layer}\\b` : '^#'));
-  await page.context().close();
 });
 
-test('what the measures are stands beside the wall, before anything is sorted', async () => {
+test('the measures are explained beside the wall before it is sorted', async () => {
   for (const width of [1440, 390]) {
-    const page = await site.open(learned, { viewport: { width, height: 900 } });
+    const page = await site.visit(learned, { viewport: { width, height: 900 } });
     const wall = await wallOf(page, 12);
     assert.match(
       await wall.locator('[data-read]').innerText(),
@@ -135,12 +134,11 @@ test('what the measures are stands beside the wall, before anything is sorted', 
     assert.ok(box && told);
     if (width > 1000) assert.ok(told.x > box.x + 600 && told.y < box.y + 20, JSON.stringify(told));
     else assert.ok(told.y >= box.y + box.height, JSON.stringify(told));
-    await page.context().close();
   }
 });
 
-test('keys lead from picture to picture, and Enter opens one', async () => {
-  const page = await site.open(`${learned}&layer=0&head=0`);
+test('keys move between pictures, and Enter opens one', async () => {
+  const page = await site.visit(`${learned}&layer=0&head=0`);
   const wall = await wallOf(page, 12);
   await wall.locator('[data-head="0.0"]').focus();
   const focused = () =>
@@ -165,11 +163,10 @@ test('keys lead from picture to picture, and Enter opens one', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('application', { name: 'Attention weights of head 1,' }).waitFor();
   await page.waitForURL(/layer=1/);
-  await page.context().close();
 });
 
-test('a sentence without repetition says what cannot be measured, and one that is too short', async () => {
-  const page = await site.open(learned.replace(text, 'text=the+lady+sat+by+a+fire'));
+test('the wall says what it cannot measure in a sentence without repetition or too short', async () => {
+  const page = await site.visit(learned.replace(text, 'text=the+lady+sat+by+a+fire'));
   const wall = await wallOf(page, 12);
   await sort(wall, 'same token');
   await wall.getByText(/No token stands twice/).waitFor();
@@ -177,10 +174,9 @@ test('a sentence without repetition says what cannot be measured, and one that i
   await wall.getByText(/too short/).waitFor();
   await page.getByRole('textbox').first().fill('');
   await becomes(() => page.locator('#wall').count(), 0);
-  await page.context().close();
 });
 
-test('a model that looks both ways has its wall, and axe finds nothing wrong', async () => {
+test('a bidirectional model has a wall, and axe finds nothing wrong', async () => {
   for (const options of /** @type {const} */ ([
     {},
     { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: 'dark' },

@@ -157,6 +157,15 @@ class Place {
     );
   }
 
+  /** Goes back to the top, as on a page that has just been opened. */
+  reset() {
+    this.chapter = '';
+    this.wanted = null;
+    this.figure = this.#going = undefined;
+    delete document.documentElement.dataset.going;
+    scrollTo({ top: 0, behavior: 'instant' });
+  }
+
   /** Goes to where a link points; a chapter's name alone will do. @param {string} fragment */
   follow(fragment) {
     const parameters = new URLSearchParams(fragment.replace(/^#/, ''));

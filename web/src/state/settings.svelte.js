@@ -25,9 +25,13 @@ export function startFrom(changes) {
   beginning = { ...beginning, ...changes };
 }
 
+/** The same without a link. */
+let home = initial;
+
 /** Lets the page begin with other settings from now on. @param {Partial<typeof initial>} changes */
 export function beginWith(changes) {
   startFrom(changes);
+  home = beginning;
   Object.assign(settings, changes);
 }
 
@@ -36,6 +40,11 @@ export function beginWith(changes) {
  * of them had to be put right, and the place that it led to, until the reader goes on from there.
  */
 let link = $state.raw(linkOf(location.hash));
+
+let followed = $state(0);
+
+/** Number of links that were followed on the open page. */
+export const linksFollowed = () => followed;
 
 /** @param {string} hash */
 function linkOf(hash) {
@@ -105,7 +114,10 @@ export function mirrorSettingsInUrl() {
       // The address itself may have been written over since.
       const hash = newURL.replace(/^[^#]*/, '');
       link = linkOf(hash);
+      followed++;
+      beginning = hash.length > 1 ? initial : home;
       Object.assign(settings, hash.length > 1 ? parseSettings(hash) : beginning);
+      place.reset();
       place.follow(hash);
     };
     place.follow(location.hash);

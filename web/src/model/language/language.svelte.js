@@ -142,7 +142,8 @@ function beginningOf(language) {
  * @param {{ text: string }} others that the page begins with
  */
 export async function startLearned(language, others) {
-  if (await language.want()) startFrom({ ...others, ...beginningOf(language) });
+  if (!(await language.want()) || settings.weights !== 'learned') return;
+  startFrom({ ...others, ...beginningOf(language) });
 }
 
 /**

@@ -7,7 +7,8 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
-import { openSite, stopwatch } from './site.js';
+import { openSite } from '../browser/site.js';
+import { stopwatch } from './stopwatch.js';
 
 /** @import { Locator, Page } from 'playwright-core' */
 

@@ -1,0 +1,49 @@
+// Sentences that take longer than a frame.
+
+/** @import { Page } from 'playwright-core' */
+
+const words = ['the', 'cat', 'sat', 'on', 'the', 'mat', 'because', 'it', 'was', 'tired'];
+/** @param {number} length */
+export const sentence = (length) =>
+  Array.from({ length }, (_, i) => words[(i + (i >> 4)) % words.length]).join(' ');
+
+/**
+ * Waits without asking again and again, which would take time of the thread that is measured.
+ * @param {Page} page @param {number} length
+ */
+export const shows = (page, length) =>
+  page.evaluate(
+    (length) =>
+      new Promise((resolve, reject) => {
+        const name = `${length} queries by ${length} keys`;
+        const check = () => {
+          if (document.querySelector('[aria-busy]')) return;
+          if (!document.querySelector(`#weights [aria-label$="${name}"]`)) return;
+          observer.disconnect();
+          resolve(undefined);
+        };
+        const observer = new MutationObserver(check);
+        observer.observe(document.body, {
+          ...{ subtree: true, childList: true, attributes: true },
+          attributeFilter: ['aria-busy', 'aria-label'],
+        });
+        setTimeout(() => reject(new Error(`there are no ${name}`)), 120_000);
+        check();
+      }),
+    length,
+  );
+
+/** @param {Page} page @param {string} text */
+export const write = (page, text) => page.getByRole('textbox').first().fill(text);
+
+/** @param {Page} page */
+export const forbidWorkers = (page) =>
+  page.evaluate(() => {
+    globalThis.Worker = /** @type {any} */ (
+      class {
+        constructor() {
+          throw new Error('no workers here');
+        }
+      }
+    );
+  });
