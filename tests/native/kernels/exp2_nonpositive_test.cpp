@@ -43,6 +43,7 @@ class Exp2NonpositiveTest : public attn_test::EveryInstructionSet {
     const std::uint32_t end = std::bit_cast<std::uint32_t>(to);
     while (bits < end) {
       std::vector<float> scores;
+      scores.reserve(64 * kKeys);
       while (scores.size() < 64 * kKeys) {
         if (scores.size() % kKeys == 0) {
           scores.push_back(0.0F);  // the maximum of its row
@@ -83,7 +84,7 @@ constexpr std::uint32_t kStep = 101;  // emulators, sanitizers: a sample
 TEST_P(Exp2NonpositiveTest, small_results_are_within_the_stated_error) {
   attn_test::LargestError largest("exp, scores from -87.3 to -23", kStated);
   for_each_float(-23.0F, -87.3F, kStep, [&](float score, float weight, float one) {
-    ASSERT_EQ(one, 1.0F);
+    if (one != 1.0F) FAIL() << one;  // ASSERT_EQ would take longer than the rest
     largest.add(weight / exact(score) - 1);
   });
 }
