@@ -60,7 +60,7 @@ test('a model is recognised, read and looked at, and the page says that it stays
   await page.context().close();
 });
 
-test('what the figures show of it is what PyTorch recorded', async () => {
+test('the figures of a model show what PyTorch recorded', async () => {
   const { ids, read, text, files } = recorded('gpt2', 29);
   const page = await site.open(`#text=${text}&at=self-attention.weights`);
   await open(page, files);
@@ -99,7 +99,7 @@ test('what the figures show of it is what PyTorch recorded', async () => {
   await page.context().close();
 });
 
-test('a model that looks both ways has its own tokens around the sentence', async () => {
+test('a bidirectional model has its own tokens around the sentence', async () => {
   const page = await site.open(link);
   await open(page, bert());
   assert.match(await recognised(page), /^BERT: 2 layers of 3 heads;.*looks both ways\.$/);
@@ -109,7 +109,7 @@ test('a model that looks both ways has its own tokens around the sentence', asyn
   await page.context().close();
 });
 
-test('the sentence goes through its tokens with every key', async () => {
+test('every keystroke splits the sentence into tokens of the model', async () => {
   const page = await site.open(link);
   await open(page, gpt2());
   await page.getByRole('textbox').first().fill('a rose is a rose');
@@ -121,7 +121,7 @@ test('the sentence goes through its tokens with every key', async () => {
   await page.context().close();
 });
 
-test('files come by dragging, also in parts, with their index', async () => {
+test('files can be dropped, also in parts with their index', async () => {
   const page = await site.open(link);
   const dropped = [...filesOf('llama'), tokenizer(31)].map(({ name, buffer }) => [
     name,
@@ -146,7 +146,7 @@ test('files come by dragging, also in parts, with their index', async () => {
   await page.context().close();
 });
 
-test('what cannot be opened is said, and the page stays as it was', async () => {
+test('a model that cannot be opened is explained and changes nothing', async () => {
   const page = await site.open(`${link}&weights=xavier`);
   const [weights, config] = ['model.safetensors', 'config.json'].map((name) =>
     file(name, readFileSync(join(kRecorded, 'gpt2', name))),
@@ -182,7 +182,7 @@ test('what cannot be opened is said, and the page stays as it was', async () => 
   await page.context().close();
 });
 
-test('it can be closed, put aside and taken again, and a reload is without it', async () => {
+test('a model can be closed, put aside and taken again, and a link or a reload shows the model of the page', async () => {
   const page = await site.open(`${link}&weights=xavier`);
   await open(page, gpt2());
   await page.getByRole('radio', { name: 'identity' }).check({ force: true });
@@ -195,13 +195,19 @@ test('it can be closed, put aside and taken again, and a reload is without it', 
   assert.equal(await page.getByRole('radio', { name: 'yours' }).count(), 0);
   await open(page, gpt2());
   await becomes(async () => new URL(page.url()).hash.includes('learned'), true);
+  const learned = page.getByRole('radio', { name: 'learned' }).and(page.locator(':checked'));
+  await page.evaluate(() => (location.hash = '#weights=learned&causal=1'));
+  await learned.waitFor();
+  await page.locator('[data-recognised]').waitFor({ state: 'detached' });
+  await page.getByRole('radio', { name: 'yours' }).check({ force: true });
+  await page.locator('[data-recognised]').waitFor();
   await page.reload();
-  await page.getByRole('radio', { name: 'learned' }).and(page.locator(':checked')).waitFor();
+  await learned.waitFor();
   assert.equal(await page.locator('[data-recognised]').count(), 0);
   await page.context().close();
 });
 
-test('the bar moves while a model is read, and reading it can be given up', () =>
+test('a bar shows progress while a model is read, and reading can be cancelled', () =>
   inFolder(async (folder) => {
     await bigLlama(folder, 12);
     const page = await site.open(link);
@@ -234,7 +240,7 @@ function slowDisk() {
   };
 }
 
-test('on a phone it is opened by a button', async () => {
+test('on a phone a button opens a model', async () => {
   const page = await site.open(link, {
     ...{ viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
     colorScheme: 'dark',
@@ -256,7 +262,7 @@ async function nextWord(page) {
   return figure;
 }
 
-test('what may come next is what PyTorch recorded, and the model writes on from its cache', async () => {
+test('the next tokens are those that PyTorch recorded, and the model continues from its cache', async () => {
   const { ids, read, text, files } = recorded('llama', 31);
   const page = await site.open(`#text=${text}&temperature=1&topK=0&at=transformer`);
   await open(page, files);
@@ -308,7 +314,7 @@ test('what may come next is what PyTorch recorded, and the model writes on from 
   await page.context().close();
 });
 
-test('a model that looks both ways has no next token, and the page says why', async () => {
+test('a bidirectional model has no next token, and the page says why', async () => {
   const page = await site.open(`${link}&at=transformer`);
   await open(page, bert());
   await page.locator('#transformer').evaluate((chapter) => chapter.scrollIntoView());
@@ -349,7 +355,7 @@ async function inFolder(use) {
   }
 }
 
-test('what does not fit says how much it needs and how much there is, and nothing changes', () =>
+test('a model too large for memory names both sizes and changes nothing', () =>
   inFolder(async (folder) => {
     await bigLlama(folder, 800);
     const page = await site.open(`${link}&weights=xavier`);
@@ -367,7 +373,7 @@ test('what does not fit says how much it needs and how much there is, and nothin
     await page.context().close();
   }));
 
-test('a folder comes by dragging, and by choosing it', () =>
+test('a folder can be dropped or chosen', () =>
   inFolder(async (folder) => {
     for (const { name, buffer } of gpt2()) await writeFile(join(folder, name), buffer);
     const page = await site.open(link);
