@@ -1,6 +1,5 @@
-import { Tokenizer } from '@huggingface/tokenizers';
-
 import { maxTokens } from '../../state/properties.js';
+import { Tokenizer } from '../tokenizer/tokenizer.js';
 
 /** What a token is made of: byte-level byte pairs write the space before a word as this. */
 const space = 'Ġ';
@@ -14,7 +13,7 @@ export class LanguageTokens {
 
   /** @param {object} json the file */
   constructor(json) {
-    this.#tokenizer = new Tokenizer(json, {});
+    this.#tokenizer = new Tokenizer(json);
     this.#last.result.ids = [];
   }
 
@@ -60,7 +59,7 @@ export class LanguageTokens {
 
   /** @param {number} id */
   #bytes(id) {
-    const letters = (this.#tokenizer.id_to_token(id) ?? '').replace(space, '');
+    const letters = (this.#tokenizer.token(id) ?? '').replace(space, '');
     return `<${Array.from(letters, (letter) => byteOf(letter).toString(16)).join(' ')}>`;
   }
 }

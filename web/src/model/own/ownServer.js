@@ -120,7 +120,6 @@ export class OwnModel {
     const facts = factsOf(description, dtypesOf(tensors));
     yield { facts, share: 0 };
     const file = fileOf(files, 'tokenizer.json');
-    const config = fileOf(files, 'tokenizer_config.json');
     if (!file && !(family === 'attn' && pageTokens)) {
       throw Object.assign(
         new Error(
@@ -132,7 +131,7 @@ export class OwnModel {
     const json = file ? await jsonOf(file) : pageTokens;
     let tokens;
     try {
-      tokens = new OwnTokens(json, config ? await jsonOf(config) : {});
+      tokens = new OwnTokens(json);
     } catch (cause) {
       const { message } = /** @type {Error} */ (cause);
       throw new Error(`tokenizer.json: cannot be used (${message})`, { cause });

@@ -1,28 +1,19 @@
-import { Tokenizer } from '@huggingface/tokenizers';
+import { Tokenizer } from '../tokenizer/tokenizer.js';
 
 /** The tokens of a reader's model, as its tokenizer.json says. */
 export class OwnTokens {
   #tokenizer;
-  /** Tokens that stand for no text. @type {ReadonlySet<number>} */
-  #added;
   /** The space before a word, as this model's tokens write it. */
   #space;
   /** How many numbers there are: the largest, and one. */
   size;
 
-  /** @param {any} json the file @param {object} [config] tokenizer_config.json */
-  constructor(json, config = {}) {
-    if (!json?.model) throw new Error('tokenizer.json: has no model of tokens');
-    // A vocabulary of whole words says itself what stands for the others.
-    const { unk_token } = json.model;
-    this.#tokenizer = new Tokenizer(json, unk_token ? { unk_token, ...config } : config);
-    this.#added = new Set((json.added_tokens ?? []).map((/** @type {any} */ { id }) => id));
+  /** @param {any} json the file */
+  constructor(json) {
+    this.#tokenizer = new Tokenizer(json);
     const type = JSON.stringify([json.pre_tokenizer, json.decoder]);
     this.#space = type.includes('ByteLevel') ? 'Ġ' : '▁';
-    this.size = 0;
-    for (const id of this.#tokenizer.get_vocab(true).values()) {
-      this.size = Math.max(this.size, id + 1);
-    }
+    this.size = this.#tokenizer.size;
   }
 
   /**
@@ -31,16 +22,14 @@ export class OwnTokens {
    * @param {number} most
    */
   of(text, most) {
-    const { ids: found } = this.#tokenizer.encode(text.trim().replace(/\s+/g, ' '));
-    // What it has no token for, the model never sees.
-    const all = found.filter((id) => id !== undefined);
+    const { ids: all } = this.#tokenizer.encode(text.trim().replace(/\s+/g, ' '));
     const ids = all.slice(0, most);
     return { ids, tokens: ids.map((id) => this.label(id)), total: all.length };
   }
 
   /** Whether it stands for no text. @param {number} id */
   isSpecial(id) {
-    return this.#added.has(id);
+    return this.#tokenizer.isSpecial(id);
   }
 
   /**
@@ -48,8 +37,8 @@ export class OwnTokens {
    * @param {number} id
    */
   label(id) {
-    const raw = this.#tokenizer.id_to_token(id) ?? `#${id}`;
-    if (this.#added.has(id)) return raw;
+    const raw = this.#tokenizer.token(id) ?? `#${id}`;
+    if (this.#tokenizer.isAdded(id)) return raw;
     if (raw.startsWith('##')) return `-${raw.slice(2)}`;
     const text = this.#space === 'Ġ' ? this.text(id) : raw.replaceAll('▁', ' ');
     if (text.includes('\ufffd')) return raw;
@@ -61,14 +50,14 @@ export class OwnTokens {
 
   /** Whether words of this vocabulary begin with a space. */
   get #hasSpaces() {
-    return (this.#spaced ??= this.#tokenizer.token_to_id('▁the') !== undefined);
+    return (this.#spaced ??= this.#tokenizer.id('▁the') !== undefined);
   }
   /** @type {boolean | undefined} */
   #spaced;
 
   /** @param {number} id */
   text(id) {
-    const raw = this.#tokenizer.id_to_token(id) ?? '';
+    const raw = this.#tokenizer.token(id) ?? '';
     if (raw.startsWith('▁')) return raw.replaceAll('▁', ' ');
     return this.#decoded([id]);
   }
@@ -80,8 +69,6 @@ export class OwnTokens {
 
   /** @param {readonly number[]} ids */
   #decoded(ids) {
-    return this.#tokenizer.decode([...ids], {
-      ...{ skip_special_tokens: true, clean_up_tokenization_spaces: false },
-    });
+    return this.#tokenizer.decode(ids, { skipSpecial: true });
   }
 }

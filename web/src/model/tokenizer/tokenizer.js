@@ -1,0 +1,134 @@
+import { addedTokenFinder } from './addedTokens.js';
+import { decoderOf } from './decoders.js';
+import { modelOf } from './models.js';
+import { normalizerOf } from './normalizers.js';
+import { postProcessorOf } from './postProcessors.js';
+import { preTokenizerOf } from './preTokenizers.js';
+
+/** @typedef {import('./addedTokens.js').AddedToken} AddedToken */
+
+/**
+ * A tokenizer.json that gives the ids of Hugging Face's library `tokenizers`. `@huggingface/tokenizers`
+ * gives others outside ASCII and for less common fields, so attn uses only those of its parts that are right.
+ * tests/tokenizers has what the library makes of every component.
+ *
+ * Like `transformers`, it ignores the fields `truncation` and `padding`: these are settings of a call.
+ */
+export class Tokenizer {
+  #normalize;
+  #preTokenize;
+  #model;
+  #postProcess;
+  #decode;
+  #findRaw;
+  #findNormalized;
+  /** What special tokens look like. @type {Set<string>} */
+  #special = new Set();
+  /** @type {Map<number, string>} */
+  #tokens = new Map();
+  /** @type {Map<number, AddedToken>} */
+  #added = new Map();
+  /** The kind of its model. @type {string} */
+  kind;
+
+  /** @param {any} json the file */
+  constructor(json) {
+    if (!json?.model?.vocab) throw new Error('model.vocab is missing');
+    this.#normalize = normalizerOf(json.normalizer);
+    this.#preTokenize = preTokenizerOf(json.pre_tokenizer);
+    this.#model = modelOf(json.model);
+    this.#postProcess = postProcessorOf(json.post_processor);
+    this.#decode = decoderOf(json.decoder);
+    this.kind = this.#model.kind;
+    for (const [token, id] of this.#model.ids) this.#tokens.set(id, token);
+    /** @type {AddedToken[]} */
+    const added = json.added_tokens ?? [];
+    /** @type {{ content: string, token: AddedToken }[]} */
+    const raw = [];
+    /** @type {{ content: string, token: AddedToken }[]} */
+    const normalized = [];
+    for (const token of added) {
+      const content = token.normalized ? this.#normalize(token.content) : token.content;
+      (token.normalized ? normalized : raw).push({ content, token });
+      this.#tokens.set(token.id, content);
+      this.#added.set(token.id, token);
+      if (token.special) this.#special.add(token.content);
+    }
+    this.#findRaw = addedTokenFinder(raw);
+    this.#findNormalized = addedTokenFinder(normalized);
+  }
+
+  /**
+   * The ids of a text, with the special tokens around it, and the type of each token.
+   * @param {string} given
+   */
+  encode(given) {
+    // A lone surrogate is no character; the library is never given one.
+    const text = given.replace(/\p{Cs}/gu, '\ufffd');
+    /** @type {number[]} */
+    const ids = [];
+    for (const part of text ? this.#findRaw(text) : []) {
+      if (part.token) {
+        ids.push(part.token.id);
+      } else {
+        ids.push(...this.#idsOf(part.text, part.start === 0));
+      }
+    }
+    return this.#postProcess(ids);
+  }
+
+  /** @param {string} text without added tokens as they are @param {boolean} first whether the whole begins with it */
+  #idsOf(text, first) {
+    const normalized = this.#normalize(text);
+    if (!normalized) return [];
+    // Something before it was dropped.
+    const begins = first && this.#normalize(String.fromCodePoint(text.codePointAt(0) ?? 0)) !== '';
+    return this.#findNormalized(normalized).flatMap((part) =>
+      part.token
+        ? [part.token.id]
+        : this.#preTokenize({ text: part.text, first: begins && part.start === 0 }).flatMap(
+            (piece) => this.#model.encode(piece.text),
+          ),
+    );
+  }
+
+  /**
+   * The text of tokens. Ids that it does not know have none.
+   * @param {readonly number[]} ids
+   * @param {{ skipSpecial?: boolean }} [options]
+   */
+  decode(ids, { skipSpecial = false } = {}) {
+    const tokens = ids.flatMap((id) => {
+      const token = this.#tokens.get(id);
+      return token === undefined || (skipSpecial && this.#special.has(token)) ? [] : [token];
+    });
+    return tokens.length ? this.#decode(tokens).join('') : '';
+  }
+
+  /** A token as the vocabulary has it. @param {number} id */
+  token(id) {
+    return this.#added.get(id)?.content ?? this.#tokens.get(id);
+  }
+
+  /** The id of a token of the vocabulary. @param {string} token */
+  id(token) {
+    return this.#model.ids.get(token);
+  }
+
+  /** Whether a token was added to the vocabulary. @param {number} id */
+  isAdded(id) {
+    return this.#added.has(id);
+  }
+
+  /** Whether a token stands for no text. @param {number} id */
+  isSpecial(id) {
+    return this.#added.get(id)?.special ?? false;
+  }
+
+  /** The largest id and one. */
+  get size() {
+    let size = 0;
+    for (const id of this.#tokens.keys()) size = Math.max(size, id + 1);
+    return size;
+  }
+}
