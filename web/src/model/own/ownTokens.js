@@ -22,7 +22,7 @@ export class OwnTokens {
    * @param {number} most
    */
   of(text, most) {
-    const { ids: all } = this.#tokenizer.encode(text.trim().replace(/\s+/g, ' '));
+    const { ids: all } = this.#tokenizer.encode(text);
     const ids = all.slice(0, most);
     return { ids, tokens: ids.map((id) => this.label(id)), total: all.length };
   }

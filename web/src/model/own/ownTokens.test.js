@@ -10,11 +10,10 @@ const file = '../../../../tests/tokenizers/recorded/tokenizers.json';
 const { lines, tokenizers } = JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8'));
 
 for (const [name, { tokenizer, cases }] of Object.entries(tokenizers)) {
-  test(`a text in one line has the library's tokens, ${name}`, () => {
+  test(`a text reaches the tokenizer unchanged, ${name}`, () => {
     const tokens = new OwnTokens(tokenizer);
     for (const { text: given, ids } of cases) {
       const text = typeof given === 'number' ? lines[given] : given;
-      if (text !== text.trim().replace(/\s+/g, ' ')) continue;
       const found = tokens.of(text, 1000);
       assert.deepEqual(found.ids, ids, JSON.stringify(text));
       assert.equal(found.total, ids.length);
