@@ -6,7 +6,7 @@ import { NextTokens } from './ownNext.js';
 import { addedPlaces, lossesOf, orderedBy } from './ownOrder.js';
 import { learnedPlaces, turnings } from './ownPlaces.js';
 import { howOf, stagesOf } from './ownStages.js';
-import { OwnTokens } from './ownTokens.js';
+import { ModelTokens } from '../tokenizer/modelTokens.js';
 import { tensorsOf, torchModuleOf } from './torchModule.js';
 
 /** @typedef {import('attn').ModelsAttn} ModelsAttn */
@@ -94,7 +94,7 @@ export class OwnModel {
   /**
    * @param {ModelsAttn} attn
    * @param {import('attn').LanguageModel} model
-   * @param {OwnTokens} tokens
+   * @param {ModelTokens} tokens
    * @param {Facts} facts
    */
   constructor(attn, model, tokens, facts) {
@@ -131,7 +131,7 @@ export class OwnModel {
     const json = file ? await jsonOf(file) : pageTokens;
     let tokens;
     try {
-      tokens = new OwnTokens(json);
+      tokens = new ModelTokens(json);
     } catch (cause) {
       const { message } = /** @type {Error} */ (cause);
       throw new Error(`tokenizer.json: cannot be used (${message})`, { cause });

@@ -1,4 +1,4 @@
-import { byteOf, bytesOf, matcher, unsupported } from './patterns.js';
+import { lettersAsBytes, matcher, unsupported } from './patterns.js';
 
 /** @typedef {(tokens: string[]) => string[]} Decoder */
 
@@ -21,16 +21,7 @@ const cleaned = (text) =>
     .replaceAll(" 're", "'re");
 
 /** @type {Decoder} */
-const byteLevel = (tokens) => [
-  lossy.decode(
-    Uint8Array.from(
-      tokens.flatMap((token) => {
-        const bytes = Array.from(token, (letter) => byteOf.get(letter));
-        return bytes.includes(undefined) ? [...bytesOf(token)] : /** @type {number[]} */ (bytes);
-      }),
-    ),
-  ),
-];
+const byteLevel = (tokens) => [lossy.decode(Uint8Array.from(tokens.flatMap(lettersAsBytes)))];
 
 /** @type {Decoder} */
 function byteFallback(tokens) {

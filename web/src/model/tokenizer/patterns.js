@@ -125,7 +125,7 @@ const letters = Array.from({ length: 256 }, (_, byte) => byte).map((byte, _, all
 });
 
 /** The byte that each letter stands for. */
-export const byteOf = new Map(letters.map((letter, byte) => [letter, byte]));
+const byteOf = new Map(letters.map((letter, byte) => [letter, byte]));
 
 const encoder = new TextEncoder();
 
@@ -135,3 +135,9 @@ export const bytesOf = (text) => encoder.encode(text);
 /** @param {string} text */
 export const bytesAsLetters = (text) =>
   Array.from(encoder.encode(text), (byte) => letters[byte]).join('');
+
+/** The bytes of a token of such letters; of any other token, those of its text. @param {string} token */
+export function lettersAsBytes(token) {
+  const bytes = Array.from(token, (letter) => byteOf.get(letter));
+  return bytes.includes(undefined) ? [...bytesOf(token)] : /** @type {number[]} */ (bytes);
+}

@@ -2,10 +2,26 @@ import { addedTokenFinder } from './addedTokens.js';
 import { decoderOf } from './decoders.js';
 import { modelOf } from './models.js';
 import { normalizerOf } from './normalizers.js';
+import { lettersAsBytes } from './patterns.js';
 import { postProcessorOf } from './postProcessors.js';
 import { preTokenizerOf } from './preTokenizers.js';
 
 /** @typedef {import('./addedTokens.js').AddedToken} AddedToken */
+
+/**
+ * @param {any} config of the model
+ * @param {ReturnType<typeof modelOf>} model
+ * @param {boolean} byteLevel
+ */
+function marksOf({ continuing_subword_prefix, end_of_word_suffix }, { kind, ids }, byteLevel) {
+  const prefix = continuing_subword_prefix ?? (kind === 'WordPiece' ? '##' : '');
+  const spaces = byteLevel || [...ids.keys()].some((token) => token.startsWith('▁'));
+  return {
+    prefix: /** @type {string} */ (kind === 'WordLevel' ? '' : prefix),
+    suffix: /** @type {string} */ (end_of_word_suffix ?? ''),
+    spaces: spaces && kind !== 'WordLevel',
+  };
+}
 
 /**
  * A tokenizer.json that gives the ids of Hugging Face's library `tokenizers`. `@huggingface/tokenizers`
@@ -28,8 +44,13 @@ export class Tokenizer {
   #tokens = new Map();
   /** @type {Map<number, AddedToken>} */
   #added = new Map();
-  /** The kind of its model. @type {string} */
-  kind;
+  /** Whether its tokens are written in the letters of bytes. */
+  #byteLevel;
+  /**
+   * What tells tokens that continue a word from those that begin one: a prefix, or else the lack of a suffix on
+   * the token before, or else of a space.
+   */
+  marks;
 
   /** @param {any} json the file */
   constructor(json) {
@@ -39,7 +60,10 @@ export class Tokenizer {
     this.#model = modelOf(json.model);
     this.#postProcess = postProcessorOf(json.post_processor);
     this.#decode = decoderOf(json.decoder);
-    this.kind = this.#model.kind;
+    this.#byteLevel = JSON.stringify([json.normalizer, json.pre_tokenizer, json.decoder]).includes(
+      '"ByteLevel"',
+    );
+    this.marks = marksOf(json.model, this.#model, this.#byteLevel);
     for (const [token, id] of this.#model.ids) this.#tokens.set(id, token);
     /** @type {AddedToken[]} */
     const added = json.added_tokens ?? [];
@@ -110,9 +134,16 @@ export class Tokenizer {
     return this.#added.get(id)?.content ?? this.#tokens.get(id);
   }
 
-  /** The id of a token of the vocabulary. @param {string} token */
-  id(token) {
-    return this.#model.ids.get(token);
+  /**
+   * The bytes that a token stands for; null if its text says it all.
+   * @param {number} id
+   * @returns {number[] | null}
+   */
+  bytes(id) {
+    const token = this.#tokens.get(id) ?? '';
+    if (this.#byteLevel) return lettersAsBytes(token.replace(this.marks.suffix, ''));
+    const [, byte] = /^<0x([0-9A-F]{2})>$/.exec(token) ?? [];
+    return byte ? [parseInt(byte, 16)] : null;
   }
 
   /** Whether a token was added to the vocabulary. @param {number} id */

@@ -1,0 +1,100 @@
+import { Tokenizer } from './tokenizer.js';
+
+/** A token that begins, and one that ends, within a word. */
+const begins = /^[\p{L}\p{N}\p{M}]/u;
+const ends = /[\p{L}\p{N}\p{M}\ufffd]$/u;
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** The tokens of a model, as its tokenizer.json says, and what a reader sees of them. */
+export class ModelTokens {
+  #tokenizer;
+  /** What marks tokens that continue a word: their prefix, or the lack of a suffix or a space. */
+  #marks;
+  /** How many numbers there are: the largest, and one. */
+  size;
+
+  /** @param {any} json the file */
+  constructor(json) {
+    this.#tokenizer = new Tokenizer(json);
+    this.#marks = this.#tokenizer.marks;
+    this.size = this.#tokenizer.size;
+  }
+
+  /**
+   * The first tokens of a text, as a reader sees them and by their numbers, and how many there are.
+   * @param {string} text
+   * @param {number} most
+   */
+  of(text, most) {
+    const all = this.#tokenizer.encode(text).ids;
+    const ids = all.slice(0, most);
+    return {
+      ids,
+      tokens: ids.map((id, i) => this.label(id, ids.slice(Math.max(0, i - 4), i))),
+      total: all.length,
+    };
+  }
+
+  /** Whether it stands for no text. @param {number} id */
+  isSpecial(id) {
+    return this.#tokenizer.isSpecial(id);
+  }
+
+  /**
+   * A token for a reader: without the space before a word. A token that continues a word has a hyphen in
+   * front, and part of a character is shown by its bytes.
+   * @param {number} id
+   * @param {readonly number[]} before the tokens before it
+   */
+  label(id, before) {
+    const raw = this.#tokenizer.token(id) ?? `#${id}`;
+    if (this.#tokenizer.isAdded(id)) return raw;
+    const text = this.#text(id);
+    const bytes = this.#tokenizer.bytes(id);
+    if (bytes && text.includes('\ufffd')) {
+      return `<${bytes.map((byte) => byte.toString(16)).join(' ')}>`;
+    }
+    const word = text.trim();
+    if (word) return this.#continues(id, before) ? `-${word}` : word;
+    return text.replace(/[^\n]/g, '').replaceAll('\n', '↵') || '␣';
+  }
+
+  /** Whether a token continues the word before it. @param {number} id @param {readonly number[]} before */
+  #continues(id, before) {
+    const { prefix, suffix, spaces } = this.#marks;
+    if (prefix) return this.#hasPrefix(id);
+    const last = before.at(-1);
+    if (last === undefined || this.#tokenizer.isAdded(last)) return false;
+    if (suffix) return !this.#tokenizer.token(last)?.endsWith(suffix);
+    if (!spaces || !begins.test(this.#text(id))) return false;
+    // A character has at most four bytes, which may be four tokens.
+    return ends.test(
+      this.#tokenizer.bytes(last) ? this.#tokenizer.decode(before.slice(-4)) : this.#text(last),
+    );
+  }
+
+  /** @param {number} id */
+  #hasPrefix(id) {
+    const { prefix } = this.#marks;
+    const raw = this.#tokenizer.token(id) ?? '';
+    return raw.startsWith(prefix) && raw !== prefix;
+  }
+
+  /** What a token stands for, with the spaces around it. @param {number} id */
+  #text(id) {
+    const { prefix, suffix } = this.#marks;
+    const bytes = this.#tokenizer.bytes(id);
+    if (bytes) return decoder.decode(Uint8Array.from(bytes));
+    const raw = (this.#tokenizer.token(id) ?? '').replaceAll('▁', ' ');
+    if (prefix) return this.#hasPrefix(id) ? raw.slice(prefix.length) : raw;
+    return suffix && raw.endsWith(suffix) ? raw.slice(0, -suffix.length) : raw;
+  }
+
+  /** What tokens add to the text of others. @param {readonly number[]} before @param {readonly number[]} ids */
+  added(before, ids) {
+    const text = (/** @type {readonly number[]} */ all) =>
+      this.#tokenizer.decode(all, { skipSpecial: true });
+    return text([...before, ...ids]).slice(text(before).length);
+  }
+}
