@@ -123,8 +123,8 @@ export class NextTokens {
         const ended = this.#tokens.isSpecial(id);
         if (!ended) written.push(id);
         const text = this.#tokens.added(ids, written);
-        // A letter may need more than one token.
-        if (ended || !text.endsWith('\ufffd')) {
+        // A character may need more than one token.
+        if (ended || text.length > said.length) {
           yield { text: text.slice(said.length), ended };
           said = text;
         }

@@ -91,10 +91,30 @@ export class ModelTokens {
     return suffix && raw.endsWith(suffix) ? raw.slice(0, -suffix.length) : raw;
   }
 
-  /** What tokens add to the text of others. @param {readonly number[]} before @param {readonly number[]} ids */
+  /**
+   * What tokens add to the text of others. The token that completes a character adds all of it, and the
+   * tokens before add none of it.
+   * @param {readonly number[]} before
+   * @param {readonly number[]} ids
+   */
   added(before, ids) {
-    const text = (/** @type {readonly number[]} */ all) =>
-      this.#tokenizer.decode(all, { skipSpecial: true });
-    return text([...before, ...ids]).slice(text(before).length);
+    return this.#whole([...before, ...ids]).slice(this.#whole(before).length);
+  }
+
+  /** The text of tokens, up to the last character that is complete. @param {readonly number[]} ids */
+  #whole(ids) {
+    let end = ids.length;
+    while (end > 0 && this.#endsWithin(ids.slice(Math.max(0, end - 4), end))) end -= 1;
+    return this.#tokenizer.decode(ids.slice(0, end), { skipSpecial: true });
+  }
+
+  /** Whether the last bytes of tokens begin a character and do not complete it. @param {readonly number[]} ids */
+  #endsWithin(ids) {
+    const bytes = ids.flatMap((id) => this.#tokenizer.bytes(id) ?? [0]).slice(-4);
+    const lead = bytes.findLastIndex((byte) => (byte & 0xc0) !== 0x80);
+    const first = bytes[lead];
+    const isLead = first >= 0xc2 && first <= 0xf4;
+    const length = !isLead ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    return lead >= 0 && bytes.length - lead < length;
   }
 }

@@ -115,3 +115,32 @@ test("SentencePiece's space begins a word", () => {
   });
   assert.deepEqual(labels(tokens, 'the cats s'), ['the', 'cat', '-s', '␣', 's']);
 });
+
+for (const name of ['byte_level', 'byte_fallback', 'unigram_bytes']) {
+  test(`a token adds whole characters only, ${name}`, () => {
+    const tokens = new ModelTokens(tokenizers[name].tokenizer);
+    for (const text of ['a 😀', 'é 日本', '👩\u200d👧!', 'a\ufffdb']) {
+      const { ids } = tokens.of(text, 1000);
+      const each = ids.map((id, i) => tokens.added(ids.slice(0, i), [id]));
+      // A tokenizer may write a space before the text.
+      assert.equal(each.join('').trimStart(), text);
+      for (const part of each) assert.doesNotMatch(part, /\p{Cs}/u);
+      if (!text.includes('\ufffd')) assert.ok(!each.join('').includes('\ufffd'));
+      assert.equal(tokens.added([], ids.slice(0, -1)) + each.at(-1), tokens.added([], ids));
+    }
+  });
+}
+
+test('an emoji is added by its last token, and nothing of it before', () => {
+  const tokens = byteLevel(['a', 'ĠðŁĺ', 'Ģ']);
+  assert.equal(tokens.added([], [1, 2]), 'a');
+  assert.equal(tokens.added([1], [2]), '');
+  assert.equal(tokens.added([1, 2], [3]), ' 😀');
+});
+
+test('bytes that no character begins with are not waited for', () => {
+  const tokens = byteLevel(['a', 'Ģ', 'ÿ', 'Ã']);
+  assert.equal(tokens.added([1], [2]), '\ufffd');
+  assert.equal(tokens.added([1], [3]), '\ufffd');
+  assert.equal(tokens.added([1], [4, 1]), '\ufffda');
+});
