@@ -90,7 +90,11 @@ export default defineConfig({
           groups: [
             { name: sharedFileOf, minShareCount: 2, priority: 1 },
             // Of the page and of its worker, which has no document.
-            { name: 'tokenizers', test: /@huggingface[\\/]tokenizers|model[\\/]tokenizer[\\/]/, priority: 2 },
+            {
+              name: 'tokenizers',
+              test: /@huggingface[\\/]tokenizers|model[\\/]tokenizer[\\/]/,
+              priority: 2,
+            },
             // One file is smaller than thirty, here, too.
             { name: 'programs', test: programs },
             { name: 'outlines', test: /virtual:outlines/ },

@@ -199,6 +199,7 @@ def final_sigma():
     tokenizer = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]", max_input_chars_per_word=8))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_special_tokens(["[CLS]", "[SEP]"])
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 4), ("[CLS]", 3))
     return tokenizer
 
@@ -327,10 +328,17 @@ def cases_of(tokenizer, texts):
         decoded = tokenizer.decode(encoding.ids)
         if decoded != text:
             case["decoded"] = decoded
-        if any(encoding.type_ids):
-            case["types"] = encoding.type_ids
         cases.append(case)
     return cases
+
+
+def pairs(tokenizer, separator):
+    """Pairs of sentences. The ids are those of both in one text with the separator between."""
+    result = []
+    for first, second in (("the cat", "the lady was"), ("a", f"the {separator} a"), ("", "the")):
+        encoding = tokenizer.encode(first, second)
+        result.append({"text": f"{first} {separator} {second}", "ids": encoding.ids, "types": encoding.type_ids})
+    return result
 
 
 def streamed(tokenizer):
@@ -386,6 +394,8 @@ def whole():
         few = make in (split_digits, single_words, byte_fallback, prefixed, fused, unfused, without_unknown, word_level, few_bytes, unigram_bytes, final_sigma)
         texts = [*(LINES[::3] if few else LINES), *MORE.get(make.__name__, [])]
         result[make.__name__] = {"tokenizer": record, "cases": cases_of(tokenizer, texts)}
+        if make in (word_piece, final_sigma):
+            result[make.__name__]["pairs"] = pairs(tokenizer, "[SEP]")
         if make in (byte_level, byte_fallback, unigram_bytes):
             result[make.__name__]["beginnings"] = streamed(tokenizer)
     return {"lines": LINES, "tokenizers": result}

@@ -186,7 +186,15 @@ export class OwnModel {
 
   /** @param {string} text */
   encode(text) {
-    return this.#tokens.of(text, this.#most);
+    const split = this.#tokens.of(text, this.#most);
+    return { ...split, types: this.#typesOf(split.ids) };
+  }
+
+  /** The types of tokens, unless all are those of one sentence, as in most texts. @param {readonly number[]} ids */
+  #typesOf(ids) {
+    const { numTokenTypes } = this.facts.description;
+    const types = this.#tokens.typesOf(ids);
+    return types.some(Boolean) && types.every((type) => type < numTokenTypes) ? types : undefined;
   }
 
   /** Which keys queries may look at, the model's order included. @param {ExclusionOptions} exclusion */
@@ -216,6 +224,7 @@ export class OwnModel {
         : [name(0), name(layer)];
       const { intermediates } = this.#model.forward([...ids], {
         ...{ attention: exclusion, needLogits: false, intermediates: names },
+        tokenTypes: this.#typesOf(ids),
       });
       for (const each of names) streams.set(each, intermediates[each]);
     }
@@ -307,7 +316,8 @@ export class OwnModel {
 
   /** What the order of the tokens changes, in the first layer. @param {Given} given @param {number[]} order */
   ordered({ ids, orderCausal: causal }, order) {
-    return orderedBy(this.#attn, this.#model, { ids, causal, order });
+    const types = this.#typesOf(ids);
+    return orderedBy(this.#attn, this.#model, { ids, types, causal, order });
   }
 
   /** How badly it foretells the tokens in several orders. @param {{ ids: number[], order: number[] }} given */

@@ -27,13 +27,18 @@ export class ModelTokens {
    * @param {number} most
    */
   of(text, most) {
-    const all = this.#tokenizer.encode(text).ids;
+    const all = this.#tokenizer.encode(text);
     const ids = all.slice(0, most);
     return {
       ids,
       tokens: ids.map((id, i) => this.label(id, ids.slice(Math.max(0, i - 4), i))),
       total: all.length,
     };
+  }
+
+  /** The types of tokens: those after the first separator are of a second sentence. @param {readonly number[]} ids */
+  typesOf(ids) {
+    return this.#tokenizer.typesOf(ids);
   }
 
   /** Whether it stands for no text. @param {number} id */
@@ -48,12 +53,14 @@ export class ModelTokens {
    * @param {readonly number[]} before the tokens before it
    */
   label(id, before) {
-    const raw = this.#tokenizer.token(id) ?? `#${id}`;
+    const raw = this.#tokenizer.token(id);
+    // An embedding may have more rows than the tokenizer has tokens.
+    if (raw === undefined) return `#${id}`;
     if (this.#tokenizer.isAdded(id)) return raw;
     const text = this.#text(id);
-    const bytes = this.#tokenizer.bytes(id);
-    if (bytes && text.includes('\ufffd')) {
-      return `<${bytes.map((byte) => byte.toString(16)).join(' ')}>`;
+    if (text.includes('\ufffd')) {
+      const bytes = this.#tokenizer.bytes(id);
+      return bytes ? `<${bytes.map((byte) => byte.toString(16)).join(' ')}>` : text.trim();
     }
     const word = text.trim();
     if (word) return this.#continues(id, before) ? `-${word}` : word;
@@ -68,10 +75,9 @@ export class ModelTokens {
     if (last === undefined || this.#tokenizer.isAdded(last)) return false;
     if (suffix) return !this.#tokenizer.token(last)?.endsWith(suffix);
     if (!spaces || !begins.test(this.#text(id))) return false;
-    // A character has at most four bytes, which may be four tokens.
-    return ends.test(
-      this.#tokenizer.bytes(last) ? this.#tokenizer.decode(before.slice(-4)) : this.#text(last),
-    );
+    const text = this.#text(last);
+    // Part of a character: it has at most four bytes, which may be four tokens.
+    return ends.test(text.endsWith('\ufffd') ? this.#tokenizer.decode(before.slice(-4)) : text);
   }
 
   /** @param {number} id */
@@ -83,9 +89,19 @@ export class ModelTokens {
 
   /** What a token stands for, with the spaces around it. @param {number} id */
   #text(id) {
-    const { prefix, suffix } = this.#marks;
+    const known = this.#texts.get(id);
+    if (known !== undefined) return known;
     const bytes = this.#tokenizer.bytes(id);
-    if (bytes) return decoder.decode(Uint8Array.from(bytes));
+    const text = bytes ? decoder.decode(Uint8Array.from(bytes)) : this.#textOf(id);
+    this.#texts.set(id, text);
+    return text;
+  }
+  /** @type {Map<number, string>} */
+  #texts = new Map();
+
+  /** @param {number} id */
+  #textOf(id) {
+    const { prefix, suffix } = this.#marks;
     const raw = (this.#tokenizer.token(id) ?? '').replaceAll('▁', ' ');
     if (prefix) return this.#hasPrefix(id) ? raw.slice(prefix.length) : raw;
     return suffix && raw.endsWith(suffix) ? raw.slice(0, -suffix.length) : raw;

@@ -52,6 +52,7 @@ test('the first word of a text or after a special token continues no word', () =
   assert.equal(tokens.label(3, [1]), '-s');
   assert.equal(tokens.label(3, [1, 2]), '-s');
   assert.equal(tokens.label(3, []), 's');
+  assert.equal(tokens.label(99, [1]), '#99');
 });
 
 test('a token after an emoji continues no word, and one after part of a letter does', () => {

@@ -34,7 +34,7 @@ export class Tokenizer {
   #normalize;
   #preTokenize;
   #model;
-  #postProcess;
+  #postProcessor;
   #decode;
   #findRaw;
   #findNormalized;
@@ -58,7 +58,7 @@ export class Tokenizer {
     this.#normalize = normalizerOf(json.normalizer);
     this.#preTokenize = preTokenizerOf(json.pre_tokenizer);
     this.#model = modelOf(json.model);
-    this.#postProcess = postProcessorOf(json.post_processor);
+    this.#postProcessor = postProcessorOf(json.post_processor);
     this.#decode = decoderOf(json.decoder);
     this.#byteLevel = JSON.stringify([json.normalizer, json.pre_tokenizer, json.decoder]).includes(
       '"ByteLevel"',
@@ -83,7 +83,7 @@ export class Tokenizer {
   }
 
   /**
-   * The ids of a text, with the special tokens around it, and the type of each token.
+   * The ids of a text, with the special tokens around it.
    * @param {string} given
    */
   encode(given) {
@@ -98,7 +98,17 @@ export class Tokenizer {
         ids.push(...this.#idsOf(part.text, part.start === 0));
       }
     }
-    return this.#postProcess(ids);
+    return this.#postProcessor.process(ids);
+  }
+
+  /**
+   * The types of tokens: those after the first separator are of a second sentence.
+   * @param {readonly number[]} ids
+   */
+  typesOf(ids) {
+    const { separator, types } = this.#postProcessor;
+    const at = separator === undefined ? -1 : ids.indexOf(separator);
+    return ids.map((_, i) => types[at >= 0 && i > at ? 1 : 0]);
   }
 
   /** @param {string} text without added tokens as they are @param {boolean} first whether the whole begins with it */
