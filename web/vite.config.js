@@ -93,7 +93,11 @@ export default defineConfig(({ command }) => ({
           groups: [
             { name: sharedFileOf, debugName: 'shared', minShareCount: 2, priority: 1 },
             // Of the page and of its worker, which has no document.
-            { name: 'tokenizers', test: /@huggingface[\\/]tokenizers/, priority: 2 },
+            {
+              name: 'tokenizers',
+              test: /@huggingface[\\/]tokenizers|model[\\/]tokenizer[\\/]/,
+              priority: 2,
+            },
             // One file is smaller than thirty, here, too.
             { name: 'programs', test: programs },
             { name: 'outlines', test: /virtual:outlines/ },

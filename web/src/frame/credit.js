@@ -21,8 +21,9 @@ import { settings } from '../state/settings.svelte.js';
 export function creditOf(figure, { follows, uses, work }) {
   const readsText = Boolean(work || !follows);
   const chapter = figure.closest('[data-chapter]')?.id;
+  const text = settings.text.replace(/\s+/g, ' ');
   return [
-    ...(settings.text && readsText ? [`“${shorten(settings.text, 60)}”`] : []),
+    ...(text && readsText ? [`“${shorten(text, 60)}”`] : []),
     ...barSettings(
       work?.live ?? settings,
       // Controls of the figure's own are told below; not so masks, of which one line tells all.

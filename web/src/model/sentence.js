@@ -16,8 +16,9 @@ export const names = /** @type {const} */ ([
 /**
  * What a computation is given. With learned weights, sizes and base are the model's, `ids` are its
  * tokens by their numbers, and `rotary` says that its positions turn queries and keys.
- * @typedef {SentenceSettings & { tokens: string[], ids: number[], rotary: boolean, own?: number }} Given
- *   own: the number of the reader's model, if the weights are its
+ * @typedef {SentenceSettings & { tokens: string[], ids: number[], types?: number[], rotary: boolean, own?: number }} Given
+ *   own: the number of the reader's model, if the weights are its; types: of its tokens, where some are of a
+ *   second sentence
  */
 
 /**

@@ -57,14 +57,15 @@ export class Work {
     if (settings.weights === 'learned' && own && looksAtOwn) {
       return { ...own.split, config: own.config };
     }
+    const types = undefined;
     return settings.weights === 'learned' && model && tokens
-      ? { ...tokens.of(settings.text), config: model.config }
-      : { ...tokenize(settings.text), ids: /** @type {number[]} */ ([]), config: null };
+      ? { ...tokens.of(settings.text), types, config: model.config }
+      : { ...tokenize(settings.text), ids: /** @type {number[]} */ ([]), types, config: null };
   });
   #latest = $derived.by(() => {
-    const { tokens, ids, config } = this.#split;
+    const { tokens, ids, types, config } = this.#split;
     /** @type {Given} */
-    const given = { tokens, ids, rotary: false, own: 0, ...pick(settings, names) };
+    const given = { tokens, ids, types, rotary: false, own: 0, ...pick(settings, names) };
     if (config) {
       const { dModel, numHeads: heads, base, positions } = config;
       const layer = Math.min(given.layer, config.numLayers - 1);
@@ -294,11 +295,16 @@ const neededBy = (reads, given) =>
  * @returns {Readonly<Given>}
  */
 function view(of) {
-  const properties = /** @type {const} */ (['tokens', 'ids', 'rotary', 'own', ...names]).map(
-    (name) => {
-      const value = $derived(of()[name]);
-      return [name, { get: () => value, enumerable: true }];
-    },
-  );
+  const properties = /** @type {const} */ ([
+    'tokens',
+    'ids',
+    'types',
+    'rotary',
+    'own',
+    ...names,
+  ]).map((name) => {
+    const value = $derived(of()[name]);
+    return [name, { get: () => value, enumerable: true }];
+  });
   return Object.defineProperties(/** @type {any} */ ({}), Object.fromEntries(properties));
 }

@@ -21,7 +21,7 @@ function probabilityOf(row, id) {
 
 const nothing = {
   ...{ tokens: /** @type {string[]} */ ([]), foretold: /** @type {number[]} */ ([]), width: 0 },
-  ...{ logits: new Float32Array(), weights: new Float32Array() },
+  ...{ logits: new Float32Array(), weights: new Float32Array(), ids: /** @type {number[]} */ ([]) },
 };
 
 /** What the page's language model expects next. */
@@ -46,12 +46,15 @@ export class PagesNext {
     return this.#shown.weights.subarray(this.at * n, (this.at + 1) * n);
   });
   candidates = $derived.by(() => {
-    const { width, logits } = this.#shown;
+    const { width, logits, ids } = this.#shown;
     const { tokens: vocabulary, candidatesOf } = this.#model.work.language;
     if (this.at < 0 || !vocabulary || !candidatesOf) return [];
     return candidatesOf(logits.subarray(this.at * width, (this.at + 1) * width), this.#options)
       .slice(0, drawn)
-      .map(({ id, probability }) => ({ id, probability, label: vocabulary.label(id) }));
+      .map(({ id, probability }) => ({
+        ...{ id, probability },
+        label: vocabulary.label(id, ids.slice(0, this.at + 1)),
+      }));
   });
   canWrite = $derived.by(() => this.#tokens.length > 0);
   note = $derived.by(() => (this.#first ? `The model looks back ${this.#most} tokens.` : ''));
@@ -97,7 +100,7 @@ export class PagesNext {
         const foretold = read.map((id, i) =>
           i ? probabilityOf(logits.subarray((i - 1) * width, i * width), id) : NaN,
         );
-        return { tokens: words, foretold, width, logits, weights };
+        return { tokens: words, ids: read, foretold, width, logits, weights };
       })();
     });
 
@@ -107,7 +110,7 @@ export class PagesNext {
 
   /** What a token adds to the text. @param {number} id */
   textOf(id) {
-    return this.#model.work.language.tokens?.text(id) ?? '';
+    return this.#model.work.language.tokens?.added(this.#ids, [id]) ?? '';
   }
 
   /**
@@ -116,14 +119,16 @@ export class PagesNext {
    * @param {(text: string) => boolean} onText takes what each adds to the text, and says whether to go on
    */
   async write(count, onText) {
-    const { model: language, candidatesOf, chosen } = this.#model.work.language;
-    if (!language || !candidatesOf || !chosen) return;
+    const { model: language, tokens, candidatesOf, chosen } = this.#model.work.language;
+    if (!language || !tokens || !candidatesOf || !chosen) return;
     const writer = language.writer();
     try {
-      let [next, place] = [this.#ids, this.#model.given.ids.length];
+      const ids = [...this.#ids];
+      let [next, place] = [ids.slice(), this.#model.given.ids.length];
       for (let i = 0; i < count; i++) {
         const { id } = chosen(candidatesOf(writer.next(next), this.#options), drawAt(place));
-        if (!onText(this.textOf(id))) break;
+        if (!onText(tokens.added(ids, [id]))) break;
+        ids.push(id);
         place += 1;
         next = [id];
         await new Promise((resolve) => setTimeout(resolve, 60));

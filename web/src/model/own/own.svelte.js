@@ -31,7 +31,7 @@ export class Own {
   facts;
   /** What projections the page had before. */
   before = { weights: settings.weights, causal: settings.causal };
-  /** The sentence in its tokens. @type {{ ids: number[], tokens: string[], total: number, text: string }} */
+  /** The sentence in its tokens. @type {{ ids: number[], types?: number[], tokens: string[], total: number, text: string }} */
   split = $state.raw({ ids: [], tokens: [], total: 0, text: '' });
   #worker;
   /** The text that is to be split. @type {string | null} */

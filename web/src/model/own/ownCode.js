@@ -6,7 +6,7 @@ import { rowsOf } from './ownStages.js';
  * Programs for what figures show of a reader's model, whose files lie beside them.
  *
  * @typedef {import('../exclusion.js').Masks} Masks
- * @typedef {Pick<import('../sentence.js').Given, 'ids' | 'tokens' | 'layer' | 'head' | 'heads' | 'causal'> & Partial<Masks>} Given
+ * @typedef {Pick<import('../sentence.js').Given, 'ids' | 'types' | 'tokens' | 'layer' | 'head' | 'heads' | 'causal'> & Partial<Masks>} Given
  * @typedef {{ javascript: string, cpp: string }} Lines
  */
 
@@ -47,6 +47,24 @@ const std::int64_t n = ${ids.length};`,
 });
 
 /**
+ * The types of tokens, and the option that passes them, where some are of a second sentence.
+ * @param {Pick<Given, 'ids' | 'types'>} given
+ */
+function typesCode({ ids, types: all = [] }) {
+  const types = all.slice(0, ids.length);
+  const has = types.some(Boolean);
+  return {
+    javascript: has ? `  tokenTypes: ${JSON.stringify(types)},\n` : '',
+    cpp: has
+      ? {
+          before: `const std::vector<std::int64_t> types{${types.join(', ')}};`,
+          option: '.token_types = attn::IdView(types.data(), {n}), ',
+        }
+      : { before: '', option: '' },
+  };
+}
+
+/**
  * The same, and a pass that shows a stage of a layer: `shown`.
  * @param {Given} given
  * @param {string} stage
@@ -56,6 +74,7 @@ const std::int64_t n = ${ids.length};`,
 function passing(given, stage, change) {
   const start = beginning(given, change ? '' : 'const ');
   const masks = exclusionCode({ ...noMasks, ...given }, given.ids.length);
+  const types = typesCode(given);
   const name = `encoder.layers.${given.layer}.${stage}`;
   return {
     javascript: lines(
@@ -64,7 +83,7 @@ function passing(given, stage, change) {
       masks.javascript.before,
       `const { intermediates } = model.forward(ids, {
   ...{ needLogits: false, intermediates: ['${name}'] },
-  attention: { ${masks.javascript.options.join(', ')} },
+${types.javascript}  attention: { ${masks.javascript.options.join(', ')} },
 });
 const shown = intermediates['${name}'].data;`,
     ),
@@ -72,9 +91,10 @@ const shown = intermediates['${name}'].data;`,
       start.cpp,
       change?.cpp,
       masks.cpp.before,
+      types.cpp.before,
       `attn::Intermediates intermediates({"${name}"});
 model.forward(attn::IdView(ids.data(), {n}), {},
-              {.attention = {${masks.cpp.options.join(', ')}}, .intermediates = &intermediates});
+              {.attention = {${masks.cpp.options.join(', ')}}, ${types.cpp.option}.intermediates = &intermediates});
 const float* const shown = intermediates["${name}"].data();`,
     ),
   };
@@ -321,6 +341,7 @@ export function ownWallCode(given, { pattern, heads, layers }) {
   const { queries, keys } = looks[pattern];
   const start = beginning(given);
   const masks = exclusionCode({ ...noMasks, ...given }, given.ids.length);
+  const types = typesCode(given);
   const elsewhere = given.causal ? 'j < i' : 'j !== i';
   const inCpp = (/** @type {string} */ text) => text.replace(/([!=]=)=/g, '$1');
   return {
@@ -332,7 +353,7 @@ export function ownWallCode(given, { pattern, heads, layers }) {
         `const stage = (layer) => \`encoder.layers.\${layer}.self_attn.weights\`;
 const { intermediates } = model.forward(ids, {
   ...{ needLogits: false, intermediates: Array.from({ length: ${layers} }, (_, l) => stage(l)) },
-  attention: { ${masks.javascript.options.join(', ')} },
+${types.javascript}  attention: { ${masks.javascript.options.join(', ')} },
 });
 // Where else the same token stands.
 const stands = (i, j) => ${elsewhere} && ids[j] === ids[i];
@@ -356,13 +377,14 @@ for (let head = 0; head < ${layers * heads}; head++) {
       body: lines(
         start.cpp,
         masks.cpp.before,
+        types.cpp.before,
         `std::vector<std::string> stages;
 for (int layer = 0; layer < ${layers}; ++layer) {
   stages.push_back("encoder.layers." + std::to_string(layer) + ".self_attn.weights");
 }
 attn::Intermediates shown(stages);
 model.forward(attn::IdView(ids.data(), {n}), {},
-              {.attention = {${masks.cpp.options.join(', ')}}, .intermediates = &shown});
+              {.attention = {${masks.cpp.options.join(', ')}}, ${types.cpp.option}.intermediates = &shown});
 // Where else the same token stands.
 [[maybe_unused]] const auto stands = [&](std::int64_t i, std::int64_t j) {
   return ${inCpp(elsewhere)} && ids[j] == ids[i];

@@ -112,3 +112,31 @@ test('the programs for a model that writes agree with each other, and with what 
   const share = shares.reduce((sum, value) => sum + value, 0) / shares.length;
   assert.ok(Math.abs(printed.wall[heads + 2] - share) < 2e-5);
 });
+
+test('programs pass the types of a pair of sentences', async (t) => {
+  const read = (/** @type {string} */ file) => readFileSync(new URL(`bert/${file}`, recorded));
+  const attn = await load({ threads: 1 });
+  const file = new attn.Safetensors(read('expected.safetensors'));
+  const [ids, types] = ['ids', 'token_types'].map((name) => Array.from(file.read(name).data));
+  const { data, shape } = file.read('weights.1');
+  const [heads, n] = shape;
+  const given = { ids, types, tokens: ids.map(String), layer: 1, head: 1, heads, causal: false };
+  const files = {
+    'model.safetensors': read('model.safetensors'),
+    'config.json': read('config.json'),
+  };
+  for (const language of /** @type {const} */ (['javascript', 'cpp'])) {
+    const skip = await reasonToSkip(language);
+    if (skip) {
+      t.diagnostic(skip);
+      continue;
+    }
+    const printed = (await run(language, ownAttentionCode(given)[language], files)).flat();
+    printed.forEach((value, i) => {
+      assert.ok(Math.abs(value - data[n * n + i]) < 2e-5, `${language}, ${i}: ${value}`);
+    });
+  }
+  const wall = ownWallCode(given, { pattern: 'previousToken', heads, layers: 2 });
+  assert.match(wall.javascript, /tokenTypes: \[[01,]+\]/);
+  assert.match(wall.cpp, /\.token_types = /);
+});

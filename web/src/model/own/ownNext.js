@@ -60,7 +60,7 @@ export class NextTokens {
   /**
    * @param {import('attn').ModelsAttn} attn
    * @param {LanguageModel} model
-   * @param {import('./ownTokens.js').OwnTokens} tokens
+   * @param {import('../tokenizer/modelTokens.js').ModelTokens} tokens
    */
   constructor(attn, model, tokens) {
     this.#attn = attn;
@@ -98,7 +98,7 @@ export class NextTokens {
       ...{ foretold, at },
       candidates: candidates.map((each) => ({
         ...each,
-        label: this.#tokens.label(each.id),
+        label: this.#tokens.label(each.id, ids.slice(0, at + 1)),
         text: this.#tokens.added(ids, [each.id]),
       })),
     };
@@ -123,8 +123,8 @@ export class NextTokens {
         const ended = this.#tokens.isSpecial(id);
         if (!ended) written.push(id);
         const text = this.#tokens.added(ids, written);
-        // A letter may need more than one token.
-        if (ended || !text.endsWith('\ufffd')) {
+        // A character may need more than one token.
+        if (ended || text.length > said.length) {
           yield { text: text.slice(said.length), ended };
           said = text;
         }

@@ -44,8 +44,9 @@ function embedded(model, given) {
  * @param {LanguageModel} model
  * @param {readonly number[]} ids
  * @param {Tensor} places
+ * @param {readonly number[]} [types] of the tokens, if not all have the first; it is added with the positions
  */
-function wordsOf(model, ids, places) {
+function wordsOf(model, ids, places, types) {
   // What is normalised cannot be taken away again; such models do not scale their embeddings.
   if (!model.parameterNames().includes('embedding_norm.weight')) {
     return difference(embedded(model, { ids }), places);
@@ -54,6 +55,12 @@ function wordsOf(model, ids, places) {
   const rows = new Float32Array(ids.length * shape[1]);
   ids.forEach((id, i) => {
     rows.set(data.subarray(id * shape[1], (id + 1) * shape[1]), i * shape[1]);
+  });
+  const table = types && model.parameter('token_types.weight').data;
+  types?.forEach((type, i) => {
+    for (let column = 0; table && column < shape[1]; column++) {
+      rows[i * shape[1] + column] += table[type * shape[1] + column] - table[column];
+    }
   });
   return { data: rows, shape: [ids.length, shape[1]] };
 }
@@ -101,9 +108,9 @@ function unturned(attn, model, x, causal) {
  * them. A window, which would tell of order by itself, is left out.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
- * @param {{ ids: readonly number[], causal: boolean, order: number[] }} given
+ * @param {{ ids: readonly number[], types?: readonly number[], causal: boolean, order: number[] }} given
  */
-export function orderedBy(attn, model, { ids, causal, order }) {
+export function orderedBy(attn, model, { ids, types, causal, order }) {
   const places = addedPlaces(attn, model, ids.length);
   const everything = { left: ids.length, right: ids.length };
   const first = (/** @type {Tensor} */ x) =>
@@ -115,7 +122,7 @@ export function orderedBy(attn, model, { ids, causal, order }) {
     // The model adds them by itself: without them they are taken away before.
     return orderEffects(
       (x, positions) => first(embedded(model, { x: positions ? x : difference(x, places) })),
-      wordsOf(model, ids, places),
+      wordsOf(model, ids, places, types),
       order,
     );
   }

@@ -6,7 +6,7 @@ import { NextTokens } from './ownNext.js';
 import { addedPlaces, lossesOf, orderedBy } from './ownOrder.js';
 import { learnedPlaces, turnings } from './ownPlaces.js';
 import { howOf, stagesOf } from './ownStages.js';
-import { OwnTokens } from './ownTokens.js';
+import { ModelTokens } from '../tokenizer/modelTokens.js';
 import { tensorsOf, torchModuleOf } from './torchModule.js';
 
 /** @typedef {import('attn').ModelsAttn} ModelsAttn */
@@ -94,7 +94,7 @@ export class OwnModel {
   /**
    * @param {ModelsAttn} attn
    * @param {import('attn').LanguageModel} model
-   * @param {OwnTokens} tokens
+   * @param {ModelTokens} tokens
    * @param {Facts} facts
    */
   constructor(attn, model, tokens, facts) {
@@ -120,7 +120,6 @@ export class OwnModel {
     const facts = factsOf(description, dtypesOf(tensors));
     yield { facts, share: 0 };
     const file = fileOf(files, 'tokenizer.json');
-    const config = fileOf(files, 'tokenizer_config.json');
     if (!file && !(family === 'attn' && pageTokens)) {
       throw Object.assign(
         new Error(
@@ -132,7 +131,7 @@ export class OwnModel {
     const json = file ? await jsonOf(file) : pageTokens;
     let tokens;
     try {
-      tokens = new OwnTokens(json, config ? await jsonOf(config) : {});
+      tokens = new ModelTokens(json);
     } catch (cause) {
       const { message } = /** @type {Error} */ (cause);
       throw new Error(`tokenizer.json: cannot be used (${message})`, { cause });
@@ -187,7 +186,15 @@ export class OwnModel {
 
   /** @param {string} text */
   encode(text) {
-    return this.#tokens.of(text, this.#most);
+    const split = this.#tokens.of(text, this.#most);
+    return { ...split, types: this.#typesOf(split.ids) };
+  }
+
+  /** The types of tokens, unless all are those of one sentence, as in most texts. @param {readonly number[]} ids */
+  #typesOf(ids) {
+    const { numTokenTypes } = this.facts.description;
+    const types = this.#tokens.typesOf(ids);
+    return types.some(Boolean) && types.every((type) => type < numTokenTypes) ? types : undefined;
   }
 
   /** Which keys queries may look at, the model's order included. @param {ExclusionOptions} exclusion */
@@ -217,6 +224,7 @@ export class OwnModel {
         : [name(0), name(layer)];
       const { intermediates } = this.#model.forward([...ids], {
         ...{ attention: exclusion, needLogits: false, intermediates: names },
+        tokenTypes: this.#typesOf(ids),
       });
       for (const each of names) streams.set(each, intermediates[each]);
     }
@@ -308,7 +316,8 @@ export class OwnModel {
 
   /** What the order of the tokens changes, in the first layer. @param {Given} given @param {number[]} order */
   ordered({ ids, orderCausal: causal }, order) {
-    return orderedBy(this.#attn, this.#model, { ids, causal, order });
+    const types = this.#typesOf(ids);
+    return orderedBy(this.#attn, this.#model, { ids, types, causal, order });
   }
 
   /** How badly it foretells the tokens in several orders. @param {{ ids: number[], order: number[] }} given */

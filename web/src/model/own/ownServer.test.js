@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import test from 'node:test';
+
+import { load } from 'attn';
+
+import { OwnModel } from './ownServer.js';
+
+const attn = await load({ threads: 1, models: true });
+const recorded = new URL('../../../../tests/native/models/recorded/', import.meta.url);
+
+const words = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', 'the', 'cat', 'it', 'slept', '##s'];
+const special = (/** @type {string} */ content) => ({
+  ...{ id: words.indexOf(content), content, special: true, normalized: false },
+  ...{ single_word: false, lstrip: false, rstrip: false },
+});
+const tokenizer = {
+  added_tokens: words.slice(0, 4).map(special),
+  normalizer: {
+    type: 'BertNormalizer',
+    clean_text: true,
+    handle_chinese_chars: true,
+    lowercase: true,
+  },
+  pre_tokenizer: { type: 'BertPreTokenizer' },
+  post_processor: { type: 'BertProcessing', sep: ['[SEP]', 3], cls: ['[CLS]', 2] },
+  decoder: { type: 'WordPiece', prefix: '##', cleanup: true },
+  model: {
+    ...{ type: 'WordPiece', unk_token: '[UNK]', continuing_subword_prefix: '##' },
+    vocab: Object.fromEntries(words.map((word, id) => [word, id])),
+  },
+};
+
+/** @param {string} name @param {object} json tokenizer.json */
+async function opened(name, json) {
+  const files = ['model.safetensors', 'config.json'].map(
+    (file) => new File([readFileSync(new URL(`${name}/${file}`, recorded))], file),
+  );
+  files.push(new File([JSON.stringify(json)], 'tokenizer.json'));
+  const opening = OwnModel.open(attn, { files, pageTokens: null });
+  for (;;) {
+    const { done, value } = await opening.next();
+    if (done) return { own: value, model: await attn.loadModel(files) };
+  }
+}
+
+const masks = { window: 0, validLen: 0, blocked: [], causal: false };
+
+test("BERT's second sentence has its own token type", async () => {
+  const { own, model } = await opened('bert', tokenizer);
+  const { ids, types, tokens } = own.encode('the cat [SEP] it slept');
+  assert.deepEqual(ids, [2, 4, 5, 3, 6, 7, 3]);
+  assert.deepEqual(types, [0, 0, 0, 0, 1, 1, 1]);
+  assert.deepEqual(tokens, ['[CLS]', 'the', 'cat', '[SEP]', 'it', 'slept', '[SEP]']);
+  const name = 'encoder.layers.1.resid_pre';
+  const { intermediates } = model.forward(ids, {
+    ...{ needLogits: false, intermediates: [name], tokenTypes: types },
+  });
+  const given = /** @type {any} */ ({ ids, layer: 1, head: 0, ...masks });
+  assert.deepEqual(own.sentence(given, {}).x.data, intermediates[name].data);
+  const without = model.forward(ids, { needLogits: false, intermediates: [name] });
+  assert.notDeepEqual(without.intermediates[name].data, intermediates[name].data);
+
+  // Tokens keep their types where their order changes.
+  const first = own.sentence({ ...given, layer: 0 }, {}).layer.forward().output.data;
+  const order = ids.map((_, i) => i);
+  const { after } = own.ordered({ ...given, orderCausal: false }, order).with;
+  after.data.forEach((value, i) => assert.ok(Math.abs(value - first[i]) < 1e-5));
+});
+
+test('one sentence has no types', async () => {
+  const { own } = await opened('bert', tokenizer);
+  assert.equal(own.encode('the cat slept').types, undefined);
+  assert.equal(own.encode('').types, undefined);
+});
+
+test('a model without token types has none', async () => {
+  const { own } = await opened('distilbert', tokenizer);
+  const { ids, types } = own.encode('the cat [SEP] it slept');
+  assert.equal(types, undefined);
+  own.sentence(/** @type {any} */ ({ ids, layer: 1, head: 0, ...masks }), {});
+});
+
+test('a tokenizer that cannot be followed is rejected with the name of the field', async () => {
+  const json = { ...tokenizer, pre_tokenizer: { type: 'UnicodeScripts' } };
+  await assert.rejects(opened('bert', json), {
+    message: /^tokenizer\.json: .*pre_tokenizer.*"UnicodeScripts"/,
+  });
+});

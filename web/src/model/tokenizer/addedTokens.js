@@ -1,0 +1,63 @@
+import { space, wordClass } from './characters.js';
+
+/**
+ * @typedef {object} AddedToken
+ * @property {number} id
+ * @property {string} content
+ * @property {boolean} single_word
+ * @property {boolean} lstrip
+ * @property {boolean} rstrip
+ * @property {boolean} normalized
+ * @property {boolean} special
+ */
+
+const startsWithWord = new RegExp(`^[${wordClass}]`, 'u');
+const endsWithWord = new RegExp(`[${wordClass}]$`, 'u');
+
+/** @param {string} text @param {number} at */
+const isSpaceAt = (text, at) => text[at].search(space) === 0;
+
+/**
+ * Finds added tokens in a text: the leftmost first, and the longest of those that begin at the same place.
+ * @param {{ content: string, token: AddedToken }[]} all what they look like there
+ * @returns {(text: string) => { text: string, token?: AddedToken, start: number }[]} the parts of a text that is not empty
+ */
+export function addedTokenFinder(all) {
+  /** @type {Map<string, { content: string, token: AddedToken }[]>} */
+  const byLetter = new Map();
+  for (const each of all.filter(({ content }) => content)) {
+    const list = byLetter.get(each.content[0]);
+    if (list) list.push(each);
+    else byLetter.set(each.content[0], [each]);
+  }
+  for (const list of byLetter.values()) list.sort((a, b) => b.content.length - a.content.length);
+
+  return (text) => {
+    /** @type {{ text: string, token?: AddedToken, start: number }[]} */
+    const parts = [];
+    let last = 0;
+    for (let at = 0; at < text.length;) {
+      const found = byLetter.get(text[at])?.find(({ content }) => text.startsWith(content, at));
+      if (!found) {
+        at += 1;
+        continue;
+      }
+      const { token, content } = found;
+      let start = at;
+      let end = at + content.length;
+      at = end;
+      if (token.single_word) {
+        // Two code units hold the last character before it, and the first after it.
+        const before = text.slice(Math.max(0, start - 2), start);
+        if (endsWithWord.test(before) || startsWithWord.test(text.slice(end, end + 2))) continue;
+      }
+      if (token.lstrip) while (start > last && isSpaceAt(text, start - 1)) start -= 1;
+      if (token.rstrip) while (end < text.length && isSpaceAt(text, end)) end += 1;
+      if (last < start) parts.push({ text: text.slice(last, start), start: last });
+      parts.push({ text: text.slice(start, end), token, start });
+      last = end;
+    }
+    if (last < text.length) parts.push({ text: text.slice(last), start: last });
+    return parts;
+  };
+}

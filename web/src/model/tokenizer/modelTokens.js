@@ -1,0 +1,136 @@
+import { Tokenizer } from './tokenizer.js';
+
+/** A token that begins, and one that ends, within a word. */
+const begins = /^[\p{L}\p{N}\p{M}]/u;
+const ends = /[\p{L}\p{N}\p{M}\ufffd]$/u;
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** The tokens of a model, as its tokenizer.json says, and what a reader sees of them. */
+export class ModelTokens {
+  #tokenizer;
+  /** What marks tokens that continue a word: their prefix, or the lack of a suffix or a space. */
+  #marks;
+  /** How many numbers there are: the largest, and one. */
+  size;
+
+  /** @param {any} json the file */
+  constructor(json) {
+    this.#tokenizer = new Tokenizer(json);
+    this.#marks = this.#tokenizer.marks;
+    this.size = this.#tokenizer.size;
+  }
+
+  /**
+   * The first tokens of a text, as a reader sees them and by their numbers, and how many there are.
+   * @param {string} text
+   * @param {number} most
+   */
+  of(text, most) {
+    const all = this.#tokenizer.encode(text);
+    const ids = all.slice(0, most);
+    return {
+      ids,
+      tokens: ids.map((id, i) => this.label(id, ids.slice(Math.max(0, i - 4), i))),
+      total: all.length,
+    };
+  }
+
+  /** The types of tokens: those after the first separator are of a second sentence. @param {readonly number[]} ids */
+  typesOf(ids) {
+    return this.#tokenizer.typesOf(ids);
+  }
+
+  /** Whether it stands for no text. @param {number} id */
+  isSpecial(id) {
+    return this.#tokenizer.isSpecial(id);
+  }
+
+  /**
+   * A token for a reader: without the space before a word. A token that continues a word has a hyphen in
+   * front, and part of a character is shown by its bytes.
+   * @param {number} id
+   * @param {readonly number[]} before the tokens before it
+   */
+  label(id, before) {
+    const raw = this.#tokenizer.token(id);
+    // An embedding may have more rows than the tokenizer has tokens.
+    if (raw === undefined) return `#${id}`;
+    if (this.#tokenizer.isAdded(id)) return raw;
+    const text = this.#text(id);
+    if (text.includes('\ufffd')) {
+      const bytes = this.#tokenizer.bytes(id);
+      return bytes ? `<${bytes.map((byte) => byte.toString(16)).join(' ')}>` : text.trim();
+    }
+    const word = text.trim();
+    if (word) return this.#continues(id, before) ? `-${word}` : word;
+    return text.replace(/[^\n]/g, '').replaceAll('\n', '↵') || '␣';
+  }
+
+  /** Whether a token continues the word before it. @param {number} id @param {readonly number[]} before */
+  #continues(id, before) {
+    const { prefix, suffix, spaces } = this.#marks;
+    if (prefix) return this.#hasPrefix(id);
+    const last = before.at(-1);
+    if (last === undefined || this.#tokenizer.isAdded(last)) return false;
+    if (suffix) return !this.#tokenizer.token(last)?.endsWith(suffix);
+    if (!spaces || !begins.test(this.#text(id))) return false;
+    const text = this.#text(last);
+    // Part of a character: it has at most four bytes, which may be four tokens.
+    return ends.test(text.endsWith('\ufffd') ? this.#tokenizer.decode(before.slice(-4)) : text);
+  }
+
+  /** @param {number} id */
+  #hasPrefix(id) {
+    const { prefix } = this.#marks;
+    const raw = this.#tokenizer.token(id) ?? '';
+    return raw.startsWith(prefix) && raw !== prefix;
+  }
+
+  /** What a token stands for, with the spaces around it. @param {number} id */
+  #text(id) {
+    const known = this.#texts.get(id);
+    if (known !== undefined) return known;
+    const bytes = this.#tokenizer.bytes(id);
+    const text = bytes ? decoder.decode(Uint8Array.from(bytes)) : this.#textOf(id);
+    this.#texts.set(id, text);
+    return text;
+  }
+  /** @type {Map<number, string>} */
+  #texts = new Map();
+
+  /** @param {number} id */
+  #textOf(id) {
+    const { prefix, suffix } = this.#marks;
+    const raw = (this.#tokenizer.token(id) ?? '').replaceAll('▁', ' ');
+    if (prefix) return this.#hasPrefix(id) ? raw.slice(prefix.length) : raw;
+    return suffix && raw.endsWith(suffix) ? raw.slice(0, -suffix.length) : raw;
+  }
+
+  /**
+   * What tokens add to the text of others. The token that completes a character adds all of it, and the
+   * tokens before add none of it.
+   * @param {readonly number[]} before
+   * @param {readonly number[]} ids
+   */
+  added(before, ids) {
+    return this.#whole([...before, ...ids]).slice(this.#whole(before).length);
+  }
+
+  /** The text of tokens, up to the last character that is complete. @param {readonly number[]} ids */
+  #whole(ids) {
+    let end = ids.length;
+    while (end > 0 && this.#endsWithin(ids.slice(Math.max(0, end - 4), end))) end -= 1;
+    return this.#tokenizer.decode(ids.slice(0, end), { skipSpecial: true });
+  }
+
+  /** Whether the last bytes of tokens begin a character and do not complete it. @param {readonly number[]} ids */
+  #endsWithin(ids) {
+    const bytes = ids.flatMap((id) => this.#tokenizer.bytes(id) ?? [0]).slice(-4);
+    const lead = bytes.findLastIndex((byte) => (byte & 0xc0) !== 0x80);
+    const first = bytes[lead];
+    const isLead = first >= 0xc2 && first <= 0xf4;
+    const length = !isLead ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    return lead >= 0 && bytes.length - lead < length;
+  }
+}

@@ -1,0 +1,300 @@
+import { WordPiece } from '@huggingface/tokenizers';
+
+import { bytesOf, unsupported } from './patterns.js';
+
+/** @typedef {(text: string) => number[]} Model the tokens of a piece of text, which is not empty */
+
+/** Most pieces of text whose tokens are remembered. */
+const mostKept = 10_000;
+
+/**
+ * The token that stands for a byte.
+ * @param {number} byte
+ */
+const byteToken = (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
+
+/**
+ * The tokens that stand for the bytes of a text, if the vocabulary has them all.
+ * @param {ReadonlyMap<string, number>} ids
+ * @param {string} text
+ */
+function bytesIn(ids, text) {
+  const found = Array.from(bytesOf(text), (byte) => ids.get(byteToken(byte)));
+  return found.includes(undefined) ? null : /** @type {number[]} */ (found);
+}
+
+/** @param {string} text @param {string} reason why there is no token for unknown text */
+const noToken = (text, reason) =>
+  new Error(`tokenizer.json: no token stands for ${JSON.stringify(text)}, and ${reason}`);
+
+/** @param {string} token */
+const missing = (token) => `model.unk_token (${token}) is not in the vocabulary`;
+
+/** A binary heap of pairs to merge: the lowest rank first, and of equal ones the leftmost. */
+class Merges {
+  /** @type {{ rank: number, at: number, id: number }[]} */
+  #heap = [];
+
+  /** @param {{ rank: number, at: number, id: number }} a @param {{ rank: number, at: number, id: number }} b */
+  #before = (a, b) => a.rank < b.rank || (a.rank === b.rank && a.at < b.at);
+
+  /** @param {{ rank: number, at: number, id: number }} merge */
+  push(merge) {
+    const heap = this.#heap;
+    let i = heap.push(merge) - 1;
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      if (!this.#before(heap[i], heap[parent])) break;
+      [heap[i], heap[parent]] = [heap[parent], heap[i]];
+      i = parent;
+    }
+  }
+
+  pop() {
+    const heap = this.#heap;
+    const [top] = heap;
+    const last = heap.pop();
+    if (!heap.length || !last) return top;
+    heap[0] = last;
+    for (let i = 0; ;) {
+      const left = 2 * i + 1;
+      if (left >= heap.length) return top;
+      const right = left + 1;
+      const child = right < heap.length && this.#before(heap[right], heap[left]) ? right : left;
+      if (!this.#before(heap[child], heap[i])) return top;
+      [heap[i], heap[child]] = [heap[child], heap[i]];
+      i = child;
+    }
+  }
+}
+
+/**
+ * Merges of pairs of tokens, by both ids.
+ * @param {any} config
+ * @param {ReadonlyMap<string, number>} ids
+ * @returns {Map<number, Map<number, { rank: number, id: number }>>}
+ */
+function mergesOf({ merges, continuing_subword_prefix }, ids) {
+  const prefix = continuing_subword_prefix?.length ?? 0;
+  const result = new Map();
+  merges.forEach((/** @type {string | [string, string]} */ merge, /** @type {number} */ rank) => {
+    const [left, right] = typeof merge === 'string' ? merge.split(' ') : merge;
+    const [a, b, id] = [left, right, left + right.slice(prefix)].map((token) => ids.get(token));
+    if (a === undefined || b === undefined || id === undefined) {
+      throw new Error(
+        `model.merges[${rank}] (${left} ${right}) has a token that is not in the vocabulary`,
+      );
+    }
+    if (!result.has(a)) result.set(a, new Map());
+    result.get(a).set(b, { rank, id });
+  });
+  return result;
+}
+
+/**
+ * Byte-pair encoding. An own one, as that of `@huggingface/tokenizers` merges texts rather than tokens:
+ * it knows no prefix of later tokens, and merges no bytes.
+ * @param {any} config
+ * @param {ReadonlyMap<string, number>} ids
+ * @returns {Model}
+ */
+function bpe(config, ids) {
+  const { unk_token, fuse_unk, byte_fallback, ignore_merges } = config;
+  if (config.dropout) {
+    throw new Error(
+      'model.dropout leaves out merges at random; set it to null to get fixed tokens',
+    );
+  }
+  const prefix = config.continuing_subword_prefix ?? '';
+  const suffix = config.end_of_word_suffix ?? '';
+  const merges = mergesOf(config, ids);
+
+  /** The tokens of single characters. @param {string} text */
+  function lettersOf(text) {
+    const letters = Array.from(text);
+    /** @type {number[]} */
+    const result = [];
+    // An unknown character is written when the next known one follows: so does the library, even after bytes.
+    let unknown = -1;
+    letters.forEach((letter, i) => {
+      const token = `${i ? prefix : ''}${letter}${i === letters.length - 1 ? suffix : ''}`;
+      const id = ids.get(token);
+      if (id !== undefined) {
+        if (unknown >= 0) result.push(unknown);
+        unknown = -1;
+        result.push(id);
+        return;
+      }
+      const bytes = byte_fallback ? bytesIn(ids, token) : null;
+      if (bytes) {
+        result.push(...bytes);
+      } else if (typeof unk_token === 'string') {
+        if (unknown >= 0 && !fuse_unk) result.push(unknown);
+        unknown = ids.get(unk_token) ?? -1;
+        if (unknown < 0) throw noToken(letter, missing(unk_token));
+      }
+    });
+    if (unknown >= 0) result.push(unknown);
+    return result;
+  }
+
+  /** @param {number[]} tokens */
+  function merged(tokens) {
+    const next = tokens.map((_, i) => i + 1);
+    const previous = tokens.map((_, i) => i - 1);
+    const gone = -1;
+    const queue = new Merges();
+    const look = (/** @type {number} */ at) => {
+      const merge = merges.get(tokens[at])?.get(tokens[next[at]]);
+      if (merge) queue.push({ ...merge, at });
+    };
+    for (let i = 0; i + 1 < tokens.length; i++) look(i);
+    for (let top = queue.pop(); top; top = queue.pop()) {
+      const { at, id } = top;
+      const right = next[at];
+      if (tokens[at] === gone || right >= tokens.length) continue;
+      // One of the two has been merged with another token since.
+      if (merges.get(tokens[at])?.get(tokens[right])?.id !== id) continue;
+      tokens[at] = id;
+      tokens[right] = gone;
+      next[at] = next[right];
+      if (next[at] < tokens.length) previous[next[at]] = at;
+      if (previous[at] >= 0) look(previous[at]);
+      if (next[at] < tokens.length) look(at);
+    }
+    return tokens.filter((token) => token !== gone);
+  }
+
+  return (text) => {
+    const whole = ignore_merges ? ids.get(text) : undefined;
+    return whole === undefined ? merged(lettersOf(text)) : [whole];
+  };
+}
+
+/**
+ * The most probable division of a text. An own one, as that of `@huggingface/tokenizers` has no bytes for
+ * unknown characters.
+ * @param {any} config
+ * @param {ReadonlyMap<string, number>} ids
+ * @returns {Model}
+ */
+function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
+  const unknown = unk_id ?? -1;
+  if (alpha) throw new Error('model.alpha draws tokens at random; remove it to get fixed tokens');
+  const scores = vocab.map((/** @type {[string, number]} */ [, score]) => score);
+  const unknownScore =
+    scores.reduce((/** @type {number} */ a, /** @type {number} */ b) => Math.min(a, b), Infinity) -
+    10;
+  /** How long the longest token is that begins with a character. @type {Map<string, number>} */
+  const longest = new Map();
+  for (const token of ids.keys()) {
+    const letter = String.fromCodePoint(token.codePointAt(0) ?? 0);
+    longest.set(letter, Math.max(longest.get(letter) ?? 0, token.length));
+  }
+  return (text) => {
+    /** The best way to each place: where its last token begins, and that token. */
+    const best = Array.from({ length: text.length + 1 }, () => ({ from: -1, score: 0, id: -1 }));
+    /** @param {number} from @param {number} to @param {number} id @param {number} score */
+    const reach = (from, to, id, score) => {
+      const total = best[from].score + score;
+      if (best[to].from < 0 || total > best[to].score) best[to] = { from, score: total, id };
+    };
+    for (let from = 0; from < text.length;) {
+      const letter = String.fromCodePoint(text.codePointAt(from) ?? 0);
+      const most = Math.min(text.length - from, longest.get(letter) ?? 0);
+      let single = false;
+      for (let length = letter.length; length <= most; length++) {
+        const id = ids.get(text.slice(from, from + length));
+        if (id === undefined) continue;
+        reach(from, from + length, id, scores[id]);
+        single ||= length === letter.length;
+      }
+      if (!single) reach(from, from + letter.length, unknown, unknownScore);
+      from += letter.length;
+    }
+    /** The tokens from the last to the first; unknown ones next to each other are one. */
+    /** @type {{ from: number, to: number, known: boolean }[]} */
+    const parts = [];
+    for (let to = text.length; to > 0; to = best[to].from) {
+      const { from, id } = best[to];
+      const known = id !== unknown;
+      const last = parts.at(-1);
+      if (!known && last && !last.known) last.from = from;
+      else parts.push({ from, to, known });
+    }
+    return parts.reverse().flatMap(({ from, to }) => {
+      const part = text.slice(from, to);
+      const id = ids.get(part);
+      if (id !== undefined) return [id];
+      const bytes = byte_fallback ? bytesIn(ids, part) : null;
+      if (!bytes && unknown < 0) throw noToken(part, 'model.unk_id is missing');
+      return bytes ?? [unknown];
+    });
+  };
+}
+
+/** @param {any} config @param {ReadonlyMap<string, number>} ids @returns {Model} */
+function wordPiece(config, ids) {
+  const model = new WordPiece({
+    max_input_chars_per_word: 100,
+    continuing_subword_prefix: '##',
+    unk_token: '[UNK]',
+    ...config,
+  });
+  return (text) =>
+    model.encode([text]).map((token) => {
+      const id = ids.get(token);
+      if (id === undefined) throw noToken(text, missing(token));
+      return id;
+    });
+}
+
+/** @param {any} config @param {ReadonlyMap<string, number>} ids @returns {Model} */
+function wordLevel({ unk_token }, ids) {
+  return (text) => {
+    const id = ids.get(text) ?? ids.get(unk_token);
+    if (id === undefined) throw noToken(text, missing(unk_token));
+    return [id];
+  };
+}
+
+/** The kind of a model in a file from the time when it did not name it. @param {any} config */
+function kindOf({ vocab, merges, continuing_subword_prefix }) {
+  if (merges) return 'BPE';
+  if (Array.isArray(vocab)) return 'Unigram';
+  return continuing_subword_prefix === undefined ? 'WordLevel' : 'WordPiece';
+}
+
+const kinds = { BPE: bpe, Unigram: unigram, WordPiece: wordPiece, WordLevel: wordLevel };
+
+/**
+ * A model of tokenizer.json: its kind, its vocabulary, and the function that finds the tokens of a piece.
+ * @param {any} config
+ */
+export function modelOf(config) {
+  const kind = config.type ?? kindOf(config);
+  if (!Object.hasOwn(kinds, kind)) throw unsupported('model', kind);
+  /** @type {Map<string, number>} */
+  const ids = Array.isArray(config.vocab)
+    ? new Map(
+        config.vocab.map((/** @type {[string]} */ [token], /** @type {number} */ id) => [
+          token,
+          id,
+        ]),
+      )
+    : new Map(Object.entries(config.vocab));
+  const model = kinds[/** @type {keyof typeof kinds} */ (kind)](config, ids);
+  /** @type {Map<string, number[]>} */
+  const kept = new Map();
+  /** @type {Model} */
+  const encode = (text) => {
+    let found = kept.get(text);
+    if (!found) {
+      found = model(text);
+      if (kept.size >= mostKept) kept.clear();
+      kept.set(text, found);
+    }
+    return found;
+  };
+  return { kind, ids, encode };
+}

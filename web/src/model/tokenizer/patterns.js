@@ -1,0 +1,143 @@
+import { SplitPreTokenizer } from '@huggingface/tokenizers';
+
+/** A part of a text, from and to, and whether it matches a pattern. @typedef {[number, number, boolean]} Part */
+
+/** @param {string} field @param {unknown} type */
+export const unsupported = (field, type) =>
+  new Error(`${field}: attn does not support the type ${JSON.stringify(type)}`);
+
+/**
+ * Divides a text into what matches a regular expression and what is between.
+ * @param {string} text
+ * @param {RegExp} pattern
+ * @returns {Part[]}
+ */
+export function partsOf(text, pattern) {
+  /** @type {Part[]} */
+  const parts = [];
+  let last = 0;
+  for (const { 0: match, index } of text.matchAll(pattern)) {
+    // Oniguruma does not find an empty match right after another match, nor within a character.
+    if (!match && ((index === last && parts.length) || isInCharacter(text, index))) continue;
+    if (index > last) parts.push([last, index, false]);
+    parts.push([index, index + match.length, true]);
+    last = index + match.length;
+  }
+  if (last < text.length) parts.push([last, text.length, false]);
+  return parts;
+}
+
+/** Whether an index is between the two code units of a character. @param {string} text @param {number} index */
+const isInCharacter = (text, index) => (text.codePointAt(index - 1) ?? 0) > 0xffff;
+
+/** A part of a regular expression that belongs together: the beginning of a group, a class, or a character. */
+const symbols =
+  /\(\?(?:<?[=!]|<\w+>|[>:]|i:)|\[(?:\\.|\[[^\]]*\]|[^\]\\])*\]|\\[pPx]\{[^}]*\}|\\.|[^]/gsu;
+
+/**
+ * Rewrites what `@huggingface/tokenizers` does not translate: atomic groups and possessive quantifiers become
+ * lookaheads, which JavaScript does not try again either; and without regard to case, two letters beyond ASCII
+ * are the same as letters in it.
+ * @param {string} source
+ */
+function prepared(source) {
+  const all = source.match(symbols) ?? [];
+  /** @type {{ start: number, end: string, folds: boolean }[]} */
+  const groups = [];
+  let result = '';
+  let count = 0;
+  let folds = false;
+  for (let i = 0; i < all.length; i++) {
+    const symbol = all[i];
+    let start = result.length;
+    if (symbol === '(?>') {
+      groups.push({ start, end: `))\\k<_${++count}>`, folds });
+      result += `(?=(?<_${count}>`;
+      continue;
+    }
+    if (symbol[0] === '(') {
+      groups.push({ start, end: ')', folds });
+      folds ||= symbol === '(?i:';
+      result += symbol;
+      continue;
+    }
+    const group = symbol === ')' ? groups.pop() : undefined;
+    if (group) {
+      ({ start, folds } = group);
+      result += group.end;
+    } else {
+      result += folds ? folded(symbol) : symbol;
+    }
+    if (/^[?*+]$/.test(all[i + 1]) && all[i + 2] === '+') {
+      const part = result.slice(start);
+      result = `${result.slice(0, start)}(?=(?<_${++count}>${part}${all[i + 1]}))\\k<_${count}>`;
+      i += 2;
+    }
+  }
+  return result;
+}
+
+/** Letters whose other case is outside ASCII. */
+const cases = Object.entries({ s: 'ſ', k: '\u212a' });
+
+/** @param {string} symbol */
+function folded(symbol) {
+  if (symbol.startsWith('\\')) return symbol;
+  if (symbol.startsWith('[^')) throw new SyntaxError('a negated class without regard to case');
+  for (const [letter, other] of cases) {
+    const found = symbol.toLowerCase() === letter;
+    if (found) return `(?:${symbol}|${other})`;
+    if (symbol[0] === '[' && new RegExp(`(?<!\\\\)${letter}`, 'i').test(symbol)) {
+      return symbol.replace('[', `[${other}`);
+    }
+  }
+  return symbol;
+}
+
+/**
+ * The regular expression that a `pattern` of tokenizer.json stands for. `@huggingface/tokenizers` translates
+ * Oniguruma's syntax.
+ * @param {{ String?: string, Regex?: string }} pattern
+ * @param {string} field
+ * @returns {(text: string) => Part[]}
+ */
+export function matcher(pattern, field) {
+  const { Regex: source } = pattern;
+  if (source === undefined && !pattern.String)
+    return (text) => (text ? [[0, text.length, false]] : []);
+  let regexp;
+  try {
+    const given = source === undefined ? pattern : { Regex: prepared(source) };
+    ({ pattern: regexp } = new SplitPreTokenizer(
+      /** @type {any} */ ({ type: 'Split', pattern: given, behavior: 'Isolated', invert: false }),
+    ));
+  } catch (cause) {
+    throw new Error(`${field}: attn cannot use the regular expression ${source}`, { cause });
+  }
+  return (text) => partsOf(text, /** @type {RegExp} */ (regexp));
+}
+
+/** The letter that byte-level tokenizers write for each byte. */
+const letters = Array.from({ length: 256 }, (_, byte) => byte).map((byte, _, all) => {
+  const hidden = (/** @type {number} */ each) =>
+    each <= 32 || (each >= 127 && each <= 160) || each === 173;
+  return String.fromCharCode(hidden(byte) ? 256 + all.slice(0, byte).filter(hidden).length : byte);
+});
+
+/** The byte that each letter stands for. */
+const byteOf = new Map(letters.map((letter, byte) => [letter, byte]));
+
+const encoder = new TextEncoder();
+
+/** @param {string} text */
+export const bytesOf = (text) => encoder.encode(text);
+
+/** @param {string} text */
+export const bytesAsLetters = (text) =>
+  Array.from(encoder.encode(text), (byte) => letters[byte]).join('');
+
+/** The bytes of a token of such letters; of any other token, those of its text. @param {string} token */
+export function lettersAsBytes(token) {
+  const bytes = Array.from(token, (letter) => byteOf.get(letter));
+  return bytes.includes(undefined) ? [...bytesOf(token)] : /** @type {number[]} */ (bytes);
+}

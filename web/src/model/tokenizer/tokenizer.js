@@ -1,0 +1,175 @@
+import { addedTokenFinder } from './addedTokens.js';
+import { decoderOf } from './decoders.js';
+import { modelOf } from './models.js';
+import { normalizerOf } from './normalizers.js';
+import { lettersAsBytes } from './patterns.js';
+import { postProcessorOf } from './postProcessors.js';
+import { preTokenizerOf } from './preTokenizers.js';
+
+/** @typedef {import('./addedTokens.js').AddedToken} AddedToken */
+
+/**
+ * @param {any} config of the model
+ * @param {ReturnType<typeof modelOf>} model
+ * @param {boolean} byteLevel
+ */
+function marksOf({ continuing_subword_prefix, end_of_word_suffix }, { kind, ids }, byteLevel) {
+  const prefix = continuing_subword_prefix ?? (kind === 'WordPiece' ? '##' : '');
+  const spaces = byteLevel || [...ids.keys()].some((token) => token.startsWith('▁'));
+  return {
+    prefix: /** @type {string} */ (kind === 'WordLevel' ? '' : prefix),
+    suffix: /** @type {string} */ (end_of_word_suffix ?? ''),
+    spaces: spaces && kind !== 'WordLevel',
+  };
+}
+
+/**
+ * A tokenizer.json that gives the ids of Hugging Face's library `tokenizers`. `@huggingface/tokenizers`
+ * gives others outside ASCII and for less common fields, so attn uses only those of its parts that are right.
+ * tests/tokenizers has what the library makes of every component.
+ *
+ * Like `transformers`, it ignores the fields `truncation` and `padding`: these are settings of a call.
+ */
+export class Tokenizer {
+  #normalize;
+  #preTokenize;
+  #model;
+  #postProcessor;
+  #decode;
+  #findRaw;
+  #findNormalized;
+  /** What special tokens look like. @type {Set<string>} */
+  #special = new Set();
+  /** @type {Map<number, string>} */
+  #tokens = new Map();
+  /** @type {Map<number, AddedToken>} */
+  #added = new Map();
+  /** Whether its tokens are written in the letters of bytes. */
+  #byteLevel;
+  /**
+   * What tells tokens that continue a word from those that begin one: a prefix, or else the lack of a suffix on
+   * the token before, or else of a space.
+   */
+  marks;
+
+  /** @param {any} json the file */
+  constructor(json) {
+    if (!json?.model?.vocab) throw new Error('model.vocab is missing');
+    this.#normalize = normalizerOf(json.normalizer);
+    this.#preTokenize = preTokenizerOf(json.pre_tokenizer);
+    this.#model = modelOf(json.model);
+    this.#postProcessor = postProcessorOf(json.post_processor);
+    this.#decode = decoderOf(json.decoder);
+    this.#byteLevel = JSON.stringify([json.normalizer, json.pre_tokenizer, json.decoder]).includes(
+      '"ByteLevel"',
+    );
+    this.marks = marksOf(json.model, this.#model, this.#byteLevel);
+    for (const [token, id] of this.#model.ids) this.#tokens.set(id, token);
+    /** @type {AddedToken[]} */
+    const added = json.added_tokens ?? [];
+    /** @type {{ content: string, token: AddedToken }[]} */
+    const raw = [];
+    /** @type {{ content: string, token: AddedToken }[]} */
+    const normalized = [];
+    for (const token of added) {
+      const content = token.normalized ? this.#normalize(token.content) : token.content;
+      (token.normalized ? normalized : raw).push({ content, token });
+      this.#tokens.set(token.id, content);
+      this.#added.set(token.id, token);
+      if (token.special) this.#special.add(token.content);
+    }
+    this.#findRaw = addedTokenFinder(raw);
+    this.#findNormalized = addedTokenFinder(normalized);
+  }
+
+  /**
+   * The ids of a text, with the special tokens around it.
+   * @param {string} given
+   */
+  encode(given) {
+    // A lone surrogate is no character; the library is never given one.
+    const text = given.replace(/\p{Cs}/gu, '\ufffd');
+    /** @type {number[]} */
+    const ids = [];
+    for (const part of text ? this.#findRaw(text) : []) {
+      if (part.token) {
+        ids.push(part.token.id);
+      } else {
+        ids.push(...this.#idsOf(part.text, part.start === 0));
+      }
+    }
+    return this.#postProcessor.process(ids);
+  }
+
+  /**
+   * The types of tokens: those after the first separator are of a second sentence.
+   * @param {readonly number[]} ids
+   */
+  typesOf(ids) {
+    const { separator, types } = this.#postProcessor;
+    const at = separator === undefined ? -1 : ids.indexOf(separator);
+    return ids.map((_, i) => types[at >= 0 && i > at ? 1 : 0]);
+  }
+
+  /** @param {string} text without added tokens as they are @param {boolean} first whether the whole begins with it */
+  #idsOf(text, first) {
+    const normalized = this.#normalize(text);
+    if (!normalized) return [];
+    // Something before it was dropped.
+    const begins = first && this.#normalize(String.fromCodePoint(text.codePointAt(0) ?? 0)) !== '';
+    return this.#findNormalized(normalized).flatMap((part) =>
+      part.token
+        ? [part.token.id]
+        : this.#preTokenize({ text: part.text, first: begins && part.start === 0 }).flatMap(
+            (piece) => this.#model.encode(piece.text),
+          ),
+    );
+  }
+
+  /**
+   * The text of tokens. Ids that it does not know have none.
+   * @param {readonly number[]} ids
+   * @param {{ skipSpecial?: boolean }} [options]
+   */
+  decode(ids, { skipSpecial = false } = {}) {
+    const tokens = ids.flatMap((id) => {
+      const token = this.#tokens.get(id);
+      return token === undefined || (skipSpecial && this.#special.has(token)) ? [] : [token];
+    });
+    return tokens.length ? this.#decode(tokens).join('') : '';
+  }
+
+  /** A token as the vocabulary has it. @param {number} id */
+  token(id) {
+    return this.#added.get(id)?.content ?? this.#tokens.get(id);
+  }
+
+  /**
+   * The bytes that a token stands for; null if its text says it all.
+   * @param {number} id
+   * @returns {number[] | null}
+   */
+  bytes(id) {
+    const token = this.#tokens.get(id) ?? '';
+    if (this.#byteLevel) return lettersAsBytes(token.replace(this.marks.suffix, ''));
+    const [, byte] = /^<0x([0-9A-F]{2})>$/.exec(token) ?? [];
+    return byte ? [parseInt(byte, 16)] : null;
+  }
+
+  /** Whether a token was added to the vocabulary. @param {number} id */
+  isAdded(id) {
+    return this.#added.has(id);
+  }
+
+  /** Whether a token stands for no text. @param {number} id */
+  isSpecial(id) {
+    return this.#added.get(id)?.special ?? false;
+  }
+
+  /** The largest id and one. */
+  get size() {
+    let size = 0;
+    for (const id of this.#tokens.keys()) size = Math.max(size, id + 1);
+    return size;
+  }
+}
