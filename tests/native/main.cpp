@@ -14,7 +14,8 @@ extern "C" {
   return "allocator_may_return_null=1";
 }
 [[gnu::visibility("default")]] const char* __tsan_default_options() {
-  return "allocator_may_return_null=1";
+  // A forked child starts threads.
+  return "allocator_may_return_null=1:die_after_fork=0";
 }
 }
 
