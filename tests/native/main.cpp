@@ -14,8 +14,7 @@ extern "C" {
   return "allocator_may_return_null=1";
 }
 [[gnu::visibility("default")]] const char* __tsan_default_options() {
-  // A forked child starts threads.
-  return "allocator_may_return_null=1:die_after_fork=0";
+  return "allocator_may_return_null=1";
 }
 }
 

@@ -136,6 +136,15 @@ TEST_F(ProcessTest, a_forked_child_may_exit) {
   });
 }
 
+#if defined(__SANITIZE_THREAD__)
+#define ATTN_TEST_FORKED_THREADS 0
+#elif defined(__has_feature)
+#define ATTN_TEST_FORKED_THREADS !__has_feature(thread_sanitizer)
+#else
+#define ATTN_TEST_FORKED_THREADS 1
+#endif
+#if ATTN_TEST_FORKED_THREADS  // ThreadSanitizer does not support threads that a forked child starts
+
 TEST_F(ProcessTest, a_forked_child_computes_with_contexts_of_its_parent_and_its_own) {
   in_a_process([] {
     Context::default_context();
@@ -172,6 +181,8 @@ TEST_F(ProcessTest, a_child_computes_that_was_forked_during_a_call_of_another_th
     std::exit(EXIT_SUCCESS);
   });
 }
+
+#endif
 
 }  // namespace
 
