@@ -1,16 +1,16 @@
 #include "runtime/available_threads.hpp"
 
 #include <algorithm>
-#include <climits>
-#include <cstdint>
-#include <cstdlib>
-#include <fstream>
-#include <string>
 
 #if defined(__EMSCRIPTEN__)
 #include <emscripten/threading.h>
 #else
 #include <atomic>
+#include <climits>
+#include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <string>
 #include <thread>
 #endif
 #if defined(__linux__)

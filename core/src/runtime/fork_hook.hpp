@@ -21,7 +21,7 @@ class ForkHook {
  private:
   Function in_child_;
   void* argument_;
-  ForkHook* previous_ = nullptr;
+  [[maybe_unused]] ForkHook* previous_ = nullptr;
   ForkHook* next_ = nullptr;
 };
 
