@@ -43,8 +43,8 @@ int main() {
     }
     tape.clear();
     attn::Variable x = positions.forward(tokens.forward(tape, {ids.data(), {kBatch, kLength}}));
-    x = x + first.forward(x, x, x, {.causal = true});
-    x = x + second.forward(x, x, x, {.causal = true});
+    x = x + first.forward(x, x, x, {.attention = {.causal = true}});
+    x = x + second.forward(x, x, x, {.attention = {.causal = true}});
     const attn::Variable loss = attn::cross_entropy(logits.forward(x), targets);
     tape.backward(loss);
     attn::clip_grad_norm(tape, 1);

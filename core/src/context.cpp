@@ -1,10 +1,13 @@
 #include "attn/context.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "attn/error.hpp"
+#include "runtime/available_threads.hpp"
 #include "runtime/dispatch.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -31,6 +34,30 @@ InstructionSet choose_instruction_set(const ContextOptions& options) {
 
 }  // namespace
 
+void Context::Impl::restore() noexcept {
+  pool.restart_after_fork();
+#ifndef __EMSCRIPTEN__
+  // A call that another thread of the parent was making does not go on here, and never unlocks.
+  // What it was doing with the scratch memory is unknown, so that memory is left alone.
+  if (mutex.try_lock()) {
+    mutex.unlock();
+  } else {
+    new (&mutex) runtime::RecursiveMutex();
+    new (&arena) runtime::Arena();
+    running_calls = 0;
+  }
+#endif
+}
+
+void Context::Impl::end_threads_if_idle() noexcept {
+  if (!mutex.try_lock()) return;
+  if (running_calls == 0) {
+    pool.end_threads();
+    arena.release();
+  }
+  mutex.unlock();
+}
+
 Context::Context(const ContextOptions& options) {
   constexpr int kMostThreads = 1024;
   if (options.num_threads < 0 || options.num_threads > kMostThreads) {
@@ -44,7 +71,7 @@ Context::Context(const ContextOptions& options) {
                      {"one that this build has and this machine runs"});
   }
   const int num_threads =
-      options.num_threads == 0 ? runtime::hardware_threads() : options.num_threads;
+      options.num_threads == 0 ? runtime::available_threads() : options.num_threads;
   impl_ = std::make_unique<Impl>(num_threads, options.parallel_for, isa, *table,
                                  runtime::find_bf16_kernels(isa));
 }
@@ -58,13 +85,23 @@ int Context::num_threads() const noexcept { return impl_->pool.num_threads(); }
 InstructionSet Context::instruction_set() const noexcept { return impl_->instruction_set; }
 
 void Context::release_memory() noexcept {
-  const std::lock_guard lock(impl_->mutex);
+  const runtime::Lock<runtime::RecursiveMutex> lock(impl_->mutex);
   impl_->arena.release();
 }
 
 Context& Context::default_context() {
-  static Context context;
-  return context;
+  // Never destroyed: other threads may call it while the program ends. Made without a lock, which
+  // a forked child could find locked for ever.
+  static constinit std::atomic<Context*> shared{nullptr};
+  if (Context* const context = shared.load(std::memory_order_acquire)) return *context;
+  auto made = std::make_unique<Context>();
+  Context* context = nullptr;
+  if (!shared.compare_exchange_strong(context, made.get(), std::memory_order_acq_rel)) {
+    return *context;  // another thread was faster
+  }
+  // Its threads run this code, which goes away when the library is unloaded.
+  std::atexit([] { shared.load(std::memory_order_acquire)->impl_->end_threads_if_idle(); });
+  return *made.release();
 }
 
 }  // namespace attn

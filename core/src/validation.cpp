@@ -229,7 +229,7 @@ void require_data(const char* argument, std::span<const std::int64_t> shape, con
   require_data(Name(argument), shape, data, element_bytes);
 }
 
-void require_lengths(const char* name, const ConstLengths& lengths, std::int64_t batch,
+void require_lengths(const char* name, const LengthsView& lengths, std::int64_t batch,
                      std::int64_t rows, std::int64_t most, const char* what) {
   if (lengths.is_none()) return;
   const bool per_row = lengths.rank() == 2 && rows >= 0;
@@ -240,7 +240,7 @@ void require_lengths(const char* name, const ConstLengths& lengths, std::int64_t
     if (rows < 0) fail_shape(name, lengths.shape(), {"shape ", of_batch});
     fail_shape(name, lengths.shape(), {"shape ", of_batch, " or ", of_rows});
   }
-  require_data(name, lengths);
+  require_data(Name(name), lengths.shape(), lengths.data(), sizeof(std::int32_t));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t i = 0; i < (per_row ? rows : 1); ++i) {
       const std::int64_t length = per_row ? lengths(b, i) : lengths(b);
@@ -267,9 +267,40 @@ std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
 
 }  // namespace attn::validation
 
-void attn::detail::require_elements(std::size_t got, std::span<const std::int64_t> shape) {
+namespace attn::detail {
+
+void require_elements(std::size_t got, std::span<const std::int64_t> shape) {
   const std::int64_t needed = validation::product("shape", shape);
   if (got != static_cast<std::uint64_t>(needed)) {
     validation::fail(ErrorCode::kShapeMismatch, "elements", {got}, {needed, " for shape ", shape});
   }
 }
+
+void fail_rank(std::size_t rank, int most) {
+  validation::fail(ErrorCode::kShapeMismatch, "shape", {"rank ", rank}, {"at most ", most});
+}
+
+void fail_size(std::int64_t size, std::size_t dimension) {
+  validation::fail(ErrorCode::kInvalidArgument, "shape",
+                   {"size ", size, " of dimension ", dimension}, {"0 or more"});
+}
+
+void fail_strides(std::size_t strides, std::size_t sizes) {
+  validation::fail(ErrorCode::kShapeMismatch, "strides", {strides, " strides"},
+                   {sizes, ", one for each size"});
+}
+
+void fail_unsqueeze() {
+  validation::fail(ErrorCode::kInvalidArgument, "unsqueeze", {"a view of the largest rank"},
+                   {"one of a smaller rank"});
+}
+
+void fail_split_heads(std::span<const std::int64_t> shape, std::int64_t num_heads) {
+  const validation::Parts needs{"shape (B, N, H·D) with H = ", num_heads};
+  if (shape.size() == 3) {
+    validation::fail(ErrorCode::kShapeMismatch, "split_heads", {"width ", shape[2]}, needs);
+  }
+  validation::fail(ErrorCode::kShapeMismatch, "split_heads", {"rank ", shape.size()}, needs);
+}
+
+}  // namespace attn::detail

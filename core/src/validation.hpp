@@ -15,6 +15,7 @@
 #include "attn/any_tensor.hpp"
 #include "attn/error.hpp"
 #include "attn/id_view.hpp"
+#include "attn/lengths_view.hpp"
 #include "attn/tensor_view.hpp"
 
 /// How the public boundary says what is wrong: the name of the argument, what it got, and what it
@@ -178,7 +179,7 @@ inline void require_data(const char* argument, const IdView& ids) {
 
 /// Requires lengths of a batch (B) or, where there are rows, of each row in it, (B, rows): none, or
 /// values from 0 to `most`, the number of `what`. −1 rows stand for no rows.
-void require_lengths(const char* argument, const ConstLengths& lengths, std::int64_t batch,
+void require_lengths(const char* argument, const LengthsView& lengths, std::int64_t batch,
                      std::int64_t rows, std::int64_t most, const char* what);
 
 /// The strides of a view of `shape` seen with the leading and missing dimensions of `wanted`.

@@ -8,6 +8,7 @@
 #include "attn/error.hpp"
 #include "attn/id_view.hpp"
 #include "attn/instruction_set.hpp"
+#include "attn/lengths_view.hpp"
 #include "attn/owned_tensor.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"

@@ -18,8 +18,9 @@ struct ContextAccess;
 using ParallelFor = std::function<void(int count, const std::function<void(int)>& function)>;
 
 struct ContextOptions {
-  /// Threads that share the work, the calling one included, at most 1024; 0 asks for one per
-  /// logical processor.
+  /// Threads that share the work, including the calling one, at most 1024. 0 asks for as many as
+  /// can run at the same time: one for each processor that the calling thread may use, but no more
+  /// than the CPU quota of the program's container allows.
   int num_threads = 0;
   /// Kernels to use; by default ATTN_ISA from the environment (which WebAssembly has none of), else
   /// the best of the machine.
@@ -35,6 +36,13 @@ struct ContextOptions {
 /// Results have the same bits for any number of threads, the context's or the caller's. Calls on
 /// one context from several threads are safe and run one after the other; for independent calls
 /// side by side make one context each.
+///
+/// A call never waits for a thread that has not begun a part of its work, so more threads than free
+/// processors cost next to nothing.
+///
+/// After fork(), the child may use the contexts of its parent and make its own. A context starts
+/// its threads again at the child's first call that shares work. If another thread of the parent
+/// was in a call on the context, the child leaves the call's scratch memory unused.
 ///
 /// A context that has been moved from can be destroyed or assigned to, and nothing else. Nobody may
 /// use a context while it is moved.
@@ -58,9 +66,10 @@ class ATTN_API Context {
   /// Gives kept scratch memory back to the system; waits for a call that is running.
   void release_memory() noexcept;
 
-  /// The context of calls that name none: made on first use, with one thread per logical processor,
-  /// and kept to the program's end. Throws what the constructor does, and tries again at the next
-  /// call.
+  /// The context of calls that name none: made on first use, with ContextOptions{}, and never
+  /// destroyed, so calls may run on other threads while the program exits. exit() ends its threads
+  /// unless a call is running, and later calls run on the calling thread. Throws what the
+  /// constructor does, and tries again at the next call.
   static Context& default_context();
 
  private:

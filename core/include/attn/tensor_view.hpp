@@ -1,19 +1,20 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <span>
-#include <string>
 #include <type_traits>
+#include <vector>
 #include <version>
 
 #ifdef __cpp_lib_mdspan
 #include <mdspan>
 #endif
 
-#include "attn/error.hpp"
 #include "attn/export.hpp"
 
 namespace attn {
@@ -21,6 +22,15 @@ namespace attn {
 namespace detail {
 /// Throws kShapeMismatch unless a tensor of this shape has so many elements.
 ATTN_API void require_elements(std::size_t got, std::span<const std::int64_t> shape);
+
+// Programs that are compiled without exceptions may include these headers, so throwing is left to
+// the library.
+[[noreturn]] ATTN_API void fail_rank(std::size_t rank, int most);
+[[noreturn]] ATTN_API void fail_size(std::int64_t size, std::size_t dimension);
+[[noreturn]] ATTN_API void fail_strides(std::size_t strides, std::size_t sizes);
+[[noreturn]] ATTN_API void fail_unsqueeze();
+[[noreturn]] ATTN_API void fail_split_heads(std::span<const std::int64_t> shape,
+                                            std::int64_t num_heads);
 }  // namespace detail
 
 /// A non-owning view of elements in memory: a pointer, a shape and a stride per dimension, counted
@@ -66,15 +76,23 @@ class TensorView {
   TensorView(std::span<T> elements, std::initializer_list<std::int64_t> shape)
       : TensorView(elements, std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
+  /// Not from bits, which have no addresses.
+  template <std::same_as<std::vector<bool>> Bits>
+  TensorView(const Bits&, std::span<const std::int64_t>) {
+    static_assert(!std::same_as<Bits, std::vector<bool>>,
+                  "a view cannot address the bits of a std::vector<bool>; "
+                  "use std::vector<std::uint8_t>");
+  }
+  template <std::same_as<std::vector<bool>> Bits>
+  TensorView(const Bits& bits, std::initializer_list<std::int64_t>)
+      : TensorView(bits, std::span<const std::int64_t>()) {}
+
   /// A view of `shape` at `data` with one stride per dimension, in elements. Throws the same, and
   /// kShapeMismatch unless there are as many strides as sizes.
   TensorView(T* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides)
       : data_(data) {
     set_shape(shape);
-    if (strides.size() != shape.size()) {
-      throw Error(ErrorCode::kShapeMismatch, "strides", std::to_string(strides.size()) + " strides",
-                  std::to_string(shape.size()) + ", one for each size");
-    }
+    if (strides.size() != shape.size()) detail::fail_strides(strides.size(), shape.size());
     for (std::size_t i = 0; i < strides.size(); ++i) strides_[i] = strides[i];
   }
 
@@ -157,10 +175,7 @@ class TensorView {
   /// Throws kInvalidArgument when the view already has the largest rank.
   TensorView unsqueeze(int i) const {
     if (i < 0) i += rank_ + 1;
-    if (rank_ == kMaxRank) {
-      throw Error(ErrorCode::kInvalidArgument, "unsqueeze", "a view of the largest rank",
-                  "one of a smaller rank");
-    }
+    if (rank_ == kMaxRank) detail::fail_unsqueeze();
     TensorView result = *this;
     for (int j = rank_; j > i; --j) {
       result.shape_[j] = shape_[j - 1];
@@ -176,10 +191,7 @@ class TensorView {
   /// and the last size a multiple of num_heads ≥ 1.
   TensorView split_heads(std::int64_t num_heads) const {
     if (rank_ != 3 || num_heads < 1 || shape_[2] % num_heads != 0) {
-      throw Error(
-          ErrorCode::kShapeMismatch, "split_heads",
-          rank_ == 3 ? "width " + std::to_string(shape_[2]) : "rank " + std::to_string(rank_),
-          "shape (B, N, H·D) with H = " + std::to_string(num_heads));
+      detail::fail_split_heads(shape(), num_heads);
     }
     const std::int64_t head_dim = shape_[2] / num_heads;
     const std::array<std::int64_t, 4> shape{shape_[0], num_heads, shape_[1], head_dim};
@@ -201,17 +213,10 @@ class TensorView {
 
  private:
   void set_shape(std::span<const std::int64_t> shape) {
-    if (shape.size() > kMaxRank) {
-      throw Error(ErrorCode::kShapeMismatch, "shape", "rank " + std::to_string(shape.size()),
-                  "at most " + std::to_string(kMaxRank));
-    }
+    if (shape.size() > kMaxRank) detail::fail_rank(shape.size(), kMaxRank);
     rank_ = static_cast<int>(shape.size());
     for (std::size_t i = 0; i < shape.size(); ++i) {
-      if (shape[i] < 0) {
-        throw Error(ErrorCode::kInvalidArgument, "shape",
-                    "size " + std::to_string(shape[i]) + " of dimension " + std::to_string(i),
-                    "0 or more");
-      }
+      if (shape[i] < 0) detail::fail_size(shape[i], i);
       shape_[i] = shape[i];
     }
   }
@@ -232,7 +237,22 @@ using ConstTensor = TensorView<const float>;
 
 /// Booleans are one byte each: zero is false, anything else is true.
 using ConstMask = TensorView<const std::uint8_t>;
-/// Lengths of sequences, in tokens.
+/// Lengths of sequences, in tokens. See LengthsView for other integers.
 using ConstLengths = TensorView<const std::int32_t>;
+
+/// Writes the elements row by row, with four digits after the point as PyTorch does:
+///
+///   [[ 0.5000, -1.2500],
+///    [ 2.0000,  3.0000]]
+///
+/// Numbers of very different or unusual magnitudes are written with exponents, whole numbers
+/// without digits. Of more than 1000 elements the first and last three of each dimension are
+/// written. "none" stands for none, and a tensor without elements is written with its shape.
+ATTN_API std::ostream& operator<<(std::ostream& stream, const ConstTensor& tensor);
+ATTN_API std::ostream& operator<<(std::ostream& stream, const TensorView<const double>& tensor);
+ATTN_API std::ostream& operator<<(std::ostream& stream, const ConstLengths& tensor);
+ATTN_API std::ostream& operator<<(std::ostream& stream,
+                                  const TensorView<const std::int64_t>& tensor);
+ATTN_API std::ostream& operator<<(std::ostream& stream, const ConstMask& tensor);
 
 }  // namespace attn

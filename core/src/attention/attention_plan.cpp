@@ -36,7 +36,7 @@ KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
         if (o.window->left) low = std::max(low, diagonal - far(*o.window->left));
         if (o.window->right) high = std::min(high, diagonal + far(*o.window->right) + 1);
       }
-      const ConstLengths& lens = o.valid_lens;
+      const LengthsView& lens = o.valid_lens;
       if (!lens.is_none()) high = std::min<index>(high, lens.rank() == 2 ? lens(b, i) : lens(b));
       ranges.begin[b * p.num_queries + i] =
           static_cast<std::int32_t>(std::clamp<index>(low, 0, num_keys));

@@ -28,11 +28,6 @@ std::int64_t bytes_of(ElementType type) noexcept {
   }
 }
 
-/// Conversions have the same bits on every instruction set.
-const kernels::KernelTable& any_kernels() noexcept {
-  return *runtime::find_kernels(supported_instruction_sets().front());
-}
-
 /// A view of (B, Hkv, length) rows in memory that has room for more.
 template <class T>
 TensorView<T> stored(T* data, std::int64_t batch, std::int64_t heads, std::int64_t capacity,
@@ -88,7 +83,7 @@ void KeyValueCache::read_values(const Tensor& output) const { read(values_, outp
 void KeyValueCache::read(const Rows& rows, const Tensor& output) const {
   validation::require_shape("output", output, {batch_, num_kv_heads_, length_, rows.dim});
   validation::require_data("output", output);
-  widen(KeyValueCacheAccess::rows(*this, rows), output, any_kernels());
+  widen(KeyValueCacheAccess::rows(*this, rows), output, runtime::best_kernels());
 }
 
 KeyValueCache::Rows KeyValueCache::allocate(std::int64_t dim, std::int64_t capacity) const {
@@ -127,6 +122,8 @@ std::array<KeyValueCache::Rows, 2> KeyValueCache::reserve(std::int64_t capacity)
 
 /// Rows of `from` become those after the last one of the cache.
 void KeyValueCache::write(const ConstAnyTensor& from, Rows& rows, float* widened) noexcept {
+  // Conversions have the same bits on every instruction set.
+  const kernels::KernelTable& kernels = runtime::best_kernels();
   const bool is_float = from.type() == ElementType::kFloat32;
   const std::int64_t count = from.size(2);
   const std::int64_t step = is_float ? count : kWidenedRows;
@@ -155,12 +152,12 @@ void KeyValueCache::write(const ConstAnyTensor& from, Rows& rows, float* widened
           wide.from_col = typed.stride(3);
           wide.to = widened;
           wide.to_row = rows.dim;
-          any_kernels().widen(wide);
+          kernels.widen(wide);
           args.from = widened;
           args.from_row = rows.dim;
         }
       });
-      any_kernels().narrow(args);
+      kernels.narrow(args);
     }
   }
 }

@@ -25,13 +25,10 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
   validation::require_same_shape("output", output, x);
   validation::require_data("output", output);
   // With rank 2 the rows are the batch.
-  const ConstLengths& lens = options.valid_lens;
+  const LengthsView& lens = options.valid_lens;
   const bool rows_are_batch = x.rank() == 2;
   validation::require_lengths("valid_lens", lens, x.size(0), rows_are_batch ? -1 : x.size(-2),
                               x.size(-1), "columns of x");
-  const std::int64_t length_batch = lens.is_none() || rows_are_batch ? 0 : lens.stride(0);
-  const std::int64_t length_row =
-      lens.rank() == 2 || (lens.rank() == 1 && rows_are_batch) ? lens.stride(-1) : 0;
   const ConstTensor from = with_heads(x);
   const Tensor to = with_heads(output);
   const std::int64_t heads = from.size(1);
@@ -48,6 +45,21 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
   const std::int64_t scratch_size = kernels::round_up(cols, kernels::kPanelWidth);
   float* scratch =
       run.floats(validation::product("x", {scratch_size, run.num_threads()}), "masked softmax");
+  // The kernels read lengths of 32 bits; checked ones fit. One for each row, or for all rows of a
+  // batch entry.
+  std::int32_t* lengths = nullptr;
+  const bool is_length_per_row = lens.rank() == 2 || rows_are_batch;
+  const std::int64_t length_rows = is_length_per_row ? rows : 1;
+  if (!lens.is_none()) {
+    lengths =
+        run.take<std::int32_t>(validation::product("valid_lens", lens.shape()), "masked softmax");
+    for (std::int64_t i = 0; i < lens.size(0); ++i) {
+      for (std::int64_t j = 0; j < (lens.rank() == 2 ? rows : 1); ++j) {
+        const std::int64_t length = lens.rank() == 2 ? lens(i, j) : lens(i);
+        lengths[lens.rank() == 2 ? i * rows + j : i] = static_cast<std::int32_t>(length);
+      }
+    }
+  }
   const std::int64_t block_rows = std::max<std::int64_t>(1, kNumbersPerTask / cols);
   const std::int64_t blocks = kernels::pieces(rows, block_rows);
   run.parallel_for(from.size(0) * heads * blocks, [&](std::int64_t task, int worker) noexcept {
@@ -63,9 +75,9 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
     args.out = to.pointer(b, h, row);
     args.out_row = to.stride(2);
     args.out_col = to.stride(3);
-    if (!lens.is_none()) {
-      args.lengths = lens.data() + b * length_batch + row * length_row;
-      args.length_row = length_row;
+    if (lengths) {
+      args.length_row = is_length_per_row ? 1 : 0;
+      args.lengths = lengths + b * length_rows + row * args.length_row;
     }
     if (!mask.is_none()) {
       args.mask = mask.pointer(b, h, row);

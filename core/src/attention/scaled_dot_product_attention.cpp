@@ -130,7 +130,7 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
     const index first = begin / kSplit;
     return Range{first, end > begin ? kernels::pieces(end, kSplit) - first : 0};
   };
-  run.parallel_for(heads * all_parts, [&](index task, int worker) noexcept {
+  run.parallel_for(heads * all_parts, multiply_adds(p), [&](index task, int worker) noexcept {
     const index b = task / all_parts / p.query_heads;
     const index h = task / all_parts % p.query_heads;
     const index part = task % all_parts;
@@ -140,7 +140,8 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
                         std::min((part + 1) * kSplit, p.num_keys), parts + task * part_size,
                         scratch.of(worker));
   });
-  run.parallel_for(heads, [&](index task, int worker) noexcept {
+  const auto merge_multiply_adds = static_cast<double>(heads * all_parts * p.value_dim);
+  run.parallel_for(heads, merge_multiply_adds, [&](index task, int worker) noexcept {
     const index b = task / p.query_heads;
     const index h = task % p.query_heads;
     const Range range = parts_of(b);

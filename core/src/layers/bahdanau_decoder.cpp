@@ -43,7 +43,7 @@ ConstTensor BahdanauDecoder::State::hidden() const noexcept {
 }
 
 void BahdanauDecoder::check_encoder(const ConstTensor& encoder_outputs, const ConstTensor& hidden,
-                                    const ConstLengths& encoder_lens) const {
+                                    const LengthsView& encoder_lens) const {
   validation::require_shape("encoder_outputs", encoder_outputs,
                             {-1, -1, layers_->attention.key_dim()});
   validation::require_data("encoder_outputs", encoder_outputs);
@@ -69,7 +69,7 @@ void BahdanauDecoder::check_tokens(const IdView& tokens, std::int64_t batch) con
 
 BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_outputs,
                                                    const ConstTensor& hidden,
-                                                   const ConstLengths& encoder_lens,
+                                                   const LengthsView& encoder_lens,
                                                    Context& context) const {
   const BahdanauDecoderOptions& o = options_;
   const std::int64_t encoder_dim = layers_->attention.key_dim();
@@ -88,7 +88,7 @@ BahdanauDecoder::State BahdanauDecoder::init_state(const ConstTensor& encoder_ou
   state.encoder_lens_.resize(static_cast<std::size_t>(state.batch_));
   for (std::int64_t b = 0; b < state.batch_; ++b) {
     state.encoder_lens_[static_cast<std::size_t>(b)] =
-        encoder_lens.is_none() ? static_cast<std::int32_t>(state.num_keys_) : encoder_lens(b);
+        static_cast<std::int32_t>(encoder_lens.is_none() ? state.num_keys_ : encoder_lens(b));
   }
   runtime::Execution run(context);
   copy(hidden, Tensor(state.hidden_.data(), hidden.shape()), run);

@@ -17,7 +17,7 @@ namespace attn {
 struct RowPlaces {
   TensorView<const double> positions = {};  ///< that are given; or none, and then what follows says
   Diagonal first = Diagonal::top_left();    ///< where row 0 stands
-  ConstLengths key_lens = {};               ///< what the diagonal is of, per entry
+  LengthsView key_lens = {};                ///< what the diagonal is of, per entry
   std::int64_t num_keys = 0;                ///< the same without them, and dynamic NTK's length
 };
 

@@ -27,7 +27,7 @@ struct Problem {
   ConstTensor query, key, value;  ///< (B, N, ·)
   Tensor output;
   ConstMask mask;  ///< broadcast to (B, Nq, Nk), or empty
-  ConstLengths valid_lens;
+  LengthsView valid_lens;
   Tensor scores, weights;  ///< (B, Nq, Nk), or empty
   bool hard = false;
   index batch = 0, num_queries = 0, num_keys = 0;

@@ -61,8 +61,7 @@ bool has_avx512_bf16() noexcept { return __builtin_cpu_supports("avx512bf16") &&
 bool may_use_tiles() noexcept {
   constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;
-  static const bool granted = syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
-  return granted;
+  return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
 }
 bool has_amx_bf16() noexcept {
   if (!has_avx512_bf16()) return false;
@@ -148,6 +147,36 @@ constexpr std::array kImplementations{
     Implementation{InstructionSet::kScalar, "scalar", ATTN_SCALAR_TABLE, &always},
 };
 
+/// What the machine has. Asked once for a process: in a virtual machine each CPUID instruction is
+/// a call of the hypervisor, and takes longer than many an operation.
+struct DetectedSets {
+  std::array<bool, kImplementations.size()> runs{};
+  /// Those that run, best first.
+  std::array<InstructionSet, kImplementations.size()> isa{};
+  std::size_t count = 0;
+};
+
+const DetectedSets& detected_sets() noexcept {
+  static const DetectedSets detected = [] {
+    DetectedSets found;
+    for (std::size_t i = 0; i < kImplementations.size(); ++i) {
+      const Implementation& implementation = kImplementations[i];
+      found.runs[i] = implementation.table && implementation.machine_has_it();
+      if (found.runs[i]) found.isa[found.count++] = implementation.isa;
+    }
+    return found;
+  }();
+  return detected;
+}
+
+/// Null when this build lacks the kernels or the machine cannot run them.
+const Implementation* find_implementation(InstructionSet isa) noexcept {
+  for (std::size_t i = 0; i < kImplementations.size(); ++i) {
+    if (kImplementations[i].isa == isa && detected_sets().runs[i]) return &kImplementations[i];
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const char* to_string(InstructionSet isa) noexcept {
@@ -165,38 +194,24 @@ std::optional<InstructionSet> parse_instruction_set(std::string_view name) noexc
 }
 
 std::span<const InstructionSet> supported_instruction_sets() noexcept {
-  struct List {
-    std::array<InstructionSet, kImplementations.size()> isa{};
-    std::size_t count = 0;
-  };
-  static const List list = [] {
-    List found;
-    for (const Implementation& implementation : kImplementations) {
-      if (runtime::find_kernels(implementation.isa)) found.isa[found.count++] = implementation.isa;
-    }
-    return found;
-  }();
-  return {list.isa.data(), list.count};
+  const DetectedSets& detected = detected_sets();
+  return {detected.isa.data(), detected.count};
 }
 
 namespace runtime {
 
 const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept {
-  for (const Implementation& implementation : kImplementations) {
-    if (implementation.isa == isa && implementation.table && implementation.machine_has_it()) {
-      return implementation.table();
-    }
-  }
-  return nullptr;
+  const Implementation* const implementation = find_implementation(isa);
+  return implementation ? implementation->table() : nullptr;
 }
 
 const kernels::Bf16Table* find_bf16_kernels(InstructionSet isa) noexcept {
-  for (const Implementation& implementation : kImplementations) {
-    if (implementation.isa == isa && implementation.bf16_table && implementation.machine_has_it()) {
-      return implementation.bf16_table();
-    }
-  }
-  return nullptr;
+  const Implementation* const implementation = find_implementation(isa);
+  return implementation && implementation->bf16_table ? implementation->bf16_table() : nullptr;
+}
+
+const kernels::KernelTable& best_kernels() noexcept {
+  return *find_kernels(supported_instruction_sets().front());
 }
 
 }  // namespace runtime

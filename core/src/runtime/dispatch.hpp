@@ -6,10 +6,13 @@
 namespace attn::runtime {
 
 /// The kernels of an instruction set, or null when this build lacks them or the machine cannot run
-/// them.
+/// them. The machine is asked once for a process.
 const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept;
 
-/// Its kernels for products of bf16 pairs; null where it has none.
+/// The kernels of the best instruction set, for what has the same bits on every one and no context.
+const kernels::KernelTable& best_kernels() noexcept;
+
+/// The kernels of an instruction set for products of bf16 pairs; null where it has none.
 const kernels::Bf16Table* find_bf16_kernels(InstructionSet isa) noexcept;
 
 }  // namespace attn::runtime

@@ -7,9 +7,14 @@ namespace attn::runtime {
 // Every operation begins and ends by these two, whose code is not to be inlined into each.
 
 __attribute__((noinline)) Execution::Execution(Context& context)
-    : impl_(ContextAccess::impl(context)), lock_(impl_.mutex), mark_(impl_.arena.mark()) {}
+    : impl_(ContextAccess::impl(context)), lock_(impl_.mutex), mark_(impl_.arena.mark()) {
+  ++impl_.running_calls;
+}
 
-__attribute__((noinline)) Execution::~Execution() { impl_.arena.give_back(mark_); }
+__attribute__((noinline)) Execution::~Execution() {
+  impl_.arena.give_back(mark_);
+  --impl_.running_calls;
+}
 
 void Execution::parallel_for(std::int64_t count, double multiply_adds,
                              ThreadPool::Body body) noexcept {

@@ -9,6 +9,7 @@
 #include "kernels/kernel_table.hpp"
 #include "runtime/arena.hpp"
 #include "runtime/dispatch.hpp"
+#include "runtime/fork_hook.hpp"
 #include "runtime/thread_pool.hpp"
 #include "runtime/threads.hpp"
 
@@ -29,6 +30,16 @@ struct Context::Impl {
   runtime::Arena arena;
   /// Recursive, because layers call other public functions on the same context.
   runtime::RecursiveMutex mutex;
+  int running_calls = 0;  ///< of the thread that holds the mutex, inside each other
+  /// The last member: it acts on the others while it exists.
+  runtime::ForkHook fork_hook{[](void* impl) noexcept { static_cast<Impl*>(impl)->restore(); },
+                              this};
+
+  /// Makes the context usable again in a forked child.
+  void restore() noexcept;
+  /// Ends the threads and gives the scratch memory back, unless a call is running. Later calls run
+  /// on the calling thread.
+  void end_threads_if_idle() noexcept;
 };
 
 }  // namespace attn

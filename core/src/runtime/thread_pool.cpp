@@ -4,31 +4,23 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <new>
 #include <utility>
 #include <vector>
 
 #include "runtime/threads.hpp"
 
-#if defined(__EMSCRIPTEN__)
-#include <emscripten/threading.h>
-#endif
-
 namespace attn::runtime {
 namespace {
 
-/// Times a waiting thread looks again before it sleeps: some tens of microseconds, so that the
-/// parallel loops of one call follow each other without a wake-up in between.
-constexpr int kSpins = 4000;
+/// Times an idle worker looks for a new loop before it sleeps: some tens of microseconds, so that
+/// the parallel loops of one call follow each other without a wake-up in between.
+constexpr int kSpinsBeforeSleep = 4000;
+/// Times the caller looks whether the others have finished before it offers them its processor.
+constexpr int kSpinsBeforeYield = 500;
 
-/// The variants for WebAssembly share this code, and some of them have no threads. Which is known
-/// when a module is linked: where there are none, the linker drops all that is for them.
-bool has_threads() noexcept {
-#if defined(__EMSCRIPTEN__)
-  return emscripten_has_threading_support() != 0;
-#else
-  return true;
-#endif
-}
+/// Keeps what different threads write apart.
+constexpr std::size_t kCacheLine = 64;
 
 inline void pause_briefly() noexcept {
 #if defined(__x86_64__)
@@ -40,70 +32,115 @@ inline void pause_briefly() noexcept {
 
 }  // namespace
 
+// A loop is in `unclaimed`, `count` and `body`. Claiming an index is one subtraction from
+// `unclaimed`. If the result was positive, the loop cannot end before the claimed index is done, so
+// its body and its count may be read. If not, there is nothing to claim, and nothing of the loop
+// may be read: its caller may have returned long ago. A worker that is late by any number of loops
+// therefore either helps the loop of that moment or touches none.
 struct ThreadPool::Shared {
+  struct alignas(kCacheLine) Seat {
+    Sleeper sleeper;
+  };
+
   std::vector<Thread> threads;
-  /// The caller's threads, if it has brought some, and how many it may take.
+  std::unique_ptr<Seat[]> seats;  ///< one for each thread that may be started
+  /// The caller's threads, if it has brought some.
   ParallelFor parallel_for;
-  int most_threads = 1;
-  /// Counts the loops started; a worker that sees a new number joins that loop.
-  std::atomic<std::uint32_t> generation{0};
-  /// Workers that sleep, or are about to.
-  std::atomic<int> sleepers{0};
+  int most_helpers = 0;
+  bool must_start = false;
+
+  /// Indices that nobody has claimed; negative after as many attempts in vain.
+  alignas(kCacheLine) std::atomic<std::int64_t> unclaimed{0};
+  /// Indices that workers other than the caller have done.
+  alignas(kCacheLine) std::atomic<std::int64_t> done{0};
+  /// Counts the loops offered, for idle workers to look at.
+  alignas(kCacheLine) std::atomic<std::uint32_t> loops{0};
+  /// Workers that sleep or have announced it, and that nobody has woken since.
+  std::atomic<int> asleep{0};
   std::atomic<bool> stopping{false};
-  std::atomic<std::int64_t> next{0};
-  std::atomic<int> busy{0};
   std::int64_t count = 0;
   const Body* body = nullptr;
 
-  void work(int worker) noexcept {
-    for (std::int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < count;
-         i = next.fetch_add(1, std::memory_order_relaxed)) {
-      (*body)(i, worker);
-    }
+  /// Runs what it can claim of the current loop, and returns how many indices that was.
+  std::int64_t work(int worker) noexcept {
+    std::int64_t left = unclaimed.fetch_sub(1, std::memory_order_acquire);
+    if (left <= 0) return 0;
+    const std::int64_t total = count;
+    const Body run = *body;
+    std::int64_t finished = 0;
+    do {
+      run(total - left, worker);
+      ++finished;
+      left = unclaimed.fetch_sub(1, std::memory_order_relaxed);
+    } while (left > 0);
+    return finished;
   }
 
   void worker_loop(int worker) noexcept {
     std::uint32_t seen = 0;
     for (;;) {
-      for (int i = 0; i < kSpins && generation.load(std::memory_order_acquire) == seen; ++i) {
+      for (int i = 0; i < kSpinsBeforeSleep && loops.load(std::memory_order_acquire) == seen; ++i) {
         pause_briefly();
       }
-      if (generation.load(std::memory_order_acquire) == seen) sleep_until_after(seen);
+      if (loops.load(std::memory_order_acquire) == seen) sleep_until_after(seen, worker);
       if (stopping.load(std::memory_order_acquire)) return;
-      ++seen;
-      work(worker);
-      busy.fetch_sub(1, std::memory_order_release);
+      seen = loops.load(std::memory_order_acquire);
+      const std::int64_t finished = work(worker);
+      // The loop may end here: from now on it is not to be touched.
+      if (finished != 0) done.fetch_add(finished, std::memory_order_release);
     }
   }
 
-  // Either announce() finds this worker among the sleepers, or the worker finds the new number:
-  // both first write and then read, in one order that all threads agree on.
+  // Either offer() finds this worker asleep, or the worker finds the new number of loops: both
+  // first write and then read, in one order that all threads agree on.
 
-  void sleep_until_after(std::uint32_t seen) noexcept {
-    sleepers.fetch_add(1, std::memory_order_seq_cst);
-    while (generation.load(std::memory_order_seq_cst) == seen) sleep_while(generation, seen);
-    sleepers.fetch_sub(1, std::memory_order_relaxed);
+  void sleep_until_after(std::uint32_t seen, int worker) noexcept {
+    Sleeper& sleeper = seats[worker - 1].sleeper;
+    asleep.fetch_add(1, std::memory_order_seq_cst);
+    sleeper.announce();
+    if (loops.load(std::memory_order_seq_cst) == seen) {
+      sleeper.sleep();
+    } else if (sleeper.wake()) {
+      asleep.fetch_sub(1, std::memory_order_relaxed);
+    }
   }
 
-  void announce() noexcept {
-    generation.fetch_add(1, std::memory_order_seq_cst);
-    if (sleepers.load(std::memory_order_seq_cst) != 0) wake_all(generation);
+  /// Tells idle workers of a loop, and wakes as many sleeping ones as are missing from `helpers`.
+  /// Those that were woken and have not run since count as awake: a busy machine is not asked again
+  /// for each loop.
+  void offer(int helpers) noexcept {
+    loops.fetch_add(1, std::memory_order_seq_cst);
+    const auto workers = static_cast<int>(threads.size());
+    int missing = helpers - (workers - asleep.load(std::memory_order_seq_cst));
+    for (int i = 0; missing > 0 && i < workers; ++i) {
+      if (!seats[i].sleeper.wake()) continue;
+      asleep.fetch_sub(1, std::memory_order_relaxed);
+      --missing;
+    }
   }
 };
 
-ThreadPool::ThreadPool(int num_threads, ParallelFor parallel_for)
+ThreadPool::ThreadPool(int num_threads, ParallelFor parallel_for, int most_helpers)
     : shared_(std::make_unique<Shared>()) {
   if (parallel_for) {
     shared_->parallel_for = std::move(parallel_for);
-    shared_->most_threads = num_threads;
+    num_threads_ = num_threads;
     return;
   }
-  if (!has_threads()) return;
+  if (!has_threads() || num_threads == 1) return;
+  shared_->most_helpers = most_helpers;
   shared_->threads.reserve(static_cast<std::size_t>(num_threads - 1));
+  shared_->seats = std::make_unique<Shared::Seat[]>(static_cast<std::size_t>(num_threads - 1));
+  num_threads_ = num_threads;
+  start_threads();
+  num_threads_ = static_cast<int>(shared_->threads.size()) + 1;
+}
+
+void ThreadPool::start_threads() noexcept {
+  Shared* const shared = shared_.get();
   try {
-    for (int worker = 1; worker < num_threads; ++worker) {
-      shared_->threads.emplace_back(
-          [shared = shared_.get(), worker] { shared->worker_loop(worker); });
+    for (int worker = 1; worker < num_threads_; ++worker) {
+      shared->threads.emplace_back([shared, worker] { shared->worker_loop(worker); });
     }
   } catch (const std::exception&) {
     // No memory, or no further thread. Those that did start are enough: results do not depend on
@@ -111,56 +148,63 @@ ThreadPool::ThreadPool(int num_threads, ParallelFor parallel_for)
   }
 }
 
-ThreadPool::~ThreadPool() {
-  if (!has_threads()) return;
-  shared_->stopping.store(true, std::memory_order_release);
-  shared_->announce();
-  for (Thread& thread : shared_->threads) thread.join();
+ThreadPool::~ThreadPool() { end_threads(); }
+
+void ThreadPool::end_threads() noexcept {
+  Shared& shared = *shared_;
+  shared.must_start = false;
+  if (!has_threads() || shared.threads.empty()) return;
+  shared.stopping.store(true, std::memory_order_release);
+  shared.offer(static_cast<int>(shared.threads.size()));
+  for (Thread& thread : shared.threads) thread.join();
+  shared.threads.clear();
 }
 
-int ThreadPool::num_threads() const noexcept {
-  return shared_->parallel_for ? shared_->most_threads
-                               : static_cast<int>(shared_->threads.size()) + 1;
+void ThreadPool::restart_after_fork() noexcept {
+#if !defined(__EMSCRIPTEN__)
+  Shared& shared = *shared_;
+  if (shared.threads.empty()) return;
+  // There is nothing to join, and joining would wait for ever.
+  for (Thread& thread : shared.threads) new (&thread) Thread();
+  shared.threads.clear();
+  for (int i = 0; i + 1 < num_threads_; ++i) new (&shared.seats[i]) Shared::Seat();
+  shared.loops.store(0, std::memory_order_relaxed);
+  shared.asleep.store(0, std::memory_order_relaxed);
+  shared.must_start = true;
+#endif
 }
 
 void ThreadPool::run(std::int64_t count, Body body) noexcept {
   Shared& shared = *shared_;
-  if (shared.parallel_for && count > 1 && shared.most_threads > 1) {
-    shared.body = &body;
-    shared.count = count;
-    shared.next.store(0, std::memory_order_relaxed);
-    const auto threads = static_cast<int>(std::min<std::int64_t>(count, shared.most_threads));
-    shared.parallel_for(threads, [&shared](int worker) { shared.work(worker); });
-    return;
+  if (count < 2 || num_threads_ == 1) return run_alone(count, body);
+  if (shared.must_start) {
+    shared.must_start = false;
+    start_threads();
   }
-  if (!has_threads() || shared.threads.empty() || count < 2) {
-    run_alone(count, body);
-    return;
-  }
+  const auto workers = static_cast<std::int64_t>(
+      shared.parallel_for ? num_threads_ - 1 : static_cast<int>(shared.threads.size()));
+  if (workers == 0) return run_alone(count, body);
   shared.body = &body;
   shared.count = count;
-  shared.next.store(0, std::memory_order_relaxed);
-  shared.busy.store(static_cast<int>(shared.threads.size()), std::memory_order_relaxed);
-  shared.announce();
-  shared.work(0);
+  shared.done.store(0, std::memory_order_relaxed);
+  shared.unclaimed.store(count, std::memory_order_release);
+  if (shared.parallel_for) {
+    shared.parallel_for(static_cast<int>(std::min(count, workers + 1)),
+                        [&shared](int worker) { shared.work(worker); });
+    return;
+  }
+  shared.offer(static_cast<int>(std::min<std::int64_t>(count - 1, shared.most_helpers)));
+  const std::int64_t others = count - shared.work(0);
   // Spins rather than sleeps: the others are in their last piece, and a browser's main thread may
   // not sleep.
-  for (int i = 0; shared.busy.load(std::memory_order_acquire) != 0; ++i) {
+  for (int i = 0; shared.done.load(std::memory_order_acquire) != others; ++i) {
     pause_briefly();
-    if (i > kSpins) yield();
+    if (i > kSpinsBeforeYield) yield();
   }
 }
 
 void ThreadPool::run_alone(std::int64_t count, Body body) noexcept {
   for (std::int64_t i = 0; i < count; ++i) body(i, 0);
-}
-
-int hardware_threads() noexcept {
-#if defined(__EMSCRIPTEN__)
-  return has_threads() ? std::max(1, emscripten_num_logical_cores()) : 1;
-#else
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-#endif
 }
 
 }  // namespace attn::runtime

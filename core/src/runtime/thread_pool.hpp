@@ -5,6 +5,7 @@
 
 #include "attn/context.hpp"
 #include "function_ref.hpp"
+#include "runtime/available_threads.hpp"
 
 namespace attn::runtime {
 
@@ -16,26 +17,38 @@ class ThreadPool {
   /// on.
   using Body = FunctionRef<void(std::int64_t index, int worker)>;
 
-  /// Uses fewer threads when the system refuses to start as many.
-  explicit ThreadPool(int num_threads, ParallelFor parallel_for = {});
+  /// Uses fewer threads when the system refuses to start as many. Of its own threads a loop wakes
+  /// `most_helpers` at most: more than there are processors would only take turns with the caller.
+  explicit ThreadPool(int num_threads, ParallelFor parallel_for = {},
+                      int most_helpers = available_threads() - 1);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int num_threads() const noexcept;
+  /// The number of workers, which stays as it is after end_threads() and after a fork.
+  int num_threads() const noexcept { return num_threads_; }
 
-  /// Runs `body` for 0 … count-1, in no particular order, and returns when all are done. One caller
-  /// at a time.
+  /// Runs `body` for 0 … count-1, in no particular order, and returns when all are done. Each index
+  /// is claimed by the worker that runs it, so the caller waits for indices that another thread
+  /// has begun, and never for a thread that has begun none. One caller at a time.
   void run(std::int64_t count, Body body) noexcept;
   /// The same, by the thread that calls.
   static void run_alone(std::int64_t count, Body body) noexcept;
 
+  /// Ends the pool's own threads. Later loops run on the calling thread. Not during a loop.
+  void end_threads() noexcept;
+
+  /// Forgets the pool's own threads, which a forked child does not have. The next loop starts new
+  /// ones. For the child's only thread, before it does anything else with the pool.
+  void restart_after_fork() noexcept;
+
  private:
   struct Shared;
-  std::unique_ptr<Shared> shared_;
-};
 
-/// One thread per core; 1 where there are no threads.
-int hardware_threads() noexcept;
+  void start_threads() noexcept;
+
+  std::unique_ptr<Shared> shared_;
+  int num_threads_ = 1;
+};
 
 }  // namespace attn::runtime

@@ -35,6 +35,7 @@ class RecursiveMutex {
   RecursiveMutex& operator=(const RecursiveMutex&) = delete;
 
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
+  bool try_lock() noexcept { return pthread_mutex_trylock(&mutex_) == 0; }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
 
  private:
@@ -94,9 +95,8 @@ inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t va
   wait(word, value);
 }
 
-inline void wake_all(std::atomic<std::uint32_t>& word) noexcept {
-  constexpr std::uint32_t kAll = 0xffffffff;
-  __builtin_wasm_memory_atomic_notify(reinterpret_cast<std::int32_t*>(&word), kAll);
+inline void wake_one(std::atomic<std::uint32_t>& word) noexcept {
+  __builtin_wasm_memory_atomic_notify(reinterpret_cast<std::int32_t*>(&word), 1);
 }
 
 #else
@@ -113,8 +113,34 @@ inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t va
   word.wait(value, std::memory_order_acquire);
 }
 
-inline void wake_all(std::atomic<std::uint32_t>& word) noexcept { word.notify_all(); }
+inline void wake_one(std::atomic<std::uint32_t>& word) noexcept { word.notify_one(); }
 
 #endif
+
+/// Where one thread sleeps until another one wakes it. The thread pool waits nowhere else without
+/// computing, so a platform with other means of waiting changes this class alone.
+class Sleeper {
+ public:
+  /// Announces a sleep. The thread then looks for work once more before it calls sleep(), so a
+  /// thread that first offers work and then calls wake() is never missed.
+  void announce() noexcept { is_asleep_.store(1, std::memory_order_seq_cst); }
+
+  /// Returns after wake(), which may have been called since announce().
+  void sleep() noexcept {
+    while (is_asleep_.load(std::memory_order_acquire) != 0) sleep_while(is_asleep_, 1);
+  }
+
+  /// Ends a sleep, even if it was only announced. Returns false if there was none, or if another
+  /// thread has ended it.
+  bool wake() noexcept {
+    if (is_asleep_.load(std::memory_order_seq_cst) == 0) return false;
+    if (is_asleep_.exchange(0, std::memory_order_seq_cst) == 0) return false;
+    wake_one(is_asleep_);
+    return true;
+  }
+
+ private:
+  std::atomic<std::uint32_t> is_asleep_{0};
+};
 
 }  // namespace attn::runtime

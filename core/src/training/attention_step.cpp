@@ -62,6 +62,22 @@ void use_terms(const AttentionVariables& terms, AttentionOptions& options, Atten
   nodes.t5_table = replace(terms.t5_table, options.t5_bias->table);
 }
 
+namespace {
+
+LengthsView kept(const LengthsView& from, Recording& record) {
+  // Other ranks and null data are errors, which checks name.
+  if (from.data() == nullptr || from.rank() < 1 || from.rank() > 2) return from;
+  const std::int64_t count = validation::product("options", from.shape());
+  auto* const to = record.take<std::int64_t>(count);
+  const std::int64_t rows = from.rank() == 2 ? from.size(1) : 1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    to[i] = from.rank() == 2 ? from(i / rows, i % rows) : from(i);
+  }
+  return TensorView<const std::int64_t>(to, from.shape());
+}
+
+}  // namespace
+
 AttentionOptions keep(const AttentionOptions& options, Recording& record) {
   AttentionOptions result = options;
   for (const auto output : kFurtherOutputs) result.*output = {};

@@ -10,7 +10,7 @@ namespace attn {
 using training::Recording;
 
 Variable BahdanauDecoder::forward(Tape& tape, const IdView& tokens, const Variable& encoder_outputs,
-                                  const Variable& hidden, const ConstLengths& encoder_lens,
+                                  const Variable& hidden, const LengthsView& encoder_lens,
                                   Variable* last_hidden) const {
   Recording record("BahdanauDecoder", this, tape, {&encoder_outputs, &hidden});
   check_encoder(encoder_outputs.value(), hidden.value(), encoder_lens);

@@ -72,6 +72,55 @@ class ScaleStep final : public Step {
   Node* x_;
 };
 
+/// out = f(x), element by element, both row-major.
+template <class F>
+void map_elements(const ConstTensor& x, const Tensor& out, runtime::Execution& run, F f) {
+  for_all_row_runs(flat(out).shape(), run, [&](index first, index count) noexcept {
+    for (index i = first; i < first + count; ++i) out.data()[i] = f(x.data()[i]);
+  });
+}
+
+class ShiftStep final : public Step {
+ public:
+  explicit ShiftStep(Node* x) : x_(x) {}
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    pass.add_to(x_, output_gradient);
+  }
+
+ private:
+  Node* x_;
+};
+
+class QuotientStep final : public Step {
+ public:
+  QuotientStep(Node* x, float divisor) : x_(x), divisor_(divisor) {}
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    pass.add_to(x_, [&](const Tensor& dx) {
+      map_elements(output_gradient, dx, pass.run, [&](float dy) { return dy / divisor_; });
+    });
+  }
+
+ private:
+  Node* x_;
+  float divisor_;
+};
+
+class MeanStep final : public Step {
+ public:
+  explicit MeanStep(Node* x) : x_(x) {}
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    pass.add_to(x_, [&](const Tensor& dx) {
+      const index count = validation::product("x", dx.shape());
+      const double share =
+          static_cast<double>(*output_gradient.data()) / static_cast<double>(count);
+      std::fill_n(dx.data(), count, static_cast<float>(share));
+    });
+  }
+
+ private:
+  Node* x_;
+};
+
 class ReshapeStep final : public Step {
  public:
   explicit ReshapeStep(Node* x) : x_(x) {}
@@ -166,6 +215,33 @@ Variable operator*(float factor, const Variable& x) {
   runtime::Execution run(record.context());
   scale(factor, x.value(), product, run);
   return record.finish(product, ScaleStep(factor, record.node(x)));
+}
+
+Variable operator+(const Variable& x, float constant) {
+  Recording record("operator+", nullptr, {&x});
+  const Tensor sum = record.memory(x.shape());
+  runtime::Execution run(record.context());
+  map_elements(x.value(), sum, run, [&](float value) { return value + constant; });
+  return record.finish(sum, ShiftStep(record.node(x)));
+}
+
+Variable operator/(const Variable& x, float divisor) {
+  Recording record("operator/", nullptr, {&x});
+  const Tensor quotient = record.memory(x.shape());
+  runtime::Execution run(record.context());
+  map_elements(x.value(), quotient, run, [&](float value) { return value / divisor; });
+  return record.finish(quotient, QuotientStep(record.node(x), divisor));
+}
+
+Variable mean(const Variable& x) {
+  Recording record("mean", nullptr, {&x});
+  const index count = validation::product("x", x.shape());
+  if (count == 0) validation::fail_value("x", "no elements", {"at least one"});
+  double sum = 0;
+  for (index i = 0; i < count; ++i) sum += static_cast<double>(x.value().data()[i]);
+  const Tensor result = record.memory(std::span<const std::int64_t>());
+  *result.data() = static_cast<float>(sum / static_cast<double>(count));
+  return record.finish(result, MeanStep(record.node(x)));
 }
 
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias) {

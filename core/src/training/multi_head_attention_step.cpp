@@ -59,8 +59,8 @@ class RotationStep final : public training::Step {
 
 Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
                                      const Variable& value,
-                                     const AttentionOptions& attention) const {
-  return forward(query, key, value, {.attention = attention}, {});
+                                     const MultiHeadAttentionCall& call) const {
+  return forward(query, key, value, call, {});
 }
 
 Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
@@ -185,7 +185,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
                       .heads = projections[i].heads,
                       .where = {.positions = positions[i],
                                 .first = is_query ? options.diagonal : Diagonal::top_left(),
-                                .key_lens = is_query ? options.key_lens : ConstLengths(),
+                                .key_lens = is_query ? options.key_lens : LengthsView(),
                                 .num_keys = num_keys}};
       }
       const Tensor turned = record.memory(y.shape());

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -75,9 +77,77 @@ TEST(ThreadPoolTest, pools_work_inside_each_other) {
   EXPECT_EQ(count, 40);
 }
 
-TEST(ThreadPoolTest, there_is_at_least_one_thread) {
-  EXPECT_EQ(ThreadPool(1).num_threads(), 1);
-  EXPECT_GE(attn::runtime::hardware_threads(), 1);
+TEST(ThreadPoolTest, there_is_at_least_one_thread) { EXPECT_EQ(ThreadPool(1).num_threads(), 1); }
+
+TEST(ThreadPoolTest, a_woken_helper_takes_part) {
+  if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
+  ThreadPool pool(2, {}, 1);
+  // The caller's index does not end before another worker has begun one.
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<int> begun{0};
+    pool.run(2, [&](std::int64_t, int) {
+      ++begun;
+      while (begun != 2) std::this_thread::yield();
+    });
+    EXPECT_EQ(begun, 2);
+  }
+}
+
+// Threads that the system does not run look the same to the pool as threads that nobody wakes.
+TEST(ThreadPoolTest, a_loop_ends_without_threads_that_have_not_begun) {
+  if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
+  ThreadPool pool(64, {}, 0);  // wakes none of them
+  std::atomic<std::int64_t> sum{0};
+  for (int round = 0; round < 1000; ++round) {
+    pool.run(12, [&](std::int64_t i, int) { sum += i; });
+  }
+  EXPECT_EQ(sum, 66 * 1000);
+}
+
+// Every loop has a body and memory of its own, which are gone when it has returned: a worker that
+// comes late and touched either would count in the wrong loop, or be found by a sanitizer.
+TEST(ThreadPoolTest, late_workers_touch_nothing_of_a_loop_that_has_ended) {
+  if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
+  constexpr int kThreads = 6;  // more than many a machine has, so that some are late
+  ThreadPool pool(kThreads, {}, kThreads - 1);
+  for (int round = 0; round < 20000; ++round) {
+    const std::int64_t count = 1 + round % 7;
+    const auto visits = std::make_unique<int[]>(static_cast<std::size_t>(count));
+    const auto scratch = std::make_unique<int[]>(kThreads);
+    pool.run(count, [&, round](std::int64_t i, int worker) {
+      scratch[static_cast<std::size_t>(worker)] = round;
+      visits[static_cast<std::size_t>(i)] += 1 + scratch[static_cast<std::size_t>(worker)];
+    });
+    for (std::int64_t i = 0; i < count; ++i) {
+      ASSERT_EQ(visits[static_cast<std::size_t>(i)], 1 + round) << i << " of " << count;
+    }
+  }
+}
+
+TEST(ThreadPoolTest, workers_that_fall_asleep_are_woken_again) {
+  if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
+  ThreadPool pool(3, {}, 2);
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> begun{0};
+    pool.run(3, [&](std::int64_t, int) {
+      ++begun;
+      while (begun != 3) std::this_thread::yield();
+    });
+    ASSERT_EQ(begun, 3);
+    // Long enough, at times, for the workers to be about to sleep when the next loop begins.
+    for (int i = 0; i < round * 100; ++i) std::this_thread::yield();
+  }
+}
+
+TEST(ThreadPoolTest, without_its_threads_a_pool_works_alone) {
+  ThreadPool pool(3, {}, 2);
+  const int num_threads = pool.num_threads();
+  pool.end_threads();
+  pool.end_threads();
+  std::vector<int> workers(10, -1);
+  pool.run(10, [&](std::int64_t i, int worker) { workers[static_cast<std::size_t>(i)] = worker; });
+  EXPECT_EQ(std::ranges::count(workers, 0), 10);
+  EXPECT_EQ(pool.num_threads(), num_threads);
 }
 
 }  // namespace

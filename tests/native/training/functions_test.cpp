@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "attn/owned_tensor.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
+#include "gradient_check.hpp"
 #include "random.hpp"
 #include "training/gradients.hpp"
 #include "training/values.hpp"
@@ -58,6 +60,98 @@ TEST_P(FunctionsTest, a_square_has_both_gradients) {
   const Variable x = tape.variable(OwnedTensor({2}, {3, -5}));
   tape.backward(x * x, OwnedTensor({2}, {1, 10}));
   EXPECT_THAT(values(x.gradient()), ElementsAre(6, -100));
+}
+
+TEST_P(FunctionsTest, numbers_beside_a_variable_act_on_every_element) {
+  struct Case {
+    const char* name;
+    std::function<Variable(const Variable&)> recorded;
+    std::function<float(float)> wanted;
+    std::function<double(double)> exact;
+  };
+  const Case cases[] = {
+      {"-x", [](const Variable& x) { return -x; }, [](float x) { return -x; },
+       [](double x) { return -x; }},
+      {"x * 3", [](const Variable& x) { return x * 3; }, [](float x) { return x * 3; },
+       [](double x) { return x * 3; }},
+      {"3 * x", [](const Variable& x) { return 3 * x; }, [](float x) { return 3 * x; },
+       [](double x) { return 3 * x; }},
+      {"x + 0.1", [](const Variable& x) { return x + 0.1F; }, [](float x) { return x + 0.1F; },
+       [](double x) { return x + 0.1; }},
+      {"1 + x", [](const Variable& x) { return 1 + x; }, [](float x) { return 1 + x; },
+       [](double x) { return 1 + x; }},
+      {"x - 0.1", [](const Variable& x) { return x - 0.1F; }, [](float x) { return x - 0.1F; },
+       [](double x) { return x - 0.1; }},
+      {"1 - x", [](const Variable& x) { return 1 - x; }, [](float x) { return 1 - x; },
+       [](double x) { return 1 - x; }},
+      {"x / 3", [](const Variable& x) { return x / 3; }, [](float x) { return x / 3; },
+       [](double x) { return x / 3; }},
+  };
+  Random random;
+  for (const Case& c : cases) {
+    for (const std::int64_t count : {0, 1, 3, 17, 8193}) {
+      const std::vector<float> values_of_x = random.normals(count), dy = random.normals(count);
+      attn::Tape tape(context());
+      const Variable x = tape.variable({values_of_x.data(), {count}});
+      const Variable y = c.recorded(x);
+      tape.backward(y, {dy.data(), {count}});
+      for (std::size_t i = 0; i < values_of_x.size(); ++i) {
+        ASSERT_EQ(y.value().data()[i], c.wanted(values_of_x[i])) << c.name << " at " << i;
+        if (count > 17) continue;
+        const double at = values_of_x[i];
+        const double slope = attn_test::differences(
+            [&](const std::vector<double>& v) { return c.exact(v[0]); }, {at})[0];
+        ASSERT_NEAR(x.gradient().data()[i], slope * dy[i], 1e-6 * std::abs(slope * dy[i]))
+            << c.name << " at " << i;
+      }
+    }
+  }
+}
+
+TEST_P(FunctionsTest, numbers_keep_the_shape) {
+  attn::Tape tape(context());
+  const Variable scalar = tape.variable(OwnedTensor(std::span<const std::int64_t>(), {3}));
+  EXPECT_EQ((1 - scalar / 2).item(), -0.5F);
+  const Variable x = tape.variable(OwnedTensor({2, 1, 3}));
+  EXPECT_THAT((x + 1).shape(), ElementsAre(2, 1, 3));
+  EXPECT_THAT((x / 2).shape(), ElementsAre(2, 1, 3));
+}
+
+TEST_P(FunctionsTest, differences_of_variables_have_both_gradients) {
+  attn::Tape tape(context());
+  const Variable a = tape.variable(OwnedTensor({2}, {3, -5}));
+  const Variable b = tape.variable(OwnedTensor({2}, {0.1F, 7}));
+  const Variable y = a - b;
+  tape.backward(y, OwnedTensor({2}, {1, 10}));
+  EXPECT_THAT(values(y.value()), ElementsAre(3 - 0.1F, -12));
+  EXPECT_THAT(values(a.gradient()), ElementsAre(1, 10));
+  EXPECT_THAT(values(b.gradient()), ElementsAre(-1, -10));
+}
+
+TEST_P(FunctionsTest, a_mean_shares_its_gradient_equally) {
+  Random random;
+  for (const std::int64_t count : {1, 2, 7, 10'000}) {
+    const std::vector<float> values_of_x = random.normals(count);
+    attn::Tape tape(context());
+    const Variable x = tape.variable({values_of_x.data(), {1, count}});
+    const Variable y = attn::mean(x);
+    EXPECT_EQ(y.rank(), 0);
+    tape.backward(y * 3);
+    const auto mean_of = [](const std::vector<double>& v) {
+      return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
+    };
+    const std::vector<double> exact(values_of_x.begin(), values_of_x.end());
+    EXPECT_FLOAT_EQ(y.item(), static_cast<float>(mean_of(exact)));
+    if (count > 7) continue;
+    const std::vector<double> slopes = attn_test::differences(mean_of, exact);
+    for (std::size_t i = 0; i < slopes.size(); ++i) {
+      EXPECT_NEAR(x.gradient().data()[i], 3 * slopes[i], 1e-6);
+    }
+  }
+  attn::Tape tape(context());
+  const Variable nothing = tape.variable(OwnedTensor({0, 2}));
+  EXPECT_EQ(error_of([&] { attn::mean(nothing); }),
+            "invalid_argument: x: got no elements, needs at least one");
 }
 
 TEST_P(FunctionsTest, linear_has_the_bits_of_the_layer) {

@@ -2,6 +2,7 @@
 
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/lengths_view.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -10,7 +11,7 @@ namespace attn {
 struct MaskedSoftmaxOptions {
   /// The first valid_lens columns: (B) for all rows of batch entry b, or (B, N) for each row i of
   /// it. Values in [0, K].
-  ConstLengths valid_lens = {};
+  LengthsView valid_lens = {};
   /// True (not 0) takes part; broadcasts to the shape of x from the right.
   ConstMask mask = {};
 };

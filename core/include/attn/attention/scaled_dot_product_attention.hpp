@@ -7,6 +7,7 @@
 #include "attn/attention/key_value_cache.hpp"
 #include "attn/context.hpp"
 #include "attn/export.hpp"
+#include "attn/lengths_view.hpp"
 #include "attn/positions/t5_bias.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
@@ -91,10 +92,10 @@ struct AttentionOptions {
   bool causal = false;
   std::optional<Window> window = {};
   /// The first valid_lens keys are attended to: (B) or (B, Nq), values in [0, Nk].
-  ConstLengths valid_lens = {};
+  LengthsView valid_lens = {};
   /// The number of keys that batch entry b really has, the others being padding: (B), values in
   /// [0, Nk]. Unlike valid_lens they also move Diagonal::bottom_right().
-  ConstLengths key_lens = {};
+  LengthsView key_lens = {};
 
   /// (Hq): a further score per head that takes part in the softmax but has no value: adds
   /// exp(sink_h) to the sum that weights are divided by.

@@ -10,6 +10,7 @@
 #include "attn/id_view.hpp"
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
+#include "attn/lengths_view.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -67,7 +68,7 @@ class ATTN_API BahdanauDecoder : public Module {
   /// encoder_lens (B) in [0, Nk], or none where nothing is padded. All is copied.
   /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc.
   State init_state(const ConstTensor& encoder_outputs, const ConstTensor& hidden,
-                   const ConstLengths& encoder_lens = {},
+                   const LengthsView& encoder_lens = {},
                    Context& context = Context::default_context()) const;
 
   /// Decodes T tokens one after the other: tokens (B, T) in [0, V), logits (B, T, V), and, when
@@ -107,14 +108,14 @@ class ATTN_API BahdanauDecoder : public Module {
   /// Throws as init_state() and forward(). Intermediates of attention and rnn are those of the last
   /// step (see Tape::watch()).
   Variable forward(Tape& tape, const IdView& tokens, const Variable& encoder_outputs,
-                   const Variable& hidden, const ConstLengths& encoder_lens = {},
+                   const Variable& hidden, const LengthsView& encoder_lens = {},
                    Variable* last_hidden = nullptr) const;
 
  private:
   struct ATTN_LOCAL Layers;
 
   ATTN_LOCAL void check_encoder(const ConstTensor& encoder_outputs, const ConstTensor& hidden,
-                                const ConstLengths& encoder_lens) const;
+                                const LengthsView& encoder_lens) const;
   ATTN_LOCAL void check_tokens(const IdView& tokens, std::int64_t batch) const;
 
   BahdanauDecoderOptions options_;

@@ -147,12 +147,13 @@ class ATTN_API MultiHeadAttention : public Module {
                const AnyTensor& output, const MultiHeadAttentionCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// The same, recorded on the tape of query, key and value. Further outputs of `attention` are
-  /// refused: see Tape::watch(). Its tensors are copied.
+  /// The same, recorded on the tape of query, key and value, with the same options. A cache,
+  /// intermediates and further outputs of `call.attention` are errors: see Tape::watch(). Tensors
+  /// of the call are copied.
   Variable forward(const Variable& query, const Variable& key, const Variable& value,
-                   const AttentionOptions& attention = {}) const;
+                   const MultiHeadAttentionCall& call = {}) const;
 
-  /// The same of a call, whose cache and intermediates are refused, with terms that are variables
+  /// The same with terms that are variables
   /// (attn/training/attention.hpp): each takes the place of the option of its name, and so of the
   /// layer's own, and is given its gradient, in its own shape where it is broadcast. A t5_table
   /// needs the t5_bias of `call.attention` beside it.

@@ -8,6 +8,7 @@
 #include "attn/export.hpp"
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
+#include "attn/lengths_view.hpp"
 #include "attn/tensor_view.hpp"
 
 namespace attn {
@@ -59,7 +60,7 @@ struct AttentionPoolingOptions {
   /// True (not 0) attends; broadcasts to (B, Nq, Nk) from the right.
   ConstMask mask = {};
   /// The first valid_lens keys are attended to: (B) or (B, Nq), values in [0, Nk].
-  ConstLengths valid_lens = {};
+  LengthsView valid_lens = {};
   /// (B, Nq, Nk): a(q, k) of the keys that are attended to; of others −∞ where weights are a
   /// softmax, and 0 where they are a / Σa.
   Tensor scores = {};

@@ -22,6 +22,24 @@ ATTN_API Variable operator*(const Variable& a, const Variable& b);
 /// Every element times a constant, and so is the gradient.
 ATTN_API Variable operator*(float factor, const Variable& x);
 inline Variable operator*(const Variable& x, float factor) { return factor * x; }
+inline Variable operator-(const Variable& x) { return -1.0F * x; }
+
+/// Every element plus a constant: the gradient is dy.
+ATTN_API Variable operator+(const Variable& x, float constant);
+inline Variable operator+(float constant, const Variable& x) { return x + constant; }
+inline Variable operator-(const Variable& x, float constant) { return x + -constant; }
+inline Variable operator-(float constant, const Variable& x) { return -x + constant; }
+
+/// a − b, element by element, of one shape. Throws kShapeMismatch.
+inline Variable operator-(const Variable& a, const Variable& b) { return a + -b; }
+
+/// Every element divided by a constant, and so is the gradient. As in float arithmetic, a divisor
+/// of 0 gives infinity or NaN.
+ATTN_API Variable operator/(const Variable& x, float divisor);
+
+/// The mean of all elements, of rank 0: each has the gradient dy / n. Sums are in double precision
+/// and in order: one rounding to float. Throws kInvalidArgument for no elements.
+ATTN_API Variable mean(const Variable& x);
 
 /// y = x · weightᵀ + bias, as Linear and torch.nn.functional.linear, of x (N, in) or (B, N, in),
 /// weight (out, in) and bias (out) or none. Bits and errors of values and gradients are those of

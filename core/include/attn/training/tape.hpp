@@ -27,7 +27,7 @@ struct TapeData;
 ///   for (const Batch& batch : batches) {
 ///     tape.clear();
 ///     attn::Variable x = tokens.forward(tape, batch.ids);
-///     x = x + attention.forward(x, x, x, {.causal = true});
+///     x = x + attention.forward(x, x, x, {.attention = {.causal = true}});
 ///     attn::Variable loss = attn::cross_entropy(unembed.forward(x), batch.targets);
 ///     tape.backward(loss);
 ///     optimizer.step(tape);

@@ -1,0 +1,118 @@
+#include "runtime/available_threads.hpp"
+
+#include <algorithm>
+
+#if defined(__EMSCRIPTEN__)
+#include <emscripten/threading.h>
+#else
+#include <atomic>
+#include <climits>
+#include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+#endif
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+namespace attn::runtime {
+
+bool has_threads() noexcept {
+#if defined(__EMSCRIPTEN__)
+  return emscripten_has_threading_support() != 0;
+#else
+  return true;
+#endif
+}
+
+#if defined(__EMSCRIPTEN__)
+
+int available_threads() { return has_threads() ? std::max(1, emscripten_num_logical_cores()) : 1; }
+
+#else
+
+namespace {
+
+/// The processors that the calling thread may use; threads that it starts inherit them.
+int processors_of_this_thread() noexcept {
+#if defined(__linux__)
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof processors, &processors) == 0) return CPU_COUNT(&processors);
+  // A kernel for more processors than the set has room for.
+#endif
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+/// The first two words of a file; empty where there are fewer.
+struct QuotaWords {
+  std::string first, second;
+  explicit QuotaWords(const std::string& path) { std::ifstream(path) >> first >> second; }
+};
+
+/// Whole processors for a quota of time in each period, both in microseconds. Files that are
+/// missing, and "max" or -1 for no quota, are no numbers above 0.
+int whole_processors(const std::string& quota, const std::string& period) {
+  const double time = std::atof(quota.c_str()), of = std::atof(period.c_str());
+  if (!(time > 0) || !(of > 0)) return INT_MAX;
+  return static_cast<int>(std::clamp(time / of, 1.0, double{INT_MAX}));
+}
+
+/// Whether a list such as "cpu,cpuacct" has a "cpu".
+bool lists_cpu(const std::string& controllers) {
+  return (',' + controllers + ',').find(",cpu,") != std::string::npos;
+}
+
+}  // namespace
+
+int processors_in_quota(const std::string& groups, const std::string& root) {
+  int result = INT_MAX;
+  std::ifstream lines(groups);
+  // Each line is "number:controllers:/group"; version 2 has the number 0 and no controllers.
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool is_version_2 = controllers.empty();
+    if (!is_version_2 && !lists_cpu(controllers)) continue;
+    // A quota also limits the groups below it. In a container the outer groups of the path may be
+    // missing, and the mounted folder itself is the container's group.
+    std::string group = line.substr(second + 1);
+    while (true) {
+      if (is_version_2) {
+        const QuotaWords limit(root + group + "/cpu.max");
+        result = std::min(result, whole_processors(limit.first, limit.second));
+      } else {
+        for (const std::string& mount : {std::string("cpu"), controllers}) {
+          const std::string folder = root + '/' + mount + group;
+          result =
+              std::min(result, whole_processors(QuotaWords(folder + "/cpu.cfs_quota_us").first,
+                                                QuotaWords(folder + "/cpu.cfs_period_us").first));
+        }
+      }
+      if (group.empty()) break;
+      group.resize(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));
+    }
+  }
+  return result;
+}
+
+int available_threads() {
+  // Files are read once. Threads that come here at the same time read the same.
+  static constinit std::atomic<int> known_quota{0};
+  int quota = known_quota.load(std::memory_order_relaxed);
+  if (quota == 0) {
+#if defined(__linux__)
+    quota = processors_in_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+#else
+    quota = INT_MAX;
+#endif
+    known_quota.store(quota, std::memory_order_relaxed);
+  }
+  return std::max(1, std::min(processors_of_this_thread(), quota));
+}
+
+#endif
+
+}  // namespace attn::runtime

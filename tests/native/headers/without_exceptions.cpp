@@ -1,0 +1,8 @@
+// A program that is compiled without exceptions includes every header, and makes views with checks.
+
+#include <attn/attn.hpp>
+#include <vector>
+
+attn::Tensor heads_of(std::vector<float>& values) {
+  return attn::Tensor(values, {1, 2, 8}).split_heads(2);
+}

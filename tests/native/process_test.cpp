@@ -1,0 +1,189 @@
+// What becomes of contexts when a process ends or forks. Each test runs in a process of its own.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "attention/attention_problem.hpp"
+#include "attn/context.hpp"
+#include "compare.hpp"
+#include "random.hpp"
+
+#if defined(GTEST_HAS_DEATH_TEST) && !defined(__EMSCRIPTEN__) && !defined(_WIN32)
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using attn::Context;
+using attn_test::attend;
+using attn_test::AttentionOutputs;
+using attn_test::AttentionProblem;
+using attn_test::Random;
+using attn_test::same_bits;
+
+/// Ends a process that hangs. It is no measurement: nothing else waits for it.
+constexpr unsigned kSecondsToHang = 300;
+
+/// A problem that all threads of a context share.
+const AttentionProblem& shared_problem() {
+  static const AttentionProblem& problem = []() -> const AttentionProblem& {
+    Random random;
+    return *new AttentionProblem({.query_heads = 4,
+                                  .key_heads = 4,
+                                  .num_queries = 60,
+                                  .num_keys = 300,
+                                  .head_dim = 16,
+                                  .value_dim = 16},
+                                 random);
+  }();
+  return problem;
+}
+
+bool computes_the_same(Context& context, const AttentionOutputs& expected) {
+  return same_bits(attend(shared_problem(), context).output, expected.output);
+}
+
+/// Calls that a thread of compute_for_ever() has made.
+std::atomic<long> calls_so_far{0};
+
+void wait_for_calls(long more) {
+  const long wanted = calls_so_far + more;
+  while (calls_so_far < wanted) std::this_thread::yield();
+}
+
+/// Starts a thread that calls for ever, and returns once the first call has ended.
+void compute_for_ever(Context& context) {
+  std::thread([&context] {
+    for (;; ++calls_so_far) attend(shared_problem(), context);
+  }).detach();
+  wait_for_calls(1);
+}
+
+/// Forks, and returns the status of a child that exits with success if `child` returns true.
+int status_of_child(const std::function<bool()>& child) {
+  const pid_t id = fork();
+  if (id == 0) {
+    alarm(kSecondsToHang);
+    std::exit(child() ? EXIT_SUCCESS : EXIT_FAILURE);
+  }
+  int status = -1;
+  waitpid(id, &status, 0);
+  return status;
+}
+
+class ProcessTest : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+
+  /// Runs `statements` in a new process, which must end with success.
+  static void in_a_process(const std::function<void()>& statements) {
+    EXPECT_EXIT(
+        {
+          alarm(kSecondsToHang);
+          statements();
+        },
+        ::testing::ExitedWithCode(EXIT_SUCCESS), "");
+  }
+};
+
+/// Does something at the program's end, after every object that a test has made first.
+struct AtTheEnd {
+  std::function<void()> function;
+  ~AtTheEnd() {
+    if (function) function();
+  }
+};
+AtTheEnd at_the_end;
+
+TEST_F(ProcessTest, may_exit_while_a_thread_computes_with_the_default_context) {
+  in_a_process([] {
+    compute_for_ever(Context::default_context());
+    at_the_end.function = [] { wait_for_calls(3); };
+    std::exit(EXIT_SUCCESS);
+  });
+}
+
+TEST_F(ProcessTest, may_exit_while_the_default_context_has_nothing_to_do) {
+  in_a_process([] {
+    attend(shared_problem(), Context::default_context());
+    std::exit(EXIT_SUCCESS);
+  });
+}
+
+TEST_F(ProcessTest, may_use_the_default_context_in_a_destructor_at_the_end) {
+  in_a_process([] {
+    const AttentionOutputs expected = attend(shared_problem(), Context::default_context());
+    at_the_end.function = [expected] {
+      if (!computes_the_same(Context::default_context(), expected)) std::_Exit(EXIT_FAILURE);
+    };
+    std::exit(EXIT_SUCCESS);
+  });
+}
+
+TEST_F(ProcessTest, a_forked_child_may_exit) {
+  in_a_process([] {
+    Context own({.num_threads = 3});
+    attend(shared_problem(), own);
+    attend(shared_problem(), Context::default_context());
+    std::_Exit(status_of_child([] { return true; }) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+  });
+}
+
+#if defined(__SANITIZE_THREAD__)
+#define ATTN_TEST_FORKED_THREADS 0
+#elif defined(__has_feature)
+#define ATTN_TEST_FORKED_THREADS !__has_feature(thread_sanitizer)
+#else
+#define ATTN_TEST_FORKED_THREADS 1
+#endif
+#if ATTN_TEST_FORKED_THREADS  // ThreadSanitizer does not support threads that a forked child starts
+
+TEST_F(ProcessTest, a_forked_child_computes_with_contexts_of_its_parent_and_its_own) {
+  in_a_process([] {
+    Context::default_context();
+    auto parents = std::make_unique<Context>(attn::ContextOptions{.num_threads = 3});
+    const AttentionOutputs expected = attend(shared_problem(), *parents);
+    const int status = status_of_child([&] {
+      bool same = computes_the_same(*parents, expected) && parents->num_threads() == 3;
+      same = computes_the_same(Context::default_context(), expected) && same;
+      parents.reset();
+      Context own({.num_threads = 3});
+      same = computes_the_same(own, expected) && same;
+      // A child may fork again.
+      return status_of_child([&] {
+               return computes_the_same(own, expected) &&
+                      computes_the_same(Context::default_context(), expected);
+             }) == 0 &&
+             same;
+    });
+    const bool parent_goes_on = computes_the_same(*parents, expected);
+    std::exit(status == 0 && parent_goes_on ? EXIT_SUCCESS : EXIT_FAILURE);
+  });
+}
+
+TEST_F(ProcessTest, a_child_computes_that_was_forked_during_a_call_of_another_thread) {
+  in_a_process([] {
+    Context own({.num_threads = 1});
+    const AttentionOutputs expected = attend(shared_problem(), own);
+    compute_for_ever(Context::default_context());
+    for (int round = 0; round < 20; ++round) {
+      const int status =
+          status_of_child([&] { return computes_the_same(Context::default_context(), expected); });
+      if (status != 0) std::_Exit(EXIT_FAILURE);
+    }
+    std::exit(EXIT_SUCCESS);
+  });
+}
+
+#endif
+
+}  // namespace
+
+#endif
