@@ -1,5 +1,6 @@
 // Rotary rules of configurations, in every form that they are published in, beside what
-// Transformers computes of them (modeling_rope_utils.py, see the README), here in double precision.
+// Transformers computes of them (modeling_rope_utils.py, see tests/README.md), here in double
+// precision.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
