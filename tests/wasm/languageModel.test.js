@@ -256,6 +256,7 @@ test('a_description_is_frozen_and_the_core_checks_what_is_made_of_it', async () 
     description.layers[0],
     description.unusedTensors,
     description.unusedFields,
+    description.warnings,
   ]) {
     assert.ok(Object.isFrozen(part));
   }
@@ -396,7 +397,8 @@ test('a_description_reads_no_weights', async () => {
     ...{ maxPositions: 0, sinusoidal: false, numTokenTypes: 0, causal: true, hasLogits: true },
     ...{ tied: true, hasPooler: false, finalSoftcap: 0, unusedTensors: [] },
     weightType: 'bfloat16',
-    unusedFields: ['architectures.0', 'max_position_embeddings'],
+    unusedFields: ['architectures', 'max_position_embeddings'],
+    warnings: [],
   });
   assert.deepEqual(
     layers.map(({ windowLeft }) => windowLeft),
@@ -545,6 +547,216 @@ test('what_does_not_fit_is_refused_with_its_name', async () => {
   );
   // The last error's text is kept.
   assert.ok(attn.memory().bytesInUse < before + 2000);
+});
+
+/**
+ * A file with other tensors.
+ * @param {Uint8Array} bytes
+ * @param {(tensors: Map<string, Tensor>) => void} change
+ */
+function withTensors(bytes, change) {
+  const file = new attn.Safetensors(bytes);
+  /** @type {Map<string, Tensor>} */
+  const tensors = new Map(
+    file.tensors
+      .filter(({ dtype }) => dtype !== 'I64')
+      .map(({ name }) => [name, /** @type {Tensor} */ (file.read(name))]),
+  );
+  file.dispose();
+  change(tensors);
+  return attn.toSafetensors(tensors);
+}
+
+/** @param {string} text */
+const asBytes = (text) => new TextEncoder().encode(text);
+
+test('an_untied_output_layer_is_found_under_a_prefix', async () => {
+  const head = attn.randomNormal({ shape: [29, 20], seed: 5 });
+  const files = withConfig(
+    filesOf('gpt2'),
+    '"vocab_size"',
+    '"tie_word_embeddings": false, "vocab_size"',
+  );
+  const path = 'gpt2/model.safetensors';
+  files[path] = withTensors(files[path], (tensors) => {
+    for (const [name, tensor] of [...tensors]) {
+      tensors.delete(name);
+      tensors.set(`module.transformer.${name}`, tensor);
+    }
+    tensors.set('module.lm_head.weight', head);
+  });
+  const model = await attn.loadModel(files);
+  assert.equal(model.description.tied, false);
+  assert.deepEqual(model.description.warnings, []);
+  const { logits, hidden } = model.forward([1, 2], { needHidden: true });
+  const dot = (/** @type {number} */ i, /** @type {number} */ j) =>
+    Array.from({ length: 20 }, (_, c) => hidden.data[i * 20 + c] * head.data[j * 20 + c]).reduce(
+      (sum, product) => sum + product,
+    );
+  logits.data.forEach((value, at) => {
+    assert.ok(Math.abs(value - dot(Math.floor(at / 29), at % 29)) < 1e-4);
+  });
+  model.dispose();
+});
+
+test('a_promised_output_layer_that_is_missing_is_a_warning', async () => {
+  const files = filesOf('llama');
+  for (const path of Object.keys(files).filter((name) => name.endsWith('.safetensors'))) {
+    files[path] = withTensors(files[path], (tensors) => tensors.delete('lm_head.weight'));
+  }
+  const { hasLogits, warnings } = await attn.describeModel(files);
+  assert.equal(hasLogits, false);
+  assert.deepEqual(warnings, [
+    'config.json: tie_word_embeddings is false, but the files have no "lm_head.weight", so the model gives no logits',
+  ]);
+  assert.ok(Object.isFrozen(warnings));
+});
+
+test('ids_may_be_bigints', async () => {
+  const model = await attn.loadModel(filesOf('gpt2'));
+  const want = model.forward([1, 2]);
+  assert.deepEqual(model.forward(new BigInt64Array([1n, 2n])), want);
+  assert.deepEqual(model.forward({ data: new BigUint64Array([1n, 2n]), shape: [2] }), want);
+  const few = { maxNewTokens: 5 };
+  assert.deepEqual(model.generate(new BigInt64Array([1n, 2n]), few), model.generate([1, 2], few));
+  assert.throws(
+    () => model.forward(new BigInt64Array([1n, 1n << 62n])),
+    error('invalid_argument', /^ids\[1\]: got 4611686018427\d+, needs a token/),
+  );
+  model.dispose();
+});
+
+test('a_batch_padded_on_the_left_gives_what_its_texts_give', async () => {
+  const model = await attn.loadModel(filesOf('gpt2'));
+  const positions = { data: Float64Array.of(0, 0, 0, 1, 2, 0, 1, 2, 3, 4), shape: [2, 5] };
+  const mask = { data: Uint8Array.of(0, 0, 1, 1, 1, 1, 1, 1, 1, 1), shape: [2, 1, 1, 5] };
+  const ids = { data: Int32Array.of(0, 0, 5, 3, 7, 1, 2, 8, 4, 6), shape: [2, 5] };
+  const { logits } = model.forward(ids, { positions, attention: { mask } });
+  const rows = [
+    ...model.forward([5, 3, 7]).logits.data,
+    ...model.forward([1, 2, 8, 4, 6]).logits.data,
+  ];
+  rows.forEach((value, at) => assert.ok(Math.abs(logits.data[2 * 29 + at] - value) < 1e-5));
+  assert.throws(
+    () => model.forward([1], { positions: [19] }),
+    error('invalid_argument', /^positions: got 19, needs positions below 19/),
+  );
+  model.dispose();
+});
+
+test('numbers_that_overflow_name_their_layer', async () => {
+  const files = filesOf('gpt2');
+  const path = 'gpt2/model.safetensors';
+  files[path] = withTensors(files[path], (tensors) =>
+    tensors.get('h.1.mlp.c_fc.weight')?.data.fill(3e38),
+  );
+  const model = await attn.loadModel(files);
+  assert.throws(
+    () => model.forward([1, 2]),
+    error('unsupported', /^encoder\.layers\.1: got an output that is infinite or NaN/),
+  );
+  model.dispose();
+});
+
+test('an_index_decides_between_two_files_with_a_tensor', async () => {
+  const { 'gpt2/config.json': config, 'gpt2/model.safetensors': bytes } = filesOf('gpt2');
+  const other = withTensors(bytes, (tensors) => {
+    for (const name of tensors.keys()) if (name !== 'ln_f.weight') tensors.delete(name);
+    tensors.get('ln_f.weight')?.data.fill(0.5);
+  });
+  const files = (/** @type {string} */ norm) => ({
+    ...{ 'config.json': config, '1.safetensors': bytes, '2.safetensors': other },
+    'model.safetensors.index.json': asBytes(
+      `{"weight_map": {"wte.weight": "1.safetensors", "x": "2.safetensors", "ln_f.weight": "${norm}"}}`,
+    ),
+  });
+  const first = logitsOf(await attn.loadModel(files('1.safetensors')));
+  assert.deepEqual(first, logitsOf(await attn.loadModel(filesOf('gpt2'))));
+  assert.notDeepEqual(logitsOf(await attn.loadModel(files('2.safetensors'))), first);
+});
+
+test('a_missing_part_is_named_without_an_index', async () => {
+  const files = filesOf('llama');
+  const [, second, index] = Object.keys(files);
+  const without = (/** @type {string[]} */ ...names) =>
+    Object.fromEntries(Object.entries(files).filter(([name]) => !names.includes(name)));
+  assert.deepEqual(
+    logitsOf(await attn.loadModel(without(index))),
+    logitsOf(await attn.loadModel(files)),
+  );
+  await assert.rejects(
+    attn.loadModel(without(index, second)),
+    error('not_found', /^files: got no "model-00002-of-00002\.safetensors", needs all 2 parts/),
+  );
+});
+
+test('a_cache_of_hugging_face_gives_its_snapshot', async () => {
+  const under = (/** @type {string} */ name, /** @type {string} */ folder) =>
+    Object.fromEntries(
+      Object.entries(filesOf(name)).map(([path, bytes]) => [
+        `${folder}/${path.slice(path.indexOf('/') + 1)}`,
+        bytes,
+      ]),
+    );
+  const root = 'models--org--name';
+  const one = under('gpt2', `${root}/snapshots/0f1e`);
+  const blobs = { [`${root}/blobs/4d7a`]: filesOf('gpt2')['gpt2/config.json'] };
+  assert.equal((await attn.describeModel({ ...blobs, ...one })).family, 'gpt2');
+  const two = { ...blobs, ...one, ...under('qwen3', `${root}/snapshots/ab12`) };
+  await assert.rejects(attn.describeModel(two), error('invalid_argument', /those of one model/));
+  for (const [revision, family] of Object.entries({ '0f1e': 'gpt2', ab12: 'qwen3' })) {
+    const main = asBytes(`${revision}\n`);
+    const { family: found } = await attn.describeModel({ ...two, [`${root}/refs/main`]: main });
+    assert.equal(found, family);
+    const inside = Object.entries({ ...two, [`${root}/refs/main`]: main }).map(
+      ([path, bytes]) => /** @type {const} */ ([path.slice(root.length + 1), bytes]),
+    );
+    assert.equal((await attn.describeModel(new Map(inside))).family, family);
+  }
+});
+
+test('files_that_are_no_model_are_explained', async () => {
+  const explained = (/** @type {string[]} */ names, /** @type {RegExp} */ message) =>
+    assert.rejects(
+      attn.loadModel(Object.fromEntries(names.map((name) => [name, asBytes('x')]))),
+      error('not_found', message),
+    );
+  await explained(
+    ['adapter_config.json', 'adapter_model.safetensors'],
+    /^files: got an adapter without .*merge_and_unload\(\)/,
+  );
+  await explained(['config.json', 'pytorch_model.bin'], /got a PyTorch checkpoint without/);
+  await explained(['model.gguf'], /got a GGUF file/);
+  await explained(['vocab.txt'], /got the vocabulary of a tokenizer/);
+  await explained(['tokenizer.model'], /got a SentencePiece tokenizer/);
+
+  const pointer = asBytes('version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n');
+  const gpt2 = filesOf('gpt2');
+  await assert.rejects(
+    attn.loadModel({ ...gpt2, 'gpt2/model.safetensors': pointer }),
+    error(
+      'invalid_format',
+      /^model\.safetensors, safetensors: got a Git LFS pointer.*git lfs pull/,
+    ),
+  );
+  await assert.rejects(
+    attn.loadModel({ ...gpt2, 'gpt2/config.json': pointer }),
+    error('invalid_format', /^config\.json: got a Git LFS pointer/),
+  );
+  await assert.rejects(
+    attn.loadModel({ ...gpt2, 'gpt2/model.safetensors': asBytes('<!DOCTYPE html><p>404') }),
+    error('invalid_format', /got a web page/),
+  );
+});
+
+test('a_byte_order_mark_and_pythons_numbers_are_read', async () => {
+  const files = withConfig(filesOf('gpt2'), '"vocab_size"', '"a": [NaN, -Infinity], "vocab_size"');
+  const path = 'gpt2/config.json';
+  files[path] = new Uint8Array([0xef, 0xbb, 0xbf, ...files[path]]);
+  assert.deepEqual(
+    logitsOf(await attn.loadModel(files)),
+    logitsOf(await attn.loadModel(filesOf('gpt2'))),
+  );
 });
 
 test('calls_that_a_model_cannot_answer_say_so', async () => {

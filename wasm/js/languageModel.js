@@ -71,6 +71,8 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {readonly LanguageModelLayer[]} layers
  * @property {readonly string[]} unusedTensors  that the model has no part in
  * @property {readonly string[]} unusedFields  of config.json, that nothing depends on
+ * @property {readonly string[]} warnings  what to know about the files, in sentences: a flag that they
+ *   contradict, say
  */
 
 /**
@@ -200,7 +202,8 @@ export class LanguageModel extends Layer {
    * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption & IntermediatesOption<N>} [options]
    * @returns {LanguageModelResult<As, Logits, Hidden, Pooled, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`;
-   *   `unsupported` for what the model has no layer for; caches are then as they were
+   *   `unsupported` for what the model has no layer for, and for numbers that overflow, with the first
+   *   such layer as the argument; caches are then as they were
    */
   forward(ids, options = {}) {
     const tensor = this.#checkIds(ids);

@@ -238,7 +238,7 @@ export class Layer extends NativeObject {
    * @param {LoadStateDictOptions} [options]
    * @returns {IncompatibleKeys}
    * @throws {AttnError} `not_found` with all names that are missing or unexpected; `shape_mismatch`,
-   *   `unsupported` (a dtype other than F32, F16 and BF16), `invalid_format`, `out_of_memory`
+   *   `unsupported` (a dtype other than F32, F16, BF16 and F64), `invalid_format`, `out_of_memory`
    */
   loadStateDict(source, options = {}) {
     return loadState(this, 'loadStateDict', source, options);

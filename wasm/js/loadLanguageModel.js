@@ -1,7 +1,7 @@
 // A model from its files: what they say of it is read first, then its weights, slice by slice.
 
 import { kActivations } from './activation.js';
-import { argumentError, invalid } from './errors.js';
+import { argumentError, AttnError, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { LanguageModel } from './languageModel.js';
 import { filesOf, sourcesOf } from './modelFiles.js';
@@ -116,11 +116,18 @@ export class Loader extends NativeObject {
  */
 async function headerOf(runtime, file) {
   const length = await file.read(0, Math.min(kLengthBytes, file.size));
-  const size = runtime.ask('safetensorsHeaderSize', (call) => {
-    call.bytes(file.name, length);
-    call.put(Kind.integer, file.size);
-  });
-  return file.read(0, size);
+  try {
+    const size = runtime.ask('safetensorsHeaderSize', (call) => {
+      call.bytes(file.name, length);
+      call.put(Kind.integer, file.size);
+    });
+    return await file.read(0, size);
+  } catch (cause) {
+    if (!(cause instanceof AttnError) || cause.code !== 'invalid_format') throw cause;
+    // Which of several files it is about.
+    const { code, argument, got = '', needs = '' } = cause;
+    throw argumentError(code, `${file.name}, ${argument}`, got, needs, { cause });
+  }
 }
 
 /**
@@ -129,7 +136,7 @@ async function headerOf(runtime, file) {
  * @param {LanguageModelHints} options
  */
 async function describe(runtime, files, options) {
-  const { weights, config } = await filesOf(runtime, sourcesOf(files));
+  const { weights, config, index } = await filesOf(runtime, sourcesOf(files));
   /** @type {Uint8Array[]} */
   const headers = [];
   for (const file of weights) headers.push(await headerOf(runtime, file));
@@ -141,6 +148,7 @@ async function describe(runtime, files, options) {
       call.put(Kind.integer, file.size);
     });
     call.text('config', config);
+    call.text('index', index);
     call.optionalInteger('numHeads', numHeads, 1);
     call.has(activation !== undefined);
     if (activation !== undefined) call.choice('activation', activation, kActivations);

@@ -1,6 +1,7 @@
 // The files of a model among those that were given: which they are, and how parts of them are read.
 
 import { argumentError, invalid } from './errors.js';
+import { Kind } from './kind.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { Named } from './safetensors.js' */
@@ -9,8 +10,9 @@ import { argumentError, invalid } from './errors.js';
 
 /**
  * The files of a model: those that were dropped on a page or chosen there, files by path, or one
- * .safetensors file. The model is what lies in the outermost folder that has `….safetensors`, with the
- * `….safetensors.index.json` and the `config.json` of that folder; all else is left alone.
+ * .safetensors file. The model is in the outermost folder that has `….safetensors`, with the
+ * `….safetensors.index.json` and the `config.json` of that folder. All other files are left alone. A folder
+ * of the Hugging Face cache has its snapshots in it; `refs/main` decides between them.
  * @typedef {ModelFile | Iterable<File> | Named<ModelFile>} ModelFiles
  */
 
@@ -76,58 +78,102 @@ export function sourcesOf(files) {
 
 const kWeights = '.safetensors';
 const kModelFile = /\.safetensors(\.index\.json)?$|^config\.json$/;
+const kSnapshot = /^(.*\/)?snapshots\/[^/]+\/$/;
+
+/** @param {Source} source */
+const isWeights = ({ name }) =>
+  name.endsWith(kWeights) && !name.endsWith(`adapter_model${kWeights}`);
+
+/**
+ * The text of a file, or none.
+ * @param {Source | undefined} file
+ */
+async function textOf(file) {
+  return file ? new TextDecoder().decode(await file.read(0, file.size)) : '';
+}
+
+/**
+ * The names of the files with weights, of those of all files in a folder without an index.
+ * @param {Runtime} runtime
+ * @param {Source[]} sources
+ */
+function chooseWeights(runtime, sources) {
+  return runtime.call((call) => {
+    call.put(Kind.integer, sources.length);
+    for (const { name } of sources) call.text('files', name);
+    call.run('chooseWeightFiles');
+    return call.givenTexts();
+  });
+}
+
+/**
+ * The folder that a cache's main revision is in, if `folder` is that of a snapshot.
+ * @param {Source[]} sources
+ * @param {string} folder
+ */
+async function mainSnapshot(sources, folder) {
+  const [isSnapshot, root = ''] = kSnapshot.exec(folder) ?? [];
+  if (!isSnapshot) return undefined;
+  const main = sources.find((file) => file.folder === `${root}refs/` && file.name === 'main');
+  const snapshot = `${root}snapshots/${(await textOf(main)).trim()}/`;
+  return sources.some((file) => file.folder === snapshot) ? snapshot : undefined;
+}
 
 /**
  * Those of the outermost folder that has weights: folders within it hold other things than this model.
+ * @param {Runtime} runtime
  * @param {Source[]} sources
- * @returns {Source[]}
+ * @returns {Promise<Source[]>}
  */
-function filesOfModel(sources) {
+async function filesOfModel(runtime, sources) {
   const depth = (/** @type {Source} */ { folder }) => folder.split('/').length;
-  const [first, ...others] = sources
-    .filter(({ name }) => name.endsWith(kWeights))
-    .sort((a, b) => depth(a) - depth(b));
+  const [first, ...others] = sources.filter(isWeights).sort((a, b) => depth(a) - depth(b));
   if (!first) {
-    const names = sources.map(({ name }) => name).join(', ') || 'none';
-    throw argumentError('not_found', 'files', names, 'one or more .safetensors files');
+    chooseWeights(runtime, sources);
+    return [];
   }
-  const refuse = (/** @type {string} */ got) =>
+  const reject = (/** @type {string} */ got) =>
     argumentError('invalid_argument', 'files', got, 'those of one model');
+  const snapshot = await mainSnapshot(sources, first.folder);
   const other = others.find((file) => file.folder !== first.folder && depth(file) === depth(first));
-  if (other) throw refuse(`${first.folder + first.name} and ${other.folder + other.name}`);
+  if (other && !snapshot) {
+    throw reject(`${first.folder + first.name} and ${other.folder + other.name}`);
+  }
   const names = new Set();
   return sources.filter(({ name, folder }) => {
-    if (folder !== first.folder || !kModelFile.test(name)) return false;
-    if (names.has(name)) throw refuse(`${folder + name} twice`);
+    if (folder !== (snapshot ?? first.folder) || !kModelFile.test(name)) return false;
+    if (names.has(name)) throw reject(`${folder + name} twice`);
     return names.add(name);
   });
 }
 
 /**
- * The files with the weights, in the order of their index, and the text of config.json, or none.
+ * The files with the weights, in the order of their index, and the texts of config.json and of the index,
+ * or none.
  * @param {Runtime} runtime
  * @param {Source[]} given
- * @returns {Promise<{ weights: Source[], config: string }>}
+ * @returns {Promise<{ weights: Source[], config: string, index: string }>}
  */
 export async function filesOf(runtime, given) {
-  const sources = filesOfModel(given);
-  const textOf = async (/** @type {Source | undefined} */ file) =>
-    file ? new TextDecoder().decode(await file.read(0, file.size)) : '';
+  const sources = await filesOfModel(runtime, given);
   const config = await textOf(sources.find(({ name }) => name === 'config.json'));
-  let weights = sources.filter(({ name }) => name.endsWith(kWeights));
-  const index = sources.find(({ name }) => name.endsWith('.safetensors.index.json'));
-  if (index) {
-    const text = await textOf(index);
-    const names = runtime.call((call) => {
-      call.text('index', text);
-      call.run('safetensorsIndexFiles');
-      return call.givenTexts();
-    });
-    weights = names.map((name) => {
-      const file = weights.find((other) => other.name === name);
-      if (file) return file;
-      throw argumentError('not_found', 'files', `no ${name}`, `it, which ${index.name} names`);
-    });
+  const isWhole = sources.some(({ name }) => name === `model${kWeights}`);
+  const indexFile = sources.find(({ name }) => name.endsWith('.safetensors.index.json'));
+  const index = isWhole ? '' : await textOf(indexFile);
+  const find = (/** @type {string} */ name) => sources.find((file) => file.name === name);
+  if (!index) {
+    const weights = chooseWeights(runtime, sources).map(find);
+    return { weights: /** @type {Source[]} */ (weights), config, index };
   }
-  return { weights, config };
+  const names = runtime.call((call) => {
+    call.text('index', index);
+    call.run('safetensorsIndexFiles');
+    return call.givenTexts();
+  });
+  const weights = names.map((name) => {
+    const file = find(name);
+    if (file) return file;
+    throw argumentError('not_found', 'files', `no ${name}`, `it, which ${indexFile?.name} names`);
+  });
+  return { weights, config, index };
 }

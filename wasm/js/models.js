@@ -70,7 +70,7 @@ export class ModelsAttn extends Attn {
   }
 
   /**
-   * Loads a language model from its files, F32, F16 or BF16, one or several with their index. Files are
+   * Loads a language model from its files, F32, F16, BF16 or F64, one or several with their index. Files are
    * read in slices of 4 MiB, and each weight lies in WebAssembly memory alone, of the type that
    * `weightType` says. A tokenizer is not part of it: ids go in and out.
    * @param {ModelFiles} files

@@ -82,7 +82,7 @@ export class Safetensors extends NativeObject {
    * A tensor's values.
    * @param {string} name
    * @returns {ResultTensor<As>}
-   * @throws {AttnError} `not_found`, `unsupported` for a dtype other than F32, F16 and BF16,
+   * @throws {AttnError} `not_found`, `unsupported` for a dtype other than F32, F16, BF16 and F64,
    *   `out_of_memory`, `disposed`
    */
   read(name) {

@@ -34,8 +34,11 @@ import { TensorHandle } from './tensorHandle.js';
 
 /**
  * Whole numbers, for example the indices of tokens: N of them, or a tensor of them.
- * @typedef {ArrayLike<number> | NumbersLike} Integers
+ * @typedef {ArrayLike<number> | BigInts | NumbersLike | { readonly data: BigInts,
+ *   readonly shape: readonly number[] }} Integers
  */
+
+/** @typedef {BigInt64Array | BigUint64Array} BigInts */
 
 /**
  * Accepted ranks, each with its shape in letters.
@@ -122,7 +125,7 @@ function checkLength(name, got, shape, needed) {
  * @returns {NumbersLike}
  */
 export function checkIntegers(name, integers, least, most, what) {
-  const tensor = asTensor(name, integers);
+  const tensor = asTensor(name, withoutBigInts(integers));
   const { data } = tensor;
   for (let i = 0; i < data.length; ++i) {
     if (!Number.isInteger(data[i]) || data[i] < least || data[i] > most) {
@@ -130,6 +133,21 @@ export function checkIntegers(name, integers, least, most, what) {
     }
   }
   return tensor;
+}
+
+/**
+ * Integers with BigInts, such as other libraries' ids, as numbers: beyond 2^53 rounded, which is far out of
+ * any range that is checked afterwards.
+ * @param {Integers} integers
+ * @returns {ArrayLike<number> | NumbersLike}
+ */
+function withoutBigInts(integers) {
+  const isBig = (/** @type {any} */ data) =>
+    ArrayBuffer.isView(data) && typeof data[0] === 'bigint';
+  const toNumbers = (/** @type {any} */ data) => Float64Array.from(data, Number);
+  const given = /** @type {any} */ (integers);
+  if (isBig(given)) return toNumbers(given);
+  return isBig(given?.data) ? { ...given, data: toNumbers(given.data) } : given;
 }
 
 /**

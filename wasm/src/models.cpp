@@ -14,6 +14,7 @@
 #include "attn/models/load_language_model.hpp"
 #include "attn/positions/rotary_embedding.hpp"
 #include "io/json.hpp"
+#include "models/weight_files.hpp"
 #include "states.hpp"
 #include "validation.hpp"
 
@@ -147,6 +148,7 @@ std::string to_json(const LanguageModelDescription& description) {
     });
     json.texts("unusedTensors", description.unused_tensors);
     json.texts("unusedFields", description.unused_fields);
+    json.texts("warnings", description.warnings);
   });
   return json.take();
 }
@@ -159,6 +161,13 @@ void header_size(Arguments& a) {
 
 void index_files(Arguments& a) { a.give(safetensors_index_files(a.text())); }
 
+/// Gives the names of the files with weights, of those of all files in a folder without an index.
+void weight_files(Arguments& a) {
+  std::vector<std::string> names;
+  for (std::int64_t files = a.integer(); files > 0; --files) names.emplace_back(a.text());
+  a.give(choose_weight_files(names));
+}
+
 /// Gives the description as JSON, and where it is kept.
 void describe(Arguments& a) {
   std::vector<SafetensorsHeader> headers;
@@ -167,14 +176,15 @@ void describe(Arguments& a) {
     headers.push_back(read_safetensors_header(beginning, a.integer()));
   }
   const std::string_view config = a.text();
+  const std::string_view index = a.text();
   LanguageModelHints hints;
   hints.num_heads = a.optional_integer();
   if (a.flag()) hints.activation = a.choice<Activation>();
   hints.norm_first = a.flag();
   hints.causal = a.flag();
   if (a.flag()) hints.weights = a.choice<ElementType>();
-  auto description =
-      std::make_unique<LanguageModelDescription>(describe_language_model(headers, config, hints));
+  auto description = std::make_unique<LanguageModelDescription>(
+      describe_language_model(headers, config, hints, index));
   std::vector<std::string> texts{to_json(*description)};
   a.give(std::move(texts));
   a.give(static_cast<const void*>(description.release()));
@@ -285,6 +295,7 @@ void generate(Arguments& a) {
 EMSCRIPTEN_BINDINGS(models) {
   operation("safetensorsHeaderSize", &header_size);
   operation("safetensorsIndexFiles", &index_files);
+  operation("chooseWeightFiles", &weight_files);
   operation("describeLanguageModel", &describe);
   operation("deleteLanguageModelDescription", &delete_description);
   operation("makeLanguageModelLoader", &make_loader);

@@ -73,6 +73,14 @@ bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
+JsonReader::JsonReader(const char* what, std::string_view text, JsonDialect dialect) noexcept
+    : what_(what), text_(text), dialect_(dialect) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (dialect == JsonDialect::kPython && text.starts_with(kByteOrderMark)) {
+    at_ = kByteOrderMark.size();
+  }
+}
+
 void JsonReader::fail(const char* needs) const {
   if (at_ >= text_.size()) {
     validation::fail(ErrorCode::kInvalidFormat, what_, {"the end of the text"}, {needs});
@@ -96,9 +104,8 @@ void JsonReader::expect(char c, const char* needed) {
 char JsonReader::peek() {
   skip_space();
   const char c = current();
-  if (!is_digit(c) && (c == '\0' || std::string_view("{[\"tfn-").find(c) == std::string::npos)) {
-    fail("a value of JSON");
-  }
+  const std::string_view others = dialect_ == JsonDialect::kPython ? "{[\"tfn-NI" : "{[\"tfn-";
+  if (!is_digit(c) && (c == '\0' || others.find(c) == others.npos)) fail("a value of JSON");
   return c;
 }
 
@@ -185,10 +192,20 @@ bool JsonReader::skip_digits() noexcept {
   return at_ > start;
 }
 
+bool JsonReader::skip_word(std::string_view word) noexcept {
+  if (!text_.substr(at_).starts_with(word)) return false;
+  at_ += word.size();
+  return true;
+}
+
 std::string_view JsonReader::number() {
   skip_space();
   const std::size_t start = at_;
+  if (dialect_ == JsonDialect::kPython && skip_word("NaN")) return "NaN";
   if (current() == '-') ++at_;
+  if (dialect_ == JsonDialect::kPython && skip_word("Infinity")) {
+    return text_.substr(start, at_ - start);
+  }
   if (current() == '0') {
     ++at_;
   } else if (!skip_digits()) {
@@ -213,11 +230,9 @@ std::string JsonReader::describe() {
   if (c == '{') return "an object";
   if (c == '[') return "an array";
   if (c == '"') return to_json(string());
-  if (c == '-' || is_digit(c)) return std::string(number());
+  if (c == '-' || is_digit(c) || c == 'N' || c == 'I') return std::string(number());
   for (const std::string_view word : {"null", "true", "false"}) {
-    if (!text_.substr(at_).starts_with(word)) continue;
-    at_ += word.size();
-    return std::string(word);
+    if (skip_word(word)) return std::string(word);
   }
   fail("a value of JSON");
 }

@@ -11,15 +11,24 @@ std::string to_json(std::string_view text);
 
 bool is_utf8(std::string_view text) noexcept;
 
+/// What a JsonReader accepts.
+enum class JsonDialect {
+  kStandard,  ///< RFC 8259
+  /// Also what Python's json module and text editors write: NaN, Infinity and -Infinity as numbers,
+  /// and a byte order mark at the beginning.
+  kPython,
+};
+
 /// Reads JSON (RFC 8259) from front to end, as whoever calls it expects: there is no tree and no
 /// recursion, so that depth and size of hostile text cost nothing. Throws Error(kInvalidFormat),
 /// `<what>: got "x" at byte 17, needs a digit`; bytes are counted from 1.
 class JsonReader {
  public:
-  JsonReader(const char* what, std::string_view text) noexcept : what_(what), text_(text) {}
+  JsonReader(const char* what, std::string_view text,
+             JsonDialect dialect = JsonDialect::kStandard) noexcept;
 
-  /// What the next value begins with: one of { [ " t f n, a digit or −; 0 at the end of the text.
-  /// Throws for what begins no value.
+  /// What the next value begins with: one of { [ " t f n, a digit or −, and in Python's dialect N
+  /// or I. Throws for what begins no value.
   char peek();
 
   /// Goes into an object or an array, whose first character peek() has seen.
@@ -44,12 +53,14 @@ class JsonReader {
   char current() const noexcept { return at_ < text_.size() ? text_[at_] : '\0'; }
   void expect(char c, const char* needed);
   bool skip_digits() noexcept;
+  bool skip_word(std::string_view word) noexcept;
   unsigned code_unit();
   void append_escaped(std::string& result);
   [[noreturn]] void fail(const char* needs) const;
 
   const char* what_;
   std::string_view text_;
+  JsonDialect dialect_;
   std::size_t at_ = 0;
 };
 

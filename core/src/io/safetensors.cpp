@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "heap_sort.hpp"
+#include "io/foreign_file.hpp"
 #include "io/json.hpp"
 #include "io/safetensors_numbers.hpp"
 #include "row_runs.hpp"
@@ -417,6 +418,11 @@ std::int64_t safetensors_header_size(std::span<const std::byte> beginning, std::
          {"at least the 8 of the header's length"});
   }
   const std::uint64_t length = little_endian(beginning.data(), kLengthBytes);
+  if (length > kMaxHeader || length > static_cast<std::uint64_t>(file_size)) {
+    const ForeignFile* foreign = recognize_foreign_file(
+        {reinterpret_cast<const char*>(beginning.data()), static_cast<std::size_t>(known)});
+    if (foreign) fail(ErrorCode::kInvalidFormat, kFile, {foreign->kind}, {foreign->remedy});
+  }
   if (length > kMaxHeader) {
     fail_header({"length ", length}, {"at most ", kMaxHeader});
   }

@@ -27,6 +27,12 @@ void read_short(const std::byte* source, std::int64_t count, float* target) {
   }
 }
 
+void read_f64(const std::byte* source, std::int64_t count, float* target) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    target[i] = static_cast<float>(std::bit_cast<double>(little_endian(source + 8 * i, 8)));
+  }
+}
+
 }  // namespace
 
 std::string in_quotes(std::string_view name) {
@@ -48,8 +54,9 @@ StoredNumbers stored_numbers(std::string_view tensor, std::string_view dtype) {
   if (dtype == "F32") return {4, read_f32};
   if (dtype == "F16") return {2, read_short<Float16>};
   if (dtype == "BF16") return {2, read_short<BFloat16>};
+  if (dtype == "F64") return {8, read_f64};
   validation::fail(ErrorCode::kUnsupported, "tensor " + in_quotes(tensor), {"dtype ", dtype},
-                   {"F32, F16 or BF16 to be read as float32"});
+                   {"F32, F16, BF16 or F64 to be read as float32"});
 }
 
 }  // namespace attn

@@ -16,11 +16,11 @@ std::uint64_t little_endian(const std::byte* bytes, int count);
 /// Numbers as a file has them, one after the other.
 struct StoredNumbers {
   int bytes;  ///< of each
-  /// Writes `count` of them as float32, each of which is exact.
+  /// Writes `count` of them as float32: F64 rounded to the nearest, all others exactly.
   void (*read)(const std::byte* source, std::int64_t count, float* target);
 };
 
-/// Throws kUnsupported, with the tensor's name, for a dtype other than F32, F16 and BF16.
+/// Throws kUnsupported, with the tensor's name, for a dtype other than F32, F16, BF16 and F64.
 StoredNumbers stored_numbers(std::string_view tensor, std::string_view dtype);
 
 }  // namespace attn

@@ -65,28 +65,44 @@ void describe_bert(ModelDescription& d) {
   if (d.config.find_text("position_embedding_type").value_or("absolute") != "absolute") {
     d.config.refuse("position_embedding_type", "\"absolute\"");
   }
-  const auto prefix = d.tensors.prefix_of("embeddings.word_embeddings.weight").value_or("");
-  const std::string embeddings = prefix + "embeddings.";
-  const std::string words = embeddings + "word_embeddings.weight";
+  auto prefix = d.tensors.prefix_of_model("embeddings.word_embeddings.weight");
+  if (!prefix) prefix = d.tensors.prefix_of_model("embeddings.position_embeddings.weight");
+  const std::string outer = prefix.value_or(""), embeddings = outer + "embeddings.";
+  // The head is in a module around the body.
+  const std::string transform = names.transform + std::string(".weight");
+  std::string head = d.tensors.name_around(outer, transform);
+  head.resize(head.size() - transform.size());
+  const std::string decoder = head + names.decoder + ".weight";
+  const bool tied = d.config.flag("tie_word_embeddings", true);
+  const std::string words = d.embedding(embeddings + "word_embeddings.weight", decoder, tied);
   const std::string positions = embeddings + "position_embeddings.weight";
   const std::string types = embeddings + "token_type_embeddings.weight";
-  const std::string layers = prefix + names.layer;
+  const std::string layers = outer + names.layer;
+  // Names that DistilBertConfig maps to its own ones.
+  const auto either = [&](const char* name, const char* other) {
+    return d.config.has(other) ? other : name;
+  };
   LanguageModelOptions& options = d.result.options;
-  const std::int64_t e = d.size(names.width, words, 1);
-  const float eps = d.eps("layer_norm_eps", distilled || is_bert ? 1e-12 : 1e-5);
+  const std::int64_t e = d.size(either(names.width, "hidden_size"), words, 1);
+  // DistilBERT's is not configurable; files of RoBERTa without config.json have 1e-5.
+  const float eps =
+      distilled ? 1e-12F : d.eps("layer_norm_eps", is_bert || d.has_config ? 1e-12 : 1e-5);
   options.vocab_size = d.size("vocab_size", words, 0);
   options.max_positions = d.size("max_position_embeddings", positions, 0);
   if (!distilled) options.num_token_types = d.size("type_vocab_size", types, 0);
-  if (!distilled && !is_bert) options.first_position = d.config.integer("pad_token_id", 1) + 1;
+  if (!distilled && !is_bert) {
+    options.padding_id = d.config.integer("pad_token_id", 1);
+    options.first_position = *options.padding_id + 1;
+  }
   options.embedding_norm = LayerNormOptions{.eps = eps};
   options.causal = d.config.flag("is_decoder", false);
   TransformerLayerOptions& layer = options.stack.layer;
   layer.d_model = e;
-  layer.num_heads = d.heads(names.heads, e);
+  layer.num_heads = d.heads(either(names.heads, "num_attention_heads"), e);
   layer.dim_feedforward = d.size(names.hidden, layers + "0." + names.up + ".weight", 0);
   layer.activation = d.activation(names.activation, Activation::kGelu);
   layer.layer_norm_eps = eps;
-  options.stack.num_layers = d.layers(names.layers, layers);
+  options.stack.num_layers = d.layers(either(names.layers, "num_hidden_layers"), layers);
 
   ModelPlan& plan = d.plan;
   plan.matrix("embedding.weight", words, options.vocab_size, e, Use::kEmbedding);
@@ -111,21 +127,21 @@ void describe_bert(ModelDescription& d) {
     plan.layer_norm(to + "norm1", from + names.norm1, e);
     plan.layer_norm(to + "norm2", from + names.norm2, e);
   }
-  options.output = plan.has(std::string(names.transform) + ".weight");
+  options.output = false;
+  if (plan.has(head + transform)) d.choose_output(decoder, words, tied);
   if (options.output) {
     options.transform = !distilled && !is_bert ? Activation::kGelu : layer.activation;
     options.transform_norm_eps = eps;
     options.output_bias = true;
-    plan.linear("transform", names.transform, e, e);
-    plan.layer_norm("transform_norm", names.transform_norm, e);
-    const std::string decoder = names.decoder;
-    options.tied = d.config.flag("tie_word_embeddings", true) || !plan.has(decoder + ".weight");
-    plan.output(options, decoder + ".weight");
-    const bool own = plan.has(names.bias);
-    plan.vector("output.bias", own ? names.bias : decoder + ".bias", options.vocab_size);
+    plan.linear("transform", head + names.transform, e, e);
+    plan.layer_norm("transform_norm", head + names.transform_norm, e);
+    plan.output(options, decoder);
+    // The bias has two names, of which Transformers reads the decoder's if both are in the files.
+    const std::string bias = head + names.decoder + ".bias";
+    plan.vector("output.bias", plan.has(bias) ? bias : head + names.bias, options.vocab_size);
   }
-  options.pooler = plan.has(prefix + "pooler.dense.weight");
-  if (options.pooler) plan.linear("pooler", prefix + "pooler.dense", e, e);
+  options.pooler = plan.has(outer + "pooler.dense.weight");
+  if (options.pooler) plan.linear("pooler", outer + "pooler.dense", e, e);
   plan.finish(layers);
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "models/families.hpp"
 #include "models/model_config.hpp"
 #include "models/model_tensors.hpp"
+#include "models/safetensors_index.hpp"
 #include "nearest_name.hpp"
 #include "validation.hpp"
 
@@ -18,7 +20,7 @@ namespace {
 
 using validation::fail;
 
-/// Refuses what changes a result and is not computed.
+/// Rejects fields that change a result in a way that attn does not compute.
 void refuse_unsupported(const ModelConfig& config) {
   for (const char* field : {"num_local_experts", "num_experts", "n_routed_experts"}) {
     if (config.integer(field, 0) > 0) {
@@ -27,6 +29,9 @@ void refuse_unsupported(const ModelConfig& config) {
   }
   if (config.has_any("quantization_config")) {
     config.refuse("quantization_config", "none: quantised weights are not supported");
+  }
+  for (const char* field : {"pruned_heads", "per_layer_config"}) {
+    if (config.has_any(field)) config.refuse(field, "none: it is not supported");
   }
   for (const char* field :
        {"add_cross_attention", "is_encoder_decoder", "use_bidirectional_attention", "alibi",
@@ -89,6 +94,15 @@ std::string family_of_names(const ModelTensors& tensors) {
   return {};
 }
 
+/// Rejects the weights of LoRA and the like, which are nothing without the model that they adapt.
+void refuse_adapter(const ModelTensors& tensors) {
+  for (const std::string& name : tensors.names()) {
+    if (name.find(".lora_A") == name.npos && name.find(".base_layer.") == name.npos) continue;
+    fail(ErrorCode::kUnsupported, "tensor " + in_quotes(name), {"weights of an adapter"},
+         {"a whole model: merge the adapter with merge_and_unload() of PEFT and save the result"});
+  }
+}
+
 [[noreturn]] void fail_unknown(const ModelTensors& tensors, const std::string& type) {
   std::string known;
   for (const Family& family : kFamilies) known.append(family.name).append(", ");
@@ -96,7 +110,7 @@ std::string family_of_names(const ModelTensors& tensors) {
   const std::vector<std::string> names = tensors.names();
   std::string nearest = family_of_names(tensors);
   if (nearest.empty() && !names.empty()) {
-    // The attention of a first layer tells most.
+    // The first attention layer identifies the family best.
     const auto says = [](const std::string& name) {
       return name.find("0.") != name.npos && name.find("att") != name.npos;
     };
@@ -117,9 +131,18 @@ std::string family_of_names(const ModelTensors& tensors) {
 
 LanguageModelDescription describe_language_model(std::span<const SafetensorsHeader> files,
                                                  std::string_view config_text,
-                                                 const LanguageModelHints& hints) {
-  ModelTensors tensors(files);
-  // attn's own files say in their metadata what they are made of.
+                                                 const LanguageModelHints& hints,
+                                                 std::string_view index_text) {
+  std::optional<SafetensorsIndex> index;
+  if (!index_text.empty()) {
+    index = read_safetensors_index(index_text);
+    if (index->files.size() != files.size()) {
+      fail(ErrorCode::kInvalidArgument, "files", {files.size()},
+           {"the ", index->files.size(), " that the index names, in its order"});
+    }
+  }
+  ModelTensors tensors(files, index ? &*index : nullptr);
+  // attn's own files describe their model in their metadata.
   std::string own;
   if (config_text.empty()) {
     for (const SafetensorsHeader& file : files) {
@@ -136,16 +159,19 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   ModelDescription d{config, is_own || !config_text.empty(),  hints, tensors,
                      result, {tensors, result, hints.weights}};
 
+  refuse_adapter(tensors);
   std::string type = config.find_text("model_type").value_or("");
-  if (type == "gemma3") {
-    // With pictures; the text's part is a model by itself.
-    config.look_within("text_config.");
-    type = config.find_text("model_type").value_or("gemma3_text");
-  }
   refuse_unsupported(config);
+  if (type == "gemma3") {
+    // A model of text and pictures, whose part for text is a model of its own.
+    d.tied = config.flag("tie_word_embeddings", true);
+    config.look_within("text_config");
+    type = config.find_text("model_type").value_or("gemma3_text");
+    refuse_unsupported(config);
+  }
   if (type.empty() && !config_text.empty() && family_of_names(tensors) == "llama") {
     fail(ErrorCode::kInvalidFormat, "config.json, \"model_type\"", {"none"},
-         {"it: names are those of Llama and what came of it, and do not tell one from another"});
+         {"it, since names of tensors alone cannot tell Llama-family models apart"});
   }
   result.family = is_own ? "attn" : type.empty() ? family_of_names(tensors) : type;
   const auto family = std::ranges::find(kFamilies, std::string_view(result.family), &Family::name);

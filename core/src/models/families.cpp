@@ -65,6 +65,9 @@ Activation ModelDescription::activation(const char* field, Activation otherwise)
       {"gelu_new", Activation::kGeluTanh},
       {"gelu_pytorch_tanh", Activation::kGeluTanh},
       {"gelu_fast", Activation::kGeluTanh},
+      {"gelu_accurate", Activation::kGeluTanh},
+      {"gelu_python", Activation::kGelu},
+      {"gelu_python_tanh", Activation::kGeluTanh},
       {"silu", Activation::kSilu},
       {"swish", Activation::kSilu},
       {"relu", Activation::kRelu},
@@ -77,6 +80,27 @@ Activation ModelDescription::activation(const char* field, Activation otherwise)
     if (*name == known) return activation;
   }
   config.refuse(field, "gelu, gelu_new, gelu_pytorch_tanh, silu, relu, tanh or sigmoid");
+}
+
+std::string ModelDescription::embedding(const std::string& embedding, const std::string& head,
+                                        bool tied) const {
+  return tied && !tensors.has(embedding) && tensors.has(head) ? head : embedding;
+}
+
+void ModelDescription::choose_output(const std::string& head, const std::string& embedding,
+                                     bool tied) {
+  LanguageModelOptions& options = result.options;
+  const bool has_head = head != embedding && tensors.has(head);
+  options.tied = tied && !has_head;
+  options.output = tied || has_head;
+  if (tied && has_head) {
+    result.warnings.push_back("config.json: tie_word_embeddings is true, but the files have " +
+                              in_quotes(head) + ", which attn uses for logits");
+  }
+  if (!options.output) {
+    result.warnings.push_back("config.json: tie_word_embeddings is false, but the files have no " +
+                              in_quotes(head) + ", so the model gives no logits");
+  }
 }
 
 float ModelDescription::eps(const char* field, double otherwise) const {

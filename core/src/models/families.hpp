@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,11 +10,11 @@
 #include "models/model_config.hpp"
 #include "models/model_plan.hpp"
 
-/// The families of models that files are recognised as: what their configurations mean, and what
-/// their tensors are called.
+/// The families of models that attn recognizes: what their configurations mean and how their
+/// tensors are named.
 namespace attn {
 
-/// Everything that a family is described from and to.
+/// The inputs and results of describing a model.
 struct ModelDescription {
   ModelConfig& config;
   bool has_config;
@@ -21,8 +22,11 @@ struct ModelDescription {
   ModelTensors& tensors;
   LanguageModelDescription& result;
   ModelPlan plan;
+  /// Whether the embedding and the output layer are tied, if a configuration around the text
+  /// model's own one says so.
+  std::optional<bool> tied = {};
 
-  /// A size of the configuration, or of a tensor where it does not say.
+  /// A size from the configuration or, without one, from a tensor.
   std::int64_t size(const char* field, const std::string& tensor, std::size_t dimension) const;
 
   std::int64_t heads(const char* field, std::int64_t width) const;
@@ -32,13 +36,21 @@ struct ModelDescription {
   Activation activation(const char* field, Activation otherwise) const;
 
   float eps(const char* field, double otherwise) const;
+
+  /// The tensor that embeds tokens: `embedding`, or if a model with tied weights was saved without
+  /// it, `head`.
+  std::string embedding(const std::string& embedding, const std::string& head, bool tied) const;
+
+  /// Decides which matrix gives logits, as Transformers does: an output layer in the files counts
+  /// whatever the flag says, and without one the embedding counts if they are tied.
+  void choose_output(const std::string& head, const std::string& embedding, bool tied);
 };
 
 /// GPT-2.
 void describe_gpt2(ModelDescription& d);
 /// BERT, DistilBERT, and RoBERTa under each of its names.
 void describe_bert(ModelDescription& d);
-/// Llama and what came of it, `d.result.family`.
+/// Llama and the families that descend from it: `d.result.family`.
 void describe_llama(ModelDescription& d);
 /// torch.nn.TransformerEncoder.
 void describe_pytorch_encoder(ModelDescription& d);

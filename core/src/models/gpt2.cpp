@@ -5,23 +5,45 @@
 namespace attn {
 
 void describe_gpt2(ModelDescription& d) {
-  const auto prefix = d.tensors.prefix_of("wte.weight").value_or("");
-  const std::string embedding = prefix + "wte.weight", positions = prefix + "wpe.weight";
-  const std::string layers = prefix + "h.";
+  auto prefix = d.tensors.prefix_of_model("wte.weight");
+  if (!prefix) prefix = d.tensors.prefix_of_model("h.0.ln_1.weight");
+  const std::string outer = prefix.value_or(""), layers = outer + "h.";
+  const std::string positions = outer + "wpe.weight";
+  const std::string head = d.tensors.name_around(outer, "lm_head.weight");
+  const bool tied = d.config.flag("tie_word_embeddings", true);
+  const std::string embedding = d.embedding(outer + "wte.weight", head, tied);
+  // Names that GPT2Config maps to its own ones.
+  const auto either = [&](const char* name, const char* other) {
+    return d.config.has(other) ? other : name;
+  };
   LanguageModelOptions& options = d.result.options;
-  const std::int64_t e = d.size("n_embd", embedding, 1);
+  const std::int64_t e = d.size(either("n_embd", "hidden_size"), embedding, 1);
   options.vocab_size = d.size("vocab_size", embedding, 0);
-  options.max_positions =
-      d.size(d.config.has("n_positions") ? "n_positions" : "n_ctx", positions, 0);
+  const char* length = d.config.has("n_positions") ? "n_positions" : "n_ctx";
+  options.max_positions = d.size(either(length, "max_position_embeddings"), positions, 0);
+  // Transformers stores the matrices of GPT-2 as (in, out), and nanoGPT as (out, in).
+  const ModelTensors::Found* joined = d.tensors.find(layers + "0.attn.c_attn.weight");
+  const bool as_linear = joined && joined->entry->shape == std::vector<std::int64_t>{3 * e, e};
   TransformerLayerOptions layer;
   layer.d_model = e;
-  layer.num_heads = d.heads("n_head", e);
-  layer.dim_feedforward = d.has_config ? d.config.integer("n_inner", 4 * e)
-                                       : d.size("n_inner", layers + "0.mlp.c_fc.weight", 1);
-  layer.activation = d.activation("activation_function", Activation::kGeluTanh);
+  layer.num_heads = d.heads(either("n_head", "num_attention_heads"), e);
+  layer.dim_feedforward = d.has_config
+                              ? d.config.integer("n_inner", 4 * e)
+                              : d.size("n_inner", layers + "0.mlp.c_fc.weight", as_linear ? 0 : 1);
+  Activation activation = Activation::kGeluTanh;
+  if (as_linear && !d.has_config) {
+    activation = d.hints.activation.value_or(Activation::kGelu);
+    if (!d.hints.activation) {
+      d.result.warnings.emplace_back(
+          "Without config.json, attn takes this model for one of nanoGPT, with the exact GELU. If "
+          "it was trained with another activation, say which one.");
+    }
+  }
+  layer.activation = d.activation("activation_function", activation);
   layer.layer_norm_eps = d.eps("layer_norm_epsilon", 1e-5);
   layer.norm_first = true;
-  const std::int64_t count = d.layers("n_layer", layers);
+  layer.bias = !as_linear || d.plan.has(layers + "0.attn.c_attn.bias");
+  const std::int64_t count = d.layers(either("n_layer", "num_hidden_layers"), layers);
   const bool scaled = d.config.flag("scale_attn_weights", true);
   const bool by_layer = d.config.flag("scale_attn_by_inverse_layer_idx", false);
   options.stack.final_norm = true;
@@ -39,23 +61,22 @@ void describe_gpt2(ModelDescription& d) {
     options.stack.layers.push_back(layer);
     const std::string from = layers + std::to_string(l) + ".";
     const std::string to = "encoder.layers." + std::to_string(l) + ".";
-    const auto conv1d = [&](const std::string& parameter, const char* name, std::int64_t rows,
-                            std::int64_t cols, char mark) {
+    const auto project = [&](const std::string& parameter, const char* name, std::int64_t rows,
+                             std::int64_t cols, char mark) {
       plan.matrix(parameter + mark + "weight", from + name + ".weight", rows, cols,
-                  Use::kTransposed);
-      plan.vector(parameter + mark + "bias", from + name + ".bias", rows);
+                  as_linear ? Use::kProduct : Use::kTransposed);
+      if (layer.bias) plan.vector(parameter + mark + "bias", from + name + ".bias", rows);
     };
-    conv1d(to + "self_attn.in_proj", "attn.c_attn", 3 * e, e, '_');
-    conv1d(to + "self_attn.out_proj", "attn.c_proj", e, e, '.');
-    conv1d(to + "linear1", "mlp.c_fc", f, e, '.');
-    conv1d(to + "linear2", "mlp.c_proj", e, f, '.');
-    plan.layer_norm(to + "norm1", from + "ln_1", e);
-    plan.layer_norm(to + "norm2", from + "ln_2", e);
+    project(to + "self_attn.in_proj", "attn.c_attn", 3 * e, e, '_');
+    project(to + "self_attn.out_proj", "attn.c_proj", e, e, '.');
+    project(to + "linear1", "mlp.c_fc", f, e, '.');
+    project(to + "linear2", "mlp.c_proj", e, f, '.');
+    plan.layer_norm(to + "norm1", from + "ln_1", e, layer.bias);
+    plan.layer_norm(to + "norm2", from + "ln_2", e, layer.bias);
   }
-  plan.layer_norm("encoder.norm", prefix + "ln_f", e);
-  const std::string head = "lm_head.weight";
-  options.tied = d.config.flag("tie_word_embeddings", true) || !plan.has(head);
-  plan.output(options, head);
+  plan.layer_norm("encoder.norm", outer + "ln_f", e, layer.bias);
+  d.choose_output(head, embedding, tied);
+  if (options.output) plan.output(options, head);
   plan.finish(layers);
 }
 

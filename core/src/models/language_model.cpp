@@ -1,8 +1,10 @@
 #include "attn/models/language_model.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "elementwise.hpp"
 #include "heap_sort.hpp"
@@ -23,6 +25,9 @@ const LanguageModelOptions& checked(const LanguageModelOptions& options) {
   validation::require_at_least("first_position", options.first_position, 0);
   validation::require_at_least("num_token_types", options.num_token_types, 0);
   validation::require_finite_at_least_zero("final_softcap", options.final_softcap);
+  if (options.padding_id && options.first_position < 1) {
+    contradiction("padding_id", "none if the first row of the table is that of the first token");
+  }
   if (options.max_positions > 0 && options.sinusoidal) {
     contradiction("sinusoidal", "none beside a learned table of positions");
   }
@@ -39,6 +44,29 @@ std::int64_t width_of(const LanguageModelOptions& options) {
 
 [[noreturn]] void fail_missing(const char* name, const char* layer) {
   validation::fail(ErrorCode::kUnsupported, name, {"some"}, {"none: the model has no ", layer});
+}
+
+bool is_row_finite(const float* values, std::int64_t count, std::int64_t stride) noexcept {
+  // Compares exponents, which the compiler does for many numbers at a time.
+  constexpr std::uint32_t kExponent = 0x7F800000;
+  std::uint32_t found = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto exponent = std::bit_cast<std::uint32_t>(values[i * stride]) & kExponent;
+    found |= static_cast<std::uint32_t>(exponent == kExponent);
+  }
+  return found == 0;
+}
+
+/// Whether all values of a tensor (…, N, E) are finite.
+bool is_finite_tensor(const ConstTensor& values) noexcept {
+  const ConstTensor batched = attn::with_batch(values);
+  for (std::int64_t b = 0; b < batched.size(0); ++b) {
+    for (std::int64_t i = 0; i < batched.size(1); ++i) {
+      const float* row = batched.data() + b * batched.stride(0) + i * batched.stride(1);
+      if (!is_row_finite(row, batched.size(2), batched.stride(2))) return false;
+    }
+  }
+  return true;
 }
 
 /// values · factor, in place.
@@ -109,8 +137,74 @@ void LanguageModel::forward(const ConstTensor& x, const Tensor& logits,
   run({}, x, logits, call, context);
 }
 
+void LanguageModel::add_positions(const IdView& ids, const Tensor& x, const LanguageModelCall& call,
+                                  std::int64_t past, Context& context) const {
+  const TensorView<const double>& given = call.positions;
+  const bool counts_tokens = given.is_none() && options_.padding_id && ids.rank() != 0;
+  if (given.is_none() && !counts_tokens) {
+    return positions_->forward(x, x, options_.first_position + past, {}, context);
+  }
+  const std::int64_t batch = x.size(0), length = x.size(1), width = x.size(2);
+  if (!given.is_none()) {
+    if (given.rank() == 2) {
+      validation::require_shape("positions", given, {batch, length});
+    } else {
+      validation::require_shape("positions", given, {length});
+    }
+    validation::require_data("positions", given);
+  }
+  const ConstTensor table = positions_->parameter("weight");
+  const std::int64_t places = options_.max_positions - options_.first_position;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    std::int64_t counted = past;
+    for (std::int64_t i = 0; i < length; ++i) {
+      double position = 0;
+      if (counts_tokens) {
+        const std::int64_t id = ids.rank() == 2 ? ids(b, i) : ids(i);
+        position = id == *options_.padding_id ? -1 : static_cast<double>(counted++);
+      } else {
+        position = given.rank() == 2 ? given(b, i) : given(i);
+        if (!(position >= 0 && position == std::floor(position))) {
+          validation::fail_value("positions", position, {"whole numbers from 0 on"});
+        }
+      }
+      if (position >= static_cast<double>(places)) {
+        validation::fail_value("positions", position,
+                               {"positions below ", places, ", the length of the model's table"});
+      }
+      const float* row = &table(options_.first_position + static_cast<std::int64_t>(position), 0);
+      float* values = &x(b, i, 0);
+      for (std::int64_t c = 0; c < width; ++c) values[c] += row[c];
+    }
+  }
+}
+
+void LanguageModel::fail_overflow(const IdView& ids, const ConstTensor& x, LanguageModelCall call,
+                                  Context& context) const {
+  const std::string embedded = "embedded", layers = "encoder.layers.", norm = "encoder.norm.output";
+  std::vector<std::string> names = {embedded};
+  for (std::size_t l = 0; l < stack_.layers().size(); ++l) {
+    names.push_back(layers + std::to_string(l) + ".output");
+  }
+  if (options_.stack.final_norm) names.push_back(norm);
+  Intermediates shown(names);
+  call.intermediates = &shown;
+  call.hidden = call.pooled = {};
+  run(ids, x, {}, call, context, /*check_overflow=*/false);
+  // Vectors that are not finite were given that way.
+  if (ids.rank() == 0 && !is_finite_tensor(shown[embedded])) return;
+  for (const std::string& name : names) {
+    if (is_finite_tensor(shown[name])) continue;
+    const std::string layer = name.substr(0, name.rfind('.'));
+    validation::fail(ErrorCode::kUnsupported, layer, {"an output that is infinite or NaN"},
+                     {"numbers within the range of float32: the values of this model grow beyond "
+                      "it here first"});
+  }
+}
+
 void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tensor& logits,
-                        const LanguageModelCall& call, Context& context) const {
+                        const LanguageModelCall& call, Context& context,
+                        bool check_overflow) const {
   const bool from_ids = given.is_none();
   const bool batched = from_ids ? ids.rank() == 2 : given.rank() == 3;
   const std::int64_t length = from_ids ? ids.size(-1) : given.size(-2);
@@ -172,7 +266,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
     copy(attn::with_batch(given), x, run);
   }
   const std::int64_t past = call.caches.empty() ? 0 : call.caches[0].length();
-  if (positions_) positions_->forward(x, x, options_.first_position + past, {}, context);
+  if (positions_) add_positions(ids, x, call, past, context);
   if (sinusoidal_) sinusoidal_->forward(x, x, static_cast<double>(past), {}, context);
   if (token_types_) {
     const std::int64_t zero = 0;
@@ -190,13 +284,21 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
 
   AttentionOptions attention = call.attention;
   attention.causal = attention.causal || options_.causal;
-  stack_.forward(x, x,
-                 {.attention = attention,
-                  .positions = call.positions,
-                  .caches = call.caches,
-                  .intermediates = show.within("encoder")},
-                 context);
+  const bool is_rotary = std::ranges::any_of(stack_.layers(), [](const auto& layer) {
+    return layer.options().positions.rotary.has_value();
+  });
+  stack_.forward(
+      x, x,
+      {.attention = attention,
+       .positions = positions_ && !is_rotary ? TensorView<const double>() : call.positions,
+       .caches = call.caches,
+       .intermediates = show.within("encoder")},
+      context);
   try {
+    if (check_overflow && !is_finite_tensor(x)) {
+      for (KeyValueCache& cache : call.caches) cache.truncate(past);
+      fail_overflow(ids, given, call, context);
+    }
     if (rows > 0) {
       Tensor last = x.slice(1, length - rows, length);
       if (transform_) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attn/positions/rotary_embedding.hpp"
+#include "io/safetensors_numbers.hpp"
 #include "models/families.hpp"
 #include "validation.hpp"
 
@@ -12,11 +13,11 @@ namespace {
 
 using validation::fail;
 
-/// What the families that came of Llama do otherwise than Llama itself.
+/// How a family that descends from Llama differs from it.
 struct DecoderFamily {
   std::string_view name;
-  /// What config.json leaves out where it is as the Transformers library has it by default, unless
-  /// shapes show it.
+  /// Defaults of the family's configuration class in Transformers, for fields that shapes do not
+  /// show.
   std::string_view defaults = "{}";
   bool zero_centred = false;  ///< norms multiply by 1 + weight, embeddings by √E
   bool norm_outputs = false;
@@ -24,115 +25,183 @@ struct DecoderFamily {
   bool qk_norm = false, qk_norm_all_heads = false;
   bool sinks = false;
   bool query_bias = false;
-  /// Which layers have windows where "layer_types" does not say.
+  /// Which layers have windows if "layer_types" does not say.
   enum Windows { kNone, kAll, kLate, kEven, kPattern, kWithoutPositions } windows = kNone;
+  bool attention_bias = true, mlp_bias = false;  ///< whether the class has the field
+  bool query_scalar = false;                     ///< query_pre_attn_scalar
+  bool score_softcap = false, logit_softcap = false;
 };
 constexpr DecoderFamily kDecoders[] = {
-    {.name = "llama"},
+    {.name = "llama", .defaults = R"({"max_position_embeddings": 2048})", .mlp_bias = true},
     {.name = "mistral",
-     .defaults = R"({"num_key_value_heads": 8, "sliding_window": 4096})",
-     .windows = DecoderFamily::kAll},
+     .defaults = R"({"num_key_value_heads": 8, "sliding_window": 4096,
+                     "max_position_embeddings": 131072})",
+     .windows = DecoderFamily::kAll,
+     .attention_bias = false},
     {.name = "smollm3",
      .defaults = R"({"num_attention_heads": 16, "num_key_value_heads": 4, "rope_theta": 2e6,
-                     "tie_word_embeddings": true})",
-     .windows = DecoderFamily::kWithoutPositions},
+                     "tie_word_embeddings": true, "max_position_embeddings": 32768})",
+     .windows = DecoderFamily::kWithoutPositions,
+     .mlp_bias = true},
     {.name = "qwen2",
      .defaults = R"({"num_attention_heads": 32, "num_key_value_heads": 32, "sliding_window": 4096,
-                     "max_window_layers": 28})",
+                     "max_window_layers": 28, "max_position_embeddings": 32768})",
      .query_bias = true,
-     .windows = DecoderFamily::kLate},
+     .windows = DecoderFamily::kLate,
+     .attention_bias = false},
     {.name = "qwen3",
      .defaults = R"({"num_attention_heads": 32, "num_key_value_heads": 32, "head_dim": 128,
-                     "sliding_window": 4096, "max_window_layers": 28})",
+                     "sliding_window": 4096, "max_window_layers": 28,
+                     "max_position_embeddings": 32768})",
      .qk_norm = true,
      .windows = DecoderFamily::kLate},
     {.name = "gemma",
      .defaults = R"({"num_attention_heads": 16, "num_key_value_heads": 16, "head_dim": 256,
-                     "tie_word_embeddings": true})",
+                     "tie_word_embeddings": true, "max_position_embeddings": 8192})",
      .zero_centred = true},
     {.name = "gemma2",
      .defaults = R"({"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
                      "sliding_window": 4096, "query_pre_attn_scalar": 256,
                      "attn_logit_softcapping": 50, "final_logit_softcapping": 30,
-                     "tie_word_embeddings": true})",
+                     "tie_word_embeddings": true, "max_position_embeddings": 8192})",
      .zero_centred = true,
      .norm_outputs = true,
-     .windows = DecoderFamily::kEven},
+     .windows = DecoderFamily::kEven,
+     .query_scalar = true,
+     .score_softcap = true,
+     .logit_softcap = true},
     {.name = "gemma3_text",
      .defaults = R"({"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
                      "sliding_window": 4096, "query_pre_attn_scalar": 256, "rope_theta": 1e6,
-                     "tie_word_embeddings": true})",
+                     "tie_word_embeddings": true, "max_position_embeddings": 131072})",
      .zero_centred = true,
      .norm_outputs = true,
      .qk_norm = true,
-     .windows = DecoderFamily::kPattern},
+     .windows = DecoderFamily::kPattern,
+     .query_scalar = true,
+     .logit_softcap = true},
     {.name = "gpt_oss",
      .defaults = R"({"num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
                      "sliding_window": 128, "rope_theta": 150000, "rms_norm_eps": 1e-5,
-                     "attention_bias": true})",
+                     "attention_bias": true, "max_position_embeddings": 131072})",
      .sinks = true,
      .windows = DecoderFamily::kEven},
     {.name = "olmo2",
-     .defaults = R"({"num_attention_heads": 32, "rms_norm_eps": 1e-5})",
+     .defaults = R"({"num_attention_heads": 32, "rms_norm_eps": 1e-5,
+                     "max_position_embeddings": 2048})",
      .norm_outputs = true,
      .norm_inputs = false,
      .qk_norm = true,
      .qk_norm_all_heads = true},
 };
 
-/// Rotary positions, with the rule that stands at `path`.
-RotaryEmbeddingOptions rotary_of(const ModelConfig& config, const std::string& path, double base,
-                                 std::int64_t head_dim) {
-  const auto at = [&](const char* name) { return path + "." + name; };
-  RotaryEmbeddingOptions rotary;
-  rotary.base = config.number(at("rope_theta"), base);
-  const double part =
-      config.number(at("partial_rotary_factor"), config.number("partial_rotary_factor", 1));
-  if (!(part > 0 && part <= 1)) {
-    config.refuse("partial_rotary_factor", "a number above 0 and up to 1");
+/// Reads the fields of a rotary rule, each from the first of several objects that has it.
+class RotaryRuleReader {
+ public:
+  RotaryRuleReader(const ModelConfig& config, std::vector<std::string> paths)
+      : config_(config), paths_(std::move(paths)) {
+    for (const std::string& path : paths_) config_.require_object(path);
   }
-  rotary.rotary_dim = static_cast<std::int64_t>(static_cast<double>(head_dim) * part);
-  if (config.has_any(at("mrope_section"))) config.refuse(at("mrope_section"), "none");
-  const std::string field = config.has(at("rope_type")) ? at("rope_type") : at("type");
-  const std::string rule = config.find_text(field).value_or("default");
-  // The length of training, where the rule does not have its own.
-  const auto original = [&] {
-    const auto own = config.find_integer(at("original_max_position_embeddings"));
-    return own ? *own : config.integer("max_position_embeddings");
-  };
-  if (rule == "linear") {
-    rotary.scaling = LinearRotaryScaling{.factor = config.number(at("factor"))};
-  } else if (rule == "dynamic") {
-    rotary.scaling = DynamicNtkRotaryScaling{
-        .factor = config.number(at("factor")),
-        .max_position_embeddings = config.integer("max_position_embeddings")};
-  } else if (rule == "yarn") {
-    rotary.scaling =
-        YarnRotaryScaling{.factor = config.number(at("factor")),
-                          .original_max_position_embeddings = original(),
-                          .attention_factor = config.find_number(at("attention_factor")),
-                          .beta_fast = config.number(at("beta_fast"), 32),
-                          .beta_slow = config.number(at("beta_slow"), 1),
-                          .mscale = config.find_number(at("mscale")),
-                          .mscale_all_dim = config.find_number(at("mscale_all_dim")),
-                          .truncate = config.flag(at("truncate"), true)};
-  } else if (rule == "llama3") {
-    rotary.scaling = Llama3RotaryScaling{.factor = config.number(at("factor")),
-                                         .low_freq_factor = config.number(at("low_freq_factor")),
-                                         .high_freq_factor = config.number(at("high_freq_factor")),
-                                         .original_max_position_embeddings = original()};
-  } else if (rule != "default") {
-    config.refuse(field, "default, linear, dynamic, yarn or llama3");
+
+  /// Rotary positions of heads of so many columns.
+  RotaryEmbeddingOptions read(double base, std::int64_t head_dim) const {
+    RotaryEmbeddingOptions rotary;
+    rotary.base = number("rope_theta").value_or(base);
+    rotary.rotary_dim = head_dim;
+    const std::string field = at(config_.has(at("rope_type")) ? "rope_type" : "type");
+    const std::string rule = config_.find_text(field).value_or("default");
+    // A text has the same positions along all axes, so that sections make no difference.
+    config_.has_any(at("mrope_section"));
+    const double part = partial_rotary_factor();
+    if (rule == "proportional") {
+      rotary.scaling = ProportionalRotaryScaling{.partial_rotary_factor = part,
+                                                 .factor = number("factor").value_or(1)};
+    } else if (part != 1) {
+      config_.refuse(config_.has(at("partial_rotary_factor")) ? at("partial_rotary_factor")
+                                                              : "partial_rotary_factor",
+                     "1: this family rotates whole heads");
+    }
+    if (rule == "linear") {
+      rotary.scaling = LinearRotaryScaling{.factor = config_.number(at("factor"))};
+    } else if (rule == "dynamic") {
+      rotary.scaling = DynamicNtkRotaryScaling{
+          .factor = config_.number(at("factor")),
+          .max_position_embeddings = config_.integer("max_position_embeddings")};
+    } else if (rule == "yarn") {
+      rotary.scaling = yarn();
+    } else if (rule == "llama3") {
+      rotary.scaling =
+          Llama3RotaryScaling{.factor = config_.number(at("factor")),
+                              .low_freq_factor = config_.number(at("low_freq_factor")),
+                              .high_freq_factor = config_.number(at("high_freq_factor")),
+                              .original_max_position_embeddings = trained_length()};
+    } else if (rule != "default" && rule != "proportional") {
+      config_.refuse(field, "default, linear, dynamic, yarn, llama3 or proportional");
+    }
+    RotaryEmbedding checked(rotary);
+    return rotary;
   }
-  RotaryEmbedding checked(rotary);
-  return rotary;
-}
+
+ private:
+  std::string at(const char* name) const {
+    for (const std::string& path : paths_) {
+      if (config_.has(path + "." + name)) return path + "." + name;
+    }
+    return paths_.front() + "." + name;
+  }
+  std::optional<double> number(const char* name) const { return config_.find_number(at(name)); }
+  /// The number, or none if it is 0, which stands for none as well.
+  std::optional<double> number_but_zero(const char* name) const {
+    const auto value = number(name);
+    return value && *value == 0 ? std::nullopt : value;
+  }
+
+  double partial_rotary_factor() const {
+    const double all = config_.number("partial_rotary_factor", 1);
+    return number("partial_rotary_factor").value_or(all);
+  }
+
+  /// The length of training; a field outside the rule takes precedence.
+  std::int64_t trained_length() const {
+    const char* name = "original_max_position_embeddings";
+    const auto outside = config_.find_integer(name), own = config_.find_integer(at(name));
+    if (outside) return *outside;
+    return own ? *own : config_.integer("max_position_embeddings");
+  }
+
+  YarnRotaryScaling yarn() const {
+    const std::int64_t trained = trained_length();
+    std::optional<double> factor = number("factor");
+    if (!factor) {
+      factor = static_cast<double>(config_.integer("max_position_embeddings")) /
+               static_cast<double>(trained);
+    }
+    return {.factor = *factor,
+            .original_max_position_embeddings = trained,
+            .attention_factor = number("attention_factor"),
+            .beta_fast = number_but_zero("beta_fast").value_or(32),
+            .beta_slow = number_but_zero("beta_slow").value_or(1),
+            .mscale = number_but_zero("mscale"),
+            .mscale_all_dim = number_but_zero("mscale_all_dim"),
+            .truncate = config_.flag(at("truncate"), true)};
+  }
+
+  const ModelConfig& config_;
+  std::vector<std::string> paths_;
+};
 
 /// Windows and rotary positions, layer by layer.
-class LayerKinds {
+class DecoderLayerKinds {
  public:
-  LayerKinds(const ModelConfig& config, const DecoderFamily& family, std::int64_t head_dim)
+  DecoderLayerKinds(const ModelConfig& config, const DecoderFamily& family, std::int64_t head_dim,
+                    std::int64_t num_layers)
       : config_(config), family_(family) {
+    has_types_ = family.windows != DecoderFamily::kNone && family.windows != DecoderFamily::kAll &&
+                 config.has_any(kTypes);
+    if (has_types_) require_layers(kTypes, num_layers);
+    if (family.name == "smollm3" && config.has_any(kPositions)) {
+      require_layers(kPositions, num_layers);
+    }
     const bool on_demand = family.windows == DecoderFamily::kLate ||
                            family.windows == DecoderFamily::kWithoutPositions;
     if (family.windows != DecoderFamily::kNone &&
@@ -141,20 +210,7 @@ class LayerKinds {
       if (size && *size < 1) config.refuse("sliding_window", "1 or more");
       if (size) window_ = Window{.left = *size - 1};
     }
-    const bool local = family.windows == DecoderFamily::kPattern;
-    const std::string all = "rope_parameters";
-    const bool by_kind = config.has_any(all + ".full_attention");
-    const std::string path = by_kind ? all + ".full_attention" : all;
-    const double base = config.number(path + ".rope_theta", config.number("rope_theta", 1e4));
-    // An older field beside it, as one adds it by hand, wins; the base stays.
-    const bool older = config.has_any("rope_scaling");
-    global_ = local_ = rotary_of(config, older ? "rope_scaling" : path, base, head_dim);
-    if (by_kind) {
-      local_ = rotary_of(config, all + ".sliding_attention", base, head_dim);
-    } else if (local) {
-      // No rule, and a base of their own.
-      local_ = rotary_of(config, "", config.number("rope_local_base_freq", 1e4), head_dim);
-    }
+    read_rotary(head_dim);
   }
 
   void set(TransformerLayerOptions& layer, std::int64_t l) const {
@@ -165,11 +221,60 @@ class LayerKinds {
   }
 
  private:
+  static constexpr const char* kTypes = "layer_types";
+  static constexpr const char* kPositions = "no_rope_layers";
+
+  static std::string entry_of(std::string list, std::int64_t l) {
+    return list.append(".").append(std::to_string(l));
+  }
+
+  void require_layers(const char* list, std::int64_t num_layers) const {
+    if (config_.count(list) == num_layers) return;
+    std::string field = "config.json, ";
+    field += in_quotes(list);
+    fail(ErrorCode::kInvalidFormat, field, {config_.count(list), " entries"},
+         {num_layers, ", one for each layer"});
+  }
+
+  void read_rotary(std::int64_t head_dim) {
+    const std::string newer = "rope_parameters", older = "rope_scaling";
+    const std::string full = newer + ".full_attention", sliding = newer + ".sliding_attention";
+    const double base = config_.number("rope_theta", 1e4);
+    if (family_.windows == DecoderFamily::kPattern) {
+      // Gemma 3 has a rule for each kind of layer, and an older rule is about the full ones.
+      for (const char* field : {"rope_type", "type", "rope_theta", "factor"}) {
+        if (config_.has(newer + "." + field)) {
+          config_.refuse(newer + "." + field, "rules within full_attention and sliding_attention");
+        }
+      }
+      global_ = RotaryRuleReader(config_, {older, full}).read(base, head_dim);
+      local_ = RotaryRuleReader(config_, {sliding})
+                   .read(config_.number("rope_local_base_freq", 1e4), head_dim);
+      return;
+    }
+    for (const std::string& kind : {full, sliding}) {
+      if (config_.has(kind)) config_.refuse(newer, "one rule for all layers in this family");
+    }
+    config_.require_object(older);
+    const bool has_older = config_.has_any(older);
+    if (family_.name == "gpt_oss" && !has_older && !config_.has_any(newer)) {
+      global_.base = base;
+      global_.rotary_dim = head_dim;
+      global_.scaling = YarnRotaryScaling{
+          .factor = 32, .original_max_position_embeddings = 4096, .truncate = false};
+    } else {
+      // An older rule replaces a newer one with all its fields, the base too.
+      global_ = RotaryRuleReader(config_, {has_older ? older : newer}).read(base, head_dim);
+    }
+    local_ = global_;
+  }
+
   bool is_sliding(std::int64_t l) const {
-    const std::string field = "layer_types." + std::to_string(l);
-    if (const std::optional<std::string> type = config_.find_text(field)) {
-      if (*type == "sliding_attention") return true;
-      if (*type == "full_attention") return false;
+    if (has_types_) {
+      const std::string field = entry_of(kTypes, l);
+      const std::optional<std::string> type = config_.find_text(field);
+      if (type == "sliding_attention") return true;
+      if (type == "full_attention") return false;
       config_.refuse(field, "sliding_attention or full_attention");
     }
     switch (family_.windows) {
@@ -195,14 +300,16 @@ class LayerKinds {
   /// SmolLM 3 leaves positions out in some layers; its list says which have them.
   bool has_positions(std::int64_t l) const {
     if (family_.name != "smollm3") return true;
-    if (const auto has = config_.find_integer("no_rope_layers." + std::to_string(l)))
+    if (const auto has = config_.find_integer(entry_of(kPositions, l))) {
       return *has != 0;
+    }
     const std::int64_t interval = config_.integer("no_rope_layer_interval", 4);
     return interval == 0 || (l + 1) % interval != 0;
   }
 
   const ModelConfig& config_;
   const DecoderFamily& family_;
+  bool has_types_ = false;
   std::optional<Window> window_;
   RotaryEmbeddingOptions local_, global_;
 };
@@ -216,16 +323,22 @@ void describe_llama(ModelDescription& d) {
   const ModelConfig& config = d.config;
   if (!d.has_config) {
     fail(ErrorCode::kInvalidArgument, "config", {"none"},
-         {"config.json: names and shapes are those of Llama and what came of it, and do not show "
-          "heads and positions"});
+         {"config.json: the names and shapes of Llama-family models do not show heads and "
+          "positions"});
   }
-  const auto prefix = d.tensors.prefix_of("embed_tokens.weight").value_or("model.");
-  const std::string layers = prefix + "layers.", embedding = prefix + "embed_tokens.weight";
+  auto body = d.tensors.prefix_of_model("embed_tokens.weight");
+  if (!body) body = d.tensors.prefix_of_model("layers.0.post_attention_layernorm.weight");
+  const std::string prefix = body.value_or("model."), layers = prefix + "layers.";
+  const std::string head = d.tensors.name_around(prefix, "lm_head.weight");
+  const bool tied = d.tied.value_or(config.flag("tie_word_embeddings", false));
+  const std::string embedding = d.embedding(prefix + "embed_tokens.weight", head, tied);
   LanguageModelOptions& options = d.result.options;
   const std::int64_t e = d.size("hidden_size", embedding, 1);
   options.vocab_size = d.size("vocab_size", embedding, 0);
   options.scale_embedding = family.zero_centred;
-  options.final_softcap = static_cast<float>(config.number("final_logit_softcapping", 0));
+  if (family.logit_softcap) {
+    options.final_softcap = static_cast<float>(config.number("final_logit_softcapping", 0));
+  }
 
   TransformerLayerOptions layer;
   layer.d_model = e;
@@ -234,9 +347,19 @@ void describe_llama(ModelDescription& d) {
   layer.head_dim = config.integer("head_dim", e / layer.num_heads);
   layer.dim_feedforward = d.size("intermediate_size", layers + "0.mlp.gate_proj.weight", 0);
   layer.gated_feed_forward = true;
-  // Gemma's second name for it counts; its first one means the approximation, too.
   if (family.zero_centred) {
+    // Gemma 2 and 3 ignore hidden_act. In Gemma 1 "gelu" means the approximation, with which it
+    // was trained; versions of Transformers differ.
     layer.activation = d.activation("hidden_activation", Activation::kGeluTanh);
+    if (family.name == "gemma" && !config.has("hidden_activation")) {
+      layer.activation = d.activation("hidden_act", Activation::kGeluTanh);
+      if (layer.activation == Activation::kGelu) {
+        layer.activation = Activation::kGeluTanh;
+        d.result.warnings.emplace_back(
+            "config.json: hidden_act is \"gelu\", which attn computes by tanh, as Gemma was "
+            "trained; set hidden_activation to choose another activation");
+      }
+    }
     config.has("hidden_act");
   } else {
     layer.activation = d.activation("hidden_act", Activation::kSilu);
@@ -247,16 +370,26 @@ void describe_llama(ModelDescription& d) {
   layer.norm_outputs = family.norm_outputs;
   const bool attention_bias = config.flag("attention_bias", false);
   layer.bias = config.flag("mlp_bias", false);
+  if (attention_bias && !family.attention_bias) {
+    config.refuse("attention_bias", "false: this family has no such biases");
+  }
+  if (layer.bias && !family.mlp_bias) {
+    config.refuse("mlp_bias", "false: this family has no such biases");
+  }
   layer.attention_bias = attention_bias || family.query_bias;
   layer.attention_output_bias = attention_bias;
   if (family.qk_norm) layer.qk_norm = layer.rms_norm;
   layer.qk_norm_all_heads = family.qk_norm_all_heads;
   layer.sinks = family.sinks;
-  if (const auto scalar = config.find_number("query_pre_attn_scalar")) {
+  const auto scalar =
+      family.query_scalar ? config.find_number("query_pre_attn_scalar") : std::nullopt;
+  if (scalar) {
     if (*scalar <= 0) config.refuse("query_pre_attn_scalar", "a number above 0");
     layer.scale = static_cast<float>(1 / std::sqrt(*scalar));
   }
-  layer.softcap = static_cast<float>(config.number("attn_logit_softcapping", 0));
+  if (family.score_softcap) {
+    layer.softcap = static_cast<float>(config.number("attn_logit_softcapping", 0));
+  }
   const std::int64_t head_dim = *layer.head_dim, heads = layer.num_heads, kv = *layer.num_kv_heads;
   const std::int64_t f = layer.dim_feedforward;
   if (head_dim < 1 || kv < 1 || kv > heads) {
@@ -265,7 +398,7 @@ void describe_llama(ModelDescription& d) {
   }
   const std::int64_t count = d.layers("num_hidden_layers", layers);
   options.causal = config.flag("is_causal", true);
-  const LayerKinds kinds(config, family, head_dim);
+  const DecoderLayerKinds kinds(config, family, head_dim, count);
   options.stack.final_norm = true;
 
   ModelPlan& plan = d.plan;
@@ -315,10 +448,7 @@ void describe_llama(ModelDescription& d) {
     }
   }
   plan.vector("encoder.norm.weight", prefix + "norm.weight", e);
-  std::string head = "lm_head.weight";
-  if (!plan.has(head)) head = d.tensors.prefix_of(head).value_or("") + head;
-  options.tied = config.flag("tie_word_embeddings", false);
-  options.output = options.tied || plan.has(head);
+  d.choose_output(head, embedding, tied);
   if (options.output) plan.output(options, head);
   plan.finish(layers);
 }

@@ -16,9 +16,11 @@
 #include <system_error>
 #include <utility>
 
-#include "io/json.hpp"
+#include "heap_sort.hpp"
 #include "io/safetensors_numbers.hpp"
 #include "layers/module_access.hpp"
+#include "models/model_tensors.hpp"
+#include "models/weight_files.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -199,53 +201,6 @@ LanguageModel LanguageModelLoader::finish() {
   return std::move(impl_->model);
 }
 
-std::vector<std::string> safetensors_index_files(std::string_view index) {
-  constexpr const char* kIndex = "safetensors index";
-  JsonReader json(kIndex, index);
-  // Only one object in it is of interest; all else is passed over, however deep it is.
-  std::vector<std::string> files;
-  if (json.peek() != '{') fail(ErrorCode::kInvalidFormat, kIndex, {json.describe()}, {"an object"});
-  struct Level {
-    char end;
-    bool first, is_map;
-  };
-  std::vector<Level> levels = {{'}', true, false}};
-  json.enter();
-  bool found = false;
-  while (!levels.empty()) {
-    Level& level = levels.back();
-    if (!json.next(level.end, level.first)) {
-      levels.pop_back();
-      continue;
-    }
-    std::string key;
-    if (level.end == '}') key = json.key();
-    const char c = json.peek();
-    if (level.is_map) {
-      if (c != '"') {
-        fail(ErrorCode::kInvalidFormat, kIndex, {json.describe(), " for ", in_quotes(key)},
-             {"the name of a file"});
-      }
-      std::string file = json.string();
-      if (file.find_first_of(std::string_view("/\\\0", 3)) != file.npos || file.starts_with('.')) {
-        fail(ErrorCode::kInvalidFormat, kIndex, {in_quotes(file)},
-             {"the name of a file in the same folder"});
-      }
-      if (std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
-    } else if (c == '{' || c == '[') {
-      const bool is_map = levels.size() == 1 && key == "weight_map" && c == '{';
-      found = found || is_map;
-      json.enter();
-      levels.push_back({c == '{' ? '}' : ']', true, is_map});
-    } else {
-      json.describe();
-    }
-  }
-  json.end();
-  if (!found) fail(ErrorCode::kInvalidFormat, kIndex, {"no weight_map"}, {"one"});
-  return files;
-}
-
 // Files on a disk.
 
 namespace {
@@ -305,61 +260,104 @@ std::string read_text(const std::string& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-SafetensorsHeader read_header(const std::string& path) {
+SafetensorsHeader read_header_of_file(const fs::path& path) {
   constexpr std::int64_t kLength = 8;
-  InputFile file(path);
+  InputFile file(path.string());
   std::vector<std::byte> bytes;
   file.read(std::min(kLength, file.size()), bytes);
-  const std::int64_t size = safetensors_header_size(bytes, file.size());
-  file.seek(0);
-  file.read(size, bytes);
-  return read_safetensors_header(bytes, file.size());
+  try {
+    const std::int64_t size = safetensors_header_size(bytes, file.size());
+    file.seek(0);
+    file.read(size, bytes);
+    return read_safetensors_header(bytes, file.size());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidFormat) throw;
+    // Which of several files it is about.
+    std::string argument = in_quotes(path.filename().string());
+    argument.append(", ").append(error.argument());
+    throw Error(error.code(), argument, error.got(), error.needs());
+  }
 }
 
 /// A model's files on a disk.
 struct ModelFiles {
   std::vector<std::string> paths;
-  std::string config;
+  std::string config, index;
 };
+
+std::vector<std::string> names_in(const fs::path& folder, bool folders) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_directory(error) == folders) names.push_back(entry.path().filename().string());
+  }
+  heap_sort(names);
+  return names;
+}
+
+/// The folder itself, or if it is one of the Hugging Face cache, that of its main snapshot.
+fs::path folder_of_model(const fs::path& folder) {
+  const fs::path snapshots = folder / "snapshots";
+  std::error_code error;
+  if (!fs::is_directory(snapshots, error)) return folder;
+  const fs::path main = folder / "refs" / "main";
+  if (fs::exists(main, error)) {
+    std::string revision = read_text(main.string());
+    revision.resize(std::min(revision.find_last_not_of(" \t\r\n") + 1, revision.size()));
+    if (fs::is_directory(snapshots / revision, error)) return snapshots / revision;
+  }
+  const std::vector<std::string> names = names_in(snapshots, /*folders=*/true);
+  if (names.size() == 1) return snapshots / names[0];
+  fail(ErrorCode::kFileError, "path",
+       {in_quotes(folder.string()), " with the snapshots ", names.empty() ? "none" : listed(names)},
+       {"one of them: refs/main names none that is there"});
+}
 
 ModelFiles find_files(const std::string& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);
-  const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
+  const fs::path folder = is_folder ? folder_of_model(path) : fs::path(path).parent_path();
   const auto beside = [&](const std::string& name) { return (folder / name).string(); };
   ModelFiles files;
   const std::string index = beside("model.safetensors.index.json");
   if (!is_folder) {
+    require_weight_file(fs::path(path).filename().string());
     files.paths = {path};
-  } else if (fs::exists(index, error)) {
-    for (const std::string& name : safetensors_index_files(read_text(index))) {
+  } else if (fs::exists(index, error) && !fs::exists(beside("model.safetensors"), error)) {
+    files.index = read_text(index);
+    for (const std::string& name : safetensors_index_files(files.index)) {
+      if (!fs::exists(beside(name), error)) {
+        fail_file(beside(name), "it is missing, and model.safetensors.index.json names it");
+      }
       files.paths.push_back(beside(name));
     }
   } else {
-    files.paths = {beside("model.safetensors")};
+    for (const std::string& name : choose_weight_files(names_in(folder, /*folders=*/false))) {
+      files.paths.push_back(beside(name));
+    }
   }
   const std::string config = beside("config.json");
   if (fs::exists(config, error)) files.config = read_text(config);
   return files;
 }
 
-LanguageModelDescription describe(const ModelFiles& files, const LanguageModelHints& hints) {
+LanguageModelDescription describe_files(const ModelFiles& files, const LanguageModelHints& hints) {
   std::vector<SafetensorsHeader> headers;
-  for (const std::string& path : files.paths) headers.push_back(read_header(path));
-  return describe_language_model(headers, files.config, hints);
+  for (const std::string& path : files.paths) headers.push_back(read_header_of_file(path));
+  return describe_language_model(headers, files.config, hints, files.index);
 }
 
 }  // namespace
 
 LanguageModelDescription describe_language_model(const std::string& path,
                                                  const LanguageModelHints& hints) {
-  return describe(find_files(path), hints);
+  return describe_files(find_files(path), hints);
 }
 
 LanguageModel load_language_model(const std::string& path, const LoadLanguageModelOptions& options,
                                   Context& context) {
   const ModelFiles files = find_files(path);
-  const LanguageModelDescription description = describe(files, options.hints);
+  const LanguageModelDescription description = describe_files(files, options.hints);
   LanguageModelLoader loader(description, options.max_memory, context);
   std::int64_t all = 0, done = 0;
   for (const WeightSource& source : description.weights) all += source.end - source.begin;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "heap_sort.hpp"
+#include "io/foreign_file.hpp"
 #include "io/json.hpp"
 #include "io/safetensors_numbers.hpp"
 #include "validation.hpp"
@@ -42,105 +44,165 @@ double to_double(std::string_view text) {
   return negative ? -magnitude : magnitude;
 }
 
-/// One object or array that has been entered.
-struct Level {
+/// Where the reader is: an object or array that it has entered.
+struct EnteredValue {
+  std::size_t field;
   bool is_object;
   bool first = true;
-  std::size_t path_size;  ///< before its members' names
   std::size_t index = 0;
 };
 
 }  // namespace
 
 ModelConfig::ModelConfig(std::string file, std::string_view json) : file_(std::move(file)) {
-  JsonReader reader(file_.c_str(), json);
+  if (const ForeignFile* foreign = recognize_foreign_file(json);
+      foreign && !json.starts_with('{')) {
+    validation::fail(ErrorCode::kInvalidFormat, std::string_view(file_), {foreign->kind},
+                     {foreign->remedy});
+  }
+  JsonReader reader(file_.c_str(), json, JsonDialect::kPython);
   if (reader.peek() != '{') {
     validation::fail(ErrorCode::kInvalidFormat, std::string_view(file_), {reader.describe()},
                      {"an object"});
   }
   reader.enter();
-  std::string path;
-  std::vector<Level> levels = {{.is_object = true, .path_size = 0}};
+  fields_.push_back({.parent = 0, .key = {}, .kind = '{'});
+  std::vector<EnteredValue> levels = {{.field = 0, .is_object = true}};
   while (!levels.empty()) {
-    Level& level = levels.back();
-    path.resize(level.path_size);
+    EnteredValue& level = levels.back();
     if (!reader.next(level.is_object ? '}' : ']', level.first)) {
       levels.pop_back();
       continue;
     }
-    if (!path.empty()) path += '.';
-    path += level.is_object ? reader.key() : std::to_string(level.index++);
+    std::string key = level.is_object ? reader.key() : std::to_string(level.index++);
     const char c = reader.peek();
-    if (c == '{' || c == '[') {
-      if (levels.size() == kDeepest) fail(path, "a value too deep", "at most 16 levels");
+    fields_.push_back({.parent = level.field, .key = std::move(key), .kind = c});
+    Field& field = fields_.back();
+    if (field.is_container()) {
+      if (levels.size() == kDeepest) {
+        fail(path_of(fields_.size() - 1), "a value too deep", "at most 16 levels");
+      }
       reader.enter();
-      levels.push_back({.is_object = c == '{', .path_size = path.size()});
-    } else if (c == '"') {
-      fields_.push_back({path, c, reader.string()});
+      levels.push_back({.field = fields_.size() - 1, .is_object = c == '{'});
     } else {
-      fields_.push_back({path, c, reader.describe()});
+      field.text = c == '"' ? reader.string() : reader.describe();
     }
   }
   reader.end();
 
-  by_path_.resize(fields_.size());
-  for (std::size_t i = 0; i < by_path_.size(); ++i) by_path_[i] = i;
-  const auto path_of = [&](std::size_t i) -> const std::string& { return fields_[i].path; };
-  heap_sort(by_path_, path_of);
-  if (const auto twice = std::ranges::adjacent_find(by_path_, {}, path_of);
-      twice != by_path_.end()) {
+  for (std::size_t i = 1; i < fields_.size(); ++i) by_place_.push_back(i);
+  const auto place_of = [&](std::size_t i) {
+    return std::pair(fields_[i].parent, std::string_view(fields_[i].key));
+  };
+  heap_sort(by_place_, place_of);
+  if (const auto twice = std::ranges::adjacent_find(by_place_, {}, place_of);
+      twice != by_place_.end()) {
     fail(path_of(*twice), "it twice", "it once");
   }
 }
 
 const ModelConfig::Field* ModelConfig::look_up(std::string_view path) const {
-  const auto path_of = [&](std::size_t i) -> std::string_view { return fields_[i].path; };
-  const auto found = std::ranges::lower_bound(by_path_, path, {}, path_of);
-  if (found == by_path_.end() || fields_[*found].path != path) return nullptr;
-  fields_[*found].used = true;
-  return &fields_[*found];
+  const auto place_of = [&](std::size_t i) {
+    return std::pair(fields_[i].parent, std::string_view(fields_[i].key));
+  };
+  std::size_t at = within_;
+  while (true) {
+    const std::size_t dot = path.find('.');
+    const auto place = std::pair(at, path.substr(0, dot));
+    const auto found = std::ranges::lower_bound(by_place_, place, {}, place_of);
+    if (found == by_place_.end() || place_of(*found) != place) return nullptr;
+    at = *found;
+    if (dot == path.npos) return &fields_[at];
+    path.remove_prefix(dot + 1);
+  }
 }
 
 const ModelConfig::Field* ModelConfig::find(std::string_view name) const {
-  const Field* field = within_.empty() ? nullptr : look_up(within_ + std::string(name));
-  if (!field) field = look_up(name);
+  const Field* field = look_up(name);
   if (!field) return defaults_ ? defaults_->find(name) : nullptr;
+  field->used = true;
   return field->kind == 'n' ? nullptr : field;
+}
+
+void ModelConfig::look_within(std::string_view path) {
+  require_object(path);
+  if (const Field* field = find(path)) within_ = static_cast<std::size_t>(field - fields_.data());
 }
 
 void ModelConfig::set_defaults(std::string_view json) {
   defaults_ = std::make_unique<ModelConfig>("defaults", json);
 }
 
+/// Whether each field is a value or has one in it. Fields follow the one that they are in.
+std::vector<bool> ModelConfig::with_content() const {
+  std::vector<bool> result(fields_.size());
+  for (std::size_t i = fields_.size(); i-- > 0;) {
+    if (!fields_[i].is_container() && fields_[i].kind != 'n') result[i] = true;
+    if (result[i]) result[fields_[i].parent] = true;
+  }
+  return result;
+}
+
 bool ModelConfig::has_any(std::string_view name) const {
-  return std::ranges::any_of(fields_, [&](const Field& field) {
-    if (field.kind == 'n') return false;
-    std::string_view path = field.path;
-    if (path.starts_with(within_) && path.substr(within_.size()).starts_with(name)) {
-      path.remove_prefix(within_.size());
-    }
-    return path.starts_with(name) && (path.size() == name.size() || path[name.size()] == '.');
-  });
+  const Field* field = look_up(name);
+  return field && with_content()[static_cast<std::size_t>(field - fields_.data())];
+}
+
+std::int64_t ModelConfig::count(std::string_view name) const {
+  const Field* field = look_up(name);
+  if (!field) return 0;
+  const auto parent = static_cast<std::size_t>(field - fields_.data());
+  const auto parent_of = [&](std::size_t i) { return fields_[i].parent; };
+  return std::ranges::ssize(std::ranges::equal_range(by_place_, parent, {}, parent_of));
+}
+
+std::string ModelConfig::path_of(std::size_t field) const {
+  std::string path = fields_[field].key;
+  while ((field = fields_[field].parent) != 0) path = fields_[field].key + "." + path;
+  return path;
 }
 
 void ModelConfig::fail(std::string_view name, std::string_view got, std::string_view needs) const {
   validation::fail(ErrorCode::kInvalidFormat, file_ + ", " + in_quotes(name), {got}, {needs});
 }
 
+namespace {
+
+std::string describe_field(char kind, const std::string& text) {
+  if (kind == '{') return "an object";
+  if (kind == '[') return "an array";
+  return kind == '"' ? in_quotes(text) : text.substr(0, 40);
+}
+
+}  // namespace
+
 void ModelConfig::refuse(std::string_view name, std::string_view needs) const {
   const Field* field = find(name);
-  std::string got = "what is there";
-  if (field) got = field->kind == '"' ? in_quotes(field->text) : field->text.substr(0, 40);
+  const std::string got = field ? describe_field(field->kind, field->text) : "none";
   validation::fail(ErrorCode::kUnsupported, file_ + ", " + in_quotes(name), {got}, {needs});
 }
 
-std::optional<double> ModelConfig::find_number(std::string_view name) const {
+void ModelConfig::require_object(std::string_view name) const {
   const Field* field = find(name);
+  if (field && field->kind != '{') {
+    fail(name, describe_field(field->kind, field->text), "an object");
+  }
+}
+
+const ModelConfig::Field* ModelConfig::find_scalar(std::string_view name, const char* needs) const {
+  const Field* field = find(name);
+  if (field && field->is_container()) fail(name, describe_field(field->kind, {}), needs);
+  return field;
+}
+
+std::optional<double> ModelConfig::find_number(std::string_view name) const {
+  const Field* field = find_scalar(name, "a number");
   if (!field) return {};
   if (field->kind == '"' || field->kind == 't' || field->kind == 'f') {
     fail(name, in_quotes(field->text), "a number");
   }
-  const double value = to_double(field->text);
+  const bool is_finite = field->text.find_first_of("NI") == field->text.npos;
+  const double value = is_finite ? to_double(field->text) : INFINITY;
   if (!std::isfinite(value)) fail(name, field->text.substr(0, 40), "a finite number");
   return value;
 }
@@ -155,14 +217,14 @@ std::optional<std::int64_t> ModelConfig::find_integer(std::string_view name) con
 }
 
 std::optional<std::string> ModelConfig::find_text(std::string_view name) const {
-  const Field* field = find(name);
+  const Field* field = find_scalar(name, "a text");
   if (!field) return {};
   if (field->kind != '"') fail(name, field->text.substr(0, 40), "a text");
   return field->text;
 }
 
 std::optional<bool> ModelConfig::find_flag(std::string_view name) const {
-  const Field* field = find(name);
+  const Field* field = find_scalar(name, "true or false");
   if (!field) return {};
   if (field->kind != 't' && field->kind != 'f') {
     fail(name, in_quotes(field->text), "true or false");
@@ -183,9 +245,16 @@ double ModelConfig::number(std::string_view name) const {
 }
 
 std::vector<std::string> ModelConfig::unused() const {
+  const std::vector<bool> content = with_content();
+  std::vector<bool> used(fields_.size());
+  used[0] = true;
+  for (std::size_t i = fields_.size(); i-- > 1;) {
+    if (fields_[i].used && !fields_[i].is_container()) used[i] = true;
+    if (used[i]) used[fields_[i].parent] = true;
+  }
   std::vector<std::string> names;
-  for (const Field& field : fields_) {
-    if (!field.used && field.kind != 'n') names.push_back(field.path);
+  for (std::size_t i = 1; i < fields_.size(); ++i) {
+    if (content[i] && !used[i] && used[fields_[i].parent]) names.push_back(path_of(i));
   }
   return names;
 }

@@ -10,34 +10,36 @@
 
 namespace attn {
 
-/// A configuration in JSON: numbers, texts and truth values by the path to them,
-/// "rope_scaling.factor", "layer_types.0". null stands for nothing, and so takes no default's
-/// place. What is asked for is remembered. Errors name the file and the field: `config.json,
-/// num_hidden_layers: got "two", …`.
+/// A configuration in JSON, as Python writes it. Fields are found by their path:
+/// "rope_scaling.factor", "layer_types.0". A null is the same as no field, except that a default
+/// does not replace it. Fields that are asked for are remembered. Errors name the file and the
+/// field: `config.json, "num_hidden_layers": got "two", …`. Memory is linear in the text.
 class ModelConfig {
  public:
-  /// Throws kInvalidFormat for what is no JSON object, a field that is there twice, and nesting
-  /// deeper than 16.
+  /// Throws kInvalidFormat for text that is not a JSON object, for a field that appears twice, and
+  /// for nesting deeper than 16 levels.
   ModelConfig(std::string file, std::string_view json);
 
-  /// Fields are looked for below this path from now on, "text_config.", and then as they are.
-  void look_within(std::string path) { within_ = std::move(path); }
+  /// From now on, fields are those of the object at this path, such as "text_config".
+  void look_within(std::string_view path);
 
-  /// What fields that are not there at all stand for, in JSON.
+  /// Sets the values, as JSON, of fields that do not appear.
   void set_defaults(std::string_view json);
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// Whether there is anything at `name` or below it.
+  /// True if `name` is a value, or an object or array with a value in it.
   bool has_any(std::string_view name) const;
+  /// Number of elements of an array or members of an object; 0 if there is none.
+  std::int64_t count(std::string_view name) const;
 
-  /// None where the field is missing. Throw kInvalidFormat for one of another type or a number out
-  /// of range: a whole number is in [0, 2^31).
+  /// Empty if the field is missing. Throws kInvalidFormat for a field of another type and for a
+  /// number out of range: an integer is in [0, 2^31).
   std::optional<std::int64_t> find_integer(std::string_view name) const;
   std::optional<double> find_number(std::string_view name) const;
   std::optional<std::string> find_text(std::string_view name) const;
   std::optional<bool> find_flag(std::string_view name) const;
 
-  /// The same, and throw kInvalidFormat where it is missing.
+  /// As find_integer() and find_number(), and throws kInvalidFormat if the field is missing.
   std::int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
 
@@ -51,27 +53,40 @@ class ModelConfig {
     return find_flag(name).value_or(otherwise);
   }
 
-  /// The fields, in the order of the file, that nothing has asked for.
+  /// Throws kInvalidFormat if `name` is a field but not an object.
+  void require_object(std::string_view name) const;
+
+  /// The fields that nothing has asked for, in the order of the file. An object or array without
+  /// any used field is listed as one.
   std::vector<std::string> unused() const;
 
   /// Throws `config.json, <name>: got <the field>, needs <needs>`.
   [[noreturn]] void refuse(std::string_view name, std::string_view needs) const;
 
  private:
+  /// A value, with its place in the object or array around it.
   struct Field {
-    std::string path;
-    char kind;  ///< as JsonReader::peek(): " t f n or a digit
-    std::string text;
+    std::size_t parent;
+    std::string key;
+    char kind;  ///< as JsonReader::peek()
+    std::string text = {};
     mutable bool used = false;
+
+    bool is_container() const { return kind == '{' || kind == '['; }
   };
   const Field* find(std::string_view name) const;
+  const Field* find_scalar(std::string_view name, const char* needs) const;
+  /// The field itself, null or not, without its defaults.
   const Field* look_up(std::string_view path) const;
+  std::string path_of(std::size_t field) const;
+  std::vector<bool> with_content() const;
   [[noreturn]] void fail(std::string_view name, std::string_view got, std::string_view needs) const;
 
-  std::string file_, within_;
+  std::string file_;
+  std::size_t within_ = 0;
   std::unique_ptr<const ModelConfig> defaults_;
-  std::vector<Field> fields_;
-  std::vector<std::size_t> by_path_;
+  std::vector<Field> fields_;          ///< in the order of the file, the whole object first
+  std::vector<std::size_t> by_place_;  ///< sorted by parent and key
 };
 
 }  // namespace attn

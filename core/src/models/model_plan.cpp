@@ -27,12 +27,14 @@ void ModelPlan::finish(const std::string& layers) {
          {"all that ", description_.family, " has"});
   }
   std::vector<std::string> unknown;
-  for (std::string& name : tensors_.names(/*unused_only=*/true)) {
+  for (const ModelTensors::Found& tensor : tensors_.all()) {
+    if (tensor.used) continue;
+    const std::string& name = tensor.name;
     constexpr std::string_view kBuffers[] = {".attn.bias", ".attn.masked_bias", ".inv_freq"};
     const bool is_buffer = std::ranges::any_of(
         kBuffers, [&](std::string_view buffer) { return name.ends_with(buffer); });
-    if (name.starts_with(layers) && !is_buffer) unknown.push_back(name);
-    description_.unused_tensors.push_back(std::move(name));
+    if (name.starts_with(layers) && !is_buffer) unknown.push_back(tensor.entry->name);
+    description_.unused_tensors.push_back(tensor.entry->name);
   }
   if (!unknown.empty()) {
     fail(ErrorCode::kNotFound, "tensors", {"the unknown ", listed(unknown)},
@@ -87,7 +89,7 @@ void ModelPlan::take(const std::string& parameter, const std::string& name,
   }
   const SafetensorsEntry& entry = *found->entry;
   if (entry.shape != shape) {
-    validation::fail_shape("tensor " + in_quotes(name), entry.shape,
+    validation::fail_shape("tensor " + in_quotes(entry.name), entry.shape,
                            {"shape ", shape, ", as the model's sizes are"});
   }
   Safetensors::require_readable(entry);
@@ -96,7 +98,7 @@ void ModelPlan::take(const std::string& parameter, const std::string& name,
   const std::int64_t count = validation::product(name, shape);
   description_.num_parameters += count;
   description_.memory += count * std::int64_t{sizeof(float)};
-  description_.weights.push_back({.tensor = name,
+  description_.weights.push_back({.tensor = entry.name,
                                   .dtype = entry.dtype,
                                   .shape = std::move(shape),
                                   .file = found->file,

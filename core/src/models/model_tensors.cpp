@@ -1,25 +1,75 @@
 #include "models/model_tensors.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "heap_sort.hpp"
 #include "io/safetensors_numbers.hpp"
 #include "validation.hpp"
 
 namespace attn {
+namespace {
 
-ModelTensors::ModelTensors(std::span<const SafetensorsHeader> files) : files_(files) {
+/// Parts of names that wrappers around a model add: DataParallel, torch.compile, FullyShardedData-
+/// Parallel, checkpoint_wrapper and DeepSpeed.
+constexpr std::string_view kWrapperParts[] = {
+    "module.",          "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.",
+    "_forward_module.",
+};
+
+std::string without_wrappers(std::string_view name) {
+  std::string result;
+  result.reserve(name.size());
+  while (!name.empty()) {
+    const std::string_view part =
+        name.substr(0, name.find('.') == name.npos ? name.npos : name.find('.') + 1);
+    if (std::ranges::find(kWrapperParts, part) == std::end(kWrapperParts)) result += part;
+    name.remove_prefix(part.size());
+  }
+  return result;
+}
+
+}  // namespace
+
+ModelTensors::ModelTensors(std::span<const SafetensorsHeader> files, const SafetensorsIndex* index)
+    : files_(files) {
   for (std::size_t file = 0; file < files.size(); ++file) {
     for (const SafetensorsEntry& entry : files[file].tensors) {
-      tensors_.push_back({&entry, file, false});
+      tensors_.push_back({&entry, without_wrappers(entry.name), file});
     }
   }
-  heap_sort(tensors_, name_of);
-  const auto twice = std::ranges::adjacent_find(tensors_, {}, name_of);
-  if (twice != tensors_.end()) {
-    validation::fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(name_of(*twice)),
-                     {"it in two files"}, {"it once"});
+  heap_sort(tensors_,
+            [](const Found& found) { return std::pair(std::string_view(found.name), found.file); });
+  if (index) {
+    // Of several files with a tensor, the one that the index names.
+    const auto is_elsewhere = [&](const Found& found) {
+      const SafetensorsIndex::Place* place = index->find(found.entry->name);
+      return place && place->file != found.file;
+    };
+    std::vector<Found> chosen;
+    for (std::size_t i = 0; i < tensors_.size();) {
+      std::size_t end = i + 1;
+      while (end < tensors_.size() && tensors_[end].name == tensors_[i].name) ++end;
+      const auto same = std::span(tensors_).subspan(i, end - i);
+      const bool decides = !std::ranges::all_of(same, is_elsewhere);
+      for (Found& found : same) {
+        if (!decides || !is_elsewhere(found)) chosen.push_back(std::move(found));
+      }
+      i = end;
+    }
+    tensors_ = std::move(chosen);
   }
+  const auto twice = std::ranges::adjacent_find(tensors_, {}, name_of);
+  if (twice == tensors_.end()) return;
+  const std::string& first = twice->entry->name;
+  const std::string& second = std::next(twice)->entry->name;
+  if (first == second) {
+    validation::fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(first), {"it in two files"},
+                     {"it once"});
+  }
+  validation::fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(first),
+                   {in_quotes(second), ", which a wrapper named, as well"}, {"one of them"});
 }
 
 ModelTensors::Found* ModelTensors::find(std::string_view name) {
@@ -27,14 +77,49 @@ ModelTensors::Found* ModelTensors::find(std::string_view name) {
   return found == tensors_.end() || name_of(*found) != name ? nullptr : &*found;
 }
 
+namespace {
+
+std::optional<std::string_view> before_ending(std::string_view name, std::string_view ending) {
+  if (!name.ends_with(ending)) return {};
+  const std::string_view prefix = name.substr(0, name.size() - ending.size());
+  if (!prefix.empty() && !prefix.ends_with('.')) return {};
+  return prefix;
+}
+
+}  // namespace
+
 std::optional<std::string> ModelTensors::prefix_of(std::string_view ending) const {
   for (const Found& tensor : tensors_) {
-    const std::string_view name = name_of(tensor);
-    if (!name.ends_with(ending)) continue;
-    const std::string_view prefix = name.substr(0, name.size() - ending.size());
-    if (prefix.empty() || prefix.ends_with('.')) return std::string(prefix);
+    if (const auto prefix = before_ending(tensor.name, ending)) return std::string(*prefix);
   }
   return {};
+}
+
+std::optional<std::string> ModelTensors::prefix_of_model(std::string_view ending) const {
+  const Found* first = nullptr;
+  for (const Found& tensor : tensors_) {
+    if (!before_ending(tensor.name, ending)) continue;
+    if (first) {
+      validation::fail(ErrorCode::kUnsupported, "tensors",
+                       {"two models, with ", in_quotes(first->entry->name), " and ",
+                        in_quotes(tensor.entry->name)},
+                       {"one: save each model to a file of its own"});
+    }
+    first = &tensor;
+  }
+  if (!first) return {};
+  return std::string(*before_ending(first->name, ending));
+}
+
+std::string ModelTensors::name_around(std::string_view prefix, const std::string& name) {
+  while (true) {
+    std::string full = std::string(prefix) + name;
+    if (has(full)) return full;
+    if (prefix.empty()) break;
+    prefix.remove_suffix(1);
+    prefix = prefix.substr(0, prefix.rfind('.') + 1);
+  }
+  return prefix_of(name).value_or("") + name;
 }
 
 std::int64_t ModelTensors::count_layers(const std::string& path) const {
@@ -48,11 +133,9 @@ std::int64_t ModelTensors::count_layers(const std::string& path) const {
   return count;
 }
 
-std::vector<std::string> ModelTensors::names(bool unused_only) const {
+std::vector<std::string> ModelTensors::names() const {
   std::vector<std::string> names;
-  for (const Found& tensor : tensors_) {
-    if (!unused_only || !tensor.used) names.emplace_back(name_of(tensor));
-  }
+  for (const Found& tensor : tensors_) names.push_back(tensor.entry->name);
   return names;
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -301,10 +302,42 @@ TEST(SafetensorsTest, other_dtypes_are_listed) {
   EXPECT_EQ(file.tensors().size(), 19U);
   for (const attn::SafetensorsEntry& entry : file.tensors()) {
     EXPECT_EQ(entry.name, entry.dtype);
+    if (entry.dtype == "F64") continue;
     EXPECT_EQ(error_of([&] { file.read(entry.name); }),
               "unsupported: tensor \"" + entry.name + "\": got dtype " + entry.dtype +
-                  ", needs F32, F16 or BF16 to be read as float32");
+                  ", needs F32, F16, BF16 or F64 to be read as float32");
   }
+}
+
+TEST(SafetensorsTest, float64_is_rounded_to_the_nearest_float32) {
+  std::vector<std::byte> bytes =
+      safetensors_file(R"({"x":{"dtype":"F64","shape":[4],"data_offsets":[0,32]}})", 32);
+  const std::vector<double> values{0.1, -1e-300, 16777217, 1 + 0x1.8p-24};
+  std::memcpy(bytes.data() + bytes.size() - 32, values.data(), 32);
+  const Safetensors file = Safetensors::own(std::move(bytes));
+  EXPECT_EQ(file.read("x"), (std::vector<float>{0.1F, -0.0F, 16777216, 1 + 0x1p-23F}));
+  std::vector<float> strided(8);
+  const std::int64_t shape[] = {4}, strides[] = {2};
+  file.read("x", attn::Tensor(strided.data(), shape, strides));
+  EXPECT_EQ(strided[4], 16777216);
+}
+
+TEST(SafetensorsTest, files_of_other_kinds_are_named) {
+  const auto error_about = [](std::string text) {
+    text.resize(200, 'x');
+    const auto bytes = std::as_bytes(std::span(text));
+    return error_of([&] { Safetensors::own({bytes.begin(), bytes.end()}); });
+  };
+  using ::testing::HasSubstr;
+  EXPECT_EQ(error_about("version https://git-lfs.github.com/spec/v1"),
+            "invalid_format: safetensors: got a Git LFS pointer, which only names the real file, "
+            "needs the real file: run \"git lfs pull\" or download it again");
+  EXPECT_THAT(error_about("<!DOCTYPE html>"), HasSubstr("safetensors: got a web page, needs"));
+  EXPECT_THAT(error_about("\n<html lang=en>"), HasSubstr("got a web page"));
+  EXPECT_THAT(error_about("GGUF\x03"), HasSubstr("got a GGUF file"));
+  EXPECT_THAT(error_about("PK\x03\x04"), HasSubstr("got a PyTorch checkpoint"));
+  EXPECT_THAT(error_about("\x80\x02\x8A\x0Al\xFC\x9C"), HasSubstr("got a PyTorch checkpoint"));
+  EXPECT_THAT(error_about("{\"error\": \"gated\"}"), HasSubstr("got JSON text"));
 }
 
 TEST(SafetensorsTest, a_moved_file_can_be_read) {

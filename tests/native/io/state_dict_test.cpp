@@ -203,7 +203,7 @@ TEST(StateDictTest, nothing_is_set_when_one_tensor_does_not_fit) {
 }
 
 TEST(StateDictTest, nothing_is_set_when_a_dtype_cannot_be_read) {
-  const std::string header = R"({"bias":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},)"
+  const std::string header = R"({"bias":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},)"
                              R"("weight":{"dtype":"F32","shape":[1,1],"data_offsets":[8,12]}})";
   std::vector<std::byte> bytes;
   for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(i == 0 ? header.size() : 0));
@@ -211,8 +211,8 @@ TEST(StateDictTest, nothing_is_set_when_a_dtype_cannot_be_read) {
   bytes.resize(bytes.size() + 12, std::byte{0x3F});
   Linear layer(1, 1);
   EXPECT_EQ(error_of([&] { attn::load_state_dict(layer, Safetensors::view(bytes)); }),
-            "unsupported: tensor \"bias\": got dtype F64, needs F32, F16 or BF16 to be read as "
-            "float32");
+            "unsupported: tensor \"bias\": got dtype I64, needs F32, F16, BF16 or F64 to be "
+            "read as float32");
   EXPECT_THAT(values_of(layer, "weight"), ElementsAre(0.0F));
 }
 

@@ -53,8 +53,8 @@ ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> be
 ///
 /// A file is checked as a whole before anything of it is used: what the official implementation
 /// rejects is rejected, and beyond that duplicate names, duplicate or unknown fields and headers
-/// that do not begin with "{". Numbers of F32, F16 and BF16 are read, as float32 and so exactly;
-/// tensors of other dtypes are listed.
+/// that do not begin with "{". Numbers of F32, F16 and BF16 are read exactly, as float32, and those
+/// of F64 are rounded to float32. Tensors of other dtypes are listed.
 class ATTN_API Safetensors {
  public:
   /// Reads the file in `bytes`, which must outlive this object.
@@ -82,7 +82,7 @@ class ATTN_API Safetensors {
 
   /// Writes a tensor's values to `output`, of the same shape and any strides. Throws kNotFound,
   /// kShapeMismatch, kInvalidArgument for null data, and kUnsupported for a dtype other than F32,
-  /// F16 and BF16.
+  /// F16, BF16 and F64.
   void read(std::string_view name, const Tensor& output) const;
   /// A tensor's values, row-major. Throws kNotFound, kUnsupported, std::bad_alloc.
   std::vector<float> read(std::string_view name) const;

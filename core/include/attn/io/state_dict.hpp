@@ -31,7 +31,7 @@ struct IncompatibleKeys {
 ///
 /// Everything is checked before anything is set. Throws kNotFound, when strict, with up to 16 names
 /// each of those that are missing and unexpected (not strict, it returns all of them);
-/// kShapeMismatch and kUnsupported (a dtype that is not F32, F16 or BF16) in any case;
+/// kShapeMismatch and kUnsupported (a dtype that is not F32, F16, BF16 or F64) in any case;
 /// std::bad_alloc.
 ATTN_API IncompatibleKeys load_state_dict(Module& module, const Safetensors& file,
                                           std::string_view prefix = "", bool strict = true,

@@ -35,6 +35,8 @@ struct LanguageModelOptions {
   /// Rows of a learned table of positions, 0: none.
   std::int64_t max_positions = 0;
   std::int64_t first_position = 0;  ///< the row of the first token (RoBERTa: 2)
+  /// RoBERTa does not count tokens with this id. They take the row before the first one.
+  std::optional<std::int64_t> padding_id = {};
   std::optional<PositionalEncodingOptions> sinusoidal = {};
   std::int64_t num_token_types = 0;                     ///< of BERT; 0: none
   std::optional<LayerNormOptions> embedding_norm = {};  ///< of the sum of these, as BERT
@@ -58,7 +60,11 @@ struct LanguageModelOptions {
 struct LanguageModelCall {
   /// Of every layer. `causal` stands beside the model's own: either excludes what comes later.
   AttentionOptions attention = {};
-  /// Where the tokens stand, for the layers' rotary positions: see TransformerEncoderCall.
+  /// Positions of the tokens, (N) or (B, N), such as those of a batch that is padded on the left:
+  /// for the layers' rotary positions, see TransformerEncoderCall, and for a learned table, where
+  /// position p takes row first_position + p. Positions for a table are integers from 0 on. A
+  /// sinusoidal encoding takes none. By default tokens count from 0, or from the past length, and
+  /// RoBERTa's from the first one that is not padding.
   TensorView<const double> positions = {};
   /// None, or those of make_caches(): the tokens are then the next ones of a sequence.
   std::span<KeyValueCache> caches = {};
@@ -125,8 +131,9 @@ class ATTN_API LanguageModel : public Module {
 
   /// ids (B, N) or (N); logits (B, n, V) or (n, V) receives those of the last n tokens, 1 ≤ n ≤ N,
   /// or none. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc, and
-  /// kUnsupported for logits, pooled or ids that the model has no layer for; outputs are then
-  /// untouched, and the caches as they were.
+  /// kUnsupported for logits, pooled or ids that the model has no layer for, and for numbers that
+  /// overflow: the error's argument is then the first layer with an output that is not finite.
+  /// Outputs are then untouched, and the caches as they were.
   void forward(const IdView& ids, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
@@ -148,7 +155,13 @@ class ATTN_API LanguageModel : public Module {
  private:
   /// One of ids and x is none.
   void run(const IdView& ids, const ConstTensor& x, const Tensor& logits,
-           const LanguageModelCall& call, Context& context) const;
+           const LanguageModelCall& call, Context& context, bool check_overflow = true) const;
+  /// Adds the table of positions to x (B, N, E), the embeddings of the ids if there are any.
+  ATTN_LOCAL void add_positions(const IdView& ids, const Tensor& x, const LanguageModelCall& call,
+                                std::int64_t past, Context& context) const;
+  /// Repeats a call to throw the error about its first layer whose output is not finite.
+  ATTN_LOCAL void fail_overflow(const IdView& ids, const ConstTensor& x, LanguageModelCall call,
+                                Context& context) const;
 
   LanguageModelOptions options_;
   std::optional<Embedding> embedding_, token_types_;

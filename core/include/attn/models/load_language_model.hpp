@@ -59,6 +59,8 @@ struct LanguageModelDescription {
   std::int64_t memory = 0;
   std::vector<std::string> unused_tensors = {};  ///< that the model has no part in
   std::vector<std::string> unused_fields = {};   ///< of the configuration, that nothing depends on
+  /// What to know about the files, in sentences: a flag that they contradict, say.
+  std::vector<std::string> warnings = {};
 };
 
 /// Recognises a model by its configuration, or where that is missing by the names of its tensors,
@@ -74,10 +76,49 @@ struct LanguageModelDescription {
 /// | attn's own | the same, beside `embedding.weight` | what it is made of is in the file's
 /// metadata |
 ///
-/// A mixture of experts, quantised weights and other architectures are refused.
+/// Parts of names that wrappers add are left out: "module.", "_orig_mod." and those of FSDP and
+/// DeepSpeed. nanoGPT's models have GPT-2's names and matrices as nn.Linear has them, with or
+/// without biases.
+///
+/// Fields of config.json mean what they mean in Hugging Face's Transformers 5, whose defaults apply
+/// to those that are left out; sizes come from shapes then. A field that a family's class does not
+/// have is without effect, unless it is listed as rejected.
+///
+/// | fields | families | |
+/// | --- | --- | --- |
+/// | numbers of layers, heads and key/value heads, sizes, `head_dim`, epsilon, activation | all |
+/// used |
+/// | `tie_word_embeddings` | all | used; an output layer in the files counts in any case, and
+/// without one an untied model has no logits: see `warnings` |
+/// | `rope_theta`, `rope_scaling`, `rope_parameters`, `original_max_position_embeddings`,
+/// `max_position_embeddings` | Llama family | used: the rules default, linear, dynamic, yarn,
+/// llama3 and proportional; others are rejected. `rope_scaling` replaces `rope_parameters` | |
+/// `rope_parameters` for each kind of layer, `rope_local_base_freq` | Gemma 3 | used; rejected in
+/// other families |
+/// | `mrope_section` | Llama family | no effect: a text has the same positions along all axes |
+/// | `partial_rotary_factor` | Llama family | used by proportional, otherwise 1 is required |
+/// | `attention_bias`, `mlp_bias` | Llama family | used, or rejected if a family has no such biases
+/// | | `sliding_window`, `use_sliding_window`, `max_window_layers`, `layer_types`,
+/// `sliding_window_pattern` | those with windows | used; other types of layers are rejected |
+/// | `no_rope_layers`, `no_rope_layer_interval` | SmolLM 3 | used |
+/// | `query_pre_attn_scalar`, `final_logit_softcapping` | Gemma 2 and 3 | used |
+/// | `attn_logit_softcapping` | Gemma 2 | used |
+/// | `hidden_act` | Gemma 1 | used, with "gelu" for its approximation by tanh, see `warnings` |
+/// | `scale_attn_weights`, `scale_attn_by_inverse_layer_idx`, `n_inner` | GPT-2 | used |
+/// | `type_vocab_size`, `is_decoder` | BERT, RoBERTa | used |
+/// | `pad_token_id` | RoBERTa | used: padding is not counted |
+/// | `is_causal` | Llama family | used; false is rejected with windows |
+/// | experts, `quantization_config`, `pruned_heads`, `per_layer_config`, cross attention,
+/// `use_bidirectional_attention`, `position_embedding_type` other than absolute, multipliers other
+/// than 1, `clip_qkv`, `attention_chunk_size`, `swiglu_limit` and the like | all | rejected |
+/// | dropout, initialization, special tokens, `use_cache`, `dtype`, labels, `summary_…`,
+/// `reorder_and_upcast_attn`, `pretraining_tp`, `architectures`, … | all | no effect, see
+/// `unused_fields` |
 ///
 /// `files` are the headers of a model's .safetensors files, `config` is the text of its config.json
-/// or empty. Throws, with the tensor or the field as the argument: kUnsupported for an architecture
+/// or empty. `index` is the text of its model.safetensors.index.json or empty; it decides which of
+/// several files has a tensor, and `files` are then those of safetensors_index_files(), in that
+/// order. Throws, with the tensor or the field as the argument: kUnsupported for an architecture
 /// or a field that attn cannot compute; kInvalidFormat for text that is no configuration, for a
 /// field that is missing or out of range, and for a tensor that is there twice; kNotFound for
 /// tensors that are missing or that a layer has no use for; kShapeMismatch for one of another shape
@@ -85,7 +126,8 @@ struct LanguageModelDescription {
 /// do not take together LanguageModelLoader refuses.
 ATTN_API LanguageModelDescription describe_language_model(std::span<const SafetensorsHeader> files,
                                                           std::string_view config,
-                                                          const LanguageModelHints& hints = {});
+                                                          const LanguageModelHints& hints = {},
+                                                          std::string_view index = {});
 
 /// The files that a model.safetensors.index.json names, each once, in their order there. Throws
 /// kInvalidFormat, also for a name that leads into another folder.
@@ -128,14 +170,18 @@ struct LoadLanguageModelOptions {
   std::function<void(std::int64_t done, std::int64_t all)> on_progress = {};
 };
 
-/// Loads a model: from a folder with config.json and model.safetensors, or with
-/// model.safetensors.index.json and the files it names; or from one .safetensors file, beside which
-/// config.json may lie. Files are read in slices of a megabyte. A tokenizer is not part of it.
+/// Loads a model from one .safetensors file, with the config.json in the same folder, or from a
+/// folder: with model.safetensors, or with model.safetensors.index.json and the files that it
+/// names, or with other .safetensors files, which are then all parts of one model. The folder may
+/// also be that of a model in the Hugging Face cache, which has snapshots in it. Files are read in
+/// slices of a megabyte. A tokenizer is not part of it.
 ///
 ///   const LanguageModel model = load_language_model("SmolLM-135M");
 ///   const std::vector<std::int64_t> next = model.generate(ids);
 ///
-/// Throws what describe_language_model() and LanguageModelLoader do, and kFileError.
+/// Throws what describe_language_model() and LanguageModelLoader do, and kFileError. Files that are
+/// not a whole model, such as adapters, Git LFS pointers and PyTorch checkpoints, are named in the
+/// error.
 ATTN_API LanguageModel load_language_model(const std::string& path,
                                            const LoadLanguageModelOptions& options = {},
                                            Context& context = Context::default_context());
