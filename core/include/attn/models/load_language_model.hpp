@@ -84,36 +84,31 @@ struct LanguageModelDescription {
 /// to those that are left out; sizes come from shapes then. A field that a family's class does not
 /// have is without effect, unless it is listed as rejected.
 ///
-/// | fields | families | |
-/// | --- | --- | --- |
-/// | numbers of layers, heads and key/value heads, sizes, `head_dim`, epsilon, activation | all |
-/// used |
-/// | `tie_word_embeddings` | all | used; an output layer in the files counts in any case, and
-/// without one an untied model has no logits: see `warnings` |
-/// | `rope_theta`, `rope_scaling`, `rope_parameters`, `original_max_position_embeddings`,
-/// `max_position_embeddings` | Llama family | used: the rules default, linear, dynamic, yarn,
-/// llama3 and proportional; others are rejected. `rope_scaling` replaces `rope_parameters` | |
-/// `rope_parameters` for each kind of layer, `rope_local_base_freq` | Gemma 3 | used; rejected in
-/// other families |
-/// | `mrope_section` | Llama family | no effect: a text has the same positions along all axes |
-/// | `partial_rotary_factor` | Llama family | used by proportional, otherwise 1 is required |
-/// | `attention_bias`, `mlp_bias` | Llama family | used, or rejected if a family has no such biases
-/// | | `sliding_window`, `use_sliding_window`, `max_window_layers`, `layer_types`,
-/// `sliding_window_pattern` | those with windows | used; other types of layers are rejected |
-/// | `no_rope_layers`, `no_rope_layer_interval` | SmolLM 3 | used |
-/// | `query_pre_attn_scalar`, `final_logit_softcapping` | Gemma 2 and 3 | used |
-/// | `attn_logit_softcapping` | Gemma 2 | used |
-/// | `hidden_act` | Gemma 1 | used, with "gelu" for its approximation by tanh, see `warnings` |
-/// | `scale_attn_weights`, `scale_attn_by_inverse_layer_idx`, `n_inner` | GPT-2 | used |
-/// | `type_vocab_size`, `is_decoder` | BERT, RoBERTa | used |
-/// | `pad_token_id` | RoBERTa | used: padding is not counted |
-/// | `is_causal` | Llama family | used; false is rejected with windows |
-/// | experts, `quantization_config`, `pruned_heads`, `per_layer_config`, cross attention,
-/// `use_bidirectional_attention`, `position_embedding_type` other than absolute, multipliers other
-/// than 1, `clip_qkv`, `attention_chunk_size`, `swiglu_limit` and the like | all | rejected |
-/// | dropout, initialization, special tokens, `use_cache`, `dtype`, labels, `summary_…`,
-/// `reorder_and_upcast_attn`, `pretraining_tp`, `architectures`, … | all | no effect, see
-/// `unused_fields` |
+/// - Numbers of layers, heads and key/value heads, sizes, `head_dim`, epsilon and activation are
+///   used. In GPT-2 also `n_inner`, `scale_attn_weights` and `scale_attn_by_inverse_layer_idx`, in
+///   BERT and RoBERTa `type_vocab_size` and `is_decoder`, in the Llama family `is_causal`.
+/// - `tie_word_embeddings`: an output layer in the files counts in any case, and without one an
+///   untied model has no logits. Files that contradict the flag are a warning.
+/// - `rope_theta`, `rope_scaling`, `rope_parameters` and both maxima of positions are used, with
+/// the
+///   rules default, linear, dynamic, yarn, llama3 and proportional; other rules are rejected.
+///   `rope_scaling` replaces `rope_parameters`. Rules for each kind of layer and
+///   `rope_local_base_freq` are Gemma 3's, and rejected elsewhere. `mrope_section` has no effect on
+///   a text. `partial_rotary_factor` is used by proportional; elsewhere 1 is required.
+/// - `attention_bias` and `mlp_bias` are used, or rejected if a family has no such biases.
+/// - `sliding_window`, `use_sliding_window`, `max_window_layers`, `sliding_window_pattern` and
+///   `layer_types` are used in families with windows, `no_rope_layers` in SmolLM 3. Types other
+///   than full and sliding attention are rejected.
+/// - `query_pre_attn_scalar` and `final_logit_softcapping` are used in Gemma 2 and 3, and
+///   `attn_logit_softcapping` in Gemma 2. In Gemma 1 the `hidden_act` "gelu" means its
+///   approximation by tanh, with a warning.
+/// - `pad_token_id` is used in RoBERTa, which does not count padding.
+/// - Rejected in all families: experts, `quantization_config`, `pruned_heads`, `per_layer_config`,
+///   cross attention, `use_bidirectional_attention`, a `position_embedding_type` other than
+///   absolute, multipliers other than 1, `clip_qkv`, `attention_chunk_size`, `swiglu_limit`.
+/// - Without effect, and in `unused_fields`: dropout, initialization, special tokens, `use_cache`,
+///   `dtype`, labels, `summary_…`, `reorder_and_upcast_attn`, `pretraining_tp`, `architectures` and
+///   all others.
 ///
 /// `files` are the headers of a model's .safetensors files, `config` is the text of its config.json
 /// or empty. `index` is the text of its model.safetensors.index.json or empty; it decides which of
