@@ -12,7 +12,7 @@ import { stopwatch } from './stopwatch.js';
 
 /** @import { Locator, Page } from 'playwright-core' */
 
-/** @type {import('./site.js').Site} */
+/** @type {import('../browser/site.js').Site} */
 let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
