@@ -1,0 +1,40 @@
+// The sentence on its way to the tokenizer of a reader's model.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+
+import { file, filesOf, open } from './ownModel.js';
+import { becomes, openSite } from './site.js';
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+const letters = ['a', 'b', ' ', '\n', '\u00a0', '\u3000', '\ufeff'];
+const tokenizer = file(
+  'tokenizer.json',
+  JSON.stringify({
+    model: {
+      type: 'BPE',
+      vocab: Object.fromEntries(letters.map((letter, id) => [letter, id])),
+      merges: [],
+    },
+  }),
+);
+
+test('white space that is typed reaches the tokenizer, and comes back with the link', async () => {
+  const text = ' a\u00a0b\u3000\ufeff\n\na  ';
+  const page = await site.open();
+  await open(page, [...filesOf('gpt2'), tokenizer]);
+  const field = page.getByRole('textbox').first();
+  await field.fill(text);
+  // White space has one label, except for newlines.
+  await page.getByText(/11\s+tokens\s.*,\s+4 of them different/s).waitFor();
+  const inLink = async () =>
+    new URLSearchParams(new URL(page.url()).hash.slice(1)).get('text') ?? '';
+  await becomes(inLink, text);
+  await page.reload();
+  assert.equal(await page.getByRole('textbox').first().inputValue(), text);
+  await page.context().close();
+});
