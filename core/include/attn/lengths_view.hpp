@@ -51,6 +51,9 @@ class LengthsView {
   LengthsView(const T* lengths, std::initializer_list<std::int64_t> shape)
       : LengthsView(TensorView<const T>(lengths, shape)) {}
 
+  LengthsView(std::nullptr_t, std::initializer_list<std::int64_t> shape)
+      : LengthsView(ConstLengths(nullptr, shape)) {}
+
   /// All elements of a container, row-major.
   template <std::ranges::contiguous_range Range>
     requires(std::ranges::sized_range<Range> && detail::Length<std::ranges::range_value_t<Range>>)

@@ -381,7 +381,7 @@ TEST(AttentionTermsErrorTest, null_data_of_any_optional_tensor) {
             "invalid_argument: t5_bias: got a null pointer, needs data");
   EXPECT_EQ(error([](Options& o) { o.sinks = {nullptr, {4}}; }),
             "invalid_argument: sinks: got a null pointer, needs data");
-  EXPECT_EQ(error([](Options& o) { o.key_lens = attn::ConstLengths(nullptr, {2}); }),
+  EXPECT_EQ(error([](Options& o) { o.key_lens = {nullptr, {2}}; }),
             "invalid_argument: key_lens: got a null pointer, needs data");
   EXPECT_EQ(error([&](Options& o) { o.scaled_scores = {nullptr, scores}; }),
             "invalid_argument: scaled_scores: got a null pointer, needs data");
