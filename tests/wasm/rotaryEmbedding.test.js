@@ -179,6 +179,8 @@ await everyVariant('RotaryEmbedding', (attn) => {
 
     const rotated = attn.applyRotaryEmbedding(x, cos, sin, { positionIds: [0, 1, 2, 3, 4] });
     assertClose(rotated, x.shape, rotary.forward(x, { start: 2 }).data, 3e-7);
+    const positionIds = new BigInt64Array([0n, 1n, 2n, 3n, 4n]);
+    assert.deepEqual(attn.applyRotaryEmbedding(x, cos, sin, { positionIds }), rotated);
     const reversed = attn.applyRotaryEmbedding(x, cos, sin, {
       positionIds: { data: [8, 7, 6, 5, 4, 0, 0, 0, 0, 0], shape: [2, 5] },
       pairing: 'interleaved',

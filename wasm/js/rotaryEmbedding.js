@@ -322,10 +322,9 @@ export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
     call.floats('sinCache', sinCache, kRanksOfCache);
     const output = call.resultOfType(options.outputType, x.shape, numHeads);
     const rows = cosShape[cosShape.length - 2];
-    if (positionIds !== undefined) {
-      checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
-    }
-    call.numbers('doubles', 'positionIds', positionIds);
+    const ids =
+      positionIds && checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
+    call.numbers('doubles', 'positionIds', ids);
     call.choice('pairing', pairing, kPairings);
     call.integer('rotaryDim', rotaryDim, 0);
     call.flag('inverse', inverse);

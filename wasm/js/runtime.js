@@ -73,7 +73,7 @@ import { Memory, moduleDisposed } from './memory.js';
 
 /**
  * What the flavour for models has besides.
- * @typedef {'safetensorsHeaderSize' | 'safetensorsIndexFiles' | 'describeLanguageModel' |
+ * @typedef {'safetensorsHeaderSize' | 'safetensorsIndexFiles' | 'chooseWeightFiles' | 'describeLanguageModel' |
  *   'deleteLanguageModelDescription' | 'makeLanguageModelLoader' | 'deleteLanguageModelLoader' |
  *   'writeLanguageModel' | 'makeLanguageModel' | 'layerOfLanguageModel' |
  *   'rotaryFrequenciesOfLayer' | 'makeLanguageModelCaches' | 'forwardLanguageModel' | 'chooseToken' |

@@ -143,7 +143,7 @@ export function checkIntegers(name, integers, least, most, what) {
  */
 function withoutBigInts(integers) {
   const isBig = (/** @type {any} */ data) =>
-    ArrayBuffer.isView(data) && typeof data[0] === 'bigint';
+    ArrayBuffer.isView(data) && typeof (/** @type {any} */ (data)[0]) === 'bigint';
   const toNumbers = (/** @type {any} */ data) => Float64Array.from(data, Number);
   const given = /** @type {any} */ (integers);
   if (isBig(given)) return toNumbers(given);
