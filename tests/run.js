@@ -102,7 +102,11 @@ const kSuites = {
     needs: kNeon,
     run: ctest('neon', { ...kEmulated, except: `*/scalar:${kOnce}` }),
   },
-  wasm: { tier: 'all', needs: kWasm, run: ctest('wasm', { shards: 2, except: kOnce }) },
+  wasm: {
+    tier: 'all',
+    needs: kWasm,
+    run: ctest('wasm', { label: 'unit|accuracy', shards: 2, except: kOnce }),
+  },
   variants: {
     tier: 'all',
     needs: kWasm,
