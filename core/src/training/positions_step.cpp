@@ -43,10 +43,10 @@ TensorView<T> split(const TensorView<T>& x, std::int64_t num_heads) {
   return num_heads == 1 ? x : with_batch(x).split_heads(num_heads);
 }
 
-class RotationStep final : public Step {
+class CachedRotationStep final : public Step {
  public:
-  RotationStep(Node* x, const Tensor& cos, const Tensor& sin, const RotaryCacheOptions& back,
-               std::int64_t num_heads)
+  CachedRotationStep(Node* x, const Tensor& cos, const Tensor& sin, const RotaryCacheOptions& back,
+                     std::int64_t num_heads)
       : x_(x), cos_(cos), sin_(sin), back_(back), num_heads_(num_heads) {}
 
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
@@ -99,7 +99,7 @@ Variable RotaryEmbedding::forward(const Variable& x, const RotaryPositions& posi
   const Tensor y = record.memory(values.shape());
   if (!record.needs_gradient()) {
     forward(split(values, num_heads), split(y, num_heads), positions, record.context());
-    return record.finish(y, RotationStep(nullptr, {}, {}, {}, 1));
+    return record.finish(y, CachedRotationStep(nullptr, {}, {}, {}, 1));
   }
   // The tables are kept for the way back; the rotation has the same bits with them.
   const auto& given = positions.positions;
@@ -116,7 +116,7 @@ Variable RotaryEmbedding::forward(const Variable& x, const RotaryPositions& posi
   apply_rotary_embedding(split(values, num_heads), cos, sin, split(y, num_heads), how,
                          record.context());
   how.inverse = true;
-  return record.finish(y, RotationStep(record.node(x), cos, sin, how, num_heads));
+  return record.finish(y, CachedRotationStep(record.node(x), cos, sin, how, num_heads));
 }
 
 }  // namespace attn
