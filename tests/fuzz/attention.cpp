@@ -15,6 +15,7 @@
 #include "attention/attention_problem.hpp"
 #include "attn/attention/key_value_cache.hpp"
 #include "attn/attention/merge_attention.hpp"
+#include "attn/error.hpp"
 #include "choices.hpp"
 #include "compare.hpp"
 #include "contexts.hpp"

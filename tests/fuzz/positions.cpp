@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "attn/error.hpp"
 #include "attn/positions/rotary_embedding.hpp"
 #include "attn/positions/sinusoidal_encoding.hpp"
 #include "attn/positions/t5_bias.hpp"

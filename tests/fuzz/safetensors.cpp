@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "attn/error.hpp"
+
 namespace {
 
 void require(bool condition) {

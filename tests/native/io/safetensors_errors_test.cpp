@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "allocation.hpp"
+#include "attn/error.hpp"
 #include "attn/io/safetensors.hpp"
 #include "compare.hpp"
 #include "io/safetensors_file.hpp"
