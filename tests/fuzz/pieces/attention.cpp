@@ -175,10 +175,11 @@ Piece attention(Choices& choices, const Sizes& sizes) {
     const auto m = exact_heads(p, options.num_heads, options.num_kv_heads.value_or(0));
     return reference::multi_head_attention<Scalar>(m, x, x, x, attention).output.exact;
   };
-  return {
-      "MultiHeadAttention", layer,
-      [layer, call, lens](attn::Tape&, const Variable& x) { return layer->forward(x, x, x, call); },
-      exact};
+  return {"MultiHeadAttention", layer,
+          [layer, call, lens](attn::Tape&, const Variable& x) {
+            return layer->forward(x, x, x, {.attention = call});
+          },
+          exact};
 }
 
 }  // namespace attn_fuzz
