@@ -83,7 +83,7 @@ void run(const attn::LanguageModelDescription& description, attn::Context& conte
   };
   try {
     const attn::OwnedTensor hidden = hidden_with({});
-    // Where the tokens stand anyway.
+    // The positions that the tokens have by default.
     const auto layers = model.encoder().layers();
     const bool rotates = std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
       return layer.options().positions.rotary.has_value();
@@ -98,10 +98,11 @@ void run(const attn::LanguageModelDescription& description, attn::Context& conte
     } catch (const attn::Error& error) {
       require(error.code() == attn::ErrorCode::kInvalidArgument);
     }
-    require(is_given == rotates);
+    require(is_given == (rotates || options.max_positions > 0));
   } catch (const attn::Error& error) {
-    // A table of less than two positions.
-    require(error.code() == attn::ErrorCode::kInvalidArgument);
+    // A table of fewer than two positions, or weights that make a layer overflow.
+    require(error.code() == attn::ErrorCode::kInvalidArgument ||
+            error.code() == attn::ErrorCode::kUnsupported);
   }
 }
 
