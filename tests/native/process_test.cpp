@@ -174,8 +174,11 @@ TEST_F(ProcessTest, a_child_computes_that_was_forked_during_a_call_of_another_th
     const AttentionOutputs expected = attend(shared_problem(), own);
     compute_for_ever(Context::default_context());
     for (int round = 0; round < 20; ++round) {
-      const int status =
-          status_of_child([&] { return computes_the_same(Context::default_context(), expected); });
+      // Without exit(): to LeakSanitizer, what the other thread owns in the parent is lost here.
+      const int status = status_of_child([&]() -> bool {
+        const bool same = computes_the_same(Context::default_context(), expected);
+        std::_Exit(same ? EXIT_SUCCESS : EXIT_FAILURE);
+      });
       if (status != 0) std::_Exit(EXIT_FAILURE);
     }
     std::exit(EXIT_SUCCESS);
