@@ -70,8 +70,17 @@ export function toCsv({ data, shape, columns: names, rowNames, words, over }) {
   return `${lines.join('\n')}\n`;
 }
 
+/**
+ * Spreadsheets take text that begins with one of these characters for a formula, unless an apostrophe is in
+ * front of it.
+ */
+const formula = /^[=+\-@\t\r]/;
+
 /** @param {string} name */
-const quoted = (name) => (/[",\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
+function quoted(name) {
+  const text = formula.test(name) ? `'${name}` : name;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
 
 /**
  * NumPy's file format, version 1.0: `numpy.load` reads it.
