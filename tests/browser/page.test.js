@@ -126,6 +126,15 @@ test('the URL holds the state, and a link restores it', async () => {
   await copy.getByRole('button', { name: 'Masks: causal' }).waitFor();
 });
 
+test('a page opened at a place writes the head that it shows into its address', async () => {
+  const page = await site.open('#at=encoding', { learns: true });
+  await becomes(async () => {
+    const given = new URLSearchParams(new URL(page.url()).hash.slice(1));
+    return ['weights', 'layer', 'head'].map((name) => given.has(name));
+  }, [true, true, true]);
+  await page.context().close();
+});
+
 test('following a link on the open page applies its settings', async () => {
   const page = await site.visit('#at=encoding');
   await page.evaluate(() => {
