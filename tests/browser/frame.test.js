@@ -111,6 +111,17 @@ test('the caption of an exported picture describes the model in sight', async ()
   }
 });
 
+test('a sentence with control characters is exported as well-formed SVG', async () => {
+  const page = await site.visit('#at=self-attention.weights&text=man+bi%02tes+do%0Cg');
+  const { bytes } = await exported(page, 'SVG');
+  const problems = await page.evaluate(
+    (text) =>
+      new DOMParser().parseFromString(text, 'image/svg+xml').querySelectorAll('parsererror').length,
+    bytes.toString(),
+  );
+  assert.equal(problems, 0);
+});
+
 test('a figure shows the programs that compute it, with the current values', async () => {
   const page = await site.visit(`${weights}&heads=2&base=50`);
   await page.getByRole('button', { name: 'Code for What each token looks at' }).click();

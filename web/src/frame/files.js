@@ -111,6 +111,13 @@ export function toNpy({ data, shape }) {
 }
 
 /**
+ * A text without the characters that XML 1.0 forbids, such as control characters that are copied from PDFs.
+ * @param {string} text
+ */
+export const wellFormed = (text) =>
+  text.replace(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, '');
+
+/**
  * Hands a file to the reader.
  * @param {string} name
  * @param {BlobPart} content

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { toCsv } from './files.js';
+import { toCsv, wellFormed } from './files.js';
 
 test('words that spreadsheets would take for formulas have an apostrophe in front', () => {
   const words = ['=1+1', '+1', '-', '@SUM', '\r=1', 'a=b', '"x"'];
@@ -19,4 +19,9 @@ test('words that spreadsheets would take for formulas have an apostrophe in fron
       '6,"""x""",-6.5\n',
     ].join('\n'),
   );
+});
+
+test('a picture has no characters that XML forbids', () => {
+  assert.equal(wellFormed('a\0\x02b\x0c\ud800c\uffff\t\n\r'), 'abc\t\n\r');
+  assert.equal(wellFormed('é 😀 漢 \x7f'), 'é 😀 漢 \x7f');
 });
