@@ -96,6 +96,8 @@ export async function chooseWeights(language, weights) {
 
 /** Shows a model that the reader has opened, in place of one before. @param {Language} language @param {import('../own/own.svelte.js').Own} own */
 export function showOwn(language, own) {
+  // What the page showed before the first of them.
+  if (language.own && language.looksAtOwn) own.before = language.own.before;
   language.own?.end();
   language.own = own;
   lookAtOwn(language);
