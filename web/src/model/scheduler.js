@@ -103,7 +103,9 @@ export class TaskWorker {
   }
 
   async #start() {
-    const current = (this.#current = { isReady: false });
+    /** @type {{ isReady: boolean }} */
+    const current = { isReady: false };
+    this.#current = current;
     const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
     /** @type {Remote} */
     const remote = await connect(worker, this.#options);
