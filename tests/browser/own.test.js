@@ -53,6 +53,10 @@ test('a model is recognised, read and looked at, and the page says that it stays
     await recognised(page),
     'GPT-2: 2 layers of 4 heads; width 20; 11,120 parameters, F32; a learned table of positions; causal.',
   );
+  assert.equal(
+    await page.locator('[data-note]').innerText(),
+    '2 tensors of the files are not used: h.0.attn.bias, h.1.attn.bias.',
+  );
   assert.ok(await page.getByText(/stays here: a link does not carry it/).isVisible());
   assert.ok(await page.getByRole('radio', { name: 'yours' }).isChecked());
   assert.ok(await page.getByRole('button', { name: 'Masks: causal' }).isVisible());
@@ -422,6 +426,13 @@ test('a folder can be dropped or chosen', () =>
     await taken;
     await drag('drop');
     await page.locator('[data-recognised]').waitFor();
+    // An empty one is not passed over in silence.
+    const empty = join(folder, 'empty');
+    await mkdir(empty);
+    data.files = [empty];
+    for (const type of /** @type {const} */ (['dragEnter', 'dragOver', 'drop'])) await drag(type);
+    await page.locator('[data-problem]', { hasText: 'no files' }).waitFor();
+    await page.keyboard.press('Escape');
     assert.match(await recognised(page), /^GPT-2/);
     await page.context().close();
 

@@ -155,7 +155,7 @@ const mostNamed = 3;
  * What to know about the files of a model, in sentences.
  * @param {Pick<import('attn').LanguageModelDescription, 'warnings' | 'unusedTensors'>} description
  */
-export function notesOf({ warnings = [], unusedTensors }) {
+export function notesOf({ warnings, unusedTensors }) {
   const named = unusedTensors.slice(0, mostNamed).join(', ');
   const more = unusedTensors.length > mostNamed ? ', …' : '';
   const unused =
