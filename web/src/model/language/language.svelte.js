@@ -4,6 +4,7 @@ import tokenizer from '../../../languageModel/tokenizer.json?url';
 import { history } from '../../state/history.svelte.js';
 import { areInitial, beginWith, settings, startFrom } from '../../state/settings.svelte.js';
 import { tellingHeads } from './habits.js';
+import { reasonOf } from '../errors.js';
 
 /** @typedef {import('./languageModel.js').LanguageModel} LanguageModel */
 /** @typedef {import('./languageTokens.js').LanguageTokens} LanguageTokens */
@@ -73,7 +74,7 @@ export class Language {
       return true;
     } catch (error) {
       this.#fetching = undefined;
-      this.problem = `The language model could not be loaded: ${/** @type {Error} */ (error).message}.`;
+      this.problem = `The language model could not be loaded: ${reasonOf(error)}.`;
       return false;
     } finally {
       this.coming = false;
