@@ -111,6 +111,17 @@ test('the caption of an exported picture describes the model in sight', async ()
   }
 });
 
+test('a sentence with control characters is exported as well-formed SVG', async () => {
+  const page = await site.visit('#at=self-attention.weights&text=man+bi%02tes+do%0Cg');
+  const { bytes } = await exported(page, 'SVG');
+  const problems = await page.evaluate(
+    (text) =>
+      new DOMParser().parseFromString(text, 'image/svg+xml').querySelectorAll('parsererror').length,
+    bytes.toString(),
+  );
+  assert.equal(problems, 0);
+});
+
 test('a figure shows the programs that compute it, with the current values', async () => {
   const page = await site.visit(`${weights}&heads=2&base=50`);
   await page.getByRole('button', { name: 'Code for What each token looks at' }).click();
@@ -171,6 +182,28 @@ test('a link restores the picture, its locked cell and its place', async () => {
   assert.equal(await shownValue(other), value);
   const { y } = /** @type {{ y: number }} */ (await copy.locator('#weights').boundingBox());
   assert.ok(y > 0 && y < 300, `the figure is in view, at ${y}`);
+});
+
+test('without a clipboard, what would be copied is selected', async () => {
+  const page = await site.open(weights, { keepsOffline: false });
+  // As on plain http.
+  await page.evaluate(() => delete (/** @type {any} */ (Navigator.prototype).clipboard));
+  const figure = page.locator('#weights');
+  await figure.getByRole('button', { name: 'Link to' }).click();
+  await figure.getByText(/^selected: press /).waitFor();
+  const selected = await figure.getByRole('textbox', { name: 'Link to' }).evaluate((input) => {
+    const { value, selectionStart, selectionEnd } = /** @type {HTMLInputElement} */ (input);
+    return input === document.activeElement && value.slice(selectionStart ?? 0, selectionEnd ?? 0);
+  });
+  assert.match(String(selected), /at=self-attention\.weights$/);
+  await figure.getByRole('button', { name: 'Code for' }).click();
+  await figure.getByRole('button', { name: 'copy', exact: true }).click();
+  await figure.locator('.copy', { hasText: 'selected: press' }).waitFor();
+  assert.equal(
+    await page.evaluate(() => String(getSelection()).trim()),
+    (await figure.locator('pre code').innerText()).trim(),
+  );
+  await page.context().close();
 });
 
 test('chapters load when they come near, and figures out of sight are not drawn', async () => {

@@ -126,6 +126,15 @@ test('the URL holds the state, and a link restores it', async () => {
   await copy.getByRole('button', { name: 'Masks: causal' }).waitFor();
 });
 
+test('a page opened at a place writes the head that it shows into its address', async () => {
+  const page = await site.open('#at=encoding', { learns: true });
+  await becomes(async () => {
+    const given = new URLSearchParams(new URL(page.url()).hash.slice(1));
+    return ['weights', 'layer', 'head'].map((name) => given.has(name));
+  }, [true, true, true]);
+  await page.context().close();
+});
+
 test('following a link on the open page applies its settings', async () => {
   const page = await site.visit('#at=encoding');
   await page.evaluate(() => {
@@ -296,6 +305,43 @@ test('axe finds nothing wrong at the top, with every menu open, and without a se
   await figure.getByRole('button', { name: 'Code for What each token looks at' }).click();
   await figure.getByRole('button', { name: 'Export What each token looks at' }).click();
   assert.deepEqual(await accessibilityProblems(figure), []);
+});
+
+test('with forced colours chosen controls differ from others, and sliders have a track', async () => {
+  const page = await site.visit('#at=self-attention.weights', { forcedColors: 'active' });
+  const settings = page.getByRole('button', { name: 'Settings' });
+  if (await settings.isVisible()) await settings.click();
+  const styleOf = (/** @type {Element} */ element) => {
+    const { backgroundColor, color } = getComputedStyle(element);
+    return [backgroundColor, color];
+  };
+  const colours = [];
+  for (const state of [':checked', ':not(:checked)']) {
+    const option = page.locator(`.options input${state} + span:visible`).first();
+    colours.push(await option.evaluate(styleOf));
+  }
+  assert.notEqual(colours[0][0], colours[1][0]);
+  assert.notEqual(colours[0][1], colours[1][1]);
+
+  const slider = page.locator('input[type=range]:visible').first();
+  const picture = await slider.screenshot();
+  // Colours at the right end of the track and above it.
+  const [track, above] = await page.evaluate(
+    async (bytes) => {
+      const image = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+      const context = /** @type {OffscreenCanvasRenderingContext2D} */ (
+        new OffscreenCanvas(image.width, image.height).getContext('2d', {
+          willReadFrequently: true,
+        })
+      );
+      context.drawImage(image, 0, 0);
+      return [image.height / 2, 3].map((y) =>
+        context.getImageData(image.width - 3, y, 1, 1).data.join(),
+      );
+    },
+    [...picture],
+  );
+  assert.notEqual(track, above);
 });
 
 test('nothing moves if the reader prefers reduced motion', async () => {

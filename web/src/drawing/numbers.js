@@ -73,8 +73,10 @@ export const counted = (text) =>
 
 /** A share of one. @param {number} share */
 export const percent = (share) =>
-  share >= 0.0995
-    ? `${Math.round(100 * share)}\u00a0%`
-    : share >= 0.001
-      ? `${(100 * share).toFixed(1)}\u00a0%`
-      : '< 0.1\u00a0%';
+  Number.isNaN(share)
+    ? 'NaN'
+    : share >= 0.0995
+      ? `${Math.round(100 * share)}\u00a0%`
+      : share >= 0.001
+        ? `${(100 * share).toFixed(1)}\u00a0%`
+        : '< 0.1\u00a0%';

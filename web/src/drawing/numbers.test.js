@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { brief, compact, counted, exact, inWords, scientific } from './numbers.js';
+import { brief, compact, counted, exact, inWords, percent, scientific } from './numbers.js';
 
 test('exact tells any two neighbouring float32 values apart', () => {
   const bits = new Uint32Array(1);
@@ -48,4 +48,13 @@ test('one of anything is singular, and nothing else is', () => {
   );
   const others = '11 tokens, 11 queries, 2,1 keys, −1 rows, 0.1 columns, head 1 looks, 1 tokenizer';
   assert.equal(counted(others), others);
+});
+
+test('a share that is not a number does not look like a small one', () => {
+  assert.deepEqual([NaN, 0, 0.05, 0.5].map(percent), [
+    'NaN',
+    '< 0.1\u00a0%',
+    '5.0\u00a0%',
+    '50\u00a0%',
+  ]);
 });

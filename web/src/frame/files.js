@@ -70,8 +70,17 @@ export function toCsv({ data, shape, columns: names, rowNames, words, over }) {
   return `${lines.join('\n')}\n`;
 }
 
+/**
+ * Spreadsheets take text that begins with one of these characters for a formula, unless an apostrophe is in
+ * front of it.
+ */
+const formula = /^[=+\-@\t\r]/;
+
 /** @param {string} name */
-const quoted = (name) => (/[",\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
+function quoted(name) {
+  const text = formula.test(name) ? `'${name}` : name;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
 
 /**
  * NumPy's file format, version 1.0: `numpy.load` reads it.
@@ -100,6 +109,13 @@ export function toNpy({ data, shape }) {
   });
   return bytes;
 }
+
+/**
+ * A text without the characters that XML 1.0 forbids, such as control characters that are copied from PDFs.
+ * @param {string} text
+ */
+export const wellFormed = (text) =>
+  text.replace(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, '');
 
 /**
  * Hands a file to the reader.

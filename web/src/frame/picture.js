@@ -3,6 +3,7 @@
 
 import { graphemes } from '../model/tokens.js';
 import { creditOf } from './credit.js';
+import { wellFormed } from './files.js';
 import {
   canvasContext,
   drawnBox,
@@ -239,8 +240,7 @@ export function toSvg(element, about) {
   const { svg, width, height } = drawn(element, about);
   delete figure.dataset.still;
 
-  const text = new XMLSerializer()
-    .serializeToString(svg)
+  const text = wellFormed(new XMLSerializer().serializeToString(svg))
     .replaceAll(' data-style="', ' style="')
     .replaceAll('<!---->', '');
   return { text, width, height };

@@ -1,5 +1,6 @@
 import { TaskWorker } from '../model/scheduler.js';
 import { measureTask } from '../model/tasks/measure.js';
+import { reasonOf } from '../model/errors.js';
 
 /** @typedef {import('./works.js').Job} Job */
 
@@ -53,7 +54,7 @@ export class Run {
         });
       } catch (error) {
         if (number !== this.#number) return;
-        this.#update(job, { failure: error instanceof Error ? error.message : String(error) });
+        this.#update(job, { failure: reasonOf(error) });
       } finally {
         worker.end();
       }

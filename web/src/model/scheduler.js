@@ -42,8 +42,8 @@ export class TaskWorker {
   #options;
   /** @type {Promise<Remote> | undefined} */
   #starting;
-  /** What that gave at last. @type {Remote | undefined} */
-  #remote;
+  /** The worker that `#starting` is of. @type {{ isReady: boolean } | undefined} isReady: `#first` is done */
+  #current;
   /** What each worker does first. @type {((remote: Remote) => Promise<unknown>)[]} */
   #first = [];
 
@@ -73,8 +73,9 @@ export class TaskWorker {
   first({ name }, given) {
     const run = (/** @type {Remote} */ remote) => remote.run(/** @type {any} */ (name), given);
     this.#first.push(run);
-    const starting = this.#starting;
-    this.#starting = starting?.then(async (remote) => {
+    // One that is still starting goes through all of them.
+    if (!this.#current?.isReady) return;
+    this.#starting = this.#starting?.then(async (remote) => {
       await run(remote);
       return remote;
     });
@@ -88,7 +89,7 @@ export class TaskWorker {
   /** Ends the worker at once; what it was still to answer fails. */
   end() {
     const starting = this.#starting;
-    this.#starting = undefined;
+    this.#starting = this.#current = undefined;
     starting?.then(
       (remote) => remote.terminate(),
       () => {},
@@ -102,12 +103,15 @@ export class TaskWorker {
   }
 
   async #start() {
+    /** @type {{ isReady: boolean }} */
+    const current = { isReady: false };
+    this.#current = current;
     const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
     /** @type {Remote} */
     const remote = await connect(worker, this.#options);
-    this.#remote = remote;
-    void this.#watch(remote).catch(() => {});
+    void this.#watch(remote, current).catch(() => {});
     for (const run of this.#first) await run(remote);
+    current.isReady = true;
     return remote;
   }
 
@@ -115,13 +119,15 @@ export class TaskWorker {
    * Notices when the browser ends the worker: a lock that it held is free then. No other signal exists.
    * Pages without a secure context have no locks, and do not notice.
    * @param {Remote} remote
+   * @param {{ isReady: boolean }} current
    */
-  async #watch(remote) {
+  async #watch(remote, current) {
     if (!navigator.locks) return;
     const lock = crypto.randomUUID();
     await remote.run(holdTask.name, lock);
     await navigator.locks.request(lock, () => {
-      if (remote === this.#remote) this.#starting = undefined;
+      // After `end()` another may have been started.
+      if (current === this.#current) this.#starting = this.#current = undefined;
       remote.terminate();
     });
   }

@@ -7,6 +7,7 @@ import { languageTask } from './tasks/language.js';
 import { readTask } from './tasks/read.js';
 import { timed } from './timed.js';
 import { tokenize } from './tokens.js';
+import { reasonOf } from './errors.js';
 
 /** @typedef {import('./sentence.js').Given} Given */
 /** @typedef {import('./tasks/task.js').Task<string, any, any, Timed<any>>} AnyTask */
@@ -253,7 +254,7 @@ export class Work {
       this.problem =
         'Long sentences are computed on the page’s own thread, because their worker could not be started: typing may stutter.';
     } else {
-      this.problem = `This sentence could not be computed: ${error.message}`;
+      this.problem = `This sentence could not be computed: ${reasonOf(error)}`;
       // Whatever it was, it may have left the module there unusable.
       this.#worker.end();
     }

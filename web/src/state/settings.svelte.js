@@ -98,7 +98,8 @@ export function mirrorSettingsInUrl() {
     history.replaceState(history.state, '', url);
   };
   $effect(() => {
-    void [address, place.chapter];
+    // `write()` uses both: they don't always change together.
+    void [address, fragment, place.chapter];
     const timer = setTimeout(write, urlDelay);
     return () => clearTimeout(timer);
   });

@@ -8,6 +8,20 @@
 const kinds = /** @type {const} */ (['stress', 'term', 'below', 'above', 'code']);
 const marked = /\*([^*]+)\*|\[([^\]]+)\]|_\{([^}]+)\}|\^\{([^}]+)\}|`([^`]+)`/g;
 
+/** Where Unicode has private characters: those that stand for mark-up are here. */
+const hidden = 0xf700;
+
+/**
+ * A text that contains no mark-up, such as a word of the reader's sentence, to be put into prose.
+ * @param {string} text
+ */
+export const escaped = (text) =>
+  text.replace(/[*[\]|_^{}`]/g, (mark) => String.fromCharCode(hidden + mark.charCodeAt(0)));
+
+/** @param {string} text */
+const unescaped = (text) =>
+  text.replace(/[\uf700-\uf77f]/g, (mark) => String.fromCharCode(mark.charCodeAt(0) - hidden));
+
 /**
  * @param {string} prose
  * @returns {Piece[]}
@@ -29,7 +43,7 @@ export function piecesOf(prose) {
     }
   }
   if (end < prose.length) pieces.push({ kind: 'text', text: prose.slice(end) });
-  return pieces;
+  return pieces.map((piece) => ({ ...piece, text: unescaped(piece.text) }));
 }
 
 /**

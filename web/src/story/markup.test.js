@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 
 import { glossary } from './glossary.js';
-import { piecesOf, plain, tied } from './markup.js';
+import { escaped, piecesOf, plain, tied } from './markup.js';
 
 test('prose is cut into what is stressed, explained, lowered, raised, code and the rest', () => {
   assert.deepEqual(piecesOf('a *word*, its [keys|key] W_{q} at 2^{24}: `x`'), [
@@ -20,6 +20,13 @@ test('prose is cut into what is stressed, explained, lowered, raised, code and t
     { kind: 'code', text: 'x' },
   ]);
   assert.equal(plain('a *word* of [keys|key]'), 'a word of keys');
+});
+
+test('words of the reader stay as they are, whatever mark-up they look like', () => {
+  for (const word of ['[', 'a|b', '*', '_{x}', '^{2}', '`', '[x]*y*']) {
+    assert.equal(plain(`*${escaped(word)}* and “${escaped(word)}”_{1}`), `${word} and “${word}”1`);
+    assert.deepEqual(piecesOf(escaped(word)), [{ kind: 'text', text: word }]);
+  }
 });
 
 test('a short formula is not broken at the end of a line', () => {

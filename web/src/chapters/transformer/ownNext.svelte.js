@@ -1,6 +1,7 @@
 import { untrack } from 'svelte';
 import { settings } from '../../state/settings.svelte.js';
 import { drawn } from './pagesNext.svelte.js';
+import { sentenceOf } from '../../model/errors.js';
 
 /** @typedef {import('../../model/own/ownNext.js').Next} Next */
 
@@ -88,7 +89,7 @@ export class OwnNext {
       this.milliseconds = performance.now() - start;
       this.#shown = { tokens, ...next };
     } catch (error) {
-      if (!signal.aborted) this.problem = /** @type {Error} */ (error).message;
+      if (!signal.aborted) this.problem = sentenceOf(error);
     }
   }
 
@@ -120,7 +121,7 @@ export class OwnNext {
         },
       );
     } catch (error) {
-      if (!controller.signal.aborted) this.problem = /** @type {Error} */ (error).message;
+      if (!controller.signal.aborted) this.problem = sentenceOf(error);
     }
   }
 }

@@ -4,6 +4,7 @@ import tokenizer from '../../../languageModel/tokenizer.json?url';
 import { history } from '../../state/history.svelte.js';
 import { areInitial, beginWith, settings, startFrom } from '../../state/settings.svelte.js';
 import { tellingHeads } from './habits.js';
+import { reasonOf } from '../errors.js';
 
 /** @typedef {import('./languageModel.js').LanguageModel} LanguageModel */
 /** @typedef {import('./languageTokens.js').LanguageTokens} LanguageTokens */
@@ -73,7 +74,7 @@ export class Language {
       return true;
     } catch (error) {
       this.#fetching = undefined;
-      this.problem = `The language model could not be loaded: ${/** @type {Error} */ (error).message}.`;
+      this.problem = `The language model could not be loaded: ${reasonOf(error)}.`;
       return false;
     } finally {
       this.coming = false;
@@ -96,6 +97,8 @@ export async function chooseWeights(language, weights) {
 
 /** Shows a model that the reader has opened, in place of one before. @param {Language} language @param {import('../own/own.svelte.js').Own} own */
 export function showOwn(language, own) {
+  // What the page showed before the first of them.
+  if (language.own && language.looksAtOwn) own.before = language.own.before;
   language.own?.end();
   language.own = own;
   lookAtOwn(language);

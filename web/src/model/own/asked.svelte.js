@@ -1,4 +1,5 @@
 import { untrack } from 'svelte';
+import { sentenceOf } from '../errors.js';
 
 /**
  * What the reader's model answers, once that is in sight, and again whenever what is asked changes. Until then
@@ -51,7 +52,7 @@ export class Asked {
       this.milliseconds = performance.now() - start;
       this.shown = { given, answer };
     } catch (error) {
-      if (!signal.aborted) this.problem = /** @type {Error} */ (error).message;
+      if (!signal.aborted) this.problem = sentenceOf(error);
     }
   }
 }

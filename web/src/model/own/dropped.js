@@ -1,5 +1,6 @@
 /**
- * The files that were dropped: those of folders, too, but not of folders in them.
+ * The files that were dropped, and those in folders at any depth. Each has its path, as files of a chosen
+ * folder have.
  * @param {DataTransfer} transfer
  * @returns {Promise<File[]>}
  */
@@ -8,22 +9,31 @@ export async function filesOfDrop(transfer) {
   const items = [...transfer.items].filter(({ kind }) => kind === 'file');
   const found = items.map((item) => ({ entry: item.webkitGetAsEntry?.(), file: item.getAsFile() }));
   const files = await Promise.all(
-    found.map(async ({ entry, file }) => {
-      if (!entry?.isDirectory) return file ? [file] : [];
-      const entries = await entriesOf(/** @type {FileSystemDirectoryEntry} */ (entry));
-      return Promise.all(
-        entries
-          .filter(({ isFile }) => isFile)
-          .map(
-            (each) =>
-              new Promise((/** @type {(file: File) => void} */ resolve, reject) =>
-                /** @type {FileSystemFileEntry} */ (each).file(resolve, reject),
-              ),
-          ),
-      );
-    }),
+    found.map(({ entry, file }) =>
+      entry?.isDirectory ? filesWithin(/** @type {any} */ (entry)) : file ? [file] : [],
+    ),
   );
   return files.flat();
+}
+
+/** @param {FileSystemDirectoryEntry} folder @returns {Promise<File[]>} */
+async function filesWithin(folder) {
+  const entries = await entriesOf(folder);
+  const files = await Promise.all(
+    entries.map((each) =>
+      each.isDirectory ? filesWithin(/** @type {any} */ (each)) : fileOf(/** @type {any} */ (each)),
+    ),
+  );
+  return files.flat();
+}
+
+/** @param {FileSystemFileEntry} entry @returns {Promise<File>} */
+async function fileOf(entry) {
+  const file = await new Promise((/** @type {(file: File) => void} */ resolve, reject) =>
+    entry.file(resolve, reject),
+  );
+  // The browser gives a path to chosen files only.
+  return Object.defineProperty(file, 'webkitRelativePath', { value: entry.fullPath.slice(1) });
 }
 
 /** @param {FileSystemDirectoryEntry} folder */
@@ -40,4 +50,64 @@ async function entriesOf(folder) {
     if (!some.length) return all;
     all.push(...some);
   }
+}
+
+/** Where a file is. @param {File} file */
+export const pathOf = ({ webkitRelativePath, name }) => webkitRelativePath || name;
+
+/** @param {File} file */
+const isWeights = ({ name }) => name.endsWith('.safetensors');
+
+/** @param {File} file */
+const isShard = ({ name }) => /-\d+-of-\d+\.safetensors$/.test(name);
+
+/**
+ * The files of a model that comes in parts, in any order. A file takes the place of an earlier one with its
+ * path, and weights that are whole take the place of all earlier weights.
+ * @param {readonly File[]} before
+ * @param {readonly File[]} chosen
+ */
+export function collected(before, chosen) {
+  const isModel = chosen.some(isWeights) && chosen.some(({ name }) => name === 'config.json');
+  if (isModel) return [...chosen];
+  const paths = new Set(chosen.map(pathOf));
+  const hasWeights = chosen.some((file) => isWeights(file) && !isShard(file));
+  const kept = before.filter(
+    (file) => !paths.has(pathOf(file)) && !(hasWeights && isWeights(file)),
+  );
+  return [...kept, ...chosen];
+}
+
+const snapshot = /^(.*\/)?snapshots\/[^/]+\/$/;
+
+/** @param {File} file */
+const folderOf = (file) => pathOf(file).slice(0, -file.name.length);
+
+/**
+ * The files of the model that attn loads: those in the outermost folder with weights, or in the main snapshot
+ * of a Hugging Face cache. Files without a folder, which were given one at a time, belong to it as well.
+ * @param {readonly File[]} files
+ */
+export async function filesOfModel(files) {
+  const depth = (/** @type {File} */ file) => pathOf(file).split('/').length;
+  const [first, ...others] = files
+    .filter((file) => isWeights(file) && file.name !== 'adapter_model.safetensors')
+    .sort((a, b) => depth(a) - depth(b));
+  if (!first) return [...files];
+  let folder = folderOf(first);
+  const other = others.find((file) => folderOf(file) !== folder && depth(file) === depth(first));
+  if (other) {
+    const [isSnapshot, root = ''] = snapshot.exec(folder) ?? [];
+    const main = files.find((file) => isSnapshot && pathOf(file) === `${root}refs/main`);
+    const wanted = `${root}snapshots/${(await main?.text())?.trim()}/`;
+    if (!files.some((file) => folderOf(file) === wanted)) {
+      throw new Error(
+        `${pathOf(first)} and ${pathOf(other)} belong to two models. Choose the folder of one of them.`,
+      );
+    }
+    folder = wanted;
+  }
+  if (!folder) return files.filter((file) => !folderOf(file));
+  const own = files.filter((file) => [folder, ''].includes(folderOf(file)));
+  return [...new Map(own.map((file) => [file.name, file])).values()];
 }

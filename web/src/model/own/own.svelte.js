@@ -4,10 +4,11 @@ import { count, counted } from '../../drawing/numbers.js';
 import { settings } from '../../state/settings.svelte.js';
 import { TaskWorker } from '../scheduler.js';
 import { ownTask } from '../tasks/own.js';
+import { filesOfModel } from './dropped.js';
 
 import OwnFacts from './OwnFacts.svelte';
 import OwnPlaces from './OwnPlaces.svelte';
-import { partTexts, texts } from './texts.js';
+import { notesOf, partTexts, texts } from './texts.js';
 
 /** @typedef {import('./ownServer.js').Facts} Facts */
 /** @typedef {'encode' | 'next' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
@@ -46,6 +47,11 @@ export class Own {
   /** What was recognised, for a reader. */
   get says() {
     return recognised(this.facts);
+  }
+
+  /** What else to know about its files. */
+  get notes() {
+    return notesOf(this.facts.description);
   }
 
   /** What controls need to know of it. */
@@ -108,8 +114,9 @@ export class Own {
   }
 }
 
-/** @param {File[]} files */
-async function givenOf(files) {
+/** @param {File[]} all */
+async function givenOf(all) {
+  const files = await filesOfModel(all);
   // attn's own files are those of the page's model, or of one that has its tokens.
   const alone = !files.some(({ name }) => name === 'tokenizer.json' || name === 'config.json');
   const pageTokens = alone ? await (await fetch(tokenizer)).json() : null;

@@ -112,6 +112,8 @@ export class OwnModel {
    *   model, which attn's files are for
    */
   static async *open(attn, { files, pageTokens }) {
+    // They are those of one model, wherever they were.
+    for (const file of files) Object.defineProperty(file, 'webkitRelativePath', { value: '' });
     const tensors = await tensorsOf(files);
     const torch = torchModuleOf(tensors);
     if (torch) throw new Error(torch);
@@ -135,11 +137,6 @@ export class OwnModel {
     } catch (cause) {
       const { message } = /** @type {Error} */ (cause);
       throw new Error(`tokenizer.json: cannot be used (${message})`, { cause });
-    }
-    if (tokens.size > vocabSize) {
-      throw new Error(
-        `tokenizer.json: does not fit: its tokens go up to ${(tokens.size - 1).toLocaleString('en')}, and the model's embedding has ${vocabSize.toLocaleString('en')} rows`,
-      );
     }
     const controller = new AbortController();
     let share = 0;
@@ -187,6 +184,13 @@ export class OwnModel {
   /** @param {string} text */
   encode(text) {
     const split = this.#tokens.of(text, this.#most);
+    const { vocabSize } = this.facts.description;
+    const at = split.ids.findIndex((id) => id >= vocabSize);
+    if (at >= 0) {
+      throw new Error(
+        `The model has no row for the token “${split.tokens[at]}” (${split.ids[at].toLocaleString('en')}): its embedding has ${vocabSize.toLocaleString('en')} rows. Change the sentence`,
+      );
+    }
     return { ...split, types: this.#typesOf(split.ids) };
   }
 

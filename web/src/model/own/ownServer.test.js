@@ -5,6 +5,7 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { OwnModel } from './ownServer.js';
+import { notesOf } from './texts.js';
 
 const attn = await load({ threads: 1, models: true });
 const recorded = new URL('../../../../tests/native/models/recorded/', import.meta.url);
@@ -86,4 +87,22 @@ test('a tokenizer that cannot be followed is rejected with the name of the field
   await assert.rejects(opened('bert', json), {
     message: /^tokenizer\.json: .*pre_tokenizer.*"UnicodeScripts"/,
   });
+});
+
+test('of a tokenizer with more entries than the embedding has rows, only the others can be used', async () => {
+  const { vocab } = tokenizer.model;
+  const json = { ...tokenizer, model: { ...tokenizer.model, vocab: { ...vocab, dog: 5000 } } };
+  const { own } = await opened('bert', json);
+  assert.deepEqual(own.encode('the cat').ids, [2, 4, 5, 3]);
+  assert.throws(() => own.encode('the dog'), { message: /no row for the token “dog” \(5,000\)/ });
+});
+
+test('notes name warnings and the tensors that are not used', () => {
+  assert.deepEqual(notesOf({ warnings: [], unusedTensors: [] }), []);
+  assert.deepEqual(notesOf({ warnings: ['one'], unusedTensors: ['a'] }), [
+    'one.',
+    'One tensor of the files is not used: a.',
+  ]);
+  const [note] = notesOf({ warnings: [], unusedTensors: ['a', 'b', 'c', 'd'] });
+  assert.equal(note, '4 tensors of the files are not used: a, b, c, ….');
 });

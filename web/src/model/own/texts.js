@@ -147,3 +147,23 @@ export const placeTexts = {
   chart: (/** @type {number} */ pairs, /** @type {string} */ first, /** @type {string} */ last) =>
     `Positions that one turn takes, of ${pairs} pairs of columns: from ${first} to ${last}.`,
 };
+
+/** Most unused tensors that are named. */
+const mostNamed = 3;
+
+/**
+ * What to know about the files of a model, in sentences.
+ * @param {Pick<import('attn').LanguageModelDescription, 'warnings' | 'unusedTensors'>} description
+ */
+export function notesOf({ warnings, unusedTensors }) {
+  const named = unusedTensors.slice(0, mostNamed).join(', ');
+  const more = unusedTensors.length > mostNamed ? ', …' : '';
+  const unused =
+    unusedTensors.length === 1
+      ? `One tensor of the files is not used: ${named}.`
+      : `${unusedTensors.length} tensors of the files are not used: ${named}${more}.`;
+  return [
+    ...warnings.map((text) => (/[.!?]$/.test(text) ? text : `${text}.`)),
+    ...(unusedTensors.length ? [unused] : []),
+  ];
+}

@@ -3,6 +3,7 @@ import { lengths, makeModel, sizes } from './model.js';
 import { describeSaved, metadataOf, suits } from './saved.js';
 import { Snapshots } from './snapshots.js';
 import { ignored, longerWorld, Source, worlds } from './worlds.js';
+import { reasonOf } from '../errors.js';
 
 /** @typedef {import('attn').TrainingAttn} TrainingAttn */
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
@@ -30,9 +31,6 @@ export function checksumOf(weights) {
   }
   return (hash >>> 0).toString(16).padStart(8, '0');
 }
-
-const messageOf = (/** @type {unknown} */ error) =>
-  error instanceof Error ? error.message : String(error);
 
 /**
  * How well a model does on examples that it has never learned from.
@@ -145,7 +143,7 @@ export class Lane {
       try {
         losses.push(this.#learn());
       } catch (error) {
-        failure = messageOf(error);
+        failure = reasonOf(error);
         break;
       }
       if (this.#step % evaluateEvery === 0) evaluations.push(this.#evaluate());
@@ -240,7 +238,7 @@ export class Lane {
       if (broken) throw new Error(`${broken} has numbers that are not finite`);
       this.#model.loadStateDict(weights);
     } catch (error) {
-      return { saved, fits: false, reason: messageOf(error) };
+      return { saved, fits: false, reason: reasonOf(error) };
     }
     this.#optimizer.dispose();
     this.#optimizer = this.#newOptimizer();

@@ -3,6 +3,7 @@ import { TaskWorker } from '../scheduler.js';
 import { trainTask } from '../tasks/train.js';
 import { sizes } from './model.js';
 import { worlds } from './worlds.js';
+import { reasonOf } from '../errors.js';
 
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
 /** @typedef {import('./lane.js').Evaluation} Evaluation */
@@ -458,10 +459,10 @@ export class Training {
     const from = this.#kept ? `step ${this.#kept.step}` : 'the start';
     this.problem =
       error.code === 'load_failed'
-        ? `Training could not be started: ${error.message}.`
+        ? `Training could not be started: ${reasonOf(error)}.`
         : error.code === 'disposed'
           ? `The browser ended a worker after step ${this.step}. What is drawn is the last that was seen; Play goes on from ${from}.`
-          : `The run stopped after step ${this.step}: ${error.message}. What is drawn is the last that was seen; Play goes on from ${from}.`;
+          : `The run stopped after step ${this.step}: ${reasonOf(error)}. What is drawn is the last that was seen; Play goes on from ${from}.`;
     for (const worker of this.#workers) worker.end();
     this.#draw();
   }

@@ -1,5 +1,6 @@
 import { untrack } from 'svelte';
 import { wallTask } from '../tasks/wall.js';
+import { reasonOf } from '../errors.js';
 
 /** @typedef {import('./wall.js').Layer} Layer */
 /** @typedef {import('./wall.js').Sentence} Sentence */
@@ -73,7 +74,7 @@ export class Wall {
       [this.found, this.#done] = [next, key];
     } catch (error) {
       if (signal.aborted) return;
-      this.problem = /** @type {Error} */ (error).message;
+      this.problem = reasonOf(error);
     }
     this.busy = false;
   }

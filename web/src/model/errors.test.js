@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { AttnError } from 'attn';
+
+import { reasonOf, sentenceOf } from './errors.js';
+
+test('errors that attn and the page explain keep their words', () => {
+  for (const error of [new AttnError('unsupported', 'no such thing'), new Error('no such thing')]) {
+    assert.equal(sentenceOf(error), 'no such thing');
+    assert.equal(reasonOf(error), 'no such thing');
+  }
+});
+
+test('any other error is a sentence', () => {
+  const raw = 'Cannot read properties of undefined';
+  const errors = [
+    ...[new TypeError(raw), new RangeError(raw), new DOMException(raw, 'DataCloneError'), raw],
+    ...[new AttnError('internal', raw), undefined],
+  ];
+  for (const error of errors) {
+    assert.match(sentenceOf(error), /^An unexpected error occurred\. .*\.$/);
+    assert.match(reasonOf(error), /^an unexpected error occurred;/);
+  }
+  const fetched = new TypeError('Failed to fetch dynamically imported module: http://x/y.js');
+  assert.equal(sentenceOf(fetched), 'The server could not be reached.');
+});
