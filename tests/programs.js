@@ -45,6 +45,7 @@ export async function reasonToSkip(language, torch = 'torch') {
  * @returns {Promise<number[][]>} the matrix that it prints
  */
 export async function run(language, text, files = {}) {
+  await mkdir(kBuildFolder, { recursive: true });
   const folder = await mkdtemp(
     join(language === 'javascript' ? kBuildFolder : tmpdir(), 'program-'),
   );
@@ -99,6 +100,7 @@ const compile = (args) =>
 let parsed;
 
 async function parseHeaders() {
+  await mkdir(kBuildFolder, { recursive: true });
   const folder = await mkdtemp(join(tmpdir(), '.headers-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   await mkdir(join(folder, 'attn'));
