@@ -326,7 +326,9 @@ async function installPackages(purpose, packages) {
  * @param {{ cwd: string, update: import('./progress.js').Update }} options
  */
 export const aptGet = (program, args, { cwd, update }) =>
-  command(program, [...args, '-qq', '-o', 'APT::Status-Fd=1'], {
+  // apt-get closes the status descriptor in the programs that it runs. If that were 1, the scripts of
+  // packages could not print and would fail.
+  command('sh', ['-c', 'exec "$0" "$@" -qq -o APT::Status-Fd=3 3>&1', program, ...args], {
     cwd,
     // As in "dlstatus:1:42.5:Retrieving file 1 of 3".
     onLine(line) {

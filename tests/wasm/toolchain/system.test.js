@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { atLeast, command, CommandError, findProgram } from '../../../wasm/toolchain/system.js';
+import {
+  aptGet,
+  atLeast,
+  command,
+  CommandError,
+  findProgram,
+} from '../../../wasm/toolchain/system.js';
 
 test('versions are compared by number', () => {
   assert.ok(atLeast('3.1.60', '3.1.60'));
@@ -29,4 +35,14 @@ test('a failing program hands over its output', async () => {
 
 test('a program that is not there is an error of the command', async () => {
   await assert.rejects(command('no-such-program', [], { cwd: '.' }), CommandError);
+});
+
+test('apt-get reports its progress on a descriptor that no package script prints to', async () => {
+  const script = 'echo printed; echo "dlstatus:1:42.5:Retrieving file 1 of 3" >&3';
+  /** @type {string[]} */
+  const states = [];
+  const update = (/** @type {string} */ state) => states.push(state);
+  const output = await aptGet('sh', ['-c', script, 'apt-get'], { cwd: '/', update });
+  assert.match(output, /^printed$/m);
+  assert.deepEqual(states, ['42 %, Retrieving file 1 of 3']);
 });
