@@ -4,3 +4,5 @@
 /* eslint no-unused-vars: off */
 
 const Worker = Module['Worker'];
+// Node 20 has no navigator, which the glue asks for the number of processors.
+const navigator = globalThis.navigator ?? { hardwareConcurrency: Module['poolSize'] + 1 };
