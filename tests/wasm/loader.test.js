@@ -51,6 +51,7 @@ describe('load', () => {
       const attn = await load({ threads: 4 });
       assert.doesNotMatch(attn.variant, /threads/);
       assert.equal(attn.numThreads, 1);
+      assert.equal(attn.fallback, undefined);
       await assertRejects(
         load({ variant: 'simd128-threads' }),
         'load_failed',
@@ -87,6 +88,7 @@ describe('load', () => {
   });
 
   test('refused_shared_memory_leads_to_one_thread', async (t) => {
+    const warn = t.mock.method(console, 'warn', () => {});
     const { Memory } = WebAssembly;
     t.mock.method(
       WebAssembly,
@@ -100,6 +102,10 @@ describe('load', () => {
     );
     const attn = await load({ threads: 2 });
     assert.doesNotMatch(attn.variant, /threads/);
+    if (!lacks('simd128-threads')) {
+      assert.match(attn.fallback ?? '', /could not be started: could not allocate memory$/);
+      assert.equal(warn.mock.callCount(), 1);
+    }
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
   });
 

@@ -100,6 +100,7 @@ export class Attn {
 
   #runtime;
   #variant;
+  #fallback;
   /** @type {Attn<'handle'> | undefined} */
   #handles;
 
@@ -107,10 +108,12 @@ export class Attn {
    * @internal use `load()`
    * @param {Runtime} runtime
    * @param {Variant} variant
+   * @param {string} [fallback]
    */
-  constructor(runtime, variant) {
+  constructor(runtime, variant, fallback) {
     this.#runtime = runtime;
     this.#variant = variant;
+    this.#fallback = fallback;
 
     /**
      * The class of multi-head attention; see there.
@@ -292,6 +295,15 @@ export class Attn {
   /** The build in use. */
   get variant() {
     return this.#variant;
+  }
+
+  /**
+   * Why `load()` chose a variant without threads although this engine has them, for example because a
+   * content security policy forbids workers. Undefined if nothing failed.
+   * @returns {string | undefined}
+   */
+  get fallback() {
+    return this.#fallback;
   }
 
   /** The instructions that its kernels use: `wasm_simd128` or `wasm_relaxed_simd`. */

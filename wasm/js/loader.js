@@ -38,6 +38,8 @@ import { builtVariants, flavours, hasThreads, kVariants } from './variants.js';
 /** As TensorFlow.js and ONNX Runtime Web: more need to be asked for. */
 const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
+/** Milliseconds for the workers of threads to start: some engines never report that they cannot. */
+const kStartTimeout = 10_000;
 
 /**
  * Loads the WebAssembly module: picks the variant, fetches and compiles it. Every call gives a
@@ -163,7 +165,7 @@ const ofNode = (name) => globalThis.process?.getBuiltinModule?.(`node:${name}`);
 /**
  * What is given to the caller. What is for training or models alone comes late.
  * @param {Flavour} flavour
- * @returns {Promise<new (runtime: Runtime, variant: Variant) => Attn>}
+ * @returns {Promise<new (runtime: Runtime, variant: Variant, fallback?: string) => Attn>}
  */
 async function classOf(flavour) {
   if (flavour === 'training') return (await import('./training.js')).TrainingAttn;
@@ -177,9 +179,10 @@ async function classOf(flavour) {
  * @param {URL | undefined} url
  * @param {number} threads
  * @param {Variant} [fallback]  without threads
+ * @param {string} [reason]  why this variant is the fallback
  * @returns {Promise<Attn>}
  */
-async function loadVariant(flavour, variant, url, threads, fallback) {
+async function loadVariant(flavour, variant, url, threads, fallback, reason) {
   let file = url ?? flavours[flavour].wasm[variant]();
   if (isFolder(file)) file = new URL(`${flavour}-${variant}.wasm`, file);
   const [Class, glue, module] = await Promise.all([
@@ -188,12 +191,14 @@ async function loadVariant(flavour, variant, url, threads, fallback) {
     read(file).then(compile(file.href)),
   ]);
   try {
-    return new Class(await start(flavour, glue, module, variant, threads), variant);
+    return new Class(await start(flavour, glue, module, variant, threads), variant, reason);
   } catch (error) {
-    // It is what cannot be detected: phones refuse to reserve shared memory, and a content security
+    const failed = notStarted(variant, error);
+    if (!fallback) throw failed;
+    // Nothing detects these in advance: phones refuse to reserve shared memory, and a content security
     // policy may forbid workers.
-    if (fallback) return loadVariant(flavour, fallback, url, 1);
-    throw notStarted(variant, error);
+    console.warn(`attn runs on one thread: ${failed.message}`);
+    return loadVariant(flavour, fallback, url, 1, undefined, failed.message);
   }
 }
 
@@ -307,6 +312,12 @@ async function start(flavour, glue, module, variant, threads) {
       Worker: makeWorker,
     }),
   };
+  const timer =
+    poolSize > 0 &&
+    setTimeout(
+      () => fail(new Error(`its threads did not start within ${kStartTimeout / 1000} seconds`)),
+      kStartTimeout,
+    );
   try {
     /** @type {Native} */
     const native = await Promise.race([glue.default(settings), failed]);
@@ -320,6 +331,8 @@ async function start(flavour, glue, module, variant, threads) {
   } catch (error) {
     for (const worker of workers) worker.terminate();
     throw error;
+  } finally {
+    if (timer) clearTimeout(timer);
   }
 }
 

@@ -33,9 +33,10 @@ export class ModelsAttn extends Attn {
    * @internal use `load({ models: true })`
    * @param {Runtime} runtime
    * @param {Variant} variant
+   * @param {string} [fallback]
    */
-  constructor(runtime, variant) {
-    super(runtime, variant);
+  constructor(runtime, variant, fallback) {
+    super(runtime, variant, fallback);
     if (runtime.native.makeLanguageModel !== undefined) return;
     throw argumentError('invalid_argument', 'wasm', 'a module without models', 'a models-….wasm');
   }

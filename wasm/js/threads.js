@@ -9,10 +9,11 @@ const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads
 Object.assign(globalThis, {
   self: globalThis,
   name: workerData.name,
-  location: new URL(workerData.url),
   importScripts() {},
   postMessage: (message) => parentPort.postMessage(message),
 });
+// Deno has a location, which cannot be assigned.
+Object.defineProperty(globalThis, 'location', { value: new URL(workerData.url), configurable: true });
 import(workerData.url).then(() => parentPort.on('message', (data) => onmessage({ data })));
 `;
 
@@ -24,7 +25,8 @@ import(workerData.url).then(() => parentPort.on('message', (data) => onmessage({
  * @returns {Worker & { ref?(): void, unref?(): void }}
  */
 export function startWorker(url, options, fail) {
-  if (typeof Worker === 'function') {
+  // Workers of Deno and Bun have no importScripts(), by which the glue recognises a browser's worker.
+  if (typeof Worker === 'function' && !('Deno' in globalThis || 'Bun' in globalThis)) {
     const worker = new Worker(url, options);
     worker.addEventListener('error', (event) => {
       // The glue would throw it again.

@@ -108,9 +108,10 @@ export class TrainingAttn extends Attn {
    * @internal use `load({ training: true })`
    * @param {Runtime} runtime
    * @param {Variant} variant
+   * @param {string} [fallback]
    */
-  constructor(runtime, variant) {
-    super(runtime, variant);
+  constructor(runtime, variant, fallback) {
+    super(runtime, variant, fallback);
     if (runtime.native.makeTape !== undefined) return;
     throw argumentError(
       'invalid_argument',
