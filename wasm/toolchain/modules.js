@@ -80,5 +80,7 @@ function writeGlue(flavours, variants, folder) {
       files.set(name, glue);
     }
   }
-  for (const [name, glue] of files) writeFileSync(join(folder, name), glue);
+  // Bundlers copy the threads' glue as an asset. webpack minifies assets as sloppy scripts, where functions
+  // in blocks are visible outside; in the module that results they are not.
+  for (const [name, glue] of files) writeFileSync(join(folder, name), `'use strict';\n${glue}`);
 }
