@@ -194,6 +194,13 @@ describe('load in a build with fewer variants', () => {
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
   });
 
+  test('the_glue_is_strict_for_minifiers_that_take_it_for_a_script', async (t) => {
+    const folder = mkdtempSync(join(kBuildFolder, 'loader-test-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    await buildModules(['attn'], ['simd128'], folder);
+    assert.match(readFileSync(join(folder, 'attn.glue.js'), 'utf8'), /^'use strict';\n/);
+  });
+
   test('the_best_of_those_that_exist_is_picked', { skip: lacks('simd128-threads') }, async (t) => {
     const { load } = await packageOf(t, ['simd128', 'simd128-threads']);
     const attn = await load({ threads: 2 });
@@ -358,6 +365,12 @@ describe('load over HTTP', () => {
   test('a_page_in_the_place_of_the_file_is_named', async () => {
     const wasmUrl = `${address}/page.wasm`;
     const message = `${wasmUrl} could not be read: the server answered with a page (text/html); the file may be missing`;
+    await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
+  });
+
+  test('a_file_that_vite_left_behind_hints_at_its_setting', async () => {
+    const wasmUrl = `${address}/node_modules/.vite/deps/nowhere`;
+    const message = /could not be read: .*; Vite's .* set optimizeDeps: \{ exclude: \['attn'\] \}$/;
     await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 

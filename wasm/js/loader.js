@@ -397,8 +397,9 @@ async function read(url) {
     return response;
   } catch (error) {
     // All that browsers say is that fetching failed.
-    const hint =
-      error instanceof TypeError && url.protocol !== 'file:'
+    const hint = url.pathname.includes('/.vite/deps')
+      ? "; Vite's dependency optimizer moved attn away from its files: set optimizeDeps: { exclude: ['attn'] }"
+      : error instanceof TypeError && url.protocol !== 'file:'
         ? '; is it there, does its server allow other origins (CORS), and does the content ' +
           'security policy (connect-src) allow it?'
         : '';
