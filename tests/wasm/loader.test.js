@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { runInNewContext } from 'node:vm';
 
 import { AttnError, load } from 'attn';
 import { load as loadInWorker } from 'attn/worker';
@@ -327,6 +328,27 @@ describe('load of a .wasm that is given', () => {
       assert.deepEqual((await attn.scaledDotProductAttention(x, x, x)).output, expected);
       await attn.dispose();
     }
+  });
+});
+
+describe('values of another realm', () => {
+  test('are_taken_as_tensors_masks_and_files', async () => {
+    const bytes = readFileSync(new URL('attn-simd128.wasm', distFolder));
+    const foreign = runInNewContext('Uint8Array.from(bytes)', { bytes });
+    const module = runInNewContext('new WebAssembly.Module(bytes)', { bytes: foreign });
+    for (const wasm of [foreign, foreign.buffer, module]) (await load({ wasm })).dispose();
+    const attn = await load({ threads: 1 });
+    const { tensor, mask, half } = runInNewContext(`({
+      tensor: { data: new Float32Array([1, 2, 3, 4]), shape: [2, 2] },
+      mask: { data: new Uint8Array([1, 1, 1, 1]), shape: [2, 2] },
+      half: { data: new Uint16Array(4), shape: [2, 2], type: 'bfloat16' },
+    })`);
+    const { output } = attn.scaledDotProductAttention(tensor, tensor, tensor, { mask });
+    assert.deepEqual(output, attn.scaledDotProductAttention(x, x, x).output);
+    attn.scaledDotProductAttention(half, half, half);
+    const file = runInNewContext('Uint8Array.from(bytes)', { bytes: attn.toSafetensors({ x }) });
+    new attn.Safetensors(file);
+    new attn.Safetensors(file.buffer);
   });
 });
 

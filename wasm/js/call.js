@@ -15,6 +15,7 @@ import {
 } from './shape.js';
 import { asTensor, checkMask, checkTensor, rowsOf } from './tensor.js';
 import { TensorHandle } from './tensorHandle.js';
+import { isA } from './realm.js';
 
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, HalfTensor } from './elementType.js' */
@@ -437,7 +438,7 @@ export class Call {
     checkMask(name, mask);
     const { data, shape } = mask;
     checkBroadcast(name, shape, target, lastMayBeLess);
-    this.#copy(name, data instanceof Uint8Array ? data : data.map(Boolean), 'bytes', shape);
+    this.#copy(name, isA(data, 'Uint8Array') ? data : data.map(Boolean), 'bytes', shape);
   }
 
   /**

@@ -5,6 +5,7 @@ import { kLoadOptions } from './loadOptions.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
 import { checkOptions } from './options.js';
 import { printsBriefly } from './print.js';
+import { isA } from './realm.js';
 
 /** @import { AttnErrorDetails } from './errors.js' */
 /** @import { LoadOptions } from './loader.js' */
@@ -376,7 +377,7 @@ function checkCallOptions(options) {
   if (
     transfer === null ||
     !Array.isArray(buffers) ||
-    buffers.some((buffer) => !(buffer instanceof ArrayBuffer))
+    buffers.some((buffer) => !isA(buffer, 'ArrayBuffer'))
   ) {
     throw invalid('transfer', transfer, 'an array of ArrayBuffers');
   }
@@ -496,7 +497,7 @@ export async function connectTo(makeWorker, options) {
       ...(wasmUrl !== undefined && { wasmUrl: resolve(wasmUrl) }),
       // An answer can be read, but not sent.
       ...(wasm !== undefined && {
-        wasm: wasm instanceof Response ? await wasm.arrayBuffer() : wasm,
+        wasm: isA(wasm, 'Response') ? await wasm.arrayBuffer() : wasm,
       }),
     };
     return await connection.load([given]);

@@ -1,4 +1,5 @@
 import { invalid } from './errors.js';
+import { isA } from './realm.js';
 
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
@@ -59,7 +60,7 @@ const isFloat16Array = (data) =>
  * @returns {ElementType}
  */
 export function elementTypeOf(name, { data, type = isFloat16Array(data) ? 'float16' : 'float32' }) {
-  if (type === 'float32' || data instanceof Uint16Array) return type;
+  if (type === 'float32' || isA(data, 'Uint16Array')) return type;
   if (type === 'float16' && isFloat16Array(data)) return type;
   const needs = type === 'float16' ? 'a Float16Array, or a Uint16Array' : 'a Uint16Array';
   throw invalid(`${name}.data`, data, `${needs} of the bits of ${type} numbers`);
@@ -71,4 +72,4 @@ export function elementTypeOf(name, { data, type = isFloat16Array(data) ? 'float
  * @returns {Uint16Array}
  */
 export const bitsOf = (data) =>
-  data instanceof Uint16Array ? data : new Uint16Array(data.buffer, data.byteOffset, data.length);
+  isA(data, 'Uint16Array') ? data : new Uint16Array(data.buffer, data.byteOffset, data.length);

@@ -7,6 +7,7 @@ import { checkOptions, wanted as switchOf } from './options.js';
 import { Runtime } from './runtime.js';
 import { startWorker } from './threads.js';
 import { builtVariants, flavours, hasThreads, kVariants } from './variants.js';
+import { isA } from './realm.js';
 
 /** @import { Features } from './features.js' */
 /** @import { Native } from './runtime.js' */
@@ -354,14 +355,16 @@ const isFolder = (url) => url.pathname.endsWith('/');
  * @returns {(source: WasmSource) => Promise<WebAssembly.Module>}
  */
 const compile = (name) => async (source) => {
-  const isBytes = source instanceof ArrayBuffer || ArrayBuffer.isView(source);
-  const isAnswer = typeof Response === 'function' && source instanceof Response;
-  if (source instanceof WebAssembly.Module) return source;
+  const isBytes = isA(source, 'ArrayBuffer') || ArrayBuffer.isView(source);
+  const isAnswer = isA(source, 'Response');
+  if (Object.prototype.toString.call(source) === '[object WebAssembly.Module]') {
+    return /** @type {WebAssembly.Module} */ (source);
+  }
   if (!isBytes && !isAnswer) {
     throw invalid(name, source, 'a WebAssembly.Module, an ArrayBuffer, a Uint8Array or a Response');
   }
   try {
-    if (isBytes) return await WebAssembly.compile(source);
+    if (isBytes) return await WebAssembly.compile(/** @type {BufferSource} */ (source));
     // Servers that do not know .wasm files are common; streaming insists on their type.
     const isTyped = source.headers.get('Content-Type')?.startsWith('application/wasm');
     if (isTyped) return await WebAssembly.compileStreaming(source);

@@ -1,6 +1,8 @@
 // What passes between a page and its worker. Data is copied once and then moved; objects of attn's
 // classes stay where they are, and a reference stands for them.
 
+import { isA } from './realm.js';
+
 /** The page asks whether the worker serves, and the worker says that it does, under the key `attn`. */
 export const kWhoServes = 'who serves?';
 export const kServing = 'serving';
@@ -54,14 +56,14 @@ export function pack(value, { refer, moves }) {
   };
   /** @param {object} value */
   const packData = (value) => {
-    if (value instanceof ArrayBuffer) {
+    if (isA(value, 'ArrayBuffer')) {
       if (!moves(value, value.byteLength)) return copy(value, 0, value.byteLength);
       buffers.add(value);
       return value;
     }
     if (ArrayBuffer.isView(value)) {
       const { buffer, byteOffset, byteLength } = value;
-      if (!(buffer instanceof ArrayBuffer && moves(buffer, byteLength))) {
+      if (!(isA(buffer, 'ArrayBuffer') && moves(buffer, byteLength))) {
         return new (constructorOf(value))(copy(buffer, byteOffset, byteLength));
       }
       buffers.add(buffer);
@@ -80,9 +82,9 @@ export function pack(value, { refer, moves }) {
       return data;
     }
     /** @type {any} */
-    const copies = value instanceof Map ? new Map() : Array.isArray(value) ? [] : {};
+    const copies = isA(value, 'Map') ? new Map() : Array.isArray(value) ? [] : {};
     packed.set(value, copies);
-    if (value instanceof Map) for (const [key, item] of value) copies.set(key, visit(item));
+    if (isA(value, 'Map')) for (const [key, item] of value) copies.set(key, visit(item));
     else if (Array.isArray(value)) for (const item of value) copies.push(visit(item));
     else for (const [key, item] of Object.entries(value)) copies[key] = visit(item);
     return copies;
@@ -106,7 +108,7 @@ export function unpack(message, find) {
     const reference = value[kReference];
     seen.set(value, reference ? find(reference) : value);
     if (reference) return seen.get(value);
-    if (value instanceof Map) value.forEach((item, key) => value.set(key, visit(item)));
+    if (isA(value, 'Map')) value.forEach((item, key) => value.set(key, visit(item)));
     else if (Array.isArray(value)) value.forEach((item, i) => (value[i] = visit(item)));
     else for (const [key, item] of Object.entries(value)) value[key] = visit(item);
     return value;
@@ -119,9 +121,9 @@ export function unpack(message, find) {
  * @param {object} value
  */
 function isPlain(value) {
-  if (Array.isArray(value) || value instanceof Map) return true;
+  if (Array.isArray(value) || isA(value, 'Map')) return true;
   const prototype = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /**

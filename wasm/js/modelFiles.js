@@ -2,6 +2,7 @@
 
 import { argumentError, invalid } from './errors.js';
 import { Kind } from './kind.js';
+import { isA } from './realm.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { Named } from './safetensors.js' */
@@ -45,8 +46,8 @@ function sourceOf(path, file) {
     };
     return { name, folder, size: file.size, read };
   }
-  const bytes = file instanceof ArrayBuffer ? new Uint8Array(file) : file;
-  if (!(bytes instanceof Uint8Array)) {
+  const bytes = isA(file, 'ArrayBuffer') ? new Uint8Array(file) : file;
+  if (!isA(bytes, 'Uint8Array')) {
     throw invalid(`files.${name}`, file, 'a File, a Blob, an ArrayBuffer or a Uint8Array');
   }
   const read = async (/** @type {number} */ begin, /** @type {number} */ end) =>
@@ -63,7 +64,7 @@ export function sourcesOf(files) {
     throw invalid('files', files, 'files, files by name, or one of them');
   }
   const isBlob = typeof Blob === 'function' && files instanceof Blob;
-  if (isBlob || files instanceof ArrayBuffer || files instanceof Uint8Array) {
+  if (isBlob || isA(files, 'ArrayBuffer') || isA(files, 'Uint8Array')) {
     return [sourceOf('model.safetensors', files)];
   }
   const isIterable = Symbol.iterator in files;

@@ -1,6 +1,7 @@
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { NativeObject } from './nativeObject.js';
+import { isA } from './realm.js';
 
 /** @import { ElementsLike } from './elementType.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -40,8 +41,8 @@ export class Safetensors extends NativeObject {
    * @param {ArrayBuffer | Uint8Array} bytes
    */
   constructor(runtime, bytes) {
-    const view = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes;
-    if (!(view instanceof Uint8Array)) {
+    const view = isA(bytes, 'ArrayBuffer') ? new Uint8Array(bytes) : bytes;
+    if (!isA(view, 'Uint8Array')) {
       throw invalid('bytes', bytes, 'an ArrayBuffer or a Uint8Array');
     }
     const address = runtime.ask('openSafetensors', (call) => call.bytes('bytes', view));
@@ -168,7 +169,7 @@ function entriesOf(argument, named) {
 export function withSafetensors(runtime, source, body) {
   if (source instanceof Safetensors) return body(source);
   const bytes =
-    source instanceof ArrayBuffer || source instanceof Uint8Array
+    isA(source, 'ArrayBuffer') || isA(source, 'Uint8Array')
       ? source
       : toSafetensors(runtime, source);
   const file = new Safetensors(runtime, bytes);

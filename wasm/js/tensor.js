@@ -1,6 +1,7 @@
 import { checkChoice, invalid } from './errors.js';
 import { checkShape, formatShape, mismatch, wrongShape } from './shape.js';
 import { TensorHandle } from './tensorHandle.js';
+import { isA } from './realm.js';
 
 /** @import { ElementsLike, ElementType } from './elementType.js' */
 /** @import { Memory } from './memory.js' */
@@ -87,7 +88,7 @@ export function checkMask(name, mask) {
   checkHasData(name, mask, 'mask');
   const { data, shape } = mask;
   const length = checkShape(name, shape);
-  if (!(data instanceof Uint8Array || Array.isArray(data))) {
+  if (!(isA(data, 'Uint8Array') || Array.isArray(data))) {
     throw invalid(`${name}.data`, data, 'a Uint8Array or an array of booleans');
   }
   checkLength(name, data.length, shape, length);
