@@ -145,6 +145,11 @@ const kSuites = {
     needs: [...kWasm, 'chromium'],
     run: nodeTest(['tests/timing'], { build: site }),
   },
+  clients: {
+    tier: 'named',
+    needs: kWasm,
+    run: nodeTest(['tests/clients'], { build: buildPackage }),
+  },
   'asan-whole': { tier: 'named', needs: kClang, run: ctest('asan', kAsan) },
   'tsan-whole': { tier: 'named', needs: kClang, run: ctest('tsan', kTsan) },
   memcheck: {
