@@ -40,7 +40,7 @@ import { isA } from './realm.js';
 const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
 /** Milliseconds for the workers of threads to start: some engines never report that they cannot. */
-const kStartTimeout = 10_000;
+const kStartTimeout = 30_000;
 
 /**
  * Loads the WebAssembly module: picks the variant, fetches and compiles it. Every call gives a
