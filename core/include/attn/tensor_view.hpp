@@ -250,9 +250,11 @@ using ConstLengths = TensorView<const std::int32_t>;
 /// written. "none" stands for none, and a tensor without elements is written with its shape.
 ATTN_API std::ostream& operator<<(std::ostream& stream, const ConstTensor& tensor);
 ATTN_API std::ostream& operator<<(std::ostream& stream, const TensorView<const double>& tensor);
-ATTN_API std::ostream& operator<<(std::ostream& stream, const ConstLengths& tensor);
+ATTN_API std::ostream& operator<<(std::ostream& stream,
+                                  const TensorView<const std::int32_t>& tensor);
 ATTN_API std::ostream& operator<<(std::ostream& stream,
                                   const TensorView<const std::int64_t>& tensor);
-ATTN_API std::ostream& operator<<(std::ostream& stream, const ConstMask& tensor);
+ATTN_API std::ostream& operator<<(std::ostream& stream,
+                                  const TensorView<const std::uint8_t>& tensor);
 
 }  // namespace attn
