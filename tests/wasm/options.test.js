@@ -359,6 +359,7 @@ const kOthers = [
     'constructor',
     'toJSON',
     'variant',
+    'fallback',
     'instructionSet',
     'numThreads',
     'version',
