@@ -16,8 +16,8 @@ import { command, CommandError, findChromium } from '../wasm/toolchain/system.js
  */
 
 const kReportFolder = join(kBuildFolder, 'reports');
-const kSuiteTimeoutMs = 60 * 60 * 1000;
-const kCTestTimeout = 1800;
+const kSuiteTimeoutMs = 40 * 60 * 1000;
+const kCTestTimeout = 1200;
 const kNodeTestTimeoutMs = 600 * 1000;
 
 /**

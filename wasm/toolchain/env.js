@@ -22,14 +22,8 @@ export async function buildEnvironment() {
   return {
     ...(await nativeEnvironment()),
     ...(await provideEmscripten()),
-    // A CMake list: CMAKE_CROSSCOMPILING_EMULATOR of the WASM presets. The baseline compiler of Node 20
-    // loses the variables of a function that has waited, as pthread_join does in Emscripten's library.
-    // The package joins no thread.
-    ATTN_NODE: [
-      process.execPath,
-      ...nodeFlags(),
-      ...(process.versions.node.startsWith('20.') ? ['--no-liftoff'] : []),
-    ].join(';'),
+    // A CMake list: CMAKE_CROSSCOMPILING_EMULATOR of the WASM presets.
+    ATTN_NODE: [process.execPath, ...nodeFlags()].join(';'),
   };
 }
 

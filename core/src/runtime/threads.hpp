@@ -79,24 +79,20 @@ class Thread {
 /// There is nothing to call: a thread that computes is interrupted by the system alone.
 inline void yield() noexcept {}
 
-/// In a function of its own, called through a pointer that no optimiser sees through: the baseline
-/// compiler of Node 20 loses the variables of a function that has waited.
-inline int wait_in_memory(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
-  const auto* address = reinterpret_cast<const std::int32_t*>(&word);
-  constexpr std::int64_t kForever = -1;
-  return __builtin_wasm_memory_atomic_wait32(const_cast<std::int32_t*>(address),
-                                             static_cast<std::int32_t>(value), kForever);
-}
-
 /// Sleeps until it is woken, if the word has this value; may return early. Not for a browser's main
 /// thread. The standard library's here would look again and again.
 inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
-  static constinit auto* volatile wait = &wait_in_memory;
-  wait(word, value);
+  auto* address = reinterpret_cast<std::int32_t*>(const_cast<std::atomic<std::uint32_t>*>(&word));
+  constexpr std::int64_t kForever = -1;
+  __builtin_wasm_memory_atomic_wait32(address, static_cast<std::int32_t>(value), kForever);
 }
 
-inline void wake_one(std::atomic<std::uint32_t>& word) noexcept {
-  __builtin_wasm_memory_atomic_notify(reinterpret_cast<std::int32_t*>(&word), 1);
+/// Wakes all threads that sleep while this word keeps its value. When a thread has ended,
+/// Emscripten leaves a wait for messages (Atomics.waitAsync) at the address where the thread's data
+/// were. If the word lies there now, that wait would use up a notification for one sleeper.
+inline void wake(std::atomic<std::uint32_t>& word) noexcept {
+  constexpr std::uint32_t kAll = 0xffffffff;
+  __builtin_wasm_memory_atomic_notify(reinterpret_cast<std::int32_t*>(&word), kAll);
 }
 
 #else
@@ -113,7 +109,8 @@ inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t va
   word.wait(value, std::memory_order_acquire);
 }
 
-inline void wake_one(std::atomic<std::uint32_t>& word) noexcept { word.notify_one(); }
+/// Wakes all threads that sleep while this word keeps its value.
+inline void wake(std::atomic<std::uint32_t>& word) noexcept { word.notify_all(); }
 
 #endif
 
@@ -135,7 +132,7 @@ class Sleeper {
   bool wake() noexcept {
     if (is_asleep_.load(std::memory_order_seq_cst) == 0) return false;
     if (is_asleep_.exchange(0, std::memory_order_seq_cst) == 0) return false;
-    wake_one(is_asleep_);
+    runtime::wake(is_asleep_);
     return true;
   }
 

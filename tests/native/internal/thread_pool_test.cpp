@@ -64,7 +64,7 @@ TEST(ThreadPoolTest, many_short_loops_lose_no_index) {
 }
 
 TEST(ThreadPoolTest, starts_and_stops_without_a_loop) {
-  for (int round = 0; round < 20; ++round) ThreadPool pool(3);
+  for (int round = 0; round < 100; ++round) ThreadPool pool(3);
 }
 
 TEST(ThreadPoolTest, pools_work_inside_each_other) {
