@@ -1,8 +1,9 @@
 // Runs the programs that the page offers as "code for this picture" and reads what they print.
 
 import { execFile } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,6 +14,7 @@ const execute = promisify(execFile);
 
 /** The native library: that of the release preset, or another build's. */
 const library = process.env.ATTN_LIBRARY ?? join(kBuildFolder, 'release', 'core', 'libattn.a');
+const includes = [join(kRoot, 'core', 'include'), join(library, '..', 'include')];
 const compiler = process.env.CXX ?? 'c++';
 /** A Python with torch. */
 const python = process.env.PYTHON ?? 'python3';
@@ -92,19 +94,36 @@ const compile = (args) =>
   execute(compiler, [
     ...['-std=c++20', '-Wall', '-Wextra', '-Werror'],
     ...args.slice(0, 2),
-    ...['-I', join(kRoot, 'core', 'include'), '-I', join(library, '..', 'include')],
+    ...includes.flatMap((folder) => ['-I', folder]),
     ...args.slice(2),
   ]);
 
-/** @type {Promise<string> | undefined} a folder with the library's header, read once for all programs */
+/** @type {Promise<string> | undefined} */
 let parsed;
 
+/**
+ * Compiles the library's headers ahead of all programs, once for each state of the headers.
+ * @returns {Promise<string>} the folder of the result
+ */
 async function parseHeaders() {
-  await mkdir(kBuildFolder, { recursive: true });
-  const folder = await mkdtemp(join(tmpdir(), '.headers-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  await mkdir(join(folder, 'attn'));
-  const header = join(kRoot, 'core', 'include', 'attn', 'attn.hpp');
-  await compile(['-x', 'c++-header', header, '-o', join(folder, 'attn', 'attn.hpp.gch'), '-w']);
+  const hash = createHash('sha256').update(compiler);
+  for (const folder of includes) {
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
+    for (const file of files.filter((path) => path.endsWith('.hpp')))
+      hash.update(readFileSync(join(folder, file)));
+  }
+  const parent = join(kBuildFolder, 'programs');
+  const name = hash.digest('hex').slice(0, 16);
+  const folder = join(parent, name);
+  if (existsSync(folder)) return folder;
+  await mkdir(parent, { recursive: true });
+  for (const other of readdirSync(parent).filter((file) => !file.startsWith(name)))
+    await rm(join(parent, other), { recursive: true, force: true });
+  const unfinished = await mkdtemp(`${folder}-`);
+  await mkdir(join(unfinished, 'attn'));
+  const header = join(includes[0], 'attn', 'attn.hpp');
+  const output = join(unfinished, 'attn', 'attn.hpp.gch');
+  await compile(['-x', 'c++-header', header, '-o', output, '-w']);
+  await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }));
   return folder;
 }
