@@ -81,9 +81,10 @@ for (const [name, options, argumentsOf] of layers) {
     assert.deepEqual(plain.forward(...argumentsOf(plain)), expected);
     assert.equal(mine.twice(), 2);
     assert.equal(Base.name, name);
+    const args = argumentsOf(base);
     for (const layer of [mine, plain, base]) layer.dispose();
-    assertThrows(() => mine.address, 'disposed', 'Mine: used after dispose()');
-    assertThrows(() => base.address, 'disposed', `${name}: used after dispose()`);
+    assertThrows(() => mine.forward(...args), 'disposed', 'Mine: used after dispose()');
+    assertThrows(() => base.forward(...args), 'disposed', `${name}: used after dispose()`);
     assert.throws(() => /** @type {any} */ (Base)(options), /cannot be invoked without 'new'/);
   });
 

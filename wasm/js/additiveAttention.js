@@ -1,7 +1,7 @@
 import { giveEach } from './attentionOptions.js';
 import { kPooling, writePooling } from './attentionPooling.js';
 import { Layer } from './layer.js';
-import { checkOptions, kInit, size } from './options.js';
+import { readOptions, kInit, size } from './options.js';
 import { checkEqual } from './shape.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
@@ -97,16 +97,16 @@ export class AdditiveAttention extends Layer {
    * @param {'keyDim' | 'numHiddens'} keyWidth  that of keys as they are, or projected
    */
   #forward(query, key, value, options, keyWidth) {
-    checkOptions(options, kCall);
+    options = readOptions(options, kCall);
     return this.call((call) => {
       call.has(keyWidth === 'numHiddens');
       const results = writePooling(call, query, key, value, options, (queryWidth, width) => {
         checkEqual('query', 'width', queryWidth, 'the queryDim of this layer', this.sizes.queryDim);
         checkEqual('key', 'width', width, `the ${keyWidth} of this layer`, this.sizes[keyWidth]);
       });
-      call.intermediates(options.intermediates);
+      const names = call.intermediates(options.intermediates);
       call.run('forwardAdditiveAttention');
-      return { ...giveEach(call, results), ...call.shown(options.intermediates) };
+      return { ...giveEach(call, results), ...call.shown(names) };
     });
   }
 }

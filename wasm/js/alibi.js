@@ -1,5 +1,5 @@
 import { writeDiagonal } from './attentionOptions.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 import { checkInteger } from './errors.js';
 
 /** @import { Diagonal } from './attentionOptions.js' */
@@ -35,7 +35,7 @@ export function alibiSlopes(runtime, numHeads) {
  * @param {AlibiBiasOptions} options
  */
 export function alibiBias(runtime, options) {
-  checkOptions(options, kOptions);
+  options = readOptions(options, kOptions);
   const { numHeads } = options;
   checkInteger('numHeads', numHeads, 1);
   return runtime.map('alibiBias', () => shapeOfBias(numHeads, options), writesDiagonal(options));

@@ -1,8 +1,8 @@
 // Attention over variables: terms of the score may be variables, too, and scores and weights can be looked at.
 
-import { kScoreNames, sizesOf, writeAttentionOptions } from './attentionOptions.js';
+import { kScoreNames, kT5Bias, sizesOf, writeAttentionOptions } from './attentionOptions.js';
 import { Kind } from './kind.js';
-import { checkOptions, wanted } from './options.js';
+import { readOptions, wanted } from './options.js';
 import { isVariable, recordEachOn } from './recording.js';
 import { kHeadRanks } from './tensor.js';
 
@@ -90,8 +90,8 @@ export function writeTerms(tape, call, options, write) {
     of[name] = terms[path].handleOn(tape, path);
   };
   for (const name of kTerms) replace(values, name, name);
-  if (isVariable(values.t5Bias?.table)) {
-    values.t5Bias = { ...values.t5Bias };
+  if (values.t5Bias !== undefined) {
+    values.t5Bias = readOptions(values.t5Bias, kT5Bias, 't5Bias');
     replace(values.t5Bias, 'table', 't5Bias.table');
   }
   write(values);
@@ -112,7 +112,7 @@ export function writeTerms(tape, call, options, write) {
  * @returns {any} {@link AttentionOfVariables}
  */
 export function attentionOfVariables(query, key, value, options) {
-  checkOptions(options, { ...kAttention, ...kShown });
+  options = readOptions(options, { ...kAttention, ...kShown });
   const { needBiasedScores, needWeights, needLogSumExp, ...given } = options;
   const needs = Object.entries({ needBiasedScores, needWeights, needLogSumExp }).filter((need) =>
     wanted(...need),

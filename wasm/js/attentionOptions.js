@@ -1,8 +1,9 @@
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
-import { checkOptions, flag, size, wanted, writeValues } from './options.js';
+import { readOptions, flag, size, wanted, writeValues } from './options.js';
 import { checkBroadcast, checkEqual, formatShape, mismatch, wrongShape } from './shape.js';
 import { asTensor, checkIntegers } from './tensor.js';
+import { TensorHandle } from './tensorHandle.js';
 
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -10,13 +11,13 @@ import { asTensor, checkIntegers } from './tensor.js';
 /** @import { Names } from './options.js' */
 /** @import { T5BiasOptions } from './t5Bias.js' */
 /** @import { Integers, Mask, Ranks, TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
+/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /** Which distances share a bucket of T5's bias. */
 export const kT5Rule = { maxDistance: size(128), bidirectional: flag(true) };
 
 /** @type {Names<T5BiasOptions>} */
-const kT5Bias = { table: true, ...kT5Rule };
+export const kT5Bias = { table: true, ...kT5Rule };
 
 /** @type {Names<Window>} */
 const kWindow = { left: true, right: true };
@@ -225,7 +226,8 @@ export function sizesOf(shape) {
  */
 export function writeInputs(call, query, key, value, ranks, types, numHeads, numKvHeads) {
   const shape = call[types]('query', query, ranks, numHeads);
-  const sameRank = kSameRank[query.shape.length];
+  // (B, N, H·D) is seen as (B, H, N, D).
+  const sameRank = kSameRank[ranks[shape.length] ? shape.length : 3];
   const q = sizesOf(shape);
   const k = sizesOf(call[types]('key', key, sameRank, numKvHeads));
   const v = sizesOf(call[types]('value', value, sameRank, numKvHeads));
@@ -246,7 +248,7 @@ export function writeInputs(call, query, key, value, ranks, types, numHeads, num
  */
 export function writeAttentionOptions(call, options, sizes, leading) {
   const { batch, numHeads, numQueries, numKeys, headDim, valueDim } = sizes;
-  const { scale, diagonal = 'topLeft', softcap = 0, t5Bias, bias } = options;
+  const { scale, diagonal = 'topLeft', softcap = 0, bias } = options;
   const scores = [batch, numHeads, numQueries, numKeys];
   call.optionalReal('scale', scale);
   writeDiagonal(call, diagonal);
@@ -254,9 +256,9 @@ export function writeAttentionOptions(call, options, sizes, leading) {
   writeRelative(call, 'relativeValues', options.relativeValues, numHeads, valueDim);
   call.real('softcap', softcap);
   writeOfHeads(call, 'alibiSlopes', options.alibiSlopes, numHeads);
-  call.has(t5Bias !== undefined);
-  if (t5Bias !== undefined) {
-    checkOptions(t5Bias, kT5Bias, 't5Bias');
+  call.has(options.t5Bias !== undefined);
+  if (options.t5Bias !== undefined) {
+    const t5Bias = readOptions(options.t5Bias, kT5Bias, 't5Bias');
     call.floatsOf('t5Bias.table', t5Bias.table, [-1, numHeads]);
     writeValues(call, t5Bias, kT5Rule, 't5Bias');
   }
@@ -323,7 +325,7 @@ export const giveStages = (call, output, stages) =>
 export function writeWindow(call, name, window) {
   call.has(window !== undefined);
   if (window === undefined) return undefined;
-  checkOptions(window, kWindow, name);
+  window = readOptions(window, kWindow, name);
   writeSide(call, `${name}.left`, window.left);
   writeSide(call, `${name}.right`, window.right);
   return window;
@@ -360,8 +362,8 @@ export function writeLengths(call, name, lens, batch, numRows, most) {
  */
 function writeOfHeads(call, name, values, numHeads) {
   if (values === undefined) return call.none(Kind.floats);
-  const isTensor = values !== null && typeof values === 'object' && 'shape' in values;
-  call.floatsOf(name, isTensor ? values : asTensor(name, values), [numHeads]);
+  const isHandle = values instanceof TensorHandle;
+  call.floatsOf(name, isHandle ? values : asTensor(name, values), [numHeads]);
 }
 
 /**

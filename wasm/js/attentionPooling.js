@@ -1,6 +1,6 @@
 import { giveEach, writeInputs, writeLengths } from './attentionOptions.js';
 import { invalid } from './errors.js';
-import { checkOptions, wanted } from './options.js';
+import { readOptions, wanted } from './options.js';
 import { checkEqual } from './shape.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
@@ -92,7 +92,7 @@ const kOptions = { ...kScoring, ...kPooling };
  * @param {AttentionPoolingOptions} options
  */
 export function attentionPooling(runtime, query, key, value, options) {
-  checkOptions(options, kOptions);
+  options = readOptions(options, kOptions);
   checkScoring(options);
   return runtime.call((call) => {
     const results = writePooling(call, query, key, value, options, (queryWidth, keyWidth) => {

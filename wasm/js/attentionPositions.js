@@ -1,4 +1,4 @@
-import { checkOptions, flag, optionalNatural, writeOptions } from './options.js';
+import { readOptions, flag, optionalNatural, writeOptions } from './options.js';
 import { kRotaryRule, writeRotary } from './rotaryEmbedding.js';
 import { kT5Options } from './t5Bias.js';
 
@@ -41,7 +41,7 @@ import { kT5Options } from './t5Bias.js';
 const rotary = (call, name, value) => {
   call.has(value !== undefined);
   if (value === undefined) return undefined;
-  checkOptions(value, kRotary, name);
+  value = readOptions(value, kRotary, name);
   const { rotaryDim = 0 } = value;
   call.integer(`${name}.rotaryDim`, rotaryDim, 0);
   return writeRotary(call, value, name);

@@ -2,8 +2,8 @@ import { giveEach, writeLengths } from './attentionOptions.js';
 import { invalid } from './errors.js';
 import { Layer } from './layer.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
-import { checkIntegers, checkTensor } from './tensor.js';
-import { checkOptions, kInit, like, size, wanted } from './options.js';
+import { checkIntegers, readTensor } from './tensor.js';
+import { readOptions, kInit, like, size, wanted } from './options.js';
 import { checkEqual } from './shape.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
@@ -138,15 +138,15 @@ export class BahdanauDecoder extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   initState(encoderOutputs, hidden, options = {}) {
-    checkOptions(options, kState);
+    options = readOptions(options, kState);
     const { encoderDim, numLayers, numHiddens } = this.sizes;
+    let [batch, numKeys] = [0, 0];
     const address = this.ask('startBahdanauDecoder', (call) => {
       const needed = [-1, -1, encoderDim];
-      const [batch, numKeys] = call.floatsOf('encoderOutputs', encoderOutputs, needed);
+      [batch, numKeys] = call.floatsOf('encoderOutputs', encoderOutputs, needed);
       call.floatsOf('hidden', hidden, [numLayers, batch, numHiddens]);
       writeLengths(call, 'encoderLens', options.encoderLens, batch, undefined, numKeys);
     });
-    const [batch, numKeys] = encoderOutputs.shape;
     return new BahdanauDecoderState(runtimeOf(this), address, batch, numKeys);
   }
 
@@ -163,15 +163,15 @@ export class BahdanauDecoder extends Layer {
    *   is then as it was
    */
   forward(tokens, state, options = {}) {
-    checkOptions(options, kStep);
+    options = readOptions(options, kStep);
     const needAlignment = wanted('needAlignment', options.needAlignment);
-    checkTensor('tokens', tokens, { 2: '(B, T)' });
+    const read = readTensor('tokens', tokens, { 2: '(B, T)' });
     const most = this.sizes.vocabSize - 1;
-    const ids = checkIntegers('tokens', tokens, 0, most, `a token from 0 to ${most}`);
+    const ids = checkIntegers('tokens', read, 0, most, `a token from 0 to ${most}`);
     if (!(state instanceof BahdanauDecoderState)) {
       throw invalid('state', state, 'what initState() gives');
     }
-    const [batch, length] = tokens.shape;
+    const [batch, length] = ids.shape;
     checkEqual('tokens', 'batch', batch, 'the batch of state', state.batch);
     return this.call((call) => {
       call.numbers('ints', 'tokens', ids);
@@ -179,9 +179,9 @@ export class BahdanauDecoder extends Layer {
       const logits = call.result('logits', [batch, length, this.sizes.vocabSize]);
       const shape = [batch, length, state.numKeys];
       const alignment = call.resultIf(needAlignment, 'alignment', shape);
-      call.intermediates(options.intermediates);
+      const names = call.intermediates(options.intermediates);
       call.run('forwardBahdanauDecoder');
-      return { ...giveEach(call, { logits, alignment }), ...call.shown(options.intermediates) };
+      return { ...giveEach(call, { logits, alignment }), ...call.shown(names) };
     });
   }
 }

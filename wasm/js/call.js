@@ -1,21 +1,21 @@
-import { bitsOf, elementTypeOf, kElementTypes } from './elementType.js';
+import { bitsOf, kElementTypes } from './elementType.js';
 import { argumentError, checkChoice, checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { outOfMemory } from './memory.js';
-import { runtimeOf } from './nativeObject.js';
-import { checkOptions, kDropout } from './options.js';
+import { addressOf, runtimeOf } from './nativeObject.js';
+import { kDropout, readArray, readOptions } from './options.js';
 import {
   checkBroadcast,
   checkEqual,
-  checkShape,
   checkShapeIs,
+  readShape,
   rowMajor,
   sizeOf,
   wrongShape,
 } from './shape.js';
-import { asTensor, checkMask, checkTensor, rowsOf } from './tensor.js';
+import { asTensor, checkRank, readMask, readTensor, rowsOf } from './tensor.js';
 import { TensorHandle } from './tensorHandle.js';
-import { isA } from './realm.js';
+import { isA, typedArrayLength } from './realm.js';
 
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, HalfTensor } from './elementType.js' */
@@ -24,7 +24,7 @@ import { isA } from './realm.js';
 /** @import { Memory, Views } from './memory.js' */
 /** @import { NativeObject } from './nativeObject.js' */
 /** @import { Operation } from './runtime.js' */
-/** @import { Mask, NumbersLike, Ranks, Tensor, TensorLike } from './tensor.js' */
+/** @import { Integers, Mask, Ranks, ReadTensor, Tensor, TensorLike } from './tensor.js' */
 /** @import { Block, ResultKind } from './tensorHandle.js' */
 
 /** An operation may write this many numbers where its arguments were: attention over variables, 27. */
@@ -41,7 +41,8 @@ const utf8Decoder = new TextDecoder();
  * What run() copies into memory.
  * @typedef {object} Copy
  * @property {string} name
- * @property {any} data
+ * @property {any} data  a typed array
+ * @property {number} length
  * @property {keyof Views} type
  * @property {number} at  where the arguments have its address
  */
@@ -63,7 +64,8 @@ const utf8Decoder = new TextDecoder();
  * arguments.hpp has a reader for each of the writers here, and takes them in the same order.
  *
  * Writers check what they write, and neither take memory nor copy: run() does, when everything is
- * written.
+ * written. Until then a getter of the caller's may do anything, and make calls of its own; afterwards
+ * nothing of the caller's runs.
  */
 export class Call {
   #memory;
@@ -73,6 +75,8 @@ export class Call {
   /** As many as #numCopies; the others are kept for later calls. @type {Copy[]} */
   #copies = [];
   #numCopies = 0;
+  /** Each throws if an object of the arguments is disposed of. @type {(() => unknown)[]} */
+  #checks = [];
   /** Where the operation found its arguments, and left numbers of its own. */
   #address = 0;
   /** @type {Result[]} */
@@ -90,10 +94,12 @@ export class Call {
    * @param {Operation} operation
    */
   run(operation) {
-    this.#place();
+    for (const check of this.#checks) check();
     const count = this.#count;
     const kinds = this.#kinds;
+    this.#place();
     const address = this.#memory.take('arguments', 8 * Math.max(count, kMostResults));
+    this.#copyIn();
     const { doubles, native } = this.#memory;
     const values = this.#arguments;
     for (let i = 0; i < count; ++i) doubles[address / 8 + i] = values[i];
@@ -120,7 +126,7 @@ export class Call {
     }
   }
 
-  /** Takes the memory of what was written, and copies its data. */
+  /** Takes the memory of what was written. */
   #place() {
     const memory = this.#memory;
     const values = this.#arguments;
@@ -138,27 +144,45 @@ export class Call {
     }
     const copies = this.#copies;
     for (let i = 0; i < this.#numCopies; ++i) {
-      const { name, data, type, at } = copies[i];
-      // Queries, keys and values, which follow each other, are often the same.
-      const last = copies[Math.max(0, i - 1)];
-      if (i > 0 && last.data === data && last.type === type) {
-        values[at] = values[last.at];
-        continue;
-      }
-      const source = type === 'halves' ? bitsOf(data) : data;
-      const { length } = source;
+      const { name, length, type, at } = copies[i];
+      const last = this.#sameAsLast(i);
       const size = memory[type].BYTES_PER_ELEMENT;
-      const address = (values[at] = memory.take(name, size * length));
-      const view = memory[type];
-      const begin = address / size;
-      if (length > kShortCopy) view.set(source, begin);
-      else for (let i = 0; i < length; ++i) view[begin + i] = source[i];
+      values[at] = last ? values[last.at] : memory.take(name, size * length);
     }
+  }
+
+  /** Copies data in. Nothing takes memory from here on, which could end the lives of views. */
+  #copyIn() {
+    const memory = this.#memory;
+    for (let i = 0; i < this.#numCopies; ++i) {
+      if (this.#sameAsLast(i)) continue;
+      const { name, data, length, type, at } = this.#copies[i];
+      if (typedArrayLength(data) !== length) {
+        const got = 'data that changed its length';
+        throw argumentError('invalid_argument', name, got, 'data that stays during the call');
+      }
+      const view = memory[type];
+      const begin = this.#arguments[at] / view.BYTES_PER_ELEMENT;
+      if (length > kShortCopy) view.set(data, begin);
+      else for (let i = 0; i < length; ++i) view[begin + i] = data[i];
+    }
+  }
+
+  /**
+   * Queries, keys and values, which follow each other, are often the same.
+   * @param {number} index
+   */
+  #sameAsLast(index) {
+    if (index === 0) return undefined;
+    const last = this.#copies[index - 1];
+    const { data, type } = this.#copies[index];
+    return last.data === data && last.type === type ? last : undefined;
   }
 
   #forget() {
     this.#count = this.#kinds = 0;
     while (this.#numCopies > 0) this.#copies[--this.#numCopies].data = undefined;
+    this.#checks.length = 0;
   }
 
   // Arguments
@@ -188,7 +212,25 @@ export class Call {
     if (object && runtimeOf(object).memory !== this.#memory) {
       throw invalid(name, object, 'one of the module that is called');
     }
-    this.put(Kind.address, object ? object.address : 0);
+    if (object) this.address(object);
+    else this.put(Kind.address, 0);
+  }
+
+  /**
+   * An object of the module that is called.
+   * @param {NativeObject} object
+   */
+  address(object) {
+    this.put(Kind.address, addressOf(object));
+    this.check(() => addressOf(object));
+  }
+
+  /**
+   * Checks something once more before the operation runs.
+   * @param {() => unknown} check  throws if an object was disposed of
+   */
+  check(check) {
+    this.#checks.push(check);
   }
 
   /**
@@ -268,9 +310,8 @@ export class Call {
   dropout(dropout) {
     this.has(dropout !== undefined);
     if (dropout === undefined) return;
-    checkOptions(dropout, kDropout, 'dropout');
-    this.real('dropout.probability', dropout.probability);
-    const { seed = 0, stream = 0 } = dropout;
+    const { probability, seed = 0, stream = 0 } = readOptions(dropout, kDropout, 'dropout');
+    this.real('dropout.probability', probability);
     this.integer('dropout.seed', seed, 0);
     this.integer('dropout.stream', stream, 0);
   }
@@ -310,7 +351,7 @@ export class Call {
   /**
    * A tensor that is to be copied in.
    * @param {string} name
-   * @param {any} data
+   * @param {any} data  a typed array
    * @param {keyof Views} type
    * @param {readonly number[]} shape
    * @param {readonly number[]} [strides]
@@ -318,9 +359,10 @@ export class Call {
    */
   #copy(name, data, type, shape, strides) {
     const at = this.#count + 1;
-    const copy = (this.#copies[this.#numCopies++] ??= { name, data, type, at });
+    const copy = (this.#copies[this.#numCopies++] ??= { name, data, length: 0, type, at });
     copy.name = name;
-    copy.data = data;
+    copy.data = this.#memory.kept(type, data);
+    copy.length = typedArrayLength(data);
     copy.type = type;
     copy.at = at;
     this.#view(Kind[type], 0, shape, strides);
@@ -337,8 +379,8 @@ export class Call {
    * @returns {readonly number[]} its shape, as the core sees it
    */
   floats(name, tensor, ranks, numHeads) {
-    checkTensor(name, tensor, ranks);
-    return this.#tensor(name, tensor, 'floats', numHeads);
+    if (tensor instanceof TensorHandle) return this.#handle(name, tensor, ranks, numHeads);
+    return this.#tensor(name, readTensor(name, tensor, ranks), 'floats', numHeads);
   }
 
   /**
@@ -349,34 +391,48 @@ export class Call {
    * @param {number} [numHeads]
    */
   elements(name, tensor, ranks, numHeads) {
-    checkTensor(name, tensor, ranks, kElementTypes);
-    const type = tensor instanceof TensorHandle ? 'float32' : elementTypeOf(name, tensor);
+    if (tensor instanceof TensorHandle) {
+      this.put(Kind.choice, kElementTypes.indexOf('float32'));
+      return this.#handle(name, tensor, ranks, numHeads);
+    }
+    const read = readTensor(name, tensor, ranks, kElementTypes);
+    const { type } = read;
     this.put(Kind.choice, kElementTypes.indexOf(type));
-    return this.#tensor(name, tensor, type === 'float32' ? 'floats' : 'halves', numHeads);
+    if (type !== 'float32') read.data = bitsOf(read.data);
+    return this.#tensor(name, read, type === 'float32' ? 'floats' : 'halves', numHeads);
   }
 
   /**
    * @param {string} name
-   * @param {ElementsLike | TensorHandle} tensor  checked
-   * @param {'floats' | 'halves'} view
+   * @param {TensorHandle} handle
+   * @param {Ranks} [ranks]
    * @param {number} [numHeads]
    */
-  #tensor(name, tensor, view, numHeads) {
-    let { shape } = tensor;
-    /** @type {readonly number[] | undefined} */
-    let strides;
-    const place = tensor instanceof TensorHandle ? tensor.placeIn(this.#memory, name) : undefined;
-    if (place) strides = place.strides;
-    if (numHeads !== undefined) {
-      ({ shape, strides } = seenAsHeads(name, shape, numHeads, strides));
-    }
-    if (place) {
-      this.#view(Kind.floats, place.address, shape, strides);
-    } else {
-      const { data } = /** @type {NumbersLike} */ (tensor);
-      this.#copy(name, data, view, shape, strides);
-    }
+  #handle(name, handle, ranks, numHeads) {
+    const memory = this.#memory;
+    const place = handle.placeIn(memory, name);
+    checkRank(name, place.shape, ranks);
+    const { shape, strides } =
+      numHeads === undefined ? place : seenAsHeads(name, place.shape, numHeads, place.strides);
+    this.#view(Kind.floats, place.address, shape, strides);
+    this.check(() => handle.placeIn(memory, name));
     return shape;
+  }
+
+  /**
+   * @param {string} name
+   * @param {ReadTensor} tensor
+   * @param {'floats' | 'halves'} type
+   * @param {number} [numHeads]
+   */
+  #tensor(name, { data, shape }, type, numHeads) {
+    if (numHeads === undefined) {
+      this.#copy(name, data, type, shape);
+      return shape;
+    }
+    const seen = seenAsHeads(name, shape, numHeads);
+    this.#copy(name, data, type, seen.shape, seen.strides);
+    return seen.shape;
   }
 
   /**
@@ -409,7 +465,7 @@ export class Call {
    * A tensor of int32 or float64, which may be left out.
    * @param {'ints' | 'doubles'} type
    * @param {string} name
-   * @param {ArrayLike<number> | NumbersLike} [numbers]
+   * @param {Integers} [numbers]
    */
   numbers(type, name, numbers) {
     if (numbers === undefined) return (this.none(Kind[type]), 0);
@@ -419,7 +475,7 @@ export class Call {
 
   /**
    * Positions of rows, which may be left out.
-   * @param {ArrayLike<number> | NumbersLike} [positions]
+   * @param {Integers} [positions]
    * @param {string} [name]
    */
   positions(positions, name = 'positions') {
@@ -435,18 +491,18 @@ export class Call {
    */
   mask(name, mask, target, lastMayBeLess) {
     if (mask === undefined) return this.none(Kind.bytes);
-    checkMask(name, mask);
-    const { data, shape } = mask;
+    const { data, shape } = readMask(name, mask);
     checkBroadcast(name, shape, target, lastMayBeLess);
-    this.#copy(name, isA(data, 'Uint8Array') ? data : data.map(Boolean), 'bytes', shape);
+    this.#copy(name, data, 'bytes', shape);
   }
 
   /**
    * @param {string} name
-   * @param {ArrayLike<number>} bytes
+   * @param {Uint8Array} bytes
    */
   bytes(name, bytes) {
-    this.#copy(name, bytes, 'bytes', [bytes.length]);
+    if (!isA(bytes, 'Uint8Array')) throw invalid(name, bytes, 'a Uint8Array');
+    this.#copy(name, bytes, 'bytes', [typedArrayLength(bytes)]);
   }
 
   /**
@@ -460,15 +516,20 @@ export class Call {
   }
 
   /**
-   * The names of the intermediates that a layer is to show. What it then gives is read by shown().
-   * @param {readonly string[]} [names]
+   * The names of the intermediates that a layer is to show.
+   * @template {readonly string[] | undefined} N
+   * @param {N} names
+   * @returns {N} as they were read, for shown()
    */
-  intermediates(names = []) {
-    if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) {
-      throw invalid('intermediates', names, 'an array of names, of those in intermediateNames()');
-    }
-    this.put(Kind.integer, names.length);
-    for (const name of names) this.text('intermediates', name);
+  intermediates(names) {
+    const needs = 'an array of names, of those in intermediateNames()';
+    if (names !== undefined && !Array.isArray(names)) throw invalid('intermediates', names, needs);
+    const read = readArray(names ?? [], (name) => {
+      if (typeof name !== 'string') throw invalid('intermediates', names, needs);
+    });
+    this.put(Kind.integer, read.length);
+    for (const name of read) this.text('intermediates', name);
+    return /** @type {any} */ (names && read);
   }
 
   // Results
@@ -484,9 +545,10 @@ export class Call {
    */
   result(name, shape, seenAs = shape, strides, type = 'float32') {
     const wide = type === 'float32';
-    const bytes = (wide ? 4 : 2) * checkShape(name, shape);
+    const read = readShape(name, shape);
+    const bytes = (wide ? 4 : 2) * sizeOf(read);
     /** @type {Result} */
-    const result = { name, shape, type, bytes, at: this.#count + 1, address: 0 };
+    const result = { name, shape: read, type, bytes, at: this.#count + 1, address: 0 };
     this.#results.push(result);
     this.#view(wide ? Kind.result : Kind.halves, 0, seenAs, strides);
     return result;
@@ -637,7 +699,7 @@ export class Call {
    * The intermediates that were asked for, by name, to be added to the results. One that this call
    * had no need to compute is left out.
    * @template {readonly string[] | undefined} N
-   * @param {N} names
+   * @param {N} names  what intermediates() gave
    * @returns {ShownIntermediates<any, N>}
    */
   shown(names) {

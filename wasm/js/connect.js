@@ -2,7 +2,7 @@
 
 import { connectTo, kConnectOptions } from './connection.js';
 import { AttnError } from './errors.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 
 /** @import { ConnectOptions } from './connection.js' */
 /** @import { Tasks } from './serve.js' */
@@ -29,6 +29,6 @@ export { AttnError };
  *   `serve()` in time
  */
 export async function connect(worker, options = {}) {
-  checkOptions(options, kConnectOptions);
+  options = readOptions(options, kConnectOptions);
   return connectTo(() => worker, options);
 }

@@ -3,7 +3,7 @@
 import { argumentError, AttnError, invalid } from './errors.js';
 import { kLoadOptions } from './loadOptions.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 import { printsBriefly } from './print.js';
 import { isA } from './realm.js';
 
@@ -368,7 +368,7 @@ function caller(object, name) {
 
 /** @param {CallOptions} options */
 function checkCallOptions(options) {
-  checkOptions(options, kCallOptions);
+  options = readOptions(options, kCallOptions);
   const { signal, transfer, onProgress } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw invalid('signal', signal, 'an AbortSignal');

@@ -2,7 +2,6 @@ import { sizesOf } from './attentionOptions.js';
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { checkTensor, rowsOf } from './tensor.js';
 import { flag, kInit, size } from './options.js';
 
 /** @import { InitOptions } from './layer.js' */
@@ -87,12 +86,9 @@ export class Conv1d extends Layer {
    */
   forward(x) {
     const { inChannels, outChannels } = this.sizes;
-    checkTensor('x', x, rowsOf('inChannels'));
-    const length = this.outputLength(sizesOf(x.shape).length);
-    const shape = x.shape.with(-2, length).with(-1, outChannels);
     return this.map('forwardConv1d', (call) => {
-      call.rows('x', x, inChannels, 'inChannels');
-      return shape;
+      const shape = call.rows('x', x, inChannels, 'inChannels');
+      return shape.with(-2, this.outputLength(sizesOf(shape).length)).with(-1, outChannels);
     });
   }
 }

@@ -1,4 +1,4 @@
-import { checkOptions, kDropout } from './options.js';
+import { readOptions, kDropout } from './options.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -25,7 +25,7 @@ import { checkOptions, kDropout } from './options.js';
  * @param {Dropout} options
  */
 export function applyDropout(runtime, x, options) {
-  checkOptions(options, kDropout);
+  options = readOptions(options, kDropout);
   return runtime.map(
     'applyDropout',
     (call) => call.floats('x', x),

@@ -1,5 +1,5 @@
 import { invalid } from './errors.js';
-import { isA } from './realm.js';
+import { isA, typedArrayName } from './realm.js';
 
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
@@ -50,16 +50,16 @@ export const kElementTypes = /** @type {const} */ (['float32', 'float16', 'bfloa
  * @param {unknown} data
  * @returns {data is ArrayBufferView & ArrayLike<number>}
  */
-const isFloat16Array = (data) =>
-  ArrayBuffer.isView(data) && Object.prototype.toString.call(data) === '[object Float16Array]';
+const isFloat16Array = (data) => typedArrayName(data) === 'Float16Array';
 
 /**
- * The element type of a tensor, whose type is one if it is given, checked against its array.
+ * The element type of a tensor, checked against its array.
  * @param {string} name
- * @param {ElementsLike} tensor
+ * @param {unknown} data
+ * @param {ElementType} [type]  one, if it is given
  * @returns {ElementType}
  */
-export function elementTypeOf(name, { data, type = isFloat16Array(data) ? 'float16' : 'float32' }) {
+export function elementTypeOf(name, data, type = isFloat16Array(data) ? 'float16' : 'float32') {
   if (type === 'float32' || isA(data, 'Uint16Array')) return type;
   if (type === 'float16' && isFloat16Array(data)) return type;
   const needs = type === 'float16' ? 'a Float16Array, or a Uint16Array' : 'a Uint16Array';

@@ -81,7 +81,8 @@ function describe(value) {
   if (typeof value === 'function') return 'a function';
   if (Array.isArray(value)) return 'an array';
   if (value === null || typeof value !== 'object') return String(value);
-  return `an object ${value.constructor?.name ?? ''}`.trim();
+  const name = value.constructor?.name;
+  return typeof name === 'string' ? `an object ${name}`.trim() : 'an object';
 }
 
 /**
@@ -93,6 +94,19 @@ function describe(value) {
 export function invalid(name, got, needs) {
   return argumentError('invalid_argument', name, describe(got), needs);
 }
+
+/**
+ * What frameworks such as Vue wrap an object in has none of its private fields.
+ * @param {string} type
+ * @param {string} [name]
+ */
+export const notItself = (type, name = 'this') =>
+  argumentError(
+    'invalid_argument',
+    name,
+    `a Proxy of a ${type}`,
+    'the object itself, as in Vue markRaw() keeps it',
+  );
 
 /**
  * @param {string} name

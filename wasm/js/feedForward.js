@@ -1,6 +1,6 @@
 import { kActivations } from './activation.js';
 import { Layer } from './layer.js';
-import { checkOptions, choice, flag, kInit, like, size } from './options.js';
+import { readOptions, choice, flag, kInit, like, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -66,7 +66,7 @@ export class FeedForward extends Layer {
    *   `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options, kCall);
+    options = readOptions(options, kCall);
     const { dModel, outFeatures } = this.sizes;
     return this.show(
       'forwardFeedForward',

@@ -1,6 +1,6 @@
 import { kActivations } from './activation.js';
 import { Layer } from './layer.js';
-import { checkOptions, flag, kInit, size } from './options.js';
+import { readOptions, flag, kInit, size } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
@@ -67,7 +67,7 @@ export class GatedFeedForward extends Layer {
    *   `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options, kCall);
+    options = readOptions(options, kCall);
     return this.show(
       'forwardGatedFeedForward',
       (call) => {

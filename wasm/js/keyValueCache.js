@@ -1,5 +1,5 @@
 import { invalid } from './errors.js';
-import { NativeObject } from './nativeObject.js';
+import { NativeObject, runtimeOf } from './nativeObject.js';
 import { choice, like, natural, size, writeOptions } from './options.js';
 import { checkShapeIs } from './shape.js';
 
@@ -91,11 +91,12 @@ export class KeyValueCache extends State {
       sizes = writeOptions(call, options, kOptions);
     };
     super(runtime, address ?? runtime.ask('makeCache', make));
-    this.#sizes = /** @type {CacheSizes} */ (sizes);
+    this.#sizes = Object.freeze(/** @type {CacheSizes} */ (sizes));
   }
 
   /** B, Hkv, D and Dv, and how numbers are stored. @internal */
   get sizes() {
+    runtimeOf(this);
     return this.#sizes;
   }
 

@@ -1,12 +1,13 @@
-import { argumentError, invalid } from './errors.js';
+import { argumentError, checkInteger, invalid } from './errors.js';
 import { kScoreNames } from './attentionOptions.js';
 import { LayerCaches, lengthOfCaches, writeCapacity } from './keyValueCache.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
-import { checkOptions, kRandom, natural, real, wanted, writeValues } from './options.js';
-import { checkIntegers, checkTensor } from './tensor.js';
+import { readOptions, kRandom, natural, readArray, real, wanted, writeValues } from './options.js';
+import { checkIntegers, readTensor } from './tensor.js';
+import { TensorHandle } from './tensorHandle.js';
 import { TransformerEncoderLayer } from './transformerEncoder.js';
 
 /** @import { Activation } from './activation.js' */
@@ -226,10 +227,10 @@ export class LanguageModel extends Layer {
    */
   forwardVectors(x, options = {}) {
     const width = this.#description.layers[0].dModel;
-    checkTensor('x', x);
-    return this.#run(x.shape.slice(0, -1), options, (call) => {
+    const read = x instanceof TensorHandle ? x : readTensor('x', x);
+    return this.#run(read.shape.slice(0, -1), options, (call) => {
       call.none(Kind.ints);
-      call.rows('x', x, width, 'dModel');
+      call.rows('x', read, width, 'dModel');
     });
   }
 
@@ -240,10 +241,10 @@ export class LanguageModel extends Layer {
    * @returns {any}
    */
   #run(tokens, options, write) {
-    checkOptions(options, kCall);
+    options = readOptions(options, kCall);
     const length = tokens[tokens.length - 1];
-    const { attention = {}, caches, tokenTypes, numLogits = length } = options;
-    checkOptions(attention, kScoreNames, 'attention');
+    const { attention: given = {}, caches, tokenTypes, numLogits = length } = options;
+    const attention = readOptions(given, kScoreNames, 'attention');
     const { needLogits = true } = options;
     wanted('needLogits', needLogits);
     const needHidden = wanted('needHidden', options.needHidden);
@@ -271,13 +272,13 @@ export class LanguageModel extends Layer {
       const shape = [...batch, length, dModel];
       writeLayerAttention(call, attention, shape, layers[0], past + length);
       call.positions(options.positions);
-      call.intermediates(options.intermediates);
+      const names = call.intermediates(options.intermediates);
       call.run('forwardLanguageModel');
       return {
         ...(logits && { logits: call.give(logits) }),
         ...(hidden && { hidden: call.give(hidden) }),
         ...(pooled && { pooled: call.give(pooled) }),
-        ...call.shown(options.intermediates),
+        ...call.shown(names),
       };
     });
   }
@@ -303,16 +304,17 @@ export class LanguageModel extends Layer {
    * @throws {AttnError} as `forward`; `invalid_argument` for more tokens than there are positions
    */
   generate(ids, options = {}) {
-    checkOptions(options, kGenerating);
+    options = readOptions(options, kGenerating);
     const { maxNewTokens = 20, stopIds = [], ...sampling } = options;
     if (!Array.isArray(stopIds)) throw invalid('stopIds', stopIds, 'an array of tokens');
+    const stops = readArray(stopIds, (id) => checkInteger('stopIds', id, 0));
     const tensor = this.#checkIds(ids);
     return this.call((call) => {
       call.numbers('ints', 'ids', tensor);
       call.integer('maxNewTokens', maxNewTokens, 0);
       writeValues(call, sampling, kSampling);
-      call.put(Kind.integer, stopIds.length);
-      for (const id of stopIds) call.integer('stopIds', id, 0);
+      call.put(Kind.integer, stops.length);
+      for (const id of stops) call.put(Kind.integer, id);
       call.run('generate');
       return call.givenTexts().map(Number);
     });
@@ -326,6 +328,7 @@ export class LanguageModel extends Layer {
    *   position, and what cosines and sines are multiplied by; undefined where the layer has none
    */
   rotaryFrequencies(layer, sequenceLength = 0) {
+    checkInteger('layer', layer, 0);
     const { rotaryDim } = this.#description.layers[layer] ?? {};
     if (rotaryDim === undefined) return undefined;
     const length = rotaryDim / 2;
@@ -361,7 +364,7 @@ const kWhole = {
 
 /** See `ModelsAttn.chooseToken`. @param {Runtime} runtime @param {TensorLike} logits @param {ChooseTokenOptions} options */
 export function chooseToken(runtime, logits, options) {
-  checkOptions(options, kChoosing);
+  options = readOptions(options, kChoosing);
   return runtime.ask('chooseToken', (call) => {
     call.floats('logits', logits);
     writeValues(call, options, kChoosing);

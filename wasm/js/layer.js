@@ -1,7 +1,7 @@
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
-import { NativeObject } from './nativeObject.js';
-import { checkOptions, writeOptions } from './options.js';
+import { NativeObject, runtimeOf } from './nativeObject.js';
+import { readOptions, writeOptions } from './options.js';
 import { brief } from './print.js';
 import { loadState, makeStateDict } from './stateDict.js';
 
@@ -98,7 +98,7 @@ export class Layer extends NativeObject {
     });
     super(runtime, 'deleteLayer', address, place?.owner);
     this.#kind = kind;
-    this.#sizes = sizes;
+    this.#sizes = Object.freeze(sizes);
     this.#given = brief(options);
   }
 
@@ -117,6 +117,7 @@ export class Layer extends NativeObject {
    * @returns {Required<Sizes>}
    */
   get sizes() {
+    runtimeOf(this);
     return this.#sizes;
   }
 
@@ -173,7 +174,7 @@ export class Layer extends NativeObject {
    * @returns {ResultOfType<any, Output>}
    */
   mapElements(operation, options, writeInputs) {
-    checkOptions(options, kOutputType);
+    options = readOptions(options, kOutputType);
     return this.call((call) => {
       const output = call.resultOfType(options.outputType, writeInputs(call));
       call.run(operation);
@@ -195,10 +196,10 @@ export class Layer extends NativeObject {
     return this.call((call) => {
       const result = write(call);
       call.dropout(dropout);
-      call.intermediates(intermediates);
+      const names = call.intermediates(intermediates);
       call.run(operation);
       const output = call.give(result);
-      return /** @type {any} */ (intermediates ? { output, ...call.shown(intermediates) } : output);
+      return /** @type {any} */ (names ? { output, ...call.shown(names) } : output);
     });
   }
 

@@ -1,5 +1,5 @@
 import { Layer } from './layer.js';
-import { checkOptions, flag, real, size } from './options.js';
+import { readOptions, flag, real, size } from './options.js';
 import { checkShapeIs } from './shape.js';
 
 /** @import { Call } from './call.js' */
@@ -118,7 +118,7 @@ export class AddNorm extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(x, y, options = {}) {
-    checkOptions(options, kCall);
+    options = readOptions(options, kCall);
     const write = writePair(x, y, 'floats');
     return this.show('forwardAddNorm', (call) => call.result('output', write(call)), options);
   }

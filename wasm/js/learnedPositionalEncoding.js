@@ -1,6 +1,6 @@
 import { Layer } from './layer.js';
 import { kRowRanks } from './tensor.js';
-import { checkOptions, natural, real, size } from './options.js';
+import { readOptions, natural, real, size } from './options.js';
 
 /** @import { StartAndDropout } from './positionalEncoding.js' */
 /** @import { Names } from './options.js' */
@@ -56,7 +56,7 @@ export class LearnedPositionalEncoding extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options, kCall);
+    options = readOptions(options, kCall);
     const { start = 0, dropout } = options;
     return this.map(
       'forwardLearnedPositionalEncoding',

@@ -6,7 +6,7 @@ import { Kind } from './kind.js';
 import { LanguageModel } from './languageModel.js';
 import { filesOf, sourcesOf } from './modelFiles.js';
 import { NativeObject } from './nativeObject.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 import { kScalings } from './rotaryEmbedding.js';
 
 /** @import { Activation } from './activation.js' */
@@ -178,7 +178,7 @@ async function describe(runtime, files, options) {
  * @param {LanguageModelHints} options
  */
 export async function describeModel(runtime, files, options) {
-  checkOptions(options, kHints);
+  options = readOptions(options, kHints);
   const { described, description } = await describe(runtime, files, options);
   described.dispose();
   return description;
@@ -192,7 +192,7 @@ export async function describeModel(runtime, files, options) {
  * @returns {Promise<LanguageModel<any>>}
  */
 export async function loadModel(runtime, given, options) {
-  checkOptions(options, kLoading);
+  options = readOptions(options, kLoading);
   const { maxMemory, onProgress, signal, ...hints } = options;
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     throw invalid('onProgress', onProgress, 'a function');

@@ -3,7 +3,7 @@ import { argumentError, AttnError, checkChoice, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
 import { Kind } from './kind.js';
 import { kLoadOptions } from './loadOptions.js';
-import { checkOptions, wanted as switchOf } from './options.js';
+import { readOptions, wanted as switchOf } from './options.js';
 import { Runtime } from './runtime.js';
 import { startWorker } from './threads.js';
 import { builtVariants, flavours, hasThreads, kVariants } from './variants.js';
@@ -59,7 +59,7 @@ const kStartTimeout = 30_000;
  *   had; `invalid_argument`
  */
 export async function load(options = {}) {
-  checkOptions(options, kLoadOptions);
+  options = readOptions(options, kLoadOptions);
   return /** @type {Promise<any>} */ (loadFlavour(options));
 }
 

@@ -1,7 +1,7 @@
 // How far predictions are from what they should be, as one number: on a tape it can be differentiated, and
 // without one it comes with its gradient where that is wanted.
 
-import { choice, checkOptions, real, wanted, writeOptions, writeValues } from './options.js';
+import { choice, readOptions, real, wanted, writeOptions, writeValues } from './options.js';
 import { isVariable, recordOn } from './recording.js';
 import { checkShapeIs } from './shape.js';
 import { checkIntegers } from './tensor.js';
@@ -109,7 +109,7 @@ export function mseLoss(runtime, prediction, target, options) {
  * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the gradient
  */
 function lossOf(runtime, operation, options, table, writeInputs) {
-  checkOptions(options, { ...table, needGradient: true });
+  options = readOptions(options, { ...table, needGradient: true });
   const needGradient = wanted('needGradient', options.needGradient);
   return runtime.call((call) => {
     const shape = writeInputs(call);

@@ -1,5 +1,5 @@
 import { sizesOf, writeLengths } from './attentionOptions.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Names } from './options.js' */
@@ -41,7 +41,7 @@ export function maskedSoftmax(runtime, x, options) {
  * @param {readonly number[]} shape  of `x`
  */
 export function writeSoftmaxOptions(call, options, shape) {
-  checkOptions(options, kOptions);
+  options = readOptions(options, kOptions);
   const { length, width } = sizesOf(shape);
   const numRows = shape.length === 2 ? undefined : length;
   writeLengths(call, 'validLens', options.validLens, shape[0], numRows, width);

@@ -149,6 +149,18 @@ export class Memory {
     return /** @type {Views[V]} */ (this[type].subarray(begin, begin + length));
   }
 
+  /**
+   * Numbers that outlast a growth of the memory, which ends all views of it: of such a view, a copy.
+   * @param {keyof Views} type  of the copy
+   * @param {any} numbers  a typed array
+   * @returns {any}
+   */
+  kept(type, numbers) {
+    // The first is cheaper to ask for.
+    const isHere = numbers.byteOffset > 0 && numbers.buffer === this.native.wasmMemory.buffer;
+    return isHere ? new /** @type {any} */ (this[type].constructor)(numbers) : numbers;
+  }
+
   /** Gives back what was taken, but keeps one block, or will take one for calls like this. */
   reset() {
     if (this.#blocks.length > 1 || this.#size > kKeptBytes) {

@@ -8,13 +8,13 @@ import {
 } from './attentionOptions.js';
 import { positions } from './attentionPositions.js';
 import { invalid } from './errors.js';
-import { cacheOf, KeyValueCache, writeCapacity } from './keyValueCache.js';
+import { cacheOf, kCapacity, KeyValueCache, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { runtimeOf } from './nativeObject.js';
 import { optionalRMSNorm } from './rmsNorm.js';
 import { kRowRanks } from './tensor.js';
 import {
-  checkOptions,
+  readOptions,
   choice,
   flag,
   headDim,
@@ -197,7 +197,7 @@ export class MultiHeadAttention extends Layer {
    *   `disposed`
    */
   forward(query, key = query, value = key, options = {}) {
-    checkOptions(options, kForwardNames);
+    options = readOptions(options, kForwardNames);
     const { cache } = options;
     const past = cache === undefined ? 0 : lengthOf(cache);
     return this.call((call) => {
@@ -209,9 +209,9 @@ export class MultiHeadAttention extends Layer {
       const stages = writeLayerAttention(call, options, shape, this.sizes, past + k.length);
       call.positions(options.positions);
       call.positions(options.keyPositions, 'keyPositions');
-      call.intermediates(options.intermediates);
+      const names = call.intermediates(options.intermediates);
       call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
-      return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
+      return { ...giveStages(call, output, stages), ...call.shown(names) };
     });
   }
 
@@ -222,6 +222,7 @@ export class MultiHeadAttention extends Layer {
    * @returns {KeyValueCache<As>}
    */
   makeCache(batch = 1, options = {}) {
+    options = readOptions(options, kCapacity);
     const address = this.ask('makeAttentionCache', writeCapacity(batch, options));
     return cacheOf(runtimeOf(this), this.sizes, batch, address, options);
   }
@@ -237,7 +238,7 @@ export class MultiHeadAttention extends Layer {
    *   then as it was
    */
   append(key, value, cache, options = {}) {
-    checkOptions(options, kPositions);
+    options = readOptions(options, kPositions);
     lengthOf(cache);
     this.ask('appendKeys', (call) => {
       const k = sizesOf(call.elements('key', key, kRowRanks));
@@ -268,7 +269,7 @@ export class MultiHeadAttention extends Layer {
    *   `disposed`
    */
   attend(query, cache, options = {}) {
-    checkOptions(options, kAttendNames);
+    options = readOptions(options, kAttendNames);
     const numKeys = lengthOf(cache);
     return this.call((call) => {
       const shape = call.rows('query', query, this.sizes.dModel, 'dModel', 'elements');
@@ -276,9 +277,9 @@ export class MultiHeadAttention extends Layer {
       const output = call.resultOfType(options.outputType, shape);
       const stages = writeLayerAttention(call, options, shape, this.sizes, numKeys);
       call.positions(options.positions);
-      call.intermediates(options.intermediates);
+      const names = call.intermediates(options.intermediates);
       call.run('attend');
-      return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
+      return { ...giveStages(call, output, stages), ...call.shown(names) };
     });
   }
 

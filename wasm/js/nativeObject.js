@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { AttnError } from './errors.js';
+import { AttnError, notItself } from './errors.js';
 import { Kind } from './kind.js';
 import { printsBriefly } from './print.js';
 
@@ -12,6 +12,16 @@ import { printsBriefly } from './print.js';
  * @type {(object: NativeObject) => Runtime}
  */
 export let runtimeOf;
+
+/**
+ * Where the core finds an object.
+ * @type {(object: NativeObject) => number}
+ * @throws {AttnError} `disposed`
+ */
+export let addressOf;
+
+/** @type {(object: NativeObject) => boolean} */
+let isDisposed;
 
 /**
  * An object that lives in WebAssembly memory, which is freed by `dispose()`, by `using`, or at last
@@ -43,12 +53,12 @@ export class NativeObject {
    * @returns {boolean}
    */
   get disposed() {
-    return this.#address === 0 || this.#runtime.disposed || (this.#owner?.disposed ?? false);
+    return isDisposed(this);
   }
 
   /** Frees the memory. Methods throw `disposed` from then on; a second call does nothing. */
   dispose() {
-    if (this.disposed) return;
+    if (isDisposed(this)) return;
     this.#address = 0;
     if (this.#owner) return;
     this.#runtime.dropped.unregister(this);
@@ -63,8 +73,8 @@ export class NativeObject {
    * @returns {T}
    */
   call(body) {
-    return this.#runtime.call((call) => {
-      call.put(Kind.address, this.address);
+    return runtimeOf(this).call((call) => {
+      call.address(this);
       return body(call);
     });
   }
@@ -76,8 +86,8 @@ export class NativeObject {
    * @param {(call: Call) => void} [write]
    */
   ask(operation, write) {
-    return this.#runtime.ask(operation, (call) => {
-      call.put(Kind.address, this.address);
+    return runtimeOf(this).ask(operation, (call) => {
+      call.address(this);
       write?.(call);
     });
   }
@@ -91,10 +101,10 @@ export class NativeObject {
    */
   map(operation, writeInputs, writeFurther) {
     const write = (/** @type {Call} */ call) => {
-      call.put(Kind.address, this.address);
+      call.address(this);
       return writeInputs(call);
     };
-    return this.#runtime.map(operation, write, writeFurther);
+    return runtimeOf(this).map(operation, write, writeFurther);
   }
 
   [Symbol.dispose]() {
@@ -120,17 +130,19 @@ export class NativeObject {
   }
 
   static {
-    runtimeOf = (object) => object.#runtime;
+    runtimeOf = (object) => {
+      if (#runtime in object) return object.#runtime;
+      throw notItself(/** @type {any} */ (object).constructor.name);
+    };
+    addressOf = (object) => {
+      if (!isDisposed(object)) return object.#address;
+      throw new AttnError('disposed', `${object.constructor.name}: used after dispose()`);
+    };
+    isDisposed = (object) =>
+      runtimeOf(object).disposed ||
+      object.#address === 0 ||
+      (object.#owner !== undefined && isDisposed(object.#owner));
     printsBriefly(this.prototype);
-  }
-
-  /**
-   * @internal where the core finds it
-   * @returns {number}
-   */
-  get address() {
-    if (!this.disposed) return this.#address;
-    throw new AttnError('disposed', `${this.constructor.name}: used after dispose()`);
   }
 }
 

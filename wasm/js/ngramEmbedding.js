@@ -1,6 +1,6 @@
 import { checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
-import { checkOptions } from './options.js';
+import { readArray, readOptions } from './options.js';
 
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -22,18 +22,19 @@ const kOptions = { dModel: true, minN: true, maxN: true, seed: true };
  * @param {NgramEmbeddingOptions} options
  */
 export function ngramEmbedding(runtime, tokens, options) {
-  checkOptions(options, kOptions);
+  options = readOptions(options, kOptions);
   const { dModel, minN = 2, maxN = 4, seed = 0 } = options;
   if (!Array.isArray(tokens)) throw invalid('tokens', tokens, 'an array of strings');
-  const wrong = tokens.findIndex((token) => typeof token !== 'string');
-  if (wrong >= 0) throw invalid(`tokens[${wrong}]`, tokens[wrong], 'a string');
+  const texts = readArray(tokens, (token, i) => {
+    if (typeof token !== 'string') throw invalid(`tokens[${i}]`, token, 'a string');
+  });
   checkInteger('dModel', dModel, 1);
   return runtime.map(
     'ngramEmbedding',
     (call) => {
-      call.put(Kind.integer, tokens.length);
-      for (const token of tokens) call.text('tokens', token);
-      return [tokens.length, dModel];
+      call.put(Kind.integer, texts.length);
+      for (const text of texts) call.text('tokens', text);
+      return [texts.length, dModel];
     },
     (call) => {
       call.integer('seed', seed, 0);

@@ -21,18 +21,55 @@ import { argumentError, invalid } from './errors.js';
  */
 
 /**
- * Checks that options are an object and have no other names than these.
- * @param {object} options
+ * Reads options, each once, and checks that they are an object and have no other names than these.
+ * Getters of the caller's run here, and may do anything; the copy stays as it is.
+ * @template {object} O
+ * @param {O} options
  * @param {Names} names
  * @param {string} [path]  of the option that holds them; they are an argument by default
+ * @returns {O}
  */
-export function checkOptions(options, names, path = 'options') {
+export function readOptions(options, names, path = 'options') {
   if (options === null || typeof options !== 'object' || Symbol.iterator in options) {
     throw invalid(path, options, 'a plain object');
   }
+  /** @type {any} */
+  const values = {};
+  let count = 0;
   for (const name in options) {
     if (!Object.hasOwn(names, name)) throw unknownName(path, name, Object.keys(names));
+    values[name] = options[name];
+    ++count;
   }
+  // Such a loop passes over what is not enumerable, as the getters of a class.
+  const isPlain =
+    Object.getPrototypeOf(options) === Object.prototype &&
+    Object.getOwnPropertyNames(options).length === count;
+  if (!isPlain) {
+    for (const name in names) {
+      if (!(name in values) && name in options) values[name] = /** @type {any} */ (options)[name];
+    }
+  }
+  return values;
+}
+
+/**
+ * Reads an array by its indices, each once: its methods and its iterator may be the caller's.
+ * @template T
+ * @param {readonly T[]} array
+ * @param {(value: T, index: number) => unknown} check  throws if it does not like what it gets
+ * @returns {T[]}
+ */
+export function readArray(array, check) {
+  const { length } = array;
+  /** @type {T[]} */
+  const values = [];
+  for (let i = 0; i < length; ++i) {
+    const value = array[i];
+    check(value, i);
+    values.push(value);
+  }
+  return values;
 }
 
 /**
@@ -176,8 +213,7 @@ export const kInit = { init: choice(['xavier', 'zeros']), ...kRandom };
  * @returns {any} each with its value
  */
 export function writeOptions(call, options, table, path) {
-  checkOptions(options, table, path);
-  return writeValues(call, options, table, path);
+  return writeValues(call, readOptions(options, table, path), table, path);
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   writeScoring,
 } from './attentionPooling.js';
 import { Kind } from './kind.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 import { isVariable, recordOn } from './recording.js';
 import { checkEqual } from './shape.js';
 import { kRowRanks } from './tensor.js';
@@ -55,7 +55,7 @@ export function writePooled(call, options, batch, numQueries, numKeys) {
  * @returns {Variable}
  */
 export function poolingOfVariables(query, key, value, options) {
-  checkOptions(options, kVariablePooling);
+  options = readOptions(options, kVariablePooling);
   const learned = isVariable(options.width);
   const scoring = learned ? { ...options, width: undefined } : options;
   checkScoring(scoring);

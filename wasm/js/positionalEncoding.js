@@ -1,4 +1,4 @@
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
 import { kRowRanks } from './tensor.js';
 
@@ -26,7 +26,7 @@ const kOptions = { start: true, dropout: true, ...kSinusoid };
  * @param {PositionalEncodingOptions} options
  */
 export function positionalEncoding(runtime, x, options) {
-  checkOptions(options, kOptions);
+  options = readOptions(options, kOptions);
   const { start = 0, dropout } = options;
   return runtime.map(
     'positionalEncoding',

@@ -1,6 +1,6 @@
 import { invalid } from './errors.js';
-import { checkOptions, kRandom, real, writeValues } from './options.js';
-import { checkShape } from './shape.js';
+import { readOptions, kRandom, real, writeValues } from './options.js';
+import { readShape } from './shape.js';
 
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { OptionTable } from './options.js' */
@@ -62,9 +62,8 @@ export const xavierUniform = (runtime, options) =>
  */
 function random(runtime, operation, options, parameters, isMatrix = false) {
   const table = { ...kRandom, ...parameters };
-  checkOptions(options, { shape: true, ...table });
-  const { shape } = options;
-  checkShape('shape', shape);
+  options = readOptions(options, { shape: true, ...table });
+  const shape = readShape('shape', options.shape);
   if (isMatrix && shape.length !== 2) {
     throw invalid('shape', `(${shape})`, 'two sizes: fan out and fan in');
   }

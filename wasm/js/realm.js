@@ -1,4 +1,5 @@
 // Values of another realm, such as a frame, a vm context or jsdom: `instanceof` knows only this realm's classes.
+// The getters of built-in classes know all realms', and what only pretends to be an instance.
 
 /**
  * @typedef {object} Classes
@@ -9,6 +10,34 @@
  * @property {Response} Response
  */
 
+/** @param {object} prototype @param {PropertyKey} name @returns {(this: unknown) => any} */
+const getterOf = (prototype, name) =>
+  /** @type {any} */ (Object.getOwnPropertyDescriptor(prototype, name)).get;
+
+const kTypedArray = Object.getPrototypeOf(Uint8Array.prototype);
+const nameOfTypedArray = getterOf(kTypedArray, Symbol.toStringTag);
+const lengthOfTypedArray = getterOf(kTypedArray, 'length');
+
+/**
+ * The name of the class of a typed array; undefined for anything else.
+ * @param {unknown} value
+ * @returns {string | undefined}
+ */
+export const typedArrayName = (value) => nameOfTypedArray.call(value);
+
+/**
+ * The length of a typed array, which may have a `length` of its own.
+ * @param {ArrayLike<unknown>} array
+ * @returns {number}
+ */
+export const typedArrayLength = (array) => lengthOfTypedArray.call(array);
+
+/** @type {Partial<Record<keyof Classes, (this: unknown) => unknown>>} */
+const kGetters = {
+  ArrayBuffer: getterOf(ArrayBuffer.prototype, 'byteLength'),
+  Map: getterOf(Map.prototype, 'size'),
+};
+
 /**
  * True if `value` is an instance of a built-in class, of whichever realm.
  * @template {keyof Classes} Name
@@ -16,4 +45,13 @@
  * @param {Name} name
  * @returns {value is Classes[Name]}
  */
-export const isA = (value, name) => Object.prototype.toString.call(value) === `[object ${name}]`;
+export function isA(value, name) {
+  if (typedArrayName(value)) return typedArrayName(value) === name;
+  if (Object.prototype.toString.call(value) !== `[object ${name}]`) return false;
+  try {
+    kGetters[name]?.call(value);
+    return name in kGetters || name === 'Response';
+  } catch {
+    return false;
+  }
+}

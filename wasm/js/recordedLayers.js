@@ -16,7 +16,7 @@ import { AddNorm, LayerNorm } from './layerNorm.js';
 import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
 import { Linear } from './linear.js';
 import { MultiHeadAttention, writeLayerAttention } from './multiHeadAttention.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 import { writePooled } from './poolingOfVariables.js';
 import { isVariable } from './recording.js';
 import { RMSNorm } from './rmsNorm.js';
@@ -175,13 +175,13 @@ const recordedStack = (Class, record, LayerClass) =>
 const recordRows =
   (operation) =>
   (tape, layer, x, options = {}) => {
-    checkOptions(options, {});
+    readOptions(options, {});
     return tape.record(operation, (call) => tape.write(call, 'x', x), layer);
   };
 
 /** @type {RecordLayer} */
 function recordPositions(tape, layer, x, options = {}) {
-  checkOptions(options, kStartAndDropout);
+  options = readOptions(options, kStartAndDropout);
   const { start = 0, dropout } = options;
   const write = (/** @type {Call} */ call) => {
     tape.write(call, 'x', x, kRowRanks);
@@ -193,7 +193,7 @@ function recordPositions(tape, layer, x, options = {}) {
 
 /** @type {RecordLayer} */
 function recordAddNorm(tape, layer, x, y, options = {}) {
-  checkOptions(options, { dropout: true });
+  options = readOptions(options, { dropout: true });
   const write = (/** @type {Call} */ call) => {
     tape.write(call, 'x', x);
     tape.write(call, 'y', y);
@@ -209,7 +209,7 @@ function recordAddNorm(tape, layer, x, y, options = {}) {
 const recordFeedForward =
   (operation) =>
   (tape, layer, x, options = {}) => {
-    checkOptions(options, { dropout: true });
+    options = readOptions(options, { dropout: true });
     const write = (/** @type {Call} */ call) => {
       tape.write(call, 'x', x);
       call.dropout(options.dropout);
@@ -224,7 +224,7 @@ const recordFeedForward =
 const recordAdditive =
   (projected) =>
   (tape, layer, query, key, value, options = {}) => {
-    checkOptions(options, kChoiceOfKeys);
+    options = readOptions(options, kChoiceOfKeys);
     const write = (/** @type {Call} */ call) => {
       call.has(projected);
       const { batch, length } = sizesOf(tape.write(call, 'query', query, kRowRanks));
@@ -237,7 +237,7 @@ const recordAdditive =
 
 /** @type {RecordLayer} */
 function recordRotation(tape, rotary, x, options = {}) {
-  checkOptions(options, kRecordOptions);
+  options = readOptions(options, kRecordOptions);
   return tape.record('recordRotaryEmbedding', (call) => {
     const { numHeads = 1 } = options;
     tape.write(call, 'x', x, numHeads === 1 ? kHeadRanks : kRowRanks);
@@ -249,7 +249,7 @@ function recordRotation(tape, rotary, x, options = {}) {
 
 /** @type {RecordLayer} */
 function recordMultiHeadAttention(tape, layer, query, key = query, value = key, options = {}) {
-  checkOptions(options, kMultiHead);
+  options = readOptions(options, kMultiHead);
   const write = (/** @type {Call} */ call) => {
     const shape = tape.write(call, 'query', query, kRowRanks);
     const keys = tape.write(call, 'key', key, kRowRanks);
@@ -269,9 +269,9 @@ function recordMultiHeadAttention(tape, layer, query, key = query, value = key, 
 const recordEncoder =
   (operation) =>
   (tape, layer, x, options = {}) => {
-    checkOptions(options, kEncoder);
-    const { attention = {}, dropout } = options;
-    checkOptions(attention, kScoreNames, 'attention');
+    options = readOptions(options, kEncoder);
+    const { attention: given = {}, dropout } = options;
+    const attention = readOptions(given, kScoreNames, 'attention');
     const write = (/** @type {Call} */ call) => {
       const shape = tape.write(call, 'x', x, kRowRanks);
       const writeOwnTerms = writeAttention(tape, call, attention, layer, shape, shape);
@@ -289,10 +289,10 @@ const recordEncoder =
 const recordDecoder =
   (operation) =>
   (tape, layer, x, memory, options = {}) => {
-    checkOptions(options, kDecoder);
-    const { selfAttention = {}, crossAttention = {}, dropout } = options;
-    checkOptions(selfAttention, kScoreNames, 'selfAttention');
-    checkOptions(crossAttention, kScoreNames, 'crossAttention');
+    options = readOptions(options, kDecoder);
+    const { selfAttention: self = {}, crossAttention: cross = {}, dropout } = options;
+    const selfAttention = readOptions(self, kScoreNames, 'selfAttention');
+    const crossAttention = readOptions(cross, kScoreNames, 'crossAttention');
     const write = (/** @type {Call} */ call) => {
       const shape = tape.write(call, 'x', x, kRowRanks);
       const other = tape.write(call, 'memory', memory, kRowRanks);
@@ -361,11 +361,11 @@ export class RecordedEmbedding extends Embedding {
    */
   forward(ids, options = {}) {
     if (options.tape === undefined) return super.forward(ids, options);
-    checkOptions(options, { tape: true });
+    const { tape } = readOptions(options, { tape: true });
     const most = this.sizes.numEmbeddings - 1;
     const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
     const write = (/** @type {Call} */ call) => void call.numbers('ints', 'ids', tensor);
-    return requireTape('tape', options.tape).record('recordEmbedding', write, this);
+    return requireTape('tape', /** @type {any} */ (tape)).record('recordEmbedding', write, this);
   }
 }
 
@@ -382,7 +382,7 @@ export class RecordedLayerNorm extends recorded(LayerNorm, recordRows('recordLay
   forwardSum(x, y, options = {}) {
     const tape = [x, y].find(isVariable)?.tape;
     if (!tape) return super.forwardSum(x, y, options);
-    checkOptions(options, {});
+    readOptions(options, {});
     const write = (/** @type {Call} */ call) => {
       tape.write(call, 'x', x);
       tape.write(call, 'y', y);
@@ -395,7 +395,7 @@ export class RecordedLayerNorm extends recorded(LayerNorm, recordRows('recordLay
 const recordRecurrence =
   (operation) =>
   (tape, layer, x, options = {}) => {
-    checkOptions(options, { h0: true });
+    options = readOptions(options, { h0: true });
     const write = (/** @type {Call} */ call) => {
       tape.write(call, 'x', x, kRowRanks);
       if (options.h0 === undefined) call.put(Kind.integer, -1);
@@ -446,7 +446,7 @@ export class RecordedBahdanauDecoder extends BahdanauDecoder {
     if (![encoderOutputs, hidden].some(isVariable)) {
       return super.initState(encoderOutputs, hidden, options);
     }
-    checkOptions(options, { encoderLens: true });
+    options = readOptions(options, { encoderLens: true });
     for (const [name, variable] of Object.entries({ encoderOutputs, hidden })) {
       if (!isVariable(variable)) throw invalid(name, variable, 'a Variable, as the other one is');
     }
@@ -464,7 +464,7 @@ export class RecordedBahdanauDecoder extends BahdanauDecoder {
    */
   forward(tokens, state, options = {}) {
     if (!(state instanceof BahdanauVariables)) return super.forward(tokens, state, options);
-    checkOptions(options, {});
+    readOptions(options, {});
     const { encoderOutputs, encoderLens } = state;
     const { tape } = encoderOutputs;
     const most = this.sizes.vocabSize - 1;

@@ -1,6 +1,6 @@
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { checkOptions, choice, flag, kInit, size } from './options.js';
+import { readOptions, choice, flag, kInit, size } from './options.js';
 
 /** @import { OptionTable } from './options.js' */
 /** @import { Asked, InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
@@ -61,7 +61,7 @@ class Recurrent extends Layer {
    * @throws {AttnError} `shape_mismatch`, `size_overflow`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options, kCall);
+    options = readOptions(options, kCall);
     const { inputSize, hiddenSize, numLayers } = this.sizes;
     return this.call((call) => {
       const shape = call.rows('x', x, inputSize, 'inputSize');
@@ -71,12 +71,12 @@ class Recurrent extends Layer {
       if (options.h0 === undefined) call.none(Kind.floats);
       else call.floatsOf('h0', options.h0, states);
       const hN = call.result('hN', states);
-      call.intermediates(options.intermediates);
+      const names = call.intermediates(options.intermediates);
       call.run(/** @type {Operation} */ (`forward${this.kind}`));
       return {
         output: call.give(output),
         hN: call.give(hN),
-        ...call.shown(options.intermediates),
+        ...call.shown(names),
       };
     });
   }

@@ -1,5 +1,5 @@
 import { sizesOf } from './attentionOptions.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 import { kHeadRanks } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
@@ -22,7 +22,7 @@ const kRanks = { 2: '(L, D)', 3: '(H, L, D)' };
  * @param {RelativeSkewOptions} options
  */
 export function relativeSkew(runtime, query, embeddings, options) {
-  checkOptions(options, kOptions);
+  options = readOptions(options, kOptions);
   const { bidirectional = false, scale = 1 } = options;
   return runtime.map(
     'relativeSkew',

@@ -1,7 +1,7 @@
 import { checkChoice, checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { NativeObject } from './nativeObject.js';
-import { checkOptions, flag, optionalReal, real, size, writeValues } from './options.js';
+import { flag, optionalReal, readOptions, real, size, writeOptions } from './options.js';
 import { asTensor, checkIntegers, kHeadRanks } from './tensor.js';
 
 /** @import { Call } from './call.js' */
@@ -213,7 +213,7 @@ export class RotaryEmbedding extends NativeObject {
    * @param {RotaryEmbeddingOptions} options
    */
   constructor(runtime, options) {
-    checkOptions(options, kOptions);
+    options = readOptions(options, kOptions);
     const { rotaryDim } = options;
     let attentionFactor = 1;
     const address = runtime.call((call) => {
@@ -269,10 +269,10 @@ export class RotaryEmbedding extends NativeObject {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options, kForwardOptions);
+    options = readOptions(options, kForwardOptions);
     return this.call((call) => {
-      writeHeads(call, x, options);
-      const output = call.resultOfType(options.outputType, x.shape, options.numHeads);
+      const shape = writeHeads(call, x, options);
+      const output = call.resultOfType(options.outputType, shape, options.numHeads);
       writePositions(call, options);
       call.run('forwardRotaryEmbedding');
       return call.give(output);
@@ -286,20 +286,19 @@ export class RotaryEmbedding extends NativeObject {
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
    */
   tables(options) {
-    checkOptions(options, kTableOptions);
-    const { length, positions } = options;
+    const { length, positions: given, ...others } = readOptions(options, kTableOptions);
+    const positions = given && asTensor('positions', given);
     if (positions === undefined) checkInteger('length', /** @type {number} */ (length), 0);
     else if (length !== undefined) {
       throw invalid('length', length, 'to be left out where positions are given');
     }
     // Of (A, B, N) each axis has its columns.
-    const rows =
-      positions === undefined ? [length] : asTensor('positions', positions).shape.slice(-2);
+    const rows = positions === undefined ? [length] : positions.shape.slice(-2);
     const shape = /** @type {number[]} */ ([...rows, this.#rotaryDim / 2]);
     return this.call((call) => {
       const cos = call.result('cos', shape);
       const sin = call.result('sin', shape);
-      writePositions(call, options);
+      writePositions(call, { ...others, positions });
       call.run('rotaryTables');
       return { cos: call.give(cos), sin: call.give(sin) };
     });
@@ -314,13 +313,13 @@ export class RotaryEmbedding extends NativeObject {
  * @param {RotaryCacheOptions} options
  */
 export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
-  checkOptions(options, kCacheOptions);
+  options = readOptions(options, kCacheOptions);
   const { positionIds, pairing = 'halfSplit', rotaryDim = 0, inverse = false, numHeads } = options;
   return runtime.call((call) => {
-    writeHeads(call, x, options);
+    const shape = writeHeads(call, x, options);
     const cosShape = call.floats('cosCache', cosCache, kRanksOfCache);
     call.floats('sinCache', sinCache, kRanksOfCache);
-    const output = call.resultOfType(options.outputType, x.shape, numHeads);
+    const output = call.resultOfType(options.outputType, shape, numHeads);
     const rows = cosShape[cosShape.length - 2];
     const ids =
       positionIds && checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
@@ -382,6 +381,9 @@ export const kScalings = {
   proportional: { partialRotaryFactor: real(1), factor: real(1) },
 };
 
+/** Those of all kinds. */
+const kScalingNames = { type: true, ...Object.assign({}, ...Object.values(kScalings)) };
+
 /**
  * @param {Call} call
  * @param {string} path
@@ -391,14 +393,12 @@ function writeScaling(call, path, scaling) {
   if (scaling === undefined) return call.put(Kind.choice, 0);
   if (scaling === null || typeof scaling !== 'object')
     throw invalid(path, scaling, 'a plain object');
-  const { type } = scaling;
   const kinds = Object.keys(kScalings);
-  // Of an unknown kind any may be the name that is wrong.
-  const table = kScalings[type] ?? Object.assign({}, ...Object.values(kScalings));
-  checkOptions(scaling, { type: true, ...table }, path);
-  checkChoice(`${path}.type`, type, kinds);
-  call.put(Kind.choice, 1 + kinds.indexOf(type));
-  writeValues(call, scaling, table, path);
+  const read = readOptions(scaling, kScalingNames, path);
+  checkChoice(`${path}.type`, read.type, kinds);
+  call.put(Kind.choice, 1 + kinds.indexOf(read.type));
+  const { type, ...values } = read;
+  writeOptions(call, values, kScalings[type], path);
 }
 
 /**
@@ -422,5 +422,6 @@ export function writePositions(call, { start = 0, positions, sequenceLength, inv
 function writeHeads(call, x, { numHeads }) {
   if (numHeads === undefined) return call.elements('x', x, kHeadRanks);
   checkInteger('numHeads', numHeads, 1);
-  return call.elements('x', x, kRanksOfAllHeads, numHeads);
+  const [batch, , length, headDim] = call.elements('x', x, kRanksOfAllHeads, numHeads);
+  return [batch, length, numHeads * headDim];
 }

@@ -82,8 +82,11 @@ import { Memory, moduleDisposed } from './memory.js';
 
 /** One loaded module: what all concepts call the core through. */
 export class Runtime {
-  /** @type {Call} */
-  #call;
+  /**
+   * Those that are free: a call that is made while another one reads its arguments takes one for itself.
+   * @type {Call[]}
+   */
+  #calls;
   #workers;
 
   /**
@@ -96,7 +99,7 @@ export class Runtime {
     this.as = as;
     this.#workers = workers;
     this.memory = other?.memory ?? new Memory(native);
-    this.#call = other ? other.#call : new Call(this.memory);
+    this.#calls = other ? other.#calls : [];
     /**
      * Deletes the native objects that were dropped without dispose().
      * @type {FinalizationRegistry<() => void>}
@@ -137,7 +140,7 @@ export class Runtime {
    */
   call(body) {
     if (this.disposed) throw moduleDisposed();
-    const call = this.#call;
+    const call = this.#calls.pop() ?? new Call(this.memory);
     call.as = this.as;
     try {
       return body(call);
@@ -146,6 +149,7 @@ export class Runtime {
       throw new AttnError('internal', `the core stopped: ${error.message}`, { cause: error });
     } finally {
       call.end();
+      this.#calls.push(call);
     }
   }
 

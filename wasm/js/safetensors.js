@@ -149,12 +149,15 @@ function entriesOf(argument, named) {
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
   if (!isIterable && !isPlain) throw fail(named);
   const pairs = isIterable ? [...named] : Object.entries(named);
+  /** @type {Map<string, T>} */
+  const entries = new Map();
   for (const pair of pairs) {
-    if (!Array.isArray(pair) || pair.length !== 2 || typeof pair[0] !== 'string') throw fail(pair);
+    if (!Array.isArray(pair) || pair.length !== 2) throw fail(pair);
+    const [name, value] = pair;
+    if (typeof name !== 'string') throw fail(pair);
+    if (entries.has(name)) throw fail(`${name} twice`, 'each name once');
+    entries.set(name, value);
   }
-  const entries = new Map(/** @type {[string, T][]} */ (pairs));
-  const twice = pairs.find(([name], i) => pairs.findIndex(([other]) => other === name) !== i);
-  if (twice) throw fail(`${twice[0]} twice`, 'each name once');
   return entries;
 }
 

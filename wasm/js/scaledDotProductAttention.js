@@ -6,7 +6,7 @@ import {
   writeInputs,
 } from './attentionOptions.js';
 import { KeyValueCache } from './keyValueCache.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 import { kHeadRanks } from './tensor.js';
 import { checkChoice, checkInteger } from './errors.js';
 import { checkEqual, mismatch } from './shape.js';
@@ -97,7 +97,7 @@ function writeQuery(call, query, cache, length, ranks, numHeads) {
  */
 export function scaledDotProductAttention(runtime, query, key, value, options = {}) {
   const cache = key instanceof KeyValueCache ? key : undefined;
-  checkOptions(options, kNames);
+  options = readOptions(options, kNames);
   const { layout, numHeads, numKvHeads = numHeads, outputType } = options;
   let ranks = cache ? kRanksWithCache : kHeadRanks;
   if (layout !== undefined) {
@@ -133,7 +133,9 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
     if (k.heads === 0 ? q.heads !== 0 : q.heads % k.heads !== 0) {
       throw mismatch('query', `${q.heads} heads`, `a multiple of the ${k.heads} heads of key`);
     }
-    const outputShape = query.shape.with(-1, numHeads === undefined ? v.width : numHeads * v.width);
+    let outputShape = shape.with(-1, v.width);
+    if (numHeads !== undefined) outputShape = [q.batch, q.length, numHeads * v.width];
+    else if (heads !== undefined) outputShape = [q.batch, q.length, q.heads, v.width];
     const output = call.resultOfType(outputType, outputShape, heads);
     const sizes = {
       batch: q.batch,

@@ -52,22 +52,38 @@ export const wrongShape = (name, shape, needs) =>
   mismatch(name, `shape ${formatShape(shape)}`, needs);
 
 /**
- * Checks a shape and returns its number of elements.
+ * Reads a shape, each size once, and checks it.
  * @param {string} name
- * @param {readonly number[]} shape
+ * @param {readonly number[]} given
+ * @returns {number[]}
  */
-export function checkShape(name, shape) {
-  if (!Array.isArray(shape)) throw invalid(`${name}.shape`, shape, 'an array of sizes');
-  if (shape.length > kMaxRank) throw wrongShape(name, shape, `rank ${kMaxRank} or less`);
-  let length = 1;
-  let largest = 0;
-  for (let i = 0; i < shape.length; ++i) {
-    const size = shape[i];
+export function readShape(name, given) {
+  if (!Array.isArray(given)) throw invalid(`${name}.shape`, given, 'an array of sizes');
+  const { length: rank } = given;
+  if (rank > kMaxRank) throw mismatch(name, `rank ${rank}`, `rank ${kMaxRank} or less`);
+  const shape = new Array(rank);
+  for (let i = 0; i < rank; ++i) {
+    const size = given[i];
     if (!Number.isInteger(size) || size < 0) {
       throw invalid(`${name}.shape`, size, 'sizes that are whole numbers of at least 0');
     }
-    length *= size;
-    if (size > largest) largest = size;
+    shape[i] = size;
+  }
+  checkSize(name, shape);
+  return shape;
+}
+
+/**
+ * Checks that tensors of a shape can be addressed, and returns their number of elements.
+ * @param {string} name
+ * @param {readonly number[]} shape  of whole numbers
+ */
+export function checkSize(name, shape) {
+  let length = 1;
+  let largest = 0;
+  for (let i = 0; i < shape.length; ++i) {
+    length *= shape[i];
+    if (shape[i] > largest) largest = shape[i];
   }
   if (length > kMaxElements || largest > kMaxSize) {
     const needs = 'no more than the 4 GiB that WebAssembly can address';

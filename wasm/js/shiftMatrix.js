@@ -1,5 +1,5 @@
 import { checkInteger, invalid } from './errors.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
 
 /** @import { Call } from './call.js' */
@@ -26,7 +26,7 @@ const kOptions = { dModel: true, delta: true, ...kSinusoid };
  * @param {ShiftMatrixOptions} options
  */
 export function shiftMatrix(runtime, options) {
-  checkOptions(options, kOptions);
+  options = readOptions(options, kOptions);
   const { dModel, delta } = options;
   checkInteger('dModel', dModel, 1);
   if (dModel % 2 !== 0) {
@@ -42,7 +42,7 @@ export function shiftMatrix(runtime, options) {
  * @param {ShiftOptions} options
  */
 export function applyShift(runtime, encoding, delta, options) {
-  checkOptions(options, kSinusoid);
+  options = readOptions(options, kSinusoid);
   return runtime.map(
     'applyShift',
     (call) => call.floats('encoding', encoding, { 2: '(N, d)', 3: '(B, N, d)' }),

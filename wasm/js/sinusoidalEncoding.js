@@ -1,5 +1,5 @@
 import { checkInteger, invalid } from './errors.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 import { asTensor } from './tensor.js';
 
 /** @import { Call } from './call.js' */
@@ -58,7 +58,7 @@ const kOptions = { positions: true, ...kTable };
  * @param {SinusoidalEncodingOptions} options
  */
 export function sinusoidalEncoding(runtime, options) {
-  checkOptions(options, kOptions);
+  options = readOptions(options, kOptions);
   if ('positions' in options && options.positions !== undefined) {
     return sinusoidalEncodingAt(runtime, options);
   }
@@ -98,7 +98,7 @@ function sinusoidalEncodingAt(runtime, options) {
  * @param {SinusoidalTableOptions} options
  */
 export function sinusoidalEncodingInFloat32(runtime, options) {
-  checkOptions(options, kTable);
+  options = readOptions(options, kTable);
   const shape = shapeOf(options);
   return runtime.call((call) => {
     const encoding = call.result('encoding', shape);

@@ -1,6 +1,6 @@
 import { invalid } from './errors.js';
 import { runtimeOf } from './nativeObject.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 import { withSafetensors } from './safetensors.js';
 
 /** @import { ElementsLike } from './elementType.js' */
@@ -35,7 +35,7 @@ const kLoadStateDict = { prefix: true, strict: true };
  * @returns {Record<string, Tensor>}
  */
 export function makeStateDict(options, names, tensor) {
-  checkOptions(options, kStateDict);
+  options = readOptions(options, kStateDict);
   const { prefix = '' } = options;
   if (typeof prefix !== 'string') throw invalid('prefix', prefix, 'a text');
   return Object.fromEntries(names().map((name, place) => [prefix + name, tensor(name, place)]));
@@ -50,7 +50,7 @@ export function makeStateDict(options, names, tensor) {
  * @returns {IncompatibleKeys}
  */
 export function loadState(object, operation, source, options) {
-  checkOptions(options, kLoadStateDict);
+  options = readOptions(options, kLoadStateDict);
   const { prefix = '', strict = true } = options;
   return withSafetensors(runtimeOf(object), source, (file) =>
     runtimeOf(object).call((call) => {

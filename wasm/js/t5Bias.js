@@ -1,6 +1,6 @@
 import { kBiasSizes, shapeOfBias, writesDiagonal } from './alibi.js';
 import { kT5Rule } from './attentionOptions.js';
-import { checkOptions, size, writeOptions, writeValues } from './options.js';
+import { readOptions, size, writeOptions, writeValues } from './options.js';
 import { checkIntegers } from './tensor.js';
 
 /** @import { BiasSizes } from './alibi.js' */
@@ -56,7 +56,7 @@ export function t5Buckets(runtime, distances, options) {
  * @param {T5BiasMatrixOptions} options
  */
 export function t5Bias(runtime, table, options) {
-  checkOptions(options, kMatrixOptions);
+  options = readOptions(options, kMatrixOptions);
   return runtime.map(
     't5Bias',
     (call) => {

@@ -1,7 +1,8 @@
-import { argumentError, invalid } from './errors.js';
+import { argumentError, checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { NativeObject, runtimeOf } from './nativeObject.js';
+import { addressOf, NativeObject, runtimeOf } from './nativeObject.js';
+import { readArray } from './options.js';
 import { printsBriefly } from './print.js';
 import { checkShapeIs, sizeOf, wrongShape } from './shape.js';
 import { TensorHandle } from './tensorHandle.js';
@@ -114,9 +115,10 @@ export class Variable {
     if (!(Array.isArray(shape) && shape.length < 7)) {
       throw invalid('shape', shape, 'an array of 6 sizes at most');
     }
+    const sizes = readArray(shape, (size) => checkInteger('shape', size, -1));
     return this.#record('recordReshape', (call) => {
-      call.put(Kind.integer, shape.length);
-      for (const size of shape) call.integer('shape', size, -1);
+      call.put(Kind.integer, sizes.length);
+      for (const size of sizes) call.put(Kind.integer, size);
     });
   }
 
@@ -331,9 +333,9 @@ export class Tape extends NativeObject {
   backward(output, gradient) {
     this.requireLayers();
     this.ask('backward', (call) => {
-      this.write(call, 'output', output);
+      const shape = this.write(call, 'output', output);
       if (gradient === undefined) call.none(Kind.floats);
-      else checkShapeIs('gradient', call.floats('gradient', gradient), output.shape);
+      else checkShapeIs('gradient', call.floats('gradient', gradient), shape);
     });
   }
 
@@ -427,6 +429,7 @@ export class Tape extends NativeObject {
       throw wrongShape(name, shape, needs.join(' or '));
     }
     call.put(Kind.integer, variable.placeOn(this, name));
+    call.check(() => variable.placeOn(this, name));
     return shape;
   }
 
@@ -462,10 +465,7 @@ export class Tape extends NativeObject {
  * Throws for one that was disposed of, or whose owner was.
  * @param {NativeObject} object
  */
-function requireLive(object) {
-  // A call, because for minifiers to read a property does nothing.
-  Reflect.get(object, 'address');
-}
+const requireLive = (object) => void addressOf(object);
 
 /**
  * @param {string} name

@@ -1,7 +1,9 @@
+import { elementTypeOf } from './elementType.js';
 import { checkChoice, invalid } from './errors.js';
-import { checkShape, formatShape, mismatch, wrongShape } from './shape.js';
+import { outOfMemory } from './memory.js';
+import { isA, typedArrayLength, typedArrayName } from './realm.js';
+import { checkSize, formatShape, mismatch, readShape, sizeOf, wrongShape } from './shape.js';
 import { TensorHandle } from './tensorHandle.js';
-import { isA } from './realm.js';
 
 /** @import { ElementsLike, ElementType } from './elementType.js' */
 /** @import { Memory } from './memory.js' */
@@ -58,133 +60,177 @@ export const rowsOf = (width) => ({ 2: `(N, ${width})`, 3: `(B, N, ${width})` })
 const kFloat32 = ['float32'];
 
 /**
- * Checks that `tensor` is one, of an accepted rank and element type.
+ * A tensor as a call goes on with it: no property of it is the caller's.
+ * @typedef {object} ReadTensor
+ * @property {any} data  a typed array
+ * @property {number[]} shape
+ */
+
+/**
+ * Reads a tensor, each property once, and checks that it is one of an accepted rank and element type.
  * @param {string} name
- * @param {ElementsLike | TensorHandle} tensor
+ * @param {ElementsLike} tensor
  * @param {Ranks} [ranks]  any by default
  * @param {readonly ElementType[]} [types]
+ * @returns {ReadTensor & { type: ElementType }}
  */
-export function checkTensor(name, tensor, ranks, types = kFloat32) {
-  checkHasData(name, tensor, 'tensor');
-  if ('type' in tensor && tensor.type !== undefined)
-    checkChoice(`${name}.type`, tensor.type, types);
-  const { shape } = tensor;
-  const isHandle = tensor instanceof TensorHandle;
-  const length = isHandle ? 0 : checkShape(name, shape);
-  if (ranks && ranks[shape.length] === undefined) {
-    const needs = Object.entries(ranks).map(([rank, letters]) => `rank ${rank} ${letters}`);
-    throw wrongShape(name, shape, needs.join(' or '));
-  }
-  if (isHandle) return;
-  checkNumbers(`${name}.data`, tensor.data);
-  checkLength(name, tensor.data.length, shape, length);
+export function readTensor(name, tensor, ranks, types = kFloat32) {
+  const { data, shape: given, type } = readObject(name, tensor, 'tensor');
+  if (type !== undefined) checkChoice(`${name}.type`, type, types);
+  const shape = readShape(name, given);
+  checkRank(name, shape, ranks);
+  const numbers = readNumbers(`${name}.data`, data, name, shape);
+  return { data: numbers, shape, type: elementTypeOf(name, data, type) };
+}
+
+/**
+ * @param {string} name
+ * @param {readonly number[]} shape
+ * @param {Ranks} [ranks]
+ */
+export function checkRank(name, shape, ranks) {
+  if (ranks === undefined || ranks[shape.length] !== undefined) return;
+  const needs = Object.entries(ranks).map(([rank, letters]) => `rank ${rank} ${letters}`);
+  throw wrongShape(name, shape, needs.join(' or '));
 }
 
 /**
  * @param {string} name
  * @param {Mask} mask
+ * @returns {ReadTensor}
  */
-export function checkMask(name, mask) {
-  checkHasData(name, mask, 'mask');
-  const { data, shape } = mask;
-  const length = checkShape(name, shape);
-  if (!(isA(data, 'Uint8Array') || Array.isArray(data))) {
+export function readMask(name, mask) {
+  const { data, shape: given } = readObject(name, mask, 'mask');
+  const shape = readShape(name, given);
+  if (isA(data, 'Uint8Array')) {
+    checkLength(name, typedArrayLength(data), shape);
+    return { data, shape };
+  }
+  if (!Array.isArray(data)) {
     throw invalid(`${name}.data`, data, 'a Uint8Array or an array of booleans');
   }
-  checkLength(name, data.length, shape, length);
+  const { length } = data;
+  checkLength(name, length, shape);
+  const bytes = newArray(name, Uint8Array, length);
+  for (let i = 0; i < length; ++i) bytes[i] = data[i] ? 1 : 0;
+  return { data: bytes, shape };
 }
 
 /**
  * @param {string} name
- * @param {TensorLike | Mask} tensor
+ * @param {any} tensor
  * @param {string} what  it should be
+ * @returns {{ data: any, shape: any, type: any }}
  */
-function checkHasData(name, tensor, what) {
-  if (tensor === null || typeof tensor !== 'object' || tensor.data === undefined) {
+function readObject(name, tensor, what) {
+  if (tensor === null || typeof tensor !== 'object') {
     throw invalid(name, tensor, `a ${what} { data, shape }`);
   }
+  const { data, shape, type } = tensor;
+  if (data === undefined) throw invalid(name, tensor, `a ${what} { data, shape }`);
+  return { data, shape, type };
 }
 
 /**
  * @param {string} name
  * @param {number} got
  * @param {readonly number[]} shape
- * @param {number} needed
  */
-function checkLength(name, got, shape, needed) {
+function checkLength(name, got, shape) {
+  const needed = sizeOf(shape);
   if (got === needed) return;
   throw mismatch(name, `data of length ${got}`, `${needed} for shape ${formatShape(shape)}`);
 }
 
 /**
- * Whole numbers as a tensor of them, checked.
+ * Whole numbers as a tensor of them, checked, and copied so that they stay as they were checked.
  * @param {string} name
  * @param {Integers} integers
  * @param {number} least
  * @param {number} most
  * @param {string} what  they are, as a message is to say it
- * @returns {NumbersLike}
+ * @returns {ReadTensor}
  */
 export function checkIntegers(name, integers, least, most, what) {
-  const tensor = asTensor(name, withoutBigInts(integers));
-  const { data } = tensor;
+  const { data: given, shape } = asTensor(name, integers, true);
+  const data = newArray(name, Float64Array, sizeOf(shape));
   for (let i = 0; i < data.length; ++i) {
-    if (!Number.isInteger(data[i]) || data[i] < least || data[i] > most) {
-      throw invalid(`${name}[${i}]`, data[i], what);
+    // BigInts beyond 2^53 are rounded, which is far out of any range.
+    const value = Number(given[i]);
+    if (!Number.isInteger(value) || value < least || value > most) {
+      throw invalid(`${name}[${i}]`, given[i], what);
     }
+    data[i] = value;
   }
-  return tensor;
-}
-
-/**
- * Integers with BigInts, such as other libraries' ids, as numbers: beyond 2^53 rounded, which is far out of
- * any range that is checked afterwards.
- * @param {Integers} integers
- * @returns {ArrayLike<number> | NumbersLike}
- */
-function withoutBigInts(integers) {
-  const isBig = (/** @type {any} */ data) =>
-    ArrayBuffer.isView(data) && typeof (/** @type {any} */ (data)[0]) === 'bigint';
-  const toNumbers = (/** @type {any} */ data) => Float64Array.from(data, Number);
-  const given = /** @type {any} */ (integers);
-  if (isBig(given)) return toNumbers(given);
-  return isBig(given?.data) ? { ...given, data: toNumbers(given.data) } : given;
+  return { data, shape };
 }
 
 /**
  * Numbers that may be given without a shape as a tensor of rank 1.
  * @param {string} name
- * @param {ArrayLike<number> | NumbersLike} numbers
- * @returns {NumbersLike}
+ * @param {Integers} numbers
+ * @param {boolean} [bigInts]  whether they may be typed arrays of BigInts, such as other libraries' ids
+ * @returns {ReadTensor}
  */
-export function asTensor(name, numbers) {
+export function asTensor(name, numbers, bigInts = false) {
   if (numbers === null || typeof numbers !== 'object') {
     throw invalid(name, numbers, 'numbers, or a tensor { data, shape } of them');
   }
-  if (!('data' in numbers)) {
-    checkNumbers(name, numbers);
-    return { data: numbers, shape: [numbers.length] };
-  }
   if (numbers instanceof TensorHandle) throw invalid(name, numbers, 'numbers, not a handle');
-  checkTensor(name, numbers);
+  const isTensor = !Array.isArray(numbers) && !ArrayBuffer.isView(numbers) && 'data' in numbers;
+  if (!isTensor) {
+    const data = readNumbers(name, /** @type {any} */ (numbers), name, undefined, bigInts);
+    return { data, shape: [typedArrayLength(data)] };
+  }
+  const { data, shape: given, type } = readObject(name, numbers, 'tensor');
+  if (type !== undefined) checkChoice(`${name}.type`, type, kFloat32);
+  const shape = readShape(name, given);
+  return { data: readNumbers(`${name}.data`, data, name, shape, bigInts), shape };
+}
+
+/**
+ * Reads numbers, of plain arrays each once. A typed array has no code of the caller's that runs when its
+ * elements are read.
+ * @param {string} name  of the numbers
+ * @param {ArrayLike<number>} data
+ * @param {string} argument  that they are part of
+ * @param {readonly number[]} [shape]  that they should fill
+ * @param {boolean} [bigInts]
+ * @returns {any} a typed array
+ */
+function readNumbers(name, data, argument, shape, bigInts = false) {
+  const type = typedArrayName(data);
+  if (type !== undefined && (bigInts || !type.startsWith('Big'))) {
+    if (shape) checkLength(argument, typedArrayLength(data), shape);
+    return data;
+  }
+  if (!Array.isArray(data)) {
+    throw invalid(name, data, 'a Float32Array or another array of numbers');
+  }
+  const { length } = data;
+  if (shape) checkLength(argument, length, shape);
+  else checkSize(argument, [length]);
+  const numbers = newArray(name, Float64Array, length);
+  for (let i = 0; i < length; ++i) {
+    const value = data[i];
+    if (typeof value !== 'number') throw invalid(`${name}[${i}]`, value, 'a number');
+    numbers[i] = value;
+  }
   return numbers;
 }
 
 /**
+ * @template {Float64Array | Uint8Array} T
  * @param {string} name
- * @param {ArrayLike<number>} data
+ * @param {{ new (length: number): T, BYTES_PER_ELEMENT: number }} Class
+ * @param {number} length
  */
-export function checkNumbers(name, data) {
-  if (data instanceof Float32Array) return;
-  if (Array.isArray(data)) {
-    const wrong = data.findIndex((value) => typeof value !== 'number');
-    if (wrong >= 0) throw invalid(`${name}[${wrong}]`, data[wrong], 'a number');
-    return;
+function newArray(name, Class, length) {
+  try {
+    return new Class(length);
+  } catch (error) {
+    throw outOfMemory(name, Class.BYTES_PER_ELEMENT * length, error);
   }
-  // Neither a DataView nor BigInts.
-  const isNumeric =
-    ArrayBuffer.isView(data) && data.length >= 0 && typeof (data[0] ?? 0) === 'number';
-  if (!isNumeric) throw invalid(name, data, 'a Float32Array or another array of numbers');
 }
 
 /**
@@ -194,9 +240,10 @@ export function checkNumbers(name, data) {
  * @param {readonly number[]} shape
  */
 export function tensor(memory, data, shape) {
-  checkTensor('tensor', { data, shape });
-  const bytes = 4 * data.length;
-  const address = memory.allocate('tensor', bytes);
-  memory.part('floats', address, data.length).set(data);
-  return new TensorHandle(memory, { address, handles: 0 }, address, shape);
+  const read = readTensor('tensor', { data, shape });
+  const numbers = memory.kept('floats', read.data);
+  const length = sizeOf(read.shape);
+  const address = memory.allocate('tensor', 4 * length);
+  memory.part('floats', address, length).set(numbers);
+  return new TensorHandle(memory, { address, handles: 0 }, address, read.shape);
 }

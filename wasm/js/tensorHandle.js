@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { AttnError, checkInteger, invalid } from './errors.js';
+import { AttnError, checkInteger, invalid, notItself } from './errors.js';
 import { printsBriefly } from './print.js';
-import { checkShape, formatShape, mismatch, rowMajor, sizeOf, wrongShape } from './shape.js';
+import { formatShape, mismatch, readShape, rowMajor, sizeOf, wrongShape } from './shape.js';
 
 /** @import { Memory } from './memory.js' */
 /** @import { Tensor } from './tensor.js' */
@@ -25,6 +25,19 @@ import { checkShape, formatShape, mismatch, rowMajor, sizeOf, wrongShape } from 
  * @property {number} address
  * @property {number} handles  how many share it
  */
+
+/**
+ * The memory of a handle, unless it is disposed of.
+ * @type {(handle: TensorHandle, name?: string) => Block | undefined}
+ */
+let blockOf;
+
+/** @param {TensorHandle} handle @param {string} [name] */
+function live(handle, name = TensorHandle.name) {
+  const block = blockOf(handle, name);
+  if (!block) throw new AttnError('disposed', `${name}: used after dispose()`);
+  return block;
+}
 
 /**
  * A tensor of float32 in WebAssembly memory: passed to a call it is not copied. Made by
@@ -65,12 +78,13 @@ export class TensorHandle {
 
   /** The size of each dimension. */
   get shape() {
+    blockOf(this);
     return this.#shape;
   }
 
   /** Whether `dispose()` was called. */
   get disposed() {
-    return this.#block === undefined;
+    return blockOf(this) === undefined;
   }
 
   /** Whether the numbers lie row-major without gaps, as `view()` and `reshape()` need them. */
@@ -88,7 +102,7 @@ export class TensorHandle {
    * @returns {Float32Array}
    */
   data() {
-    this.#live();
+    live(this);
     const length = sizeOf(this.#shape);
     if (this.contiguous) return this.#floats(length).slice();
     const shape = this.#shape;
@@ -125,20 +139,21 @@ export class TensorHandle {
    * @throws {AttnError} `disposed`, and `invalid_argument` unless `contiguous`
    */
   view() {
-    this.#live();
+    live(this);
     this.#requireContiguous('view');
     return this.#floats(sizeOf(this.#shape));
   }
 
   /**
    * The same numbers in another shape.
-   * @param {readonly number[]} shape  of as many elements
+   * @param {readonly number[]} given  a shape of as many elements
    * @returns {TensorHandle}
    * @throws {AttnError} `shape_mismatch`, `disposed`, and `invalid_argument` unless `contiguous`
    */
-  reshape(shape) {
-    this.#live();
-    const length = checkShape('reshape', shape);
+  reshape(given) {
+    live(this);
+    const shape = readShape('reshape', given);
+    const length = sizeOf(shape);
     if (length !== sizeOf(this.#shape)) {
       const needs = `as many as shape ${formatShape(this.#shape)} has, ${sizeOf(this.#shape)}`;
       throw mismatch('shape', `${formatShape(shape)} of ${length} elements`, needs);
@@ -156,6 +171,7 @@ export class TensorHandle {
    * @throws {AttnError} `invalid_argument`, `disposed`
    */
   slice(dimension, begin, end) {
+    live(this);
     const d = this.#dimension('slice', dimension);
     const size = this.#shape[d];
     const stop = end ?? size;
@@ -179,6 +195,7 @@ export class TensorHandle {
    * @throws {AttnError} `invalid_argument`, `disposed`
    */
   select(dimension, index) {
+    live(this);
     const d = this.#dimension('select', dimension);
     checkInteger('select', index, 0);
     if (index >= this.#shape[d]) throw invalid('select', index, `an index below ${this.#shape[d]}`);
@@ -193,7 +210,7 @@ export class TensorHandle {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `disposed`
    */
   splitHeads(numHeads) {
-    this.#live();
+    live(this);
     checkInteger('numHeads', numHeads, 1);
     if (this.#shape.length !== 3 || this.#shape[2] % numHeads !== 0) {
       throw wrongShape('splitHeads', this.#shape, `(B, N, H·D) with H = ${numHeads}`);
@@ -209,9 +226,10 @@ export class TensorHandle {
 
   /** Frees the memory, unless other handles share it. A second call does nothing. */
   dispose() {
-    if (!this.#block) return;
+    const block = blockOf(this);
+    if (!block) return;
     this.#memory.droppedHandles.unregister(this);
-    this.#memory.release(this.#block);
+    this.#memory.release(block);
     this.#block = undefined;
   }
 
@@ -230,6 +248,10 @@ export class TensorHandle {
 
   static {
     printsBriefly(this.prototype);
+    blockOf = (handle, name) => {
+      if (#block in handle) return handle.#block;
+      throw notItself(TensorHandle.name, name);
+    };
   }
 
   /**
@@ -238,7 +260,7 @@ export class TensorHandle {
    * @param {string} name
    */
   placeIn(memory, name) {
-    this.#live(name);
+    live(this, name);
     if (memory !== this.#memory) throw invalid(name, this, 'a handle of the module that is called');
     return { address: this.#address, shape: this.#shape, strides: this.#strides };
   }
@@ -251,12 +273,7 @@ export class TensorHandle {
    */
   #part(shape, strides, offset = 0) {
     const address = this.#address + 4 * offset;
-    return new TensorHandle(this.#memory, this.#live(), address, shape, strides);
-  }
-
-  #live(name = TensorHandle.name) {
-    if (!this.#block) throw new AttnError('disposed', `${name}: used after dispose()`);
-    return this.#block;
+    return new TensorHandle(this.#memory, live(this), address, shape, strides);
   }
 
   /** @param {number} length */
@@ -275,7 +292,6 @@ export class TensorHandle {
    * @param {number} dimension
    */
   #dimension(method, dimension) {
-    this.#live();
     const rank = this.#shape.length;
     const d = dimension < 0 ? dimension + rank : dimension;
     if (Number.isInteger(d) && 0 <= d && d < rank) return d;

@@ -9,7 +9,7 @@ import { Kind } from './kind.js';
 import { scheduledRate } from './learningRates.js';
 import { crossEntropy, mseLoss } from './losses.js';
 import { kSoftmaxRanks, writeSoftmaxOptions } from './maskedSoftmax.js';
-import { checkOptions, kDropout } from './options.js';
+import { kDropout, readArray, readOptions } from './options.js';
 import { Adam, AdamW, SGD } from './optimizers.js';
 import { poolingOfVariables } from './poolingOfVariables.js';
 import { isVariable, recordEachOn, recordOn } from './recording.js';
@@ -341,14 +341,17 @@ export class TrainingAttn extends Attn {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   concatenate(parts, dimension) {
-    if (!Array.isArray(parts) || !isVariable(parts[0])) {
-      throw invalid('parts', parts, 'an array of Variables');
-    }
-    const { tape, shape } = parts[0];
+    const fail = () => invalid('parts', parts, 'an array of Variables');
+    if (!Array.isArray(parts)) throw fail();
+    const variables = readArray(parts, (part) => {
+      if (!isVariable(part)) throw fail();
+    });
+    if (variables.length === 0) throw fail();
+    const [{ tape, shape }] = variables;
     return tape.record('recordConcatenate', (/** @type {Call} */ call) => {
       call.integer('dimension', dimension, -shape.length);
-      call.put(Kind.integer, parts.length);
-      parts.forEach((part, i) => tape.write(call, `parts[${i}]`, part));
+      call.put(Kind.integer, variables.length);
+      variables.forEach((part, i) => tape.write(call, `parts[${i}]`, part));
     });
   }
 
@@ -395,7 +398,7 @@ export class TrainingAttn extends Attn {
    */
   applyDropout(x, dropout) {
     if (!isVariable(x)) return super.applyDropout(x, dropout);
-    checkOptions(dropout, kDropout);
+    dropout = readOptions(dropout, kDropout);
     return recordOn('recordDropout', { x }, (call) => call.dropout(dropout));
   }
 
@@ -418,7 +421,7 @@ export class TrainingAttn extends Attn {
    */
   positionalEncoding(x, options = {}) {
     if (!isVariable(x)) return super.positionalEncoding(x, options);
-    checkOptions(options, kPositionalEncoding);
+    options = readOptions(options, kPositionalEncoding);
     const { start = 0, dropout } = options;
     return recordOn('recordPositionalEncoding', { x }, (call) => {
       writeSinusoids(call, options);

@@ -5,13 +5,14 @@ import { invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { leadingOf } from './multiHeadAttention.js';
 import {
-  checkOptions,
+  readOptions,
   choice,
   flag,
   headDim,
   kInit,
   like,
   optionalReal,
+  readArray,
   real,
   size,
   writeValues,
@@ -110,11 +111,11 @@ const kBlock = {
  */
 const layers = (call, name, value = [], _, options) => {
   if (!Array.isArray(value)) throw invalid(name, value, 'an array of options');
-  call.put(Kind.integer, value.length);
-  return value.map((each, l) => {
-    checkOptions(each, kBlock, `${name}[${l}]`);
-    return writeValues(call, { ...options, ...each }, kBlock, `${name}[${l}]`);
-  });
+  /** @type {any[]} */
+  const own = [];
+  readArray(value, (each, l) => own.push(readOptions(each, kBlock, `${name}[${l}]`)));
+  call.put(Kind.integer, own.length);
+  return own.map((each, l) => writeValues(call, { ...options, ...each }, kBlock, `${name}[${l}]`));
 };
 
 export const kLayerOptions = { ...kBlock, ...kInit };

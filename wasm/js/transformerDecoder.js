@@ -3,7 +3,7 @@ import { DecodingState, kCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
-import { checkOptions, wanted, writeOptions } from './options.js';
+import { readOptions, wanted, writeOptions } from './options.js';
 import { checkEqual } from './shape.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
@@ -124,11 +124,12 @@ class Decoder extends Layer {
    * @returns {DecodingState}
    */
   start(memory, options = {}) {
+    let [batch, length] = [0, 0];
     const address = this.ask(/** @type {Operation} */ (`start${this.kind}`), (call) => {
-      call.rows('memory', memory, this.sizes.dModel, 'dModel', 'elements');
+      const shape = call.rows('memory', memory, this.sizes.dModel, 'dModel', 'elements');
+      ({ batch, length } = sizesOf(shape));
       writeOptions(call, options, kCapacity);
     });
-    const [length, batch = 1] = memory.shape.slice(0, -1).reverse();
     return new DecodingState(runtimeOf(this), address, batch, length);
   }
 
@@ -140,13 +141,13 @@ class Decoder extends Layer {
    * @param {DecoderLayerCall & PositionsOption & OutputTypeOption & IntermediatesOption} options
    * @param {Names} names  of what attention may be given
    * @param {boolean | undefined} needWeights  of a stack's layers
-   * @param {(call: Call, output: Result, self: Attended, cross: Attended) => R} give
+   * @param {(call: Call, output: Result, self: Attended, cross: Attended, names: Asked) => R} give
    * @returns {R}
    */
   run(x, memory, options, names, needWeights, give) {
-    const { selfAttention = {}, crossAttention = {}, dropout } = options;
-    checkOptions(selfAttention, names, 'selfAttention');
-    checkOptions(crossAttention, names, 'crossAttention');
+    const { selfAttention: self = {}, crossAttention: cross = {}, dropout } = options;
+    const selfAttention = readOptions(self, names, 'selfAttention');
+    const crossAttention = readOptions(cross, names, 'crossAttention');
     const { dModel } = this.sizes;
     const state = memory instanceof DecodingState ? memory : undefined;
     const past = state ? state.length : 0;
@@ -179,13 +180,14 @@ class Decoder extends Layer {
           : writeLayerWeights(call, needWeights, this.sizes, shape, keys);
       const selfWeights = weightsOf(past + length);
       const crossWeights = weightsOf(numKeys);
-      call.intermediates(options.intermediates);
+      const names = call.intermediates(options.intermediates);
       call.run(/** @type {Operation} */ (`forward${this.kind}`));
       return give(
         call,
         output,
         { stages: selfStages, weights: selfWeights },
         { stages: crossStages, weights: crossWeights },
+        names,
       );
     });
   }
@@ -246,19 +248,20 @@ export class TransformerDecoderLayer extends Decoder {
    *   `disposed`
    */
   forward(x, memory, options = {}) {
-    checkOptions(options, kLayerCall);
+    options = readOptions(options, kLayerCall);
     return this.run(
       x,
       memory,
       options,
       kLayerAttentionNames,
       undefined,
-      (call, output, self, cross) => ({
-        output: call.give(output),
-        selfAttention: giveEach(call, self.stages),
-        crossAttention: giveEach(call, cross.stages),
-        ...call.shown(options.intermediates),
-      }),
+      (call, output, self, cross, names) =>
+        /** @type {any} */ ({
+          output: call.give(output),
+          selfAttention: giveEach(call, self.stages),
+          crossAttention: giveEach(call, cross.stages),
+          ...call.shown(names),
+        }),
     );
   }
 }
@@ -306,17 +309,24 @@ export class TransformerDecoder extends Decoder {
    *   `disposed`
    */
   forward(x, memory, options = {}) {
-    checkOptions(options, kCall);
+    options = readOptions(options, kCall);
     const needWeights = wanted('needWeights', options.needWeights);
-    return this.run(x, memory, options, kScoreNames, needWeights, (call, output, self, cross) => {
-      return /** @type {any} */ ({
-        output: call.give(output),
-        ...(needWeights && {
-          selfAttentionWeights: self.weights.map((result) => call.give(result)),
-          crossAttentionWeights: cross.weights.map((result) => call.give(result)),
-        }),
-        ...call.shown(options.intermediates),
-      });
-    });
+    return this.run(
+      x,
+      memory,
+      options,
+      kScoreNames,
+      needWeights,
+      (call, output, self, cross, names) => {
+        return /** @type {any} */ ({
+          output: call.give(output),
+          ...(needWeights && {
+            selfAttentionWeights: self.weights.map((result) => call.give(result)),
+            crossAttentionWeights: cross.weights.map((result) => call.give(result)),
+          }),
+          ...call.shown(names),
+        });
+      },
+    );
   }
 }

@@ -1,9 +1,9 @@
 import { giveStages, kLayerAttentionNames, kScoreNames } from './attentionOptions.js';
-import { cacheOf, LayerCaches, lengthOfCaches, writeCapacity } from './keyValueCache.js';
+import { cacheOf, kCapacity, LayerCaches, lengthOfCaches, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { lengthOf, writeLayerAttention } from './multiHeadAttention.js';
 import { runtimeOf } from './nativeObject.js';
-import { checkOptions, wanted } from './options.js';
+import { readOptions, wanted } from './options.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
 
 /** @import { AskedFor, ExclusionOptions, LayerAttentionOptions, ScoreOptions } from './attentionOptions.js' */
@@ -121,9 +121,9 @@ export class TransformerEncoderLayer extends Layer {
    *   `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options, kLayerCall);
-    const { attention = {}, dropout, cache } = options;
-    checkOptions(attention, kLayerAttentionNames, 'attention');
+    options = readOptions(options, kLayerCall);
+    const { attention: given = {}, dropout, cache } = options;
+    const attention = readOptions(given, kLayerAttentionNames, 'attention');
     const { dModel } = this.sizes;
     const past = cache === undefined ? 0 : lengthOf(cache);
     return this.call((call) => {
@@ -134,9 +134,9 @@ export class TransformerEncoderLayer extends Layer {
       const stages = writeLayerAttention(call, attention, shape, this.sizes, numKeys);
       call.positions(options.positions);
       call.dropout(dropout);
-      call.intermediates(options.intermediates);
+      const names = call.intermediates(options.intermediates);
       call.run('forwardTransformerEncoderLayer');
-      return { ...giveStages(call, output, stages), ...call.shown(options.intermediates) };
+      return { ...giveStages(call, output, stages), ...call.shown(names) };
     });
   }
 
@@ -147,6 +147,7 @@ export class TransformerEncoderLayer extends Layer {
    * @returns {KeyValueCache<As>}
    */
   makeCache(batch = 1, options = {}) {
+    options = readOptions(options, kCapacity);
     const address = this.ask('makeLayerCache', writeCapacity(batch, options));
     return cacheOf(runtimeOf(this), this.sizes, batch, address, options);
   }
@@ -192,9 +193,9 @@ export class TransformerEncoder extends Layer {
    *   `disposed`
    */
   forward(x, options = {}) {
-    checkOptions(options, kCall);
-    const { attention = {}, dropout, caches } = options;
-    checkOptions(attention, kScoreNames, 'attention');
+    options = readOptions(options, kCall);
+    const { attention: given = {}, dropout, caches } = options;
+    const attention = readOptions(given, kScoreNames, 'attention');
     const needWeights = wanted('needWeights', options.needWeights);
     const { dModel } = this.sizes;
     const past = lengthOfCaches(caches);
@@ -207,12 +208,12 @@ export class TransformerEncoder extends Layer {
       call.positions(options.positions);
       call.dropout(dropout);
       const weights = writeLayerWeights(call, needWeights, this.sizes, shape, numKeys);
-      call.intermediates(options.intermediates);
+      const names = call.intermediates(options.intermediates);
       call.run('forwardTransformerEncoder');
       return /** @type {any} */ ({
         output: call.give(output),
         ...(needWeights && { weights: weights.map((result) => call.give(result)) }),
-        ...call.shown(options.intermediates),
+        ...call.shown(names),
       });
     });
   }

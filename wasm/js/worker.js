@@ -4,7 +4,7 @@
 
 import { connectTo, kConnectOptions, notStarted } from './connection.js';
 import { AttnError } from './errors.js';
-import { checkOptions } from './options.js';
+import { readOptions } from './options.js';
 
 /** @import { Attn } from './attn.js' */
 /** @import { CallOptions, ConnectOptions } from './connection.js' */
@@ -129,7 +129,7 @@ const kOptions = { ...kConnectOptions, worker: true };
  *   started, or does not call `serve()` in time
  */
 export async function load(options = {}) {
-  checkOptions(options, kOptions);
+  options = readOptions(options, kOptions);
   const { worker, ...others } = options;
   return connectTo(() => (worker === undefined ? startWorker() : worker), others);
 }

@@ -1,0 +1,443 @@
+// What a caller passes may change while a call reads it: getters run code, and memory grows.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { load } from 'attn';
+
+import { assertThrows } from './compare.js';
+import { everyVariant } from './everyVariant.js';
+import { Random } from './random.js';
+
+/** @import { Attn, TensorLike, TrainingAttn } from 'attn' */
+
+/**
+ * An object whose property `name` runs `effect` when it is read.
+ * @param {any} object
+ * @param {string} name
+ * @param {(count: number) => void} effect  receives how often the property was read before
+ * @returns {any}
+ */
+function observed(object, name, effect) {
+  let count = 0;
+  const { [name]: value } = object;
+  const get = () => {
+    effect(count++);
+    return value;
+  };
+  return Object.defineProperty({ ...object }, name, { get, enumerable: true });
+}
+
+/**
+ * A copy whose properties, and theirs, give a value once and nonsense afterwards.
+ * @param {any} value
+ * @returns {any}
+ */
+function readableOnce(value) {
+  const isPlain = Object.getPrototypeOf(Object(value)) === Object.prototype;
+  if (!isPlain && !Array.isArray(value)) return value;
+  const copy = Array.isArray(value) ? [] : {};
+  for (const [name, inner] of Object.entries(value)) {
+    const values = [readableOnce(inner)];
+    const get = () => (values.length > 0 ? values.pop() : 1e6);
+    Object.defineProperty(copy, name, { get, enumerable: true });
+  }
+  return copy;
+}
+
+/**
+ * Calls with options and tensors of every kind, by name: each gets its arguments through `pass`.
+ * @param {any} attn
+ * @returns {Record<string, (pass: (value: any) => any) => unknown>}
+ */
+function callsOf(attn) {
+  const random = new Random();
+  const x = random.tensor(2, 3, 8);
+  const heads = random.tensor(2, 2, 3, 4);
+  const mask = { data: [true, false, true], shape: [3] };
+  const relative = random.tensor(3, 4);
+  const [cos, sin] = [random.tensor(3, 2), random.tensor(3, 2)];
+  const t5 = random.tensor(8, 2);
+  const state = random.tensor(1, 2, 8);
+  const h0 = random.tensor(1, 2, 4);
+  const sizes = { dModel: 8, numHeads: 2 };
+  const dropout = { probability: 0.5, seed: 3 };
+  const dispose = (/** @type {any} */ object, /** @type {(object: any) => unknown} */ use) => {
+    try {
+      return use(object);
+    } finally {
+      object.dispose();
+    }
+  };
+  return {
+    scaledDotProductAttention: (pass) =>
+      attn.scaledDotProductAttention(
+        ...[heads, heads, heads].map(pass),
+        pass({
+          ...{ causal: true, diagonal: 'bottomRight', validLens: [3, 2], mask, dropout },
+          ...{ window: { left: 2 }, t5Bias: { table: t5, maxDistance: 8 } },
+          ...{ alibiSlopes: [1, 0.5], bias: { data: [0, 1, 2], shape: [3] } },
+          ...{ relativeKeys: relative, needWeights: true, outputType: 'float16' },
+        }),
+      ),
+    allHeadsTogether: (pass) =>
+      attn.scaledDotProductAttention(...[x, x, x].map(pass), pass({ numHeads: 2 })),
+    headsApart: (pass) =>
+      attn.scaledDotProductAttention(...[heads, heads, heads].map(pass), pass({ layout: 'bnhd' })),
+    maskedSoftmax: (pass) =>
+      attn.maskedSoftmax(pass(x), pass({ validLens: { data: [8, 3], shape: [2] } })),
+    attentionPooling: (pass) =>
+      attn.attentionPooling(
+        ...[x, x, x].map(pass),
+        pass({ scoring: 'gaussian', width: 2, mask, needScores: true }),
+      ),
+    alibiBias: (pass) => attn.alibiBias(pass({ numHeads: 2, numQueries: 3, diagonal: 1 })),
+    t5Buckets: (pass) => attn.t5Buckets(pass([-3, 0, 5]), pass({ numBuckets: 8 })),
+    t5Bias: (pass) => attn.t5Bias(pass(t5), pass({ numQueries: 3 })),
+    sinusoidalEncoding: (pass) => attn.sinusoidalEncoding(pass({ length: 3, dModel: 4, base: 10 })),
+    sinusoidalEncodingAt: (pass) => attn.sinusoidalEncoding(pass({ positions: [1, 5], dModel: 4 })),
+    shiftMatrix: (pass) => attn.shiftMatrix(pass({ dModel: 4, delta: 2 })),
+    positionalEncoding: (pass) => attn.positionalEncoding(pass(x), pass({ start: 2, dropout })),
+    applyRotaryEmbedding: (pass) =>
+      attn.applyRotaryEmbedding(
+        ...[x, cos, sin].map(pass),
+        pass({ numHeads: 2, positionIds: { data: [0, 1, 2, 2, 1, 0], shape: [2, 3] } }),
+      ),
+    ngramEmbedding: (pass) => attn.ngramEmbedding(pass(['a', 'cat']), pass({ dModel: 4, seed: 1 })),
+    randomUniform: (pass) => attn.randomUniform(pass({ shape: [2, 3], low: -1, seed: 4 })),
+    architectureCosts: (pass) => attn.architectureCosts.convolution(pass({ n: 10, d: 2, k: 3 })),
+    tensor: (pass) =>
+      dispose(attn.tensor(pass([1, 2, 3]), pass([3])), (handle) => handle.toTensor()),
+    reshape: (pass) =>
+      dispose(attn.tensor(x.data, x.shape), (handle) =>
+        dispose(handle.reshape(pass([6, 8])), (part) => part.toTensor()),
+      ),
+    toSafetensors: (pass) => attn.toSafetensors(pass({ a: x, b: heads }), pass({ by: 'attn' })),
+    MultiHeadAttention: (pass) =>
+      dispose(new attn.MultiHeadAttention(pass({ ...sizes, seed: 1 })), (layer) =>
+        layer.forward(
+          ...[x, x, x].map(pass),
+          pass({ causal: true, needWeights: true, intermediates: ['q'] }),
+        ),
+      ),
+    makeCache: (pass) =>
+      dispose(new attn.MultiHeadAttention(pass(sizes)), (layer) =>
+        dispose(layer.makeCache(1, pass({ capacity: 4, type: 'float16' })), (cache) => cache.type),
+      ),
+    RotaryEmbedding: (pass) =>
+      dispose(
+        new attn.RotaryEmbedding(pass({ rotaryDim: 4, scaling: { type: 'linear', factor: 2 } })),
+        (layer) => [
+          layer.forward(pass(x), pass({ numHeads: 2, positions: [3, 1, 2] })),
+          layer.tables(pass({ positions: [1, 2, 3] })),
+        ],
+      ),
+    TransformerEncoder: (pass) =>
+      dispose(
+        new attn.TransformerEncoder(
+          pass({ ...sizes, dimFeedforward: 8, layers: [{ window: { left: 1 } }, { numHeads: 4 }] }),
+        ),
+        (layer) =>
+          layer.forward(
+            pass(x),
+            pass({ attention: { causal: true, mask }, dropout, needWeights: true }),
+          ),
+      ),
+    TransformerDecoder: (pass) =>
+      dispose(
+        new attn.TransformerDecoder(pass({ ...sizes, dimFeedforward: 8, numLayers: 1 })),
+        (layer) => [
+          layer.forward(pass(x), pass(x), pass({ selfAttention: { causal: true } })),
+          dispose(layer.start(pass(x), pass({ capacity: 2 })), (state) => [
+            state.batch,
+            state.memoryLength,
+          ]),
+        ],
+      ),
+    BahdanauDecoder: (pass) =>
+      dispose(
+        new attn.BahdanauDecoder(pass({ vocabSize: 5, embedSize: 4, numHiddens: 8 })),
+        (layer) =>
+          dispose(
+            layer.initState(...[x, state].map(pass), pass({ encoderLens: [3, 1] })),
+            (state) =>
+              layer.forward(
+                pass({ data: [0, 1, 2, 3], shape: [2, 2] }),
+                state,
+                pass({ needAlignment: true, intermediates: ['embedding'].slice(1) }),
+              ),
+          ),
+      ),
+    Conv1d: (pass) =>
+      dispose(
+        new attn.Conv1d(pass({ inChannels: 8, outChannels: 2, kernelSize: 3, padding: 'same' })),
+        (layer) => layer.forward(pass(x)),
+      ),
+    GRU: (pass) =>
+      dispose(new attn.GRU(pass({ inputSize: 8, hiddenSize: 4 })), (layer) =>
+        layer.forward(pass(x), pass({ h0 })),
+      ),
+    Embedding: (pass) =>
+      dispose(new attn.Embedding(pass({ numEmbeddings: 5, embeddingDim: 3 })), (layer) =>
+        layer.forward(pass([4, 0, 2]), pass({ outputType: 'bfloat16' })),
+      ),
+    FeedForward: (pass) =>
+      dispose(new attn.FeedForward(pass({ dModel: 8, dimFeedforward: 4 })), (layer) =>
+        layer.forward(pass(x), pass({ dropout })),
+      ),
+    AdditiveAttention: (pass) =>
+      dispose(
+        new attn.AdditiveAttention(pass({ queryDim: 8, keyDim: 8, numHiddens: 4 })),
+        (layer) => layer.forward(...[x, x, x].map(pass), pass({ validLens: [1, 2] })),
+      ),
+    KeyValueCache: (pass) =>
+      dispose(new attn.KeyValueCache(pass({ batch: 2, numKvHeads: 2, headDim: 4 })), (cache) => {
+        cache.append(pass(heads), pass(heads));
+        return attn.scaledDotProductAttention(pass(heads), cache, pass({ scale: 2 }));
+      }),
+  };
+}
+
+await everyVariant('arguments', (attn) => {
+  const random = new Random();
+  const x = random.tensor(2, 3, 8);
+  const calls = callsOf(attn);
+  const same = (/** @type {any} */ value) => value;
+
+  for (const [name, call] of Object.entries(calls)) {
+    test(`${name}_reads_each_property_once`, () => {
+      assert.deepEqual(call(readableOnce), call(same));
+    });
+
+    test(`${name}_may_be_interrupted_by_other_calls`, () => {
+      const expected = call(same);
+      let isInside = false;
+      // Reading any property calls attn, with other arguments of each kind.
+      const interrupt = () => {
+        if (isInside) return;
+        isInside = true;
+        attn.sinusoidalEncoding({ length: 2, dModel: 2 });
+        attn.scaledDotProductAttention(x, x, x, { needWeights: true });
+        assertThrows(
+          () => attn.sinusoidalEncoding({ length: -1, dModel: 2 }),
+          'invalid_argument',
+          /^length/,
+        );
+        isInside = false;
+      };
+      const interrupting = (/** @type {any} */ value) =>
+        new Proxy(value, {
+          get: (target, key) => {
+            interrupt();
+            const inner = Reflect.get(target, key);
+            const isPlain = inner && Object.getPrototypeOf(inner) === Object.prototype;
+            return isPlain || Array.isArray(inner) ? interrupting(inner) : inner;
+          },
+        });
+      assert.deepEqual(call(interrupting), expected);
+      assert.deepEqual(call(same), expected);
+    });
+  }
+
+  test('what_a_getter_disposes_of_is_not_used', () => {
+    const heads = random.tensor(1, 2, 3, 4);
+    const handle = attn.tensor(heads.data, heads.shape);
+    const disposing = observed({ causal: true }, 'causal', () => handle.dispose());
+    assertThrows(
+      () => attn.scaledDotProductAttention(handle, heads, heads, disposing),
+      'disposed',
+      'query: used after dispose()',
+    );
+    const rows = random.tensor(3, 8);
+    const layer = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2 });
+    const bias = observed({ data: [0, 0, 0], shape: [3] }, 'shape', () => layer.dispose());
+    assertThrows(
+      () => layer.forward(rows, rows, rows, { bias }),
+      'disposed',
+      'MultiHeadAttention: used after dispose()',
+    );
+    const other = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2 });
+    const cache = other.makeCache();
+    const mask = observed({ data: [1, 1, 1], shape: [3] }, 'data', () => cache.dispose());
+    assertThrows(
+      () => other.forward(rows, rows, rows, { cache, mask }),
+      'disposed',
+      'KeyValueCache: used after dispose()',
+    );
+    other.dispose();
+  });
+
+  test('getters_of_a_class_are_options_too', () => {
+    class Settings {
+      get causal() {
+        return true;
+      }
+    }
+    const { output } = attn.scaledDotProductAttention(x, x, x, new Settings());
+    assert.deepEqual(output, attn.scaledDotProductAttention(x, x, x, { causal: true }).output);
+    const hidden = Object.defineProperty({}, 'causal', { value: true });
+    assert.deepEqual(attn.scaledDotProductAttention(x, x, x, hidden).output, output);
+  });
+
+  test('lists_are_read_by_their_indices', () => {
+    /** @param {any[]} list @param {any[]} others */
+    const lying = (list, others) =>
+      Object.assign([...list], {
+        *[Symbol.iterator]() {
+          yield* others;
+        },
+        map: () => others,
+        findIndex: () => -1,
+        some: () => false,
+      });
+    const options = { dModel: 4 };
+    assert.deepEqual(
+      attn.ngramEmbedding(lying(['a', 'b'], [1]), options),
+      attn.ngramEmbedding(['a', 'b'], options),
+    );
+    const layer = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2 });
+    const [name] = layer.intermediateNames();
+    const { intermediates } = layer.forward(x, x, x, {
+      intermediates: lying([name], [name, 'no']),
+    });
+    assert.deepEqual(Object.keys(intermediates), [name]);
+    layer.dispose();
+    const mask = { data: lying([1, 1, 0], [1]), shape: [3] };
+    assert.deepEqual(
+      attn.maskedSoftmax({ data: [1, 2, 3], shape: [1, 3] }, { mask }),
+      attn.maskedSoftmax({ data: [1, 2, 3], shape: [1, 3] }, { validLens: [2] }),
+    );
+    assertThrows(
+      () => attn.ngramEmbedding(new Array(2 ** 32 - 1), options),
+      'invalid_argument',
+      /^tokens\[0\]/,
+    );
+  });
+
+  test('a_typed_array_cannot_pretend_another_length', () => {
+    class Long extends Float32Array {
+      get length() {
+        return 200;
+      }
+    }
+    for (const data of [
+      new Long(8),
+      Object.defineProperty(new Float32Array(8), 'length', { value: 200 }),
+    ]) {
+      assertThrows(
+        () => attn.positionalEncoding({ data, shape: [25, 8] }),
+        'shape_mismatch',
+        /length 8/,
+      );
+      assert.equal(attn.positionalEncoding({ data, shape: [1, 8] }).data.length, 8);
+    }
+    const fake = { [Symbol.toStringTag]: 'Uint8Array', length: 100 };
+    assertThrows(
+      () => new attn.Safetensors(/** @type {any} */ (fake)),
+      'invalid_argument',
+      /^bytes/,
+    );
+    const mask = { data: fake, shape: [100] };
+    assertThrows(
+      () => attn.maskedSoftmax(random.tensor(1, 100), /** @type {any} */ ({ mask })),
+      'invalid_argument',
+      /^mask/,
+    );
+  });
+
+  test('a_handle_cannot_pretend_another_shape', () => {
+    const handle = attn.tensor(x.data, x.shape);
+    Object.defineProperty(handle, 'shape', { value: [200, 300, 8] });
+    assert.deepEqual(attn.positionalEncoding(handle), attn.positionalEncoding(x));
+    handle.dispose();
+  });
+
+  test('a_proxy_of_an_object_of_attn_is_named', () => {
+    const handle = attn.tensor(x.data, x.shape);
+    const layer = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2 });
+    const cache = layer.makeCache();
+    const proxyOf = (/** @type {any} */ object) => new Proxy(object, {});
+    assertThrows(
+      () => attn.positionalEncoding(proxyOf(handle)),
+      'invalid_argument',
+      /^x: got a Proxy of a TensorHandle, needs the object itself/,
+    );
+    assertThrows(() => proxyOf(handle).toTensor(), 'invalid_argument', /a Proxy of a TensorHandle/);
+    assertThrows(
+      () => proxyOf(layer).forward(x),
+      'invalid_argument',
+      /^this: got a Proxy of a MultiHeadAttention, needs the object itself/,
+    );
+    assertThrows(
+      () => layer.forward(x, x, x, { cache: proxyOf(cache) }),
+      'invalid_argument',
+      /a Proxy of a KeyValueCache/,
+    );
+    for (const object of [handle, cache, layer]) object.dispose();
+  });
+
+  test('data_that_is_detached_or_resized_meanwhile_is_named', () => {
+    const data = new Float32Array(24);
+    const options = observed({ start: 1 }, 'start', () =>
+      structuredClone(data, { transfer: [data.buffer] }),
+    );
+    // Options are read first.
+    assertThrows(
+      () => attn.positionalEncoding({ data, shape: [3, 8] }, options),
+      'shape_mismatch',
+      'x: got data of length 0, needs 24 for shape (3, 8)',
+    );
+    const resizable = new /** @type {any} */ (ArrayBuffer)(96, { maxByteLength: 960 });
+    for (const size of [0, 48, 960]) {
+      resizable.resize(96);
+      const query = { data: new Float32Array(resizable), shape: [1, 3, 8] };
+      const mask = observed({ data: [1, 1, 1], shape: [3] }, 'shape', () => resizable.resize(size));
+      assertThrows(
+        () => attn.scaledDotProductAttention(query, query, query, { mask }),
+        'invalid_argument',
+        /^query: got data that changed its length/,
+      );
+    }
+  });
+});
+
+/** Without the list of all differences. @param {Float32Array} a @param {Float32Array} b */
+const areEqual = (a, b) => a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
+
+// In modules of their own, whose memory is small enough to grow.
+test('a_view_of_a_handle_is_an_argument_like_any_other_though_memory_grows', async () => {
+  const shape = [64, 256];
+  const { data } = new Random().tensor(...shape);
+  const large = { data: new Float32Array(2 ** 23).fill(0.5), shape: [64, 2 ** 17] };
+  const wide = { data: large.data, shape: [2 ** 15, 256] };
+  /** @type {Record<string, (attn: Attn, x: any) => Float32Array>} */
+  const calls = {
+    anotherArgument: (attn, x) => attn.scaledDotProductAttention(x, x, large).output.data,
+    mask: (attn, x) => {
+      const bytes = new Uint8Array(x.data.buffer, x.data.byteOffset, 256);
+      return attn.maskedSoftmax(wide, { mask: { data: bytes, shape: [256] } }).data;
+    },
+    result: (attn, x) =>
+      attn.relativeSkew({ data: large.data, shape: [2 ** 12, 2 ** 3, 256] }, x).data,
+    handle: (attn, x) => attn.handles.sinusoidalEncoding({ positions: x.data, dModel: 512 }).data(),
+  };
+  for (const [name, call] of Object.entries(calls)) {
+    const attn = await load({ variant: 'simd128' });
+    const before = attn.memory().bytesReserved;
+    const result = call(attn, { data: attn.tensor(data, shape).view(), shape });
+    assert.ok(attn.memory().bytesReserved > before, name);
+    assert.ok(areEqual(result, call(attn, { data, shape })), name);
+    attn.dispose();
+  }
+});
+
+test('a_large_view_of_a_handle_can_be_copied', async () => {
+  const attn = await load({ variant: 'simd128' });
+  const numbers = Float32Array.from({ length: 2 ** 22 }, (_, i) => i);
+  const first = attn.tensor(numbers, [2 ** 22]);
+  const before = attn.memory().bytesReserved;
+  const second = attn.tensor(first.view(), [2 ** 22]);
+  assert.ok(attn.memory().bytesReserved > before);
+  assert.ok(areEqual(second.view(), numbers));
+  attn.dispose();
+});
