@@ -51,7 +51,7 @@ const utf8Decoder = new TextDecoder();
  * A result of the core.
  * @typedef {object} Result
  * @property {string} name
- * @property {readonly number[]} shape
+ * @property {number[]} shape  the caller's from then on
  * @property {ElementType} type
  * @property {number} bytes
  * @property {number} at  where the arguments have its address
@@ -597,7 +597,7 @@ export class Call {
 
   /**
    * @param {string} name
-   * @param {readonly number[]} shape
+   * @param {number[]} shape  the caller's from then on
    * @param {HalfTensor['type']} type
    * @param {number} address
    * @returns {HalfTensor}
@@ -607,7 +607,7 @@ export class Call {
     try {
       return {
         data: this.#memory.part('halves', address, length).slice(),
-        shape: [...shape],
+        shape,
         type,
       };
     } catch (error) {
@@ -618,7 +618,7 @@ export class Call {
   /**
    * Copies a tensor of float32 out.
    * @param {string} name
-   * @param {readonly number[]} shape
+   * @param {number[]} shape  the caller's from then on
    * @param {number} address
    * @returns {Tensor}
    */
@@ -630,10 +630,10 @@ export class Call {
     if (length <= kShortCopy) {
       const data = new Float32Array(length);
       for (let i = 0; i < length; ++i) data[i] = floats[at + i];
-      return { data, shape: [...shape] };
+      return { data, shape };
     }
     try {
-      return { data: floats.slice(at, at + length), shape: [...shape] };
+      return { data: floats.slice(at, at + length), shape };
     } catch (error) {
       throw outOfMemory(name, 4 * length, error);
     }

@@ -20,6 +20,9 @@ import { argumentError, invalid } from './errors.js';
  * @typedef {Readonly<Record<keyof Options, unknown>>} Names
  */
 
+/** @type {any} */
+const kNone = Object.freeze({});
+
 /**
  * Reads options, each once, and checks that they are an object and have no other names than these.
  * Getters of the caller's run here, and may do anything; the copy stays as it is.
@@ -27,9 +30,10 @@ import { argumentError, invalid } from './errors.js';
  * @param {O} options
  * @param {Names} names
  * @param {string} [path]  of the option that holds them; they are an argument by default
+ * @param {boolean} [allowsOthers]  other names, which are read, too
  * @returns {O}
  */
-export function readOptions(options, names, path = 'options') {
+export function readOptions(options, names, path = 'options', allowsOthers = false) {
   if (options === null || typeof options !== 'object' || Symbol.iterator in options) {
     throw invalid(path, options, 'a plain object');
   }
@@ -37,20 +41,24 @@ export function readOptions(options, names, path = 'options') {
   const values = {};
   let count = 0;
   for (const name in options) {
-    if (!Object.hasOwn(names, name)) throw unknownName(path, name, Object.keys(names));
+    // A value for the latter would be a prototype.
+    if (allowsOthers ? name === '__proto__' : !Object.hasOwn(names, name)) {
+      throw unknownName(path, name, Object.keys(names));
+    }
     values[name] = options[name];
     ++count;
   }
   // Such a loop passes over what is not enumerable, as the getters of a class.
-  const isPlain =
-    Object.getPrototypeOf(options) === Object.prototype &&
-    Object.getOwnPropertyNames(options).length === count;
-  if (!isPlain) {
+  if (
+    Object.getPrototypeOf(options) !== Object.prototype ||
+    Object.getOwnPropertyNames(options).length !== count
+  ) {
     for (const name in names) {
       if (!(name in values) && name in options) values[name] = /** @type {any} */ (options)[name];
     }
+    return values;
   }
-  return values;
+  return count === 0 ? kNone : values;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { checkChoice, checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { NativeObject } from './nativeObject.js';
-import { flag, optionalReal, readOptions, real, size, writeOptions } from './options.js';
+import { flag, optionalReal, readOptions, real, size, writeValues } from './options.js';
 import { asTensor, checkIntegers, kHeadRanks } from './tensor.js';
 
 /** @import { Call } from './call.js' */
@@ -287,7 +287,7 @@ export class RotaryEmbedding extends NativeObject {
    */
   tables(options) {
     const { length, positions: given, ...others } = readOptions(options, kTableOptions);
-    const positions = given && asTensor('positions', given);
+    const positions = given === undefined ? given : asTensor('positions', given);
     if (positions === undefined) checkInteger('length', /** @type {number} */ (length), 0);
     else if (length !== undefined) {
       throw invalid('length', length, 'to be left out where positions are given');
@@ -391,14 +391,14 @@ const kScalingNames = { type: true, ...Object.assign({}, ...Object.values(kScali
  */
 function writeScaling(call, path, scaling) {
   if (scaling === undefined) return call.put(Kind.choice, 0);
-  if (scaling === null || typeof scaling !== 'object')
-    throw invalid(path, scaling, 'a plain object');
   const kinds = Object.keys(kScalings);
-  const read = readOptions(scaling, kScalingNames, path);
-  checkChoice(`${path}.type`, read.type, kinds);
-  call.put(Kind.choice, 1 + kinds.indexOf(read.type));
-  const { type, ...values } = read;
-  writeOptions(call, values, kScalings[type], path);
+  const { type, ...others } = readOptions(scaling, kScalingNames, path, true);
+  // Of an unknown kind any may be the name that is wrong.
+  const table = kScalings[type] ?? kScalingNames;
+  const values = readOptions({ type, ...others }, { type: true, ...table }, path);
+  checkChoice(`${path}.type`, type, kinds);
+  call.put(Kind.choice, 1 + kinds.indexOf(type));
+  writeValues(call, values, table, path);
 }
 
 /**
