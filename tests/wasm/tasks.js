@@ -52,6 +52,8 @@ export const tasks = {
   /** @param {Attn} attn @param {number} dModel */
   makeLayer: (attn, dModel) => new attn.MultiHeadAttention({ dModel, numHeads: 1 }),
   stop: () => process.exit(),
+  /** @param {Attn} attn */
+  damage: (attn) => void new Uint8Array(attn.tensor([1], [1]).view().buffer).fill(0xff),
   collectGarbage: () => runInNewContext('gc')(),
   fail() {
     throw new RangeError('this is not to be');

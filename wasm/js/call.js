@@ -105,7 +105,12 @@ export class Call {
     for (let i = 0; i < count; ++i) doubles[address / 8 + i] = values[i];
     this.#address = address;
     this.#forget();
-    const succeeded = native._attn_run(native[operation], address, kinds);
+    let succeeded;
+    try {
+      succeeded = native._attn_run(native[operation], address, kinds);
+    } catch (error) {
+      throw this.#memory.stop(error);
+    }
     this.#memory.reach(address + 8 * kMostResults);
     if (succeeded) return;
     const code = /** @type {AttnErrorCode} */ (this.givenText(0));

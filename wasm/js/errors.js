@@ -9,9 +9,9 @@
  * - `not_found`: a name, for example of a parameter, that does not exist
  * - `invalid_format`: data that is not what its format says, for example a truncated file
  * - `file_error`: a file that cannot be read or written
- * - `disposed`: an object used after `dispose()`
+ * - `disposed`: an object used after `dispose()`, or after its module stopped
  * - `load_failed`: the module could not be loaded
- * - `internal`: a bug in attn
+ * - `internal`: a bug in attn, which may have stopped the module
  *
  * @typedef {'invalid_argument' | 'shape_mismatch' | 'size_overflow' | 'out_of_memory' |
  *   'unsupported' | 'not_found' | 'invalid_format' | 'file_error' | 'disposed' | 'load_failed' |
@@ -30,7 +30,7 @@
 /**
  * What everything in attn throws. The message says which argument is wrong, what it got and what it
  * needs: `key: got length 6, needs 5, the length of value`. The three are there one by one, too. The
- * module stays usable after it.
+ * module stays usable after it, unless its `disposed` says otherwise.
  */
 export class AttnError extends Error {
   /** @internal */

@@ -22,6 +22,9 @@ const kAddressableBytes = 2 ** 32;
 export class Memory {
   /** @type {Native | undefined} */
   #native;
+  #workers;
+  /** Why there is none any more. */
+  #end = 'used after dispose()';
   /** @type {{ start: number, size: number }[]} */
   #blocks = [];
   /** The last block: where it starts, how large it is and what is used of it. */
@@ -31,9 +34,13 @@ export class Memory {
   /** How large a block is at least. */
   #nextSize = 1 << 16;
 
-  /** @param {Native} native */
-  constructor(native) {
+  /**
+   * @param {Native} native
+   * @param {readonly Pick<Worker, 'terminate'>[]} workers  that threads run on
+   */
+  constructor(native, workers) {
     this.#native = native;
+    this.#workers = workers;
     this.bytes = new Uint8Array();
     this.halves = new Uint16Array();
     this.ints = new Int32Array();
@@ -43,21 +50,55 @@ export class Memory {
      * Frees what handles kept that were dropped without dispose().
      * @type {FinalizationRegistry<Block>}
      */
-    this.droppedHandles = new FinalizationRegistry((block) => this.release(block));
+    this.droppedHandles = new FinalizationRegistry((block) => {
+      // Nobody called this: if it stops the module, the next call says so.
+      try {
+        this.release(block);
+      } catch {}
+    });
   }
 
   /** @throws {AttnError} `disposed` */
   get native() {
-    if (!this.#native) throw moduleDisposed();
+    if (!this.#native) throw this.disposedError();
     return this.#native;
+  }
+
+  /** What calls throw once there is no module any more. */
+  disposedError() {
+    return new AttnError('disposed', `attn: ${this.#end}`);
   }
 
   get disposed() {
     return this.#native === undefined;
   }
 
-  /** Lets go of the memory, and of all that lies in it. */
+  /** Ends the module, its threads and its memory with all that lies in it. A second call does nothing. */
   dispose() {
+    const native = this.#native;
+    this.#letGo();
+    try {
+      native?._attn_exit();
+    } finally {
+      for (const worker of this.#workers) worker.terminate();
+    }
+  }
+
+  /**
+   * Ends the module after a trap, which left it halfway through something: nothing of it is touched again.
+   * @param {any} cause  what was thrown out of it
+   * @returns {AttnError} to throw instead
+   */
+  stop(cause) {
+    this.#letGo();
+    for (const worker of this.#workers) worker.terminate();
+    const why = String(cause?.message ?? cause);
+    this.#end = `the module stopped after "${why}"; load() a new one`;
+    return new AttnError('internal', `attn: ${this.#end}`, { cause });
+  }
+
+  /** Lets go of the memory. */
+  #letGo() {
     this.#native = undefined;
     this.#blocks = [];
     this.#size = this.#used = 0;
@@ -113,7 +154,13 @@ export class Memory {
    * @returns {number} an address, a multiple of 16
    */
   allocate(name, bytes, room = bytes) {
-    const address = room < kAddressableBytes ? this.native._malloc(room) >>> 0 : 0;
+    const { native } = this;
+    let address = 0;
+    try {
+      if (room < kAddressableBytes) address = native._malloc(room) >>> 0;
+    } catch (error) {
+      throw this.stop(error);
+    }
     if (address) return address;
     throw outOfMemory(name, bytes);
   }
@@ -123,7 +170,11 @@ export class Memory {
    * @param {number} address
    */
   free(address) {
-    this.#native?._free(address);
+    try {
+      this.#native?._free(address);
+    } catch (error) {
+      throw this.stop(error);
+    }
   }
 
   /**
@@ -175,8 +226,6 @@ export class Memory {
     this.#used = 0;
   }
 }
-
-export const moduleDisposed = () => new AttnError('disposed', 'attn: used after dispose()');
 
 /**
  * @param {string} name

@@ -1,6 +1,5 @@
 import { Call } from './call.js';
-import { AttnError } from './errors.js';
-import { Memory, moduleDisposed } from './memory.js';
+import { Memory } from './memory.js';
 
 /** @import { ResultKind } from './tensorHandle.js' */
 
@@ -87,7 +86,6 @@ export class Runtime {
    * @type {Call[]}
    */
   #calls;
-  #workers;
 
   /**
    * @param {Native} native
@@ -97,19 +95,23 @@ export class Runtime {
    */
   constructor(native, workers, other, as = 'array') {
     this.as = as;
-    this.#workers = workers;
-    this.memory = other?.memory ?? new Memory(native);
+    this.memory = other?.memory ?? new Memory(native, workers);
     this.#calls = other ? other.#calls : [];
     /**
      * Deletes the native objects that were dropped without dispose().
      * @type {FinalizationRegistry<() => void>}
      */
-    this.dropped = new FinalizationRegistry((remove) => remove());
+    this.dropped = new FinalizationRegistry((remove) => {
+      // Nobody called this: if it stops the module, the next call says so.
+      try {
+        remove();
+      } catch {}
+    });
   }
 
   /** The same module, with results that are handles. */
   withHandles() {
-    return new Runtime(this.native, this.#workers, this, 'handle');
+    return new Runtime(this.native, [], this, 'handle');
   }
 
   /** @throws {AttnError} `disposed` */
@@ -124,11 +126,7 @@ export class Runtime {
 
   /** Ends the module, with its threads and its memory. A second call does nothing. */
   dispose() {
-    if (this.disposed) return;
-    const { native } = this;
-    this.memory.dispose();
-    native._attn_exit();
-    for (const worker of this.#workers) worker.terminate();
+    if (!this.disposed) this.memory.dispose();
   }
 
   /**
@@ -139,14 +137,11 @@ export class Runtime {
    * @returns {T}
    */
   call(body) {
-    if (this.disposed) throw moduleDisposed();
+    if (this.disposed) throw this.memory.disposedError();
     const call = this.#calls.pop() ?? new Call(this.memory);
     call.as = this.as;
     try {
       return body(call);
-    } catch (error) {
-      if (!(error instanceof WebAssembly.RuntimeError)) throw error;
-      throw new AttnError('internal', `the core stopped: ${error.message}`, { cause: error });
     } finally {
       call.end();
       this.#calls.push(call);

@@ -59,7 +59,9 @@ export class Variable {
    */
   value() {
     this.placeOn(this.#tape, 'variable');
-    return runtimeOf(this.#tape).call((call) => call.copyOut('value', [...this.#shape], this.#address));
+    return runtimeOf(this.#tape).call((call) =>
+      call.copyOut('value', [...this.#shape], this.#address),
+    );
   }
 
   /**

@@ -1,0 +1,116 @@
+// What is left of a module that a trap has stopped.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+
+import { load } from 'attn';
+import { load as loadInWorker } from 'attn/worker';
+
+import { assertRejects, assertThrows } from './compare.js';
+import { lacks, variants } from './everyVariant.js';
+
+/** @import { Attn } from 'attn' */
+/** @import { RemoteAttn } from 'attn/worker' */
+/** @import { tasks } from './tasks.js' */
+
+/** Overwrites all that the module keeps in memory, as a bug would some of it. @param {Attn} attn */
+const damage = (attn) => new Uint8Array(attn.tensor([1], [1]).view().buffer).fill(0xff);
+
+const x = { data: Float32Array.of(1, 2, 3, 4), shape: [2, 2] };
+const kStopped = /^attn: the module stopped after ".+"; load\(\) a new one$/;
+
+for (const variant of variants) {
+  test(`after_a_trap_${variant}_is_closed`, { skip: lacks(variant) }, async () => {
+    const attn = await load({ variant, threads: 2 });
+    const { handles } = attn;
+    const layer = new attn.Linear({ inFeatures: 2, outFeatures: 2 });
+    const mha = new attn.MultiHeadAttention({ dModel: 2, numHeads: 1 });
+    const cache = mha.makeCache();
+    const handle = attn.tensor(x.data, x.shape);
+    damage(attn);
+    assertThrows(() => attn.positionalEncoding(x), 'internal', kStopped);
+    assert.ok(attn.disposed && handles.disposed && layer.disposed && cache.disposed);
+    /** @type {(() => unknown)[]} */
+    const later = [
+      () => attn.positionalEncoding(x),
+      () => handles.positionalEncoding(x),
+      () => attn.positionalEncoding(handle),
+      () => attn.tensor(x.data, x.shape),
+      () => attn.memory(),
+      () => attn.version,
+      () => layer.forward(x),
+      () => layer.parameterNames(),
+      () => mha.forward(x, x, x, { cache }),
+      () => cache.length,
+      () => new attn.Linear({ inFeatures: 2, outFeatures: 2 }),
+      () => handle.data(),
+      () => handle.view(),
+    ];
+    for (const call of later) assertThrows(call, 'disposed', kStopped);
+    for (const object of [layer, mha, cache, handle, attn, attn]) object.dispose();
+    assert.deepEqual(handle.shape, [2, 2]);
+  });
+}
+
+test('what_is_collected_after_a_trap_is_left_alone', async () => {
+  const script = `
+    import { load } from 'attn';
+    const attn = await load({ variant: 'simd128' });
+    for (let i = 0; i < 100; ++i) {
+      new attn.Linear({ inFeatures: 2, outFeatures: 2 });
+      attn.tensor([1], [1]);
+    }
+    const { buffer } = attn.tensor([1], [1]).view();
+    new Uint8Array(buffer).fill(0xff);
+    // Some are collected before a call finds out.
+    let collected = 0;
+    const registry = new FinalizationRegistry(() => ++collected);
+    for (let i = 0; i < 100; ++i) registry.register({}, i);
+    while (collected === 0) {
+      gc();
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    try {
+      attn.alibiSlopes(2);
+    } catch (error) {
+      console.log(error.message);
+    }`;
+  const args = ['--expose-gc', '--input-type=module', '--eval', script];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30000 });
+  assert.match(stdout.trim(), kStopped);
+});
+
+test('a_trap_of_another_module_is_the_callers', async () => {
+  const attn = await load({ variant: 'simd128' });
+  // (func (export "f") unreachable)
+  const bytes = new Uint8Array([
+    ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0],
+    ...[10, 5, 1, 3, 0, 0, 11],
+  ]);
+  const other = new WebAssembly.Instance(new WebAssembly.Module(bytes));
+  const options = {
+    get start() {
+      return /** @type {any} */ (other.exports).f();
+    },
+  };
+  assert.throws(() => attn.positionalEncoding(x, options), WebAssembly.RuntimeError);
+  assert.equal(attn.positionalEncoding(x).data.length, 4);
+  attn.dispose();
+});
+
+test('after_a_trap_a_worker_says_so', async (t) => {
+  const worker = /** @type {any} */ (new Worker(new URL('./tasks.js', import.meta.url)));
+  /** @type {RemoteAttn<typeof tasks>} */
+  const attn = await loadInWorker({ variant: 'simd128', worker });
+  t.after(() => attn.terminate());
+  const layer = await new attn.Linear({ inFeatures: 2, outFeatures: 2 });
+  await attn.run('damage');
+  await assertRejects(attn.positionalEncoding(x), 'internal', kStopped);
+  await assertRejects(attn.positionalEncoding(x), 'disposed', kStopped);
+  await assertRejects(layer.forward(x), 'disposed', kStopped);
+  assert.equal(await attn.disposed, true);
+  await layer.dispose();
+});
