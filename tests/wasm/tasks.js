@@ -8,6 +8,65 @@ import { serve } from 'attn/worker/serve';
 
 let endings = 0;
 
+/** An object of a task's own, which goes on using what it lets others see. */
+class Recorder {
+  #numbers = Float32Array.of(1, 2, 3);
+  read() {
+    return this.#numbers;
+  }
+  parts() {
+    return { data: this.#numbers, shape: [3] };
+  }
+  get numbers() {
+    return this.#numbers;
+  }
+  async later() {
+    return this.#numbers;
+  }
+  dispose() {}
+}
+
+/** A class of which there is one object for each task. */
+const classes = new Map();
+/** @param {string} name */
+function made(name) {
+  if (!classes.has(name)) {
+    classes.set(
+      name,
+      class {
+        answer = () => 42;
+        value() {
+          return name;
+        }
+        dispose() {}
+      },
+    );
+  }
+  return new (classes.get(name))();
+}
+
+/** Errors whose properties are not what one expects. */
+const strangeErrors = {
+  code: () => Object.assign(new Error('with a code'), { code: () => {} }),
+  name: () => Object.assign(new Error('with a name'), { name: Symbol('name') }),
+  message: () => Object.assign(new Error(), { message: { toString: null } }),
+  getter: () =>
+    Object.defineProperty(new Error('with a getter'), 'stack', {
+      get() {
+        throw new Error('no stack');
+      },
+    }),
+  details: () =>
+    Object.assign(new Error('with details'), {
+      name: 'AttnError',
+      code: 'internal',
+      got: () => {},
+    }),
+  nothing: () => null,
+  symbol: () => Symbol('thrown'),
+  bare: () => Object.create(null),
+};
+
 export const tasks = {
   /** @param {Attn} attn @param {Tensor[]} batches */
   *encodeAll(attn, batches) {
@@ -51,6 +110,34 @@ export const tasks = {
   },
   /** @param {Attn} attn @param {number} dModel */
   makeLayer: (attn, dModel) => new attn.MultiHeadAttention({ dModel, numHeads: 1 }),
+  makeRecorder: () => new Recorder(),
+  /** @param {unknown} _ @param {string} name */
+  *yieldsObject(_, name) {
+    yield made(name);
+    return made(name);
+  },
+  /** @param {unknown} _ @param {string} name */
+  returnsObject: (_, name) => made(name),
+  /** @param {unknown} _ @param {string} name */
+  returnsWhatCannotBeSent: (_, name) => ({ object: made(name), other: () => {} }),
+  /** @param {unknown} _ @param {string} name */
+  *yieldsWhatCannotBeSent(_, name) {
+    try {
+      yield { object: made(name), other: () => {} };
+    } finally {
+      ++endings;
+    }
+  },
+  /** Lets others in without a word. */
+  *silent() {
+    yield;
+    yield undefined;
+    return 'done';
+  },
+  /** @param {unknown} _ @param {keyof typeof strangeErrors} kind */
+  failStrangely(_, kind) {
+    throw strangeErrors[kind]();
+  },
   stop: () => process.exit(),
   /** @param {Attn} attn */
   damage: (attn) => void new Uint8Array(attn.tensor([1], [1]).view().buffer).fill(0xff),

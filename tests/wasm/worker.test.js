@@ -399,6 +399,93 @@ describe('tasks', () => {
     assert.equal((await attn.memory()).bytesInUse, bytesInUse);
   });
 
+  test('objects_of_a_class_keep_their_methods_however_it_was_first_seen', async () => {
+    const check = async (/** @type {any} */ object, /** @type {string} */ name) => {
+      assert.equal(await object.value(), name);
+      await object.dispose();
+    };
+    await check(await attn.run('yieldsObject', 'unheard'), 'unheard');
+    /** @type {any[]} */
+    const heard = [];
+    const hearing = attn.with({ onProgress: (object) => heard.push(object) });
+    await check(await hearing.run('yieldsObject', 'heard'), 'heard');
+    await check(heard[0], 'heard');
+    await assert.rejects(attn.run('returnsWhatCannotBeSent', 'returned'), /could not be cloned/);
+    await check(await attn.run('returnsObject', 'returned'), 'returned');
+    const endings = await attn.run('endings');
+    await assert.rejects(attn.run('yieldsWhatCannotBeSent', 'yielded'), /could not be cloned/);
+    assert.equal(await attn.run('endings'), endings + 1);
+    await check(await attn.run('returnsObject', 'yielded'), 'yielded');
+    const aborting = new AbortController();
+    const runs = attn.with({ signal: aborting.signal }).run('yieldsObject', 'aborted');
+    aborting.abort();
+    await assert.rejects(runs, { name: 'AbortError' });
+    await check(await attn.run('returnsObject', 'aborted'), 'aborted');
+  });
+
+  test('buffers_of_a_tasks_own_objects_stay_theirs', async () => {
+    const recorder = /** @type {any} */ (await attn.run('makeRecorder'));
+    for (let i = 0; i < 2; ++i) {
+      assert.deepEqual([...(await recorder.read())], [1, 2, 3]);
+      assert.deepEqual([...(await recorder.later())], [1, 2, 3]);
+      assert.deepEqual([...(await recorder.numbers)], [1, 2, 3]);
+      assert.deepEqual([...(await recorder.parts()).data], [1, 2, 3]);
+    }
+    await recorder.dispose();
+  });
+
+  test('a_yield_without_a_value_is_no_result', async () => {
+    /** @type {unknown[]} */
+    const progress = [];
+    const hearing = attn.with({ onProgress: (value) => progress.push(value) });
+    assert.equal(await hearing.run('silent'), 'done');
+    assert.deepEqual(progress, [undefined, undefined]);
+  });
+
+  test('a_listener_that_throws_rejects_its_call_and_ends_the_task', async () => {
+    const endings = await attn.run('endings');
+    const thrown = new Error('the listener failed');
+    const onProgress = () => {
+      throw thrown;
+    };
+    await assert.rejects(attn.with({ onProgress }).run('forever'), thrown);
+    while ((await attn.run('endings')) === endings);
+    assert.equal(await attn.variant, 'simd128');
+  });
+
+  test('errors_of_any_kind_are_answers', async () => {
+    const thrownAs = async (/** @type {any} */ kind) =>
+      attn.run('failStrangely', kind).catch((/** @type {any} */ error) => error);
+    for (const kind of ['code', 'name', 'message', 'getter', 'nothing', 'symbol', 'bare']) {
+      const error = await thrownAs(kind);
+      assert.ok(error instanceof Error, kind);
+      assert.equal(typeof error.name, 'string');
+      if (['code', 'name', 'getter'].includes(kind)) assert.equal(error.message, `with a ${kind}`);
+    }
+    assert.equal((await thrownAs('symbol')).message, 'Symbol(thrown)');
+    const error = await thrownAs('details');
+    assert.ok(error instanceof AttnError);
+    assert.equal(error.got, undefined);
+    assert.equal(await attn.variant, 'simd128');
+  });
+
+  test('the_nearest_task_is_suggested', async () => {
+    const wrong = /** @type {any} */ ('encode_all');
+    const message = "run: got the task 'encode_all', needs 'encodeAll'";
+    await assertRejects(attn.run(wrong), 'not_found', message);
+  });
+
+  test('a_detached_array_is_an_empty_one', async () => {
+    const data = new Float32Array(4);
+    structuredClone(data, { transfer: [data.buffer] });
+    const message = 'x: got data of length 0, needs 4 for shape (1, 4)';
+    await assertRejects(
+      attn.positionalEncoding({ data, shape: [1, 4] }),
+      'shape_mismatch',
+      message,
+    );
+  });
+
   test('their_errors_keep_name_and_message', async () => {
     await assert.rejects(attn.run('fail'), { name: 'RangeError', message: 'this is not to be' });
     const unknown = /** @type {any} */ ('nothing');

@@ -33,7 +33,8 @@ const kStartTimeout = 20_000;
  *   `yield`.
  * @property {readonly ArrayBuffer[]} [transfer]  buffers of arguments to move instead of copying
  *   them; they are of no use to the caller afterwards
- * @property {(progress: any) => void} [onProgress]  receives what a task yields
+ * @property {(progress: any) => void} [onProgress]  receives what a task yields. If it throws, the call is
+ *   rejected with that, and aborted
  */
 
 /** @type {Names<CallOptions>} */
@@ -250,11 +251,19 @@ export class Connection {
   }
 
   /** @param {Answer} answer */
-  #receive({ id, value, error, progress }) {
+  #receive(answer) {
+    const { id, error } = answer;
+    const isProgress = 'progress' in answer;
+    // Even if nobody hears it: it may be the first message with an object of some class.
+    const result = this.#unpack(isProgress ? answer.progress : answer.value);
     const pending = this.#sent.get(id);
     if (!pending) return;
-    if (progress !== undefined) {
-      if (!pending.aborted) pending.onProgress?.(this.#unpack(progress));
+    if (isProgress) {
+      try {
+        if (!pending.aborted) pending.onProgress?.(result);
+      } catch (thrown) {
+        this.#abort(pending, thrown);
+      }
       return;
     }
     this.#sent.delete(id);
@@ -264,7 +273,6 @@ export class Connection {
       pending.reject(toError(error));
       return;
     }
-    const result = this.#unpack(value);
     // Nobody will ever dispose of what nobody received.
     if (pending.aborted && pending.request.verb === 'new') result.dispose().catch(() => {});
     pending.resolve(result);

@@ -51,10 +51,11 @@ export class Memory {
      * @type {FinalizationRegistry<Block>}
      */
     this.droppedHandles = new FinalizationRegistry((block) => {
-      // Nobody called this: if it stops the module, the next call says so.
       try {
         this.release(block);
-      } catch {}
+      } catch {
+        // Nobody called this. If it has stopped the module, the next call says so.
+      }
     });
   }
 

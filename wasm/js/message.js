@@ -50,6 +50,8 @@ export function pack(value, { refer, moves }) {
 
   /** @param {ArrayBufferLike} buffer @param {number} start @param {number} length */
   const copy = (buffer, start, length) => {
+    // It may be detached.
+    if (length === 0) return new ArrayBuffer(0);
     const bytes = new Uint8Array(new Uint8Array(buffer, start, length));
     buffers.add(bytes.buffer);
     return bytes.buffer;

@@ -86,12 +86,26 @@ export function readArray(array, check) {
  * @param {string[]} known
  */
 function unknownName(path, name, known) {
-  const distances = known.map((other) => distance(plain(name), plain(other)));
-  const nearest = known[distances.indexOf(Math.min(...distances))] ?? '';
-  const isNear = Math.min(...distances) < Math.max(name.length, nearest.length) / 2;
-  const needs = isNear ? `'${nearest}'` : `one of ${known.join(', ') || 'none'}`;
+  const needs = nearestName(name, known, 'one of ');
   return argumentError('invalid_argument', path, `the unknown name '${name}'`, needs);
 }
+
+/**
+ * What a message suggests instead of an unknown name: the nearest one, or all.
+ * @param {string} name
+ * @param {string[]} known
+ * @param {string} all  what a list of all begins with
+ */
+export function nearestName(name, known, all) {
+  const start = plain(name.slice(0, kLongestName));
+  const distances = known.map((other) => distance(start, plain(other)));
+  const nearest = known[distances.indexOf(Math.min(...distances))] ?? '';
+  const isNear = Math.min(...distances) < Math.max(name.length, nearest.length) / 2;
+  return isNear ? `'${nearest}'` : `${all}${known.join(', ') || 'none'}`;
+}
+
+/** Beyond it a name is like no other. */
+const kLongestName = 100;
 
 /** As other languages may write it: num_heads is numHeads. @param {string} name */
 const plain = (name) => name.toLowerCase().replaceAll('_', '');

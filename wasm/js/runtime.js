@@ -102,10 +102,11 @@ export class Runtime {
      * @type {FinalizationRegistry<() => void>}
      */
     this.dropped = new FinalizationRegistry((remove) => {
-      // Nobody called this: if it stops the module, the next call says so.
       try {
         remove();
-      } catch {}
+      } catch {
+        // Nobody called this. If it has stopped the module, the next call says so.
+      }
     });
   }
 

@@ -1,6 +1,7 @@
 import { argumentError } from './errors.js';
 import { load } from './index.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
+import { nearestName } from './options.js';
 
 /** @import { TrainingAttn } from './training.js' */
 /** @import { Members, Reference } from './message.js' */
@@ -64,6 +65,8 @@ class Server {
   #attn;
   /** @type {Map<number, any>} */
   #objects = new Map();
+  /** Those that attn made, not a task. @type {Set<number>} */
+  #ofAttn = new Set();
   #lastId = 0;
   /** @type {Map<object, number>} by prototypes */
   #types = new Map();
@@ -84,25 +87,21 @@ class Server {
   #receive(request) {
     switch (request.verb) {
       case 'release':
+        this.#ofAttn.delete(request.target);
         return this.#objects.delete(request.target);
       case 'abort':
         return this.#running.get(request.id)?.abort();
       case 'load':
         return this.#answer(
-          request.id,
-          'kept',
+          request,
           async () => (this.#attn = /** @type {TrainingAttn} */ (await load(...request.args))),
         );
       case 'run':
-        return this.#answer(request.id, 'kept', () => this.#run(request));
+        return this.#answer(request, () => this.#run(request));
       case 'get':
-        return this.#answer(
-          request.id,
-          'kept',
-          () => this.#objects.get(request.target)[request.name],
-        );
+        return this.#answer(request, () => this.#objects.get(request.target)[request.name]);
       default:
-        return this.#answer(request.id, 'given', () => this.#call(request));
+        return this.#answer(request, () => this.#call(request));
     }
   }
 
@@ -119,13 +118,8 @@ class Server {
   async #run({ id, name, args }) {
     const task = Object.hasOwn(this.#tasks, name) ? this.#tasks[name] : undefined;
     if (!task) {
-      const known = Object.keys(this.#tasks).join(', ') || 'none';
-      throw argumentError(
-        'not_found',
-        'run',
-        `the task '${name}'`,
-        `one of the worker's: ${known}`,
-      );
+      const needs = nearestName(name, Object.keys(this.#tasks), "one of the worker's: ");
+      throw argumentError('not_found', 'run', `the task '${name}'`, needs);
     }
     const values = this.#unpack(args);
     const controller = new AbortController();
@@ -135,7 +129,12 @@ class Server {
       if (typeof result?.next !== 'function') return result;
       let step = await result.next();
       while (!step.done) {
-        this.#send({ id, progress: step.value }, 'kept');
+        try {
+          this.#send({ id, progress: step.value });
+        } catch (error) {
+          await result.return();
+          throw error;
+        }
         await waitingMessages();
         // Nobody waits for the answer to what has been aborted.
         step = await (controller.signal.aborted ? result.return() : result.next());
@@ -148,43 +147,53 @@ class Server {
 
   /**
    * Without an await for what is no promise, so that answers come in the order of the requests.
-   * @param {number} id  of the request
-   * @param {'given' | 'kept'} buffers  those of the result
+   * @param {Request} request
    * @param {() => unknown} body
    */
-  async #answer(id, buffers, body) {
+  async #answer({ id, verb, target }, body) {
+    // What a task returns, and what an object of its own does, is the task's.
+    const isOfAttn = verb === 'load' || (verb !== 'run' && this.#ofAttn.has(target));
     try {
       const result = body();
-      this.#send({ id, value: result instanceof Promise ? await result : result }, buffers);
+      const value = result instanceof Promise ? await result : result;
+      this.#send({ id, value }, isOfAttn, isOfAttn && verb !== 'get');
     } catch (error) {
-      const { code, name, message, stack, argument, got, needs } = /** @type {any} */ (
-        error instanceof Error ? error : new Error(String(error))
-      );
-      const details = code && name === 'AttnError' ? { argument, got, needs } : {};
-      this.#port.postMessage({ id, error: { code, name, message, stack, details } });
+      this.#port.postMessage({ id, error: textsOf(error) });
     }
   }
 
   /**
    * @param {Answer} answer
-   * @param {'given' | 'kept'} buffers  what attn's methods return is theirs no longer; tasks and
-   *   objects may go on using what they let others see
+   * @param {boolean} [isOfAttn]  whether attn made what is in it
+   * @param {boolean} [isGiven]  whether attn made it for this answer alone: then buffers are moved
    */
-  #send(answer, buffers) {
-    const packed = pack(answer, {
-      refer: (value) => this.#refer(value),
-      // A view of part of a buffer is one of WebAssembly's memory.
-      moves: ({ byteLength }, found) => buffers === 'given' && byteLength === found,
-    });
-    this.#port.postMessage(packed.message, packed.buffers);
+  #send(answer, isOfAttn = false, isGiven = false) {
+    const last = this.#lastId;
+    try {
+      const packed = pack(answer, {
+        refer: (value) => this.#refer(value, isOfAttn),
+        // A view of part of a buffer is one of WebAssembly's memory.
+        moves: ({ byteLength }, found) => isGiven && byteLength === found,
+      });
+      this.#port.postMessage(packed.message, packed.buffers);
+    } catch (error) {
+      // The page did not hear of what was new in it.
+      for (let id = last + 1; id <= this.#lastId; ++id) {
+        this.#objects.delete(id);
+        this.#ofAttn.delete(id);
+      }
+      for (const [prototype, type] of this.#types) if (type > last) this.#types.delete(prototype);
+      throw error;
+    }
   }
 
   /**
    * What can be disposed of stays in the worker.
    * @param {object} value
+   * @param {boolean} isOfAttn
    * @returns {Reference | undefined}
    */
-  #refer(value) {
+  #refer(value, isOfAttn) {
     // Of a Variable nothing would be left on the other side.
     if ('placeOn' in value) {
       const needs = 'its value() or gradient(): variables stay in the worker, where a task trains';
@@ -193,6 +202,7 @@ class Server {
     if (!('dispose' in value)) return undefined;
     const id = ++this.#lastId;
     this.#objects.set(id, value);
+    if (isOfAttn) this.#ofAttn.add(id);
     const prototype = Object.getPrototypeOf(value);
     const type = this.#types.get(prototype);
     if (type !== undefined && prototype !== Object.prototype) return { id, type };
@@ -235,6 +245,25 @@ function isGroup(value) {
   if (typeof value !== 'object' || value === null) return false;
   const members = Object.values(value);
   return members.length > 0 && members.every((member) => typeof member === 'function');
+}
+
+/**
+ * What an error says, as far as it can be sent: its properties may be anything.
+ * @param {any} error
+ */
+function textsOf(error) {
+  const textOf = (/** @type {string} */ name) => {
+    try {
+      return typeof error[name] === 'string' ? error[name] : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+  const [name = 'Error', stack, code] = ['name', 'stack', 'code'].map(textOf);
+  const message = textOf('message') ?? (typeof error === 'object' ? 'an error' : String(error));
+  if (name !== 'AttnError') return { name, message, stack, details: {} };
+  const [argument, got, needs] = ['argument', 'got', 'needs'].map(textOf);
+  return { code, name, message, stack, details: { argument, got, needs } };
 }
 
 /** Lets those messages in that have arrived already. */
